@@ -1,0 +1,92 @@
+package statefile
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+// CorruptError is a file that is not JSON.
+type CorruptError struct {
+	Path   string
+	Syntax *jsontree.SyntaxError
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s:%d:%d: not JSON: %s", e.Path, e.Syntax.Line, e.Syntax.Column, e.Syntax.Problem)
+}
+
+// Unwrap returns where and why the file is not JSON.
+func (e *CorruptError) Unwrap() error { return e.Syntax }
+
+// Invalid marks the error as one about a document's content.
+func (e *CorruptError) Invalid() bool { return true }
+
+// FormError is something at a document's path that cannot be a document: a
+// folder, a pipe, a file over [MaxSize].
+type FormError struct {
+	Path, Problem string
+}
+
+func (e *FormError) Error() string { return e.Path + ": " + e.Problem }
+
+// Invalid marks the error as one about a document's content.
+func (e *FormError) Invalid() bool { return true }
+
+// StepError is a step of an update that failed.
+type StepError struct {
+	Step     host.Op
+	Path     string // the document
+	Replaced bool   // the new document is in place although it may not be durable
+	Err      error
+}
+
+func (e *StepError) Error() string {
+	state := "the document is unchanged"
+	if e.Replaced {
+		state = "the new document is in place but may not survive a power cut"
+	}
+	return fmt.Sprintf("%s: %s: %v (%s)", e.Path, e.Step, cause(e.Err), state)
+}
+
+func (e *StepError) Unwrap() error { return e.Err }
+
+// LockError is a lock that did not become free in time.
+type LockError struct {
+	Path   string // the lock
+	Waited time.Duration
+	Holder string // who holds it, in words
+}
+
+func (e *LockError) Error() string {
+	return fmt.Sprintf("%s: locked for %s by %s", e.Path, e.Waited.Round(time.Millisecond), e.Holder)
+}
+
+// Conflict marks the error as one about another program's doing.
+func (e *LockError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *LockError) Hint() string {
+	return "end that program or wait for it; a lock whose owner died is broken by itself"
+}
+
+// NameError is an id that cannot be part of a path.
+type NameError struct {
+	What, Name, Problem string
+}
+
+func (e *NameError) Error() string { return fmt.Sprintf("%s %q: %s", e.What, e.Name, e.Problem) }
+
+// cause leaves out the path of a file error: the message around it has one.
+func cause(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}

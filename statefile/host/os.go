@@ -1,0 +1,140 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// OS returns the machine this program runs on.
+func OS() Host { return osHost{} }
+
+type osHost struct{}
+
+func (osHost) Open(_ Op, name string) (File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (osHost) Create(_ Op, name string, perm fs.FileMode) (File, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+func (osHost) Rename(_ Op, from, to string) error            { return os.Rename(from, to) }
+func (osHost) Link(_ Op, from, to string) error              { return os.Link(from, to) }
+func (osHost) Symlink(_ Op, target, name string) error       { return os.Symlink(target, name) }
+func (osHost) Readlink(_ Op, name string) (string, error)    { return os.Readlink(name) }
+func (osHost) Remove(_ Op, name string) error                { return os.Remove(name) }
+func (osHost) Mkdir(_ Op, name string, p fs.FileMode) error  { return os.Mkdir(name, p) }
+func (osHost) Stat(_ Op, name string) (fs.FileInfo, error)   { return os.Stat(name) }
+func (osHost) Lstat(_ Op, name string) (fs.FileInfo, error)  { return os.Lstat(name) }
+func (osHost) ReadDir(_ Op, n string) ([]fs.DirEntry, error) { return os.ReadDir(n) }
+func (osHost) Now() time.Time                                { return time.Now() }
+
+func (osHost) SyncDir(_ Op, name string) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if closeErr := d.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func (osHost) Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+type osFile struct{ *os.File }
+
+func (f osFile) Write(_ Op, p []byte) error         { _, err := f.File.Write(p); return err }
+func (f osFile) Chmod(_ Op, mode fs.FileMode) error { return f.File.Chmod(mode) }
+func (f osFile) Chown(_ Op, uid, gid int) error     { return f.File.Chown(uid, gid) }
+func (f osFile) Sync(_ Op) error                    { return f.File.Sync() }
+
+// Lock opens name and waits for its flock. A file that was removed or replaced
+// while we waited is not the one others will lock, so it is opened again.
+func (h osHost) Lock(ctx context.Context, op Op, name string) (Lock, error) {
+	for {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+		if err != nil {
+			return nil, err
+		}
+		if err := flock(ctx, f); err != nil {
+			return nil, &fs.PathError{Op: string(op), Path: name, Err: err}
+		}
+		if sameFile(f, name) {
+			return &osLock{f}, nil
+		}
+		_ = f.Close()
+	}
+}
+
+func sameFile(f *os.File, name string) bool {
+	held, err1 := f.Stat()
+	named, err2 := os.Lstat(name)
+	return err1 == nil && err2 == nil && os.SameFile(held, named)
+}
+
+// flock waits for the lock on f, which it closes if it fails. The kernel's wait
+// cannot be interrupted, so it happens aside; whoever stops waiting leaves the
+// file to that goroutine, which lets go as soon as it has the lock.
+func flock(ctx context.Context, f *os.File) error {
+	err := retryInterrupted(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) })
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		if err != nil {
+			_ = f.Close()
+		}
+		return err
+	}
+	got := make(chan error)
+	go func() {
+		err := retryInterrupted(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX) })
+		select {
+		case got <- err:
+		case <-ctx.Done():
+			_ = f.Close()
+		}
+	}()
+	select {
+	case err := <-got:
+		if err != nil {
+			_ = f.Close()
+		}
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func retryInterrupted(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// osLock holds a flock through its open file.
+type osLock struct{ f *os.File }
+
+func (l *osLock) Unlock() error { return l.f.Close() }

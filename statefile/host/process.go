@@ -1,0 +1,41 @@
+package host
+
+import (
+	"os"
+	"sync"
+)
+
+func (osHost) Self() Process { return self() }
+
+// self is worked out once: a process does not change its identity.
+var self = sync.OnceValue(func() Process {
+	p := Process{PID: os.Getpid(), Boot: bootID(), Space: pidSpace()}
+	p.Host, _ = os.Hostname()
+	p.Start, _ = startTime(p.PID)
+	return p
+})
+
+// Alive says Dead only where that is certain: the machine was booted again, or
+// nobody in our own pid namespace has this pid and start time.
+func (osHost) Alive(p Process) Liveness {
+	me := self()
+	if p.PID <= 0 || p.Boot == "" || p.Host != me.Host {
+		return Unknown
+	}
+	if p.Boot != me.Boot {
+		return Dead
+	}
+	if p.Space != me.Space {
+		return Unknown
+	}
+	start, err := startTime(p.PID)
+	switch {
+	case err != nil && os.IsNotExist(err):
+		return Dead
+	case err != nil:
+		return Unknown
+	case start != p.Start:
+		return Dead
+	}
+	return Alive
+}

@@ -1,0 +1,333 @@
+package jsontree
+
+import (
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// Node is one value of a document, for editing. A node is split into its parts
+// only when something below it is to change.
+type Node struct {
+	doc    *Doc
+	parent *Node
+	raw    []byte // the value as found or made; out of date once dirty
+	split  bool
+	dirty  bool // some part differs from raw
+	parts  []part
+	tail   []byte // white space before the closing bracket
+}
+
+// part is a member or an item with the white space around it, so that a
+// container is written back as it was found.
+type part struct {
+	lead  []byte
+	key   []byte // quoted; nil in an array
+	colon []byte
+	val   *Node
+	trail []byte
+}
+
+// Kind returns what n is.
+func (n *Node) Kind() Kind { return kindOf(n.raw) }
+
+// Value returns n, as it is now, for reading. The value does not follow later
+// edits.
+func (n *Node) Value() Value {
+	if !n.dirty {
+		return Value{n.raw}
+	}
+	return Value{n.append(nil)}
+}
+
+// Get returns the member called name, as it is now, or a missing value.
+func (n *Node) Get(name string) Value {
+	if !n.split {
+		return Value{n.raw}.Get(name)
+	}
+	if child := n.Child(name); child != nil {
+		return child.Value()
+	}
+	return Value{}
+}
+
+// Child returns the member called name, or nil.
+func (n *Node) Child(name string) *Node {
+	if i := n.find(name); i >= 0 {
+		return n.parts[i].val
+	}
+	return nil
+}
+
+// Object returns the member called name, made an empty object first if it is
+// missing or null. A member of another kind is an error of the document.
+func (n *Node) Object(name string) *Node { return n.container(name, Object, "{}") }
+
+// Array is like [Node.Object] for an array.
+func (n *Node) Array(name string) *Node { return n.container(name, Array, "[]") }
+
+func (n *Node) container(name string, kind Kind, empty string) *Node {
+	if n.Get(name).Absent() {
+		n.Set(name, Value{[]byte(empty)})
+	}
+	child := n.Child(name)
+	if child == nil || child.Kind() != kind {
+		n.doc.fail(fmt.Errorf("%s is %s where %s should be", name, n.Get(name).Kind(), kind))
+		return &Node{doc: n.doc, raw: []byte(empty)}
+	}
+	return child
+}
+
+// Len returns how many members or items n has.
+func (n *Node) Len() int {
+	if !n.split {
+		return Value{n.raw}.Len()
+	}
+	return len(n.parts)
+}
+
+// Items yields the items of the array n with their index, or nothing. The
+// array must not gain or lose items meanwhile.
+func (n *Node) Items() iter.Seq2[int, *Node] {
+	return func(yield func(int, *Node) bool) {
+		if n.Kind() != Array {
+			return
+		}
+		n.open()
+		for i := range n.parts {
+			if !yield(i, n.parts[i].val) {
+				return
+			}
+		}
+	}
+}
+
+// Members yields the members of the object n in their order, or nothing. The
+// object must not gain or lose members meanwhile.
+func (n *Node) Members() iter.Seq2[string, *Node] {
+	return func(yield func(string, *Node) bool) {
+		if n.Kind() != Object {
+			return
+		}
+		n.open()
+		for i := range n.parts {
+			if !yield(unquote(n.parts[i].key), n.parts[i].val) {
+				return
+			}
+		}
+	}
+}
+
+// Set gives the member called name the value v, adding it at the end if it is
+// missing. v is anything encoding/json takes, or a [Value]. A member that has
+// this very text already stays untouched.
+func (n *Node) Set(name string, v any) {
+	if n.Kind() != Object {
+		n.doc.fail(fmt.Errorf("set %q on %s", name, n.Kind()))
+		return
+	}
+	text, err := encode(v)
+	if err != nil {
+		n.doc.fail(fmt.Errorf("set %q: %w", name, err))
+		return
+	}
+	if !n.fits(text, n.depth()+1) {
+		return
+	}
+	if i := n.find(name); i >= 0 {
+		n.parts[i].val.replace(text)
+		return
+	}
+	n.add([]byte(quote(name)), text)
+}
+
+// fits refuses what would make a document that [Parse] refuses.
+func (n *Node) fits(text []byte, depth int) bool {
+	if depth+nesting(text) <= MaxDepth {
+		return true
+	}
+	n.doc.fail(fmt.Errorf("nested deeper than %d levels", MaxDepth))
+	return false
+}
+
+// Append adds v to the end of the array n.
+func (n *Node) Append(v any) {
+	if n.Kind() != Array {
+		n.doc.fail(fmt.Errorf("append to %s", n.Kind()))
+		return
+	}
+	text, err := encode(v)
+	if err != nil {
+		n.doc.fail(fmt.Errorf("append: %w", err))
+		return
+	}
+	if n.fits(text, n.depth()+1) {
+		n.add(nil, text)
+	}
+}
+
+// Replace gives n itself the value v.
+func (n *Node) Replace(v any) {
+	text, err := encode(v)
+	if err != nil {
+		n.doc.fail(fmt.Errorf("replace: %w", err))
+		return
+	}
+	if n.fits(text, n.depth()) {
+		n.replace(text)
+	}
+}
+
+// Delete removes the member called name, also where the name stands twice, and
+// reports whether there was one.
+func (n *Node) Delete(name string) bool {
+	found := false
+	for i := n.find(name); i >= 0; i = n.find(name) {
+		n.Remove(i)
+		found = true
+	}
+	return found
+}
+
+// Remove removes the i-th item or member.
+func (n *Node) Remove(i int) {
+	n.open()
+	old, oldTail := n.parts, n.tail
+	parts := slices.Delete(slices.Clone(old), i, i+1)
+	n.change(func() { n.parts, n.tail = old, oldTail })
+	n.parts = parts
+	switch {
+	case len(parts) == 0:
+		n.tail = nil
+	case i == 0:
+		parts[0].lead = old[0].lead
+	}
+}
+
+// find returns the index of the last member called name, or -1.
+func (n *Node) find(name string) int {
+	if n.Kind() != Object {
+		return -1
+	}
+	n.open()
+	for i := len(n.parts) - 1; i >= 0; i-- {
+		if keyIs(n.parts[i].key, name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// add appends a part, laid out like its neighbours.
+func (n *Node) add(key, text []byte) {
+	n.open()
+	depth := n.depth()
+	p, tail := n.doc.style.newPart(n, depth)
+	if key == nil {
+		p.colon = nil
+	}
+	p.key = key
+	multiline := hasNewline(p.lead) && !(key == nil && n.itemsInline())
+	p.val = &Node{doc: n.doc, parent: n, raw: n.doc.style.layout(text, depth+1, multiline)}
+	oldParts, oldTail := n.parts, n.tail
+	n.change(func() { n.parts, n.tail = oldParts, oldTail })
+	n.parts, n.tail = append(n.parts, p), tail
+}
+
+// replace gives n new text, laid out as n was.
+func (n *Node) replace(text []byte) {
+	was := n.Value()
+	multiline := hasNewline(was.raw)
+	if was.Len() == 0 {
+		multiline = n.parent == nil || n.parent.multiline()
+	}
+	text = n.doc.style.layout(text, n.depth(), multiline)
+	if string(was.raw) == string(text) {
+		return
+	}
+	old := *n
+	n.change(func() { *n = old; n.dirty = n.dirty || n.split })
+	n.raw, n.split, n.dirty, n.parts, n.tail = text, false, false, nil, nil
+}
+
+// change records how to take an edit of n back and marks what is above n.
+func (n *Node) change(undo func()) {
+	n.doc.undo = append(n.doc.undo, undo)
+	for at := n; at != nil; at = at.parent {
+		at.dirty = at.split
+	}
+}
+
+func (n *Node) depth() int {
+	depth := 0
+	for at := n.parent; at != nil; at = at.parent {
+		depth++
+	}
+	return depth
+}
+
+// multiline reports whether the parts of n stand on lines of their own.
+func (n *Node) multiline() bool {
+	n.open()
+	if len(n.parts) == 0 {
+		return hasNewline(n.tail) || n.doc.style.multiline
+	}
+	return hasNewline(n.parts[0].lead)
+}
+
+// itemsInline reports whether the last item of the array n is a container that
+// stands on one line, as the next one then does too.
+func (n *Node) itemsInline() bool {
+	if len(n.parts) == 0 {
+		return false
+	}
+	last := n.parts[len(n.parts)-1].val.Value()
+	return last.Len() > 0 && !hasNewline(last.raw)
+}
+
+// open splits a container into its parts.
+func (n *Node) open() {
+	if n.split || (n.Kind() != Object && n.Kind() != Array) {
+		return
+	}
+	raw := n.raw
+	c := Value{raw}.cursor()
+	for c.next() {
+		next := part{
+			lead:  raw[c.lead:c.key],
+			val:   &Node{doc: n.doc, parent: n, raw: raw[c.val:c.end]},
+			trail: raw[c.end:c.after],
+		}
+		if c.object {
+			next.key, next.colon = raw[c.key:c.colon], raw[c.colon:c.val]
+		}
+		n.parts = append(n.parts, next)
+	}
+	if len(n.parts) > 0 { // the white space before the bracket belongs to the container
+		last := &n.parts[len(n.parts)-1]
+		n.tail, last.trail = last.trail, nil
+	} else {
+		n.tail = raw[1 : len(raw)-1]
+	}
+	n.split = true
+}
+
+// append adds the text of n, as it is now, to b.
+func (n *Node) append(b []byte) []byte {
+	if !n.dirty {
+		return append(b, n.raw...)
+	}
+	b = append(b, n.raw[0])
+	for i, p := range n.parts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, p.lead...)
+		b = append(b, p.key...)
+		b = append(b, p.colon...)
+		b = p.val.append(b)
+		b = append(b, p.trail...)
+	}
+	b = append(b, n.tail...)
+	return append(b, n.raw[len(n.raw)-1])
+}

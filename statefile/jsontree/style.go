@@ -1,0 +1,154 @@
+package jsontree
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// style is how a document is laid out, learnt from the document itself.
+type style struct {
+	unit      string // one level of indentation
+	eol       string // what ends a line
+	multiline bool   // members stand on lines of their own
+	space     bool   // a space after ':' and, on one line, after ','
+}
+
+// styleOf looks at the root's first member. An empty document gets ours: two
+// spaces a level.
+func styleOf(root Value) style {
+	if c := root.cursor(); c.next() {
+		lead, colon := c.raw[c.lead:c.key], c.raw[c.colon:c.val]
+		s := style{unit: "  ", eol: "\n", multiline: hasNewline(lead), space: true}
+		if s.multiline {
+			s.unit = string(lead[bytes.LastIndexByte(lead, '\n')+1:])
+		}
+		if bytes.Contains(lead, []byte("\r\n")) {
+			s.eol = "\r\n"
+		}
+		if len(colon) > 0 {
+			s.space = len(colon) > 1
+		}
+		return s
+	}
+	return house
+}
+
+// house is how new documents are laid out.
+var house = style{unit: "  ", eol: "\n", multiline: true, space: true}
+
+func hasNewline(b []byte) bool { return bytes.IndexByte(b, '\n') >= 0 }
+
+func (s style) newline(depth int) []byte {
+	return []byte(s.eol + strings.Repeat(s.unit, depth))
+}
+
+func (s style) gap() []byte {
+	if s.space {
+		return []byte(" ")
+	}
+	return nil
+}
+
+func (s style) colon() []byte { return append([]byte(":"), s.gap()...) }
+
+// newPart returns an empty part for the end of container n, and the container's
+// white space before its closing bracket.
+func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
+	p.colon = s.colon()
+	count := len(n.parts)
+	switch {
+	case count > 1:
+		p.lead = n.parts[count-1].lead
+	case count == 1 && hasNewline(n.parts[0].lead):
+		p.lead = n.parts[0].lead
+	case count == 1:
+		p.lead = s.gap()
+	case s.multiline && (n.parent == nil || n.parent.multiline()):
+		return part{lead: s.newline(depth + 1), colon: p.colon}, s.newline(depth)
+	}
+	if count > 0 && n.parts[count-1].colon != nil {
+		p.colon = n.parts[count-1].colon
+	}
+	return p, n.tail
+}
+
+// layout returns the compact JSON text laid out for a place at depth.
+func (s style) layout(text []byte, depth int, multiline bool) []byte {
+	if v := (Value{text}); v.Len() > 0 {
+		s.multiline = multiline
+		return s.appendValue(nil, v, depth)
+	}
+	return text
+}
+
+// appendValue passes over each byte once: a value may be both large and deep.
+func (s style) appendValue(b []byte, v Value, depth int) []byte {
+	raw := v.raw
+	for i := skipSpace(raw, 0); i < len(raw); i = skipSpace(raw, i) {
+		from := i
+		switch c := raw[i]; c {
+		case '{', '[':
+			if i = skipSpace(raw, i+1); raw[i] == c+2 { // the closing bracket
+				b, i = append(b, c, c+2), i+1
+				continue
+			}
+			depth++
+			b = s.appendBreak(append(b, c), depth, nil)
+		case '}', ']':
+			depth--
+			b, i = append(s.appendBreak(b, depth, nil), c), i+1
+		case ',':
+			b, i = s.appendBreak(append(b, c), depth, s.gap()), i+1
+		case ':':
+			b, i = append(b, s.colon()...), i+1
+		default:
+			i = skipValue(raw, i)
+			b = append(b, raw[from:i]...)
+		}
+	}
+	return b
+}
+
+// appendBreak starts a new line, or adds what stands there on a single line.
+func (s style) appendBreak(b []byte, depth int, inline []byte) []byte {
+	if s.multiline {
+		return append(b, s.newline(depth)...)
+	}
+	return append(b, inline...)
+}
+
+// encode returns the JSON text of v without HTML escapes.
+func encode(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return []byte("null"), nil
+	case Value:
+		return v.MarshalJSON()
+	case string:
+		return []byte(quote(v)), nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// quote returns s as a JSON string.
+func quote(s string) string {
+	plain := true
+	for i := range len(s) {
+		plain = plain && s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] < 0x80
+	}
+	if plain {
+		return `"` + s + `"`
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always encodes
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,47 @@
+package statefile
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxName leaves room for what is put around an id: file systems end at 255.
+const maxName = 200
+
+// CheckName says whether an id may become a file's name: what names the kind of
+// id in the error, which is a [*NameError].
+func CheckName(what, name string) error {
+	problem := ""
+	switch {
+	case name == "":
+		problem = "is empty"
+	case len(name) > maxName:
+		problem = fmt.Sprintf("has %d bytes, more than the %d an id may have", len(name), maxName)
+	case !utf8.ValidString(name):
+		problem = "is not UTF-8"
+	case strings.ContainsAny(name, `/\`):
+		problem = "has a slash"
+	case strings.HasPrefix(name, "."):
+		problem = "starts with a dot"
+	case strings.HasPrefix(name, "-"):
+		problem = "starts with a dash"
+	case strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		problem = "has a character that cannot be printed"
+	case strings.TrimSpace(name) != name:
+		problem = "starts or ends with a space"
+	}
+	if problem == "" {
+		return nil
+	}
+	return &NameError{What: what, Name: shorten(name), Problem: problem}
+}
+
+func shorten(s string) string {
+	const most = 60
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return string([]rune(s)[:most]) + "…"
+}

@@ -1,0 +1,230 @@
+package statefile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"syscall"
+
+	"gaffer/statefile/host"
+)
+
+// The steps of reading and writing a file.
+const (
+	opRead       host.Op = "read"
+	opCreateTemp host.Op = "create temp"
+	opWriteTemp  host.Op = "write temp"
+	opChmodTemp  host.Op = "keep permissions"
+	opChownTemp  host.Op = "keep owner"
+	opSyncTemp   host.Op = "sync temp"
+	opCloseTemp  host.Op = "close temp"
+	opRemoveTemp host.Op = "remove temp"
+	opRename     host.Op = "rename"
+	opLink       host.Op = "link"
+	opSyncFolder host.Op = "sync folder"
+	opMakeFolder host.Op = "make folder"
+	opResolve    host.Op = "follow link"
+)
+
+// ReadBytes reads the file at path as one that another program may have put
+// there to trip us: only a regular file of at most MaxSize is read, and nothing
+// is waited for. The error is fs.ErrNotExist or a [*FormError], or the machine's.
+func ReadBytes(h host.Host, path string) ([]byte, error) {
+	data, _, err := read(h, path)
+	return data, err
+}
+
+func read(h host.Host, path string) ([]byte, fs.FileInfo, error) {
+	f, err := h.Open(opRead, path)
+	if errors.Is(err, syscall.ENXIO) {
+		return nil, nil, &FormError{path, "is a socket, not a document"}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = f.Close() }() // nothing was written to it
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkForm(path, info); err != nil {
+		return nil, nil, err
+	}
+	data, err := readAll(f, info.Size())
+	if err == nil && len(data) > MaxSize {
+		err = tooLarge(path, int64(len(data)))
+	}
+	return data, info, err
+}
+
+func checkForm(path string, info fs.FileInfo) error {
+	switch mode := info.Mode(); {
+	case mode.IsDir():
+		return &FormError{path, "is a folder, not a document"}
+	case mode&fs.ModeNamedPipe != 0:
+		return &FormError{path, "is a named pipe, not a document"}
+	case !mode.IsRegular():
+		return &FormError{path, "is a device, not a document"}
+	case info.Size() > MaxSize:
+		return tooLarge(path, info.Size())
+	}
+	return nil
+}
+
+func tooLarge(path string, size int64) error {
+	return &FormError{path, fmt.Sprintf("is %d MiB, more than the %d MiB a document may have", size>>20, MaxSize>>20)}
+}
+
+// readAll reads up to a byte more than MaxSize: the file may grow meanwhile.
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	_, err := b.ReadFrom(io.LimitReader(r, MaxSize+1))
+	return b.Bytes(), err
+}
+
+// WriteNew writes a new file durably: whoever sees the name sees all of it. An
+// existing one is fs.ErrExist and stays as it is.
+func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
+	temp, err := writeTemp(h, path, data, perm, nil)
+	if err != nil {
+		return err
+	}
+	linkErr := h.Link(opLink, temp, path)
+	if err := h.Remove(opRemoveTemp, temp); err != nil && linkErr == nil {
+		return &StepError{Step: opRemoveTemp, Path: path, Replaced: true, Err: err}
+	}
+	if linkErr != nil {
+		return &StepError{Step: opLink, Path: path, Err: linkErr}
+	}
+	return syncFolder(h, path)
+}
+
+// tempName is beside the document, because only there can it be renamed over
+// it, and hidden. Two writers never share one.
+func tempName(h host.Host, path string) string {
+	return tempPrefix(path) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
+}
+
+func tempPrefix(path string) string {
+	dir, name := filepath.Split(path)
+	return dir + "." + name + ".tmp-"
+}
+
+// writeTemp writes data durably beside path, with the permissions and the owner
+// of what is there now, if anything is, and returns the name.
+func writeTemp(h host.Host, path string, data []byte, perm fs.FileMode, now fs.FileInfo) (string, error) {
+	temp := tempName(h, path)
+	f, err := h.Create(opCreateTemp, temp, perm)
+	if err != nil {
+		return "", &StepError{Step: opCreateTemp, Path: path, Err: err}
+	}
+	step, err := fill(f, data, now)
+	if closeErr := f.Close(); err == nil && closeErr != nil {
+		step, err = opCloseTemp, closeErr
+	}
+	if err != nil {
+		_ = h.Remove(opRemoveTemp, temp) // the first error is the one to tell
+		return "", &StepError{Step: step, Path: path, Err: err}
+	}
+	return temp, nil
+}
+
+func fill(f host.File, data []byte, now fs.FileInfo) (host.Op, error) {
+	if err := f.Write(opWriteTemp, data); err != nil {
+		return opWriteTemp, err
+	}
+	if now != nil {
+		if op, err := keepAttributes(f, now); err != nil {
+			return op, err
+		}
+	}
+	return opSyncTemp, f.Sync(opSyncTemp)
+}
+
+func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
+	made, err := f.Stat()
+	if err != nil {
+		return opChmodTemp, err
+	}
+	was, ok1 := now.Sys().(*syscall.Stat_t)
+	is, ok2 := made.Sys().(*syscall.Stat_t)
+	if ok1 && ok2 && (was.Uid != is.Uid || was.Gid != is.Gid) {
+		if err := f.Chown(opChownTemp, int(was.Uid), int(was.Gid)); err != nil {
+			return opChownTemp, err
+		}
+	}
+	if made.Mode() == now.Mode() {
+		return "", nil
+	}
+	return opChmodTemp, f.Chmod(opChmodTemp, now.Mode().Perm())
+}
+
+func syncFolder(h host.Host, path string) error {
+	if err := h.SyncDir(opSyncFolder, filepath.Dir(path)); err != nil {
+		return &StepError{Step: opSyncFolder, Path: path, Replaced: true, Err: err}
+	}
+	return nil
+}
+
+// MkdirAll makes the folder at path and what is missing above it, durably.
+func MkdirAll(h host.Host, path string) error {
+	info, err := h.Stat(opMakeFolder, path)
+	if err == nil && !info.IsDir() {
+		return &FormError{path, "is a file where a folder should be"}
+	}
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	parent := filepath.Dir(path)
+	if err := MkdirAll(h, parent); err != nil {
+		return err
+	}
+	if err := h.Mkdir(opMakeFolder, path, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return h.SyncDir(opSyncFolder, parent)
+}
+
+// ReplaceLink makes the symbolic link at path point to target, atomically and
+// durably, whether or not there was one before.
+func ReplaceLink(h host.Host, target, path string) error {
+	temp := tempName(h, path)
+	if err := h.Symlink(opCreateTemp, target, temp); err != nil {
+		return &StepError{Step: opCreateTemp, Path: path, Err: err}
+	}
+	if err := h.Rename(opRename, temp, path); err != nil {
+		_ = h.Remove(opRemoveTemp, temp) // the first error is the one to tell
+		return &StepError{Step: opRename, Path: path, Err: err}
+	}
+	return syncFolder(h, path)
+}
+
+// resolve follows the links at path, not those above it, to where the document
+// really is or would be.
+func resolve(h host.Host, path string) (string, error) {
+	for range 40 {
+		info, err := h.Lstat(opResolve, path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return path, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			return path, nil
+		}
+		target, err := h.Readlink(opResolve, path)
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	return "", &FormError{path, "is a link that leads round in a circle"}
+}
