@@ -1,0 +1,222 @@
+package gaffer_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rule says what the packages under a path may import: of this module, and of
+// other modules. The standard library is open to all.
+type rule struct {
+	packages string
+	ours     []string
+	theirs   []string
+}
+
+// rules is the architecture. The first row that matches a package holds for it.
+// A path ending in /... stands for a package and everything below it, and one
+// that begins with ! is taken out again.
+var rules = []rule{
+	// One JSON document on disk. It must be usable by anyone, so it needs nothing.
+	{"statefile/jsontree", nil, nil},
+	{"statefile/...", []string{"statefile/..."}, nil},
+
+	// The file protocols know the documents and not each other: a program can
+	// take one and leave the rest.
+	{"session/...", []string{"session/...", "statefile/..."}, nil},
+	{"workflow/...", []string{"workflow/...", "statefile/..."}, nil},
+	{"team/...", []string{"team/...", "statefile/..."}, nil},
+	{"ledger/...", []string{"ledger/...", "statefile/..."}, nil},
+
+	// What the commands are given: where the project is and how it is set up.
+	{"internal/suggest", nil, nil},
+	{"internal/project", nil, nil},
+	{"internal/config", []string{"internal/project", "internal/suggest"}, []string{"github.com/goccy/go-yaml"}},
+
+	// The user's side. It asks the packages above for everything and never
+	// reaches past them into a store.
+	{"internal/cli/exit", nil, nil},
+	{"internal/cli/...", []string{"...", "!internal/store/...", "!cmd/..."}, []string{
+		"github.com/spf13/cobra", "github.com/spf13/pflag",
+	}},
+	{"cmd/gaffer", []string{"internal/cli"}, nil},
+
+	// Measurements use the library as its users do.
+	{"bench/...", []string{"bench/...", "statefile/...", "session/...", "workflow/...", "team/...", "ledger/..."}, nil},
+}
+
+const module = "gaffer"
+
+func TestPackagesImportOnlyWhatTheTableAllows(t *testing.T) {
+	for _, p := range packages(t) {
+		r, ok := ruleFor(p.path)
+		if !ok {
+			t.Errorf("%s: no row in the table of imports", p.path)
+			continue
+		}
+		for imported, file := range p.imports {
+			if !r.allows(imported) {
+				t.Errorf("%s: %s may not import %s", file, p.path, imported)
+			}
+		}
+	}
+}
+
+func TestEveryRowOfTheTableHoldsForAPackage(t *testing.T) {
+	all := packages(t)
+	for _, r := range rules {
+		if !slices.ContainsFunc(all, func(p pkg) bool {
+			first, _ := ruleFor(p.path)
+			return first.packages == r.packages
+		}) {
+			t.Errorf("row %s holds for no package", r.packages)
+		}
+	}
+}
+
+func TestEveryPackageHasADocComment(t *testing.T) {
+	for _, p := range packages(t) {
+		if !strings.HasPrefix(p.doc, "Package "+p.name+" ") && !strings.HasPrefix(p.doc, "Command "+path.Base(p.path)+" ") {
+			t.Errorf("%s: no comment that begins with %q", p.path, "Package "+p.name)
+		}
+	}
+}
+
+// The brackets keep this file from finding itself.
+var private = regexp.MustCompile(`(^|[^\w.$}-])/w[o]rk\b|\.\./sh[a]red\b|proxy\.g[o]lang\.org|registry\.n[p]mjs`)
+
+func TestNoFileMentionsAPlaceOutsideTheRepository(t *testing.T) {
+	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	if err != nil {
+		t.Skipf("the files of the repository are not known: %v", err)
+	}
+	for _, file := range strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		data, err := os.ReadFile(file)
+		if err != nil || slices.Contains(data, 0) {
+			continue // deleted and not yet committed, a link to nowhere, or not text
+		}
+		if at := private.FindIndex(data); at != nil {
+			line := 1 + strings.Count(string(data[:at[0]+1]), "\n")
+			t.Errorf("%s:%d: mentions %q", file, line, data[at[0]:at[1]])
+		}
+	}
+}
+
+func ruleFor(pkg string) (rule, bool) {
+	i := slices.IndexFunc(rules, func(r rule) bool { return matches(r.packages, pkg) })
+	if i < 0 {
+		return rule{}, false
+	}
+	return rules[i], true
+}
+
+func (r rule) allows(imported string) bool {
+	if ours, ok := strings.CutPrefix(imported, module+"/"); ok {
+		return listed(r.ours, ours)
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	if !strings.Contains(first, ".") {
+		return true // only the standard library has no host in its path
+	}
+	return slices.ContainsFunc(r.theirs, func(m string) bool { return matches(m+"/...", imported) })
+}
+
+func listed(patterns []string, pkg string) bool {
+	found := false
+	for _, pattern := range patterns {
+		if without, ok := strings.CutPrefix(pattern, "!"); ok {
+			found = found && !matches(without, pkg)
+		} else {
+			found = found || matches(pattern, pkg)
+		}
+	}
+	return found
+}
+
+func matches(pattern, pkg string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if tree, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == tree || strings.HasPrefix(pkg, tree+"/")
+	}
+	return pkg == pattern
+}
+
+// pkg is one package of this module, without its tests.
+type pkg struct {
+	path, name, doc string
+	imports         map[string]string // import path to one file that has it
+}
+
+// packages reads the source itself, files for every system included.
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	found := map[string]*pkg{}
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && isForeign(file, entry.Name()):
+			return filepath.SkipDir
+		case !strings.HasSuffix(file, ".go"), strings.HasSuffix(file, "_test.go"):
+			return nil
+		}
+		return read(found, file)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []pkg
+	for _, p := range found {
+		list = append(list, *p)
+	}
+	slices.SortFunc(list, func(a, b pkg) int { return strings.Compare(a.path, b.path) })
+	return list
+}
+
+// isForeign tells the folders that the go command passes over, and tools,
+// which is a module of its own.
+func isForeign(dir, name string) bool {
+	return dir != "." && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")) ||
+		name == "testdata" || dir == "tools"
+}
+
+func read(found map[string]*pkg, file string) error {
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	dir := filepath.ToSlash(filepath.Dir(file))
+	p := found[dir]
+	if p == nil {
+		p = &pkg{path: dir, name: f.Name.Name, imports: map[string]string{}}
+		found[dir] = p
+	}
+	if f.Doc != nil {
+		p.doc = f.Doc.Text()
+	}
+	return addImports(p, file, f.Imports)
+}
+
+func addImports(p *pkg, file string, imports []*ast.ImportSpec) error {
+	for _, spec := range imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return err
+		}
+		p.imports[name] = file
+	}
+	return nil
+}

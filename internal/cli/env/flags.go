@@ -1,0 +1,86 @@
+package env
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gaffer/internal/config"
+)
+
+// globalFlags holds what the flags of every command say.
+type globalFlags struct {
+	project  string
+	settings []config.Setting
+}
+
+// GlobalFlags declares on the root the flags that every command has: the
+// project, any setting by name, and the settings with a flag of their own.
+func (e *Env) GlobalFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
+	flags.SortFlags = false
+	flags.StringVar(&e.flags.project, "project", "", "use `DIR` as the project's root instead of finding it")
+	flags.Var(&settingFlag{e: e}, "set", "override one setting, see 'gaffer config'")
+	for _, key := range config.Keys() {
+		if key.Flag != "" {
+			flags.Var(&settingFlag{e: e, key: key}, key.Flag, key.Usage())
+		}
+	}
+	completeSettings(root)
+}
+
+func completeSettings(root *cobra.Command) {
+	complete := func(flag string, words []string) {
+		// The flags were declared just above; an error could only mean they were not.
+		_ = root.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+	var names []string
+	for _, key := range config.Keys() {
+		names = append(names, key.Name+"=\t"+key.Doc)
+		if key.Flag != "" {
+			complete(key.Flag, key.Choices)
+		}
+	}
+	complete("set", names)
+}
+
+// settingFlag collects settings: for one key, or as KEY=VALUE without a key.
+type settingFlag struct {
+	e   *Env
+	key config.Key
+}
+
+func (f *settingFlag) Set(text string) error {
+	s := config.Setting{Name: f.key.Name, Text: text, Flag: "--" + f.key.Flag}
+	if f.key.Name == "" {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok || name == "" {
+			return errors.New("want KEY=VALUE")
+		}
+		s = config.Setting{Name: name, Text: value, Flag: "--set"}
+	}
+	f.e.flags.settings = append(f.e.flags.settings, s)
+	return nil
+}
+
+func (f *settingFlag) String() string { return "" }
+
+// Type is the word that stands for the value in the help.
+func (f *settingFlag) Type() string {
+	switch {
+	case f.key.Name == "":
+		return "KEY=VALUE"
+	case f.key.Kind == config.Choice:
+		return "WHEN"
+	}
+	return "VALUE"
+}
+
+var _ pflag.Value = (*settingFlag)(nil)
+
+// JSONFlag declares --json, alike on every command that has something to read.
+func JSONFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "print the result as JSON")
+}

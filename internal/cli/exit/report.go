@@ -1,0 +1,47 @@
+package exit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Report shows err to a person, with the next step when the error knows one.
+func Report(w io.Writer, err error) {
+	fmt.Fprintf(w, "gaffer: %s\n", err)
+	if hint := hint(err); hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", hint)
+	}
+}
+
+// ReportJSON shows err to a program, as one JSON object on one line.
+func ReportJSON(w io.Writer, err error) {
+	type body struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+		Hint    string `json:"hint,omitempty"`
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	// Nothing is left to tell when stderr itself is broken.
+	_ = enc.Encode(map[string]body{"error": {Of(err).String(), err.Error(), hint(err)}})
+}
+
+// hint is the outermost hint in the chain that is not empty.
+func hint(err error) string {
+	for err != nil {
+		h, ok := errors.AsType[interface {
+			error
+			Hint() string
+		}](err)
+		if !ok {
+			return ""
+		}
+		if text := h.Hint(); text != "" {
+			return text
+		}
+		err = errors.Unwrap(h)
+	}
+	return ""
+}

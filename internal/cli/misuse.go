@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/suggest"
+)
+
+// strict makes the tree refuse a word that is no command at every level, where
+// cobra alone shows the help and succeeds. The result tells, after the run,
+// whether the command line was accepted and the command itself started.
+func strict(root *cobra.Command) (started *bool) {
+	started = new(bool)
+	walk(root, func(cmd *cobra.Command) {
+		if cmd.HasSubCommands() && !cmd.Runnable() {
+			cmd.Args = noSuchCommand
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+		if check := cmd.Args; check != nil && !cmd.HasSubCommands() {
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				return plainly(cmd, args, check(cmd, args))
+			}
+		}
+		if run := cmd.RunE; run != nil {
+			cmd.RunE = func(cmd *cobra.Command, args []string) error {
+				*started = true
+				return run(cmd, args)
+			}
+		}
+	})
+	return started
+}
+
+func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, sub := range cmd.Commands() {
+		walk(sub, visit)
+	}
+}
+
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+	}
+	return &exit.Error{
+		Code: exit.CodeUsage,
+		Err:  fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()),
+		Next: didYouMean(cmd, suggest.Nearest(args[0], names)),
+	}
+}
+
+// misuse turns what the command line's parser refused into a usage error that
+// says where to look.
+func misuse(cmd *cobra.Command, err error) error {
+	if _, ok := errors.AsType[*exit.Error](err); ok {
+		return err
+	}
+	// The flags of a command that does not exist are unknown too: tell the cause.
+	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+		return noSuchCommand(cmd, words)
+	}
+	near := ""
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		near = nearestFlag(cmd, unknown.GetSpecifiedName())
+	}
+	return &exit.Error{Code: exit.CodeUsage, Err: err, Next: didYouMean(cmd, near)}
+}
+
+func nearestFlag(cmd *cobra.Command, name string) string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if near := suggest.Nearest(name, names); near != "" {
+		return "--" + near
+	}
+	return ""
+}
+
+func didYouMean(cmd *cobra.Command, near string) string {
+	see := fmt.Sprintf("see '%s --help'", cmd.CommandPath())
+	if near == "" {
+		return see
+	}
+	return fmt.Sprintf("did you mean %q? %s", near, see)
+}

@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/completion"
+	"gaffer/internal/cli/config"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/version"
+)
+
+// group is a job that people come to gaffer with, and the commands that do it.
+type group struct {
+	title    string
+	commands []func(*env.Env) *cobra.Command
+}
+
+// groups is the command tree's first level, in the order of 'gaffer --help'.
+// A new command is registered here and nowhere else.
+func groups() []group {
+	return []group{
+		{"State documents", nil},
+		{"Records", nil},
+		{"Settings", []func(*env.Env) *cobra.Command{config.New, completion.New, version.New}},
+	}
+}
+
+// newRoot builds the command tree.
+func newRoot(e *env.Env) *cobra.Command {
+	// Commands are listed in the order of a job's steps, not of the alphabet.
+	cobra.EnableCommandSorting = false
+	root := &cobra.Command{
+		Use:               "gaffer",
+		Short:             "gaffer runs, tracks and recovers fleets of coding agents.",
+		Version:           e.Version,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetIn(e.In)
+	root.SetOut(e.Out)
+	root.SetErr(e.Err)
+	e.GlobalFlags(root)
+	addGroups(root, e)
+	addHelp(root, e)
+	return root
+}
+
+func addGroups(root *cobra.Command, e *env.Env) {
+	for _, g := range groups() {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, command := range g.commands {
+			cmd := command(e)
+			cmd.GroupID = g.title
+			root.AddCommand(cmd)
+		}
+	}
+}
+
+func execute(ctx context.Context, e *env.Env, args []string) error {
+	root := newRoot(e)
+	started := strict(root)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err != nil && !*started {
+		return misuse(cmd, err)
+	}
+	return err
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"gaffer/internal/config"
+	"gaffer/internal/project"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"gaffer":   func() { os.Exit(Main()) },
+		"stubborn": stubborn,
+	})
+}
+
+// TestScript runs every script in testdata/script. Beside testscript's own
+// commands a script has:
+//
+//	exit N gaffer ARG…       the command ends with exactly this code
+//	parallel N gaffer ARG…   N processes of the built binary at once; all must succeed
+//	fits COLUMNS LINES       the last stdout fits such a screen
+//
+// In the arguments of parallel, {} stands for the number of the process. Of the
+// script's environment it passes on HOME, PATH, TMPDIR and gaffer's variables.
+func TestScript(t *testing.T) {
+	binary := builtOnce(t)
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		Setup:               isolate,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exit":     exitCode,
+			"parallel": func(ts *testscript.TestScript, _ bool, args []string) { parallel(ts, binary, args) },
+			"fits":     fits,
+		},
+	})
+}
+
+// isolate gives the script a home of its own and stops the search for a
+// project at its folder.
+func isolate(e *testscript.Env) error {
+	home := filepath.Join(e.WorkDir, ".home")
+	e.Setenv("HOME", home)
+	e.Setenv("GAFFER_PROJECT", e.WorkDir)
+	return os.Mkdir(home, 0o755)
+}
+
+func exitCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exit N program [args...]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		failed, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = failed.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+func fits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: fits COLUMNS LINES")
+	}
+	columns, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	lines, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	text := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n")
+	if len(text) > lines {
+		ts.Fatalf("%d lines, want %d at most", len(text), lines)
+	}
+	for _, line := range text {
+		if n := utf8.RuneCountInString(line); n > columns {
+			ts.Fatalf("%d columns, want %d at most: %s", n, columns, line)
+		}
+	}
+}
+
+// builtOnce builds the real program when a script first needs it: the test
+// binary starts slowly, and slower still under the race detector.
+func builtOnce(t *testing.T) func() (string, error) {
+	dir := t.TempDir()
+	return sync.OnceValues(func() (string, error) {
+		path := filepath.Join(dir, "gaffer")
+		out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "gaffer/cmd/gaffer").CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("build gaffer: %w\n%s", err, out)
+		}
+		return path, nil
+	})
+}
+
+func parallel(ts *testscript.TestScript, binary func() (string, error), args []string) {
+	if len(args) < 2 || args[1] != "gaffer" {
+		ts.Fatalf("usage: parallel N gaffer [args...]")
+	}
+	n, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	path, err := binary()
+	ts.Check(err)
+	failures := make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		cmd := command(ts, path, args[2:], i)
+		all.Go(func() { failures[i] = output(cmd) })
+	}
+	all.Wait()
+	ts.Check(errors.Join(failures...))
+}
+
+func command(ts *testscript.TestScript, path string, args []string, i int) *exec.Cmd {
+	numbered := make([]string, len(args))
+	for j, arg := range args {
+		numbered[j] = strings.ReplaceAll(arg, "{}", strconv.Itoa(i))
+	}
+	cmd := exec.Command(path, numbered...)
+	cmd.Dir = ts.MkAbs(".")
+	names := []string{"HOME", "PATH", "TMPDIR", project.EnvVar}
+	for _, key := range config.Keys() {
+		names = append(names, key.Env())
+	}
+	for _, name := range names {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	return cmd
+}
+
+func output(cmd *exec.Cmd) error {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
+	}
+	return nil
+}

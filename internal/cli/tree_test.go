@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+)
+
+func TestEveryCommandSaysWhatItDoesAndShowsAnExample(t *testing.T) {
+	walk(newRoot(&env.Env{}), func(cmd *cobra.Command) {
+		if cmd.HasParent() && strings.TrimSpace(cmd.Short) == "" {
+			t.Errorf("%s: no Short", cmd.CommandPath())
+		}
+		if cmd.Runnable() && !strings.Contains(cmd.Example, cmd.CommandPath()) {
+			t.Errorf("%s: no Example that runs it", cmd.CommandPath())
+		}
+		if strings.HasSuffix(cmd.Short, ".") && cmd.HasParent() {
+			t.Errorf("%s: Short ends with a full stop", cmd.CommandPath())
+		}
+	})
+}
+
+func TestEveryCommandReturnsItsErrors(t *testing.T) {
+	walk(newRoot(&env.Env{}), func(cmd *cobra.Command) {
+		if cmd.Run != nil {
+			t.Errorf("%s: has Run, want RunE", cmd.CommandPath())
+		}
+	})
+}
+
+func TestEveryCommandAtTheTopHasAGroup(t *testing.T) {
+	for _, cmd := range newRoot(&env.Env{}).Commands() {
+		if cmd.GroupID == "" && cmd.Name() != "help" && !isTopic(cmd) {
+			t.Errorf("%s: no group", cmd.CommandPath())
+		}
+	}
+}
+
+func TestAWordThatIsNoCommandIsRefusedAtEveryLevel(t *testing.T) {
+	for line, want := range map[string]string{
+		"fish bait":        `unknown command "bait" for "gaffer fish"`,
+		"fish bait --json": `unknown command "bait" for "gaffer fish"`,
+		"fish cach":        `unknown command "cach" for "gaffer fish"`,
+		"fish catch":       "missing WHAT: usage is gaffer fish catch WHAT",
+		"fish catch a b":   `unexpected argument "b": usage is gaffer fish catch WHAT`,
+	} {
+		fish := &cobra.Command{Use: "fish"}
+		fish.AddCommand(&cobra.Command{
+			Use: "catch WHAT", Args: cobra.ExactArgs(1),
+			RunE: func(*cobra.Command, []string) error { return nil },
+		})
+		root := &cobra.Command{Use: "gaffer", SilenceErrors: true, SilenceUsage: true}
+		root.AddCommand(fish)
+		started := strict(root)
+		root.SetArgs(strings.Fields(line))
+		cmd, err := root.ExecuteC()
+		if err = misuse(cmd, err); *started || err.Error() != want || exit.Of(err) != exit.CodeUsage {
+			t.Errorf("%s: started %v, %v; want %s", line, *started, err, want)
+		}
+	}
+}
+
+func TestAnInterruptedCommandEndsWith130(t *testing.T) {
+	var stderr bytes.Buffer
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	e := &env.Env{Out: brokenPipe{}, Err: &stderr, Getenv: func(string) string { return "" }}
+	if code := Run(ctx, e, []string{"version"}); code != int(exit.CodeInterrupted) {
+		t.Errorf("code %d, want 130", code)
+	}
+	if got, want := stderr.String(), "gaffer: interrupted: pipe broke\n"; got != want {
+		t.Errorf("stderr %q, want %q", got, want)
+	}
+}
+
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("pipe broke") }

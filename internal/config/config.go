@@ -1,0 +1,126 @@
+// Package config reads gaffer's settings.
+//
+// A setting comes from the first of: a flag, the environment, gaffer.yaml at
+// the project's root, the user's gaffer.yaml, the default. Every value
+// remembers where it came from. All settings stand in one table, keys.
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/suggest"
+)
+
+// Config holds a checked value for every key.
+type Config struct {
+	root   string
+	values map[string]Value
+}
+
+// Value is the text of one setting and where it came from.
+type Value struct {
+	Key    Key
+	Text   string
+	Source Source
+}
+
+// Setting is one key=value given by a flag.
+type Setting struct {
+	Name, Text string
+	Flag       string // the flag that gave it, as --set
+}
+
+// Inputs is everything that settings are read from.
+type Inputs struct {
+	Root   string // the project's root
+	Getenv func(string) string
+	Flags  []Setting // later ones win
+}
+
+// Load reads and checks every source. A mistake in any of them is an error,
+// also when a stronger source sets the same key: it would come to light on the
+// day the stronger one goes away.
+func Load(in Inputs) (*Config, error) {
+	c := &Config{root: in.Root, values: map[string]Value{}}
+	for _, k := range keys {
+		c.values[k.Name] = Value{Key: k, Text: k.Default}
+	}
+	for _, read := range []func(Inputs) ([]Value, error){fromUser, fromProject, fromEnv, fromFlags} {
+		values, err := read(in)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range values {
+			c.values[v.Key.Name] = v
+		}
+	}
+	return c, nil
+}
+
+// Values lists every value in the order of the table.
+func (c *Config) Values() []Value {
+	list := make([]Value, len(keys))
+	for i, k := range keys {
+		list[i] = c.values[k.Name]
+	}
+	return list
+}
+
+// Lookup gives one value by the name that a person typed.
+func (c *Config) Lookup(name string) (Value, error) {
+	v, ok := c.values[name]
+	if !ok {
+		return Value{}, &UnknownKeyError{Name: name}
+	}
+	return v, nil
+}
+
+// Path gives the place that a Path key names, as an absolute path.
+func (c *Config) Path(name string) string { return c.abs(c.mustGet(name, Path)) }
+
+// Duration gives the value of a Duration key.
+func (c *Config) Duration(name string) time.Duration {
+	d, err := time.ParseDuration(c.mustGet(name, Duration))
+	if err != nil {
+		panic("config: " + name + " was not checked: " + err.Error())
+	}
+	return d
+}
+
+// Choice gives the value of a Choice key.
+func (c *Config) Choice(name string) string { return c.mustGet(name, Choice) }
+
+func (c *Config) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(c.root, path)
+}
+
+// mustGet panics on a name that is not in the table: names in the program are
+// constants, so this is a mistake in gaffer and not in its configuration.
+func (c *Config) mustGet(name string, kind Kind) string {
+	v, ok := c.values[name]
+	if !ok || v.Key.Kind != kind {
+		panic(fmt.Sprintf("config: no key %q of this kind", name))
+	}
+	return v.Text
+}
+
+// UnknownKeyError is a name that is not a setting.
+type UnknownKeyError struct{ Name string }
+
+func (e *UnknownKeyError) Error() string { return "unknown key " + quote(e.Name) }
+
+// NotFound is true: asking for a key that does not exist finds nothing.
+func (e *UnknownKeyError) NotFound() bool { return true }
+
+// Hint names the key that was likely meant.
+func (e *UnknownKeyError) Hint() string {
+	if near := suggest.Nearest(e.Name, Names()); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "'gaffer config' lists every key"
+}

@@ -1,0 +1,185 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sources describes one project: its file, the user's file, variables, flags.
+type sources struct {
+	project, user string
+	env           map[string]string
+	flags         []Setting
+}
+
+func (s sources) load(t *testing.T) (*Config, string, error) {
+	t.Helper()
+	root, home := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(root, "gaffer.yaml"), s.project)
+	write(t, filepath.Join(home, ".config/gaffer/gaffer.yaml"), s.user)
+	getenv := func(name string) string {
+		if name == "HOME" {
+			return home
+		}
+		return s.env[name]
+	}
+	c, err := Load(Inputs{Root: root, Getenv: getenv, Flags: s.flags})
+	return c, root, err
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if text == "" {
+		return
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTheStrongestSourceWinsAndIsRemembered(t *testing.T) {
+	user, project := "lock_timeout: 1s", "# here\nlock_timeout: 2s"
+	env := map[string]string{"GAFFER_LOCK_TIMEOUT": "3s"}
+	flags := []Setting{{"lock_timeout", "4s", "--set"}, {"lock_timeout", "5s", "--set"}}
+	for _, c := range []struct {
+		sources sources
+		want    time.Duration
+		from    string
+	}{
+		{sources{}, 30 * time.Second, "default"},
+		{sources{user: user}, time.Second, "gaffer.yaml:1"},
+		{sources{user: user, project: project}, 2 * time.Second, "gaffer.yaml:2"},
+		{sources{user: user, project: project, env: env}, 3 * time.Second, "env GAFFER_LOCK_TIMEOUT"},
+		{sources{user: user, project: project, env: env, flags: flags}, 5 * time.Second, "flag --set"},
+	} {
+		config, _, err := c.sources.load(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := config.Lookup("lock_timeout")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := config.Duration("lock_timeout"); got != c.want || !strings.HasSuffix(v.Source.String(), c.from) {
+			t.Errorf("got %v from %s, want %v from %s", got, v.Source, c.want, c.from)
+		}
+	}
+}
+
+func TestPathsStartAtTheProjectsRoot(t *testing.T) {
+	c, root, err := sources{project: "paths: {session: a/../b, team: /abs/./team}"}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"paths.session":  filepath.Join(root, "b"),
+		"paths.workflow": filepath.Join(root, ".fctry"),
+		"paths.team":     "/abs/team",
+	} {
+		if got := c.Path(name); got != want {
+			t.Errorf("%s = %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestEveryFormOfYAMLForAKeyIsRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"color: never":                         "never",
+		"\"color\": 'never'":                   "never",
+		"{color: never}":                       "never",
+		"---\ncolor: never\n...\n":             "never",
+		"color: >-\n  never\n":                 "never",
+		"color: never # not today":             "never",
+		"paths:\n  # session: x\ncolor: never": "never",
+		"paths.session: x\ncolor: never":       "never",
+		"\ufeffcolor: never":                   "never",
+		"color: never\r\n":                     "never",
+		"# nothing at all":                     "auto",
+		"{}":                                   "auto",
+		" \n":                                  "auto",
+	} {
+		c, _, err := sources{project: text}.load(t)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		} else if got := c.Choice("color"); got != want {
+			t.Errorf("%q: color %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestAMistakeSaysWhereAndWhatIsAllowed(t *testing.T) {
+	for text, want := range map[string]string{
+		"colour: never":                 "1:1: unknown key \"colour\"",
+		"color: auto\npaths:\n  x: y":   "3:3: unknown key \"paths.x\"",
+		"color: red":                    "1:8: color: found \"red\", want auto, always or never",
+		"color: no":                     "1:8: color: found \"no\", want auto, always or never",
+		"color:":                        "1:8: color: found no value, want one value",
+		"color: {a: b}":                 "color: found a mapping, want one value",
+		"color: [auto]":                 "color: found a list, want one value",
+		"paths: here":                   "1:8: paths: found a single value, want keys with values",
+		"paths: [here]":                 "paths: found a list, want keys with values",
+		"paths: {session: ''}":          "1:18: paths.session: found an empty path, want a folder",
+		"paths: {session: \"a\\0b\"}":   "paths.session: found a NUL character",
+		"lock_timeout: 30":              "1:15: lock_timeout: found \"30\", want a duration such as",
+		"lock_timeout: -1s":             "1:15: lock_timeout: found \"-1s\", want a duration that is not negative",
+		"- color":                       "1:1: found a list, want keys with values",
+		"color: auto\ncolor: never":     "2:1: not YAML: ",
+		"color: auto\n---\ncolor: auto": "found a second YAML document, want one",
+		"color: &a auto":                "color: found an alias or anchor, want one value",
+		"color: !!str auto":             "color: found a tag, want one value",
+		"<<: {color: auto}":             "unknown key \"<<\"",
+		"? [a]\n: b":                    "not YAML: ",
+		"\tcolor: auto":                 "not YAML: ",
+		"color: \"auto":                 "not YAML: ",
+	} {
+		_, _, err := sources{project: text}.load(t)
+		if err == nil || !strings.Contains(err.Error(), "gaffer.yaml:") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v\nwant …%s", text, err, want)
+		}
+	}
+}
+
+func TestAWeakerSourceIsCheckedAsWell(t *testing.T) {
+	_, _, err := sources{user: "color: red", flags: []Setting{{"color", "never", "--color"}}}.load(t)
+	if err == nil {
+		t.Error("the mistake in the user's file went unseen")
+	}
+}
+
+func TestAnUnknownKeyHasASuggestion(t *testing.T) {
+	_, _, err := sources{project: "path:\n  session: x"}.load(t)
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Hint() == "" {
+		t.Errorf("%v has no hint", err)
+	}
+}
+
+func TestEveryKeyIsDocumentedAndItsDefaultAndExampleAreAllowed(t *testing.T) {
+	for _, k := range Keys() {
+		if k.Doc == "" || strings.HasSuffix(k.Doc, ".") {
+			t.Errorf("%s: Doc %q", k.Name, k.Doc)
+		}
+		for _, text := range []string{k.Default, k.Example} {
+			if err := k.check(text); err != nil {
+				t.Errorf("%s: %v", k.Name, err)
+			}
+		}
+	}
+}
+
+func TestARelativeXDGFolderIsIgnored(t *testing.T) {
+	vars := map[string]string{"XDG_CONFIG_HOME": "rel", "HOME": "/home/u"}
+	if got, want := UserFile(func(n string) string { return vars[n] }), "/home/u/.config/gaffer/gaffer.yaml"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := UserFile(func(string) string { return "" }); got != "" {
+		t.Errorf("got %s without a home", got)
+	}
+}

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// maxFile bounds what is read into memory. A configuration is a page of text.
+const maxFile = 1 << 20
+
+// readFile gives the settings in one file. A file that does not exist has none.
+func readFile(path string) ([]Value, error) {
+	data, err := readRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &Error{Source: Source{File: path}, Err: err}
+	}
+	return parse(path, data)
+}
+
+// readRegular opens without waiting, so that a FIFO is refused and not hung on.
+func readRegular(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, bare(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, bare(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("found %s, want a file", describe(info.Mode()))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, bare(err)
+	}
+	if len(data) > maxFile {
+		return nil, fmt.Errorf("found more than %d KiB, want a file below that", maxFile>>10)
+	}
+	return data, nil
+}
+
+// bare drops the path from err: the error that wraps it begins with the path.
+func bare(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%s: %w", p.Op, p.Err)
+	}
+	return err
+}
+
+func describe(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case mode&fs.ModeSocket != 0:
+		return "a socket"
+	}
+	return "a device"
+}

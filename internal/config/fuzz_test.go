@@ -1,0 +1,31 @@
+package config
+
+import (
+	"errors"
+	"testing"
+)
+
+// FuzzParse feeds any bytes to the reader: it never panics, each value it
+// gives is allowed, and each refusal names the file.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"", "color: never", "paths:\n  session: x\n", "{color: auto}", "- a", "color: [",
+		"a: &a [*a]", "? a\n: b", "<<: *x", "color: |\n  auto", "--- a\n--- b", "\x00", "lock_timeout: 1e9s",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		values, err := parse("gaffer.yaml", data)
+		if err != nil {
+			if e, ok := errors.AsType[*Error](err); !ok || e.Source.File != "gaffer.yaml" {
+				t.Errorf("%v does not name its file", err)
+			}
+			return
+		}
+		for _, v := range values {
+			if err := v.Key.check(v.Text); err != nil {
+				t.Errorf("%s: %v", v.Key.Name, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"path/filepath"
+
+	"gaffer/internal/project"
+)
+
+func fromFlags(in Inputs) ([]Value, error) {
+	var values []Value
+	for _, s := range in.Flags {
+		v, err := newValue(s.Name, s.Text, Source{Flag: s.Flag})
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+// fromEnv takes an empty variable for one that is not set.
+func fromEnv(in Inputs) ([]Value, error) {
+	var values []Value
+	for _, k := range keys {
+		text := in.Getenv(k.Env())
+		if text == "" {
+			continue
+		}
+		v, err := newValue(k.Name, text, Source{Env: k.Env()})
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, v)
+	}
+	return values, nil
+}
+
+func fromProject(in Inputs) ([]Value, error) {
+	return readFile(filepath.Join(in.Root, project.ConfigFile))
+}
+
+func fromUser(in Inputs) ([]Value, error) {
+	path := UserFile(in.Getenv)
+	if path == "" {
+		return nil, nil
+	}
+	return readFile(path)
+}
+
+// UserFile is the user's own configuration file, or "" without a home. A
+// relative XDG_CONFIG_HOME is ignored, as its specification asks.
+func UserFile(getenv func(string) string) string {
+	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "gaffer", project.ConfigFile)
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".config", "gaffer", project.ConfigFile)
+	}
+	return ""
+}
+
+// newValue checks one setting from any source.
+func newValue(name, text string, from Source) (Value, error) {
+	k, ok := lookup(name)
+	if !ok {
+		return Value{}, unknownKey(name, from)
+	}
+	if err := k.check(text); err != nil {
+		return Value{}, &Error{Source: from, Err: keyError{name, err}, Next: k.Doc + ", for example " + k.Example}
+	}
+	return Value{Key: k, Text: text, Source: from}, nil
+}
+
+func unknownKey(name string, from Source) error {
+	err := &UnknownKeyError{Name: name}
+	return &Error{Source: from, Err: err, Next: err.Hint()}
+}
+
+// keyError reads as "color: found …".
+type keyError struct {
+	name string
+	err  error
+}
+
+func (e keyError) Error() string { return e.name + ": " + e.err.Error() }
+func (e keyError) Unwrap() error { return e.err }

@@ -1,0 +1,88 @@
+package config
+
+import "strings"
+
+// Key is one setting.
+type Key struct {
+	Name    string
+	Kind    Kind
+	Default string
+	Flag    string // a flag of its own beside --set, or ""
+	Doc     string // one line, without a full stop
+	Example string
+	Choices []string // of a Choice
+}
+
+// keys is the table that everything follows from: reading files, variables and
+// flags, the suggestions, what 'gaffer config' prints, and its help.
+var keys = []Key{
+	{
+		Name: "paths.session", Kind: Path, Default: ".founder-mode/status",
+		Doc: "where session status lives", Example: ".agents/status",
+	},
+	{
+		Name: "paths.workflow", Kind: Path, Default: ".fctry",
+		Doc: "where workflow state lives", Example: "spec/.fctry",
+	},
+	{
+		Name: "paths.team", Kind: Path, Default: "coordination",
+		Doc: "where team state and messages live", Example: "/var/lib/fleet/coordination",
+	},
+	{
+		Name: "paths.ledger", Kind: Path, Default: "state",
+		Doc: "where run and result records live", Example: "records",
+	},
+	{
+		Name: "lock_timeout", Kind: Duration, Default: "30s",
+		Doc: "how long a writer waits for a document's lock", Example: "5s",
+	},
+	{
+		Name: "color", Kind: Choice, Default: "auto", Flag: "color",
+		Doc: "when to use colour", Example: "never",
+		Choices: []string{"auto", "always", "never"},
+	},
+}
+
+// Keys lists every setting, in the order in which they are shown.
+func Keys() []Key { return append([]Key(nil), keys...) }
+
+// Names lists the names of every setting.
+func Names() []string {
+	names := make([]string, len(keys))
+	for i, k := range keys {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// Env is the environment variable that sets the key: GAFFER_ and the name.
+func (k Key) Env() string {
+	return "GAFFER_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
+}
+
+// Usage is what the key is for and, of a Choice, what it may be.
+func (k Key) Usage() string {
+	if k.Kind == Choice {
+		return k.Doc + ": " + orList(k.Choices)
+	}
+	return k.Doc
+}
+
+func lookup(name string) (Key, bool) {
+	for _, k := range keys {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Key{}, false
+}
+
+// isSection tells whether name is the first part of dotted keys, as paths is.
+func isSection(name string) bool {
+	for _, k := range keys {
+		if strings.HasPrefix(k.Name, name+".") {
+			return true
+		}
+	}
+	return false
+}

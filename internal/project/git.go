@@ -1,0 +1,110 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// findGit gives the nearest ancestor that git would call a worktree, or the
+// main worktree when that one is linked.
+func findGit(start string) (Project, error) {
+	for dir := range ancestors(start) {
+		dotGit := filepath.Join(dir, ".git")
+		info, err := os.Stat(dotGit)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return Project{}, err
+		case info.Mode().IsRegular():
+			return fromGitFile(dir, dotGit)
+		}
+		// Git passes over a .git folder without a HEAD, and so must we.
+		if found, err := exists(filepath.Join(dotGit, "HEAD")); err != nil {
+			return Project{}, err
+		} else if found {
+			return Project{Root: dir, From: ".git"}, nil
+		}
+	}
+	return Project{}, nil
+}
+
+// fromGitFile reads a .git that is a file: a linked worktree, a submodule, or
+// a repository whose git folder lies elsewhere. Only the first has a commondir.
+func fromGitFile(worktree, dotGit string) (Project, error) {
+	gitDir, err := gitDirOf(worktree, dotGit)
+	if err != nil {
+		return Project{}, err
+	}
+	own := Project{Root: worktree, From: ".git"}
+	common, err := readLine(filepath.Join(gitDir, "commondir"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return own, nil
+	}
+	if err != nil {
+		return Project{}, err
+	}
+	main, err := mainWorktree(absolute(gitDir, common))
+	if err != nil || main == "" {
+		return own, err
+	}
+	return Project{Root: main, From: "git worktree"}, nil
+}
+
+// gitDirOf follows "gitdir: PATH". A link that leads nowhere is an error:
+// taking the worktree for a root of its own would grow a second set of state.
+func gitDirOf(worktree, dotGit string) (string, error) {
+	line, err := readLine(dotGit)
+	if err != nil {
+		return "", err
+	}
+	path, ok := strings.CutPrefix(line, "gitdir: ")
+	if !ok {
+		return "", &gitError{dotGit, `does not start with "gitdir: "`}
+	}
+	gitDir := absolute(worktree, path)
+	if found, err := exists(gitDir); err != nil {
+		return "", err
+	} else if !found {
+		return "", &gitError{dotGit, "points to " + gitDir + ", which does not exist"}
+	}
+	return gitDir, nil
+}
+
+// mainWorktree is where the repository with the git folder common is checked
+// out, or "" when it is bare or its place cannot be known.
+func mainWorktree(common string) (string, error) {
+	core, err := readCore(common)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case core.worktree != "":
+		return folder(absolute(common, core.worktree))
+	case core.bare, filepath.Base(common) != ".git":
+		return "", nil
+	}
+	return folder(filepath.Dir(common))
+}
+
+// readLine gives the first line of one of git's small pointer files.
+func readLine(path string) (string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	return strings.TrimRight(line, " \r"), nil
+}
+
+type gitError struct{ path, problem string }
+
+func (e *gitError) Error() string { return fmt.Sprintf("%s %s", e.path, e.problem) }
+
+func (e *gitError) Hint() string {
+	return "run 'git worktree repair', or name the project's root with --project DIR or " + EnvVar
+}

@@ -1,0 +1,59 @@
+package project
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// core is what git's configuration says about the main worktree.
+type core struct {
+	bare     bool
+	worktree string // set in submodules; relative to the git folder
+}
+
+// readCore reads the section [core] of a git folder's own configuration.
+// config.worktree holds the same keys once worktrees have settings of their own.
+func readCore(gitDir string) (core, error) {
+	var c core
+	for _, name := range []string{"config", "config.worktree"} {
+		data, err := os.ReadFile(filepath.Join(gitDir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return core{}, err
+		}
+		c.read(string(data))
+	}
+	return c, nil
+}
+
+func (c *core) read(config string) {
+	inCore := false
+	for line := range strings.Lines(config) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			inCore = strings.EqualFold(line, "[core]")
+			continue
+		}
+		if key, value, ok := strings.Cut(line, "="); ok && inCore {
+			c.set(strings.ToLower(strings.TrimSpace(key)), strings.TrimSpace(value))
+		}
+	}
+}
+
+func (c *core) set(key, value string) {
+	switch key {
+	case "bare":
+		c.bare = strings.EqualFold(value, "true")
+	case "worktree":
+		if plain, err := strconv.Unquote(value); err == nil {
+			value = plain
+		}
+		c.worktree = value
+	}
+}

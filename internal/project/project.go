@@ -1,0 +1,129 @@
+// Package project finds the root that a project's state hangs from.
+//
+// State belongs to the repository, not to the folder a command happens to run
+// in: from a subfolder or from a linked worktree the answer is the same root,
+// so that a project never grows a second set of state.
+package project
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// EnvVar names the environment variable that sets the root outright.
+const EnvVar = "GAFFER_PROJECT"
+
+// ConfigFile is the configuration's name at the root. It also marks the root
+// of a project without git.
+const ConfigFile = "gaffer.yaml"
+
+// Project is one project on this machine.
+type Project struct {
+	Root string // absolute, with symbolic links resolved
+	From string // what decided: the flag, the variable, or the entry found at the root
+}
+
+// Find gives the project that dir is in. GAFFER_PROJECT decides when it is
+// set; then git, where a linked worktree belongs to its main worktree; then
+// the nearest ancestor that is marked as a project; then dir itself.
+func Find(dir string, getenv func(string) string) (Project, error) {
+	if set := getenv(EnvVar); set != "" {
+		return At(absolute(dir, set), EnvVar)
+	}
+	p, err := find(dir)
+	if err != nil {
+		return Project{}, fmt.Errorf("find project: %w", err)
+	}
+	return p, nil
+}
+
+// At takes dir as the root without looking further. from says who named it.
+func At(dir, from string) (Project, error) {
+	root, err := folder(dir)
+	if err != nil {
+		return Project{}, fmt.Errorf("project from %s: %w", from, err)
+	}
+	return Project{Root: root, From: from}, nil
+}
+
+func find(dir string) (Project, error) {
+	start, err := folder(dir)
+	if err != nil {
+		return Project{}, err
+	}
+	if p, err := findGit(start); err != nil || p.Root != "" {
+		return p, err
+	}
+	for _, marks := range [][]string{{ConfigFile}, {".founder-mode", ".fctry"}} {
+		if p, err := findMark(start, marks); err != nil || p.Root != "" {
+			return p, err
+		}
+	}
+	return Project{Root: start, From: "current folder"}, nil
+}
+
+// findMark gives the nearest ancestor that holds one of marks, or no project.
+func findMark(start string, marks []string) (Project, error) {
+	for dir := range ancestors(start) {
+		for _, mark := range marks {
+			if found, err := exists(filepath.Join(dir, mark)); err != nil {
+				return Project{}, err
+			} else if found {
+				return Project{Root: dir, From: mark}, nil
+			}
+		}
+	}
+	return Project{}, nil
+}
+
+// ancestors yields dir, its parent, and so on up to the root of the file system.
+func ancestors(dir string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for yield(dir) {
+			parent := filepath.Dir(dir)
+			if parent == dir {
+				return
+			}
+			dir = parent
+		}
+	}
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// folder resolves links, because a link into a subfolder of a repository must
+// lead to that repository and not to the folder that holds the link.
+func folder(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(resolved)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s: not a folder", path)
+	}
+	return resolved, nil
+}
+
+func absolute(base, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(base, path)
+}

@@ -1,0 +1,43 @@
+// Package suggest finds the word that a person most likely meant.
+package suggest
+
+import "strings"
+
+// Nearest returns the candidate closest to word, or "" when none is close
+// enough to be a typing mistake. Case is ignored; the first of equals wins.
+func Nearest(word string, candidates []string) string {
+	best, limit := "", limitFor(word)
+	for _, c := range candidates {
+		if d := distance(strings.ToLower(word), strings.ToLower(c)); d < limit {
+			best, limit = c, d
+		}
+	}
+	return best
+}
+
+// limitFor is exclusive: a third of the word may be wrong, two letters at least.
+func limitFor(word string) int { return max(len(word)/3, 2) + 1 }
+
+// distance counts the insertions, deletions, substitutions and swaps of
+// neighbours that turn a into b.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}
