@@ -1,0 +1,93 @@
+package session
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/session"
+)
+
+func cleanCommand(e *env.Env) *cobra.Command {
+	older := age(7 * day)
+	var c session.Cleaning
+	cmd := &cobra.Command{
+		Use:                   "clean [--older-than AGE] [--dry-run] [--force]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Remove sessions that ended long ago",
+		Long: `Remove sessions that ended more than 7 days ago, with their logs, and print
+their ids. The active session and those that still run are kept unless forced;
+one whose document cannot be read is always kept.`,
+		Example: "  gaffer session clean --dry-run\n  gaffer session clean --older-than 30d",
+		Args:    cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.Var(&older, "older-than", "how long ago, such as 7d, 12h or 30m")
+	flags.BoolVar(&c.DryRun, "dry-run", false, "remove nothing, only print")
+	flags.BoolVar(&c.Force, "force", false, "also the active session and those that run")
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		s, err := open(e)
+		if err != nil {
+			return err
+		}
+		c.OlderThan = time.Duration(older)
+		done, err := s.Clean(c)
+		if *asJSON && err == nil {
+			return e.PrintJSON(append([]session.Cleaned{}, done...))
+		}
+		return printCleaned(e, done, err)
+	}
+	return cmd
+}
+
+// printCleaned also tells what was removed before something went wrong.
+func printCleaned(e *env.Env, done []session.Cleaned, err error) error {
+	for _, one := range done {
+		if one.Kept != "" {
+			e.Talk("kept %s: %s", env.Printable(one.ID), env.Printable(one.Kept))
+			continue
+		}
+		if err := e.Printf("%s\n", env.Printable(one.ID)); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+const day = 24 * time.Hour
+
+// age is a flag for a duration that may be in days.
+type age time.Duration
+
+func (a *age) Set(text string) error {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err != nil {
+			return fmt.Errorf("%q: want a number of days such as 7d", text)
+		}
+		*a = age(time.Duration(n) * day)
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q: want a duration such as 7d, 12h or 30m", text)
+	}
+	*a = age(d)
+	return nil
+}
+
+func (a *age) String() string {
+	if d := time.Duration(*a); d%day != 0 {
+		return d.String()
+	}
+	return fmt.Sprintf("%dd", time.Duration(*a)/day)
+}
+
+// Type is the word that stands for the value in the help.
+func (a *age) Type() string { return "AGE" }

@@ -1,0 +1,85 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/session"
+	"gaffer/statefile/timestamp"
+)
+
+func listCommand(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the sessions, the oldest first",
+		Example: "  gaffer session list\n  gaffer session list --json | jq -r '.[] | select(.status == \"failed\").session_id'",
+		Args:    cobra.NoArgs,
+	}
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		s, err := open(e)
+		if err != nil {
+			return err
+		}
+		entries, err := s.List()
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return listJSON(e, entries)
+		}
+		return listTable(e, entries)
+	}
+	return cmd
+}
+
+func listJSON(e *env.Env, entries []session.Entry) error {
+	type entry struct {
+		session.Entry
+		Error string `json:"error,omitempty"`
+	}
+	all := make([]entry, len(entries))
+	for i, one := range entries {
+		all[i].Entry = one
+		if one.Err != nil {
+			all[i].Error = one.Err.Error()
+		}
+	}
+	return e.PrintJSON(all)
+}
+
+func listTable(e *env.Env, entries []session.Entry) error {
+	if len(entries) == 0 {
+		e.Talk("no sessions")
+		return nil
+	}
+	rows := [][]cell{{{text: ""}, {text: "ID"}, {text: "Status"}, {text: "Agents"}, {text: "Started"}, {text: "Source"}}}
+	for _, entry := range entries {
+		rows = append(rows, entryRow(entry))
+		if entry.Err != nil {
+			e.Talk("gaffer: %s", env.Printable(entry.Err.Error()))
+		}
+	}
+	return table(e, rows)
+}
+
+// entryRow marks the active session with a star.
+func entryRow(entry session.Entry) []cell {
+	mark, agents, started := "", "-", "-"
+	if entry.Active {
+		mark = "*"
+	}
+	status := cell{string(entry.Status), stateStyle(entry.Status)}
+	if entry.Err != nil {
+		status = cell{"unreadable", env.Red}
+	} else {
+		ended := entry.Summary.Complete + entry.Summary.Failed + entry.Summary.Cancelled
+		agents = fmt.Sprintf("%d/%d", ended, entry.Summary.Total)
+	}
+	if !entry.StartedAt.IsZero() {
+		started = timestamp.Format(entry.StartedAt.Time)
+	}
+	return []cell{{text: mark}, {text: entry.ID}, status, {text: agents}, {text: started}, {text: entry.SourceFile}}
+}

@@ -1,0 +1,72 @@
+// Package session is the commands 'gaffer session …': the status of sessions
+// and their agents, for people and scripts.
+package session
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/session"
+	"gaffer/statefile"
+)
+
+// New makes the group.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "session",
+		Short: "Sessions: who runs, what became of it",
+		Long: `Keep the status of sessions: their waves, agents and logs.
+
+The documents live in .founder-mode/status and are shared with programs in
+other languages. The word 'active' stands for the id of the newest session.`,
+		Example: `  id=$(gaffer session new --source orchestrate --source-file plan.md --agents agents.json)
+  gaffer session start $id 001 --pid $$
+  gaffer session complete $id 001
+  gaffer session show`,
+	}
+	cmd.AddCommand(
+		newCommand(e), startCommand(e), completeCommand(e), failCommand(e), cancelCommand(e),
+		finishCommand(e), showCommand(e), listCommand(e), cleanCommand(e),
+	)
+	return cmd
+}
+
+// open returns the project's sessions.
+func open(e *env.Env) (*session.Store, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	p, err := e.Project()
+	if err != nil {
+		return nil, err
+	}
+	root := c.Path("paths.session")
+	return session.New(root, session.Options{
+		Now:         e.Now,
+		LockTimeout: c.Duration("lock_timeout"),
+		LogPrefix:   relative(p.Root, root),
+		Notice:      func(n statefile.Notice) { e.Talk("gaffer: %s", env.Printable(n.Text)) },
+	}), nil
+}
+
+// relative is path from base, or path itself if it is not below base.
+func relative(base, path string) string {
+	rel, err := filepath.Rel(base, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		rel = path
+	}
+	return filepath.ToSlash(rel)
+}
+
+// openAt is open with the session that a person named.
+func openAt(e *env.Env, id string) (*session.Store, string, error) {
+	s, err := open(e)
+	if err == nil && id == "active" {
+		id, err = s.Active()
+	}
+	return s, id, err
+}

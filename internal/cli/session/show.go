@@ -1,0 +1,130 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/session"
+)
+
+func showCommand(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               "show [ID]",
+		Short:             "Show a session's agents",
+		Long:              "Show the agents of a session, the active one unless another is named.\nWith --json, print the document as it stands on disk.",
+		Example:           "  gaffer session show\n  gaffer session show --json | jq .summary",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeIDs(e),
+	}
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		s, id, err := openAt(e, append(args, "active")[0])
+		if err != nil {
+			return err
+		}
+		doc, err := s.Document(id)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			_, err := e.Out.Write(doc.Bytes())
+			return err
+		}
+		status, _ := session.Decode(doc.Value())
+		return show(e, id, status)
+	}
+	return cmd
+}
+
+func show(e *env.Env, id string, status session.Status) error {
+	e.Talk("session %s, %s %s", id, env.Printable(status.Source), env.Printable(status.SourceFile))
+	rows := [][]cell{{{text: "#"}, {text: "Task"}, {text: "Status"}, {text: "Time"}, {text: "Log"}}}
+	now := e.Now()
+	for _, a := range status.Agents {
+		rows = append(rows, agentRow(a, now))
+	}
+	if err := table(e, rows); err != nil {
+		return err
+	}
+	if err := e.Printf("%s\n", summaryLine(status)); err != nil {
+		return err
+	}
+	return showErrors(e, status)
+}
+
+func agentRow(a session.Agent, now time.Time) []cell {
+	name, elapsed, log := a.Name, "-", a.LogFile
+	if name == "" {
+		name = a.ID
+	}
+	if d, known := a.Elapsed(now); known {
+		elapsed = session.FormatElapsed(d)
+	}
+	switch {
+	case log == "" || neverRan(a):
+		log = "-"
+	case a.Status == session.Running:
+		log = "tail -f " + log
+	}
+	return []cell{{text: a.ID}, {text: name}, {a.Status.Label(), stateStyle(a.Status)}, {text: elapsed}, {text: log}}
+}
+
+func neverRan(a session.Agent) bool {
+	return a.Status == session.Queued || (a.Status == session.Cancelled && a.StartedAt.IsZero())
+}
+
+func stateStyle(s session.State) env.Style {
+	switch s {
+	case session.Running:
+		return env.Yellow
+	case session.Complete:
+		return env.Green
+	case session.Failed:
+		return env.Red
+	}
+	return env.Faint
+}
+
+// summaryLine is such as "Running: 2 complete, 2 running, 1 queued".
+func summaryLine(status session.Status) string {
+	sum := status.Count()
+	var parts []string
+	for _, c := range []struct {
+		n    int
+		word session.State
+	}{
+		{sum.Complete, session.Complete},
+		{sum.Failed, session.Failed},
+		{sum.Cancelled, session.Cancelled},
+		{sum.Running, session.Running},
+		{sum.Queued, session.Queued},
+	} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"no agents"}
+	}
+	word := env.Printable(string(status.Status))
+	if status.Status.Final() || status.Status == session.Running {
+		word = strings.ToUpper(word[:1]) + word[1:]
+	}
+	return word + ": " + strings.Join(parts, ", ")
+}
+
+func showErrors(e *env.Env, status session.Status) error {
+	for _, a := range status.Agents {
+		if a.Error == nil || *a.Error == "" {
+			continue
+		}
+		if err := e.Printf("%s: %s\n", env.Printable(a.ID), env.Printable(*a.Error)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,41 @@
+package session
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"gaffer/internal/cli/env"
+)
+
+// cell is one text of a table with the style it is painted in.
+type cell struct {
+	text  string
+	style env.Style
+}
+
+// table writes rows in aligned columns. It pads before it paints: the escape
+// sequences of colours must not count.
+func table(e *env.Env, rows [][]cell) error {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i := range row {
+			row[i].text = env.Printable(row[i].text)
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		for i, c := range row {
+			text := c.text
+			if c.style != "" {
+				text = e.Paint(e.Out, c.style, text)
+			}
+			b.WriteString(text)
+			if i < len(row)-1 {
+				b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+2))
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return e.Printf("%s", b.String())
+}

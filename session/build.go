@@ -1,0 +1,127 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+)
+
+// build returns the document of a new session. The draft has been checked.
+func (d Draft) build(id, logPrefix string, now time.Time) ([]byte, error) {
+	text, err := marshal(Status{
+		SchemaVersion: SchemaVersion,
+		SessionID:     id,
+		Source:        d.Source,
+		SourceFile:    d.SourceFile,
+		StartedAt:     Time{now},
+		Status:        Running,
+		Agents:        []Agent{},
+		Waves:         []Wave{},
+	})
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsontree.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	agents := doc.Root().Child("agents")
+	for _, given := range d.Agents.Items() {
+		agents.Append(newAgent(given, path.Join(logPrefix, sessionsName, id)))
+	}
+	waves := doc.Root().Child("waves")
+	for _, wave := range d.waves() {
+		waves.Append(wave)
+	}
+	settle(doc.Root(), now)
+	if err := doc.Err(); err != nil { // too deep to be read again
+		return nil, &DraftError{"agents", err.Error()}
+	}
+	return layOut(doc.Bytes())
+}
+
+// layOut also checks what the agents' own members may have made too deep or
+// too large to be read again.
+func layOut(text []byte) ([]byte, error) {
+	data, err := jsontree.Format(text)
+	if syntax := (*jsontree.SyntaxError)(nil); errors.As(err, &syntax) {
+		return nil, &DraftError{"agents", syntax.Problem}
+	}
+	if err == nil && len(data) > statefile.MaxSize {
+		return nil, &DraftError{"agents", fmt.Sprintf("the document would be larger than %d MiB", statefile.MaxSize>>20)}
+	}
+	return data, err
+}
+
+// newAgent adds to an agent what it lacks, as every other writer does. Where
+// its output goes is not the caller's to say.
+func newAgent(given jsontree.Value, dir string) jsontree.Value {
+	doc, err := jsontree.Parse(given.Raw())
+	if err != nil {
+		return given // it came from a document that was checked
+	}
+	agent := doc.Root()
+	if agent.Get("status").Absent() {
+		agent.Set("status", string(Queued))
+	}
+	for _, name := range []string{"started_at", "completed_at", "duration_seconds", "exit_code", "pid"} {
+		if agent.Get(name).Kind() == jsontree.Missing {
+			agent.Set(name, nil)
+		}
+	}
+	agent.Set("log_file", path.Join(dir, agent.Get("id").Text()+".log"))
+	if agent.Get("error").Kind() == jsontree.Missing {
+		agent.Set("error", nil)
+	}
+	return doc.Value()
+}
+
+// waves returns the waves as given, or as the agents' own numbers make them.
+func (d Draft) waves() []any {
+	var waves []any
+	for _, given := range d.Waves.Items() {
+		waves = append(waves, newWave(given))
+	}
+	if !d.Waves.Absent() {
+		return waves
+	}
+	members := map[int][]string{}
+	for _, item := range d.Agents.Items() {
+		var a Agent
+		if jsontree.Decode(item, &a); a.Wave != nil {
+			members[*a.Wave] = append(members[*a.Wave], a.ID)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(members)) {
+		waves = append(waves, Wave{Wave: n, Status: Pending, Agents: members[n]})
+	}
+	return waves
+}
+
+func newWave(given jsontree.Value) jsontree.Value {
+	doc, err := jsontree.Parse(given.Raw())
+	if err != nil {
+		return given // it came from a document that was checked
+	}
+	if wave := doc.Root(); wave.Get("status").Absent() {
+		wave.Set("status", string(Pending))
+	}
+	return doc.Value()
+}
+
+// marshal is json.Marshal without escapes for HTML.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}

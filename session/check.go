@@ -1,0 +1,244 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// Check returns every departure from the protocol in a document.
+func Check(path string, v jsontree.Value) []statefile.Finding {
+	c := checker{path: path}
+	status, mismatches := Decode(v)
+	c.mismatches(mismatches)
+	if v.Kind() != jsontree.Object {
+		return c.found
+	}
+	c.session(v, status)
+	c.ending(v, status)
+	c.agents(v)
+	c.summary(v)
+	c.waves(v)
+	return c.found
+}
+
+type checker struct {
+	path  string
+	found []statefile.Finding
+}
+
+func (c *checker) invalid(at, name, text string, args ...any) {
+	c.add(statefile.Invalid, at, name, text, args)
+}
+
+func (c *checker) irregular(at, name, text string, args ...any) {
+	c.add(statefile.Irregular, at, name, text, args)
+}
+
+// mostFindings is where a document that is wrong all over stops being reported.
+const mostFindings = 1000
+
+func (c *checker) add(severity statefile.Severity, at, name, text string, args []any) {
+	switch {
+	case len(c.found) > mostFindings:
+		return
+	case len(c.found) == mostFindings:
+		at, name, text, args = "", "more-findings", "there are more than %d findings", []any{mostFindings}
+	}
+	c.found = append(c.found, statefile.Finding{
+		Path: c.path, At: at, Name: name, Severity: severity, Text: fmt.Sprintf(text, args...),
+	})
+}
+
+func (c *checker) mismatches(all []jsontree.Mismatch) {
+	for _, m := range all {
+		name := "wrong-type"
+		if m.Want == wantTime {
+			name = "bad-timestamp"
+		}
+		c.invalid(m.Path, name, "%s where %s should be", m.Found, m.Want)
+	}
+}
+
+// required are the members without which a reader of a session is lost.
+var required = []string{"session_id", "status", "agents"}
+
+func (c *checker) session(v jsontree.Value, s Status) {
+	for _, name := range []string{
+		"schema_version", "session_id", "source", "source_file", "started_at", "status", "agents", "summary", "waves",
+	} {
+		switch {
+		case !v.Get(name).Absent():
+		case slices.Contains(required, name):
+			c.invalid(name, "missing-field", "there is none")
+		default:
+			c.irregular(name, "missing-field", "there is none")
+		}
+	}
+	if s.SchemaVersion != "" && s.SchemaVersion != SchemaVersion {
+		c.irregular("schema_version", "unknown-schema-version", "%q where %q should be", cut(s.SchemaVersion), SchemaVersion)
+	}
+	if s.Source != "" && !slices.Contains(sources, s.Source) {
+		c.irregular("source", "unknown-source", "%q where %s should be", cut(s.Source), orList(sources))
+	}
+	c.status("status", v.Get("status"), sessionStates)
+	c.time("started_at", v.Get("started_at"))
+	c.time("completed_at", v.Get("completed_at"))
+}
+
+// status reports a word that the protocol does not have.
+func (c *checker) status(at string, v jsontree.Value, words []State) {
+	if text, ok := v.Str(); ok && !slices.Contains(words, State(text)) {
+		c.invalid(at, "unknown-status", "%q where %s should be", cut(text), orList(words))
+	}
+}
+
+// ending reports a session whose status is not what its agents' make it.
+func (c *checker) ending(v jsontree.Value, s Status) {
+	sum := s.Count()
+	switch {
+	case s.Status == Running && sum.Total > 0 && sum.final():
+		c.irregular("status", "unfinished-session", "running although every agent has ended; should be %s", sum.outcome())
+	case s.Status == Complete && sum.Total == 0 && v.Get("agents").Kind() == jsontree.Array:
+		c.irregular("agents", "empty-session", "the session is complete and has no agents")
+	case s.Status == Complete && sum.Failed > 0:
+		c.irregular("status", "status-disagrees", "complete although an agent has failed; should be failed")
+	case s.Status.Final() && !sum.final():
+		c.irregular("status", "status-disagrees", "%s although an agent has not ended", s.Status)
+	}
+	if s.Status.Final() && v.Get("completed_at").Absent() {
+		c.irregular("completed_at", "missing-field", "there is none although the session is %s", s.Status)
+	}
+}
+
+func (c *checker) agents(v jsontree.Value) {
+	first := map[string]int{}
+	for i, agent := range v.Get("agents").Items() {
+		if agent.Kind() != jsontree.Object {
+			continue // reported as a mismatch
+		}
+		at := fmt.Sprintf("agents[%d]", i)
+		c.agentID(at, i, agent, first)
+		c.agent(at, agent)
+	}
+}
+
+func (c *checker) agentID(at string, i int, agent jsontree.Value, first map[string]int) {
+	id, ok := agent.Get("id").Str()
+	if !ok {
+		if agent.Get("id").Absent() {
+			c.invalid(at+".id", "missing-field", "there is none")
+		}
+		return
+	}
+	if err := statefile.CheckName("agent id", id); err != nil {
+		c.invalid(at+".id", "bad-agent-id", "%v", err)
+	}
+	if other, taken := first[id]; taken {
+		c.invalid(at+".id", "duplicate-agent", "%q is already the id of agents[%d]", cut(id), other)
+		return
+	}
+	first[id] = i
+}
+
+func (c *checker) agent(at string, agent jsontree.Value) {
+	state := stateOf(agent.Get("status"), Queued)
+	if agent.Get("status").Absent() {
+		c.irregular(at+".status", "missing-field", "there is none; read as queued")
+	}
+	c.status(at+".status", agent.Get("status"), agentStates)
+	if state == Running && agent.Get("started_at").Absent() {
+		c.irregular(at+".started_at", "missing-field", "there is none although the agent runs")
+	}
+	if state.Final() && !agent.Get("pid").Absent() {
+		c.irregular(at+".pid", "pid-left", "%s although the agent is %s; should be null", shown(agent.Get("pid")), state)
+	}
+	if d, ok := agent.Get("duration_seconds").Float(); ok && d < 0 {
+		c.irregular(at+".duration_seconds", "negative-duration", "%s; the clock was set back", shown(agent.Get("duration_seconds")))
+	}
+	c.time(at+".started_at", agent.Get("started_at"))
+	c.time(at+".completed_at", agent.Get("completed_at"))
+}
+
+// time reports a time that is read as meant but is not UTC with Z. One that
+// cannot be read is a mismatch.
+func (c *checker) time(at string, v jsontree.Value) {
+	text, ok := v.Str()
+	if !ok {
+		return
+	}
+	here, err := timestamp.Parse(text, time.UTC)
+	if err != nil {
+		return
+	}
+	there, _ := timestamp.Parse(text, time.FixedZone("", 3600)) // it has just been read
+	switch {
+	case !here.Equal(there):
+		c.irregular(at, "naive-timestamp", "%q has no zone; read as local time", text)
+	case !timestamp.Strict(text):
+		c.irregular(at, "loose-timestamp", "%q is not RFC 3339", text)
+	case text[len(text)-1] != 'Z':
+		c.irregular(at, "offset-timestamp", "%q has an offset; should be UTC with Z", text)
+	}
+}
+
+func (c *checker) summary(v jsontree.Value) {
+	given := v.Get("summary")
+	if given.Kind() != jsontree.Object || v.Get("agents").Kind() != jsontree.Array {
+		return // reported as missing or as a mismatch
+	}
+	var sum Summary
+	for _, agent := range v.Get("agents").Items() {
+		sum.add(stateOf(agent.Get("status"), Queued))
+	}
+	for _, want := range sum.counts() {
+		if f, ok := given.Get(want.name).Float(); !ok || f != float64(want.n) {
+			c.invalid("summary."+want.name, "summary-disagrees", "%s where %d should be", shown(given.Get(want.name)), want.n)
+		}
+	}
+}
+
+func (c *checker) waves(v jsontree.Value) {
+	states := map[string]State{}
+	for _, agent := range v.Get("agents").Items() {
+		id := agent.Get("id").Text()
+		if _, twice := states[id]; !twice {
+			states[id] = stateOf(agent.Get("status"), Queued)
+		}
+	}
+	for i, wave := range v.Get("waves").Items() {
+		at := fmt.Sprintf("waves[%d]", i)
+		c.status(at+".status", wave.Get("status"), waveStates)
+		for j, id := range wave.Get("agents").Items() {
+			if text, ok := id.Str(); ok && states[text] == "" {
+				c.invalid(fmt.Sprintf("%s.agents[%d]", at, j), "unknown-agent", "there is no agent %q", cut(text))
+			}
+		}
+		was := State(wave.Get("status").Text())
+		if is, ok := waveState(was, wave.Get("agents"), states); ok && is != was {
+			c.irregular(at+".status", "wave-disagrees", "%s although its agents make it %s", shown(wave.Get("status")), is)
+		}
+	}
+}
+
+// shown is a value for a sentence.
+func shown(v jsontree.Value) string {
+	if v.Kind() == jsontree.Missing {
+		return "nothing"
+	}
+	return cut(string(v.Raw()))
+}
+
+// cut shortens what another program wrote, for a sentence.
+func cut(text string) string {
+	const most = 60
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,91 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/session"
+)
+
+const day = 24 * time.Hour
+
+// oldSessions makes one session that ended 10 days ago, one that still runs,
+// one that cannot be read, and one that ended an hour ago and is active.
+func oldSessions(t *testing.T) (s *session.Store, ended, runs, broken, active string) {
+	c := start()
+	s = newStore(t, c)
+	ended, runs = create(t, s, threeAgents), create(t, s, threeAgents)
+	must(t, s.CancelSession(t.Context(), ended))
+	broken = "20260101-000000-00000000"
+	plant(t, s, broken, []byte(`{"status": "complete"`))
+	old := time.Unix(1, 0)
+	must(t, os.Chtimes(filepath.Join(s.Root(), "sessions", broken, "status.json"), old, old))
+	c.forward(10*day - time.Hour)
+	active = create(t, s, threeAgents)
+	must(t, s.CancelSession(t.Context(), active))
+	c.forward(time.Hour)
+	return s, ended, runs, broken, active
+}
+
+func TestCleanRemovesWhatEndedLongAgoAndNothingElse(t *testing.T) {
+	s, ended, runs, broken, active := oldSessions(t)
+	for _, dry := range []bool{true, false} {
+		got, err := s.Clean(session.Cleaning{OlderThan: 7 * day, DryRun: dry})
+		must(t, err)
+		if len(got) != 3 || got[0].ID != broken || got[0].Kept == "" {
+			t.Fatalf("cleaned %+v", got)
+		}
+		want := []session.Cleaned{{ID: ended}, {ID: runs, Kept: "is running"}}
+		if diff := cmp.Diff(want, got[1:]); diff != "" {
+			t.Error(diff)
+		}
+		left, err := s.IDs()
+		must(t, err)
+		if dry && len(left) != 4 {
+			t.Error("a dry run removed something")
+		}
+		if !dry && !cmp.Equal(left, []string{broken, runs, active}) {
+			t.Errorf("left are %v", left)
+		}
+	}
+}
+
+func TestTheActiveSessionIsRemovedOnlyByForce(t *testing.T) {
+	s, _, _, broken, active := oldSessions(t)
+	got, err := s.Clean(session.Cleaning{})
+	must(t, err)
+	if last := got[len(got)-1]; last.ID != active || last.Kept != "is the active session" {
+		t.Errorf("the active session: %+v", last)
+	}
+	_, err = s.Clean(session.Cleaning{Force: true})
+	must(t, err)
+	if left, _ := s.IDs(); !cmp.Equal(left, []string{broken}) {
+		t.Errorf("left are %v", left)
+	}
+	if got := names(s); got != "not-json" {
+		t.Errorf("found %s", got)
+	}
+}
+
+func TestCleanFollowsNoLink(t *testing.T) {
+	s, ended, _, _, _ := oldSessions(t)
+	outside := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(outside, "precious"), nil, 0o644))
+	dir, _ := s.Dir(ended)
+	must(t, os.Symlink(outside, filepath.Join(dir, "link")))
+	_, err := s.Clean(session.Cleaning{OlderThan: 7 * day})
+	must(t, err)
+	if _, err := os.Stat(filepath.Join(outside, "precious")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCleaningWhereThereIsNothingIsNoError(t *testing.T) {
+	if got, err := newStore(t, start()).Clean(session.Cleaning{}); err != nil || len(got) > 0 {
+		t.Errorf("cleaned %v, %v", got, err)
+	}
+}

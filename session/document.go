@@ -1,0 +1,162 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// SchemaVersion is what new documents carry.
+const SchemaVersion = "1.0"
+
+// Status is the document of one session, status.json.
+type Status struct {
+	SchemaVersion string  `json:"schema_version"`
+	SessionID     string  `json:"session_id"`
+	Source        string  `json:"source"`
+	SourceFile    string  `json:"source_file"`
+	StartedAt     Time    `json:"started_at"`
+	CompletedAt   Time    `json:"completed_at"`
+	Status        State   `json:"status"`
+	Agents        []Agent `json:"agents"`
+	Summary       Summary `json:"summary"`
+	Waves         []Wave  `json:"waves"`
+}
+
+// Agent is one member of a session. What is nil is null or missing in the
+// document.
+type Agent struct {
+	ID              string   `json:"id"`
+	Name            string   `json:"name"`
+	PromptPath      string   `json:"prompt_path"`
+	Status          State    `json:"status"`
+	Wave            *int     `json:"wave"`
+	StartedAt       Time     `json:"started_at"`
+	CompletedAt     Time     `json:"completed_at"`
+	DurationSeconds *float64 `json:"duration_seconds"`
+	ExitCode        *int     `json:"exit_code"`
+	PID             *int     `json:"pid"`
+	LogFile         string   `json:"log_file"`
+	Model           string   `json:"model"`
+	Error           *string  `json:"error"`
+}
+
+// Summary counts the agents by status.
+type Summary struct {
+	Total     int `json:"total"`
+	Queued    int `json:"queued"`
+	Running   int `json:"running"`
+	Complete  int `json:"complete"`
+	Failed    int `json:"failed"`
+	Cancelled int `json:"cancelled"`
+}
+
+// Wave is a group of agents that run at the same time.
+type Wave struct {
+	Wave   int      `json:"wave"`
+	Status State    `json:"status"`
+	Agents []string `json:"agents"`
+}
+
+// Time is a time in a document; the zero Time is null. Every form found in the
+// wild is read, one without a zone as local time, and UTC with Z is written.
+type Time struct{ time.Time }
+
+// wantTime is what a mismatch of a [Time] says should be there.
+const wantTime = "a time"
+
+// MarshalJSON returns the one form that is written.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(timestamp.Format(t.Time))
+}
+
+// DecodeJSON reads any form found in the wild.
+func (t *Time) DecodeJSON(v jsontree.Value) error {
+	text, ok := v.Str()
+	if !ok {
+		return errors.New(wantTime)
+	}
+	read, err := timestamp.Parse(text, time.Local)
+	if err != nil {
+		return errors.New(wantTime)
+	}
+	t.Time = read
+	return nil
+}
+
+// Decode reads a document as far as it can be read, and tells where it could
+// not. A missing status is read as every writer means it: a session runs, an
+// agent is queued.
+func Decode(v jsontree.Value) (Status, []jsontree.Mismatch) {
+	var s Status
+	found := jsontree.Decode(v, &s)
+	if s.Status == "" && v.Get("status").Absent() {
+		s.Status = Running
+	}
+	i := 0
+	for _, agent := range v.Get("agents").Items() {
+		if agent.Get("status").Absent() {
+			s.Agents[i].Status = Queued
+		}
+		i++
+	}
+	return s, found
+}
+
+// IsComplete reports whether the session has ended, well or not.
+func (s Status) IsComplete() bool { return s.Status.Final() }
+
+// RunningAgents returns the agents that run.
+func (s Status) RunningAgents() []Agent { return s.agentsIn(Running) }
+
+// PendingAgents returns the agents that have yet to start.
+func (s Status) PendingAgents() []Agent { return s.agentsIn(Queued) }
+
+func (s Status) agentsIn(state State) []Agent {
+	return slices.DeleteFunc(slices.Clone(s.Agents), func(a Agent) bool { return a.Status != state })
+}
+
+// Count returns the summary as it should be.
+func (s Status) Count() Summary {
+	var sum Summary
+	for _, a := range s.Agents {
+		sum.add(a.Status)
+	}
+	return sum
+}
+
+// add counts one agent. A word that the protocol does not have counts only in
+// the total.
+func (s *Summary) add(state State) {
+	s.Total++
+	switch state {
+	case Queued:
+		s.Queued++
+	case Running:
+		s.Running++
+	case Complete:
+		s.Complete++
+	case Failed:
+		s.Failed++
+	case Cancelled:
+		s.Cancelled++
+	}
+}
+
+// final reports whether nothing is left to run.
+func (s Summary) final() bool { return s.Complete+s.Failed+s.Cancelled == s.Total }
+
+// outcome is how a session with these agents ends.
+func (s Summary) outcome() State {
+	if s.Failed > 0 {
+		return Failed
+	}
+	return Complete
+}

@@ -1,0 +1,161 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+)
+
+// sources are the jobs that make a session.
+var sources = []string{"orchestrate", "execute-phase", "run-prompt"}
+
+// Sources lists what a session's source may be.
+func Sources() []string { return slices.Clone(sources) }
+
+// Draft is what a new session is made of. Agents and Waves are arrays as they
+// are to stand in the document; what they lack is added, what gaffer does not
+// know is kept. Without Waves, the agents' own wave numbers make them.
+type Draft struct {
+	Source     string
+	SourceFile string
+	Agents     jsontree.Value
+	Waves      jsontree.Value
+}
+
+// ParseAgents reads the agents of a draft: an array, or an object that has one
+// as its member agents. name is the file's, for errors.
+func ParseAgents(name string, data []byte) (jsontree.Value, error) {
+	return parseList(name, data, "agents")
+}
+
+// ParseWaves is like [ParseAgents] for waves.
+func ParseWaves(name string, data []byte) (jsontree.Value, error) {
+	return parseList(name, data, "waves")
+}
+
+func parseList(name string, data []byte, member string) (jsontree.Value, error) {
+	doc, err := jsontree.Parse(data)
+	if syntax := (*jsontree.SyntaxError)(nil); errors.As(err, &syntax) {
+		return jsontree.Value{}, &statefile.CorruptError{Path: name, Syntax: syntax}
+	}
+	if err != nil {
+		return jsontree.Value{}, err
+	}
+	list := doc.Value()
+	if list.Kind() == jsontree.Object {
+		list = list.Get(member)
+	}
+	if list.Kind() != jsontree.Array {
+		return jsontree.Value{}, &DraftError{name, fmt.Sprintf("%s where an array of %s should be", list.Kind(), member)}
+	}
+	return list, nil
+}
+
+// AgentsOf returns agents in the form that a draft takes.
+func AgentsOf(agents ...Agent) (jsontree.Value, error) {
+	text, err := marshal(agents)
+	if err != nil {
+		return jsontree.Value{}, err
+	}
+	return ParseAgents("agents", text)
+}
+
+// check finds whatever cannot be in a session, before anything is written.
+func (d Draft) check() error {
+	if !slices.Contains(sources, d.Source) {
+		return &SourceError{d.Source}
+	}
+	ids, err := checkAgents(d.Agents)
+	if err != nil {
+		return err
+	}
+	return checkWaves(d.Waves, ids)
+}
+
+// checkAgents returns the position of each agent by its id.
+func checkAgents(agents jsontree.Value) (map[string]int, error) {
+	if !agents.Absent() && agents.Kind() != jsontree.Array {
+		return nil, &DraftError{"agents", agents.Kind().String() + " where an array should be"}
+	}
+	ids := map[string]int{}
+	for i, item := range agents.Items() {
+		at := fmt.Sprintf("agents[%d]", i)
+		var a Agent
+		if found := jsontree.Decode(item, &a); len(found) > 0 || item.Kind() != jsontree.Object {
+			return nil, mismatched(at, item, found)
+		}
+		if err := statefile.CheckName("agent id", a.ID); err != nil {
+			return nil, &DraftError{at + ".id", err.Error()}
+		}
+		if other, taken := ids[a.ID]; taken {
+			return nil, &DraftError{at + ".id", fmt.Sprintf("%q is already the id of agents[%d]", a.ID, other)}
+		}
+		if a.Status != "" && !slices.Contains(agentStates, a.Status) {
+			return nil, &DraftError{at + ".status", fmt.Sprintf("%q: want %s", a.Status, orList(agentStates))}
+		}
+		ids[a.ID] = i
+	}
+	return ids, nil
+}
+
+func mismatched(at string, item jsontree.Value, found []jsontree.Mismatch) error {
+	if item.Kind() != jsontree.Object {
+		return &DraftError{at, item.Kind().String() + " where an object should be"}
+	}
+	return &DraftError{at + "." + found[0].Path, fmt.Sprintf("%s where %s should be", found[0].Found, found[0].Want)}
+}
+
+func checkWaves(waves jsontree.Value, ids map[string]int) error {
+	if !waves.Absent() && waves.Kind() != jsontree.Array {
+		return &DraftError{"waves", waves.Kind().String() + " where an array should be"}
+	}
+	numbers, member := map[int]bool{}, map[string]int{}
+	for i, item := range waves.Items() {
+		at := fmt.Sprintf("waves[%d]", i)
+		var w Wave
+		if found := jsontree.Decode(item, &w); len(found) > 0 || item.Kind() != jsontree.Object {
+			return mismatched(at, item, found)
+		}
+		if item.Get("wave").Absent() {
+			return &DraftError{at + ".wave", "the wave has no number"}
+		}
+		if numbers[w.Wave] {
+			return &DraftError{at + ".wave", fmt.Sprintf("there are two waves %d", w.Wave)}
+		}
+		numbers[w.Wave] = true
+		if err := checkMembers(at, w, ids, member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMembers adds the wave's agents to member, the wave of each agent.
+func checkMembers(at string, w Wave, ids, member map[string]int) error {
+	if len(w.Agents) == 0 {
+		return &DraftError{at + ".agents", "the wave has no agents"}
+	}
+	for j, id := range w.Agents {
+		at := fmt.Sprintf("%s.agents[%d]", at, j)
+		if _, known := ids[id]; !known {
+			return &DraftError{at, unknownAgent(id, slices.Sorted(maps.Keys(ids)))}
+		}
+		if other, taken := member[id]; taken {
+			return &DraftError{at, fmt.Sprintf("agent %s is already in wave %d", id, other)}
+		}
+		member[id] = w.Wave
+	}
+	return nil
+}
+
+func unknownAgent(id string, ids []string) string {
+	text := fmt.Sprintf("there is no agent %q", id)
+	if near := similar(id, ids); len(near) > 0 {
+		text += "; there is " + someOf(near)
+	}
+	return text
+}

@@ -1,0 +1,41 @@
+package session
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Elapsed returns how long the agent has run, until now if it still runs, and
+// false if that is not known. It is never negative, although a clock may have
+// been set back.
+func (a Agent) Elapsed(now time.Time) (time.Duration, bool) {
+	if a.DurationSeconds != nil {
+		// A foreign number may be beyond what a Duration holds.
+		seconds := min(max(*a.DurationSeconds, 0), math.MaxInt64/float64(2*time.Second))
+		return time.Duration(seconds * float64(time.Second)), true
+	}
+	if a.StartedAt.IsZero() {
+		return 0, false
+	}
+	switch {
+	case a.Status == Running:
+		return max(now.Sub(a.StartedAt.Time), 0), true
+	case !a.CompletedAt.IsZero():
+		return max(a.CompletedAt.Sub(a.StartedAt.Time), 0), true
+	}
+	return 0, false
+}
+
+// FormatElapsed writes a duration as the table of agents shows it: 42s,
+// 2m 34s, 1h 05m.
+func FormatElapsed(d time.Duration) string {
+	s := int64(max(d, 0) / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm %02ds", s/60, s%60)
+	}
+	return fmt.Sprintf("%dh %02dm", s/3600, s/60%60)
+}

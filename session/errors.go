@@ -1,0 +1,138 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+
+	"gaffer/statefile/jsontree"
+)
+
+// TransitionError is a change of status that the protocol does not have.
+type TransitionError struct {
+	What     string // such as "agent 003"
+	From, To State
+	Allowed  []State // what may follow From; nothing if From is final
+}
+
+func (e *TransitionError) Error() string {
+	return fmt.Sprintf("%s is %s and cannot become %s: %s", e.What, e.From, e.To, e.follows())
+}
+
+func (e *TransitionError) follows() string {
+	if len(e.Allowed) > 0 {
+		return "may become " + orList(e.Allowed)
+	}
+	if e.From.Final() {
+		return string(e.From) + " is final"
+	}
+	return fmt.Sprintf("%q is not a status of the protocol", string(e.From))
+}
+
+// Conflict marks the error as a refused transition.
+func (e *TransitionError) Conflict() bool { return true }
+
+// BusyError is a session that cannot end because agents are left to run.
+type BusyError struct {
+	ID     string
+	Agents []string
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("session %s cannot end: not finished: agent %s", e.ID, someOf(e.Agents))
+}
+
+// Conflict marks the error as a refused transition.
+func (e *BusyError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *BusyError) Hint() string {
+	return "end the agents first, or cancel the session"
+}
+
+// NotFoundError is a session or an agent that is not there.
+type NotFoundError struct {
+	What    string // "session" or "agent"
+	ID      string
+	Where   string
+	Similar []string // ids that may have been meant
+}
+
+func (e *NotFoundError) Error() string {
+	text := fmt.Sprintf("%s %s: not found in %s", e.What, e.ID, e.Where)
+	if len(e.Similar) > 0 {
+		text += "; there is " + someOf(e.Similar)
+	}
+	return text
+}
+
+// NotFound marks the error as something that is not there.
+func (e *NotFoundError) NotFound() bool { return true }
+
+// ActiveError is an active-session that leads to no session.
+type ActiveError struct {
+	Path, Problem string
+}
+
+func (e *ActiveError) Error() string { return e.Path + ": " + e.Problem }
+
+// NotFound marks the error as something that is not there.
+func (e *ActiveError) NotFound() bool { return true }
+
+// Hint says what to do next.
+func (e *ActiveError) Hint() string { return "name a session by its id" }
+
+// DocumentError is a document that cannot be changed because it is not of the
+// protocol's form.
+type DocumentError struct {
+	Path     string
+	Mismatch jsontree.Mismatch
+}
+
+func (e *DocumentError) Error() string { return e.Path + ": " + e.Mismatch.String() }
+
+// Invalid marks the error as one about a document's content.
+func (e *DocumentError) Invalid() bool { return true }
+
+// DraftError is something in the agents or waves given for a new session that
+// cannot be. Nothing was written.
+type DraftError struct {
+	At      string // such as agents[2].id
+	Problem string
+}
+
+func (e *DraftError) Error() string { return e.At + ": " + e.Problem }
+
+// Invalid marks the error as one about a document's content.
+func (e *DraftError) Invalid() bool { return true }
+
+// SourceError is a source that the protocol does not have.
+type SourceError struct{ Source string }
+
+func (e *SourceError) Error() string {
+	return fmt.Sprintf("source %q: want %s", e.Source, orList(sources))
+}
+
+// Usage marks the error as a mistake in what was asked.
+func (e *SourceError) Usage() bool { return true }
+
+// orList joins words as in "a, b or c".
+func orList[S ~string](words []S) string {
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = string(w)
+	}
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " or " + list[last]
+}
+
+// someOf joins ids, at most a handful.
+func someOf(ids []string) string {
+	const most = 8
+	if len(ids) <= most {
+		return strings.Join(ids, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
+}

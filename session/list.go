@@ -1,0 +1,140 @@
+package session
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+// The steps of looking around.
+const (
+	opLook       host.Op = "look at session"
+	opList       host.Op = "list sessions"
+	opReadActive host.Op = "read active-session"
+)
+
+// Entry is one session in a list.
+type Entry struct {
+	ID          string  `json:"session_id"` // the folder's name
+	Source      string  `json:"source"`
+	SourceFile  string  `json:"source_file"`
+	StartedAt   Time    `json:"started_at"`
+	CompletedAt Time    `json:"completed_at"`
+	Status      State   `json:"status"`
+	Summary     Summary `json:"summary"`
+	Active      bool    `json:"active"`
+	Err         error   `json:"-"` // why the document could not be read
+}
+
+// IDs lists the sessions, the oldest first. A folder without a document is not
+// a session: somebody is about to make one, or died while doing so.
+func (s *Store) IDs() ([]string, error) {
+	names, err := s.folders()
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, name := range names {
+		if _, err := s.opts.Host.Lstat(opLook, s.status(name)); err == nil || !missing(err) {
+			ids = append(ids, name)
+		}
+	}
+	return ids, nil
+}
+
+// folders lists what is in the sessions' folder and is not hidden, by name.
+func (s *Store) folders() ([]string, error) {
+	entries, err := s.opts.Host.ReadDir(opList, s.sessions())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if mayBeFolder(e) && !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// mayBeFolder counts links in: a session may have been moved and linked.
+func mayBeFolder(e fs.DirEntry) bool { return e.IsDir() || e.Type()&fs.ModeSymlink != 0 }
+
+// missing also covers a path that goes through something that is no folder.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// List reads every session, the oldest first. One that cannot be read has its
+// error in the entry and does not stop the rest.
+func (s *Store) List() ([]Entry, error) {
+	ids, err := s.IDs()
+	if err != nil {
+		return nil, err
+	}
+	active, _ := s.Active() // none is active if it cannot be told
+	entries := make([]Entry, len(ids))
+	for i, id := range ids {
+		entries[i] = s.entry(id)
+		entries[i].Active = id == active
+	}
+	return entries, nil
+}
+
+// entry reads only what a list shows. Counts are taken from the agents, since
+// a summary may be wrong.
+func (s *Store) entry(id string) Entry {
+	var e Entry
+	doc, err := s.Document(id)
+	if err == nil {
+		v := doc.Value()
+		jsontree.Decode(v, &e)
+		e.Status, e.Summary = stateOf(v.Get("status"), Running), Summary{}
+		for _, agent := range v.Get("agents").Items() {
+			e.Summary.add(stateOf(agent.Get("status"), Queued))
+		}
+	}
+	e.ID, e.Err, e.Active = id, err, false
+	return e
+}
+
+// Active returns the id of the session that was made last. A link that other
+// writers left absolute or relative to another folder still names its session.
+func (s *Store) Active() (string, error) {
+	target, err := s.activeTarget()
+	if err != nil {
+		return "", err
+	}
+	id := filepath.Base(target)
+	if statefile.CheckName("session id", id) != nil {
+		return "", &ActiveError{s.active(), "leads to " + target + ", which is no session"}
+	}
+	_, err = s.opts.Host.Lstat(opLook, s.status(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", &ActiveError{s.active(), "leads to " + target + ", where no session is"}
+	}
+	return id, err
+}
+
+func (s *Store) activeTarget() (string, error) {
+	info, err := s.opts.Host.Lstat(opReadActive, s.active())
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", &ActiveError{s.active(), "no session is active"}
+	}
+	if err != nil {
+		return "", err
+	}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		return "", &ActiveError{s.active(), "is not a link to a session"}
+	}
+	return s.opts.Host.Readlink(opReadActive, s.active())
+}

@@ -1,0 +1,34 @@
+package session
+
+import "strings"
+
+// similar returns the ids that may have been meant by id, at most a handful.
+func similar(id string, ids []string) []string {
+	const most = 5
+	var found []string
+	for _, other := range ids {
+		if len(found) < most && alike(id, other) {
+			found = append(found, other)
+		}
+	}
+	return found
+}
+
+// alike reports whether one id is the other mistyped in one place, written
+// without its leading zeros, or cut short.
+func alike(a, b string) bool {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	if strings.TrimLeft(a, "0") == strings.TrimLeft(b, "0") || strings.HasPrefix(b, a) {
+		return true
+	}
+	short, long := min(len(a), len(b)), max(len(a), len(b))
+	start := 0
+	for start < short && a[start] == b[start] {
+		start++
+	}
+	end := 0
+	for end < short-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return long-start-end <= max(1, long/8)
+}

@@ -1,0 +1,142 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"path/filepath"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+// opLookAtLock is a step of validating.
+const opLookAtLock host.Op = "look at lock folder"
+
+// staleLock is how old a lock folder must be to be reported. Live writers hold
+// one for milliseconds.
+const staleLock = 10 * time.Second
+
+// Validate yields every departure from the protocol in the store, session by
+// session. A document that cannot be read is one of them and stops nothing.
+func (s *Store) Validate() iter.Seq[statefile.Finding] {
+	return func(yield func(statefile.Finding) bool) {
+		names, err := s.folders()
+		if err != nil {
+			yield(unreadable(s.sessions(), err))
+			return
+		}
+		for _, name := range names {
+			for _, f := range CheckFile(s.opts.Host, s.status(name)) {
+				if !yield(f) {
+					return
+				}
+			}
+		}
+		for _, f := range s.checkActive() {
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// CheckFile returns every departure from the protocol in the document at path,
+// and in the lock beside it.
+func CheckFile(h host.Host, path string) []statefile.Finding {
+	if h == nil {
+		h = host.OS()
+	}
+	data, err := statefile.ReadBytes(h, path)
+	if missing(err) {
+		return []statefile.Finding{{
+			Path: path, Name: "missing-status-file", Severity: statefile.Irregular,
+			Text: "the session's folder has no status.json",
+		}}
+	}
+	if err != nil {
+		return []statefile.Finding{unreadable(path, err)}
+	}
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		return append(checkLock(h, path), unreadable(path, err))
+	}
+	found := append(Check(path, doc.Value()), checkFolder(path, doc.Value())...)
+	return append(found, checkLock(h, path)...)
+}
+
+// checkFolder compares the id with the folder's name, where the document is in
+// a session's folder and not a copy somewhere else.
+func checkFolder(path string, v jsontree.Value) []statefile.Finding {
+	dir := filepath.Dir(path)
+	id, ok := v.Get("session_id").Str()
+	if !ok || id == filepath.Base(dir) || filepath.Base(filepath.Dir(dir)) != sessionsName {
+		return nil
+	}
+	return []statefile.Finding{{
+		Path: path, At: "session_id", Name: "session-id-mismatch", Severity: statefile.Invalid,
+		Text: fmt.Sprintf("%q where the folder's name, %q, should be", cut(id), filepath.Base(dir)),
+	}}
+}
+
+// unreadable names the ways in which a document may not be one.
+func unreadable(path string, err error) statefile.Finding {
+	f := statefile.Finding{Path: path, Name: "unreadable", Severity: statefile.Invalid, Text: err.Error()}
+	if syntax := (*jsontree.SyntaxError)(nil); errors.As(err, &syntax) {
+		f.Name = "not-json"
+		f.Text = "not JSON: " + syntax.Error()
+	}
+	if form := (*statefile.FormError)(nil); errors.As(err, &form) {
+		f.Name, f.Text = "not-a-document", form.Problem
+	}
+	return f
+}
+
+func checkLock(h host.Host, path string) []statefile.Finding {
+	lock := path + ".lock"
+	info, err := h.Lstat(opLookAtLock, lock)
+	if err != nil || h.Now().Sub(info.ModTime()) <= staleLock {
+		return nil
+	}
+	return []statefile.Finding{{
+		Path: lock, Name: "stale-lock", Severity: statefile.Irregular,
+		Text: "a writer left its lock behind; the next update breaks it, other programs wait for it without end",
+	}}
+}
+
+// checkActive looks at the link to the active session.
+func (s *Store) checkActive() []statefile.Finding {
+	f := statefile.Finding{Path: s.active(), Severity: statefile.Irregular}
+	target, err := s.activeTarget()
+	if err != nil {
+		return s.noTarget(f, err)
+	}
+	_, err = s.opts.Host.Stat(opReadActive, filepath.Join(s.active(), statusName))
+	switch {
+	case missing(err):
+		f.Name = "dangling-active-session"
+		f.Text = fmt.Sprintf("leads to %s, where no session is", target)
+	case filepath.IsAbs(target):
+		f.Name = "absolute-active-session"
+		f.Text = fmt.Sprintf("leads to %s, which is lost when the project moves; should be relative", target)
+	default:
+		return nil
+	}
+	return []statefile.Finding{f}
+}
+
+// noTarget is about an active-session that is no link. That there is none is
+// nothing to report.
+func (s *Store) noTarget(f statefile.Finding, err error) []statefile.Finding {
+	if _, statErr := s.opts.Host.Lstat(opReadActive, s.active()); errors.Is(statErr, fs.ErrNotExist) {
+		return nil
+	}
+	if notLink := (*ActiveError)(nil); errors.As(err, &notLink) {
+		f.Name, f.Text = "active-session-not-a-link", notLink.Problem
+		return []statefile.Finding{f}
+	}
+	return []statefile.Finding{unreadable(s.active(), err)}
+}
