@@ -1,0 +1,76 @@
+// Package command is the commands 'gaffer command …': which command of the
+// workflow is under way.
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/state"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+// New makes the group.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "command",
+		Short:   "Begin and end a command of the workflow",
+		Example: "  gaffer command begin evolve\n  gaffer command end",
+	}
+	cmd.AddCommand(beginCommand(e), endCommand(e))
+	return cmd
+}
+
+func beginCommand(e *env.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "begin NAME",
+		Short: "Begin a command: init, evolve, ref, review or execute",
+		Long: `Begin a command: init, evolve, ref, review or execute.
+
+The steps that an earlier command completed, and what its agents left for each
+other, no longer count.`,
+		Example:   "  gaffer command begin evolve",
+		Args:      cobra.ExactArgs(1),
+		ValidArgs: names(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := state.Open(e)
+			if err != nil {
+				return err
+			}
+			var unended workflow.Command
+			err = s.Update(cmd.Context(), func(root *jsontree.Node) (err error) {
+				unended, err = workflow.BeginCommand(root, workflow.Command(args[0]))
+				return err
+			})
+			if err == nil && unended != "" {
+				e.Talk("gaffer: %s had begun and never ended", env.Line(string(unended), 80))
+			}
+			return err
+		},
+	}
+}
+
+func endCommand(e *env.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "end",
+		Short:   "End the command under way",
+		Example: "  gaffer command end",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := state.Open(e)
+			if err != nil {
+				return err
+			}
+			return s.Update(cmd.Context(), workflow.EndCommand)
+		},
+	}
+}
+
+func names() []string {
+	var all []string
+	for _, c := range workflow.Commands() {
+		all = append(all, string(c))
+	}
+	return all
+}

@@ -1,0 +1,66 @@
+package inbox
+
+import (
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+func listCommand(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the items",
+		Example: "  gaffer inbox list\n  gaffer inbox list --status pending --json | jq -r '.[].content'",
+		Args:    cobra.NoArgs,
+	}
+	status := cmd.Flags().String("status", "", "only items with this status")
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		b, err := open(e)
+		if err != nil {
+			return err
+		}
+		items, err := b.List()
+		if err != nil {
+			return err
+		}
+		return show(e, withStatus(items, *status), *asJSON)
+	}
+	return cmd
+}
+
+// withStatus keeps the items of one status, which may be one that only another
+// program knows.
+func withStatus(items []workflow.Item, status string) []workflow.Item {
+	var kept []workflow.Item
+	for _, item := range items {
+		if status == "" || string(item.Status) == status {
+			kept = append(kept, item)
+		}
+	}
+	return kept
+}
+
+func show(e *env.Env, items []workflow.Item, asJSON bool) error {
+	if asJSON {
+		raw := []jsontree.Value{}
+		for _, item := range items {
+			raw = append(raw, item.Raw)
+		}
+		return e.PrintJSON(raw)
+	}
+	if len(items) == 0 {
+		e.Talk("nothing in the inbox")
+		return nil
+	}
+	rows := [][]string{{"ID", "TYPE", "STATUS", "SUBMITTED", "CONTENT"}}
+	for _, item := range items {
+		rows = append(rows, []string{
+			env.Line(item.ID, 60), env.Line(string(item.Type), 20), env.Line(string(item.Status), 20),
+			env.Line(item.Timestamp, 30), env.Line(item.Content, 60),
+		})
+	}
+	return e.Table(rows)
+}

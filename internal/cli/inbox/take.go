@@ -1,0 +1,52 @@
+package inbox
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/workflow"
+)
+
+func takeCommand(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "take [ID]",
+		Short: "Take an item to work on it",
+		Long: `Mark an item as being processed, and show it: its id, then its content.
+
+Without an ID it is the oldest that is pending, or that was taken so long ago
+(an hour) that whoever took it must be gone. With --again an item is taken
+although another may be at it.`,
+		Example: `  gaffer inbox take --type evolve
+  id=$(gaffer inbox take --json | jq -r .id)
+  gaffer inbox take inbox-1708012345678-a1b2c3 --again`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeIDs(e),
+	}
+	kind := typeFlag(cmd, "only an item of this type: evolve, reference or feature")
+	again := cmd.Flags().Bool("again", false, "take the item with this ID although another may be at it")
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		claim := workflow.Claim{Type: workflow.ItemType(*kind), Again: *again}
+		if len(args) == 1 {
+			claim.ID = args[0]
+		} else if *again {
+			return exit.Usage(errors.New("--again needs the ID of an item"))
+		}
+		b, err := open(e)
+		if err != nil {
+			return err
+		}
+		item, err := b.Take(cmd.Context(), claim)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printRaw(e, item)
+		}
+		return e.Printf("%s\n%s\n", env.Line(item.ID, 200), env.PrintableLines(item.Content))
+	}
+	return cmd
+}

@@ -1,0 +1,21 @@
+package state
+
+import (
+	"gaffer/internal/cli/env"
+	"gaffer/statefile"
+	"gaffer/workflow"
+)
+
+// Open returns the project's workflow state, for this group and those beside it
+// that work on the same documents.
+func Open(e *env.Env) (*workflow.Store, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	return workflow.Open(c.Path("paths.workflow"), workflow.Options{
+		Now:         e.Now,
+		LockTimeout: c.Duration("lock_timeout"),
+		Notice:      func(n statefile.Notice) { e.Talk("gaffer: %s", env.PrintableLines(n.Text)) },
+	}), nil
+}

@@ -1,0 +1,105 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+func watchCommand(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "Show the state as it changes",
+		Long: `Show the state as it is, and each change that any program makes to it.
+
+A change is shown as the fields that differ; with --json as the whole state on
+one line.`,
+		Example: "  gaffer state watch\n  gaffer state watch --json | jq --unbuffered -r .workflowStep",
+		Args:    cobra.NoArgs,
+	}
+	asJSON := env.JSONFlag(cmd)
+	count := cmd.Flags().Int("count", 0, "end after showing the state `N` times")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := Open(e)
+		if err != nil {
+			return err
+		}
+		return (&watcher{env: e, asJSON: *asJSON, count: *count}).run(cmd.Context(), s)
+	}
+	return cmd
+}
+
+// errEnough ends a watch that has shown what was asked for.
+var errEnough = errors.New("shown often enough")
+
+type watcher struct {
+	env    *env.Env
+	asJSON bool
+	count  int // 0 is without end
+	last   jsontree.Value
+	shown  int
+}
+
+// run watches until the context ends, the count is reached, or nobody takes the
+// output any more.
+func (w *watcher) run(ctx context.Context, s *workflow.Store) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	err := s.Watch(ctx, func(state jsontree.Value, err error) {
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			w.env.Talk("gaffer: %s", env.PrintableLines(err.Error()))
+			return
+		}
+		if err := w.show(state); err != nil {
+			cancel(err)
+		}
+	})
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errEnough):
+		return nil
+	case cause != nil:
+		return cause
+	}
+	return err
+}
+
+func (w *watcher) show(state jsontree.Value) error {
+	if err := w.print(state); err != nil {
+		return err
+	}
+	w.last = state
+	if w.shown++; w.shown == w.count {
+		return errEnough
+	}
+	return nil
+}
+
+func (w *watcher) print(state jsontree.Value) error {
+	if w.asJSON {
+		var line bytes.Buffer
+		if err := json.Compact(&line, state.Raw()); err != nil {
+			return err
+		}
+		return w.env.Printf("%s\n", &line)
+	}
+	for _, c := range workflow.Changes(w.last, state) {
+		line := c.Field + " = " + c.Value.String()
+		if c.Value.Absent() {
+			line = c.Field + " cleared"
+		}
+		if err := w.env.Printf("%s\n", env.Line(line, 200)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// ChunkStatus is where a chunk is in its life. Words that the protocol does not
+// know are shown as they are and never rewritten.
+type ChunkStatus string
+
+// The chunk statuses.
+const (
+	Planned   ChunkStatus = "planned"
+	Active    ChunkStatus = "active"
+	Retrying  ChunkStatus = "retrying"
+	Completed ChunkStatus = "completed"
+	Failed    ChunkStatus = "failed"
+)
+
+// chunkNext lists what may follow a status. A cancelled chunk is planned again,
+// and so is a completed one whose spec has changed.
+var chunkNext = map[ChunkStatus][]ChunkStatus{
+	Planned:   {Active},
+	Active:    {Retrying, Completed, Failed, Planned},
+	Retrying:  {Retrying, Completed, Failed, Planned},
+	Completed: {Planned},
+	Failed:    {Retrying, Planned},
+}
+
+// Known reports whether the protocol has the status.
+func (s ChunkStatus) Known() bool { _, ok := chunkNext[s]; return ok }
+
+// orPlanned reads an absent status as planned.
+func (s ChunkStatus) orPlanned() ChunkStatus {
+	if s == "" {
+		return Planned
+	}
+	return s
+}
+
+// ChunkUpdate is a step in a chunk's life.
+type ChunkUpdate struct {
+	ID          ID
+	To          ChunkStatus
+	SpecVersion string // what a completed chunk was built against; the state's if empty
+}
+
+// SetChunk moves a chunk to another status and sets what follows from it: the
+// attempt, the times, the run's checkpoint and status, and chunkProgress.
+func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
+	run := root.Child("buildRun")
+	if run == nil || run.Kind() == jsontree.Null {
+		return &NotFoundError{What: "no build run", Next: "a build run begins when a plan is approved"}
+	}
+	chunk, err := findChunk(run, u.ID)
+	if err != nil {
+		return err
+	}
+	from := ChunkStatus(chunk.Get("status").Text())
+	if err := checkChunk(u.ID, from, u.To); err != nil {
+		return err
+	}
+	chunk.Set("status", u.To)
+	stamp(chunk, u, from, specVersion(root, u), timestamp.Format(now))
+	if u.To == Completed {
+		run.Set("lastCheckpoint", timestamp.Format(now))
+	}
+	follow(root, run)
+	return nil
+}
+
+func checkChunk(id ID, from, to ChunkStatus) error {
+	may := chunkNext[from.orPlanned()]
+	if slices.Contains(may, to) {
+		return nil
+	}
+	e := &TransitionError{What: "chunk " + shorten(string(id)), From: string(from.orPlanned()), To: string(to)}
+	for _, s := range may {
+		e.May = append(e.May, string(s))
+	}
+	if !from.orPlanned().Known() {
+		e.Why = fmt.Sprintf("%q is not a status of the protocol, so what may follow is not known", shorten(string(from)))
+	}
+	return e
+}
+
+// stamp sets the times and the attempt. The attempt stays when it ends: it says
+// how many it took.
+func stamp(chunk *jsontree.Node, u ChunkUpdate, from ChunkStatus, spec, now string) {
+	attempt, _ := chunk.Get("attempt").Int()
+	switch u.To {
+	case Active:
+		chunk.Set("attempt", 1)
+		chunk.Set("startedAt", now)
+	case Retrying:
+		chunk.Set("attempt", max(attempt, 1)+1)
+		if chunk.Get("startedAt").Absent() {
+			chunk.Set("startedAt", now)
+		}
+	case Completed:
+		if spec != "" {
+			chunk.Set("specVersionAtBuild", spec)
+		}
+		chunk.Set("completedAt", now)
+	case Failed:
+		chunk.Set("failedAt", now)
+	case Planned:
+		for _, name := range []string{"attempt", "startedAt", "specVersionAtBuild"} {
+			clearField(chunk, name)
+		}
+	}
+	switch from {
+	case Completed:
+		clearField(chunk, "completedAt")
+	case Failed:
+		clearField(chunk, "failedAt")
+	}
+}
+
+// follow sets what is derived from the chunks. A run status that the protocol
+// does not know was set by somebody for a reason and stays.
+func follow(root, run *jsontree.Node) {
+	state, _ := Read(root.Value())
+	outcome := state.BuildRun.Outcome()
+	if s := state.BuildRun.Status; s == "" || s.Known() {
+		run.Set("status", outcome)
+	}
+	if outcome != Running {
+		clearField(root, "chunkProgress")
+		return
+	}
+	progress := root.Child("chunkProgress")
+	if progress == nil || progress.Kind() != jsontree.Object {
+		root.Set("chunkProgress", state.BuildRun.Progress())
+		return
+	}
+	progress.Set("current", state.BuildRun.Progress().Current)
+	progress.Set("total", state.BuildRun.Progress().Total)
+}
+
+func specVersion(root *jsontree.Node, u ChunkUpdate) string {
+	if u.SpecVersion != "" {
+		return u.SpecVersion
+	}
+	if v := root.Get("specVersion").Text(); v != "" {
+		return v
+	}
+	return root.Get("buildRun").Get("plan").Get("specVersion").Text()
+}
+
+// findChunk returns the one chunk with this id, wherever the run keeps them.
+func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
+	chunks := chunksOf(run)
+	if chunks == nil {
+		return nil, &NotFoundError{What: fmt.Sprintf("no chunk %q: the build run has none", shorten(string(id)))}
+	}
+	ids := make([]ID, 0, chunks.Len())
+	for _, c := range chunks.Items() {
+		var id ID
+		_ = id.DecodeJSON(c.Get("id")) // no id is found below by its place
+		ids = append(ids, id)
+	}
+	var found *jsontree.Node
+	number(ids)
+	for i, c := range chunks.Items() {
+		if ids[i] != id || c.Kind() != jsontree.Object || id == "" {
+			continue
+		}
+		if found != nil {
+			return nil, &ShapeError{At: "buildRun.chunks", Want: "one chunk with the id " + string(id), Found: "a list with several"}
+		}
+		found = c
+	}
+	if found == nil {
+		return nil, &NotFoundError{What: fmt.Sprintf("no chunk %q; the build run has %s", shorten(string(id)), shorten(list(ids, "and")))}
+	}
+	return found, nil
+}
+
+// chunksOf returns the run's list of chunks, or nil.
+func chunksOf(run *jsontree.Node) *jsontree.Node {
+	if chunks := run.Child("chunks"); chunks != nil && chunks.Kind() == jsontree.Array && chunks.Len() > 0 {
+		return chunks
+	}
+	if plan := run.Child("plan"); plan != nil {
+		if chunks := plan.Child("chunks"); chunks != nil && chunks.Kind() == jsontree.Array {
+			return chunks
+		}
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package workflow
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+	"unicode"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// The kinds of events that the protocol and the programs around it know. Others
+// are kept and shown as they are.
+const (
+	ChunkStarted        = "chunk-started"
+	ChunkCompleted      = "chunk-completed"
+	ChunkFailed         = "chunk-failed"
+	ChunkRetrying       = "chunk-retrying"
+	SectionStarted      = "section-started"
+	SectionCompleted    = "section-completed"
+	ScenarioEvaluated   = "scenario-evaluated"
+	ChunkVerified       = "chunk-verified"
+	VerificationFailed  = "verification-failed"
+	ContextCheckpointed = "context-checkpointed"
+	ContextBoundary     = "context-boundary"
+	ContextCompacted    = "context-compacted"
+	InterviewStarted    = "interview-started"
+	InterviewCompleted  = "interview-completed"
+	CheckpointSaved     = "checkpoint-saved"
+	EscalationEmitted   = "escalation-emitted"
+)
+
+// kinds lists the fields that each kind gives a form, beside those that every
+// event has. A field that is not listed takes anything.
+var kinds = map[string]map[string]form{
+	ChunkStarted:        {"section": formText, "attempt": formWhole, "chunkNumber": formWhole, "totalChunks": formWhole},
+	ChunkCompleted:      {"scenarios": formTexts},
+	ChunkFailed:         {"reason": formText},
+	ChunkRetrying:       {"attempt": formWhole, "reason": formText},
+	SectionStarted:      {"section": formText},
+	SectionCompleted:    {"section": formText},
+	ScenarioEvaluated:   {"scenario": formText, "result": formText},
+	ChunkVerified:       {"checks": formChecks, "mode": formMode, "screenshot": formText},
+	VerificationFailed:  {"checks": formChecks, "mode": formMode, "screenshot": formText},
+	ContextCheckpointed: {},
+	ContextBoundary:     {"isolationMode": formText},
+	ContextCompacted:    {},
+	InterviewStarted:    {},
+	InterviewCompleted:  {},
+	CheckpointSaved:     {},
+	EscalationEmitted:   {"reason": formText},
+}
+
+// everyEvent lists the fields that every known kind may have.
+var everyEvent = map[string]form{"chunk": formText, "timestamp": formTime, "summary": formText}
+
+// Kinds lists the kinds above, sorted.
+func Kinds() []string { return slices.Sorted(maps.Keys(kinds)) }
+
+// Field is one field of an event. Value is a [jsontree.Value] or anything that
+// encoding/json takes.
+type Field struct {
+	Name  string
+	Value any
+}
+
+// Draft is an event that has not happened yet.
+type Draft struct {
+	Kind   string
+	Fields []Field
+}
+
+// Check is one check of a verification.
+type Check struct {
+	Name    string `json:"name"`
+	Result  string `json:"result"` // pass or fail
+	Retried bool   `json:"retried,omitempty"`
+}
+
+// The results of a check.
+const (
+	Pass = "pass"
+	Fail = "fail"
+)
+
+// The modes of a verification.
+const (
+	Full    = "full"
+	Reduced = "reduced"
+	Minimal = "minimal"
+)
+
+// Verified is the event of a verification: chunk-verified if every check
+// passed, else verification-failed. An empty summary counts the checks, an
+// empty screenshot is left out.
+func Verified(chunk, summary string, checks []Check, mode, screenshot string) Draft {
+	passed := 0
+	for _, c := range checks {
+		if c.Result == Pass {
+			passed++
+		}
+	}
+	kind := ChunkVerified
+	if passed < len(checks) {
+		kind = VerificationFailed
+	}
+	if summary == "" {
+		summary = fmt.Sprintf("%d/%d checks passed", passed, len(checks))
+	}
+	fields := []Field{{"chunk", chunk}, {"summary", summary}, {"checks", filled(checks)}, {"mode", mode}}
+	if screenshot != "" {
+		fields = append(fields, Field{"screenshot", screenshot})
+	}
+	return Draft{kind, fields}
+}
+
+// Checkpointed is the event of a chunk's state being kept before a context
+// boundary.
+func Checkpointed(chunk, summary string) Draft {
+	return Draft{ContextCheckpointed, []Field{{"chunk", chunk}, {"summary", summary}}}
+}
+
+// Boundary is the event of a chunk being started in a context of its own.
+func Boundary(chunk, isolationMode, summary string) Draft {
+	return Draft{ContextBoundary, []Field{{"chunk", chunk}, {"summary", summary}, {"isolationMode", isolationMode}}}
+}
+
+// Compacted is the event of a context being compacted in the middle of a build.
+func Compacted(chunk, summary string) Draft {
+	return Draft{ContextCompacted, []Field{{"chunk", chunk}, {"summary", summary}}}
+}
+
+// TextField is a field as a person types it: JSON, or else a string. A field
+// that is text by its kind is taken as it stands.
+func TextField(kind, name, typed string) (Field, error) {
+	if err := checkText(name, typed); err != nil {
+		return Field{}, err
+	}
+	if f, ok := formOf(kind, name); ok && f.want == formText.want {
+		return Field{name, stringValue(typed)}, nil
+	}
+	doc, err := jsontree.Parse([]byte(typed))
+	if err != nil || doc.Value().Kind() == jsontree.String {
+		return Field{name, stringValue(typed)}, nil
+	}
+	return Field{name, doc.Value()}, nil
+}
+
+// Event checks the draft and returns the event, its fields in the protocol's
+// order: kind, chunk, timestamp, summary, then the rest as they were given.
+func (d Draft) Event(now time.Time) (jsontree.Value, error) {
+	if err := checkKind(d.Kind); err != nil {
+		return jsontree.Value{}, err
+	}
+	first := map[string]Field{"timestamp": {"timestamp", timestamp.Format(now)}}
+	seen := map[string]bool{"kind": true}
+	var rest []Field
+	for _, f := range d.Fields {
+		v, err := d.check(f, seen[f.Name])
+		if err != nil {
+			return jsontree.Value{}, err
+		}
+		seen[f.Name] = true
+		if _, ok := everyEvent[f.Name]; ok {
+			first[f.Name] = Field{f.Name, v}
+		} else {
+			rest = append(rest, Field{f.Name, v})
+		}
+	}
+	fields := []Field{{"kind", d.Kind}}
+	for _, name := range []string{"chunk", "timestamp", "summary"} {
+		if f, ok := first[name]; ok {
+			fields = append(fields, f)
+		}
+	}
+	return newObject(append(fields, rest...)...), nil
+}
+
+// check returns the field's value if the event may have it.
+func (d Draft) check(f Field, again bool) (jsontree.Value, error) {
+	refuse := func(problem string) (jsontree.Value, error) {
+		return jsontree.Value{}, &ArgumentError{What: fmt.Sprintf("event %s: field %q", d.Kind, shorten(f.Name)), Problem: problem}
+	}
+	switch {
+	case f.Name == "":
+		return refuse("has no name")
+	case f.Name == "kind":
+		return refuse("is the event's kind already")
+	case again:
+		return refuse("is given twice")
+	}
+	if err := checkText("the field's name", f.Name); err != nil {
+		return jsontree.Value{}, err
+	}
+	v := newObject(f).Get(f.Name)
+	if v.Kind() == jsontree.Missing {
+		return refuse("has a value that JSON cannot hold")
+	}
+	if deeperThan(v, maxNesting/2) {
+		return refuse(fmt.Sprintf("nests deeper than %d levels", maxNesting/2))
+	}
+	if form, ok := formOf(d.Kind, f.Name); ok && !form.ok(v) {
+		return refuse(fmt.Sprintf("is %s, want %s", shorten(string(v.Raw())), form.want))
+	}
+	return v, nil
+}
+
+// maxKind is how long the name of a kind may be.
+const maxKind = 100
+
+func checkKind(kind string) error {
+	problem := ""
+	switch {
+	case kind == "":
+		problem = "is empty"
+	case len(kind) > maxKind:
+		problem = fmt.Sprintf("has more than %d bytes", maxKind)
+	}
+	for _, r := range kind {
+		if r == unicode.ReplacementChar || !unicode.IsPrint(r) || unicode.IsSpace(r) {
+			problem = "has a space or a character that cannot be printed"
+		}
+	}
+	if problem == "" {
+		return nil
+	}
+	return &ArgumentError{What: fmt.Sprintf("event kind %q", shorten(kind)), Problem: problem, Next: "a kind is a word such as chunk-started"}
+}

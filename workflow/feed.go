@@ -1,0 +1,171 @@
+package workflow
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+// FeedCap is how many events the state keeps. Older ones move to files of their
+// own in ArchiveFolder.
+const FeedCap = 100
+
+// feedBatch is how many move at a time.
+const feedBatch = FeedCap / 2
+
+// ArchiveFolder holds the events that the state has no more room for.
+const ArchiveFolder = "build-events"
+
+// archivedField counts the events that moved out of the state. It names the
+// next file, so that each batch is moved once whoever dies half-way.
+const archivedField = "buildEventsArchived"
+
+const opSyncArchive host.Op = "sync archive"
+
+// Event is an event as it is read from the feed.
+type Event struct {
+	Kind          string         `json:"kind"`
+	Chunk         string         `json:"-"` // a name, though programs also write numbers
+	Timestamp     string         `json:"timestamp"`
+	Summary       string         `json:"summary"`
+	Checks        []Check        `json:"checks"`
+	Mode          string         `json:"mode"`
+	Screenshot    string         `json:"screenshot"`
+	IsolationMode string         `json:"isolationMode"`
+	Raw           jsontree.Value `json:"-"` // all of it
+}
+
+// Events reads the feed of a state, oldest first. What is not an event is left
+// out.
+func Events(feed []jsontree.Value) []Event {
+	var events []Event
+	for _, v := range feed {
+		if v.Kind() != jsontree.Object {
+			continue
+		}
+		e := Event{Chunk: v.Get("chunk").String(), Raw: v}
+		jsontree.Decode(v, &e) // what does not fit stays in Raw
+		events = append(events, e)
+	}
+	return events
+}
+
+// Emit appends an event to the feed and returns it. When it returns, the event
+// is durable, and so are all that had to make room for it.
+func (s *Store) Emit(ctx context.Context, d Draft) (jsontree.Value, error) {
+	event, err := d.Event(s.opts.Now())
+	if err != nil {
+		return jsontree.Value{}, err
+	}
+	moved, err := s.archive()
+	if err != nil {
+		return jsontree.Value{}, err
+	}
+	return event, s.Update(ctx, func(root *jsontree.Node) error {
+		return appendEvent(root, event, moved)
+	})
+}
+
+// batch is the oldest part of the feed.
+type batch struct {
+	start  int64 // how many events moved before it
+	events []jsontree.Value
+}
+
+// appendEvent adds an event, and drops those that were archived if they are
+// still the oldest of the feed.
+func appendEvent(root *jsontree.Node, event jsontree.Value, moved batch) error {
+	feed, err := array(root, "buildEvents", "buildEvents")
+	if err != nil {
+		return err
+	}
+	feed.Append(event)
+	if len(moved.events) == 0 || !moved.startOf(root.Get(archivedField), feed.Value()) {
+		return nil
+	}
+	for range moved.events {
+		feed.Remove(0)
+	}
+	root.Set(archivedField, moved.start+int64(len(moved.events)))
+	return nil
+}
+
+// startOf reports whether the feed begins with this very batch.
+func (b batch) startOf(archived, feed jsontree.Value) bool {
+	if start, _ := archived.Int(); start != b.start || feed.Len() < len(b.events) {
+		return false
+	}
+	for i, v := range feed.Items() {
+		if i == len(b.events) {
+			break
+		}
+		if !bytes.Equal(v.Raw(), b.events[i].Raw()) {
+			return false
+		}
+	}
+	return true
+}
+
+// archive copies the oldest events to a file of their own if the feed is full.
+// They leave the feed only afterwards. The file is named by its place in the
+// sequence and its content, so that whoever does the same again finds it done.
+func (s *Store) archive() (batch, error) {
+	state, err := s.Load()
+	if err != nil { // the update meets the same error and knows what to do
+		return batch{}, nil
+	}
+	feed := state.Get("buildEvents")
+	if feed.Kind() != jsontree.Array || feed.Len() < FeedCap {
+		return batch{}, nil
+	}
+	var b batch
+	b.start, _ = state.Get(archivedField).Int()
+	for i, v := range feed.Items() {
+		if i == feedBatch {
+			break
+		}
+		b.events = append(b.events, v)
+	}
+	return b, s.keep(b)
+}
+
+func (s *Store) keep(b batch) error {
+	doc, err := jsontree.Parse([]byte("[]\n"))
+	if err != nil {
+		return err
+	}
+	for _, v := range b.events {
+		doc.Root().Append(v)
+	}
+	data := doc.Bytes()
+	folder := filepath.Join(s.root, ArchiveFolder)
+	if err := statefile.MkdirAll(s.opts.Host, folder); err != nil {
+		return err
+	}
+	sum := sha256.Sum256(data)
+	name := fmt.Sprintf("%09d-%x.json", b.start, sum[:8])
+	err = statefile.WriteNew(s.opts.Host, filepath.Join(folder, name), data, 0o666)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return s.syncArchive(folder)
+}
+
+// syncArchive makes the names of the file and its folder durable: who made them
+// may have died before that, and the events are about to leave the feed.
+func (s *Store) syncArchive(folder string) error {
+	for _, dir := range []string{folder, s.root} {
+		if err := s.opts.Host.SyncDir(opSyncArchive, dir); err != nil {
+			return fmt.Errorf("%s: %w", opSyncArchive, err)
+		}
+	}
+	return nil
+}

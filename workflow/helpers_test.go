@@ -1,0 +1,188 @@
+package workflow_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+// noon is when most tests happen.
+var noon = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
+
+// project is a workflow folder on a real disk with a clock that stands still.
+type project struct {
+	*workflow.Store
+	t    *testing.T
+	root string
+}
+
+func newProject(t *testing.T, opts workflow.Options) *project {
+	t.Helper()
+	if opts.Now == nil {
+		opts.Now = func() time.Time { return noon }
+	}
+	root := filepath.Join(t.TempDir(), ".fctry")
+	return &project{workflow.Open(root, opts), t, root}
+}
+
+// with puts a document in place, as another program would.
+func (p *project) with(name, content string) *project {
+	p.t.Helper()
+	if err := os.MkdirAll(p.root, 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	path := filepath.Join(p.root, name)
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+	// A file that has just been written is given time to become whole.
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(path, long, long); err != nil {
+		p.t.Fatal(err)
+	}
+	return p
+}
+
+func (p *project) read(name string) string {
+	p.t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.root, name))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// edit runs a pure function on the state.
+func (p *project) edit(change func(root *jsontree.Node) error) error {
+	return p.Update(context.Background(), change)
+}
+
+func (p *project) must(change func(root *jsontree.Node) error) {
+	p.t.Helper()
+	if err := p.edit(change); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *project) state() workflow.State {
+	p.t.Helper()
+	s, err := p.State()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return s
+}
+
+func (p *project) names() []string {
+	p.t.Helper()
+	findings, err := p.Validate()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return names(findings)
+}
+
+func names(findings []statefile.Finding) []string {
+	var all []string
+	for _, f := range findings {
+		if !slices.Contains(all, f.Name) {
+			all = append(all, f.Name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func fixture(t *testing.T, path ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(append([]string{"testdata"}, path...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func parse(t *testing.T, text string) jsontree.Value {
+	t.Helper()
+	doc, err := jsontree.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc.Value()
+}
+
+// says reports what an error says of itself to the command line.
+func says(err error) string {
+	type (
+		usage interface {
+			error
+			Usage() bool
+		}
+		invalid interface {
+			error
+			Invalid() bool
+		}
+		conflict interface {
+			error
+			Conflict() bool
+		}
+		notFound interface {
+			error
+			NotFound() bool
+		}
+	)
+	if err == nil {
+		return ""
+	}
+	if _, ok := errors.AsType[usage](err); ok {
+		return "usage"
+	}
+	if _, ok := errors.AsType[invalid](err); ok {
+		return "invalid"
+	}
+	if _, ok := errors.AsType[conflict](err); ok {
+		return "conflict"
+	}
+	if _, ok := errors.AsType[notFound](err); ok {
+		return "not found"
+	}
+	return err.Error()
+}
+
+// mortal is the real machine on which the test decides who is alive.
+type mortal struct {
+	host.Host
+	dead map[int]bool
+}
+
+func newMortal() *mortal { return &mortal{host.OS(), map[int]bool{}} }
+
+func (m *mortal) Alive(p host.Process) host.Liveness {
+	switch {
+	case p.Host != "here":
+		return host.Unknown
+	case m.dead[p.PID]:
+		return host.Dead
+	}
+	return host.Alive
+}
+
+func process(pid int) *host.Process {
+	return &host.Process{PID: pid, Start: 1, Boot: "b", Space: "s", Host: "here"}
+}
+
+// repeating draws the same bytes again and again.
+func repeating(pattern string) io.Reader {
+	return bytes.NewReader(bytes.Repeat([]byte(pattern), 1000))
+}

@@ -1,0 +1,265 @@
+package workflow
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// Inbox is the queue of ideas that people leave for later commands. It is a
+// document of its own, so that no session clears it.
+type Inbox struct {
+	store *Store
+	doc   *statefile.File
+}
+
+// Path returns where the inbox is.
+func (b *Inbox) Path() string { return b.doc.Path() }
+
+// List reads the items in the order of the document.
+func (b *Inbox) List() ([]Item, error) {
+	doc, err := load(b.doc, jsontree.Array, "[]")
+	if err != nil {
+		return nil, err
+	}
+	var items []Item
+	for _, v := range doc.Value().Items() {
+		if v.Kind() == jsontree.Object {
+			items = append(items, readItem(v))
+		}
+	}
+	return items, nil
+}
+
+// Add puts a new item at the end.
+func (b *Inbox) Add(ctx context.Context, kind ItemType, content string) (Item, error) {
+	if !slices.Contains(ItemTypes(), kind) {
+		return Item{}, &ArgumentError{What: fmt.Sprintf("type %q", shorten(string(kind))), Problem: "unknown, want " + list(ItemTypes(), "or")}
+	}
+	if strings.TrimSpace(content) == "" {
+		return Item{}, &ArgumentError{What: "content", Problem: "is empty"}
+	}
+	if err := checkText("content", content); err != nil {
+		return Item{}, err
+	}
+	var added Item
+	err := b.update(ctx, func(items *jsontree.Node) error {
+		now := b.store.opts.Now()
+		id, err := b.draw(items, now)
+		if err != nil {
+			return err
+		}
+		v := newObject(Field{"id", id}, Field{"type", kind}, Field{"content", content},
+			Field{"timestamp", timestamp.Format(now)}, Field{"status", Pending})
+		items.Append(v)
+		added = readItem(v)
+		return nil
+	})
+	return added, err
+}
+
+// draw returns an id that no item has.
+func (b *Inbox) draw(items *jsontree.Node, now time.Time) (string, error) {
+	const tries = 10
+	for range tries {
+		var random [3]byte
+		if _, err := io.ReadFull(b.store.opts.Rand, random[:]); err != nil {
+			return "", fmt.Errorf("draw an id: %w", err)
+		}
+		id := fmt.Sprintf("inbox-%d-%s", now.UnixMilli(), hex.EncodeToString(random[:]))
+		if len(withID(items, id)) == 0 {
+			return id, nil
+		}
+	}
+	return "", fmt.Errorf("draw an id: %d in a row were taken", tries)
+}
+
+// Claim says which item to take, and for whom.
+type Claim struct {
+	ID   string   // this item; else the oldest that can be taken
+	Type ItemType // of this type; any if empty
+	// Owner is the process that will work on the item. Once it is dead the item
+	// can be taken again at once. Without an owner, as when a command takes the
+	// item for a script, that is so after AbandonedAfter.
+	Owner *host.Process
+	Again bool // take the item with this ID although another may be at it
+}
+
+// Take marks an item as being processed and returns it.
+func (b *Inbox) Take(ctx context.Context, c Claim) (Item, error) {
+	var taken Item
+	err := b.update(ctx, func(items *jsontree.Node) error {
+		now := b.store.opts.Now()
+		n, err := b.find(items, c, now)
+		if err != nil {
+			return err
+		}
+		if n.Get("status").Text() == string(ItemError) {
+			n.Delete("error")
+		}
+		n.Set("status", Processing)
+		n.Set("takenAt", timestamp.Format(now))
+		n.Delete("takenBy")
+		if c.Owner != nil {
+			n.Set("takenBy", c.Owner)
+		}
+		taken = readItem(n.Value())
+		return nil
+	})
+	return taken, err
+}
+
+// find returns the item that the claim is about, if it may be taken.
+func (b *Inbox) find(items *jsontree.Node, c Claim, now time.Time) (*jsontree.Node, error) {
+	if c.ID == "" {
+		return b.oldest(items, c.Type, now)
+	}
+	n, err := one(items, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	item := readItem(n.Value())
+	if c.Type != "" && item.Type != c.Type {
+		return nil, &NotFoundError{What: fmt.Sprintf("inbox item %s is of type %s, not %s", item.ID, item.Type, c.Type)}
+	}
+	if item.Status == Processing {
+		if c.Again || item.Abandoned(b.store.opts.Host.Alive, now) {
+			return n, nil
+		}
+		return nil, &TransitionError{What: "inbox item " + item.ID, From: string(Processing), To: string(Processing), Why: item.holder()}
+	}
+	return n, item.check(Processing)
+}
+
+func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jsontree.Node, error) {
+	var found *jsontree.Node
+	var since time.Time
+	for _, n := range items.Items() {
+		item := readItem(n.Value())
+		if n.Kind() != jsontree.Object || kind != "" && item.Type != kind {
+			continue
+		}
+		if item.Status != Pending && !item.Abandoned(b.store.opts.Host.Alive, now) {
+			continue
+		}
+		at, err := timestamp.Parse(item.Timestamp, time.UTC)
+		if err != nil {
+			at = now // what has no time waits behind what has one
+		}
+		if found == nil || at.Before(since) {
+			found, since = n, at
+		}
+	}
+	if found == nil {
+		what := "nothing is pending in the inbox"
+		if kind != "" {
+			what = fmt.Sprintf("nothing of type %s is pending in the inbox", kind)
+		}
+		return nil, &NotFoundError{What: what, Next: "'gaffer inbox list' shows every item"}
+	}
+	return found, nil
+}
+
+// Done marks an item as processed. consumedBy, if not empty, says what took it
+// in.
+func (b *Inbox) Done(ctx context.Context, id, consumedBy string) (Item, error) {
+	return b.finish(ctx, id, Processed, func(n *jsontree.Node) {
+		if consumedBy != "" {
+			n.Set("consumedBy", consumedBy)
+		}
+	})
+}
+
+// Fail marks an item as one that could not be processed, and says why.
+func (b *Inbox) Fail(ctx context.Context, id, reason string) (Item, error) {
+	if strings.TrimSpace(reason) == "" {
+		return Item{}, &ArgumentError{What: "reason", Problem: "is empty"}
+	}
+	if err := checkText("reason", reason); err != nil {
+		return Item{}, err
+	}
+	return b.finish(ctx, id, ItemError, func(n *jsontree.Node) { n.Set("error", reason) })
+}
+
+func (b *Inbox) finish(ctx context.Context, id string, to ItemStatus, note func(*jsontree.Node)) (Item, error) {
+	var done Item
+	err := b.update(ctx, func(items *jsontree.Node) error {
+		n, err := one(items, id)
+		if err != nil {
+			return err
+		}
+		if err := readItem(n.Value()).check(to); err != nil {
+			return err
+		}
+		n.Set("status", to)
+		n.Delete("takenAt")
+		n.Delete("takenBy")
+		note(n)
+		done = readItem(n.Value())
+		return nil
+	})
+	return done, err
+}
+
+// Dismiss removes an item, whatever its status, and returns it.
+func (b *Inbox) Dismiss(ctx context.Context, id string) (Item, error) {
+	var gone Item
+	err := b.update(ctx, func(items *jsontree.Node) error {
+		if _, err := one(items, id); err != nil {
+			return err
+		}
+		at := withID(items, id)[0]
+		for i, n := range items.Items() {
+			if i == at {
+				gone = readItem(n.Value())
+			}
+		}
+		items.Remove(at)
+		return nil
+	})
+	return gone, err
+}
+
+func (b *Inbox) update(ctx context.Context, change func(items *jsontree.Node) error) error {
+	return b.store.edit(ctx, b.doc, "[]", func(doc *jsontree.Doc) error {
+		if err := reshape(doc, b.doc.Path(), jsontree.Array, "[]"); err != nil {
+			return err
+		}
+		return change(doc.Root())
+	})
+}
+
+// one returns the only item with this id.
+func one(items *jsontree.Node, id string) (*jsontree.Node, error) {
+	at := withID(items, id)
+	switch len(at) {
+	case 0:
+		return nil, &NotFoundError{What: fmt.Sprintf("no inbox item %q", shorten(id)), Next: "'gaffer inbox list' shows every item"}
+	case 1:
+		for i, n := range items.Items() {
+			if i == at[0] {
+				return n, nil
+			}
+		}
+	}
+	return nil, &ShapeError{At: "the inbox", Want: "one item with the id " + shorten(id), Found: fmt.Sprintf("a list with %d", len(at))}
+}
+
+func withID(items *jsontree.Node, id string) []int {
+	var at []int
+	for i, n := range items.Items() {
+		if n.Kind() == jsontree.Object && n.Get("id").Text() == id && id != "" {
+			at = append(at, i)
+		}
+	}
+	return at
+}

@@ -1,0 +1,120 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Need is a prerequisite. Any one of its steps meets it.
+type Need []Step
+
+// prerequisites is the protocol's table. The first row that names the step and
+// the command counts; a row without commands is for all of them. The protocol
+// does not say what the spec writer needs outside its four commands: it is held
+// to the scan that every one of them begins with.
+var prerequisites = []struct {
+	step     Step
+	commands []Command
+	needs    []Need
+}{
+	{StateOwnerScan, nil, nil},
+	{Observer, nil, nil},
+	{Interviewer, nil, []Need{{StateOwnerScan}}},
+	{Researcher, []Command{Ref}, nil}, // in parallel with the State Owner
+	{Researcher, nil, []Need{{StateOwnerScan}}},
+	{VisualTranslator, []Command{Ref}, nil}, // likewise
+	{VisualTranslator, nil, []Need{{StateOwnerScan}}},
+	{ScenarioCrafter, nil, []Need{{Interviewer}}},
+	{SpecWriter, []Command{Init, Evolve}, []Need{{Interviewer}, {ScenarioCrafter}}},
+	{SpecWriter, []Command{Ref}, []Need{{StateOwnerScan}, {Researcher, VisualTranslator}}},
+	{SpecWriter, nil, []Need{{StateOwnerScan}}},
+	{ExecutorPlan, nil, []Need{{StateOwnerScan}}},
+	{ExecutorBuild, nil, []Need{{StateOwnerScan}}},
+}
+
+// Needs lists what must be complete before the step of the command.
+func Needs(command Command, step Step) []Need {
+	for _, row := range prerequisites {
+		if row.step == step && (row.commands == nil || slices.Contains(row.commands, command)) {
+			return row.needs
+		}
+	}
+	return nil
+}
+
+// Missing lists which prerequisites of the step are not met.
+func Missing(command Command, step Step, completed []Step) []Need {
+	var missing []Need
+	for _, need := range Needs(command, step) {
+		met := slices.ContainsFunc(need, func(s Step) bool { return slices.Contains(completed, s) })
+		if !met {
+			missing = append(missing, need)
+		}
+	}
+	return missing
+}
+
+// runnable is the first step towards step whose own prerequisites are met.
+func runnable(command Command, step Step, completed []Step) Step {
+	if missing := Missing(command, step, completed); len(missing) > 0 {
+		return runnable(command, missing[0][0], completed)
+	}
+	return step
+}
+
+// PrerequisiteError is a step that was begun before what it needs was complete.
+// A person chooses how to go on.
+type PrerequisiteError struct {
+	Command Command
+	Step    Step
+	Missing []Need
+	Next    Step // the missing step that can run now
+}
+
+// Choice is one of the ways to go on.
+type Choice struct {
+	Number int    `json:"number"`
+	Text   string `json:"text"`
+}
+
+// The choices of a PrerequisiteError, by number.
+const (
+	RunMissing = 1
+	Skip       = 2
+	Abort      = 3
+)
+
+// Choices lists the ways to go on.
+func (e *PrerequisiteError) Choices() []Choice {
+	return []Choice{
+		{RunMissing, fmt.Sprintf("Run %s now (recommended)", e.Next.work())},
+		{Skip, "Skip (not recommended — may produce inaccurate results)"},
+		{Abort, "Abort this command"},
+	}
+}
+
+// Error is the protocol's numbered error.
+func (e *PrerequisiteError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Workflow error: %s must run before %s can proceed.", agents(e.Missing), e.Step.Agent())
+	for _, c := range e.Choices() {
+		fmt.Fprintf(&b, "\n(%d) %s", c.Number, c.Text)
+	}
+	return b.String()
+}
+
+// Conflict marks the error as a refused transition.
+func (e *PrerequisiteError) Conflict() bool { return true }
+
+func agents(needs []Need) string {
+	names := make([]string, len(needs))
+	for i, need := range needs {
+		either := make([]string, len(need))
+		for j, step := range need {
+			either[j] = step.Agent()
+		}
+		names[i] = list(either, "or")
+	}
+	return list(names, "and")
+}

@@ -1,0 +1,51 @@
+package workflow
+
+import "slices"
+
+// Report is where the steps of the command under way stand.
+type Report struct {
+	Command   Command      `json:"currentCommand,omitempty"`
+	Current   Step         `json:"workflowStep,omitempty"`
+	Completed []Step       `json:"completedSteps"`
+	Steps     []StepStatus `json:"steps"`
+}
+
+// StepStatus is where one step stands.
+type StepStatus struct {
+	Step    Step   `json:"step"`
+	Agent   string `json:"agent"`
+	State   string `json:"state"` // working, done, ready or waiting
+	Missing []Need `json:"missing"`
+}
+
+// WaitsFor names the agents that must run before the step.
+func (s StepStatus) WaitsFor() string { return agents(s.Missing) }
+
+// StepReport lists every step of the protocol, then those that only the state
+// knows.
+func StepReport(s State) Report {
+	r := Report{Command: s.CurrentCommand, Current: s.WorkflowStep, Completed: filled(s.CompletedSteps)}
+	all := Steps()
+	for _, step := range append(slices.Clone(s.CompletedSteps), s.WorkflowStep) {
+		if step != "" && !slices.Contains(all, step) {
+			all = append(all, step)
+		}
+	}
+	for _, step := range all {
+		missing := Missing(s.CurrentCommand, step, s.CompletedSteps)
+		r.Steps = append(r.Steps, StepStatus{step, step.Agent(), stepState(s, step, missing), filled(missing)})
+	}
+	return r
+}
+
+func stepState(s State, step Step, missing []Need) string {
+	switch {
+	case step == s.WorkflowStep:
+		return "working"
+	case slices.Contains(s.CompletedSteps, step):
+		return "done"
+	case len(missing) > 0:
+		return "waiting"
+	}
+	return "ready"
+}

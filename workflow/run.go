@@ -1,0 +1,88 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// NewRun is an approved plan.
+type NewRun struct {
+	Chunks           []Chunk // ids default to the place in the list, counted from 1
+	Priorities       []string
+	PrioritySource   string
+	SpecVersion      string
+	ConvergencePhase string
+	Fresh            bool // give up a run that is still under way
+}
+
+// StartRun puts a new build in place. A run that could be resumed is given up
+// only if the plan says so.
+func StartRun(root *jsontree.Node, plan NewRun, now time.Time) (BuildRun, error) {
+	state, _ := Read(root.Value())
+	if old := state.BuildRun; old != nil && !plan.Fresh && old.Outcome() == Running && old.Count(Completed) > 0 {
+		return BuildRun{}, &TransitionError{
+			What: "build " + old.RunID, From: string(old.Status), To: "replaced",
+			Why: "it can be resumed; start fresh to give it up",
+		}
+	}
+	chunks, err := planned(plan.Chunks)
+	if err != nil {
+		return BuildRun{}, err
+	}
+	run := BuildRun{
+		RunID: fmt.Sprintf("run-%d", now.UnixMilli()), Status: Running, StartedAt: timestamp.Format(now),
+		Plan: Plan{
+			TotalChunks: len(chunks), Priorities: filled(plan.Priorities),
+			PrioritySource: plan.PrioritySource, SpecVersion: plan.SpecVersion,
+		},
+		Chunks: chunks, ConvergencePhase: plan.ConvergencePhase,
+	}
+	root.Set("buildRun", run)
+	clearField(root, "chunkProgress")
+	return run, nil
+}
+
+// ClearRun removes the build run: it completed, or the person starts fresh.
+func ClearRun(root *jsontree.Node) {
+	clearField(root, "buildRun")
+	clearField(root, "chunkProgress")
+}
+
+// planned returns the chunks as a new run has them.
+func planned(chunks []Chunk) ([]Chunk, error) {
+	chunks = slices.Clone(chunks)
+	ids := make([]ID, len(chunks))
+	for i := range chunks {
+		ids[i] = chunks[i].ID
+	}
+	number(ids)
+	for i := range chunks {
+		c := &chunks[i]
+		if slices.Index(ids, ids[i]) != i || ids[i] == "" {
+			return nil, &ArgumentError{What: "plan", Problem: fmt.Sprintf("two chunks have the id %q", ids[i])}
+		}
+		for _, id := range c.DependsOn {
+			if !slices.Contains(ids, id) {
+				return nil, &ArgumentError{What: "plan", Problem: fmt.Sprintf("chunk %s depends on %s, which is not in the plan", ids[i], id)}
+			}
+		}
+		*c = Chunk{
+			ID: ids[i], Name: c.Name, Status: Planned,
+			Sections: filled(c.Sections), Scenarios: filled(c.Scenarios), DependsOn: filled(c.DependsOn),
+		}
+	}
+	return chunks, nil
+}
+
+// filled is never nil, since a missing list and an empty one are not alike to
+// every reader.
+func filled[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

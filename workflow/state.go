@@ -1,0 +1,124 @@
+package workflow
+
+import (
+	"errors"
+	"strconv"
+
+	"gaffer/statefile/jsontree"
+)
+
+// State is state.json. Every field may be absent, and null is absent.
+type State struct {
+	ActiveSection       string                      `json:"activeSection"`
+	ActiveSectionNumber string                      `json:"activeSectionNumber"`
+	CurrentCommand      Command                     `json:"currentCommand"`
+	WorkflowStep        Step                        `json:"workflowStep"`
+	CompletedSteps      []Step                      `json:"completedSteps"`
+	NextStep            string                      `json:"nextStep"`
+	ScenarioScore       *Score                      `json:"scenarioScore"`
+	ChunkProgress       *Progress                   `json:"chunkProgress"`
+	ReadinessSummary    map[string]Tally            `json:"readinessSummary"`
+	UntrackedChanges    []UntrackedChange           `json:"untrackedChanges"`
+	SpecVersion         string                      `json:"specVersion"`
+	AgentOutputs        map[string]AgentOutput      `json:"agentOutputs"`
+	LastUpdated         string                      `json:"lastUpdated"`
+	BuildRun            *BuildRun                   `json:"buildRun"`
+	SectionReadiness    map[string]SectionReadiness `json:"sectionReadiness"` // not in the protocol, but in use
+	BuildEvents         []jsontree.Value            `json:"buildEvents"`      // the activity feed; see Events
+}
+
+// Score is how many scenarios are satisfied.
+type Score struct {
+	Satisfied int `json:"satisfied"`
+	Total     int `json:"total"`
+}
+
+// Progress is how far a build is. Current counts the chunk being worked on.
+type Progress struct {
+	Current int `json:"current"`
+	Total   int `json:"total"`
+}
+
+// AgentOutput is what an agent leaves for those after it.
+type AgentOutput struct {
+	Summary           string   `json:"summary"`
+	RelevanceManifest []string `json:"relevanceManifest"`
+}
+
+// Read fills a State from the document and lists what does not have the form
+// that the protocol, or a known departure from it, gives it.
+func Read(v jsontree.Value) (State, []jsontree.Mismatch) {
+	var s State
+	if holdsNothing(v) {
+		return s, nil
+	}
+	mismatches := jsontree.Decode(v, &s)
+	if s.BuildRun != nil {
+		s.BuildRun.settle()
+	}
+	return s, mismatches
+}
+
+// sessionFields belong to one session. The build run, the feed, scores and
+// untracked changes outlive it.
+var sessionFields = []string{
+	"activeSection", "activeSectionNumber", "currentCommand", "workflowStep", "completedSteps", "agentOutputs",
+}
+
+// StartSession clears what an earlier session left. It never touches buildRun:
+// a build is resumed from it after the session that began it has died.
+func StartSession(root *jsontree.Node) {
+	for _, name := range sessionFields {
+		clearField(root, name)
+	}
+}
+
+// Tally is one count of the readiness summary. Programs write it as a number,
+// a string, an object with a count, or a list of sections.
+type Tally struct {
+	Count int
+	Known bool           // whether Count could be read
+	Raw   jsontree.Value // what stands there
+}
+
+// DecodeJSON accepts every form.
+func (t *Tally) DecodeJSON(v jsontree.Value) error {
+	t.Raw = v
+	switch v.Kind() {
+	case jsontree.Number:
+		n, ok := v.Int()
+		t.Count, t.Known = int(n), ok
+	case jsontree.String:
+		n, err := strconv.Atoi(v.Text())
+		t.Count, t.Known = n, err == nil
+	case jsontree.Array:
+		t.Count, t.Known = v.Len(), true
+	case jsontree.Object:
+		n, ok := v.Get("count").Int()
+		t.Count, t.Known = int(n), ok
+		if sections := v.Get("sections"); !ok && sections.Kind() == jsontree.Array {
+			t.Count, t.Known = sections.Len(), true
+		}
+	}
+	return nil
+}
+
+// SectionReadiness is how ready one section is: a word, or an object with the
+// word and notes.
+type SectionReadiness struct {
+	Readiness string
+	Notes     string
+}
+
+// DecodeJSON accepts both forms.
+func (r *SectionReadiness) DecodeJSON(v jsontree.Value) error {
+	switch v.Kind() {
+	case jsontree.String:
+		r.Readiness = v.Text()
+	case jsontree.Object:
+		r.Readiness, r.Notes = v.Get("readiness").Text(), v.Get("notes").Text()
+	default:
+		return errors.New("a string or an object with readiness and notes")
+	}
+	return nil
+}

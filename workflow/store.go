@@ -1,0 +1,205 @@
+// Package workflow keeps the workflow state of a project: which command and
+// step are under way, the build run with its chunks, the inbox, and the feed of
+// what happened. It lives in the folder .fctry and is shared with agents,
+// scripts and a viewer that know nothing of each other.
+//
+// The rules are pure functions on the document (BeginStep, SetChunk, Set, …).
+// Store.Update runs them under the document's lock and makes the result
+// durable.
+package workflow
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// The documents, by their names in the project's workflow folder.
+const (
+	StateFile = "state.json"
+	InboxFile = "inbox.json"
+)
+
+// The steps of an update beside those of statefile.
+const (
+	opLook       host.Op = "look for document"
+	opSyncFolder host.Op = "sync workflow folder"
+)
+
+// Options are what a Store needs of the world. The zero value is the real one.
+type Options struct {
+	Host        host.Host
+	Now         func() time.Time // the host's clock if nil
+	Rand        io.Reader        // for ids
+	LockTimeout time.Duration    // statefile.DefaultLockTimeout if zero
+	Notice      func(statefile.Notice)
+}
+
+// Store is the workflow state of one project. It is safe for concurrent use.
+type Store struct {
+	root  string
+	opts  Options
+	state *statefile.File
+	inbox *Inbox
+}
+
+// Open returns the workflow state in the folder root. It touches nothing.
+func Open(root string, opts Options) *Store {
+	if opts.Host == nil {
+		opts.Host = host.OS()
+	}
+	if opts.Now == nil {
+		opts.Now = opts.Host.Now
+	}
+	if opts.Rand == nil {
+		opts.Rand = rand.Reader
+	}
+	s := &Store{root: root, opts: opts}
+	// The protocol says that a state that cannot be parsed is taken as {}; its
+	// bytes are kept aside first. It says no such thing of the inbox, and a
+	// person's ideas are not for a program to set aside.
+	s.state = statefile.New(filepath.Join(root, StateFile), s.file([]byte("{}\n"), true))
+	s.inbox = &Inbox{
+		store: s,
+		doc:   statefile.New(filepath.Join(root, InboxFile), s.file([]byte("[]\n"), false)),
+	}
+	return s
+}
+
+func (s *Store) file(empty []byte, startOver bool) statefile.Options {
+	return statefile.Options{
+		Host: s.opts.Host, Locking: statefile.Advisory, Empty: empty, StartOver: startOver,
+		Notice: s.opts.Notice, LockTimeout: s.opts.LockTimeout,
+	}
+}
+
+// Inbox returns the project's inbox.
+func (s *Store) Inbox() *Inbox { return s.inbox }
+
+// Load reads the state. An absent, null or empty one is {}.
+func (s *Store) Load() (jsontree.Value, error) {
+	doc, err := load(s.state, jsontree.Object, "{}")
+	if err != nil {
+		return jsontree.Value{}, err
+	}
+	return doc.Value(), nil
+}
+
+// State reads the state into its typed form. What has another form than the
+// protocol's is left out here and named by Validate.
+func (s *Store) State() (State, error) {
+	v, err := s.Load()
+	if err != nil {
+		return State{}, err
+	}
+	state, _ := Read(v)
+	return state, nil
+}
+
+// Update changes the state under its lock and sets lastUpdated. A change that
+// leaves everything as it is writes nothing. change may run more than once and
+// must do nothing but edit.
+func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) error) error {
+	return s.edit(ctx, s.state, "{}", func(doc *jsontree.Doc) error {
+		before := doc.Mark()
+		if err := reshape(doc, s.state.Path(), jsontree.Object, "{}"); err != nil {
+			return err
+		}
+		if err := change(doc.Root()); err != nil {
+			return located(s.state.Path(), err)
+		}
+		if doc.Mark() != before {
+			doc.Root().Set("lastUpdated", timestamp.Format(s.opts.Now()))
+		}
+		return nil
+	})
+}
+
+// Watch calls changed with the state now and after each change by any program,
+// until ctx ends.
+func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, err error)) error {
+	return s.state.Watch(ctx, func(data []byte, err error) {
+		if err == nil && data == nil {
+			data = []byte("{}")
+		}
+		if err != nil {
+			changed(jsontree.Value{}, err)
+			return
+		}
+		doc, err := jsontree.Parse(data)
+		if err == nil {
+			err = reshape(doc, s.state.Path(), jsontree.Object, "{}")
+		}
+		if err != nil {
+			changed(jsontree.Value{}, err)
+			return
+		}
+		changed(doc.Value(), nil)
+	})
+}
+
+// edit updates one of the documents. If there is none yet the change is tried on
+// an empty one first, so that a refused one leaves no trace.
+func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, change func(*jsontree.Doc) error) error {
+	if _, err := s.opts.Host.Lstat(opLook, f.Path()); errors.Is(err, fs.ErrNotExist) {
+		doc, err := jsontree.Parse([]byte(empty))
+		if err != nil {
+			return err
+		}
+		if err := change(doc); err != nil {
+			return err
+		}
+		if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
+			return err
+		}
+	}
+	return f.Update(ctx, change)
+}
+
+func load(f *statefile.File, kind jsontree.Kind, empty string) (*jsontree.Doc, error) {
+	doc, err := f.Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return jsontree.Parse([]byte(empty))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return doc, reshape(doc, f.Path(), kind, empty)
+}
+
+// reshape makes a document that holds no information (null, [], {}) an empty
+// one of the right kind. Anything else of a wrong kind is not ours to replace.
+func reshape(doc *jsontree.Doc, path string, kind jsontree.Kind, empty string) error {
+	root := doc.Root()
+	switch {
+	case root.Kind() == kind:
+		return nil
+	case !holdsNothing(root.Value()):
+		return &ShapeError{Path: path, At: "the document", Want: kind.String(), Found: root.Kind().String()}
+	}
+	fresh, err := jsontree.Parse([]byte(empty))
+	if err != nil {
+		return err
+	}
+	root.Replace(fresh.Value())
+	return nil
+}
+
+func holdsNothing(v jsontree.Value) bool {
+	switch v.Kind() {
+	case jsontree.Null:
+		return true
+	case jsontree.Array, jsontree.Object:
+		return v.Len() == 0
+	}
+	return false
+}

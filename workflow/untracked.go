@@ -1,0 +1,146 @@
+package workflow
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// UntrackedChange is a file that was written outside a command although a
+// section of the spec describes it.
+type UntrackedChange struct {
+	File          string `json:"file"`
+	Section       string `json:"section"`
+	SectionNumber string `json:"sectionNumber"`
+	Timestamp     string `json:"timestamp"`
+}
+
+// AddUntracked records a change. Of two for the same file and section the newer
+// one stays.
+func AddUntracked(root *jsontree.Node, c UntrackedChange) error {
+	changes, err := array(root, "untrackedChanges", "untrackedChanges")
+	if err != nil {
+		return err
+	}
+	for _, n := range changes.Items() {
+		if n.Get("file").Text() != c.File || !sameSection(n.Get("section").Text(), c.Section) {
+			continue
+		}
+		if isLater(c.Timestamp, n.Get("timestamp").Text()) {
+			n.Set("timestamp", c.Timestamp)
+		}
+		return nil
+	}
+	changes.Append(c)
+	return nil
+}
+
+// isLater also lets a time replace what is none.
+func isLater(a, b string) bool {
+	x, err := timestamp.Parse(a, time.UTC)
+	if err != nil {
+		return false
+	}
+	y, err := timestamp.Parse(b, time.UTC)
+	return err != nil || x.After(y)
+}
+
+// ClearUntracked forgets the changes of these sections, which are named by
+// alias or number.
+func ClearUntracked(root *jsontree.Node, sections ...string) error {
+	if root.Get("untrackedChanges").Absent() {
+		return nil
+	}
+	changes, err := array(root, "untrackedChanges", "untrackedChanges")
+	if err != nil {
+		return err
+	}
+	var gone []int
+	for i, n := range changes.Items() {
+		if coversAny(n, sections) {
+			gone = append(gone, i)
+		}
+	}
+	for i := len(gone) - 1; i >= 0; i-- {
+		changes.Remove(gone[i])
+	}
+	return nil
+}
+
+func coversAny(change *jsontree.Node, sections []string) bool {
+	for _, s := range sections {
+		if sameSection(change.Get("section").Text(), s) || s != "" && change.Get("sectionNumber").Text() == s {
+			return true
+		}
+	}
+	return false
+}
+
+// sameSection compares aliases, which are written with and without a #.
+func sameSection(a, b string) bool {
+	return strings.TrimPrefix(a, "#") == strings.TrimPrefix(b, "#")
+}
+
+// Mapping says which section of the spec describes the files of a glob.
+type Mapping struct {
+	Glob          string
+	Section       string
+	SectionNumber string
+}
+
+// SectionsOf returns the mappings that fit the file, whose path is relative to
+// the project, one for each section. In a glob ** stands for any number of
+// folders, and the rest is as in [path.Match].
+func SectionsOf(file string, mappings []Mapping) ([]Mapping, error) {
+	names := strings.Split(path.Clean(strings.ReplaceAll(file, `\`, "/")), "/")
+	seen := map[string]bool{}
+	var found []Mapping
+	for _, m := range mappings {
+		fits, err := matchGlob(strings.Split(path.Clean(m.Glob), "/"), names)
+		if err != nil {
+			return nil, &ArgumentError{What: fmt.Sprintf("glob %q", shorten(m.Glob)), Problem: err.Error()}
+		}
+		if fits && !seen[strings.TrimPrefix(m.Section, "#")] {
+			seen[strings.TrimPrefix(m.Section, "#")] = true
+			found = append(found, m)
+		}
+	}
+	return found, nil
+}
+
+// matchGlob matches name by name. At a mismatch it goes back to the last ** and
+// lets that take one name more; earlier ones need not be tried again.
+func matchGlob(glob, names []string) (bool, error) {
+	for _, pattern := range glob {
+		if _, err := path.Match(pattern, ""); err != nil {
+			return false, err
+		}
+	}
+	g, n, star, from := 0, 0, -1, 0
+	for n < len(names) {
+		if g < len(glob) && glob[g] == "**" {
+			star, from = g, n
+			g++
+			continue
+		}
+		if g < len(glob) {
+			if ok, _ := path.Match(glob[g], names[n]); ok {
+				g, n = g+1, n+1
+				continue
+			}
+		}
+		if star < 0 {
+			return false, nil
+		}
+		from++
+		g, n = star+1, from
+	}
+	for g < len(glob) && glob[g] == "**" {
+		g++
+	}
+	return g == len(glob), nil
+}

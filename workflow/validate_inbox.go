@@ -1,0 +1,51 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+)
+
+// CheckInbox lists the departures of an inbox.json from the protocol.
+func CheckInbox(path string, v jsontree.Value) []statefile.Finding {
+	in := &inspection{path: path}
+	if !in.kind("not-an-array", v, jsontree.Array) {
+		return in.found
+	}
+	seen := map[string]bool{}
+	for i, item := range v.Items() {
+		at := fmt.Sprintf("[%d]", i)
+		if item.Kind() != jsontree.Object {
+			in.invalid("wrong-type", at, "%s where an object should be", describe(item))
+			continue
+		}
+		in.item(at, item, seen)
+	}
+	return in.found
+}
+
+func (in *inspection) item(at string, v jsontree.Value, seen map[string]bool) {
+	var item Item
+	in.mismatches(jsontree.Decode(v, &item), at+".")
+	switch {
+	case v.Get("id").Absent():
+		in.irregular("item-id-missing", at, "has no id, so only a person can change it")
+	case seen[item.ID]:
+		in.invalid("duplicate-item-id", at+".id", "%q is another item's id", shorten(item.ID))
+	}
+	seen[item.ID] = true
+	if _, known := itemNext[item.Status]; !known && v.Get("status").Kind() == jsontree.String {
+		in.irregular("unknown-item-status", at+".status", "%q; the protocol has %s", shorten(string(item.Status)), list(ItemStatuses(), "and"))
+	}
+	if v.Get("type").Kind() == jsontree.String && !slices.Contains(ItemTypes(), item.Type) {
+		in.irregular("unknown-item-type", at+".type", "%q; the protocol has %s", shorten(string(item.Type)), list(ItemTypes(), "and"))
+	}
+	for _, name := range []string{"analysis", "consumedBy"} {
+		if !v.Get(name).Absent() {
+			in.irregular("extra-item-field", at+"."+name, "is not in the protocol")
+		}
+	}
+	in.time(at+".timestamp", item.Timestamp)
+}
