@@ -1,0 +1,82 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+type initOptions struct {
+	file  string
+	fresh bool
+}
+
+func initCommand(e *env.Env) *cobra.Command {
+	var o initOptions
+	cmd := &cobra.Command{
+		Use:                   "init [REQUIREMENTS] [-f FILE] [--new]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Begin a session and print its id",
+		Example: `  gaffer team init "Implement JWT authentication and password reset"
+  gaffer team init -f requirements.md
+  gaffer team init --new "Start over"`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "read the requirements from `FILE`, or - for stdin")
+	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the session that is there")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		requirements, err := readRequirements(e, o, args)
+		if err != nil {
+			return err
+		}
+		return begin(cmd.Context(), e, o, requirements)
+	}
+	return cmd
+}
+
+func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) error {
+	s, err := open(e)
+	if err != nil {
+		return err
+	}
+	if !o.fresh {
+		id, err := s.Init(ctx, requirements)
+		if err != nil {
+			return err
+		}
+		return e.Printf("%s\n", id)
+	}
+	id, archive, err := s.InitNew(ctx, requirements)
+	if err != nil {
+		return err
+	}
+	if archive != "" {
+		e.Talk("the session before is in %s", archive)
+	}
+	return e.Printf("%s\n", id)
+}
+
+func readRequirements(e *env.Env, o initOptions, args []string) (string, error) {
+	switch {
+	case o.file == "" && len(args) == 1:
+		return args[0], nil
+	case o.file == "" || len(args) > 0:
+		return "", exit.Usage(errors.New("give the requirements as an argument or with -f FILE, one of them"))
+	case o.file != "-":
+		data, err := statefile.ReadBytes(host.OS(), e.Path(o.file))
+		return string(data), err
+	}
+	data, err := io.ReadAll(io.LimitReader(e.In, statefile.MaxSize+1))
+	if err == nil && len(data) > statefile.MaxSize {
+		err = fmt.Errorf("stdin: more than the %d MiB a document may have", statefile.MaxSize>>20)
+	}
+	return string(data), err
+}

@@ -1,0 +1,58 @@
+package team
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/team"
+)
+
+func ackCommand(e *env.Env) *cobra.Command {
+	var to string
+	cmd := &cobra.Command{
+		Use:                   "ack ID [--to ROLE]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Mark a message as read",
+		Example:               "  gaffer team message ack msg_20250106_100800",
+		Args:                  cobra.ExactArgs(1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return unreadIDs(cmd.Context(), e), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "the `ROLE` whose message it is, if several have one of that id")
+	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // declared just above
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkReceiver(to); err != nil {
+			return err
+		}
+		s, err := open(e)
+		if err != nil {
+			return err
+		}
+		return s.Acknowledge(cmd.Context(), args[0], team.Role(to))
+	}
+	return cmd
+}
+
+// unreadIDs suggests nothing when it cannot read: a prompt is no place for
+// errors.
+func unreadIDs(ctx context.Context, e *env.Env) []string {
+	s, err := open(e)
+	if err != nil {
+		return nil
+	}
+	messages, err := s.Messages(ctx, team.Filter{Unread: true})
+	if err != nil {
+		return nil
+	}
+	var ids []string
+	for _, m := range messages {
+		ids = append(ids, m.ID+"\t"+env.Printable(m.Subject))
+	}
+	return ids
+}

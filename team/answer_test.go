@@ -1,0 +1,67 @@
+package team
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestAnswersAreReadByTheirForm(t *testing.T) {
+	for text, want := range map[string]Word{
+		`{"status":"PASS","summary":["8/8"]}`:                                                     WordPass,
+		"Done.\n```json\n{\"status\": \"READY_FOR_QA\", \"summary\": [\"a\", \"b\"]}\n```\n":      WordReadyForQA,
+		"```\n{\n  \"status\": \"APPROVED\",\n  \"summary\": [\n    \"fine\"\n  ]\n}\n```":        WordApproved,
+		"**Status:** FAIL, 23 passed":                                                             WordFail,
+		"**Status:** CHANGES_REQUESTED … not approved":                                            WordChangesRequested,
+		"## Review: APPROVED\n\nAll good":                                                         WordApproved,
+		"## Review: CHANGES_REQUESTED\nThis is not APPROVED":                                      WordChangesRequested,
+		"**Status:** `PASS`":                                                                      WordPass,
+		"**Status:** BLOCKED\r\nneeds a key":                                                      WordBlocked,
+		"**Status:** PASS\n\n{\"status\":\"FAIL\",\"summary\":[]}":                                WordFail,
+		"{\"status\":\"PASS\"}\nno wait\n{\"status\":\"FAIL\"}":                                   WordFail,
+		"{\"status\": \"FAIL\", \"tests\": [\n{\"status\": \"PASS\"}\n]}":                         WordFail,
+		"{\"session_id\":\"x\",\"status\":\"running\"}\n**Status:** PASS":                         WordPass,
+		"{ not json \"status\": \"PASS\" }\n**Status:** INCOMPLETE":                               WordIncomplete,
+		"**Status:** NOT COMPLETE":                                                                "NOT",
+		"```\n**Status:** PASS\n```\n**Status:** FAIL":                                            WordFail,
+		"{\"status\":\"PASS\",\"summary\":[\"it said \\\"}\\\" {\"]}":                             WordPass,
+		"Result:\n\n{\"status\":\"FLAKY\",\"summary\":\"one line\"}\n\n**Status:** PASS | FAIL\n": WordFlaky,
+	} {
+		got, err := ParseAnswer(text)
+		if err != nil || got.Status != want {
+			t.Errorf("%q is %q (%v), want %q", text, got.Status, err, want)
+		}
+	}
+}
+
+func TestAWordInRunningTextIsNoStatus(t *testing.T) {
+	for _, text := range []string{
+		"", "COMPLETE", "I will not say COMPLETE yet", "Status: PASS", "The **Status:** PASS is wrong",
+		"**Status:** not COMPLETE", "**Status:** PASS/FAIL", "**Status:** PASS | FAIL", "**Status:** PASS or FAIL",
+		"**Status:**", "**Status:** Pass", "### Review: APPROVED", "## Review: Approved",
+		`{"status":"pass"}`, `{"status":null}`, `{"status":["PASS"]}`, `{"result":"PASS"}`, `say {"status":"PASS"}`,
+		"```\n**Status:** PASS\n```", `{"status":"PASS"`, `[{"status":"PASS"}]`, "[\n  {\"status\": \"PASS\"}\n]", "[10:00] {\"status\": \"PASS\"}",
+	} {
+		got, err := ParseAnswer(text)
+		var none *NoStatusError
+		if !errors.As(err, &none) || got.Status != "" {
+			t.Errorf("%q is %q (%v)", text, got.Status, err)
+		}
+	}
+}
+
+func TestTheSummaryComesWithTheAnswer(t *testing.T) {
+	a, err := ParseAnswer(`{"status":"PASS","summary":["unit 12/12","e2e 3/3", 7]}`)
+	if err != nil || a.Text() != "unit 12/12\ne2e 3/3\n7" {
+		t.Errorf("%q %v", a.Text(), err)
+	}
+	if a, _ := ParseAnswer("**Status:** FAIL, 23 passed"); a.Text() != "23 passed" {
+		t.Errorf("%q", a.Text())
+	}
+}
+
+func TestAHugeAnswerIsReadInTime(t *testing.T) {
+	for _, part := range []string{"{\"a\":\n", "{\n", "{\"status\":\"PASS\"\n", "```\n", "**Status:** "} {
+		_, _ = ParseAnswer(strings.Repeat(part, 1<<20/len(part)))
+	}
+}

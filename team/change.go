@@ -1,0 +1,258 @@
+package team
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+// The steps of a change.
+const (
+	opSyncFound  host.Op = "sync found plan"
+	opLink       host.Op = "link into archive"
+	opMove       host.Op = "move to archive"
+	opSyncMoved  host.Op = "sync archive"
+	opCompare    host.Op = "compare with archive"
+	opDrop       host.Op = "drop archived"
+	opSyncRoot   host.Op = "sync dropped"
+	opSyncNew    host.Op = "sync new session"
+	opRemovePlan host.Op = "remove plan"
+	opSyncPlan   host.Op = "sync removed plan"
+)
+
+// change is a plan that is on disk before the first step of it is taken. Every
+// step may be taken again, so whoever finds the plan can finish it: archive the
+// documents listed, then make those of a new session.
+type change struct {
+	Archive string     `json:"archive,omitempty"` // the folder below archive/
+	Move    []Document `json:"move"`              // the documents that were there
+	New     *beginning `json:"new,omitempty"`
+}
+
+// beginning is all that the documents of a new session are made of.
+type beginning struct {
+	SessionID    string `json:"session_id"`
+	Requirements string `json:"requirements"`
+	Time         Time   `json:"time"`
+}
+
+// carryOut writes the plan down and then follows it. Nothing has happened if it
+// cannot be written.
+func (s *Store) carryOut(c change) error {
+	data, err := newDocument(c)
+	if err != nil {
+		return err
+	}
+	if err := statefile.WriteNew(s.opts.Host, s.changePath(), data, 0o666); err != nil {
+		return err
+	}
+	return s.follow(c)
+}
+
+// finishChange follows the plan that a writer has left, if there is one.
+func (s *Store) finishChange() error {
+	data, err := statefile.ReadBytes(s.opts.Host, s.changePath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c, err := parseChange(data)
+	if err != nil {
+		return &PlanError{Path: s.changePath(), Err: err}
+	}
+	if err := s.sync(opSyncFound, s.root); err != nil { // its writer may have died before that
+		return err
+	}
+	return s.follow(c)
+}
+
+func (s *Store) changePath() string { return filepath.Join(s.root, changeFile) }
+
+// parseChange reads a plan and trusts nothing in it that becomes a path.
+func parseChange(data []byte) (change, error) {
+	if _, err := jsontree.Parse(data); err != nil { // bounds the nesting
+		return change{}, err
+	}
+	var c change
+	if err := json.Unmarshal(data, &c); err != nil {
+		return change{}, err
+	}
+	for _, d := range c.Move {
+		if !slices.Contains(Documents(), d) {
+			return change{}, fmt.Errorf("%q is no document of a team", d)
+		}
+	}
+	if len(c.Move) > 0 {
+		return c, statefile.CheckName("archive", c.Archive)
+	}
+	return c, nil
+}
+
+// UnmarshalJSON reads the one form that a plan is written in.
+func (t *Time) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &t.Time)
+}
+
+func (s *Store) follow(c change) error {
+	if err := s.moveAll(c); err != nil {
+		return err
+	}
+	if c.New != nil {
+		if err := s.create(*c.New); err != nil {
+			return err
+		}
+	}
+	if err := s.opts.Host.Remove(opRemovePlan, s.changePath()); err != nil {
+		return err
+	}
+	return s.sync(opSyncPlan, s.root)
+}
+
+// moveAll archives the documents of the plan: each gets a second name in the
+// archive, and loses its first when that is durable.
+func (s *Store) moveAll(c change) error {
+	if len(c.Move) == 0 {
+		return nil
+	}
+	archives := filepath.Join(s.root, archiveFolder)
+	to := filepath.Join(archives, c.Archive)
+	if err := statefile.MkdirAll(s.opts.Host, filepath.Join(to, messagesFolder)); err != nil {
+		return err
+	}
+	for _, d := range c.Move {
+		if err := s.copyName(s.path(d), filepath.Join(to, d.Path())); err != nil {
+			return err
+		}
+	}
+	if err := s.sync(opSyncMoved, filepath.Join(to, messagesFolder), to, archives, s.root); err != nil {
+		return err
+	}
+	for _, d := range c.Move {
+		if err := s.dropName(s.path(d), filepath.Join(to, d.Path())); err != nil {
+			return err
+		}
+	}
+	return s.sync(opSyncRoot, s.root, filepath.Join(s.root, messagesFolder))
+}
+
+// copyName gives a document its name in the archive, unless it has it already.
+// What cannot have two names, such as a folder, is renamed.
+func (s *Store) copyName(from, to string) error {
+	err := s.opts.Host.Link(opLink, from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if archived, lookErr := s.exists(to); archived || lookErr != nil {
+		return lookErr
+	}
+	return s.opts.Host.Rename(opMove, from, to)
+}
+
+// dropName removes a document that is in the archive. What stands in its place
+// meanwhile and differs is newer, and stays.
+func (s *Store) dropName(from, archived string) error {
+	same, err := s.same(from, archived)
+	if err != nil || !same {
+		return err
+	}
+	return s.opts.Host.Remove(opDrop, from)
+}
+
+// same says whether two names lead to one file, or to files of one content.
+func (s *Store) same(one, other string) (bool, error) {
+	a, errA := s.opts.Host.Lstat(opCompare, one)
+	b, errB := s.opts.Host.Lstat(opCompare, other)
+	if err := errors.Join(errA, errB); err != nil {
+		if errors.Is(errA, fs.ErrNotExist) {
+			return false, nil
+		}
+		return false, err
+	}
+	if os.SameFile(a, b) {
+		return true, nil
+	}
+	if !a.Mode().IsRegular() || !b.Mode().IsRegular() || a.Size() != b.Size() || a.Size() > statefile.MaxSize {
+		return false, nil
+	}
+	dataA, errA := statefile.ReadBytes(s.opts.Host, one)
+	dataB, errB := statefile.ReadBytes(s.opts.Host, other)
+	return bytes.Equal(dataA, dataB), errors.Join(errA, errB)
+}
+
+// sync makes the entries of folders durable. One that is not there has none.
+func (s *Store) sync(op host.Op, folders ...string) error {
+	for _, dir := range folders {
+		if err := s.opts.Host.SyncDir(op, dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// create makes the documents of a new session. One that is there was made
+// before, or by a program that did not wait for us; it stays.
+func (s *Store) create(b beginning) error {
+	if err := statefile.MkdirAll(s.opts.Host, filepath.Join(s.root, messagesFolder)); err != nil {
+		return err
+	}
+	for _, d := range Documents() {
+		data, err := b.document(d)
+		if err != nil {
+			return err
+		}
+		err = statefile.WriteNew(s.opts.Host, s.path(d), data, 0o666)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return s.sync(opSyncNew, s.root, filepath.Join(s.root, messagesFolder))
+}
+
+// document returns a document as it is when a session begins.
+func (b beginning) document(d Document) ([]byte, error) {
+	switch d {
+	case PMStateDoc:
+		return newDocument(PMState{SessionID: b.SessionID, OriginalRequirements: b.Requirements, LastUpdate: b.Time})
+	case GroupStatusDoc:
+		return []byte(emptyGroups), nil
+	case OrchestratorDoc:
+		return newDocument(OrchestratorState{
+			SessionID: b.SessionID, CurrentPhase: Initialization, Status: SessionRunning,
+			StartTime: b.Time, LastUpdate: b.Time,
+		})
+	}
+	return []byte(emptyMessages), nil
+}
+
+// PlanError is a plan file that cannot be followed.
+type PlanError struct {
+	Path string
+	Err  error
+}
+
+func (e *PlanError) Error() string { return fmt.Sprintf("%s: not a plan of ours: %v", e.Path, e.Err) }
+
+func (e *PlanError) Unwrap() error { return e.Err }
+
+// Invalid marks the error as one about a document's content.
+func (e *PlanError) Invalid() bool { return true }
+
+// Hint says what to do next.
+func (e *PlanError) Hint() string {
+	return "look at the file and at the newest folder below archive, then remove the file"
+}
+
+// stampOf is the part of an id that is a time.
+func stampOf(now time.Time) string { return now.UTC().Format("20060102_150405") }

@@ -1,0 +1,186 @@
+package team
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// checker collects the departures of one document from its rules.
+type checker struct {
+	path  string
+	found []statefile.Finding
+}
+
+func (c *checker) add(severity statefile.Severity, at, name, format string, args ...any) {
+	c.found = append(c.found, statefile.Finding{
+		Path: c.path, At: at, Name: name, Severity: severity, Text: fmt.Sprintf(format, args...),
+	})
+}
+
+func (c *checker) check(v jsontree.Value, r *rule, at string) {
+	if v.Kind() == jsontree.Null && r.null {
+		return
+	}
+	if !r.takes(v) {
+		c.wrongForm(v, r, at)
+		return
+	}
+	switch r.form {
+	case text:
+		c.checkWord(v, r, at)
+	case moment:
+		c.checkTime(v.Text(), at)
+	case object:
+		c.checkObject(v, r, at)
+	case list:
+		c.checkList(v, r, at)
+	case dictionary:
+		for name, member := range v.Members() {
+			c.check(member, r.each, join(at, name))
+		}
+	}
+}
+
+// takes says whether v is of the form that the rule asks for.
+func (r *rule) takes(v jsontree.Value) bool {
+	switch r.form {
+	case text, moment:
+		return v.Kind() == jsontree.String
+	case integer:
+		return isWhole(v)
+	case number:
+		return v.Kind() == jsontree.Number
+	case boolean:
+		return v.Kind() == jsontree.Bool
+	case list:
+		return v.Kind() == jsontree.Array
+	}
+	return v.Kind() == jsontree.Object
+}
+
+// isWhole takes 12.0 for a whole number, as JSON Schema does.
+func isWhole(v jsontree.Value) bool {
+	if v.Kind() != jsontree.Number {
+		return false
+	}
+	if !strings.ContainsAny(string(v.Raw()), ".eE") {
+		return true
+	}
+	f, ok := v.Float()
+	return ok && f == math.Trunc(f)
+}
+
+// wrongForm reports a value of another form, and looks into a map that stands
+// where a list should be.
+func (c *checker) wrongForm(v jsontree.Value, r *rule, at string) {
+	name := r.wild[v.Kind()]
+	if name == "" {
+		name = "wrong-type"
+	}
+	c.add(statefile.Invalid, at, name, "%s where %s should be", v.Kind(), r.wanted())
+	if name != "wrong-type" && r.form == list && v.Kind() == jsontree.Object {
+		for key, member := range v.Members() {
+			c.check(member, r.each, join(at, key))
+		}
+	}
+}
+
+func (r *rule) wanted() string {
+	wanted := map[form]string{
+		text: "a string", moment: "a time", integer: "a whole number", number: "a number",
+		boolean: "true or false", list: "an array", object: "an object", dictionary: "an object",
+	}[r.form]
+	if r.null {
+		wanted += " or null"
+	}
+	return wanted
+}
+
+func (c *checker) checkWord(v jsontree.Value, r *rule, at string) {
+	if len(r.words) > 0 && !slices.Contains(r.words, v.Text()) {
+		c.add(statefile.Invalid, at, r.unknown, "%s where %s should be", shorten(v.Text()), strings.Join(r.words, ", "))
+	}
+}
+
+func (c *checker) checkTime(text, at string) {
+	if timestamp.Strict(text) {
+		return
+	}
+	if _, err := timestamp.Parse(text, time.Local); err != nil {
+		c.add(statefile.Invalid, at, "bad-timestamp", "%s is not a time; write it as 2026-02-12T17:08:00Z", shorten(text))
+		return
+	}
+	c.add(statefile.Irregular, at, "legacy-timestamp", "%s is not RFC 3339; write it as 2026-02-12T17:08:00Z", shorten(text))
+}
+
+func (c *checker) checkObject(v jsontree.Value, r *rule, at string) {
+	for _, f := range r.fields {
+		member := v.Get(f.name)
+		switch {
+		case member.Kind() != jsontree.Missing:
+			c.check(member, f.rule, join(at, f.name))
+		case f.must && f.rule.wild[jsontree.Missing] != "":
+			c.add(statefile.Invalid, join(at, f.name), f.rule.wild[jsontree.Missing], "missing")
+		case f.must:
+			c.add(statefile.Invalid, join(at, f.name), "missing-field", "missing")
+		}
+	}
+	c.checkUnknown(v, r, at)
+}
+
+// checkUnknown reports the members that the protocol does not know, each once.
+func (c *checker) checkUnknown(v jsontree.Value, r *rule, at string) {
+	seen := map[string]bool{}
+	for name := range v.Members() {
+		if seen[name] || r.field(name) != nil {
+			continue
+		}
+		seen[name] = true
+		if meant := r.aliases[name]; meant != "" {
+			c.add(statefile.Irregular, join(at, name), r.alias, "%s where %s should be", name, meant)
+			continue
+		}
+		c.add(statefile.Irregular, join(at, name), "unknown-key", "the protocol knows no %s here; it is kept", shorten(name))
+	}
+}
+
+// checkList reports a form found in the wild once for the whole list, since all
+// its items share it.
+func (c *checker) checkList(v jsontree.Value, r *rule, at string) {
+	wild := map[string]int{}
+	for i, item := range v.Items() {
+		if name := r.each.wild[item.Kind()]; name != "" {
+			if wild[name]++; wild[name] == 1 {
+				c.wrongForm(item, r.each, at)
+			}
+			continue
+		}
+		c.check(item, r.each, at+"["+strconv.Itoa(i)+"]")
+	}
+}
+
+func join(at, name string) string {
+	if at == "" {
+		return shortName(name)
+	}
+	return at + "." + shortName(name)
+}
+
+func shortName(name string) string { return strings.Trim(shorten(name), `"`) }
+
+// shorten quotes a text for a message.
+func shorten(s string) string {
+	const most = 60
+	if r := []rune(s[:min(len(s), 4*most)]); len(r) > most {
+		s = string(r[:most]) + "…"
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,135 @@
+package team
+
+import (
+	"math"
+	"slices"
+)
+
+// known returns the groups that have a status, then the planned ones that have
+// none yet, which are pending.
+func known(pm PMState, groups Groups) Groups {
+	all := slices.Clone(groups)
+	for _, planned := range pm.TaskGroups {
+		if _, ok := groups.Find(planned.ID); !ok && planned.ID != "" {
+			all = append(all, newGroup(planned, pm.LastUpdate))
+		}
+	}
+	return all
+}
+
+// stages says which phase a group's status belongs to.
+var stages = map[GroupStatus]Phase{
+	Pending: DeveloperWorking, DevWorking: DeveloperWorking, DevBlocked: DeveloperWorking,
+	QAFailed: DeveloperWorking, ChangesRequested: DeveloperWorking,
+	WaitingQA: PhaseQATesting, QATesting: PhaseQATesting,
+	WaitingReview: PhaseTechReview, TechReview: PhaseTechReview,
+	Complete: PMFinalCheck,
+}
+
+// phaseOrder is the order in which groups pass the phases.
+var phaseOrder = []Phase{DeveloperWorking, PhaseQATesting, PhaseTechReview, PMFinalCheck}
+
+// CurrentPhase derives the session's phase: the earliest stage that any group
+// of the open execution phases is in. Before there are groups, and after the
+// end, it is what it was. A status that is no word of the protocol counts as
+// the earliest stage.
+func CurrentPhase(pm PMState, groups Groups, was Phase) Phase {
+	open := openGroups(pm, known(pm, groups))
+	if was == Completed || len(open) == 0 {
+		return was
+	}
+	earliest := len(phaseOrder) - 1
+	for _, g := range open {
+		earliest = min(earliest, max(0, slices.Index(phaseOrder, stages[g.Status])))
+	}
+	return phaseOrder[earliest]
+}
+
+// openGroups leaves out the groups of execution phases that have not begun. As
+// long as no phase has, every group is open: some never set a phase's status.
+func openGroups(pm PMState, groups Groups) Groups {
+	later := map[string]bool{}
+	begun := false
+	for _, p := range pm.ExecutionPhases {
+		begun = begun || p.Status == WorkInProgress || p.Status == WorkComplete
+		for _, id := range p.GroupIDs {
+			later[id] = later[id] || p.Status == WorkPending
+		}
+	}
+	if !begun {
+		return groups
+	}
+	return slices.DeleteFunc(slices.Clone(groups), func(g Group) bool { return later[g.ID] })
+}
+
+// Progress is what follows from the groups' statuses.
+type Progress struct {
+	Completed, InProgress, Pending List[string] // ids of groups
+	Percentage                     float64      // of groups that are complete, one decimal
+}
+
+// Measure derives the progress of a session.
+func Measure(pm PMState, groups Groups) Progress {
+	var p Progress
+	all := known(pm, groups)
+	for _, g := range all {
+		switch g.Status {
+		case Complete:
+			p.Completed = append(p.Completed, g.ID)
+		case Pending:
+			p.Pending = append(p.Pending, g.ID)
+		default:
+			p.InProgress = append(p.InProgress, g.ID)
+		}
+	}
+	if len(all) > 0 {
+		p.Percentage = math.Round(float64(len(p.Completed))*1000/float64(len(all))) / 10
+	}
+	return p
+}
+
+// FreeDevelopers is how many more developers may be started.
+func FreeDevelopers(active []ActiveAgent) int {
+	free := MaxDevelopers
+	for _, a := range active {
+		if a.AgentType == Developer {
+			free--
+		}
+	}
+	return max(0, free)
+}
+
+// Escalation is a counter of a group that went past its limit, and who is to
+// look at the group because of it.
+type Escalation struct {
+	Role  Role `json:"role"`
+	Count int  `json:"count"`
+	Limit int  `json:"limit"`
+	To    Role `json:"to"`
+}
+
+// limits are how often a role may be started on one group.
+var limits = []struct {
+	role  Role
+	limit int
+	to    Role
+}{
+	{Developer, 5, PM},
+	{QAExpert, 3, TechLead},
+	{TechLead, 3, PM},
+}
+
+// Stuck lists the counters of a group that are past their limit. At the limit
+// is not stuck.
+func Stuck(g Group) []Escalation {
+	return slices.DeleteFunc(Counters(g), func(e Escalation) bool { return e.Count <= e.Limit })
+}
+
+// Counters lists every counter of a group with its limit, past it or not.
+func Counters(g Group) []Escalation {
+	var all []Escalation
+	for _, l := range limits {
+		all = append(all, Escalation{l.role, *g.Iterations.of(l.role), l.limit, l.to})
+	}
+	return all
+}

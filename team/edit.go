@@ -1,0 +1,176 @@
+package team
+
+import (
+	"reflect"
+	"slices"
+
+	"gaffer/statefile/jsontree"
+)
+
+// enter lists an agent as running, counts the start and logs the decision.
+func enter(n *jsontree.Node, agent ActiveAgent, reasoning string) {
+	n.Array("active_agents").Append(agent)
+	grow(n, "iteration")
+	grow(n, "total_spawns")
+	iteration, _ := n.Get("iteration").Int()
+	decision := "spawn_" + string(agent.AgentType)
+	if agent.GroupID != "" {
+		decision += "_group_" + agent.GroupID
+	}
+	n.Array("decisions_log").Append(LogEntry{int(iteration), decision, reasoning, agent.SpawnedAt})
+}
+
+// leave takes an agent off the list of those running.
+func leave(n *jsontree.Node, by Role, group string) {
+	if n.Get("active_agents").Absent() {
+		return
+	}
+	agents := n.Array("active_agents")
+	for i, a := range agents.Items() {
+		if a.Get("agent_type").Text() == string(by) && a.Get("group_id").Text() == group {
+			agents.Remove(i)
+			return
+		}
+	}
+}
+
+// editGroups makes the document n, which says was, say now.
+func editGroups(n *jsontree.Node, was, now Groups) {
+	for _, g := range was {
+		if _, stays := now.Find(g.ID); !stays {
+			n.Delete(g.ID)
+		}
+	}
+	for _, g := range now {
+		old, there := was.Find(g.ID)
+		if !there {
+			n.Set(g.ID, g)
+		} else if !reflect.DeepEqual(old, g) {
+			editGroup(n.Object(g.ID), old, g)
+		}
+	}
+}
+
+// editGroup sets the fields that a transition can change, where they changed.
+func editGroup(n *jsontree.Node, was, now Group) {
+	set(n, "status", was.Status, now.Status)
+	set(n, "current_agent", was.CurrentAgent, now.CurrentAgent)
+	if was.Iterations != now.Iterations {
+		counters := n.Object("iterations")
+		set(counters, "developer", was.Iterations.Developer, now.Iterations.Developer)
+		set(counters, "qa", was.Iterations.QA, now.Iterations.QA)
+		set(counters, "tech_lead", was.Iterations.TechLead, now.Iterations.TechLead)
+	}
+	set(n, "start_time", was.StartTime, now.StartTime)
+	set(n, "end_time", was.EndTime, now.EndTime)
+	if now.DurationMinutes != nil && !reflect.DeepEqual(was.DurationMinutes, now.DurationMinutes) {
+		n.Set("duration_minutes", *now.DurationMinutes)
+	}
+	for _, f := range now.TechLeadFeedback[len(was.TechLeadFeedback):] {
+		n.Array("tech_lead_feedback").Append(f)
+	}
+	editBlockers(n, was.Blockers, now.Blockers)
+	set(n, "last_update", was.LastUpdate, now.LastUpdate)
+}
+
+func editBlockers(n *jsontree.Node, was, now List[Blocker]) {
+	if slices.Equal(was, now) {
+		return
+	}
+	blockers := n.Array("blockers")
+	for i, b := range blockers.Items() {
+		if i < len(was) && b.Kind() == jsontree.Object {
+			set(b, "resolved", was[i].Resolved, now[i].Resolved)
+			set(b, "resolution", was[i].Resolution, now[i].Resolution)
+		}
+	}
+	for _, b := range now[len(was):] {
+		blockers.Append(b)
+	}
+}
+
+// set sets a member whose value changed. One that did not is left in its own
+// spelling.
+func set[T comparable](n *jsontree.Node, name string, was, now T) {
+	if was != now {
+		n.Set(name, now)
+	}
+}
+
+// editPM sets what follows from the groups in the project manager's memory.
+func editPM(n *jsontree.Node, groups Groups) {
+	var pm PMState
+	jsontree.Decode(n.Value(), &pm)
+	p := Measure(pm, groups)
+	setList(n, "completed_groups", pm.CompletedGroups, p.Completed)
+	setList(n, "in_progress_groups", pm.InProgressGroups, p.InProgress)
+	setList(n, "pending_groups", pm.PendingGroups, p.Pending)
+	set(n, "completion_percentage", pm.CompletionPercentage, p.Percentage)
+	eachPart(n.Child("task_groups"), func(key string, group *jsontree.Node) {
+		id := group.Get("id").Text()
+		if id == "" {
+			id = key
+		}
+		followGroup(group, groups, id)
+	})
+	eachPart(n.Child("all_tasks"), func(_ string, task *jsontree.Node) {
+		followGroup(task, groups, task.Get("group_id").Text())
+	})
+	eachPart(n.Child("execution_phases"), func(_ string, phase *jsontree.Node) {
+		var p ExecutionPhase
+		if p.DecodeJSON(phase.Value()) == nil && p.Status == WorkInProgress && allComplete(groups, p.GroupIDs) {
+			phase.Set("status", WorkComplete)
+		}
+	})
+}
+
+func setList(n *jsontree.Node, name string, was, now List[string]) {
+	if !slices.Equal(was, now) {
+		n.Set(name, now)
+	}
+}
+
+// eachPart visits the objects of a list, or of the map that some write instead.
+func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
+	if n == nil {
+		return
+	}
+	for _, item := range n.Items() {
+		if item.Kind() == jsontree.Object {
+			visit("", item)
+		}
+	}
+	for key, member := range n.Members() {
+		if member.Kind() == jsontree.Object {
+			visit(key, member)
+		}
+	}
+}
+
+// followGroup gives a planned group or a task the status of its group. A word that
+// is not the protocol's was put there by somebody who meant it, and stays.
+func followGroup(n *jsontree.Node, groups Groups, id string) {
+	g, ok := groups.Find(id)
+	was := WorkStatus(n.Get("status").Text())
+	if !ok || !slices.Contains([]WorkStatus{WorkPending, WorkAssigned, WorkInProgress, WorkComplete}, was) {
+		return
+	}
+	now := WorkInProgress
+	switch g.Status {
+	case Pending:
+		now = WorkPending
+		if was == WorkAssigned {
+			return
+		}
+	case Complete:
+		now = WorkComplete
+	}
+	set(n, "status", was, now)
+}
+
+func allComplete(groups Groups, ids []string) bool {
+	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool {
+		g, ok := groups.Find(id)
+		return !ok || g.Status != Complete
+	})
+}

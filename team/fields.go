@@ -1,0 +1,117 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/statefile/jsontree"
+)
+
+// Field is one field of a message's body by its name, such as context.notes,
+// or notes alone where that is clear.
+type Field struct{ Name, Value string }
+
+// NewBody makes the body of a message from its fields. A field that is a list
+// may be given several times. The items of issues are JSON objects.
+func NewBody(from, to Role, fields []Field) (Body, error) {
+	c, err := channelFor(from, to)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsontree.Parse([]byte("{}"))
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		if err := c.set(doc.Root(), f); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.check(doc.Value()); err != nil {
+		return nil, err
+	}
+	body := c.body()
+	jsontree.Decode(doc.Value(), body)
+	return body, nil
+}
+
+// BodyFields lists the names of the fields that a message's body has.
+func BodyFields(from, to Role) ([]string, error) {
+	c, err := channelFor(from, to)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, l := range c.leaves() {
+		names = append(names, l.name)
+	}
+	return names, nil
+}
+
+// leaf is a field that takes a value.
+type leaf struct {
+	name string
+	rule *rule
+}
+
+// leaves lists the fields of the channel's body.
+func (c channel) leaves() []leaf {
+	var leaves []leaf
+	outside := []string{"id", "group_id", "from", "to", "timestamp", "subject", "read"}
+	for _, f := range rules(c.doc).field("messages").each.fields {
+		switch {
+		case slices.Contains(outside, f.name):
+		case f.rule.form == object:
+			for _, inner := range f.rule.fields {
+				leaves = append(leaves, leaf{f.name + "." + inner.name, inner.rule})
+			}
+		default:
+			leaves = append(leaves, leaf{f.name, f.rule})
+		}
+	}
+	return leaves
+}
+
+// set puts one field into the body n.
+func (c channel) set(n *jsontree.Node, f Field) error {
+	l, err := c.leaf(f.Name)
+	if err != nil {
+		return err
+	}
+	if outer, inner, nested := strings.Cut(l.name, "."); nested {
+		n, l.name = n.Object(outer), inner
+	}
+	switch {
+	case l.rule.form != list:
+		n.Set(l.name, f.Value)
+	case l.rule.each.form == object:
+		item, err := jsontree.Parse([]byte(f.Value))
+		if err != nil {
+			return &BodyError{Problem: fmt.Sprintf("%s: an item is a JSON object: %v", f.Name, err)}
+		}
+		n.Array(l.name).Append(item.Value())
+	default:
+		n.Array(l.name).Append(f.Value)
+	}
+	return nil
+}
+
+// leaf finds a field by its name or, where that is clear, its last part.
+func (c channel) leaf(name string) (leaf, error) {
+	var near []leaf
+	var names []string
+	for _, l := range c.leaves() {
+		if l.name == name {
+			return l, nil
+		}
+		if strings.HasSuffix(l.name, "."+name) {
+			near = append(near, l)
+		}
+		names = append(names, l.name)
+	}
+	if len(near) == 1 {
+		return near[0], nil
+	}
+	return leaf{}, &BodyError{Problem: fmt.Sprintf("no field %q; there are %s", name, strings.Join(names, ", "))}
+}

@@ -1,0 +1,124 @@
+package team
+
+import (
+	"path/filepath"
+	"testing"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+)
+
+func addDocuments(f *testing.F, docs ...Document) {
+	for _, d := range docs {
+		f.Add(seed(f, d))
+		names, err := filepath.Glob(filepath.Join("testdata", "wild", string(d)+".*"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, name := range names {
+			f.Add(readFile(f, name))
+		}
+	}
+}
+
+// read exercises everything that reads one document.
+func read(t *testing.T, d Document, data []byte, into any) {
+	found := ValidateDocument(d, "x", data)
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		if len(found) != 1 || found[0].Name != "corrupt" || found[0].Severity != statefile.Invalid {
+			t.Errorf("not JSON, and found %v", found)
+		}
+		return
+	}
+	jsontree.Decode(doc.Value(), into)
+	if out, err := newDocument(into); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func FuzzPMState(f *testing.F) {
+	addDocuments(f, PMStateDoc)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var pm PMState
+		read(t, PMStateDoc, data, &pm)
+		Measure(pm, nil)
+		CurrentPhase(pm, nil, "")
+		if doc, err := jsontree.Parse(data); err == nil {
+			editPM(doc.Root(), Groups{{ID: "A", Status: Complete}})
+			if doc.Err() == nil && !jsontree.Valid(doc.Bytes()) {
+				t.Errorf("an edit broke %q", data)
+			}
+		}
+	})
+}
+
+func FuzzGroupStatus(f *testing.F) {
+	addDocuments(f, GroupStatusDoc)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var groups Groups
+		read(t, GroupStatusDoc, data, &groups)
+		for _, g := range groups {
+			Stuck(g)
+			for _, by := range []Role{Developer, QAExpert, TechLead} {
+				moved, err := Advance(g, by, Answer{Status: WordStarted}, noon)
+				if doc, _ := jsontree.Parse(data); err == nil {
+					editGroups(doc.Root(), groups, groups.with(moved))
+				}
+			}
+		}
+	})
+}
+
+func FuzzOrchestratorState(f *testing.F) {
+	addDocuments(f, OrchestratorDoc)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var o OrchestratorState
+		read(t, OrchestratorDoc, data, &o)
+		FreeDevelopers(o.ActiveAgents)
+		if doc, err := jsontree.Parse(data); err == nil {
+			enter(doc.Root(), ActiveAgent{AgentType: PM}, "fuzz")
+			leave(doc.Root(), PM, "")
+		}
+	})
+}
+
+func FuzzMessages(f *testing.F) {
+	addDocuments(f, DevToQADoc, QAToTechLeadDoc, TechLeadToDevDoc)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, c := range channels {
+			ValidateDocument(c.doc, "x", data)
+			doc, err := jsontree.Parse(data)
+			if err != nil {
+				return
+			}
+			for _, item := range doc.Value().Get("messages").Items() {
+				if _, err := marshal(c.message(item)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
+
+func FuzzParseAnswer(f *testing.F) {
+	f.Add("**Status:** FAIL, 23 passed")
+	f.Add("```json\n{\"status\":\"PASS\",\"summary\":[\"x\"]}\n```")
+	f.Add("## Review: CHANGES_REQUESTED")
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := ParseAnswer(text)
+		if (err == nil) != wordForm.MatchString(string(a.Status)) {
+			t.Errorf("%q is %q (%v)", text, a.Status, err)
+		}
+	})
+}
+
+func FuzzPlanFile(f *testing.F) {
+	f.Add([]byte(`{"archive": "v4_x", "move": ["pm_state"], "new": {"session_id": "v4_y", "requirements": "r", "time": "2025-01-06T10:00:00Z"}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := parseChange(data)
+		if err == nil && len(c.Move) > 0 && filepath.Base(c.Archive) != c.Archive {
+			t.Errorf("leads out of the archive: %q", c.Archive)
+		}
+	})
+}

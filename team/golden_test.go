@@ -1,0 +1,143 @@
+package team
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+func TestAnUpdateThatChangesNothingLeavesEveryByteOfTheSeedsExamples(t *testing.T) {
+	root := seedFolder(t)
+	s := openAt(t, root, noon)
+	for _, d := range Documents() {
+		err := s.update(context.Background(), d, noon, func(*jsontree.Node) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(seed(t, d)), string(readFile(t, filepath.Join(root, d.Path())))); diff != "" {
+			t.Errorf("%s changed:\n%s", d, diff)
+		}
+	}
+}
+
+func TestTheSeedsExamplesHaveNoFindings(t *testing.T) {
+	found, err := Validate(host.OS(), seedFolder(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range found {
+		t.Error(f)
+	}
+}
+
+func TestTypedDocumentsHoldEveryFieldOfTheSeedsExamples(t *testing.T) {
+	for d, into := range map[Document]any{
+		PMStateDoc: &PMState{}, GroupStatusDoc: &Groups{}, OrchestratorDoc: &OrchestratorState{},
+	} {
+		doc, err := jsontree.Parse(seed(t, d))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wrong := jsontree.Decode(doc.Value(), into); len(wrong) > 0 {
+			t.Fatal(d, wrong)
+		}
+		written, err := newDocument(into)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareJSON(t, d, seed(t, d), written)
+	}
+	for _, c := range channels {
+		doc, err := jsontree.Parse(seed(t, c.doc))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range doc.Value().Get("messages").Items() {
+			written, err := marshal(c.message(item))
+			if err != nil {
+				t.Fatal(err)
+			}
+			compareJSON(t, c.doc, item.Raw(), written)
+		}
+	}
+}
+
+// compareJSON compares documents with their fields in order, but for white
+// space and the spelling of numbers.
+func compareJSON(t *testing.T, d Document, want, got []byte) {
+	t.Helper()
+	norm := func(b []byte) string {
+		f, err := jsontree.Format(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(string(f), "9.0", "9")
+	}
+	if diff := cmp.Diff(norm(want), norm(got)); diff != "" {
+		t.Errorf("%s:\n%s", d, diff)
+	}
+}
+
+func TestAStartChangesOnlyTheFieldsItIsAbout(t *testing.T) {
+	root := seedFolder(t)
+	s := openAt(t, root, noon)
+	if err := s.Start(context.Background(), Developer, "C", "A is complete"); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer(
+		`"current_phase": "tech_review"`, `"current_phase": "developer_working"`,
+		"28:00Z\"\n    }\n  ],", "28:00Z\"\n    },\n    {\n      \"agent_type\": \"developer\",\n      \"group_id\": \"C\",\n      \"spawned_at\": \"2025-01-06T12:00:00Z\"\n    }\n  ],",
+		`"iteration": 15`, `"iteration": 16`, `"total_spawns": 15`, `"total_spawns": 16`,
+		"08:00Z\"\n    }\n  ],", "08:00Z\"\n    },\n    {\n      \"iteration\": 16,\n      \"decision\": \"spawn_developer_group_C\",\n      \"reasoning\": \"A is complete\",\n      \"timestamp\": \"2025-01-06T12:00:00Z\"\n    }\n  ],",
+		`"last_update": "2025-01-06T10:28:00Z"`, `"last_update": "2025-01-06T12:00:00Z"`,
+	).Replace(string(seed(t, OrchestratorDoc)))
+	got := string(readFile(t, filepath.Join(root, OrchestratorDoc.Path())))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	groups := string(readFile(t, filepath.Join(root, GroupStatusDoc.Path())))
+	if before := strings.TrimSuffix(string(seed(t, GroupStatusDoc)), "\n}\n"); !strings.HasPrefix(groups, before) {
+		t.Error("the groups that did not move changed")
+	}
+	if diff := cmp.Diff(string(seed(t, PMStateDoc)), string(readFile(t, filepath.Join(root, PMStateDoc.Path())))); diff != "" {
+		t.Errorf("the project manager's lists were right already:\n%s", diff)
+	}
+}
+
+func TestAnAcknowledgementChangesOneField(t *testing.T) {
+	root := seedFolder(t)
+	if err := openAt(t, root, noon).Acknowledge(context.Background(), "msg_20250106_101200", ""); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(string(seed(t, QAToTechLeadDoc)), `"read": false`, `"read": true`, 1)
+	if diff := cmp.Diff(want, string(readFile(t, filepath.Join(root, QAToTechLeadDoc.Path())))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAMoveOfAGroupKeepsWhatOthersWroteIntoIt(t *testing.T) {
+	root := seedFolder(t)
+	wild := `{"X": {"status": "tech_review", "current_agent": "tech_lead", "mood": "good",
+  "iterations": {"developer": 01e0, "tech_lead": 1, "pair": 2},
+  "blockers": [{"description": "old", "resolved": false, "who": "me"}],
+  "big": 12345678901234567890}, "note": "not a group"}`
+	put(t, root, GroupStatusDoc, []byte(strings.ReplaceAll(wild, "01e0", "1e0")))
+	if _, err := openAt(t, root, noon).Answer(context.Background(), TechLead, "X", Answer{Status: WordChangesRequested, Summary: []string{"no <b>"}}); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"X": {"status": "changes_requested", "current_agent": "none", "mood": "good",
+  "iterations": {"developer": 1e0, "tech_lead": 1, "pair": 2},
+  "blockers": [{"description": "old", "resolved": false, "who": "me"}],
+  "big": 12345678901234567890, "tech_lead_feedback": `
+	got := string(readFile(t, filepath.Join(root, GroupStatusDoc.Path())))
+	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	if !strings.HasPrefix(squeeze(got), squeeze(want)) || !strings.Contains(got, "no <b>") || !strings.Contains(got, `"note": "not a group"`) {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,142 @@
+package team
+
+import (
+	"errors"
+
+	"gaffer/statefile/jsontree"
+)
+
+// Groups is group_status.json: the groups in the document's order.
+type Groups []Group
+
+// Group is how one group stands. Its id is its name in the document.
+type Group struct {
+	ID               string          `json:"group_id"`
+	Name             string          `json:"group_name"`
+	Status           GroupStatus     `json:"status"`
+	CurrentAgent     Role            `json:"current_agent"`
+	Iterations       Iterations      `json:"iterations"`
+	StartTime        Time            `json:"start_time"`
+	EndTime          Time            `json:"end_time"`
+	DurationMinutes  *float64        `json:"duration_minutes"`
+	BranchName       string          `json:"branch_name"`
+	FilesModified    List[string]    `json:"files_modified"`
+	Commits          List[string]    `json:"commits"`
+	TestResults      *TestResults    `json:"test_results,omitempty"`
+	TechLeadFeedback List[Feedback]  `json:"tech_lead_feedback"`
+	Blockers         List[Blocker]   `json:"blockers"`
+	QualityMetrics   *QualityMetrics `json:"quality_metrics,omitempty"`
+	LastUpdate       Time            `json:"last_update"`
+}
+
+// Iterations count how often each role was started on a group.
+type Iterations struct {
+	Developer int `json:"developer"`
+	QA        int `json:"qa"`
+	TechLead  int `json:"tech_lead"`
+}
+
+// of returns the counter of a role.
+func (n *Iterations) of(r Role) *int {
+	switch r {
+	case Developer:
+		return &n.Developer
+	case QAExpert:
+		return &n.QA
+	}
+	return &n.TechLead
+}
+
+// TestResults are the counts of a group's tests by kind.
+type TestResults struct {
+	UnitTests        *TestCount `json:"unit_tests,omitempty"`
+	IntegrationTests *TestCount `json:"integration_tests,omitempty"`
+	ContractTests    *TestCount `json:"contract_tests,omitempty"`
+	E2ETests         *TestCount `json:"e2e_tests,omitempty"`
+}
+
+// TestCount is how many tests there are and how they ended.
+type TestCount struct {
+	Total  int `json:"total"`
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+}
+
+// Feedback is one decision of the tech lead.
+type Feedback struct {
+	Iteration int      `json:"iteration"`
+	Decision  Decision `json:"decision"`
+	Feedback  string   `json:"feedback"`
+	Timestamp Time     `json:"timestamp"`
+}
+
+// Decision is what a tech lead decided.
+type Decision string
+
+// The decisions.
+const (
+	DecisionApproved         Decision = "approved"
+	DecisionChangesRequested Decision = "changes_requested"
+	DecisionUnblocked        Decision = "unblocked"
+)
+
+// Blocker is something that keeps a group from going on.
+type Blocker struct {
+	Description string `json:"description"`
+	Resolved    bool   `json:"resolved"`
+	Resolution  string `json:"resolution"`
+}
+
+// QualityMetrics are the tech lead's measures of a group.
+type QualityMetrics struct {
+	CodeQualityScore    float64 `json:"code_quality_score"`
+	SecurityIssuesCount int     `json:"security_issues_count"`
+	FirstPassApproval   bool    `json:"first_pass_approval"`
+}
+
+// newGroup returns a planned group that nobody has begun.
+func newGroup(p TaskGroup, now Time) Group {
+	return Group{
+		ID: p.ID, Name: p.Name, Status: Pending, CurrentAgent: None,
+		BranchName: p.BranchName, LastUpdate: now,
+	}
+}
+
+// Find returns the group called id.
+func (gs Groups) Find(id string) (Group, bool) {
+	for _, g := range gs {
+		if g.ID == id {
+			return g, true
+		}
+	}
+	return Group{}, false
+}
+
+// MarshalJSON writes the groups as one object with a member for each.
+func (gs Groups) MarshalJSON() ([]byte, error) {
+	return marshalObject(len(gs), func(i int) (string, any) { return gs[i].ID, gs[i] })
+}
+
+// DecodeJSON reads the members that are groups. Where a name stands twice the
+// last one counts.
+func (gs *Groups) DecodeJSON(v jsontree.Value) error {
+	if v.Kind() != jsontree.Object {
+		return errors.New("an object")
+	}
+	at := map[string]int{}
+	for id, member := range v.Members() {
+		if member.Kind() != jsontree.Object {
+			continue
+		}
+		var g Group
+		jsontree.Decode(member, &g)
+		g.ID = id
+		if i, twice := at[id]; twice {
+			(*gs)[i] = g
+			continue
+		}
+		at[id] = len(*gs)
+		*gs = append(*gs, g)
+	}
+	return nil
+}

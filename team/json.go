@@ -1,0 +1,91 @@
+package team
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// Time is a moment in a document. The zero Time is null there.
+type Time struct{ time.Time }
+
+// At returns the moment t as a document keeps it.
+func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Second)} }
+
+// MarshalJSON writes t to the second in UTC, or null.
+func (t Time) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return marshal(timestamp.Format(t.Time))
+}
+
+// DecodeJSON reads a time in any form found in the wild.
+func (t *Time) DecodeJSON(v jsontree.Value) error {
+	text, ok := v.Str()
+	if !ok {
+		return errors.New("a time")
+	}
+	at, err := timestamp.Parse(text, time.Local)
+	if err != nil {
+		return errors.New("a time")
+	}
+	t.Time = at
+	return nil
+}
+
+// List is a list that is [] in a document when it is empty, never null.
+type List[T any] []T
+
+// MarshalJSON writes the items.
+func (l List[T]) MarshalJSON() ([]byte, error) {
+	if l == nil {
+		return []byte("[]"), nil
+	}
+	return marshal([]T(l))
+}
+
+// marshal encodes v without HTML escapes: the documents are read by people.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// marshalObject encodes n members in their order.
+func marshalObject(n int, member func(i int) (string, any)) ([]byte, error) {
+	b := []byte("{")
+	for i := range n {
+		key, value := member(i)
+		name, err := marshal(key)
+		if err != nil {
+			return nil, err
+		}
+		body, err := marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, name...), ':'), body...)
+	}
+	return append(b, '}'), nil
+}
+
+// newDocument returns v as a new document's bytes.
+func newDocument(v any) ([]byte, error) {
+	data, err := marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return jsontree.Format(data)
+}

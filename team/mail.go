@@ -1,0 +1,243 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+)
+
+// Draft is a message that is to be sent.
+type Draft struct {
+	Group    string
+	From, To Role
+	Subject  string
+	Body     Body // of the kind that goes from From to To; empty if nil
+}
+
+// Send adds a message to the document of its sender and receiver, and returns
+// it with its id. A pair that sends no messages is a [*PairError], a body that
+// departs from the protocol a [*BodyError].
+func (s *Store) Send(ctx context.Context, d Draft) (Message, error) {
+	c, err := channelFor(d.From, d.To)
+	if err != nil {
+		return Message{}, err
+	}
+	if err := d.check(c); err != nil {
+		return Message{}, err
+	}
+	m := Message{GroupID: d.Group, From: d.From, To: d.To, Subject: d.Subject, Body: d.Body}
+	err = s.exclusive(ctx, func(now time.Time) error {
+		if err := s.haveSession(); err != nil {
+			return err
+		}
+		taken, err := s.messageIDs()
+		if err != nil {
+			return err
+		}
+		m.ID, m.Timestamp = freeMessageID(now, taken), At(now)
+		if err := statefile.MkdirAll(s.opts.Host, filepath.Join(s.root, messagesFolder)); err != nil {
+			return err
+		}
+		return s.update(ctx, c.doc, now, func(n *jsontree.Node) error {
+			n.Array("messages").Append(m)
+			return nil
+		})
+	})
+	return m, err
+}
+
+func (s *Store) haveSession() error {
+	docs, err := s.present()
+	if err == nil && len(docs) == 0 {
+		return &NoSessionError{Root: s.root}
+	}
+	return err
+}
+
+// check fills in an empty body and holds the draft to the channel's rules.
+func (d *Draft) check(c channel) error {
+	if d.Body == nil {
+		d.Body = c.body()
+	}
+	if d.Group == "" || d.Subject == "" {
+		return &BodyError{Problem: "a message needs a group and a subject"}
+	}
+	if fmt.Sprintf("%T", d.Body) != fmt.Sprintf("%T", c.body()) {
+		return &BodyError{Problem: fmt.Sprintf("from %s to %s goes a %T, not a %T", c.from, c.to, c.body(), d.Body)}
+	}
+	data, err := marshal(Message{GroupID: d.Group, From: d.From, To: d.To, Timestamp: At(time.Unix(0, 0)), Subject: d.Subject, Body: d.Body})
+	if err != nil {
+		return err
+	}
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		return err
+	}
+	return c.check(doc.Value())
+}
+
+// check holds a message, or a part of one, to the channel's rules.
+func (c channel) check(v jsontree.Value) error {
+	var k checker
+	k.check(v, rules(c.doc).field("messages").each, "")
+	if len(k.found) > 0 {
+		return &BodyError{Problem: k.found[0].At + ": " + k.found[0].Text}
+	}
+	return nil
+}
+
+// messageIDs returns every id that a message has. A corrupt document has none:
+// it is kept aside when something is written to it.
+func (s *Store) messageIDs() (map[string]bool, error) {
+	ids := map[string]bool{}
+	for _, c := range channels {
+		doc, err := s.files[c.doc].Load()
+		var corrupt *statefile.CorruptError
+		if errors.Is(err, fs.ErrNotExist) || errors.As(err, &corrupt) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range doc.Value().Get("messages").Items() {
+			ids[item.Get("id").Text()] = true
+		}
+	}
+	return ids, nil
+}
+
+// freeMessageID returns an id that no message has and that sorts after those of
+// the same second.
+func freeMessageID(now time.Time, taken map[string]bool) string {
+	base := "msg_" + stampOf(now)
+	id := base
+	for n := 2; taken[id]; n++ {
+		id = fmt.Sprintf("%s_%04d", base, n)
+	}
+	return id
+}
+
+// Filter says which messages are wanted. Its zero value wants all.
+type Filter struct {
+	To     Role
+	Group  string
+	Unread bool
+}
+
+func (f Filter) wants(m Message) bool {
+	return (f.To == "" || f.To == m.To) && (f.Group == "" || f.Group == m.GroupID) && (!f.Unread || !m.Read)
+}
+
+// Messages returns the messages that the filter wants, oldest first.
+func (s *Store) Messages(ctx context.Context, f Filter) ([]Message, error) {
+	if err := s.settled(ctx); err != nil {
+		return nil, err
+	}
+	var messages []Message
+	for _, c := range channels {
+		doc, err := s.files[c.doc].Load()
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range doc.Value().Get("messages").Items() {
+			if m := c.message(item); f.wants(m) {
+				messages = append(messages, m)
+			}
+		}
+	}
+	slices.SortStableFunc(messages, func(a, b Message) int {
+		if order := a.Timestamp.Compare(b.Timestamp.Time); order != 0 {
+			return order
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return messages, nil
+}
+
+// Acknowledge marks a message as read. to may be empty if no other receiver has
+// a message of that id. A message that was read before stays as it is.
+func (s *Store) Acknowledge(ctx context.Context, id string, to Role) error {
+	return s.exclusive(ctx, func(now time.Time) error {
+		docs, err := s.documentsWith(ctx, id, to)
+		if err != nil {
+			return err
+		}
+		if len(docs) != 1 {
+			return &MessageError{ID: id, In: docs}
+		}
+		return s.update(ctx, docs[0], now, func(n *jsontree.Node) error {
+			for _, item := range n.Array("messages").Items() {
+				if item.Get("id").Text() == id {
+					item.Set("read", true)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// documentsWith returns the documents that have a message of that id.
+func (s *Store) documentsWith(ctx context.Context, id string, to Role) ([]Document, error) {
+	var docs []Document
+	for _, c := range channels {
+		doc, err := s.files[c.doc].Load()
+		if errors.Is(err, fs.ErrNotExist) || (to != "" && to != c.to) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range doc.Value().Get("messages").Items() {
+			if id != "" && item.Get("id").Text() == id && !slices.Contains(docs, c.doc) {
+				docs = append(docs, c.doc)
+			}
+		}
+	}
+	return docs, ctx.Err()
+}
+
+// MessageError is an id that names no message, or several.
+type MessageError struct {
+	ID string
+	In []Document
+}
+
+func (e *MessageError) Error() string {
+	if len(e.In) == 0 {
+		return fmt.Sprintf("message %q: there is none of that id", e.ID)
+	}
+	return fmt.Sprintf("message %q: there is one in each of %v", e.ID, e.In)
+}
+
+// NotFound marks the error as something that is not there.
+func (e *MessageError) NotFound() bool { return len(e.In) == 0 }
+
+// Conflict marks the error as one about several messages.
+func (e *MessageError) Conflict() bool { return len(e.In) > 0 }
+
+// Hint says what to do next.
+func (e *MessageError) Hint() string {
+	if len(e.In) == 0 {
+		return "'gaffer team message list' shows them"
+	}
+	return "say whose it is with --to"
+}
+
+// BodyError is a message that departs from the protocol.
+type BodyError struct{ Problem string }
+
+func (e *BodyError) Error() string { return "message: " + e.Problem }
+
+// Usage marks the error as a mistake of the caller.
+func (e *BodyError) Usage() bool { return true }

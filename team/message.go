@@ -1,0 +1,135 @@
+package team
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"gaffer/statefile/jsontree"
+)
+
+// Message is what one role hands to the next.
+type Message struct {
+	ID        string
+	GroupID   string
+	From      Role
+	To        Role
+	Timestamp Time
+	Subject   string
+	Body      Body
+	Read      bool // the receiver was started with it
+}
+
+// Body is the part of a message that depends on who sends it: a [*Handoff], a
+// [*TestReport] or a [*Review].
+type Body interface{ isBody() }
+
+func (*Handoff) isBody()    {}
+func (*TestReport) isBody() {}
+func (*Review) isBody()     {}
+
+// Handoff goes from a developer to QA.
+type Handoff struct {
+	Status  string         `json:"status,omitempty"`
+	Context HandoffContext `json:"context"`
+}
+
+// HandoffContext is what QA needs to know of the work.
+type HandoffContext struct {
+	BranchName      string       `json:"branch_name,omitempty"`
+	FilesModified   List[string] `json:"files_modified"`
+	Commits         List[string] `json:"commits"`
+	UnitTestsStatus string       `json:"unit_tests_status,omitempty"`
+	Notes           string       `json:"notes,omitempty"`
+}
+
+// TestReport goes from QA to the tech lead.
+type TestReport struct {
+	Result           string           `json:"result,omitempty"` // PASS or FAIL
+	TestResults      TestSummary      `json:"test_results"`
+	DeveloperContext DeveloperContext `json:"developer_context"`
+}
+
+// TestSummary is the outcome of the tests in words.
+type TestSummary struct {
+	IntegrationTests string `json:"integration_tests,omitempty"`
+	ContractTests    string `json:"contract_tests,omitempty"`
+	E2ETests         string `json:"e2e_tests,omitempty"`
+	TotalTime        string `json:"total_time,omitempty"`
+}
+
+// DeveloperContext is what the tech lead needs to know of the work.
+type DeveloperContext struct {
+	FilesModified         List[string] `json:"files_modified"`
+	ImplementationSummary string       `json:"implementation_summary,omitempty"`
+}
+
+// Review goes from the tech lead to a developer.
+type Review struct {
+	Decision        Decision     `json:"decision,omitempty"`
+	Feedback        string       `json:"feedback,omitempty"`
+	Issues          List[Issue]  `json:"issues"`
+	ActionableItems List[string] `json:"actionable_items"`
+}
+
+// Issue is one thing that the tech lead wants changed.
+type Issue struct {
+	Priority      string `json:"priority,omitempty"` // critical, high, medium or low
+	Title         string `json:"title,omitempty"`
+	Location      string `json:"location,omitempty"`
+	Description   string `json:"description,omitempty"`
+	FixSuggestion string `json:"fix_suggestion,omitempty"`
+}
+
+// head and tail are the parts that every message has, around the body.
+type head struct {
+	ID        string `json:"id"`
+	GroupID   string `json:"group_id"`
+	From      Role   `json:"from"`
+	To        Role   `json:"to"`
+	Timestamp Time   `json:"timestamp"`
+	Subject   string `json:"subject"`
+}
+
+type tail struct {
+	Read bool `json:"read"`
+}
+
+// MarshalJSON writes the message as one object: head, body, read.
+func (m Message) MarshalJSON() ([]byte, error) {
+	var parts [][]byte
+	for _, v := range []any{head{m.ID, m.GroupID, m.From, m.To, m.Timestamp, m.Subject}, m.Body, tail{m.Read}} {
+		text, err := marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		if inner := bytes.TrimSuffix(bytes.TrimPrefix(text, []byte("{")), []byte("}")); len(inner) > 0 && v != nil {
+			parts = append(parts, inner)
+		}
+	}
+	return append(append([]byte("{"), bytes.Join(parts, []byte(","))...), '}'), nil
+}
+
+// message reads one message of a channel. What has another form is left out.
+func (c channel) message(v jsontree.Value) Message {
+	var h head
+	jsontree.Decode(v, &h)
+	read, _ := v.Get("read").Bool()
+	body := c.body()
+	jsontree.Decode(v, body)
+	return Message{h.ID, h.GroupID, h.From, h.To, h.Timestamp, h.Subject, body, read}
+}
+
+// PairError is a pair of roles between which the protocol has no messages.
+type PairError struct{ From, To Role }
+
+func (e *PairError) Error() string {
+	var pairs []string
+	for _, c := range channels {
+		pairs = append(pairs, fmt.Sprintf("%s to %s", c.from, c.to))
+	}
+	return fmt.Sprintf("no messages go from %q to %q; they go from %s", e.From, e.To, strings.Join(pairs, ", "))
+}
+
+// Usage marks the error as a mistake of the caller.
+func (e *PairError) Usage() bool { return true }

@@ -1,0 +1,32 @@
+package team
+
+// OrchestratorState is orchestrator_state.json: what was started and decided,
+// and how far the session is.
+type OrchestratorState struct {
+	SessionID    string            `json:"session_id"`
+	CurrentPhase Phase             `json:"current_phase"`
+	ActiveAgents List[ActiveAgent] `json:"active_agents"`
+	Iteration    int               `json:"iteration"`    // grows with every start of an agent
+	TotalSpawns  int               `json:"total_spawns"` // likewise
+	DecisionsLog List[LogEntry]    `json:"decisions_log"`
+	Status       SessionStatus     `json:"status"`
+	StartTime    Time              `json:"start_time"`
+	EndTime      Time              `json:"end_time"`
+	LastUpdate   Time              `json:"last_update"`
+}
+
+// ActiveAgent is an agent that was started and has not answered yet. The
+// project manager's has no group.
+type ActiveAgent struct {
+	AgentType Role   `json:"agent_type"`
+	GroupID   string `json:"group_id,omitempty"`
+	SpawnedAt Time   `json:"spawned_at"`
+}
+
+// LogEntry is one decision of the orchestrator.
+type LogEntry struct {
+	Iteration int    `json:"iteration"`
+	Decision  string `json:"decision"`
+	Reasoning string `json:"reasoning"`
+	Timestamp Time   `json:"timestamp"`
+}

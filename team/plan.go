@@ -1,0 +1,176 @@
+package team
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gaffer/statefile/jsontree"
+)
+
+// Plan is what the project manager decided.
+type Plan struct {
+	Mode      Mode
+	Reasoning string
+	Tasks     []Task
+	Groups    []TaskGroup
+	Phases    []ExecutionPhase // none: every group is open from the start
+}
+
+// Check says whether the plan can be carried out. The error is a
+// [*BadPlanError].
+func (p Plan) Check() error {
+	ids := map[string]bool{}
+	for _, g := range p.Groups {
+		if g.ID == "" || ids[g.ID] {
+			return &BadPlanError{fmt.Sprintf("group id %q is empty or stands twice", g.ID)}
+		}
+		ids[g.ID] = true
+	}
+	switch {
+	case p.Mode != Simple && p.Mode != Parallel:
+		return &BadPlanError{fmt.Sprintf("mode is %q; it must be %s or %s", p.Mode, Simple, Parallel)}
+	case len(p.Groups) == 0:
+		return &BadPlanError{"it has no groups"}
+	case p.Mode == Simple && len(p.Groups) > 1:
+		return &BadPlanError{fmt.Sprintf("simple mode has one group, this has %d", len(p.Groups))}
+	case len(p.Groups) > MaxDevelopers && len(p.Phases) == 0:
+		return &BadPlanError{fmt.Sprintf("%d groups need phases of at most %d", len(p.Groups), MaxDevelopers)}
+	}
+	return p.checkReferences(ids)
+}
+
+func (p Plan) checkReferences(ids map[string]bool) error {
+	for _, g := range p.Groups {
+		for _, id := range g.DependsOn {
+			if !ids[id] || id == g.ID {
+				return &BadPlanError{fmt.Sprintf("group %s depends on %q, which is no other group", g.ID, id)}
+			}
+		}
+	}
+	for _, phase := range p.Phases {
+		if len(phase.GroupIDs) > MaxDevelopers {
+			return &BadPlanError{fmt.Sprintf("phase %d has %d groups, more than %d", phase.PhaseNumber, len(phase.GroupIDs), MaxDevelopers)}
+		}
+		for _, id := range phase.GroupIDs {
+			if !ids[id] {
+				return &BadPlanError{fmt.Sprintf("phase %d has group %q, which is not planned", phase.PhaseNumber, id)}
+			}
+		}
+	}
+	return nil
+}
+
+// BadPlanError is a plan that cannot be carried out.
+type BadPlanError struct{ Problem string }
+
+func (e *BadPlanError) Error() string { return "plan: " + e.Problem }
+
+// Invalid marks the error as one about a document's content.
+func (e *BadPlanError) Invalid() bool { return true }
+
+// Plan writes down what the project manager decided, opens the first phase and
+// makes every group pending. A plan can be replaced until a group has begun.
+func (s *Store) Plan(ctx context.Context, p Plan) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	return s.exclusive(ctx, func(now time.Time) error {
+		st, err := s.loadState()
+		if err != nil {
+			return err
+		}
+		for _, g := range st.groups {
+			if g.Status != Pending {
+				return &TransitionError{Group: g.ID, From: g.Status, By: PM, Word: "plan", Next: following(g.Status)}
+			}
+		}
+		return s.writePlan(ctx, now, p, st)
+	})
+}
+
+func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) error {
+	phases := slices.Clone(p.Phases)
+	for i := range phases {
+		phases[i].Status = WorkPending
+		if i == 0 {
+			phases[i].Status = WorkInProgress
+		}
+	}
+	err := s.update(ctx, PMStateDoc, now, func(n *jsontree.Node) error {
+		n.Set("mode", p.Mode)
+		n.Set("mode_reasoning", p.Reasoning)
+		n.Set("all_tasks", List[Task](p.Tasks))
+		n.Set("task_groups", TaskGroups(p.Groups))
+		n.Set("execution_phases", List[ExecutionPhase](phases))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	st.pm.TaskGroups, st.pm.ExecutionPhases = p.Groups, phases
+	return s.write(ctx, now, st, move{
+		groups:       func(found Groups) (Groups, error) { return plannedGroups(p, found, At(now)), nil },
+		orchestrator: func(n *jsontree.Node) { leave(n, PM, "") },
+	})
+}
+
+// plannedGroups keeps a group that is planned again as it is.
+func plannedGroups(p Plan, found Groups, now Time) Groups {
+	var groups Groups
+	for _, planned := range p.Groups {
+		g, there := found.Find(planned.ID)
+		if !there {
+			g = newGroup(planned, now)
+		}
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+// OpenPhase opens the next execution phase and returns its number. It is
+// refused while a group of an open phase is not complete.
+func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
+	err = s.exclusive(ctx, func(now time.Time) error {
+		st, err := s.loadState()
+		if err != nil {
+			return err
+		}
+		for _, g := range openGroups(st.pm, known(st.pm, st.groups)) {
+			if g.Status != Complete {
+				return &PhaseError{fmt.Sprintf("group %s is %s", g.ID, g.Status)}
+			}
+		}
+		i := slices.IndexFunc(st.pm.ExecutionPhases, func(p ExecutionPhase) bool { return p.Status == WorkPending })
+		if i < 0 {
+			return &PhaseError{"there is none left"}
+		}
+		number = st.pm.ExecutionPhases[i].PhaseNumber
+		st.pm.ExecutionPhases[i].Status = WorkInProgress
+		if err := s.openPhase(ctx, now, i); err != nil {
+			return err
+		}
+		return s.write(ctx, now, st, move{orchestrator: func(n *jsontree.Node) { leave(n, PM, "") }})
+	})
+	return number, err
+}
+
+func (s *Store) openPhase(ctx context.Context, now time.Time, i int) error {
+	return s.update(ctx, PMStateDoc, now, func(n *jsontree.Node) error {
+		for at, phase := range n.Array("execution_phases").Items() {
+			if at == i {
+				phase.Set("status", WorkInProgress)
+			}
+		}
+		return nil
+	})
+}
+
+// PhaseError is an execution phase that cannot be opened.
+type PhaseError struct{ Problem string }
+
+func (e *PhaseError) Error() string { return "open next phase: " + e.Problem }
+
+// Conflict marks the error as a refused transition.
+func (e *PhaseError) Conflict() bool { return true }

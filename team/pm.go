@@ -1,0 +1,143 @@
+package team
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"gaffer/statefile/jsontree"
+)
+
+// PMState is pm_state.json, the project manager's memory.
+type PMState struct {
+	SessionID            string               `json:"session_id"`
+	Mode                 Mode                 `json:"mode"`
+	ModeReasoning        string               `json:"mode_reasoning"`
+	OriginalRequirements string               `json:"original_requirements"`
+	AllTasks             List[Task]           `json:"all_tasks"`
+	TaskGroups           TaskGroups           `json:"task_groups"`
+	ExecutionPhases      List[ExecutionPhase] `json:"execution_phases"`
+	CompletedGroups      List[string]         `json:"completed_groups"`
+	InProgressGroups     List[string]         `json:"in_progress_groups"`
+	PendingGroups        List[string]         `json:"pending_groups"`
+	Iteration            int                  `json:"iteration"` // grows with every write
+	LastUpdate           Time                 `json:"last_update"`
+	CompletionPercentage float64              `json:"completion_percentage"`
+	EstimatedRemaining   *float64             `json:"estimated_time_remaining_minutes,omitempty"`
+}
+
+// Task is one thing to do.
+type Task struct {
+	ID          string     `json:"id"`
+	Description string     `json:"description"`
+	GroupID     string     `json:"group_id"`
+	Status      WorkStatus `json:"status"`
+}
+
+// DecodeJSON also reads a task that is a mere string: an id if it is one word,
+// else what is to be done.
+func (t *Task) DecodeJSON(v jsontree.Value) error {
+	if text, ok := v.Str(); ok {
+		if strings.ContainsAny(text, " \t\n") {
+			t.Description = text
+		} else {
+			t.ID = text
+		}
+		return nil
+	}
+	type plain Task
+	return decodeObject(v, (*plain)(t))
+}
+
+// TaskGroup is a group of tasks as the project manager planned it.
+type TaskGroup struct {
+	ID                     string       `json:"id"`
+	Name                   string       `json:"name"`
+	Tasks                  List[string] `json:"tasks"`
+	FilesAffected          List[string] `json:"files_affected"`
+	BranchName             string       `json:"branch_name"`
+	Status                 WorkStatus   `json:"status"`
+	CanParallel            bool         `json:"can_parallel"`
+	DependsOn              List[string] `json:"depends_on"`
+	Complexity             string       `json:"complexity,omitempty"` // low, medium or high
+	EstimatedEffortMinutes float64      `json:"estimated_effort_minutes,omitempty"`
+}
+
+// TaskGroups are the planned groups.
+type TaskGroups []TaskGroup
+
+// MarshalJSON writes the groups as the list that the protocol asks for.
+func (g TaskGroups) MarshalJSON() ([]byte, error) { return List[TaskGroup](g).MarshalJSON() }
+
+// DecodeJSON also reads a map from ids to groups.
+func (g *TaskGroups) DecodeJSON(v jsontree.Value) error {
+	switch v.Kind() {
+	case jsontree.Array:
+		for _, item := range v.Items() {
+			var group TaskGroup
+			jsontree.Decode(item, &group)
+			*g = append(*g, group)
+		}
+		return nil
+	case jsontree.Object:
+		for id, member := range v.Members() {
+			group := TaskGroup{}
+			jsontree.Decode(member, &group)
+			if group.ID == "" {
+				group.ID = id
+			}
+			*g = append(*g, group)
+		}
+		return nil
+	}
+	return errors.New("an array")
+}
+
+// ExecutionPhase is a set of groups that run at the same time.
+type ExecutionPhase struct {
+	PhaseNumber   int          `json:"phase_number"`
+	GroupIDs      List[string] `json:"group_ids"`
+	ParallelCount int          `json:"parallel_count"`
+	Status        WorkStatus   `json:"status"`
+}
+
+// DecodeJSON also reads the form {phase, groups}.
+func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
+	type plain ExecutionPhase
+	if err := decodeObject(v, (*plain)(p)); err != nil {
+		return err
+	}
+	if v.Get("phase_number").Absent() {
+		p.PhaseNumber = wholeNumber(v.Get("phase"))
+	}
+	if v.Get("group_ids").Absent() {
+		for _, item := range v.Get("groups").Items() {
+			p.GroupIDs = append(p.GroupIDs, groupName(item))
+		}
+	}
+	return nil
+}
+
+// groupName reads a group named in a phase: its id, or the group itself.
+func groupName(v jsontree.Value) string {
+	if v.Kind() == jsontree.Object {
+		return v.Get("id").Text()
+	}
+	return v.Text()
+}
+
+func wholeNumber(v jsontree.Value) int {
+	n, err := strconv.Atoi(v.String())
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func decodeObject(v jsontree.Value, into any) error {
+	if v.Kind() != jsontree.Object {
+		return errors.New("an object")
+	}
+	jsontree.Decode(v, into)
+	return nil
+}

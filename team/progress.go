@@ -1,0 +1,235 @@
+package team
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gaffer/statefile/jsontree"
+)
+
+// Start records that an agent is started: on a group, or without one for the
+// project manager. It is refused when the group cannot take that agent, when a
+// group it depends on is not complete, when its phase is not open, and when
+// there is no developer left.
+func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) error {
+	return s.exclusive(ctx, func(now time.Time) error {
+		st, err := s.loadState()
+		if err != nil {
+			return err
+		}
+		if by == PM && len(known(st.pm, st.groups)) == 0 {
+			st.orchestrator.CurrentPhase = PMPlanning
+		}
+		return s.write(ctx, now, st, move{
+			groups: func(groups Groups) (Groups, error) {
+				st.groups = groups
+				return st.start(by, group, now)
+			},
+			orchestrator: func(n *jsontree.Node) {
+				if !st.active(by, group) { // else a writer died after this step
+					enter(n, ActiveAgent{by, group, At(now)}, reasoning)
+				}
+			},
+		})
+	})
+}
+
+func (st state) active(by Role, group string) bool {
+	return slices.ContainsFunc(st.orchestrator.ActiveAgents, func(a ActiveAgent) bool {
+		return a.AgentType == by && a.GroupID == group
+	})
+}
+
+// working is the status in which each role works on a group.
+var working = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, TechLead: TechReview}
+
+// start returns the groups as they are once the agent is started.
+func (st state) start(by Role, id string, now time.Time) (Groups, error) {
+	if by == PM {
+		return st.groups, nil
+	}
+	g, err := st.group(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.mayStart(by, g); err != nil {
+		return nil, err
+	}
+	if at, ok := working[by]; ok && g.Status == at && !st.active(by, id) {
+		return st.groups, nil // unblocked, or its agent was lost: it goes on
+	}
+	next, err := Advance(g, by, Answer{Status: WordStarted}, now)
+	if err != nil {
+		return nil, err
+	}
+	return st.groups.with(next), nil
+}
+
+// mayStart checks what stands around the group.
+func (st state) mayStart(by Role, g Group) error {
+	if by == Developer && !st.active(by, g.ID) && FreeDevelopers(st.orchestrator.ActiveAgents) == 0 {
+		return &StartError{g.ID, fmt.Sprintf("%d developers are running, which is the limit", MaxDevelopers)}
+	}
+	if g.Status != Pending {
+		return nil
+	}
+	if _, open := openGroups(st.pm, known(st.pm, st.groups)).Find(g.ID); !open {
+		return &StartError{g.ID, "its phase is not open yet"}
+	}
+	for _, planned := range st.pm.TaskGroups {
+		for _, id := range planned.DependsOn {
+			if before, _ := st.groups.Find(id); planned.ID == g.ID && before.Status != Complete {
+				return &StartError{g.ID, fmt.Sprintf("group %s, which it depends on, is not complete", id)}
+			}
+		}
+	}
+	return nil
+}
+
+// StartError is a start that has to wait.
+type StartError struct{ Group, Problem string }
+
+func (e *StartError) Error() string { return fmt.Sprintf("start on group %s: %s", e.Group, e.Problem) }
+
+// Conflict marks the error as a refused transition.
+func (e *StartError) Conflict() bool { return true }
+
+func (st state) group(id string) (Group, error) {
+	g, ok := known(st.pm, st.groups).Find(id)
+	if !ok {
+		return Group{}, &GroupError{ID: id, Known: known(st.pm, st.groups)}
+	}
+	return g, nil
+}
+
+// with returns the groups with one of them replaced, or added.
+func (gs Groups) with(g Group) Groups {
+	i := slices.IndexFunc(gs, func(old Group) bool { return old.ID == g.ID })
+	if i < 0 {
+		return append(slices.Clone(gs), g)
+	}
+	gs = slices.Clone(gs)
+	gs[i] = g
+	return gs
+}
+
+// GroupError is a group that the session does not have.
+type GroupError struct {
+	ID    string
+	Known Groups
+}
+
+func (e *GroupError) Error() string {
+	var ids []string
+	for _, g := range e.Known {
+		ids = append(ids, g.ID)
+	}
+	return fmt.Sprintf("group %q: there is none; the session has %v", e.ID, ids)
+}
+
+// NotFound marks the error as something that is not there.
+func (e *GroupError) NotFound() bool { return true }
+
+// Answer records what an agent said and returns who is next. A word that the
+// role cannot say is recorded as ERROR, and its [*UnknownWordError] returned
+// although the answer was taken. Every other error left things as they were.
+func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) (Routing, error) {
+	next, unknown := Route(by, said.Status)
+	err := s.exclusive(ctx, func(now time.Time) error {
+		st, err := s.loadState()
+		if err != nil {
+			return err
+		}
+		if by == PM {
+			return s.answerPM(ctx, now, st, said, unknown)
+		}
+		if unknown != nil {
+			said = Answer{Status: WordError, Summary: append([]string{unknown.Error()}, said.Summary...)}
+		}
+		return s.write(ctx, now, st, move{
+			groups: func(groups Groups) (Groups, error) {
+				st.groups = groups
+				return st.answer(by, group, said, now)
+			},
+			orchestrator: func(n *jsontree.Node) { leave(n, by, group) },
+		})
+	})
+	if err != nil {
+		return Routing{}, err
+	}
+	return next, unknown
+}
+
+// answer returns the groups as they are once the agent has answered.
+func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, error) {
+	g, err := st.group(id)
+	if err != nil {
+		return nil, err
+	}
+	moved, err := Advance(g, by, said, now)
+	return st.groups.with(moved), err
+}
+
+// answerPM takes the project manager's answer. Its COMPLETE ends the session if
+// it counts; another word only frees it.
+func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answer, unknown error) error {
+	if unknown == nil {
+		if err := CheckComplete(PM, said.Status, st.pm, st.groups); err != nil {
+			return err
+		}
+		st.orchestrator.CurrentPhase = Completed
+	}
+	return s.write(ctx, now, st, move{orchestrator: func(n *jsontree.Node) {
+		leave(n, PM, "")
+		if unknown == nil {
+			n.Set("status", SessionCompleted)
+			n.Set("end_time", At(now))
+		}
+	}})
+}
+
+// move is a change of a session's state.
+type move struct {
+	groups       func(Groups) (Groups, error) // nothing moves if nil
+	orchestrator func(*jsontree.Node)
+}
+
+// write makes a move: first in the orchestrator's document, then the groups,
+// then the project manager's lists. Whoever dies in between left a start that
+// is listed and a group that has not moved, which the same move, made again,
+// puts right without counting twice. A move that is refused writes nothing.
+func (s *Store) write(ctx context.Context, now time.Time, was state, m move) error {
+	if m.groups == nil {
+		m.groups = func(groups Groups) (Groups, error) { return groups, nil }
+	}
+	groups, err := m.groups(was.groups)
+	if err != nil {
+		return err
+	}
+	err = s.update(ctx, OrchestratorDoc, now, func(n *jsontree.Node) error {
+		m.orchestrator(n)
+		set(n, "current_phase", Phase(n.Get("current_phase").Text()), CurrentPhase(was.pm, groups, was.orchestrator.CurrentPhase))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = s.update(ctx, GroupStatusDoc, now, func(n *jsontree.Node) (err error) {
+		var found Groups
+		jsontree.Decode(n.Value(), &found)
+		if groups, err = m.groups(found); err != nil {
+			return err
+		}
+		editGroups(n, found, groups)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.update(ctx, PMStateDoc, now, func(n *jsontree.Node) error {
+		editPM(n, groups)
+		return nil
+	})
+}

@@ -1,0 +1,119 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Routing is who is started after an agent's answer.
+type Routing struct {
+	// Roles are started one after the other, each when the one before has
+	// answered. It is empty when the group, or the session, is done.
+	Roles []Role
+	// Group and Session say what the word ends, if its conditions hold.
+	Group, Session bool
+}
+
+// routes is who follows each status word of each role.
+var routes = []struct {
+	by   Role
+	word Word
+	next Routing
+}{
+	{Developer, WordReadyForQA, Routing{Roles: []Role{QAExpert}}},
+	{Developer, WordReadyForReview, Routing{Roles: []Role{TechLead}}},
+	{Developer, WordBlocked, Routing{Roles: []Role{TechLead, Developer}}},
+	{Developer, WordIncomplete, Routing{Roles: []Role{TechLead, Developer}}},
+	{Developer, WordError, Routing{Roles: []Role{TechLead, Developer}}},
+	{QAExpert, WordPass, Routing{Roles: []Role{TechLead}}},
+	{QAExpert, WordFail, Routing{Roles: []Role{Developer, QAExpert}}},
+	{QAExpert, WordBlocked, Routing{Roles: []Role{TechLead, QAExpert}}},
+	{QAExpert, WordFlaky, Routing{Roles: []Role{TechLead, Developer, QAExpert}}},
+	{TechLead, WordApproved, Routing{Group: true}},
+	{TechLead, WordChangesRequested, Routing{Roles: []Role{Developer, QAExpert, TechLead}}},
+	{TechLead, WordUnblocked, Routing{Roles: []Role{Developer}}},
+	{PM, WordComplete, Routing{Session: true}},
+}
+
+// Route says who follows a status word. A word that the role cannot say goes to
+// the tech lead together with an [*UnknownWordError], and never ends anything.
+func Route(by Role, word Word) (Routing, error) {
+	for _, r := range routes {
+		if r.by == by && r.word == word {
+			return r.next, nil
+		}
+	}
+	return Routing{Roles: []Role{TechLead}}, &UnknownWordError{By: by, Word: word, Known: Words(by)}
+}
+
+// Words lists the status words that a role may say.
+func Words(by Role) []Word {
+	var words []Word
+	for _, r := range routes {
+		if r.by == by {
+			words = append(words, r.word)
+		}
+	}
+	return words
+}
+
+// UnknownWordError is a status word that a role cannot say.
+type UnknownWordError struct {
+	By    Role
+	Word  Word
+	Known []Word
+}
+
+func (e *UnknownWordError) Error() string {
+	if len(e.Known) == 0 {
+		return fmt.Sprintf("%q is no role of a team", e.By)
+	}
+	known := make([]string, len(e.Known))
+	for i, w := range e.Known {
+		known[i] = string(w)
+	}
+	return fmt.Sprintf("%s said %q, which is none of its words: %s", e.By, e.Word, strings.Join(known, ", "))
+}
+
+// Conflict marks the error as a refused transition.
+func (e *UnknownWordError) Conflict() bool { return true }
+
+// CheckComplete says whether a role's word ends the session: only the project
+// manager's COMPLETE does, and only when every group is complete, planned ones
+// without an entry of their own included.
+func CheckComplete(by Role, word Word, pm PMState, groups Groups) error {
+	if by != PM || word != WordComplete {
+		return &CompleteError{By: by, Word: word}
+	}
+	all := known(pm, groups)
+	open := slices.DeleteFunc(slices.Clone(all), func(g Group) bool { return g.Status == Complete })
+	if len(all) == 0 || len(open) > 0 {
+		return &CompleteError{By: by, Word: word, Open: open}
+	}
+	return nil
+}
+
+// CompleteError is an end of the session that does not count.
+type CompleteError struct {
+	By   Role
+	Word Word
+	Open []Group // the groups that are not complete
+}
+
+func (e *CompleteError) Error() string {
+	if e.By != PM || e.Word != WordComplete {
+		return fmt.Sprintf("complete session: %s said %s; only %s from %s counts", e.By, e.Word, WordComplete, PM)
+	}
+	if len(e.Open) == 0 {
+		return "complete session: it has no groups"
+	}
+	var open []string
+	for _, g := range e.Open {
+		open = append(open, fmt.Sprintf("%s is %s", g.ID, g.Status))
+	}
+	return "complete session: not every group is complete: " + strings.Join(open, ", ")
+}
+
+// Conflict marks the error as a refused transition.
+func (e *CompleteError) Conflict() bool { return true }

@@ -1,0 +1,179 @@
+package team
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gaffer/statefile"
+)
+
+// Init begins a session for the requirements and returns its id. A session that
+// is there already is a [*SessionExistsError].
+func (s *Store) Init(ctx context.Context, requirements string) (id string, err error) {
+	id, _, err = s.begin(ctx, requirements, false)
+	return id, err
+}
+
+// InitNew archives the session that is there, if one is, and begins another.
+// It returns the new session's id and the archive's folder, or "".
+func (s *Store) InitNew(ctx context.Context, requirements string) (id, archive string, err error) {
+	return s.begin(ctx, requirements, true)
+}
+
+func (s *Store) begin(ctx context.Context, requirements string, replace bool) (id, archive string, err error) {
+	switch {
+	case strings.TrimSpace(requirements) == "":
+		return "", "", &RequirementsError{"are empty"}
+	case !utf8.ValidString(requirements):
+		return "", "", &RequirementsError{"are not UTF-8 text"}
+	}
+	if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
+		return "", "", err
+	}
+	err = s.exclusive(ctx, func(now time.Time) error {
+		c, err := s.planArchive(now)
+		if err != nil {
+			return err
+		}
+		if len(c.Move) > 0 && !replace {
+			return &SessionExistsError{Root: s.root, SessionID: s.sessionID()}
+		}
+		if id, err = s.freeID(now, c.Archive); err != nil {
+			return err
+		}
+		c.New = &beginning{SessionID: id, Requirements: requirements, Time: At(now)}
+		archive = s.archivePath(c)
+		return s.carryOut(c)
+	})
+	return id, archive, err
+}
+
+// Archive moves the documents of the session to a folder of their own below
+// archive/, which it returns. Afterwards there is no session.
+func (s *Store) Archive(ctx context.Context) (archive string, err error) {
+	err = s.exclusive(ctx, func(now time.Time) error {
+		c, err := s.planArchive(now)
+		if err != nil {
+			return err
+		}
+		if len(c.Move) == 0 {
+			return &NoSessionError{Root: s.root}
+		}
+		archive = s.archivePath(c)
+		return s.carryOut(c)
+	})
+	return archive, err
+}
+
+func (s *Store) archivePath(c change) string {
+	if c.Archive == "" {
+		return ""
+	}
+	return filepath.Join(s.root, archiveFolder, c.Archive)
+}
+
+// planArchive lists what is to be moved, and where. A link is refused: moved,
+// it would point elsewhere.
+func (s *Store) planArchive(now time.Time) (c change, err error) {
+	c.Move, err = s.present()
+	if err != nil || len(c.Move) == 0 {
+		return c, err
+	}
+	for _, d := range c.Move {
+		info, err := s.opts.Host.Lstat(opLook, s.path(d))
+		if err != nil {
+			return c, err
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return c, &LinkError{Path: s.path(d)}
+		}
+	}
+	name := s.sessionID()
+	if statefile.CheckName("session", name) != nil {
+		name = "unknown_" + stampOf(now)
+	}
+	c.Archive, err = free(name, s.archived)
+	return c, err
+}
+
+// sessionID reads the id of the session that is there from the first document
+// that has one.
+func (s *Store) sessionID() string {
+	for _, d := range []Document{PMStateDoc, OrchestratorDoc} {
+		if doc, err := s.files[d].Load(); err == nil {
+			if id := doc.Value().Get("session_id").Text(); id != "" {
+				return id
+			}
+		}
+	}
+	return ""
+}
+
+func (s *Store) archived(name string) (bool, error) {
+	return s.exists(filepath.Join(s.root, archiveFolder, name))
+}
+
+// freeID returns an id that no session of this project has had, the one that is
+// about to be archived included.
+func (s *Store) freeID(now time.Time, archiving string) (string, error) {
+	present := s.sessionID()
+	return free("v4_"+stampOf(now), func(id string) (bool, error) {
+		if id == present || id == archiving {
+			return true, nil
+		}
+		return s.archived(id)
+	})
+}
+
+// free returns name, or name with the first number that makes it free.
+func free(name string, taken func(string) (bool, error)) (string, error) {
+	candidate := name
+	for n := 2; ; n++ {
+		if is, err := taken(candidate); err != nil || !is {
+			return candidate, err
+		}
+		candidate = fmt.Sprintf("%s_%d", name, n)
+	}
+}
+
+// SessionExistsError is a session in the way of a new one.
+type SessionExistsError struct{ Root, SessionID string }
+
+func (e *SessionExistsError) Error() string {
+	if e.SessionID == "" {
+		return e.Root + ": there is a session already"
+	}
+	return fmt.Sprintf("%s: there is session %s already", e.Root, e.SessionID)
+}
+
+// Conflict marks the error as a refused transition.
+func (e *SessionExistsError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *SessionExistsError) Hint() string {
+	return "'gaffer team show' says where it stands; 'gaffer team init --new' archives it and begins another"
+}
+
+// LinkError is a document that is a symbolic link and so cannot be archived.
+type LinkError struct{ Path string }
+
+func (e *LinkError) Error() string { return e.Path + ": is a symbolic link and cannot be archived" }
+
+// Conflict marks the error as a refused transition.
+func (e *LinkError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *LinkError) Hint() string { return "replace the link by the document itself" }
+
+// RequirementsError is a session whose requirements cannot be kept.
+type RequirementsError struct{ Problem string }
+
+func (e *RequirementsError) Error() string { return "begin session: the requirements " + e.Problem }
+
+// Usage marks the error as a mistake of the caller.
+func (e *RequirementsError) Usage() bool { return true }

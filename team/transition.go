@@ -1,0 +1,187 @@
+package team
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Word is what moves a group: the status word of an agent's answer, or
+// [WordStarted].
+type Word string
+
+// The words. WordStarted is never said by an agent: it stands for the start of one.
+const (
+	WordStarted          Word = "started"
+	WordReadyForQA       Word = "READY_FOR_QA"
+	WordReadyForReview   Word = "READY_FOR_REVIEW"
+	WordBlocked          Word = "BLOCKED"
+	WordIncomplete       Word = "INCOMPLETE"
+	WordError            Word = "ERROR"
+	WordPass             Word = "PASS"
+	WordFail             Word = "FAIL"
+	WordFlaky            Word = "FLAKY"
+	WordApproved         Word = "APPROVED"
+	WordChangesRequested Word = "CHANGES_REQUESTED"
+	WordUnblocked        Word = "UNBLOCKED"
+	WordComplete         Word = "COMPLETE"
+)
+
+// effect is what a transition does beside changing the status.
+type effect int
+
+const (
+	plain   effect = iota
+	block          // a blocker is appended
+	unblock        // every open blocker is resolved
+	review         // the tech lead's decision is appended
+)
+
+// transition is one row of the protocol's table.
+type transition struct {
+	from    GroupStatus
+	by      Role
+	word    Word
+	to      GroupStatus
+	counter Role // whose counter grows, or ""
+	agent   Role // who works on the group from then on
+	effect  effect
+}
+
+// transitions is the protocol's table.
+var transitions = []transition{
+	{Pending, Developer, WordStarted, DevWorking, Developer, Developer, plain},
+	{DevWorking, Developer, WordReadyForQA, WaitingQA, "", None, plain},
+	{DevWorking, Developer, WordReadyForReview, WaitingReview, "", None, plain},
+	{DevWorking, Developer, WordBlocked, DevBlocked, "", None, block},
+	{DevWorking, Developer, WordIncomplete, DevBlocked, "", None, block},
+	{DevWorking, Developer, WordError, DevBlocked, "", None, block},
+	{DevBlocked, TechLead, WordUnblocked, DevWorking, Developer, Developer, unblock},
+	{WaitingQA, QAExpert, WordStarted, QATesting, QAExpert, QAExpert, plain},
+	{QATesting, QAExpert, WordPass, WaitingReview, "", None, plain},
+	{QATesting, QAExpert, WordFail, QAFailed, "", None, plain},
+	{QAFailed, Developer, WordStarted, DevWorking, Developer, Developer, plain},
+	{ChangesRequested, Developer, WordStarted, DevWorking, Developer, Developer, plain},
+	{WaitingReview, TechLead, WordStarted, TechReview, TechLead, TechLead, plain},
+	{TechReview, TechLead, WordApproved, Complete, "", None, review},
+	{TechReview, TechLead, WordChangesRequested, ChangesRequested, "", None, review},
+}
+
+// detours are the moves that the protocol's routing needs and its table leaves
+// out: QA that is blocked or sees flaky tests, a tech lead who is asked for help
+// without a review, and an answer that cannot be read (ERROR). The group waits
+// where it was, so that the start which follows is counted and a loop is seen
+// as stuck.
+var detours = []transition{
+	{QATesting, QAExpert, WordBlocked, WaitingQA, "", None, block},
+	{QATesting, QAExpert, WordError, WaitingQA, "", None, block},
+	{QATesting, QAExpert, WordFlaky, QAFailed, "", None, block},
+	{DevBlocked, TechLead, WordStarted, DevBlocked, "", TechLead, plain},
+	{WaitingQA, TechLead, WordStarted, WaitingQA, "", TechLead, plain},
+	{QAFailed, TechLead, WordStarted, QAFailed, "", TechLead, plain},
+	{WaitingQA, TechLead, WordUnblocked, WaitingQA, "", None, unblock},
+	{QAFailed, TechLead, WordUnblocked, QAFailed, "", None, unblock},
+	{DevBlocked, TechLead, WordError, DevBlocked, "", None, plain},
+	{WaitingQA, TechLead, WordError, WaitingQA, "", None, plain},
+	{QAFailed, TechLead, WordError, QAFailed, "", None, plain},
+	{TechReview, TechLead, WordError, WaitingReview, "", None, plain},
+}
+
+// Advance moves a group by what a role said, or by its start. It does not
+// change g. A move that the protocol does not know is a [*TransitionError].
+func Advance(g Group, by Role, said Answer, now time.Time) (Group, error) {
+	for _, t := range slices.Concat(transitions, detours) {
+		if t.from == g.Status && t.by == by && t.word == said.Status {
+			return t.apply(g, said, At(now)), nil
+		}
+	}
+	return g, &TransitionError{Group: g.ID, From: g.Status, By: by, Word: said.Status, Next: following(g.Status)}
+}
+
+func (t transition) apply(g Group, said Answer, now Time) Group {
+	g.Status, g.CurrentAgent, g.LastUpdate = t.to, t.agent, now
+	if t.counter != "" {
+		*g.Iterations.of(t.counter)++
+		if g.StartTime.IsZero() {
+			g.StartTime = now
+		}
+	}
+	text := said.Text()
+	switch t.effect {
+	case block:
+		g.Blockers = append(slices.Clone(g.Blockers), Blocker{Description: text})
+	case unblock:
+		g.Blockers = resolved(g.Blockers, text)
+		g.TechLeadFeedback = g.with(DecisionUnblocked, text, now)
+	case review:
+		g.TechLeadFeedback = g.with(t.to.decision(), text, now)
+	}
+	if t.to == Complete {
+		g.finish(now)
+	}
+	return g
+}
+
+// decision is the tech lead's decision that leads to a status.
+func (s GroupStatus) decision() Decision {
+	if s == Complete {
+		return DecisionApproved
+	}
+	return DecisionChangesRequested
+}
+
+func (g *Group) finish(now Time) {
+	g.EndTime = now
+	if !g.StartTime.IsZero() && !now.Before(g.StartTime.Time) {
+		minutes := math.Round(now.Sub(g.StartTime.Time).Minutes()*10) / 10
+		g.DurationMinutes = &minutes
+	}
+}
+
+func (g Group) with(d Decision, text string, now Time) List[Feedback] {
+	return append(slices.Clone(g.TechLeadFeedback), Feedback{
+		Iteration: len(g.TechLeadFeedback) + 1, Decision: d, Feedback: text, Timestamp: now,
+	})
+}
+
+func resolved(blockers List[Blocker], resolution string) List[Blocker] {
+	blockers = slices.Clone(blockers)
+	for i := range blockers {
+		if !blockers[i].Resolved {
+			blockers[i].Resolved, blockers[i].Resolution = true, resolution
+		}
+	}
+	return blockers
+}
+
+// TransitionError is a move of a group that the protocol does not know.
+type TransitionError struct {
+	Group string
+	From  GroupStatus
+	By    Role
+	Word  Word
+	Next  []string // what may follow, in words
+}
+
+func (e *TransitionError) Error() string {
+	next := "nothing may follow"
+	if len(e.Next) > 0 {
+		next = "next may be " + strings.Join(e.Next, ", ")
+	}
+	return fmt.Sprintf("group %s is %s: refused %s by %s; %s", e.Group, e.From, e.Word, e.By, next)
+}
+
+// Conflict marks the error as a refused transition.
+func (e *TransitionError) Conflict() bool { return true }
+
+func following(from GroupStatus) []string {
+	var next []string
+	for _, t := range slices.Concat(transitions, detours) {
+		if t.from == from {
+			next = append(next, fmt.Sprintf("%s by %s (%s)", t.word, t.by, t.to))
+		}
+	}
+	return next
+}

@@ -1,0 +1,251 @@
+package team
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// ValidateDocument names every departure of one document from its rules. path
+// is only for the findings.
+func ValidateDocument(d Document, path string, data []byte) []statefile.Finding {
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		return []statefile.Finding{unreadable(path, &statefile.CorruptError{Path: path, Syntax: asSyntax(err)})}
+	}
+	return validateValue(d, path, doc.Value())
+}
+
+func asSyntax(err error) *jsontree.SyntaxError {
+	syntax := &jsontree.SyntaxError{Problem: err.Error()}
+	errors.As(err, &syntax)
+	return syntax
+}
+
+func validateValue(d Document, path string, v jsontree.Value) []statefile.Finding {
+	c := &checker{path: path}
+	c.check(v, rules(d), "")
+	switch d {
+	case OrchestratorDoc:
+		c.checkOrder(v, "")
+	case GroupStatusDoc:
+		for id, group := range v.Members() {
+			c.checkOrder(group, id)
+			if own, ok := group.Get("group_id").Str(); ok && own != id {
+				c.add(statefile.Irregular, join(id, "group_id"), "group-id-differs", "%s, but the group is called %s", shorten(own), shorten(id))
+			}
+		}
+	}
+	return c.found
+}
+
+// checkOrder reports an end or an update that is before the start.
+func (c *checker) checkOrder(v jsontree.Value, at string) {
+	start, err := timestamp.Parse(v.Get("start_time").Text(), time.Local)
+	if err != nil {
+		return
+	}
+	for _, name := range []string{"end_time", "last_update"} {
+		later, err := timestamp.Parse(v.Get(name).Text(), time.Local)
+		if err == nil && later.Before(start) {
+			c.add(statefile.Irregular, join(at, name), "timestamp-order", "%s is before start_time %s",
+				shorten(v.Get(name).Text()), v.Get("start_time").Text())
+		}
+	}
+}
+
+// Validate names every departure of the documents below root from the protocol,
+// in each of them and between them. It changes nothing. A root that is not
+// there is fs.ErrNotExist.
+func Validate(h host.Host, root string) ([]statefile.Finding, error) {
+	s := Open(root, Options{Host: h})
+	if _, err := s.opts.Host.Stat(opLook, root); err != nil {
+		return nil, err
+	}
+	f := &folder{store: s, values: map[Document]jsontree.Value{}}
+	for _, d := range Documents() {
+		f.read(d)
+	}
+	f.checkMissing()
+	f.checkSessions()
+	f.checkGroups()
+	f.checkMessages()
+	f.checkCopies()
+	f.checkChange()
+	return f.found, nil
+}
+
+// folder is all documents of a team while they are validated.
+type folder struct {
+	store  *Store
+	values map[Document]jsontree.Value // of those that are JSON
+	absent []Document
+	found  []statefile.Finding
+}
+
+func (f *folder) add(d Document, severity statefile.Severity, at, name, format string, args ...any) {
+	c := checker{path: f.store.path(d)}
+	c.add(severity, at, name, format, args...)
+	f.found = append(f.found, c.found...)
+}
+
+func (f *folder) read(d Document) {
+	path := f.store.path(d)
+	doc, err := f.store.files[d].Load()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.absent = append(f.absent, d)
+	case err != nil:
+		f.found = append(f.found, unreadable(path, err))
+	default:
+		f.values[d] = doc.Value()
+		f.found = append(f.found, validateValue(d, path, doc.Value())...)
+	}
+}
+
+// unreadable is the finding for a document that is not JSON or not a file.
+func unreadable(path string, err error) statefile.Finding {
+	f := statefile.Finding{Path: path, Name: "unreadable", Severity: statefile.Invalid, Text: err.Error()}
+	var corrupt *statefile.CorruptError
+	var form *statefile.FormError
+	switch {
+	case errors.As(err, &corrupt):
+		f.Name, f.Text = "corrupt", "not JSON: "+corrupt.Syntax.Error()
+	case errors.As(err, &form):
+		f.Name, f.Text = "not-a-document", form.Problem
+	}
+	return f
+}
+
+func (f *folder) checkMissing() {
+	if len(f.absent) == len(Documents()) {
+		return
+	}
+	for _, d := range f.absent {
+		f.add(d, statefile.Irregular, "", "file-missing", "the session has no such document")
+	}
+}
+
+// checkSessions reports a state file that belongs to another session than the
+// first one. Group status names no session by its protocol, but some do.
+func (f *folder) checkSessions() {
+	first := ""
+	for _, d := range []Document{PMStateDoc, OrchestratorDoc, GroupStatusDoc} {
+		id, ok := f.values[d].Get("session_id").Str()
+		switch {
+		case !ok:
+		case first == "":
+			first = id
+		case id != first:
+			f.add(d, statefile.Invalid, "session_id", "session-id-differs", "%s, but another state file says %s", shorten(id), shorten(first))
+		}
+	}
+}
+
+// groupIDs returns the groups that are planned or have a status.
+func (f *folder) groupIDs() map[string]bool {
+	var st state
+	jsontree.Decode(f.values[PMStateDoc], &st.pm)
+	jsontree.Decode(f.values[GroupStatusDoc], &st.groups)
+	ids := map[string]bool{}
+	for _, g := range known(st.pm, st.groups) {
+		ids[g.ID] = true
+	}
+	return ids
+}
+
+// checkGroups reports references to groups that do not exist.
+func (f *folder) checkGroups() {
+	ids := f.groupIDs()
+	refer := func(d Document, at, id string) {
+		if len(ids) > 0 && id != "" && !ids[id] {
+			f.add(d, statefile.Irregular, at, "unknown-group", "there is no group %s", shorten(id))
+		}
+	}
+	var pm PMState
+	jsontree.Decode(f.values[PMStateDoc], &pm)
+	for i, p := range pm.ExecutionPhases {
+		for _, id := range p.GroupIDs {
+			refer(PMStateDoc, fmt.Sprintf("execution_phases[%d]", i), id)
+		}
+	}
+	for i, g := range pm.TaskGroups {
+		for _, id := range g.DependsOn {
+			refer(PMStateDoc, fmt.Sprintf("task_groups[%d].depends_on", i), id)
+		}
+	}
+	for _, c := range channels {
+		for i, m := range f.values[c.doc].Get("messages").Items() {
+			refer(c.doc, fmt.Sprintf("messages[%d].group_id", i), m.Get("group_id").Text())
+		}
+	}
+}
+
+// checkMessages reports ids that stand twice: an acknowledgement of one would
+// be one of the other.
+func (f *folder) checkMessages() {
+	seen := map[string]bool{}
+	for _, c := range channels {
+		for i, m := range f.values[c.doc].Get("messages").Items() {
+			id := m.Get("id").Text()
+			if id != "" && seen[id] {
+				f.add(c.doc, statefile.Irregular, fmt.Sprintf("messages[%d].id", i), "duplicate-id", "another message is called %s too", shorten(id))
+			}
+			seen[id] = true
+		}
+	}
+}
+
+// checkCopies looks for a second set of documents, which grows when an agent
+// finds the folder from where it happens to be: inside the folder itself, or in
+// a folder beside it.
+func (f *folder) checkCopies() {
+	root, h := f.store.root, f.store.opts.Host
+	places := []string{root}
+	entries, err := h.ReadDir(opLook, filepath.Dir(root))
+	if err != nil {
+		return // no copy can be seen from here
+	}
+	for _, e := range entries {
+		if place := filepath.Join(filepath.Dir(root), e.Name()); e.IsDir() && place != root && !strings.HasPrefix(e.Name(), ".") {
+			places = append(places, place)
+		}
+	}
+	for _, place := range places {
+		f.compareCopy(filepath.Join(place, filepath.Base(root)))
+	}
+}
+
+func (f *folder) compareCopy(root string) {
+	for _, d := range []Document{PMStateDoc, GroupStatusDoc, OrchestratorDoc} {
+		copied, err := statefile.ReadBytes(f.store.opts.Host, filepath.Join(root, d.Path()))
+		if err != nil {
+			continue
+		}
+		own, err := statefile.ReadBytes(f.store.opts.Host, f.store.path(d))
+		if err == nil && slices.Equal(own, copied) {
+			continue
+		}
+		f.add(d, statefile.Irregular, "", "divergent-copy", "%s is another one, and differs", filepath.Join(root, d.Path()))
+	}
+}
+
+// checkChange reports a change of the session that is not finished.
+func (f *folder) checkChange() {
+	path := f.store.changePath()
+	if begun, err := f.store.exists(path); err == nil && begun {
+		f.found = append(f.found, statefile.Finding{
+			Path: path, Name: "unfinished-change", Severity: statefile.Irregular,
+			Text: "a session was being archived or begun; the next command that reads or writes it finishes that",
+		})
+	}
+}
