@@ -1,0 +1,225 @@
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/config"
+	"gaffer/ledger"
+	"gaffer/session"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+	"gaffer/team"
+	"gaffer/workflow"
+)
+
+// document is what validation says about one document.
+type document = ledger.Checked
+
+// checker validates the documents of one kind at a path, a file or a folder,
+// and tells each of every document.
+type checker func(ctx context.Context, path string, each func(document) error) error
+
+// validator knows the checker of every kind.
+type validator struct {
+	env    *env.Env
+	config *config.Config
+	strict bool
+}
+
+// roots are the settings that say where the project's own documents are.
+var roots = map[kind]string{
+	runs: "paths.ledger", results: "paths.ledger", ledgers: "paths.ledger",
+	sessions: "paths.session", workflows: "paths.workflow", teams: "paths.team",
+}
+
+func (v *validator) checker(k kind) checker {
+	switch k {
+	case runs:
+		return v.records(ledger.RunKind)
+	case results:
+		return v.records(ledger.ResultKind)
+	case ledgers:
+		return v.ledger
+	case sessions:
+		return v.sessions
+	case workflows:
+		return v.workflow
+	case teams:
+		return v.team
+	}
+	panic("validate: no checker for " + string(k))
+}
+
+// check validates one target. The project's own documents need not exist.
+func (v *validator) check(ctx context.Context, t target, each func(document) error) error {
+	if t.kind == all {
+		for _, k := range []kind{ledgers, sessions, workflows, teams} {
+			if err := v.check(ctx, target{kind: k}, each); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	path := t.path
+	if path == "" {
+		path = v.own(t.kind)
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return v.checker(t.kind)(ctx, path, each)
+}
+
+// own returns where the project has its documents of a kind.
+func (v *validator) own(k kind) string {
+	root := v.config.Path(roots[k])
+	if k == runs || k == results {
+		return filepath.Join(root, string(k))
+	}
+	return root
+}
+
+// store returns the ledger at root. Its records name their results from the
+// project's root, if they are below it.
+func (v *validator) store(root string) *ledger.Store {
+	o := ledger.Options{Now: v.env.Now, LockTimeout: v.config.Duration("lock_timeout")}
+	if p, err := v.env.Project(); err == nil {
+		if rel, err := filepath.Rel(p.Root, root); err == nil && filepath.IsLocal(rel) {
+			o.Name = filepath.ToSlash(rel)
+		}
+	}
+	return ledger.Open(root, o)
+}
+
+func (v *validator) records(k ledger.Kind) checker {
+	return func(ctx context.Context, path string, each func(document) error) error {
+		return v.store(v.own(ledgers)).ValidatePath(ctx, k, path, ledger.Checks{Strict: v.strict}, each)
+	}
+}
+
+func (v *validator) ledger(ctx context.Context, root string, each func(document) error) error {
+	return v.store(root).Validate(ctx, ledger.Checks{Strict: v.strict}, each)
+}
+
+func (v *validator) sessions(_ context.Context, path string, each func(document) error) error {
+	if !isFolder(path) {
+		return each(document{Path: path, Found: session.CheckFile(host.OS(), path)})
+	}
+	root := path
+	if filepath.Base(path) == "sessions" {
+		root = filepath.Dir(path)
+	}
+	store := session.New(root, session.Options{Now: v.env.Now})
+	ids, err := store.IDs()
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, id := range ids {
+		paths = append(paths, filepath.Join(root, "sessions", id, "status.json"))
+	}
+	return byDocument(paths, slices.Collect(store.Validate()), each)
+}
+
+func (v *validator) workflow(_ context.Context, path string, each func(document) error) error {
+	if !isFolder(path) {
+		check := workflow.CheckState
+		if filepath.Base(path) == workflow.InboxFile {
+			check = workflow.CheckInbox
+		}
+		return checkFile(path, check, each)
+	}
+	found, err := workflow.Open(path, workflow.Options{Now: v.env.Now}).Validate()
+	if err != nil {
+		return err
+	}
+	return byDocument(present(path, workflow.StateFile, workflow.InboxFile), found, each)
+}
+
+func (v *validator) team(_ context.Context, path string, each func(document) error) error {
+	if !isFolder(path) {
+		d, ok := teamDocument(filepath.Base(path))
+		if !ok {
+			return exit.Usage(fmt.Errorf("%s: not one of the team's documents", path))
+		}
+		data, err := statefile.ReadBytes(host.OS(), path)
+		if err != nil {
+			return err
+		}
+		return each(document{Path: path, Found: team.ValidateDocument(d, path, data)})
+	}
+	found, err := team.Validate(host.OS(), path)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, d := range team.Documents() {
+		names = append(names, d.Path())
+	}
+	return byDocument(present(path, names...), found, each)
+}
+
+func checkFile(path string, check func(string, jsontree.Value) []statefile.Finding, each func(document) error) error {
+	doc, err := statefile.New(path, statefile.Options{}).Load()
+	if corrupt := (*statefile.CorruptError)(nil); errors.As(err, &corrupt) {
+		return each(document{Path: path, Found: []statefile.Finding{{
+			Path: path, Name: "not-json", Severity: statefile.Invalid, Text: corrupt.Syntax.Error(),
+		}}})
+	}
+	if err != nil {
+		return err
+	}
+	return each(document{Path: path, Found: check(path, doc.Value())})
+}
+
+// byDocument hands findings on document by document, those without any
+// included.
+func byDocument(paths []string, found []statefile.Finding, each func(document) error) error {
+	at := map[string]int{}
+	var documents []document
+	add := func(path string) *document {
+		if _, ok := at[path]; !ok {
+			at[path] = len(documents)
+			documents = append(documents, document{Path: path})
+		}
+		return &documents[at[path]]
+	}
+	for _, p := range paths {
+		add(p)
+	}
+	for _, f := range found {
+		d := add(f.Path)
+		d.Found = append(d.Found, f)
+	}
+	for _, d := range documents {
+		if err := each(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func present(root string, names ...string) []string {
+	var paths []string
+	for _, name := range names {
+		path := filepath.Join(root, name)
+		if _, err := os.Lstat(path); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,72 @@
+package validate
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"gaffer/ledger"
+)
+
+// fix repairs the records among the targets.
+func (v *validator) fix(ctx context.Context, targets []target, each func(ledger.Fix) error) error {
+	for _, t := range targets {
+		repair, ok := v.repairs(t.kind)
+		if !ok {
+			continue
+		}
+		path := t.path
+		if path == "" {
+			path = v.own(ownKind(t.kind))
+		}
+		err := repair(ctx, path, each)
+		if errors.Is(err, fs.ErrNotExist) && t.path == "" {
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *validator) repairable(t target) bool {
+	_, ok := v.repairs(t.kind)
+	return ok
+}
+
+func ownKind(k kind) kind {
+	if k == all {
+		return ledgers
+	}
+	return k
+}
+
+type repairer func(ctx context.Context, path string, each func(ledger.Fix) error) error
+
+func (v *validator) repairs(k kind) (repairer, bool) {
+	switch k {
+	case runs:
+		return v.repairRecords(ledger.RunKind), true
+	case results:
+		return v.repairRecords(ledger.ResultKind), true
+	case ledgers, all:
+		return func(ctx context.Context, root string, each func(ledger.Fix) error) error {
+			return v.store(root).Fix(ctx, each)
+		}, true
+	}
+	return nil, false
+}
+
+// repairRecords repairs one kind. The ledger is the one that the folder of the
+// records is in.
+func (v *validator) repairRecords(k ledger.Kind) repairer {
+	return func(ctx context.Context, path string, each func(ledger.Fix) error) error {
+		folder := path
+		if !isFolder(path) {
+			folder = filepath.Dir(path)
+		}
+		return v.store(filepath.Dir(folder)).FixPath(ctx, k, path, each)
+	}
+}

@@ -1,0 +1,206 @@
+package validate
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/ledger"
+	"gaffer/statefile"
+)
+
+// summary counts documents.
+type summary struct {
+	Files     int `json:"files"`
+	Valid     int `json:"valid"`
+	Irregular int `json:"irregular"`
+	Invalid   int `json:"invalid"`
+	Skipped   int `json:"skipped"` // not documents of a protocol; not in Files
+	Fixed     int `json:"fixed"`
+	Refused   int `json:"refused"` // could not be fixed
+}
+
+// printer writes findings as they come, so that memory does not grow with them.
+type printer struct {
+	env      *env.Env
+	opts     *options
+	out      *bufio.Writer
+	sum      summary
+	section  string // of the JSON form, that is open
+	progress *progress
+}
+
+func newPrinter(e *env.Env, o *options) *printer {
+	return &printer{env: e, opts: o, out: bufio.NewWriter(e.Out), progress: newProgress(e)}
+}
+
+// fixed tells what became of a record that was to be repaired.
+func (p *printer) fixed(f ledger.Fix) error {
+	p.progress.tick("repaired")
+	f.Path, f.Backup = p.shown(f.Path), p.shown(f.Backup)
+	switch f.Outcome {
+	case ledger.Fixed:
+		p.sum.Fixed++
+	case ledger.Refused:
+		p.sum.Refused++
+	default:
+		return nil
+	}
+	if p.opts.json {
+		return p.item("fixes", f)
+	}
+	return p.line(fixStyle[f.Outcome], string(f.Outcome), f.String())
+}
+
+var fixStyle = map[ledger.Outcome]env.Style{ledger.Fixed: env.Green, ledger.Refused: env.Yellow}
+
+// document counts one document and tells what was found in it.
+func (p *printer) document(d document) error {
+	p.progress.tick("checked")
+	worst := p.count(d)
+	for _, f := range d.Found {
+		f.Path = p.shown(f.Path)
+		if p.opts.json {
+			if err := p.item("findings", f); err != nil {
+				return err
+			}
+			continue
+		}
+		word, style := string(f.Severity), env.Yellow
+		if f.Severity == statefile.Invalid {
+			style = env.Red
+		}
+		if worst == "" { // skipped
+			word, style = "skipped", env.Faint
+		}
+		if err := p.line(style, word, f.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *printer) count(d document) (worst statefile.Severity) {
+	if d.Skipped {
+		p.sum.Skipped++
+		return ""
+	}
+	p.sum.Files++
+	worst = "valid"
+	for _, f := range d.Found {
+		if worst != statefile.Invalid {
+			worst = f.Severity
+		}
+	}
+	switch worst {
+	case statefile.Invalid:
+		p.sum.Invalid++
+	case statefile.Irregular:
+		p.sum.Irregular++
+	default:
+		p.sum.Valid++
+	}
+	return worst
+}
+
+func (p *printer) line(style env.Style, word, text string) error {
+	p.progress.clear()
+	_, err := fmt.Fprintf(p.out, "%s %s\n", p.env.Paint(p.env.Out, style, fmt.Sprintf("%-9s", word)), env.Printable(text))
+	return err
+}
+
+// item writes one item of a list of the JSON form.
+func (p *printer) item(section string, v any) error {
+	before := ",\n    "
+	if p.section != section {
+		before = p.open(section) + "\n    "
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.out, "%s%s", before, text)
+	return err
+}
+
+// open ends the list that is open and begins another.
+func (p *printer) open(section string) string {
+	before := "{"
+	if p.section != "" {
+		before = "\n  ],"
+	}
+	p.section = section
+	return fmt.Sprintf("%s\n  %q: [", before, section)
+}
+
+// end writes the sums.
+func (p *printer) end() error {
+	p.progress.clear()
+	if !p.opts.json {
+		fmt.Fprintln(p.out, p.sum)
+		return p.out.Flush()
+	}
+	if p.section != "findings" {
+		fmt.Fprint(p.out, p.open("findings"))
+	}
+	text, err := json.Marshal(p.sum)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.out, "\n  ],\n  \"summary\": %s\n}\n", text)
+	return p.out.Flush()
+}
+
+// String is the sums for people.
+func (s summary) String() string {
+	text := fmt.Sprintf("%s: %s valid, %s irregular, %s invalid",
+		files(s.Files), thousands(s.Valid), thousands(s.Irregular), thousands(s.Invalid))
+	for _, more := range []struct {
+		n    int
+		word string
+	}{{s.Skipped, "skipped"}, {s.Fixed, "fixed"}, {s.Refused, "not repairable"}} {
+		if more.n > 0 {
+			text += fmt.Sprintf(", %s %s", thousands(more.n), more.word)
+		}
+	}
+	return text
+}
+
+// verdict is the error that the command ends with.
+func (p *printer) verdict() error {
+	switch {
+	case p.sum.Invalid > 0:
+		return exit.Invalid(fmt.Errorf("%s of %s invalid", thousands(p.sum.Invalid), files(p.sum.Files)))
+	case p.opts.strict && p.sum.Irregular > 0:
+		return exit.Invalid(fmt.Errorf("%s of %s irregular, which --strict does not accept", thousands(p.sum.Irregular), files(p.sum.Files)))
+	}
+	return nil
+}
+
+// shown is a path as a person in this folder would name it.
+func (p *printer) shown(path string) string {
+	rel, err := filepath.Rel(p.env.Dir, path)
+	if err != nil || path == "" || rel == ".." || strings.HasPrefix(rel, "../") {
+		return path
+	}
+	return rel
+}
+
+func thousands(n int) string {
+	text := fmt.Sprint(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+func files(n int) string {
+	if n == 1 {
+		return "1 file"
+	}
+	return thousands(n) + " files"
+}

@@ -1,0 +1,151 @@
+package validate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/internal/cli/exit"
+	"gaffer/team"
+	"gaffer/workflow"
+)
+
+// kind is a kind of documents that can be validated, by its flag.
+type kind string
+
+const (
+	runs      kind = "runs"
+	results   kind = "results"
+	sessions  kind = "sessions"
+	workflows kind = "workflow"
+	teams     kind = "team"
+	ledgers   kind = "ledger" // runs and results, and whether they belong together
+	all       kind = "all"
+	unknown   kind = ""
+)
+
+// mark is a kind's flag and where it stood on the command line.
+type mark struct {
+	kind kind
+	at   int // how many paths stood before it
+}
+
+// target is something to validate: the documents of a kind at a path, or the
+// project's own if the path is empty.
+type target struct {
+	kind kind
+	path string
+}
+
+// bind says which kind each path on the command line is of. With one kind's
+// flag every path is of that kind. With several, a path belongs to the flag
+// before it, and a flag without paths means the project's own documents. What
+// no flag says is left unknown.
+func bind(marks []mark, paths []string) []target {
+	kinds := kindsOf(marks)
+	if len(paths) == 0 && (len(kinds) == 0 || slices.Contains(kinds, all)) {
+		return []target{{kind: all}}
+	}
+	var targets []target
+	named := map[kind]bool{}
+	for i, path := range paths {
+		k := flagBefore(marks, i)
+		if len(kinds) == 1 {
+			k = kinds[0]
+		}
+		if k == all {
+			k = unknown
+		}
+		named[k] = true
+		targets = append(targets, target{k, path})
+	}
+	for _, k := range kinds {
+		if k != all && !named[k] {
+			targets = append(targets, target{kind: k})
+		}
+	}
+	return targets
+}
+
+func kindsOf(marks []mark) []kind {
+	var kinds []kind
+	for _, m := range marks {
+		if !slices.Contains(kinds, m.kind) {
+			kinds = append(kinds, m.kind)
+		}
+	}
+	return kinds
+}
+
+// flagBefore returns the last flag before the i-th path.
+func flagBefore(marks []mark, i int) kind {
+	k := unknown
+	for _, m := range marks {
+		if m.at <= i {
+			k = m.kind
+		}
+	}
+	return k
+}
+
+// infer tells the kind of what is at path from its name and that of its folder.
+func infer(path string) (kind, error) {
+	name, parent := filepath.Base(path), filepath.Base(filepath.Dir(path))
+	info, err := os.Stat(path)
+	if err != nil {
+		return unknown, err
+	}
+	k := fileKind(name, parent)
+	if info.IsDir() {
+		k = folderKind(path, name)
+	}
+	if k == unknown {
+		return unknown, exit.WithHint(exit.Usage(fmt.Errorf("%s: cannot tell what kind of document this is", path)),
+			"say it with --runs, --results, --sessions, --workflow or --team")
+	}
+	return k, nil
+}
+
+func fileKind(name, parent string) kind {
+	switch {
+	case parent == string(runs) || parent == string(results):
+		return kind(parent)
+	case name == "status.json":
+		return sessions
+	case name == workflow.StateFile || name == workflow.InboxFile:
+		return workflows
+	}
+	if _, ok := teamDocument(name); ok {
+		return teams
+	}
+	return unknown
+}
+
+func teamDocument(name string) (team.Document, bool) {
+	d := team.Document(strings.TrimSuffix(name, ".json"))
+	return d, slices.Contains(team.Documents(), d)
+}
+
+func folderKind(path, name string) kind {
+	holds := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool {
+			_, err := os.Stat(filepath.Join(path, n))
+			return err == nil
+		})
+	}
+	switch {
+	case name == string(runs) || name == string(results):
+		return kind(name)
+	case holds(string(runs), string(results)):
+		return ledgers
+	case name == "sessions" || holds("sessions", "active-session"):
+		return sessions
+	case holds(workflow.StateFile, workflow.InboxFile):
+		return workflows
+	case slices.ContainsFunc(team.Documents(), func(d team.Document) bool { return holds(d.Path()) }):
+		return teams
+	}
+	return unknown
+}

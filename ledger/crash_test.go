@@ -1,0 +1,220 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/host/hosttest"
+)
+
+// atEveryCrash runs do on a fresh machine that dies at step 1, then at step 2
+// and so on until it no longer does, by the death of the process and by a power
+// cut, and hands each machine to check once it is up again.
+func atEveryCrash(t *testing.T, prepare, do func(h host.Host) error, check func(t *testing.T, h host.Host)) {
+	for _, power := range []bool{false, true} {
+		for at := 1; ; at++ {
+			died := false
+			for seed := range map[bool]uint64{false: 1, true: 3}[power] { // only a power cut leaves anything to chance
+				synctest.Test(t, func(t *testing.T) {
+					m := hosttest.New(seed, hosttest.Fault{})
+					if err := prepare(m.Process()); err != nil {
+						t.Fatal(err)
+					}
+					before := m.Steps()
+					m.SetFault(hosttest.Fault{At: before + at, Power: power})
+					err := do(m.Process())
+					died = m.Steps() >= before+at
+					if err != nil && !errors.Is(err, hosttest.ErrDead) {
+						t.Fatalf("step %d, power cut %v: %v", at, power, err)
+					}
+					where := m.Struck()
+					m.SetFault(hosttest.Fault{})
+					if !died && power {
+						m.PowerCut() // what was acknowledged must survive it
+					}
+					check(t, m.Process())
+					if t.Failed() {
+						t.Fatalf("after power cut %v at %s, seed %d", power, where, seed)
+					}
+				})
+			}
+			if !died {
+				break
+			}
+		}
+	}
+}
+
+func nothing(host.Host) error { return nil }
+
+func at(h host.Host) *Store {
+	return Open("/state", Options{Host: h, Now: func() time.Time { return noon }})
+}
+
+func TestACrashAnywhereInThreeAttemptsLosesNothing(t *testing.T) {
+	var acknowledged int
+	story := func(s *Store) []func() error {
+		var steps []func() error
+		for n := 1; n <= 3; n++ {
+			steps = append(steps,
+				func() error { return s.Begin(context.Background(), dispatch(n)) },
+				func() error { _, err := s.Finish(context.Background(), ended(n, Failed)); return err })
+		}
+		return steps
+	}
+	do := func(h host.Host) error {
+		acknowledged = 0
+		for _, step := range story(at(h)) {
+			if err := step(); err != nil {
+				return err
+			}
+			acknowledged++
+		}
+		return nil
+	}
+	atEveryCrash(t, nothing, do, func(t *testing.T, h host.Host) {
+		s := at(h)
+		mustHold(t, s, acknowledged)
+		for i, step := range story(s) {
+			if err := step(); err != nil {
+				t.Fatalf("step %d again: %v", i, err)
+			}
+		}
+		mustHold(t, s, 6)
+		if n := soundLedger(t, s); n != 6 {
+			t.Errorf("%d records, want 6", n)
+		}
+	})
+}
+
+// mustHold fails unless the first n steps of the story are recorded and every
+// file is whole.
+func mustHold(t *testing.T, s *Store, n int) {
+	t.Helper()
+	for step := range n {
+		attempt := step/2 + 1
+		run, err := s.Run("bd-1", attempt)
+		if err != nil || run.PromptFull != "Fix the lock" {
+			t.Errorf("run %d: %+v, %v", attempt, run, err)
+		}
+		if step%2 == 0 {
+			continue
+		}
+		if result, err := s.Result("bd-1", attempt); err != nil || result.Status != Failed || run.Status != Failed {
+			t.Errorf("result %d: %+v, run %s, %v", attempt, result, run.Status, err)
+		}
+	}
+	err := s.Validate(t.Context(), Checks{}, func(c Checked) error {
+		for _, f := range onlyInvalid(c.Found) {
+			t.Error(f)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+const legacy = `{"bead": "bd-1", "agent": "claude", "model": "sonnet", "repo": "/repo", "started_at": "2026-02-12T17:08:00Z", "attempt": 1, "prompt": "Fix it"}`
+
+func TestACrashAnywhereInAFixLeavesTheRecordOldOrNewAndTheOldOneKept(t *testing.T) {
+	const path = "/state/runs/bd-1.json"
+	prepare := func(h host.Host) error {
+		if err := statefile.MkdirAll(h, "/state/runs"); err != nil {
+			return err
+		}
+		return statefile.WriteNew(h, path, []byte(legacy), 0o644)
+	}
+	fix := func(h host.Host) error {
+		return at(h).Fix(context.Background(), func(Fix) error { return nil })
+	}
+	atEveryCrash(t, prepare, fix, func(t *testing.T, h host.Host) {
+		for round := range 2 {
+			data, err := statefile.ReadBytes(h, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kept, err := statefile.ReadBytes(h, path+".bak")
+			if string(data) != legacy && (err != nil || string(kept) != legacy || !strings.HasPrefix(string(data), legacy[:len(legacy)-1])) {
+				t.Errorf("round %d: %s, kept %s, %v", round, data, kept, err)
+			}
+			if err := fix(h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if data, _ := statefile.ReadBytes(h, path); string(data) == legacy {
+			t.Error("not fixed in the end")
+		}
+		if _, err := h.Lstat("look", path+".bak-2"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a second backup: %v", err)
+		}
+	})
+}
+
+func TestAStepThatFailsIsNamedAndLosesNothing(t *testing.T) {
+	full := errors.New("no space left on device")
+	for n, struck := 1, true; struck; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			m := hosttest.New(1, hosttest.Fault{})
+			p := m.Process()
+			if err := at(p).Begin(t.Context(), dispatch(1)); err != nil {
+				t.Fatal(err)
+			}
+			before := m.Steps()
+			m.SetFault(hosttest.Fault{At: before + n, Err: full})
+			_, err1 := at(p).Finish(t.Context(), ended(1, Failed))
+			err2 := at(p).Begin(t.Context(), dispatch(2))
+			err := errors.Join(err1, err2)
+			struck = m.Steps() >= before+n
+			if err != nil && !strings.Contains(err.Error(), "no space") {
+				t.Errorf("%s: the error does not say why: %v", m.Struck(), err)
+			}
+			m.SetFault(hosttest.Fault{})
+			begin(t, at(p), dispatch(1))
+			finish(t, at(p), ended(1, Failed))
+			begin(t, at(p), dispatch(2))
+			mustHold(t, at(p), 3)
+			if t.Failed() {
+				t.Fatalf("step %d", n)
+			}
+		})
+	}
+}
+
+func TestProcessesThatMeetAndDieKeepEveryAttempt(t *testing.T) {
+	for seed := range uint64(150) {
+		synctest.Test(t, func(t *testing.T) {
+			m := hosttest.New(seed, hosttest.Fault{At: int(seed%150) + 1, Power: seed%2 == 0})
+			var begun, over [4]bool
+			for n := 1; n <= 3; n++ {
+				p := m.Process()
+				m.Go(p, func() {
+					begun[n] = at(p).Begin(context.Background(), dispatch(n)) == nil
+					_, err := at(p).Finish(context.Background(), ended(n, Failed))
+					over[n] = err == nil
+				})
+			}
+			m.Run()
+			m.SetFault(hosttest.Fault{})
+			s := at(m.Process())
+			for n := 1; n <= 3; n++ {
+				run, err := s.Run("bd-1", n)
+				if begun[n] && err != nil || over[n] && run.Status != Failed {
+					t.Errorf("seed %d: run %d is %q, %v", seed, n, run.Status, err)
+				}
+				begin(t, s, dispatch(n))
+				finish(t, s, ended(n, Failed))
+			}
+			if n := soundLedger(t, s); n != 6 {
+				t.Errorf("seed %d: %d records, want 6", seed, n)
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path/filepath"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+// The steps of keeping a record and of replacing it.
+const (
+	opLook     host.Op = "look at record"
+	opKeep     host.Op = "keep record"
+	opSyncKeep host.Op = "sync folder of kept record"
+	opDropCopy host.Op = "drop second name of record"
+	opSyncDrop host.Op = "sync folder of dropped name"
+)
+
+// document is a record as it is on disk.
+type document struct {
+	path string
+	data []byte
+	doc  *jsontree.Doc
+}
+
+func (d *document) value() jsontree.Value { return d.doc.Value() }
+
+// attempt returns the record's number, which every form of it has.
+func (d *document) attempt() (int, error) {
+	n, ok := d.value().Get("attempt").Int()
+	if !ok || n < 1 {
+		c := newCheck("", d.path, false)
+		c.invalid("attempt", missingField, "is not a number from 1, so nobody can tell which attempt this is")
+		return 0, &RecordError{Path: d.path, Found: c.found}
+	}
+	return int(n), nil
+}
+
+// load reads a record, or nil if there is none.
+func (s *Store) load(path string) (*document, error) {
+	file := statefile.New(path, statefile.Options{Host: s.host})
+	doc, err := file.Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &document{path: path, data: doc.Bytes(), doc: doc}, nil
+}
+
+func (s *Store) syncFolder(op host.Op, path string) error {
+	if err := s.host.SyncDir(op, filepath.Dir(path)); err != nil {
+		return &statefile.StepError{Step: op, Path: path, Replaced: true, Err: err}
+	}
+	return nil
+}
+
+// keep gives the record at path a second name, durably. If that name is taken,
+// by the same content it was given before; by another the error is fs.ErrExist.
+func (s *Store) keep(path, kept string, data []byte) error {
+	if err := statefile.Sync(s.host, path); err != nil {
+		return err
+	}
+	err := s.host.Link(opKeep, path, kept)
+	if errors.Is(err, fs.ErrExist) {
+		var there []byte
+		if there, err = statefile.ReadBytes(s.host, kept); err == nil && !bytes.Equal(there, data) {
+			return &statefile.StepError{Step: opKeep, Path: kept, Err: fs.ErrExist}
+		}
+	}
+	if err != nil {
+		return &statefile.StepError{Step: opKeep, Path: path, Err: err}
+	}
+	return s.syncFolder(opSyncKeep, kept)
+}
+
+// replace puts data in the place of old, unless another program changed the
+// file since it was read. The folder's lock is held.
+func (s *Store) replace(old *document, data []byte) error {
+	info, err := s.host.Lstat(opLook, old.path)
+	if err != nil {
+		return &statefile.StepError{Step: opLook, Path: old.path, Err: err}
+	}
+	if !info.Mode().IsRegular() {
+		return &statefile.FormError{Path: old.path, Problem: "is a link to a record, not a record; name the record itself"}
+	}
+	err = statefile.Replace(s.host, old.path, old.data, data)
+	if errors.Is(err, statefile.ErrChanged) {
+		return &ImmutableError{Path: old.path, Problem: "was changed by another program meanwhile"}
+	}
+	return err
+}
+
+// sameBytes makes sure that the file at path has the content that was read.
+func (s *Store) sameBytes(path string, read *document) error {
+	now, err := statefile.ReadBytes(s.host, path)
+	switch {
+	case err != nil:
+		return &statefile.StepError{Step: opLook, Path: path, Err: err}
+	case !bytes.Equal(now, read.data):
+		return &ImmutableError{Path: read.path, Problem: "was changed by another program meanwhile"}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/statefile"
+)
+
+// ImmutableError is a record that would have been written a second time with
+// another content.
+type ImmutableError struct {
+	Path    string
+	Attempt int // 0 if another program is to blame
+	Problem string
+}
+
+func (e *ImmutableError) Error() string {
+	return fmt.Sprintf("%s: %s; a record is immutable", e.Path, e.Problem)
+}
+
+// Conflict marks the error as a refused change.
+func (e *ImmutableError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *ImmutableError) Hint() string {
+	if e.Attempt == 0 {
+		return "look at what the other program wrote, then try again"
+	}
+	return fmt.Sprintf("record another attempt with a number above %d", e.Attempt)
+}
+
+// TransitionError is a change of status that the protocol does not have.
+type TransitionError struct {
+	Path     string
+	From, To Status
+}
+
+func (e *TransitionError) Error() string {
+	may := "nothing may follow it"
+	if after := next[e.From]; len(after) > 0 {
+		words := make([]string, len(after))
+		for i, s := range after {
+			words[i] = string(s)
+		}
+		may = "what may follow is " + strings.Join(words, ", ")
+	}
+	return fmt.Sprintf("%s: the attempt is %q and cannot become %q; %s", e.Path, e.From, e.To, may)
+}
+
+// Conflict marks the error as a refused change.
+func (e *TransitionError) Conflict() bool { return true }
+
+func checkTransition(path string, from, to Status) error {
+	if slices.Contains(next[from], to) {
+		return nil
+	}
+	return &TransitionError{Path: path, From: from, To: to}
+}
+
+// NoRunError is an attempt that was never recorded as started.
+type NoRunError struct {
+	Bead    string
+	Attempt int
+}
+
+func (e *NoRunError) Error() string {
+	return fmt.Sprintf("bead %s: no run record of attempt %d", e.Bead, e.Attempt)
+}
+
+// NotFound marks the error as about something that is not there.
+func (e *NoRunError) NotFound() bool { return true }
+
+// RecordError is a record that cannot be used because of what it holds.
+type RecordError struct {
+	Path  string
+	Found []statefile.Finding
+}
+
+func (e *RecordError) Error() string {
+	texts := make([]string, len(e.Found))
+	for i, f := range e.Found {
+		texts[i] = f.Text
+		if f.At != "" {
+			texts[i] = f.At + ": " + f.Text
+		}
+	}
+	return e.Path + ": " + strings.Join(texts, "; ")
+}
+
+// Invalid marks the error as one about a document's content.
+func (e *RecordError) Invalid() bool { return true }
+
+// Hint says what to do next.
+func (e *RecordError) Hint() string { return "'gaffer validate' shows what is wrong with a record" }

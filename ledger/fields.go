@@ -1,0 +1,34 @@
+package ledger
+
+import "gaffer/statefile/jsontree"
+
+// fields are the fields of one record, found in one pass over it.
+type fields struct {
+	kind   Kind
+	values []jsontree.Value // in the order of the rules; nil if there is no record
+}
+
+// collect sorts the members of v into the fields and returns the names of the
+// others. Of a name that stands twice the last one counts.
+func (f *fields) collect(v jsontree.Value) (unknown []string) {
+	f.values = make([]jsontree.Value, len(f.kind.rules()))
+	for name, member := range v.Members() {
+		if at, ok := f.kind.position(name); ok {
+			f.values[at] = member
+		} else {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// get returns a field, or a missing value.
+func (f *fields) get(name string) jsontree.Value {
+	at, ok := f.kind.position(name)
+	if !ok || f.values == nil {
+		return jsontree.Value{}
+	}
+	return f.values[at]
+}
+
+func (f *fields) text(name string) string { return f.get(name).Text() }

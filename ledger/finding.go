@@ -1,0 +1,37 @@
+package ledger
+
+// The names of findings. Those of the first group are about a file as a whole,
+// of the second about the form of a record, of the third about records as they
+// are found in the wild.
+const (
+	notJSON      = "not-json"
+	unreadable   = "unreadable"
+	notADocument = "not-a-document"
+	notRecord    = "not-a-record"
+
+	notObject     = "not-an-object"
+	missingField  = "missing-field"
+	unknownField  = "unknown-field"
+	wrongType     = "wrong-type"
+	unknownValue  = "unknown-value"
+	unknownAgent  = "unknown-agent"
+	emptyText     = "empty-text"
+	tooSmall      = "too-small"
+	notAHash      = "not-a-hash"
+	notATimestamp = "not-a-timestamp"
+	unknownSchema = "unknown-schema-version"
+
+	minimalForm          = "minimal-form"
+	placeholderTimestamp = "legacy-placeholder-timestamp"
+	fractionalTimestamp  = "fractional-timestamp"
+	offsetTimestamp      = "offset-timestamp"
+	variableInPath       = "unexpanded-variable-in-path"
+	beadNotBD            = "bead-not-bd"
+	beadDiffers          = "bead-differs-from-file"
+	attemptDiffers       = "attempt-differs-from-file"
+	durationDiffers      = "duration-differs"
+	endsBeforeStart      = "finished-before-started"
+	stuckRunning         = "stuck-running"
+	runWithoutResult     = "run-without-result"
+	resultWithoutRun     = "result-without-run"
+)

@@ -1,0 +1,186 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+)
+
+// Outcome says what became of a file that was to be fixed.
+type Outcome string
+
+// The outcomes.
+const (
+	Unchanged Outcome = "unchanged" // nothing was missing
+	Fixed     Outcome = "fixed"
+	Refused   Outcome = "refused" // it cannot be repaired, and was not touched
+)
+
+// Fix is what became of one file.
+type Fix struct {
+	Path    string   `json:"path"`
+	Outcome Outcome  `json:"outcome"`
+	Set     []string `json:"set,omitempty"`    // the fields that were added or derived
+	Backup  string   `json:"backup,omitempty"` // where the file is as it was
+	Why     string   `json:"why,omitempty"`    // why it was refused
+}
+
+// Fix brings every record of the ledger to the full form as far as that can be
+// derived. It tells each of every record; those that are no records are passed
+// over.
+func (s *Store) Fix(ctx context.Context, each func(Fix) error) error {
+	for _, kind := range Kinds() {
+		files, err := list(s.host, kind, s.Dir(kind))
+		if err != nil {
+			return err
+		}
+		if err := s.fixAll(ctx, files, each); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FixPath fixes the records of one kind in a folder, or one record.
+func (s *Store) FixPath(ctx context.Context, kind Kind, path string, each func(Fix) error) error {
+	files, err := s.at(kind, path)
+	if err != nil {
+		return err
+	}
+	return s.fixAll(ctx, files, each)
+}
+
+func (s *Store) fixAll(ctx context.Context, files []file, each func(Fix) error) error {
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		fix, err := s.fix(ctx, f)
+		if err != nil {
+			return fmt.Errorf("fix: %w", err)
+		}
+		if fix.Outcome == "" {
+			continue
+		}
+		if err := each(fix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fix repairs one file. The backup is durable before the file is replaced, so
+// that a crash anywhere leaves the record old or new and the old one kept.
+func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
+	unlock, err := s.lock(ctx, f.dir)
+	if err != nil {
+		return Fix{}, err
+	}
+	defer unlock()
+	path := f.path()
+	data, err := statefile.ReadBytes(s.host, path)
+	if err != nil {
+		return Fix{Path: path, Outcome: Refused, Why: unreadableText(err)}, nil
+	}
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		return Fix{Path: path, Outcome: Refused, Why: "not JSON: " + err.Error()}, nil
+	}
+	if f.isForeign(doc.Value()) {
+		return Fix{}, nil
+	}
+	fix, fixed := f.repaired(doc, s.partnerOf(f, doc.Value()), s.resultFile(f.bead))
+	if fix.Outcome != Fixed {
+		return fix, nil
+	}
+	old := &document{path: path, data: data}
+	if fix.Backup, err = s.backup(old); err != nil {
+		return Fix{}, err
+	}
+	return fix, s.replace(old, fixed)
+}
+
+// repaired decides about one record and returns it as it should be. It is
+// refused unless the whole of it then keeps to its rules.
+func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile string) (Fix, []byte) {
+	fix := Fix{Path: f.path(), Outcome: Unchanged}
+	if doc.Root().Kind() == jsontree.Object {
+		r := repair{root: doc.Root(), partner: partner}
+		if f.kind == RunKind {
+			r.run(resultFile)
+		} else {
+			r.result(f.attempt > 0)
+		}
+		fix.Set = r.changed
+	}
+	c := newCheck(f.kind, fix.Path, false)
+	c.record(doc.Value())
+	switch {
+	case doc.Err() != nil:
+		return Fix{Path: fix.Path, Outcome: Refused, Why: doc.Err().Error()}, nil
+	case hasInvalid(c.found):
+		return Fix{Path: fix.Path, Outcome: Refused, Why: reasons(c)}, nil
+	case fix.Set != nil:
+		fix.Outcome = Fixed
+	}
+	return fix, doc.Bytes()
+}
+
+// partnerOf returns the other record of the same attempt, found beside the
+// folder of f, or a missing value. It must be sound itself to be believed.
+func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
+	attempt, ok := v.Get("attempt").Int()
+	if !ok || filepath.Base(f.dir) != f.kind.folder() {
+		return jsontree.Value{}
+	}
+	kind := f.kind.other()
+	dir := filepath.Join(filepath.Dir(f.dir), kind.folder())
+	for _, name := range []string{f.bead + extension, keptName(f.bead, int(attempt))} {
+		parsed, _ := parseName(name)
+		r := read(s.host, file{kind, dir, parsed})
+		n, ok := r.value.Get("attempt").Int()
+		if r.name != "" || !ok || n != attempt || r.value.Get("bead").Text() != v.Get("bead").Text() {
+			continue
+		}
+		c := newCheck(kind, "", false)
+		if c.record(r.value); !hasInvalid(c.found) {
+			return r.value
+		}
+	}
+	return jsontree.Value{}
+}
+
+// backup keeps a record as <name>.bak, or the next name that is free. A backup
+// is never overwritten; one with the very same content will do.
+func (s *Store) backup(old *document) (string, error) {
+	for n := 1; ; n++ {
+		name := old.path + ".bak"
+		if n > 1 {
+			name = fmt.Sprintf("%s-%d", name, n)
+		}
+		err := s.keep(old.path, name, old.data)
+		if err == nil {
+			return name, s.sameBytes(name, old)
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+}
+
+// String says what became of the file, for people.
+func (f Fix) String() string {
+	switch f.Outcome {
+	case Fixed:
+		return fmt.Sprintf("%s: set %s; it was kept as %s", f.Path, strings.Join(f.Set, ", "), filepath.Base(f.Backup))
+	case Refused:
+		return fmt.Sprintf("%s: cannot be repaired: %s", f.Path, f.Why)
+	}
+	return f.Path + ": nothing to fix"
+}

@@ -1,0 +1,152 @@
+package ledger
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+// Attempt is one attempt of a task, merged from its run record, its result
+// record or both, in whatever form they are.
+type Attempt struct {
+	Bead            string   `json:"bead"`
+	Attempt         int      `json:"attempt"`
+	Agent           string   `json:"agent"`
+	Model           string   `json:"model"`
+	Template        string   `json:"template"`
+	TaskType        string   `json:"task_type"`
+	Repo            string   `json:"repo"`
+	Status          Status   `json:"status"`
+	StartedAt       string   `json:"started_at"`
+	FinishedAt      string   `json:"finished_at,omitempty"`
+	DurationSeconds *float64 `json:"duration_seconds"`
+	ExitCode        *int64   `json:"exit_code"`
+	Reason          string   `json:"reason,omitempty"`
+	WillRetry       bool     `json:"will_retry,omitempty"`
+	PromptHash      string   `json:"prompt_hash,omitempty"`
+	HasRun          bool     `json:"has_run"`
+	HasResult       bool     `json:"has_result"`
+
+	started, finished time.Time // zero if they cannot be read
+}
+
+// leftOut is a file that a report does not count.
+type leftOut struct{ reason, path string }
+
+// merged is what a report takes from one task.
+type merged struct {
+	attempts []Attempt
+	left     []leftOut
+}
+
+// mergeTask reads the files of one task and joins runs and results by attempt.
+func mergeTask(h host.Host, t task) merged {
+	var m merged
+	for i := len(t) - 1; i >= 0; i-- { // the latest record of an attempt counts
+		r := read(h, t[i])
+		if r.name == "" && r.value.Kind() != jsontree.Object {
+			r.name = notObject
+		}
+		if r.name != "" {
+			m.left = append(m.left, leftOut{r.name, r.path()})
+			continue
+		}
+		rec := fields{kind: r.kind}
+		rec.collect(r.value)
+		m.attempt(r.bead, number(rec, r.fileName)).take(rec)
+	}
+	slices.SortFunc(m.attempts, func(a, b Attempt) int { return a.Attempt - b.Attempt })
+	for i := range m.attempts {
+		m.attempts[i].derive()
+	}
+	return m
+}
+
+// attempt returns the attempt with number n, made if need be.
+func (m *merged) attempt(bead string, n int) *Attempt {
+	for i := range m.attempts {
+		if m.attempts[i].Attempt == n {
+			return &m.attempts[i]
+		}
+	}
+	m.attempts = append(m.attempts, Attempt{Bead: bead, Attempt: n})
+	return &m.attempts[len(m.attempts)-1]
+}
+
+// number returns the record's attempt; one that says none is the first.
+func number(rec fields, name fileName) int {
+	if n, ok := rec.get("attempt").Int(); ok && n > 0 && n < 1<<31 {
+		return int(n)
+	}
+	return max(name.attempt, 1)
+}
+
+// take adds what one record says. Results are taken before runs, so what a
+// field has already is the outcome's word.
+func (a *Attempt) take(rec fields) {
+	switch {
+	case rec.kind == ResultKind && !a.HasResult:
+		a.HasResult = true
+		a.WillRetry, _ = rec.get("will_retry").Bool()
+	case rec.kind == RunKind && !a.HasRun:
+		a.HasRun = true
+		a.takeRun(rec)
+	default:
+		return
+	}
+	fill(&a.Agent, rec.text("agent"))
+	fill(&a.FinishedAt, rec.text("finished_at"))
+	fill(&a.StartedAt, rec.text("started_at"))
+	fill(&a.Reason, rec.text("reason"), rec.text("failure_reason"))
+	if a.Status == "" || a.Status == Running {
+		a.Status = Status(rec.text("status"))
+	}
+	if n, ok := rec.get("exit_code").Int(); ok && a.ExitCode == nil {
+		a.ExitCode = &n
+	}
+	if n, ok := rec.get("duration_seconds").Float(); ok && n >= 0 && a.DurationSeconds == nil {
+		a.DurationSeconds = &n
+	}
+}
+
+// takeRun adds what only a run knows.
+func (a *Attempt) takeRun(run fields) {
+	a.Model, a.Repo, a.Template = run.text("model"), run.text("repo"), run.text("template_name")
+	a.PromptHash, a.TaskType = run.text("prompt_hash"), taskType(run.text("prompt"))
+	a.StartedAt = cmp.Or(run.text("started_at"), a.StartedAt)
+}
+
+// derive fills in what follows from the rest. An attempt that has no outcome is
+// running as far as anyone knows.
+func (a *Attempt) derive() {
+	a.started, a.finished = timeOf(a.StartedAt), timeOf(a.FinishedAt)
+	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {
+		n := a.finished.Sub(a.started).Seconds()
+		a.DurationSeconds = &n
+	}
+	if a.Status == "" {
+		a.Status = Running
+	}
+	fill(&a.Agent, "unknown")
+	fill(&a.Model, "unknown")
+	fill(&a.Template, "custom")
+	fill(&a.TaskType, "other")
+}
+
+// taskTypes are the first words of a prompt that say what sort of task it is.
+var taskTypes = []string{"build", "fix", "update", "review", "design", "implement", "add", "refactor", "test", "document"}
+
+func taskType(prompt string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(prompt), " ")
+	word = strings.ToLower(strings.TrimRight(word, ":,."))
+	for _, t := range taskTypes {
+		if word == t {
+			return t
+		}
+	}
+	return "other"
+}

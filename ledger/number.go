@@ -1,0 +1,61 @@
+package ledger
+
+import (
+	"strconv"
+	"strings"
+)
+
+// wholeNumber returns the JSON number in raw without fraction and exponent, or
+// false if it is not whole. 1.0 and 10e-1 are 1, as in JSON Schema. Numbers too
+// long to be meant are shortened: only their sign counts.
+func wholeNumber(raw []byte) (string, bool) {
+	s := string(raw)
+	if !strings.ContainsAny(s, ".eE") {
+		if s == "-0" {
+			return "0", true
+		}
+		return s, true
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
+	digits, negative := strings.CutPrefix(mantissa, "-")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	digits = strings.TrimLeft(whole+fraction, "0")
+	if digits == "" {
+		return "0", true
+	}
+	zeros := len(digits) - len(strings.TrimRight(digits, "0"))
+	shift := -len(fraction)
+	if exponent != "" {
+		shift += saturated(exponent)
+	}
+	if shift < -zeros {
+		return "", false
+	}
+	digits = withZeros(digits, shift)
+	if negative {
+		digits = "-" + digits
+	}
+	return digits, true
+}
+
+// withZeros moves the decimal point of digits by shift places.
+func withZeros(digits string, shift int) string {
+	const most = 40
+	if shift <= 0 {
+		return digits[:len(digits)+shift]
+	}
+	return digits + strings.Repeat("0", min(shift, most))
+}
+
+// saturated reads an exponent of any length.
+func saturated(s string) int {
+	const limit = 1 << 30
+	n, err := strconv.Atoi(s)
+	switch {
+	case err == nil:
+		return max(-limit, min(n, limit))
+	case strings.HasPrefix(s, "-"):
+		return -limit
+	}
+	return limit
+}

@@ -1,0 +1,43 @@
+package ledger
+
+import (
+	"fmt"
+	"io/fs"
+
+	"gaffer/statefile/jsontree"
+)
+
+// Run returns the record of an attempt, or of the latest if attempt is 0. What
+// is not of its form in the file is left zero; validation names it. An absent
+// record is fs.ErrNotExist.
+func (s *Store) Run(bead string, attempt int) (Run, error) {
+	var r Run
+	err := s.read(RunKind, bead, attempt, &r)
+	return r, err
+}
+
+// Result is like [Store.Run] for the result of an attempt.
+func (s *Store) Result(bead string, attempt int) (Result, error) {
+	var r Result
+	err := s.read(ResultKind, bead, attempt, &r)
+	return r, err
+}
+
+func (s *Store) read(kind Kind, bead string, attempt int, into any) error {
+	if err := CheckBead(bead); err != nil {
+		return err
+	}
+	find := func() (*document, error) { return s.find(kind, bead, attempt) }
+	if attempt == 0 {
+		find = func() (*document, error) { return s.load(s.path(kind, bead)) }
+	}
+	d, err := find()
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		return fmt.Errorf("%s of bead %s: %w", kind, bead, fs.ErrNotExist)
+	}
+	jsontree.Decode(d.value(), into)
+	return nil
+}

@@ -1,0 +1,134 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// Version is the schema_version of the full form. A record without one is in
+// the minimal form, which is read and never written.
+const Version = 1
+
+// DefaultMaxRetries is the limit of a dispatch that names none.
+const DefaultMaxRetries = 2
+
+// Status says how an attempt stands.
+type Status string
+
+// The statuses.
+const (
+	Running  Status = "running"
+	Done     Status = "done"
+	Failed   Status = "failed"
+	TimedOut Status = "timeout"
+)
+
+// next lists what may follow a status. A status not listed is final.
+var next = map[Status][]Status{
+	Running: {Done, Failed, TimedOut},
+}
+
+// Run is the record of one attempt: what was dispatched and how it ended.
+type Run struct {
+	SchemaVersion   int           `json:"schema_version"`
+	Bead            string        `json:"bead"`
+	Agent           string        `json:"agent"`
+	Model           string        `json:"model"`
+	Repo            string        `json:"repo"`
+	Prompt          string        `json:"prompt"` // see Excerpt
+	PromptFull      string        `json:"prompt_full"`
+	PromptHash      string        `json:"prompt_hash"` // see Hash
+	StartedAt       string        `json:"started_at"`
+	FinishedAt      *string       `json:"finished_at"`
+	DurationSeconds *int          `json:"duration_seconds"`
+	Status          Status        `json:"status"`
+	Attempt         int           `json:"attempt"` // from 1
+	MaxRetries      int           `json:"max_retries"`
+	SessionName     string        `json:"session_name"`
+	ResultFile      string        `json:"result_file"`
+	ExitCode        *int          `json:"exit_code"`
+	OutputSummary   *string       `json:"output_summary,omitempty"` // see Summary
+	FailureReason   *string       `json:"failure_reason,omitempty"`
+	TemplateName    *string       `json:"template_name,omitempty"`
+	Verification    *Verification `json:"verification,omitempty"`
+}
+
+// Result is the record of how one attempt ended.
+type Result struct {
+	SchemaVersion   int           `json:"schema_version"`
+	Bead            string        `json:"bead"`
+	Agent           string        `json:"agent"`
+	Status          Status        `json:"status"`
+	Reason          string        `json:"reason"`
+	StartedAt       string        `json:"started_at"`
+	FinishedAt      string        `json:"finished_at"`
+	DurationSeconds *int          `json:"duration_seconds"`
+	Attempt         int           `json:"attempt"`
+	MaxRetries      int           `json:"max_retries"`
+	WillRetry       bool          `json:"will_retry"`
+	ExitCode        *int          `json:"exit_code"`
+	SessionName     string        `json:"session_name"`
+	OutputSummary   *string       `json:"output_summary,omitempty"`
+	Verification    *Verification `json:"verification,omitempty"`
+}
+
+// Verification is what checks of the agent's work said.
+type Verification struct {
+	Lint        string         `json:"lint,omitempty"`  // pass, fail or skipped
+	Tests       string         `json:"tests,omitempty"` // pass, fail or skipped
+	UBS         string         `json:"ubs,omitempty"`   // clean, issues or skipped
+	LintDetails jsontree.Value `json:"lint_details,omitzero"`
+	Overall     string         `json:"overall,omitempty"` // pass or fail
+}
+
+// Dispatch is what a person or the engine decides about an attempt.
+type Dispatch struct {
+	Bead, Agent, Model string
+	Repo               string // an absolute path
+	Prompt             string // the whole of it
+	Template           string // "" for none
+	Session            string // agent-<bead> if ""
+	Attempt            int    // 1 if 0
+	MaxRetries         int    // DefaultMaxRetries if 0
+}
+
+// NewRun returns the record of an attempt that starts now.
+func NewRun(d Dispatch, now time.Time) Run {
+	r := Run{
+		SchemaVersion: Version,
+		Bead:          d.Bead, Agent: d.Agent, Model: d.Model, Repo: d.Repo,
+		Prompt: Excerpt(d.Prompt), PromptFull: d.Prompt, PromptHash: Hash(d.Prompt),
+		StartedAt:   timestamp.Format(now),
+		Status:      Running,
+		Attempt:     max(d.Attempt, 1),
+		MaxRetries:  d.MaxRetries,
+		SessionName: d.Session,
+	}
+	if r.MaxRetries == 0 {
+		r.MaxRetries = DefaultMaxRetries
+	}
+	if r.SessionName == "" {
+		r.SessionName = sessionName(d.Bead)
+	}
+	if d.Template != "" {
+		r.TemplateName = &d.Template
+	}
+	return r
+}
+
+func sessionName(bead string) string { return "agent-" + bead }
+
+// encode returns a new record as a document.
+func encode(record any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(record); err != nil {
+		return nil, err
+	}
+	return jsontree.Format(b.Bytes())
+}

@@ -1,0 +1,147 @@
+package ledger
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"gaffer/statefile/jsontree"
+)
+
+// repair adds to one record what can be derived, and remembers what it set.
+type repair struct {
+	root    *jsontree.Node
+	partner jsontree.Value // the other record of the same attempt, or missing
+	changed []string
+}
+
+func (r *repair) set(field string, v any) {
+	r.root.Set(field, v)
+	r.changed = append(r.changed, field)
+}
+
+// add sets a field that is missing.
+func (r *repair) add(field string, v any) {
+	if r.root.Get(field).Kind() == jsontree.Missing {
+		r.set(field, v)
+	}
+}
+
+// addText sets a field that is missing to the first text that is not empty.
+func (r *repair) addText(field string, texts ...string) {
+	for _, t := range texts {
+		if t != "" {
+			r.add(field, t)
+		}
+	}
+}
+
+// addFrom sets a field that is missing to what the partner says, else to v.
+func (r *repair) addFrom(field string, v any) {
+	if theirs := r.partner.Get(field); theirs.Kind() != jsontree.Missing {
+		v = theirs
+	}
+	r.add(field, v)
+}
+
+// run brings a run record to the full form as far as it can be derived. A run
+// without an end and without a result says "running", as one that was just
+// dispatched does.
+func (r *repair) run(resultFile string) {
+	bead := r.root.Get("bead").Text()
+	r.add("schema_version", Version)
+	r.end()
+	r.addFrom("status", Running)
+	r.addFrom("finished_at", nil)
+	r.addFrom("exit_code", nil)
+	r.duration()
+	r.prompt()
+	r.add("max_retries", DefaultMaxRetries)
+	r.addText("session_name", sessionName(bead))
+	r.addText("result_file", resultFile)
+}
+
+// end carries the outcome over that a result has and its run does not, which is
+// where a Finish that was cut short leaves off.
+func (r *repair) end() {
+	var result Result
+	jsontree.Decode(r.partner, &result)
+	said := Status(r.root.Get("status").Text())
+	if said != Running || checkTransition("", Running, result.Status) != nil || result.FinishedAt == "" {
+		return
+	}
+	r.set("status", result.Status)
+	for _, field := range []string{"finished_at", "duration_seconds", "exit_code"} {
+		if v := r.partner.Get(field); v.Kind() != jsontree.Missing && r.root.Get(field).Absent() {
+			r.set(field, v)
+		}
+	}
+	if result.Status != Done && result.Reason != "" && r.root.Get("failure_reason").Absent() {
+		r.set("failure_reason", result.Reason)
+	}
+}
+
+// duration derives what is not known from the timestamps.
+func (r *repair) duration() {
+	if r.root.Get("duration_seconds").Absent() {
+		from, to := r.root.Get("started_at").Text(), r.root.Get("finished_at").Text()
+		if n := seconds(from, to); n != nil {
+			r.set("duration_seconds", *n)
+		}
+	}
+	r.add("duration_seconds", nil)
+}
+
+// prompt derives the whole prompt from the excerpt where nothing can have been
+// cut off, and the hash from the whole prompt.
+func (r *repair) prompt() {
+	excerpt, ok := r.root.Get("prompt").Str()
+	if ok && utf8.RuneCountInString(excerpt) < excerptLength {
+		r.add("prompt_full", excerpt)
+	}
+	whole, ok := r.root.Get("prompt_full").Str()
+	if ok && !isHash(r.root.Get("prompt_hash").Text()) {
+		r.set("prompt_hash", Hash(whole))
+	}
+}
+
+// result brings a result record to the full form as far as it can be derived.
+// followed says that a later attempt has been recorded.
+func (r *repair) result(followed bool) {
+	bead := r.root.Get("bead").Text()
+	r.add("schema_version", Version)
+	r.addText("agent", r.partner.Get("agent").Text())
+	r.addText("reason", r.partner.Get("failure_reason").Text(), r.root.Get("status").Text())
+	r.addText("started_at", r.partner.Get("started_at").Text())
+	r.duration()
+	r.addFrom("max_retries", DefaultMaxRetries)
+	r.add("will_retry", followed)
+	r.addFrom("exit_code", nil)
+	r.addText("session_name", r.partner.Get("session_name").Text(), sessionName(bead))
+}
+
+// unrepaired says why what is missing could not be derived.
+func unrepaired(field string) string {
+	switch field {
+	case "prompt_full":
+		return "is missing, and prompt may have been cut off at 200 characters"
+	case "agent", "started_at":
+		return "is missing, and no run record of the attempt says it"
+	}
+	return "is missing and cannot be derived"
+}
+
+// reasons puts into words why a record was refused.
+func reasons(c *check) string {
+	var texts []string
+	for _, f := range onlyInvalid(c.found) {
+		text := f.Text
+		if f.Name == missingField {
+			text = unrepaired(f.At)
+		}
+		if f.At != "" {
+			text = f.At + " " + text
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
+}

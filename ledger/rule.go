@@ -1,0 +1,124 @@
+package ledger
+
+// form is what sort of value a field holds.
+type form uint8
+
+const (
+	aText     form = iota
+	anInstant      // RFC 3339
+	aHash          // a SHA-256 in hexadecimal
+	aNumber        // a whole number
+	aTruth         // true or false
+	aList
+	anObject
+	aVersion // the one schema version there is
+)
+
+// need says in which forms of a record a field must be there.
+type need uint8
+
+const (
+	optional need = iota
+	inFull
+	inBoth // also in the minimal form
+)
+
+// anyNumber is the least value of a number that may be any.
+const anyNumber = -1 << 31
+
+// rule is what the schema says about one field.
+type rule struct {
+	name    string
+	need    need
+	form    form
+	null    bool     // null may stand for what is not known
+	filled  bool     // an empty text is refused
+	least   int      // of a number
+	oneOf   []string // the words a text may be
+	open    bool     // other words than oneOf are accepted unless the check is strict
+	path    bool     // a text that names a place on disk
+	members []rule   // of an object, which may have others
+}
+
+var (
+	statuses = []string{string(Running), string(Done), string(Failed), string(TimedOut)}
+	agents   = []string{"claude", "codex"}
+	outcomes = []string{"pass", "fail", "skipped"}
+)
+
+var verification = rule{name: "verification", form: anObject, null: true, members: []rule{
+	{name: "lint", oneOf: outcomes},
+	{name: "tests", oneOf: outcomes},
+	{name: "ubs", oneOf: []string{"clean", "issues", "skipped"}},
+	{name: "lint_details", form: aList, null: true},
+	{name: "overall", oneOf: outcomes[:2]},
+}}
+
+// runRules and resultRules are the one place where the form of the records is
+// written down. The checks follow them, and the schemas are rendered from them.
+var runRules = []rule{
+	{name: "schema_version", need: inFull, form: aVersion},
+	{name: "bead", need: inBoth, filled: true},
+	{name: "agent", need: inBoth, oneOf: agents, open: true},
+	{name: "model", need: inBoth, filled: true},
+	{name: "repo", need: inBoth, filled: true, path: true},
+	{name: "prompt", need: inBoth},
+	{name: "prompt_full", need: inFull},
+	{name: "prompt_hash", need: inFull, form: aHash},
+	{name: "started_at", need: inBoth, form: anInstant},
+	{name: "finished_at", need: inFull, form: anInstant, null: true},
+	{name: "duration_seconds", need: inFull, form: aNumber, null: true},
+	{name: "status", need: inFull, oneOf: statuses},
+	{name: "attempt", need: inBoth, form: aNumber, least: 1},
+	{name: "max_retries", need: inFull, form: aNumber, least: 1},
+	{name: "session_name", need: inFull, filled: true},
+	{name: "result_file", need: inFull, filled: true, path: true},
+	{name: "exit_code", need: inFull, form: aNumber, null: true, least: anyNumber},
+	{name: "output_summary", null: true},
+	{name: "failure_reason", null: true},
+	{name: "template_name", null: true},
+	verification,
+}
+
+var resultRules = []rule{
+	{name: "schema_version", need: inFull, form: aVersion},
+	{name: "bead", need: inBoth, filled: true},
+	{name: "agent", need: inFull, oneOf: agents, open: true},
+	{name: "status", need: inBoth, oneOf: statuses},
+	{name: "reason", need: inFull, filled: true},
+	{name: "started_at", need: inFull, form: anInstant},
+	{name: "finished_at", need: inBoth, form: anInstant, null: true},
+	{name: "duration_seconds", need: inFull, form: aNumber, null: true},
+	{name: "attempt", need: inBoth, form: aNumber, least: 1},
+	{name: "max_retries", need: inFull, form: aNumber, least: 1},
+	{name: "will_retry", need: inFull, form: aTruth},
+	{name: "exit_code", need: inFull, form: aNumber, null: true, least: anyNumber},
+	{name: "session_name", need: inFull, filled: true},
+	{name: "output_summary", null: true},
+	verification,
+}
+
+func (k Kind) rules() []rule {
+	if k == RunKind {
+		return runRules
+	}
+	return resultRules
+}
+
+func (k Kind) position(field string) (int, bool) {
+	at, ok := positions[k][field]
+	return at, ok
+}
+
+var positions = map[Kind]map[string]int{
+	RunKind:    positionsOf(runRules),
+	ResultKind: positionsOf(resultRules),
+}
+
+func positionsOf(rules []rule) map[string]int {
+	at := make(map[string]int, len(rules))
+	for i, r := range rules {
+		at[r.name] = i
+	}
+	return at
+}

@@ -1,0 +1,341 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/statefile"
+)
+
+func dispatch(attempt int) Run {
+	return NewRun(Dispatch{
+		Bead: "bd-1", Agent: "claude", Model: "sonnet", Repo: "/repo",
+		Prompt: "Fix the lock", Template: "bug-fix", Attempt: attempt,
+	}, noon.Add(time.Duration(attempt)*time.Hour))
+}
+
+func ended(attempt int, status Status) Result {
+	code := 0
+	if status != Done {
+		code = 1
+	}
+	return Result{
+		Bead: "bd-1", Attempt: attempt, Status: status, Reason: "because", ExitCode: &code,
+		FinishedAt: noon.Add(time.Duration(attempt)*time.Hour + 90*time.Second).Format(time.RFC3339),
+	}
+}
+
+func begin(t *testing.T, s *Store, run Run) {
+	t.Helper()
+	if err := s.Begin(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func finish(t *testing.T, s *Store, r Result) Result {
+	t.Helper()
+	r, err := s.Finish(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestARunIsWrittenAtDispatchAndCompletedOnce(t *testing.T) {
+	s := testStore(t)
+	begin(t, s, dispatch(1))
+	run, err := s.Run("bd-1", 0)
+	if err != nil || run.Status != Running || run.FinishedAt != nil || run.ResultFile != "state/results/bd-1.json" {
+		t.Fatalf("at dispatch: %+v, %v", run, err)
+	}
+	finish(t, s, ended(1, Failed))
+	run, err = s.Run("bd-1", 1)
+	if err != nil || run.Status != Failed || *run.DurationSeconds != 90 || *run.ExitCode != 1 || *run.FailureReason != "because" {
+		t.Fatalf("at the end: %+v, %v", run, err)
+	}
+	if valid := soundLedger(t, s); valid != 2 {
+		t.Errorf("%d valid records, want 2", valid)
+	}
+}
+
+// soundLedger fails on every finding and returns how many records there are.
+func soundLedger(t *testing.T, s *Store) int {
+	t.Helper()
+	count := 0
+	err := s.Validate(t.Context(), Checks{Strict: true}, func(c Checked) error {
+		count++
+		for _, f := range c.Found {
+			t.Error(f)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return count
+}
+
+func TestAResultTakesWhatItLeavesEmptyFromItsRunAndTheClock(t *testing.T) {
+	s := testStore(t)
+	begin(t, s, dispatch(1))
+	now := noon.Add(time.Hour + time.Minute)
+	s.opts.Now = func() time.Time { return now }
+	got := finish(t, s, Result{Bead: "bd-1", Attempt: 1, Status: Done})
+	minute := 60
+	want := Result{
+		SchemaVersion: 1, Bead: "bd-1", Agent: "claude", Status: Done, Reason: "done",
+		StartedAt: "2026-02-12T13:00:00Z", FinishedAt: "2026-02-12T13:01:00Z", DurationSeconds: &minute,
+		Attempt: 1, MaxRetries: 2, SessionName: "agent-bd-1",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	now = now.Add(time.Hour)
+	if again := finish(t, s, Result{Bead: "bd-1", Attempt: 1, Status: Done}); again.FinishedAt != want.FinishedAt {
+		t.Errorf("the second time it ended at %s", again.FinishedAt)
+	}
+}
+
+func TestEveryAttemptIsKept(t *testing.T) {
+	s := testStore(t)
+	for n := 1; n <= 3; n++ {
+		begin(t, s, dispatch(n))
+		finish(t, s, ended(n, []Status{Failed, TimedOut, Done}[n-1]))
+	}
+	for n, want := range []Status{Failed, TimedOut, Done} {
+		run, err1 := s.Run("bd-1", n+1)
+		result, err2 := s.Result("bd-1", n+1)
+		if err1 != nil || err2 != nil || run.Status != want || result.Status != want || run.Attempt != n+1 {
+			t.Errorf("attempt %d: %v %v, %v %v", n+1, run.Status, err1, result.Status, err2)
+		}
+	}
+	if n := soundLedger(t, s); n != 6 {
+		t.Errorf("%d records, want 6", n)
+	}
+}
+
+func TestTheSameAttemptAgainIsFineWithTheSameValuesAndRefusedWithOthers(t *testing.T) {
+	s := testStore(t)
+	begin(t, s, dispatch(1))
+	begin(t, s, dispatch(1))
+	finish(t, s, ended(1, Done))
+	finish(t, s, ended(1, Done))
+	begin(t, s, dispatch(1)) // a caller that starts over after a crash
+	before := readFile(t, s.path(RunKind, "bd-1")) + readFile(t, s.path(ResultKind, "bd-1"))
+
+	other := dispatch(1)
+	other.Model = "opus"
+	later := ended(1, Done)
+	later.FinishedAt = "2026-02-12T20:00:00Z"
+	_, err1 := s.Finish(t.Context(), later)
+	_, err2 := s.Finish(t.Context(), ended(1, Failed))
+	for _, err := range []error{s.Begin(t.Context(), other), err1, err2} {
+		var conflict interface{ Conflict() bool }
+		if !errors.As(err, &conflict) || !conflict.Conflict() {
+			t.Errorf("got %v, want a conflict", err)
+		}
+	}
+	if after := readFile(t, s.path(RunKind, "bd-1")) + readFile(t, s.path(ResultKind, "bd-1")); after != before {
+		t.Errorf("something changed:\n%s", after)
+	}
+}
+
+func TestAnEarlierAttemptMayEndAfterALaterOneBegan(t *testing.T) {
+	s := testStore(t)
+	begin(t, s, dispatch(1))
+	begin(t, s, dispatch(2))
+	finish(t, s, ended(2, Done))
+	finish(t, s, ended(1, Failed))
+	run, err := s.Run("bd-1", 1)
+	if err != nil || run.Status != Failed {
+		t.Errorf("attempt 1: %v, %v", run.Status, err)
+	}
+	if n := soundLedger(t, s); n != 4 {
+		t.Errorf("%d records, want 4", n)
+	}
+}
+
+func TestAKeptAttemptWithOtherValuesIsNeverReplaced(t *testing.T) {
+	s := testStore(t)
+	begin(t, s, dispatch(1))
+	kept := s.keptPath(RunKind, "bd-1", 1)
+	writeFile(t, kept, []byte(`{"bead": "bd-1", "attempt": 1}`))
+	var immutable *ImmutableError
+	if err := s.Begin(t.Context(), dispatch(2)); !errors.As(err, &immutable) {
+		t.Fatalf("got %v", err)
+	}
+	if got := readFile(t, kept); got != `{"bead": "bd-1", "attempt": 1}` {
+		t.Errorf("the kept attempt became %s", got)
+	}
+	if run, err := s.Run("bd-1", 0); err != nil || run.Attempt != 1 {
+		t.Errorf("the latest attempt is %d, %v", run.Attempt, err)
+	}
+}
+
+func TestCompletingARunChangesOnlyWhatItsEndSays(t *testing.T) {
+	s := testStore(t)
+	path := s.path(RunKind, "bd-xyz")
+	minimal := strings.Replace(readFile(t, "testdata/seed/run-minimal.json"), "\n}", ",\n  \"mine\": 1e2\n}", 1)
+	writeFile(t, path, []byte(minimal))
+	finish(t, s, Result{Bead: "bd-xyz", Attempt: 1, Status: Done, FinishedAt: "2026-02-12T17:10:00Z"})
+	want := strings.Replace(minimal, "1e2\n}", `1e2,
+  "finished_at": "2026-02-12T17:10:00Z",
+  "duration_seconds": 120,
+  "status": "done",
+  "exit_code": null
+}`, 1)
+	if diff := cmp.Diff(want, readFile(t, path)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatCannotBeARecordIsRefusedAndNothingIsWritten(t *testing.T) {
+	for name, spoil := range map[string]func(*Run){
+		"a slash":         func(r *Run) { r.Bead = "../x" },
+		"a kept name":     func(r *Run) { r.Bead = "bd-1.attempt-2" },
+		"a NUL":           func(r *Run) { r.Bead = "bd\x00" },
+		"300 characters":  func(r *Run) { r.Bead = strings.Repeat("b", 300) },
+		"no model":        func(r *Run) { r.Model = "" },
+		"attempt zero":    func(r *Run) { r.Attempt = 0 },
+		"already done":    func(r *Run) { r.Status = Done },
+		"no start":        func(r *Run) { r.StartedAt = "'$START'" },
+		"negative limits": func(r *Run) { r.MaxRetries = -1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testStore(t)
+			run := dispatch(1)
+			spoil(&run)
+			if err := s.Begin(t.Context(), run); err == nil {
+				t.Error("it was accepted")
+			}
+			if _, err := os.Stat(s.root); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("something was written: %v", err)
+			}
+		})
+	}
+}
+
+func TestAnAttemptThatNeverBeganCannotEnd(t *testing.T) {
+	s := testStore(t)
+	_, err := s.Finish(t.Context(), ended(1, Done))
+	var missing *NoRunError
+	if !errors.As(err, &missing) || !missing.NotFound() {
+		t.Errorf("got %v", err)
+	}
+	begin(t, s, dispatch(1))
+	if _, err := s.Finish(t.Context(), ended(1, Running)); err == nil || !strings.Contains(err.Error(), "done, failed, timeout") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestABrokenRecordIsNeverReplaced(t *testing.T) {
+	for name, data := range map[string]string{"broken": `{"bead": "bd-1", "att`, "without a number": `{"bead": "bd-1"}`, "a list": `[]`} {
+		t.Run(name, func(t *testing.T) {
+			s := testStore(t)
+			path := s.path(RunKind, "bd-1")
+			writeFile(t, path, []byte(data))
+			old := time.Now().Add(-time.Hour) // not one that is being written just now
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+			err := s.Begin(t.Context(), dispatch(2))
+			var invalid interface{ Invalid() bool }
+			if !errors.As(err, &invalid) || !invalid.Invalid() {
+				t.Errorf("got %v, want an invalid document", err)
+			}
+			if got := readFile(t, path); got != data {
+				t.Errorf("it became %s", got)
+			}
+		})
+	}
+}
+
+func TestWhoWaitsTooLongForTheLockIsTold(t *testing.T) {
+	s := testStore(t)
+	begin(t, s, dispatch(1))
+	unlock, err := s.lock(t.Context(), s.Dir(RunKind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	s.opts.LockTimeout = 10 * time.Millisecond
+	var locked *statefile.LockError
+	if err := s.Begin(t.Context(), dispatch(2)); !errors.As(err, &locked) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Begin(ctx, dispatch(2)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestManyWritersOfOneTaskKeepEveryAttempt(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "state")
+	const attempts = 20
+	var all sync.WaitGroup
+	for n := 1; n <= attempts; n++ {
+		all.Go(func() {
+			s := Open(root, Options{}) // as another process would
+			if err := s.Begin(context.Background(), dispatch(n)); err != nil {
+				t.Error(err)
+			}
+			if _, err := s.Finish(context.Background(), ended(n, Done)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	s := Open(root, Options{})
+	for n := 1; n <= attempts; n++ {
+		run, err := s.Run("bd-1", n)
+		if err != nil || run.Attempt != n || run.Status != Done {
+			t.Errorf("attempt %d: %+v, %v", n, run, err)
+		}
+	}
+	if n := soundLedger(t, s); n != 2*attempts {
+		t.Errorf("%d records, want %d", n, 2*attempts)
+	}
+}
+
+func TestPermissionsSurviveARetry(t *testing.T) {
+	s := testStore(t)
+	begin(t, s, dispatch(1))
+	path := s.path(RunKind, "bd-1")
+	if err := os.Chmod(path, 0o660); err != nil {
+		t.Fatal(err)
+	}
+	finish(t, s, ended(1, Failed))
+	begin(t, s, dispatch(2))
+	for _, p := range []string{path, s.keptPath(RunKind, "bd-1", 1)} {
+		if info, err := os.Stat(p); err != nil || info.Mode().Perm() != 0o660 {
+			t.Errorf("%s: %v, %v", p, info.Mode(), err)
+		}
+	}
+}
+
+func TestPromptsAndOutputsAreCutAtCharacters(t *testing.T) {
+	long := strings.Repeat("é", 700)
+	for _, c := range []struct{ name, got, want string }{
+		{"a long prompt", Excerpt(long), strings.Repeat("é", 200)},
+		{"a short prompt", Excerpt("é"), "é"},
+		{"a prompt of 200", Excerpt(long[:400]), long[:400]},
+		{"a long output", Summary(long), strings.Repeat("é", 500)},
+		{"a short output", Summary("x"), "x"},
+		{"no output", Summary(""), ""},
+		{"the hash of nothing", Hash(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %q", c.name, c.got)
+		}
+	}
+}

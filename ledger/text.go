@@ -1,0 +1,44 @@
+package ledger
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"unicode/utf8"
+)
+
+// How much of a prompt and of an agent's output a record shows, in characters.
+const (
+	excerptLength = 200
+	summaryLength = 500
+)
+
+// Excerpt returns the first 200 characters of a prompt.
+func Excerpt(prompt string) string {
+	count := 0
+	for at := range prompt {
+		if count++; count > excerptLength {
+			return prompt[:at]
+		}
+	}
+	return prompt
+}
+
+// Hash returns the SHA-256 of a whole prompt in hexadecimal: dispatches from
+// one template with the same values have the same.
+func Hash(prompt string) string {
+	sum := sha256.Sum256([]byte(prompt))
+	return hex.EncodeToString(sum[:])
+}
+
+// Summary returns the last 500 characters of an agent's output.
+func Summary(output string) string {
+	at := len(output)
+	for range summaryLength {
+		if at == 0 {
+			return output
+		}
+		_, size := utf8.DecodeLastRuneInString(output[:at])
+		at -= size
+	}
+	return output[at:]
+}

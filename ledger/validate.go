@@ -1,0 +1,165 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+)
+
+// Checked is what validation says about one file.
+type Checked struct {
+	Path    string
+	Found   []statefile.Finding
+	Skipped bool // not a record; the finding says so
+}
+
+// Checks say how far validation goes.
+type Checks struct {
+	// Strict holds agent to the two of the protocol. Whether irregular records
+	// pass is for the caller to say.
+	Strict bool
+}
+
+// Validate checks every record of the ledger and whether runs and results
+// belong together. It tells each of every file, task by task.
+func (s *Store) Validate(ctx context.Context, opts Checks, each func(Checked) error) error {
+	var lists [2][]file
+	for i, kind := range Kinds() {
+		files, err := list(s.host, kind, s.Dir(kind))
+		if err != nil {
+			return err
+		}
+		lists[i] = files
+	}
+	return s.validate(ctx, tasks(lists[0], lists[1]), opts, true, each)
+}
+
+// ValidatePath checks the records of one kind in a folder, or one record.
+func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts Checks, each func(Checked) error) error {
+	files, err := s.at(kind, path)
+	if err != nil {
+		return err
+	}
+	return s.validate(ctx, tasks(files, nil), opts, false, each)
+}
+
+// at returns the files of records at path, which is a folder or a file.
+func (s *Store) at(kind Kind, path string) ([]file, error) {
+	info, err := s.host.Stat(opLook, path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return list(s.host, kind, path)
+	}
+	dir, name := filepath.Split(path)
+	parsed, ok := parseName(name)
+	if !ok {
+		parsed = fileName{file: name, bead: name}
+	}
+	return []file{{kind, filepath.Clean(dir), parsed}}, nil
+}
+
+func (s *Store) validate(ctx context.Context, all []task, opts Checks, pairs bool, each func(Checked) error) error {
+	now := s.opts.Now()
+	work := func(t task) []Checked {
+		checks := make([]*check, len(t))
+		answers := make([]Checked, len(t))
+		for i, f := range t {
+			r := read(s.host, f)
+			checks[i] = newCheck(f.kind, f.path(), opts.Strict)
+			checks[i].reading(r)
+			checks[i].wild(f.fileName, now)
+			answers[i] = Checked{Path: f.path(), Skipped: r.name == notRecord}
+		}
+		if pairs {
+			pair(checks)
+		}
+		for i, c := range checks {
+			answers[i].Found = c.found
+		}
+		return answers
+	}
+	return inOrder(ctx, all, work, func(answers []Checked) error {
+		for _, a := range answers {
+			if err := each(a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// reading checks what was found in a file.
+func (c *check) reading(r reading) {
+	switch r.name {
+	case "":
+		c.record(r.value)
+	case notRecord:
+		c.irregular("", r.name, "%s", r.problem)
+	default:
+		c.invalid("", r.name, "%s", r.problem)
+	}
+}
+
+// pair looks for attempts of a task that have ended without a result, and for
+// results of attempts that never started.
+func pair(checks []*check) {
+	for _, c := range checks {
+		attempt, ok := c.get("attempt").Int()
+		if !ok {
+			continue
+		}
+		other, found := partner(checks, c.kind.other(), attempt)
+		running := Status(c.text("status")) == Running
+		switch {
+		case found && c.kind == RunKind && running:
+			c.outlived(other)
+		case found || c.kind == RunKind && running:
+		case c.kind == ResultKind:
+			c.irregular("", resultWithoutRun, "there is no run record of attempt %d", attempt)
+		default:
+			c.irregular("", runWithoutResult, "%s", withoutResult(c.get("status"), attempt))
+		}
+	}
+}
+
+// outlived names a run that still says "running" although its result is there.
+func (c *check) outlived(result *check) {
+	status := Status(result.text("status"))
+	known := slices.ContainsFunc(c.found, func(f statefile.Finding) bool { return f.Name == stuckRunning })
+	if !known && slices.Contains(next[Running], status) {
+		c.irregular("status", stuckRunning, "is \"running\" although the result says %q", status)
+	}
+}
+
+func withoutResult(status jsontree.Value, attempt int64) string {
+	if status.Absent() {
+		return fmt.Sprintf("attempt %d has no result record and no status: it never ended", attempt)
+	}
+	return fmt.Sprintf("attempt %d is %s but there is no result record of it", attempt, shorten(status.String()))
+}
+
+// partner returns the other record of an attempt. One that cannot be read may
+// be it, and is not to be called missing.
+func partner(checks []*check, kind Kind, attempt int64) (*check, bool) {
+	for _, c := range checks {
+		n, ok := c.get("attempt").Int()
+		if c.kind == kind && (c.values == nil || ok && n == attempt) {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
+func hasInvalid(found []statefile.Finding) bool {
+	return slices.ContainsFunc(found, func(f statefile.Finding) bool { return f.Severity == statefile.Invalid })
+}
+
+func onlyInvalid(found []statefile.Finding) []statefile.Finding {
+	return slices.DeleteFunc(slices.Clone(found), func(f statefile.Finding) bool { return f.Severity != statefile.Invalid })
+}
