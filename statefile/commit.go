@@ -14,39 +14,28 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// The steps of an update beside those of writing a file.
-const (
-	opRecheck    host.Op = "check unchanged"
-	opSweepTemps host.Op = "sweep temps"
-	opSyncAgain  host.Op = "sync unchanged"
-)
-
-// errChanged is a document that a program without our lock changed between our
-// reading it and our replacing it.
-var errChanged = errors.New("changed by a program that takes no lock")
+const opSweepTemps host.Op = "sweep temps"
 
 // maxRedo bounds how often an update is made again. Each time costs the other
 // program a write of its own, so only a program that does nothing else gets there.
 const maxRedo = 100
 
-// commit makes the changes of all requests and writes them together. Each
-// request gets an error of its own. The lock is held.
-func (f *File) commit(batch []*request) {
+// commit makes the changes of all requests and writes them together to path,
+// which is behind all links. Each request gets an error of its own. The lock is
+// held.
+func (f *File) commit(path string, batch []*request) {
 	var err error
 	for range maxRedo {
-		if err = f.try(batch); !errors.Is(err, errChanged) {
+		if err = f.try(path, batch); !errors.Is(err, ErrChanged) {
 			break
 		}
 	}
 	if err == nil {
 		return
 	}
-	if errors.Is(err, errChanged) {
-		err = &StepError{Step: opRecheck, Path: f.path, Err: err}
-	}
 	if len(batch) > 1 && !isStep(err) { // find out whose change it is
 		for i := range batch {
-			f.commit(batch[i : i+1])
+			f.commit(path, batch[i:i+1])
 		}
 		return
 	}
@@ -60,17 +49,10 @@ func isStep(err error) bool {
 	return errors.As(err, &step)
 }
 
-// found is a document as it was before the changes.
-type found struct {
-	path string // behind all links
-	data []byte
-	info fs.FileInfo // nil if there was none
-}
-
 // try makes the changes once. Its error is one that no single request is known
 // to have caused.
-func (f *File) try(batch []*request) error {
-	old, doc, err := f.open()
+func (f *File) try(path string, batch []*request) error {
+	old, doc, err := f.open(path)
 	if err != nil {
 		return err
 	}
@@ -95,15 +77,11 @@ func (f *File) try(batch []*request) error {
 			return err
 		}
 	}
-	return f.replace(old, doc.Bytes())
+	return f.write(old, doc.Bytes())
 }
 
 // open reads the document that the changes start from.
-func (f *File) open() (found, *jsontree.Doc, error) {
-	path, err := resolve(f.host, f.path)
-	if err != nil {
-		return found{}, nil, &StepError{Step: opResolve, Path: f.path, Err: err}
-	}
+func (f *File) open(path string) (found, *jsontree.Doc, error) {
 	f.sweepTemps(path)
 	doc, data, info, err := f.settle()
 	old := found{path, data, info}
@@ -124,63 +102,17 @@ func (f *File) open() (found, *jsontree.Doc, error) {
 	return old, doc, err
 }
 
-// replace makes data the document, unless somebody else changed it since old.
-func (f *File) replace(old found, data []byte) error {
+// write makes data the document, unless somebody else changed it since old. An
+// update that changes nothing still makes durable what is there: its caller is
+// about to rely on it.
+func (f *File) write(old found, data []byte) error {
 	if len(data) > MaxSize {
 		return tooLarge(f.path, int64(len(data)))
 	}
 	if old.info != nil && bytes.Equal(old.data, data) {
-		return f.syncAgain(old.path)
+		return Sync(f.host, old.path)
 	}
-	perm := fs.FileMode(0o666)
-	if old.info != nil {
-		perm = 0o600 // until it has those of the document
-	}
-	temp, err := writeTemp(f.host, old.path, data, perm, old.info)
-	if err != nil {
-		return err
-	}
-	if err := f.recheck(old); err != nil {
-		_ = f.host.Remove(opRemoveTemp, temp) // the first error is the one to tell
-		return err
-	}
-	if err := f.host.Rename(opRename, temp, old.path); err != nil {
-		_ = f.host.Remove(opRemoveTemp, temp) // the first error is the one to tell
-		return &StepError{Step: opRename, Path: old.path, Err: err}
-	}
-	return syncFolder(f.host, old.path)
-}
-
-// recheck compares content, not times: a file's times are coarser than two
-// writes can be apart.
-func (f *File) recheck(old found) error {
-	now, info, err := read(f.host, old.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && old.info == nil:
-		return nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return &StepError{Step: opRecheck, Path: old.path, Err: err}
-	case err != nil || old.info == nil || info.Mode() != old.info.Mode() || !bytes.Equal(now, old.data):
-		return errChanged
-	}
-	return nil
-}
-
-// syncAgain makes durable what is there: whoever wrote it may have died before
-// that, and our caller is about to rely on it.
-func (f *File) syncAgain(path string) error {
-	file, err := f.host.Open(opSyncAgain, path)
-	if err != nil {
-		return &StepError{Step: opSyncAgain, Path: path, Err: err}
-	}
-	err = file.Sync(opSyncAgain)
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return &StepError{Step: opSyncAgain, Path: path, Err: err}
-	}
-	return syncFolder(f.host, path)
+	return replace(f.host, old, data)
 }
 
 // sweepTemps removes what writers that died have left. Only the holder of the

@@ -117,13 +117,13 @@ func (f *fleet) startForeign(updates int) {
 
 // foreignUpdate is the session protocol's update as other languages have it.
 func foreignUpdate(p host.Host, name string) error {
-	for {
+	for began := time.Now(); ; {
 		err := p.Mkdir("foreign lock", simPath+".lock", 0o777)
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, fs.ErrExist) {
-			return err
+		if !errors.Is(err, fs.ErrExist) || time.Since(began) > time.Minute {
+			return err // a dead holder's lock is there until one of ours comes by
 		}
 		if err := p.Sleep(context.Background(), 50*time.Millisecond); err != nil {
 			return err

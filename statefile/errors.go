@@ -80,6 +80,9 @@ type NameError struct {
 
 func (e *NameError) Error() string { return fmt.Sprintf("%s %q: %s", e.What, e.Name, e.Problem) }
 
+// Usage marks the error as one about what was asked for.
+func (e *NameError) Usage() bool { return true }
+
 // cause leaves out the path of a file error: the message around it has one.
 func cause(err error) error {
 	for {

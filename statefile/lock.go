@@ -39,6 +39,7 @@ const (
 // holder dies; only its holder looks at the second.
 type held struct {
 	file   *File
+	path   string // the document, behind all links
 	kernel host.Lock
 	folder string
 }
@@ -58,7 +59,7 @@ func (f *File) lock(ctx context.Context, since time.Time) (*held, error) {
 	if err != nil {
 		return nil, f.lockFailed(ctx, name, "another gaffer process", err)
 	}
-	h := &held{file: f, kernel: kernel}
+	h := &held{file: f, path: path, kernel: kernel}
 	if f.opts.Locking == Folder {
 		if err := h.takeFolder(ctx, f.path+".lock"); err != nil {
 			h.release()

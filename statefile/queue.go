@@ -58,7 +58,7 @@ func (f *File) leadFor(ctx context.Context, r *request) error {
 		return err
 	}
 	batch := f.take()
-	f.commit(batch)
+	f.commit(held.path, batch)
 	held.release()
 	for _, done := range batch {
 		close(done.done)

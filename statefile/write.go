@@ -170,16 +170,20 @@ func syncFolder(h host.Host, path string) error {
 	return nil
 }
 
-// MkdirAll makes the folder at path and what is missing above it, durably.
+// MkdirAll makes the folder at path and what is missing above it, durably. One
+// that is there already is made durable too: whoever made it may have died
+// before that.
 func MkdirAll(h host.Host, path string) error {
+	parent := filepath.Dir(path)
 	info, err := h.Stat(opMakeFolder, path)
-	if err == nil && !info.IsDir() {
+	switch {
+	case err == nil && !info.IsDir():
 		return &FormError{path, "is a file where a folder should be"}
-	}
-	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+	case err == nil:
+		return syncParent(h, parent)
+	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	parent := filepath.Dir(path)
 	if err := MkdirAll(h, parent); err != nil {
 		return err
 	}
@@ -187,6 +191,16 @@ func MkdirAll(h host.Host, path string) error {
 		return err
 	}
 	return h.SyncDir(opSyncFolder, parent)
+}
+
+// syncParent passes over a folder that we may not open: it is not one that we
+// made anything in.
+func syncParent(h host.Host, parent string) error {
+	err := h.SyncDir(opSyncFolder, parent)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return err
 }
 
 // ReplaceLink makes the symbolic link at path point to target, atomically and

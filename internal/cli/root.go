@@ -5,9 +5,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/cli/command"
 	"gaffer/internal/cli/completion"
 	"gaffer/internal/cli/config"
+	"gaffer/internal/cli/emit"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/inbox"
+	"gaffer/internal/cli/report"
+	"gaffer/internal/cli/schema"
+	"gaffer/internal/cli/session"
+	"gaffer/internal/cli/state"
+	"gaffer/internal/cli/step"
+	"gaffer/internal/cli/team"
+	"gaffer/internal/cli/validate"
 	"gaffer/internal/cli/version"
 )
 
@@ -21,8 +31,10 @@ type group struct {
 // A new command is registered here and nowhere else.
 func groups() []group {
 	return []group{
-		{"State documents", nil},
-		{"Records", nil},
+		{"State documents", []func(*env.Env) *cobra.Command{
+			session.New, state.New, step.New, command.New, inbox.New, emit.New, team.New,
+		}},
+		{"Records", []func(*env.Env) *cobra.Command{validate.New, report.New, schema.New}},
 		{"Settings", []func(*env.Env) *cobra.Command{config.New, completion.New, version.New}},
 	}
 }

@@ -122,14 +122,14 @@ func parallel(ts *testscript.TestScript, binary func() (string, error), args []s
 	failures := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
-		cmd := command(ts, path, args[2:], i)
+		cmd := binaryCommand(ts, path, args[2:], i)
 		all.Go(func() { failures[i] = output(cmd) })
 	}
 	all.Wait()
 	ts.Check(errors.Join(failures...))
 }
 
-func command(ts *testscript.TestScript, path string, args []string, i int) *exec.Cmd {
+func binaryCommand(ts *testscript.TestScript, path string, args []string, i int) *exec.Cmd {
 	numbered := make([]string, len(args))
 	for j, arg := range args {
 		numbered[j] = strings.ReplaceAll(arg, "{}", strconv.Itoa(i))

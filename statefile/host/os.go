@@ -23,11 +23,11 @@ func (osHost) Open(_ Op, name string) (File, error) {
 }
 
 func (osHost) Create(_ Op, name string, perm fs.FileMode) (File, error) {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	fd, err := open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	return osFile{os.NewFile(uintptr(fd), name)}, nil
 }
 
 func (osHost) Rename(_ Op, from, to string) error            { return os.Rename(from, to) }
@@ -41,16 +41,32 @@ func (osHost) Lstat(_ Op, name string) (fs.FileInfo, error)  { return os.Lstat(n
 func (osHost) ReadDir(_ Op, n string) ([]fs.DirEntry, error) { return os.ReadDir(n) }
 func (osHost) Now() time.Time                                { return time.Now() }
 
+// SyncDir and Create do without what os.Open does to files that might be
+// sockets or pipes: it costs as much as a small write.
 func (osHost) SyncDir(_ Op, name string) error {
-	d, err := os.Open(name)
+	fd, err := open(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	if closeErr := d.Close(); err == nil {
+	err = retryInterrupted(func() error { return syscall.Fsync(fd) })
+	if closeErr := syscall.Close(fd); err == nil {
 		err = closeErr
 	}
-	return err
+	if err != nil {
+		return &fs.PathError{Op: "sync", Path: name, Err: err}
+	}
+	return nil
+}
+
+func open(name string, flags int, perm fs.FileMode) (fd int, err error) {
+	err = retryInterrupted(func() error {
+		fd, err = syscall.Open(name, flags|syscall.O_CLOEXEC, uint32(perm.Perm()))
+		return err
+	})
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return fd, nil
 }
 
 func (osHost) Sleep(ctx context.Context, d time.Duration) error {

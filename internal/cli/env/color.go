@@ -41,7 +41,7 @@ func (e *Env) Color(w io.Writer) bool {
 	if force := e.Getenv("FORCE_COLOR"); force != "" {
 		return force != "0"
 	}
-	return e.Getenv("TERM") != "dumb" && isTerminal(w)
+	return e.Getenv("TERM") != "dumb" && IsTerminal(w)
 }
 
 // colorSetting falls back to auto when the settings cannot be read: that error
@@ -54,8 +54,8 @@ func (e *Env) colorSetting() string {
 	return c.Choice("color")
 }
 
-// isTerminal holds every character device but the null device for a terminal.
-func isTerminal(w io.Writer) bool {
+// IsTerminal holds every character device but the null device for a terminal.
+func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false

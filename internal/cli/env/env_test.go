@@ -43,7 +43,7 @@ func TestTheNullDeviceIsNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if isTerminal(null) {
+	if IsTerminal(null) {
 		t.Error("taken for a terminal")
 	}
 }

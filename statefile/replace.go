@@ -1,0 +1,96 @@
+package statefile
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+
+	"gaffer/statefile/host"
+)
+
+const (
+	opRecheck   host.Op = "check unchanged"
+	opSyncAgain host.Op = "sync unchanged"
+)
+
+// ErrChanged is a file that another program changed between our reading it and
+// our replacing it.
+var ErrChanged = errors.New("changed by another program meanwhile")
+
+// Replace puts data in the place of old at path, atomically and durably, with
+// the permissions and the owner of what is there. A file whose content is no
+// longer old is [ErrChanged] and stays as it is. It takes no lock: for a shared
+// document use [File.Update].
+func Replace(h host.Host, path string, old, data []byte) error {
+	target, err := resolve(h, path)
+	if err != nil {
+		return &StepError{Step: opResolve, Path: path, Err: err}
+	}
+	now, info, err := read(h, target)
+	if err != nil {
+		return &StepError{Step: opRead, Path: path, Err: err}
+	}
+	if !bytes.Equal(now, old) {
+		return &StepError{Step: opRecheck, Path: path, Err: ErrChanged}
+	}
+	return replace(h, found{target, old, info}, data)
+}
+
+// found is a file as it was read.
+type found struct {
+	path string // behind all links
+	data []byte
+	info fs.FileInfo // nil if there was none
+}
+
+func replace(h host.Host, old found, data []byte) error {
+	perm := fs.FileMode(0o666)
+	if old.info != nil {
+		perm = old.info.Mode().Perm()
+	}
+	temp, err := writeTemp(h, old.path, data, perm, old.info)
+	if err != nil {
+		return err
+	}
+	if err := old.recheck(h); err != nil {
+		_ = h.Remove(opRemoveTemp, temp) // the first error is the one to tell
+		return &StepError{Step: opRecheck, Path: old.path, Err: err}
+	}
+	if err := h.Rename(opRename, temp, old.path); err != nil {
+		_ = h.Remove(opRemoveTemp, temp) // the first error is the one to tell
+		return &StepError{Step: opRename, Path: old.path, Err: err}
+	}
+	return syncFolder(h, old.path)
+}
+
+// recheck compares content, not times: a file's times are coarser than two
+// writes can be apart.
+func (old found) recheck(h host.Host) error {
+	now, info, err := read(h, old.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && old.info == nil:
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return err
+	case err != nil || old.info == nil || info.Mode() != old.info.Mode() || !bytes.Equal(now, old.data):
+		return ErrChanged
+	}
+	return nil
+}
+
+// Sync makes the file at path durable, and its name. Whoever wrote it may have
+// died before that.
+func Sync(h host.Host, path string) error {
+	file, err := h.Open(opSyncAgain, path)
+	if err != nil {
+		return &StepError{Step: opSyncAgain, Path: path, Err: err}
+	}
+	err = file.Sync(opSyncAgain)
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return &StepError{Step: opSyncAgain, Path: path, Err: err}
+	}
+	return syncFolder(h, path)
+}
