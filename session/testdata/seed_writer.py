@@ -3,6 +3,8 @@
 seed_writer.py SESSION_DIR AGENT_ID COUNT   updates the agent COUNT times and
                                             counts in its member "updates"
 seed_writer.py SESSION_DIR AGENT_ID hold    takes the lock, says so, and stays
+seed_writer.py SESSION_DIR AGENT_ID 2.5s    updates the agent for that long and
+                                            prints how long each update took
 """
 
 import json
@@ -55,12 +57,24 @@ def update(session_dir: Path, agent_id: str, changes: dict) -> None:
         lock.rmdir()
 
 
+def measure(session_dir: Path, agent_id: str, seconds: float) -> None:
+    waits, start = [], time.monotonic_ns()
+    while time.monotonic_ns() - start < seconds * 1e9:
+        began = time.monotonic_ns()
+        update(session_dir, agent_id, {"exit_code": len(waits)})
+        waits.append(time.monotonic_ns() - began)
+    print(json.dumps({"took": time.monotonic_ns() - start, "waits": waits}))
+
+
 def main() -> None:
     session_dir, agent_id, count = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     if count == "hold":
         acquire(session_dir / "status.json.lock")
         print("held", flush=True)
         sys.stdin.read()
+        return
+    if count.endswith("s"):
+        measure(session_dir, agent_id, float(count[:-1]))
         return
     for i in range(1, int(count) + 1):
         state = "complete" if i == int(count) else "running"

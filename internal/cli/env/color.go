@@ -55,8 +55,8 @@ func (e *Env) colorSetting() string {
 }
 
 // IsTerminal holds every character device but the null device for a terminal.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}

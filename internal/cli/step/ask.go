@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"gaffer/workflow"
@@ -27,18 +26,4 @@ func ask(in io.Reader, out io.Writer, missing *workflow.PrerequisiteError) int {
 			}
 		}
 	}
-}
-
-// atTerminal holds every character device but the null device for a terminal.
-func atTerminal(in io.Reader) bool {
-	f, ok := in.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
 }

@@ -1,7 +1,6 @@
 package step
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -22,22 +21,5 @@ func TestAPersonIsAskedUntilTheyChoose(t *testing.T) {
 		if !strings.HasPrefix(shown.String(), missing.Error()+"\nChoose 1, 2 or 3: ") {
 			t.Errorf("shown: %s", shown.String())
 		}
-	}
-}
-
-func TestAPipeIsNoTerminal(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	if atTerminal(r) || atTerminal(null) || atTerminal(strings.NewReader("1")) {
-		t.Error("taken for a terminal")
 	}
 }

@@ -35,7 +35,7 @@ skip it, or abort the command. Elsewhere the choices are shown and the code is
 		}
 		err = begin(workflow.Step(args[0]), *skip)
 		missing, ok := errors.AsType[*workflow.PrerequisiteError](err)
-		if !ok || !atTerminal(e.In) {
+		if !ok || !env.IsTerminal(e.In) {
 			return err
 		}
 		switch ask(e.In, e.Err, missing) {

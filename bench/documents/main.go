@@ -1,0 +1,101 @@
+// Command documents measures updates of one shared session document: gaffer's,
+// the session protocol's own Python writer, and the bare durable write of this
+// disk, side by side in one run. The figures of one run may be compared with
+// each other and with nothing else.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"gaffer/session"
+)
+
+func main() {
+	log.SetFlags(0)
+	each := flag.Duration("each", 2*time.Second, "how long each row is measured")
+	dir := flag.String("dir", "", "the disk to measure (a temporary folder if empty)")
+	worker := flag.String("worker", "", "internal: be one writer process of the store in this folder")
+	agent := flag.String("agent", "", "internal: the agent that the writer updates")
+	flag.Parse()
+	if *worker != "" {
+		must(json.NewEncoder(os.Stdout).Encode(writeFor(session.New(*worker, session.Options{}), *agent, *each)))
+		return
+	}
+	if *dir == "" {
+		made, err := os.MkdirTemp("", "gaffer-bench-")
+		must(err)
+		defer func() { _ = os.RemoveAll(made) }()
+		*dir = made
+	}
+	fmt.Printf("%-22s %7s %8s %10s %10s %10s %8s\n", "writer", "agents", "writers", "updates/s", "p99", "worst", "× bare")
+	for _, agents := range []int{5, 100, 1000} {
+		measure(*dir, agents, *each)
+	}
+}
+
+// measure prints the rows for one size of document.
+func measure(dir string, agents int, each time.Duration) {
+	data := document(agents)
+	bare := bareWrites(dir, data, each)
+	row("bare durable write", agents, 1, bare, bare)
+	for _, writers := range []int{1, 8, 32} {
+		for _, kind := range []struct {
+			name string
+			run  func(root string, agents []string, each time.Duration) result
+		}{
+			{"gaffer goroutines", goroutines},
+			{"gaffer processes", processes},
+			{"python processes", pythons},
+		} {
+			root := must1(os.MkdirTemp(dir, "store-"))
+			folder := filepath.Join(root, "sessions", sessionID)
+			must(os.MkdirAll(folder, 0o777))
+			must(os.WriteFile(filepath.Join(folder, "status.json"), data, 0o666))
+			row(kind.name, agents, writers, kind.run(root, spread(agents, writers), each), bare)
+		}
+	}
+}
+
+// spread gives each writer an agent of its own, as far as there are enough.
+func spread(agents, writers int) (ids []string) {
+	for i := range writers {
+		ids = append(ids, agentID(i*max(1, agents/writers)%agents))
+	}
+	return ids
+}
+
+// result is what one or several writers did.
+type result struct {
+	Took  time.Duration   `json:"took"`
+	Waits []time.Duration `json:"waits"` // one for each update, from call to return
+}
+
+func (r result) perSecond() float64 { return float64(len(r.Waits)) / r.Took.Seconds() }
+
+func row(name string, agents, writers int, r, bare result) {
+	slices.Sort(r.Waits)
+	p99, worst := time.Duration(0), time.Duration(0)
+	if n := len(r.Waits); n > 0 {
+		p99, worst = r.Waits[n*99/100], r.Waits[n-1]
+	}
+	fmt.Printf("%-22s %7d %8d %10.0f %10s %10s %8.2f\n", name, agents, writers, r.perSecond(),
+		p99.Round(10*time.Microsecond), worst.Round(10*time.Microsecond), r.perSecond()/bare.perSecond())
+}
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func must1[T any](v T, err error) T {
+	must(err)
+	return v
+}
