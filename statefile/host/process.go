@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"sync"
 )
@@ -14,6 +15,17 @@ var self = sync.OnceValue(func() Process {
 	p.Start, _ = startTime(p.PID)
 	return p
 })
+
+// Identify returns the identity of the process that has this pid now.
+func Identify(pid int) (Process, error) {
+	p := self()
+	start, err := startTime(pid)
+	if err != nil {
+		return Process{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	p.PID, p.Start = pid, start
+	return p, nil
+}
 
 // Alive says Dead only where that is certain: the machine was booted again, or
 // nobody in our own pid namespace has this pid and start time.

@@ -2,11 +2,13 @@ package inbox
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/statefile/host"
 	"gaffer/workflow"
 )
 
@@ -16,17 +18,19 @@ func takeCommand(e *env.Env) *cobra.Command {
 		Short: "Take an item to work on it",
 		Long: `Mark an item as being processed, and show it: its id, then its content.
 
-Without an ID it is the oldest that is pending, or that was taken so long ago
-(an hour) that whoever took it must be gone. With --again an item is taken
-although another may be at it.`,
+Without an ID it is the oldest that is pending, or whose taker is gone: the
+process named with --owner has ended, or without one, an hour has passed. With
+--again an item is taken although another may be at it.`,
 		Example: `  gaffer inbox take --type evolve
   id=$(gaffer inbox take --json | jq -r .id)
+  gaffer inbox take --owner $$
   gaffer inbox take inbox-1708012345678-a1b2c3 --again`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeIDs(e),
 	}
 	kind := typeFlag(cmd, "only an item of this type: evolve, reference or feature")
 	again := cmd.Flags().Bool("again", false, "take the item with this ID although another may be at it")
+	owner := cmd.Flags().Int("owner", 0, "the process that works on the item; when it ends, others may take it")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		claim := workflow.Claim{Type: workflow.ItemType(*kind), Again: *again}
@@ -34,6 +38,13 @@ although another may be at it.`,
 			claim.ID = args[0]
 		} else if *again {
 			return exit.Usage(errors.New("--again needs the ID of an item"))
+		}
+		if *owner != 0 {
+			process, err := host.Identify(*owner)
+			if err != nil {
+				return exit.Usage(fmt.Errorf("--owner: %w", err))
+			}
+			claim.Owner = &process
 		}
 		b, err := open(e)
 		if err != nil {
