@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -40,7 +39,9 @@ func (f *File) commit(path string, batch []*request) {
 		return
 	}
 	for _, r := range batch {
-		r.err = err
+		if r.err == nil { // its own error says more
+			r.err = err
+		}
 	}
 }
 
@@ -123,14 +124,23 @@ func (f *File) sweepTemps(path string) {
 		return
 	}
 	f.swept = true
-	entries, err := f.host.ReadDir(opSweepTemps, filepath.Dir(path))
+	entries, err := f.host.ReadDir(opSweepTemps, folderOf(path))
 	if err != nil {
 		return // the update itself will say what is wrong
 	}
-	prefix := tempPrefix(path)
 	for _, e := range entries {
-		if name := filepath.Join(filepath.Dir(path), e.Name()); strings.HasPrefix(name, prefix) {
-			_ = f.host.Remove(opSweepTemps, name) // a leftover harms nobody
+		f.sweepLeftover(path, sibling(path, e.Name()))
+	}
+}
+
+// sweepLeftover passes over a lock folder that its owner may still use.
+func (f *File) sweepLeftover(path, name string) {
+	switch {
+	case strings.HasPrefix(name, hiddenPrefix(path, forUpdate)):
+		_ = f.host.Remove(opSweepTemps, name) // a leftover harms nobody
+	case strings.HasPrefix(name, hiddenPrefix(path, forLock)):
+		if owner, signed := readOwner(f.host, name); signed && f.host.Alive(owner) == host.Dead {
+			removeLock(f.host, name)
 		}
 	}
 }

@@ -21,6 +21,7 @@ const (
 	opBreakLock   host.Op = "break lock folder"
 	opUnsignLock  host.Op = "unsign lock folder"
 	opReleaseLock host.Op = "release lock folder"
+	opKeepLock    host.Op = "keep lock folder"
 )
 
 const (
@@ -51,10 +52,13 @@ func (f *File) lock(ctx context.Context, since time.Time) (*held, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, max(left, time.Millisecond), errLockTimeout)
 	defer cancel()
 	path, err := resolve(f.host, f.path)
+	if isForm(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &StepError{Step: opResolve, Path: f.path, Err: err}
 	}
-	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".flock")
+	name := sibling(path, "."+filepath.Base(path)+".flock")
 	kernel, err := f.host.Lock(ctx, opLock, name)
 	if err != nil {
 		return nil, f.lockFailed(ctx, name, "another gaffer process", err)
@@ -62,11 +66,19 @@ func (f *File) lock(ctx context.Context, since time.Time) (*held, error) {
 	h := &held{file: f, path: path, kernel: kernel}
 	if f.opts.Locking == Folder {
 		if err := h.takeFolder(ctx, f.path+".lock"); err != nil {
+			if f.locked == 0 {
+				f.Close()
+			}
 			h.release()
 			return nil, err
 		}
 	}
 	return h, nil
+}
+
+func isForm(err error) bool {
+	var form *FormError
+	return errors.As(err, &form)
 }
 
 var errLockTimeout = errors.New("lock timeout")
@@ -85,10 +97,30 @@ func (f *File) lockFailed(ctx context.Context, lock, holder string, err error) e
 // the next holder.
 func (h *held) release() {
 	if h.folder != "" {
-		_ = h.file.host.Remove(opUnsignLock, filepath.Join(h.folder, ownerFile))
-		_ = h.file.host.Remove(opReleaseLock, h.folder)
+		h.releaseFolder()
 	}
 	_ = h.kernel.Unlock()
+}
+
+// releaseFolder removes the lock folder, or after the first time, when more is
+// to be expected, puts it aside for the next: making a folder and a file in it
+// and removing both costs half as much as the whole durable write.
+func (h *held) releaseFolder() {
+	f := h.file
+	f.locked++
+	if f.locked > 1 && f.kept == "" {
+		aside := hidden(f.host, h.path, forLock)
+		if f.host.RenameNew(opKeepLock, h.folder, aside) == nil {
+			f.kept = aside
+			return
+		}
+	}
+	removeLock(f.host, h.folder)
+}
+
+func removeLock(m host.Host, folder string) {
+	_ = m.Remove(opUnsignLock, filepath.Join(folder, ownerFile))
+	_ = m.Remove(opReleaseLock, folder)
 }
 
 // takeFolder makes the lock folder, and waits for whoever has made it before.
@@ -96,37 +128,68 @@ func (h *held) takeFolder(ctx context.Context, folder string) error {
 	m := h.file.host
 	watched, pause := watchedLock{}, firstPause
 	for {
-		err := m.Mkdir(opMakeLock, folder, 0o777)
+		err := h.makeFolder(folder)
 		if err == nil {
-			if err = h.sign(folder); err == nil {
-				h.folder = folder
-				return nil
-			}
-			_ = m.Remove(opReleaseLock, folder)
+			h.folder = folder
+			return nil
 		}
-		switch {
-		case errors.Is(err, fs.ErrExist):
-			holder, stale := watched.judge(m, folder)
-			if stale {
-				h.breakFolder(folder, holder, watched.made)
-			} else if err := m.Sleep(ctx, pause); err != nil {
-				return h.file.lockFailed(ctx, folder, holder, err)
-			}
-			pause = min(pause*5/4, lastPause)
-		case !errors.Is(err, fs.ErrNotExist) || !exists(m, filepath.Dir(folder)):
-			return &StepError{Step: opMakeLock, Path: h.file.path, Err: err}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
 		}
-		// The folder went away while it was being signed: start again.
+		holder, stale := watched.judge(m, folder)
+		if stale && h.breakFolder(folder, holder, watched.made) {
+			continue
+		}
+		if err := m.Sleep(ctx, pause); err != nil {
+			return h.file.lockFailed(ctx, folder, holder, err)
+		}
+		pause = min(pause*5/4, lastPause)
 	}
 }
 
-func exists(m host.Host, path string) bool {
-	_, err := m.Stat(opLookAtLock, path)
-	return err == nil
+// makeFolder takes the lock with a folder that is signed already, so that a
+// process that dies never leaves one without a name. Where a folder cannot be
+// renamed without replacing another it is signed in place.
+func (h *held) makeFolder(folder string) error {
+	f := h.file
+	if f.kept == "" {
+		aside := hidden(f.host, h.path, forLock)
+		if err := h.makeSigned(aside); err != nil {
+			return err
+		}
+		f.kept = aside
+	}
+	err := f.host.RenameNew(opMakeLock, f.kept, folder)
+	switch {
+	case err == nil:
+		f.kept = ""
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return err
+	case errors.Is(err, errors.ErrUnsupported):
+		f.Close()
+		return h.makeSigned(folder)
+	case errors.Is(err, fs.ErrNotExist): // somebody tidied up
+		f.kept = ""
+		return h.makeFolder(folder)
+	}
+	return &StepError{Step: opMakeLock, Path: f.path, Err: err}
 }
 
-// sign puts our name into the lock folder, which also keeps another program's
-// rmdir from removing it.
+// makeSigned makes a folder with our name in it, which also keeps another
+// program's rmdir from removing it.
+func (h *held) makeSigned(folder string) error {
+	m := h.file.host
+	if err := m.Mkdir(opMakeLock, folder, 0o777); err != nil {
+		return &StepError{Step: opMakeLock, Path: h.file.path, Err: err}
+	}
+	if err := h.sign(folder); err != nil {
+		removeLock(m, folder)
+		return &StepError{Step: opSignLock, Path: h.file.path, Err: err}
+	}
+	return nil
+}
+
 func (h *held) sign(folder string) error {
 	m := h.file.host
 	f, err := m.Create(opSignLock, filepath.Join(folder, ownerFile), 0o666)
@@ -151,10 +214,11 @@ type watchedLock struct {
 }
 
 // judge says who holds the folder and whether that is stale: its owner is dead,
-// or nobody touched it for staleLockAge. That holds for a live owner of our own
-// kind too: it does not have the kernel's lock, since we do, so it could not
-// remove the folder when it let go. Both clocks count, the folder's and the time
-// it was watched, since one of them may have been set back.
+// or it was watched for staleLockAge and nobody touched it. Of a folder without
+// a name its own time counts as well. A folder with a name may have been made
+// long before it was used; that it is stale after a while although its owner
+// lives, is because the owner does not have the kernel's lock, since we do, so
+// it could not remove the folder when it let go.
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
 	info, err := m.Stat(opLookAtLock, folder)
 	if err != nil {
@@ -164,16 +228,16 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 	if made := info.ModTime(); !made.Equal(w.made) || w.since.IsZero() {
 		w.made, w.since = made, now
 	}
-	old := now.Sub(w.made) > staleLockAge || now.Sub(w.since) > staleLockAge
+	watched := now.Sub(w.since) > staleLockAge
 	owner, signed := readOwner(m, folder)
 	if !signed {
-		return "a program that left no name", old
+		return "a program that left no name", watched || now.Sub(w.made) > staleLockAge
 	}
 	holder = fmt.Sprintf("process %d on %s", owner.PID, owner.Host)
 	if m.Alive(owner) == host.Dead {
 		return holder + ", which is dead", true
 	}
-	return holder, old
+	return holder, watched
 }
 
 func readOwner(m host.Host, folder string) (host.Process, bool) {
@@ -185,20 +249,21 @@ func readOwner(m host.Host, folder string) (host.Process, bool) {
 	return p, true
 }
 
-// breakFolder takes a stale lock folder out of the way. It is renamed first,
-// which only one can do; if it turns out to be a fresh one that was made since
-// we looked, it is put back.
-func (h *held) breakFolder(folder, holder string, made time.Time) {
+// breakFolder takes a stale lock folder out of the way and reports whether it
+// could. It is renamed first, which only one can do; if it turns out to be a
+// fresh one that was made since we looked, it is put back.
+func (h *held) breakFolder(folder, holder string, made time.Time) bool {
 	m := h.file.host
-	aside := tempName(m, folder)
+	aside := hidden(m, folder, "broken")
 	if err := m.Rename(opBreakLock, folder, aside); err != nil {
-		return // its owner was quicker
+		return errors.Is(err, fs.ErrNotExist) // its owner was quicker
 	}
 	if info, err := m.Stat(opBreakLock, aside); err == nil && !info.ModTime().Equal(made) {
 		_ = m.Rename(opBreakLock, aside, folder)
-		return
+		return false
 	}
 	_ = m.Remove(opBreakLock, filepath.Join(aside, ownerFile))
 	_ = m.Remove(opBreakLock, aside)
 	h.file.notice(LockBroken, folder, fmt.Sprintf("the lock held by %s was stale and has been broken", holder))
+	return true
 }

@@ -3,6 +3,7 @@ package statefile
 import (
 	"bytes"
 	"errors"
+	"io"
 	"io/fs"
 
 	"gaffer/statefile/host"
@@ -48,7 +49,7 @@ func replace(h host.Host, old found, data []byte) error {
 	if old.info != nil {
 		perm = old.info.Mode().Perm()
 	}
-	temp, err := writeTemp(h, old.path, data, perm, old.info)
+	temp, err := writeTemp(h, old.path, hidden(h, old.path, forUpdate), data, perm, old.info)
 	if err != nil {
 		return err
 	}
@@ -66,16 +67,46 @@ func replace(h host.Host, old found, data []byte) error {
 // recheck compares content, not times: a file's times are coarser than two
 // writes can be apart.
 func (old found) recheck(h host.Host) error {
-	now, info, err := read(h, old.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && old.info == nil:
-		return nil
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
-	case err != nil || old.info == nil || info.Mode() != old.info.Mode() || !bytes.Equal(now, old.data):
+	f, err := h.Open(opRead, old.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if old.info == nil {
+			return nil
+		}
 		return ErrChanged
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // nothing was written to it
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if old.info == nil || info.Mode() != old.info.Mode() || info.Size() != int64(len(old.data)) {
+		return ErrChanged
+	}
+	return holds(f, old.data)
+}
+
+// holds compares what is left of a file with data, piece by piece: the document
+// may be large, and it is in memory once already.
+func holds(r io.Reader, data []byte) error {
+	piece := make([]byte, min(len(data)+1, 32<<10))
+	for {
+		n, err := r.Read(piece)
+		if n > len(data) || !bytes.Equal(piece[:n], data[:n]) {
+			return ErrChanged
+		}
+		data = data[n:]
+		switch {
+		case err == io.EOF && len(data) > 0:
+			return ErrChanged
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		}
+	}
 }
 
 // Sync makes the file at path durable, and its name. Whoever wrote it may have

@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"gaffer/statefile/group"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
 )
@@ -76,8 +77,13 @@ type File struct {
 	path string
 	host host.Host
 	opts Options
-	queue
-	swept bool // leftovers were looked for; guarded by the lead
+
+	updates group.Group[*request]
+
+	// Used by the leader of updates alone.
+	swept  bool   // leftovers were looked for
+	locked int    // how often the lock folder was given back
+	kept   string // a signed lock folder that waits to be used
 }
 
 // New returns the document at path. It touches nothing.
@@ -93,6 +99,16 @@ func New(path string, opts Options) *File {
 
 // Path returns where the document is.
 func (f *File) Path() string { return f.path }
+
+// Close removes what the File keeps beside the document to be quick. A File that
+// is not closed leaves it to the next process. It must not be used while an
+// update is under way.
+func (f *File) Close() {
+	if f.kept != "" {
+		removeLock(f.host, f.kept)
+		f.kept = ""
+	}
+}
 
 // Load reads the document without taking a lock. An absent one is
 // fs.ErrNotExist, one that is not JSON a [*CorruptError].

@@ -51,7 +51,7 @@ func (w *watcher) look() {
 	if err != nil {
 		info = nil
 	}
-	if w.told && sameInfo(info, w.info) && (info == nil || w.file.host.Now().Sub(info.ModTime()) > coarse) {
+	if w.told && info != nil && sameInfo(info, w.info) && w.file.host.Now().Sub(info.ModTime()) > coarse {
 		return
 	}
 	w.info = info

@@ -67,6 +67,8 @@ func checkForm(path string, info fs.FileInfo) error {
 		return &FormError{path, "is a folder, not a document"}
 	case mode&fs.ModeNamedPipe != 0:
 		return &FormError{path, "is a named pipe, not a document"}
+	case mode&fs.ModeSocket != 0:
+		return &FormError{path, "is a socket, not a document"}
 	case !mode.IsRegular():
 		return &FormError{path, "is a device, not a document"}
 	case info.Size() > MaxSize:
@@ -76,7 +78,7 @@ func checkForm(path string, info fs.FileInfo) error {
 }
 
 func tooLarge(path string, size int64) error {
-	return &FormError{path, fmt.Sprintf("is %d MiB, more than the %d MiB a document may have", size>>20, MaxSize>>20)}
+	return &FormError{path, fmt.Sprintf("is %d bytes, more than the %d MiB a document may have", size, MaxSize>>20)}
 }
 
 // readAll reads up to a byte more than MaxSize: the file may grow meanwhile.
@@ -89,7 +91,7 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 // WriteNew writes a new file durably: whoever sees the name sees all of it. An
 // existing one is fs.ErrExist and stays as it is.
 func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
-	temp, err := writeTemp(h, path, data, perm, nil)
+	temp, err := writeTemp(h, path, hidden(h, path, "new"), data, perm, nil)
 	if err != nil {
 		return err
 	}
@@ -103,21 +105,43 @@ func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
 	return syncFolder(h, path)
 }
 
-// tempName is beside the document, because only there can it be renamed over
-// it, and hidden. Two writers never share one.
-func tempName(h host.Host, path string) string {
-	return tempPrefix(path) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
+// folderOf is filepath.Dir without tidying up: after a link, .. is not the
+// folder that the text before it names.
+func folderOf(path string) string {
+	dir, _ := filepath.Split(path)
+	if dir == "" {
+		return "."
+	}
+	return dir
 }
 
-func tempPrefix(path string) string {
-	dir, name := filepath.Split(path)
-	return dir + "." + name + ".tmp-"
+// sibling returns the path of another file in the same folder.
+func sibling(path, name string) string {
+	dir, _ := filepath.Split(path)
+	return dir + name
 }
 
-// writeTemp writes data durably beside path, with the permissions and the owner
-// of what is there now, if anything is, and returns the name.
-func writeTemp(h host.Host, path string, data []byte, perm fs.FileMode, now fs.FileInfo) (string, error) {
-	temp := tempName(h, path)
+// hiddenPrefix begins the names of hidden files for a purpose, beside path.
+func hiddenPrefix(path, purpose string) string {
+	return sibling(path, "."+filepath.Base(path)+"."+purpose+"-")
+}
+
+// hidden returns a name for a hidden file beside path that no other writer has.
+func hidden(h host.Host, path, purpose string) string {
+	return hiddenPrefix(path, purpose) + fmt.Sprintf("%d-%08x", h.Self().PID, rand.Uint32())
+}
+
+// The purposes of hidden files. What is left of the first two by a writer that
+// died is removed by the next one; the others are made without the lock that
+// tells it that nobody needs them.
+const (
+	forUpdate = "tmp"
+	forLock   = "lock"
+)
+
+// writeTemp writes data durably to temp, beside path, with the permissions and
+// the owner of what is there now, if anything is, and returns temp.
+func writeTemp(h host.Host, path, temp string, data []byte, perm fs.FileMode, now fs.FileInfo) (string, error) {
 	f, err := h.Create(opCreateTemp, temp, perm)
 	if err != nil {
 		return "", &StepError{Step: opCreateTemp, Path: path, Err: err}
@@ -164,7 +188,7 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 }
 
 func syncFolder(h host.Host, path string) error {
-	if err := h.SyncDir(opSyncFolder, filepath.Dir(path)); err != nil {
+	if err := h.SyncDir(opSyncFolder, folderOf(path)); err != nil {
 		return &StepError{Step: opSyncFolder, Path: path, Replaced: true, Err: err}
 	}
 	return nil
@@ -206,7 +230,7 @@ func syncParent(h host.Host, parent string) error {
 // ReplaceLink makes the symbolic link at path point to target, atomically and
 // durably, whether or not there was one before.
 func ReplaceLink(h host.Host, target, path string) error {
-	temp := tempName(h, path)
+	temp := hidden(h, path, "new")
 	if err := h.Symlink(opCreateTemp, target, temp); err != nil {
 		return &StepError{Step: opCreateTemp, Path: path, Err: err}
 	}
@@ -218,8 +242,10 @@ func ReplaceLink(h host.Host, target, path string) error {
 }
 
 // resolve follows the links at path, not those above it, to where the document
-// really is or would be.
+// really is or would be. What is there and cannot be a document is a
+// [*FormError] of the path as it was given.
 func resolve(h host.Host, path string) (string, error) {
+	given := path
 	for range 40 {
 		info, err := h.Lstat(opResolve, path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -229,16 +255,16 @@ func resolve(h host.Host, path string) (string, error) {
 			return "", err
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
-			return path, nil
+			return path, checkForm(given, info)
 		}
 		target, err := h.Readlink(opResolve, path)
 		if err != nil {
 			return "", err
 		}
 		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(path), target)
+			target = sibling(path, target)
 		}
 		path = target
 	}
-	return "", &FormError{path, "is a link that leads round in a circle"}
+	return "", &FormError{given, "is a link that leads round in a circle"}
 }

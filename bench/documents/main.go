@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"gaffer/session"
@@ -20,6 +22,8 @@ import (
 func main() {
 	log.SetFlags(0)
 	each := flag.Duration("each", 2*time.Second, "how long each row is measured")
+	sizes := flag.String("agents", "5,100,1000", "sizes of the document")
+	writers := flag.String("writers", "1,8,32", "how many writers at once")
 	dir := flag.String("dir", "", "the disk to measure (a temporary folder if empty)")
 	worker := flag.String("worker", "", "internal: be one writer process of the store in this folder")
 	agent := flag.String("agent", "", "internal: the agent that the writer updates")
@@ -35,17 +39,17 @@ func main() {
 		*dir = made
 	}
 	fmt.Printf("%-22s %7s %8s %10s %10s %10s %8s\n", "writer", "agents", "writers", "updates/s", "p99", "worst", "× bare")
-	for _, agents := range []int{5, 100, 1000} {
-		measure(*dir, agents, *each)
+	for _, agents := range numbers(*sizes) {
+		measure(*dir, agents, numbers(*writers), *each)
 	}
 }
 
 // measure prints the rows for one size of document.
-func measure(dir string, agents int, each time.Duration) {
+func measure(dir string, agents int, counts []int, each time.Duration) {
 	data := document(agents)
 	bare := bareWrites(dir, data, each)
 	row("bare durable write", agents, 1, bare, bare)
-	for _, writers := range []int{1, 8, 32} {
+	for _, writers := range counts {
 		for _, kind := range []struct {
 			name string
 			run  func(root string, agents []string, each time.Duration) result
@@ -61,6 +65,13 @@ func measure(dir string, agents int, each time.Duration) {
 			row(kind.name, agents, writers, kind.run(root, spread(agents, writers), each), bare)
 		}
 	}
+}
+
+func numbers(list string) (all []int) {
+	for _, text := range strings.Split(list, ",") {
+		all = append(all, must1(strconv.Atoi(text)))
+	}
+	return all
 }
 
 // spread gives each writer an agent of its own, as far as there are enough.

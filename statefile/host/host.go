@@ -23,6 +23,9 @@ type Host interface {
 	Create(op Op, name string, perm fs.FileMode) (File, error)
 	// Rename replaces to with from, atomically.
 	Rename(op Op, from, to string) error
+	// RenameNew renames from to to; an existing one is fs.ErrExist. Where the
+	// machine cannot do that the error is errors.ErrUnsupported.
+	RenameNew(op Op, from, to string) error
 	// Link gives a file a second name; an existing one is fs.ErrExist.
 	Link(op Op, from, to string) error
 	Symlink(op Op, target, name string) error

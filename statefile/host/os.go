@@ -41,6 +41,17 @@ func (osHost) Lstat(_ Op, name string) (fs.FileInfo, error)  { return os.Lstat(n
 func (osHost) ReadDir(_ Op, n string) ([]fs.DirEntry, error) { return os.ReadDir(n) }
 func (osHost) Now() time.Time                                { return time.Now() }
 
+func (osHost) RenameNew(_ Op, from, to string) error {
+	err := retryInterrupted(func() error { return renameNew(from, to) })
+	if errors.Is(err, syscall.EINVAL) { // the file system cannot
+		err = syscall.ENOTSUP
+	}
+	if err != nil {
+		return &fs.PathError{Op: "rename", Path: from, Err: err}
+	}
+	return nil
+}
+
 // SyncDir and Create do without what os.Open does to files that might be
 // sockets or pipes: it costs as much as a small write.
 func (osHost) SyncDir(_ Op, name string) error {
@@ -91,7 +102,7 @@ func (f osFile) Sync(_ Op) error                    { return f.File.Sync() }
 // while we waited is not the one others will lock, so it is opened again.
 func (h osHost) Lock(ctx context.Context, op Op, name string) (Lock, error) {
 	for {
-		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+		f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
 		if err != nil {
 			return nil, err
 		}

@@ -2,10 +2,12 @@ package host
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 func bootID() string {
@@ -21,17 +23,24 @@ func pidSpace() string {
 	return space
 }
 
-// startTime returns when a process started, in clock ticks since boot.
+// startTime returns when a process started, in clock ticks since boot. One that
+// has ended and that nobody has waited for does not exist any more.
 func startTime(pid int) (uint64, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if errors.Is(err, os.ErrNotExist) && syscall.Kill(pid, 0) != syscall.ESRCH {
+		return 0, os.ErrPermission // it is there, and hidden from us
+	}
 	if err != nil {
 		return 0, err
 	}
 	// The program's name stands in brackets and may itself hold spaces and
-	// brackets; the start time is the 20th field after it.
+	// brackets. After it come the state and, as the 20th field, the start time.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
 		return 0, fmt.Errorf("/proc/%d/stat: %d fields after the name", pid, len(fields))
+	}
+	if state := fields[0][0]; state == 'Z' || state == 'X' {
+		return 0, os.ErrNotExist
 	}
 	return strconv.ParseUint(string(fields[19]), 10, 64)
 }

@@ -227,7 +227,7 @@ func (n *Node) add(key, text []byte) {
 		p.colon = nil
 	}
 	p.key = key
-	multiline := hasNewline(p.lead) && !(key == nil && n.itemsInline())
+	multiline := hasNewline(p.lead) && (key != nil || !n.itemsInline())
 	p.val = &Node{doc: n.doc, parent: n, raw: n.doc.style.layout(text, depth+1, multiline)}
 	oldParts, oldTail := n.parts, n.tail
 	n.change(func() { n.parts, n.tail = oldParts, oldTail })
@@ -292,12 +292,15 @@ func (n *Node) open() {
 	}
 	raw := n.raw
 	c := Value{raw}.cursor()
+	var slab []Node // nodes by the dozen: an array may have thousands
 	for c.next() {
-		next := part{
-			lead:  raw[c.lead:c.key],
-			val:   &Node{doc: n.doc, parent: n, raw: raw[c.val:c.end]},
-			trail: raw[c.end:c.after],
+		if len(slab) == 0 {
+			slab = make([]Node, min(max(8, len(n.parts)), 256))
 		}
+		val := &slab[0]
+		slab = slab[1:]
+		*val = Node{doc: n.doc, parent: n, raw: raw[c.val:c.end]}
+		next := part{lead: raw[c.lead:c.key], val: val, trail: raw[c.end:c.after]}
 		if c.object {
 			next.key, next.colon = raw[c.key:c.colon], raw[c.colon:c.val]
 		}

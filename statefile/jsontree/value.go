@@ -77,7 +77,10 @@ func (v Value) Int() (int64, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(string(v.raw), 10, 64)
-	return n, err == nil
+	if err != nil {
+		return 0, false // not the nearest number, which is what n is
+	}
+	return n, true
 }
 
 // Float returns the number v, or false if v is not a number a float64 can hold.
@@ -86,7 +89,10 @@ func (v Value) Float() (float64, bool) {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(string(v.raw), 64)
-	return f, err == nil
+	if err != nil {
+		return 0, false
+	}
+	return f, true
 }
 
 // Bool returns the boolean v, or false twice if v is not one.

@@ -69,8 +69,8 @@ func (m *Machine) Process() *Process {
 func (m *Machine) Go(p *Process, work func()) {
 	m.mu.Lock()
 	m.threads++
-	m.mu.Unlock()
 	p.scheduled = true
+	m.mu.Unlock()
 	go func() {
 		work()
 		m.mu.Lock()
@@ -94,6 +94,8 @@ func (m *Machine) Run() {
 		}
 		close(next.turn)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, p := range m.procs {
 		p.scheduled = false
 	}

@@ -22,11 +22,7 @@ var _ host.Host = (*Process)(nil)
 // step waits for its turn and then does one thing to the disk.
 func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	m := p.machine
-	if p.scheduled {
-		c := &call{turn: make(chan struct{})}
-		m.mu.Lock()
-		m.calls = append(m.calls, c)
-		m.mu.Unlock()
+	if c := p.queueUp(); c != nil {
 		m.stir()
 		<-c.turn
 	}
@@ -37,6 +33,18 @@ func (p *Process) step(op host.Op, name string, do func(d *disk) error) error {
 	}
 	m.disk.now = time.Now()
 	return pathError(op, name, do(m.disk))
+}
+
+// queueUp asks for a turn, if the process must wait for one.
+func (p *Process) queueUp() *call {
+	p.machine.mu.Lock()
+	defer p.machine.mu.Unlock()
+	if !p.scheduled {
+		return nil
+	}
+	c := &call{turn: make(chan struct{})}
+	p.machine.calls = append(p.machine.calls, c)
+	return c
 }
 
 func pathError(op host.Op, name string, err error) error {
@@ -69,6 +77,16 @@ func (p *Process) Create(op host.Op, name string, perm fs.FileMode) (f host.File
 // Rename implements [host.Host].
 func (p *Process) Rename(op host.Op, from, to string) error {
 	return p.step(op, from, func(d *disk) error { return d.rename(from, to) })
+}
+
+// RenameNew implements [host.Host].
+func (p *Process) RenameNew(op host.Op, from, to string) error {
+	return p.step(op, from, func(d *disk) error {
+		if _, err := d.lookup(to, false); err == nil {
+			return fs.ErrExist
+		}
+		return d.rename(from, to)
+	})
 }
 
 // Link implements [host.Host].

@@ -1,0 +1,144 @@
+package statefile_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+const role = "STATEFILE_TEST_CHILD"
+
+// TestMain lets the test program play another process as well.
+func TestMain(m *testing.M) {
+	if play, ok := map[string]func(args []string) error{
+		"self":    beSelf,
+		"counter": beCounter,
+		"adder":   beAdder,
+	}[os.Getenv(role)]; ok {
+		if err := play(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// beSelf says who it is and waits to be told to go.
+func beSelf([]string) error {
+	if err := json.NewEncoder(os.Stdout).Encode(host.OS().Self()); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// beCounter adds one to a counter, a number of times, and expects to be alone
+// each time.
+func beCounter(args []string) error {
+	path, locking := args[0], lockings[args[1]]
+	times, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	f := statefile.New(path, statefile.Options{Locking: locking})
+	for range times {
+		if err := f.Update(context.Background(), func(d *jsontree.Doc) error {
+			alone, err := os.OpenFile(path+".inside", os.O_CREATE|os.O_EXCL, 0o600)
+			if err != nil {
+				return err
+			}
+			n, _ := d.Root().Get("n").Int()
+			d.Root().Set("n", n+1)
+			return errors.Join(alone.Close(), os.Remove(alone.Name()))
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beAdder adds one member after the other for as long as it lives, and says each
+// number when its update has returned.
+func beAdder(args []string) error {
+	f := statefile.New(args[0], statefile.Options{Locking: lockings[args[1]], Empty: []byte("{}\n")})
+	from, err := strconv.Atoi(args[2])
+	if err != nil {
+		return err
+	}
+	for i := from; ; i++ {
+		if err := set(context.Background(), f, fmt.Sprint(i), i); err != nil {
+			return err
+		}
+		if _, err := fmt.Println(i); err != nil {
+			return err
+		}
+	}
+}
+
+var lockings = map[string]statefile.Locking{"advisory": statefile.Advisory, "folder": statefile.Folder}
+
+// child is another process of this test program.
+type child struct {
+	*exec.Cmd
+	stdin io.Closer
+	lines *bufio.Reader
+}
+
+func start(t *testing.T, as string, args ...string) *child {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, args...)
+	cmd.Env = append(os.Environ(), role+"="+as)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &child{Cmd: cmd, stdin: stdin, lines: bufio.NewReader(stdout)}
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.end() })
+	return c
+}
+
+// end lets the child go and waits until nothing is left of it.
+func (c *child) end() error {
+	_ = c.stdin.Close()
+	return c.Wait()
+}
+
+// identity returns who a child in the role of self is.
+func (c *child) identity(t *testing.T) host.Process {
+	t.Helper()
+	line, err := c.lines.ReadBytes('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p host.Process
+	if err := json.Unmarshal(line, &p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}

@@ -1,0 +1,4 @@
+package statefile
+
+// Waiting returns how many updates nobody works on yet.
+func (f *File) Waiting() int { return f.updates.Waiting() }

@@ -1,0 +1,131 @@
+package host_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/statefile/host"
+)
+
+// A process that was killed keeps its pid until its parent asks for its exit
+// code, which a parent such as a container's first process may never do.
+func TestAKilledChildThatNobodyWaitedForIsDead(t *testing.T) {
+	c := start(t, "self")
+	p := identify(t, c)
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	awaitZombie(t, p.PID)
+	if got := host.OS().Alive(p); got != host.Dead {
+		t.Errorf("the killed child is %d", got)
+	}
+}
+
+// awaitZombie returns when a child has ended and before it is waited for.
+func awaitZombie(t *testing.T, pid int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(stat, []byte(") Z ")) {
+			return
+		}
+	}
+	t.Fatal("the child does not end")
+}
+
+// The kernel shows a program's name between brackets, whatever it holds.
+func TestAProgramsNameDoesNotConfuseItsStart(t *testing.T) {
+	self := host.OS().Self()
+	const comm = "/proc/self/comm"
+	old, err := os.ReadFile(comm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(comm, []byte(") Z 1 2 3 ("), 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.WriteFile(comm, bytes.TrimSpace(old), 0) })
+	if got := host.OS().Alive(self); got != host.Alive {
+		t.Errorf("a process with brackets in its name is %d", got)
+	}
+}
+
+func TestALockFileThatWasRemovedIsNotTheLock(t *testing.T) {
+	name := lockName(t)
+	old := take(t, name)
+	done := waiting(context.Background(), name)
+	awaitOpen(t, name, 2)
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	fresh := take(t, name)
+	release(t, old)
+	select {
+	case err := <-done:
+		t.Fatalf("two hold the lock (%v)", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	release(t, fresh)
+	if err := result(t, done); err != nil {
+		t.Error(err)
+	}
+}
+
+// awaitOpen returns when this process has a file open so many times.
+func awaitOpen(t *testing.T, name string, times int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		fds, err := filepath.Glob("/proc/self/fd/*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, fd := range fds {
+			if to, err := os.Readlink(fd); err == nil && to == name {
+				found++
+			}
+		}
+		if found == times {
+			return
+		}
+	}
+	t.Fatalf("%s is not open %d times", name, times)
+}
+
+func TestALockCanBeTakenOnAFileThatAnotherUserMade(t *testing.T) {
+	name := lockName(t)
+	if err := os.WriteFile(name, nil, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t, filepath.Dir(name), func() { release(t, take(t, name)) })
+}
+
+// asNobody calls f with the file access of a user who owns nothing, in a folder
+// that everybody may write.
+func asNobody(t *testing.T, folder string, f func()) {
+	t.Helper()
+	for _, dir := range []string{folder, filepath.Dir(folder)} {
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if os.Getuid() == 0 { // else we are such a user
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := syscall.Setfsuid(65534); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = syscall.Setfsuid(0) }()
+	}
+	f()
+}
