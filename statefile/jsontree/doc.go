@@ -2,10 +2,10 @@
 // was not asked to change: unknown members, their order, the spelling of
 // numbers and the white space all survive, byte for byte.
 //
-// A document is checked once, in full, by [Parse]. After that, reading walks
-// the bytes ([Value]) and editing splits only the containers on the way to the
-// change ([Node]), so that a change to one member of a large document costs a
-// scan and a splice, not a decode.
+// A document is checked once, in full, by [Parse], which also marks where
+// everything stands. After that, reading goes by the marks ([Value]) and editing
+// splits only the containers on the way to the change ([Node]), so that a change
+// to one member of a large document costs a scan and a splice, not a decode.
 package jsontree
 
 import "bytes"
@@ -24,19 +24,19 @@ type Doc struct {
 // document keeps and aliases data, which must not change afterwards. The error
 // is a [*SyntaxError].
 func Parse(data []byte) (*Doc, error) {
-	start, end, err := check(data)
+	x, err := check(data)
 	if err != nil {
 		return nil, err
 	}
-	d := &Doc{lead: data[:start], trail: data[end:]}
-	d.root = &Node{doc: d, raw: data[start:end]}
-	d.style = styleOf(Value{d.root.raw})
+	root := x.value(0)
+	d := &Doc{lead: data[:x.marks[0].val], trail: data[x.marks[0].end:], style: styleOf(root)}
+	d.root = &Node{doc: d, found: root}
 	return d, nil
 }
 
 // Valid reports whether data is one JSON value within this package's limits.
 func Valid(data []byte) bool {
-	_, _, err := check(data)
+	_, err := check(data)
 	return err == nil
 }
 
@@ -48,7 +48,7 @@ func (d *Doc) Value() Value { return d.root.Value() }
 
 // Bytes returns the document as it is now.
 func (d *Doc) Bytes() []byte {
-	b := make([]byte, 0, len(d.lead)+len(d.root.raw)+len(d.trail)+256)
+	b := make([]byte, 0, len(d.lead)+len(d.root.found.raw)+len(d.trail)+256)
 	b = append(b, d.lead...)
 	b = d.root.append(b)
 	return append(b, d.trail...)

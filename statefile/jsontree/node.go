@@ -11,9 +11,9 @@ import (
 type Node struct {
 	doc    *Doc
 	parent *Node
-	raw    []byte // the value as found or made; out of date once dirty
+	found  Value // the value as found or made; out of date once dirty
 	split  bool
-	dirty  bool // some part differs from raw
+	dirty  bool // some part differs from found
 	parts  []part
 	tail   []byte // white space before the closing bracket
 }
@@ -29,21 +29,21 @@ type part struct {
 }
 
 // Kind returns what n is.
-func (n *Node) Kind() Kind { return kindOf(n.raw) }
+func (n *Node) Kind() Kind { return n.found.Kind() }
 
 // Value returns n, as it is now, for reading. The value does not follow later
 // edits.
 func (n *Node) Value() Value {
 	if !n.dirty {
-		return Value{n.raw}
+		return n.found
 	}
-	return Value{n.append(nil)}
+	return Value{raw: n.append(nil)}
 }
 
 // Get returns the member called name, as it is now, or a missing value.
 func (n *Node) Get(name string) Value {
 	if !n.split {
-		return Value{n.raw}.Get(name)
+		return n.found.Get(name)
 	}
 	if child := n.Child(name); child != nil {
 		return child.Value()
@@ -68,12 +68,12 @@ func (n *Node) Array(name string) *Node { return n.container(name, Array, "[]") 
 
 func (n *Node) container(name string, kind Kind, empty string) *Node {
 	if n.Get(name).Absent() {
-		n.Set(name, Value{[]byte(empty)})
+		n.Set(name, Value{raw: []byte(empty)})
 	}
 	child := n.Child(name)
 	if child == nil || child.Kind() != kind {
 		n.doc.fail(fmt.Errorf("%s is %s where %s should be", name, n.Get(name).Kind(), kind))
-		return &Node{doc: n.doc, raw: []byte(empty)}
+		return &Node{doc: n.doc, found: Value{raw: []byte(empty)}}
 	}
 	return child
 }
@@ -81,7 +81,7 @@ func (n *Node) container(name string, kind Kind, empty string) *Node {
 // Len returns how many members or items n has.
 func (n *Node) Len() int {
 	if !n.split {
-		return Value{n.raw}.Len()
+		return n.found.Len()
 	}
 	return len(n.parts)
 }
@@ -228,7 +228,7 @@ func (n *Node) add(key, text []byte) {
 	}
 	p.key = key
 	multiline := hasNewline(p.lead) && (key != nil || !n.itemsInline())
-	p.val = &Node{doc: n.doc, parent: n, raw: n.doc.style.layout(text, depth+1, multiline)}
+	p.val = &Node{doc: n.doc, parent: n, found: Value{raw: n.doc.style.layout(text, depth+1, multiline)}}
 	oldParts, oldTail := n.parts, n.tail
 	n.change(func() { n.parts, n.tail = oldParts, oldTail })
 	n.parts, n.tail = append(n.parts, p), tail
@@ -247,7 +247,7 @@ func (n *Node) replace(text []byte) {
 	}
 	old := *n
 	n.change(func() { *n = old; n.dirty = n.dirty || n.split })
-	n.raw, n.split, n.dirty, n.parts, n.tail = text, false, false, nil, nil
+	n.found, n.split, n.dirty, n.parts, n.tail = Value{raw: text}, false, false, nil, nil
 }
 
 // change records how to take an edit of n back and marks what is above n.
@@ -290,16 +290,14 @@ func (n *Node) open() {
 	if n.split || (n.Kind() != Object && n.Kind() != Array) {
 		return
 	}
-	raw := n.raw
-	c := Value{raw}.cursor()
-	var slab []Node // nodes by the dozen: an array may have thousands
+	raw := n.found.raw
+	c := n.found.cursor()
+	count := n.found.Len()
+	nodes := make([]Node, count)
+	n.parts = make([]part, 0, count)
 	for c.next() {
-		if len(slab) == 0 {
-			slab = make([]Node, min(max(8, len(n.parts)), 256))
-		}
-		val := &slab[0]
-		slab = slab[1:]
-		*val = Node{doc: n.doc, parent: n, raw: raw[c.val:c.end]}
+		val := &nodes[len(n.parts)]
+		*val = Node{doc: n.doc, parent: n, found: c.value()}
 		next := part{lead: raw[c.lead:c.key], val: val, trail: raw[c.end:c.after]}
 		if c.object {
 			next.key, next.colon = raw[c.key:c.colon], raw[c.colon:c.val]
@@ -318,9 +316,9 @@ func (n *Node) open() {
 // append adds the text of n, as it is now, to b.
 func (n *Node) append(b []byte) []byte {
 	if !n.dirty {
-		return append(b, n.raw...)
+		return append(b, n.found.raw...)
 	}
-	b = append(b, n.raw[0])
+	b = append(b, n.found.raw[0])
 	for i, p := range n.parts {
 		if i > 0 {
 			b = append(b, ',')
@@ -332,5 +330,5 @@ func (n *Node) append(b []byte) []byte {
 		b = append(b, p.trail...)
 	}
 	b = append(b, n.tail...)
-	return append(b, n.raw[len(n.raw)-1])
+	return append(b, n.found.raw[len(n.found.raw)-1])
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/bits"
 	"unicode/utf8"
 )
@@ -34,25 +35,31 @@ func syntaxError(data []byte, at int, problem string) *SyntaxError {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// check finds the one value in data and checks it in full.
-func check(data []byte) (start, end int, err error) {
-	c := checker{data: data}
+// check finds the one value in data, checks it in full, and marks where
+// everything stands.
+func check(data []byte) (*index, error) {
+	if len(data) > math.MaxInt32 {
+		return nil, &SyntaxError{Line: 1, Column: 1, Problem: "the document is larger than 2 GiB"}
+	}
+	c := checker{data: data, marks: make([]mark, 0, len(data)/bytesPerMark+1)}
 	if bytes.HasPrefix(data, byteOrderMark) {
 		c.at = len(byteOrderMark)
 	}
 	c.space()
-	start = c.at
 	if c.value(0); c.problem == "" {
-		end = c.at
 		if c.space(); c.at < len(data) {
 			c.fail("text after the end of the document")
 		}
 	}
 	if c.problem != "" {
-		return 0, 0, syntaxError(data, c.at, c.problem)
+		return nil, syntaxError(data, c.at, c.problem)
 	}
-	return start, end, nil
+	return &index{src: data, marks: c.marks, escaped: c.escaped}, nil
 }
+
+// bytesPerMark is about how many bytes a value takes with its name and the
+// white space around it.
+const bytesPerMark = 32
 
 // checker walks a document by the grammar. The first problem stops it with at
 // on the offending byte.
@@ -60,6 +67,9 @@ type checker struct {
 	data    []byte
 	at      int
 	problem string
+	marks   []mark
+	escapes int  // how many so far
+	escaped bool // one of them in a name
 }
 
 func (c *checker) fail(problem string) bool {
@@ -89,7 +99,21 @@ func (c *checker) peek() byte {
 	return 0
 }
 
-func (c *checker) value(depth int) bool {
+// value checks a value that has no name.
+func (c *checker) value(depth int) bool { return c.named(depth, c.at, c.at) }
+
+// named checks a value and marks it.
+func (c *checker) named(depth, key, colon int) bool {
+	i := len(c.marks)
+	c.marks = append(c.marks, mark{key: int32(key), colon: int32(colon), val: int32(c.at)})
+	if !c.bare(depth) {
+		return false
+	}
+	c.marks[i].end, c.marks[i].next = int32(c.at), int32(len(c.marks))
+	return true
+}
+
+func (c *checker) bare(depth int) bool {
 	switch b := c.peek(); {
 	case b == '{':
 		return c.container(depth, '}', c.member)
@@ -139,15 +163,18 @@ func (c *checker) member(depth int) bool {
 	if c.peek() != '"' {
 		return c.unexpected("where a member's name should be")
 	}
+	key, escapes := c.at, c.escapes
 	if !c.str() {
 		return false
 	}
+	colon := c.at
+	c.escaped = c.escaped || c.escapes > escapes
 	if c.space(); c.peek() != ':' {
 		return c.unexpected("where ':' should be")
 	}
 	c.at++
 	c.space()
-	return c.value(depth)
+	return c.named(depth, key, colon)
 }
 
 func (c *checker) word(w string) bool {
@@ -198,6 +225,7 @@ func skipPlain(data []byte, i int) int {
 }
 
 func (c *checker) escape() bool {
+	c.escapes++
 	c.at++
 	switch c.peek() {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':

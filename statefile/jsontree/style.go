@@ -75,7 +75,7 @@ func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 
 // layout returns the compact JSON text laid out for a place at depth.
 func (s style) layout(text []byte, depth int, multiline bool) []byte {
-	if v := (Value{text}); v.Len() > 0 {
+	if v := (Value{raw: text}); v.Len() > 0 {
 		s.multiline = multiline
 		return s.appendValue(nil, v, depth)
 	}

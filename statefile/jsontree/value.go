@@ -29,7 +29,11 @@ func (k Kind) String() string {
 // Value is a view of one value in a checked document. Reading it allocates
 // nothing beyond the strings it returns. The zero Value is a missing one, and
 // every method may be called on it.
-type Value struct{ raw []byte }
+type Value struct {
+	raw   []byte
+	index *index // of the document that it was found in; nil if it was made
+	at    int32  // its mark
+}
 
 // Kind returns what v is.
 func (v Value) Kind() Kind { return kindOf(v.raw) }
@@ -107,9 +111,12 @@ func (v Value) Get(name string) Value {
 	if v.Kind() != Object {
 		return found
 	}
+	if v.index != nil {
+		return v.index.get(v.at, name)
+	}
 	for c := v.cursor(); c.next(); {
 		if keyIs(v.raw[c.key:c.colon], name) {
-			found = Value{v.raw[c.val:c.end]}
+			found = c.value()
 		}
 	}
 	return found
@@ -117,6 +124,9 @@ func (v Value) Get(name string) Value {
 
 // Len returns how many members or items v has.
 func (v Value) Len() int {
+	if v.index != nil {
+		return v.index.len(v.at)
+	}
 	n := 0
 	for c := v.cursor(); c.next(); {
 		n++
@@ -131,7 +141,7 @@ func (v Value) Members() iter.Seq2[string, Value] {
 			return
 		}
 		for c := v.cursor(); c.next(); {
-			if !yield(unquote(v.raw[c.key:c.colon]), Value{v.raw[c.val:c.end]}) {
+			if !yield(unquote(v.raw[c.key:c.colon]), c.value()) {
 				return
 			}
 		}
@@ -146,7 +156,7 @@ func (v Value) Items() iter.Seq2[int, Value] {
 		}
 		i := 0
 		for c := v.cursor(); c.next(); i++ {
-			if !yield(i, Value{v.raw[c.val:c.end]}) {
+			if !yield(i, c.value()) {
 				return
 			}
 		}
@@ -185,7 +195,7 @@ func interfaceAt(b []byte, i int) (any, int) {
 		return items, i + 1
 	}
 	end := skipValue(b, i)
-	return Value{b[i:end]}.scalar(), end
+	return Value{raw: b[i:end]}.scalar(), end
 }
 
 func (v Value) scalar() any {
@@ -228,6 +238,11 @@ type cursor struct {
 	val    int
 	end    int // white space after the value, up to the comma or bracket
 	after  int // the comma or bracket
+
+	index      *index // nil if the container was made
+	here       int32  // the part's mark
+	mark, stop int32  // the next part's, and the one after the container
+	base       int    // where raw begins in the document
 }
 
 // cursor starts before the first part of v, and ends there if v has no parts.
@@ -236,10 +251,27 @@ func (v Value) cursor() cursor {
 	if kind != Object && kind != Array {
 		return cursor{raw: []byte("[]")}
 	}
-	return cursor{raw: v.raw, object: kind == Object}
+	c := cursor{raw: v.raw, object: kind == Object}
+	if v.index != nil {
+		m := v.index.marks[v.at]
+		c.index, c.mark, c.stop, c.base = v.index, v.at+1, m.next, int(m.val)
+	}
+	return c
+}
+
+// value returns the part's value.
+func (c *cursor) value() Value {
+	v := Value{raw: c.raw[c.val:c.end]}
+	if c.index != nil {
+		v.index, v.at = c.index, c.here
+	}
+	return v
 }
 
 func (c *cursor) next() bool {
+	if c.index != nil {
+		return c.nextMark()
+	}
 	b := c.raw
 	if c.after > 0 && b[c.after] != ',' {
 		return false
@@ -257,6 +289,20 @@ func (c *cursor) next() bool {
 	}
 	c.end = skipValue(b, c.val)
 	c.after = skipSpace(b, c.end)
+	return true
+}
+
+// nextMark is next by the marks.
+func (c *cursor) nextMark() bool {
+	if c.mark == c.stop {
+		return false
+	}
+	m := &c.index.marks[c.mark]
+	c.here, c.mark = c.mark, m.next
+	c.lead = c.after + 1
+	c.key, c.colon = int(m.key)-c.base, int(m.colon)-c.base
+	c.val, c.end = int(m.val)-c.base, int(m.end)-c.base
+	c.after = skipSpace(c.raw, c.end)
 	return true
 }
 

@@ -1,0 +1,47 @@
+package jsontree
+
+// index is where everything stands in a checked document, so that nothing need
+// be scanned for again.
+type index struct {
+	src     []byte
+	marks   []mark
+	escaped bool // some member's name is written with an escape
+}
+
+// mark is where one value stands. The marks of its parts follow it.
+type mark struct {
+	key, colon int32 // the member's name and what comes after it; val in an array
+	val, end   int32
+	next       int32 // the mark after this value and its parts
+}
+
+// value returns the value at a mark.
+func (x *index) value(at int32) Value {
+	m := &x.marks[at]
+	return Value{raw: x.src[m.val:m.end], index: x, at: at}
+}
+
+// get returns the member called name of the object at a mark.
+func (x *index) get(object int32, name string) Value {
+	found := int32(-1)
+	for i, end := object+1, x.marks[object].next; i < end; i = x.marks[i].next {
+		m := &x.marks[i]
+		quoted := x.src[m.key:m.colon]
+		if x.escaped && keyIs(quoted, name) || !x.escaped && string(quoted[1:len(quoted)-1]) == name {
+			found = i
+		}
+	}
+	if found < 0 {
+		return Value{}
+	}
+	return x.value(found)
+}
+
+// len returns how many parts the container at a mark has.
+func (x *index) len(container int32) int {
+	n := 0
+	for i, end := container+1, x.marks[container].next; i < end; i = x.marks[i].next {
+		n++
+	}
+	return n
+}
