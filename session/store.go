@@ -72,6 +72,16 @@ func New(root string, opts Options) *Store {
 	return &Store{root: root, opts: opts, files: map[string]*document{}}
 }
 
+// Close removes what the store keeps beside its documents to be quick. It must
+// not be used while an update is under way.
+func (s *Store) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range s.files {
+		f.Close()
+	}
+}
+
 // Root returns the store's folder.
 func (s *Store) Root() string { return s.root }
 

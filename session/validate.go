@@ -6,19 +6,11 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
-	"time"
 
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
 )
-
-// opLookAtLock is a step of validating.
-const opLookAtLock host.Op = "look at lock folder"
-
-// staleLock is how old a lock folder must be to be reported. Live writers hold
-// one for milliseconds.
-const staleLock = 10 * time.Second
 
 // Validate yields every departure from the protocol in the store, session by
 // session. A document that cannot be read is one of them and stops nothing.
@@ -97,13 +89,13 @@ func unreadable(path string, err error) statefile.Finding {
 
 func checkLock(h host.Host, path string) []statefile.Finding {
 	lock := path + ".lock"
-	info, err := h.Lstat(opLookAtLock, lock)
-	if err != nil || h.Now().Sub(info.ModTime()) <= staleLock {
+	holder, stale := statefile.StaleLock(h, lock)
+	if !stale {
 		return nil
 	}
 	return []statefile.Finding{{
 		Path: lock, Name: "stale-lock", Severity: statefile.Irregular,
-		Text: "a writer left its lock behind; the next update breaks it, other programs wait for it without end",
+		Text: holder + " left it behind; the next update breaks it, other programs wait for it without end",
 	}}
 }
 

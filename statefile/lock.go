@@ -240,6 +240,12 @@ func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bo
 	return holder, watched
 }
 
+// StaleLock says whether a lock folder was left behind, as far as one look can
+// tell, and by whom.
+func StaleLock(h host.Host, folder string) (holder string, stale bool) {
+	return new(watchedLock).judge(h, folder)
+}
+
 func readOwner(m host.Host, folder string) (host.Process, bool) {
 	var p host.Process
 	text, err := ReadBytes(m, filepath.Join(folder, ownerFile))
