@@ -11,6 +11,7 @@ import (
 	"gaffer/internal/cli/emit"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/inbox"
+	"gaffer/internal/cli/plan"
 	"gaffer/internal/cli/report"
 	"gaffer/internal/cli/schema"
 	"gaffer/internal/cli/session"
@@ -31,10 +32,11 @@ type group struct {
 // A new command is registered here and nowhere else.
 func groups() []group {
 	return []group{
-		{"State documents", []func(*env.Env) *cobra.Command{
+		{"Plans", []func(*env.Env) *cobra.Command{plan.New}},
+		{"State documents and records", []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New, team.New,
+			validate.New, report.New, schema.New,
 		}},
-		{"Records", []func(*env.Env) *cobra.Command{validate.New, report.New, schema.New}},
 		{"Settings", []func(*env.Env) *cobra.Command{config.New, completion.New, version.New}},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/plan"
 	"gaffer/internal/suggest"
 	"gaffer/ledger"
 	"gaffer/team"
@@ -41,6 +42,7 @@ func New(e *env.Env) *cobra.Command {
 // schemas are all there are, by name. A schema is JSON with and without --json.
 func schemas() map[string][]byte {
 	all := maps.Clone(team.Schemas())
+	all["plan"] = plan.Schema()
 	for _, kind := range ledger.Kinds() {
 		all[string(kind)] = ledger.Schema(kind)
 	}

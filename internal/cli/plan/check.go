@@ -1,0 +1,121 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/plan"
+	"gaffer/statefile/host"
+)
+
+func checkCommand(e *env.Env) *cobra.Command {
+	var o plan.Options
+	var format string
+	cmd := &cobra.Command{
+		Use:   "check PLAN",
+		Short: "Draw a plan's waves, or tell all that is wrong with it",
+		Long: `Read a plan and draw its waves, or tell every problem at once, with file, line
+and column. PLAN is a file, a folder, ids or files with commas between them, or
+the text of a prompt. An invalid plan ends with exit code 5.`,
+		Example: `  gaffer plan check plan.yaml
+  gaffer plan check prompts/000-orchestrator.md --pending-only
+  gaffer plan check 001,002 --prompts-dir prompts
+  gaffer plan check plan.yaml --json | jq .waves`,
+		Args: cobra.ExactArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&o.SeparateFiles, "separate-files", false, "let tasks that change the same files wait for each other")
+	flags.BoolVar(&o.PendingOnly, "pending-only", false, "leave out what is ticked or has a summary")
+	flags.StringVar(&o.Workflow, "workflow", "", "the `ID` of the one that is meant in a file of several")
+	flags.StringVar(&o.PromptsDir, "prompts-dir", "", "find prompts by id below `DIR` (default prompts in the project)")
+	flags.StringVar(&format, "format", "", "read PLAN as `FORMAT` instead of finding it out: "+formats())
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatWords(), cobra.ShellCompDirectiveNoFileComp))
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		o.Format = plan.Format(format)
+		return check(e, args[0], o, *asJSON)
+	}
+	return cmd
+}
+
+func formatWords() []string {
+	words := make([]string, len(plan.Formats()))
+	for i, f := range plan.Formats() {
+		words[i] = string(f)
+	}
+	return words
+}
+
+func formats() string {
+	text := ""
+	for i, word := range formatWords() {
+		if i > 0 {
+			text += ", "
+		}
+		text += word
+	}
+	return text
+}
+
+func check(e *env.Env, arg string, o plan.Options, asJSON bool) error {
+	p, err := e.Project()
+	if err != nil {
+		return err
+	}
+	o.Dir, o.Root = e.Dir, p.Root
+	loaded, err := plan.Load(host.OS(), arg, o)
+	if problems, ok := errors.AsType[plan.Problems](err); ok {
+		return refuse(e, arg, problems, asJSON)
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return e.PrintJSON(wire(loaded))
+	}
+	if err := draw(e, loaded); err != nil {
+		return err
+	}
+	return warn(e, loaded)
+}
+
+// refuse tells the problems as the result, and how many as the error.
+func refuse(e *env.Env, arg string, problems plan.Problems, asJSON bool) error {
+	if asJSON {
+		if err := e.PrintJSON(refusal{Problems: problems}); err != nil {
+			return err
+		}
+	} else {
+		for _, p := range problems {
+			if err := e.Printf("%s\n", env.Printable(p.String())); err != nil {
+				return err
+			}
+		}
+	}
+	return exit.Invalid(fmt.Errorf("%s: %s", env.Line(arg, 60), count(len(problems), "problem")))
+}
+
+func warn(e *env.Env, p plan.Plan) error {
+	for _, w := range p.Warnings {
+		word := e.Paint(e.Out, env.Yellow, "warning")
+		if err := e.Printf("%s: %s\n", word, env.Printable(w.String())); err != nil {
+			return err
+		}
+	}
+	if len(p.Overlaps()) > 0 {
+		e.Talk("hint: --separate-files lets tasks that change the same files wait for each other")
+	}
+	return nil
+}
+
+func count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}

@@ -1,0 +1,174 @@
+package plan
+
+import (
+	"bufio"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/plan"
+)
+
+// What fits a terminal.
+const (
+	columns  = 80
+	maxID    = 24
+	maxAgent = 18
+	maxRows  = 40 // of one wave; --json has all
+)
+
+// picture draws a plan as one box for each wave, with an arrow from each to the
+// next, and behind each task what it waits for.
+type picture struct {
+	env   *env.Env
+	out   *bufio.Writer
+	plan  plan.Plan
+	tasks map[string]plan.Task
+	lower lowerWaves
+	width struct{ id, name, agent, box int }
+}
+
+func draw(e *env.Env, p plan.Plan) error {
+	pic := &picture{env: e, out: bufio.NewWriter(e.Out), plan: p, tasks: map[string]plan.Task{}}
+	for _, t := range p.Tasks {
+		pic.tasks[t.ID] = t
+	}
+	waves := p.Waves()
+	pic.lower = newLowerWaves(pic.tasks, waves)
+	pic.measure()
+	pic.title(len(waves))
+	for i, ids := range waves {
+		pic.box(i+1, ids, i+1 == len(waves))
+	}
+	return pic.out.Flush()
+}
+
+// measure makes the columns as wide as what stands in them, and the box as wide
+// as the terminal allows.
+func (p *picture) measure() {
+	w := &p.width
+	needs := 0
+	for _, t := range p.plan.Tasks {
+		w.id = max(w.id, min(width(t.ID), maxID))
+		w.name = max(w.name, width(name(t)))
+		w.agent = max(w.agent, min(width(agent(t)), maxAgent))
+		needs = max(needs, width(p.needs(t)))
+	}
+	// │ ✓ id  name  agent  ← needs │
+	fixed := 6 + w.id + gap(w.agent)
+	room := columns - fixed - 2
+	w.name = min(w.name, max(room-gap(needs), room/2))
+	w.box = min(columns, max(fixed+gap(w.name)+gap(needs), 30))
+}
+
+// gap is a column with the space before it.
+func gap(column int) int {
+	if column == 0 {
+		return 0
+	}
+	return column + 2
+}
+
+func (p *picture) title(waves int) {
+	size := fmt.Sprintf("%s in %s", count(len(p.plan.Tasks), "task"), count(waves, "wave"))
+	if len(p.plan.Tasks) == 0 {
+		size = "nothing is left to do"
+	}
+	fmt.Fprintf(p.out, "%s: %s\n", p.env.Paint(p.env.Out, env.Bold, env.Line(p.plan.Name, 50)), size)
+	var facts []string
+	if p.plan.Parallel > 0 {
+		facts = append(facts, fmt.Sprintf("at most %d at once", p.plan.Parallel))
+	}
+	if p.plan.OnFailure == plan.Stop {
+		facts = append(facts, "a failure stops the rest")
+	}
+	if b := p.plan.Budget; b.USD > 0 {
+		facts = append(facts, fmt.Sprintf("%g USD at most", b.USD))
+	}
+	if b := p.plan.Budget; b.Tokens > 0 {
+		facts = append(facts, fmt.Sprintf("%d tokens at most", b.Tokens))
+	}
+	if len(facts) > 0 {
+		fmt.Fprintln(p.out, strings.Join(facts, ", "))
+	}
+}
+
+// box draws one wave.
+func (p *picture) box(n int, ids []string, last bool) {
+	head := fmt.Sprintf("┌─ wave %d ", n)
+	fmt.Fprintf(p.out, "%s%s┐\n", head, strings.Repeat("─", p.width.box-width(head)-1))
+	for i, id := range ids {
+		if i == maxRows && len(ids) > maxRows+1 {
+			p.line(fmt.Sprintf("  … and %d more", len(ids)-maxRows), "")
+			break
+		}
+		p.line(p.row(p.tasks[id]))
+	}
+	middle := p.width.box / 2
+	if last {
+		fmt.Fprintf(p.out, "└%s┘\n", strings.Repeat("─", p.width.box-2))
+		return
+	}
+	fmt.Fprintf(p.out, "└%s┬%s┘\n", strings.Repeat("─", middle-1), strings.Repeat("─", p.width.box-middle-2))
+	fmt.Fprintf(p.out, "%s▼\n", strings.Repeat(" ", middle))
+}
+
+// line writes a row between the sides of the box, its second part faint.
+func (p *picture) line(text, faint string) {
+	room := p.width.box - 4
+	text = cut(text, room)
+	faint = cut(faint, room-width(text))
+	pad := strings.Repeat(" ", room-width(text)-width(faint))
+	fmt.Fprintf(p.out, "│ %s%s%s │\n", text, p.env.Paint(p.env.Out, env.Faint, faint), pad)
+}
+
+func (p *picture) row(t plan.Task) (text, faint string) {
+	mark := " "
+	if t.Done {
+		mark = "✓"
+	}
+	w := p.width
+	text = mark + " " + fill(t.ID, w.id)
+	if w.name > 0 {
+		text += "  " + fill(name(t), w.name)
+	}
+	if w.agent > 0 {
+		text += "  " + fill(agent(t), w.agent)
+	}
+	if needs := p.needs(t); needs != "" {
+		return text, "  " + needs
+	}
+	return text, ""
+}
+
+// needs is what a task waits for. What only its wave implies is told as waves.
+func (p *picture) needs(t plan.Task) string {
+	const most = 4
+	words := slices.Clone(t.After)
+	if len(words) > most {
+		words = append(words[:most-1:most-1], fmt.Sprintf("%d more", len(words)-most+1))
+	}
+	if all := p.lower.unnamed(t, p.tasks); all != "" {
+		words = append(words, all)
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return "← " + env.Printable(strings.Join(words, ", "))
+}
+
+// name is empty if it says no more than the id.
+func name(t plan.Task) string {
+	if t.Name == t.ID {
+		return ""
+	}
+	return t.Name
+}
+
+func agent(t plan.Task) string {
+	if t.Model == "" {
+		return t.Agent
+	}
+	return strings.TrimSpace(t.Agent + " " + t.Model)
+}

@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"gaffer/internal/plan"
+)
+
+// lowerWaves knows what a task waits for because of its wave alone.
+type lowerWaves struct {
+	numbers []int       // the waves that tasks name, ascending
+	size    map[int]int // how many tasks each has
+	drawn   bool        // the boxes have the same numbers
+}
+
+func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
+	l := lowerWaves{size: map[int]int{}, drawn: true}
+	for i, ids := range waves {
+		for _, id := range ids {
+			wave := tasks[id].Wave
+			l.drawn = l.drawn && wave == i+1
+			if wave > 0 {
+				l.size[wave]++
+			}
+		}
+	}
+	for wave := range l.size {
+		l.numbers = append(l.numbers, wave)
+	}
+	slices.Sort(l.numbers)
+	return l
+}
+
+// unnamed tells of the tasks that a task waits for without naming each.
+func (l lowerWaves) unnamed(t plan.Task, tasks map[string]plan.Task) string {
+	at, _ := slices.BinarySearch(l.numbers, t.Wave)
+	if t.Wave == 0 || at == 0 {
+		return ""
+	}
+	below := l.numbers[at-1]
+	named := 0
+	for _, id := range t.After {
+		if tasks[id].Wave == below {
+			named++
+		}
+	}
+	switch {
+	case named >= l.size[below]:
+		return ""
+	case l.drawn:
+		return fmt.Sprintf("all of wave %d", below)
+	}
+	return fmt.Sprintf("all with wave: %d", below)
+}

@@ -1,0 +1,22 @@
+// Package plan is the commands 'gaffer plan …': what a plan says, before it
+// runs.
+package plan
+
+import (
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+)
+
+// New makes the group.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Plans: what must happen before what",
+		Long: `Look at plans: gaffer's own YAML, an orchestrator's markdown, workflow YAML,
+phase plans, a folder or a list of prompts, one prompt.`,
+		Example: "  gaffer plan check plan.yaml",
+	}
+	cmd.AddCommand(checkCommand(e))
+	return cmd
+}

@@ -1,0 +1,89 @@
+package plan
+
+import "slices"
+
+// claims remembers which tasks declared which files, as a tree of folders, so
+// that asking for overlaps looks at few of thousands.
+type claims struct {
+	root    folder
+	matcher matcher
+	query   int
+	seen    []int // the last query that found a task
+	found   []int // by this query
+}
+
+func newClaims(tasks int) *claims { return &claims{seen: make([]int, tasks)} }
+
+type folder struct {
+	below map[string]*folder
+	here  []claim // patterns whose part without wildcards ends here
+}
+
+type claim struct {
+	task    int
+	pattern *pattern
+}
+
+func (c *claims) add(task int, patterns []*pattern) {
+	for _, p := range patterns {
+		at := &c.root
+		for _, name := range p.segments[:p.literal] {
+			next := at.below[name]
+			if next == nil {
+				next = &folder{}
+				if at.below == nil {
+					at.below = map[string]*folder{}
+				}
+				at.below[name] = next
+			}
+			at = next
+		}
+		at.here = append(at.here, claim{task, p})
+	}
+}
+
+// overlaps lists the tasks with a claim that overlaps with the patterns, in
+// the order of the plan. The list is good until the next call.
+func (c *claims) overlaps(patterns []*pattern) []int {
+	c.found = c.found[:0]
+	c.query++
+	for _, p := range patterns {
+		c.search(p)
+	}
+	slices.Sort(c.found)
+	return c.found
+}
+
+// search looks at what could overlap: claims on the way to the pattern's folder
+// and everything below it.
+func (c *claims) search(p *pattern) {
+	at := &c.root
+	for _, name := range p.segments[:p.literal] {
+		c.compare(p, at.here)
+		if at = at.below[name]; at == nil {
+			return
+		}
+	}
+	c.walk(p, at)
+}
+
+func (c *claims) walk(p *pattern, at *folder) {
+	c.compare(p, at.here)
+	for _, next := range at.below {
+		c.walk(p, next)
+	}
+}
+
+// compare is for claims that begin in a folder above or below the pattern's:
+// without wildcards one is in the other.
+func (c *claims) compare(p *pattern, others []claim) {
+	for _, other := range others {
+		if c.seen[other.task] == c.query {
+			continue
+		}
+		if !p.glob() && !other.pattern.glob() || c.matcher.overlap(p, other.pattern) {
+			c.seen[other.task] = c.query
+			c.found = append(c.found, other.task)
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// cycle is tasks that wait for each other: each for the next, the last for the
+// first. Gates between them are left out of tasks and told in note.
+type cycle struct {
+	tasks []int
+	note  string
+}
+
+// cycles finds one shortest cycle through the first task of each knot of tasks
+// that wait for each other. A task that waits for itself is not told here.
+func (g *Graph) cycles() []cycle {
+	var found []cycle
+	for _, knot := range g.knots() {
+		found = append(found, g.cycleIn(knot))
+	}
+	return found
+}
+
+// text is such as a → b → c → a.
+func (g *Graph) text(c cycle) string {
+	ids := make([]string, 0, len(c.tasks)+1)
+	for _, i := range append(slices.Clip(c.tasks), c.tasks[0]) {
+		ids = append(ids, g.tasks[i].ID)
+	}
+	const most = 20
+	if len(ids) > most {
+		ids = append(append(slices.Clip(ids[:most-1]), fmt.Sprintf("… %d more …", len(ids)-most)), ids[len(ids)-1])
+	}
+	return strings.Join(ids, " → ") + c.note
+}
+
+// cycleIn walks from the knot's first task, breadth first, back to it.
+func (g *Graph) cycleIn(knot []int) cycle {
+	inside := make(map[int]bool, len(knot))
+	for _, node := range knot {
+		inside[node] = true
+	}
+	start := slices.Min(knot) // a task: gates come behind the tasks and never wait in a circle alone
+	from := map[int]int{}
+	queue := []int{start}
+	for at := 0; at < len(queue); at++ {
+		for _, need := range g.needs[queue[at]] {
+			if need == start && queue[at] != start {
+				return g.trace(from, start, queue[at])
+			}
+			if _, seen := from[need]; inside[need] && !seen && need != start {
+				from[need] = queue[at]
+				queue = append(queue, need)
+			}
+		}
+	}
+	panic("plan: a knot without a cycle")
+}
+
+func (g *Graph) trace(from map[int]int, start, last int) cycle {
+	path := []int{last}
+	for node := last; node != start; {
+		node = from[node]
+		path = append(path, node)
+	}
+	slices.Reverse(path)
+	var c cycle
+	for i, node := range path {
+		if !g.isGate(node) {
+			c.tasks = append(c.tasks, node)
+		} else if c.note == "" {
+			c.note = g.gateNote(path[i-1])
+		}
+	}
+	return c
+}
+
+// gateNote explains a wait that stands nowhere in the plan.
+func (g *Graph) gateNote(node int) string {
+	t := g.tasks[node]
+	return fmt.Sprintf(" (%s is of wave %d, which waits for all lower waves)", t.ID, t.Wave)
+}
+
+// knots are the sets of nodes that all wait for each other, two or more in
+// each: Tarjan's strongly connected components, with a stack of its own so
+// that a long chain of tasks is no deep recursion.
+func (g *Graph) knots() [][]int {
+	s := knotSearch{graph: g, number: make([]int, len(g.needs)), low: make([]int, len(g.needs)), open: make([]bool, len(g.needs))}
+	for node := range g.needs {
+		if s.number[node] == 0 {
+			s.from(node)
+		}
+	}
+	slices.SortFunc(s.found, func(a, b []int) int { return slices.Min(a) - slices.Min(b) })
+	return s.found
+}
+
+type knotSearch struct {
+	graph       *Graph
+	count       int
+	number, low []int // 0 is not seen yet
+	open        []bool
+	stack       []int
+	found       [][]int
+}
+
+type visit struct{ node, next int }
+
+func (s *knotSearch) from(root int) {
+	calls := []visit{s.enter(root)}
+	for len(calls) > 0 {
+		top := &calls[len(calls)-1]
+		if top.next < len(s.graph.needs[top.node]) {
+			need := s.graph.needs[top.node][top.next]
+			top.next++
+			if s.number[need] == 0 {
+				calls = append(calls, s.enter(need))
+			} else if s.open[need] {
+				s.low[top.node] = min(s.low[top.node], s.number[need])
+			}
+			continue
+		}
+		node := top.node
+		calls = calls[:len(calls)-1]
+		s.leave(node)
+		if len(calls) > 0 {
+			caller := calls[len(calls)-1].node
+			s.low[caller] = min(s.low[caller], s.low[node])
+		}
+	}
+}
+
+func (s *knotSearch) enter(node int) visit {
+	s.count++
+	s.number[node], s.low[node], s.open[node] = s.count, s.count, true
+	s.stack = append(s.stack, node)
+	return visit{node: node}
+}
+
+func (s *knotSearch) leave(node int) {
+	if s.low[node] != s.number[node] {
+		return
+	}
+	at := len(s.stack) - 1
+	for s.stack[at] != node {
+		at--
+	}
+	knot := slices.Clone(s.stack[at:])
+	s.stack = s.stack[:at]
+	for _, member := range knot {
+		s.open[member] = false
+	}
+	if len(knot) > 1 {
+		s.found = append(s.found, knot)
+	}
+}

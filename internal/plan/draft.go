@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"errors"
+	"slices"
+
+	"gaffer/statefile"
+)
+
+// maxTasks is what a plan may have.
+const maxTasks = 20_000
+
+// draft is a plan as it was read, with the places of what is still to be
+// checked.
+type draft struct {
+	Plan
+	at []places // of each task
+}
+
+type places struct {
+	id, prompt place
+	after      []place // of each of the task's references, or none
+}
+
+// waits is where the task's reference k stands.
+func (p places) waits(k int) place {
+	if k < len(p.after) {
+		return p.after[k]
+	}
+	return p.id
+}
+
+func (d *draft) add(t Task, at places) {
+	d.Tasks = append(d.Tasks, t)
+	d.at = append(d.at, at)
+}
+
+// check reports what is wrong between the tasks: ids, references, cycles. word
+// is what the format calls a task.
+func (d *draft) check(r *reader, word string) {
+	switch {
+	case len(d.Tasks) == 0 && len(r.problems) == 0:
+		r.report(place{}, "found no %ss, want one at least", word)
+	case len(d.Tasks) > maxTasks:
+		r.report(d.at[maxTasks].id, "found %d %ss, want %d at most", len(d.Tasks), word, maxTasks)
+		return
+	}
+	d.checkIDs(r, word)
+	d.checkReferences(r, word)
+	d.checkFiles(r)
+	g := d.Graph()
+	for _, c := range g.cycles() {
+		r.report(d.at[c.tasks[0]].waits(0), "the %ss wait for each other: %s", word, g.text(c))
+	}
+}
+
+func (d *draft) checkIDs(r *reader, word string) {
+	lines := map[string]int{}
+	for i, t := range d.Tasks {
+		at := d.at[i].id
+		if t.ID == "" {
+			continue // told as a missing key
+		}
+		if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName(word, t.ID)); ok {
+			r.report(at, "the id %.60q %s", t.ID, bad.Problem)
+		}
+		if line, taken := lines[t.ID]; taken {
+			r.report(at, "the id %q is already that of the %s in line %d", t.ID, word, line)
+			continue
+		}
+		lines[t.ID] = at.line
+	}
+}
+
+func (d *draft) checkReferences(r *reader, word string) {
+	ids := make([]string, len(d.Tasks))
+	known := make(map[string]bool, len(d.Tasks))
+	for i, t := range d.Tasks {
+		ids[i], known[t.ID] = t.ID, true
+	}
+	for i, t := range d.Tasks {
+		for k, id := range t.After {
+			at := d.at[i].waits(k)
+			switch {
+			case id == t.ID:
+				r.report(at, "%s %q waits for itself", word, id)
+			case !known[id]:
+				r.report(at, "no %s has the id %q, which %q waits for", word, id, t.ID)
+				r.suggest(id, ids)
+			}
+		}
+	}
+}
+
+func (d *draft) checkFiles(r *reader) {
+	for i, t := range d.Tasks {
+		for _, file := range t.Files {
+			if problem := checkPattern(file); problem != "" {
+				r.report(d.at[i].id, "files: %.80q %s", file, problem)
+			}
+		}
+	}
+}
+
+// pending leaves out what is done. A task that waited for one of those waits
+// for it no more.
+func (p *Plan) pending() {
+	done := map[string]bool{}
+	for _, t := range p.Tasks {
+		if t.Done {
+			done[t.ID] = true
+		}
+	}
+	p.Tasks = slices.DeleteFunc(slices.Clone(p.Tasks), func(t Task) bool { return t.Done })
+	for i, t := range p.Tasks {
+		p.Tasks[i].After = slices.DeleteFunc(slices.Clone(t.After), func(id string) bool { return done[id] })
+	}
+}

@@ -1,0 +1,288 @@
+package plan
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// drawing reads a dependency graph that is drawn with characters, top to
+// bottom:
+//
+//	001 (schema) ────┐    002 waits for 001; 003 and 004, on one line, for 002;
+//	    |            |    005 for both and, by the arrow at its side, for 001,
+//	    v            |    which feeds the line at the right; 006 and 007 branch
+//	002 (writer)     |    off 005
+//	    |            |
+//	003     004      |
+//	    v            |
+//	005 <────────────┘
+//	 ├──> 006
+//	 └──> 007
+//
+// A row waits for the row above it. Branches of one trunk are a row of their
+// own. Arrows between two ids of a line are followed, which also reads a plain
+// list of edges such as "001 -> 002".
+type drawing struct {
+	reader  *reader
+	heading place
+	first   int // the line where the block begins, or 0
+
+	ids     []string
+	at      map[string]place
+	names   map[string]string
+	after   map[string][]string
+	afterAt map[string][]place
+
+	above  []string // what the next row waits for
+	twigs  []string // branches since the last row that is none
+	trunks []trunk  // rows that a branch may come off, from left to right
+	rail   []string // what feeds the line at the right
+	linked bool     // a line without ids led here from the row above
+	edges  map[edge]bool
+}
+
+type edge struct{ from, to string }
+
+type trunk struct {
+	column int
+	ids    []string
+}
+
+func newDrawing(r *reader, heading place) *drawing {
+	return &drawing{
+		reader: r, heading: heading, at: map[string]place{}, names: map[string]string{},
+		after: map[string][]string{}, afterAt: map[string][]place{}, edges: map[edge]bool{},
+	}
+}
+
+func (d *drawing) has(id string) bool { _, ok := d.at[id]; return ok }
+
+var (
+	drawnID   = regexp.MustCompile(`\d{3}(?:-\d{2})?`)
+	almostID  = regexp.MustCompile(`\d+-\d+`)
+	drawnName = regexp.MustCompile(`^\s*\(([^()]*)\)`)
+	inParens  = regexp.MustCompile(`\([^()]*\)`)
+	twig      = regexp.MustCompile(`[├└╰┣┗+|\\` + "`" + `][─━—=-]+[>▶→►]?\s*$`)
+	connector = regexp.MustCompile(`^[\s|│┃vV↓▼/\\─━┌┐└┘├┤┬┴┼+<>*-]+$`)
+	railIn    = regexp.MustCompile(`[<◀←◄]\s*[─━—=-]+[┤┘╯┛|+]?`)
+	railOut   = regexp.MustCompile(`[─━—=-]{2,}\s*[┐┤┘╮┓|+]`)
+)
+
+const drawingCharacters = "─━│┃┌┐└┘├┤┬┴┼╭╮╯╰┣┗┏┓┛┫|/\\<>▶◀→←►◄+*=-[](),&:"
+
+// What a drawing may have: rows of many ids make edges by the square.
+const (
+	maxDrawnLine = 4096
+	maxEdges     = 200_000
+)
+
+// drawnToken is an id on a line.
+type drawnToken struct {
+	id         string
+	start, end int // bytes
+}
+
+// line reads one line of the block.
+func (d *drawing) line(line string, at place) {
+	if len(d.edges) > maxEdges {
+		return
+	}
+	if len(line) > maxDrawnLine {
+		d.reader.report(at, "found a line of %d bytes in the graph, want %d at most", len(line), maxDrawnLine)
+		return
+	}
+	tokens := d.tokens(line, at)
+	if len(tokens) == 0 {
+		d.linked = d.linked || strings.TrimSpace(line) != "" && connector.MatchString(line)
+		return
+	}
+	known := map[string]bool{}
+	for _, t := range tokens {
+		known[t.id] = d.has(t.id)
+		d.declare(t, line, at)
+	}
+	waiting := d.between(tokens, line, at)
+	before := line[:tokens[0].start]
+	if m := twig.FindStringIndex(before); m != nil {
+		d.branch(tokens, utf8.RuneCountInString(before[:m[0]]), at)
+	} else {
+		d.row(tokens, waiting, known, at)
+	}
+	d.side(line[tokens[len(tokens)-1].end:], tokens, at)
+	d.linked = false
+	column := utf8.RuneCountInString(before)
+	for len(d.trunks) > 0 && d.trunks[len(d.trunks)-1].column >= column {
+		d.trunks = d.trunks[:len(d.trunks)-1]
+	}
+	d.trunks = append(d.trunks, trunk{column, idsOf(tokens)})
+}
+
+// tokens finds the ids of a line. A number in a name or in the talk beside an
+// id is none: an id stands alone, after a drawing or at some distance.
+func (d *drawing) tokens(line string, at place) []drawnToken {
+	plain := inParens.ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
+	d.misspelt(plain, at)
+	var tokens []drawnToken
+	for _, m := range drawnID.FindAllStringIndex(plain, -1) {
+		if joined(plain, m[0], m[1]) || !d.standsAlone(plain, m[0], tokens) {
+			continue
+		}
+		tokens = append(tokens, drawnToken{plain[m[0]:m[1]], m[0], m[1]})
+	}
+	return tokens
+}
+
+// joined tells whether the text goes on in a word before or behind.
+func joined(line string, start, end int) bool {
+	before, _ := utf8.DecodeLastRuneInString(line[:start])
+	after, _ := utf8.DecodeRuneInString(line[end:])
+	return start > 0 && isWordRune(before) || end < len(line) && (isWordRune(after) || after == '-' && end+1 < len(line) && isWordRune(rune(line[end+1])) && !isName(line[end:]))
+}
+
+// isName tells a name that follows an id, as in 001-setup, from a longer number.
+func isName(rest string) bool {
+	return len(rest) > 1 && !strings.ContainsRune("0123456789", rune(rest[1]))
+}
+
+func isWordRune(r rune) bool {
+	return r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
+func (d *drawing) standsAlone(line string, start int, before []drawnToken) bool {
+	text := strings.TrimRight(line[:start], " \t")
+	if text == "" || start-len(text) > 1 || len(before) > 0 && before[len(before)-1].end == len(text) {
+		return true
+	}
+	last, _ := utf8.DecodeLastRuneInString(text)
+	return strings.ContainsRune(drawingCharacters, last)
+}
+
+// misspelt reports what was likely meant as an id.
+func (d *drawing) misspelt(line string, at place) {
+	for _, m := range almostID.FindAllStringIndex(line, -1) {
+		word := line[m[0]:m[1]]
+		if drawnID.FindString(word) == word || joined(line, m[0], m[1]) {
+			continue
+		}
+		a, b, _ := strings.Cut(word, "-")
+		d.reader.report(place{line: at.line, column: utf8.RuneCountInString(line[:m[0]]) + 1}, "%.40q is no id, want three digits, or three and two such as 001-02", word)
+		x, errX := strconv.Atoi(a)
+		y, errY := strconv.Atoi(b)
+		if errX == nil && errY == nil && x < 1000 && y < 100 {
+			d.reader.problems[len(d.reader.problems)-1].Suggestion = fmt.Sprintf("%03d-%02d", x, y)
+		}
+	}
+}
+
+func (d *drawing) declare(t drawnToken, line string, at place) {
+	if m := drawnName.FindStringSubmatch(line[t.end:]); m != nil && d.names[t.id] == "" {
+		d.names[t.id] = strings.TrimSpace(m[1])
+	}
+	if !d.has(t.id) {
+		d.ids = append(d.ids, t.id)
+		d.at[t.id] = place{line: at.line, column: utf8.RuneCountInString(line[:t.start]) + 1}
+	}
+}
+
+// between follows the arrows between the ids of a line, and gives those that
+// wait for another of the same line.
+func (d *drawing) between(tokens []drawnToken, line string, at place) map[string]bool {
+	waiting := map[string]bool{}
+	for i := 1; i < len(tokens); i++ {
+		left, right := tokens[i-1], tokens[i]
+		gap := inParens.ReplaceAllString(line[left.end:right.start], "")
+		switch {
+		case strings.ContainsAny(gap, ">▶→►"):
+			d.wait(right.id, left.id, at)
+			waiting[right.id] = true
+		case strings.ContainsAny(gap, "<◀←◄"):
+			d.wait(left.id, right.id, at)
+			waiting[left.id] = true
+		}
+	}
+	return waiting
+}
+
+// row lets the ids wait for the row above. One that was drawn before is only
+// referred to, and a line of arrows that nothing leads to is an edge on its own.
+func (d *drawing) row(tokens []drawnToken, waiting, known map[string]bool, at place) {
+	above := d.above
+	if len(d.twigs) > 0 {
+		above = d.twigs
+	}
+	for _, t := range tokens {
+		if waiting[t.id] || known[t.id] || len(waiting) > 0 && !d.linked {
+			continue
+		}
+		for _, id := range above {
+			d.wait(t.id, id, at)
+		}
+	}
+	d.twigs, d.above = nil, nil
+	for _, t := range tokens {
+		if len(waiting) == 0 || waiting[t.id] {
+			d.above = append(d.above, t.id)
+		}
+	}
+	d.trunks = nil
+}
+
+// branch lets the ids wait for the row that they come off: the last one that
+// begins at the column of the branch or to its left.
+func (d *drawing) branch(tokens []drawnToken, column int, at place) {
+	from := d.above
+	for _, t := range d.trunks {
+		if t.column <= column {
+			from = t.ids
+		}
+	}
+	for _, id := range from {
+		d.wait(tokens[0].id, id, at)
+	}
+	d.twigs = append(d.twigs, idsOf(tokens)...)
+}
+
+// side follows what is drawn to the right of a row: into the row, or out of it.
+func (d *drawing) side(rest string, tokens []drawnToken, at place) {
+	rest = inParens.ReplaceAllString(rest, "")
+	switch {
+	case railIn.MatchString(rest):
+		for _, t := range tokens {
+			for _, id := range d.rail {
+				d.wait(t.id, id, at)
+			}
+		}
+		if strings.ContainsAny(rest, "┘╯┛") {
+			d.rail = nil
+		}
+	case railOut.MatchString(rest):
+		d.rail = append(d.rail, idsOf(tokens)...)
+	}
+}
+
+func (d *drawing) wait(id, other string, at place) {
+	if id == other && slices.Contains(d.rail, id) || d.edges[edge{other, id}] {
+		return
+	}
+	if len(d.edges) > maxEdges {
+		return
+	}
+	d.edges[edge{other, id}] = true
+	if len(d.edges) > maxEdges {
+		d.reader.report(at, "the graph has more than %d lines from id to id, want fewer", maxEdges)
+	}
+	d.after[id] = append(d.after[id], other)
+	d.afterAt[id] = append(d.afterAt[id], at)
+}
+
+func idsOf(tokens []drawnToken) []string {
+	ids := make([]string, len(tokens))
+	for i, t := range tokens {
+		ids[i] = t.id
+	}
+	return ids
+}

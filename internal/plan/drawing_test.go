@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// draw reads a graph and gives "id: what it waits for" for each id.
+func draw(t *testing.T, graph string) map[string]string {
+	t.Helper()
+	r := &reader{file: "plan.md"}
+	d := readOrchestrator("plan.md", []byte("## Dependency Graph\n\n```\n"+graph+"\n```\n"), r)
+	if len(r.problems) > 0 {
+		t.Fatal(r.problems)
+	}
+	waits := map[string]string{}
+	for _, task := range d.Tasks {
+		waits[task.ID] = strings.Join(task.After, " ")
+	}
+	return waits
+}
+
+func TestADrawnGraphIsReadTopToBottom(t *testing.T) {
+	for name, c := range map[string]struct {
+		graph string
+		want  map[string]string
+	}{
+		"a chain": {`
+001-01 (state)
+    |
+    v
+001-02 (new 404 page)
+    |
+    v
+002-01`, map[string]string{"001-01": "", "001-02": "001-01", "002-01": "001-02"}},
+
+		"without lines between": {"001\n002\n003", map[string]string{"001": "", "002": "001", "003": "002"}},
+
+		"two on one line": {`
+        001
+       /   \
+    002     003
+       \   /
+        004`, map[string]string{"001": "", "002": "001", "003": "001", "004": "002 003"}},
+
+		"a line at the side": {`
+003-01 (a)
+    |
+    v
+003-02 (b) ───────────────┐
+    |                     |
+    v                     |
+003-03 (c)                |
+    |                     |
+    v                     |
+003-04 (d) <──────────────┤
+    |                     |
+    v                     |
+003-05 (e) ───────────────┤
+    |                     |
+    v                     |
+003-06 (f)                |
+    |                     |
+    v                     |
+003-07 (g) <──────────────┘
+    |
+    v
+003-08 (h)`, map[string]string{
+			"003-01": "", "003-02": "003-01", "003-03": "003-02", "003-04": "003-03 003-02", "003-05": "003-04",
+			"003-06": "003-05", "003-07": "003-06 003-02 003-05", "003-08": "003-07",
+		}},
+
+		"branches": {`
+001 (ground)
+ ├──> 002 (api)
+ ├──> 003 (page)
+ |
+ v
+004 (together)`, map[string]string{"001": "", "002": "001", "003": "001", "004": "002 003"}},
+
+		"a tree": {`
+001
+├── 002
+│   ├── 003
+│   └── 004
+└── 005`, map[string]string{"001": "", "002": "001", "003": "002", "004": "002", "005": "001"}},
+
+		"a list of edges": {`
+001 -> 002
+001 -> 003
+002 --> 004
+003 ──▶ 004
+005 <- 004`, map[string]string{"001": "", "002": "001", "003": "001", "004": "002 003", "005": "004"}},
+
+		"a line of arrows below a row": {`
+001
+ |
+ v
+002 -> 003
+ |
+ v
+004`, map[string]string{"001": "", "002": "001", "003": "002", "004": "003"}},
+
+		"boxes": {`
+┌─────────┐   ┌─────────┐
+│ 001-01  │   │ 001-02  │
+└────┬────┘   └────┬────┘
+     └──────┬──────┘
+            ▼
+       ┌─────────┐
+       │ 001-03  │
+       └─────────┘`, map[string]string{"001-01": "", "001-02": "", "001-03": "001-01 001-02"}},
+
+		"numbers that are no ids": {"001 handle 404 and 500\n  |\n002 (port 808)   003 x100", map[string]string{"001": "", "002": "001", "003": "001"}},
+
+		"names behind ids": {"001-setup.md\n002-01-impl.md", map[string]string{"001": "", "002-01": "001"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, draw(t, c.graph)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestTickSetsTheBoxOfOnePromptAndNothingElse(t *testing.T) {
+	text := "- [ ] `001-01-a.md` [ ] task\r\n[ ] 001-02-b.md\n[x] 001-03.md\n"
+	for id, want := range map[string]string{
+		"001-01": "- [x] `001-01-a.md` [ ] task\r\n[ ] 001-02-b.md\n[x] 001-03.md\n",
+		"001-02": "- [ ] `001-01-a.md` [ ] task\r\n[x] 001-02-b.md\n[x] 001-03.md\n",
+		"001-03": text,
+		"001":    text,
+		"009":    text,
+	} {
+		got, changed := Tick([]byte(text), id)
+		if string(got) != want || changed != (want != text) {
+			t.Errorf("%s: %v\n%s", id, changed, got)
+		}
+	}
+}

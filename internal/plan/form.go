@@ -1,0 +1,155 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// form is what a value looks like: how it is read and its JSON Schema. read
+// reports what is wrong itself; name is the key that the value belongs to.
+type form[V any] struct {
+	schema schema
+	read   func(r *reader, name string, n *node) (V, bool)
+}
+
+// one makes a form of a single value. want says what it looks like; parse reads
+// it, or tells what was likely meant, which may be nothing.
+func one[V any](s schema, want string, parse func(text string) (v V, ok bool, meant string)) form[V] {
+	return form[V]{s, func(r *reader, name string, n *node) (v V, ok bool) {
+		if n.kind != scalar {
+			r.report(n.place, "%s: found %s, want %s", name, n.kind, want)
+			return v, false
+		}
+		v, ok, meant := parse(n.text)
+		if !ok {
+			r.report(n.place, "%s: found %s, want %s", name, quoted(n.text), want)
+			r.problems[len(r.problems)-1].Suggestion = meant
+		}
+		return v, ok
+	}}
+}
+
+func quoted(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "an empty text"
+	}
+	return fmt.Sprintf("%.80q", text)
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
+}
+
+// text is any single value, as it was written.
+func text() form[string] {
+	s := schema{Type: []string{"string", "number", "boolean"}, Pattern: `\S`}
+	return one(s, "a text", func(s string) (string, bool, string) { return s, strings.TrimSpace(s) != "", "" })
+}
+
+func choice[V ~string](values ...V) form[V] {
+	words := make([]string, len(values))
+	for i, v := range values {
+		words[i] = string(v)
+	}
+	return one(schema{Type: "string", Enum: words}, orList(words), func(s string) (V, bool, string) {
+		for _, v := range values {
+			if string(v) == s {
+				return v, true, ""
+			}
+		}
+		return "", false, new(reader).near(s, words)
+	})
+}
+
+func truth() form[bool] {
+	return one(schema{Type: "boolean"}, "true or false", func(s string) (value, ok bool, meant string) {
+		switch strings.ToLower(s) {
+		case "true":
+			return true, true, ""
+		case "false":
+			return false, true, ""
+		case "yes", "on", "y", "1":
+			return false, false, "true"
+		case "no", "off", "n", "0":
+			return false, false, "false"
+		}
+		return false, false, ""
+	})
+}
+
+func number(least, most int) form[int] {
+	want := fmt.Sprintf("a whole number from %d to %d", least, most)
+	return one(schema{Type: "integer", Minimum: &least, Maximum: &most}, want, func(s string) (int, bool, string) {
+		n, err := strconv.Atoi(s)
+		return n, err == nil && least <= n && n <= most, ""
+	})
+}
+
+func amount() form[float64] {
+	zero := 0
+	return one(schema{Type: "number", Minimum: &zero}, "an amount such as 2.50", func(s string) (float64, bool, string) {
+		f, err := strconv.ParseFloat(s, 64)
+		bare := strings.Trim(s, "$ USDusd")
+		if _, e := strconv.ParseFloat(bare, 64); e != nil {
+			bare = ""
+		}
+		return f, err == nil && f >= 0 && !math.IsInf(f, 0), bare
+	})
+}
+
+func tokens() form[int64] {
+	zero := 0
+	return one(schema{Type: "integer", Minimum: &zero}, "a whole number such as 200000", func(s string) (int64, bool, string) {
+		n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
+		return n, err == nil && n >= 0, ""
+	})
+}
+
+const durationPattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
+
+// duration is such as 30m; 0 is none, to take back a default.
+func duration() form[time.Duration] {
+	zero := 0
+	s := schema{AnyOf: []schema{{Type: "string", Pattern: durationPattern}, {Type: "integer", Minimum: &zero, Maximum: &zero}}}
+	return one(s, "a duration such as 90s, 30m or 1h30m", func(s string) (time.Duration, bool, string) {
+		d, err := time.ParseDuration(s)
+		meant := ""
+		if n, err := strconv.Atoi(s); err == nil && n > 0 {
+			meant = s + "m"
+		}
+		return d, err == nil && d >= 0, meant
+	})
+}
+
+var branchName = regexp.MustCompile(`^[^\x00-\x20\x7f~^:?*\[\\]+$`)
+
+// branch is what git accepts as the name of a branch.
+func branch() form[string] {
+	const want = "the name of a git branch such as feature/login"
+	return one(schema{Type: "string", MinLength: 1}, want, func(s string) (string, bool, string) {
+		meant := strings.Join(strings.Fields(s), "-")
+		if !isBranch(meant) {
+			meant = ""
+		}
+		return s, isBranch(s), meant
+	})
+}
+
+func isBranch(s string) bool {
+	if !branchName.MatchString(s) || strings.Contains(s, "..") || strings.Contains(s, "@{") {
+		return false
+	}
+	for part := range strings.SplitSeq(s, "/") {
+		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return !strings.HasPrefix(s, "-") && !strings.HasSuffix(s, ".") && s != "@"
+}

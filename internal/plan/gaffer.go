@@ -1,0 +1,90 @@
+package plan
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// document is gaffer's own format before its tasks are read, which needs the
+// defaults first.
+type document struct {
+	name      string
+	defaults  Task
+	parallel  int
+	onFailure OnFailure
+	budget    Budget
+	tasks     []*node
+}
+
+const (
+	maxWave     = 100_000
+	maxRetries  = 100
+	maxPriority = 1_000_000
+)
+
+// planFields are the keys of a plan.
+func planFields() []field[document] {
+	return []field[document]{
+		key("name", text(), func(d *document) *string { return &d.name },
+			"what the plan is called; the file's name if absent", "name: release 1.4"),
+		key("defaults", defaults(), func(d *document) *Task { return &d.defaults },
+			"what holds for each task that does not say otherwise", "defaults:\n  agent: claude\n  timeout: 30m\n  retries: 1"),
+		key("parallel", number(0, maxTasks), func(d *document) *int { return &d.parallel },
+			"how many tasks run at once; 0, as without it, is no limit", "parallel: 4"),
+		key("on_failure", choice(Continue, Stop), func(d *document) *OnFailure { return &d.onFailure },
+			"what a failed task means for tasks that do not wait for it: continue (as without it) or stop", "on_failure: stop"),
+		key("budget", group("a budget", budgetFields(), rejected), func(d *document) *Budget { return &d.budget },
+			"what the whole run may cost", "budget:\n  usd: 20\n  tokens: 5000000"),
+		key("tasks", taskList(), func(d *document) *[]*node { return &d.tasks },
+			"the tasks, one at least", "tasks:\n  - id: hello\n    prompt: Say hello.").must(),
+	}
+}
+
+func taskList() form[[]*node] {
+	task := objectSchema(taskFields())
+	task.AllOf = either()
+	return form[[]*node]{schema{Type: "array", MinItems: 1, Items: &task}, func(r *reader, name string, n *node) ([]*node, bool) {
+		if n.kind != list {
+			r.report(n.place, "%s: found %s, want a list of tasks, each with an id", name, n.kind)
+			return nil, false
+		}
+		if len(n.items) == 0 {
+			r.report(n.place, "%s: found an empty list, want one task at least", name)
+		}
+		return n.items, true
+	}}
+}
+
+func budgetFields() []field[Budget] {
+	return []field[Budget]{
+		key("usd", amount(), func(b *Budget) *float64 { return &b.USD }, "US dollars; 0 is no limit", "usd: 2.50"),
+		key("tokens", tokens(), func(b *Budget) *int64 { return &b.Tokens }, "tokens, read and written; 0 is no limit", "tokens: 200000"),
+	}
+}
+
+// readPlan reads gaffer's own format.
+func readPlan(file string, root *node, r *reader) draft {
+	var doc document
+	doc.onFailure = Continue
+	doc.defaults.Questions = Ask
+	d := draft{Plan: Plan{Name: defaultName(file), Source: SourceOrchestrate, SourceFile: file}}
+	if root == nil {
+		r.report(place{line: 1, column: 1}, "found nothing, want a plan with tasks")
+		return d
+	}
+	readMapping(r, "a plan", root, planFields(), rejected, &doc)
+	d.Parallel, d.OnFailure, d.Budget = doc.parallel, doc.onFailure, doc.budget
+	if doc.name != "" {
+		d.Name = doc.name
+	}
+	fields := taskFields()
+	for _, n := range doc.tasks {
+		d.add(readTask(r, n, fields, doc))
+	}
+	return d
+}
+
+func defaultName(file string) string {
+	base := filepath.Base(file)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}

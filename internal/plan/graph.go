@@ -1,0 +1,159 @@
+package plan
+
+import "slices"
+
+// Graph is the order of a plan's tasks, ready to be asked.
+//
+// Its nodes are the tasks and, behind them, one gate for each wave but the
+// last. A gate waits for the tasks of its wave and the gate before it, and the
+// tasks of the next wave wait for the gate, so two waves of thousands of tasks
+// cost thousands of edges and not millions.
+type Graph struct {
+	tasks []Task
+	index map[string]int // the first task with an id
+	gates []int          // the waves that have a gate, ascending
+	waves map[int][]int  // the tasks of each wave
+	needs [][]int        // by node, without repetition
+}
+
+// Graph prepares the order of the tasks. References to nowhere are left out.
+func (p Plan) Graph() *Graph {
+	g := &Graph{tasks: p.Tasks, index: make(map[string]int, len(p.Tasks)), waves: map[int][]int{}}
+	for i, t := range p.Tasks {
+		if _, taken := g.index[t.ID]; !taken {
+			g.index[t.ID] = i
+		}
+		if t.Wave > 0 {
+			g.waves[t.Wave] = append(g.waves[t.Wave], i)
+		}
+	}
+	g.addGates()
+	g.needs = make([][]int, len(p.Tasks)+len(g.gates))
+	for i := range p.Tasks {
+		g.needs[i] = g.taskNeeds(i)
+	}
+	for k, wave := range g.gates {
+		gate := len(p.Tasks) + k
+		g.needs[gate] = g.waves[wave]
+		if k > 0 {
+			g.needs[gate] = append(slices.Clip(g.waves[wave]), gate-1)
+		}
+	}
+	return g
+}
+
+func (g *Graph) addGates() {
+	for wave := range g.waves {
+		g.gates = append(g.gates, wave)
+	}
+	slices.Sort(g.gates)
+	if len(g.gates) > 0 {
+		g.gates = g.gates[:len(g.gates)-1]
+	}
+}
+
+func (g *Graph) taskNeeds(i int) []int {
+	t := g.tasks[i]
+	needs := make([]int, 0, len(t.After)+1)
+	seen := make(map[int]bool, len(t.After))
+	for _, id := range t.After {
+		if j, ok := g.index[id]; ok && !seen[j] {
+			seen[j] = true
+			needs = append(needs, j)
+		}
+	}
+	if gate, ok := g.gateBefore(t.Wave); ok {
+		needs = append(needs, gate)
+	}
+	return needs
+}
+
+// gateBefore is the node of the gate that a wave waits for.
+func (g *Graph) gateBefore(wave int) (node int, ok bool) {
+	k, _ := slices.BinarySearch(g.gates, wave) // the gates before k have lower waves
+	return len(g.tasks) + k - 1, wave > 0 && k > 0
+}
+
+func (g *Graph) isGate(node int) bool { return node >= len(g.tasks) }
+
+// Needs is like [Plan.Needs].
+func (g *Graph) Needs(id string) []string {
+	i, ok := g.index[id]
+	if !ok {
+		return nil
+	}
+	var ids []string
+	named := map[int]bool{}
+	for _, need := range g.needs[i] {
+		if !g.isGate(need) {
+			named[need] = true
+			ids = append(ids, g.tasks[need].ID)
+		}
+	}
+	if gate, ok := g.gateBefore(g.tasks[i].Wave); ok {
+		for _, j := range g.waves[g.gates[gate-len(g.tasks)]] {
+			if !named[j] {
+				ids = append(ids, g.tasks[j].ID)
+			}
+		}
+	}
+	return ids
+}
+
+// Waves is like [Plan.Waves]. Tasks on a cycle, and those that wait for them,
+// are in no layer.
+func (g *Graph) Waves() [][]string {
+	var waves [][]string
+	levels := g.levels()
+	for i, t := range g.tasks {
+		if levels[i] == 0 {
+			continue
+		}
+		for len(waves) < levels[i] {
+			waves = append(waves, nil)
+		}
+		waves[levels[i]-1] = append(waves[levels[i]-1], t.ID)
+	}
+	return waves
+}
+
+// levels gives each task one more than the highest level it waits for, so that
+// the first layer is 1. A gate has the highest level of its wave. What cannot
+// be reached because of a cycle stays 0.
+func (g *Graph) levels() []int {
+	levels := make([]int, len(g.needs))
+	for _, node := range g.order() {
+		for _, need := range g.needs[node] {
+			levels[node] = max(levels[node], levels[need])
+		}
+		if !g.isGate(node) {
+			levels[node]++
+		}
+	}
+	return levels
+}
+
+// order lists the nodes so that each comes after those it waits for, without
+// the nodes of a cycle and what waits for them.
+func (g *Graph) order() []int {
+	waiting := make([]int, len(g.needs)) // how many it still waits for
+	opens := make([][]int, len(g.needs)) // who waits for it
+	var order []int
+	for node, needs := range g.needs {
+		waiting[node] = len(needs)
+		for _, need := range needs {
+			opens[need] = append(opens[need], node)
+		}
+		if len(needs) == 0 {
+			order = append(order, node)
+		}
+	}
+	for at := 0; at < len(order); at++ {
+		for _, node := range opens[order[at]] {
+			if waiting[node]--; waiting[node] == 0 {
+				order = append(order, node)
+			}
+		}
+	}
+	return order
+}

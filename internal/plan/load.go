@@ -1,0 +1,199 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+// Format is a way to write a plan down.
+type Format string
+
+// The formats.
+const (
+	Gaffer       Format = "gaffer"       // our own YAML
+	Orchestrator Format = "orchestrator" // markdown with a dependency graph or waves
+	WorkflowFile Format = "workflow"     // YAML with workflows
+	Phase        Format = "phase"        // NN-XX-PLAN.md, one or a folder of them
+	Folder       Format = "folder"       // a folder of prompts
+	List         Format = "list"         // ids or files, with commas between them
+	PromptFile   Format = "prompt-file"
+	PromptText   Format = "prompt"
+)
+
+// Formats lists every format.
+func Formats() []Format {
+	return []Format{Gaffer, Orchestrator, WorkflowFile, Phase, Folder, List, PromptFile, PromptText}
+}
+
+// Options say where things are and what is wanted. The zero value works.
+type Options struct {
+	Dir           string // where relative names start; the process's folder if empty
+	Root          string // the project's root, where a workflow's paths start; Dir if empty
+	PromptsDir    string // below it prompts are found by id; prompts in Root if empty
+	Format        Format // instead of finding it out
+	Workflow      string // the id of the one that is meant in a file of several
+	PendingOnly   bool   // leave out what is done
+	SeparateFiles bool   // never run tasks that change the same files at the same time
+}
+
+// Limits on what is read.
+const (
+	maxPlan    = 4 << 20
+	maxPrompt  = 1 << 20
+	maxPrompts = 64 << 20 // of all prompts together
+)
+
+// Load reads the plan that a person named: a file, a folder, ids or files with
+// commas between them, or the text of a prompt. What is wrong with it comes
+// back as [Problems], all at once; a file that is not there as fs.ErrNotExist.
+func Load(h host.Host, arg string, o Options) (Plan, error) {
+	l, err := newLoader(h, o)
+	if err != nil {
+		return Plan{}, err
+	}
+	format, err := l.detect(arg)
+	if err != nil {
+		return Plan{}, err
+	}
+	d, err := l.read(arg, format)
+	if err != nil {
+		return Plan{}, err
+	}
+	d.Format = format
+	if len(l.problems) > 0 {
+		return Plan{}, l.problems.sorted()
+	}
+	return l.finish(d.Plan), nil
+}
+
+// loader is the one place of this package that touches files.
+type loader struct {
+	reader
+	host    host.Host
+	opts    Options
+	loaded  int          // bytes of prompts
+	ids     *promptIndex // below the prompts folder, once it was needed
+	besides *promptIndex // in the folder of the plan
+}
+
+func newLoader(h host.Host, o Options) (*loader, error) {
+	if h == nil {
+		h = host.OS()
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	o.Dir, o.Root = dir, under(dir, o.Root)
+	if o.PromptsDir == "" {
+		o.PromptsDir = filepath.Join(o.Root, "prompts")
+	}
+	o.PromptsDir = under(o.Dir, o.PromptsDir)
+	return &loader{host: h, opts: o}, nil
+}
+
+func under(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(dir, name)
+}
+
+// read reads a plan in its format. What is wrong with it is collected in l; the
+// error is for what cannot be read at all.
+func (l *loader) read(arg string, format Format) (draft, error) {
+	l.file = arg
+	switch format {
+	case PromptText:
+		l.file = ""
+		return promptText(arg), nil
+	case List:
+		l.file = ""
+		return l.list(arg), nil
+	case Folder:
+		return l.folder(arg)
+	case Phase:
+		return l.phase(arg)
+	case PromptFile:
+		return l.promptFile(arg)
+	}
+	data, err := l.bytes(arg)
+	if err != nil {
+		return draft{}, err
+	}
+	return l.document(arg, data, format), nil
+}
+
+// document reads a plan that is one file and names its prompts.
+func (l *loader) document(arg string, data []byte, format Format) draft {
+	dir := filepath.Dir(under(l.opts.Dir, arg))
+	if format == Orchestrator {
+		d := readOrchestrator(arg, data, &l.reader)
+		d.check(&l.reader, "prompt")
+		l.findPrompts(&d, dir)
+		return d
+	}
+	root := l.tree(data)
+	if root == nil && len(l.problems) > 0 {
+		return draft{}
+	}
+	if format == WorkflowFile {
+		d := readWorkflows(arg, root, &l.reader, l.opts.Workflow)
+		l.readPrompts(&d, l.opts.Root, dir)
+		return d
+	}
+	d := readPlan(arg, root, &l.reader)
+	d.check(&l.reader, "task")
+	l.readPrompts(&d, dir)
+	return d
+}
+
+// finish does what was asked for beyond reading, and warns.
+func (l *loader) finish(p Plan) Plan {
+	for i, t := range p.Tasks {
+		p.Tasks[i].Name = orElse(t.Name, t.ID)
+	}
+	if l.opts.PendingOnly {
+		p.pending()
+	}
+	overlaps := p.Overlaps()
+	if l.opts.SeparateFiles {
+		p = p.Separate()
+	}
+	line := map[string]int{}
+	for _, t := range p.Tasks {
+		line[t.ID] = t.Line
+	}
+	for _, o := range overlaps {
+		l.warn(place{line: line[o.Second]}, "%s", o.text(l.opts.SeparateFiles))
+	}
+	p.Warnings = l.warnings.sorted()
+	return p
+}
+
+func (o Overlap) text(separated bool) string {
+	files := o.FirstFile
+	if o.SecondFile != o.FirstFile {
+		files += " and " + o.SecondFile
+	}
+	if separated {
+		return fmt.Sprintf("%s waits for %s now: they change the same files (%s)", o.Second, o.First, files)
+	}
+	return fmt.Sprintf("%s and %s may run at the same time and change the same files (%s)", o.First, o.Second, files)
+}
+
+// bytes reads a plan's file.
+func (l *loader) bytes(arg string) ([]byte, error) {
+	data, err := statefile.ReadBytes(l.host, under(l.opts.Dir, arg))
+	if e, ok := errors.AsType[*statefile.FormError](err); ok {
+		return nil, &statefile.FormError{Path: arg, Problem: e.Problem}
+	}
+	if err == nil && len(data) > maxPlan {
+		err = &statefile.FormError{Path: arg, Problem: fmt.Sprintf("has %d MiB, more than the %d a plan may have", len(data)>>20, maxPlan>>20)}
+	}
+	return data, err
+}

@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"cmp"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/statefile/host"
+)
+
+// What is looked through for prompts.
+const (
+	maxFolders = 2_000
+	maxEntries = 100_000
+)
+
+// promptIndex is the prompts below a folder by id, the nearest to the folder
+// first and then by name.
+type promptIndex struct {
+	files map[string][]string
+	names []string // of all prompts, for suggestions
+	full  bool     // there was more than is looked through
+}
+
+func newPromptIndex(h host.Host, root string) *promptIndex {
+	x := &promptIndex{files: map[string][]string{}}
+	folders, entries := []string{root}, 0
+	for at := 0; at < len(folders); at++ {
+		list, err := h.ReadDir(readStep, folders[at])
+		if err != nil {
+			continue // the folder is not there: nothing is found in it
+		}
+		if entries += len(list); entries > maxEntries || len(folders) > maxFolders {
+			x.full = true
+			return x
+		}
+		for _, e := range list {
+			path := filepath.Join(folders[at], e.Name())
+			switch {
+			case strings.HasPrefix(e.Name(), ".") || e.Name() == "node_modules":
+			case e.IsDir():
+				folders = append(folders, path)
+			case strings.HasSuffix(e.Name(), ".md"):
+				x.add(path)
+			}
+		}
+	}
+	return x
+}
+
+func (x *promptIndex) add(path string) {
+	x.names = append(x.names, filepath.Base(path))
+	if m := namedPrompt.FindStringSubmatch(defaultName(path)); m != nil {
+		x.files[m[1]] = append(x.files[m[1]], path)
+	}
+}
+
+// findPrompts gives each task of an orchestrator its prompt: the file that it
+// names if that is beside the plan, else the first with its id.
+func (l *loader) findPrompts(d *draft, dir string) {
+	if len(d.Tasks) > maxTasks {
+		return // told as too many
+	}
+	for i := range d.Tasks {
+		t, at := &d.Tasks[i], d.at[i].prompt
+		if t.PromptFile != "" {
+			if _, err := l.host.Stat(readStep, under(dir, t.PromptFile)); err == nil {
+				l.readPrompt(t, at, []string{dir})
+				continue
+			}
+		}
+		file, ok := l.byID(t.ID, at, dir)
+		if t.PromptFile = file; ok {
+			l.readPrompt(t, at, []string{l.opts.Dir})
+		}
+	}
+}
+
+// byID finds the first prompt with an id: in the plan's folder, then below the
+// prompts folder.
+func (l *loader) byID(id string, at place, dir string) (string, bool) {
+	if l.ids == nil {
+		l.ids = newPromptIndex(l.host, l.opts.PromptsDir)
+		if l.ids.full {
+			l.warn(place{}, "%s has more folders and files than are looked through for prompts", l.shown(l.opts.PromptsDir))
+		}
+	}
+	files := l.ids.files[id]
+	if beside := l.beside(dir)[id]; len(beside) > 0 {
+		files = beside
+	}
+	if len(files) == 0 {
+		l.report(at, "no prompt has the id %s: found no file %s-….md %s", id, id, l.searched(dir))
+		l.suggest(id, sortedKeys(l.ids.files))
+		return "", false
+	}
+	files = slices.Clone(files)
+	slices.SortStableFunc(files, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(a, b))
+	})
+	if len(files) > 1 {
+		l.warn(at, "the id %s is that of %d files; %s is taken", id, len(files), l.shown(files[0]))
+	}
+	return l.shown(files[0]), true
+}
+
+// beside is the index of the plan's own folder, without those below it.
+func (l *loader) beside(dir string) map[string][]string {
+	if dir == "" || dir == l.opts.PromptsDir {
+		return nil
+	}
+	if l.besides == nil {
+		x := &promptIndex{files: map[string][]string{}}
+		list, _ := l.host.ReadDir(readStep, dir) // absent: nothing is found in it
+		for _, e := range list {
+			if strings.HasSuffix(e.Name(), ".md") && !e.IsDir() {
+				x.add(filepath.Join(dir, e.Name()))
+			}
+		}
+		l.besides = x
+	}
+	return l.besides.files
+}
+
+func (l *loader) searched(dir string) string {
+	below := "below " + l.shown(l.opts.PromptsDir)
+	if dir != "" && dir != l.opts.PromptsDir {
+		return "beside the plan or " + below
+	}
+	return below
+}

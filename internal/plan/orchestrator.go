@@ -1,0 +1,224 @@
+package plan
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// How an orchestrator's markdown is written.
+var (
+	heading      = regexp.MustCompile(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
+	graphHeading = regexp.MustCompile(`(?i)^dependency\s+graph\b`)
+	waveHeading  = regexp.MustCompile(`(?i)^wave\b\s*(.*)$`)
+	waveNumber   = regexp.MustCompile(`^#?(\d{1,5})\b\s*[:.)–—-]?\s*(.*)$`)
+	fence        = regexp.MustCompile("^\\s*(```+|~~~+)")
+	// promptName is a prompt's file in an item, with its id.
+	promptName = regexp.MustCompile("`([^`\\s]+\\.md)`")
+	checkbox   = regexp.MustCompile("\\[([xX ])\\]\\s*`?((\\d{3}(?:-\\d{2})?)(?:-[^`\\s]*)?\\.md)`?")
+	listItem   = regexp.MustCompile(`^\s*(?:[-*+]|\d+[.)])\s`)
+	fileID     = regexp.MustCompile(`^(\d{3}(?:-\d{2})?)(?:-(.*))?\.md$`)
+)
+
+// isOrchestrator tells an orchestrator's markdown from a prompt: it has a
+// dependency graph, or waves with prompts in them.
+func isOrchestrator(data []byte) bool {
+	inWave := false
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimRight(line, "\r\n")
+		if m := heading.FindStringSubmatch(line); m != nil {
+			if graphHeading.MatchString(m[2]) {
+				return true
+			}
+			inWave = waveHeading.MatchString(m[2])
+		}
+		if inWave && promptName.MatchString(line) {
+			return true
+		}
+	}
+	return false
+}
+
+// orchestrator is what an orchestrator's markdown says.
+type orchestrator struct {
+	reader *reader
+	title  string
+	graph  *drawing // nil without a section of that name
+	items  []waveItem
+	wrong  Problems // of the waves: told only if they count
+	done   map[string]bool
+}
+
+// waveItem is a prompt in a section such as "### Wave 2: the API".
+type waveItem struct {
+	id, file, name string
+	wave           int
+	at             place
+}
+
+// readOrchestrator reads the markdown. The tasks' prompt files are the names
+// that stand in it, or empty: they are found by id.
+func readOrchestrator(file string, data []byte, r *reader) draft {
+	o := orchestrator{reader: r, done: map[string]bool{}}
+	o.scan(strings.Split(strings.TrimPrefix(string(data), "\ufeff"), "\n"))
+	d := draft{Plan: Plan{Name: orElse(o.title, defaultName(file)), Source: SourceOrchestrate, SourceFile: file, OnFailure: Continue}}
+	if o.graph != nil && len(o.graph.ids) > 0 {
+		o.fromGraph(&d)
+	} else {
+		o.fromWaves(&d)
+	}
+	for i := range d.Tasks {
+		d.Tasks[i].Done = o.done[d.Tasks[i].ID]
+		d.Tasks[i].Questions = Ask
+	}
+	return d
+}
+
+// scan goes through the lines once. A block within fences is no heading and no
+// item, but boxes in it count.
+func (o *orchestrator) scan(lines []string) {
+	wave, wantGraph, block := 0, false, 0
+	for i, line := range lines {
+		line, at := strings.TrimRight(line, "\r"), place{line: i + 1, column: 1}
+		o.box(line)
+		if fence.MatchString(line) {
+			if block == 0 {
+				block = i + 1
+				if wantGraph && o.graph.first == 0 {
+					o.graph.first = i + 1
+				}
+			} else {
+				block, wantGraph = 0, false
+			}
+			continue
+		}
+		if block > 0 {
+			if wantGraph {
+				o.graph.line(line, at)
+			}
+			continue
+		}
+		if m := heading.FindStringSubmatch(line); m != nil {
+			wave, wantGraph = o.heading(m[2], len(m[1]), at, wave)
+			continue
+		}
+		if wave != 0 {
+			o.item(line, wave, at)
+		}
+	}
+	if block > 0 && (wantGraph || o.graph == nil) {
+		o.reader.report(place{line: block, column: 1}, "the block that begins here is never closed, want a line of ``` behind it")
+	}
+}
+
+// heading gives the wave that the lines below belong to, and whether a block
+// below is the dependency graph.
+func (o *orchestrator) heading(title string, level int, at place, wave int) (int, bool) {
+	if level == 1 && o.title == "" {
+		o.title = title
+	}
+	if graphHeading.MatchString(title) {
+		if o.graph == nil {
+			o.graph = newDrawing(o.reader, at)
+		}
+		return 0, o.graph.first == 0
+	}
+	m := waveHeading.FindStringSubmatch(title)
+	switch {
+	case m == nil && level > 3:
+		return wave, false // a part of the wave's section
+	case m == nil:
+		return 0, false
+	}
+	number := waveNumber.FindStringSubmatch(m[1])
+	if number == nil {
+		return noNumber, false
+	}
+	n, _ := strconv.Atoi(number[1])
+	return n + 1, false // wave 0 exists in the wild, and 0 is no wave here
+}
+
+// noNumber is the wave of what stands below a heading such as "Wave one".
+const noNumber = -1
+
+// item takes the first prompt that a line names. What follows it is talk.
+func (o *orchestrator) item(line string, wave int, at place) {
+	file := ""
+	if m := promptName.FindStringSubmatchIndex(line); m != nil {
+		file, at.column = line[m[2]:m[3]], m[2]+1
+	} else if m := checkbox.FindStringSubmatchIndex(line); m != nil {
+		file, at.column = line[m[4]:m[5]], m[4]+1
+	}
+	if file == "" {
+		return
+	}
+	m := fileID.FindStringSubmatch(baseName(file))
+	if m == nil {
+		if listItem.MatchString(line) {
+			o.wrong = append(o.wrong, o.reader.problem(at, "the name %q does not begin with an id, want NNN-NN-name.md or NNN-name.md", file))
+		}
+		return
+	}
+	if wave == noNumber {
+		o.wrong = append(o.wrong, o.reader.problem(at, "the heading above has no number, want one such as '### Wave 1: name'"))
+		return
+	}
+	o.items = append(o.items, waveItem{id: m[1], file: file, name: m[2], wave: wave, at: at})
+}
+
+func (o *orchestrator) box(line string) {
+	if m := checkbox.FindStringSubmatch(line); m != nil {
+		o.done[m[3]] = m[1] != " "
+	}
+}
+
+func (o *orchestrator) fromGraph(d *draft) {
+	files := map[string]waveItem{}
+	for _, item := range o.items {
+		if _, known := files[item.id]; !known {
+			files[item.id] = item
+		}
+		if !o.graph.has(item.id) {
+			o.reader.warn(item.at, "%s is in a wave but not in the dependency graph, so it is not run", item.id)
+		}
+	}
+	for _, id := range o.graph.ids {
+		at := o.graph.at[id]
+		t := Task{ID: id, Name: orElse(o.graph.names[id], files[id].name), PromptFile: files[id].file, After: o.graph.after[id], Line: at.line}
+		d.add(t, places{id: at, prompt: at, after: o.graph.afterAt[id]})
+	}
+}
+
+func (o *orchestrator) fromWaves(d *draft) {
+	o.reader.problems = append(o.reader.problems, o.wrong...)
+	if len(o.items) == 0 {
+		o.nothing()
+		return
+	}
+	lowest := o.items[0].wave
+	for _, item := range o.items {
+		lowest = min(lowest, item.wave)
+	}
+	for _, item := range o.items {
+		t := Task{ID: item.id, Name: item.name, PromptFile: item.file, Wave: item.wave, Line: item.at.line}
+		if lowest > 1 {
+			t.Wave-- // no wave 0: the numbers are those of the headings
+		}
+		d.add(t, places{id: item.at, prompt: item.at})
+	}
+}
+
+// nothing says what is missing.
+func (o *orchestrator) nothing() {
+	switch {
+	case len(o.reader.problems) > 0:
+	case o.graph == nil:
+		o.reader.report(place{}, "found neither a section '## Dependency Graph' nor '### Wave 1: name' with items such as `001-01-name.md`")
+	case o.graph.first == 0:
+		o.reader.report(o.graph.heading, "found no block of ``` with the graph below this heading")
+	default:
+		o.reader.report(place{line: o.graph.first, column: 1}, "found no ids in the graph, want some such as 001 or 001-02")
+	}
+}
+
+func baseName(file string) string { return file[strings.LastIndex(file, "/")+1:] }

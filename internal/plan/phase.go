@@ -1,0 +1,122 @@
+package plan
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// phaseFile is the name of a phase plan, with the phase and the plan's number.
+var phaseFile = regexp.MustCompile(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
+
+// front is the front matter of a phase plan.
+type front struct {
+	phase, plan, kind string
+	wave              int
+	dependsOn, files  []string
+	autonomous        bool
+}
+
+func frontFields() []field[front] {
+	return []field[front]{
+		key("phase", text(), func(f *front) *string { return &f.phase }, "the phase", "phase: 02-storage"),
+		key("plan", text(), func(f *front) *string { return &f.plan }, "the plan's number", "plan: 01"),
+		key("type", choice("execute", "tdd"), func(f *front) *string { return &f.kind }, "how it is done", "type: execute"),
+		key("wave", number(1, maxWave), func(f *front) *int { return &f.wave }, "its wave; 1 without it", "wave: 2"),
+		key("depends_on", listOrNothing(), func(f *front) *[]string { return &f.dependsOn }, "the plans that it waits for", "depends_on: [02-01]"),
+		key("files_modified", listOrNothing(), func(f *front) *[]string { return &f.files }, "the files that it changes", "files_modified: [src/db.go]"),
+		key("autonomous", truth(), func(f *front) *bool { return &f.autonomous }, "whether it needs no person", "autonomous: true"),
+		{name: "must_haves", read: func(*reader, *node, *front) {}}, // for the agent, who is given the whole file
+	}
+}
+
+// listOrNothing also takes a key that has no value for an empty list.
+func listOrNothing() form[[]string] {
+	f := texts()
+	read := f.read
+	f.read = func(r *reader, name string, n *node) ([]string, bool) {
+		if n.kind == nothing {
+			return nil, true
+		}
+		return read(r, name, n)
+	}
+	return f
+}
+
+// readPhase reads one phase plan. The whole file is the prompt.
+func readPhase(file string, data []byte, done bool, r *reader) (Task, places) {
+	name := phaseFile.FindStringSubmatch(path.Base(file))
+	t := Task{
+		Prompt: string(data), PromptFile: file, Wave: 1, Questions: Ask, Done: done, Line: 1,
+	}
+	if name == nil {
+		r.report(place{}, "the name of a phase plan is NN-XX-PLAN.md, such as 02-01-PLAN.md")
+		return t, places{}
+	}
+	t.ID = name[1] + "-" + name[2]
+	at := places{id: place{line: 1, column: 1}, prompt: place{line: 1, column: 1}}
+	yaml, begun, ended := frontMatter(data)
+	switch {
+	case !begun:
+		r.report(place{line: 1, column: 1}, "found no front matter, want a line of '---', keys such as wave: 1, and '---' again")
+		return t, at
+	case !ended:
+		r.report(place{line: 1, column: 1}, "the front matter that begins here is never closed, want a line of '---' behind its keys")
+		return t, at
+	}
+	root := r.tree(yaml)
+	if root == nil {
+		return t, at
+	}
+	f := front{wave: 1}
+	given := readMapping(r, "front matter", root, frontFields(), tolerated, &f)
+	t.Name = orElse(objective(data), strings.TrimSpace(f.phase+" "+t.ID))
+	t.Wave, t.Files = f.wave, f.files
+	for _, id := range f.dependsOn {
+		t.After = append(t.After, phaseID(id, name[1], len(name[2])))
+	}
+	if p, ok := given["depends_on"]; ok {
+		at.after = p.value.or(p.at).places()
+	}
+	if p, ok := given["plan"]; ok && phaseID(f.plan, name[1], len(name[2])) != t.ID {
+		r.warn(p.value.or(p.at).place, "plan: found %q, while the file's name says %s", f.plan, name[2])
+	}
+	return t, at
+}
+
+// objective is the first line of a prompt's section of that name.
+func objective(data []byte) string {
+	_, text, _ := bytes.Cut(data, []byte("<objective>"))
+	return strings.TrimSpace(firstLine(strings.TrimSpace(string(text[:min(len(text), 300)]))))
+}
+
+// phaseID is the id that a reference means: 02-01, 02-01-PLAN.md, or of the
+// same phase just 01 or 1.
+func phaseID(reference, phase string, digits int) string {
+	id := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSpace(path.Base(reference)), ".md"), "-PLAN")
+	if strings.Contains(id, "-") || strings.Trim(id, "0123456789") != "" {
+		return id
+	}
+	return phase + "-" + strings.Repeat("0", max(0, digits-len(id))) + id
+}
+
+// frontMatter is the YAML between the first line and the next ---, with an
+// empty line in place of the first so that lines keep their numbers.
+func frontMatter(data []byte) (yaml []byte, begun, ended bool) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	first, rest, _ := bytes.Cut(data, []byte("\n"))
+	if strings.TrimRight(string(first), "\r ") != "---" {
+		return nil, false, false
+	}
+	yaml = []byte("\n")
+	for len(rest) > 0 {
+		var line []byte
+		line, rest, _ = bytes.Cut(rest, []byte("\n"))
+		if strings.TrimRight(string(line), "\r ") == "---" {
+			return yaml, true, true
+		}
+		yaml = append(append(yaml, line...), '\n')
+	}
+	return nil, true, false
+}

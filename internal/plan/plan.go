@@ -1,0 +1,129 @@
+// Package plan reads what is to be done and says what must happen before what.
+//
+// A plan is gaffer's own YAML or one of the formats that people already have:
+// an orchestrator's markdown, a workflow's YAML, phase plans, a folder of
+// prompts, a list of them, one prompt. [Load] tells them apart and gives the
+// same [Plan] for each, or every [Problem] at once. Only Load touches files;
+// all else is computed from values.
+package plan
+
+import "time"
+
+// Plan is a checked set of tasks. One that [Load] returned has valid, unique
+// ids, no reference to a task that is not there, and no cycle.
+type Plan struct {
+	Name       string
+	Format     Format
+	Source     string    // the session protocol's word: orchestrate, execute-phase or run-prompt
+	SourceFile string    // as the person named it; empty for a prompt's text or a list
+	Parallel   int       // how many tasks run at once; 0 is no limit
+	OnFailure  OnFailure // what a failed task means for those that do not wait for it
+	Budget     Budget
+	Workflow   *Workflow // of a workflow file, else nil
+	Tasks      []Task    // in the order of the source
+	Warnings   Problems  // what a person should look at although the plan can run
+}
+
+// The sources that the session protocol knows.
+const (
+	SourceOrchestrate  = "orchestrate"
+	SourceExecutePhase = "execute-phase"
+	SourceRunPrompt    = "run-prompt"
+)
+
+// Budget is a ceiling. Zero is none.
+type Budget struct {
+	USD    float64
+	Tokens int64
+}
+
+// Task is one piece of work for one agent.
+type Task struct {
+	ID   string
+	Name string
+
+	// Prompt is the whole text. PromptFile is the file that it was read from,
+	// or empty. A task of agent command may have neither.
+	Prompt, PromptFile string
+
+	Wave  int      // every task of wave n waits for all of the waves below n; 0 is no wave
+	After []string // the tasks it waits for by name
+
+	Agent string   // an adapter's name; empty leaves the choice to whoever runs the plan
+	Model string   // empty is the agent's own choice
+	Argv  []string // of agent command only
+
+	Timeout      time.Duration // of one attempt; 0 is none
+	StallTimeout time.Duration // without a sign of life; 0 is none
+	Retries      int           // attempts after the first
+	Verify       []string      // shell commands that must succeed before the task counts as done
+
+	Worktree bool   // works in a git worktree of its own
+	Branch   string // of that worktree; empty lets the runner choose
+
+	Env      map[string]string
+	Labels   []string // a worker must have them all
+	Priority int      // among tasks that could start, the highest goes first
+	Files    []string // paths, folders and globs that it changes
+	Budget   Budget
+
+	Questions     QuestionPolicy
+	AnswerTimeout time.Duration // how long a question waits for a person; 0 is for ever
+	AnswerDefault string        // the answer after that
+
+	Done bool // ticked, or has a summary: left out with [Options.PendingOnly]
+	Line int  // where it stands in its file; 0 if that is the file as a whole
+}
+
+// OnFailure is what a failed task means for tasks that do not wait for it.
+// Those that wait for it never start.
+type OnFailure string
+
+// The ways to go on.
+const (
+	Continue OnFailure = "continue" // they run
+	Stop     OnFailure = "stop"     // none is started any more
+)
+
+// QuestionPolicy is what becomes of an agent's question or request.
+type QuestionPolicy string
+
+// The policies.
+const (
+	Ask   QuestionPolicy = "ask"   // a person answers
+	Deny  QuestionPolicy = "deny"  // it is refused at once
+	Allow QuestionPolicy = "allow" // it is granted at once
+)
+
+// Workflow is what a workflow file says beside its prompts. A prompt that
+// shares its wave with others has a worktree and a branch of its own, to be
+// merged into Branch after the wave; one that is alone works on Branch itself.
+type Workflow struct {
+	ID         string
+	Base       string // the branch that Branch is made from
+	Branch     string
+	OnComplete OnComplete
+}
+
+// OnComplete is what follows when a workflow's last prompt is done. CreatePR
+// and MergeTo exclude each other.
+type OnComplete struct {
+	CreatePR       bool
+	MergeTo        string
+	DeleteWorktree bool
+}
+
+// Agents are the adapters that a plan may name.
+func Agents() []string { return []string{"claude", "codex", "gemini", "opencode", CommandAgent} }
+
+// CommandAgent is the agent that runs a task's Argv.
+const CommandAgent = "command"
+
+// Waves are the tasks in layers: those of a layer wait for tasks of earlier
+// layers only, and at least for one of the layer just before.
+func (p Plan) Waves() [][]string { return p.Graph().Waves() }
+
+// Needs are the tasks that the task waits for directly, those included that its
+// wave implies: all of the next lower wave, which in turn wait for those below.
+// To ask for many tasks, keep the [Graph].
+func (p Plan) Needs(id string) []string { return p.Graph().Needs(id) }

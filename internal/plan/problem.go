@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one thing that is wrong with a plan, and where. Line and Column
+// start at 1; 0 is unknown.
+type Problem struct {
+	File       string `json:"file,omitempty"`
+	Line       int    `json:"line,omitempty"`
+	Column     int    `json:"column,omitempty"`
+	Text       string `json:"text"`
+	Suggestion string `json:"suggestion,omitempty"` // what was likely meant
+}
+
+// String is such as plan.yaml:3:5: unknown key "promt"; did you mean "prompt"?
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File + ":")
+	}
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "%d:", p.Line)
+	}
+	if p.Line > 0 && p.Column > 0 {
+		fmt.Fprintf(&b, "%d:", p.Column)
+	}
+	if b.Len() > 0 {
+		b.WriteString(" ")
+	}
+	b.WriteString(p.Text)
+	if p.Suggestion != "" {
+		fmt.Fprintf(&b, "; did you mean %q?", p.Suggestion)
+	}
+	return b.String()
+}
+
+// Problems are all that is wrong with a plan, in the order of the file.
+type Problems []Problem
+
+// Error has one problem on each line.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, problem := range p {
+		lines[i] = problem.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Invalid marks the error as one about a document's content.
+func (p Problems) Invalid() bool { return len(p) > 0 }
+
+// sorted is in the order of the file, without repetition: what an alias stands
+// for is read more than once.
+func (p Problems) sorted() Problems {
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	seen := make(map[Problem]bool, len(p))
+	return slices.DeleteFunc(p, func(problem Problem) bool {
+		again := seen[problem]
+		seen[problem] = true
+		return again
+	})
+}
+
+// place is where something stands. The zero place is somewhere in the file that
+// is being read.
+type place struct {
+	line, column int
+	file         string // if it is another one
+}

@@ -1,0 +1,225 @@
+package plan
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gaffer/statefile"
+)
+
+var (
+	// promptID is an id as it stands in a list.
+	promptID = regexp.MustCompile(`^(\d{3}(?:-\d{2})?|gh-\d+)$`)
+	// namedPrompt is a prompt's file that begins with an id.
+	namedPrompt = regexp.MustCompile(`^(\d{3}(?:-\d{2})?|gh-\d+)(?:-(.*))?$`)
+)
+
+func promptText(text string) draft {
+	d := draft{Plan: Plan{Name: firstLine(strings.TrimSpace(text)), Source: SourceRunPrompt, OnFailure: Continue}}
+	d.add(Task{ID: "prompt", Name: d.Name, Prompt: text, Questions: Ask}, places{})
+	return d
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+func (l *loader) promptFile(arg string) (draft, error) {
+	if _, err := l.host.Stat(readStep, under(l.opts.Dir, arg)); err != nil {
+		return draft{}, err
+	}
+	d := draft{Plan: Plan{Name: defaultName(arg), Source: SourceRunPrompt, SourceFile: arg, OnFailure: Continue}}
+	l.addFiles(&d, []string{arg})
+	return d, nil
+}
+
+// folder makes a task of each markdown file in a folder, all in one wave.
+func (l *loader) folder(arg string) (draft, error) {
+	entries, err := l.host.ReadDir(readStep, under(l.opts.Dir, arg))
+	if err != nil {
+		return draft{}, err
+	}
+	d := draft{Plan: Plan{Name: filepath.Base(under(l.opts.Dir, arg)), Source: SourceOrchestrate, SourceFile: arg, OnFailure: Continue}}
+	var files []string
+	for _, e := range entries {
+		if name := e.Name(); strings.HasSuffix(name, ".md") && !e.IsDir() && name[0] != '.' && !strings.EqualFold(name, "readme.md") {
+			files = append(files, filepath.Join(arg, name))
+		}
+	}
+	files = l.withoutPlans(files)
+	if len(files) == 0 {
+		l.report(place{}, "found no prompts in the folder, want files such as 001-name.md")
+		return d, nil
+	}
+	l.addFiles(&d, files)
+	return d, nil
+}
+
+// withoutPlans leaves out what is a plan of its own: as a prompt it would have
+// an agent do what the other prompts do.
+func (l *loader) withoutPlans(files []string) []string {
+	return slices.DeleteFunc(files, func(file string) bool {
+		data, err := l.bytes(file)
+		if err != nil || !isOrchestrator(data) {
+			return false
+		}
+		l.warnings = append(l.warnings, Problem{File: file, Text: "is a plan of its own and is left out here; name the file to use it"})
+		return true
+	})
+}
+
+// list makes a task of each id or file, all in one wave.
+func (l *loader) list(arg string) draft {
+	items := splitList(arg)
+	d := draft{Plan: Plan{Name: strings.Join(items, ","), Source: SourceOrchestrate, OnFailure: Continue}}
+	if len(items) == 1 {
+		d.Source = SourceRunPrompt
+	}
+	var files []string
+	for _, item := range items {
+		if file, ok := l.listed(item); ok {
+			files = append(files, file)
+		}
+	}
+	l.addFiles(&d, files)
+	return d
+}
+
+func splitList(arg string) []string {
+	var items []string
+	for item := range strings.SplitSeq(arg, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func (l *loader) listed(item string) (string, bool) {
+	if promptID.MatchString(item) {
+		return l.byID(item, place{}, "")
+	}
+	if _, err := l.host.Stat(readStep, under(l.opts.Dir, item)); err == nil {
+		return item, true
+	}
+	l.report(place{}, "%q is no prompt's file, and no id such as 001 or 001-02", item)
+	if near, ok := l.notThere(item).(*NameError); ok { //nolint:errorlint // it is made right there
+		l.problems[len(l.problems)-1].Suggestion = near.Meant
+	}
+	return "", false
+}
+
+// addFiles adds a task for each file. Its id is the one that the name begins
+// with, if no other file's does, else the name.
+func (l *loader) addFiles(d *draft, files []string) {
+	count := map[string]int{}
+	for _, file := range files {
+		count[idOf(file)]++
+	}
+	for _, file := range files {
+		id, name := idOf(file), defaultName(file)
+		if count[id] > 1 {
+			id = defaultName(file)
+		}
+		t := Task{ID: id, Name: name, PromptFile: file, Questions: Ask}
+		if m := namedPrompt.FindStringSubmatch(name); m != nil && m[2] != "" {
+			t.Name = m[2]
+		}
+		d.add(t, places{})
+	}
+	d.check(&l.reader, "prompt")
+	l.readPrompts(d, l.opts.Dir)
+}
+
+func idOf(file string) string {
+	name := defaultName(file)
+	if m := namedPrompt.FindStringSubmatch(name); m != nil {
+		return m[1]
+	}
+	return name
+}
+
+// readPrompts reads the prompt of each task that names a file, from the first
+// of the folders that has it.
+func (l *loader) readPrompts(d *draft, dirs ...string) {
+	if len(d.Tasks) > maxTasks {
+		return // told as too many
+	}
+	for i := range d.Tasks {
+		t := &d.Tasks[i]
+		if t.PromptFile == "" || t.Prompt != "" {
+			continue
+		}
+		l.readPrompt(t, d.at[i].prompt, dirs)
+	}
+}
+
+func (l *loader) readPrompt(t *Task, at place, dirs []string) {
+	var data []byte
+	err := fs.ErrNotExist
+	path := ""
+	for _, dir := range dirs {
+		path = under(dir, t.PromptFile)
+		if data, err = statefile.ReadBytes(l.host, path); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	l.loaded += len(data)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		l.report(at, "the prompt's file %q does not exist", t.PromptFile)
+		l.suggestFile(t.PromptFile, dirs)
+	case err != nil:
+		l.report(at, "the prompt's file %q cannot be read: %s", t.PromptFile, reason(err))
+	case len(data) > maxPrompt:
+		l.report(at, "the prompt's file %q has %d KiB, want %d at most", t.PromptFile, len(data)>>10, maxPrompt>>10)
+	case strings.TrimSpace(string(data)) == "":
+		l.report(at, "the prompt's file %q is empty", t.PromptFile)
+	case l.loaded > maxPrompts:
+		l.report(at, "the prompts have more than %d MiB together", maxPrompts>>20)
+	default:
+		t.Prompt, t.PromptFile = string(data), l.shown(path)
+	}
+}
+
+// reason is the error without the path, which the problem has.
+func reason(err error) string {
+	if e, ok := errors.AsType[*statefile.FormError](err); ok {
+		return e.Problem
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+func (l *loader) suggestFile(name string, dirs []string) {
+	for _, dir := range dirs {
+		entries, err := l.host.ReadDir(readStep, filepath.Dir(under(dir, name)))
+		if err != nil {
+			continue
+		}
+		names := make([]string, len(entries))
+		for i, e := range entries {
+			names[i] = e.Name()
+		}
+		if near := l.near(filepath.Base(name), names); near != "" {
+			l.problems[len(l.problems)-1].Suggestion = filepath.ToSlash(filepath.Join(filepath.Dir(name), near))
+			return
+		}
+	}
+}
+
+// shown is a path as a person in the folder would name it.
+func (l *loader) shown(path string) string {
+	rel, err := filepath.Rel(l.opts.Dir, path)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+		return path
+	}
+	return filepath.ToSlash(rel)
+}

@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/suggest"
+)
+
+// reader collects the problems of one file.
+type reader struct {
+	file     string
+	problems Problems
+	warnings Problems
+	compared int // candidates that suggestions were chosen from
+}
+
+func (r *reader) report(at place, format string, args ...any) {
+	r.problems = append(r.problems, r.problem(at, format, args...))
+}
+
+func (r *reader) warn(at place, format string, args ...any) {
+	r.warnings = append(r.warnings, r.problem(at, format, args...))
+}
+
+func (r *reader) problem(at place, format string, args ...any) Problem {
+	file := r.file
+	if at.file != "" {
+		file = at.file
+	}
+	return Problem{File: file, Line: at.line, Column: at.column, Text: fmt.Sprintf(format, args...)}
+}
+
+// suggest adds to the last problem which of the candidates was likely meant.
+func (r *reader) suggest(word string, candidates []string) {
+	r.problems[len(r.problems)-1].Suggestion = r.near(word, candidates)
+}
+
+// What near looks at: a plan of 10,000 misspelt words is told about all, and
+// gets suggestions for the first.
+const (
+	maxCompared = 200_000
+	minWord     = 3 // a shorter word is as near to all others
+	maxWord     = 64
+)
+
+func (r *reader) near(word string, candidates []string) string {
+	if len(word) < minWord || len(word) > maxWord || r.compared > maxCompared {
+		return ""
+	}
+	r.compared += len(candidates)
+	likely := candidates
+	if len(candidates) > 100 {
+		far := len(word)/3 + 3
+		likely = nil
+		for _, c := range candidates {
+			if d := len(c) - len(word); -far < d && d < far {
+				likely = append(likely, c)
+			}
+		}
+	}
+	if near := suggest.Nearest(word, likely); near != word {
+		return near
+	}
+	return ""
+}
+
+// orList is such as "a, b or c".
+func orList(words []string) string { return wordList(words, "or") }
+
+// andList is such as "a, b and c".
+func andList(words []string) string { return wordList(words, "and") }
+
+func wordList(words []string, last string) string {
+	const most = 12
+	if len(words) > most {
+		words = append(slices.Clip(words[:most-1]), fmt.Sprintf("%d more", len(words)-most+1))
+		last = "and"
+	}
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " " + last + " " + words[len(words)-1]
+}

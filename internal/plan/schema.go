@@ -1,0 +1,91 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// schema is a JSON Schema, with its members in the order in which they are
+// written.
+type schema struct {
+	Schema      string     `json:"$schema,omitempty"`
+	Title       string     `json:"title,omitempty"`
+	Description string     `json:"description,omitempty"`
+	Type        any        `json:"type,omitempty"`
+	Enum        []string   `json:"enum,omitempty"`
+	Pattern     string     `json:"pattern,omitempty"`
+	MinLength   int        `json:"minLength,omitempty"`
+	Minimum     *int       `json:"minimum,omitempty"`
+	Maximum     *int       `json:"maximum,omitempty"`
+	Items       *schema    `json:"items,omitempty"`
+	MinItems    int        `json:"minItems,omitempty"`
+	Required    []string   `json:"required,omitempty"`
+	Properties  properties `json:"properties,omitempty"`
+	Patterns    properties `json:"patternProperties,omitempty"`
+	Names       *schema    `json:"propertyNames,omitempty"`
+	Additional  any        `json:"additionalProperties,omitempty"`
+	AnyOf       []schema   `json:"anyOf,omitempty"`
+	AllOf       []schema   `json:"allOf,omitempty"`
+	Not         *schema    `json:"not,omitempty"`
+}
+
+type property struct {
+	name   string
+	schema schema
+}
+
+type properties []property
+
+func (p properties) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	for i, prop := range p {
+		text, err := json.Marshal(prop.schema)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&b, "%c%q:%s", "{,"[min(i, 1)], prop.name, text)
+	}
+	return append(b.Bytes(), '}'), nil
+}
+
+// objectSchema is the schema of a mapping that has these fields and no others.
+func objectSchema[T any](fields []field[T]) schema {
+	s := schema{Type: "object", Patterns: properties{{"^" + freeKey, schema{}}}, Additional: false}
+	for _, f := range fields {
+		described := f.schema
+		described.Description = f.doc
+		s.Properties = append(s.Properties, property{f.name, described})
+		if f.required {
+			s.Required = append(s.Required, f.name)
+		}
+	}
+	return s
+}
+
+// Schema is the JSON Schema (draft 2020-12) of gaffer's own plan format. Some
+// rules are beyond it: unique ids, references, cycles.
+func Schema() []byte {
+	s := objectSchema(planFields())
+	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "gaffer plan"
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(s); err != nil {
+		panic("plan: the schema is no JSON: " + err.Error())
+	}
+	return b.Bytes()
+}
+
+// either is the part of a task's schema about keys that need or exclude each
+// other.
+func either() []schema {
+	has := func(names ...string) schema { return schema{Required: names} }
+	never := func(s schema) schema { return schema{Not: &s} }
+	return []schema{
+		{AnyOf: []schema{has("prompt"), has("prompt_file"), has("argv"), has("shell")}},
+		never(has("prompt", "prompt_file")),
+		never(has("argv", "shell")),
+	}
+}

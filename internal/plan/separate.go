@@ -1,0 +1,169 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Overlap is two tasks that may run at the same time and change the same files.
+type Overlap struct {
+	First, Second         string // ids; Second stands in a later wave, or later in the plan
+	FirstFile, SecondFile string // what each declared
+}
+
+// Overlaps finds, for each task, the first one before it that declares some of
+// the same files and that it does not wait for, not even by way of others.
+func (p Plan) Overlaps() []Overlap {
+	var found []Overlap
+	s := newSeparation(p)
+	s.inOrder(s.graph.levels(), func(task int, hits []int) {
+		for _, other := range hits {
+			if !s.waits[task].has(other) {
+				found = append(found, s.overlap(other, task))
+				return
+			}
+		}
+	})
+	return found
+}
+
+// overlap tells which files of the two it is about.
+func (s *separation) overlap(first, second int) Overlap {
+	o := Overlap{First: s.graph.tasks[first].ID, Second: s.graph.tasks[second].ID}
+	var m matcher
+	for _, a := range s.files[first] {
+		for _, b := range s.files[second] {
+			if m.overlap(a, b) {
+				o.FirstFile, o.SecondFile = a.text, b.text
+				return o
+			}
+		}
+	}
+	return o
+}
+
+// Separate gives the plan in which tasks that declare overlapping files never
+// run at the same time: the later of two waits for the earlier. Each task is
+// put into the first wave that has room for it, so the plan takes no more waves
+// than that order of tasks needs. What had to wait for what still does.
+func (p Plan) Separate() Plan {
+	s := newSeparation(p)
+	levels := s.place()
+	p.Tasks = slices.Clone(p.Tasks)
+	s.inOrder(levels, func(task int, hits []int) {
+		// The latest first: waiting for it is often waiting for the rest.
+		slices.SortFunc(hits, func(a, b int) int { return cmp.Or(cmp.Compare(levels[b], levels[a]), cmp.Compare(b, a)) })
+		for _, other := range hits {
+			if s.waits[task].has(other) {
+				continue
+			}
+			p.Tasks[task].After = append(slices.Clip(p.Tasks[task].After), p.Tasks[other].ID)
+			s.waits[task].add(other)
+			s.waits[task].addAll(s.waits[other])
+		}
+	})
+	return p
+}
+
+// separation is what both need: the files of each task, and for each node the
+// tasks that it waits for, directly or by way of others.
+type separation struct {
+	graph *Graph
+	files [][]*pattern
+	waits []bits
+}
+
+func newSeparation(p Plan) *separation {
+	s := &separation{graph: p.Graph(), files: make([][]*pattern, len(p.Tasks))}
+	for i, t := range p.Tasks {
+		for _, file := range t.Files {
+			s.files[i] = append(s.files[i], newPattern(file))
+		}
+	}
+	return s
+}
+
+// inOrder visits the tasks with files, level by level, with the hits among
+// those it visited before.
+func (s *separation) inOrder(levels []int, visit func(task int, hits []int)) {
+	if !s.any() {
+		return
+	}
+	s.waits = make([]bits, len(s.graph.needs))
+	before := newClaims(len(s.graph.tasks))
+	for _, node := range s.byLevel(levels) {
+		s.inherit(node)
+		if s.graph.isGate(node) || len(s.files[node]) == 0 {
+			continue
+		}
+		if hits := before.overlaps(s.files[node]); len(hits) > 0 {
+			visit(node, hits)
+		}
+		before.add(node, s.files[node])
+	}
+}
+
+func (s *separation) any() bool {
+	return slices.ContainsFunc(s.files, func(p []*pattern) bool { return len(p) > 0 })
+}
+
+// byLevel lists the nodes so that each comes after those it waits for: level by
+// level, tasks in the order of the plan, gates last.
+func (s *separation) byLevel(levels []int) []int {
+	nodes := make([]int, 0, len(levels))
+	for node, level := range levels {
+		if level > 0 || s.graph.isGate(node) {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.SortStableFunc(nodes, func(a, b int) int { return cmp.Compare(levels[a], levels[b]) })
+	return nodes
+}
+
+func (s *separation) inherit(node int) {
+	s.waits[node] = newBits(len(s.graph.tasks))
+	for _, need := range s.graph.needs[node] {
+		s.waits[node].addAll(s.waits[need])
+		if !s.graph.isGate(need) {
+			s.waits[node].add(need)
+		}
+	}
+}
+
+// place gives each task the first level that is above all it waits for and has
+// no task with overlapping files.
+func (s *separation) place() []int {
+	levels := make([]int, len(s.graph.needs))
+	placed := newClaims(len(s.graph.tasks))
+	takenBy := make([]int, len(s.graph.tasks)+2) // by level: one more than the last node that found it taken
+	for _, node := range s.byLevel(s.graph.levels()) {
+		for _, need := range s.graph.needs[node] {
+			levels[node] = max(levels[node], levels[need])
+		}
+		if s.graph.isGate(node) {
+			continue
+		}
+		for _, other := range placed.overlaps(s.files[node]) {
+			takenBy[levels[other]] = node + 1
+		}
+		levels[node]++
+		for takenBy[levels[node]] == node+1 {
+			levels[node]++
+		}
+		placed.add(node, s.files[node])
+	}
+	return levels
+}
+
+// bits is a set of tasks.
+type bits []uint64
+
+func newBits(n int) bits { return make(bits, (n+63)/64) }
+
+func (b bits) add(i int)      { b[i/64] |= 1 << (i % 64) }
+func (b bits) has(i int) bool { return b[i/64]&(1<<(i%64)) != 0 }
+func (b bits) addAll(other bits) {
+	for i, word := range other {
+		b[i] |= word
+	}
+}

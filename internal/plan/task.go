@@ -1,0 +1,162 @@
+package plan
+
+import "time"
+
+// taskFields are the keys of a task.
+func taskFields() []field[Task] {
+	own := []field[Task]{
+		key("id", text(), func(t *Task) *string { return &t.ID },
+			"what other tasks, logs and branches call it; unique, and fit for a file's name", "id: api").must(),
+		key("name", text(), func(t *Task) *string { return &t.Name },
+			"what people call it; the id if absent", "name: Build the API"),
+		key("prompt", text(), func(t *Task) *string { return &t.Prompt },
+			"what the agent is told", "prompt: |\n  Add GET /health.\n  Cover it with a test."),
+		key("prompt_file", text(), func(t *Task) *string { return &t.PromptFile },
+			"the file with the prompt, from the plan's folder, instead of prompt", "prompt_file: prompts/api.md"),
+		key("argv", textList(), func(t *Task) *[]string { return &t.Argv },
+			"the program and arguments of agent command", "argv: [go, test, ./...]"),
+		key("shell", shell(), func(t *Task) *[]string { return &t.Argv },
+			"the shell command of agent command, instead of argv", "shell: make release && ls dist"),
+		key("wave", number(1, maxWave), func(t *Task) *int { return &t.Wave },
+			"the task waits for all tasks of lower waves; without it, for none", "wave: 2"),
+		key("after", texts(), func(t *Task) *[]string { return &t.After },
+			"the ids of the tasks that it waits for", "after: [schema, login]"),
+		key("branch", branch(), func(t *Task) *string { return &t.Branch },
+			"the branch of its worktree; with it, the task has one", "branch: feature/api"),
+		key("files", texts(), func(t *Task) *[]string { return &t.Files },
+			"the files, folders and globs it changes: tasks that share some should not run at once", "files: [internal/api, docs/*.md]"),
+		key("priority", number(-maxPriority, maxPriority), func(t *Task) *int { return &t.Priority },
+			"among tasks that could start, the highest goes first; 0 without it", "priority: 10"),
+		key("budget", group("a budget", budgetFields(), rejected), func(t *Task) *Budget { return &t.Budget },
+			"what the task may cost", "budget:\n  usd: 2.50"),
+	}
+	return append(own, defaultFields()...)
+}
+
+// defaultFields are the keys of a task that make sense for many at once.
+func defaultFields() []field[Task] {
+	env := onto(environment(), func(t *Task) *map[string]string { return &t.Env })
+	env.name, env.doc, env.example = "env", "variables of the agent's environment; a task's add to those of the defaults", "env:\n  PORT: 8080"
+	return []field[Task]{
+		key("agent", choice(Agents()...), func(t *Task) *string { return &t.Agent },
+			"who does it: "+orList(Agents()), "agent: codex"),
+		key("model", text(), func(t *Task) *string { return &t.Model },
+			"the agent's model; its own choice if absent", "model: opus"),
+		key("timeout", duration(), func(t *Task) *time.Duration { return &t.Timeout },
+			"how long one attempt may take; 0, as without it, is no limit", "timeout: 45m"),
+		key("stall_timeout", duration(), func(t *Task) *time.Duration { return &t.StallTimeout },
+			"how long an attempt may give no sign of life; 0, as without it, is no limit", "stall_timeout: 10m"),
+		key("retries", number(0, maxRetries), func(t *Task) *int { return &t.Retries },
+			"how many more attempts follow a failed one; 0 without it", "retries: 2"),
+		key("verify", texts(), func(t *Task) *[]string { return &t.Verify },
+			"shell commands that must succeed before the task counts as done", "verify:\n  - go vet ./...\n  - go test ./..."),
+		key("worktree", truth(), func(t *Task) *bool { return &t.Worktree },
+			"work in a git worktree of its own; false without it", "worktree: true"),
+		env,
+		key("labels", texts(), func(t *Task) *[]string { return &t.Labels },
+			"only a worker that has them all takes the task", "labels: [gpu]"),
+		key("questions", choice(Ask, Deny, Allow), func(t *Task) *QuestionPolicy { return &t.Questions },
+			"what becomes of the agent's questions: ask a person (as without it), deny or allow", "questions: deny"),
+		key("answer_timeout", duration(), func(t *Task) *time.Duration { return &t.AnswerTimeout },
+			"how long a question waits for a person; 0, as without it, is for ever", "answer_timeout: 15m"),
+		key("answer_default", text(), func(t *Task) *string { return &t.AnswerDefault },
+			"the answer after answer_timeout", "answer_default: no, leave it"),
+	}
+}
+
+// defaults is the form of the mapping that each task begins with.
+func defaults() form[Task] {
+	fields := defaultFields()
+	return form[Task]{objectSchema(fields), func(r *reader, _ string, n *node) (Task, bool) {
+		t := Task{Questions: Ask}
+		if n.kind == nothing {
+			return t, true // all keys are commented out
+		}
+		readMapping(r, "defaults", n, fields, rejected, &t)
+		return t, true
+	}}
+}
+
+// readTask reads one task on top of the defaults.
+func readTask(r *reader, n *node, fields []field[Task], doc document) (Task, places) {
+	t := doc.defaults
+	given := readMapping(r, "a task", n, fields, rejected, &t)
+	if t.Line = n.line; n.kind == mapping && len(n.pairs) > 0 {
+		t.Line = n.pairs[0].at.line
+	}
+	at := places{id: n.place, prompt: n.place}
+	if p, ok := given["id"]; ok {
+		at.id = p.value.or(p.at).place
+	}
+	if p, ok := given["prompt_file"]; ok {
+		at.prompt = p.value.or(p.at).place
+	}
+	if p, ok := given["after"]; ok {
+		at.after = p.value.or(p.at).places()
+	}
+	checkTask(r, &t, n, given)
+	checkBudget(r, t, doc.budget, given)
+	return t, at
+}
+
+// checkTask sees to keys that need or exclude each other, and completes what
+// follows from them.
+func checkTask(r *reader, t *Task, n *node, given map[string]pair) {
+	if n.kind != mapping {
+		return
+	}
+	excludes(r, given, "prompt_file", "prompt")
+	excludes(r, given, "shell", "argv")
+	checkAgent(r, t, n, given)
+	if p, ok := given["worktree"]; ok && t.Branch != "" && !t.Worktree {
+		r.report(p.value.or(p.at).place, "worktree: found false, but branch %q needs a worktree", t.Branch)
+	}
+	t.Worktree = t.Worktree || t.Branch != ""
+	if p, ok := given["answer_default"]; ok && t.AnswerTimeout == 0 {
+		r.report(p.at, "answer_default needs answer_timeout, how long to wait for a person first")
+	}
+}
+
+func excludes(r *reader, given map[string]pair, key, other string) {
+	p, ok := given[key]
+	if o, both := given[other]; ok && both {
+		r.report(p.at, "%s and %s (line %d) exclude each other, want one of them", key, other, o.at.line)
+	}
+}
+
+// checkAgent: a command has a program and maybe a prompt, all others have a
+// prompt and no program. A task with a program and no agent is a command.
+func checkAgent(r *reader, t *Task, n *node, given map[string]pair) {
+	program := ""
+	for _, key := range []string{"argv", "shell"} {
+		if _, ok := given[key]; ok {
+			program = key
+		}
+	}
+	_, named := given["agent"]
+	if program != "" && !named {
+		t.Agent = CommandAgent
+	}
+	_, prompt := given["prompt"]
+	_, file := given["prompt_file"]
+	switch {
+	case program != "" && t.Agent != CommandAgent && t.Agent != "":
+		r.report(given[program].at, "%s is of agent command, and this task's agent is %s", program, t.Agent)
+	case program == "" && t.Agent == CommandAgent:
+		r.report(n.place, "agent command needs argv or shell, such as shell: make test")
+	case program != "" && len(t.Argv) == 0 && given[program].value.kind == list && len(given[program].value.items) == 0:
+		r.report(given[program].at, "%s: found an empty list, want a program and its arguments", program)
+	case program == "" && !prompt && !file:
+		r.report(n.place, "a task needs prompt, prompt_file, argv or shell")
+	}
+}
+
+func checkBudget(r *reader, t Task, whole Budget, given map[string]pair) {
+	p := given["budget"]
+	if whole.USD > 0 && t.Budget.USD > whole.USD {
+		r.report(p.at, "budget: found %g USD, which is more than the plan's %g: the task could never start", t.Budget.USD, whole.USD)
+	}
+	if whole.Tokens > 0 && t.Budget.Tokens > whole.Tokens {
+		r.report(p.at, "budget: found %d tokens, which is more than the plan's %d: the task could never start", t.Budget.Tokens, whole.Tokens)
+	}
+}

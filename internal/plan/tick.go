@@ -1,0 +1,22 @@
+package plan
+
+import "slices"
+
+// Tick sets the boxes of a prompt in an orchestrator's markdown, "[ ]" to
+// "[x]", and leaves every other byte. It tells whether there was one to set.
+func Tick(markdown []byte, id string) ([]byte, bool) {
+	var ticked []byte
+	for _, m := range checkbox.FindAllSubmatchIndex(markdown, -1) {
+		if string(markdown[m[6]:m[7]]) != id || markdown[m[2]] != ' ' {
+			continue
+		}
+		if ticked == nil {
+			ticked = slices.Clone(markdown)
+		}
+		ticked[m[2]] = 'x'
+	}
+	if ticked == nil {
+		return markdown, false
+	}
+	return ticked, true
+}

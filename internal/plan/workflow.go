@@ -1,0 +1,207 @@
+package plan
+
+import "slices"
+
+// workflowModels are the words of the workflow format, with the agent and the
+// model that each stands for.
+var workflowModels = []struct{ word, agent, model string }{
+	{"claude", "claude", ""},
+	{"codex", "codex", ""},
+	{"gemini", "gemini", ""},
+	{"zai", "zai", ""},
+	{"opencode", "opencode", ""},
+	{"opencode-zai", "opencode", "zai"},
+	{"opencode-codex", "opencode", "codex"},
+	{"claude-zai", "claude", "zai"},
+}
+
+func modelWords() []string {
+	words := make([]string, len(workflowModels))
+	for i, m := range workflowModels {
+		words[i] = m.word
+	}
+	return words
+}
+
+// flow is one workflow of a file, before its prompts are read.
+type flow struct {
+	Workflow
+	prompts *node
+}
+
+// prompt is one prompt of a workflow.
+type prompt struct {
+	path  string
+	after []string
+	model string
+}
+
+func workflowFields() []field[flow] {
+	return []field[flow]{
+		key("base", branch(), func(f *flow) *string { return &f.Base }, "the branch to begin from", "base: main").must(),
+		key("branch", branch(), func(f *flow) *string { return &f.Branch }, "the branch to work on", "branch: gh-12-login").must(),
+		key("on_complete", onComplete(), func(f *flow) *OnComplete { return &f.OnComplete },
+			"what follows the last prompt", "on_complete: {create_pr: true}"),
+		key("prompts", anyMapping(), func(f *flow) **node { return &f.prompts },
+			"the prompts by id", "prompts: {setup: {path: prompts/001.md}}").must(),
+	}
+}
+
+func onComplete() form[OnComplete] {
+	fields := []field[OnComplete]{
+		key("create_pr", truth(), func(o *OnComplete) *bool { return &o.CreatePR }, "open a pull request", "create_pr: true"),
+		key("merge_to", branch(), func(o *OnComplete) *string { return &o.MergeTo }, "merge into this branch", "merge_to: main"),
+		key("delete_worktree", truth(), func(o *OnComplete) *bool { return &o.DeleteWorktree }, "remove the worktrees; true without it", "delete_worktree: false"),
+	}
+	return form[OnComplete]{objectSchema(fields), func(r *reader, _ string, n *node) (OnComplete, bool) {
+		o := OnComplete{DeleteWorktree: true}
+		given := readMapping(r, "on_complete", n, fields, rejected, &o)
+		if o.CreatePR {
+			excludes(r, given, "merge_to", "create_pr")
+		}
+		return o, true
+	}}
+}
+
+func anyMapping() form[*node] {
+	return form[*node]{schema{Type: "object"}, func(r *reader, name string, n *node) (*node, bool) {
+		if n.kind != mapping || len(n.pairs) == 0 {
+			r.report(n.place, "%s: found %s, want one or more under their ids", name, emptyOr(n))
+			return nil, false
+		}
+		return n, true
+	}}
+}
+
+func emptyOr(n *node) string {
+	if n.kind == mapping {
+		return "an empty mapping"
+	}
+	return n.kind.String()
+}
+
+func promptFields() []field[prompt] {
+	return []field[prompt]{
+		key("path", text(), func(p *prompt) *string { return &p.path }, "the prompt's file", "path: prompts/001-setup.md").must(),
+		key("after", texts(), func(p *prompt) *[]string { return &p.after }, "the prompts that it waits for", "after: [setup]"),
+		key("model", choice(modelWords()...), func(p *prompt) *string { return &p.model }, "who does it; claude without it", "model: codex"),
+	}
+}
+
+// readWorkflows reads every workflow of a file, so that all problems are told,
+// and gives the one that is called for.
+func readWorkflows(file string, root *node, r *reader, wanted string) draft {
+	var flows *node
+	readMapping(r, "a workflow file", root, []field[*node]{
+		key("workflows", anyMapping(), func(n **node) **node { return n }, "the workflows by id", "workflows: {…}").must(),
+	}, rejected, &flows)
+	if flows == nil {
+		return draft{}
+	}
+	var ids []string
+	drafts := map[string]draft{}
+	for _, p := range flows.pairs {
+		d := readWorkflow(file, p, r)
+		d.checkWorkflow(r, p.at)
+		ids, drafts[p.key] = append(ids, p.key), d
+	}
+	if wanted == "" && len(ids) == 1 {
+		wanted = ids[0]
+	}
+	chosen, ok := drafts[wanted]
+	if !ok {
+		r.reportChoice(flows.place, wanted, ids)
+	}
+	return chosen
+}
+
+func (r *reader) reportChoice(at place, wanted string, ids []string) {
+	if wanted == "" {
+		r.report(at, "found %d workflows, %s: say which one is meant (--workflow)", len(ids), andList(ids))
+		return
+	}
+	r.report(at, "no workflow has the id %q, want %s", wanted, orList(ids))
+	r.suggest(wanted, ids)
+}
+
+func readWorkflow(file string, p pair, r *reader) draft {
+	f := flow{Workflow: Workflow{ID: p.key, OnComplete: OnComplete{DeleteWorktree: true}}}
+	readMapping(r, "a workflow", p.value.or(p.at), workflowFields(), rejected, &f)
+	d := draft{Plan: Plan{
+		Name: p.key, Source: SourceOrchestrate, SourceFile: file, OnFailure: Stop, Workflow: &f.Workflow,
+	}}
+	if f.prompts == nil {
+		return d
+	}
+	fields := promptFields()
+	for _, entry := range f.prompts.pairs {
+		d.add(readWorkflowPrompt(r, entry, fields))
+	}
+	return d
+}
+
+func readWorkflowPrompt(r *reader, entry pair, fields []field[prompt]) (Task, places) {
+	p := prompt{model: "claude"}
+	n := entry.value.or(entry.at)
+	given := readMapping(r, "a prompt", n, fields, rejected, &p)
+	at := places{id: entry.at, prompt: entry.at}
+	if path, ok := given["path"]; ok {
+		at.prompt = path.value.or(path.at).place
+	}
+	if after, ok := given["after"]; ok {
+		at.after = after.value.or(after.at).places()
+	}
+	t := Task{ID: entry.key, PromptFile: p.path, After: p.after, Questions: Ask, Line: entry.at.line}
+	i := slices.IndexFunc(workflowModels, func(m struct{ word, agent, model string }) bool { return m.word == p.model })
+	if i >= 0 {
+		t.Agent, t.Model = workflowModels[i].agent, workflowModels[i].model
+	}
+	return t, at
+}
+
+// checkWorkflow checks one workflow and gives its prompts their waves, and a
+// worktree to each that is not alone in its wave.
+func (d *draft) checkWorkflow(r *reader, at place) {
+	before := len(r.problems)
+	d.check(r, "prompt")
+	for i, t := range d.Tasks {
+		if t.ID != "" && !isBranch(d.branchOf(t)) {
+			r.report(d.at[i].id, "the id %q cannot be part of a branch's name, want letters, digits, - and _", t.ID)
+		}
+	}
+	if len(r.problems) > before {
+		return
+	}
+	if last := d.last(); len(last) > 1 {
+		r.report(at, "workflow %q ends in %d prompts, %s: want exactly one that all others lead to", d.Name, len(last), andList(last))
+	}
+	waves, index := d.Waves(), d.Graph().index
+	for n, wave := range waves {
+		for _, id := range wave {
+			t := &d.Tasks[index[id]]
+			t.Wave = n + 1
+			if len(wave) > 1 {
+				t.Worktree, t.Branch = true, d.branchOf(*t)
+			}
+		}
+	}
+}
+
+func (d *draft) branchOf(t Task) string { return d.Workflow.ID + "--" + t.ID }
+
+// last lists the tasks that none waits for.
+func (d *draft) last() []string {
+	waited := map[string]bool{}
+	for _, t := range d.Tasks {
+		for _, id := range t.After {
+			waited[id] = true
+		}
+	}
+	var last []string
+	for _, t := range d.Tasks {
+		if !waited[t.ID] {
+			last = append(last, t.ID)
+		}
+	}
+	return last
+}

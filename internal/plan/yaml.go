@@ -1,0 +1,273 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// kind is the shape of a value.
+type kind int
+
+const (
+	nothing kind = iota // no value at all
+	scalar
+	list
+	mapping
+)
+
+func (k kind) String() string {
+	return [...]string{"no value", "a single value", "a list", "a mapping"}[k]
+}
+
+// node is a value of a YAML file with its place. Aliases share the node that
+// they stand for.
+type node struct {
+	kind  kind
+	text  string // of a scalar, as it was written: 001 stays 001
+	items []*node
+	pairs []pair
+	place
+	size int // how many values it is, each alias counted in full
+}
+
+type pair struct {
+	key   string
+	at    place
+	value *node
+}
+
+// maxExpanded bounds what aliases may blow a file up to.
+const maxExpanded = 1_000_000
+
+// tree reads the one document in data. Problems are reported to r; the node is
+// nil if there is nothing to go on with.
+func (r *reader) tree(data []byte) *node {
+	file := r.syntax(data)
+	if file == nil || len(file.Docs) == 0 || file.Docs[0].Body == nil {
+		return nil
+	}
+	t := treeReader{reader: r, anchors: map[string]*node{}}
+	return t.read(file.Docs[0].Body)
+}
+
+func (r *reader) syntax(data []byte) (file *ast.File) {
+	defer func() {
+		// The parser is another's, and what it makes of hostile bytes is ours to answer for.
+		if p := recover(); p != nil {
+			r.report(place{}, "not YAML: the parser gave up: %.100v", p)
+		}
+	}()
+	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), "\ufeff"))
+	if tk, problem := new(guard).check(tokens); problem != "" {
+		r.report(placeOf(tk), "%s", problem)
+		return nil
+	}
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err == nil {
+		return file
+	}
+	if s, ok := errors.AsType[syntaxError](err); ok {
+		r.report(placeOf(s.GetToken()), "not YAML: %.200s", plainly(s.GetMessage()))
+	} else {
+		r.report(place{}, "not YAML: %.200s", err.Error())
+	}
+	return nil
+}
+
+// parserWords are what the parser says and would leave a person puzzled, and
+// what it means. The first that fits counts.
+var parserWords = []struct{ says, means string }{
+	{"found character '\t'", "found a tab, want spaces at the beginning of a line"},
+	{"mapping value is not allowed", "found a second ':' in the line; a text with ': ' in it stands in quotes"},
+	{"value is not allowed in this", "found something that does not belong here; is the line indented like its neighbours?"},
+	{"non-map value is specified", "found a text where a key was expected; is a ':' missing?"},
+	{"unexpected key name", "found a text where a key was expected; is a ':' missing?"},
+	{"could not find end character", "found a quote that is never closed"},
+	{"',' or ']' must be specified", "a '[' above is not closed here, want ',' or ']'"},
+	{"',' or '}' must be specified", "a '{' above is not closed here, want ',' or '}'"},
+	{"sequence end token ']' not", "found a '[' that is never closed"},
+	{"could not find flow map", "found a '{' that is never closed"},
+}
+
+func plainly(message string) string {
+	for _, w := range parserWords {
+		if strings.Contains(message, w.says) {
+			return w.means
+		}
+	}
+	return message
+}
+
+// syntaxError is what the parser's errors have in common.
+type syntaxError interface {
+	error
+	GetToken() *token.Token
+	GetMessage() string
+}
+
+func placeOf(tk *token.Token) place {
+	if tk == nil || tk.Position == nil {
+		return place{}
+	}
+	return place{line: tk.Position.Line, column: tk.Position.Column}
+}
+
+// treeReader turns the parser's nodes into ours.
+type treeReader struct {
+	*reader
+	anchors  map[string]*node
+	expanded int
+}
+
+func (t *treeReader) read(n ast.Node) *node {
+	switch n := n.(type) {
+	case *ast.AnchorNode:
+		value := t.read(n.Value)
+		t.anchors[n.Name.GetToken().Value] = value // after its value: it cannot hold itself
+		return value
+	case *ast.AliasNode:
+		return t.alias(n)
+	case *ast.MappingNode:
+		return t.mapping(n.Values)
+	case *ast.MappingValueNode:
+		return t.mapping([]*ast.MappingValueNode{n})
+	case *ast.SequenceNode:
+		return t.list(n)
+	case *ast.LiteralNode:
+		return &node{kind: scalar, text: n.Value.Value, place: placeOf(n.GetToken()), size: 1}
+	case *ast.StringNode:
+		return &node{kind: scalar, text: n.Value, place: placeOf(n.GetToken()), size: 1}
+	case *ast.NullNode, *ast.CommentGroupNode:
+		return &node{place: placeOf(n.GetToken()), size: 1}
+	case ast.ScalarNode:
+		return &node{kind: scalar, text: n.GetToken().Value, place: placeOf(n.GetToken()), size: 1}
+	case nil:
+		return &node{size: 1}
+	}
+	return &node{place: placeOf(n.GetToken()), size: 1}
+}
+
+func (t *treeReader) alias(n *ast.AliasNode) *node {
+	name, at := n.Value.GetToken().Value, placeOf(n.GetToken())
+	target, ok := t.anchors[name]
+	if !ok {
+		t.report(at, "no value above is marked &%s, which *%s stands for", name, name)
+		t.suggest(name, sortedKeys(t.anchors))
+		return &node{place: at, size: 1}
+	}
+	if !t.expand(at, target) {
+		return &node{place: at, size: 1}
+	}
+	return target
+}
+
+// expand counts an alias and tells whether it may stand for its target.
+func (t *treeReader) expand(at place, target *node) bool {
+	before := t.expanded
+	t.expanded += target.size
+	if before <= maxExpanded && t.expanded > maxExpanded {
+		t.report(at, "the aliases (*name) stand for more than %d values, which is too much for one plan", maxExpanded)
+	}
+	return t.expanded <= maxExpanded
+}
+
+func (t *treeReader) list(n *ast.SequenceNode) *node {
+	l := &node{kind: list, place: placeOf(n.GetToken()), size: 1}
+	for _, value := range n.Values {
+		item := t.read(value)
+		l.items = append(l.items, item)
+		l.size += item.size
+	}
+	return l
+}
+
+func (t *treeReader) mapping(values []*ast.MappingValueNode) *node {
+	m := &node{kind: mapping, size: 1}
+	lines := map[string]int{}
+	var merged []*node
+	for _, value := range values {
+		key := pair{key: keyText(value.Key), at: placeOf(value.Key.GetToken())}
+		if m.place == (place{}) {
+			m.place = key.at
+		}
+		key.value = t.read(value.Value)
+		if value.Key.IsMergeKey() {
+			merged = append(merged, key.value)
+			continue
+		}
+		if first, twice := lines[key.key]; twice {
+			t.report(key.at, "the key %q stands here twice, the first time in line %d", key.key, first)
+			continue
+		}
+		lines[key.key] = key.at.line
+		m.add(key)
+	}
+	t.merge(m, merged)
+	return m
+}
+
+func (n *node) add(p pair) {
+	n.pairs = append(n.pairs, p)
+	n.size += 1 + p.value.size
+}
+
+// merge adds what << brings in and the mapping does not say itself.
+func (t *treeReader) merge(m *node, from []*node) {
+	said := map[string]bool{}
+	for _, p := range m.pairs {
+		said[p.key] = true
+	}
+	for _, source := range flatten(from) {
+		if source.kind == nothing {
+			continue
+		}
+		if source.kind != mapping {
+			t.report(source.place, "<< wants a mapping such as *name, found %s", source.kind)
+			continue
+		}
+		for _, p := range source.pairs {
+			if !said[p.key] {
+				said[p.key] = true
+				m.add(p)
+			}
+		}
+	}
+}
+
+func flatten(nodes []*node) []*node {
+	var flat []*node
+	for _, n := range nodes {
+		if n.kind == list {
+			flat = append(flat, n.items...)
+		} else {
+			flat = append(flat, n)
+		}
+	}
+	return flat
+}
+
+func keyText(key ast.MapKeyNode) string {
+	if s, ok := key.(*ast.StringNode); ok {
+		return s.Value
+	}
+	return strings.TrimSpace(fmt.Sprint(key.GetToken().Value))
+}
+
+// get is the value of a key, or nil.
+func (n *node) get(key string) *node {
+	if n == nil {
+		return nil
+	}
+	for _, p := range n.pairs {
+		if p.key == key {
+			return p.value
+		}
+	}
+	return nil
+}
