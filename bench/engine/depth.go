@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	bite     = 20 // claims in a row; then the queue is filled up again
+	maxBites = 50 // for each depth
+)
+
+// depths prints how long a claim takes while so many tasks wait.
+func depths(ctx context.Context, p *place, s settings, chosen []contender) error {
+	if len(s.queued) == 0 {
+		return nil
+	}
+	fmt.Printf("%-22s", "claim, 1 client")
+	for _, n := range s.queued {
+		fmt.Printf(" %20s", fmt.Sprint(n, " queued"))
+	}
+	fmt.Println()
+	for _, c := range chosen {
+		if c.name != "sqlite" && c.name != "postgres" {
+			continue
+		}
+		results, err := claimTimes(ctx, p, c, s)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.title, err)
+		}
+		fmt.Printf("%-22s", c.title)
+		for _, r := range results {
+			median := r.quantile(.5)
+			fmt.Printf(" %10s (× %.2f)", round(median), float64(median)/float64(results[0].quantile(.5)))
+		}
+		fmt.Println()
+	}
+	return nil
+}
+
+// claimTimes times claims in a database for each depth, a few in each by turns,
+// so that what else the machine does falls on all alike.
+func claimTimes(ctx context.Context, p *place, c contender, s settings) (all []result, err error) {
+	var fleets []*fleet
+	defer func() {
+		for _, f := range fleets {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	for _, n := range s.queued {
+		q, err := c.open(ctx, p, 1)
+		if err != nil {
+			return nil, err
+		}
+		f := q.(*fleet)
+		fleets = append(fleets, f)
+		if err := lay(ctx, f, n); err != nil {
+			return nil, err
+		}
+	}
+	all = make([]result, len(fleets))
+	end := time.Now().Add(s.each)
+	for range maxBites {
+		for i, f := range fleets {
+			if err := f.timeClaims(ctx, &all[i]); err != nil {
+				return nil, err
+			}
+		}
+		if time.Now().After(end) {
+			break
+		}
+	}
+	return all, nil
+}
+
+// lay submits n tasks.
+func lay(ctx context.Context, f *fleet, n int) error {
+	for n > 0 {
+		size := min(n, 10*planSize)
+		if err := f.Submit(ctx, size); err != nil {
+			return err
+		}
+		n -= size
+	}
+	return nil
+}
+
+// timeClaims takes a few tasks and puts as many back.
+func (f *fleet) timeClaims(ctx context.Context, r *result) error {
+	for range bite {
+		began := time.Now()
+		a, err := f.claim(ctx)
+		if err != nil {
+			return err
+		}
+		r.waits = append(r.waits, time.Since(began))
+		if err := f.finish(ctx, a); err != nil {
+			return err
+		}
+	}
+	return f.Submit(ctx, bite)
+}

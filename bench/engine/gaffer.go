@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+	"gaffer/internal/store/postgres"
+	"gaffer/internal/store/sqlite"
+)
+
+// fleet is gaffer's engine on one of its stores.
+type fleet struct {
+	store    store.Store
+	engine   *engine.Engine
+	keys     bool
+	parallel int
+	ids      atomic.Int64
+}
+
+func openSQLite(ctx context.Context, p *place, _ int) (queue, error) {
+	folder, err := p.folder()
+	if err != nil {
+		return nil, err
+	}
+	s, err := sqlite.Open(ctx, filepath.Join(folder, "gaffer.db"))
+	if err != nil {
+		return nil, err
+	}
+	return p.fleet(s), nil
+}
+
+func openPostgres(ctx context.Context, p *place, _ int) (queue, error) {
+	address, err := p.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := postgres.Open(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return p.fleet(s), nil
+}
+
+func (p *place) fleet(s store.Store) *fleet {
+	f := &fleet{store: s, keys: p.gaffer.keys, parallel: p.gaffer.parallel}
+	f.engine = engine.New(s, engine.Options{Now: time.Now, NewID: f.newID, Rand: rand.Float64, Who: "bench"})
+	return f
+}
+
+// newID returns ids that sort by time.
+func (f *fleet) newID() string {
+	return fmt.Sprintf("%012x-%08x", time.Now().UnixMilli(), f.ids.Add(1))
+}
+
+// key returns what makes a request the only one of its kind.
+func (f *fleet) key() string {
+	if !f.keys {
+		return ""
+	}
+	return f.newID()
+}
+
+func (f *fleet) Submit(ctx context.Context, n int) error {
+	p := plan.Plan{Name: "bench", Parallel: f.parallel, Tasks: make([]plan.Task, n)}
+	for i := range p.Tasks {
+		id := fmt.Sprintf("%06d", i)
+		p.Tasks[i] = plan.Task{ID: id, Name: "task " + id, Prompt: prompt}
+	}
+	_, err := f.engine.Submit(ctx, engine.Submission{Plan: p, Key: f.key()})
+	return err
+}
+
+func (f *fleet) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
+	return repeat(ctx, clients, each, func(ctx context.Context) error {
+		a, err := f.claim(ctx)
+		if err != nil {
+			return err
+		}
+		return f.finish(ctx, a)
+	})
+}
+
+func (f *fleet) claim(ctx context.Context) (engine.Assignment, error) {
+	a, err := f.engine.Claim(ctx, engine.Claim{Worker: "bench", Key: f.key()})
+	if errors.Is(err, engine.ErrNothing) {
+		err = errEmpty
+	}
+	return a, err
+}
+
+func (f *fleet) finish(ctx context.Context, a engine.Assignment) error {
+	_, err := f.engine.Finish(ctx, engine.Finish{
+		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: f.key(), Class: engine.Success,
+	})
+	return err
+}
+
+func (f *fleet) Close() error { return f.store.Close() }

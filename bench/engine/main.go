@@ -1,0 +1,110 @@
+// Command engine measures the engine on both databases beside what one would
+// use instead, side by side in one run: one SQLite transaction for each claim
+// and each finish, the same on PostgreSQL with SKIP LOCKED, and River. The
+// figures of one run may be compared with each other and with nothing else.
+//
+// It starts a PostgreSQL of its own in a temporary folder. That has the defaults
+// of its version, full durability among them, and room for more connections.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type settings struct {
+	each    time.Duration
+	clients []int
+	queued  []int
+	only    []string // names of contenders; empty is all
+	dir     string
+}
+
+func main() {
+	log.SetFlags(0)
+	var s settings
+	var p place
+	flag.DurationVar(&s.each, "each", 2*time.Second, "how long each figure is measured at the most, in two turns")
+	flag.Func("clients", "how many clients at once (default 1,16,64)", numbers(&s.clients))
+	flag.Func("queued", "how many tasks wait while claims are timed (default 100,10000,100000; 0 leaves it out)", numbers(&s.queued))
+	only := flag.String("only", "", "measure only these, of: "+strings.Join(names(), ","))
+	flag.BoolVar(&p.gaffer.keys, "keys", false, "give each request to gaffer an idempotency key")
+	flag.IntVar(&p.gaffer.parallel, "parallel", 0, "how many tasks of a plan gaffer may run at once; 0 is no limit")
+	flag.StringVar(&s.dir, "dir", "", "the disk to measure (a temporary folder if empty)")
+	flag.Parse()
+	s.clients = orElse(s.clients, 1, 16, 64)
+	s.queued = orElse(s.queued, 100, 10_000, 100_000)
+	s.only = strings.FieldsFunc(*only, func(r rune) bool { return r == ',' })
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, &p, s)
+	stop()
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// numbers reads a list of numbers into all.
+func numbers(all *[]int) func(string) error {
+	return func(list string) error {
+		*all = []int{}
+		for text := range strings.SplitSeq(list, ",") {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 0 {
+				return fmt.Errorf("%q is not a number", text)
+			}
+			if n > 0 {
+				*all = append(*all, n)
+			}
+		}
+		return nil
+	}
+}
+
+func orElse(list []int, otherwise ...int) []int {
+	if list == nil {
+		return otherwise
+	}
+	return list
+}
+
+func run(ctx context.Context, p *place, s settings) (err error) {
+	for _, name := range s.only {
+		if !slices.Contains(names(), name) {
+			return fmt.Errorf("there is no %q to measure, only %s", name, strings.Join(names(), ", "))
+		}
+	}
+	if p.dir, err = os.MkdirTemp(s.dir, "gaffer-bench-"); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(p.dir) }()
+	defer func() {
+		if stopped := p.stop(); err == nil {
+			err = stopped
+		}
+	}()
+	chosen := slices.DeleteFunc(contenders(), func(c contender) bool {
+		return len(s.only) > 0 && !slices.Contains(s.only, c.name)
+	})
+	if slices.ContainsFunc(chosen, func(c contender) bool { return c.postgres }) {
+		if err := p.postgres(); err != nil {
+			return err
+		}
+	}
+	if err := describe(p.dir); err != nil {
+		return err
+	}
+	if err := compare(ctx, p, s, chosen); err != nil {
+		return err
+	}
+	return depths(ctx, p, s, chosen)
+}

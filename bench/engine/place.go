@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"gaffer/internal/store/postgres/pgtest"
+)
+
+// place is where databases are made for the contenders.
+type place struct {
+	dir    string
+	server *pgtest.Server // nil if nobody needs it
+	made   int
+	gaffer struct {
+		keys     bool // each request has an idempotency key
+		parallel int  // of each plan
+	}
+}
+
+// folder makes an empty one.
+func (p *place) folder() (string, error) { return os.MkdirTemp(p.dir, "db-") }
+
+// postgres starts the server, which ends with this process, however that ends.
+func (p *place) postgres() (err error) {
+	p.server, err = pgtest.Start()
+	return err
+}
+
+func (p *place) stop() error {
+	if p.server == nil {
+		return nil
+	}
+	return p.server.Stop()
+}
+
+// database makes an empty one on the server and returns its address. The
+// databases made before are dropped if nobody uses them: what is left to clean
+// up in them would be cleaned up during the next measurement.
+func (p *place) database(ctx context.Context) (string, error) {
+	address, err := url.Parse(p.server.URL)
+	if err != nil {
+		return "", err
+	}
+	c, err := pgx.Connect(ctx, p.server.URL)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close(ctx) }()
+	if err := dropIdle(ctx, c); err != nil {
+		return "", err
+	}
+	p.made++
+	name := fmt.Sprintf("bench%d", p.made)
+	if _, err := c.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	address.Path = "/" + name
+	return address.String(), nil
+}
+
+func dropIdle(ctx context.Context, c *pgx.Conn) error {
+	rows, err := c.Query(ctx, `SELECT datname FROM pg_database d WHERE datname LIKE 'bench%'
+		AND NOT EXISTS (SELECT FROM pg_stat_activity a WHERE a.datid = d.oid AND backend_type = 'client backend')`)
+	if err != nil {
+		return err
+	}
+	idle, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, name := range idle {
+		_, dropped := c.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
+		err = errors.Join(err, dropped)
+	}
+	return err
+}
+
+// pool connects to an empty database with a connection for each client, and a
+// few for what goes on beside.
+func (p *place) pool(ctx context.Context, clients int) (*pgxpool.Pool, error) {
+	address, err := p.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config, err := pgxpool.ParseConfig(address)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = int32(clients + 4)
+	config.MinConns = int32(clients)
+	config.MaxConnIdleTime = time.Hour
+	return pgxpool.NewWithConfig(ctx, config)
+}

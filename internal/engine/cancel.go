@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gaffer/internal/store"
+)
+
+// Target is what a person's request is about: a run, one of its tasks, or what
+// needs that task.
+type Target struct {
+	Run   string
+	Task  string // the whole run if empty
+	Below bool   // not the task but everything that needs it
+}
+
+// Cancel ends what has not ended. What has not started is cancelled at once;
+// what runs is asked to end, and is cancelled when its worker says that it has,
+// or is lost. Something that has ended already is a [*ConflictError].
+func (e *Engine) Cancel(ctx context.Context, t Target, who, why string) error {
+	return e.write(ctx, who, store.Need{Runs: []string{t.Run}}, func(c *change) error {
+		run, err := c.Run(t.Run)
+		if err != nil {
+			return missing(err, "run", t.Run)
+		}
+		if run.Status.Final() {
+			return &ConflictError{"run " + run.ID, fmt.Sprintf("is %s already", run.Status)}
+		}
+		if t.Task == "" {
+			return c.cancelRun(run, why)
+		}
+		return c.cancelTask(store.TaskKey{Run: t.Run, Task: t.Task}, t.Below, why)
+	})
+}
+
+func (c *change) cancelRun(run store.Run, why string) error {
+	if err := c.stop(run, cancelled); err != nil {
+		return err
+	}
+	tasks, err := c.Tasks(run.ID)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if err := c.halt(t, why); err != nil {
+			return err
+		}
+	}
+	return c.settle(run.ID)
+}
+
+func (c *change) cancelTask(key store.TaskKey, below bool, why string) error {
+	t, err := c.Task(key)
+	if err != nil {
+		return missing(err, "task", key.Task)
+	}
+	if below {
+		if err := c.cancelBelow(t, why); err != nil {
+			return err
+		}
+	} else {
+		if t.Status.Final() {
+			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s already", t.Status)}
+		}
+		if err := c.cancelOne(t, why); err != nil {
+			return err
+		}
+	}
+	if err := c.fill(key.Run); err != nil {
+		return err
+	}
+	return c.settle(key.Run)
+}
+
+func (c *change) cancelBelow(t store.Task, why string) error {
+	dependents, err := c.Dependents(t.TaskKey)
+	if err != nil {
+		return err
+	}
+	for _, d := range dependents {
+		if err := c.cancelOne(d, why); err != nil {
+			return err
+		}
+		if err := c.cancelBelow(d, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cancelOne cancels a task that waits, or asks for the end of one that runs.
+func (c *change) cancelOne(t store.Task, why string) error {
+	t, err := c.Task(t.TaskKey) // as it is now: others may have cancelled it
+	if err != nil {
+		return missing(err, "task", t.Task)
+	}
+	if t.Status == store.Running {
+		return c.halt(t, why)
+	}
+	if t.Status != store.Queued {
+		return nil
+	}
+	t.Outcome = cancelled
+	if err := c.move(&t, store.Cancelled, why); err != nil {
+		return err
+	}
+	return c.abandon(t)
+}
+
+// halt asks the worker of a running task to end it.
+func (c *change) halt(t store.Task, why string) error {
+	if t.Status != store.Running {
+		return nil
+	}
+	a, err := c.Attempt(t.Attempt)
+	if err != nil {
+		return missing(err, "attempt", t.Attempt)
+	}
+	if a.Stop == cancelled {
+		return nil
+	}
+	a.Stop = cancelled
+	c.PutAttempt(a)
+	return c.event(store.Event{Kind: "attempt.stopping", Run: a.Run, Task: a.Task, Attempt: a.ID, Why: why}, a)
+}
+
+// Retry queues a task again that failed or was cancelled, with as many attempts
+// as at first, and what was cancelled only because of it. A run that had ended
+// goes on.
+func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
+	return e.write(ctx, who, store.Need{Runs: []string{key.Run}}, func(c *change) error {
+		t, err := c.Task(key)
+		if err != nil {
+			return missing(err, "task", key.Task)
+		}
+		if t.Status != store.Failed && t.Status != store.Cancelled {
+			return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s and cannot be retried", t.Status)}
+		}
+		tasks, err := c.Tasks(key.Run)
+		if err != nil {
+			return err
+		}
+		if before, ok := hopeless(t, tasks); ok {
+			return &ConflictError{"task " + t.Task, fmt.Sprintf("waits for %s, which is %s; retry that", before.Task, before.Status)}
+		}
+		if err := c.resume(key.Run, why); err != nil {
+			return err
+		}
+		if err := c.requeue(t, why); err != nil {
+			return err
+		}
+		if err := c.requeueDropped(key.Run, why); err != nil {
+			return err
+		}
+		return c.fill(key.Run)
+	})
+}
+
+func (c *change) resume(id, why string) error {
+	run, err := c.Run(id)
+	if err != nil {
+		return missing(err, "run", id)
+	}
+	run.Stopping = ""
+	if run.Status == store.Running {
+		c.PutRun(run)
+		return c.event(store.Event{Kind: "run.resumed", Run: id, Why: why}, run)
+	}
+	return c.moveRun(run, store.Running, why)
+}
+
+// requeue gives a task its attempts again, and counts what it waits for anew.
+func (c *change) requeue(t store.Task, why string) error {
+	t.Blockers = 0
+	for _, id := range t.Needs {
+		need, err := c.Task(store.TaskKey{Run: t.Run, Task: id})
+		if err != nil {
+			return missing(err, "task", id)
+		}
+		if need.Status != store.Complete {
+			t.Blockers++
+		}
+	}
+	t.Retries += t.Attempts
+	t.Outcome = ""
+	return c.move(&t, store.Queued, why)
+}
+
+// requeueDropped queues the tasks again that were cancelled because of others,
+// as far as nothing that they wait for is final without being complete.
+func (c *change) requeueDropped(run, why string) error {
+	for again := true; again; {
+		again = false
+		tasks, err := c.Tasks(run)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			if t.Status != store.Cancelled || t.Outcome != dependency {
+				continue
+			}
+			if _, ok := hopeless(t, tasks); ok {
+				continue
+			}
+			if err := c.requeue(t, why); err != nil {
+				return err
+			}
+			again = true
+			break // the others' hopes have changed
+		}
+	}
+	return nil
+}
+
+// hopeless returns what t waits for and what has ended without being complete.
+func hopeless(t store.Task, tasks []store.Task) (store.Task, bool) {
+	for _, other := range tasks {
+		before := t.Wave > 0 && other.Wave > 0 && other.Wave < t.Wave || slices.Contains(t.Needs, other.Task)
+		if before && other.Status.Final() && other.Status != store.Complete {
+			return other, true
+		}
+	}
+	return store.Task{}, false
+}

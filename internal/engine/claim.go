@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"gaffer/internal/store"
+)
+
+// Claim is a worker's request for a task.
+type Claim struct {
+	Worker string
+	Labels []string
+	Key    string // the same key gives the same answer
+}
+
+// Assignment is a task that a worker is to run, and with what right.
+type Assignment struct {
+	Attempt store.Attempt
+	Task    store.Task
+}
+
+// Claim gives a task to a worker, for as long as the worker beats. Without a
+// task that can start the error is [ErrNothing].
+func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
+	need := store.Need{Promises: promiseNeed("claim", r.Key), Claims: 1}
+	var a *Assignment
+	err := e.write(ctx, r.Worker, need, func(c *change) (err error) {
+		a, err = once(c, "claim", r.Key, func() (*Assignment, error) { return c.claim(r) })
+		return err
+	})
+	switch {
+	case err != nil:
+		return Assignment{}, err
+	case a == nil:
+		return Assignment{}, ErrNothing
+	}
+	return *a, nil
+}
+
+// claim returns nil if there is nothing to start. What it set aside on the way
+// is kept, so that is no error.
+func (c *change) claim(r Claim) (*Assignment, error) {
+	query, err := c.query(r.Labels)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		list, err := c.Claimable(query)
+		if err != nil || len(list) == 0 {
+			return nil, err
+		}
+		a, err := c.start(list[0], r.Worker)
+		if err == nil {
+			return &a, nil
+		}
+		if !errors.Is(err, errNoBudget) {
+			return nil, err
+		}
+	}
+}
+
+// query asks for one task of those that the worker's labels allow.
+func (c *change) query(labels []string) (store.Claim, error) {
+	paused, err := c.paused()
+	if err != nil {
+		return store.Claim{}, err
+	}
+	sets, err := c.LabelSets()
+	q := store.Claim{Paused: paused, Limit: 1}
+	for _, set := range sets {
+		if satisfies(labels, set) {
+			q.Labels = append(q.Labels, set)
+		}
+	}
+	return q, err
+}
+
+func satisfies(labels []string, set string) bool {
+	for label := range strings.SplitSeq(set, ",") {
+		if label != "" && !slices.Contains(labels, label) {
+			return false
+		}
+	}
+	return true
+}
+
+// errNoBudget is a task that was set aside because it might cost too much.
+var errNoBudget = errors.New("not within the budget")
+
+// start begins an attempt at a task.
+func (c *change) start(t store.Task, worker string) (Assignment, error) {
+	run, err := c.Run(t.Run)
+	if err != nil {
+		return Assignment{}, missing(err, "run", t.Run)
+	}
+	if !fits(run, t.Reserve) {
+		return Assignment{}, c.tooDear(t, run)
+	}
+	run.Reserved = plus(run.Reserved, t.Reserve)
+	c.PutRun(run)
+	t.Attempts++
+	t.Tries++
+	a := store.Attempt{
+		ID: c.engine.opts.NewID(), Run: t.Run, Task: t.Task, Number: t.Tries, Token: c.NextSeq(), Worker: worker,
+		Status: store.Running, Lease: c.now.Add(c.engine.opts.Lease), Started: c.now,
+	}
+	if t.Timeout > 0 {
+		a.Deadline = c.now.Add(t.Timeout)
+	}
+	t.Attempt = a.ID
+	c.PutAttempt(a)
+	if err := c.event(store.Event{Kind: "attempt.running", Run: t.Run, Task: t.Task, Attempt: a.ID, To: string(store.Running)}, a); err != nil {
+		return Assignment{}, err
+	}
+	return Assignment{a, t}, c.move(&t, store.Running, "")
+}
+
+// tooDear sets a task aside until others have given back what they reserved, or
+// fails it if nobody has reserved anything.
+func (c *change) tooDear(t store.Task, run store.Run) error {
+	if run.Active > 0 {
+		if err := c.ready(t, false, "the budget is reserved by others"); err != nil {
+			return err
+		}
+		return errNoBudget
+	}
+	t.Outcome = string(OverBudget)
+	if err := c.move(&t, store.Failed, "the run's budget does not allow it"); err != nil {
+		return err
+	}
+	if err := c.failed(t); err != nil {
+		return err
+	}
+	return errNoBudget
+}
+
+func fits(run store.Run, more store.Amount) bool {
+	total := plus(plus(run.Spent, run.Reserved), more)
+	return (run.Budget.MicroUSD == 0 || total.MicroUSD <= run.Budget.MicroUSD) &&
+		(run.Budget.Tokens == 0 || total.Tokens <= run.Budget.Tokens)
+}
+
+func plus(a, b store.Amount) store.Amount {
+	return store.Amount{MicroUSD: a.MicroUSD + b.MicroUSD, Tokens: a.Tokens + b.Tokens}
+}
+
+func minus(a, b store.Amount) store.Amount {
+	return store.Amount{MicroUSD: a.MicroUSD - b.MicroUSD, Tokens: a.Tokens - b.Tokens}
+}

@@ -1,0 +1,208 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gaffer/internal/store"
+)
+
+// Finish is a worker's word on how an attempt ended.
+type Finish struct {
+	Attempt string
+	Token   int64
+	Key     string // the same key gives the same answer
+
+	Class   Class
+	Summary string
+	Thread  string // the agent's conversation, if there is one
+	Spent   store.Amount
+	Reset   time.Time // of a rate limit: when it ends
+}
+
+// Outcome is what followed from the end of an attempt.
+type Outcome struct {
+	Status store.Status `json:"status"`          // of the task
+	Retry  time.Time    `json:"retry,omitzero"`  // not before this, if it is queued again
+	Fresh  bool         `json:"fresh,omitempty"` // in a new conversation
+}
+
+// Finish ends an attempt. A word that comes too late, because the attempt was
+// given up or another one has begun, changes nothing and is a [*ConflictError].
+func (e *Engine) Finish(ctx context.Context, f Finish) (o Outcome, err error) {
+	need := store.Need{Promises: promiseNeed("finish", f.Key), Attempts: []string{f.Attempt}}
+	err = e.write(ctx, "", need, func(c *change) error {
+		o, err = once(c, "finish", f.Key, func() (Outcome, error) { return c.finish(f) })
+		return err
+	})
+	return o, err
+}
+
+func (c *change) finish(f Finish) (Outcome, error) {
+	a, err := c.owned(f.Attempt, f.Token)
+	if err != nil {
+		return Outcome{}, err
+	}
+	c.who = a.Worker
+	a.Summary, a.Thread, a.Spent = f.Summary, f.Thread, f.Spent
+	if f.Class == RateLimited {
+		t, err := c.Task(a.Key())
+		if err != nil {
+			return Outcome{}, missing(err, "task", a.Task)
+		}
+		if err := c.pause(t.Lane, f.Reset); err != nil {
+			return Outcome{}, err
+		}
+	}
+	return c.end(a, f.Class)
+}
+
+// owned returns a running attempt if token is the right to speak for it.
+func (c *change) owned(id string, token int64) (store.Attempt, error) {
+	a, err := c.Attempt(id)
+	if err != nil {
+		return a, missing(err, "attempt", id)
+	}
+	if a.Token != token {
+		return a, &ConflictError{"attempt " + id, "was given to somebody else"}
+	}
+	if a.Status != store.Running {
+		return a, &ConflictError{"attempt " + id, fmt.Sprintf("is %s already", a.Status)}
+	}
+	return a, nil
+}
+
+// end ends an attempt and does what follows for its task and its run.
+func (c *change) end(a store.Attempt, class Class) (Outcome, error) {
+	t, err := c.Task(a.Key())
+	if err != nil {
+		return Outcome{}, missing(err, "task", a.Task)
+	}
+	if a.Stop != "" && a.Stop != cancelled && class != Success {
+		class = Class(a.Stop)
+	}
+	v := judge(class, a.Stop, t.Attempts, t.Retries, c.engine.opts.Rand())
+	if err := c.endAttempt(a, class, v); err != nil {
+		return Outcome{}, err
+	}
+	if err := c.giveBack(a, t); err != nil {
+		return Outcome{}, err
+	}
+	t.Attempt, t.Outcome, t.NotBefore = "", string(class), time.Time{}
+	if !v.Counts {
+		t.Attempts--
+	}
+	if v.Wait > 0 {
+		t.NotBefore = c.now.Add(v.Wait)
+	}
+	o := Outcome{Status: v.To, Retry: t.NotBefore, Fresh: v.Fresh}
+	if err := c.move(&t, v.To, a.Summary); err != nil {
+		return o, err
+	}
+	return o, c.follow(t)
+}
+
+// follow does what the new status of a task means for the others of its run.
+func (c *change) follow(t store.Task) error {
+	var err error
+	switch t.Status {
+	case store.Complete:
+		err = c.unblock(t.TaskKey)
+	case store.Failed:
+		return c.failed(t)
+	case store.Cancelled:
+		err = c.abandon(t)
+	case store.Queued:
+		err = c.stopQueued(t)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.fill(t.Run); err != nil {
+		return err
+	}
+	return c.settle(t.Run)
+}
+
+// stopQueued cancels a task that would be tried again in a run that stops.
+func (c *change) stopQueued(t store.Task) error {
+	run, err := c.Run(t.Run)
+	if err != nil {
+		return missing(err, "run", t.Run)
+	}
+	if run.Stopping == "" {
+		return nil
+	}
+	return c.drop(t.TaskKey, "the run is stopping: "+run.Stopping)
+}
+
+// failed does what a failed task means: what needs it cannot start, and a run
+// that stops on failure starts nothing more.
+func (c *change) failed(t store.Task) error {
+	if err := c.abandon(t); err != nil {
+		return err
+	}
+	run, err := c.Run(t.Run)
+	if err != nil {
+		return missing(err, "run", t.Run)
+	}
+	if run.StopOnFail && run.Stopping == "" {
+		if err := c.stop(run, t.Task+" failed"); err != nil {
+			return err
+		}
+	}
+	if err := c.fill(t.Run); err != nil {
+		return err
+	}
+	return c.settle(t.Run)
+}
+
+// stop lets no task of a run start any more. Those that run go on.
+func (c *change) stop(run store.Run, why string) error {
+	run.Stopping = why
+	c.PutRun(run)
+	if err := c.event(store.Event{Kind: "run.stopping", Run: run.ID, Why: why}, run); err != nil {
+		return err
+	}
+	tasks, err := c.Tasks(run.ID)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if err := c.drop(t.TaskKey, "the run is stopping: "+why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *change) endAttempt(a store.Attempt, class Class, v verdict) error {
+	from := a.Status
+	a.Class, a.Ended = string(class), c.now
+	switch {
+	case v.To == store.Cancelled:
+		a.Status = store.Cancelled
+	case class == Success:
+		a.Status = store.Complete
+	default:
+		a.Status = store.Failed
+	}
+	c.PutAttempt(a)
+	if err := c.closeQuestions(a.ID); err != nil {
+		return err
+	}
+	return c.event(store.Event{Kind: "attempt." + string(a.Status), Run: a.Run, Task: a.Task, Attempt: a.ID, From: string(from), To: string(a.Status), Why: a.Summary}, a)
+}
+
+// giveBack turns what was reserved for an attempt into what it has spent.
+func (c *change) giveBack(a store.Attempt, t store.Task) error {
+	run, err := c.Run(a.Run)
+	if err != nil {
+		return missing(err, "run", a.Run)
+	}
+	run.Reserved = minus(run.Reserved, t.Reserve)
+	run.Spent = plus(run.Spent, a.Spent)
+	c.PutRun(run)
+	return nil
+}

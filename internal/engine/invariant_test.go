@@ -1,0 +1,207 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/internal/store"
+)
+
+// check holds what is stored to what must always be true.
+func (w *world) check() error {
+	return w.store.Read(context.Background(), func(r store.Reader) error {
+		runs, err := r.Runs()
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			if err := checkRun(r, run); err != nil {
+				return fmt.Errorf("run %s: %w", run.ID, err)
+			}
+		}
+		return nil
+	})
+}
+
+func checkRun(r store.Reader, run store.Run) error {
+	run.Plan = nil // too long for a message
+	tasks, err := r.Tasks(run.ID)
+	if err != nil {
+		return err
+	}
+	var open, ready, active, failed int
+	var reserved int64
+	for _, t := range tasks {
+		if err := checkTask(r, t); err != nil {
+			return fmt.Errorf("task %s: %w", t.Task, err)
+		}
+		if !t.Status.Final() {
+			open++
+		}
+		if t.Ready {
+			ready++
+		}
+		switch t.Status {
+		case store.Running:
+			active++
+			reserved += t.Reserve.Tokens
+		case store.Failed:
+			failed++
+		}
+	}
+	switch {
+	case open != run.Open || ready != run.Ready || active != run.Active || failed != run.Failed || reserved != run.Reserved.Tokens:
+		return fmt.Errorf("counts %d open, %d ready, %d active, %d failed, %d reserved, but says %+v", open, ready, active, failed, reserved, run)
+	case run.Parallel > 0 && active > run.Parallel:
+		return fmt.Errorf("%d tasks run, of %d", active, run.Parallel)
+	case run.Budget.Tokens > 0 && run.Spent.Tokens+run.Reserved.Tokens > run.Budget.Tokens:
+		return fmt.Errorf("the budget is exceeded: %+v", run)
+	case run.Status.Final() != (open == 0):
+		return fmt.Errorf("is %s with %d open tasks", run.Status, open)
+	}
+	return nil
+}
+
+func checkTask(r store.Reader, t store.Task) error {
+	attempts, err := r.Attempts(t.TaskKey)
+	if err != nil {
+		return err
+	}
+	live := 0
+	for _, a := range attempts {
+		if a.Status == store.Running {
+			live++
+			if a.ID != t.Attempt {
+				return fmt.Errorf("%s runs, but %q is its attempt", a.ID, t.Attempt)
+			}
+		}
+	}
+	switch {
+	case live > 1:
+		return fmt.Errorf("%d attempts are alive", live)
+	case (live == 1) != (t.Status == store.Running):
+		return fmt.Errorf("is %s with %d live attempts", t.Status, live)
+	case t.Attempts > t.Retries+1:
+		return fmt.Errorf("%d attempts with %d retries", t.Attempts, t.Retries)
+	case t.Ready && t.Status != store.Queued:
+		return fmt.Errorf("is %s and ready", t.Status)
+	}
+	return nil
+}
+
+// replay makes the rows anew from the events and compares them with what is
+// stored. Leases are not events, and a run's counters follow from its tasks.
+func (w *world) replay() error {
+	return w.store.Read(context.Background(), func(r store.Reader) error {
+		events, err := r.Events(0, 1<<30)
+		if err != nil {
+			return err
+		}
+		replayed := state{map[string]store.Run{}, map[store.TaskKey]store.Task{}, map[string]store.Attempt{}}
+		for i, e := range events {
+			if e.Seq != int64(i+1) {
+				return fmt.Errorf("event %d has the number %d", i+1, e.Seq)
+			}
+			if err := replayed.apply(e); err != nil {
+				return err
+			}
+		}
+		stored, err := read(r)
+		if err != nil {
+			return err
+		}
+		want, got := stored.text(), replayed.text()
+		if want != got {
+			return fmt.Errorf("the events replay to something else (-stored +replayed):\n%s", cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
+		}
+		return nil
+	})
+}
+
+// text is the state without what is no event: leases, and a run's counters,
+// which follow from its tasks.
+func (s state) text() string {
+	var lines []string
+	for _, run := range s.Runs {
+		run.Open, run.Ready, run.Active, run.Failed, run.Waves = 0, 0, 0, 0, nil
+		run.Reserved, run.Spent = store.Amount{}, store.Amount{}
+		lines = append(lines, line(run))
+	}
+	for _, t := range s.Tasks {
+		lines = append(lines, line(t))
+	}
+	for _, a := range s.Attempts {
+		a.Lease = time.Time{}
+		lines = append(lines, line(a))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func line(row any) string {
+	text, err := json.Marshal(row)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// state is the rows that events speak of.
+type state struct {
+	Runs     map[string]store.Run
+	Tasks    map[store.TaskKey]store.Task
+	Attempts map[string]store.Attempt
+}
+
+func (s state) apply(e store.Event) error {
+	switch kind, _, _ := strings.Cut(e.Kind, "."); kind {
+	case "run":
+		return put(s.Runs, e, func(r store.Run) string { return r.ID })
+	case "task":
+		return put(s.Tasks, e, func(t store.Task) store.TaskKey { return t.TaskKey })
+	case "attempt":
+		return put(s.Attempts, e, func(a store.Attempt) string { return a.ID })
+	}
+	return nil
+}
+
+func put[K comparable, V any](rows map[K]V, e store.Event, key func(V) K) error {
+	var row V
+	if err := json.Unmarshal(e.Row, &row); err != nil {
+		return fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	rows[key(row)] = row
+	return nil
+}
+
+func read(r store.Reader) (state, error) {
+	s := state{map[string]store.Run{}, map[store.TaskKey]store.Task{}, map[string]store.Attempt{}}
+	runs, err := r.Runs()
+	if err != nil {
+		return s, err
+	}
+	for _, run := range runs {
+		s.Runs[run.ID] = run
+		tasks, err := r.Tasks(run.ID)
+		if err != nil {
+			return s, err
+		}
+		for _, t := range tasks {
+			s.Tasks[t.TaskKey] = t
+			attempts, err := r.Attempts(t.TaskKey)
+			if err != nil {
+				return s, err
+			}
+			for _, a := range attempts {
+				s.Attempts[a.ID] = a
+			}
+		}
+	}
+	return s, nil
+}

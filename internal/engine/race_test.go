@@ -1,0 +1,6 @@
+//go:build race
+
+package engine_test
+
+// underRace makes simulations several times as slow.
+const underRace = true

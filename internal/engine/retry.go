@@ -1,0 +1,82 @@
+package engine
+
+import (
+	"time"
+
+	"gaffer/internal/store"
+)
+
+// Class says how an attempt failed. The empty one is a success.
+type Class string
+
+// The failure classes.
+const (
+	Success         Class = ""
+	RateLimited     Class = "rate_limited"     // waits for the reset and burns no attempt
+	APIError        Class = "api_error"        // retried with backoff
+	Stalled         Class = "stalled"          // retried with backoff
+	Lost            Class = "lost"             // retried with backoff
+	TimedOut        Class = "timeout"          // retried with backoff
+	ContextOverflow Class = "context_overflow" // retried in a fresh conversation
+	VerifyFailed    Class = "verify_failed"    // retried with the output of the check
+	Crashed         Class = "failed"           // the agent ended badly; retried with backoff
+	Denied          Class = "denied"           // a person must act
+	Auth            Class = "auth"             // a person must act
+	BadPlan         Class = "bad_plan"         // a person must act
+	OverBudget      Class = "budget"           // a person must act
+	Ended           Class = "cancelled"        // ended because it was asked to
+)
+
+// cancelled is why a run or an attempt is to stop when a person wants it to.
+const cancelled = "cancelled"
+
+// verdict is what follows from the end of an attempt.
+type verdict struct {
+	To     store.Status
+	Counts bool          // the attempt counts against the task's retries
+	Wait   time.Duration // before the next attempt
+	Fresh  bool          // the next attempt begins a new conversation
+}
+
+// judge decides what follows from the end of an attempt: of a task that allows
+// retries, of which attempts were made, this one included. It is asked to stop
+// if stop is not empty. jitter is in [0, 1).
+func judge(class Class, stop string, attempts, retries int, jitter float64) verdict {
+	again := func(v verdict) verdict {
+		if attempts > retries {
+			return verdict{To: store.Failed, Counts: true}
+		}
+		return v
+	}
+	switch {
+	case stop == cancelled:
+		return verdict{To: store.Cancelled, Counts: true}
+	case class == Success:
+		return verdict{To: store.Complete, Counts: true}
+	case class == RateLimited:
+		return verdict{To: store.Queued}
+	case class == VerifyFailed:
+		return again(verdict{To: store.Queued, Counts: true})
+	case class == ContextOverflow:
+		return again(verdict{To: store.Queued, Counts: true, Fresh: true})
+	case class == Denied, class == Auth, class == BadPlan, class == OverBudget:
+		return verdict{To: store.Failed, Counts: true}
+	case class == Ended:
+		return verdict{To: store.Cancelled, Counts: true}
+	}
+	return again(verdict{To: store.Queued, Counts: true, Wait: backoff(attempts, jitter)})
+}
+
+const (
+	firstBackoff = 5 * time.Second
+	lastBackoff  = 5 * time.Minute
+)
+
+// backoff doubles with each attempt and spreads by a quarter either way.
+func backoff(attempts int, jitter float64) time.Duration {
+	wait := firstBackoff
+	for range attempts - 1 {
+		wait = min(2*wait, lastBackoff)
+	}
+	return time.Duration(float64(wait) * (0.75 + jitter/2))
+}

@@ -1,0 +1,497 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+	"gaffer/internal/store/memory"
+)
+
+var (
+	seed = flag.Uint64("seed", 0, "simulate only this seed")
+	want = flag.Int("runs", 10000, "how many runs to simulate")
+)
+
+func TestSimulatedFleetsKeepEveryPromise(t *testing.T) {
+	n := *want
+	if underRace { // script/test runs all of them without it
+		n = min(n, 1000)
+	}
+	simulateRuns(t, n, inMemory)
+}
+
+// simulateRuns simulates one seed after the other until so many runs have been
+// submitted, or the one seed that was asked for.
+func simulateRuns(t *testing.T, want int, open func(*world) store.Store) {
+	t.Helper()
+	runs := 0
+	for s := max(*seed, 1); runs < want; s++ {
+		n, err := simulate(s, open)
+		if err != nil {
+			t.Fatalf("%v\nhave it again: go test ./internal/engine -run '^%s$' -seed %d", err, t.Name(), s)
+		}
+		if runs += n; *seed != 0 {
+			break
+		}
+	}
+	t.Logf("%d runs", runs)
+}
+
+// inMemory is a store whose commits fail now and then, before or after the fact.
+func inMemory(w *world) store.Store {
+	s := memory.New()
+	s.FailCommit = w.failCommit
+	return s
+}
+
+// world is a fleet on one store: two coordinators, some workers, a clock that
+// jumps, commits that fail.
+type world struct {
+	rng     *rand.Rand
+	now     time.Time
+	ids     int
+	store   store.Store
+	engines []*engine.Engine
+	workers []*worker
+	runs    []string
+	keys    []string // of submissions
+	steady  bool     // nothing goes wrong any more
+	log     []string
+}
+
+// worker is a program that holds attempts and may lose its memory.
+type worker struct {
+	id     string
+	labels []string
+	held   []engine.Assignment
+	done   []engine.Finish // sent before; may be sent again
+	claims []string        // keys
+	silent int             // steps for which it does nothing
+}
+
+func newWorld(seed uint64, open func(*world) store.Store) *world {
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), now: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)}
+	w.store = open(w)
+	for range 2 {
+		w.engines = append(w.engines, engine.New(w.store, engine.Options{
+			Now: func() time.Time { return w.now }, NewID: w.newID, Rand: w.rng.Float64, Lease: time.Minute,
+		}))
+	}
+	for i := range 1 + w.rng.IntN(4) {
+		worker := &worker{id: fmt.Sprint("w", i)}
+		if w.chance(2) {
+			worker.labels = []string{"gpu"}
+		}
+		w.workers = append(w.workers, worker)
+	}
+	w.workers[0].labels = []string{"gpu"} // somebody can do everything
+	return w
+}
+
+func (w *world) newID() string { w.ids++; return fmt.Sprintf("id%d", w.ids) }
+
+// chance is true once in n.
+func (w *world) chance(n int) bool { return w.rng.IntN(n) == 0 }
+
+func (w *world) engine() *engine.Engine { return w.engines[w.rng.IntN(len(w.engines))] }
+
+var errCommit = errors.New("the commit failed")
+
+// failCommit is asked at every commit.
+func (w *world) failCommit() (lost bool, err error) {
+	if w.steady || !w.chance(25) {
+		return false, nil
+	}
+	return w.chance(2), errCommit
+}
+
+// simulate lives through one seed and returns how many runs there were.
+func simulate(seed uint64, open func(*world) store.Store) (runs int, err error) {
+	w := newWorld(seed, open)
+	if err := w.live(); err != nil {
+		return 0, fmt.Errorf("seed %d: %w\n%s", seed, err, tail(w.log, 12))
+	}
+	return len(w.runs), w.store.Close()
+}
+
+func tail(log []string, n int) (text string) {
+	for _, line := range log[max(0, len(log)-n):] {
+		text += "  " + line + "\n"
+	}
+	return text
+}
+
+func (w *world) live() error {
+	for range 20 + w.rng.IntN(60) {
+		if err := w.step(); err != nil {
+			return err
+		}
+		if err := w.check(); err != nil {
+			return err
+		}
+		if w.chance(20) {
+			if err := w.replay(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.finishAll(); err != nil {
+		return err
+	}
+	return w.replay()
+}
+
+// step lets one thing happen.
+func (w *world) step() error {
+	switch w.rng.IntN(12) {
+	case 0:
+		return w.submit()
+	case 1, 2, 3:
+		return w.claim(w.workers[w.rng.IntN(len(w.workers))])
+	case 4, 5, 6:
+		return w.finish(w.workers[w.rng.IntN(len(w.workers))])
+	case 7:
+		return w.beat(w.workers[w.rng.IntN(len(w.workers))])
+	case 8:
+		return w.sweep()
+	case 9:
+		w.passTime()
+		return nil
+	case 10:
+		return w.meddle()
+	}
+	return w.mishap(w.workers[w.rng.IntN(len(w.workers))])
+}
+
+func (w *world) note(format string, args ...any) {
+	w.log = append(w.log, w.now.Format("15:04:05 ")+fmt.Sprintf(format, args...))
+}
+
+// expected passes over the errors that a fleet must live with.
+func expected(err error) error {
+	var conflict *engine.ConflictError
+	if errors.Is(err, errCommit) || errors.Is(err, engine.ErrNothing) || errors.As(err, &conflict) {
+		return nil
+	}
+	return err
+}
+
+func (w *world) submit() error {
+	key := w.newID()
+	if len(w.keys) > 0 && w.chance(5) {
+		key = w.keys[w.rng.IntN(len(w.keys))] // somebody did not hear the answer
+	}
+	w.keys = append(w.keys, key)
+	id, err := w.engine().Submit(context.Background(), engine.Submission{Plan: w.plan(), Key: key})
+	w.note("submit %s: %s, %v", key, id, err)
+	if err == nil {
+		w.runs = append(w.runs, id)
+	}
+	return expected(err)
+}
+
+// plan draws a plan.
+func (w *world) plan() plan.Plan {
+	p := plan.Plan{Name: "p", Parallel: w.rng.IntN(4), OnFailure: plan.Continue}
+	if w.chance(3) {
+		p.OnFailure = plan.Stop
+	}
+	if w.chance(3) {
+		p.Budget.Tokens = int64(10 + w.rng.IntN(40))
+	}
+	waves := w.chance(3)
+	for i := range 1 + w.rng.IntN(8) {
+		t := plan.Task{ID: fmt.Sprint("t", i), Agent: "claude", Retries: w.rng.IntN(3), Priority: w.rng.IntN(2)}
+		if waves {
+			t.Wave = 1 + w.rng.IntN(3)
+		} else {
+			for before := range i {
+				if w.chance(3) {
+					t.After = append(t.After, fmt.Sprint("t", before))
+				}
+			}
+		}
+		if w.chance(4) {
+			t.Agent = "codex"
+		}
+		if w.chance(5) {
+			t.Labels = []string{"gpu"}
+		}
+		if w.chance(4) {
+			t.Timeout = time.Duration(1+w.rng.IntN(10)) * time.Minute
+		}
+		t.Budget.Tokens = int64(w.rng.IntN(12))
+		p.Tasks = append(p.Tasks, t)
+	}
+	return p
+}
+
+func (w *world) claim(by *worker) error {
+	if by.silent > 0 {
+		by.silent--
+		return nil
+	}
+	key := w.newID()
+	if len(by.claims) > 0 && w.chance(6) {
+		key = by.claims[w.rng.IntN(len(by.claims))]
+	}
+	by.claims = append(by.claims, key)
+	a, err := w.engine().Claim(context.Background(), engine.Claim{Worker: by.id, Labels: by.labels, Key: key})
+	w.note("%s claims %s: %s %s, %v", by.id, key, a.Task.Task, a.Attempt.ID, err)
+	if err != nil {
+		return expected(err)
+	}
+	for _, h := range by.held {
+		if h.Attempt.ID == a.Attempt.ID {
+			return nil // the same answer again
+		}
+	}
+	by.held = append(by.held, a)
+	return w.mayStart(a)
+}
+
+// mayStart checks what must hold when an attempt begins. An answer that was
+// given before says nothing about now.
+func (w *world) mayStart(a engine.Assignment) error {
+	return w.store.Read(context.Background(), func(r store.Reader) error {
+		stored, err := r.Attempt(a.Attempt.ID)
+		if err != nil || stored.Status != store.Running || !stored.Started.Equal(w.now) {
+			return err
+		}
+		tasks, err := r.Tasks(a.Attempt.Run)
+		if err != nil {
+			return err
+		}
+		for _, other := range tasks {
+			needed := a.Task.Wave > 0 && other.Wave > 0 && other.Wave < a.Task.Wave
+			for _, need := range a.Task.Needs {
+				needed = needed || need == other.Task
+			}
+			if needed && other.Status != store.Complete {
+				return fmt.Errorf("%s started although %s is %s", a.Task.Task, other.Task, other.Status)
+			}
+		}
+		return nil
+	})
+}
+
+var classes = []engine.Class{
+	engine.Success, engine.Success, engine.Success, engine.Crashed, engine.APIError, engine.RateLimited, engine.Stalled,
+	engine.ContextOverflow, engine.VerifyFailed, engine.Denied, engine.Ended,
+}
+
+func (w *world) finish(by *worker) error {
+	if by.silent > 0 {
+		by.silent--
+		return nil
+	}
+	if len(by.done) > 0 && w.chance(6) {
+		f := by.done[w.rng.IntN(len(by.done))]
+		_, err := w.engine().Finish(context.Background(), f)
+		w.note("%s repeats the end of %s: %v", by.id, f.Attempt, err)
+		return expected(err)
+	}
+	if len(by.held) == 0 {
+		return nil
+	}
+	i := w.rng.IntN(len(by.held))
+	return w.end(by, i, classes[w.rng.IntN(len(classes))])
+}
+
+func (w *world) end(by *worker, i int, class engine.Class) error {
+	h := by.held[i]
+	f := engine.Finish{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Key: "end " + h.Attempt.ID, Class: class}
+	f.Spent.Tokens = w.rng.Int64N(h.Task.Reserve.Tokens + 1)
+	if class == engine.RateLimited {
+		f.Reset = w.now.Add(time.Duration(w.rng.IntN(20)) * time.Minute)
+	}
+	o, err := w.engine().Finish(context.Background(), f)
+	w.note("%s ends %s of %s as %q: %v, %v", by.id, h.Attempt.ID, h.Task.Task, class, o.Status, err)
+	if errors.Is(err, errCommit) {
+		return nil // it will try again
+	}
+	by.held = append(by.held[:i:i], by.held[i+1:]...)
+	by.done = append(by.done, f)
+	return expected(err)
+}
+
+func (w *world) beat(by *worker) error {
+	if by.silent > 0 {
+		by.silent--
+		return nil
+	}
+	var held []engine.Held
+	for _, h := range by.held {
+		held = append(held, engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token})
+	}
+	orders, err := w.engine().Beat(context.Background(), store.Worker{ID: by.id}, held)
+	if err != nil {
+		return expected(err)
+	}
+	for _, o := range orders {
+		for i, h := range by.held {
+			if h.Attempt.ID != o.Attempt || !o.Gone && o.Stop == "" {
+				continue
+			}
+			if o.Gone { // it ends the agent and says nothing
+				by.held = append(by.held[:i:i], by.held[i+1:]...)
+				break
+			}
+			return w.end(by, i, engine.Ended)
+		}
+	}
+	return nil
+}
+
+func (w *world) sweep() error {
+	_, err := w.engine().Sweep(context.Background())
+	return expected(err)
+}
+
+func (w *world) passTime() {
+	switch {
+	case w.chance(10):
+		w.now = w.now.Add(-time.Duration(w.rng.IntN(120)) * time.Second)
+	case w.chance(10):
+		w.now = w.now.Add(time.Duration(w.rng.IntN(48)) * time.Hour)
+	default:
+		w.now = w.now.Add(time.Duration(w.rng.IntN(50)) * time.Second)
+	}
+}
+
+// mishap happens to a worker: it forgets what it holds, or is not heard of.
+func (w *world) mishap(by *worker) error {
+	switch w.rng.IntN(3) {
+	case 0:
+		w.note("%s loses its memory", by.id)
+		by.held = nil
+	case 1:
+		by.silent = w.rng.IntN(6)
+		w.now = w.now.Add(time.Duration(w.rng.IntN(120)) * time.Second)
+	default:
+		return w.askAndAnswer(by)
+	}
+	return nil
+}
+
+func (w *world) askAndAnswer(by *worker) error {
+	if len(by.held) == 0 {
+		return nil
+	}
+	h := by.held[w.rng.IntN(len(by.held))]
+	id, err := w.engine().Ask(context.Background(), engine.Ask{
+		Attempt: h.Attempt.ID, Token: h.Attempt.Token, Text: "may I?", Within: time.Duration(w.rng.IntN(3)) * time.Minute, Default: "no",
+	})
+	if err != nil {
+		return expected(err)
+	}
+	if w.chance(2) {
+		err = w.engine().Answer(context.Background(), id, "yes", "sam")
+	}
+	return expected(err)
+}
+
+// meddle is a person who cancels and retries.
+func (w *world) meddle() error {
+	if len(w.runs) == 0 {
+		return nil
+	}
+	run := w.runs[w.rng.IntN(len(w.runs))]
+	task := fmt.Sprint("t", w.rng.IntN(3))
+	switch w.rng.IntN(5) {
+	case 0:
+		return w.cancel(engine.Target{Run: run})
+	case 1:
+		return w.cancel(engine.Target{Run: run, Task: task})
+	case 2:
+		return w.cancel(engine.Target{Run: run, Task: task, Below: true})
+	}
+	err := w.engine().Retry(context.Background(), store.TaskKey{Run: run, Task: task}, "sam", "again")
+	w.note("retry %s %s: %v", run, task, err)
+	return w.orMissing(err)
+}
+
+func (w *world) cancel(t engine.Target) error {
+	err := w.engine().Cancel(context.Background(), t, "sam", "enough")
+	w.note("cancel %+v: %v", t, err)
+	if err != nil || t.Below {
+		return w.orMissing(err)
+	}
+	return w.store.Read(context.Background(), func(r store.Reader) error {
+		tasks, err := r.Tasks(t.Run)
+		for _, task := range tasks {
+			if t.Task != "" && t.Task != task.Task || task.Status.Final() {
+				continue
+			}
+			if task.Status == store.Queued {
+				return fmt.Errorf("%s is queued although it was cancelled", task.Task)
+			}
+			a, err := r.Attempt(task.Attempt)
+			if err != nil {
+				return err
+			}
+			if a.Stop == "" {
+				return fmt.Errorf("nobody was asked to end %s", task.Task)
+			}
+		}
+		return err
+	})
+}
+
+func (w *world) orMissing(err error) error {
+	var none *engine.NotFoundError
+	if errors.As(err, &none) {
+		return nil
+	}
+	return expected(err)
+}
+
+// finishAll lets everything go well until all runs have ended.
+func (w *world) finishAll() error {
+	w.steady = true
+	for range 2000 {
+		open, err := w.open()
+		if err != nil || open == 0 {
+			return err
+		}
+		w.now = w.now.Add(20 * time.Second)
+		if err := w.sweep(); err != nil {
+			return err
+		}
+		for _, by := range w.workers {
+			by.silent = 0
+			if err := w.beat(by); err != nil {
+				return err
+			}
+			for len(by.held) > 0 {
+				if err := w.end(by, 0, engine.Success); err != nil {
+					return err
+				}
+			}
+			if err := w.claim(by); err != nil {
+				return err
+			}
+		}
+		if err := w.check(); err != nil {
+			return err
+		}
+	}
+	return errors.New("not every run has ended")
+}
+
+func (w *world) open() (n int, err error) {
+	err = w.store.Read(context.Background(), func(r store.Reader) error {
+		runs, err := r.RunningRuns()
+		n = len(runs)
+		return err
+	})
+	return n, err
+}

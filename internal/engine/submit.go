@@ -1,0 +1,74 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+)
+
+// Submission is a plan to be run.
+type Submission struct {
+	Plan plan.Plan
+	Who  string
+	Key  string // the same key gives the same run
+}
+
+// Submit stores a run and its tasks, and makes those ready that wait for
+// nothing. It returns the run's id.
+func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error) {
+	text, err := json.Marshal(s.Plan)
+	if err != nil {
+		return "", fmt.Errorf("submit: %w", err)
+	}
+	need := store.Need{Promises: promiseNeed("submit", s.Key)}
+	err = e.write(ctx, s.Who, need, func(c *change) error {
+		id, err = once(c, "submit", s.Key, func() (string, error) { return c.submit(s.Plan, text) })
+		return err
+	})
+	return id, err
+}
+
+func (c *change) submit(p plan.Plan, text json.RawMessage) (string, error) {
+	run := store.Run{
+		ID: c.engine.opts.NewID(), Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
+		Plan: text, Parallel: p.Parallel, StopOnFail: p.OnFailure == plan.Stop, Budget: amount(p.Budget), Created: c.now,
+	}
+	c.PutRun(run)
+	if err := c.event(store.Event{Kind: "run.running", Run: run.ID, To: string(store.Running)}, run); err != nil {
+		return "", err
+	}
+	for _, task := range p.Tasks {
+		if err := c.add(run.ID, task); err != nil {
+			return "", err
+		}
+	}
+	if err := c.fill(run.ID); err != nil {
+		return "", err
+	}
+	return run.ID, c.settle(run.ID)
+}
+
+func (c *change) add(run string, task plan.Task) error {
+	spec, err := json.Marshal(task)
+	if err != nil {
+		return fmt.Errorf("task %s: %w", task.ID, err)
+	}
+	labels := slices.Clone(task.Labels)
+	slices.Sort(labels)
+	t := store.Task{
+		TaskKey: store.TaskKey{Run: run, Task: task.ID}, Seq: c.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
+		Needs: task.After, Blockers: len(task.After), Priority: task.Priority, Labels: strings.Join(slices.Compact(labels), ","),
+		Lane: task.Agent, Retries: task.Retries, Reserve: amount(task.Budget), Timeout: task.Timeout,
+	}
+	return c.move(&t, store.Queued, "")
+}
+
+func amount(b plan.Budget) store.Amount {
+	return store.Amount{MicroUSD: int64(math.Round(b.USD * 1e6)), Tokens: b.Tokens}
+}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestABellWakesThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b Bell
+		nothing := func(context.Context) (int64, error) { return 0, nil }
+		done := make(chan error)
+		for range 3 {
+			go func() { done <- b.Wait(t.Context(), 4, time.Hour, nothing) }()
+		}
+		synctest.Wait()
+		b.Ring(4) // not after 4
+		synctest.Wait()
+		start := time.Now()
+		b.Ring(5)
+		for range 3 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if waited := time.Since(start); waited > 0 {
+			t.Errorf("woken after %s", waited)
+		}
+	})
+}
+
+func TestWhoeverWaitsLooksEverySoOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b Bell
+		looks := int64(0)
+		start := time.Now()
+		err := b.Wait(t.Context(), 3, time.Second, func(context.Context) (int64, error) {
+			looks++
+			return looks, nil
+		})
+		if err != nil || looks != 4 || time.Since(start) != 3*time.Second {
+			t.Errorf("%v after %d looks and %s", err, looks, time.Since(start))
+		}
+	})
+}
+
+func TestAnErrorOfLookingEndsTheWait(t *testing.T) {
+	var b Bell
+	bad := errors.New("bad")
+	if err := b.Wait(t.Context(), 0, time.Hour, func(context.Context) (int64, error) { return 0, bad }); !errors.Is(err, bad) {
+		t.Errorf("error is %v", err)
+	}
+}

@@ -1,0 +1,43 @@
+package memo
+
+import (
+	"encoding/json"
+	"sync"
+)
+
+// Plans remembers the plans of runs, which never change, beyond a session. They
+// can be big, and every request that touches a run would read its plan again.
+// It is safe for concurrent use; the zero value is ready.
+type Plans struct {
+	mu    sync.Mutex
+	byRun map[string]json.RawMessage
+	size  int
+}
+
+// maxPlans is how many bytes are remembered.
+const maxPlans = 64 << 20
+
+// Get returns the plan that is remembered, or else looks it up.
+func (p *Plans) Get(run string, look func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
+	p.mu.Lock()
+	plan, ok := p.byRun[run]
+	p.mu.Unlock()
+	if ok {
+		return plan, nil
+	}
+	plan, err := look(run)
+	if err == nil {
+		p.put(run, plan)
+	}
+	return plan, err
+}
+
+func (p *Plans) put(run string, plan json.RawMessage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byRun == nil || p.size+len(plan) > maxPlans {
+		p.byRun, p.size = map[string]json.RawMessage{}, 0
+	}
+	p.byRun[run] = plan
+	p.size += len(plan)
+}

@@ -1,0 +1,75 @@
+package postgres
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// channel is what commits are announced on.
+func (s *Store) channel() string { return s.schema + ".event" }
+
+// listener hears of the commits of other processes. It is a hint: whoever waits
+// also looks for itself.
+type listener struct {
+	config  *pgx.ConnConfig
+	channel string
+	heard   func(lastSeq int64)
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+}
+
+func listen(config *pgx.ConnConfig, channel string, heard func(int64)) *listener {
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &listener{config: config, channel: channel, heard: heard, cancel: cancel}
+	l.done.Go(func() { l.run(ctx) })
+	return l
+}
+
+// run listens until it is stopped, again and again if the connection breaks.
+func (l *listener) run(ctx context.Context) {
+	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) {
+		began := time.Now()
+		l.listen(ctx)
+		if time.Since(began) > time.Minute {
+			pause = time.Second
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// listen returns when the connection breaks or cannot be made.
+func (l *listener) listen(ctx context.Context) {
+	conn, err := pgx.ConnectConfig(ctx, l.config.Copy())
+	if err != nil {
+		return
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = conn.Close(ctx)
+	}()
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{l.channel}.Sanitize()); err != nil {
+		return
+	}
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil {
+			return
+		}
+		if last, err := strconv.ParseInt(n.Payload, 10, 64); err == nil {
+			l.heard(last)
+		}
+	}
+}
+
+func (l *listener) stop() {
+	l.cancel()
+	l.done.Wait()
+}

@@ -1,0 +1,205 @@
+// Package pgtest runs a PostgreSQL server of its own for the tests of a package:
+//
+//	func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+//
+// The server keeps its files in a temporary folder, listens only there, and ends
+// with the test binary, however that ends.
+package pgtest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Variable names the environment variable that holds the server's URL. If it is
+// set, that server is used and none is started.
+const Variable = "GAFFER_TEST_POSTGRES"
+
+// Main runs the tests of a package beside a server.
+func Main(m *testing.M) int {
+	if os.Getenv(Variable) != "" {
+		return m.Run()
+	}
+	server, err := Start()
+	if err == nil {
+		err = os.Setenv(Variable, server.URL)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "start PostgreSQL:", err)
+		return 1
+	}
+	code := m.Run()
+	if err := server.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "stop PostgreSQL:", err)
+		return max(code, 1)
+	}
+	return code
+}
+
+// Database makes an empty database for a test and returns its URL.
+func Database(t *testing.T) string {
+	t.Helper()
+	server, err := url.Parse(os.Getenv(Variable))
+	if err != nil || server.Scheme == "" {
+		t.Fatalf("%s is not a URL: does the package's TestMain call pgtest.Main?", Variable)
+	}
+	conn, err := pgx.Connect(t.Context(), server.String())
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	var name string
+	err = conn.QueryRow(t.Context(), "SELECT 'test_' || replace(gen_random_uuid()::text, '-', '')").Scan(&name)
+	if err == nil {
+		_, err = conn.Exec(t.Context(), "CREATE DATABASE "+name)
+	}
+	if err != nil {
+		t.Fatalf("create a database: %v", err)
+	}
+	server.Path = "/" + name
+	return server.String()
+}
+
+// Server is a server that runs.
+type Server struct {
+	URL string
+
+	dir   string
+	cmd   *exec.Cmd
+	alive io.Closer // the server ends when this is closed
+}
+
+// Start starts a server with the newest PostgreSQL that is installed.
+func Start() (*Server, error) {
+	bin, err := programs()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "gaffer-pg-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{dir: dir, URL: (&url.URL{
+		Scheme: "postgres", Path: "/postgres", RawQuery: url.Values{"host": {dir}, "user": {"postgres"}}.Encode(),
+	}).String()}
+	if err := s.start(bin); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return s, nil
+}
+
+// programs returns the folder of initdb and postgres.
+func programs() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if err != nil {
+		return "", err
+	}
+	if len(found) > 0 {
+		return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) })), nil
+	}
+	initdb, err := exec.LookPath("initdb")
+	if err != nil {
+		return "", errors.New("initdb is not installed: apt-get install postgresql")
+	}
+	return filepath.Dir(initdb), nil
+}
+
+// version returns the number in /usr/lib/postgresql/15/bin/initdb.
+func version(initdb string) int {
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(initdb))))
+	return n
+}
+
+func (s *Server) start(bin string) error {
+	who, err := unprivileged()
+	if err != nil {
+		return err
+	}
+	if who != nil {
+		if err := os.Chown(s.dir, int(who.Uid), int(who.Gid)); err != nil {
+			return err
+		}
+	}
+	data := filepath.Join(s.dir, "data")
+	command := func(name string, args ...string) *exec.Cmd {
+		cmd := exec.Command(name, args...)
+		cmd.Dir = s.dir
+		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PG") }), "LC_ALL=C")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
+		return cmd
+	}
+	// The order of texts is not that of their bytes here, as on most servers.
+	out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
+		"--locale-provider=icu", "--icu-locale=en", "--no-sync").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	s.cmd = command("/bin/sh", "-c", `dir=$1; shift; "$@" & read -r _; kill -INT $!; wait $!; code=$?; rm -rf "$dir"; exit $code`, "sh", s.dir,
+		filepath.Join(bin, "postgres"), "-D", data, "-k", s.dir, "-c", "listen_addresses=", "-c", "max_connections=200")
+	return s.run()
+}
+
+// unprivileged returns whom the server runs as if we are root, whom it refuses.
+func unprivileged() (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	who, err := user.Lookup("postgres")
+	if err != nil {
+		who, err = user.Lookup("nobody")
+	}
+	if err != nil {
+		return nil, err
+	}
+	uid, err1 := strconv.ParseUint(who.Uid, 10, 32)
+	gid, err2 := strconv.ParseUint(who.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
+}
+
+// run starts the server and waits until it says that it is ready.
+func (s *Server) run() error {
+	stdin, err := s.cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	s.alive = stdin
+	log, err := s.cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	var said strings.Builder
+	lines := bufio.NewScanner(log)
+	for lines.Scan() {
+		said.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "ready to accept connections") {
+			go func() { _, _ = io.Copy(io.Discard, log) }()
+			return nil
+		}
+	}
+	return fmt.Errorf("postgres: %w: %s", s.cmd.Wait(), said.String())
+}
+
+// Stop ends the server and removes its files.
+func (s *Server) Stop() error {
+	_ = s.alive.Close()
+	err := s.cmd.Wait()
+	return errors.Join(err, os.RemoveAll(s.dir))
+}

@@ -1,0 +1,152 @@
+// Package postgres is the store in a PostgreSQL database, for several machines.
+// Its tables are in a schema of their own, called gaffer, or as the URL's
+// search_path says.
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"gaffer/internal/store"
+	"gaffer/internal/store/memo"
+	"gaffer/internal/store/record"
+)
+
+// Store is a store in a PostgreSQL database.
+type Store struct {
+	config *pgx.ConnConfig
+	schema string
+	name   string // for messages
+
+	writer store.Writer
+	bell   store.Bell
+	plans  memo.Plans
+	reads  *pgxpool.Pool
+	ears   *listener
+
+	open   chan struct{} // held by the session that is open
+	write  *pgx.Conn     // nil if it is to be made
+	record record.Writer
+	closed bool // under open
+}
+
+var _ store.Store = (*Store)(nil)
+
+const (
+	// pollEvery is how often those who wait look for themselves, should a
+	// notification be lost.
+	pollEvery = time.Second
+	// patience is how long a session waits for the one before it.
+	patience = 30 * time.Second
+	// maxPause is how long a session may do nothing before the server ends it,
+	// so that a process that is stopped or gone does not keep all others.
+	maxPause = 15 * time.Second
+	// maxStatement is how long one exchange with the server may take.
+	maxStatement = 2 * time.Minute
+)
+
+// Open connects to the database that a URL names and brings its schema up to
+// date.
+func Open(ctx context.Context, url string) (*Store, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err // it leaves the password out
+	}
+	s := &Store{open: make(chan struct{}, 1), config: configure(config.ConnConfig)}
+	if s.schema = s.config.RuntimeParams["search_path"]; strings.Contains(s.schema, ",") {
+		return nil, fmt.Errorf("search_path %s: name one schema, in which gaffer's tables are", s.schema)
+	}
+	s.name = fmt.Sprintf("%s at %s", s.config.Database, s.config.Host)
+	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
+	if err := s.prepareDatabase(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	config.ConnConfig = s.config.Copy()
+	if s.reads, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, errors.Join(s.fail(err), s.Close())
+	}
+	s.ears = listen(s.config, s.channel(), s.bell.Ring)
+	return s, nil
+}
+
+// configure sets what every connection of ours has.
+func configure(c *pgx.ConnConfig) *pgx.ConnConfig {
+	defaults := map[string]string{
+		"search_path":                         "gaffer",
+		"application_name":                    "gaffer",
+		"lock_timeout":                        fmt.Sprint(patience.Milliseconds()),
+		"idle_in_transaction_session_timeout": fmt.Sprint(maxPause.Milliseconds()),
+		// Every query has its index. A plan that was made while a table was
+		// small, or before it was analysed, must not read all of it later.
+		"enable_seqscan":    "off",
+		"enable_bitmapscan": "off",
+		"plan_cache_mode":   "force_generic_plan",
+		"jit":               "off",
+	}
+	for name, value := range defaults {
+		if _, set := c.RuntimeParams[name]; !set {
+			c.RuntimeParams[name] = value
+		}
+	}
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = patience
+	}
+	return c
+}
+
+// Write implements [store.Store].
+func (s *Store) Write(ctx context.Context, need store.Need, change func(tx *store.Tx) error) error {
+	return s.writer.Write(ctx, need, change)
+}
+
+// Read implements [store.Store].
+func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error {
+	tx, err := s.reads.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return s.fail(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	return look(s.newReader(ctx, tx))
+}
+
+// Wait implements [store.Store].
+func (s *Store) Wait(ctx context.Context, after int64) error {
+	return s.bell.Wait(ctx, after, pollEvery, func(ctx context.Context) (last int64, err error) {
+		return s.newReader(ctx, s.reads).LastSeq()
+	})
+}
+
+// Close implements [store.Store].
+func (s *Store) Close() error {
+	s.open <- struct{}{}
+	defer func() { <-s.open }()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	if s.ears != nil {
+		s.ears.stop()
+	}
+	if s.reads != nil {
+		s.reads.Close()
+	}
+	return s.hangUp()
+}
+
+// hangUp ends the connection of the sessions.
+func (s *Store) hangUp() error {
+	if s.write == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	err := s.write.Close(ctx)
+	s.write = nil
+	return err
+}

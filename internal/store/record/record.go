@@ -1,0 +1,68 @@
+// Package record is how the databases keep a row: as JSON, which is the truth,
+// beside the columns that their queries need.
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"gaffer/internal/store"
+)
+
+// Writer turns rows into JSON. It is not safe for concurrent use; the zero
+// value is ready.
+type Writer struct {
+	buffer  bytes.Buffer
+	encoder *json.Encoder
+}
+
+// Text returns a row as JSON.
+func (w *Writer) Text(row any) (string, error) {
+	if w.encoder == nil {
+		w.encoder = json.NewEncoder(&w.buffer)
+		w.encoder.SetEscapeHTML(false) // a person reads it too
+	}
+	w.buffer.Reset()
+	if err := w.encoder.Encode(row); err != nil {
+		return "", fmt.Errorf("%T: %w", row, err)
+	}
+	return string(bytes.TrimSuffix(w.buffer.Bytes(), []byte("\n"))), nil
+}
+
+// Read returns the row that text is.
+func Read[V any](text []byte) (V, error) {
+	var row V
+	if err := json.Unmarshal(text, &row); err != nil {
+		return row, fmt.Errorf("stored %T: %w", row, err)
+	}
+	return row, nil
+}
+
+// Nanos is a time as a column holds it, in nanoseconds since 1970. A time that
+// is too far away for that, such as the zero one, becomes the farthest.
+func Nanos(t time.Time) int64 {
+	switch {
+	case t.Before(time.Unix(0, math.MinInt64)):
+		return math.MinInt64
+	case t.After(time.Unix(0, math.MaxInt64)):
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+// NanosOrNull is [Nanos] where the zero time means that there is none.
+func NanosOrNull(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	n := Nanos(t)
+	return &n
+}
+
+// Idle reports whether only time, its wave or its lane keep t from being ready.
+func Idle(t store.Task) bool {
+	return t.Status == store.Queued && !t.Ready && t.Blockers == 0
+}

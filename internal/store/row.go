@@ -1,0 +1,174 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Status is where a run, a task or an attempt is.
+type Status string
+
+// The statuses. A run is never Queued. An attempt is Running until it ends.
+const (
+	Queued    Status = "queued"
+	Running   Status = "running"
+	Complete  Status = "complete"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// Final reports whether nothing may follow.
+func (s Status) Final() bool { return s == Complete || s == Failed || s == Cancelled }
+
+// Amount is what something costs or may cost. Money is counted in millionths of
+// a dollar, because sums of it must come out even.
+type Amount struct {
+	MicroUSD int64 `json:"micro_usd,omitempty"`
+	Tokens   int64 `json:"tokens,omitempty"`
+}
+
+// Run is one submitted plan.
+type Run struct {
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	Status     Status          `json:"status"`
+	Source     string          `json:"source,omitempty"`
+	SourceFile string          `json:"source_file,omitempty"`
+	Plan       json.RawMessage `json:"plan,omitempty"` // as it was submitted
+	Parallel   int             `json:"parallel,omitempty"`
+	StopOnFail bool            `json:"stop_on_fail,omitempty"`
+	Budget     Amount          `json:"budget,omitzero"`
+	Reserved   Amount          `json:"reserved,omitzero"` // for attempts that run
+	Spent      Amount          `json:"spent,omitzero"`
+	Waves      []WaveCount     `json:"waves,omitempty"`    // of tasks that are not final, the lowest first
+	Open       int             `json:"open"`               // tasks that are not final
+	Ready      int             `json:"ready"`              // tasks that may be claimed
+	Active     int             `json:"active"`             // tasks that run
+	Failed     int             `json:"failed"`             // tasks that failed
+	Stopping   string          `json:"stopping,omitempty"` // why no task starts any more
+	Created    time.Time       `json:"created"`
+	Ended      time.Time       `json:"ended,omitzero"`
+}
+
+// WaveCount is how many tasks of a wave are not final.
+type WaveCount struct {
+	Wave int `json:"wave"`
+	Open int `json:"open"`
+}
+
+// TaskKey names a task.
+type TaskKey struct {
+	Run  string `json:"run"`
+	Task string `json:"task"`
+}
+
+// Task is one step of a run.
+type Task struct {
+	TaskKey
+	Seq       int64           `json:"seq"` // the order of submission, over all runs
+	Name      string          `json:"name,omitempty"`
+	Spec      json.RawMessage `json:"spec,omitempty"` // the plan's words, for the worker
+	Status    Status          `json:"status"`
+	Wave      int             `json:"wave,omitempty"`
+	Needs     []string        `json:"needs,omitempty"`
+	Blockers  int             `json:"blockers"`            // needs that are not complete
+	Ready     bool            `json:"ready"`               // may be claimed; only a Queued task is
+	NotBefore time.Time       `json:"not_before,omitzero"` // must not become Ready earlier
+	Priority  int             `json:"priority,omitempty"`
+	Labels    string          `json:"labels,omitempty"` // sorted, separated by commas
+	Lane      string          `json:"lane,omitempty"`   // the agent account it draws on
+	Retries   int             `json:"retries"`
+	Attempts  int             `json:"attempts"` // that count against Retries
+	Tries     int             `json:"tries"`    // all of them
+	Attempt   string          `json:"attempt,omitempty"`
+	Reserve   Amount          `json:"reserve,omitzero"` // set aside while it runs
+	Timeout   time.Duration   `json:"timeout,omitempty"`
+	Outcome   string          `json:"outcome,omitempty"` // the failure class, or a person's reason
+}
+
+// Attempt is one try at a task by one worker.
+type Attempt struct {
+	ID       string    `json:"id"`
+	Run      string    `json:"run"`
+	Task     string    `json:"task"`
+	Number   int       `json:"number"` // from 1
+	Token    int64     `json:"token"`  // fencing: whoever has another one is late
+	Worker   string    `json:"worker"`
+	Status   Status    `json:"status"`
+	Lease    time.Time `json:"lease"`             // given up for lost after this
+	Deadline time.Time `json:"deadline,omitzero"` // ended after this
+	Started  time.Time `json:"started"`
+	Ended    time.Time `json:"ended,omitzero"`
+	Stop     string    `json:"stop,omitempty"` // why the worker is to end it
+	Class    string    `json:"class,omitempty"`
+	Summary  string    `json:"summary,omitempty"`
+	Thread   string    `json:"thread,omitempty"` // the agent's conversation
+	Spent    Amount    `json:"spent,omitzero"`
+}
+
+// Key returns the task that a is a try at.
+func (a Attempt) Key() TaskKey { return TaskKey{a.Run, a.Task} }
+
+// Worker is a program that claims tasks. Whether it is online is computed from
+// Seen when it is read, never stored.
+type Worker struct {
+	ID     string    `json:"id"`
+	Name   string    `json:"name,omitempty"`
+	Labels string    `json:"labels,omitempty"`
+	Slots  int       `json:"slots,omitempty"`
+	Seen   time.Time `json:"seen"`
+}
+
+// Question is something an agent asks a person.
+type Question struct {
+	ID       string          `json:"id"`
+	Attempt  string          `json:"attempt"`
+	Run      string          `json:"run"`
+	Task     string          `json:"task"`
+	Text     string          `json:"text"`
+	Options  json.RawMessage `json:"options,omitempty"`
+	Asked    time.Time       `json:"asked"`
+	Expires  time.Time       `json:"expires,omitzero"`
+	Default  string          `json:"default,omitempty"`
+	Answer   string          `json:"answer,omitempty"`
+	By       string          `json:"by,omitempty"`
+	Answered time.Time       `json:"answered,omitzero"`
+	Closed   bool            `json:"closed,omitempty"` // answered, or nobody waits any more
+}
+
+// Lane is an agent account. While it is paused none of its tasks start.
+type Lane struct {
+	Name   string    `json:"name"`
+	Until  time.Time `json:"until,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+// Promise is the answer that was given to a request with an idempotency key, to
+// be given again.
+type Promise struct {
+	Key    string          `json:"key"` // with the operation's name before it
+	Answer json.RawMessage `json:"answer"`
+	Made   time.Time       `json:"made"`
+}
+
+// Cursor is how far a reader of the events has come.
+type Cursor struct {
+	Name string `json:"name"`
+	Seq  int64  `json:"seq"`
+}
+
+// Event is one change. Row is what the changed row was afterwards, so that the
+// events of a store replay to what it holds.
+type Event struct {
+	Seq     int64           `json:"seq"` // from 1, without gaps; given by the store
+	At      time.Time       `json:"at"`
+	Kind    string          `json:"kind"` // such as task.running
+	Run     string          `json:"run,omitempty"`
+	Task    string          `json:"task,omitempty"`
+	Attempt string          `json:"attempt,omitempty"`
+	From    string          `json:"from,omitempty"`
+	To      string          `json:"to,omitempty"`
+	Who     string          `json:"who,omitempty"`
+	Why     string          `json:"why,omitempty"`
+	Row     json.RawMessage `json:"row,omitempty"`
+}

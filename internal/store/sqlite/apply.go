@@ -1,0 +1,170 @@
+package sqlite
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"gaffer/internal/store"
+	"gaffer/internal/store/record"
+)
+
+// Apply implements [store.Session].
+func (s *session) Apply(c store.Changes) error {
+	for _, apply := range []func() error{
+		func() error { return each(c.Runs, s.putRun) },
+		func() error { return each(c.Tasks, s.putTask) },
+		func() error { return each(c.Attempts, s.putAttempt) },
+		func() error { return each(c.Workers, s.putWorker) },
+		func() error { return each(c.Questions, s.putQuestion) },
+		func() error { return each(c.Lanes, s.putLane) },
+		func() error { return each(c.Promises, s.putPromise) },
+		func() error { return each(c.Cursors, s.putCursor) },
+		func() error { return s.putEvents(c.Events) },
+	} {
+		if err := apply(); err != nil {
+			return err
+		}
+	}
+	s.forget()
+	return nil
+}
+
+func each[V any](rows []V, put func(V) error) error {
+	for _, row := range rows {
+		if err := put(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put writes a row: its JSON is the last parameter.
+func (s *session) put(query string, row any, args ...any) error {
+	data, err := s.store.record.Text(row)
+	if err != nil {
+		return err
+	}
+	return s.store.write.exec(query, append(args, data)...)
+}
+
+func (s *session) putRun(r store.Run) error {
+	plan := r.Plan
+	r.Plan = nil
+	if _, known := s.Seen.Runs.Known(r.ID); !known && plan != nil {
+		if err := s.store.write.exec("INSERT INTO plan VALUES (?, ?) ON CONFLICT DO NOTHING", r.ID, string(plan)); err != nil {
+			return err
+		}
+	}
+	return s.put(`INSERT INTO run (id, status, created, data) VALUES (?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET status = excluded.status, created = excluded.created, data = excluded.data`,
+		&r, r.ID, r.Status, record.Nanos(r.Created))
+}
+
+// putTask leaves out what is known to be there: the needs, which never change,
+// and the spec, which hardly ever does.
+func (s *session) putTask(t store.Task) error {
+	spec := t.Spec
+	t.Spec = nil
+	before, known := s.Seen.Tasks.Known(t.TaskKey)
+	if known && bytes.Equal(before.Spec, spec) {
+		return s.put(`UPDATE task SET seq = ?3, status = ?4, ready = ?5, idle = ?6, wave = ?7, not_before = ?8, priority = ?9,
+			labels = ?10, lane = ?11, data = ?12 WHERE run = ?1 AND task = ?2`, &t, taskColumns(&t)...)
+	}
+	if !known {
+		for _, need := range t.Needs {
+			if err := s.store.write.exec("INSERT INTO need (run, need, task) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", t.Run, need, t.Task); err != nil {
+				return err
+			}
+		}
+	}
+	return s.put(`INSERT INTO task (run, task, seq, status, ready, idle, wave, not_before, priority, labels, lane, spec, data)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET seq = excluded.seq, status = excluded.status, ready = excluded.ready, idle = excluded.idle,
+		wave = excluded.wave, not_before = excluded.not_before, priority = excluded.priority, labels = excluded.labels,
+		lane = excluded.lane, spec = excluded.spec, data = excluded.data`, &t, append(taskColumns(&t), textOrNull(spec))...)
+}
+
+func taskColumns(t *store.Task) []any {
+	return []any{
+		t.Run, t.Task, t.Seq, t.Status, t.Ready, record.Idle(*t), t.Wave, record.NanosOrNull(t.NotBefore), t.Priority,
+		t.Labels, t.Lane,
+	}
+}
+
+func textOrNull(raw []byte) any {
+	if raw == nil {
+		return nil
+	}
+	return string(raw)
+}
+
+func (s *session) putAttempt(a store.Attempt) error {
+	return s.put(`INSERT INTO attempt (id, run, task, status, started, due, data) VALUES (?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET status = excluded.status, started = excluded.started, due = excluded.due, data = excluded.data`,
+		&a, a.ID, a.Run, a.Task, a.Status, record.Nanos(a.Started), record.Nanos(a.Due()))
+}
+
+func (s *session) putWorker(w store.Worker) error {
+	return s.put("INSERT INTO worker (id, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data", &w, w.ID)
+}
+
+func (s *session) putQuestion(q store.Question) error {
+	return s.put(`INSERT INTO question (id, attempt, closed, asked, expires, data) VALUES (?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET closed = excluded.closed, asked = excluded.asked, expires = excluded.expires, data = excluded.data`,
+		&q, q.ID, q.Attempt, q.Closed, record.Nanos(q.Asked), record.NanosOrNull(q.Expires))
+}
+
+func (s *session) putLane(l store.Lane) error {
+	return s.put("INSERT INTO lane (name, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data", &l, l.Name)
+}
+
+func (s *session) putPromise(p store.Promise) error {
+	return s.put("INSERT INTO promise (key, made, data) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET made = excluded.made, data = excluded.data",
+		&p, p.Key, record.Nanos(p.Made))
+}
+
+func (s *session) putCursor(c store.Cursor) error {
+	return s.put("INSERT INTO cursor (name, seq, data) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq, data = excluded.data",
+		&c, c.Name, c.Seq)
+}
+
+// eventsAtOnce is how many events one statement writes. They are the most
+// frequent rows, and the half of a statement's cost is its own.
+const eventsAtOnce = 16
+
+var (
+	insertEvent  = "INSERT INTO event (seq, at, kind, run, task, row, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
+	insertEvents = insertEvent + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?)", eventsAtOnce-1)
+)
+
+func (s *session) putEvents(events []store.Event) error {
+	for chunk := range slices.Chunk(events, eventsAtOnce) {
+		if len(chunk) == eventsAtOnce {
+			if err := s.putChunk(insertEvents, chunk); err != nil {
+				return err
+			}
+			continue
+		}
+		for i := range chunk {
+			if err := s.putChunk(insertEvent, chunk[i:i+1]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *session) putChunk(query string, events []store.Event) error {
+	var args []any
+	for _, e := range events {
+		row := e.Row
+		e.Row = nil
+		data, err := s.store.record.Text(&e)
+		if err != nil {
+			return err
+		}
+		args = append(args, e.Seq, record.Nanos(e.At), e.Kind, e.Run, e.Task, textOrNull(row), data)
+	}
+	return s.store.write.exec(query, args...)
+}

@@ -1,0 +1,91 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+)
+
+// pool is the connections that only read. Readers see the state at their first
+// look and neither wait for a writer nor keep one waiting.
+type pool struct {
+	path string
+	db   *sql.DB
+	used chan struct{} // one for each connection that is taken
+
+	mu     sync.Mutex
+	free   []*conn
+	closed bool
+}
+
+const maxReaders = 8
+
+func newPool(path string) (*pool, error) {
+	db, err := sql.Open("sqlite", dsn(path, "query_only(1)"))
+	if err != nil {
+		return nil, err
+	}
+	return &pool{path: path, db: db, used: make(chan struct{}, maxReaders)}, nil
+}
+
+// take returns a connection, the one that was used last if it is free, for its
+// cache is warm.
+func (p *pool) take(ctx context.Context) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case p.used <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	c, err := p.last()
+	if c == nil && err == nil {
+		c, err = connect(ctx, p.db, p.path)
+	}
+	if err != nil {
+		<-p.used
+	}
+	return c, err
+}
+
+func (p *pool) last() (*conn, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errClosed
+	}
+	if len(p.free) == 0 {
+		return nil, nil
+	}
+	c := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	return c, nil
+}
+
+func (p *pool) giveBack(c *conn) {
+	p.mu.Lock()
+	p.free = append(p.free, c)
+	p.mu.Unlock()
+	<-p.used
+}
+
+// close waits until all connections are back.
+func (p *pool) close() error {
+	for range maxReaders {
+		p.used <- struct{}{}
+	}
+	p.mu.Lock()
+	p.closed = true
+	free := p.free
+	p.mu.Unlock()
+	for range maxReaders {
+		<-p.used
+	}
+	var errs []error
+	for _, c := range free {
+		errs = append(errs, c.close())
+	}
+	return errors.Join(append(errs, p.db.Close())...)
+}

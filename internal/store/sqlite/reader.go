@@ -1,0 +1,196 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"gaffer/internal/store"
+	"gaffer/internal/store/memo"
+	"gaffer/internal/store/record"
+)
+
+// reader looks rows up over one connection.
+type reader struct {
+	c     *conn
+	plans *memo.Plans
+
+	memo.Queue
+}
+
+func newReader(c *conn, plans *memo.Plans) *reader {
+	r := &reader{c: c, plans: plans}
+	r.ReadyLists, r.IdleLists = r.readyLists, r.idleLists
+	r.Ready.Fetch, r.Idle.Fetch = r.readyHead, r.idleHead
+	return r
+}
+
+// one returns the row of a query that selects data.
+func one[V any](c *conn, query string, args ...any) (row V, err error) {
+	var data string
+	if err := c.get(query, []any{&data}, args...); err != nil {
+		return row, err
+	}
+	return record.Read[V]([]byte(data))
+}
+
+// many returns the rows of a query that selects data.
+func many[V any](c *conn, query string, args ...any) (list []V, err error) {
+	err = c.each(query, func(scan func(...any) error) error {
+		var data string
+		if err := scan(&data); err != nil {
+			return err
+		}
+		row, err := record.Read[V]([]byte(data))
+		list = append(list, row)
+		return err
+	}, args...)
+	return list, err
+}
+
+func (r *reader) Run(id string) (store.Run, error) {
+	run, err := one[store.Run](r.c, "SELECT data FROM run WHERE id = ?", id)
+	if err != nil {
+		return run, err
+	}
+	run.Plan, err = r.plans.Get(id, r.plan)
+	return run, err
+}
+
+func (r *reader) plan(run string) (json.RawMessage, error) {
+	var plan string
+	err := r.c.get("SELECT plan FROM plan WHERE run = ?", []any{&plan}, run)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return json.RawMessage(plan), err
+}
+
+func (r *reader) Runs() ([]store.Run, error) {
+	return r.runs("SELECT data FROM run ORDER BY created, id")
+}
+
+func (r *reader) RunningRuns() ([]store.Run, error) {
+	return r.runs("SELECT data FROM run WHERE status = 'running' ORDER BY created, id")
+}
+
+func (r *reader) runs(query string) ([]store.Run, error) {
+	list, err := many[store.Run](r.c, query)
+	for i := range list {
+		if err == nil {
+			list[i].Plan, err = r.plans.Get(list[i].ID, r.plan)
+		}
+	}
+	return list, err
+}
+
+func (r *reader) Task(key store.TaskKey) (store.Task, error) {
+	list, err := r.tasks("SELECT data, spec FROM task WHERE run = ? AND task = ?", key.Run, key.Task)
+	if err != nil {
+		return store.Task{}, err
+	}
+	if len(list) == 0 {
+		return store.Task{}, store.ErrNotFound
+	}
+	return list[0], nil
+}
+
+// tasks returns the rows of a query that selects data and spec.
+func (r *reader) tasks(query string, args ...any) ([]store.Task, error) {
+	return pairs(r.c, func(t *store.Task, spec json.RawMessage) { t.Spec = spec }, query, args...)
+}
+
+// pairs returns the rows of a query that selects data and one field apart.
+func pairs[V any](c *conn, set func(row *V, field json.RawMessage), query string, args ...any) (list []V, err error) {
+	err = c.each(query, func(scan func(...any) error) error {
+		var data string
+		var field *string
+		if err := scan(&data, &field); err != nil {
+			return err
+		}
+		row, err := record.Read[V]([]byte(data))
+		if field != nil {
+			set(&row, json.RawMessage(*field))
+		}
+		list = append(list, row)
+		return err
+	}, args...)
+	return list, err
+}
+
+func (r *reader) Tasks(run string) ([]store.Task, error) {
+	return r.tasks("SELECT data, spec FROM task WHERE run = ? ORDER BY seq", run)
+}
+
+func (r *reader) Dependents(key store.TaskKey) ([]store.Task, error) {
+	return r.tasks(`SELECT t.data, t.spec FROM need n JOIN task t ON t.run = n.run AND t.task = n.task
+		WHERE n.run = ? AND n.need = ? ORDER BY t.seq`, key.Run, key.Task)
+}
+
+func (r *reader) Delayed(now time.Time, limit int) ([]store.Task, error) {
+	return r.tasks(`SELECT data, spec FROM task WHERE idle = 1 AND not_before IS NOT NULL AND not_before <= ?
+		ORDER BY not_before, seq LIMIT ?`, record.Nanos(now), limit)
+}
+
+func (r *reader) Attempt(id string) (store.Attempt, error) {
+	return one[store.Attempt](r.c, "SELECT data FROM attempt WHERE id = ?", id)
+}
+
+func (r *reader) Attempts(key store.TaskKey) ([]store.Attempt, error) {
+	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE run = ? AND task = ? ORDER BY started, id", key.Run, key.Task)
+}
+
+func (r *reader) Due(now time.Time, limit int) ([]store.Attempt, error) {
+	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE status = 'running' AND due < ? ORDER BY due, id LIMIT ?",
+		record.Nanos(now), limit)
+}
+
+func (r *reader) Worker(id string) (store.Worker, error) {
+	return one[store.Worker](r.c, "SELECT data FROM worker WHERE id = ?", id)
+}
+
+func (r *reader) Workers() ([]store.Worker, error) {
+	return many[store.Worker](r.c, "SELECT data FROM worker ORDER BY id")
+}
+
+func (r *reader) Question(id string) (store.Question, error) {
+	return one[store.Question](r.c, "SELECT data FROM question WHERE id = ?", id)
+}
+
+func (r *reader) Questions(open bool) ([]store.Question, error) {
+	if open {
+		return many[store.Question](r.c, "SELECT data FROM question WHERE closed = 0 ORDER BY asked, id")
+	}
+	return many[store.Question](r.c, "SELECT data FROM question ORDER BY asked, id")
+}
+
+func (r *reader) Expired(now time.Time, limit int) ([]store.Question, error) {
+	return many[store.Question](r.c, `SELECT data FROM question WHERE closed = 0 AND expires IS NOT NULL AND expires < ?
+		ORDER BY expires, id LIMIT ?`, record.Nanos(now), limit)
+}
+
+func (r *reader) Lane(name string) (store.Lane, error) {
+	return one[store.Lane](r.c, "SELECT data FROM lane WHERE name = ?", name)
+}
+
+func (r *reader) Lanes() ([]store.Lane, error) {
+	return many[store.Lane](r.c, "SELECT data FROM lane ORDER BY name")
+}
+
+func (r *reader) Promise(key string) (store.Promise, error) {
+	return one[store.Promise](r.c, "SELECT data FROM promise WHERE key = ?", key)
+}
+
+func (r *reader) Cursor(name string) (store.Cursor, error) {
+	return one[store.Cursor](r.c, "SELECT data FROM cursor WHERE name = ?", name)
+}
+
+func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
+	return pairs(r.c, func(e *store.Event, row json.RawMessage) { e.Row = row },
+		"SELECT data, row FROM event WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+}
+
+func (r *reader) LastSeq() (last int64, err error) {
+	err = r.c.get("SELECT coalesce(max(seq), 0) FROM event", []any{&last})
+	return last, err
+}

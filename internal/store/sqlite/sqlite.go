@@ -1,0 +1,161 @@
+// Package sqlite is the store in one SQLite file, which is the default.
+// Several processes may use the same file at once. It must not be on a network
+// file system.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/store"
+	"gaffer/internal/store/memo"
+	"gaffer/internal/store/record"
+)
+
+// Store is a store in a file.
+type Store struct {
+	path   string
+	writer store.Writer
+	bell   store.Bell
+	plans  memo.Plans
+	queue  queue
+
+	open   chan struct{} // held by the session that is open
+	db     *sql.DB
+	write  *conn
+	record record.Writer
+	closed bool // under open
+
+	reads *pool
+}
+
+var _ store.Store = (*Store)(nil)
+
+// pollEvery is how often those who wait look for what other processes did.
+const pollEvery = 250 * time.Millisecond
+
+// Open opens the database in a file, which is made if it is not there, with its
+// folder, and brings its schema up to date.
+func Open(ctx context.Context, path string) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := makeFile(path); err != nil {
+		return nil, fmt.Errorf("open database %s: %w", path, err)
+	}
+	s := &Store{path: path, open: make(chan struct{}, 1), queue: queueOf(path)}
+	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
+	if err := s.connect(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Store) connect(ctx context.Context) (err error) {
+	s.db, err = sql.Open("sqlite", dsn(s.path))
+	if err != nil {
+		return err
+	}
+	s.db.SetMaxOpenConns(1)
+	if s.write, err = connect(ctx, s.db, s.path); err != nil {
+		return err
+	}
+	if err := s.prepareFile(ctx); err != nil {
+		return err
+	}
+	s.reads, err = newPool(s.path)
+	return err
+}
+
+// smallestFile is the size of SQLite's smallest page.
+const smallestFile = 512
+
+var errTooSmall = errors.New("it is too small")
+
+// makeFile makes an empty file that only its owner may read. It never opens a
+// file that is there: closing it would take away the locks that another
+// connection of this process has on it.
+func makeFile(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > 0 && info.Size() < smallestFile {
+		return &DamagedError{path, errTooSmall} // which SQLite would overwrite
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	empty, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(empty.Name()) }()
+	if err := empty.Close(); err != nil {
+		return err
+	}
+	if err := os.Link(empty.Name(), path); !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// Write implements [store.Store].
+func (s *Store) Write(ctx context.Context, need store.Need, change func(tx *store.Tx) error) error {
+	return s.writer.Write(ctx, need, change)
+}
+
+// Read implements [store.Store].
+func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error {
+	c, err := s.reads.take(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.exec("BEGIN")
+	if err == nil {
+		err = errors.Join(look(newReader(c, &s.plans)), c.exec("ROLLBACK"))
+	}
+	s.reads.giveBack(c)
+	return err
+}
+
+// Wait implements [store.Store].
+func (s *Store) Wait(ctx context.Context, after int64) error {
+	return s.bell.Wait(ctx, after, pollEvery, func(ctx context.Context) (last int64, err error) {
+		err = s.Read(ctx, func(r store.Reader) error {
+			last, err = r.LastSeq()
+			return err
+		})
+		return last, err
+	})
+}
+
+var errClosed = errors.New("the store is closed")
+
+// Close implements [store.Store].
+func (s *Store) Close() error {
+	s.open <- struct{}{}
+	defer func() { <-s.open }()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	var errs []error
+	if s.reads != nil {
+		errs = append(errs, s.reads.close())
+	}
+	if s.write != nil {
+		errs = append(errs, s.write.close())
+	}
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	return errors.Join(errs...)
+}

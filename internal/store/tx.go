@@ -1,0 +1,364 @@
+package store
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+)
+
+// Session is a transaction of a database as the databases implement it: reads
+// that see what was committed and what was applied, and a way to apply changes.
+// While one is open no other process has one.
+type Session interface {
+	Reader
+	// Prefetch is told what the requests of the session will look up, so that
+	// a database that is far away can fetch it all at once.
+	Prefetch(Need) error
+	// Apply writes rows, new ones and changed ones alike. The events follow
+	// the last one in the database without a gap.
+	Apply(Changes) error
+	Commit() error
+	Rollback() error
+}
+
+// Tx is one request's view of a session: what it puts is seen by its own reads
+// at once, and by the requests after it once it has succeeded.
+type Tx struct {
+	session Session
+	rows    *rows // of the requests before it, not yet applied
+	mine    rows  // of this request
+	lastSeq *int64
+}
+
+// rows are changed rows, by their keys.
+type rows struct {
+	runs      table[string, Run]
+	tasks     table[TaskKey, Task]
+	attempts  table[string, Attempt]
+	workers   table[string, Worker]
+	questions table[string, Question]
+	lanes     table[string, Lane]
+	promises  table[string, Promise]
+	cursors   table[string, Cursor]
+	events    []Event
+}
+
+// table is the changed rows of one kind, in the order in which they were first
+// put.
+type table[K comparable, V any] struct {
+	byKey map[K]V
+	order []K
+}
+
+func (t *table[K, V]) put(key K, row V) {
+	if t.byKey == nil {
+		t.byKey = map[K]V{}
+	}
+	if _, there := t.byKey[key]; !there {
+		t.order = append(t.order, key)
+	}
+	t.byKey[key] = row
+}
+
+func (t *table[K, V]) has(key K) bool {
+	_, there := t.byKey[key]
+	return there
+}
+
+func (t *table[K, V]) list() []V {
+	var list []V
+	for _, key := range t.order {
+		list = append(list, t.byKey[key])
+	}
+	return list
+}
+
+// takeIn adds the rows of a later request.
+func (t *table[K, V]) takeIn(later *table[K, V]) {
+	for _, key := range later.order {
+		t.put(key, later.byKey[key])
+	}
+}
+
+func (r *rows) takeIn(later *rows) {
+	r.runs.takeIn(&later.runs)
+	r.tasks.takeIn(&later.tasks)
+	r.attempts.takeIn(&later.attempts)
+	r.workers.takeIn(&later.workers)
+	r.questions.takeIn(&later.questions)
+	r.lanes.takeIn(&later.lanes)
+	r.promises.takeIn(&later.promises)
+	r.cursors.takeIn(&later.cursors)
+	r.events = append(r.events, later.events...)
+}
+
+func (r *rows) changes() Changes {
+	return Changes{
+		Runs: r.runs.list(), Tasks: r.tasks.list(), Attempts: r.attempts.list(), Workers: r.workers.list(),
+		Questions: r.questions.list(), Lanes: r.lanes.list(), Promises: r.promises.list(), Cursors: r.cursors.list(),
+		Events: r.events,
+	}
+}
+
+// get returns the row as this request sees it.
+func get[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], key K, stored func(K) (V, error)) (V, error) {
+	for _, r := range []*rows{&tx.mine, tx.rows} {
+		if row, ok := of(r).byKey[key]; ok {
+			return row, nil
+		}
+	}
+	return stored(key)
+}
+
+// Run returns a run.
+func (tx *Tx) Run(id string) (Run, error) {
+	return get(tx, func(r *rows) *table[string, Run] { return &r.runs }, id, tx.session.Run)
+}
+
+// Task returns a task.
+func (tx *Tx) Task(key TaskKey) (Task, error) {
+	return get(tx, tasksOf, key, tx.session.Task)
+}
+
+func tasksOf(r *rows) *table[TaskKey, Task] { return &r.tasks }
+
+// Attempt returns an attempt.
+func (tx *Tx) Attempt(id string) (Attempt, error) {
+	return get(tx, attemptsOf, id, tx.session.Attempt)
+}
+
+func attemptsOf(r *rows) *table[string, Attempt] { return &r.attempts }
+
+// Worker returns a worker.
+func (tx *Tx) Worker(id string) (Worker, error) {
+	return get(tx, func(r *rows) *table[string, Worker] { return &r.workers }, id, tx.session.Worker)
+}
+
+// Question returns a question.
+func (tx *Tx) Question(id string) (Question, error) {
+	return get(tx, questionsOf, id, tx.session.Question)
+}
+
+func questionsOf(r *rows) *table[string, Question] { return &r.questions }
+
+// Lane returns a lane.
+func (tx *Tx) Lane(name string) (Lane, error) {
+	return get(tx, lanesOf, name, tx.session.Lane)
+}
+
+func lanesOf(r *rows) *table[string, Lane] { return &r.lanes }
+
+// Promise returns the answer that was promised to an idempotency key.
+func (tx *Tx) Promise(key string) (Promise, error) {
+	return get(tx, func(r *rows) *table[string, Promise] { return &r.promises }, key, tx.session.Promise)
+}
+
+// PutRun adds or changes a run.
+func (tx *Tx) PutRun(r Run) { tx.mine.runs.put(r.ID, r) }
+
+// PutTask adds or changes a task. The Needs of a task do not change.
+func (tx *Tx) PutTask(t Task) { tx.mine.tasks.put(t.TaskKey, t) }
+
+// PutAttempt adds or changes an attempt.
+func (tx *Tx) PutAttempt(a Attempt) { tx.mine.attempts.put(a.ID, a) }
+
+// PutWorker adds or changes a worker.
+func (tx *Tx) PutWorker(w Worker) { tx.mine.workers.put(w.ID, w) }
+
+// PutQuestion adds or changes a question.
+func (tx *Tx) PutQuestion(q Question) { tx.mine.questions.put(q.ID, q) }
+
+// PutLane adds or changes a lane.
+func (tx *Tx) PutLane(l Lane) { tx.mine.lanes.put(l.Name, l) }
+
+// PutPromise remembers the answer to an idempotency key.
+func (tx *Tx) PutPromise(p Promise) { tx.mine.promises.put(p.Key, p) }
+
+// PutCursor moves a cursor.
+func (tx *Tx) PutCursor(c Cursor) { tx.mine.cursors.put(c.Name, c) }
+
+// Append adds an event and gives it its number.
+func (tx *Tx) Append(e Event) {
+	e.Seq = *tx.lastSeq + int64(len(tx.mine.events)) + 1
+	tx.mine.events = append(tx.mine.events, e)
+}
+
+// NextSeq returns the number that the next event will have. It grows with every
+// event of the store, so it also serves to order what is made now.
+func (tx *Tx) NextSeq() int64 { return *tx.lastSeq + int64(len(tx.mine.events)) + 1 }
+
+// RunningRuns returns the runs that have not ended.
+func (tx *Tx) RunningRuns() ([]Run, error) {
+	stored, err := tx.session.RunningRuns()
+	return overlay(tx, func(r *rows) *table[string, Run] { return &r.runs }, stored, err, func(r Run) string { return r.ID },
+		func(r Run) bool { return r.Status == Running },
+		func(a, b Run) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
+}
+
+// Tasks returns the tasks of a run.
+func (tx *Tx) Tasks(run string) ([]Task, error) {
+	stored, err := tx.session.Tasks(run)
+	return overlay(tx, tasksOf, stored, err, Task.key, func(t Task) bool { return t.Run == run }, bySeq)
+}
+
+func (t Task) key() TaskKey { return t.TaskKey }
+
+func bySeq(a, b Task) int { return cmp.Compare(a.Seq, b.Seq) }
+
+// Dependents returns the tasks that need the one called key.
+func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
+	stored, err := tx.session.Dependents(key)
+	return overlay(tx, tasksOf, stored, err, Task.key, func(t Task) bool {
+		return t.Run == key.Run && slices.Contains(t.Needs, key.Task)
+	}, bySeq)
+}
+
+// Claimable returns tasks that may start now.
+func (tx *Tx) Claimable(c Claim) ([]Task, error) {
+	unchanged := c
+	unchanged.Skip = tx.hasPut
+	stored, err := tx.session.Claimable(unchanged)
+	list, err := overlay(tx, tasksOf, stored, err, Task.key, c.Takes, ByPriority)
+	return list[:min(c.Limit, len(list))], err
+}
+
+// Takes reports whether t is one of the tasks that c asks for.
+func (c Claim) Takes(t Task) bool {
+	return t.Ready && slices.Contains(c.Labels, t.Labels) && !slices.Contains(c.Paused, t.Lane) &&
+		(c.Skip == nil || !c.Skip(t.TaskKey))
+}
+
+// Takes reports whether t is one of the tasks that w asks for.
+func (w Wait) Takes(t Task) bool {
+	return t.Run == w.Run && t.idle() && t.Wave <= w.Wave && !t.NotBefore.After(w.Now) && !slices.Contains(w.Paused, t.Lane) &&
+		(w.Skip == nil || !w.Skip(t.TaskKey))
+}
+
+// idle reports whether only time, its wave or its lane keep t from being ready.
+func (t Task) idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
+
+// DelayedUntil reports whether the time that t waited for has come.
+func (t Task) DelayedUntil(now time.Time) bool {
+	return t.idle() && !t.NotBefore.IsZero() && !t.NotBefore.After(now)
+}
+
+// Waiting returns tasks of a run that may become ready.
+func (tx *Tx) Waiting(w Wait) ([]Task, error) {
+	unchanged := w
+	unchanged.Skip = tx.hasPut
+	stored, err := tx.session.Waiting(unchanged)
+	list, err := overlay(tx, tasksOf, stored, err, Task.key, w.Takes, ByPriority)
+	return list[:min(w.Limit, len(list))], err
+}
+
+// Delayed returns tasks whose time has come.
+func (tx *Tx) Delayed(now time.Time, limit int) ([]Task, error) {
+	stored, err := tx.session.Delayed(now, limit+tx.changedTasks())
+	list, err := overlay(tx, tasksOf, stored, err, Task.key, func(t Task) bool { return t.DelayedUntil(now) }, ByNotBefore)
+	return list[:min(limit, len(list))], err
+}
+
+// ByNotBefore orders tasks whose time has come.
+func ByNotBefore(a, b Task) int {
+	return cmp.Or(a.NotBefore.Compare(b.NotBefore), cmp.Compare(a.Seq, b.Seq))
+}
+
+// hasPut reports whether a task was put since the session began.
+func (tx *Tx) hasPut(key TaskKey) bool { return tx.mine.tasks.has(key) || tx.rows.tasks.has(key) }
+
+func (tx *Tx) changedTasks() int { return len(tx.rows.tasks.order) + len(tx.mine.tasks.order) }
+
+// ByPriority orders tasks that may start.
+func ByPriority(a, b Task) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Seq, b.Seq))
+}
+
+// LabelSets lists the different labels of tasks that are ready.
+func (tx *Tx) LabelSets() ([]string, error) {
+	sets, err := tx.session.LabelSets()
+	for _, r := range []*rows{tx.rows, &tx.mine} {
+		for _, t := range r.tasks.byKey {
+			if t.Ready && !slices.Contains(sets, t.Labels) {
+				sets = append(sets, t.Labels)
+			}
+		}
+	}
+	slices.Sort(sets)
+	return sets, err
+}
+
+// Lanes returns all lanes.
+func (tx *Tx) Lanes() ([]Lane, error) {
+	stored, err := tx.session.Lanes()
+	return overlay(tx, lanesOf, stored, err, func(l Lane) string { return l.Name }, func(Lane) bool { return true },
+		func(a, b Lane) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// Due returns running attempts whose lease or deadline has passed.
+func (tx *Tx) Due(now time.Time, limit int) ([]Attempt, error) {
+	stored, err := tx.session.Due(now, limit+len(tx.rows.attempts.order)+len(tx.mine.attempts.order))
+	list, err := overlay(tx, attemptsOf, stored, err, func(a Attempt) string { return a.ID },
+		func(a Attempt) bool { return a.Status == Running && a.Due().Before(now) },
+		func(a, b Attempt) int { return cmp.Or(a.Due().Compare(b.Due()), cmp.Compare(a.ID, b.ID)) })
+	return list[:min(limit, len(list))], err
+}
+
+// Due is when something must be done about a running attempt.
+func (a Attempt) Due() time.Time {
+	if !a.Deadline.IsZero() && a.Deadline.Before(a.Lease) {
+		return a.Deadline
+	}
+	return a.Lease
+}
+
+// Expired returns open questions whose time to answer has passed.
+func (tx *Tx) Expired(now time.Time, limit int) ([]Question, error) {
+	stored, err := tx.session.Expired(now, limit+len(tx.rows.questions.order)+len(tx.mine.questions.order))
+	list, err := overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
+		func(q Question) bool { return q.Overdue(now) },
+		func(a, b Question) int { return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.ID, b.ID)) })
+	return list[:min(limit, len(list))], err
+}
+
+// Overdue reports whether the time to answer q has passed and nobody has.
+func (q Question) Overdue(now time.Time) bool {
+	return !q.Closed && !q.Expires.IsZero() && q.Expires.Before(now)
+}
+
+// Questions returns the questions of an attempt that nobody has closed.
+func (tx *Tx) Questions(attempt string) ([]Question, error) {
+	stored, err := tx.session.Questions(true)
+	return overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
+		func(q Question) bool { return !q.Closed && q.Attempt == attempt },
+		func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
+}
+
+// overlay returns a stored list with the rows that were put since: those that
+// no longer belong taken out, those that now belong put in.
+func overlay[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], stored []V, err error,
+	key func(V) K, belongs func(V) bool, order func(a, b V) int,
+) ([]V, error) {
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return nil, err
+	}
+	mine, before := of(&tx.mine), of(tx.rows)
+	list := slices.DeleteFunc(stored, func(row V) bool {
+		return mine.has(key(row)) || before.has(key(row)) || !belongs(row)
+	})
+	unchanged := len(list)
+	for _, k := range before.order {
+		if row := before.byKey[k]; !mine.has(k) && belongs(row) {
+			list = append(list, row)
+		}
+	}
+	for _, k := range mine.order {
+		if row := mine.byKey[k]; belongs(row) {
+			list = append(list, row)
+		}
+	}
+	if len(list) > unchanged {
+		slices.SortStableFunc(list, order)
+	}
+	return list, nil
+}
