@@ -56,8 +56,8 @@ func (s *Store) FixPath(ctx context.Context, kind Kind, path string, each func(F
 	return s.fixAll(ctx, files, each)
 }
 
-func (s *Store) fixAll(ctx context.Context, files []file, each func(Fix) error) error {
-	for _, f := range files {
+func (s *Store) fixAll(ctx context.Context, records folder, each func(Fix) error) error {
+	for f := range records.files() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -2,8 +2,8 @@ package ledger
 
 import (
 	"context"
+	"iter"
 	"runtime"
-	"slices"
 	"sync"
 )
 
@@ -28,7 +28,7 @@ func (j job[T, R]) do(work func(T) R) {
 // inOrder does work on every item, on all processors, and hands the answers to
 // emit in the order of the items. Only a few batches are ever under way. It
 // stops at the first error of emit and when ctx ends.
-func inOrder[T, R any](ctx context.Context, items []T, work func(T) R, emit func(R) error) error {
+func inOrder[T, R any](ctx context.Context, items iter.Seq[T], work func(T) R, emit func(R) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	workers := runtime.GOMAXPROCS(0)
 	jobs, order := make(chan job[T, R]), make(chan job[T, R], 2*workers)
@@ -38,7 +38,7 @@ func inOrder[T, R any](ctx context.Context, items []T, work func(T) R, emit func
 	running.Go(func() {
 		defer close(jobs)
 		defer close(order)
-		for items := range slices.Chunk(items, batch) {
+		for items := range chunks(items, batch) {
 			j := job[T, R]{items, make(chan []R, 1)}
 			if !send(ctx, jobs, j) || !send(ctx, order, j) {
 				return
@@ -60,6 +60,25 @@ func inOrder[T, R any](ctx context.Context, items []T, work func(T) R, emit func
 		}
 	}
 	return ctx.Err()
+}
+
+// chunks yields the items, so many at a time.
+func chunks[T any](items iter.Seq[T], size int) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		var chunk []T
+		for item := range items {
+			if chunk = append(chunk, item); len(chunk) < size {
+				continue
+			}
+			if !yield(chunk) {
+				return
+			}
+			chunk = nil
+		}
+		if len(chunk) > 0 {
+			yield(chunk)
+		}
+	}
 }
 
 // send reports whether the item was taken before ctx ended.

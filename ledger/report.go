@@ -40,7 +40,7 @@ const noStart = "no-start-time"
 // ledger. A file that cannot be read is left out and named. since, if not zero,
 // leaves out what had ended before it.
 func (s *Store) Report(ctx context.Context, since Since, each func(Attempt) error) (Report, error) {
-	var lists [2][]file
+	var lists [2]folder
 	for i, kind := range Kinds() {
 		files, err := list(s.host, kind, s.Dir(kind))
 		if err != nil {

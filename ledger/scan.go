@@ -1,9 +1,9 @@
 package ledger
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,45 +24,82 @@ type file struct {
 
 func (f file) path() string { return filepath.Join(f.dir, f.file) }
 
-// task is every file of one bead: its runs, then its results. Folders are
-// listed whole, but of what is in the files only the tasks under way are in
-// memory.
+// task is every file of one bead: its runs, then its results.
 type task []file
 
-// list returns the files of records in a folder by task. An absent folder has
-// none.
-func list(h host.Host, kind Kind, dir string) ([]file, error) {
-	entries, err := h.ReadDir(opList, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	files := make([]file, 0, len(entries))
-	for _, e := range entries {
-		if name, ok := parseName(e.Name()); ok {
-			files = append(files, file{kind, dir, name})
-		}
-	}
-	slices.SortFunc(files, func(a, b file) int { return compareNames(a.fileName, b.fileName) })
-	return files, nil
+// folder is the records of one kind in a folder. A ledger may have very many,
+// so only their names are in memory, and of what is in the files only the tasks
+// under way.
+type folder struct {
+	kind  Kind
+	dir   string
+	names []string // in the order of compareNames
 }
 
-// tasks joins lists of files by bead.
-func tasks(runs, results []file) []task {
-	files := append(runs, results...)
-	slices.SortStableFunc(files, func(a, b file) int { return cmp.Compare(a.bead, b.bead) })
-	var joined []task
-	for from := 0; from < len(files); {
-		to := from + 1
-		for to < len(files) && files[to].bead == files[from].bead {
-			to++
-		}
-		joined = append(joined, task(files[from:to:to]))
-		from = to
+// list returns the records in a folder. An absent folder has none.
+func list(h host.Host, kind Kind, dir string) (folder, error) {
+	f := folder{kind: kind, dir: dir}
+	entries, err := h.ReadDir(opList, dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
 	}
-	return joined
+	if err != nil {
+		return f, err
+	}
+	for _, e := range entries {
+		if _, ok := parseName(e.Name()); ok {
+			f.names = append(f.names, e.Name())
+		}
+	}
+	slices.SortFunc(f.names, func(a, b string) int { return compareNames(nameOf(a), nameOf(b)) })
+	return f, nil
+}
+
+// nameOf is parseName for a file that a person named a record.
+func nameOf(name string) fileName {
+	if parsed, ok := parseName(name); ok {
+		return parsed
+	}
+	return fileName{file: name, bead: name}
+}
+
+// files yields the records in their order.
+func (f folder) files() iter.Seq[file] {
+	return func(yield func(file) bool) {
+		for _, name := range f.names {
+			if !yield(file{f.kind, f.dir, nameOf(name)}) {
+				return
+			}
+		}
+	}
+}
+
+// tasks yields the files of both folders by bead.
+func tasks(runs, results folder) iter.Seq[task] {
+	return func(yield func(task) bool) {
+		nextRun, stopRuns := iter.Pull(runs.files())
+		defer stopRuns()
+		nextResult, stopResults := iter.Pull(results.files())
+		defer stopResults()
+		run, moreRuns := nextRun()
+		result, moreResults := nextResult()
+		for moreRuns || moreResults {
+			bead := run.bead
+			if !moreRuns || moreResults && result.bead < bead {
+				bead = result.bead
+			}
+			var t task
+			for ; moreRuns && run.bead == bead; run, moreRuns = nextRun() {
+				t = append(t, run)
+			}
+			for ; moreResults && result.bead == bead; result, moreResults = nextResult() {
+				t = append(t, result)
+			}
+			if !yield(t) {
+				return
+			}
+		}
+	}
 }
 
 // reading is what was found in one file: a value, or the reason why not.

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"iter"
 	"path/filepath"
 	"slices"
 
@@ -27,7 +28,7 @@ type Checks struct {
 // Validate checks every record of the ledger and whether runs and results
 // belong together. It tells each of every file, task by task.
 func (s *Store) Validate(ctx context.Context, opts Checks, each func(Checked) error) error {
-	var lists [2][]file
+	var lists [2]folder
 	for i, kind := range Kinds() {
 		files, err := list(s.host, kind, s.Dir(kind))
 		if err != nil {
@@ -44,27 +45,23 @@ func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts C
 	if err != nil {
 		return err
 	}
-	return s.validate(ctx, tasks(files, nil), opts, false, each)
+	return s.validate(ctx, tasks(files, folder{}), opts, false, each)
 }
 
 // at returns the files of records at path, which is a folder or a file.
-func (s *Store) at(kind Kind, path string) ([]file, error) {
+func (s *Store) at(kind Kind, path string) (folder, error) {
 	info, err := s.host.Stat(opLook, path)
 	if err != nil {
-		return nil, err
+		return folder{}, err
 	}
 	if info.IsDir() {
 		return list(s.host, kind, path)
 	}
 	dir, name := filepath.Split(path)
-	parsed, ok := parseName(name)
-	if !ok {
-		parsed = fileName{file: name, bead: name}
-	}
-	return []file{{kind, filepath.Clean(dir), parsed}}, nil
+	return folder{kind, filepath.Clean(dir), []string{name}}, nil
 }
 
-func (s *Store) validate(ctx context.Context, all []task, opts Checks, pairs bool, each func(Checked) error) error {
+func (s *Store) validate(ctx context.Context, all iter.Seq[task], opts Checks, pairs bool, each func(Checked) error) error {
 	now := s.opts.Now()
 	work := func(t task) []Checked {
 		checks := make([]*check, len(t))
