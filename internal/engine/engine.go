@@ -79,8 +79,23 @@ func (e *Engine) write(ctx context.Context, who string, need store.Need, do func
 	})
 }
 
-// event appends what happened to a row.
+// event appends what happened to a row. The plan's words, which never change,
+// are in the first event of a run or a task alone: the one that comes from
+// nothing.
 func (c *change) event(e store.Event, row any) error {
+	first := e.From == "" && e.To != ""
+	switch r := row.(type) {
+	case store.Run:
+		if !first {
+			r.Plan = nil
+		}
+		row = r
+	case store.Task:
+		if !first {
+			r.Spec = nil
+		}
+		row = r
+	}
 	text, err := json.Marshal(row)
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Kind, err)

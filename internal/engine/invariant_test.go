@@ -162,9 +162,22 @@ type state struct {
 func (s state) apply(e store.Event) error {
 	switch kind, _, _ := strings.Cut(e.Kind, "."); kind {
 	case "run":
-		return put(s.Runs, e, func(r store.Run) string { return r.ID })
+		plan := s.Runs[e.Run].Plan
+		err := put(s.Runs, e, func(r store.Run) string { return r.ID })
+		if run := s.Runs[e.Run]; run.Plan == nil {
+			run.Plan = plan
+			s.Runs[e.Run] = run
+		}
+		return err
 	case "task":
-		return put(s.Tasks, e, func(t store.Task) store.TaskKey { return t.TaskKey })
+		key := store.TaskKey{Run: e.Run, Task: e.Task}
+		spec := s.Tasks[key].Spec
+		err := put(s.Tasks, e, func(t store.Task) store.TaskKey { return t.TaskKey })
+		if t := s.Tasks[key]; t.Spec == nil {
+			t.Spec = spec
+			s.Tasks[key] = t
+		}
+		return err
 	case "attempt":
 		return put(s.Attempts, e, func(a store.Attempt) string { return a.ID })
 	}

@@ -38,7 +38,7 @@ func (c *change) move(t *store.Task, to store.Status, why string) error {
 	t.Status = to
 	c.PutTask(*t)
 	c.PutRun(run)
-	return c.event(store.Event{Kind: "task." + string(to), Run: t.Run, Task: t.Task, Attempt: t.Attempt, From: string(from), To: string(to), Why: why}, t)
+	return c.event(store.Event{Kind: "task." + string(to), Run: t.Run, Task: t.Task, Attempt: t.Attempt, From: string(from), To: string(to), Why: why}, *t)
 }
 
 // count adds a task of a status to its run's counters, or takes it away.

@@ -158,7 +158,8 @@ type Cursor struct {
 }
 
 // Event is one change. Row is what the changed row was afterwards, so that the
-// events of a store replay to what it holds.
+// events of a store replay to what it holds; the Plan of a run and the Spec of a
+// task are in the first event of each alone.
 type Event struct {
 	Seq     int64           `json:"seq"` // from 1, without gaps; given by the store
 	At      time.Time       `json:"at"`
