@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,12 +36,8 @@ type Fix struct {
 // derived. It tells each of every record; those that are no records are passed
 // over.
 func (s *Store) Fix(ctx context.Context, each func(Fix) error) error {
-	for _, kind := range Kinds() {
-		files, err := list(s.host, kind, s.Dir(kind))
-		if err != nil {
-			return err
-		}
-		if err := s.fixAll(ctx, files, each); err != nil {
+	for _, records := range s.folders() {
+		if err := s.fixAll(ctx, records, each); err != nil {
 			return err
 		}
 	}
@@ -57,8 +54,8 @@ func (s *Store) FixPath(ctx context.Context, kind Kind, path string, each func(F
 }
 
 func (s *Store) fixAll(ctx context.Context, records folder, each func(Fix) error) error {
-	for f := range records.files() {
-		if err := ctx.Err(); err != nil {
+	for f, err := range records.files() {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 		fix, err := s.fix(ctx, f)

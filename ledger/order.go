@@ -27,18 +27,22 @@ func (j job[T, R]) do(work func(T) R) {
 
 // inOrder does work on every item, on all processors, and hands the answers to
 // emit in the order of the items. Only a few batches are ever under way. It
-// stops at the first error of emit and when ctx ends.
-func inOrder[T, R any](ctx context.Context, items iter.Seq[T], work func(T) R, emit func(R) error) error {
-	ctx, stop := context.WithCancel(ctx)
+// stops at the first error of items or emit and when ctx ends.
+func inOrder[T, R any](ctx context.Context, items iter.Seq2[T, error], work func(T) R, emit func(R) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
 	workers := runtime.GOMAXPROCS(0)
 	jobs, order := make(chan job[T, R]), make(chan job[T, R], 2*workers)
 	var running sync.WaitGroup
 	defer running.Wait()
-	defer stop()
+	defer stop(nil)
 	running.Go(func() {
 		defer close(jobs)
 		defer close(order)
-		for items := range chunks(items, batch) {
+		for items, err := range chunks(items, batch) {
+			if err != nil {
+				stop(err)
+				return
+			}
 			j := job[T, R]{items, make(chan []R, 1)}
 			if !send(ctx, jobs, j) || !send(ctx, order, j) {
 				return
@@ -59,24 +63,29 @@ func inOrder[T, R any](ctx context.Context, items iter.Seq[T], work func(T) R, e
 			}
 		}
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }
 
-// chunks yields the items, so many at a time.
-func chunks[T any](items iter.Seq[T], size int) iter.Seq[[]T] {
-	return func(yield func([]T) bool) {
+// chunks yields the items, so many at a time. An error is the last that it
+// yields.
+func chunks[T any](items iter.Seq2[T, error], size int) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
 		var chunk []T
-		for item := range items {
+		for item, err := range items {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
 			if chunk = append(chunk, item); len(chunk) < size {
 				continue
 			}
-			if !yield(chunk) {
+			if !yield(chunk, nil) {
 				return
 			}
 			chunk = nil
 		}
 		if len(chunk) > 0 {
-			yield(chunk)
+			yield(chunk, nil)
 		}
 	}
 }

@@ -40,17 +40,9 @@ const noStart = "no-start-time"
 // ledger. A file that cannot be read is left out and named. since, if not zero,
 // leaves out what had ended before it.
 func (s *Store) Report(ctx context.Context, since Since, each func(Attempt) error) (Report, error) {
-	var lists [2]folder
-	for i, kind := range Kinds() {
-		files, err := list(s.host, kind, s.Dir(kind))
-		if err != nil {
-			return Report{}, err
-		}
-		lists[i] = files
-	}
 	t := newTally()
 	work := func(t task) merged { return mergeTask(s.host, t) }
-	err := inOrder(ctx, tasks(lists[0], lists[1]), work, func(m merged) error {
+	err := inOrder(ctx, tasks(s.folders()...), work, func(m merged) error {
 		kept := since.apply(&m)
 		t.add(kept, m.left)
 		for _, a := range kept {

@@ -27,32 +27,83 @@ func (f file) path() string { return filepath.Join(f.dir, f.file) }
 // task is every file of one bead: its runs, then its results.
 type task []file
 
-// folder is the records of one kind in a folder. A ledger may have very many,
-// so only their names are in memory, and of what is in the files only the tasks
-// under way.
+// folder is the records of one kind in a folder, or one of them.
 type folder struct {
-	kind  Kind
-	dir   string
-	names []string // in the order of compareNames
+	host host.Host
+	kind Kind
+	dir  string
+	only string // the one file; empty for all
 }
 
-// list returns the records in a folder. An absent folder has none.
-func list(h host.Host, kind Kind, dir string) (folder, error) {
-	f := folder{kind: kind, dir: dir}
-	entries, err := h.ReadDir(opList, dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return f, nil
+// folders returns those of the ledger: runs, then results.
+func (s *Store) folders() []folder {
+	var folders []folder
+	for _, kind := range Kinds() {
+		folders = append(folders, folder{host: s.host, kind: kind, dir: s.Dir(kind)})
 	}
-	if err != nil {
-		return f, err
-	}
-	for _, e := range entries {
-		if _, ok := parseName(e.Name()); ok {
-			f.names = append(f.names, e.Name())
+	return folders
+}
+
+// window is how many names of a folder are in memory. A ledger may have very
+// many records: rather than hold all names to sort them, the folder is read
+// once for every so many.
+const window = 8192
+
+// files yields the records in their order. An absent folder has none. An error
+// is the last that it yields.
+func (f folder) files() iter.Seq2[file, error] {
+	return func(yield func(file, error) bool) {
+		if f.only != "" {
+			yield(file{f.kind, f.dir, nameOf(f.only)}, nil)
+			return
+		}
+		names, err := f.after(nil)
+		for ; len(names) > 0 && err == nil; names, err = f.after(&names[len(names)-1]) {
+			for _, name := range names {
+				if !yield(file{f.kind, f.dir, name}, nil) {
+					return
+				}
+			}
+			if len(names) < window {
+				return
+			}
+		}
+		if err != nil {
+			yield(file{}, err)
 		}
 	}
-	slices.SortFunc(f.names, func(a, b string) int { return compareNames(nameOf(a), nameOf(b)) })
-	return f, nil
+}
+
+// after returns the first names after last, or the very first ones, as many as
+// a window holds.
+func (f folder) after(last *fileName) ([]fileName, error) {
+	var names []fileName
+	full := false // names begins with a whole window, in order
+	for name, err := range f.host.Names(opList, f.dir) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		parsed, ok := parseName(name)
+		if !ok || last != nil && compareNames(parsed, *last) <= 0 {
+			continue
+		}
+		if full && compareNames(parsed, names[window-1]) > 0 {
+			continue
+		}
+		if names = append(names, parsed); len(names) == 2*window {
+			names, full = first(names), true
+		}
+	}
+	return first(names), nil
+}
+
+// first sorts the names and returns those that fit the window.
+func first(names []fileName) []fileName {
+	slices.SortFunc(names, compareNames)
+	return names[:min(len(names), window)]
 }
 
 // nameOf is parseName for a file that a person named a record.
@@ -63,43 +114,59 @@ func nameOf(name string) fileName {
 	return fileName{file: name, bead: name}
 }
 
-// files yields the records in their order.
-func (f folder) files() iter.Seq[file] {
-	return func(yield func(file) bool) {
-		for _, name := range f.names {
-			if !yield(file{f.kind, f.dir, nameOf(name)}) {
+// tasks yields the files of the folders by bead. The folders are in the order
+// in which a task has their files. An error is the last that it yields.
+func tasks(folders ...folder) iter.Seq2[task, error] {
+	return func(yield func(task, error) bool) {
+		heads := make([]head, len(folders))
+		for i, f := range folders {
+			var stop func()
+			heads[i].pull, stop = iter.Pull2(f.files())
+			defer stop()
+			heads[i].next()
+		}
+		for {
+			bead, more, err := nextBead(heads)
+			if err != nil {
+				yield(nil, err)
+			}
+			if err != nil || !more {
+				return
+			}
+			var t task
+			for i := range heads {
+				for h := &heads[i]; h.more && h.err == nil && h.bead == bead; h.next() {
+					t = append(t, h.file)
+				}
+			}
+			if !yield(t, nil) {
 				return
 			}
 		}
 	}
 }
 
-// tasks yields the files of both folders by bead.
-func tasks(runs, results folder) iter.Seq[task] {
-	return func(yield func(task) bool) {
-		nextRun, stopRuns := iter.Pull(runs.files())
-		defer stopRuns()
-		nextResult, stopResults := iter.Pull(results.files())
-		defer stopResults()
-		run, moreRuns := nextRun()
-		result, moreResults := nextResult()
-		for moreRuns || moreResults {
-			bead := run.bead
-			if !moreRuns || moreResults && result.bead < bead {
-				bead = result.bead
-			}
-			var t task
-			for ; moreRuns && run.bead == bead; run, moreRuns = nextRun() {
-				t = append(t, run)
-			}
-			for ; moreResults && result.bead == bead; result, moreResults = nextResult() {
-				t = append(t, result)
-			}
-			if !yield(t) {
-				return
-			}
+// head is the next file of a folder.
+type head struct {
+	file
+	err  error
+	more bool
+	pull func() (file, error, bool)
+}
+
+func (h *head) next() { h.file, h.err, h.more = h.pull() }
+
+// nextBead returns the least bead of those that come next.
+func nextBead(heads []head) (bead string, more bool, err error) {
+	for _, h := range heads {
+		if h.err != nil {
+			return "", false, h.err
+		}
+		if h.more && (!more || h.bead < bead) {
+			bead, more = h.bead, true
 		}
 	}
+	return bead, more, nil
 }
 
 // reading is what was found in one file: a value, or the reason why not.

@@ -28,15 +28,7 @@ type Checks struct {
 // Validate checks every record of the ledger and whether runs and results
 // belong together. It tells each of every file, task by task.
 func (s *Store) Validate(ctx context.Context, opts Checks, each func(Checked) error) error {
-	var lists [2]folder
-	for i, kind := range Kinds() {
-		files, err := list(s.host, kind, s.Dir(kind))
-		if err != nil {
-			return err
-		}
-		lists[i] = files
-	}
-	return s.validate(ctx, tasks(lists[0], lists[1]), opts, true, each)
+	return s.validate(ctx, tasks(s.folders()...), opts, true, each)
 }
 
 // ValidatePath checks the records of one kind in a folder, or one record.
@@ -45,7 +37,7 @@ func (s *Store) ValidatePath(ctx context.Context, kind Kind, path string, opts C
 	if err != nil {
 		return err
 	}
-	return s.validate(ctx, tasks(files, folder{}), opts, false, each)
+	return s.validate(ctx, tasks(files), opts, false, each)
 }
 
 // at returns the files of records at path, which is a folder or a file.
@@ -55,13 +47,13 @@ func (s *Store) at(kind Kind, path string) (folder, error) {
 		return folder{}, err
 	}
 	if info.IsDir() {
-		return list(s.host, kind, path)
+		return folder{host: s.host, kind: kind, dir: path}, nil
 	}
 	dir, name := filepath.Split(path)
-	return folder{kind, filepath.Clean(dir), []string{name}}, nil
+	return folder{s.host, kind, filepath.Clean(dir), name}, nil
 }
 
-func (s *Store) validate(ctx context.Context, all iter.Seq[task], opts Checks, pairs bool, each func(Checked) error) error {
+func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts Checks, pairs bool, each func(Checked) error) error {
 	now := s.opts.Now()
 	work := func(t task) []Checked {
 		checks := make([]*check, len(t))

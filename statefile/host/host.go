@@ -7,6 +7,7 @@ package host
 import (
 	"context"
 	"io/fs"
+	"iter"
 	"time"
 )
 
@@ -37,6 +38,9 @@ type Host interface {
 	Stat(op Op, name string) (fs.FileInfo, error)
 	Lstat(op Op, name string) (fs.FileInfo, error)
 	ReadDir(op Op, name string) ([]fs.DirEntry, error)
+	// Names yields the names in a folder, in no order. It holds only a few at
+	// a time, however many there are. An error is the last that it yields.
+	Names(op Op, name string) iter.Seq2[string, error]
 	// SyncDir makes the entries of a folder durable.
 	SyncDir(op Op, name string) error
 	// Lock takes the exclusive advisory lock on a file, which is made if need

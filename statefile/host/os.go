@@ -3,7 +3,9 @@ package host
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"syscall"
 	"time"
@@ -13,6 +15,9 @@ import (
 func OS() Host { return osHost{} }
 
 type osHost struct{}
+
+// namesAtOnce is how many names of a folder are in memory.
+const namesAtOnce = 512
 
 func (osHost) Open(_ Op, name string) (File, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -50,6 +55,32 @@ func (osHost) RenameNew(_ Op, from, to string) error {
 		return &fs.PathError{Op: "rename", Path: from, Err: err}
 	}
 	return nil
+}
+
+func (osHost) Names(_ Op, name string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		dir, err := os.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		defer func() { _ = dir.Close() }() // nothing was written
+		for {
+			names, err := dir.Readdirnames(namesAtOnce)
+			for _, n := range names {
+				if !yield(n, nil) {
+					return
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield("", err)
+				return
+			}
+		}
+	}
 }
 
 // SyncDir and Create do without what os.Open does to files that might be

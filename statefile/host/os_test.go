@@ -3,6 +3,7 @@ package host_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -149,6 +150,39 @@ func TestAPipeIsOpenedWithoutItsOtherEnd(t *testing.T) {
 	}
 }
 
+func namesErr(h host.Host, dir string) error {
+	for _, err := range h.Names("a", dir) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestNamesAreThoseInTheFolderHoweverMany(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string]bool{}
+	for i := range 2000 {
+		name := fmt.Sprintf("file-%d", i)
+		want[name] = true
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, err := range host.OS().Names("a", dir) {
+		if err != nil || !want[name] {
+			t.Fatalf("%q, %v", name, err)
+		}
+		delete(want, name)
+	}
+	if len(want) > 0 {
+		t.Errorf("%d names were not yielded", len(want))
+	}
+	for range host.OS().Names("a", dir) {
+		break
+	}
+}
+
 func TestOperationsFailAsThoseOfPackageOSDo(t *testing.T) {
 	h := host.OS()
 	dir := t.TempDir()
@@ -163,19 +197,21 @@ func TestOperationsFailAsThoseOfPackageOSDo(t *testing.T) {
 	_, lstatErr := h.Lstat("a", absent)
 	_, readDirErr := h.ReadDir("a", absent)
 	for name, c := range map[string]struct{ err, want error }{
-		"open":        {openErr, fs.ErrNotExist},
-		"create":      {createErr, fs.ErrExist},
-		"rename":      {h.Rename("a", absent, there), fs.ErrNotExist},
-		"link":        {h.Link("a", there, there), fs.ErrExist},
-		"symlink":     {h.Symlink("a", "x", there), fs.ErrExist},
-		"readlink":    {readlinkErr, syscall.EINVAL},
-		"remove":      {h.Remove("a", absent), fs.ErrNotExist},
-		"mkdir":       {h.Mkdir("a", dir, 0o700), fs.ErrExist},
-		"stat":        {statErr, fs.ErrNotExist},
-		"lstat":       {lstatErr, fs.ErrNotExist},
-		"readdir":     {readDirErr, fs.ErrNotExist},
-		"sync dir":    {h.SyncDir("a", absent), fs.ErrNotExist},
-		"sync no dir": {h.SyncDir("a", there), syscall.ENOTDIR},
+		"open":         {openErr, fs.ErrNotExist},
+		"create":       {createErr, fs.ErrExist},
+		"rename":       {h.Rename("a", absent, there), fs.ErrNotExist},
+		"link":         {h.Link("a", there, there), fs.ErrExist},
+		"symlink":      {h.Symlink("a", "x", there), fs.ErrExist},
+		"readlink":     {readlinkErr, syscall.EINVAL},
+		"remove":       {h.Remove("a", absent), fs.ErrNotExist},
+		"mkdir":        {h.Mkdir("a", dir, 0o700), fs.ErrExist},
+		"stat":         {statErr, fs.ErrNotExist},
+		"lstat":        {lstatErr, fs.ErrNotExist},
+		"readdir":      {readDirErr, fs.ErrNotExist},
+		"names":        {namesErr(h, absent), fs.ErrNotExist},
+		"names no dir": {namesErr(h, there), syscall.ENOTDIR},
+		"sync dir":     {h.SyncDir("a", absent), fs.ErrNotExist},
+		"sync no dir":  {h.SyncDir("a", there), syscall.ENOTDIR},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v, should be %v", name, c.err, c.want)

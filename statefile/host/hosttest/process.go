@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"io/fs"
+	"iter"
 	"time"
 
 	"gaffer/statefile/host"
@@ -159,6 +160,22 @@ func (p *Process) ReadDir(op host.Op, name string) (entries []fs.DirEntry, err e
 		return err
 	})
 	return entries, err
+}
+
+// Names implements [host.Host].
+func (p *Process) Names(op host.Op, name string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		entries, err := p.ReadDir(op, name)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, e := range entries {
+			if !yield(e.Name(), nil) {
+				return
+			}
+		}
+	}
 }
 
 // SyncDir implements [host.Host].
