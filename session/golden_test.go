@@ -3,6 +3,8 @@ package session_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,13 +40,14 @@ func TestTheSeedsExamplesAreValid(t *testing.T) {
 }
 
 func TestTheTypesHaveEveryFieldOfTheSeedInItsOrder(t *testing.T) {
-	for name, into := range map[string]any{
-		"agent":   &session.Agent{},
-		"summary": &session.Summary{},
-		"wave":    &session.Wave{},
-	} {
-		t.Run(name, func(t *testing.T) {
-			want := golden(t, "seed/"+name+".json")
+	examples := map[any][]byte{
+		&session.Status{}:  outline(t),
+		&session.Agent{}:   golden(t, "seed/agent.json"),
+		&session.Summary{}: golden(t, "seed/summary.json"),
+		&session.Wave{}:    golden(t, "seed/wave.json"),
+	}
+	for into, want := range examples {
+		t.Run(fmt.Sprintf("%T", into), func(t *testing.T) {
 			doc, err := jsontree.Parse(want)
 			must(t, err)
 			if found := jsontree.Decode(doc.Value(), into); len(found) > 0 {
@@ -56,6 +59,43 @@ func TestTheTypesHaveEveryFieldOfTheSeedInItsOrder(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// outline is the seed's first example, which leaves the lists out, with the
+// seed's own agent, summary and wave where it says so.
+func outline(t *testing.T) []byte {
+	t.Helper()
+	example := func(name string) string { return strings.TrimSpace(string(golden(t, "seed/"+name+".json"))) }
+	filled := strings.NewReplacer(
+		`"agents": [...]`, `"agents": [`+example("agent")+`]`,
+		`"summary": {...}`, `"summary": `+example("summary"),
+		`"waves": [...]`, `"waves": [`+example("wave")+`]`,
+	).Replace(string(golden(t, "seed/outline.txt")))
+	return []byte(filled)
+}
+
+func TestEndingTheOutlinesAgentChangesOnlyWhatThatIsAbout(t *testing.T) {
+	c := start()
+	s, before := newStore(t, c), outline(t)
+	plant(t, s, seedID, before)
+	c.now = time.Date(2026, 2, 1, 14, 45, 18, 0, time.UTC)
+	must(t, s.CompleteAgent(t.Context(), seedID, "001", 0))
+	want := []string{
+		`"completed_at": "2026-02-01T14:45:18Z",`, // of the session
+		`"status": "complete",`,
+		`"status": "complete",`, // of the agent
+		`"completed_at": "2026-02-01T14:45:18Z",`,
+		`"duration_seconds": 893,`,
+		`"exit_code": 0,`,
+		`"pid": null,`,
+		`"total": 1,`, // there is one agent in it, not five
+		`"queued": 0,`,
+		`"running": 0,`,
+		`"status": "complete",`, // of the wave
+	}
+	if diff := cmp.Diff(want, changed(t, before, document(t, s, seedID))); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/store/postgres"
@@ -98,7 +99,7 @@ func (f *fleet) claim(ctx context.Context) (engine.Assignment, error) {
 
 func (f *fleet) finish(ctx context.Context, a engine.Assignment) error {
 	_, err := f.engine.Finish(ctx, engine.Finish{
-		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: f.key(), Class: engine.Success,
+		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: f.key(), Class: failure.None,
 	})
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gaffer/internal/failure"
 	"gaffer/internal/store"
 )
 
@@ -127,7 +128,7 @@ func (c *change) tooDear(t store.Task, run store.Run) error {
 		}
 		return errNoBudget
 	}
-	t.Outcome = string(OverBudget)
+	t.Outcome = string(failure.OverBudget)
 	if err := c.move(&t, store.Failed, "the run's budget does not allow it"); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/store/memory"
@@ -59,7 +60,7 @@ func (f *fixture) nothing() {
 	}
 }
 
-func (f *fixture) finish(a engine.Assignment, class engine.Class) engine.Outcome {
+func (f *fixture) finish(a engine.Assignment, class failure.Class) engine.Outcome {
 	f.t.Helper()
 	o, err := f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: class})
 	f.must(err)
@@ -120,7 +121,7 @@ func TestTasksStartWhenWhatTheyNeedIsComplete(t *testing.T) {
 			t.Fatalf("%s starts, want %s", a.Task.Task, want)
 		}
 		f.nothing()
-		f.finish(a, engine.Success)
+		f.finish(a, failure.None)
 	}
 	if got := f.runStatus(run); got != store.Complete {
 		t.Errorf("the run is %s", got)
@@ -134,9 +135,9 @@ func TestAWaveStartsWhenTheOneBeforeIsComplete(t *testing.T) {
 	f.submit(plan.Plan{Tasks: []plan.Task{last, one, two}})
 	a, b := f.claim(), f.claim()
 	f.nothing()
-	f.finish(a, engine.Success)
+	f.finish(a, failure.None)
 	f.nothing()
-	f.finish(b, engine.Success)
+	f.finish(b, failure.None)
 	if c := f.claim(); c.Task.Task != "c" {
 		t.Errorf("%s starts", c.Task.Task)
 	}
@@ -147,7 +148,7 @@ func TestAFailureInAWaveCancelsTheLaterOnes(t *testing.T) {
 	one, two := task("a"), task("b")
 	one.Wave, two.Wave = 1, 2
 	run := f.submit(plan.Plan{Tasks: []plan.Task{one, two}})
-	f.finish(f.claim(), engine.Denied)
+	f.finish(f.claim(), failure.Denied)
 	f.expect(run, map[string]store.Status{"a": store.Failed, "b": store.Cancelled})
 	if got := f.runStatus(run); got != store.Failed {
 		t.Errorf("the run is %s", got)
@@ -160,7 +161,7 @@ func TestNoMoreTasksRunAtOnceThanTheRunAllows(t *testing.T) {
 	a := f.claim()
 	f.claim()
 	f.nothing()
-	f.finish(a, engine.Success)
+	f.finish(a, failure.None)
 	f.claim()
 	f.nothing()
 }
@@ -247,13 +248,13 @@ func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
 	run := f.submit(plan.Plan{Parallel: 1, Tasks: []plan.Task{task("a"), task("b"), other}})
 	a := f.claim()
 	_, err := f.Finish(context.Background(), engine.Finish{
-		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: engine.RateLimited, Reset: f.now.Add(time.Hour),
+		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.RateLimited, Reset: f.now.Add(time.Hour),
 	})
 	f.must(err)
 	if got := f.claim(); got.Task.Task != "other" {
 		t.Errorf("%s starts in a paused lane", got.Task.Task)
 	} else {
-		f.finish(got, engine.Success)
+		f.finish(got, failure.None)
 	}
 	f.nothing()
 	f.sweep(time.Hour + time.Second)
@@ -278,8 +279,8 @@ func TestABudgetIsReservedBeforeTheStart(t *testing.T) {
 	})
 	f.must(err)
 	b := f.claim()
-	f.finish(b, engine.Success)
-	f.finish(f.claim(), engine.Success)
+	f.finish(b, failure.None)
+	f.finish(f.claim(), failure.None)
 	if got := f.runStatus(run); got != store.Complete {
 		t.Errorf("the run is %s", got)
 	}
@@ -301,9 +302,9 @@ func TestOnFailureStopCancelsWhatHasNotStarted(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Parallel: 2, OnFailure: plan.Stop, Tasks: []plan.Task{task("a"), task("b"), task("c")}})
 	a, b := f.claim(), f.claim()
-	f.finish(a, engine.Auth)
+	f.finish(a, failure.Auth)
 	f.expect(run, map[string]store.Status{"a": store.Failed, "b": store.Running, "c": store.Cancelled})
-	f.finish(b, engine.Success)
+	f.finish(b, failure.None)
 	if got := f.runStatus(run); got != store.Failed {
 		t.Errorf("the run is %s", got)
 	}
@@ -319,7 +320,7 @@ func TestACancelEndsWhatWaitsAtOnceAndWhatRunsWhenItHasEnded(t *testing.T) {
 	if err != nil || orders[0].Stop == "" {
 		t.Errorf("the worker is told %+v, %v", orders, err)
 	}
-	f.finish(a, engine.Success)
+	f.finish(a, failure.None)
 	f.expect(run, map[string]store.Status{"a": store.Cancelled})
 	if got := f.runStatus(run); got != store.Cancelled {
 		t.Errorf("the run is %s", got)
@@ -332,14 +333,14 @@ func TestACancelEndsWhatWaitsAtOnceAndWhatRunsWhenItHasEnded(t *testing.T) {
 func TestARetryBringsBackWhatTheFailureCancelled(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b", "a"), task("c", "b")}})
-	f.finish(f.claim(), engine.Denied)
+	f.finish(f.claim(), failure.Denied)
 	f.expect(run, map[string]store.Status{"a": store.Failed, "b": store.Cancelled, "c": store.Cancelled})
 	if err := f.Retry(context.Background(), store.TaskKey{Run: run, Task: "b"}, "sam", ""); !conflict(err) {
 		t.Errorf("b is retried although a failed: %v", err)
 	}
 	f.must(f.Retry(context.Background(), store.TaskKey{Run: run, Task: "a"}, "sam", "allowed now"))
 	for range 3 {
-		f.finish(f.claim(), engine.Success)
+		f.finish(f.claim(), failure.None)
 	}
 	if got := f.runStatus(run); got != store.Complete {
 		t.Errorf("the run is %s", got)
@@ -379,10 +380,10 @@ func TestAnAttemptPastItsDeadlineIsAskedToEndAndRetried(t *testing.T) {
 	a := f.claim()
 	f.sweep(31 * time.Second)
 	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}})
-	if err != nil || orders[0].Stop != string(engine.TimedOut) {
+	if err != nil || orders[0].Stop != string(failure.TimedOut) {
 		t.Fatalf("the worker is told %+v, %v", orders, err)
 	}
-	if o := f.finish(a, engine.Ended); o.Status != store.Queued || o.Retry.IsZero() {
+	if o := f.finish(a, failure.Cancelled); o.Status != store.Queued || o.Retry.IsZero() {
 		t.Errorf("what follows is %+v", o)
 	}
 	f.expect(run, map[string]store.Status{"a": store.Queued})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"gaffer/internal/failure"
 	"gaffer/internal/store"
 )
 
@@ -14,7 +15,7 @@ type Finish struct {
 	Token   int64
 	Key     string // the same key gives the same answer
 
-	Class   Class
+	Class   failure.Class
 	Summary string
 	Thread  string // the agent's conversation, if there is one
 	Spent   store.Amount
@@ -46,7 +47,7 @@ func (c *change) finish(f Finish) (Outcome, error) {
 	}
 	c.who = a.Worker
 	a.Summary, a.Thread, a.Spent = f.Summary, f.Thread, f.Spent
-	if f.Class == RateLimited {
+	if f.Class == failure.RateLimited {
 		t, err := c.Task(a.Key())
 		if err != nil {
 			return Outcome{}, missing(err, "task", a.Task)
@@ -74,13 +75,13 @@ func (c *change) owned(id string, token int64) (store.Attempt, error) {
 }
 
 // end ends an attempt and does what follows for its task and its run.
-func (c *change) end(a store.Attempt, class Class) (Outcome, error) {
+func (c *change) end(a store.Attempt, class failure.Class) (Outcome, error) {
 	t, err := c.Task(a.Key())
 	if err != nil {
 		return Outcome{}, missing(err, "task", a.Task)
 	}
-	if a.Stop != "" && a.Stop != cancelled && class != Success {
-		class = Class(a.Stop)
+	if a.Stop != "" && a.Stop != cancelled && class != failure.None {
+		class = failure.Class(a.Stop)
 	}
 	v := judge(class, a.Stop, t.Attempts, t.Retries, c.engine.opts.Rand())
 	if err := c.endAttempt(a, class, v); err != nil {
@@ -177,13 +178,13 @@ func (c *change) stop(run store.Run, why string) error {
 	return nil
 }
 
-func (c *change) endAttempt(a store.Attempt, class Class, v verdict) error {
+func (c *change) endAttempt(a store.Attempt, class failure.Class, v verdict) error {
 	from := a.Status
 	a.Class, a.Ended = string(class), c.now
 	switch {
 	case v.To == store.Cancelled:
 		a.Status = store.Cancelled
-	case class == Success:
+	case class == failure.None:
 		a.Status = store.Complete
 	default:
 		a.Status = store.Failed

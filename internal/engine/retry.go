@@ -3,28 +3,8 @@ package engine
 import (
 	"time"
 
+	"gaffer/internal/failure"
 	"gaffer/internal/store"
-)
-
-// Class says how an attempt failed. The empty one is a success.
-type Class string
-
-// The failure classes.
-const (
-	Success         Class = ""
-	RateLimited     Class = "rate_limited"     // waits for the reset and burns no attempt
-	APIError        Class = "api_error"        // retried with backoff
-	Stalled         Class = "stalled"          // retried with backoff
-	Lost            Class = "lost"             // retried with backoff
-	TimedOut        Class = "timeout"          // retried with backoff
-	ContextOverflow Class = "context_overflow" // retried in a fresh conversation
-	VerifyFailed    Class = "verify_failed"    // retried with the output of the check
-	Crashed         Class = "failed"           // the agent ended badly; retried with backoff
-	Denied          Class = "denied"           // a person must act
-	Auth            Class = "auth"             // a person must act
-	BadPlan         Class = "bad_plan"         // a person must act
-	OverBudget      Class = "budget"           // a person must act
-	Ended           Class = "cancelled"        // ended because it was asked to
 )
 
 // cancelled is why a run or an attempt is to stop when a person wants it to.
@@ -41,7 +21,7 @@ type verdict struct {
 // judge decides what follows from the end of an attempt: of a task that allows
 // retries, of which attempts were made, this one included. It is asked to stop
 // if stop is not empty. jitter is in [0, 1).
-func judge(class Class, stop string, attempts, retries int, jitter float64) verdict {
+func judge(class failure.Class, stop string, attempts, retries int, jitter float64) verdict {
 	again := func(v verdict) verdict {
 		if attempts > retries {
 			return verdict{To: store.Failed, Counts: true}
@@ -51,17 +31,17 @@ func judge(class Class, stop string, attempts, retries int, jitter float64) verd
 	switch {
 	case stop == cancelled:
 		return verdict{To: store.Cancelled, Counts: true}
-	case class == Success:
+	case class == failure.None:
 		return verdict{To: store.Complete, Counts: true}
-	case class == RateLimited:
+	case class == failure.RateLimited:
 		return verdict{To: store.Queued}
-	case class == VerifyFailed:
+	case class == failure.VerifyFailed:
 		return again(verdict{To: store.Queued, Counts: true})
-	case class == ContextOverflow:
+	case class == failure.ContextOverflow:
 		return again(verdict{To: store.Queued, Counts: true, Fresh: true})
-	case class == Denied, class == Auth, class == BadPlan, class == OverBudget:
+	case class == failure.Denied, class == failure.Auth, class == failure.BadPlan, class == failure.OverBudget:
 		return verdict{To: store.Failed, Counts: true}
-	case class == Ended:
+	case class == failure.Cancelled:
 		return verdict{To: store.Cancelled, Counts: true}
 	}
 	return again(verdict{To: store.Queued, Counts: true, Wait: backoff(attempts, jitter)})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/store/memory"
@@ -283,9 +284,9 @@ func (w *world) mayStart(a engine.Assignment) error {
 	})
 }
 
-var classes = []engine.Class{
-	engine.Success, engine.Success, engine.Success, engine.Crashed, engine.APIError, engine.RateLimited, engine.Stalled,
-	engine.ContextOverflow, engine.VerifyFailed, engine.Denied, engine.Ended,
+var classes = []failure.Class{
+	failure.None, failure.None, failure.None, failure.Crashed, failure.APIError, failure.RateLimited, failure.Stalled,
+	failure.ContextOverflow, failure.VerifyFailed, failure.Denied, failure.Cancelled,
 }
 
 func (w *world) finish(by *worker) error {
@@ -306,11 +307,11 @@ func (w *world) finish(by *worker) error {
 	return w.end(by, i, classes[w.rng.IntN(len(classes))])
 }
 
-func (w *world) end(by *worker, i int, class engine.Class) error {
+func (w *world) end(by *worker, i int, class failure.Class) error {
 	h := by.held[i]
 	f := engine.Finish{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Key: "end " + h.Attempt.ID, Class: class}
 	f.Spent.Tokens = w.rng.Int64N(h.Task.Reserve.Tokens + 1)
-	if class == engine.RateLimited {
+	if class == failure.RateLimited {
 		f.Reset = w.now.Add(time.Duration(w.rng.IntN(20)) * time.Minute)
 	}
 	o, err := w.engine().Finish(context.Background(), f)
@@ -345,7 +346,7 @@ func (w *world) beat(by *worker) error {
 				by.held = append(by.held[:i:i], by.held[i+1:]...)
 				break
 			}
-			return w.end(by, i, engine.Ended)
+			return w.end(by, i, failure.Cancelled)
 		}
 	}
 	return nil
@@ -472,7 +473,7 @@ func (w *world) finishAll() error {
 				return err
 			}
 			for len(by.held) > 0 {
-				if err := w.end(by, 0, engine.Success); err != nil {
+				if err := w.end(by, 0, failure.None); err != nil {
 					return err
 				}
 			}

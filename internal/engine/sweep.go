@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"gaffer/internal/failure"
 	"gaffer/internal/store"
 )
 
@@ -87,11 +88,11 @@ func (c *change) sweepAttempts() (int, error) {
 func (c *change) sweepAttempt(a store.Attempt) error {
 	if a.Lease.Before(c.now) {
 		a.Summary = "the worker was not heard of for " + c.engine.opts.Lease.String()
-		_, err := c.end(a, Lost)
+		_, err := c.end(a, failure.Lost)
 		return err
 	}
 	if a.Stop == "" {
-		a.Stop = string(TimedOut)
+		a.Stop = string(failure.TimedOut)
 	}
 	a.Deadline = time.Time{} // it is known now
 	c.PutAttempt(a)
@@ -117,7 +118,7 @@ func (c *change) pause(lane string, until time.Time) error {
 	if until.Before(c.now) {
 		until = c.now.Add(time.Minute) // a limit that does not say when it ends
 	}
-	l := store.Lane{Name: lane, Until: until, Reason: string(RateLimited)}
+	l := store.Lane{Name: lane, Until: until, Reason: string(failure.RateLimited)}
 	c.PutLane(l)
 	if err := c.event(store.Event{Kind: "lane.paused", Why: "rate limit until " + until.UTC().Format(time.RFC3339)}, l); err != nil {
 		return err

@@ -1,0 +1,123 @@
+// Package agent knows the agent programs: how each is started, what its output
+// means, and whether it has done its work. It is pure: it starts nothing and
+// reads no clock, so that everything the programs were ever seen to print can
+// be a test.
+package agent
+
+import (
+	"time"
+
+	"gaffer/internal/failure"
+)
+
+// Request is what a task asks of an agent.
+type Request struct {
+	Prompt string
+	Model  string   // empty is the agent's own choice
+	Argv   []string // of agent command only
+	Thread string   // the conversation: to be resumed, or, if Begin, to be begun with this id where the agent lets us choose
+	Begin  bool
+	Policy Policy // what becomes of requests for permission
+}
+
+// Policy is what becomes of an agent's question or request for permission.
+type Policy string
+
+// The policies.
+const (
+	Ask   Policy = "ask"   // a person answers
+	Deny  Policy = "deny"  // it is refused at once
+	Allow Policy = "allow" // it is granted at once
+)
+
+// Launch is how a program is started.
+type Launch struct {
+	Argv  []string
+	Env   []string // NAME=value, added to the environment
+	Input []byte   // what its stdin begins with
+	Open  bool     // stdin stays open after Input, for answers; otherwise it ends there
+	// Finish says when the program is to be ended although it has not exited:
+	// some live on after their last word. Zero is never.
+	Linger time.Duration
+}
+
+// Agent is a kind of agent program.
+type Agent interface {
+	// Launch says how to start the program for a request.
+	Launch(Request) (Launch, error)
+	// Reader returns a reader for the output of one attempt.
+	Reader(Request) Reader
+}
+
+// Reader makes sense of the output of one attempt, line by line. The output may
+// be read again from its beginning by another process, with the same result.
+type Reader interface {
+	// Line takes a line of output without its end. Stdout and stderr are
+	// mixed. A line longer than MaxLine is cut there.
+	Line(line []byte) []Signal
+	// Verdict says how the attempt ended: by the last word of the program
+	// first, then by whether it was told to stop, then by its exit code.
+	Verdict(Exit) Verdict
+}
+
+// MaxLine is how much of a line is read.
+const MaxLine = 1 << 20
+
+// Signal is something that the output says.
+type Signal struct {
+	State    State  // what the agent does now; empty if this says nothing about it
+	Progress bool   // the work has come on; output alone is no progress
+	Doing    string // in a few words, for a person: "Bash: go test ./..."
+	Thread   string // the conversation's id
+	Ask      *Question
+	Closed   string // the id of a question that nobody waits for any more
+	Reply    []byte // to be written to stdin at once, such as an answer that needs no person
+	Usage    *Usage // of the attempt so far, not to be added up
+	Ended    bool   // the last word was spoken; what follows is exit
+}
+
+// State is what an agent does.
+type State string
+
+// The states.
+const (
+	Running  State = "running"
+	Waiting  State = "waiting"  // for a person
+	Retrying State = "retrying" // for the model's servers
+)
+
+// Question is something that the agent waits for a person to decide.
+type Question struct {
+	ID      string
+	Text    string
+	Options []string // what may be answered; empty if anything may
+	// Reply turns an answer into what is to be written to stdin.
+	Reply func(Answer) []byte
+}
+
+// Answer is a person's word.
+type Answer struct {
+	Text string // one of the options, or free text
+	Deny bool   // refused, with Text as the reason
+}
+
+// Usage is what an attempt has used so far.
+type Usage struct {
+	Input, Output int64   // tokens
+	USD           float64 // 0 if the program does not say
+}
+
+// Exit is how the process ended.
+type Exit struct {
+	Code   int    // -1 if it died of a signal
+	Signal string // that it died of, such as SIGTERM
+	Told   string // why we told it to stop; empty if we did not
+}
+
+// Verdict is whether the work was done.
+type Verdict struct {
+	Class   failure.Class
+	Summary string    // the agent's last words, or what went wrong; for a person
+	Reset   time.Time // of a rate limit, if it is known when it ends
+	Denied  []string  // what was refused, if the class is denied
+}
