@@ -72,13 +72,22 @@ func TestAFixAddsWhatCanBeDerivedAndChangesNothingElse(t *testing.T) {
 	}
 }
 
-func TestAFixOfTheSeedsFullRunDerivesThePromptAndItsHash(t *testing.T) {
+func TestAFixOfTheSeedsFullRecordsDerivesThePromptAndItsHashAndNothingElse(t *testing.T) {
 	s := testStore(t)
-	path := s.path(RunKind, "bd-xyz")
-	writeFile(t, path, []byte(readFile(t, "testdata/seed/run-full.json")))
-	got := fixAll(t, s)["runs/bd-xyz.json"]
-	if diff := cmp.Diff([]string{"prompt_full", "prompt_hash"}, got.Set); diff != "" || got.Outcome != Fixed {
-		t.Errorf("%+v\n%s", got, diff)
+	run, result := readFile(t, "testdata/seed/run-full.json"), readFile(t, "testdata/seed/result-full.json")
+	writeFile(t, s.path(RunKind, "bd-xyz"), []byte(run))
+	writeFile(t, s.path(ResultKind, "bd-xyz"), []byte(result))
+	fixes := fixAll(t, s)
+	if got := fixes["runs/bd-xyz.json"]; got.Outcome != Fixed || strings.Join(got.Set, " ") != "prompt_full prompt_hash" {
+		t.Errorf("the run: %+v", got)
+	}
+	want := strings.NewReplacer("abc123...", Hash("Task description"), `"exit_code": 0`, `"exit_code": 0,
+  "prompt_full": "Task description"`).Replace(run)
+	if diff := cmp.Diff(want, readFile(t, s.path(RunKind, "bd-xyz"))); diff != "" {
+		t.Error(diff)
+	}
+	if got := fixes["results/bd-xyz.json"]; got.Outcome != Unchanged || readFile(t, s.path(ResultKind, "bd-xyz")) != result {
+		t.Errorf("the result: %+v", got)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestAnEditChangesOnlyItsField(t *testing.T) {
 }
 
 func TestEveryIrregularFormIsNamed(t *testing.T) {
-	for _, c := range []struct {
+	rows := []struct {
 		file  string
 		names []string
 	}{
@@ -78,7 +78,7 @@ func TestEveryIrregularFormIsNamed(t *testing.T) {
 		{"seed/result-minimal.json", []string{minimalForm}},
 		{"seed/result-full.json", nil},
 		{"wild/run-placeholder.json", []string{minimalForm, "started_at " + placeholderTimestamp}},
-		{"wild/run-home.json", []string{"repo " + variableInPath}},
+		{"wild/run-home.json", []string{"repo " + variableInPath, "result_file " + variableInPath}},
 		{"wild/run-other-bead.json", []string{"bead " + beadNotBD}},
 		{"wild/run-fraction.json", []string{"started_at " + fractionalTimestamp, "finished_at " + fractionalTimestamp}},
 		{"wild/run-offset.json", []string{"started_at " + offsetTimestamp, "finished_at " + offsetTimestamp}},
@@ -93,8 +93,13 @@ func TestEveryIrregularFormIsNamed(t *testing.T) {
 		{"wild/result-running.json", []string{minimalForm, "status " + stuckRunning}},
 		{"wild/result-model.json", []string{"model " + unknownField}},
 		{"wild/result-naive.json", []string{minimalForm, "finished_at " + notATimestamp}},
+		{"wild/result-placeholder.json", []string{"started_at " + placeholderTimestamp, "finished_at " + fractionalTimestamp, "finished_at " + offsetTimestamp}},
 		{"wild/result-bd-1-verify.json", []string{notRecord}},
-	} {
+	}
+	if files := goldens(t); len(rows) != len(files) {
+		t.Errorf("%d files, %d rows", len(files), len(rows))
+	}
+	for _, c := range rows {
 		t.Run(c.file, func(t *testing.T) {
 			got := strings.Join(namesOf(validated(t, c.file, Checks{}).Found), "\n")
 			if want := strings.Join(c.names, "\n"); got != want {
@@ -111,22 +116,26 @@ func TestStrictHoldsTheAgentToTheProtocol(t *testing.T) {
 	}
 }
 
-// validated puts a golden into a ledger under its bead's name and checks it.
-func validated(t *testing.T, golden string, opts Checks) Checked {
+// plant puts a golden into a ledger under its bead's name.
+func plant(t *testing.T, s *Store, golden string) (Kind, string) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", golden))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := []byte(readFile(t, golden))
 	kind, name, _ := strings.Cut(filepath.Base(golden), "-")
 	if doc, err := jsontree.Parse(data); err == nil && doc.Root().Get("bead").Text() != "" && !strings.Contains(name, "verify") {
 		name = doc.Root().Get("bead").Text() + ".json"
 	}
-	s := testStore(t)
 	path := filepath.Join(s.Dir(Kind(kind)), name)
 	writeFile(t, path, data)
+	return Kind(kind), path
+}
+
+// validated puts a golden into a ledger and checks it.
+func validated(t *testing.T, golden string, opts Checks) Checked {
+	t.Helper()
+	s := testStore(t)
+	kind, path := plant(t, s, filepath.Join("testdata", golden))
 	var answers []Checked
-	err = s.ValidatePath(t.Context(), Kind(kind), path, opts, func(c Checked) error {
+	err := s.ValidatePath(t.Context(), kind, path, opts, func(c Checked) error {
 		answers = append(answers, c)
 		return nil
 	})

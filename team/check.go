@@ -10,13 +10,13 @@ import (
 
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
-	"gaffer/statefile/timestamp"
 )
 
 // checker collects the departures of one document from its rules.
 type checker struct {
-	path  string
-	found []statefile.Finding
+	path    string
+	written time.Time // when the file was; zero if not known
+	found   []statefile.Finding
 }
 
 func (c *checker) add(severity statefile.Severity, at, name, format string, args ...any) {
@@ -108,17 +108,6 @@ func (c *checker) checkWord(v jsontree.Value, r *rule, at string) {
 	if len(r.words) > 0 && !slices.Contains(r.words, v.Text()) {
 		c.add(statefile.Invalid, at, r.unknown, "%s where %s should be", shorten(v.Text()), strings.Join(r.words, ", "))
 	}
-}
-
-func (c *checker) checkTime(text, at string) {
-	if timestamp.Strict(text) {
-		return
-	}
-	if _, err := timestamp.Parse(text, time.Local); err != nil {
-		c.add(statefile.Invalid, at, "bad-timestamp", "%s is not a time; write it as 2026-02-12T17:08:00Z", shorten(text))
-		return
-	}
-	c.add(statefile.Irregular, at, "legacy-timestamp", "%s is not RFC 3339; write it as 2026-02-12T17:08:00Z", shorten(text))
 }
 
 func (c *checker) checkObject(v jsontree.Value, r *rule, at string) {

@@ -112,11 +112,40 @@ func TestAStartChangesOnlyTheFieldsItIsAbout(t *testing.T) {
 
 func TestAnAcknowledgementChangesOneField(t *testing.T) {
 	root := seedFolder(t)
-	if err := openAt(t, root, noon).Acknowledge(context.Background(), "msg_20250106_101200", ""); err != nil {
+	for id, d := range map[string]Document{
+		"msg_20250106_100800": DevToQADoc, "msg_20250106_101200": QAToTechLeadDoc, "msg_20250106_101000": TechLeadToDevDoc,
+	} {
+		if err := openAt(t, root, noon).Acknowledge(context.Background(), id, ""); err != nil {
+			t.Fatal(err)
+		}
+		want := strings.Replace(string(seed(t, d)), `"read": false`, `"read": true`, 1)
+		if diff := cmp.Diff(want, string(readFile(t, filepath.Join(root, d.Path())))); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestAnApprovalChangesOnlyWhatFollowsFromItInThePlan(t *testing.T) {
+	root := seedFolder(t)
+	groups := strings.TrimSuffix(string(seed(t, GroupStatusDoc)), "\n}\n") + `,
+  "C": {
+    "status": "tech_review"
+  }
+}
+`
+	put(t, root, GroupStatusDoc, []byte(groups))
+	if _, err := openAt(t, root, noon).Answer(context.Background(), TechLead, "C", Answer{Status: WordApproved}); err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Replace(string(seed(t, QAToTechLeadDoc)), `"read": false`, `"read": true`, 1)
-	if diff := cmp.Diff(want, string(readFile(t, filepath.Join(root, QAToTechLeadDoc.Path())))); diff != "" {
+	want := strings.NewReplacer(
+		`"status": "in_progress"`, `"status": "complete"`, // of the task, its group and its phase
+		`"completed_groups": ["A", "B"]`, `"completed_groups": ["A", "B", "C"]`,
+		`"in_progress_groups": ["C"]`, `"in_progress_groups": []`,
+		`"iteration": 12`, `"iteration": 13`,
+		`"last_update": "2025-01-06T10:30:00Z"`, `"last_update": "2025-01-06T12:00:00Z"`,
+		`"completion_percentage": 66.7`, `"completion_percentage": 100`,
+	).Replace(string(seed(t, PMStateDoc)))
+	if diff := cmp.Diff(want, string(readFile(t, filepath.Join(root, PMStateDoc.Path())))); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -77,7 +77,7 @@ func (s *Store) Plan(ctx context.Context, p Plan) error {
 		return err
 	}
 	return s.exclusive(ctx, func(now time.Time) error {
-		st, err := s.loadState()
+		st, err := s.writable()
 		if err != nil {
 			return err
 		}
@@ -133,7 +133,7 @@ func plannedGroups(p Plan, found Groups, now Time) Groups {
 // refused while a group of an open phase is not complete.
 func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
 	err = s.exclusive(ctx, func(now time.Time) error {
-		st, err := s.loadState()
+		st, err := s.writable()
 		if err != nil {
 			return err
 		}

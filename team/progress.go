@@ -15,7 +15,7 @@ import (
 // there is no developer left.
 func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) error {
 	return s.exclusive(ctx, func(now time.Time) error {
-		st, err := s.loadState()
+		st, err := s.writable()
 		if err != nil {
 			return err
 		}
@@ -138,7 +138,7 @@ func (e *GroupError) NotFound() bool { return true }
 func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) (Routing, error) {
 	next, unknown := Route(by, said.Status)
 	err := s.exclusive(ctx, func(now time.Time) error {
-		st, err := s.loadState()
+		st, err := s.writable()
 		if err != nil {
 			return err
 		}

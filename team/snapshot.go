@@ -1,8 +1,11 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+
+	"gaffer/statefile/jsontree"
 )
 
 // Snapshot is where a session stands: what its documents say, and what follows
@@ -60,6 +63,8 @@ type state struct {
 	pm           PMState
 	groups       Groups
 	orchestrator OrchestratorState
+
+	form error // why one of them cannot be written to
 }
 
 func (s *Store) loadState() (st state, err error) {
@@ -68,16 +73,24 @@ func (s *Store) loadState() (st state, err error) {
 		doc  Document
 		into any
 	}{{PMStateDoc, &st.pm}, {GroupStatusDoc, &st.groups}, {OrchestratorDoc, &st.orchestrator}} {
-		ok, err := s.load(part.doc, part.into)
+		kind, err := s.load(part.doc, part.into)
 		if err != nil {
 			return st, err
 		}
-		there = there || ok
+		there = there || kind != jsontree.Missing
+		st.form = cmp.Or(st.form, s.checkForm(part.doc, kind))
 	}
 	if !there {
 		return st, &NoSessionError{Root: s.root}
 	}
 	return st, nil
+}
+
+// writable is loadState for a change of several documents: none is changed if
+// one of them cannot be.
+func (s *Store) writable() (state, error) {
+	st, err := s.loadState()
+	return st, cmp.Or(err, st.form)
 }
 
 // MarshalJSON writes a snapshot for programs: the documents' own words.

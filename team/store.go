@@ -137,17 +137,26 @@ func (s *Store) present() ([]Document, error) {
 }
 
 // load reads one document into a typed value. An absent document leaves it as
-// it is and is reported by ok.
-func (s *Store) load(d Document, into any) (ok bool, err error) {
+// it is and has no kind.
+func (s *Store) load(d Document, into any) (jsontree.Kind, error) {
 	doc, err := s.files[d].Load()
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return jsontree.Missing, nil
 	}
 	if err != nil {
-		return false, err
+		return jsontree.Missing, err
 	}
 	jsontree.Decode(doc.Value(), into)
-	return true, nil
+	return doc.Value().Kind(), nil
+}
+
+// checkForm refuses to write into what is no object, since nothing could be
+// found in it again.
+func (s *Store) checkForm(d Document, kind jsontree.Kind) error {
+	if kind == jsontree.Object || kind == jsontree.Missing {
+		return nil
+	}
+	return &statefile.FormError{Path: s.path(d), Problem: fmt.Sprintf("is %s where an object should be", kind)}
 }
 
 // update edits one document in place. When change changed something, the
@@ -155,6 +164,9 @@ func (s *Store) load(d Document, into any) (ok bool, err error) {
 func (s *Store) update(ctx context.Context, d Document, now time.Time, change func(*jsontree.Node) error) error {
 	err := s.files[d].Update(ctx, func(doc *jsontree.Doc) error {
 		before := doc.Mark()
+		if err := s.checkForm(d, doc.Root().Kind()); err != nil {
+			return err
+		}
 		if err := change(doc.Root()); err != nil {
 			return err
 		}

@@ -4,15 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
-	"gaffer/statefile/timestamp"
 )
 
 // ValidateDocument names every departure of one document from its rules. path
@@ -22,7 +18,7 @@ func ValidateDocument(d Document, path string, data []byte) []statefile.Finding 
 	if err != nil {
 		return []statefile.Finding{unreadable(path, &statefile.CorruptError{Path: path, Syntax: asSyntax(err)})}
 	}
-	return validateValue(d, path, doc.Value())
+	return validateValue(d, path, doc.Value(), time.Time{})
 }
 
 func asSyntax(err error) *jsontree.SyntaxError {
@@ -31,8 +27,10 @@ func asSyntax(err error) *jsontree.SyntaxError {
 	return syntax
 }
 
-func validateValue(d Document, path string, v jsontree.Value) []statefile.Finding {
-	c := &checker{path: path}
+// validateValue also compares the document's times with when its file was last
+// written, if that is known.
+func validateValue(d Document, path string, v jsontree.Value, written time.Time) []statefile.Finding {
+	c := &checker{path: path, written: written}
 	c.check(v, rules(d), "")
 	switch d {
 	case OrchestratorDoc:
@@ -46,21 +44,6 @@ func validateValue(d Document, path string, v jsontree.Value) []statefile.Findin
 		}
 	}
 	return c.found
-}
-
-// checkOrder reports an end or an update that is before the start.
-func (c *checker) checkOrder(v jsontree.Value, at string) {
-	start, err := timestamp.Parse(v.Get("start_time").Text(), time.Local)
-	if err != nil {
-		return
-	}
-	for _, name := range []string{"end_time", "last_update"} {
-		later, err := timestamp.Parse(v.Get(name).Text(), time.Local)
-		if err == nil && later.Before(start) {
-			c.add(statefile.Irregular, join(at, name), "timestamp-order", "%s is before start_time %s",
-				shorten(v.Get(name).Text()), v.Get("start_time").Text())
-		}
-	}
 }
 
 // Validate names every departure of the documents below root from the protocol,
@@ -77,6 +60,7 @@ func Validate(h host.Host, root string) ([]statefile.Finding, error) {
 	}
 	f.checkMissing()
 	f.checkSessions()
+	f.checkTimes()
 	f.checkGroups()
 	f.checkMessages()
 	f.checkCopies()
@@ -108,7 +92,7 @@ func (f *folder) read(d Document) {
 		f.found = append(f.found, unreadable(path, err))
 	default:
 		f.values[d] = doc.Value()
-		f.found = append(f.found, validateValue(d, path, doc.Value())...)
+		f.found = append(f.found, validateValue(d, path, doc.Value(), f.written(path))...)
 	}
 }
 
@@ -202,40 +186,6 @@ func (f *folder) checkMessages() {
 			}
 			seen[id] = true
 		}
-	}
-}
-
-// checkCopies looks for a second set of documents, which grows when an agent
-// finds the folder from where it happens to be: inside the folder itself, or in
-// a folder beside it.
-func (f *folder) checkCopies() {
-	root, h := f.store.root, f.store.opts.Host
-	places := []string{root}
-	entries, err := h.ReadDir(opLook, filepath.Dir(root))
-	if err != nil {
-		return // no copy can be seen from here
-	}
-	for _, e := range entries {
-		if place := filepath.Join(filepath.Dir(root), e.Name()); e.IsDir() && place != root && !strings.HasPrefix(e.Name(), ".") {
-			places = append(places, place)
-		}
-	}
-	for _, place := range places {
-		f.compareCopy(filepath.Join(place, filepath.Base(root)))
-	}
-}
-
-func (f *folder) compareCopy(root string) {
-	for _, d := range []Document{PMStateDoc, GroupStatusDoc, OrchestratorDoc} {
-		copied, err := statefile.ReadBytes(f.store.opts.Host, filepath.Join(root, d.Path()))
-		if err != nil {
-			continue
-		}
-		own, err := statefile.ReadBytes(f.store.opts.Host, f.store.path(d))
-		if err == nil && slices.Equal(own, copied) {
-			continue
-		}
-		f.add(d, statefile.Irregular, "", "divergent-copy", "%s is another one, and differs", filepath.Join(root, d.Path()))
 	}
 }
 

@@ -2,11 +2,15 @@ package team
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -29,7 +33,7 @@ func findings(found []statefile.Finding) []string {
 }
 
 func TestEveryIrregularFormIsReportedByItsName(t *testing.T) {
-	for name, want := range map[string][]string{
+	reported := map[string][]string{
 		"pm_state.tasks-as-strings": {"tasks-as-strings all_tasks"},
 		"pm_state.groups-missing":   {"groups-missing task_groups"},
 		"pm_state.groups-as-map":    {"groups-as-map task_groups", "unknown-key task_groups.B.owner"},
@@ -40,11 +44,15 @@ func TestEveryIrregularFormIsReportedByItsName(t *testing.T) {
 		"pm_state.statuses": {
 			"unknown-status all_tasks[0].status", "unknown-status all_tasks[1].status",
 			"unknown-status task_groups[0].status", "unknown-status task_groups[1].status",
+			"unknown-status execution_phases[0].status",
 		},
 		"pm_state.mode-and-complexity": {"unknown-mode mode", "unknown-complexity task_groups[0].complexity"},
 		"pm_state.unknown-keys": {
 			"unknown-key success_criteria", "unknown-key bazinga_sent", "unknown-key token_usage", "unknown-key notes",
+			"unknown-key created_at", "unknown-key branch", "unknown-key status", "unknown-key metrics", "unknown-key blockers",
+			"unknown-key final_report", "unknown-key version", "unknown-key development_plan", "unknown-key assumptions",
 		},
+		"pm_state.timestamps":   nil, // see the tests of times below
 		"pm_state.half-written": {"corrupt"},
 		"pm_state.null":         {"wrong-type"},
 		"pm_state.array":        {"wrong-type"},
@@ -58,7 +66,11 @@ func TestEveryIrregularFormIsReportedByItsName(t *testing.T) {
 		"dev_to_qa.loose": {
 			"wrong-value messages[0].from", "wrong-type messages[0].read", "unknown-key messages[1].attachments",
 		},
-	} {
+	}
+	if files, err := filepath.Glob("testdata/wild/*.json"); err != nil || len(files) != len(reported) {
+		t.Errorf("%d files, %d rows, %v", len(files), len(reported), err)
+	}
+	for name, want := range reported {
 		doc, _, _ := strings.Cut(name, ".")
 		found := ValidateDocument(Document(doc), name, wild(t, name))
 		if diff := cmp.Diff(want, findings(found)); diff != "" {
@@ -101,45 +113,200 @@ func TestIrregularFormsAreReadAsMeant(t *testing.T) {
 	if got := read("mode-and-complexity"); got.Mode != "analysis_only" || got.TaskGroups[0].Complexity != "trivial" {
 		t.Errorf("mode is %v", got)
 	}
-	for _, name := range []string{"null", "array", "groups-missing", "unknown-keys"} {
-		read(name)
+	if got := read("statuses"); got.TaskGroups[0].Status != "COMPLETED" || Measure(got, nil).Percentage != 0 {
+		t.Errorf("another word for complete counts as complete: %v", Measure(got, nil))
+	}
+	if got := read("unknown-keys"); got.Iteration != 4 || got.LastUpdate.Nanosecond() != 123456000 {
+		t.Errorf("read %+v", got)
+	}
+	for _, name := range []string{"null", "array", "groups-missing"} {
+		if got := read(name); len(got.TaskGroups) != 0 {
+			t.Errorf("%s: groups are %v", name, got.TaskGroups)
+		}
 	}
 }
 
-// A write adds to a wild document what the write is about and drops nothing:
-// every line that was there is there still, but for the ones it sets.
-func TestAWriteDropsNothingOfAnIrregularDocument(t *testing.T) {
-	for _, name := range []string{
-		"tasks-as-strings", "groups-missing", "groups-as-map", "phase-form", "statuses", "mode-and-complexity", "unknown-keys",
+// A group is approved in sessions whose plan is irregular: the plan follows
+// where its words are the protocol's, and nothing else of it changes.
+func TestAWriteDropsNothingOfAnIrregularPlan(t *testing.T) {
+	for name, c := range map[string]struct{ group, set string }{
+		"tasks-as-strings":    {"main", "task_groups[0].status iteration last_update"},
+		"groups-missing":      {"main", "iteration last_update"},
+		"groups-as-map":       {"A", "task_groups.A.status iteration last_update"},
+		"phase-form":          {"C", "task_groups[2].status execution_phases[1].status iteration last_update"},
+		"statuses":            {"A", "iteration last_update"},
+		"mode-and-complexity": {"main", "task_groups[0].status iteration last_update"},
+		"unknown-keys":        {"main", "iteration last_update"},
+		"timestamps":          {"main", "task_groups[0].status iteration last_update"},
 	} {
 		root := filepath.Join(t.TempDir(), "coordination")
-		data := wild(t, "pm_state."+name)
-		put(t, root, PMStateDoc, data)
+		before := wild(t, "pm_state."+name)
+		put(t, root, PMStateDoc, before)
 		put(t, root, OrchestratorDoc, seed(t, OrchestratorDoc))
-		if err := openAt(t, root, noon).Start(context.Background(), PM, "", "look again"); err != nil {
+		put(t, root, GroupStatusDoc, []byte(`{"`+c.group+`": {"status": "tech_review"}}`))
+		if _, err := openAt(t, root, noon).Answer(context.Background(), TechLead, c.group, Answer{Status: WordApproved}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		after := string(readFile(t, filepath.Join(root, PMStateDoc.Path())))
-		for line := range strings.Lines(string(data)) {
-			line = strings.TrimRight(line, ",\n")
-			set := strings.Contains(line, "iteration") || strings.Contains(line, "last_update")
-			if !set && !strings.Contains(after, line) {
-				t.Errorf("%s: lost %q in\n%s", name, line, after)
+		after := readFile(t, filepath.Join(root, PMStateDoc.Path()))
+		if got := strings.Join(differing("", value(t, before), value(t, after)), " "); got != c.set {
+			t.Errorf("%s: changed %q, want %q", name, got, c.set)
+		}
+	}
+}
+
+func TestAWriteDropsNothingOfIrregularGroupsAndDecisions(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "coordination")
+	groups, decisions := wild(t, "group_status.words"), wild(t, "orchestrator_state.timestamps")
+	put(t, root, PMStateDoc, seed(t, PMStateDoc))
+	put(t, root, GroupStatusDoc, groups)
+	put(t, root, OrchestratorDoc, decisions)
+	s := openAt(t, root, noon)
+	if _, err := s.Answer(context.Background(), Developer, "B", Answer{Status: WordReadyForQA}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(context.Background(), QAExpert, "B", "ready"); err != nil {
+		t.Fatal(err)
+	}
+	now := func(d Document) jsontree.Value { return value(t, readFile(t, filepath.Join(root, d.Path()))) }
+	if got := differing("", value(t, groups), now(GroupStatusDoc)); !slices.Equal(got, []string{"B.status"}) {
+		t.Errorf("groups: changed %v", got)
+	}
+	want := []string{"active_agents", "iteration", "total_spawns", "decisions_log", "last_update"}
+	if got := differing("", value(t, decisions), now(OrchestratorDoc)); !slices.Equal(got, want) {
+		t.Errorf("decisions: changed %v", got)
+	}
+}
+
+func TestAnAcknowledgementDropsNothingOfLooseMessages(t *testing.T) {
+	root, before := seedFolder(t), wild(t, "dev_to_qa.loose")
+	put(t, root, DevToQADoc, before)
+	s := openAt(t, root, noon)
+	unread, err := s.Messages(context.Background(), Filter{To: QAExpert, Unread: true})
+	if err != nil || len(unread) != 2 || unread[0].From != "dev" || unread[1].Subject != "Ready again" {
+		t.Errorf("unread are %v, %v", unread, err)
+	}
+	if err := s.Acknowledge(context.Background(), "msg_20251108_093000", ""); err != nil {
+		t.Fatal(err)
+	}
+	after := readFile(t, filepath.Join(root, DevToQADoc.Path()))
+	if got := differing("", value(t, before), value(t, after)); !slices.Equal(got, []string{"messages[0].read"}) {
+		t.Errorf("changed %v", got)
+	}
+}
+
+func TestAStateThatIsNoObjectIsRefusedAndStays(t *testing.T) {
+	for _, name := range []string{"null", "array", "half-written"} {
+		root, before := seedFolder(t), wild(t, "pm_state."+name)
+		put(t, root, PMStateDoc, before)
+		err := openAt(t, root, noon).Start(context.Background(), PM, "", "look again")
+		if invalid := interface{ Invalid() bool }(nil); !errors.As(err, &invalid) {
+			t.Errorf("%s: error is %v", name, err)
+		}
+		for d, was := range map[Document][]byte{PMStateDoc: before, OrchestratorDoc: seed(t, OrchestratorDoc)} {
+			if now := readFile(t, filepath.Join(root, d.Path())); !slices.Equal(was, now) {
+				t.Errorf("%s: %s is now %s", name, d, now)
 			}
 		}
 	}
 }
 
-func TestDocumentsOfTwoSessionsAreReported(t *testing.T) {
+func TestMessagesThatAreNoObjectAreRefusedAndStay(t *testing.T) {
 	root := seedFolder(t)
-	put(t, root, OrchestratorDoc, []byte(strings.Replace(string(seed(t, OrchestratorDoc)), "v4_20250106_100000", "v4_renamed", 1)))
+	put(t, root, DevToQADoc, []byte(`["ready"]`))
+	_, err := openAt(t, root, noon).Send(context.Background(), Draft{Group: "A", From: Developer, To: QAExpert, Subject: "Ready"})
+	if form := (*statefile.FormError)(nil); !errors.As(err, &form) {
+		t.Errorf("error is %v", err)
+	}
+	if got := string(readFile(t, filepath.Join(root, DevToQADoc.Path()))); got != `["ready"]` {
+		t.Errorf("now %s", got)
+	}
+}
+
+func value(t *testing.T, data []byte) jsontree.Value {
+	t.Helper()
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc.Value()
+}
+
+// differing lists what stands in before and is not in after as it was, down to
+// the spelling of numbers. What was added is no difference.
+func differing(at string, before, after jsontree.Value) []string {
+	if before.Kind() != after.Kind() || before.Kind() == jsontree.Array && before.Len() != after.Len() {
+		return []string{at}
+	}
+	var paths []string
+	switch before.Kind() {
+	case jsontree.Object:
+		for name, v := range before.Members() {
+			paths = append(paths, differing(strings.TrimPrefix(at+"."+name, "."), v, after.Get(name))...)
+		}
+	case jsontree.Array:
+		next, stop := iter.Pull2(after.Items())
+		defer stop()
+		for i, v := range before.Items() {
+			_, now, _ := next()
+			paths = append(paths, differing(fmt.Sprintf("%s[%d]", at, i), v, now)...)
+		}
+	default:
+		if !slices.Equal(before.Raw(), after.Raw()) {
+			return []string{at}
+		}
+	}
+	return paths
+}
+
+func TestDocumentsOfTwoSessionsAreReportedReadAndKept(t *testing.T) {
+	root := seedFolder(t)
+	renamed := strings.Replace(string(seed(t, OrchestratorDoc)), "v4_20250106_100000", "v4_renamed", 1)
+	put(t, root, OrchestratorDoc, []byte(renamed))
 	if got := findings(validate(t, root)); !slices.Equal(got, []string{"session-id-differs session_id"}) {
+		t.Errorf("found %v", got)
+	}
+	s := openAt(t, root, noon)
+	if err := s.Start(context.Background(), Developer, "C", "A is complete"); err != nil {
+		t.Fatal(err)
+	}
+	now, err := s.Resume(context.Background())
+	if err != nil || now.SessionID() != "v4_20250106_100000" || now.Orchestrator.SessionID != "v4_renamed" {
+		t.Errorf("%s and %s, %v", now.SessionID(), now.Orchestrator.SessionID, err)
+	}
+}
+
+func TestTimesThatCannotBeAreReported(t *testing.T) {
+	at := func(name string, written time.Time) []string {
+		root := filepath.Join(t.TempDir(), "coordination")
+		put(t, root, PMStateDoc, wild(t, "pm_state.timestamps"))
+		put(t, root, OrchestratorDoc, wild(t, name))
+		if err := os.Chtimes(filepath.Join(root, PMStateDoc.Path()), written, written); err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(findings(validate(t, root)), func(f string) bool { return f == "file-missing" })
+	}
+	before, after := time.Date(2025, 11, 8, 8, 0, 0, 0, time.UTC), time.Date(2025, 11, 8, 9, 39, 30, 0, time.UTC)
+	own := []string{"legacy-timestamp end_time", "timestamp-order end_time", "timestamp-order last_update"}
+	want := append([]string{"timestamp-ahead last_update"}, append(own, "timestamp-order last_update")...)
+	if diff := cmp.Diff(want, at("orchestrator_state.timestamps", before)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(want[1:], at("orchestrator_state.timestamps", after)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAGroupThatBeganBeforeTheSessionIsReported(t *testing.T) {
+	root := seedFolder(t)
+	early := strings.Replace(string(seed(t, GroupStatusDoc)), `"start_time": "2025-01-06T10:00:00Z"`, `"start_time": "2025-01-06T08:00:00Z"`, 1)
+	put(t, root, GroupStatusDoc, []byte(early))
+	if got := findings(validate(t, root)); !slices.Equal(got, []string{"timestamp-order A.start_time"}) {
 		t.Errorf("found %v", got)
 	}
 }
 
 func TestADivergentCopyIsReported(t *testing.T) {
-	for _, place := range []string{"coordination/coordination", "web/coordination"} {
+	for _, place := range []string{"coordination/coordination", "web/coordination", "src/web/api/coordination"} {
 		root := seedFolder(t)
 		other := filepath.Join(filepath.Dir(root), place)
 		put(t, other, PMStateDoc, seed(t, PMStateDoc))
@@ -147,6 +314,7 @@ func TestADivergentCopyIsReported(t *testing.T) {
 			t.Errorf("an equal copy is reported: %v", got)
 		}
 		put(t, other, PMStateDoc, []byte("{}"))
+		put(t, filepath.Join(filepath.Dir(root), ".git", "coordination"), PMStateDoc, []byte("{}"))
 		if got := findings(validate(t, root)); !slices.Equal(got, []string{"divergent-copy"}) {
 			t.Errorf("found %v", got)
 		}

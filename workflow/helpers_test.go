@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,6 +92,20 @@ func (p *project) names() []string {
 		p.t.Fatal(err)
 	}
 	return names(findings)
+}
+
+// places returns "name place" of each finding.
+func (p *project) places() []string {
+	p.t.Helper()
+	findings, err := p.Validate()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var all []string
+	for _, f := range findings {
+		all = append(all, strings.TrimSpace(f.Name+" "+f.At))
+	}
+	return all
 }
 
 func names(findings []statefile.Finding) []string {

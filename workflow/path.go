@@ -191,10 +191,10 @@ func worsened(root *jsontree.Node, path string, before map[string]bool) error {
 	return nil
 }
 
-// ofForm tells a value of a wrong type from an unknown word, and from the feed,
-// which stands where it does because programs look for it there.
+// ofForm tells a value of a wrong type from an unknown word, and from fields
+// such as the feed, which stand where they do because programs look there.
 func ofForm(f statefile.Finding) bool {
-	return !strings.HasPrefix(f.Name, "unknown-") && f.Name != "build-events-in-state"
+	return !strings.HasPrefix(f.Name, "unknown-") && !strings.HasSuffix(f.Name, "-in-state")
 }
 
 // splitPath takes a.b[0].c apart. In a name, \ stands before a dot, a bracket or

@@ -1,6 +1,7 @@
 package workflow_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,48 @@ func TestAChunksCompletionChangesOnlyTheBytesOfItsFields(t *testing.T) {
 	).Replace(before)
 	if after := p.read("state.json"); after != want {
 		t.Error(cmp.Diff(want, after))
+	}
+}
+
+func TestAClearedFieldIsSetAgainInItsPlace(t *testing.T) {
+	before := fixture(t, "seed", "cleared.json")
+	p := newProject(t, workflow.Options{}).with("state.json", before)
+	p.must(func(root *jsontree.Node) error { return workflow.Set(root, "activeSection", parse(t, `"#core-flow"`)) })
+	want := strings.NewReplacer(
+		`"activeSection": null`, `"activeSection": "#core-flow"`, `2026-02-12T15:30:00Z`, `2026-02-17T12:00:00Z`,
+	).Replace(before)
+	if after := p.read("state.json"); after != want {
+		t.Error(cmp.Diff(want, after))
+	}
+}
+
+func TestAnItemThatIsDoneChangesOnlyItsStatus(t *testing.T) {
+	before := fixture(t, "seed", "inbox.json")
+	p := newProject(t, workflow.Options{}).with("inbox.json", before)
+	if _, err := p.Inbox().Take(t.Context(), workflow.Claim{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Inbox().Done(t.Context(), "inbox-1708012345678-a1b2c3", ""); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.read("inbox.json"), strings.Replace(before, "pending", "processed", 1); got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
+func TestAnEventOfTheProtocolKeepsItsBytesWhenOthersFollow(t *testing.T) {
+	for _, name := range []string{"chunk-verified.json", "context-checkpointed.json"} {
+		example := strings.TrimSpace(fixture(t, "seed", name))
+		p := newProject(t, workflow.Options{}).with("state.json", `{"buildEvents": [`+example+`]}`)
+		if got := p.places(); !slices.Equal(got, []string{"missing-last-updated lastUpdated", "build-events-in-state buildEvents"}) {
+			t.Errorf("%s: %v", name, got)
+		}
+		if _, err := p.Emit(t.Context(), workflow.Compacted("Chunk 3", "half of it")); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.read("state.json"); !strings.HasPrefix(got, `{"buildEvents": [`+example+`,`) {
+			t.Errorf("%s: now %s", name, got)
+		}
 	}
 }
 

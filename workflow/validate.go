@@ -19,7 +19,7 @@ func (s *Store) Validate() ([]statefile.Finding, error) {
 	for _, d := range []struct {
 		file  *statefile.File
 		check func(string, jsontree.Value) []statefile.Finding
-	}{{s.state, CheckState}, {s.inbox.doc, CheckInbox}} {
+	}{{s.state, CheckState}, {s.inbox.doc, s.inbox.check}} {
 		doc, err := d.file.Load()
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

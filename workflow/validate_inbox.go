@@ -26,6 +26,18 @@ func CheckInbox(path string, v jsontree.Value) []statefile.Finding {
 	return in.found
 }
 
+// check is CheckInbox, and lists the items whose process is gone besides: that
+// takes a clock and a machine.
+func (b *Inbox) check(path string, v jsontree.Value) []statefile.Finding {
+	in := &inspection{path: path, found: CheckInbox(path, v)}
+	for i, item := range v.Items() {
+		if readItem(item).Abandoned(b.store.opts.Host.Alive, b.store.opts.Now()) {
+			in.irregular("item-left-processing", fmt.Sprintf("[%d].status", i), "is processing, and whoever took it is gone; it can be taken again")
+		}
+	}
+	return in.found
+}
+
 func (in *inspection) item(at string, v jsontree.Value, seen map[string]bool) {
 	var item Item
 	in.mismatches(jsontree.Decode(v, &item), at+".")

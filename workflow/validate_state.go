@@ -51,6 +51,9 @@ func (in *inspection) readiness(v jsontree.Value) {
 			in.irregular("readiness-value-form", "readinessSummary."+name, "is %s where a count should be", describe(count))
 		}
 	}
+	if !v.Get("sectionReadiness").Absent() {
+		in.irregular("section-readiness-in-state", "sectionReadiness", "is not in the protocol")
+	}
 	for name, section := range v.Get("sectionReadiness").Members() {
 		if section.Kind() == jsontree.Object || section.Kind() == jsontree.Null {
 			in.irregular("section-readiness-form", "sectionReadiness."+name, "is %s where a word such as aligned should be", describe(section))
@@ -141,14 +144,20 @@ func (in *inspection) feed(v jsontree.Value) {
 			in.invalid("wrong-type", at, "%s where an object should be", describe(event))
 			continue
 		}
-		kind := event.Get("kind")
-		if kind.Text() == "" {
-			in.irregular("event-kind-missing", at, "has no kind")
-		}
-		for name, field := range event.Members() {
-			if form, ok := formOf(kind.Text(), name); ok && !form.ok(field) {
-				in.irregular("event-field-form", at+"."+name, "is %s where %s should be", describe(field), form.want)
-			}
+		in.event(at, event)
+	}
+}
+
+func (in *inspection) event(at string, v jsontree.Value) {
+	kind := v.Get("kind").Text()
+	if _, known := kinds[kind]; kind == "" {
+		in.irregular("event-kind-missing", at, "has no kind")
+	} else if !known {
+		in.irregular("unknown-event-kind", at+".kind", "%q is another program's; 'gaffer emit --help' lists those that are known", shorten(kind))
+	}
+	for name, field := range v.Members() {
+		if form, ok := formOf(kind, name); ok && !form.ok(field) {
+			in.irregular("event-field-form", at+"."+name, "is %s where %s should be", describe(field), form.want)
 		}
 	}
 }

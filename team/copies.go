@@ -1,0 +1,73 @@
+package team
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/statefile"
+)
+
+// How far the search for copies goes.
+const (
+	copyDepth   = 3    // levels of folders below the project
+	copyFolders = 1000 // of each level
+)
+
+// checkCopies looks for a second set of documents, which grows when an agent
+// finds the folder from where it happens to be: inside the folder itself, or
+// below another folder of the project.
+func (f *folder) checkCopies() {
+	name := filepath.Base(f.store.root)
+	f.compareCopy(filepath.Join(f.store.root, name))
+	places := []string{filepath.Dir(f.store.root)}
+	for range copyDepth {
+		var below []string
+		for _, place := range places {
+			below = append(below, f.subfolders(place, copyFolders-len(below))...)
+		}
+		for _, place := range below {
+			f.compareCopy(filepath.Join(place, name))
+		}
+		places = below
+	}
+}
+
+// subfolders lists at most so many folders in which a project's agent may work.
+// One that cannot be read has none.
+func (f *folder) subfolders(place string, most int) []string {
+	entries, err := f.store.opts.Host.ReadDir(opLook, place)
+	if err != nil {
+		return nil
+	}
+	var folders []string
+	for _, e := range entries {
+		name := e.Name()
+		if e.IsDir() && !strings.HasPrefix(name, ".") && name != filepath.Base(f.store.root) && len(folders) < most {
+			folders = append(folders, filepath.Join(place, name))
+		}
+	}
+	return folders
+}
+
+func (f *folder) compareCopy(root string) {
+	for _, d := range []Document{PMStateDoc, GroupStatusDoc, OrchestratorDoc} {
+		copied, err := statefile.ReadBytes(f.store.opts.Host, filepath.Join(root, d.Path()))
+		if err != nil {
+			continue
+		}
+		own, err := statefile.ReadBytes(f.store.opts.Host, f.store.path(d))
+		if err == nil && slices.Equal(own, copied) {
+			continue
+		}
+		f.add(d, statefile.Irregular, "", "divergent-copy", "%s is another one, and differs", f.fromProject(filepath.Join(root, d.Path())))
+	}
+}
+
+// fromProject names a file as a person in the project would.
+func (f *folder) fromProject(path string) string {
+	if rel, err := filepath.Rel(filepath.Dir(f.store.root), path); err == nil {
+		return rel
+	}
+	return path
+}

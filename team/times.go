@@ -1,0 +1,66 @@
+package team
+
+import (
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// Agents guess the time when they write it, and are off by minutes or hours.
+// What can be told from the documents and their files is told.
+
+// writtenAfter is how far a document's time may be ahead of its file's: clocks
+// of file servers differ a little.
+const writtenAfter = time.Minute
+
+func (c *checker) checkTime(text, at string) {
+	t, err := timestamp.Parse(text, time.Local)
+	switch {
+	case err != nil:
+		c.add(statefile.Invalid, at, "bad-timestamp", "%s is not a time; write it as 2026-02-12T17:08:00Z", shorten(text))
+	case !timestamp.Strict(text):
+		c.add(statefile.Irregular, at, "legacy-timestamp", "%s is not RFC 3339; write it as 2026-02-12T17:08:00Z", shorten(text))
+	case !c.written.IsZero() && t.Sub(c.written) > writtenAfter:
+		c.add(statefile.Irregular, at, "timestamp-ahead", "%s is %s after the file was last written", text, t.Sub(c.written).Round(time.Minute))
+	}
+}
+
+// written returns when a file was last written, or the zero time.
+func (f *folder) written(path string) time.Time {
+	info, err := f.store.opts.Host.Stat(opLook, path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// checkOrder reports an end or an update that is before the start.
+func (c *checker) checkOrder(v jsontree.Value, at string) {
+	for _, name := range []string{"end_time", "last_update"} {
+		c.checkAfter(v.Get("start_time"), v.Get(name), join(at, name), "start_time")
+	}
+}
+
+// checkAfter reports a time that is before one that it must follow.
+func (c *checker) checkAfter(first, then jsontree.Value, at, name string) {
+	start, err1 := timestamp.Parse(first.Text(), time.Local)
+	later, err2 := timestamp.Parse(then.Text(), time.Local)
+	if err1 == nil && err2 == nil && later.Before(start) {
+		c.add(statefile.Irregular, at, "timestamp-order", "%s is before %s %s", shorten(then.Text()), name, first.Text())
+	}
+}
+
+// checkTimes reports what is said to have happened before the session began.
+func (f *folder) checkTimes() {
+	start := f.values[OrchestratorDoc].Get("start_time")
+	const name = "the session's start_time"
+	pm := &checker{path: f.store.path(PMStateDoc)}
+	pm.checkAfter(start, f.values[PMStateDoc].Get("last_update"), "last_update", name)
+	groups := &checker{path: f.store.path(GroupStatusDoc)}
+	for id, group := range f.values[GroupStatusDoc].Members() {
+		groups.checkAfter(start, group.Get("start_time"), join(id, "start_time"), name)
+	}
+	f.found = append(append(f.found, pm.found...), groups.found...)
+}
