@@ -39,7 +39,15 @@ func (c *change) cancelRun(run store.Run, why string) error {
 	if err := c.stop(run, cancelled); err != nil {
 		return err
 	}
-	tasks, err := c.Tasks(run.ID)
+	if err := c.haltAll(run.ID, why); err != nil {
+		return err
+	}
+	return c.settle(run.ID)
+}
+
+// haltAll asks for the end of everything that runs.
+func (c *change) haltAll(run, why string) error {
+	tasks, err := c.Tasks(run)
 	if err != nil {
 		return err
 	}
@@ -48,7 +56,7 @@ func (c *change) cancelRun(run store.Run, why string) error {
 			return err
 		}
 	}
-	return c.settle(run.ID)
+	return nil
 }
 
 func (c *change) cancelTask(key store.TaskKey, below bool, why string) error {

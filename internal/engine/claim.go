@@ -112,11 +112,8 @@ func (c *change) start(t store.Task, worker string) (Assignment, error) {
 		a.Deadline = c.now.Add(t.Timeout)
 	}
 	t.Attempt = a.ID
-	c.PutAttempt(a)
-	if err := c.event(store.Event{Kind: "attempt.running", Run: t.Run, Task: t.Task, Attempt: a.ID, To: string(store.Running)}, a); err != nil {
-		return Assignment{}, err
-	}
-	return Assignment{a, t}, c.move(&t, store.Running, "")
+	err = c.moveWith(&t, &a, store.Running, "")
+	return Assignment{a, t}, err
 }
 
 // tooDear sets a task aside until others have given back what they reserved, or

@@ -84,19 +84,24 @@ func (e *Engine) write(ctx context.Context, who string, need store.Need, do func
 // nothing.
 func (c *change) event(e store.Event, row any) error {
 	first := e.From == "" && e.To != ""
+	var text []byte
+	var err error
 	switch r := row.(type) {
 	case store.Run:
 		if !first {
 			r.Plan = nil
 		}
-		row = r
+		text, err = json.Marshal(r)
 	case store.Task:
 		if !first {
 			r.Spec = nil
 		}
-		row = r
+		text, err = r.AppendJSON(nil)
+	case store.Attempt:
+		text, err = r.AppendJSON(nil)
+	default:
+		text, err = json.Marshal(row)
 	}
-	text, err := json.Marshal(row)
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Kind, err)
 	}

@@ -310,6 +310,23 @@ func TestOnFailureStopCancelsWhatHasNotStarted(t *testing.T) {
 	}
 }
 
+func TestOnFailureStopNowEndsWhatRunsToo(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(plan.Plan{Parallel: 2, OnFailure: plan.StopNow, Tasks: []plan.Task{task("a"), task("b"), task("c")}})
+	a, b := f.claim(), f.claim()
+	f.finish(a, failure.Auth)
+	f.expect(run, map[string]store.Status{"a": store.Failed, "b": store.Running, "c": store.Cancelled})
+	orders, err := f.Beat(context.Background(), store.Worker{ID: "w"}, []engine.Held{{Attempt: b.Attempt.ID, Token: b.Attempt.Token}})
+	if err != nil || orders[0].Stop == "" {
+		t.Errorf("the worker of b is told %+v, %v", orders, err)
+	}
+	f.finish(b, failure.Cancelled)
+	f.expect(run, map[string]store.Status{"b": store.Cancelled})
+	if got := f.runStatus(run); got != store.Failed {
+		t.Errorf("the run is %s", got)
+	}
+}
+
 func TestACancelEndsWhatWaitsAtOnceAndWhatRunsWhenItHasEnded(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b", "a")}})

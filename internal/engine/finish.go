@@ -84,7 +84,8 @@ func (c *change) end(a store.Attempt, class failure.Class) (Outcome, error) {
 		class = failure.Class(a.Stop)
 	}
 	v := judge(class, a.Stop, t.Attempts, t.Retries, c.engine.opts.Rand())
-	if err := c.endAttempt(a, class, v); err != nil {
+	endAttempt(&a, class, v, c.now)
+	if err := c.closeQuestions(a.ID); err != nil {
 		return Outcome{}, err
 	}
 	if err := c.giveBack(a, t); err != nil {
@@ -98,7 +99,7 @@ func (c *change) end(a store.Attempt, class failure.Class) (Outcome, error) {
 		t.NotBefore = c.now.Add(v.Wait)
 	}
 	o := Outcome{Status: v.To, Retry: t.NotBefore, Fresh: v.Fresh}
-	if err := c.move(&t, v.To, a.Summary); err != nil {
+	if err := c.moveWith(&t, &a, v.To, a.Summary); err != nil {
 		return o, err
 	}
 	return o, c.follow(t)
@@ -148,8 +149,13 @@ func (c *change) failed(t store.Task) error {
 	if err != nil {
 		return missing(err, "run", t.Run)
 	}
-	if run.StopOnFail && run.Stopping == "" {
+	if run.OnFail != "" && run.Stopping == "" {
 		if err := c.stop(run, t.Task+" failed"); err != nil {
+			return err
+		}
+	}
+	if run.OnFail == store.EndOnFail {
+		if err := c.haltAll(t.Run, t.Task+" failed"); err != nil {
 			return err
 		}
 	}
@@ -178,9 +184,8 @@ func (c *change) stop(run store.Run, why string) error {
 	return nil
 }
 
-func (c *change) endAttempt(a store.Attempt, class failure.Class, v verdict) error {
-	from := a.Status
-	a.Class, a.Ended = string(class), c.now
+func endAttempt(a *store.Attempt, class failure.Class, v verdict, now time.Time) {
+	a.Class, a.Ended = string(class), now
 	switch {
 	case v.To == store.Cancelled:
 		a.Status = store.Cancelled
@@ -189,11 +194,6 @@ func (c *change) endAttempt(a store.Attempt, class failure.Class, v verdict) err
 	default:
 		a.Status = store.Failed
 	}
-	c.PutAttempt(a)
-	if err := c.closeQuestions(a.ID); err != nil {
-		return err
-	}
-	return c.event(store.Event{Kind: "attempt." + string(a.Status), Run: a.Run, Task: a.Task, Attempt: a.ID, From: string(from), To: string(a.Status), Why: a.Summary}, a)
 }
 
 // giveBack turns what was reserved for an attempt into what it has spent.

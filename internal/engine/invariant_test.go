@@ -177,6 +177,10 @@ func (s state) apply(e store.Event) error {
 			t.Spec = spec
 			s.Tasks[key] = t
 		}
+		if err == nil && e.Tried != nil {
+			e.Row = e.Tried
+			err = put(s.Attempts, e, func(a store.Attempt) string { return a.ID })
+		}
 		return err
 	case "attempt":
 		return put(s.Attempts, e, func(a store.Attempt) string { return a.ID })

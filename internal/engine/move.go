@@ -21,6 +21,11 @@ var next = map[store.Status][]store.Status{
 
 // move changes a task's status, counts it in its run, and records the event.
 func (c *change) move(t *store.Task, to store.Status, why string) error {
+	return c.moveWith(t, nil, to, why)
+}
+
+// moveWith is move of a task together with the attempt at it that begins or ends.
+func (c *change) moveWith(t *store.Task, a *store.Attempt, to store.Status, why string) error {
 	from := t.Status
 	if !slices.Contains(next[from], to) {
 		return &ConflictError{"task " + t.Task, fmt.Sprintf("is %s and cannot become %s", from, to)}
@@ -38,7 +43,17 @@ func (c *change) move(t *store.Task, to store.Status, why string) error {
 	t.Status = to
 	c.PutTask(*t)
 	c.PutRun(run)
-	return c.event(store.Event{Kind: "task." + string(to), Run: t.Run, Task: t.Task, Attempt: t.Attempt, From: string(from), To: string(to), Why: why}, *t)
+	e := store.Event{Kind: "task." + string(to), Run: t.Run, Task: t.Task, Attempt: t.Attempt, From: string(from), To: string(to), Why: why}
+	if a == nil {
+		return c.event(e, *t)
+	}
+	c.PutAttempt(*a)
+	tried, err := a.AppendJSON(nil)
+	if err != nil {
+		return fmt.Errorf("attempt %s: %w", a.ID, err)
+	}
+	e.Attempt, e.Tried = a.ID, tried
+	return c.event(e, *t)
 }
 
 // count adds a task of a status to its run's counters, or takes it away.
@@ -101,7 +116,7 @@ func (c *change) fill(id string) error {
 	if err != nil {
 		return missing(err, "run", id)
 	}
-	if run.Status != store.Running || run.Stopping != "" {
+	if run.Status != store.Running || run.Stopping != "" || run.Open == run.Ready+run.Active {
 		return nil
 	}
 	room := math.MaxInt32

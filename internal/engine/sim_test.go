@@ -204,6 +204,8 @@ func (w *world) plan() plan.Plan {
 	p := plan.Plan{Name: "p", Parallel: w.rng.IntN(4), OnFailure: plan.Continue}
 	if w.chance(3) {
 		p.OnFailure = plan.Stop
+	} else if w.chance(3) {
+		p.OnFailure = plan.StopNow
 	}
 	if w.chance(3) {
 		p.Budget.Tokens = int64(10 + w.rng.IntN(40))

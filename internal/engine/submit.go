@@ -37,7 +37,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error
 func (c *change) submit(p plan.Plan, text json.RawMessage) (string, error) {
 	run := store.Run{
 		ID: c.engine.opts.NewID(), Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
-		Plan: text, Parallel: p.Parallel, StopOnFail: p.OnFailure == plan.Stop, Budget: amount(p.Budget), Created: c.now,
+		Plan: text, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: amount(p.Budget), Created: c.now,
 	}
 	c.PutRun(run)
 	if err := c.event(store.Event{Kind: "run.running", Run: run.ID, To: string(store.Running)}, run); err != nil {
@@ -68,6 +68,8 @@ func (c *change) add(run string, task plan.Task) error {
 	}
 	return c.move(&t, store.Queued, "")
 }
+
+var onFail = map[plan.OnFailure]store.OnFail{plan.Stop: store.StopOnFail, plan.StopNow: store.EndOnFail}
 
 func amount(b plan.Budget) store.Amount {
 	return store.Amount{MicroUSD: int64(math.Round(b.USD * 1e6)), Tokens: b.Tokens}

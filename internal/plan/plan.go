@@ -82,7 +82,8 @@ type OnFailure string
 // The ways to go on.
 const (
 	Continue OnFailure = "continue" // they run
-	Stop     OnFailure = "stop"     // none is started any more
+	Stop     OnFailure = "stop"     // none is started any more; what runs goes on
+	StopNow  OnFailure = "stop-now" // and what runs is ended
 )
 
 // QuestionPolicy is what becomes of an agent's question or request.

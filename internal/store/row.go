@@ -36,7 +36,7 @@ type Run struct {
 	SourceFile string          `json:"source_file,omitempty"`
 	Plan       json.RawMessage `json:"plan,omitempty"` // as it was submitted
 	Parallel   int             `json:"parallel,omitempty"`
-	StopOnFail bool            `json:"stop_on_fail,omitempty"`
+	OnFail     OnFail          `json:"on_fail,omitempty"`
 	Budget     Amount          `json:"budget,omitzero"`
 	Reserved   Amount          `json:"reserved,omitzero"` // for attempts that run
 	Spent      Amount          `json:"spent,omitzero"`
@@ -49,6 +49,15 @@ type Run struct {
 	Created    time.Time       `json:"created"`
 	Ended      time.Time       `json:"ended,omitzero"`
 }
+
+// OnFail is what a failed task means for the rest of its run.
+type OnFail string
+
+// The ways to go on. The empty one lets the rest run.
+const (
+	StopOnFail OnFail = "stop" // nothing more starts
+	EndOnFail  OnFail = "end"  // and what runs is ended
+)
 
 // WaveCount is how many tasks of a wave are not final.
 type WaveCount struct {
@@ -157,9 +166,9 @@ type Cursor struct {
 	Seq  int64  `json:"seq"`
 }
 
-// Event is one change. Row is what the changed row was afterwards, so that the
-// events of a store replay to what it holds; the Plan of a run and the Spec of a
-// task are in the first event of each alone.
+// Event is one change. Row and Tried are what the changed rows were afterwards,
+// so that the events of a store replay to what it holds; the Plan of a run and
+// the Spec of a task are in the first event of each alone.
 type Event struct {
 	Seq     int64           `json:"seq"` // from 1, without gaps; given by the store
 	At      time.Time       `json:"at"`
@@ -172,4 +181,5 @@ type Event struct {
 	Who     string          `json:"who,omitempty"`
 	Why     string          `json:"why,omitempty"`
 	Row     json.RawMessage `json:"row,omitempty"`
+	Tried   json.RawMessage `json:"tried,omitempty"` // the attempt that began or ended with it
 }

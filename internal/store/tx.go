@@ -8,17 +8,19 @@ import (
 )
 
 // Session is a transaction of a database as the databases implement it: reads
-// that see what was committed and what was applied, and a way to apply changes.
+// that see what was committed, and a way to make changes.
 // While one is open no other process has one.
 type Session interface {
 	Reader
 	// Prefetch is told what the requests of the session will look up, so that
 	// a database that is far away can fetch it all at once.
 	Prefetch(Need) error
-	// Apply writes rows, new ones and changed ones alike. The events follow
-	// the last one in the database without a gap.
-	Apply(Changes) error
-	Commit() error
+	// Commit writes rows, new ones and changed ones alike, and makes them
+	// durable. The events follow the last one in the database without a gap. If
+	// it is not known whether it was done the error is a [*CommitError];
+	// otherwise an error means that nothing was. The session ends either way.
+	Commit(Changes) error
+	// Rollback ends the session without a change.
 	Rollback() error
 }
 

@@ -122,16 +122,12 @@ func (l *leader) commit(batch []*request) error {
 		changed = true
 	}
 	session := l.session
+	l.session = nil
 	if !changed {
-		l.session = nil
 		return session.Rollback()
 	}
-	if err := session.Apply(all.changes()); err != nil {
-		return l.giveUp(err)
-	}
-	l.session = nil
-	if err := session.Commit(); err != nil {
-		return &CommitError{err}
+	if err := session.Commit(all.changes()); err != nil {
+		return err
 	}
 	if l.writer.Committed != nil {
 		l.writer.Committed(last)

@@ -20,8 +20,7 @@ type fake struct {
 	sessions  int
 	needs     []Need
 	committed []Changes
-	open      Changes
-	refuse    func(Changes) error // of Apply
+	refuse    func(Changes) error
 	commit    error
 }
 
@@ -48,22 +47,17 @@ func (f *fake) LabelSets() ([]string, error)       { return nil, nil }
 func (f *fake) Rollback() error                    { return nil }
 func (f *fake) Dependents(TaskKey) ([]Task, error) { return nil, nil }
 
-func (f *fake) Apply(c Changes) error {
+func (f *fake) Commit(c Changes) error {
 	if f.refuse != nil {
 		if err := f.refuse(c); err != nil {
 			return err
 		}
 	}
-	f.open = c
-	return nil
-}
-
-func (f *fake) Commit() error {
 	if f.commit != nil {
-		return f.commit
+		return &CommitError{f.commit}
 	}
-	f.committed = append(f.committed, f.open)
-	f.last += int64(len(f.open.Events))
+	f.committed = append(f.committed, c)
+	f.last += int64(len(c.Events))
 	return nil
 }
 

@@ -80,8 +80,11 @@ func (p *picture) title(waves int) {
 	if p.plan.Parallel > 0 {
 		facts = append(facts, fmt.Sprintf("at most %d at once", p.plan.Parallel))
 	}
-	if p.plan.OnFailure == plan.Stop {
+	switch p.plan.OnFailure {
+	case plan.Stop:
 		facts = append(facts, "a failure stops the rest")
+	case plan.StopNow:
+		facts = append(facts, "a failure stops the rest, also what runs")
 	}
 	if b := p.plan.Budget; b.USD > 0 {
 		facts = append(facts, fmt.Sprintf("%g USD at most", b.USD))

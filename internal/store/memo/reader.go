@@ -1,7 +1,6 @@
 package memo
 
 import (
-	"slices"
 	"time"
 
 	"gaffer/internal/store"
@@ -10,7 +9,7 @@ import (
 // Reader remembers what it has looked up in another one.
 type Reader struct {
 	store.Reader
-	Seen Seen
+	Seen *Seen
 }
 
 // Seen is what a [Reader] remembers.
@@ -20,10 +19,60 @@ type Seen struct {
 	Attempts   Rows[string, store.Attempt]
 	Workers    Rows[string, store.Worker]
 	Promises   Rows[string, store.Promise]
-	Dependents Rows[store.TaskKey, []store.Task]
+	Dependents Rows[store.TaskKey, []store.TaskKey]
 	Questions  List[store.Question] // those that are open
 	Lanes      List[store.Lane]
 	LabelSets  List[string]
+}
+
+// maxRuns is how many runs are remembered: each may have a big plan.
+const maxRuns = 256
+
+// NewSeen returns a memory of nothing.
+func NewSeen() *Seen {
+	return &Seen{Runs: Rows[string, store.Run]{Limit: maxRuns}}
+}
+
+// Applied brings the memory up to date with what was written.
+func (s *Seen) Applied(c store.Changes) {
+	for _, r := range c.Runs {
+		s.Runs.Put(r.ID, r)
+	}
+	for _, t := range c.Tasks {
+		s.applied(t)
+	}
+	for _, a := range c.Attempts {
+		s.Attempts.Put(a.ID, a)
+	}
+	for _, w := range c.Workers {
+		s.Workers.Put(w.ID, w)
+	}
+	if len(c.Questions) > 0 {
+		s.Questions.Forget()
+	}
+	if len(c.Lanes) > 0 {
+		s.Lanes.Forget()
+	}
+}
+
+// applied remembers a task. Its needs never change, so that only a new one can
+// be a dependent which is not known.
+func (s *Seen) applied(t store.Task) {
+	if _, known := s.Tasks.Known(t.TaskKey); !known {
+		for _, need := range t.Needs {
+			s.Dependents.Forget(store.TaskKey{Run: t.Run, Task: need})
+		}
+	}
+	s.Tasks.Put(t.TaskKey, t)
+}
+
+// EndSession forgets what is not worth remembering beyond a session: which tasks
+// come next, what is not there, and promises, which are hardly ever asked for
+// twice.
+func (s *Seen) EndSession() {
+	s.Promises = Rows[string, store.Promise]{}
+	s.LabelSets.Forget()
+	s.Runs.missing, s.Tasks.missing, s.Attempts.missing, s.Workers.missing, s.Dependents.missing = nil, nil, nil, nil, nil
 }
 
 // Run implements [store.Reader].
@@ -57,8 +106,36 @@ func (r *Reader) Promise(key string) (store.Promise, error) {
 
 // Dependents implements [store.Reader].
 func (r *Reader) Dependents(key store.TaskKey) ([]store.Task, error) {
-	list, err := r.Seen.Dependents.Get(key, r.Reader.Dependents)
-	return r.see(slices.Clone(list), err)
+	if keys, ok := r.Seen.Dependents.Known(key); ok {
+		return r.Known(keys)
+	}
+	list, err := r.see(r.Reader.Dependents(key))
+	if err != nil {
+		return nil, err
+	}
+	r.Seen.Dependents.Put(key, keysOf(list))
+	return list, nil
+}
+
+// Known returns tasks, most of which were seen before.
+func (r *Reader) Known(keys []store.TaskKey) ([]store.Task, error) {
+	list := make([]store.Task, len(keys))
+	for i, key := range keys {
+		t, err := r.Task(key)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = t
+	}
+	return list, nil
+}
+
+func keysOf(tasks []store.Task) []store.TaskKey {
+	keys := make([]store.TaskKey, len(tasks))
+	for i, t := range tasks {
+		keys[i] = t.TaskKey
+	}
+	return keys
 }
 
 // Questions implements [store.Reader].

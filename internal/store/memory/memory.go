@@ -99,13 +99,7 @@ func (s *Store) open(ctx context.Context) (store.Session, error) {
 // session reads what is stored. Nobody else changes it meanwhile.
 type session struct {
 	*data
-	store   *Store
-	changes []store.Changes
-}
-
-func (s *session) Apply(c store.Changes) error {
-	s.changes = append(s.changes, c)
-	return nil
+	store *Store
 }
 
 func (s *session) Prefetch(store.Need) error { return nil }
@@ -115,20 +109,21 @@ func (s *session) Rollback() error {
 	return nil
 }
 
-func (s *session) Commit() error {
+func (s *session) Commit(c store.Changes) error {
 	defer func() { <-s.store.turn }()
 	lost, err := false, error(nil)
 	if s.store.FailCommit != nil {
 		lost, err = s.store.FailCommit()
+	}
+	if err != nil {
+		err = &store.CommitError{Err: err}
 	}
 	if lost {
 		return err
 	}
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
-	for _, c := range s.changes {
-		s.apply(c)
-	}
+	s.apply(c)
 	close(s.store.stored)
 	s.store.stored = make(chan struct{})
 	return err

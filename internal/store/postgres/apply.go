@@ -11,34 +11,26 @@ import (
 	"gaffer/internal/store/record"
 )
 
-// Apply implements [store.Session]. All rows of a kind are one statement, and
-// all statements one exchange with the server.
-func (s *session) Apply(c store.Changes) error {
-	w := &write{session: s}
+// write is the statements that write changes.
+type write struct {
+	*session
+	batch pgx.Batch
+	err   error // the first
+}
+
+// all adds what changes. All rows of a kind are one statement.
+func (w *write) all(c store.Changes) {
 	w.runs(c.Runs)
 	w.tasks(c.Tasks)
 	w.attempts(c.Attempts)
 	w.questions(c.Questions)
 	w.small(c)
 	w.events(c.Events)
-	if w.err != nil {
-		return w.err
+	last := w.head.seq + int64(len(c.Events))
+	w.batch.Queue("UPDATE last_event SET seq = $1, writes = $2", last, w.head.writes+1)
+	if len(c.Events) > 0 {
+		w.batch.Queue("SELECT pg_notify($1, $2)", w.store.channel(), fmt.Sprint(last))
 	}
-	if w.batch.Len() > 0 {
-		if err := s.conn.SendBatch(s.ctx, &w.batch).Close(); err != nil {
-			return s.store.fail(err)
-		}
-	}
-	s.last += int64(len(c.Events))
-	s.forget()
-	return nil
-}
-
-// write is the statements that write changes.
-type write struct {
-	*session
-	batch pgx.Batch
-	err   error // the first
 }
 
 // text returns a row as JSON.
@@ -215,21 +207,17 @@ func (w *write) small(c store.Changes) {
 	})
 }
 
-// events are announced once for all.
 func (w *write) events(events []store.Event) {
-	if len(events) == 0 {
-		return
-	}
 	events = slices.Clone(events)
-	rows := column(events, func(e *store.Event) *string {
-		row := textOrNull(e.Row)
-		e.Row = nil
-		return row
-	})
-	w.queue(len(events), `INSERT INTO event (seq, at, kind, run, task, data, row)
-		SELECT seq, at, kind, run, task, data::json, row::json
-		FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
-			AS e (seq, at, kind, run, task, data, row)`, columns{
+	rows := column(events, func(e *store.Event) *string { return textOrNull(e.Row) })
+	tried := column(events, func(e *store.Event) *string { return textOrNull(e.Tried) })
+	for i := range events {
+		events[i].Row, events[i].Tried = nil, nil
+	}
+	w.queue(len(events), `INSERT INTO event (seq, at, kind, run, task, data, row, tried)
+		SELECT seq, at, kind, run, task, data::json, row::json, tried::json
+		FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+			AS e (seq, at, kind, run, task, data, row, tried)`, columns{
 		column(events, func(e *store.Event) int64 { return e.Seq }),
 		column(events, func(e *store.Event) int64 { return record.Nanos(e.At) }),
 		column(events, func(e *store.Event) string { return e.Kind }),
@@ -237,8 +225,6 @@ func (w *write) events(events []store.Event) {
 		column(events, func(e *store.Event) string { return e.Task }),
 		column(events, func(e *store.Event) string { return w.text(e) }),
 		rows,
+		tried,
 	})
-	last := events[len(events)-1].Seq
-	w.batch.Queue("UPDATE last_event SET seq = $1", last)
-	w.batch.Queue("SELECT pg_notify($1, $2)", w.store.channel(), fmt.Sprint(last))
 }

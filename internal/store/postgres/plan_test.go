@@ -26,10 +26,10 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 	}{
 		"ready lists": {readyLists, nil, "task_ready"},
 		"ready head":  {readyHead, []any{"", "", 1}, "task_ready"},
-		"ready heads": {readyHeads, []any{1}, "task_ready"},
+		"ready keys":  {readyKeys, []any{1}, "task_ready"},
 		"idle lists":  {idleLists, []any{"r", math.MaxInt32}, "task_idle"},
 		"idle head":   {idleHead, []any{"r", 1, "", 1}, "task_idle"},
-		"idle heads":  {idleHeads, []any{[]string{"r"}, math.MaxInt32, []string{"x"}, maxLists, 1}, "task_idle"},
+		"idle heads":  {idleHeads, []any{[]string{"r"}, math.MaxInt32, maxLists, 1}, "task_idle"},
 	} {
 		plan := explain(t, s.write, test.query, test.args)
 		if !strings.Contains(plan, "using "+test.index) || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "priority") {

@@ -33,6 +33,9 @@ type Store struct {
 	open   chan struct{} // held by the session that is open
 	write  *pgx.Conn     // nil if it is to be made
 	record record.Writer
+	// What the sessions remember, and the number of writes that holds for.
+	seen   *memo.Seen
+	writes int64
 	closed bool // under open
 }
 

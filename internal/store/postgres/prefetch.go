@@ -10,46 +10,67 @@ import (
 	"gaffer/internal/store/record"
 )
 
-// maxLists is how many idle lists of a run are fetched beforehand.
-const maxLists = 8
+const (
+	// maxLists is how many idle lists of a run are fetched beforehand.
+	maxLists = 8
+	// ahead is for how many sessions like this one tasks are fetched, once some
+	// are to be fetched.
+	ahead = 4
+)
 
-// prefetch is one exchange with the server that fetches what many requests need.
+// prefetch is a few exchanges with the server that fetch what many requests
+// need, as far as it is not remembered. Mostly it is one, and for requests that
+// only end attempts none.
 type prefetch struct {
 	*session
 	need  store.Need
+	limit int // how many tasks of a list the requests may look at
 	batch pgx.Batch
-	runs  []store.Run
+
+	ready *heads[memo.ReadyList] // only their keys
+	tasks wanted[store.TaskKey]
+	below wanted[store.TaskKey] // tasks of which is wanted what needs them
+	runs  wanted[string]
 }
 
 // Prefetch implements [store.Session].
 func (s *session) Prefetch(need store.Need) error {
-	p := &prefetch{session: s, need: need}
-	atLeast := need.Claims + len(need.Attempts)
-	s.stored.Ready.AtLeast, s.stored.Idle.AtLeast = atLeast, atLeast
-	if len(need.Promises) > 0 {
-		p.promises()
+	p := &prefetch{session: s, need: need, limit: need.Claims + len(need.Attempts) + 1}
+	s.stored.Ready.AtLeast, s.stored.Idle.AtLeast = p.limit, p.limit
+	for _, round := range []func(){p.first, p.rows, p.idle} {
+		round()
+		if err := p.send(); err != nil {
+			return err
+		}
 	}
-	if len(need.Attempts) > 0 {
-		p.attempts()
-		p.questions()
-	}
-	if len(need.Attempts)+len(need.Runs) > 0 {
-		p.runsOf()
-		p.idle(atLeast + 1)
-	}
-	if need.Claims > 0 {
-		p.ready(atLeast + 1)
-	}
-	if need.Claims+len(need.Attempts) > 0 {
-		p.lanes()
-	}
+	p.keep()
+	return nil
+}
+
+func (p *prefetch) send() error {
 	if p.batch.Len() == 0 {
 		return nil
 	}
-	if err := s.conn.SendBatch(s.ctx, &p.batch).Close(); err != nil {
-		return s.store.fail(err)
+	err := p.conn.SendBatch(p.ctx, &p.batch).Close()
+	p.batch = pgx.Batch{}
+	return p.store.fail(err)
+}
+
+// first asks for what follows from the requests alone.
+func (p *prefetch) first() {
+	if len(p.need.Promises) > 0 {
+		p.promises()
 	}
-	return p.plans()
+	p.attempts()
+	if len(p.need.Attempts) > 0 && !p.Seen.Questions.Known() {
+		fetchList(p, openQuestions, &p.Seen.Questions)
+	}
+	if p.need.Claims > 0 {
+		p.readyKeys()
+	}
+	if p.need.Claims+len(p.need.Attempts) > 0 && !p.Seen.Lanes.Known() {
+		fetchList(p, allLanes, &p.Seen.Lanes)
+	}
 }
 
 func (p *prefetch) promises() {
@@ -63,145 +84,280 @@ func (p *prefetch) promises() {
 	})
 }
 
-// attempts fetches attempts with their tasks and what needs those.
 func (p *prefetch) attempts() {
-	p.batch.Queue("SELECT data FROM attempt WHERE id = ANY($1)", p.need.Attempts).Query(func(rows pgx.Rows) error {
+	var unknown []string
+	for _, id := range p.need.Attempts {
+		if !p.Seen.Attempts.Has(id) {
+			unknown = append(unknown, id)
+		}
+	}
+	if len(unknown) == 0 {
+		return
+	}
+	p.batch.Queue("SELECT data FROM attempt WHERE id = ANY($1)", unknown).Query(func(rows pgx.Rows) error {
 		list, err := pgx.CollectRows(rows, scanRow[store.Attempt])
 		for _, a := range list {
 			p.Seen.Attempts.Put(a.ID, a)
-			p.Seen.Dependents.Put(a.Key(), nil)
 		}
-		p.Seen.Attempts.Missing(p.need.Attempts...)
+		p.Seen.Attempts.Missing(unknown...)
 		return err
 	})
-	p.batch.Queue(`SELECT t.data, t.spec FROM task t JOIN attempt a ON t.run = a.run AND t.task = a.task
-		WHERE a.id = ANY($1)`, p.need.Attempts).Query(func(rows pgx.Rows) error {
+}
+
+func fetchList[V any](p *prefetch, query string, to *memo.List[V]) {
+	p.batch.Queue(query).Query(func(rows pgx.Rows) error {
+		list, err := pgx.CollectRows(rows, scanRow[V])
+		to.Put(list)
+		return err
+	})
+}
+
+// readyKeys fetches the keys at the heads of all lists of ready tasks.
+func (p *prefetch) readyKeys() {
+	p.ready = newHeads[memo.ReadyList]()
+	p.batch.Queue(readyKeys, ahead*p.limit).Query(func(rows pgx.Rows) error {
+		_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (key store.TaskKey, err error) {
+			var l memo.ReadyList
+			err = row.Scan(&l.Labels, &l.Lane, &key.Run, &key.Task)
+			p.ready.add(l, key)
+			return key, err
+		})
+		return err
+	})
+}
+
+// rows asks for the rows that the first answers name.
+func (p *prefetch) rows() {
+	for _, id := range p.need.Attempts {
+		if a, known := p.Seen.Attempts.Known(id); known {
+			p.tasks.want(a.Key(), p.Seen.Tasks.Has(a.Key()))
+			p.below.want(a.Key(), p.Seen.Dependents.Has(a.Key()))
+			p.wantRun(a.Run)
+		}
+	}
+	for _, run := range p.need.Runs {
+		p.wantRun(run)
+	}
+	p.wantReady()
+	p.fetchTasks()
+	p.fetchDependents()
+	p.fetchRuns()
+}
+
+// wantReady asks for tasks that will be claimed, and then for some more.
+func (p *prefetch) wantReady() {
+	if p.ready == nil {
+		return
+	}
+	for _, keys := range p.ready.keys {
+		all := len(keys)
+		if p.all(keys[:min(p.limit, all)]) {
+			continue
+		}
+		for _, key := range keys {
+			p.tasks.want(key, p.Seen.Tasks.Has(key))
+			p.wantRun(key.Run)
+		}
+	}
+}
+
+func (p *prefetch) all(keys []store.TaskKey) bool {
+	for _, key := range keys {
+		if !p.Seen.Tasks.Has(key) || !p.Seen.Runs.Has(key.Run) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *prefetch) wantRun(id string) { p.runs.want(id, p.Seen.Runs.Has(id)) }
+
+func (p *prefetch) fetchTasks() {
+	if len(p.tasks.list) == 0 {
+		return
+	}
+	runs, tasks := columnsOf(p.tasks.list)
+	p.batch.Queue(tasksByKey, runs, tasks).Query(func(rows pgx.Rows) error {
 		list, err := pgx.CollectRows(rows, scanTask)
 		for _, t := range list {
 			p.Seen.Tasks.Put(t.TaskKey, t)
 		}
 		return err
 	})
-	p.batch.Queue(`SELECT DISTINCT ON (t.seq, t.run, t.task, n.need) n.need, t.data, t.spec FROM attempt a
-		JOIN need n ON n.run = a.run AND n.need = a.task JOIN task t ON t.run = n.run AND t.task = n.task
-		WHERE a.id = ANY($1) ORDER BY t.seq, t.run, t.task, n.need`, p.need.Attempts).Query(func(rows pgx.Rows) error {
-		_, err := pgx.CollectRows(rows, p.dependent)
-		return err
-	})
 }
 
-func (p *prefetch) dependent(row pgx.CollectableRow) (store.Task, error) {
-	t, err := scanTask(row)
-	key := store.TaskKey{Run: t.Run, Task: string(row.RawValues()[0])}
-	known, _ := p.Seen.Dependents.Known(key)
-	p.Seen.Dependents.Put(key, append(known, t))
-	return t, err
-}
-
-func (p *prefetch) questions() {
-	p.batch.Queue(openQuestions).Query(func(rows pgx.Rows) error {
-		list, err := pgx.CollectRows(rows, scanRow[store.Question])
-		p.Seen.Questions.Put(list)
-		return err
-	})
-}
-
-func (p *prefetch) lanes() {
-	p.batch.Queue(allLanes).Query(func(rows pgx.Rows) error {
-		list, err := pgx.CollectRows(rows, scanRow[store.Lane])
-		p.Seen.Lanes.Put(list)
-		return err
-	})
-}
-
-// runsOf fetches the runs that are asked for and those of the attempts.
-func (p *prefetch) runsOf() {
-	p.batch.Queue(`SELECT data FROM run WHERE id IN
-		(SELECT unnest($1::text[]) UNION SELECT run FROM attempt WHERE id = ANY($2))`, p.need.Runs, p.need.Attempts).
-		Query(func(rows pgx.Rows) (err error) {
-			p.runs, err = pgx.CollectRows(rows, scanRow[store.Run])
-			return err
-		})
-}
-
-// ready fetches the heads of all lists of ready tasks, with their runs.
-func (p *prefetch) ready(limit int) {
-	p.batch.Queue(readyHeads, limit).Query(func(rows pgx.Rows) error {
-		heads := newHeads[memo.ReadyList]()
-		_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Task, error) {
-			raw := row.RawValues()
-			t, err := scanTask(row)
-			heads.add(memo.ReadyList{Labels: string(raw[0]), Lane: string(raw[1])}, t)
-			if _, known := p.Seen.Runs.Known(t.Run); known || raw[2] == nil || err != nil {
-				return t, err
-			}
-			run, err := record.Read[store.Run](raw[2])
-			p.runs = append(p.runs, run)
-			p.Seen.Runs.Put(run.ID, run)
-			return t, err
-		})
-		p.stored.ReadyKnown.Put(heads.lists)
-		for _, l := range heads.lists {
-			p.stored.Ready.Put(l, heads.tasks[l], limit)
-		}
-		return err
-	})
-}
-
-// idle fetches the heads of the first idle lists of the runs.
-func (p *prefetch) idle(limit int) {
-	p.stored.fetched = map[string]fetchedLists{}
-	p.batch.Queue(idleHeads, p.need.Runs, math.MaxInt32, p.need.Attempts, maxLists, limit).Query(func(rows pgx.Rows) error {
-		heads := newHeads[memo.IdleList]()
-		_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Task, error) {
-			var l memo.IdleList
-			if err := row.Scan(&l.Run, &l.Wave, &l.Lane, nil, nil); err != nil {
-				return store.Task{}, err
-			}
-			t, err := scanTask(row)
-			heads.add(l, t)
-			return t, err
-		})
-		for _, run := range p.runs {
-			p.stored.fetched[run.ID] = fetchedLists{upTo: math.MaxInt}
-		}
-		for _, l := range heads.lists {
-			p.stored.Idle.Put(l, heads.tasks[l], limit)
-			known := p.stored.fetched[l.Run]
-			known.lists = append(known.lists, l)
-			if len(known.lists) == maxLists {
-				known.upTo = l.Wave - 1 // of its wave there may be more
-			}
-			p.stored.fetched[l.Run] = known
-		}
-		return err
-	})
-}
-
-// plans adds their plans to the runs, which are hardly ever asked for.
-func (p *prefetch) plans() error {
-	for _, run := range p.runs {
-		run, err := p.stored.withPlan(run)
-		if err != nil {
-			return err
-		}
-		p.Seen.Runs.Put(run.ID, run)
+// fetchDependents fetches what needs the tasks, in their order.
+func (p *prefetch) fetchDependents() {
+	if len(p.below.list) == 0 {
+		return
 	}
-	p.Seen.Runs.Missing(p.need.Runs...)
-	return nil
+	runs, tasks := columnsOf(p.below.list)
+	p.batch.Queue(dependents, runs, tasks).Query(func(rows pgx.Rows) error {
+		needing := map[store.TaskKey][]store.TaskKey{}
+		_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Task, error) {
+			t, err := scanTask(row)
+			p.Seen.Tasks.Put(t.TaskKey, t)
+			key := store.TaskKey{Run: t.Run, Task: string(row.RawValues()[0])}
+			needing[key] = append(needing[key], t.TaskKey)
+			return t, err
+		})
+		for _, key := range p.below.list {
+			p.Seen.Dependents.Put(key, needing[key])
+		}
+		return err
+	})
 }
 
-// heads are lists as they come, row by row.
+func (p *prefetch) fetchRuns() {
+	if len(p.runs.list) == 0 {
+		return
+	}
+	p.batch.Queue(`SELECT run.data, plan.plan FROM run LEFT JOIN plan ON plan.run = run.id WHERE run.id = ANY($1)`, p.runs.list).
+		Query(func(rows pgx.Rows) error {
+			list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (store.Run, error) {
+				raw := row.RawValues()
+				run, err := record.Read[store.Run](raw[0])
+				run.Plan = cloneRaw(raw[1])
+				return run, err
+			})
+			for _, run := range list {
+				p.Seen.Runs.Put(run.ID, run)
+			}
+			p.Seen.Runs.Missing(p.runs.list...)
+			return err
+		})
+}
+
+// idle asks for the heads of the first idle lists of the runs in which something
+// will end, if anything waits in them.
+func (p *prefetch) idle() {
+	runs := p.waiting()
+	if len(runs) == 0 {
+		return
+	}
+	p.stored.fetched = map[string]fetchedLists{}
+	p.batch.Queue(idleHeads, runs, math.MaxInt32, maxLists, p.limit).Query(func(rows pgx.Rows) error {
+		heads := newHeads[memo.IdleList]()
+		_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (key store.TaskKey, err error) {
+			var l memo.IdleList
+			if err := row.Scan(&l.Run, &l.Wave, &l.Lane, &key.Task, nil, nil); err != nil {
+				return key, err
+			}
+			key.Run = l.Run
+			heads.add(l, key)
+			if p.Seen.Tasks.Has(key) {
+				return key, nil
+			}
+			t, err := scanTask(row)
+			p.Seen.Tasks.Put(key, t)
+			return key, err
+		})
+		for _, run := range runs {
+			p.stored.fetched[run] = fetchedLists{upTo: math.MaxInt}
+		}
+		for _, l := range heads.lists {
+			p.keepIdle(l, heads.keys[l])
+		}
+		return err
+	})
+}
+
+// waiting lists the runs in which something will end while something waits.
+func (p *prefetch) waiting() []string {
+	var ending wanted[string]
+	for _, id := range p.need.Attempts {
+		if a, known := p.Seen.Attempts.Known(id); known {
+			ending.want(a.Run, false)
+		}
+	}
+	for _, id := range p.need.Runs {
+		ending.want(id, false)
+	}
+	var list []string
+	for _, id := range ending.list {
+		if run, known := p.Seen.Runs.Known(id); known && run.Open > run.Ready+run.Active {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+func (p *prefetch) keepIdle(l memo.IdleList, keys []store.TaskKey) {
+	p.stored.Idle.Put(l, p.seen(keys), p.limit)
+	known := p.stored.fetched[l.Run]
+	known.lists = append(known.lists, l)
+	if len(known.lists) == maxLists {
+		known.upTo = l.Wave - 1 // of its wave there may be more
+	}
+	p.stored.fetched[l.Run] = known
+}
+
+// keep lets the session know the heads of the ready lists.
+func (p *prefetch) keep() {
+	if p.ready == nil {
+		return
+	}
+	p.stored.ReadyKnown.Put(p.ready.lists)
+	for _, l := range p.ready.lists {
+		keys := p.ready.keys[l]
+		tasks := p.seen(keys)
+		if len(tasks) == len(keys) {
+			p.stored.Ready.Put(l, tasks, ahead*p.limit)
+		} else {
+			p.stored.Ready.Put(l, tasks, len(tasks)) // there are more
+		}
+	}
+}
+
+// seen returns the tasks of keys up to the first that is not remembered.
+func (p *prefetch) seen(keys []store.TaskKey) []store.Task {
+	var tasks []store.Task
+	for _, key := range keys {
+		t, known := p.Seen.Tasks.Known(key)
+		if !known {
+			break
+		}
+		tasks = append(tasks, t)
+	}
+	return tasks
+}
+
+// wanted is keys, each once.
+type wanted[K comparable] struct {
+	list []K
+	has  map[K]bool
+}
+
+// want adds a key, unless its row is known.
+func (w *wanted[K]) want(key K, known bool) {
+	if known || w.has[key] {
+		return
+	}
+	if w.has == nil {
+		w.has = map[K]bool{}
+	}
+	w.has[key] = true
+	w.list = append(w.list, key)
+}
+
+func columnsOf(keys []store.TaskKey) (runs, tasks []string) {
+	for _, key := range keys {
+		runs, tasks = append(runs, key.Run), append(tasks, key.Task)
+	}
+	return runs, tasks
+}
+
+// heads are the keys of lists as they come, row by row.
 type heads[K comparable] struct {
 	lists []K
-	tasks map[K][]store.Task
+	keys  map[K][]store.TaskKey
 }
 
-func newHeads[K comparable]() *heads[K] { return &heads[K]{tasks: map[K][]store.Task{}} }
+func newHeads[K comparable]() *heads[K] { return &heads[K]{keys: map[K][]store.TaskKey{}} }
 
-func (h *heads[K]) add(list K, t store.Task) {
-	if _, known := h.tasks[list]; !known {
+func (h *heads[K]) add(list K, key store.TaskKey) {
+	if _, known := h.keys[list]; !known {
 		h.lists = append(h.lists, list)
 	}
-	h.tasks[list] = append(h.tasks[list], t)
+	h.keys[list] = append(h.keys[list], key)
 }

@@ -79,7 +79,7 @@ func scanTask(row pgx.CollectableRow) (store.Task, error) {
 func scanEvent(row pgx.CollectableRow) (store.Event, error) {
 	raw := row.RawValues()
 	event, err := record.Read[store.Event](raw[0])
-	event.Row = cloneRaw(raw[1])
+	event.Row, event.Tried = cloneRaw(raw[1]), cloneRaw(raw[2])
 	return event, err
 }
 
@@ -221,7 +221,7 @@ func (r *reader) Cursor(name string) (store.Cursor, error) {
 }
 
 func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
-	rows, err := r.db.Query(r.ctx, "SELECT data, row FROM event WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
+	rows, err := r.db.Query(r.ctx, "SELECT data, row, tried FROM event WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
 	if err != nil {
 		return nil, r.store.fail(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"gaffer/internal/store"
 	"gaffer/internal/store/memo"
@@ -18,7 +19,7 @@ type session struct {
 	stored *reader
 	store  *Store
 	conn   *pgx.Conn
-	last   int64
+	head   head
 	ctx    context.Context // not that of a request: others are in the session too
 	cancel context.CancelFunc
 }
@@ -30,53 +31,65 @@ func (s *Store) begin(ctx context.Context) (store.Session, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	last, err := s.lock()
+	head, err := s.lock()
 	if err != nil {
 		<-s.open
 		return nil, err
 	}
-	session := &session{store: s, conn: s.write, last: last}
+	if s.seen == nil || head.writes != s.writes {
+		s.seen, s.writes = memo.NewSeen(), head.writes
+	}
+	session := &session{store: s, conn: s.write, head: head}
 	session.ctx, session.cancel = context.WithTimeout(context.Background(), maxStatement)
-	session.forget()
+	session.stored = s.newReader(session.ctx, s.write)
+	session.Reader = memo.Reader{Reader: session.stored, Seen: s.seen}
 	return session, nil
+}
+
+// head is the row that all sessions wait for.
+type head struct {
+	seq    int64 // of the last event
+	writes int64 // how many sessions have written
 }
 
 // lock begins a transaction and takes the row that all wait for. A connection
 // that has broken since it was last used is made again.
-func (s *Store) lock() (int64, error) {
+func (s *Store) lock() (head, error) {
 	if s.closed {
-		return 0, errClosed
+		return head{}, errClosed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), maxStatement)
 	defer cancel()
 	if s.write != nil {
-		last, err := s.lockOn(ctx, s.write)
+		locked, err := s.lockOn(ctx, s.write)
 		if err == nil {
-			return last, nil
+			return locked, nil
 		}
 		broken := s.write.IsClosed()
 		if _ = s.hangUp(); !broken {
-			return 0, err
+			return head{}, err
 		}
 	}
 	conn, err := s.connect(ctx)
 	if err != nil {
-		return 0, err
+		return head{}, err
 	}
 	s.write = conn
-	last, err := s.lockOn(ctx, conn)
+	locked, err := s.lockOn(ctx, conn)
 	if err != nil {
 		_ = s.hangUp()
 	}
-	return last, err
+	return locked, err
 }
 
-func (s *Store) lockOn(ctx context.Context, conn *pgx.Conn) (last int64, err error) {
+func (s *Store) lockOn(ctx context.Context, conn *pgx.Conn) (locked head, err error) {
 	var batch pgx.Batch
 	batch.Queue("BEGIN")
-	batch.Queue("SELECT seq FROM last_event FOR UPDATE").QueryRow(func(row pgx.Row) error { return row.Scan(&last) })
+	batch.Queue("SELECT seq, writes FROM last_event FOR UPDATE").QueryRow(func(row pgx.Row) error {
+		return row.Scan(&locked.seq, &locked.writes)
+	})
 	err = conn.SendBatch(ctx, &batch).Close()
-	return last, s.fail(err)
+	return locked, s.fail(err)
 }
 
 // connect makes a connection on which what is committed is durable, whatever
@@ -93,22 +106,37 @@ func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// forget begins to look again.
-func (s *session) forget() {
-	s.stored = s.store.newReader(s.ctx, s.conn)
-	s.Reader = memo.Reader{Reader: s.stored}
-}
-
 // LastSeq implements [store.Reader].
-func (s *session) LastSeq() (int64, error) { return s.last, nil }
+func (s *session) LastSeq() (int64, error) { return s.head.seq, nil }
 
-// Commit implements [store.Session].
-func (s *session) Commit() error {
-	tag, err := s.conn.Exec(s.ctx, "COMMIT")
-	if err == nil && tag.String() != "COMMIT" {
-		err = fmt.Errorf("the server answered %s", tag)
+// Commit implements [store.Session]. All statements and the commit are one
+// exchange with the server. Each statement's error comes before the commit is
+// tried; an error of another kind may have lost only the answer.
+func (s *session) Commit(c store.Changes) error {
+	w := &write{session: s}
+	w.all(c)
+	if w.err != nil {
+		return errors.Join(w.err, s.Rollback())
 	}
-	return s.end(err)
+	answer := ""
+	w.batch.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error {
+		answer = tag.String()
+		return nil
+	})
+	err := s.conn.SendBatch(s.ctx, &w.batch).Close()
+	var refused *pgconn.PgError
+	switch {
+	case answer == "" && errors.As(err, &refused) && refused.SeverityUnlocalized == "ERROR":
+		return errors.Join(s.store.fail(err), s.Rollback())
+	case err == nil && answer != "COMMIT":
+		err = fmt.Errorf("the server answered %s", answer)
+	}
+	if err != nil {
+		return &store.CommitError{Err: s.end(err)}
+	}
+	s.Seen.Applied(c)
+	s.store.writes++
+	return s.end(nil)
 }
 
 // Rollback implements [store.Session].
@@ -118,12 +146,15 @@ func (s *session) Rollback() error {
 }
 
 // end makes room for the next session. After an error that one gets another
-// connection: closing this one ends its transaction.
+// connection, and remembers nothing: closing this one ends its transaction.
 func (s *session) end(err error) error {
 	defer func() { <-s.store.open }()
 	s.cancel()
 	if err != nil {
+		s.store.seen = nil
 		_ = s.store.hangUp()
+		return s.store.fail(err)
 	}
-	return s.store.fail(err)
+	s.store.seen.EndSession()
+	return nil
 }

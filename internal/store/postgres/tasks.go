@@ -18,11 +18,10 @@ const (
 			ORDER BY labels, lane LIMIT 1) n)`
 	readyLists = withReadyLists + ` SELECT labels, lane FROM list`
 	readyHead  = `SELECT data, spec FROM task WHERE ready AND labels = $1 AND lane = $2 ORDER BY priority DESC, seq LIMIT $3`
-	// readyHeads are the heads of all lists, with the runs of their tasks.
-	readyHeads = withReadyLists + ` SELECT list.labels, list.lane, run.data, t.data, t.spec FROM list, LATERAL (
-			SELECT run, data, spec FROM task WHERE ready AND labels = list.labels AND lane = list.lane
-			ORDER BY priority DESC, seq LIMIT $1) t
-		LEFT JOIN run ON run.id = t.run`
+	// readyKeys are the keys at the heads of all lists.
+	readyKeys = withReadyLists + ` SELECT list.labels, list.lane, t.run, t.task FROM list, LATERAL (
+			SELECT run, task FROM task WHERE ready AND labels = list.labels AND lane = list.lane
+			ORDER BY priority DESC, seq LIMIT $1) t`
 
 	withIdleLists = `WITH RECURSIVE list AS (
 		(SELECT wave, lane FROM task WHERE idle AND run = r.id AND wave <= $2 ORDER BY wave, lane LIMIT 1)
@@ -32,12 +31,19 @@ const (
 			ORDER BY wave, lane LIMIT 1) n)`
 	idleLists = `SELECT l.wave, l.lane FROM (SELECT $1::text COLLATE "C" AS id) r, LATERAL (` + withIdleLists + ` SELECT * FROM list) l`
 	// idleHeads are the heads of the first lists of several runs.
-	idleHeads = `SELECT r.id, l.wave, l.lane, t.data, t.spec
-		FROM (SELECT unnest($1::text[]) AS id UNION SELECT run FROM attempt WHERE id = ANY($3)) r,
-		LATERAL (` + withIdleLists + ` SELECT * FROM list LIMIT $4) l,
-		LATERAL (SELECT data, spec FROM task WHERE idle AND run = r.id AND wave = l.wave AND lane = l.lane
-			ORDER BY priority DESC, seq LIMIT $5) t`
+	idleHeads = `SELECT r.id, l.wave, l.lane, t.task, t.data, t.spec FROM unnest($1::text[]) AS r (id),
+		LATERAL (` + withIdleLists + ` SELECT * FROM list LIMIT $3) l,
+		LATERAL (SELECT task, data, spec FROM task WHERE idle AND run = r.id AND wave = l.wave AND lane = l.lane
+			ORDER BY priority DESC, seq LIMIT $4) t`
 	idleHead = `SELECT data, spec FROM task WHERE idle AND run = $1 AND wave = $2 AND lane = $3 ORDER BY priority DESC, seq LIMIT $4`
+)
+
+const (
+	tasksByKey = `SELECT t.data, t.spec FROM unnest($1::text[], $2::text[]) AS k (run, task)
+		JOIN task t ON t.run = k.run AND t.task = k.task`
+	// dependents are what needs the tasks of some keys, each with the need first.
+	dependents = `SELECT n.need, t.data, t.spec FROM unnest($1::text[], $2::text[]) AS k (run, task)
+		JOIN need n ON n.run = k.run AND n.need = k.task JOIN task t ON t.run = n.run AND t.task = n.task ORDER BY t.seq`
 )
 
 func (r *reader) readyLists() ([]memo.ReadyList, error) {

@@ -15,21 +15,40 @@ import (
 // Writer turns rows into JSON. It is not safe for concurrent use; the zero
 // value is ready.
 type Writer struct {
-	buffer  bytes.Buffer
+	buffer  []byte
+	other   bytes.Buffer
 	encoder *json.Encoder
+}
+
+// appender is a row that can write itself.
+type appender interface {
+	AppendJSON(b []byte) ([]byte, error)
 }
 
 // Text returns a row as JSON.
 func (w *Writer) Text(row any) (string, error) {
+	fast, ok := row.(appender)
+	if !ok {
+		return w.encode(row)
+	}
+	text, err := fast.AppendJSON(w.buffer[:0])
+	if err != nil {
+		return "", fmt.Errorf("%T: %w", row, err)
+	}
+	w.buffer = text
+	return string(text), nil
+}
+
+func (w *Writer) encode(row any) (string, error) {
 	if w.encoder == nil {
-		w.encoder = json.NewEncoder(&w.buffer)
+		w.encoder = json.NewEncoder(&w.other)
 		w.encoder.SetEscapeHTML(false) // a person reads it too
 	}
-	w.buffer.Reset()
+	w.other.Reset()
 	if err := w.encoder.Encode(row); err != nil {
 		return "", fmt.Errorf("%T: %w", row, err)
 	}
-	return string(bytes.TrimSuffix(w.buffer.Bytes(), []byte("\n"))), nil
+	return string(bytes.TrimSuffix(w.other.Bytes(), []byte("\n"))), nil
 }
 
 // Read returns the row that text is.

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/store/record"
 )
 
-// Apply implements [store.Session].
-func (s *session) Apply(c store.Changes) error {
+// apply writes rows.
+func (s *session) apply(c store.Changes) error {
 	for _, apply := range []func() error{
 		func() error { return each(c.Runs, s.putRun) },
 		func() error { return each(c.Tasks, s.putTask) },
@@ -26,7 +26,6 @@ func (s *session) Apply(c store.Changes) error {
 			return err
 		}
 	}
-	s.forget()
 	return nil
 }
 
@@ -100,6 +99,10 @@ func textOrNull(raw []byte) any {
 }
 
 func (s *session) putAttempt(a store.Attempt) error {
+	if s.Seen.Attempts.Has(a.ID) {
+		return s.put("UPDATE attempt SET status = ?, started = ?, due = ?, data = ?5 WHERE id = ?4",
+			&a, a.Status, record.Nanos(a.Started), record.Nanos(a.Due()), a.ID)
+	}
 	return s.put(`INSERT INTO attempt (id, run, task, status, started, due, data) VALUES (?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET status = excluded.status, started = excluded.started, due = excluded.due, data = excluded.data`,
 		&a, a.ID, a.Run, a.Task, a.Status, record.Nanos(a.Started), record.Nanos(a.Due()))
@@ -134,8 +137,8 @@ func (s *session) putCursor(c store.Cursor) error {
 const eventsAtOnce = 16
 
 var (
-	insertEvent  = "INSERT INTO event (seq, at, kind, run, task, row, data) VALUES (?, ?, ?, ?, ?, ?, ?)"
-	insertEvents = insertEvent + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?)", eventsAtOnce-1)
+	insertEvent  = "INSERT INTO event (seq, at, kind, run, task, row, tried, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+	insertEvents = insertEvent + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?)", eventsAtOnce-1)
 )
 
 func (s *session) putEvents(events []store.Event) error {
@@ -156,15 +159,15 @@ func (s *session) putEvents(events []store.Event) error {
 }
 
 func (s *session) putChunk(query string, events []store.Event) error {
-	var args []any
+	args := make([]any, 0, 8*len(events))
 	for _, e := range events {
-		row := e.Row
-		e.Row = nil
+		row, tried := e.Row, e.Tried
+		e.Row, e.Tried = nil, nil
 		data, err := s.store.record.Text(&e)
 		if err != nil {
 			return err
 		}
-		args = append(args, e.Seq, record.Nanos(e.At), e.Kind, e.Run, e.Task, textOrNull(row), data)
+		args = append(args, e.Seq, record.Nanos(e.At), e.Kind, e.Run, e.Task, textOrNull(row), textOrNull(tried), data)
 	}
 	return s.store.write.exec(query, args...)
 }

@@ -77,7 +77,7 @@ func taskKey(number int64) store.TaskKey {
 }
 
 func TestNothingAcknowledgedIsLostWhenAProcessIsKilled(t *testing.T) {
-	const databases, trials = 2, 100
+	const databases, trials = 2, 20
 	for range databases {
 		t.Run("database", func(t *testing.T) {
 			t.Parallel()

@@ -24,13 +24,14 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 			"USING COVERING INDEX task_ready (labels=? AND lane>?)",
 			"USING COVERING INDEX task_ready (labels>?)",
 		}},
-		"ready head": {readyHead, []string{"USING INDEX task_ready (labels=? AND lane=?)"}},
+		"ready head": {"SELECT run, task " + readyHead, []string{"USING INDEX task_ready (labels=? AND lane=?)"}},
 		"idle lists": {idleLists, []string{
 			"USING COVERING INDEX task_idle (run=? AND wave<?)",
 			"USING COVERING INDEX task_idle (run=? AND wave=? AND lane>?)",
 			"USING COVERING INDEX task_idle (run=? AND wave>? AND wave<?)",
 		}},
-		"idle head": {idleHead, []string{"USING INDEX task_idle (run=? AND wave=? AND lane=?)"}},
+		"tasks by key": {tasksByKey, []string{"USING INDEX task_key (run=? AND task=?)"}},
+		"idle head":    {"SELECT run, task " + idleHead, []string{"USING INDEX task_idle (run=? AND wave=? AND lane=?)"}},
 	} {
 		plan := explain(t, s.write, test.query)
 		for _, want := range test.want {

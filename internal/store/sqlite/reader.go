@@ -96,26 +96,26 @@ func (r *reader) Task(key store.TaskKey) (store.Task, error) {
 }
 
 // tasks returns the rows of a query that selects data and spec.
-func (r *reader) tasks(query string, args ...any) ([]store.Task, error) {
-	return pairs(r.c, func(t *store.Task, spec json.RawMessage) { t.Spec = spec }, query, args...)
-}
-
-// pairs returns the rows of a query that selects data and one field apart.
-func pairs[V any](c *conn, set func(row *V, field json.RawMessage), query string, args ...any) (list []V, err error) {
-	err = c.each(query, func(scan func(...any) error) error {
+func (r *reader) tasks(query string, args ...any) (list []store.Task, err error) {
+	err = r.c.each(query, func(scan func(...any) error) error {
 		var data string
-		var field *string
-		if err := scan(&data, &field); err != nil {
+		var spec *string
+		if err := scan(&data, &spec); err != nil {
 			return err
 		}
-		row, err := record.Read[V]([]byte(data))
-		if field != nil {
-			set(&row, json.RawMessage(*field))
-		}
-		list = append(list, row)
+		t, err := record.Read[store.Task]([]byte(data))
+		t.Spec = rawOrNil(spec)
+		list = append(list, t)
 		return err
 	}, args...)
 	return list, err
+}
+
+func rawOrNil(text *string) json.RawMessage {
+	if text == nil {
+		return nil
+	}
+	return json.RawMessage(*text)
 }
 
 func (r *reader) Tasks(run string) ([]store.Task, error) {
@@ -185,9 +185,19 @@ func (r *reader) Cursor(name string) (store.Cursor, error) {
 	return one[store.Cursor](r.c, "SELECT data FROM cursor WHERE name = ?", name)
 }
 
-func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
-	return pairs(r.c, func(e *store.Event, row json.RawMessage) { e.Row = row },
-		"SELECT data, row FROM event WHERE seq > ? ORDER BY seq LIMIT ?", after, limit)
+func (r *reader) Events(after int64, limit int) (list []store.Event, err error) {
+	err = r.c.each("SELECT data, row, tried FROM event WHERE seq > ? ORDER BY seq LIMIT ?", func(scan func(...any) error) error {
+		var data string
+		var row, tried *string
+		if err := scan(&data, &row, &tried); err != nil {
+			return err
+		}
+		e, err := record.Read[store.Event]([]byte(data))
+		e.Row, e.Tried = rawOrNil(row), rawOrNil(tried)
+		list = append(list, e)
+		return err
+	}, after, limit)
+	return list, err
 }
 
 func (r *reader) LastSeq() (last int64, err error) {

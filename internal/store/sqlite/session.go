@@ -29,9 +29,25 @@ func (s *Store) begin(ctx context.Context) (store.Session, error) {
 		<-s.open
 		return nil, err
 	}
-	session := &session{store: s, turn: turn}
-	session.forget()
+	session := &session{store: s, turn: turn, stored: newReader(s.write, &s.plans)}
+	session.stored.Ready.Fetch, session.stored.Idle.Fetch = session.readyHead, session.idleHead
+	if err := s.recall(); err != nil {
+		return nil, errors.Join(err, session.Rollback())
+	}
+	session.Reader = memo.Reader{Reader: session.stored, Seen: s.seen}
 	return session, nil
+}
+
+// recall forgets everything if somebody else has written since our last session.
+func (s *Store) recall() error {
+	var version int64
+	if err := s.write.get("PRAGMA data_version", []any{&version}); err != nil {
+		return err
+	}
+	if s.seen == nil || version != s.version {
+		s.seen, s.version = memo.NewSeen(), version
+	}
+	return nil
 }
 
 func (s *Store) take(ctx context.Context) (host.Lock, error) {
@@ -48,19 +64,18 @@ func (s *Store) take(ctx context.Context) (host.Lock, error) {
 	return turn, nil
 }
 
-// forget begins to look again.
-func (s *session) forget() {
-	s.stored = newReader(s.store.write, &s.store.plans)
-	s.Reader = memo.Reader{Reader: s.stored}
-}
-
 // Commit implements [store.Session].
-func (s *session) Commit() error {
-	err := s.store.write.exec("COMMIT")
-	if err != nil {
-		_ = s.store.write.exec("ROLLBACK") // some errors have done it already
+func (s *session) Commit(c store.Changes) error {
+	if err := s.apply(c); err != nil {
+		return errors.Join(err, s.store.write.exec("ROLLBACK"), s.end())
 	}
-	return errors.Join(err, s.end())
+	if err := s.store.write.exec("COMMIT"); err != nil {
+		s.store.seen = nil
+		_ = s.store.write.exec("ROLLBACK") // some errors have done it already
+		return &store.CommitError{Err: errors.Join(err, s.end())}
+	}
+	s.Seen.Applied(c)
+	return s.end()
 }
 
 // Rollback implements [store.Session].
@@ -68,7 +83,11 @@ func (s *session) Rollback() error {
 	return errors.Join(s.store.write.exec("ROLLBACK"), s.end())
 }
 
+// end makes room for the next session.
 func (s *session) end() error {
 	defer func() { <-s.store.open }()
+	if s.store.seen != nil {
+		s.store.seen.EndSession()
+	}
 	return s.turn.Unlock()
 }

@@ -29,7 +29,10 @@ type Store struct {
 	db     *sql.DB
 	write  *conn
 	record record.Writer
-	closed bool // under open
+	// What the sessions remember, and the version of the file that holds for.
+	seen    *memo.Seen
+	version int64
+	closed  bool // under open
 
 	reads *pool
 }

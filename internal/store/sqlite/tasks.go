@@ -16,7 +16,7 @@ const (
 			(SELECT rowid FROM task WHERE ready = 1 AND labels = list.labels AND lane > list.lane ORDER BY lane LIMIT 1),
 			(SELECT rowid FROM task WHERE ready = 1 AND labels > list.labels ORDER BY labels, lane LIMIT 1)))
 		SELECT labels, lane FROM list`
-	readyHead = `SELECT data, spec FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq LIMIT ?`
+	readyHead = `FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq LIMIT ?`
 
 	idleLists = `WITH RECURSIVE list (wave, lane) AS (
 		SELECT * FROM (SELECT wave, lane FROM task WHERE idle = 1 AND run = ?1 AND wave <= ?2 ORDER BY wave, lane LIMIT 1)
@@ -25,7 +25,7 @@ const (
 			(SELECT rowid FROM task WHERE idle = 1 AND run = ?1 AND wave = list.wave AND lane > list.lane ORDER BY lane LIMIT 1),
 			(SELECT rowid FROM task WHERE idle = 1 AND run = ?1 AND wave > list.wave AND wave <= ?2 ORDER BY wave, lane LIMIT 1)))
 		SELECT wave, lane FROM list`
-	idleHead = `SELECT data, spec FROM task WHERE idle = 1 AND run = ? AND wave = ? AND lane = ? ORDER BY priority DESC, seq LIMIT ?`
+	idleHead = `FROM task WHERE idle = 1 AND run = ? AND wave = ? AND lane = ? ORDER BY priority DESC, seq LIMIT ?`
 )
 
 func (r *reader) readyLists() (lists []memo.ReadyList, err error) {
@@ -39,7 +39,7 @@ func (r *reader) readyLists() (lists []memo.ReadyList, err error) {
 }
 
 func (r *reader) readyHead(l memo.ReadyList, limit int) ([]store.Task, error) {
-	return r.tasks(readyHead, l.Labels, l.Lane, limit)
+	return r.tasks("SELECT data, spec "+readyHead, l.Labels, l.Lane, limit)
 }
 
 func (r *reader) idleLists(upTo memo.IdleList) (lists []memo.IdleList, err error) {
@@ -53,5 +53,31 @@ func (r *reader) idleLists(upTo memo.IdleList) (lists []memo.IdleList, err error
 }
 
 func (r *reader) idleHead(l memo.IdleList, limit int) ([]store.Task, error) {
-	return r.tasks(idleHead, l.Run, l.Wave, l.Lane, limit)
+	return r.tasks("SELECT data, spec "+idleHead, l.Run, l.Wave, l.Lane, limit)
+}
+
+// readyHead of a session looks up only the tasks that are not remembered.
+func (s *session) readyHead(l memo.ReadyList, limit int) ([]store.Task, error) {
+	return s.head(readyHead, l.Labels, l.Lane, limit)
+}
+
+func (s *session) idleHead(l memo.IdleList, limit int) ([]store.Task, error) {
+	return s.head(idleHead, l.Run, l.Wave, l.Lane, limit)
+}
+
+func (s *session) head(query string, args ...any) ([]store.Task, error) {
+	var keys []store.TaskKey
+	err := s.stored.c.each("SELECT run, task "+query, func(scan func(...any) error) error {
+		var key store.TaskKey
+		err := scan(&key.Run, &key.Task)
+		keys = append(keys, key)
+		return err
+	}, args...)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.fetchTasks(keys); err != nil {
+		return nil, err
+	}
+	return s.Known(keys)
 }

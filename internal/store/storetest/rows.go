@@ -21,7 +21,7 @@ var rows = map[string]func(*testing.T, Database){
 var (
 	aRun = store.Run{
 		ID: "r1", Name: "Build it", Status: store.Running, Source: "plan", SourceFile: "plan.yaml",
-		Plan: json.RawMessage(`{"tasks": [ {"id":"a", "x":1.0} ]}`), Parallel: 3, StopOnFail: true,
+		Plan: json.RawMessage(`{"tasks": [ {"id":"a", "x":1.0} ]}`), Parallel: 3, OnFail: store.StopOnFail,
 		Budget: store.Amount{MicroUSD: 5_000_000, Tokens: 10}, Reserved: store.Amount{MicroUSD: 1}, Spent: store.Amount{Tokens: 2},
 		Waves: []store.WaveCount{{Wave: 1, Open: 2}}, Open: 2, Ready: 1, Active: 1, Failed: 1, Stopping: "a failed",
 		Created: at(0), Ended: at(9),
@@ -45,7 +45,8 @@ var (
 	aPromise = store.Promise{Key: "claim k1", Answer: json.RawMessage(`{"ok":true}`), Made: at(6)}
 	aCursor  = store.Cursor{Name: "recorder", Seq: 12}
 	anEvent  = store.Event{
-		At: at(7), Kind: "task.running", Run: "r1", Task: "a", Attempt: "x1", From: "queued", To: "running", Who: "w1", Why: "asked",
+		Tried: json.RawMessage(`{"id":"x"}`),
+		At:    at(7), Kind: "task.running", Run: "r1", Task: "a", Attempt: "x1", From: "queued", To: "running", Who: "w1", Why: "asked",
 		Row: json.RawMessage(`{"id":"a"}`),
 	}
 )

@@ -5,8 +5,10 @@
 -- The number of the last event. Whoever writes holds this row from the
 -- beginning of the transaction, so that there is one writer at a time and the
 -- events are numbered without a gap in the order of their commits.
-CREATE TABLE last_event (seq BIGINT NOT NULL);
-INSERT INTO last_event VALUES (0);
+-- writes counts the transactions, so that a process can tell whether others have
+-- written since it last did.
+CREATE TABLE last_event (seq BIGINT NOT NULL, writes BIGINT NOT NULL) WITH (fillfactor = 10);
+INSERT INTO last_event VALUES (0, 0);
 
 CREATE TABLE run (
 	id      TEXT COLLATE "C" PRIMARY KEY,
@@ -103,7 +105,8 @@ CREATE TABLE event (
 	run  TEXT COLLATE "C" NOT NULL,
 	task TEXT COLLATE "C" NOT NULL,
 	data JSON NOT NULL,
-	row  JSON -- what the changed row was afterwards
+	row   JSON, -- what the changed row was afterwards
+	tried JSON  -- and the attempt that began or ended with it
 );
 
 -- A text in JSON may have a zero byte, and a text in PostgreSQL may not.

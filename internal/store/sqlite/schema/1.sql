@@ -52,7 +52,7 @@ CREATE TABLE attempt (
 	started INTEGER NOT NULL,
 	due     INTEGER NOT NULL, -- lease or deadline, whichever is earlier
 	data    TEXT NOT NULL
-);
+) WITHOUT ROWID;
 CREATE INDEX attempt_task ON attempt (run, task);
 CREATE INDEX attempt_due ON attempt (due, id) WHERE status = 'running';
 
@@ -82,7 +82,7 @@ CREATE TABLE promise (
 	key  TEXT PRIMARY KEY,
 	made INTEGER NOT NULL,
 	data TEXT NOT NULL
-);
+) WITHOUT ROWID;
 
 CREATE TABLE cursor (
 	name TEXT PRIMARY KEY,
@@ -97,7 +97,8 @@ CREATE TABLE event (
 	run  TEXT NOT NULL,
 	task TEXT NOT NULL,
 	data TEXT NOT NULL,
-	row  TEXT -- what the changed row was afterwards
+	row   TEXT, -- what the changed row was afterwards
+	tried TEXT  -- and the attempt that began or ended with it
 );
 
 CREATE VIEW runs AS SELECT

@@ -1,0 +1,157 @@
+package engine_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+	"gaffer/internal/store/sqlite"
+)
+
+// childOf names the database on which this process, started by a test, submits
+// and finishes until it is killed.
+const childOf = "GAFFER_TEST_CHILD_OF"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(childOf); path != "" {
+		fmt.Fprintln(os.Stderr, beChild(path))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// beChild prints every run and every task when the engine has acknowledged that
+// it is submitted or complete.
+func beChild(path string) error {
+	s, err := sqlite.Open(context.Background(), path)
+	if err != nil {
+		return err
+	}
+	e := engine.New(s, engine.Options{
+		Now: time.Now, Rand: rand.Float64,
+		NewID: func() string { return fmt.Sprintf("%d-%d", os.Getpid(), rand.Int64()) },
+	})
+	failed := make(chan error)
+	for range 4 {
+		go func() {
+			for {
+				if err := submitAndFinish(e); err != nil {
+					failed <- err
+				}
+			}
+		}()
+	}
+	return <-failed
+}
+
+// submitAndFinish submits two tasks, one after the other, and finishes two,
+// which may be somebody else's.
+func submitAndFinish(e *engine.Engine) error {
+	ctx := context.Background()
+	run, err := e.Submit(ctx, engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a"}, {ID: "b", After: []string{"a"}}}}})
+	if err != nil {
+		return err
+	}
+	fmt.Println(run)
+	for range 2 {
+		a, err := e.Claim(ctx, engine.Claim{Worker: "child"})
+		if errors.Is(err, engine.ErrNothing) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := e.Finish(ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token}); err != nil {
+			return err
+		}
+		fmt.Println(a.Task.Run, a.Task.Task)
+	}
+	return nil
+}
+
+func TestNothingAcknowledgedIsLostWhenTheEngineIsKilled(t *testing.T) {
+	const databases, kills = 2, 100
+	for range databases {
+		t.Run("database", func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "gaffer.db")
+			var all []string
+			for range kills {
+				acknowledged := killOne(t, path, 1+rand.IntN(20))
+				checkAcknowledged(t, path, acknowledged)
+				all = append(all, acknowledged...)
+			}
+			checkAcknowledged(t, path, all)
+		})
+	}
+}
+
+// killOne starts a process, kills it after it has said so many lines, and
+// returns all that it has said.
+func killOne(t *testing.T, path string, after int) (said []string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childOf+"="+path)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		said = append(said, lines.Text())
+		if len(said) == after {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = cmd.Wait()
+	if len(said) < after {
+		t.Fatalf("the child ended after %d lines", len(said))
+	}
+	return said
+}
+
+// checkAcknowledged opens the database, which must be there at once, and looks
+// for every run and every task that was acknowledged.
+func checkAcknowledged(t *testing.T, path string, said []string) {
+	t.Helper()
+	s, err := sqlite.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	err = s.Read(t.Context(), func(r store.Reader) error {
+		for _, line := range said {
+			run, task, finished := strings.Cut(line, " ")
+			if !finished {
+				if _, err := r.Run(run); err != nil {
+					return fmt.Errorf("run %s was acknowledged: %w", run, err)
+				}
+				continue
+			}
+			got, err := r.Task(store.TaskKey{Run: run, Task: task})
+			if err != nil || got.Status != store.Complete {
+				return fmt.Errorf("task %s was acknowledged and is %q: %w", line, got.Status, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
