@@ -21,6 +21,7 @@ type Claim struct {
 type Assignment struct {
 	Attempt store.Attempt
 	Task    store.Task
+	Before  *store.Attempt // the one before it, if there was one
 }
 
 // Claim gives a task to a worker, for as long as the worker beats. Without a
@@ -112,8 +113,24 @@ func (c *change) start(t store.Task, worker string) (Assignment, error) {
 		a.Deadline = c.now.Add(t.Timeout)
 	}
 	t.Attempt = a.ID
+	before, err := c.before(t)
+	if err != nil {
+		return Assignment{}, err
+	}
 	err = c.moveWith(&t, &a, store.Running, "")
-	return Assignment{a, t}, err
+	return Assignment{a, t, before}, err
+}
+
+// before returns the attempt at a task that ended last.
+func (c *change) before(t store.Task) (*store.Attempt, error) {
+	if t.Last == "" {
+		return nil, nil
+	}
+	a, err := c.Attempt(t.Last)
+	if err != nil {
+		return nil, missing(err, "attempt", t.Last)
+	}
+	return &a, nil
 }
 
 // tooDear sets a task aside until others have given back what they reserved, or

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -18,8 +20,10 @@ type Finish struct {
 	Class   failure.Class
 	Summary string
 	Thread  string // the agent's conversation, if there is one
+	Exit    int    // the agent's exit code; -1 if there was none
 	Spent   store.Amount
-	Reset   time.Time // of a rate limit: when it ends
+	Checks  json.RawMessage // how the verify commands went
+	Reset   time.Time       // of a rate limit: when it ends
 }
 
 // Outcome is what followed from the end of an attempt.
@@ -46,7 +50,8 @@ func (c *change) finish(f Finish) (Outcome, error) {
 		return Outcome{}, err
 	}
 	c.who = a.Worker
-	a.Summary, a.Thread, a.Spent = f.Summary, f.Thread, f.Spent
+	a.Summary, a.Spent, a.Exit, a.Checks = f.Summary, f.Spent, f.Exit, f.Checks
+	a.Thread = cmp.Or(f.Thread, a.Thread)
 	if f.Class == failure.RateLimited {
 		t, err := c.Task(a.Key())
 		if err != nil {
@@ -91,7 +96,7 @@ func (c *change) end(a store.Attempt, class failure.Class) (Outcome, error) {
 	if err := c.giveBack(a, t); err != nil {
 		return Outcome{}, err
 	}
-	t.Attempt, t.Outcome, t.NotBefore = "", string(class), time.Time{}
+	t.Attempt, t.Last, t.Fresh, t.Outcome, t.NotBefore = "", a.ID, v.Fresh, string(class), time.Time{}
 	if !v.Counts {
 		t.Attempts--
 	}
@@ -185,7 +190,7 @@ func (c *change) stop(run store.Run, why string) error {
 }
 
 func endAttempt(a *store.Attempt, class failure.Class, v verdict, now time.Time) {
-	a.Class, a.Ended = string(class), now
+	a.Class, a.Ended, a.State, a.Doing = string(class), now, "", ""
 	switch {
 	case v.To == store.Cancelled:
 		a.Status = store.Cancelled

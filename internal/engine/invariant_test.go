@@ -137,7 +137,7 @@ func (s state) text() string {
 		lines = append(lines, line(t))
 	}
 	for _, a := range s.Attempts {
-		a.Lease = time.Time{}
+		a.Lease, a.State, a.Doing, a.Source, a.Said = time.Time{}, "", "", "", time.Time{}
 		lines = append(lines, line(a))
 	}
 	slices.Sort(lines)

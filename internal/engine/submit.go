@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -17,6 +19,10 @@ type Submission struct {
 	Plan plan.Plan
 	Who  string
 	Key  string // the same key gives the same run
+
+	ID      string // of the run; the engine chooses one if empty
+	Project string // the folder it works in, of one that is bound to a machine
+	Place   string // the only worker that may take its tasks; empty for any
 }
 
 // Submit stores a run and its tasks, and makes those ready that wait for
@@ -28,23 +34,27 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error
 	}
 	need := store.Need{Promises: promiseNeed("submit", s.Key)}
 	err = e.write(ctx, s.Who, need, func(c *change) error {
-		id, err = once(c, "submit", s.Key, func() (string, error) { return c.submit(s.Plan, text) })
+		id, err = once(c, "submit", s.Key, func() (string, error) { return c.submit(s, text) })
 		return err
 	})
 	return id, err
 }
 
-func (c *change) submit(p plan.Plan, text json.RawMessage) (string, error) {
+func (c *change) submit(s Submission, text json.RawMessage) (string, error) {
+	p := s.Plan
 	run := store.Run{
-		ID: c.engine.opts.NewID(), Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
+		ID: cmp.Or(s.ID, c.engine.opts.NewID()), Project: s.Project, Place: s.Place, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
 		Plan: text, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: amount(p.Budget), Created: c.now,
+	}
+	if _, err := c.Run(run.ID); !errors.Is(err, store.ErrNotFound) {
+		return "", cmp.Or[error](err, &ConflictError{"run " + run.ID, "is there already"})
 	}
 	c.PutRun(run)
 	if err := c.event(store.Event{Kind: "run.running", Run: run.ID, To: string(store.Running)}, run); err != nil {
 		return "", err
 	}
 	for _, task := range p.Tasks {
-		if err := c.add(run.ID, task); err != nil {
+		if err := c.add(run, task); err != nil {
 			return "", err
 		}
 	}
@@ -54,20 +64,26 @@ func (c *change) submit(p plan.Plan, text json.RawMessage) (string, error) {
 	return run.ID, c.settle(run.ID)
 }
 
-func (c *change) add(run string, task plan.Task) error {
+func (c *change) add(run store.Run, task plan.Task) error {
 	spec, err := json.Marshal(task)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", task.ID, err)
 	}
 	labels := slices.Clone(task.Labels)
+	if run.Place != "" {
+		labels = append(labels, PlaceLabel(run.Place))
+	}
 	slices.Sort(labels)
 	t := store.Task{
-		TaskKey: store.TaskKey{Run: run, Task: task.ID}, Seq: c.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
+		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: c.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
 		Needs: task.After, Blockers: len(task.After), Priority: task.Priority, Labels: strings.Join(slices.Compact(labels), ","),
 		Lane: task.Agent, Retries: task.Retries, Reserve: amount(task.Budget), Timeout: task.Timeout,
 	}
 	return c.move(&t, store.Queued, "")
 }
+
+// PlaceLabel is the label of a worker at a place. No plan can name it.
+func PlaceLabel(place string) string { return "@" + place }
 
 var onFail = map[plan.OnFailure]store.OnFail{plan.Stop: store.StopOnFail, plan.StopNow: store.EndOnFail}
 

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"gaffer/internal/failure"
@@ -12,17 +14,33 @@ import (
 type Held struct {
 	Attempt string
 	Token   int64
+	Now     Activity
+	Asking  []string // questions whose answer it waits for
+}
+
+// Activity is what an agent does, as its worker sees it.
+type Activity struct {
+	State  string // running, waiting, retrying; empty if there is nothing new to say
+	Doing  string // in a few words
+	Source string // how the worker knows
+	At     time.Time
+	PID    int    // of the agent
+	Log    string // where its output is
+	Thread string
+	Spent  store.Amount // so far
 }
 
 // Order is what a worker must know about an attempt that it holds.
 type Order struct {
 	Attempt string
-	Stop    string // why it is to be ended; empty if it may go on
-	Gone    bool   // the attempt is not the worker's any more: end it and say nothing
+	Stop    string           // why it is to be ended; empty if it may go on
+	Gone    bool             // the attempt is not the worker's any more: end it and say nothing
+	Answers []store.Question // of those that it asked for, the ones that are closed
 }
 
 // Beat tells that a worker and the attempts it holds are alive, and returns what
-// the worker must do about each. It is no event: it changes nothing but times.
+// the worker must do about each. What an agent does and since when is no event;
+// that it has started is one.
 func (e *Engine) Beat(ctx context.Context, w store.Worker, held []Held) (orders []Order, err error) {
 	need := store.Need{}
 	for _, h := range held {
@@ -33,21 +51,62 @@ func (e *Engine) Beat(ctx context.Context, w store.Worker, held []Held) (orders 
 		c.PutWorker(w)
 		orders = nil
 		for _, h := range held {
-			orders = append(orders, c.beat(h))
+			order, err := c.beat(h)
+			if err != nil {
+				return err
+			}
+			orders = append(orders, order)
 		}
 		return nil
 	})
 	return orders, err
 }
 
-func (c *change) beat(h Held) Order {
+func (c *change) beat(h Held) (Order, error) {
 	a, err := c.owned(h.Attempt, h.Token)
+	if conflict := (*ConflictError)(nil); errors.As(err, &conflict) {
+		return Order{Attempt: h.Attempt, Gone: true}, nil
+	}
+	if gone := (*NotFoundError)(nil); errors.As(err, &gone) {
+		return Order{Attempt: h.Attempt, Gone: true}, nil
+	}
 	if err != nil {
-		return Order{Attempt: h.Attempt, Gone: true}
+		return Order{}, err
 	}
 	a.Lease = c.now.Add(c.engine.opts.Lease)
+	started := a.PID == 0 && h.Now.PID != 0
+	h.Now.apply(&a)
 	c.PutAttempt(a)
-	return Order{Attempt: a.ID, Stop: a.Stop}
+	if started {
+		if err := c.event(store.Event{Kind: "attempt.started", Run: a.Run, Task: a.Task, Attempt: a.ID}, a); err != nil {
+			return Order{}, err
+		}
+	}
+	answers, err := c.answers(h.Asking)
+	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers}, err
+}
+
+// apply writes down what a worker says.
+func (n Activity) apply(a *store.Attempt) {
+	if n.State == "" {
+		return
+	}
+	a.State, a.Doing, a.Source, a.Said, a.Spent = n.State, n.Doing, n.Source, n.At, n.Spent
+	a.PID, a.Log, a.Thread = cmp.Or(n.PID, a.PID), cmp.Or(n.Log, a.Log), cmp.Or(n.Thread, a.Thread)
+}
+
+// answers returns those of some questions that nobody need wait for any more.
+func (c *change) answers(questions []string) (closed []store.Question, err error) {
+	for _, id := range questions {
+		q, err := c.Question(id)
+		if err != nil {
+			return nil, missing(err, "question", id)
+		}
+		if q.Closed {
+			closed = append(closed, q)
+		}
+	}
+	return closed, nil
 }
 
 // sweepAtOnce is how much one sweep takes on.

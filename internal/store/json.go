@@ -33,6 +33,8 @@ func (t *Task) AppendJSON(b []byte) ([]byte, error) {
 	o.number("attempts", int64(t.Attempts))
 	o.number("tries", int64(t.Tries))
 	o.textIf("attempt", t.Attempt)
+	o.textIf("last", t.Last)
+	o.boolIf("fresh", t.Fresh)
 	o.amountIf("reserve", t.Reserve)
 	o.numberIf("timeout", int64(t.Timeout))
 	o.textIf("outcome", t.Outcome)
@@ -58,6 +60,14 @@ func (a *Attempt) AppendJSON(b []byte) ([]byte, error) {
 	o.textIf("summary", a.Summary)
 	o.textIf("thread", a.Thread)
 	o.amountIf("spent", a.Spent)
+	o.numberIf("exit", int64(a.Exit))
+	o.textIf("log", a.Log)
+	o.numberIf("pid", int64(a.PID))
+	o.textIf("state", a.State)
+	o.textIf("doing", a.Doing)
+	o.textIf("source", a.Source)
+	o.timeIf("said", a.Said)
+	o.raw("checks", a.Checks)
 	return o.end()
 }
 
@@ -120,6 +130,12 @@ func (o *object) numberIf(name string, n int64) {
 func (o *object) bool(name string, value bool) {
 	o.name(name)
 	o.b = strconv.AppendBool(o.b, value)
+}
+
+func (o *object) boolIf(name string, value bool) {
+	if value {
+		o.bool(name, value)
+	}
 }
 
 func (o *object) time(name string, t time.Time) {

@@ -34,7 +34,9 @@ type Run struct {
 	Status     Status          `json:"status"`
 	Source     string          `json:"source,omitempty"`
 	SourceFile string          `json:"source_file,omitempty"`
-	Plan       json.RawMessage `json:"plan,omitempty"` // as it was submitted
+	Project    string          `json:"project,omitempty"` // the folder it works in, of one that is bound to a machine
+	Place      string          `json:"place,omitempty"`   // the only worker that may take its tasks; empty for any
+	Plan       json.RawMessage `json:"plan,omitempty"`    // as it was submitted
 	Parallel   int             `json:"parallel,omitempty"`
 	OnFail     OnFail          `json:"on_fail,omitempty"`
 	Budget     Amount          `json:"budget,omitzero"`
@@ -90,6 +92,8 @@ type Task struct {
 	Attempts  int             `json:"attempts"` // that count against Retries
 	Tries     int             `json:"tries"`    // all of them
 	Attempt   string          `json:"attempt,omitempty"`
+	Last      string          `json:"last,omitempty"`   // the attempt that ended last
+	Fresh     bool            `json:"fresh,omitempty"`  // the next attempt begins a new conversation
 	Reserve   Amount          `json:"reserve,omitzero"` // set aside while it runs
 	Timeout   time.Duration   `json:"timeout,omitempty"`
 	Outcome   string          `json:"outcome,omitempty"` // the failure class, or a person's reason
@@ -113,6 +117,17 @@ type Attempt struct {
 	Summary  string    `json:"summary,omitempty"`
 	Thread   string    `json:"thread,omitempty"` // the agent's conversation
 	Spent    Amount    `json:"spent,omitzero"`
+	Exit     int       `json:"exit,omitempty"` // the agent's exit code; -1 if there was none
+	Log      string    `json:"log,omitempty"`  // where its output is, on the worker's machine
+	PID      int       `json:"pid,omitempty"`  // of the agent, on the worker's machine
+
+	// What the agent does, as its worker has last said.
+	State  string    `json:"state,omitempty"`  // running, waiting, retrying
+	Doing  string    `json:"doing,omitempty"`  // in a few words
+	Source string    `json:"source,omitempty"` // how the worker knows
+	Said   time.Time `json:"said,omitzero"`
+
+	Checks json.RawMessage `json:"checks,omitempty"` // how the verify commands went
 }
 
 // Key returns the task that a is a try at.
