@@ -63,6 +63,14 @@ var rules = []rule{
 	{"internal/agent/...", []string{"internal/agent/...", "internal/failure"}, nil},
 	{"internal/supervisor", []string{"statefile/..."}, []string{"golang.org/x/sys"}},
 
+	// What runs as others see it, and the one place that knows everyone.
+	{"internal/fleet", nil, nil},
+	{"internal/worktree", []string{"statefile/..."}, nil},
+	{"internal/runner", []string{"internal/agent/...", "internal/failure", "internal/fleet", "internal/supervisor", "statefile/..."}, nil},
+	{"internal/worker", []string{"internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
+	{"internal/recorder", []string{"internal/engine", "internal/failure", "internal/fleet", "internal/plan", "internal/store", "ledger", "session", "statefile/..."}, nil},
+	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
+
 	// The user's side. It asks the packages above for everything and never
 	// reaches past them into a store.
 	{"internal/cli/exit", nil, nil},

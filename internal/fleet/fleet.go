@@ -1,0 +1,136 @@
+// Package fleet is what runs, as a person or a program that looks from outside
+// sees it: runs with their tasks, attempts, questions and lanes. It is the shape
+// of every '--json' about runs, and all that a user interface knows of them.
+package fleet
+
+import "time"
+
+// Status is where a run, a task or an attempt is.
+type Status string
+
+// The statuses. A run is never queued.
+const (
+	Queued    Status = "queued"
+	Running   Status = "running"
+	Complete  Status = "complete"
+	Failed    Status = "failed"
+	Cancelled Status = "cancelled"
+)
+
+// Final reports whether nothing follows by itself.
+func (s Status) Final() bool { return s == Complete || s == Failed || s == Cancelled }
+
+// Run is one submitted plan.
+type Run struct {
+	ID         string    `json:"id"`
+	Name       string    `json:"name"`
+	Status     Status    `json:"status"`
+	Project    string    `json:"project,omitempty"`
+	SourceFile string    `json:"source_file,omitempty"`
+	Parallel   int       `json:"parallel,omitempty"`
+	Stopping   string    `json:"stopping,omitempty"` // why no task starts any more
+	Counts     Counts    `json:"counts"`
+	Spent      Cost      `json:"spent"`
+	Budget     Cost      `json:"budget,omitzero"`
+	Created    time.Time `json:"created"`
+	Ended      time.Time `json:"ended,omitzero"`
+	Owner      Owner     `json:"owner,omitzero"`      // the gaffer that runs it, if one does
+	Documents  string    `json:"documents,omitempty"` // the folder of its session, with status.json and the logs
+	Tasks      []Task    `json:"tasks"`               // in the order of the plan
+	Lanes      []Lane    `json:"lanes,omitempty"`     // those that are paused
+}
+
+// Owner is the process that runs a run.
+type Owner struct {
+	PID   int  `json:"pid,omitempty"`
+	Alive bool `json:"alive,omitempty"`
+}
+
+// Counts are the tasks of a run by status.
+type Counts struct {
+	Total     int `json:"total"`
+	Queued    int `json:"queued"`
+	Running   int `json:"running"`
+	Complete  int `json:"complete"`
+	Failed    int `json:"failed"`
+	Cancelled int `json:"cancelled"`
+}
+
+// Cost is money and tokens.
+type Cost struct {
+	USD    float64 `json:"usd,omitempty"`
+	Tokens int64   `json:"tokens,omitempty"`
+}
+
+// Task is one step of a run.
+type Task struct {
+	Run      string    `json:"run"`
+	ID       string    `json:"id"`
+	Name     string    `json:"name,omitempty"`
+	Status   Status    `json:"status"`
+	Wave     int       `json:"wave,omitempty"`
+	After    []string  `json:"after,omitempty"`
+	Agent    string    `json:"agent,omitempty"`
+	Model    string    `json:"model,omitempty"`
+	Tries    int       `json:"tries"`             // attempts so far
+	Retries  int       `json:"retries"`           // that are allowed after the first
+	Outcome  string    `json:"outcome,omitempty"` // the failure class of the last attempt, or why it was cancelled
+	RetryAt  time.Time `json:"retry_at,omitzero"` // it waits until then
+	Worktree string    `json:"worktree,omitempty"`
+	Branch   string    `json:"branch,omitempty"`
+	Prompt   string    `json:"prompt,omitempty"`  // only where one task is asked for
+	Attempt  *Attempt  `json:"attempt,omitempty"` // the one that runs, or else the last
+	Question *Question `json:"question,omitempty"`
+}
+
+// Attempt is one try at a task.
+type Attempt struct {
+	ID      string    `json:"id"`
+	Number  int       `json:"number"`
+	Status  Status    `json:"status"`
+	Worker  string    `json:"worker"`
+	Class   string    `json:"class,omitempty"`   // how it failed
+	Summary string    `json:"summary,omitempty"` // the agent's last words, or what went wrong
+	Exit    int       `json:"exit"`
+	Thread  string    `json:"thread,omitempty"`
+	Log     string    `json:"log,omitempty"`
+	PID     int       `json:"pid,omitempty"`
+	Started time.Time `json:"started"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Spent   Cost      `json:"spent,omitzero"`
+	Checks  []Check   `json:"checks,omitempty"`
+
+	// What the agent does, who says so, and when it was said.
+	State  string    `json:"state,omitempty"` // running, waiting, retrying
+	Doing  string    `json:"doing,omitempty"`
+	Source string    `json:"source,omitempty"`
+	Said   time.Time `json:"said,omitzero"`
+}
+
+// Check is a verify command and how it went.
+type Check struct {
+	Command string `json:"command"`
+	OK      bool   `json:"ok"`
+	Exit    int    `json:"exit"`
+	Output  string `json:"output,omitempty"` // its end
+	Millis  int64  `json:"millis"`
+}
+
+// Question is something that an agent waits for a person to decide.
+type Question struct {
+	ID      string    `json:"id"`
+	Run     string    `json:"run"`
+	Task    string    `json:"task"`
+	Text    string    `json:"text"`
+	Options []string  `json:"options,omitempty"`
+	Asked   time.Time `json:"asked"`
+	Expires time.Time `json:"expires,omitzero"` // after which Default is the answer
+	Default string    `json:"default,omitempty"`
+}
+
+// Lane is an agent account that is paused.
+type Lane struct {
+	Name   string    `json:"name"`
+	Until  time.Time `json:"until"`
+	Reason string    `json:"reason,omitempty"`
+}
