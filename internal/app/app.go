@@ -4,12 +4,28 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os/user"
+	"path/filepath"
+	"strings"
 	"time"
 
+	"gaffer/internal/agent"
 	"gaffer/internal/config"
+	"gaffer/internal/engine"
 	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
+	"gaffer/internal/store"
+	"gaffer/internal/store/postgres"
+	"gaffer/internal/store/sqlite"
+	"gaffer/internal/supervisor"
+	"gaffer/ledger"
+	"gaffer/session"
 )
 
 // Options are what an App needs of the world.
@@ -19,98 +35,142 @@ type Options struct {
 	Now     func() time.Time
 	Getenv  func(string) string
 	Notice  func(text string) // things a person should know, as they happen; never nil
+
+	Agents     map[string]agent.Custom // what gaffer.yaml says about agents
+	Supervisor supervisor.Options
 }
 
 // App is gaffer on this machine, in one project. It is safe for concurrent use.
-type App struct{}
+type App struct {
+	opts     Options
+	database string // for people
+	state    string // the folder of what this machine runs
+	store    store.Store
+	engine   *engine.Engine
+	session  *session.Store
+	ledger   *ledger.Store
+}
+
+// forever is the lease of attempts that only this machine can run: their agents
+// outlive gaffer, and whoever comes back takes them over.
+const forever = 100 * 365 * 24 * time.Hour
 
 // Open opens the database, which is made if it is not there.
-func Open(ctx context.Context, opts Options) (*App, error) { panic("soon") }
+func Open(ctx context.Context, opts Options) (*App, error) {
+	state, err := stateFolder(opts.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	a := &App{opts: opts, state: state, database: opts.Config.Database("db")}
+	if a.database == "" {
+		a.database = filepath.Join(state, "gaffer.db")
+	}
+	if strings.Contains(a.database, "://") {
+		a.store, err = postgres.Open(ctx, a.database)
+	} else {
+		a.store, err = sqlite.Open(ctx, a.database)
+	}
+	if err != nil {
+		return nil, err
+	}
+	a.engine = engine.New(a.store, engine.Options{
+		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Who: userName(opts.Getenv),
+	})
+	a.session = session.New(opts.Config.Path("paths.session"), session.Options{
+		Now: opts.Now, LogPrefix: a.shown(opts.Config.Path("paths.session")), LockTimeout: opts.Config.Duration("lock_timeout"),
+	})
+	a.ledger = ledger.Open(opts.Config.Path("paths.ledger"), ledger.Options{
+		Now: opts.Now, Name: a.shown(opts.Config.Path("paths.ledger")), LockTimeout: opts.Config.Duration("lock_timeout"),
+	})
+	return a, nil
+}
 
 // Close gives everything back. What runs goes on.
-func (a *App) Close() error { panic("soon") }
+func (a *App) Close() error {
+	a.session.Close()
+	return a.store.Close()
+}
+
+// stateFolder is where a user's programs keep what must outlive them.
+func stateFolder(getenv func(string) string) (string, error) {
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "gaffer"), nil
+	}
+	home := getenv("HOME")
+	if home == "" {
+		return "", errors.New("neither XDG_STATE_HOME nor HOME says where the state of gaffer is")
+	}
+	return filepath.Join(home, ".local", "state", "gaffer"), nil
+}
+
+// shown is a folder as it stands in a document: from the project's root if it
+// is below that.
+func (a *App) shown(path string) string {
+	if rel, err := filepath.Rel(a.opts.Project.Root, path); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel)
+	}
+	return filepath.ToSlash(path)
+}
+
+func userName(getenv func(string) string) string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	if name := getenv("USER"); name != "" {
+		return name
+	}
+	return "unknown"
+}
+
+// newID returns an id that sorts by the time it was made.
+func newID() string {
+	var random [6]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	return fmt.Sprintf("%011x%s", time.Now().UnixMilli(), hex.EncodeToString(random[:]))
+}
 
 // Submit stores a plan as a run of this project and returns its id. Nothing
 // runs before Work.
-func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) { panic("soon") }
-
-// Work runs a run until it ends, and returns how it stands then. It takes over
-// what an earlier gaffer has left running. When ctx ends it takes no more work
-// and returns at once with ctx's error; agents that run go on without it, and
-// another Work adopts them. A run that another gaffer works on is a conflict.
-func (a *App) Work(ctx context.Context, run string) (fleet.Run, error) { panic("soon") }
-
-// Run returns a run as it stands.
-func (a *App) Run(ctx context.Context, id string) (fleet.Run, error) { panic("soon") }
-
-// Runs lists the runs of this project, or of all projects, the latest first:
-// those that are not final, or all.
-func (a *App) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error) { panic("soon") }
-
-// Follow calls each with the run as it stands, at once and then whenever it has
-// changed, but not more often than every interval, until the run has ended or
-// each returns an error or ctx ends.
-func (a *App) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
-	panic("soon")
+func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
+	for {
+		id, err := session.NewID(a.opts.Now(), rand.Reader)
+		if err != nil {
+			return "", err
+		}
+		_, err = a.engine.Submit(ctx, engine.Submission{Plan: p, ID: id, Project: a.opts.Project.Root, Place: id})
+		var taken *engine.ConflictError
+		if errors.As(err, &taken) {
+			continue
+		}
+		return id, err
+	}
 }
-
-// FindRun returns the id of the run that a person means: the whole id, a prefix
-// of it or of its last part that is unique in this project, or "-" or "" for
-// the latest. With unfinished, only runs that have not ended count.
-func (a *App) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
-	panic("soon")
-}
-
-// FindTask returns the run and the task that a person means: RUN/TASK, or TASK
-// or a unique prefix of one in the latest run that has it.
-func (a *App) FindTask(ctx context.Context, text string) (fleet.Task, error) { panic("soon") }
 
 // Answer answers a question of a run. deny refuses what was asked for, with
 // text as the reason.
-func (a *App) Answer(ctx context.Context, question, text string, deny bool) error { panic("soon") }
+func (a *App) Answer(ctx context.Context, question, text string, deny bool) error {
+	return a.engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny})
+}
 
 // Cancel ends a run, or one task of it with what waits for it.
-func (a *App) Cancel(ctx context.Context, run, task, why string) error { panic("soon") }
+func (a *App) Cancel(ctx context.Context, run, task, why string) error {
+	return a.engine.Cancel(ctx, engine.Target{Run: run, Task: task}, "", why)
+}
 
 // Retry queues a task again that failed or was cancelled. A run that had ended
 // goes on with the next Work.
-func (a *App) Retry(ctx context.Context, run, task string) error { panic("soon") }
-
-// Health is what doctor tells.
-type Health struct {
-	Database string   `json:"database"`
-	Schema   int      `json:"schema"`
-	Limits   []string `json:"limits"` // what is weaker on this system, in whole sentences
-	Agents   []Agent  `json:"agents"`
-	Holding  []Holder `json:"holding"` // what holds capacity now
-	Orphans  []Orphan `json:"orphans"` // processes that no run knows
-	Advice   []string `json:"advice"`  // what to do, in whole sentences
+func (a *App) Retry(ctx context.Context, run, task string) error {
+	return a.engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, "", "a person asked for it")
 }
 
-// Agent is an agent program and whether it can be used here.
-type Agent struct {
-	Name    string `json:"name"`
-	Program string `json:"program"`
-	Path    string `json:"path,omitempty"` // empty if it is not installed
-	Version string `json:"version,omitempty"`
-}
+// attempts is the folder of the attempts of a run.
+func (a *App) attempts(run string) string { return filepath.Join(a.state, "attempts", run) }
 
-// Holder is something that holds a slot: an attempt that runs.
-type Holder struct {
-	Run     string        `json:"run"`
-	Task    string        `json:"task"`
-	PID     int           `json:"pid"`
-	Age     time.Duration `json:"age"`
-	State   string        `json:"state"`
-	Watched bool          `json:"watched"` // a gaffer looks after it now
+// Run returns a run as it stands.
+func (a *App) Run(ctx context.Context, id string) (run fleet.Run, err error) {
+	err = a.store.Read(ctx, func(r store.Reader) error {
+		run, err = a.view(r, id)
+		return err
+	})
+	return run, err
 }
-
-// Orphan is a process of an attempt that is over or unknown.
-type Orphan struct {
-	PID     int    `json:"pid"`
-	Attempt string `json:"attempt"`
-	Command string `json:"command"`
-}
-
-// Doctor looks at this machine. With repair it ends what is orphaned.
-func (a *App) Doctor(ctx context.Context, repair bool) (Health, error) { panic("soon") }

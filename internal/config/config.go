@@ -8,6 +8,7 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"gaffer/internal/suggest"
@@ -87,6 +88,19 @@ func (c *Config) Duration(name string) time.Duration {
 		panic("config: " + name + " was not checked: " + err.Error())
 	}
 	return d
+}
+
+// Database gives the place of a database: an absolute path, a URL of
+// PostgreSQL, or empty for the one that all projects of a user share.
+func (c *Config) Database(name string) string {
+	text := c.mustGet(name, Database)
+	switch {
+	case text == "auto":
+		return ""
+	case strings.HasPrefix(text, "postgres://"), strings.HasPrefix(text, "postgresql://"):
+		return text
+	}
+	return c.abs(text)
 }
 
 // Choice gives the value of a Choice key.

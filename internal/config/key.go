@@ -33,6 +33,10 @@ var keys = []Key{
 		Doc: "where run and result records live", Example: "records",
 	},
 	{
+		Name: "db", Kind: Database, Default: "auto", Flag: "db",
+		Doc: "the database of runs, a file or postgres://…; auto is one for all of your projects", Example: "postgres://gaffer@db/fleet",
+	},
+	{
 		Name: "lock_timeout", Kind: Duration, Default: "30s",
 		Doc: "how long a writer waits for a document's lock", Example: "5s",
 	},

@@ -17,6 +17,7 @@ const (
 	Path     Kind = iota // a file or folder, relative to the project's root
 	Duration             // 500ms, 30s, 2m
 	Choice               // one of the key's Choices
+	Database             // a file, a URL, or auto
 )
 
 // check tells whether text is a value of the key, and if not, what was found
@@ -29,7 +30,7 @@ func (k Key) check(text string) error {
 		if !slices.Contains(k.Choices, text) {
 			return fmt.Errorf("found %s, want %s", quote(text), orList(k.Choices))
 		}
-	case Path:
+	case Path, Database:
 		return checkPath(text)
 	}
 	return nil

@@ -373,8 +373,8 @@ func TestAQuestionIsAnsweredByAPersonOrByTime(t *testing.T) {
 	f.must(err)
 	second, err := f.Ask(context.Background(), ask)
 	f.must(err)
-	f.must(f.Answer(context.Background(), first, "yes", "sam"))
-	if err := f.Answer(context.Background(), first, "no", "kim"); !conflict(err) {
+	f.must(f.Answer(context.Background(), engine.Answer{Question: first, Text: "yes", Who: "sam"}))
+	if err := f.Answer(context.Background(), engine.Answer{Question: first, Text: "no", Who: "kim"}); !conflict(err) {
 		t.Errorf("answered twice: %v", err)
 	}
 	f.sweep(31 * time.Second)

@@ -21,6 +21,7 @@ type Finish struct {
 	Summary string
 	Thread  string // the agent's conversation, if there is one
 	Exit    int    // the agent's exit code; -1 if there was none
+	Log     string // where its output is
 	Spent   store.Amount
 	Checks  json.RawMessage // how the verify commands went
 	Reset   time.Time       // of a rate limit: when it ends
@@ -51,7 +52,7 @@ func (c *change) finish(f Finish) (Outcome, error) {
 	}
 	c.who = a.Worker
 	a.Summary, a.Spent, a.Exit, a.Checks = f.Summary, f.Spent, f.Exit, f.Checks
-	a.Thread = cmp.Or(f.Thread, a.Thread)
+	a.Thread, a.Log = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log)
 	if f.Class == failure.RateLimited {
 		t, err := c.Task(a.Key())
 		if err != nil {

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,10 +15,11 @@ import (
 type Ask struct {
 	Attempt string
 	Token   int64
+	Ref     string // the agent's own id of it: asked again it is the same question
 	Text    string
 	Options []string
 	Within  time.Duration // how long to wait for an answer; for ever if zero
-	Default string        // the answer after that
+	Default string        // the answer after that; without one it is refused
 }
 
 // Ask records a question and returns its id.
@@ -37,9 +40,16 @@ func (c *change) ask(a Ask) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask: %w", err)
 	}
+	id := c.engine.opts.NewID()
+	if a.Ref != "" {
+		id = fmt.Sprintf("%s-%x", attempt.ID, sha256.Sum256([]byte(a.Ref)))[:len(attempt.ID)+9]
+		if _, err := c.Question(id); !errors.Is(err, store.ErrNotFound) {
+			return id, err
+		}
+	}
 	c.who = attempt.Worker
 	q := store.Question{
-		ID: c.engine.opts.NewID(), Attempt: attempt.ID, Run: attempt.Run, Task: attempt.Task,
+		ID: id, Attempt: attempt.ID, Run: attempt.Run, Task: attempt.Task,
 		Text: a.Text, Options: options, Asked: c.now, Default: a.Default,
 	}
 	if a.Within > 0 {
@@ -49,23 +59,31 @@ func (c *change) ask(a Ask) (string, error) {
 	return q.ID, c.questionEvent("question.asked", q, q.Text)
 }
 
-// Answer answers a question for the person who. A question that is answered, or
-// whose attempt has ended, is a [*ConflictError].
-func (e *Engine) Answer(ctx context.Context, question, answer, who string) error {
-	return e.write(ctx, who, store.Need{}, func(c *change) error {
-		q, err := c.Question(question)
+// Answer is a person's word on a question.
+type Answer struct {
+	Question string
+	Text     string
+	Deny     bool // refuses what was asked for, with Text as the reason
+	Who      string
+}
+
+// Answer answers a question. One that is answered, or whose attempt has ended, is
+// a [*ConflictError].
+func (e *Engine) Answer(ctx context.Context, a Answer) error {
+	return e.write(ctx, a.Who, store.Need{}, func(c *change) error {
+		q, err := c.Question(a.Question)
 		if err != nil {
-			return missing(err, "question", question)
+			return missing(err, "question", a.Question)
 		}
 		if q.Closed {
-			return &ConflictError{"question " + question, "is closed"}
+			return &ConflictError{"question " + a.Question, "is closed"}
 		}
-		return c.answer(q, answer)
+		return c.answer(q, a.Text, a.Deny)
 	})
 }
 
-func (c *change) answer(q store.Question, answer string) error {
-	q.Answer, q.By, q.Answered, q.Closed = answer, c.who, c.now, true
+func (c *change) answer(q store.Question, answer string, deny bool) error {
+	q.Answer, q.Denied, q.By, q.Answered, q.Closed = answer, deny, c.who, c.now, true
 	c.PutQuestion(q)
 	return c.questionEvent("question.answered", q, answer)
 }

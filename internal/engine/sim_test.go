@@ -397,7 +397,7 @@ func (w *world) askAndAnswer(by *worker) error {
 		return expected(err)
 	}
 	if w.chance(2) {
-		err = w.engine().Answer(context.Background(), id, "yes", "sam")
+		err = w.engine().Answer(context.Background(), engine.Answer{Question: id, Text: "yes", Who: "sam"})
 	}
 	return expected(err)
 }

@@ -164,7 +164,7 @@ func (c *change) sweepQuestions() (int, error) {
 		return 0, err
 	}
 	for _, q := range expired {
-		if err := c.answer(q, q.Default); err != nil {
+		if err := c.answer(q, cmp.Or(q.Default, "nobody answered in time"), q.Default == ""); err != nil {
 			return 0, err
 		}
 	}

@@ -155,6 +155,7 @@ type Question struct {
 	Expires  time.Time       `json:"expires,omitzero"`
 	Default  string          `json:"default,omitempty"`
 	Answer   string          `json:"answer,omitempty"`
+	Denied   bool            `json:"denied,omitempty"`
 	By       string          `json:"by,omitempty"`
 	Answered time.Time       `json:"answered,omitzero"`
 	Closed   bool            `json:"closed,omitempty"` // answered, or nobody waits any more

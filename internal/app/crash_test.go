@@ -1,0 +1,208 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gaffer/internal/fleet"
+	"gaffer/internal/plan"
+)
+
+// workOn names the run that this process, started by a test, works on until it
+// ends or is killed.
+const workOn = "GAFFER_TEST_WORK_ON"
+
+// beGaffer is what 'gaffer run' and 'gaffer resume' do after the plan was
+// submitted.
+func beGaffer(t place, run string) error {
+	a := t.open()
+	_, err := a.Work(context.Background(), run)
+	return errors.Join(err, a.Close())
+}
+
+// However often gaffer is killed, each agent is started once, is adopted, and
+// ends as it would have: one live agent per task, seen from outside.
+func TestOneLiveAgentPerTaskHoweverOftenGafferIsKilled(t *testing.T) {
+	const atOnce = 2
+	trials := 100
+	if underRace {
+		trials = 30
+	}
+	var next sync.Mutex
+	for range atOnce {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			for {
+				next.Lock()
+				trials--
+				over := trials < 0
+				next.Unlock()
+				if over || t.Failed() {
+					return
+				}
+				killAndResume(t)
+			}
+		})
+	}
+}
+
+const agents = 20
+
+func killAndResume(t *testing.T) {
+	p := newPlace(t)
+	run := submitSleepers(p)
+	watch := watchAgents(run)
+	defer watch.stop()
+	begun := time.Now()
+	first := p.gaffer(run)
+	time.Sleep(time.Duration(rand.IntN(700)) * time.Millisecond) // the moment of death, at random
+	_ = first.Process.Kill()
+	_ = first.Wait()
+	if out, err := p.gaffer(run).output(); err != nil {
+		t.Fatalf("resume: %v\n%s", err, out)
+	}
+	watch.stop()
+	if len(watch.doubles) > 0 {
+		t.Errorf("more than one live agent at once: %v", watch.doubles)
+	}
+	if left := marked(run); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	checkSleepers(t, p, run)
+	if t.Failed() {
+		t.Logf("took %s", time.Since(begun))
+	}
+}
+
+// submitSleepers submits a run of agents that note that they start, sleep, and
+// leave a file. Every fourth has something to check.
+func submitSleepers(p place) string {
+	p.t.Helper()
+	tasks := make([]plan.Task, agents)
+	for i := range tasks {
+		id := fmt.Sprintf("t%02d", i)
+		tasks[i] = shell(id, fmt.Sprintf("echo $GAFFER_ATTEMPT >> %s.starts; sleep 0.%d; echo done > %s.done", id, 1+rand.IntN(4), id))
+		if i%4 == 0 {
+			tasks[i].Verify = []string{"sleep 0.05; test -f " + id + ".done"}
+		}
+		if i >= agents/2 {
+			tasks[i].After = []string{fmt.Sprintf("t%02d", i-agents/2)}
+		}
+	}
+	a := p.open()
+	run, err := a.Submit(p.t.Context(), plan.Plan{Name: "sleepers", Source: plan.SourceOrchestrate, Parallel: agents, Tasks: tasks})
+	if err = errors.Join(err, a.Close()); err != nil {
+		p.t.Fatal(err)
+	}
+	return run
+}
+
+func checkSleepers(t *testing.T, p place, id string) {
+	t.Helper()
+	a := p.open()
+	defer func() { _ = a.Close() }()
+	run, err := a.Run(t.Context(), id)
+	if err != nil || run.Status != fleet.Complete {
+		t.Errorf("the run is %s, %v", run.Status, err)
+	}
+	for _, task := range run.Tasks {
+		starts, err := os.ReadFile(filepath.Join(p.root, task.ID+".starts"))
+		if n := bytes.Count(starts, []byte("\n")); task.Status != fleet.Complete || task.Tries != 1 || n != 1 || err != nil {
+			t.Errorf("task %s is %s after %d tries and %d starts: %+v, %v", task.ID, task.Status, task.Tries, n, task.Attempt, err)
+		}
+	}
+}
+
+// gaffer is a process that works on a run.
+type gaffer struct{ *exec.Cmd }
+
+func (p place) gaffer(run string) gaffer {
+	p.t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), workOn+"="+strings.Join([]string{run, p.root, p.home}, "\n"))
+	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	return gaffer{cmd}
+}
+
+func (g gaffer) output() (string, error) {
+	err := g.Wait()
+	return fmt.Sprint(g.Stdout, g.Stderr), err
+}
+
+// watcher looks at the process table all the time for two agents of one task.
+type watcher struct {
+	run     string
+	ending  chan struct{}
+	ended   chan struct{}
+	once    sync.Once
+	doubles []string
+}
+
+func watchAgents(run string) *watcher {
+	w := &watcher{run: run, ending: make(chan struct{}), ended: make(chan struct{})}
+	go func() {
+		defer close(w.ended)
+		for {
+			select {
+			case <-w.ending:
+				return
+			case <-time.After(5 * time.Millisecond):
+				w.look()
+			}
+		}
+	}()
+	return w
+}
+
+func (w *watcher) stop() {
+	w.once.Do(func() { close(w.ending) })
+	<-w.ended
+}
+
+// look finds tasks with processes of more than one attempt.
+func (w *watcher) look() {
+	attempts := map[string]string{}
+	for _, env := range marked(w.run) {
+		task, attempt := env["GAFFER_TASK"], env["GAFFER_ATTEMPT"]
+		if other, seen := attempts[task]; seen && other != attempt {
+			w.doubles = append(w.doubles, fmt.Sprintf("%s: %s and %s", task, other, attempt))
+		}
+		attempts[task] = attempt
+	}
+}
+
+// marked returns the environment of each process of a run's agents.
+func marked(run string) map[int]map[string]string {
+	list, _ := filepath.Glob("/proc/[0-9]*/environ")
+	found := map[int]map[string]string{}
+	for _, path := range list {
+		data, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(data, []byte("GAFFER_RUN="+run)) {
+			continue
+		}
+		env := map[string]string{}
+		for _, pair := range strings.Split(string(data), "\x00") {
+			name, value, _ := strings.Cut(pair, "=")
+			env[name] = value
+		}
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if env["GAFFER_ATTEMPT"] != "" { // an agent, and not its supervisor
+			found[pid] = env
+		}
+	}
+	return found
+}

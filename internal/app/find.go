@@ -1,0 +1,129 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/fleet"
+	"gaffer/internal/store"
+)
+
+// NotFoundError is something that a person named and that is not there.
+type NotFoundError struct{ What, Name string }
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q: not found", e.What, e.Name) }
+
+// NotFound marks the error as one about something that is not there.
+func (e *NotFoundError) NotFound() bool { return true }
+
+// Hint says what to do next.
+func (e *NotFoundError) Hint() string {
+	return "'gaffer ps' lists what runs, 'gaffer status' the tasks"
+}
+
+// AmbiguousError is a short form that could be several.
+type AmbiguousError struct {
+	What, Name string
+	Could      []string
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%s %q could be %s", e.What, e.Name, strings.Join(e.Could, " or "))
+}
+
+// Conflict marks the error as one about several that are there.
+func (e *AmbiguousError) Conflict() bool { return true }
+
+// FindRun returns the id of the run that a person means: the whole id, a prefix
+// of it or of its last part that is unique in this project, or "-" or "" for
+// the latest. With unfinished, only runs that have not ended count.
+func (a *App) FindRun(ctx context.Context, text string, unfinished bool) (id string, err error) {
+	err = a.store.Read(ctx, func(r store.Reader) error {
+		if run, err := r.Run(text); err == nil { // also one of another project
+			id = run.ID
+			return nil
+		}
+		runs, err := a.runs(r, false, !unfinished)
+		if err != nil {
+			return err
+		}
+		ids := make([]string, len(runs))
+		for i, run := range runs {
+			ids[i] = run.ID
+		}
+		id, err = pick("run", text, ids, func(id string) []string { return []string{id, lastPart(id)} })
+		return err
+	})
+	return id, err
+}
+
+// lastPart is the random part of a run's id.
+func lastPart(id string) string { return id[strings.LastIndexByte(id, '-')+1:] }
+
+// pick returns the one of ids that a person means by text.
+func pick(what, text string, ids []string, forms func(id string) []string) (string, error) {
+	if (text == "" || text == "-") && len(ids) > 0 {
+		return ids[0], nil
+	}
+	var could []string
+	for _, id := range ids {
+		if id == text {
+			return id, nil
+		}
+		if slices.ContainsFunc(forms(id), func(form string) bool { return text != "" && strings.HasPrefix(form, text) }) {
+			could = append(could, id)
+		}
+	}
+	switch len(could) {
+	case 0:
+		return "", &NotFoundError{what, text}
+	case 1:
+		return could[0], nil
+	}
+	return "", &AmbiguousError{what, text, could}
+}
+
+// FindTask returns the run and the task that a person means: RUN/TASK, or TASK
+// or a unique prefix of one in the latest run that has it.
+func (a *App) FindTask(ctx context.Context, text string) (fleet.Task, error) {
+	if at := strings.IndexByte(text, '/'); at >= 0 {
+		run, err := a.FindRun(ctx, text[:at], false)
+		if err != nil {
+			return fleet.Task{}, err
+		}
+		return a.findTask(ctx, run, text[at+1:])
+	}
+	var runs []store.Run
+	err := a.store.Read(ctx, func(r store.Reader) (err error) {
+		runs, err = a.runs(r, false, true)
+		return err
+	})
+	if err != nil {
+		return fleet.Task{}, err
+	}
+	for _, run := range runs {
+		t, err := a.findTask(ctx, run.ID, text)
+		if _, missing := err.(*NotFoundError); !missing {
+			return t, err
+		}
+	}
+	return fleet.Task{}, &NotFoundError{"task", text}
+}
+
+func (a *App) findTask(ctx context.Context, run, text string) (task fleet.Task, err error) {
+	v, err := a.Run(ctx, run)
+	if err != nil {
+		return task, err
+	}
+	ids := make([]string, len(v.Tasks))
+	for i, t := range v.Tasks {
+		ids[i] = t.ID
+	}
+	id, err := pick("task", text, ids, func(id string) []string { return []string{id} })
+	if err != nil {
+		return task, err
+	}
+	return v.Tasks[slices.Index(ids, id)], nil
+}

@@ -1,0 +1,196 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"gaffer/internal/fleet"
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+)
+
+// view returns a run as others see it.
+func (a *App) view(r store.Reader, id string) (fleet.Run, error) {
+	run, err := r.Run(id)
+	if err != nil {
+		return fleet.Run{}, missing(err, "run", id)
+	}
+	v := a.runOf(run)
+	tasks, err := r.Tasks(id)
+	if err != nil {
+		return v, err
+	}
+	questions, err := openQuestions(r, id)
+	if err != nil {
+		return v, err
+	}
+	for _, t := range tasks {
+		task, err := a.taskOf(r, t)
+		if err != nil {
+			return v, err
+		}
+		task.Question = questions[t.Task]
+		v.Counts.Add(task.Status)
+		v.Tasks = append(v.Tasks, task)
+	}
+	v.Lanes, err = pausedLanes(r)
+	return v, err
+}
+
+func (a *App) runOf(run store.Run) fleet.Run {
+	v := fleet.Run{
+		ID: run.ID, Name: run.Name, Status: fleet.Status(run.Status), Project: run.Project, SourceFile: run.SourceFile,
+		Parallel: run.Parallel, Stopping: run.Stopping, Spent: costOf(run.Spent), Budget: costOf(run.Budget),
+		Created: run.Created, Ended: run.Ended, Owner: a.owner(run.ID), Tasks: []fleet.Task{},
+	}
+	if run.Project == a.opts.Project.Root {
+		v.Documents, _ = a.session.Dir(run.ID) // an id is always a name
+	}
+	return v
+}
+
+func costOf(a store.Amount) fleet.Cost {
+	return fleet.Cost{USD: float64(a.MicroUSD) / 1e6, Tokens: a.Tokens}
+}
+
+func (a *App) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
+	var spec plan.Task
+	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+		return fleet.Task{}, err
+	}
+	v := fleet.Task{
+		Run: t.Run, ID: t.Task, Name: t.Name, Status: fleet.Status(t.Status), Wave: t.Wave, After: t.Needs,
+		Agent: spec.Agent, Model: spec.Model, Tries: t.Tries, Retries: t.Retries, Outcome: t.Outcome, RetryAt: t.NotBefore,
+		Branch: spec.Branch, Prompt: spec.Prompt,
+	}
+	id := t.Attempt
+	if id == "" {
+		id = t.Last
+	}
+	if id == "" {
+		return v, nil
+	}
+	attempt, err := r.Attempt(id)
+	if err != nil {
+		return v, err
+	}
+	v.Attempt = attemptOf(attempt)
+	return v, nil
+}
+
+func attemptOf(a store.Attempt) *fleet.Attempt {
+	v := &fleet.Attempt{
+		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: a.Class, Summary: a.Summary,
+		Exit: a.Exit, Thread: a.Thread, Log: a.Log, PID: a.PID, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent),
+		State: a.State, Doing: a.Doing, Source: a.Source, Said: a.Said,
+	}
+	if len(a.Checks) > 0 {
+		_ = json.Unmarshal(a.Checks, &v.Checks) // the worker wrote them
+	}
+	return v
+}
+
+func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, error) {
+	list, err := r.Questions(true)
+	byTask := map[string]*fleet.Question{}
+	for _, q := range list {
+		if q.Run != run || byTask[q.Task] != nil { // the oldest first
+			continue
+		}
+		v := &fleet.Question{ID: q.ID, Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default}
+		if len(q.Options) > 0 {
+			_ = json.Unmarshal(q.Options, &v.Options) // the engine wrote them
+		}
+		byTask[q.Task] = v
+	}
+	return byTask, err
+}
+
+func pausedLanes(r store.Reader) (paused []fleet.Lane, err error) {
+	lanes, err := r.Lanes()
+	for _, l := range lanes {
+		if !l.Until.IsZero() {
+			paused = append(paused, fleet.Lane{Name: l.Name, Until: l.Until, Reason: l.Reason})
+		}
+	}
+	return paused, err
+}
+
+// Runs lists the runs of this project, or of all projects, the latest first:
+// those that are not final, or all.
+func (a *App) Runs(ctx context.Context, everywhere, ended bool) (list []fleet.Run, err error) {
+	err = a.store.Read(ctx, func(r store.Reader) error {
+		runs, err := a.runs(r, everywhere, ended)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			v, err := a.view(r, run.ID)
+			if err != nil {
+				return err
+			}
+			list = append(list, v)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// runs lists rows of runs, the latest first.
+func (a *App) runs(r store.Reader, everywhere, ended bool) ([]store.Run, error) {
+	read := r.RunningRuns
+	if ended {
+		read = r.Runs
+	}
+	runs, err := read()
+	runs = slices.DeleteFunc(runs, func(run store.Run) bool { return !everywhere && run.Project != a.opts.Project.Root })
+	slices.Reverse(runs)
+	return runs, err
+}
+
+// Follow calls each with the run as it stands, at once and then whenever it has
+// changed, but not more often than every interval, until the run has ended or
+// each returns an error or ctx ends.
+func (a *App) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
+	for {
+		var last int64
+		var v fleet.Run
+		err := a.store.Read(ctx, func(r store.Reader) (err error) {
+			if last, err = r.LastSeq(); err != nil {
+				return err
+			}
+			v, err = a.view(r, run)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := each(v); err != nil || v.Status.Final() {
+			return err
+		}
+		if err := a.change(ctx, last, interval); err != nil {
+			return err
+		}
+	}
+}
+
+// beatShown is how often what agents do is looked at: it is no event.
+const beatShown = time.Second
+
+// change returns when there is something new, but not before interval.
+func (a *App) change(ctx context.Context, last int64, interval time.Duration) error {
+	pause := time.NewTimer(interval)
+	defer pause.Stop()
+	wait, cancel := context.WithTimeout(ctx, max(interval, beatShown))
+	defer cancel()
+	if err := a.store.Wait(wait, last); err != nil && wait.Err() == nil {
+		return err
+	}
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}

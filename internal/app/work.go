@@ -1,0 +1,226 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"gaffer/internal/agent"
+	"gaffer/internal/engine"
+	"gaffer/internal/fleet"
+	"gaffer/internal/store"
+	"gaffer/internal/worker"
+)
+
+const (
+	// defaultSlots is how many tasks run at once if neither the plan nor the
+	// person says.
+	defaultSlots = 8
+	// sweepEvery is how often what time alone brings about is done.
+	sweepEvery = 500 * time.Millisecond
+)
+
+// Work runs a run until it ends, and returns how it stands then. It takes over
+// what an earlier gaffer has left running. When ctx ends it takes no more work
+// and returns at once with ctx's error; agents that run go on without it, and
+// another Work adopts them. A run that another gaffer works on is a conflict.
+func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
+	release, err := a.own(ctx, id)
+	if err != nil {
+		return fleet.Run{}, err
+	}
+	defer release()
+	s, err := a.shift(ctx, id)
+	if err != nil {
+		return fleet.Run{}, err
+	}
+	if err := s.work(ctx); err != nil {
+		return fleet.Run{}, err
+	}
+	return a.Run(ctx, id)
+}
+
+// shift is one process's work on a run.
+type shift struct {
+	app      *App
+	run      store.Run
+	from     int64 // the last event that was there when it began
+	worker   *worker.Worker
+	recorder recording
+}
+
+// recording writes the documents of a run.
+type recording interface {
+	// Run writes what happens until ctx ends.
+	Run(ctx context.Context) error
+	// Flush writes all that has happened.
+	Flush(ctx context.Context) error
+}
+
+// shift prepares the work on a run: its documents are there, what an earlier
+// gaffer has left behind is ended or held.
+func (a *App) shift(ctx context.Context, id string) (*shift, error) {
+	s := &shift{app: a}
+	var running []engine.Assignment
+	err := a.store.Read(ctx, func(r store.Reader) (err error) {
+		if s.run, err = r.Run(id); err != nil {
+			return missing(err, "run", id)
+		}
+		if s.from, err = r.LastSeq(); err != nil {
+			return err
+		}
+		running, err = assignments(r, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if s.recorder, err = a.recording(s.run); err != nil {
+		return nil, err
+	}
+	if err := s.recorder.Flush(ctx); err != nil {
+		a.opts.Notice(fmt.Sprintf("documents: %v", err))
+	}
+	s.worker = worker.New(worker.Options{
+		ID: s.run.Place, Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, defaultSlots),
+		Engine: a.engine, Attempts: a.attempts(id), Place: place{a}, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
+		Supervisor: a.opts.Supervisor,
+	})
+	return s, s.worker.Adopt(ctx, running)
+}
+
+func missing(err error, what, name string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return &NotFoundError{what, name}
+	}
+	return err
+}
+
+// assignments are the attempts of a run that run.
+func assignments(r store.Reader, run string) (list []engine.Assignment, err error) {
+	tasks, err := r.Tasks(run)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		if t.Attempt == "" {
+			continue
+		}
+		a := engine.Assignment{Task: t}
+		if a.Attempt, err = r.Attempt(t.Attempt); err != nil {
+			return nil, err
+		}
+		if t.Last != "" {
+			before, err := r.Attempt(t.Last)
+			if err != nil {
+				return nil, err
+			}
+			a.Before = &before
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+func (a *App) agent(name string) (agent.Agent, error) { return agent.New(name, a.opts.Agents) }
+
+// work goes on until the run has ended, and its documents say so.
+func (s *shift) work(ctx context.Context) error {
+	if !s.run.Status.Final() {
+		if err := s.untilEnd(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.recorder.Flush(ctx); err != nil {
+		s.app.opts.Notice(fmt.Sprintf("documents: %v", err))
+	}
+	return nil
+}
+
+func (s *shift) untilEnd(ctx context.Context) error {
+	working, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	all.Go(func() { _ = s.worker.Run(working) })   // it ends with its context only
+	all.Go(func() { _ = s.recorder.Run(working) }) // what it could not write, Flush tells
+	all.Go(func() { s.sweep(working) })
+	return s.watch(ctx)
+}
+
+// sweep lets time do its work.
+func (s *shift) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		more, err := s.app.engine.Sweep(ctx)
+		if err != nil && ctx.Err() == nil {
+			s.app.opts.Notice(fmt.Sprintf("sweep: %v; trying again", err))
+		}
+		if more && err == nil {
+			continue
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// watch tells the worker what happens, and returns when the run has ended.
+func (s *shift) watch(ctx context.Context) error {
+	for last := s.from; ; {
+		if err := s.app.store.Wait(ctx, last); err != nil {
+			return err
+		}
+		var events []store.Event
+		err := s.app.store.Read(ctx, func(r store.Reader) (err error) {
+			events, err = r.Events(last, 1000)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			last = e.Seq
+			if s.take(e) {
+				return nil
+			}
+		}
+	}
+}
+
+// take tells the worker of an event, and reports whether it is the run's end.
+func (s *shift) take(e store.Event) (ended bool) {
+	switch {
+	case e.Run == s.run.ID && strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final():
+		return true
+	case e.Run == s.run.ID && (e.Kind == "attempt.stopping" || strings.HasPrefix(e.Kind, "question.")):
+		s.worker.Attend()
+	case e.Run == s.run.ID && e.Kind == "task.ready", e.Kind == "lane.open":
+		s.worker.Wake()
+	}
+	return false
+}
+
+// place is where this machine works on tasks.
+type place struct{ app *App }
+
+// Log implements [worker.Place].
+func (p place) Log(t store.Task) string {
+	log, err := p.app.session.LogPath(t.Run, t.Task)
+	if err != nil { // no name for a file, which no plan can have
+		return ""
+	}
+	return log
+}
+
+// Work implements [worker.Place].
+func (p place) Work(_ context.Context, t store.Task) (string, error) {
+	return p.app.opts.Project.Root, nil
+}

@@ -1,0 +1,118 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/internal/app"
+	"gaffer/internal/config"
+	"gaffer/internal/fleet"
+	"gaffer/internal/plan"
+	"gaffer/internal/project"
+	"gaffer/internal/supervisor"
+)
+
+// TestMain plays the supervisor for the tests.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == "supervise" {
+		os.Exit(supervisor.Main(os.Args[2:]))
+	}
+	if text := os.Getenv(workOn); text != "" {
+		part := strings.Split(text, "\n")
+		if err := beGaffer(place{root: part[1], home: part[2]}, part[0]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// place is a project and a home of its own.
+type place struct {
+	t    *testing.T
+	root string
+	home string
+}
+
+func newPlace(t *testing.T) place { return place{t, t.TempDir(), t.TempDir()} }
+
+func (p place) open() *app.App {
+	getenv := func(name string) string {
+		return map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home}[name]
+	}
+	root, err := project.At(p.root, "test")
+	if err != nil {
+		panic(err)
+	}
+	c, err := config.Load(config.Inputs{Root: root.Root, Getenv: getenv})
+	if err != nil {
+		panic(err)
+	}
+	a, err := app.Open(context.Background(), app.Options{
+		Project: root, Config: c, Now: time.Now, Getenv: getenv, Notice: func(text string) { fmt.Fprintln(os.Stderr, text) },
+	})
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+func shell(id, script string, after ...string) plan.Task {
+	return plan.Task{ID: id, Name: id, Agent: plan.CommandAgent, Argv: []string{"sh", "-c", script}, After: after}
+}
+
+func (p place) run(tasks ...plan.Task) fleet.Run {
+	p.t.Helper()
+	a := p.open()
+	defer func() {
+		if err := a.Close(); err != nil {
+			p.t.Error(err)
+		}
+	}()
+	id, err := a.Submit(p.t.Context(), plan.Plan{Name: "test", Source: plan.SourceOrchestrate, Tasks: tasks})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	run, err := a.Work(p.t.Context(), id)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return run
+}
+
+func TestARunOfCommandsEndsWithTheirResults(t *testing.T) {
+	p := newPlace(t)
+	run := p.run(shell("a", "echo one > a.txt"), shell("b", "cat a.txt; exit 3", "a"), shell("c", "true", "b"))
+	want := map[string]fleet.Status{"a": fleet.Complete, "b": fleet.Failed, "c": fleet.Cancelled}
+	for _, task := range run.Tasks {
+		if task.Status != want[task.ID] {
+			t.Errorf("%s is %s, want %s: %+v", task.ID, task.Status, want[task.ID], task.Attempt)
+		}
+	}
+	if run.Status != fleet.Failed {
+		t.Errorf("the run is %s", run.Status)
+	}
+	if b := run.Tasks[1].Attempt; b.Exit != 3 || b.Summary != "exit code 3: one" {
+		t.Errorf("b ended with %+v", b)
+	}
+	if text, err := os.ReadFile(filepath.Join(p.root, "a.txt")); err != nil || string(text) != "one\n" {
+		t.Errorf("a.txt is %q, %v", text, err)
+	}
+}
+
+func TestWorkThatFailsItsCheckIsTriedAgain(t *testing.T) {
+	p := newPlace(t)
+	task := shell("a", "echo x >> tries")
+	task.Verify, task.Retries = []string{"test $(wc -l < tries) = 2"}, 1
+	run := p.run(task)
+	a := run.Tasks[0]
+	if a.Status != fleet.Complete || a.Tries != 2 || len(a.Attempt.Checks) != 1 || !a.Attempt.Checks[0].OK {
+		t.Errorf("task is %+v, %+v", a, a.Attempt)
+	}
+}

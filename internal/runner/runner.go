@@ -1,0 +1,132 @@
+// Package runner runs one attempt at a task: it starts the agent under a
+// supervisor, reads what the agent says, answers and stops it, judges how it
+// ended, and checks the work. Everything that it must know to go on after a
+// crash is in the attempt's folder before the agent starts, so that another
+// process can take over at any moment and come to the same result.
+package runner
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"gaffer/internal/agent"
+	"gaffer/internal/failure"
+	"gaffer/internal/fleet"
+	"gaffer/internal/supervisor"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+// Job is what an attempt is to do. It is kept in the attempt's folder.
+type Job struct {
+	Attempt  string        `json:"attempt"`
+	Agent    string        `json:"agent"` // its name, for who takes over
+	Request  agent.Request `json:"request"`
+	Work     string        `json:"work"` // the folder the agent works in
+	Log      string        `json:"log"`
+	LogFrom  int64         `json:"log_from"` // what of the log is not of this attempt
+	Deadline time.Time     `json:"deadline,omitzero"`
+	Stall    time.Duration `json:"stall,omitempty"` // without progress; 0 is for ever
+	Verify   []string      `json:"verify,omitempty"`
+	Grace    time.Duration `json:"grace,omitempty"` // to follow each signal; 0 is the supervisor's own
+
+	Env []string `json:"-"` // added to this process's environment; it may have keys in it
+}
+
+// Result is how an attempt ended.
+type Result struct {
+	Class   failure.Class
+	Summary string
+	Exit    int // the agent's exit code; -1 if there was none
+	Thread  string
+	Usage   agent.Usage
+	Reset   time.Time
+	Checks  []fleet.Check
+}
+
+// Activity is what the agent does.
+type Activity struct {
+	State  agent.State
+	Doing  string
+	Thread string
+	Usage  agent.Usage
+	PID    int
+}
+
+// Owner is told what happens while an attempt runs. It must not wait.
+type Owner interface {
+	Doing(Activity)
+	Asked(agent.Question)
+	Closed(question string) // nobody waits for its answer any more
+}
+
+// Options are what an attempt needs of the world.
+type Options struct {
+	Now        func() time.Time
+	Supervisor supervisor.Options
+	Owner      Owner
+}
+
+// folder is an attempt's folder.
+type folder string
+
+const (
+	jobFile      = "job.json"
+	answeredFile = "answered"
+	promptFile   = "prompt.md"
+)
+
+func (f folder) path(name string) string { return filepath.Join(string(f), name) }
+
+// agentFolder is where the supervisor of the n-th launch keeps its files. There
+// is more than one only if a launch came to nothing before the agent ran.
+func (f folder) agentFolder(n int) string { return f.path("agent-" + strconv.Itoa(n)) }
+
+// launches returns how many launches there were.
+func (f folder) launches() (int, error) {
+	for n := 0; ; n++ {
+		_, err := os.Lstat(f.agentFolder(n + 1))
+		if errors.Is(err, fs.ErrNotExist) {
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// write keeps the job. It need not outlive the machine: no agent does.
+func (f folder) write(j Job) error {
+	data, err := json.Marshal(j)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return err
+	}
+	half := f.path("." + jobFile)
+	if err := os.WriteFile(half, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(half, f.path(jobFile))
+}
+
+// ReadJob returns the job of an attempt that was started. Without one the error
+// is fs.ErrNotExist: nothing was started, and nothing will be.
+func ReadJob(dir string) (Job, error) {
+	data, err := statefile.ReadBytes(host.OS(), folder(dir).path(jobFile))
+	if err != nil {
+		return Job{}, err
+	}
+	var j Job
+	if err := json.Unmarshal(data, &j); err != nil {
+		return Job{}, fmt.Errorf("%s: %w", folder(dir).path(jobFile), err)
+	}
+	return j, nil
+}

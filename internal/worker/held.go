@@ -1,0 +1,260 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"time"
+
+	"gaffer/internal/agent"
+	"gaffer/internal/engine"
+	"gaffer/internal/failure"
+	"gaffer/internal/plan"
+	"gaffer/internal/runner"
+	"gaffer/internal/store"
+	"gaffer/internal/supervisor"
+)
+
+// held is an attempt that the worker holds. Its fields belong to the goroutine
+// of [Worker.Run]; what its own goroutine has to say comes as news.
+type held struct {
+	engine.Assignment
+	worker *Worker
+
+	attempt   *runner.Attempt // nil before it runs and while it cannot be told whether it does
+	now       engine.Activity
+	questions map[string]string // those that wait for an answer: the engine's id to the agent's
+	stopped   string
+	orders    sync.WaitGroup
+}
+
+// run looks after the attempt until its end was reported.
+func (h *held) run(ctx context.Context) {
+	a, err := h.begin(ctx)
+	if err == nil && a != nil {
+		h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain() })
+		var r runner.Result
+		if r, err = a.Run(ctx); err == nil {
+			h.finish(ctx, finishOf(h.Attempt, r))
+			return
+		}
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	var failed *supervisor.FailedError
+	var unknown *supervisor.UnknownError
+	switch {
+	case errors.As(err, &unknown):
+		h.worker.opts.Notice(fmt.Sprintf("task %s: %v (%s)", h.Task.Task, err, unknown.Hint()))
+		<-ctx.Done() // it stays ours: nobody may start it a second time
+	case errors.As(err, &failed):
+		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: failed.Exit.Failed, Exit: -1})
+	case errors.Is(err, errLost):
+		h.finish(ctx, engine.Finish{Class: failure.Lost, Summary: err.Error(), Exit: -1})
+	case err != nil:
+		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: err.Error(), Exit: -1})
+	}
+}
+
+var errLost = errors.New("the agent and its supervisor were killed")
+
+// begin starts the agent, or takes it over if it was started before.
+func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
+	w := h.worker
+	dir := w.folder(h.Attempt.ID)
+	opts := runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Owner: owner{h, ctx}}
+	job, err := runner.ReadJob(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return h.start(ctx, dir, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	with, err := w.opts.Agents(job.Agent)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := specOf(h.Task)
+	if err != nil {
+		return nil, err
+	}
+	job.Env = environ(h.Assignment, spec)
+	a, state, err := runner.Adopt(ctx, dir, with, job, opts)
+	if err != nil || state != supervisor.Lost {
+		return a, err
+	}
+	if a.Ran() {
+		return nil, errLost
+	}
+	return h.start(ctx, dir, opts) // it never came to that
+}
+
+func (h *held) start(ctx context.Context, dir string, opts runner.Options) (*runner.Attempt, error) {
+	w := h.worker
+	spec, err := specOf(h.Task)
+	if err != nil {
+		return nil, err
+	}
+	with, err := w.opts.Agents(agentOf(spec))
+	if err != nil {
+		return nil, err
+	}
+	work, err := w.opts.Place.Work(ctx, h.Task)
+	if err != nil {
+		return nil, err
+	}
+	job := jobOf(h.Assignment, spec)
+	job.Work, job.Log, job.Grace = work, w.opts.Place.Log(h.Task), w.opts.Grace
+	job.Env = environ(h.Assignment, spec)
+	return runner.Start(ctx, dir, with, job, opts)
+}
+
+// finish reports the end of the attempt until that is acknowledged, or until
+// the engine says that it is not ours any more.
+func (h *held) finish(ctx context.Context, f engine.Finish) {
+	w := h.worker
+	f.Attempt, f.Token, f.Key, f.Log = h.Attempt.ID, h.Attempt.Token, h.Attempt.ID, w.opts.Place.Log(h.Task)
+	for wait := 50 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 5*time.Second) {
+		_, err := w.opts.Engine.Finish(ctx, f)
+		var conflict *engine.ConflictError
+		if err == nil || errors.As(err, &conflict) {
+			break
+		}
+		w.trouble(ctx, "finish "+h.Task.Task, err)
+		pause(ctx, wait)
+	}
+	if ctx.Err() != nil {
+		return // whoever takes over reports it
+	}
+	if err := os.RemoveAll(w.folder(h.Attempt.ID)); err != nil {
+		w.opts.Notice(err.Error())
+	}
+	h.orders.Wait()
+	w.tell(ctx, func() { w.done(h) })
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// report is what the next beat says about the attempt.
+func (h *held) report() engine.Held {
+	r := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: h.now}
+	for id := range h.questions {
+		r.Asking = append(r.Asking, id)
+	}
+	return r
+}
+
+// follow does what the engine orders.
+func (h *held) follow(o engine.Order) {
+	switch {
+	case o.Gone:
+		h.stop(string(failure.Cancelled))
+	case o.Stop != "":
+		h.stop(o.Stop)
+	}
+	for _, q := range o.Answers {
+		asked, waiting := h.questions[q.ID]
+		if !waiting {
+			continue
+		}
+		delete(h.questions, q.ID)
+		h.order(func(a *runner.Attempt) { a.Answer(asked, answerOf(q)) })
+	}
+}
+
+func (h *held) stop(why string) {
+	if h.stopped == "" {
+		h.stopped = why
+		h.stopAgain()
+	}
+}
+
+// stopAgain stops an attempt that was to be stopped before it ran.
+func (h *held) stopAgain() {
+	if h.stopped != "" {
+		why := h.stopped
+		h.order(func(a *runner.Attempt) { a.Stop(why, false) })
+	}
+}
+
+// order gives an order to the attempt without waiting until it is followed.
+func (h *held) order(give func(*runner.Attempt)) {
+	if a := h.attempt; a != nil {
+		h.orders.Go(func() { give(a) })
+	}
+}
+
+// owner is told by an attempt what happens.
+type owner struct {
+	*held
+	ctx context.Context
+}
+
+// Doing implements [runner.Owner].
+func (o owner) Doing(a runner.Activity) {
+	at := o.worker.opts.Now()
+	o.worker.tell(o.ctx, func() {
+		o.now = engine.Activity{
+			State: string(a.State), Doing: a.Doing, Source: "output", At: at, PID: a.PID, Log: o.worker.opts.Place.Log(o.Task),
+			Thread: a.Thread, Spent: amountOf(a.Usage),
+		}
+		o.worker.dirty = true
+	})
+}
+
+// Asked implements [runner.Owner].
+func (o owner) Asked(q agent.Question) {
+	ask := engine.Ask{
+		Attempt: o.Attempt.ID, Token: o.Attempt.Token, Ref: q.ID, Text: q.Text, Options: q.Options,
+	}
+	ask.Within, ask.Default = patience(o.Task)
+	id, err := o.worker.opts.Engine.Ask(o.ctx, ask)
+	if err != nil {
+		o.worker.trouble(o.ctx, "ask", err)
+		return
+	}
+	o.worker.tell(o.ctx, func() {
+		o.questions[id] = q.ID
+		o.worker.dirty = true
+	})
+}
+
+// Closed implements [runner.Owner].
+func (o owner) Closed(question string) {
+	o.worker.tell(o.ctx, func() {
+		for id, asked := range o.questions {
+			if asked == question {
+				delete(o.questions, id)
+			}
+		}
+	})
+}
+
+// patience is how long a task's questions wait for a person.
+func patience(t store.Task) (time.Duration, string) {
+	spec, err := specOf(t)
+	if err != nil {
+		return 0, ""
+	}
+	return spec.AnswerTimeout, spec.AnswerDefault
+}
+
+// specOf returns the plan's words about a task.
+func specOf(t store.Task) (spec plan.Task, err error) {
+	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+		return spec, fmt.Errorf("task %s: %w", t.Task, err)
+	}
+	return spec, nil
+}

@@ -1,0 +1,107 @@
+package worker
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"gaffer/internal/agent"
+	"gaffer/internal/engine"
+	"gaffer/internal/failure"
+	"gaffer/internal/plan"
+	"gaffer/internal/runner"
+	"gaffer/internal/store"
+)
+
+// defaultAgent is the agent of a task that names none.
+const defaultAgent = "claude"
+
+func agentOf(spec plan.Task) string {
+	if spec.Agent == "" && len(spec.Argv) > 0 {
+		return plan.CommandAgent
+	}
+	return cmp.Or(spec.Agent, defaultAgent)
+}
+
+// jobOf says what an attempt is to do.
+func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
+	return runner.Job{
+		Attempt: a.Attempt.ID, Agent: agentOf(spec), Request: requestOf(a, spec),
+		Deadline: a.Attempt.Deadline, Stall: spec.StallTimeout, Verify: spec.Verify,
+	}
+}
+
+// requestOf asks the agent for the task, in the conversation of the attempt
+// before it if that can be gone on with.
+func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
+	r := agent.Request{
+		Prompt: promptOf(a, spec), Model: spec.Model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
+		Thread: newThread(a.Attempt.ID), Begin: true,
+	}
+	if before := a.Before; before != nil && before.Thread != "" && !a.Task.Fresh && goesOn(failure.Class(before.Class)) {
+		r.Thread, r.Begin = before.Thread, false
+	}
+	return r
+}
+
+// newThread is the id of the conversation that an attempt begins, where the
+// agent lets us choose: a UUID, always the same for an attempt.
+func newThread(attempt string) string {
+	sum := sha256.Sum256([]byte(attempt))
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // of version 8: as its maker likes
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+// goesOn reports whether a retry goes on in the same conversation: where the
+// agent itself was all right.
+func goesOn(c failure.Class) bool {
+	switch c {
+	case failure.VerifyFailed, failure.RateLimited, failure.APIError, failure.Lost, failure.TimedOut, failure.Stalled:
+		return true
+	}
+	return false
+}
+
+// promptOf is the task's prompt, with how the last attempt failed.
+func promptOf(a engine.Assignment, spec plan.Task) string {
+	before := a.Before
+	if before == nil || before.Class == "" || failure.Class(before.Class) == failure.RateLimited || len(spec.Argv) > 0 {
+		return spec.Prompt
+	}
+	return fmt.Sprintf("%s\n\n---\nThis was tried before. Attempt %d failed (%s):\n%s\n", spec.Prompt, before.Number, before.Class, before.Summary)
+}
+
+// environ tells an agent which attempt it is.
+func environ(a engine.Assignment, spec plan.Task) []string {
+	env := []string{
+		"GAFFER_RUN=" + a.Task.Run, "GAFFER_TASK=" + a.Task.Task,
+		"GAFFER_ATTEMPT_NUMBER=" + strconv.Itoa(a.Attempt.Number),
+	}
+	for name, value := range spec.Env {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// finishOf is the report of a result.
+func finishOf(a store.Attempt, r runner.Result) engine.Finish {
+	f := engine.Finish{
+		Class: r.Class, Summary: r.Summary, Thread: r.Thread, Exit: r.Exit, Spent: amountOf(r.Usage), Reset: r.Reset,
+	}
+	if len(r.Checks) > 0 {
+		f.Checks, _ = json.Marshal(r.Checks) // texts and numbers can always be JSON
+	}
+	return f
+}
+
+func amountOf(u agent.Usage) store.Amount {
+	return store.Amount{MicroUSD: int64(math.Round(u.USD * 1e6)), Tokens: u.Input + u.Output}
+}
+
+// answerOf is what a person, or the time, has answered.
+func answerOf(q store.Question) agent.Answer {
+	return agent.Answer{Text: q.Answer, Deny: q.Denied}
+}
