@@ -42,7 +42,7 @@ var rules = []rule{
 	// What the commands are given: where the project is and how it is set up.
 	{"internal/suggest", nil, nil},
 	{"internal/project", nil, nil},
-	{"internal/config", []string{"internal/project", "internal/suggest"}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/config", []string{"internal/agent", "internal/project", "internal/suggest"}, []string{"github.com/goccy/go-yaml"}},
 
 	// What must happen before what. It is pure but for one loader, which reads as
 	// carefully as the documents are read.
@@ -60,7 +60,7 @@ var rules = []rule{
 
 	// One attempt. What the agent programs say is read by pure functions; a
 	// process of its own looks after each of them.
-	{"internal/agent/...", []string{"internal/agent/...", "internal/failure"}, nil},
+	{"internal/agent/...", []string{"internal/agent/...", "internal/failure", "internal/suggest"}, nil},
 	{"internal/supervisor", []string{"statefile/..."}, []string{"golang.org/x/sys"}},
 
 	// What runs as others see it, and the one place that knows everyone.

@@ -7,10 +7,13 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"gaffer/internal/agent"
 	"gaffer/internal/suggest"
 )
 
@@ -25,6 +28,8 @@ type Value struct {
 	Key    Key
 	Text   string
 	Source Source
+
+	agent *agent.Custom // of a key below agents
 }
 
 // Setting is one key=value given by a flag.
@@ -66,7 +71,23 @@ func (c *Config) Values() []Value {
 	for i, k := range keys {
 		list[i] = c.values[k.Name]
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.values)) {
+		if v := c.values[name]; v.agent != nil {
+			list = append(list, v)
+		}
+	}
 	return list
+}
+
+// Agents gives what is said about agents, by their names.
+func (c *Config) Agents() map[string]agent.Custom {
+	agents := map[string]agent.Custom{}
+	for name, v := range c.values {
+		if v.agent != nil {
+			agents[strings.TrimPrefix(name, agentsKey+".")] = *v.agent
+		}
+	}
+	return agents
 }
 
 // Lookup gives one value by the name that a person typed.

@@ -183,3 +183,39 @@ func TestARelativeXDGFolderIsIgnored(t *testing.T) {
 		t.Errorf("got %s without a home", got)
 	}
 }
+
+func TestAgentsAreReadAsAPersonNamesThem(t *testing.T) {
+	c, _, err := sources{
+		user:    "agents:\n  claude:\n    argv: [old]\n  mine:\n    argv: [\"mine\", \"--fast\"]\n",
+		project: "agents:\n  claude:\n    argv: [claude, --verbose]\n    env: {A: b}\n",
+	}.load(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := c.Agents()
+	if got := agents["claude"]; strings.Join(got.Argv, " ") != "claude --verbose" || got.Env["A"] != "b" {
+		t.Errorf("claude is %+v", got)
+	}
+	if got := agents["mine"]; strings.Join(got.Argv, " ") != "mine --fast" {
+		t.Errorf("mine is %+v", got)
+	}
+	v, err := c.Lookup("agents.mine")
+	if err != nil || !strings.Contains(v.Text, "--fast") || v.Source.Line != 4 {
+		t.Errorf("shown as %+v, %v", v, err)
+	}
+}
+
+func TestAnAgentThatCannotWorkIsRefusedWithItsPlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"agents: [a]":                           "agents: found a list",
+		"agents:\n  x:\n    argw: [a]":          "agents.x",
+		"agents:\n  x: {}":                      "agent x needs argv",
+		"agents:\n  x:\n    argv: y":            "agents.x",
+		"agents:\n  claude:\n    prompt: typed": "agent claude: prompt",
+	} {
+		_, _, err := sources{project: text}.load(t)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "gaffer.yaml:") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want %q with its place in one line", text, err, want)
+		}
+	}
+}

@@ -89,6 +89,9 @@ func (r *reader) mapping(name string, m *ast.MappingNode) error {
 }
 
 func (r *reader) pair(name string, pair *ast.MappingValueNode) error {
+	if name == agentsKey {
+		return r.agents(pair.Value)
+	}
 	if _, known := lookup(name); !known && !isSection(name) {
 		return unknownKey(name, r.at(pair.Key.GetToken()))
 	}

@@ -68,6 +68,13 @@ func choice[V ~string](values ...V) form[V] {
 	})
 }
 
+// agentName is one of the agents that are known, or that gaffer.yaml names.
+func agentName() form[string] {
+	return form[string]{schema{Type: "string", MinLength: 1}, func(r *reader, name string, n *node) (string, bool) {
+		return choice(append(Agents(), r.agents...)...).read(r, name, n)
+	}}
+}
+
 func truth() form[bool] {
 	return one(schema{Type: "boolean"}, "true or false", func(s string) (value, ok bool, meant string) {
 		switch strings.ToLower(s) {

@@ -31,13 +31,14 @@ func Formats() []Format {
 
 // Options say where things are and what is wanted. The zero value works.
 type Options struct {
-	Dir           string // where relative names start; the process's folder if empty
-	Root          string // the project's root, where a workflow's paths start; Dir if empty
-	PromptsDir    string // below it prompts are found by id; prompts in Root if empty
-	Format        Format // instead of finding it out
-	Workflow      string // the id of the one that is meant in a file of several
-	PendingOnly   bool   // leave out what is done
-	SeparateFiles bool   // never run tasks that change the same files at the same time
+	Dir           string   // where relative names start; the process's folder if empty
+	Root          string   // the project's root, where a workflow's paths start; Dir if empty
+	PromptsDir    string   // below it prompts are found by id; prompts in Root if empty
+	Format        Format   // instead of finding it out
+	Workflow      string   // the id of the one that is meant in a file of several
+	PendingOnly   bool     // leave out what is done
+	Agents        []string // that gaffer.yaml names
+	SeparateFiles bool     // never run tasks that change the same files at the same time
 }
 
 // Limits on what is read.
@@ -93,7 +94,7 @@ func newLoader(h host.Host, o Options) (*loader, error) {
 		o.PromptsDir = filepath.Join(o.Root, "prompts")
 	}
 	o.PromptsDir = under(o.Dir, o.PromptsDir)
-	return &loader{host: h, opts: o}, nil
+	return &loader{reader: reader{agents: o.Agents}, host: h, opts: o}, nil
 }
 
 func under(dir, name string) string {

@@ -13,7 +13,8 @@ type reader struct {
 	file     string
 	problems Problems
 	warnings Problems
-	compared int // candidates that suggestions were chosen from
+	agents   []string // that gaffer.yaml names
+	compared int      // candidates that suggestions were chosen from
 }
 
 func (r *reader) report(at place, format string, args ...any) {

@@ -84,8 +84,8 @@ func either() []schema {
 	has := func(names ...string) schema { return schema{Required: names} }
 	never := func(s schema) schema { return schema{Not: &s} }
 	return []schema{
-		{AnyOf: []schema{has("prompt"), has("prompt_file"), has("argv"), has("shell")}},
+		{AnyOf: []schema{has("prompt"), has("prompt_file"), has("command"), has("shell")}},
 		never(has("prompt", "prompt_file")),
-		never(has("argv", "shell")),
+		never(has("command", "shell")),
 	}
 }

@@ -76,8 +76,8 @@ func TestTheSchemaRefusesWhatTheReaderRefuses(t *testing.T) {
 	s := compiled(t)
 	for _, line := range []string{
 		"promt: x", "name: ''", "name: []", "timeout: 30", "timeout: half", "retries: -1", "retries: 101", "retries: many",
-		"worktree: maybe", "agent: nobody", "questions: maybe", "wave: 0", "env: [a]", "env: {a-b: c}", "env: {a: []}",
-		"budget: 5", "budget: {usd: -1}", "budget: {eur: 1}", "after: {a: b}", "verify: [[a]]", "prompt_file: x", "argv: x",
+		"worktree: maybe", "questions: maybe", "wave: 0", "env: [a]", "env: {a-b: c}", "env: {a: []}",
+		"budget: 5", "budget: {usd: -1}", "budget: {eur: 1}", "after: {a: b}", "verify: [[a]]", "prompt_file: x", "command: x",
 	} {
 		text := "tasks:\n- id: a\n  prompt: x\n  " + line + "\n"
 		if reads(text) == nil {

@@ -1,6 +1,9 @@
 package plan
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // taskFields are the keys of a task.
 func taskFields() []field[Task] {
@@ -13,10 +16,10 @@ func taskFields() []field[Task] {
 			"what the agent is told", "prompt: |\n  Add GET /health.\n  Cover it with a test."),
 		key("prompt_file", text(), func(t *Task) *string { return &t.PromptFile },
 			"the file with the prompt, from the plan's folder, instead of prompt", "prompt_file: prompts/api.md"),
-		key("argv", textList(), func(t *Task) *[]string { return &t.Argv },
-			"the program and arguments of agent command", "argv: [go, test, ./...]"),
+		key("command", textList(), func(t *Task) *[]string { return &t.Argv },
+			"the program and arguments of agent command", "command: [go, test, ./...]"),
 		key("shell", shell(), func(t *Task) *[]string { return &t.Argv },
-			"the shell command of agent command, instead of argv", "shell: make release && ls dist"),
+			"the shell command of agent command, instead of command", "shell: make release && ls dist"),
 		key("wave", number(1, maxWave), func(t *Task) *int { return &t.Wave },
 			"the task waits for all tasks of lower waves; without it, for none", "wave: 2"),
 		key("after", texts(), func(t *Task) *[]string { return &t.After },
@@ -38,8 +41,8 @@ func defaultFields() []field[Task] {
 	env := onto(environment(), func(t *Task) *map[string]string { return &t.Env })
 	env.name, env.doc, env.example = "env", "variables of the agent's environment; a task's add to those of the defaults", "env:\n  PORT: 8080"
 	return []field[Task]{
-		key("agent", choice(Agents()...), func(t *Task) *string { return &t.Agent },
-			"who does it: "+orList(Agents()), "agent: codex"),
+		key("agent", agentName(), func(t *Task) *string { return &t.Agent },
+			"who does it: "+orList(Agents())+", or one that gaffer.yaml names", "agent: codex"),
 		key("model", text(), func(t *Task) *string { return &t.Model },
 			"the agent's model; its own choice if absent", "model: opus"),
 		key("timeout", duration(), func(t *Task) *time.Duration { return &t.Timeout },
@@ -106,8 +109,9 @@ func checkTask(r *reader, t *Task, n *node, given map[string]pair) {
 		return
 	}
 	excludes(r, given, "prompt_file", "prompt")
-	excludes(r, given, "shell", "argv")
+	excludes(r, given, "shell", "command")
 	checkAgent(r, t, n, given)
+	checkLabels(r, t, given)
 	if p, ok := given["worktree"]; ok && t.Branch != "" && !t.Worktree {
 		r.report(p.value.or(p.at).place, "worktree: found false, but branch %q needs a worktree", t.Branch)
 	}
@@ -128,7 +132,7 @@ func excludes(r *reader, given map[string]pair, key, other string) {
 // prompt and no program. A task with a program and no agent is a command.
 func checkAgent(r *reader, t *Task, n *node, given map[string]pair) {
 	program := ""
-	for _, key := range []string{"argv", "shell"} {
+	for _, key := range []string{"command", "shell"} {
 		if _, ok := given[key]; ok {
 			program = key
 		}
@@ -143,11 +147,20 @@ func checkAgent(r *reader, t *Task, n *node, given map[string]pair) {
 	case program != "" && t.Agent != CommandAgent && t.Agent != "":
 		r.report(given[program].at, "%s is of agent command, and this task's agent is %s", program, t.Agent)
 	case program == "" && t.Agent == CommandAgent:
-		r.report(n.place, "agent command needs argv or shell, such as shell: make test")
+		r.report(n.place, "agent command needs command or shell, such as shell: make test")
 	case program != "" && len(t.Argv) == 0 && given[program].value.kind == list && len(given[program].value.items) == 0:
 		r.report(given[program].at, "%s: found an empty list, want a program and its arguments", program)
 	case program == "" && !prompt && !file:
-		r.report(n.place, "a task needs prompt, prompt_file, argv or shell")
+		r.report(n.place, "a task needs prompt, prompt_file, command or shell")
+	}
+}
+
+// checkLabels: a label that begins with @ is a place, which gaffer gives.
+func checkLabels(r *reader, t *Task, given map[string]pair) {
+	for _, label := range t.Labels {
+		if p, own := given["labels"]; own && (label == "" || strings.ContainsAny(label, "@,")) {
+			r.report(p.at, "labels: found %q, want words without @ and commas", label)
+		}
 	}
 }
 
