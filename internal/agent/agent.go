@@ -17,7 +17,8 @@ type Request struct {
 	Argv   []string // of agent command only
 	Thread string   // the conversation: to be resumed, or, if Begin, to be begun with this id where the agent lets us choose
 	Begin  bool
-	Policy Policy // what becomes of requests for permission
+	Used   Usage  // by the conversation before this attempt: some programs count it again
+	Policy Policy // what becomes of requests for permission; empty is Ask
 }
 
 // Policy is what becomes of an agent's question or request for permission.
@@ -36,10 +37,16 @@ type Launch struct {
 	Env   []string // NAME=value, added to the environment
 	Input []byte   // what its stdin begins with
 	Open  bool     // stdin stays open after Input, for answers; otherwise it ends there
-	// Finish says when the program is to be ended although it has not exited:
-	// some live on after their last word. Zero is never.
+	// File, if not nil, is what a file must hold before the program starts. Its
+	// path takes the place of every [FileArg] in Argv.
+	File []byte
+	// Linger is how long the program may live on after its last word, when its
+	// stdin has ended. Some never exit by themselves.
 	Linger time.Duration
 }
+
+// FileArg stands for the path of [Launch.File] within an argument.
+const FileArg = "{prompt_file}"
 
 // Agent is a kind of agent program.
 type Agent interface {
@@ -70,8 +77,9 @@ type Signal struct {
 	Doing    string // in a few words, for a person: "Bash: go test ./..."
 	Thread   string // the conversation's id
 	Ask      *Question
-	Closed   string // the id of a question that nobody waits for any more
+	Closed   string // the id of a question or reply that the agent waits for no more
 	Reply    []byte // to be written to stdin at once, such as an answer that needs no person
+	ReplyTo  string // what Reply is for. Whoever reads the output again meets it again, and must write it once only
 	Usage    *Usage // of the attempt so far, not to be added up
 	Ended    bool   // the last word was spoken; what follows is exit
 }
@@ -109,10 +117,15 @@ type Usage struct {
 
 // Exit is how the process ended.
 type Exit struct {
-	Code   int    // -1 if it died of a signal
-	Signal string // that it died of, such as SIGTERM
-	Told   string // why we told it to stop; empty if we did not
+	Code   int       // -1 if it died of a signal
+	Signal string    // that it died of, such as SIGTERM
+	Told   string    // why we told it to stop: a failure class or Lingered; empty if we did not
+	At     time.Time // when it ended, in the zone of the machine. Some programs tell the time of day only
 }
+
+// Lingered is why a program is told to stop that has spoken its last word and
+// does not exit. Unlike every other reason it says nothing about the work.
+const Lingered = "lingered"
 
 // Verdict is whether the work was done.
 type Verdict struct {

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/internal/agent"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
 	"gaffer/internal/fleet"
@@ -36,7 +35,6 @@ type Options struct {
 	Getenv  func(string) string
 	Notice  func(text string) // things a person should know, as they happen; never nil
 
-	Agents     map[string]agent.Custom // what gaffer.yaml says about agents
 	Supervisor supervisor.Options
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -126,7 +127,21 @@ func assignments(r store.Reader, run string) (list []engine.Assignment, err erro
 	return list, nil
 }
 
-func (a *App) agent(name string) (agent.Agent, error) { return agent.New(name, a.opts.Agents) }
+// FakeAgent is the agent that is gaffer itself and needs no model.
+const FakeAgent = "fake"
+
+// agent returns the agent of that name, as gaffer.yaml wants it.
+func (a *App) agent(name string) (agent.Agent, error) {
+	custom := a.opts.Config.Agents()
+	if _, said := custom[name]; name == FakeAgent && !said {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		custom[name] = agent.Custom{Like: "claude", Argv: []string{self, "fake-agent", "--protocol", "claude"}}
+	}
+	return agent.New(name, custom)
+}
 
 // work goes on until the run has ended, and its documents say so.
 func (s *shift) work(ctx context.Context) error {

@@ -117,6 +117,9 @@ func (c *change) start(t store.Task, worker string) (Assignment, error) {
 	if err != nil {
 		return Assignment{}, err
 	}
+	if before != nil && !t.Fresh {
+		a.Carried = plus(before.Carried, before.Spent)
+	}
 	err = c.moveWith(&t, &a, store.Running, "")
 	return Assignment{a, t, before}, err
 }

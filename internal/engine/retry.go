@@ -44,7 +44,8 @@ func judge(class failure.Class, stop string, attempts, retries int, jitter float
 	case class == failure.Cancelled:
 		return verdict{To: store.Cancelled, Counts: true}
 	}
-	return again(verdict{To: store.Queued, Counts: true, Wait: backoff(attempts, jitter)})
+	fresh := class == failure.Crashed // of the others the conversation is all right
+	return again(verdict{To: store.Queued, Counts: true, Wait: backoff(attempts, jitter), Fresh: fresh})
 }
 
 const (

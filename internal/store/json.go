@@ -60,6 +60,7 @@ func (a *Attempt) AppendJSON(b []byte) ([]byte, error) {
 	o.textIf("summary", a.Summary)
 	o.textIf("thread", a.Thread)
 	o.amountIf("spent", a.Spent)
+	o.amountIf("carried", a.Carried)
 	o.numberIf("exit", int64(a.Exit))
 	o.textIf("log", a.Log)
 	o.numberIf("pid", int64(a.PID))

@@ -41,8 +41,9 @@ func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
 		Prompt: promptOf(a, spec), Model: spec.Model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
 		Thread: newThread(a.Attempt.ID), Begin: true,
 	}
-	if before := a.Before; before != nil && before.Thread != "" && !a.Task.Fresh && goesOn(failure.Class(before.Class)) {
+	if before := a.Before; before != nil && before.Thread != "" && !a.Task.Fresh {
 		r.Thread, r.Begin = before.Thread, false
+		r.Used = agent.Usage{Input: a.Attempt.Carried.Tokens, USD: float64(a.Attempt.Carried.MicroUSD) / 1e6}
 	}
 	return r
 }
@@ -53,16 +54,6 @@ func newThread(attempt string) string {
 	sum := sha256.Sum256([]byte(attempt))
 	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // of version 8: as its maker likes
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
-}
-
-// goesOn reports whether a retry goes on in the same conversation: where the
-// agent itself was all right.
-func goesOn(c failure.Class) bool {
-	switch c {
-	case failure.VerifyFailed, failure.RateLimited, failure.APIError, failure.Lost, failure.TimedOut, failure.Stalled:
-		return true
-	}
-	return false
 }
 
 // promptOf is the task's prompt, with how the last attempt failed.

@@ -1,0 +1,308 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/internal/failure"
+)
+
+// linger is how long a program may take to exit after its last word: its hooks
+// run then.
+const linger = 20 * time.Second
+
+// claude is Claude Code over stdio: requests for permission and questions come
+// as lines and are answered with lines.
+type claude struct{ setup }
+
+func (c claude) Launch(r Request) (Launch, error) {
+	argv := append(slices.Clone(c.argv),
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--permission-prompt-tool", "stdio")
+	switch {
+	case r.Thread != "" && r.Begin:
+		argv = append(argv, "--session-id", r.Thread)
+	case r.Thread != "":
+		argv = append(argv, "--resume", r.Thread)
+	}
+	if r.Model != "" {
+		argv = append(argv, "--model", r.Model)
+	}
+	return Launch{
+		Argv:   argv,
+		Env:    append([]string{"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, c.env...),
+		Input:  encode(object{"type": "user", "message": object{"role": "user", "content": r.Prompt}}),
+		Open:   true,
+		Linger: linger,
+	}, nil
+}
+
+func (c claude) Reader(r Request) Reader {
+	return &claudeReader{policy: r.Policy, waits: map[string]string{}, counted: map[string]string{}}
+}
+
+// claudeReader reads what Claude Code prints.
+type claudeReader struct {
+	policy  Policy
+	thread  string
+	waits   map[string]string // by tool use, the requests that wait for an answer
+	counted map[string]string // by sub-agent, the last message whose tokens were counted
+	usage   Usage             // an estimate before the result gives it
+	refused []string          // by us
+	reset   time.Time         // of a limit that rejected us
+	mistake string            // what the program calls the error that it ends with
+	said    *word
+	denied  []string // by the result
+	rest    tail     // what is no JSON
+}
+
+type claudeLine struct {
+	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
+	SessionID string `json:"session_id"`
+	Parent    string `json:"parent_tool_use_id"`
+	State     string `json:"state"`
+	RequestID string `json:"request_id"`
+	Request   struct {
+		Subtype   string          `json:"subtype"`
+		Tool      string          `json:"tool_name"`
+		Input     json.RawMessage `json:"input"`
+		ToolUseID string          `json:"tool_use_id"`
+	} `json:"request"`
+	Message struct {
+		ID      string          `json:"id"`
+		Content json.RawMessage `json:"content"`
+		Usage   claudeTokens    `json:"usage"`
+	} `json:"message"`
+	Error       string `json:"error"`
+	ErrorStatus int    `json:"error_status"`
+	Attempt     int    `json:"attempt"`
+	MaxRetries  int    `json:"max_retries"`
+	Limit       struct {
+		Status   string  `json:"status"`
+		ResetsAt float64 `json:"resetsAt"`
+	} `json:"rate_limit_info"`
+}
+
+type claudeTokens struct {
+	Input  int64 `json:"input_tokens"`
+	Create int64 `json:"cache_creation_input_tokens"`
+	Read   int64 `json:"cache_read_input_tokens"`
+	Output int64 `json:"output_tokens"`
+}
+
+func (c *claudeReader) Line(line []byte) []Signal {
+	var l claudeLine
+	if !decode(line, &l) {
+		c.rest.add(line)
+		return nil
+	}
+	signals := c.read(l, line)
+	if l.SessionID != "" && l.SessionID != c.thread {
+		c.thread = l.SessionID
+		signals = append([]Signal{{Thread: c.thread}}, signals...)
+	}
+	return signals
+}
+
+func (c *claudeReader) read(l claudeLine, line []byte) []Signal {
+	switch l.Type {
+	case "system":
+		return c.system(l)
+	case "assistant":
+		return c.assistant(l)
+	case "user":
+		return c.user(l)
+	case "control_request":
+		return c.request(l)
+	case "control_cancel_request":
+		return []Signal{{Closed: l.RequestID}}
+	case "rate_limit_event":
+		if l.Limit.Status == "rejected" {
+			c.reset = epoch(l.Limit.ResetsAt)
+		}
+	case "result":
+		return c.result(line)
+	}
+	return nil
+}
+
+func (c *claudeReader) system(l claudeLine) []Signal {
+	switch {
+	case l.Subtype == "init":
+		return []Signal{{State: Running}}
+	case l.Subtype == "session_state_changed" && l.State == "running":
+		return []Signal{{State: Running}}
+	case l.Subtype == "session_state_changed" && l.State == "requires_action" && asks(c.policy):
+		return []Signal{{State: Waiting}}
+	case l.Subtype == "api_retry":
+		why := l.Error
+		if l.ErrorStatus > 0 {
+			why = fmt.Sprintf("%s (%d)", l.Error, l.ErrorStatus)
+		}
+		return []Signal{{State: Retrying, Doing: brief(fmt.Sprintf("retry %d of %d: %s", l.Attempt, l.MaxRetries, why))}}
+	case strings.HasPrefix(l.Subtype, "task_"):
+		return []Signal{{Progress: true}}
+	}
+	return nil
+}
+
+func asks(p Policy) bool { return p == Ask || p == "" }
+
+type claudeBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+}
+
+// blocks are the parts of a message. One that is a plain string has none.
+func (l claudeLine) blocks() []claudeBlock {
+	var blocks []claudeBlock
+	_ = json.Unmarshal(l.Message.Content, &blocks) // what fits is read
+	return blocks
+}
+
+func (c *claudeReader) assistant(l claudeLine) []Signal {
+	if l.Error != "" {
+		// The program speaks here, not the model.
+		c.mistake = l.Error
+		return nil
+	}
+	s := Signal{Progress: true, Usage: c.count(l)}
+	for _, b := range l.blocks() {
+		switch {
+		case b.Type == "tool_use":
+			s.Doing = call(b.Name, b.Input)
+		case b.Type == "text" && strings.TrimSpace(b.Text) != "":
+			s.Doing = brief(b.Text)
+		}
+	}
+	if l.Parent == "" {
+		s.State = Running
+	} else if s.Doing != "" {
+		s.Doing = brief("sub-agent: " + s.Doing)
+	}
+	return []Signal{s}
+}
+
+// count adds up the tokens of each message once, although there is a line for
+// each of its parts.
+func (c *claudeReader) count(l claudeLine) *Usage {
+	const most = 1000 // sub-agents; more are not counted before the result
+	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= most {
+		return nil
+	}
+	c.counted[l.Parent] = l.Message.ID
+	t := l.Message.Usage
+	c.usage.Input += t.Input + t.Create + t.Read
+	c.usage.Output += t.Output
+	used := c.usage
+	return &used
+}
+
+func (c *claudeReader) user(l claudeLine) []Signal {
+	var signals []Signal
+	for _, b := range l.blocks() {
+		if b.Type != "tool_result" {
+			continue
+		}
+		signals = append(signals, Signal{Progress: true})
+		if id, ok := c.waits[b.ToolUseID]; ok {
+			delete(c.waits, b.ToolUseID)
+			signals = append(signals, Signal{Closed: id})
+		}
+	}
+	return signals
+}
+
+type claudeResult struct {
+	// IsError stays text: of the wrong type, a bool would be read as false.
+	IsError json.RawMessage `json:"is_error"`
+	Subtype string          `json:"subtype"`
+	Result  string          `json:"result"`
+	Errors  []string        `json:"errors"`
+	Status  int             `json:"api_error_status"`
+	Reason  string          `json:"terminal_reason"`
+	USD     float64         `json:"total_cost_usd"`
+	Usage   claudeTokens    `json:"usage"`
+	Models  map[string]struct {
+		Input  int64 `json:"inputTokens"`
+		Output int64 `json:"outputTokens"`
+		Read   int64 `json:"cacheReadInputTokens"`
+		Create int64 `json:"cacheCreationInputTokens"`
+	} `json:"modelUsage"`
+	Denials []struct {
+		Tool  string          `json:"tool_name"`
+		Input json.RawMessage `json:"tool_input"`
+	} `json:"permission_denials"`
+}
+
+func (c *claudeReader) result(line []byte) []Signal {
+	var r claudeResult
+	decode(line, &r)
+	c.said = &word{class: c.class(r), text: r.words(), reset: c.reset}
+	c.denied = nil
+	for _, d := range r.Denials {
+		c.denied = append(c.denied, call(d.Tool, d.Input))
+	}
+	signals := []Signal{{Usage: r.used(), Ended: true}}
+	for _, id := range slices.Sorted(maps.Values(c.waits)) {
+		signals = append(signals, Signal{Closed: id})
+	}
+	clear(c.waits)
+	return signals
+}
+
+// class judges by is_error: the subtype says success of failures too.
+func (c *claudeReader) class(r claudeResult) failure.Class {
+	switch {
+	case string(r.IsError) == "false":
+		return failure.None
+	case r.Reason == "prompt_too_long":
+		return failure.ContextOverflow
+	case r.Status == 0 && c.mistake == "rate_limit":
+		return failure.RateLimited
+	case r.Status == 0 && c.mistake == "authentication_failed":
+		return failure.Auth
+	case r.Status == 0 && c.mistake != "":
+		return failure.APIError
+	}
+	return classify(r.Status, r.words())
+}
+
+func (r claudeResult) words() string {
+	if r.Result == "" && len(r.Errors) > 0 {
+		return strings.Join(r.Errors, "\n")
+	}
+	if r.Result == "" && r.Subtype != "success" {
+		return r.Subtype
+	}
+	return r.Result
+}
+
+// used is taken by model, where sub-agents are included.
+func (r claudeResult) used() *Usage {
+	u := Usage{USD: r.USD}
+	for _, m := range r.Models {
+		u.Input += m.Input + m.Read + m.Create
+		u.Output += m.Output
+	}
+	if len(r.Models) == 0 {
+		u.Input, u.Output = r.Usage.Input+r.Usage.Create+r.Usage.Read, r.Usage.Output
+	}
+	return &u
+}
+
+func (c *claudeReader) Verdict(exit Exit) Verdict {
+	denied := c.denied
+	if len(denied) == 0 {
+		denied = c.refused
+	}
+	return judge(c.said, denied, c.rest.String(), exit)
+}

@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// asked takes a request of the app server. The server goes on only when it has
+// an answer, so that what we do not know is refused at once.
+func (c *serverReader) asked(l serverLine, p serverParams) []Signal {
+	id := string(l.ID)
+	q, ok := c.question(l, p)
+	if !ok {
+		refusal := encode(object{"id": l.ID, "error": object{"code": -32601, "message": "gaffer does not support " + l.Method}})
+		return []Signal{{Reply: refusal, ReplyTo: id}}
+	}
+	q.ID = id
+	return []Signal{{State: Waiting, Ask: &q, Doing: brief(q.Text)}}
+}
+
+func (c *serverReader) question(l serverLine, p serverParams) (Question, bool) {
+	switch l.Method {
+	case "item/commandExecution/requestApproval", "item/fileChange/requestApproval":
+		return Question{
+			Text: because(c.what(p), p.Reason), Options: permissionOptions(),
+			Reply: decision(l.ID, object{"decision": "accept"}, object{"decision": "decline"}),
+		}, true
+	case "item/permissions/requestApproval":
+		return Question{
+			Text: because("more permissions", p.Reason), Options: permissionOptions(),
+			Reply: decision(l.ID, object{"permissions": orEmpty(p.Permissions), "scope": "turn"}, object{"permissions": object{}, "scope": "turn"}),
+		}, true
+	case "mcpServer/elicitation/request":
+		return Question{
+			Text: full(p.Message), Options: permissionOptions(),
+			Reply: decision(l.ID, object{"action": "accept", "content": object{}}, object{"action": "decline"}),
+		}, true
+	case "item/tool/requestUserInput":
+		return userInput(l.ID, p.Questions), len(p.Questions) > 0
+	}
+	return Question{}, false
+}
+
+func because(what, reason string) string {
+	if reason == "" {
+		return what
+	}
+	return what + " (" + full(reason) + ")"
+}
+
+// what is asked for: a request may name only the item that it is about.
+func (c *serverReader) what(p serverParams) string {
+	if p.Command != "" {
+		return full("shell: " + unwrapped(p.Command))
+	}
+	if doing := c.items[p.ItemID].doing(); doing != "" {
+		return doing
+	}
+	return "a change outside the sandbox"
+}
+
+func decision(id json.RawMessage, yes, no object) func(Answer) []byte {
+	id = slices.Clone(id)
+	return func(a Answer) []byte {
+		if a.allows() {
+			return encode(object{"id": id, "result": yes})
+		}
+		return encode(object{"id": id, "result": no})
+	}
+}
+
+func userInput(id json.RawMessage, questions []choiceQuestion) Question {
+	id = slices.Clone(id)
+	text, options := together(questions)
+	return Question{Text: text, Options: options, Reply: func(a Answer) []byte {
+		given := object{}
+		for i, line := range answers(questions, a.Text) {
+			if !a.Deny {
+				given[questions[i].ID] = object{"answers": []string{line}}
+			}
+		}
+		return encode(object{"id": id, "result": object{"answers": given}})
+	}}
+}

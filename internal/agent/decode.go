@@ -1,0 +1,68 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// decode reads a line that may be a JSON object. Members of another type than
+// expected are left out; what is torn or no object at all is no JSON to us.
+func decode(line []byte, into any) bool {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || line[0] != '{' {
+		return false
+	}
+	err := json.Unmarshal(line, into)
+	var wrong *json.UnmarshalTypeError
+	return err == nil || errors.As(err, &wrong)
+}
+
+// encode is a line of JSON. What we send consists of strings, maps and JSON that
+// was decoded before, so that there is nothing to fail.
+func encode(value any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(value)
+	return b.Bytes()
+}
+
+// object is what we send.
+type object map[string]any
+
+// arg is the part of a tool's input that tells a person most.
+func arg(input json.RawMessage) string {
+	var known struct {
+		Command     string           `json:"command"`
+		FilePath    string           `json:"file_path"`
+		Path        string           `json:"path"`
+		FilePath2   string           `json:"filePath"`
+		Pattern     string           `json:"pattern"`
+		URL         string           `json:"url"`
+		Query       string           `json:"query"`
+		Description string           `json:"description"`
+		Questions   []choiceQuestion `json:"questions"`
+	}
+	decode(input, &known)
+	if len(known.Questions) > 0 {
+		return known.Questions[0].Question
+	}
+	for _, text := range []string{known.Command, known.FilePath, known.FilePath2, known.Path, known.Pattern, known.URL, known.Query, known.Description} {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// call is a tool and its input in a few words: "Bash: go test ./...".
+func call(tool string, input json.RawMessage) string { return brief(whole(tool, input)) }
+
+// whole is a tool and its input for somebody who must decide about it.
+func whole(tool string, input json.RawMessage) string {
+	if what := arg(input); what != "" {
+		tool += ": " + what
+	}
+	return full(tool)
+}

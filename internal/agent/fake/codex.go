@@ -1,0 +1,100 @@
+package fake
+
+import (
+	"fmt"
+	"time"
+)
+
+// codex speaks like codex exec. Nobody can be asked there: what needs
+// permission is refused.
+type codex struct {
+	*world
+	options
+	items int
+}
+
+func (c *codex) begin() (string, error) {
+	if c.thread == "" {
+		c.thread = uuid()
+	}
+	prompt := c.prompt
+	if !c.given {
+		c.complain("Reading additional input from stdin...")
+		var err error
+		if prompt, err = c.all(); err != nil {
+			return "", fmt.Errorf("read the prompt: %w", err)
+		}
+	}
+	c.json(object{"type": "thread.started", "thread_id": c.thread})
+	c.json(object{"type": "turn.started"})
+	return prompt, nil
+}
+
+func (c *codex) item(event string, item object) {
+	c.json(object{"type": event, "item": item})
+}
+
+func (c *codex) next() string {
+	c.items++
+	return fmt.Sprintf("item_%d", c.items)
+}
+
+func (c *codex) say(text string) {
+	c.item("item.completed", object{"id": c.next(), "type": "agent_message", "text": text})
+}
+
+func (c *codex) tool(_, input string) func(string, int) {
+	item := object{"id": c.next(), "type": "command_execution", "command": shellCommand(input), "aggregated_output": "", "exit_code": nil, "status": "in_progress"}
+	c.item("item.started", item)
+	return func(output string, code int) {
+		item["aggregated_output"], item["exit_code"], item["status"] = output, code, "completed"
+		if code != 0 {
+			item["status"] = "failed"
+		}
+		c.item("item.completed", item)
+	}
+}
+
+func shellCommand(input string) string { return "/bin/bash -lc '" + input + "'" }
+
+func (c *codex) ask(string, []string) (string, bool) { return "", false }
+
+func (c *codex) permission(string, string) bool {
+	c.complain(time.Now().UTC().Format(time.RFC3339) + " ERROR codex_core::tools::router: error=approval policy is Never; reject command")
+	return false
+}
+
+func (c *codex) retry(n int) {
+	c.json(object{"type": "error", "message": fmt.Sprintf("Reconnecting... %d/5 (stream disconnected before completion)", n)})
+}
+
+func (c *codex) torn() { c.line(`{"type":"turn.completed","usage":{"input_tok`) }
+
+func (c *codex) done(text string, u usage) {
+	c.say(text)
+	c.json(object{"type": "turn.completed", "usage": object{"input_tokens": u.input, "cached_input_tokens": 0, "output_tokens": u.output}})
+}
+
+func (c *codex) failed(f fault, _ usage) int {
+	text := codexWords(f)
+	c.json(object{"type": "error", "message": text})
+	c.json(object{"type": "turn.failed", "error": object{"message": text}})
+	return 1
+}
+
+// codexWords are what Codex makes of a fault. It tells a reset time to the
+// minute only, so that it is rounded up here.
+func codexWords(f fault) string {
+	switch {
+	case !f.reset.IsZero():
+		at := f.reset.Add(time.Minute - time.Nanosecond).Truncate(time.Minute)
+		return fmt.Sprintf("You've hit your usage limit. Visit the settings to purchase more credits or try again at %s.", at.Format("Jan 2, 2006 3:04 PM"))
+	case f.status == 429:
+		return "exceeded retry limit, last status: 429 Too Many Requests"
+	case f.status != 0 && f.text == "":
+		return fmt.Sprintf("unexpected status %d: fake error", f.status)
+	}
+	return f.words()
+}
+
+func (c *codex) leave() {}

@@ -1,0 +1,84 @@
+package fake
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// options are what the arguments say. The adapters give the real programs'
+// arguments, most of which mean nothing here.
+type options struct {
+	help     bool
+	protocol string
+	server   bool   // codex app-server
+	thread   string // to begin or to resume
+	resume   bool
+	prompt   string // as an argument; otherwise it is on stdin
+	given    bool
+}
+
+// valued are the arguments of the real programs that have a value.
+func valued() []string {
+	return []string{
+		"--input-format", "--output-format", "--permission-prompt-tool", "--model", "-m", "--disable", "-c", "--sandbox", "-s",
+		"--permission-mode", "--settings",
+	}
+}
+
+func parseOptions(args []string) (options, error) {
+	o := options{protocol: "plain"}
+	for i := 0; i < len(args); i++ {
+		value := func() string {
+			if i++; i < len(args) {
+				return args[i]
+			}
+			return ""
+		}
+		switch a := args[i]; {
+		case a == "-h" || a == "--help":
+			o.help = true
+		case a == "--protocol":
+			o.protocol = value()
+		case strings.HasPrefix(a, "--protocol="):
+			o.protocol = strings.TrimPrefix(a, "--protocol=")
+		case a == "--session-id":
+			o.thread = value()
+		case a == "--resume" || a == "resume" && o.protocol == "codex":
+			o.thread, o.resume = value(), true
+		case a == "app-server":
+			o.server = true
+		case a == "--prompt-file":
+			text, err := os.ReadFile(value())
+			if err != nil {
+				return o, err
+			}
+			o.prompt, o.given = string(text), true
+		case a == "--":
+			o.prompt, o.given = strings.Join(args[i+1:], " "), true
+			i = len(args)
+		case slices.Contains(valued(), a):
+			value()
+		case o.protocol == "plain" && !strings.HasPrefix(a, "-"):
+			o.prompt, o.given = strings.Join(args[i:], " "), true
+			i = len(args)
+		}
+	}
+	if !slices.Contains([]string{"claude", "codex", "plain"}, o.protocol) {
+		return o, fmt.Errorf("protocol %q is not known, want claude, codex or plain", o.protocol)
+	}
+	return o, nil
+}
+
+func newVoice(o options, w *world) voice {
+	switch {
+	case o.protocol == "claude":
+		return &claude{world: w, options: o}
+	case o.protocol == "codex" && o.server:
+		return &server{world: w, options: o}
+	case o.protocol == "codex":
+		return &codex{world: w, options: o}
+	}
+	return &plain{world: w, options: o}
+}

@@ -1,0 +1,108 @@
+package fake
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// shell runs a command, and ends it when the program is told to finish.
+func (a *actor) shell(command string) (output string, code int) {
+	var out limited
+	cmd := exec.Command("sh", "-c", command)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.WaitDelay = 100 * time.Millisecond // for what it leaves in the background
+	if err := cmd.Start(); err != nil {
+		return err.Error() + "\n", 127
+	}
+	exited := make(chan error, 1)
+	go func() { exited <- cmd.Wait() }()
+	var err error
+	select {
+	case err = <-exited:
+	case <-a.stopped:
+		_ = cmd.Process.Kill()
+		err = <-exited
+	}
+	var bad *exec.ExitError
+	switch {
+	case errors.As(err, &bad) && bad.ExitCode() < 0:
+		return string(out), 137
+	case errors.As(err, &bad):
+		return string(out), bad.ExitCode()
+	}
+	return string(out), 0
+}
+
+// limited keeps the beginning of what is written to it.
+type limited []byte
+
+func (l *limited) Write(data []byte) (int, error) {
+	const most = 1 << 20
+	*l = append(*l, data[:min(len(data), max(0, most-len(*l)))]...)
+	return len(data), nil
+}
+
+// ignoreSignals: they arrive and nobody looks.
+func (a *actor) ignoreSignals() {
+	deaf := make(chan os.Signal, 1)
+	signal.Notify(deaf, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	a.release = append(a.release, func() { signal.Stop(deaf) })
+}
+
+// finishOnSignal takes a signal as a wish to come to an end, and well.
+func (a *actor) finishOnSignal() {
+	heard, over, left := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
+	signal.Notify(heard, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		defer close(left)
+		select {
+		case <-heard:
+			a.stop.Do(func() { close(a.stopped) })
+		case <-over:
+		}
+	}()
+	a.release = append(a.release, func() { signal.Stop(heard); close(over); <-left })
+}
+
+// orphan leaves a process that no signal to our process group reaches.
+func (a *actor) orphan(args string) error {
+	return sleeper(args, &syscall.SysProcAttr{Setsid: true})
+}
+
+func (a *actor) forks(args string) error {
+	word, rest, err := part(args)
+	if err != nil {
+		return err
+	}
+	const most = 500
+	n, err := strconv.Atoi(word)
+	if err != nil || n < 0 || n > most {
+		return fmt.Errorf("found %q, want a number of processes up to %d", word, most)
+	}
+	for range n {
+		if err := sleeper(rest, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sleeper starts a process that nobody waits for.
+func sleeper(duration string, how *syscall.SysProcAttr) error {
+	d, err := span(duration)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command("sleep", strconv.FormatFloat(d.Seconds(), 'f', -1, 64))
+	cmd.SysProcAttr = how
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
+}

@@ -1,0 +1,262 @@
+package fake
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// step is something that a prompt can ask for.
+type step struct {
+	name, args, doc string
+	do              func(a *actor, args string) error
+}
+
+// steps are all of them, in the order of the help.
+func steps() []step {
+	return []step{
+		{"say", "TEXT", "says it; the last of them is the result", (*actor).say},
+		{"work", "DURATION", "takes its time, with signs of progress", (*actor).work},
+		{"tool", "COMMAND", "runs a shell command", (*actor).tool},
+		{"write", "FILE TEXT", "writes a file", (*actor).writeFile},
+		{"usage", "INPUT OUTPUT [USD]", "what it says it has used", (*actor).use},
+		{"ask", "QUESTION | OPTION | OPTION", "asks a person and says the answer", (*actor).ask},
+		{"permission", "TOOL COMMAND", "asks to be allowed a tool", (*actor).permission},
+		{"fail", "[TEXT]", "ends with an error", (*actor).fail},
+		{"exit", "CODE", "exits without a last word", (*actor).exit},
+		{"hang", "", "does nothing any more", func(a *actor, _ string) error { a.hang(); return nil }},
+		{"result-then-hang", "", "says its last word and does not exit", func(a *actor, _ string) error { a.hangs = true; return errFinished }},
+		{"loop", "", "retries without end and gets nowhere", (*actor).loop},
+		{"torn", "", "prints half a line of what would be a success", func(a *actor, _ string) error { a.voice.torn(); return nil }},
+		{"limit", "SECONDS", "ends with a rate limit that is over after so long", (*actor).limit},
+		{"overflow", "", "ends with too long a conversation", func(*actor, string) error { return failing(fault{long: true}) }},
+		{"api-error", "STATUS", "ends with an HTTP error of the model's servers", (*actor).apiError},
+		{"ignore-term", "", "ignores SIGINT, SIGTERM and SIGHUP from here on", func(a *actor, _ string) error { a.ignoreSignals(); return nil }},
+		{"success-on-term", "", "from here on, SIGINT and SIGTERM make it say success and exit 0", func(a *actor, _ string) error { a.finishOnSignal(); return nil }},
+		{"orphan", "DURATION", "leaves a process behind, in a session of its own", (*actor).orphan},
+		{"forks", "N DURATION", "starts so many processes", (*actor).forks},
+		{"flood", "BYTES", "prints that much, in lines", (*actor).flood},
+		{"line", "BYTES", "prints one line of that length", (*actor).longLine},
+		{"binary", "", "prints every byte, broken UTF-8 and escape sequences", func(a *actor, _ string) error { a.write(binary()); return nil }},
+		{"on-attempt", "N STEP", "does the step in attempt N only", func(a *actor, args string) error { return a.attempts(args, true) }},
+		{"unless-attempt", "N STEP", "does the step in all attempts but N", func(a *actor, args string) error { return a.attempts(args, false) }},
+		{"file-once", "FILE STEP", "does the step if there is no such file, and makes it", (*actor).once},
+	}
+}
+
+// Help is what the program says about itself.
+func Help() string {
+	var b strings.Builder
+	b.WriteString(`An agent without a model, for trying things out. Its prompt is free text, and each
+line of it that begins with "fake:" is a step:
+
+`)
+	for _, s := range steps() {
+		fmt.Fprintf(&b, "  fake: %-34s %s\n", strings.TrimSpace(s.name+" "+s.args), s.doc)
+	}
+	b.WriteString(`
+It then says that it is done, and exits. BYTES may be 50MB, a DURATION 1m30s.
+Which attempt it is says GAFFER_ATTEMPT_NUMBER.
+
+  --protocol claude|codex|plain    how it speaks; plain without it
+  --prompt-file FILE               where the prompt is; otherwise on stdin, or the
+                                   arguments of plain
+`)
+	return b.String()
+}
+
+func (a *actor) say(text string) error {
+	a.result = text
+	a.voice.say(text)
+	return nil
+}
+
+func (a *actor) work(args string) error {
+	d, err := span(args)
+	if err != nil {
+		return err
+	}
+	const beat = 500 * time.Millisecond
+	done := a.voice.tool("Bash", "work "+args)
+	for spent := time.Duration(0); spent < d && !a.isStopped(); spent += beat {
+		a.sleep(min(beat, d-spent))
+		a.voice.say(fmt.Sprintf("%s of %s", min(spent+beat, d), d))
+	}
+	done("worked\n", 0)
+	return nil
+}
+
+func (a *actor) tool(command string) error {
+	done := a.voice.tool("Bash", command)
+	output, code := a.shell(command)
+	done(output, code)
+	return nil
+}
+
+func (a *actor) writeFile(args string) error {
+	file, text, err := part(args)
+	if err != nil {
+		return err
+	}
+	done := a.voice.tool("Write", file)
+	if err := os.MkdirAll(filepath.Dir(file), 0o777); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, []byte(text+"\n"), 0o666); err != nil {
+		return err
+	}
+	done("wrote "+file+"\n", 0)
+	return nil
+}
+
+func (a *actor) use(args string) error {
+	var u usage
+	if n, err := fmt.Sscan(args, &u.input, &u.output, &u.usd); n < 2 {
+		return fmt.Errorf("found %q, want two numbers of tokens and maybe a cost: %w", args, err)
+	}
+	a.usage = u
+	return nil
+}
+
+func (a *actor) ask(args string) error {
+	var options []string
+	for i, o := range strings.Split(args, "|") {
+		if o = strings.TrimSpace(o); i > 0 && o != "" {
+			options = append(options, o)
+		}
+	}
+	question, _, _ := strings.Cut(args, "|")
+	question = strings.TrimSpace(question)
+	answer, ok := a.voice.ask(question, options)
+	if !ok {
+		return a.say("Nobody answered: " + question)
+	}
+	return a.say(fmt.Sprintf("The answer to %q is %q.", question, answer))
+}
+
+func (a *actor) permission(args string) error {
+	tool, input, err := part(args)
+	if err != nil {
+		return err
+	}
+	if a.voice.permission(tool, input) {
+		return a.say("I was allowed to use " + tool + ".")
+	}
+	return a.say("I was not allowed to use " + tool + ".")
+}
+
+func failing(f fault) error { return ending{fault: &f} }
+
+func (a *actor) fail(text string) error {
+	if text == "" {
+		text = "The fake agent was told to fail."
+	}
+	return failing(fault{text: text})
+}
+
+func (a *actor) exit(args string) error {
+	code, err := strconv.Atoi(args)
+	if err != nil || code < 0 || code > 255 {
+		return fmt.Errorf("found %q, want an exit code", args)
+	}
+	return ending{code: code}
+}
+
+func (a *actor) loop(string) error {
+	for n := 1; !a.isStopped(); n++ {
+		a.voice.retry(n)
+		a.sleep(100 * time.Millisecond)
+	}
+	return nil
+}
+
+func (a *actor) limit(args string) error {
+	d, err := span(args)
+	if err != nil {
+		return err
+	}
+	// The protocols know whole seconds.
+	reset := time.Now().Add(d + time.Second - time.Nanosecond).Truncate(time.Second)
+	return failing(fault{text: "usage limit reached", status: 429, reset: reset})
+}
+
+func (a *actor) apiError(args string) error {
+	status, err := strconv.Atoi(args)
+	if err != nil || status < 400 || status > 599 {
+		return fmt.Errorf("found %q, want an HTTP status such as 529", args)
+	}
+	return failing(fault{status: status})
+}
+
+func (a *actor) attempts(args string, on bool) error {
+	word, line, err := part(args)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(word)
+	if err != nil {
+		return fmt.Errorf("found %q, want the number of an attempt", word)
+	}
+	if (a.attempt == n) != on {
+		return nil
+	}
+	return a.do(line)
+}
+
+func (a *actor) once(args string) error {
+	file, line, err := part(args)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return a.do(line)
+}
+
+func (a *actor) flood(args string) error {
+	n, err := size(args)
+	if err != nil {
+		return err
+	}
+	line := strings.Repeat("flood ", 166) + "\n"
+	block := []byte(strings.Repeat(line, 64))
+	for ; n > 0 && !a.isStopped(); n -= len(block) {
+		a.write(block[:min(n, len(block))])
+	}
+	a.line("")
+	return nil
+}
+
+func (a *actor) longLine(args string) error {
+	n, err := size(args)
+	if err != nil {
+		return err
+	}
+	block := []byte(strings.Repeat("long ", 13000))
+	for ; n > 0 && !a.isStopped(); n -= len(block) {
+		a.write(block[:min(n, len(block))])
+	}
+	a.line("")
+	return nil
+}
+
+// binary is what no program expects to read.
+func binary() []byte {
+	var b []byte
+	for c := range 256 {
+		b = append(b, byte(c))
+	}
+	return append(b, "\xff\xfe\xc3( \x1b[31mred\x1b[0m \x1b]0;title\x07\n"...)
+}

@@ -1,0 +1,105 @@
+package agent
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// resetPattern finds the time at which a limit ends, where the programs put it
+// into prose: a date, or the time of day alone, and maybe the zone.
+var resetPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:try again at|resets?(?: at)?) +` +
+		`(?:([a-z]{3})[a-z]* (\d{1,2})(?:st|nd|rd|th)?,?(?: (\d{4}))?,?(?: at)? +)?` +
+		`(\d{1,2})(?::(\d\d))? ?([ap])m(?: \(([A-Za-z0-9_+/-]+)\))?`)
+})
+
+// resetTime reads when a limit ends, or returns zero. What the text leaves out
+// is taken from now: a time of day is the next one, a date without a year
+// likewise, and the zone is that of now.
+func resetTime(text string, now time.Time) time.Time {
+	text = first(text, 4000)
+	if at := exactTime(text); !at.IsZero() {
+		return at
+	}
+	m := resetPattern().FindStringSubmatch(text)
+	if m == nil || now.IsZero() && (m[1] == "" || m[3] == "") {
+		return time.Time{}
+	}
+	zone := now.Location()
+	if m[7] != "" {
+		if z, err := time.LoadLocation(m[7]); err == nil {
+			zone = z
+		}
+	}
+	hour, _ := strconv.Atoi(m[4])
+	minute, _ := strconv.Atoi(m[5])
+	if hour < 1 || hour > 12 || minute > 59 {
+		return time.Time{}
+	}
+	hour %= 12
+	if strings.EqualFold(m[6], "p") {
+		hour += 12
+	}
+	return nextTime(m[1], m[2], m[3], hour, minute, now.In(zone))
+}
+
+// nextTime is the first moment from now on that fits.
+func nextTime(month, day, year string, hour, minute int, now time.Time) time.Time {
+	if month == "" {
+		at := time.Date(now.Year(), now.Month(), now.Day(), hour, minute, 0, 0, now.Location())
+		if at.Before(now.Truncate(time.Minute)) {
+			at = time.Date(now.Year(), now.Month(), now.Day()+1, hour, minute, 0, 0, now.Location())
+		}
+		return at
+	}
+	date, err := time.Parse("Jan 2", strings.ToUpper(month[:1])+strings.ToLower(month[1:])+" "+day)
+	if err != nil {
+		return time.Time{}
+	}
+	y, given := now.Year(), year != ""
+	if given {
+		y, _ = strconv.Atoi(year)
+	}
+	at := time.Date(y, date.Month(), date.Day(), hour, minute, 0, 0, now.Location())
+	if !given && at.Before(now.Truncate(time.Minute)) {
+		at = at.AddDate(1, 0, 0)
+	}
+	return at
+}
+
+var (
+	epochPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:\||reset\w*(?: at)? ?[:=]? ?|^)(\d{10})\b`)
+	})
+	rfc3339Pattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`)
+	})
+)
+
+// exactTime reads a time that needs no interpretation: RFC 3339, or seconds
+// since 1970.
+func exactTime(text string) time.Time {
+	if m := rfc3339Pattern().FindString(text); m != "" {
+		if at, err := time.Parse(time.RFC3339, strings.Replace(m, " ", "T", 1)); err == nil {
+			return at
+		}
+	}
+	if m := epochPattern().FindStringSubmatch(text); m != nil {
+		seconds, _ := strconv.ParseInt(m[1], 10, 64)
+		return time.Unix(seconds, 0)
+	}
+	return time.Time{}
+}
+
+// epoch is a time given in seconds since 1970 by a program that may say
+// anything. Zero is none.
+func epoch(seconds float64) time.Time {
+	const farthest = 1 << 40
+	if seconds >= 1 && seconds < farthest {
+		return time.Unix(int64(seconds), 0)
+	}
+	return time.Time{}
+}

@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The lengths to which texts for people are cut.
+const (
+	summaryLength = 500 // characters of last words
+	doingLength   = 80  // characters of what an agent does now
+
+	questionLength = 4000 // characters of a question
+)
+
+// clean makes output fit for a person's eyes: no escape sequences, no control
+// characters but the end of a line and the tab, and valid UTF-8.
+func clean(text string) string {
+	if plain(text) {
+		return text
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		if text[i] == 0x1b {
+			i += escape(text[i:])
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+		switch {
+		case r == '\n' || r == '\t' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r == '\r' && i < len(text) && text[i] != '\n':
+			// The line is begun anew, as progress bars do.
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c >= 0x7f || c < 0x20 && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// escape is the length of the escape sequence at the beginning of text.
+func escape(text string) int {
+	if len(text) < 2 {
+		return len(text)
+	}
+	switch text[1] {
+	case '[': // ends with a byte from @ to ~
+		for i := 2; i < len(text); i++ {
+			if text[i] >= 0x40 && text[i] <= 0x7e {
+				return i + 1
+			}
+		}
+		return len(text)
+	case ']', 'P', '_', '^': // ends with BEL or ESC \
+		for i := 2; i < len(text); i++ {
+			if text[i] == 0x07 {
+				return i + 1
+			}
+			if text[i] == 0x1b {
+				return min(i+2, len(text))
+			}
+		}
+		return len(text)
+	}
+	return 2
+}
+
+// first cuts text after n characters.
+func first(text string, n int) string {
+	for i := range text {
+		if n == 0 {
+			return text[:i]
+		}
+		n--
+	}
+	return text
+}
+
+// last keeps the last n characters of text.
+func last(text string, n int) string {
+	i := len(text)
+	for ; i > 0 && n > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(text[:i])
+		i -= size
+	}
+	return text[i:]
+}
+
+// brief is text in one short line, for what an agent does now.
+func brief(text string) string {
+	// A line of output can be a megabyte of which 80 characters are shown.
+	text = first(text, 20*doingLength)
+	text = strings.Join(strings.Fields(clean(text)), " ")
+	if short := first(text, doingLength); len(short) < len(text) {
+		return first(text, doingLength-1) + "…"
+	}
+	return text
+}
+
+// full is text for somebody who must decide about it.
+func full(text string) string { return strings.TrimSpace(clean(first(text, questionLength))) }
+
+// summary is the end of text, for what came of it all.
+func summary(text string) string {
+	if n := len(text) - 20*summaryLength; n > 0 {
+		text = text[n:]
+	}
+	return strings.TrimSpace(last(strings.TrimSpace(clean(text)), summaryLength))
+}
+
+// tail keeps the end of what was written, within bounds.
+type tail struct{ text []byte }
+
+func (t *tail) add(line []byte) {
+	const most = 4 * summaryLength * utf8.UTFMax
+	if n := len(line) - most; n > 0 {
+		line = line[n:]
+	}
+	if len(t.text)+len(line) > 2*most {
+		t.text = append(t.text[:0], t.text[max(0, len(t.text)-most):]...)
+	}
+	t.text = append(append(t.text, line...), '\n')
+}
+
+func (t *tail) String() string { return summary(string(t.text)) }
