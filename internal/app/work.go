@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
 	"gaffer/internal/fleet"
+	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/worker"
 )
@@ -127,13 +128,10 @@ func assignments(r store.Reader, run string) (list []engine.Assignment, err erro
 	return list, nil
 }
 
-// FakeAgent is the agent that is gaffer itself and needs no model.
-const FakeAgent = "fake"
-
 // agent returns the agent of that name, as gaffer.yaml wants it.
 func (a *App) agent(name string) (agent.Agent, error) {
 	custom := a.opts.Config.Agents()
-	if _, said := custom[name]; name == FakeAgent && !said {
+	if _, said := custom[name]; name == plan.FakeAgent && !said {
 		self, err := os.Executable()
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/agent/fake"
 	"gaffer/internal/app"
 	"gaffer/internal/config"
 	"gaffer/internal/fleet"
@@ -21,6 +22,9 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "supervise" {
 		os.Exit(supervisor.Main(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "fake-agent" {
+		os.Exit(fake.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if text := os.Getenv(workOn); text != "" {
 		part := strings.Split(text, "\n")

@@ -3,6 +3,8 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +69,11 @@ func check(e *env.Env, arg string, o plan.Options, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	o.Dir, o.Root = e.Dir, p.Root
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	o.Dir, o.Root, o.Agents = e.Dir, p.Root, slices.Sorted(maps.Keys(c.Agents()))
 	loaded, err := plan.Load(host.OS(), arg, o)
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
 		return refuse(e, arg, problems, asJSON)
