@@ -1,19 +1,20 @@
 package ledger
 
 import (
-	"regexp"
 	"strings"
 	"time"
 
 	"gaffer/statefile/jsontree"
 	"gaffer/statefile/timestamp"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // RunLimit is how long the dispatcher of this protocol lets an agent run. A
 // run that says "running" for longer was most likely left behind.
 const RunLimit = time.Hour
 
-var shellVariable = regexp.MustCompile(`\$(\w+|\{\w+\})`)
+var shellVariable = lazyregexp.New(`\$(\w+|\{\w+\})`)
 
 // wild looks for what readers of ours accept and other programs may not. The
 // record was checked by its rules before.
@@ -23,7 +24,7 @@ func (c *check) wild(name fileName, now time.Time) {
 	}
 	c.identity(name)
 	for i, r := range c.kind.rules() {
-		if v := c.values[i]; r.path && shellVariable.Match(v.Raw()) {
+		if v := c.values[i]; r.path && shellVariable().Match(v.Raw()) {
 			c.irregular(r.name, variableInPath, "%s has a variable that was never filled in", shorten(v.Text()))
 		}
 	}

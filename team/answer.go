@@ -2,10 +2,11 @@ package team
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"gaffer/statefile/jsontree"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // Answer is what an agent said: one status word and a few lines of text.
@@ -79,7 +80,7 @@ func valueEnd(text string, start int) int {
 	return start
 }
 
-var wordForm = regexp.MustCompile(`^[A-Z][A-Z_]*$`)
+var wordForm = lazyregexp.New(`^[A-Z][A-Z_]*$`)
 
 func fromObject(text string) (Answer, bool) {
 	doc, err := jsontree.Parse([]byte(text))
@@ -87,7 +88,7 @@ func fromObject(text string) (Answer, bool) {
 		return Answer{}, false
 	}
 	word, summary := doc.Value().Get("status").Text(), doc.Value().Get("summary")
-	if !wordForm.MatchString(word) {
+	if !wordForm().MatchString(word) {
 		return Answer{}, false
 	}
 	a := Answer{Status: Word(word)}
@@ -103,8 +104,8 @@ func fromObject(text string) (Answer, bool) {
 // statusLine is a line that is a status by its form. What follows the word must
 // not make it one of several choices, as in a template: PASS | FAIL.
 var (
-	statusLine = regexp.MustCompile("^\\s*(?:\\*\\*Status:\\*\\*|## Review:)\\s+[*`]*([A-Z][A-Z_]*)(.*)$")
-	choice     = regexp.MustCompile("^[*`]*\\s*(?:[|/]|or\\s)|^[A-Za-z0-9]")
+	statusLine = lazyregexp.New("^\\s*(?:\\*\\*Status:\\*\\*|## Review:)\\s+[*`]*([A-Z][A-Z_]*)(.*)$")
+	choice     = lazyregexp.New("^[*`]*\\s*(?:[|/]|or\\s)|^[A-Za-z0-9]")
 )
 
 // fromLines reads the last status line outside of fenced text, which is
@@ -116,8 +117,8 @@ func fromLines(text string) (found Answer, ok bool) {
 			fenced = !fenced
 			continue
 		}
-		m := statusLine.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
-		if fenced || m == nil || choice.MatchString(m[2]) {
+		m := statusLine().FindStringSubmatch(strings.TrimRight(line, "\r\n"))
+		if fenced || m == nil || choice().MatchString(m[2]) {
 			continue
 		}
 		found, ok = Answer{Status: Word(m[1])}, true

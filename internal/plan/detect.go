@@ -53,7 +53,7 @@ func (l *loader) folderFormat(arg string) (Format, error) {
 	if err != nil {
 		return "", err
 	}
-	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return phaseFile.MatchString(e.Name()) }) {
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return phaseFile().MatchString(e.Name()) }) {
 		return Phase, nil
 	}
 	return Folder, nil
@@ -78,7 +78,7 @@ func (l *loader) fileFormat(arg string) (Format, error) {
 }
 
 func (l *loader) markdownFormat(arg string) (Format, error) {
-	if phaseFile.MatchString(filepath.Base(arg)) {
+	if phaseFile().MatchString(filepath.Base(arg)) {
 		return Phase, nil
 	}
 	data, err := l.bytes(arg)
@@ -97,7 +97,7 @@ func (l *loader) wordFormat(arg string) (Format, error) {
 		return List, nil
 	}
 	switch {
-	case promptID.MatchString(arg):
+	case promptID().MatchString(arg):
 		return List, nil
 	case hasSpace(arg) && !looksLikeFile(arg):
 		return PromptText, nil

@@ -2,11 +2,12 @@ package plan
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // drawing reads a dependency graph that is drawn with characters, top to
@@ -62,14 +63,14 @@ func newDrawing(r *reader, heading place) *drawing {
 func (d *drawing) has(id string) bool { _, ok := d.at[id]; return ok }
 
 var (
-	drawnID   = regexp.MustCompile(`\d{3}(?:-\d{2})?`)
-	almostID  = regexp.MustCompile(`\d+-\d+`)
-	drawnName = regexp.MustCompile(`^\s*\(([^()]*)\)`)
-	inParens  = regexp.MustCompile(`\([^()]*\)`)
-	twig      = regexp.MustCompile(`[├└╰┣┗+|\\` + "`" + `][─━—=-]+[>▶→►]?\s*$`)
-	connector = regexp.MustCompile(`^[\s|│┃vV↓▼/\\─━┌┐└┘├┤┬┴┼+<>*-]+$`)
-	railIn    = regexp.MustCompile(`[<◀←◄]\s*[─━—=-]+[┤┘╯┛|+]?`)
-	railOut   = regexp.MustCompile(`[─━—=-]{2,}\s*[┐┤┘╮┓|+]`)
+	drawnID   = lazyregexp.New(`\d{3}(?:-\d{2})?`)
+	almostID  = lazyregexp.New(`\d+-\d+`)
+	drawnName = lazyregexp.New(`^\s*\(([^()]*)\)`)
+	inParens  = lazyregexp.New(`\([^()]*\)`)
+	twig      = lazyregexp.New(`[├└╰┣┗+|\\` + "`" + `][─━—=-]+[>▶→►]?\s*$`)
+	connector = lazyregexp.New(`^[\s|│┃vV↓▼/\\─━┌┐└┘├┤┬┴┼+<>*-]+$`)
+	railIn    = lazyregexp.New(`[<◀←◄]\s*[─━—=-]+[┤┘╯┛|+]?`)
+	railOut   = lazyregexp.New(`[─━—=-]{2,}\s*[┐┤┘╮┓|+]`)
 )
 
 const drawingCharacters = "─━│┃┌┐└┘├┤┬┴┼╭╮╯╰┣┗┏┓┛┫|/\\<>▶◀→←►◄+*=-[](),&:"
@@ -97,7 +98,7 @@ func (d *drawing) line(line string, at place) {
 	}
 	tokens := d.tokens(line, at)
 	if len(tokens) == 0 {
-		d.linked = d.linked || strings.TrimSpace(line) != "" && connector.MatchString(line)
+		d.linked = d.linked || strings.TrimSpace(line) != "" && connector().MatchString(line)
 		return
 	}
 	known := map[string]bool{}
@@ -107,7 +108,7 @@ func (d *drawing) line(line string, at place) {
 	}
 	waiting := d.between(tokens, line, at)
 	before := line[:tokens[0].start]
-	if m := twig.FindStringIndex(before); m != nil {
+	if m := twig().FindStringIndex(before); m != nil {
 		d.branch(tokens, utf8.RuneCountInString(before[:m[0]]), at)
 	} else {
 		d.row(tokens, waiting, known, at)
@@ -124,10 +125,10 @@ func (d *drawing) line(line string, at place) {
 // tokens finds the ids of a line. A number in a name or in the talk beside an
 // id is none: an id stands alone, after a drawing or at some distance.
 func (d *drawing) tokens(line string, at place) []drawnToken {
-	plain := inParens.ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
+	plain := inParens().ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
 	d.misspelt(plain, at)
 	var tokens []drawnToken
-	for _, m := range drawnID.FindAllStringIndex(plain, -1) {
+	for _, m := range drawnID().FindAllStringIndex(plain, -1) {
 		if joined(plain, m[0], m[1]) || !d.standsAlone(plain, m[0], tokens) {
 			continue
 		}
@@ -163,9 +164,9 @@ func (d *drawing) standsAlone(line string, start int, before []drawnToken) bool 
 
 // misspelt reports what was likely meant as an id.
 func (d *drawing) misspelt(line string, at place) {
-	for _, m := range almostID.FindAllStringIndex(line, -1) {
+	for _, m := range almostID().FindAllStringIndex(line, -1) {
 		word := line[m[0]:m[1]]
-		if drawnID.FindString(word) == word || joined(line, m[0], m[1]) {
+		if drawnID().FindString(word) == word || joined(line, m[0], m[1]) {
 			continue
 		}
 		a, b, _ := strings.Cut(word, "-")
@@ -179,7 +180,7 @@ func (d *drawing) misspelt(line string, at place) {
 }
 
 func (d *drawing) declare(t drawnToken, line string, at place) {
-	if m := drawnName.FindStringSubmatch(line[t.end:]); m != nil && d.names[t.id] == "" {
+	if m := drawnName().FindStringSubmatch(line[t.end:]); m != nil && d.names[t.id] == "" {
 		d.names[t.id] = strings.TrimSpace(m[1])
 	}
 	if !d.has(t.id) {
@@ -194,7 +195,7 @@ func (d *drawing) between(tokens []drawnToken, line string, at place) map[string
 	waiting := map[string]bool{}
 	for i := 1; i < len(tokens); i++ {
 		left, right := tokens[i-1], tokens[i]
-		gap := inParens.ReplaceAllString(line[left.end:right.start], "")
+		gap := inParens().ReplaceAllString(line[left.end:right.start], "")
 		switch {
 		case strings.ContainsAny(gap, ">▶→►"):
 			d.wait(right.id, left.id, at)
@@ -248,9 +249,9 @@ func (d *drawing) branch(tokens []drawnToken, column int, at place) {
 
 // side follows what is drawn to the right of a row: into the row, or out of it.
 func (d *drawing) side(rest string, tokens []drawnToken, at place) {
-	rest = inParens.ReplaceAllString(rest, "")
+	rest = inParens().ReplaceAllString(rest, "")
 	switch {
-	case railIn.MatchString(rest):
+	case railIn().MatchString(rest):
 		for _, t := range tokens {
 			for _, id := range d.rail {
 				d.wait(t.id, id, at)
@@ -259,7 +260,7 @@ func (d *drawing) side(rest string, tokens []drawnToken, at place) {
 		if strings.ContainsAny(rest, "┘╯┛") {
 			d.rail = nil
 		}
-	case railOut.MatchString(rest):
+	case railOut().MatchString(rest):
 		d.rail = append(d.rail, idsOf(tokens)...)
 	}
 }

@@ -3,10 +3,11 @@ package plan
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // form is what a value looks like: how it is read and its JSON Schema. read
@@ -135,7 +136,7 @@ func duration() form[time.Duration] {
 	})
 }
 
-var branchName = regexp.MustCompile(`^[^\x00-\x20\x7f~^:?*\[\\]+$`)
+var branchName = lazyregexp.New(`^[^\x00-\x20\x7f~^:?*\[\\]+$`)
 
 // branch is what git accepts as the name of a branch.
 func branch() form[string] {
@@ -150,7 +151,7 @@ func branch() form[string] {
 }
 
 func isBranch(s string) bool {
-	if !branchName.MatchString(s) || strings.Contains(s, "..") || strings.Contains(s, "@{") {
+	if !branchName().MatchString(s) || strings.Contains(s, "..") || strings.Contains(s, "@{") {
 		return false
 	}
 	for part := range strings.SplitSeq(s, "/") {

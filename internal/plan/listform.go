@@ -2,7 +2,8 @@ package plan
 
 import (
 	"maps"
-	"regexp"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // textList is a list of texts.
@@ -49,14 +50,14 @@ func shell() form[[]string] {
 	}}
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // environment is variables and their values. An empty value is one, too.
 func environment() form[map[string]string] {
 	value := schema{Type: []string{"string", "number", "boolean", "null"}}
 	s := schema{
 		Type: "object", Additional: &value,
-		Names: &schema{Pattern: variableName.String()},
+		Names: &schema{Pattern: variableName().String()},
 	}
 	return form[map[string]string]{s, func(r *reader, name string, n *node) (map[string]string, bool) {
 		if n.kind != mapping {
@@ -68,7 +69,7 @@ func environment() form[map[string]string] {
 		for _, p := range n.pairs {
 			v := p.value.or(p.at)
 			switch {
-			case !variableName.MatchString(p.key):
+			case !variableName().MatchString(p.key):
 				r.report(p.at, "%s: %q is no variable's name, want letters, digits and _", name, p.key)
 				ok = false
 			case v.kind == list || v.kind == mapping:

@@ -51,7 +51,7 @@ func newPromptIndex(h host.Host, root string) *promptIndex {
 
 func (x *promptIndex) add(path string) {
 	x.names = append(x.names, filepath.Base(path))
-	if m := namedPrompt.FindStringSubmatch(defaultName(path)); m != nil {
+	if m := namedPrompt().FindStringSubmatch(defaultName(path)); m != nil {
 		x.files[m[1]] = append(x.files[m[1]], path)
 	}
 }

@@ -1,23 +1,24 @@
 package plan
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // How an orchestrator's markdown is written.
 var (
-	heading      = regexp.MustCompile(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
-	graphHeading = regexp.MustCompile(`(?i)^dependency\s+graph\b`)
-	waveHeading  = regexp.MustCompile(`(?i)^wave\b\s*(.*)$`)
-	waveNumber   = regexp.MustCompile(`^#?(\d{1,5})\b\s*[:.)–—-]?\s*(.*)$`)
-	fence        = regexp.MustCompile("^\\s*(```+|~~~+)")
+	heading      = lazyregexp.New(`^(#{1,6})\s+(.*?)\s*#*\s*$`)
+	graphHeading = lazyregexp.New(`(?i)^dependency\s+graph\b`)
+	waveHeading  = lazyregexp.New(`(?i)^wave\b\s*(.*)$`)
+	waveNumber   = lazyregexp.New(`^#?(\d{1,5})\b\s*[:.)–—-]?\s*(.*)$`)
+	fence        = lazyregexp.New("^\\s*(```+|~~~+)")
 	// promptName is a prompt's file in an item, with its id.
-	promptName = regexp.MustCompile("`([^`\\s]+\\.md)`")
-	checkbox   = regexp.MustCompile("\\[([xX ])\\]\\s*`?((\\d{3}(?:-\\d{2})?)(?:-[^`\\s]*)?\\.md)`?")
-	listItem   = regexp.MustCompile(`^\s*(?:[-*+]|\d+[.)])\s`)
-	fileID     = regexp.MustCompile(`^(\d{3}(?:-\d{2})?)(?:-(.*))?\.md$`)
+	promptName = lazyregexp.New("`([^`\\s]+\\.md)`")
+	checkbox   = lazyregexp.New("\\[([xX ])\\]\\s*`?((\\d{3}(?:-\\d{2})?)(?:-[^`\\s]*)?\\.md)`?")
+	listItem   = lazyregexp.New(`^\s*(?:[-*+]|\d+[.)])\s`)
+	fileID     = lazyregexp.New(`^(\d{3}(?:-\d{2})?)(?:-(.*))?\.md$`)
 )
 
 // isOrchestrator tells an orchestrator's markdown from a prompt: it has a
@@ -26,13 +27,13 @@ func isOrchestrator(data []byte) bool {
 	inWave := false
 	for line := range strings.Lines(string(data)) {
 		line = strings.TrimRight(line, "\r\n")
-		if m := heading.FindStringSubmatch(line); m != nil {
-			if graphHeading.MatchString(m[2]) {
+		if m := heading().FindStringSubmatch(line); m != nil {
+			if graphHeading().MatchString(m[2]) {
 				return true
 			}
-			inWave = waveHeading.MatchString(m[2])
+			inWave = waveHeading().MatchString(m[2])
 		}
-		if inWave && promptName.MatchString(line) {
+		if inWave && promptName().MatchString(line) {
 			return true
 		}
 	}
@@ -81,7 +82,7 @@ func (o *orchestrator) scan(lines []string) {
 	for i, line := range lines {
 		line, at := strings.TrimRight(line, "\r"), place{line: i + 1, column: 1}
 		o.box(line)
-		if fence.MatchString(line) {
+		if fence().MatchString(line) {
 			if block == 0 {
 				block = i + 1
 				if wantGraph && o.graph.first == 0 {
@@ -98,7 +99,7 @@ func (o *orchestrator) scan(lines []string) {
 			}
 			continue
 		}
-		if m := heading.FindStringSubmatch(line); m != nil {
+		if m := heading().FindStringSubmatch(line); m != nil {
 			wave, wantGraph = o.heading(m[2], len(m[1]), at, wave)
 			continue
 		}
@@ -117,20 +118,20 @@ func (o *orchestrator) heading(title string, level int, at place, wave int) (int
 	if level == 1 && o.title == "" {
 		o.title = title
 	}
-	if graphHeading.MatchString(title) {
+	if graphHeading().MatchString(title) {
 		if o.graph == nil {
 			o.graph = newDrawing(o.reader, at)
 		}
 		return 0, o.graph.first == 0
 	}
-	m := waveHeading.FindStringSubmatch(title)
+	m := waveHeading().FindStringSubmatch(title)
 	switch {
 	case m == nil && level > 3:
 		return wave, false // a part of the wave's section
 	case m == nil:
 		return 0, false
 	}
-	number := waveNumber.FindStringSubmatch(m[1])
+	number := waveNumber().FindStringSubmatch(m[1])
 	if number == nil {
 		return noNumber, false
 	}
@@ -144,17 +145,17 @@ const noNumber = -1
 // item takes the first prompt that a line names. What follows it is talk.
 func (o *orchestrator) item(line string, wave int, at place) {
 	file := ""
-	if m := promptName.FindStringSubmatchIndex(line); m != nil {
+	if m := promptName().FindStringSubmatchIndex(line); m != nil {
 		file, at.column = line[m[2]:m[3]], m[2]+1
-	} else if m := checkbox.FindStringSubmatchIndex(line); m != nil {
+	} else if m := checkbox().FindStringSubmatchIndex(line); m != nil {
 		file, at.column = line[m[4]:m[5]], m[4]+1
 	}
 	if file == "" {
 		return
 	}
-	m := fileID.FindStringSubmatch(baseName(file))
+	m := fileID().FindStringSubmatch(baseName(file))
 	if m == nil {
-		if listItem.MatchString(line) {
+		if listItem().MatchString(line) {
 			o.wrong = append(o.wrong, o.reader.problem(at, "the name %q does not begin with an id, want NNN-NN-name.md or NNN-name.md", file))
 		}
 		return
@@ -167,7 +168,7 @@ func (o *orchestrator) item(line string, wave int, at place) {
 }
 
 func (o *orchestrator) box(line string) {
-	if m := checkbox.FindStringSubmatch(line); m != nil {
+	if m := checkbox().FindStringSubmatch(line); m != nil {
 		o.done[m[3]] = m[1] != " "
 	}
 }

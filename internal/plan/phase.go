@@ -3,12 +3,13 @@ package plan
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"strings"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // phaseFile is the name of a phase plan, with the phase and the plan's number.
-var phaseFile = regexp.MustCompile(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
+var phaseFile = lazyregexp.New(`^(\d+(?:\.\d+)?)-(\d+)-PLAN\.md$`)
 
 // front is the front matter of a phase plan.
 type front struct {
@@ -46,7 +47,7 @@ func listOrNothing() form[[]string] {
 
 // readPhase reads one phase plan. The whole file is the prompt.
 func readPhase(file string, data []byte, done bool, r *reader) (Task, places) {
-	name := phaseFile.FindStringSubmatch(path.Base(file))
+	name := phaseFile().FindStringSubmatch(path.Base(file))
 	t := Task{
 		Prompt: string(data), PromptFile: file, Wave: 1, Questions: Ask, Done: done, Line: 1,
 	}

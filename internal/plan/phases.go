@@ -23,7 +23,7 @@ func (l *loader) phase(arg string) (draft, error) {
 		return draft{}, err
 	}
 	for _, e := range entries {
-		if info.IsDir() && phaseFile.MatchString(e.Name()) {
+		if info.IsDir() && phaseFile().MatchString(e.Name()) {
 			files = append(files, filepath.Join(arg, e.Name()))
 		}
 	}

@@ -115,7 +115,9 @@ type OnComplete struct {
 }
 
 // Agents are the adapters that a plan may name.
-func Agents() []string { return []string{"claude", "codex", "gemini", "opencode", FakeAgent, CommandAgent} }
+func Agents() []string {
+	return []string{"claude", "codex", "gemini", "opencode", FakeAgent, CommandAgent}
+}
 
 // FakeAgent is gaffer's own agent, which has no model and does what its prompt
 // says.

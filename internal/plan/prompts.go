@@ -4,18 +4,19 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"gaffer/statefile"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 var (
 	// promptID is an id as it stands in a list.
-	promptID = regexp.MustCompile(`^(\d{3}(?:-\d{2})?|gh-\d+)$`)
+	promptID = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)$`)
 	// namedPrompt is a prompt's file that begins with an id.
-	namedPrompt = regexp.MustCompile(`^(\d{3}(?:-\d{2})?|gh-\d+)(?:-(.*))?$`)
+	namedPrompt = lazyregexp.New(`^(\d{3}(?:-\d{2})?|gh-\d+)(?:-(.*))?$`)
 )
 
 func promptText(text string) draft {
@@ -101,7 +102,7 @@ func splitList(arg string) []string {
 }
 
 func (l *loader) listed(item string) (string, bool) {
-	if promptID.MatchString(item) {
+	if promptID().MatchString(item) {
 		return l.byID(item, place{}, "")
 	}
 	if _, err := l.host.Stat(readStep, under(l.opts.Dir, item)); err == nil {
@@ -127,7 +128,7 @@ func (l *loader) addFiles(d *draft, files []string) {
 			id = defaultName(file)
 		}
 		t := Task{ID: id, Name: name, PromptFile: file, Questions: Ask}
-		if m := namedPrompt.FindStringSubmatch(name); m != nil && m[2] != "" {
+		if m := namedPrompt().FindStringSubmatch(name); m != nil && m[2] != "" {
 			t.Name = m[2]
 		}
 		d.add(t, places{})
@@ -138,7 +139,7 @@ func (l *loader) addFiles(d *draft, files []string) {
 
 func idOf(file string) string {
 	name := defaultName(file)
-	if m := namedPrompt.FindStringSubmatch(name); m != nil {
+	if m := namedPrompt().FindStringSubmatch(name); m != nil {
 		return m[1]
 	}
 	return name

@@ -6,7 +6,7 @@ import "slices"
 // "[x]", and leaves every other byte. It tells whether there was one to set.
 func Tick(markdown []byte, id string) ([]byte, bool) {
 	var ticked []byte
-	for _, m := range checkbox.FindAllSubmatchIndex(markdown, -1) {
+	for _, m := range checkbox().FindAllSubmatchIndex(markdown, -1) {
 		if string(markdown[m[6]:m[7]]) != id || markdown[m[2]] != ' ' {
 			continue
 		}

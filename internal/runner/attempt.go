@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -98,10 +97,10 @@ func Adopt(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	return a, state, err
 }
 
-// Ran reports whether the agent of an attempt that is over ever started.
-func (a *Attempt) Ran() bool {
-	exit, err := a.process.Wait(context.Background())
-	return err == nil && !exit.Started.IsZero()
+// Never reports of an attempt that is lost whether there never was an agent.
+func (a *Attempt) Never() bool {
+	exit, err := a.process.Wait(context.Background()) // it is over
+	return err == nil && exit.Never
 }
 
 func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *supervisor.Process, opts Options) (*Attempt, error) {
@@ -336,7 +335,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	if _, err := a.read(limit, true); err != nil {
 		return Result{}, err
 	}
-	r := Result{Exit: exit.Code, Thread: a.now.Thread, Usage: a.now.Usage}
+	r := Result{Exit: exit.Code, Thread: a.now.Thread, Usage: a.now.Usage, Left: exit.Left}
 	switch {
 	case exit.Lost:
 		r.Class, r.Summary, r.Exit = failure.Lost, cmp.Or(exit.Failed, "the agent was lost"), -1
@@ -349,9 +348,6 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	r.Class, r.Summary, r.Reset = v.Class, v.Summary, v.Reset
 	if len(v.Denied) > 0 && r.Summary == "" {
 		r.Summary = "denied: " + strings.Join(v.Denied, ", ")
-	}
-	if len(exit.Left) > 0 {
-		r.Summary = fmt.Sprintf("%s (processes %v could not be ended)", r.Summary, exit.Left)
 	}
 	if r.Class != failure.None {
 		return r, nil

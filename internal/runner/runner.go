@@ -48,6 +48,7 @@ type Result struct {
 	Usage   agent.Usage
 	Reset   time.Time
 	Checks  []fleet.Check
+	Left    []int // processes of the agent that could not be ended
 }
 
 // Activity is what the agent does.

@@ -26,6 +26,9 @@ const chunk = 64 << 10
 // or of limit, if that is not negative. last says that no more will come, so
 // that a line without an end is one too.
 func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
+	if info, err := os.Stat(t.path); err == nil && info.Size() == t.at && !last {
+		return nil
+	}
 	f, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was written, or it was taken away

@@ -10,12 +10,23 @@
 // Each attempt has a folder, in which are:
 //
 //	spec.json    what to run
-//	lock         held by the supervisor as long as it lives, and before that by who starts it
-//	socket       where it takes orders
+//	lock         held by the supervisor as long as it lives, and before that by
+//	             who starts it; it has text in it as soon as there may be an
+//	             agent: who holds it, and what that said in a crash
 //	started.json who runs: the supervisor and the agent
+//	socket       where it takes orders
 //	exit.json    how it ended; durable before the lock is free
 //
-// Who gets the lock and finds no exit.json knows that the attempt is lost, and
-// that no supervisor of it will ever start: the lock is passed on to the
-// supervisor as an open file, without a gap.
+// The supervisor makes started.json and the socket when the agent has run for a
+// moment, or when whoever started it is gone: most attempts of short programs
+// need neither.
+//
+// Who gets the lock and finds no exit.json knows that the attempt is lost: the
+// lock is passed on to the supervisor as an open file, without a gap. Before it
+// says so it ends what the attempt has left behind and writes that into
+// exit.json; a supervisor that finds an exit.json does not start.
+//
+// Start is not the only way to start a supervisor. Whatever runs the program
+// with a folder that has a spec.json may do so: the supervisor takes the lock
+// itself if it is not given, and takes the environment it has for the agent's.
 package supervisor

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"gaffer/internal/agent"
@@ -39,7 +41,8 @@ func (h *held) run(ctx context.Context) {
 		h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain() })
 		var r runner.Result
 		if r, err = a.Run(ctx); err == nil {
-			h.finish(ctx, finishOf(h.Attempt, r))
+			h.outlive(ctx, r.Left)
+			h.finish(ctx, finishOf(r))
 			return
 		}
 	}
@@ -60,6 +63,19 @@ func (h *held) run(ctx context.Context) {
 		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: err.Error(), Exit: -1})
 	}
 }
+
+// outlive waits for processes that could not be ended: while one lives, nobody
+// may try the task again.
+func (h *held) outlive(ctx context.Context, left []int) {
+	for told := false; slices.ContainsFunc(left, isThere) && ctx.Err() == nil; told = true {
+		if !told {
+			h.worker.opts.Notice(fmt.Sprintf("task %s: its processes %v cannot be ended; waiting for them", h.Task.Task, left))
+		}
+		pause(ctx, time.Second)
+	}
+}
+
+func isThere(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 var errLost = errors.New("the agent and its supervisor were killed")
 
@@ -88,7 +104,7 @@ func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
 	if err != nil || state != supervisor.Lost {
 		return a, err
 	}
-	if a.Ran() {
+	if !a.Never() {
 		return nil, errLost
 	}
 	return h.start(ctx, dir, opts) // it never came to that

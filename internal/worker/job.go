@@ -78,7 +78,7 @@ func environ(a engine.Assignment, spec plan.Task) []string {
 }
 
 // finishOf is the report of a result.
-func finishOf(a store.Attempt, r runner.Result) engine.Finish {
+func finishOf(r runner.Result) engine.Finish {
 	f := engine.Finish{
 		Class: r.Class, Summary: r.Summary, Thread: r.Thread, Exit: r.Exit, Spent: amountOf(r.Usage), Reset: r.Reset,
 	}

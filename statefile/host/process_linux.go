@@ -39,7 +39,8 @@ func startTime(pid int) (uint64, error) {
 	if len(fields) < 20 {
 		return 0, fmt.Errorf("/proc/%d/stat: %d fields after the name", pid, len(fields))
 	}
-	if state := fields[0][0]; state == 'Z' || state == 'X' {
+	// The state is that of the first thread: others may go on without it.
+	if state := fields[0][0]; (state == 'Z' || state == 'X') && string(fields[17]) <= "1" {
 		return 0, os.ErrNotExist
 	}
 	return strconv.ParseUint(string(fields[19]), 10, 64)

@@ -4,9 +4,10 @@ package timestamp
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"gaffer/statefile/lazyregexp"
 )
 
 // Format returns t to the second, in UTC.
@@ -55,10 +56,10 @@ func Parse(s string, zone *time.Location) (time.Time, error) {
 
 // rfc3339 is the form that the library's parser, which is lenient about single
 // digits, commas and offsets, does not hold a time to.
-var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+var rfc3339 = lazyregexp.New(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 // Strict reports whether s is RFC 3339 in full, as the protocols ask.
 func Strict(s string) bool {
 	_, err := time.Parse(time.RFC3339, s)
-	return err == nil && rfc3339.MatchString(s)
+	return err == nil && rfc3339().MatchString(s)
 }

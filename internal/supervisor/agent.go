@@ -1,0 +1,89 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// launch starts the agent in a process group of its own, with the log as stdout
+// and stderr: what it prints goes there without us.
+func launch(s Spec, env []string, stdin, log uintptr) (pid int, err error) {
+	if info, err := os.Stat(s.Dir); err != nil {
+		return 0, fmt.Errorf("folder to run in: %w", err)
+	} else if !info.IsDir() {
+		return 0, fmt.Errorf("folder to run in: %s is not a folder", s.Dir)
+	}
+	program, err := findProgram(s.Argv[0], env)
+	if err != nil {
+		return 0, err
+	}
+	pid, err = syscall.ForkExec(program, s.Argv, &syscall.ProcAttr{
+		Dir:   s.Dir,
+		Env:   withMark(env, s.Attempt),
+		Files: []uintptr{stdin, log, log},
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		return 0, &fs.PathError{Op: "run", Path: program, Err: err}
+	}
+	return pid, nil
+}
+
+func withMark(env []string, attempt string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, Mark+"=") })
+	return append(env, Mark+"="+attempt)
+}
+
+// findProgram looks for a program where its own environment says. A name with a
+// slash in it is found from the folder that it runs in.
+func findProgram(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := ""
+	for _, v := range env {
+		if value, ok := strings.CutPrefix(v, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, name)
+		if filepath.IsAbs(dir) && isProgram(file) {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%s: no such program in PATH (%s)", name, path)
+}
+
+func isProgram(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// openLog opens the log for appending and returns how long it is.
+func openLog(name string) (*os.File, int64, error) {
+	// Not to wait is for a pipe that somebody has put there.
+	fd, err := syscall.Open(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o666)
+	if err != nil {
+		return nil, 0, fmt.Errorf("log: %w", &fs.PathError{Op: "open", Path: name, Err: err})
+	}
+	if err := syscall.SetNonblock(fd, false); err != nil {
+		return nil, 0, fmt.Errorf("log: %w", err)
+	}
+	log := os.NewFile(uintptr(fd), name)
+	info, err := log.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New(name + " is not a file")
+	}
+	if err != nil {
+		_ = log.Close() // nothing was written
+		return nil, 0, fmt.Errorf("log: %w", err)
+	}
+	return log, info.Size(), nil
+}

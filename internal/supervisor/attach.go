@@ -1,0 +1,217 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gaffer/statefile/host"
+)
+
+// State is what became of an attempt.
+type State int
+
+// The states.
+const (
+	Unknown State = iota // cannot be told; the error says why
+	Alive                // it runs, and is connected to
+	Exited               // it has ended, and that is on record
+	Lost                 // it never ran or its supervisor was killed; nothing of it is left
+)
+
+func (s State) String() string {
+	return [...]string{"unknown", "alive", "exited", "lost"}[s]
+}
+
+// Attach finds out what became of an attempt that somebody has started, and
+// takes it over if it is alive. Before it says that an attempt is lost it has
+// ended what that left behind, and made sure that no supervisor of it will ever
+// start, even if the folder was not there yet.
+func Attach(ctx context.Context, dir string, opts Options) (*Process, State, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, Unknown, err
+	}
+	f := folder(abs)
+	found, err := find(ctx, f, opts.Attempt, opts.patience())
+	if err != nil {
+		return nil, Unknown, &UnknownError{dir, err}
+	}
+	p := newProcess(f, found.attempt, opts)
+	if found.link == nil {
+		p.ended(found.exit)
+		if found.exit.Lost {
+			return p, Lost, nil
+		}
+		return p, Exited, nil
+	}
+	p.follow(found.link, found.started)
+	return p, Alive, nil
+}
+
+// finding is what became of an attempt: it is alive and connected to, or it has
+// ended.
+type finding struct {
+	attempt string
+	link    *link
+	started Started
+	exit    Exit
+}
+
+const (
+	findPause    = time.Millisecond
+	maxFindPause = 50 * time.Millisecond
+)
+
+// find tries the lock and the socket by turns: a supervisor that has just been
+// started holds the one and not yet the other, one that is about to exit holds
+// neither for long. The error is why nothing can be said.
+func find(ctx context.Context, f folder, attempt string, patience time.Duration) (finding, error) {
+	if r := f.examine(attempt); r.foreign {
+		return f.findForeign(r)
+	}
+	until := time.Now().Add(patience)
+	for wait := findPause; ; wait = min(2*wait, maxFindPause) {
+		lock, err := f.openLock(0)
+		if err != nil {
+			return finding{}, err
+		}
+		if held, err := tryLock(lock); err != nil || held {
+			defer lock.Close()
+			if err != nil {
+				return finding{}, err
+			}
+			exit, err := f.conclude(f.examine(attempt), lock)
+			return finding{attempt: exit.Attempt, exit: exit}, err
+		}
+		_ = lock.Close() // it is not ours
+		found, err := connect(ctx, f, until)
+		if err == nil {
+			return found, nil
+		}
+		if ctx.Err() != nil {
+			return finding{}, ctx.Err()
+		}
+		if time.Now().After(until) {
+			return finding{}, fmt.Errorf("somebody holds its lock, and does not answer: %w", err)
+		}
+		pause(ctx, wait)
+	}
+}
+
+// connect returns a supervisor that answers.
+func connect(ctx context.Context, f folder, until time.Time) (finding, error) {
+	conn, err := dial(f)
+	if err != nil {
+		return finding{}, err
+	}
+	l := newLink(conn)
+	m, err := l.first(ctx, until)
+	switch {
+	case err == nil && m.Started != nil:
+		return finding{attempt: m.Started.Attempt, link: l, started: *m.Started}, nil
+	case err == nil && m.Exit != nil:
+		l.close()
+		return finding{attempt: m.Exit.Attempt, exit: *m.Exit}, nil
+	case err == nil:
+		err = errors.New("it speaks another language")
+	}
+	l.close()
+	return finding{}, err
+}
+
+// first receives the first message, in time.
+func (l *link) first(ctx context.Context, until time.Time) (message, error) {
+	var m message
+	if err := l.conn.SetReadDeadline(until); err != nil {
+		return m, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = l.conn.SetReadDeadline(time.Unix(1, 0)) })
+	err := l.receive(&m)
+	if !stop() {
+		return m, ctx.Err()
+	}
+	if err != nil {
+		return m, err
+	}
+	return m, l.conn.SetReadDeadline(time.Time{})
+}
+
+// remains is what the folder of an attempt says about it.
+type remains struct {
+	attempt string
+	foreign bool // on another machine, where neither lock nor processes can be seen
+	hidden  bool // in another pid namespace, where processes cannot be seen
+	before  bool // before this boot, which nothing has survived
+}
+
+func (f folder) examine(attempt string) remains {
+	r := remains{attempt: attempt}
+	spec, err := f.readSpec()
+	if err == nil {
+		r.attempt = spec.Attempt
+	}
+	if by, me := spec.Starter, host.OS().Self(); by.PID != 0 {
+		r.foreign = by.Host != me.Host
+		r.before = by.Boot != me.Boot
+		r.hidden = by.Space != me.Space
+	}
+	return r
+}
+
+// findForeign believes a record and nothing else.
+func (f folder) findForeign(r remains) (finding, error) {
+	exit, err := f.readExit()
+	if err == nil && exit.Attempt == r.attempt {
+		return finding{attempt: exit.Attempt, exit: exit}, nil
+	}
+	return finding{}, errors.New("it was started on another machine")
+}
+
+// conclude says how an attempt ended whose lock we hold. One without a record is
+// lost: what it left behind is ended and that is put on record, so that nobody
+// else can start it either.
+func (f folder) conclude(r remains, lock *os.File) (Exit, error) {
+	exit, err := f.readExit()
+	if err == nil && (exit.Attempt == r.attempt || r.attempt == "") {
+		return exit, nil
+	}
+	ran, words := lockText(lock)
+	if err := f.endRemains(r, ran); err != nil {
+		return Exit{}, err
+	}
+	exit = Exit{Attempt: r.attempt, Code: -1, Lost: true, Never: !ran, Failed: lostBecause(ran, words), Ended: time.Now().UTC()}
+	return exit, f.write(exitFile, exit, true)
+}
+
+func (f folder) endRemains(r remains, ran bool) error {
+	switch {
+	case r.before, !ran && r.attempt == "":
+		return nil
+	case r.attempt == "":
+		return fmt.Errorf("%s cannot be read, and with it the attempt's id", f.path(specFile))
+	case r.hidden:
+		return errors.New("it was started in another pid namespace")
+	}
+	left, err := Sweep(r.attempt)
+	if err != nil && ran {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("its processes %v cannot be ended", left)
+	}
+	return nil
+}
+
+func lostBecause(ran bool, words string) string {
+	switch {
+	case words != "":
+		return "the supervisor died: " + words
+	case ran:
+		return "the supervisor was killed"
+	}
+	return "the supervisor was never started"
+}

@@ -1,0 +1,194 @@
+package supervisor
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"gaffer/statefile/host"
+)
+
+// attempt is what a supervisor looks after. It belongs to the goroutine that
+// runs it, but for what says otherwise.
+type attempt struct {
+	folder  folder
+	lock    *os.File
+	spec    Spec
+	log     *os.File
+	clients *clients
+	stops   chan stop // clients send to it
+	ended   chan struct{}
+
+	self    host.Process
+	agent   int // its pid and the id of its process group
+	started Started
+	gone    bool
+	ending  ending
+	swept   map[int]bool
+	left    []int
+	exit    Exit
+
+	children, signals     chan os.Signal
+	timer, deadline, door *time.Timer
+
+	mu    sync.Mutex // for what clients look at
+	in    *stdin
+	stage stage
+	told  string
+}
+
+// stop is an order to end the agent.
+type stop struct {
+	why string
+	now bool
+}
+
+func newAttempt(f folder, lock *os.File) *attempt {
+	a := &attempt{
+		folder:   f,
+		lock:     lock,
+		stops:    make(chan stop),
+		ended:    make(chan struct{}),
+		swept:    map[int]bool{},
+		exit:     Exit{Code: -1},
+		children: make(chan os.Signal, 1),
+		signals:  make(chan os.Signal, 4),
+		timer:    time.NewTimer(time.Hour),
+		deadline: time.NewTimer(time.Hour),
+		door:     time.NewTimer(openAfter),
+	}
+	a.timer.Stop()
+	a.deadline.Stop()
+	a.clients = newClients(a)
+	return a
+}
+
+// run starts the agent, sees it to its end, and records that. The error is that
+// it could not be recorded.
+func (a *attempt) run() error {
+	err := a.begin()
+	if err == nil {
+		a.watch()
+		a.wrapUp()
+	} else {
+		a.exit.Failed = err.Error()
+	}
+	close(a.ended)
+	if a.exit.Ended.IsZero() {
+		a.exit.Ended = time.Now().UTC()
+	}
+	err = a.record()
+	if err != nil {
+		a.exit.Unrecorded = err.Error()
+	}
+	a.clients.finish(a.exit)
+	return err
+}
+
+func (a *attempt) begin() error {
+	spec, err := a.folder.readSpec()
+	if err != nil {
+		return err
+	}
+	a.spec = spec
+	a.exit.Attempt = spec.Attempt
+	a.ending = ending{interrupt: spec.interrupt(), terminate: spec.terminate()}
+	if err := adopt(); err != nil {
+		return err
+	}
+	// A signal that is caught is not ignored in the agent, even if whoever
+	// started us ignored it.
+	signal.Notify(a.children, syscall.SIGCHLD)
+	signal.Notify(a.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	a.self = host.OS().Self()
+	if err := sign(a.lock, a.self); err != nil {
+		return err
+	}
+	if err := a.launch(); err != nil {
+		return err
+	}
+	a.announce()
+	return nil
+}
+
+func (a *attempt) launch() error {
+	log, size, err := openLog(a.spec.Log)
+	if err != nil {
+		return err
+	}
+	a.log, a.exit.LogFrom, a.exit.LogTo = log, size, size
+	in, theirs, err := newStdin(a.spec.Input, a.spec.Open)
+	if err != nil {
+		return err
+	}
+	defer theirs.Close()
+	a.exit.Started = time.Now().UTC()
+	a.agent, err = launch(a.spec, os.Environ(), theirs.Fd(), log.Fd())
+	if err != nil {
+		in.abandon()
+		return err
+	}
+	a.mu.Lock()
+	a.in = in
+	a.mu.Unlock()
+	a.armDeadline()
+	return nil
+}
+
+func (a *attempt) announce() {
+	agent := a.self
+	agent.PID, agent.Start = a.agent, startOf(a.agent)
+	a.started = Started{Attempt: a.spec.Attempt, Supervisor: a.self, Agent: agent, At: a.exit.Started}
+	a.clients.begin(a.started)
+}
+
+const (
+	// openAfter is how long an agent runs before others than its starter can
+	// connect, if the starter stays.
+	openAfter = 100 * time.Millisecond
+	// openAgain is when that is tried again if it fails. The agent runs on.
+	openAgain = time.Second
+)
+
+// open writes started.json and lets others connect.
+func (a *attempt) open() {
+	a.door.Stop()
+	if a.clients.listening() {
+		return
+	}
+	err := a.folder.write(startedFile, a.started, false)
+	if err == nil {
+		err = a.clients.listen(a.folder)
+	}
+	if err != nil {
+		a.door.Reset(openAgain)
+	}
+}
+
+// wrapUp is what is left to do when nothing runs any more.
+func (a *attempt) wrapUp() {
+	a.in.abandon()
+	if info, err := a.log.Stat(); err == nil {
+		a.exit.LogTo = info.Size()
+	}
+	a.exit.Told = a.ending.told
+	a.exit.Swept = len(a.swept)
+}
+
+// recordTries is how often a record is tried to be made, with longer and longer
+// pauses: a disk that is full may have room again.
+const recordTries = 6
+
+func (a *attempt) record() error {
+	pause := 50 * time.Millisecond
+	for try := 1; ; try++ {
+		err := a.folder.write(exitFile, a.exit, true)
+		if err == nil || try == recordTries {
+			return err
+		}
+		time.Sleep(pause)
+		pause *= 2
+	}
+}

@@ -1,0 +1,206 @@
+package supervisor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"gaffer/internal/supervisor"
+)
+
+// TestMain lets the test program be the supervisor and the agents as well.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "supervise":
+		os.Exit(supervisor.Main(os.Args[2:]))
+	case len(os.Args) == 5 && os.Args[1] == "mortal":
+		delay, _ := time.ParseDuration(os.Args[2])
+		time.AfterFunc(delay, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+		os.Exit(supervisor.Main(os.Args[4:]))
+	case len(os.Args) > 2 && os.Args[1] == "be":
+		be(os.Args[2], os.Args[3:])
+	default:
+		goleak.VerifyTestMain(m)
+	}
+}
+
+func be(role string, args []string) {
+	switch role {
+	case "stubborn": // follows no signal
+		signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
+		say("stubborn", os.Getpid())
+		if len(args) > 0 {
+			leaveBehind()
+		}
+		forever()
+	case "leaver": // leaves a stubborn child behind
+		leaveBehind()
+	case "starter": // starts an attempt and waits to be killed
+		fmt.Println("ready")
+		_, err := supervisor.Start(context.Background(), args[0], stubborn(args[1], args[2]), self())
+		fmt.Println("started", err)
+		forever()
+	case "sweeper": // ends all of its own attempt but itself
+		leaveBehind()
+		left, err := supervisor.Sweep(os.Getenv(supervisor.Mark))
+		fmt.Println("swept", left, err)
+	case "stopper": // stops somebody else's attempt
+		p, state, err := supervisor.Attach(context.Background(), args[0], supervisor.Options{})
+		if err == nil {
+			err = p.Stop("from afar", true)
+		}
+		fmt.Println(state, err)
+	}
+}
+
+func forever() { select {} }
+
+func say(what string, pid int) { fmt.Printf("%s %d\n", what, pid) }
+
+// leaveBehind starts a stubborn process in a session of its own.
+func leaveBehind() {
+	child := exec.Command(os.Args[0], "be", "stubborn")
+	child.Stdout = os.Stdout
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := child.Start(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+// self has the test program be the supervisor.
+func self() supervisor.Options { return supervisor.Options{Command: []string{os.Args[0]}} }
+
+// stubborn is an agent that follows no signal.
+func stubborn(attempt, log string) supervisor.Spec {
+	return supervisor.Spec{
+		Attempt: attempt, Log: log, Argv: []string{os.Args[0], "be", "stubborn"},
+		Interrupt: 50 * time.Millisecond, Terminate: 50 * time.Millisecond,
+	}
+}
+
+// attempt is an attempt of a test, which ends with the test.
+type attempt struct {
+	t        *testing.T
+	id       string
+	dir, log string
+}
+
+func newAttempt(t *testing.T) *attempt {
+	t.Helper()
+	base := t.TempDir()
+	a := &attempt{
+		t: t, dir: filepath.Join(base, "attempts", "one"), log: filepath.Join(base, "log"),
+		id: fmt.Sprintf("test-%d-%d-%s", os.Getpid(), time.Now().UnixNano(), t.Name()),
+	}
+	t.Cleanup(func() {
+		if left, err := supervisor.Sweep(a.id); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	})
+	return a
+}
+
+// shell is a spec for a script.
+func (a *attempt) shell(script string) supervisor.Spec {
+	return supervisor.Spec{Attempt: a.id, Log: a.log, Argv: []string{"sh", "-c", script}}
+}
+
+func (a *attempt) start(spec supervisor.Spec) *supervisor.Process {
+	a.t.Helper()
+	p, err := supervisor.Start(a.t.Context(), a.dir, spec, self())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { a.end(p) })
+	return p
+}
+
+// end sees to it that nothing is left of an attempt, not even one that was let
+// go and must be found again.
+func (a *attempt) end(p *supervisor.Process) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err := p.Stop("the test is over", true)
+	if errors.Is(err, supervisor.ErrClosed) {
+		opts := self()
+		opts.Attempt = a.id
+		if p, _, err = supervisor.Attach(ctx, a.dir, opts); err != nil {
+			return // a test that has made it so
+		}
+		err = p.Stop("the test is over", true)
+	}
+	if err != nil {
+		a.t.Errorf("stop: %v", err)
+	}
+	if _, err := p.Wait(ctx); err != nil {
+		a.t.Errorf("wait: %v", err)
+	}
+	_ = p.Close() // it never fails
+}
+
+func (a *attempt) attach() (*supervisor.Process, supervisor.State) {
+	a.t.Helper()
+	p, state, err := supervisor.Attach(a.t.Context(), a.dir, self())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { _ = p.Close() }) // it never fails
+	return p, state
+}
+
+func (a *attempt) text() string {
+	a.t.Helper()
+	data, err := os.ReadFile(a.log)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// says waits for a line of output and returns what stands behind the word.
+func (a *attempt) says(word string) (rest string) {
+	a.t.Helper()
+	a.t.Logf("wait for %q", word)
+	eventually(a.t, func() bool {
+		data, _ := os.ReadFile(a.log)
+		for line := range strings.Lines(string(data)) {
+			if text, ok := strings.CutPrefix(line, word); ok && strings.HasSuffix(text, "\n") {
+				rest = strings.TrimSpace(text)
+				return true
+			}
+		}
+		return false
+	})
+	return rest
+}
+
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it has not come to be in a minute")
+		}
+	}
+}
+
+func wait(t *testing.T, p *supervisor.Process) supervisor.Exit {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	e, err := p.Wait(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}

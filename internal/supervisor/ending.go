@@ -1,0 +1,106 @@
+package supervisor
+
+import "time"
+
+// stage is how far the end of an attempt has come.
+type stage int
+
+// An agent that is told to stop is interrupted, then terminated, then killed
+// with everything below it. One that ends before that has what it left behind
+// swept: terminated, then killed.
+//
+//	running ──stop──> interrupting ──time──> terminating ──time──> killing
+//	   └──────────────exit──┴─────────────────────┴─> sweeping ──time──┘
+const (
+	running stage = iota
+	interrupting
+	terminating
+	sweeping
+	killing
+)
+
+func (s stage) String() string {
+	return [...]string{"running", "interrupting", "terminating", "sweeping", "killing"}[s]
+}
+
+// deed is what is to be done now.
+type deed int
+
+const (
+	nothing deed = iota
+	interruptGroup
+	terminateGroup
+	terminateAll
+	killAll
+	giveUp
+)
+
+const (
+	sweepGrace = time.Second
+	// Processes that are being killed are looked for again after firstPause,
+	// then after longer and longer ones up to maxPause. Those that are there
+	// after killLimit cannot be killed.
+	firstPause = 2 * time.Millisecond
+	maxPause   = 250 * time.Millisecond
+	killLimit  = 30 * time.Second
+)
+
+// ending decides how an attempt comes to its end. It does nothing itself.
+type ending struct {
+	interrupt, terminate time.Duration
+
+	stage  stage
+	told   string
+	exited bool          // the agent has
+	pause  time.Duration // the last one while killing
+	killed time.Duration // for how long there was killing
+}
+
+// stop is somebody's wish. The first reason is kept; what comes after the agent
+// has ended by itself has told it nothing.
+func (e *ending) stop(why string, now bool) (deed, time.Duration) {
+	if e.told == "" && !e.exited {
+		e.told = why
+	}
+	switch {
+	case e.stage == killing:
+		return nothing, 0
+	case now:
+		return e.kill()
+	case e.stage == running:
+		e.stage = interrupting
+		return interruptGroup, e.interrupt
+	}
+	return nothing, 0
+}
+
+// exit says that the agent has ended and others are left.
+func (e *ending) exit() (deed, time.Duration) {
+	e.exited = true
+	if e.stage == killing {
+		return nothing, 0
+	}
+	e.stage = sweeping
+	return terminateAll, sweepGrace
+}
+
+// timeUp says that the time last returned has passed.
+func (e *ending) timeUp() (deed, time.Duration) {
+	switch {
+	case e.stage == running:
+		return nothing, 0
+	case e.stage == interrupting:
+		e.stage = terminating
+		return terminateGroup, e.terminate
+	case e.killed >= killLimit:
+		return giveUp, 0
+	}
+	return e.kill()
+}
+
+func (e *ending) kill() (deed, time.Duration) {
+	e.stage = killing
+	e.pause = min(max(2*e.pause, firstPause), maxPause)
+	e.killed += e.pause
+	return killAll, e.pause
+}

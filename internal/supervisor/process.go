@@ -1,0 +1,218 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Process is an agent that runs under a supervisor, or has run. It is safe for
+// concurrent use.
+type Process struct {
+	folder  folder
+	attempt string
+	opts    Options
+	child   int // the supervisor's pid if we are its parent
+
+	ctx      context.Context // ends when the process is let go
+	letGo    context.CancelFunc
+	followed chan struct{} // closed when nobody follows the supervisor any more
+	done     chan struct{} // closed when exit is set
+
+	mu      sync.Mutex
+	link    *link         // nil while there is none
+	up      chan struct{} // closed while there is a link
+	asked   map[int]chan reply
+	lastID  int
+	started Started
+	exit    Exit
+}
+
+func newProcess(f folder, attempt string, opts Options) *Process {
+	p := &Process{
+		folder: f, attempt: attempt, opts: opts,
+		followed: make(chan struct{}),
+		done:     make(chan struct{}),
+		up:       make(chan struct{}),
+		asked:    map[int]chan reply{},
+	}
+	p.ctx, p.letGo = context.WithCancel(context.Background())
+	return p
+}
+
+// follow takes over the connection to a supervisor.
+func (p *Process) follow(l *link, s Started) {
+	p.connected(l, s)
+	go p.keepUp(l)
+}
+
+// ended is for an attempt that needs no following.
+func (p *Process) ended(e Exit) {
+	p.exit = e
+	close(p.done)
+	close(p.followed)
+	p.letGo()
+}
+
+// Started returns who runs.
+func (p *Process) Started() Started {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.started
+}
+
+// Done is closed when it is known how the attempt ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Wait waits until the agent and all that it started have ended, and that is on
+// record. If the supervisor was killed it first ends what was left behind, and
+// the exit says that the attempt is lost. The error is ctx's or [ErrClosed].
+func (p *Process) Wait(ctx context.Context) (Exit, error) {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+		return Exit{}, ctx.Err()
+	case <-p.ctx.Done():
+		if !p.isDone() {
+			return Exit{}, ErrClosed
+		}
+	}
+	return p.exit, nil
+}
+
+func (p *Process) isDone() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Close lets go of the agent without stopping it. A supervisor that ends after
+// that stays a zombie as long as the process that started it.
+func (p *Process) Close() error {
+	p.letGo()
+	p.mu.Lock()
+	if p.link != nil {
+		p.link.close()
+	}
+	p.mu.Unlock()
+	<-p.followed
+	return nil
+}
+
+// keepUp follows the supervisor over all connections to it, until it has ended
+// or is let go.
+func (p *Process) keepUp(l *link) {
+	defer close(p.followed)
+	for {
+		p.listen(l)
+		p.disconnected()
+		if p.isDone() {
+			break
+		}
+		found, ok := p.findAgain()
+		if !ok {
+			return
+		}
+		if found.link == nil {
+			p.finish(found.exit)
+			break
+		}
+		l = found.link
+		p.connected(l, found.started)
+	}
+	p.reapChild()
+	p.letGo()
+}
+
+// findAgain looks for the supervisor until it is known what became of it.
+func (p *Process) findAgain() (finding, bool) {
+	for p.ctx.Err() == nil {
+		found, err := find(p.ctx, p.folder, p.attempt, p.opts.patience())
+		if err == nil {
+			return found, true
+		}
+	}
+	return finding{}, false
+}
+
+// listen returns when the connection ends.
+func (p *Process) listen(l *link) {
+	defer l.close()
+	for p.ctx.Err() == nil {
+		var m message
+		if err := l.receive(&m); err != nil {
+			return
+		}
+		switch {
+		case m.Exit != nil:
+			p.finish(*m.Exit)
+		case m.Reply != nil:
+			p.answer(*m.Reply)
+		}
+	}
+}
+
+func (p *Process) finish(e Exit) {
+	if p.isDone() {
+		return
+	}
+	p.exit = e
+	close(p.done)
+}
+
+// reapChild waits for a supervisor that is about to exit, if it is our child.
+func (p *Process) reapChild() {
+	if p.child == 0 {
+		return
+	}
+	for {
+		_, err := syscall.Wait4(p.child, nil, 0, nil)
+		if !errors.Is(err, syscall.EINTR) {
+			return
+		}
+	}
+}
+
+func (p *Process) connected(l *link, s Started) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.link, p.started = l, s
+	close(p.up)
+	if p.ctx.Err() != nil { // let go meanwhile, when there was nothing to close
+		l.close()
+	}
+}
+
+func (p *Process) disconnected() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.link, p.up = nil, make(chan struct{})
+	for id, answer := range p.asked {
+		close(answer)
+		delete(p.asked, id)
+	}
+}
+
+func (p *Process) answer(r reply) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if answer := p.asked[r.ID]; answer != nil {
+		answer <- r // it has room for one
+		delete(p.asked, r.ID)
+	}
+}
+
+// pause waits until d has passed or ctx has ended.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,108 @@
+package supervisor
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// The supervisor and its clients send each other lines of JSON. A client is told
+// once who runs and once how it ended, after which the connection ends. Each of
+// its orders is answered.
+
+// order is what a client wants done.
+type order struct {
+	ID    int    `json:"id"`
+	Do    string `json:"do"`
+	Input []byte `json:"input,omitempty"`
+	Why   string `json:"why,omitempty"`
+	Now   bool   `json:"now,omitempty"`
+}
+
+// The orders.
+const (
+	doInput  = "input"
+	doClose  = "close input"
+	doStop   = "stop"
+	doStatus = "state"
+)
+
+// message is what a client is told; one of its fields is set.
+type message struct {
+	Started *Started `json:"started,omitempty"`
+	Exit    *Exit    `json:"exit,omitempty"`
+	Reply   *reply   `json:"reply,omitempty"`
+}
+
+// reply answers an order.
+type reply struct {
+	ID    int     `json:"id"`
+	Error string  `json:"error,omitempty"`
+	State *Status `json:"state,omitempty"`
+}
+
+// Status is what a supervisor does.
+type Status struct {
+	// Doing is running, interrupting, terminating, sweeping or killing.
+	Doing string `json:"doing"`
+	Told  string `json:"told,omitempty"`
+	// Pending is how many bytes of input the agent has not taken yet.
+	Pending int `json:"pending,omitempty"`
+}
+
+const (
+	// maxLine is more than the largest order that this package sends.
+	maxLine = 1 << 20
+	// maxChunk is how much input goes into one order.
+	maxChunk = 256 << 10
+	// patience with one who does not read what it is sent.
+	writeTimeout = 5 * time.Second
+)
+
+var errLineTooLong = errors.New("line too long")
+
+// link is a connection that carries lines of JSON.
+type link struct {
+	conn  net.Conn
+	lines *bufio.Reader
+	mu    sync.Mutex // held while a line is written
+}
+
+func newLink(conn net.Conn) *link {
+	return &link{conn: conn, lines: bufio.NewReader(conn)}
+}
+
+func (l *link) send(v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.conn.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	_, err = l.conn.Write(append(line, '\n'))
+	return err
+}
+
+func (l *link) receive(into any) error {
+	var line []byte
+	for {
+		piece, err := l.lines.ReadSlice('\n')
+		line = append(line, piece...)
+		switch {
+		case len(line) > maxLine:
+			return errLineTooLong
+		case err == nil:
+			return json.Unmarshal(line, into)
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return err
+		}
+	}
+}
+
+func (l *link) close() { _ = l.conn.Close() } // a line that was sent is with the other end

@@ -1,0 +1,116 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/statefile/host"
+)
+
+// Mark is the environment variable that every process of an attempt carries,
+// also one that has left the session or whose supervisor was killed.
+const Mark = "GAFFER_ATTEMPT"
+
+// Spec is what to run. Fields of spec.json that are not known are passed over.
+type Spec struct {
+	// Attempt is the value of Mark. It must be unique on the machine: all that
+	// carries it is ended with the attempt.
+	Attempt string   `json:"attempt"`
+	Argv    []string `json:"argv"`
+	// Env is the agent's whole environment, the starter's own if nil. It is
+	// handed over as the supervisor's environment and never written to a file:
+	// it has keys in it.
+	Env   []string `json:"-"`
+	Dir   string   `json:"dir"`
+	Log   string   `json:"log"` // stdout and stderr are appended to it
+	Input []byte   `json:"input,omitempty"`
+	// Open keeps stdin open after Input. Otherwise it ends there, and without
+	// any input it is /dev/null.
+	Open bool `json:"open,omitempty"`
+	// Deadline is when the supervisor stops the agent by itself. Zero is never.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Interrupt and Terminate are how long the agent may take to follow those
+	// signals before it is sent the next. Zero is DefaultGrace.
+	Interrupt time.Duration `json:"interrupt_ns,omitempty"`
+	Terminate time.Duration `json:"terminate_ns,omitempty"`
+	// Starter is set by Start.
+	Starter host.Process `json:"starter,omitzero"`
+}
+
+// DefaultGrace is how long an agent may take to follow each signal.
+const DefaultGrace = 5 * time.Second
+
+// Grace is how long stopping takes at most, but for what must be killed.
+func (s Spec) Grace() time.Duration { return s.interrupt() + s.terminate() }
+
+func (s Spec) interrupt() time.Duration { return orDefault(s.Interrupt) }
+func (s Spec) terminate() time.Duration { return orDefault(s.Terminate) }
+
+func orDefault(d time.Duration) time.Duration {
+	if d <= 0 {
+		return DefaultGrace
+	}
+	return d
+}
+
+func (s Spec) check() error {
+	switch {
+	case s.Attempt == "" || strings.ContainsAny(s.Attempt, "\x00\n"):
+		return fmt.Errorf("attempt %q: not an id", s.Attempt)
+	case len(s.Argv) == 0 || s.Argv[0] == "":
+		return errors.New("no program to run")
+	case s.Log == "":
+		return errors.New("no log to write to")
+	}
+	return nil
+}
+
+// Started is who runs.
+type Started struct {
+	Attempt    string       `json:"attempt"`
+	Supervisor host.Process `json:"supervisor"`
+	Agent      host.Process `json:"agent"` // also the id of its process group
+	At         time.Time    `json:"at"`
+}
+
+// Timeout is what an agent was told if it was stopped at its deadline.
+const Timeout = "timeout"
+
+// Exit is how an attempt ended.
+type Exit struct {
+	Attempt string `json:"attempt"`
+	Code    int    `json:"code"`             // -1 if it died of a signal, or never ran
+	Signal  string `json:"signal,omitempty"` // that it died of, such as SIGTERM
+	// Told is why it was told to stop while it ran: Timeout, the name of a
+	// signal that the supervisor got, or what Stop was given.
+	Told string `json:"told,omitempty"`
+	// Failed is why there is no exit code: the agent could not be started, or
+	// the supervisor was killed.
+	Failed string `json:"failed,omitempty"`
+	// Lost says that the supervisor was killed, or never came to anything.
+	Lost bool `json:"lost,omitempty"`
+	// Never says of an attempt that is lost that there never was an agent.
+	Never bool `json:"never,omitempty"`
+	// Unrecorded is why exit.json could not be written. It is only ever told.
+	Unrecorded string    `json:"unrecorded,omitempty"`
+	Started    time.Time `json:"started,omitzero"`
+	Ended      time.Time `json:"ended"`
+	// Swept is how many processes besides the agent had to be ended one by one.
+	Swept int `json:"swept,omitempty"`
+	// Left are processes that could not be ended: they belong to another user,
+	// or hang in the kernel.
+	Left  []int `json:"left,omitempty"`
+	Usage Usage `json:"usage,omitzero"`
+	// LogFrom and LogTo are the size of the log at the start and at the end.
+	LogFrom int64 `json:"log_from"`
+	LogTo   int64 `json:"log_to"`
+}
+
+// Usage is what the agent and all that it started have used.
+type Usage struct {
+	User   int64 `json:"user_ms"`
+	System int64 `json:"system_ms"`
+	MaxRSS int64 `json:"max_rss"` // bytes, of the largest process
+}

@@ -1,0 +1,97 @@
+package supervisor
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+)
+
+const (
+	// A process that has just begun to run its program has no environment for
+	// a moment, so that nobody is taken to be there only if it is so twice.
+	sweepAgain = 50 * time.Millisecond
+	sweepPause = 10 * time.Millisecond
+	sweepLimit = 15 * time.Second
+)
+
+// Sweep ends everything that carries the mark of an attempt, and all that
+// descends from it, and returns what is left although it was killed. It is for
+// an attempt whose supervisor is gone. It cannot see a process that has cleared
+// its environment and whose parents are gone.
+func Sweep(attempt string) (left []int, err error) {
+	if attempt == "" {
+		return nil, fmt.Errorf("attempt %q: not an id", attempt)
+	}
+	begin := time.Now()
+	told := map[process]bool{}
+	for clean := 0; clean < 2; {
+		list := marked(attempt)
+		age := time.Since(begin)
+		switch {
+		case len(list) == 0:
+			clean++
+			time.Sleep(sweepAgain)
+			continue
+		case age > sweepLimit:
+			return pids(list), nil
+		case age > sweepGrace:
+			signalEach(list, syscall.SIGKILL)
+		default:
+			terminateOnce(list, told)
+		}
+		clean = 0
+		time.Sleep(sweepPause)
+	}
+	return nil, nil
+}
+
+// terminateOnce passes over those that were told: some take a second signal for
+// an order to hurry.
+func terminateOnce(list []process, told map[process]bool) {
+	for _, p := range list {
+		if !told[p] {
+			told[p] = true
+			p.signal(syscall.SIGTERM)
+		}
+	}
+}
+
+func pids(list []process) (pids []int) {
+	for _, p := range list {
+		pids = append(pids, p.pid)
+	}
+	return pids
+}
+
+// marked lists the processes that carry the mark and those below them, but for
+// this one.
+func marked(attempt string) []process {
+	all := slices.DeleteFunc(processes(), func(p process) bool { return p.pid == os.Getpid() })
+	mark := []byte(Mark + "=" + attempt)
+	var list []process
+	seen := map[int]bool{}
+	for _, p := range all {
+		if !p.ended && carries(p.pid, mark) {
+			list, seen[p.pid] = append(list, p), true
+		}
+	}
+	return append(list, below(all, func(p process) bool { return seen[p.pid] })...)
+}
+
+// carries tells whether a process was started with the mark. The environment of
+// one that belongs to another user cannot be read, and is not ours.
+func carries(pid int, mark []byte) bool {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return false
+	}
+	for v := range bytes.SplitSeq(env, []byte{0}) {
+		if bytes.Equal(v, mark) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,137 @@
+package supervisor
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// watch returns when no process is left, or none that could be ended.
+func (a *attempt) watch() {
+	for !a.gone {
+		do, wait := nothing, time.Duration(0)
+		select {
+		case <-a.children:
+			do, wait = a.reap()
+		case sig := <-a.signals:
+			do, wait = a.signalled(sig)
+		case s := <-a.stops:
+			do, wait = a.ending.stop(s.why, s.now)
+		case <-a.deadline.C:
+			do, wait = a.deadlineReached()
+		case <-a.door.C:
+			a.open()
+		case <-a.clients.left:
+			a.open()
+		case <-a.timer.C:
+			if do, wait = a.reap(); do == nothing && !a.gone {
+				do, wait = a.ending.timeUp()
+			}
+		}
+		if do == giveUp {
+			a.exit.Left = a.left
+			return
+		}
+		if !a.gone {
+			a.act(do, wait)
+		}
+	}
+}
+
+func (a *attempt) act(do deed, wait time.Duration) {
+	switch do {
+	case nothing:
+		return
+	case interruptGroup:
+		_ = syscall.Kill(-a.agent, syscall.SIGINT) // nobody there is what we want
+	case terminateGroup:
+		_ = syscall.Kill(-a.agent, syscall.SIGTERM)
+	case terminateAll:
+		a.sweep(syscall.SIGTERM)
+	case killAll:
+		a.sweep(syscall.SIGKILL)
+	}
+	a.timer.Reset(wait)
+	a.mu.Lock()
+	a.stage, a.told = a.ending.stage, a.ending.told
+	a.mu.Unlock()
+}
+
+func (a *attempt) sweep(sig syscall.Signal) {
+	a.left = signalAll(a.agent, sig)
+	for _, pid := range a.left {
+		if pid != a.agent {
+			a.swept[pid] = true
+		}
+	}
+}
+
+// reap waits for every child that has ended. Nothing else does, so that a pid
+// stays the same process's between two calls.
+func (a *attempt) reap() (deed, time.Duration) {
+	exited := false
+	for {
+		var status syscall.WaitStatus
+		var usage syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, waitAny, &usage)
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if pid <= 0 {
+			a.gone = noneLeft(a.agent, err)
+			break
+		}
+		a.exit.Usage.add(usage)
+		if pid == a.agent {
+			exited = true
+			a.exited(status)
+		}
+	}
+	if exited && !a.gone {
+		return a.ending.exit()
+	}
+	return nothing, 0
+}
+
+func (a *attempt) exited(status syscall.WaitStatus) {
+	a.exit.Ended = time.Now().UTC()
+	a.exit.Code = status.ExitStatus()
+	if status.Signaled() {
+		a.exit.Signal = unix.SignalName(status.Signal())
+	}
+	a.ending.exited = true
+}
+
+func (u *Usage) add(r syscall.Rusage) {
+	u.User += time.Duration(r.Utime.Nano()).Milliseconds()
+	u.System += time.Duration(r.Stime.Nano()).Milliseconds()
+	u.MaxRSS = max(u.MaxRSS, r.Maxrss*rssUnit)
+}
+
+func (a *attempt) signalled(sig os.Signal) (deed, time.Duration) {
+	if sig == syscall.SIGHUP {
+		return nothing, 0
+	}
+	return a.ending.stop(unix.SignalName(sig.(syscall.Signal)), a.ending.stage != running)
+}
+
+// maxNap is how long the deadline's timer runs at most: timers stand still while
+// the machine sleeps, and the deadline does not.
+const maxNap = 30 * time.Second
+
+func (a *attempt) armDeadline() {
+	if !a.spec.Deadline.IsZero() {
+		a.deadline.Reset(min(max(time.Until(a.spec.Deadline), 0), maxNap))
+	}
+}
+
+func (a *attempt) deadlineReached() (deed, time.Duration) {
+	if time.Now().Before(a.spec.Deadline) {
+		a.armDeadline()
+		return nothing, 0
+	}
+	return a.ending.stop(Timeout, false)
+}

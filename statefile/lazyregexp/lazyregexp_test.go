@@ -1,0 +1,26 @@
+package lazyregexp_test
+
+import (
+	"testing"
+
+	"gaffer/statefile/lazyregexp"
+)
+
+func TestAnExpressionIsCompiledOnce(t *testing.T) {
+	word := lazyregexp.New(`^\w+$`)
+	if !word().MatchString("word") || word().MatchString("two words") {
+		t.Error("it does not match what it should")
+	}
+	if word() != word() {
+		t.Error("it was compiled twice")
+	}
+}
+
+func TestAMistakeComesToLightAtTheFirstUse(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	lazyregexp.New(`(`)()
+}
