@@ -77,7 +77,7 @@ var rules = []rule{
 	{"internal/cli/...", []string{"...", "!internal/store/...", "!cmd/..."}, []string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	}},
-	{"cmd/gaffer", []string{"internal/agent/fake", "internal/cli", "internal/supervisor"}, nil},
+	{"cmd/gaffer", []string{"internal/agent/fake", "internal/app", "internal/cli", "internal/supervisor"}, nil},
 
 	// Measurements use the library as its users do.
 	{"bench/...", []string{"bench/...", "statefile/...", "session/...", "workflow/...", "team/...", "ledger/..."}, nil},

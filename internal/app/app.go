@@ -130,12 +130,20 @@ func newID() string {
 // Submit stores a plan as a run of this project and returns its id. Nothing
 // runs before Work.
 func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
+	base, err := a.baseOf(ctx, p)
+	if err != nil {
+		return "", err
+	}
 	for {
 		id, err := session.NewID(a.opts.Now(), rand.Reader)
 		if err != nil {
 			return "", err
 		}
-		_, err = a.engine.Submit(ctx, engine.Submission{Plan: p, ID: id, Project: a.opts.Project.Root, Place: id})
+		woven, err := weave(p, id)
+		if err != nil {
+			return "", err
+		}
+		_, err = a.engine.Submit(ctx, engine.Submission{Plan: woven, ID: id, Project: a.opts.Project.Root, Base: base, Place: id})
 		var taken *engine.ConflictError
 		if errors.As(err, &taken) {
 			continue

@@ -2,7 +2,18 @@ package app
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
 	"time"
+
+	"gaffer/internal/agent"
+	"gaffer/internal/fleet"
+	"gaffer/internal/store"
+	"gaffer/internal/supervisor"
 )
 
 // Health is what doctor tells.
@@ -41,4 +52,124 @@ type Orphan struct {
 }
 
 // Doctor looks at this machine. With repair it ends what is orphaned.
-func (a *App) Doctor(ctx context.Context, repair bool) (Health, error) { panic("soon") }
+func (a *App) Doctor(ctx context.Context, repair bool) (Health, error) {
+	h := Health{Database: a.database, Limits: []string{}, Agents: a.programs(ctx), Holding: []Holder{}, Orphans: []Orphan{}, Advice: []string{}}
+	if limits := supervisor.Limits(); limits != "" {
+		h.Limits = append(h.Limits, limits)
+	}
+	runs, err := a.Runs(ctx, true, false)
+	if err != nil {
+		return h, err
+	}
+	for _, run := range runs {
+		h.hold(run, a.opts.Now())
+	}
+	if h.Orphans, err = a.orphans(ctx); err != nil {
+		return h, err
+	}
+	if repair {
+		err = h.repair()
+	}
+	h.advise()
+	return h, err
+}
+
+func (h *Health) hold(run fleet.Run, now time.Time) {
+	for _, t := range run.Tasks {
+		if t.Status != fleet.Running || t.Attempt == nil {
+			continue
+		}
+		h.Holding = append(h.Holding, Holder{
+			Run: run.ID, Task: t.ID, PID: t.Attempt.PID, Age: now.Sub(t.Attempt.Started), State: t.Attempt.State, Watched: run.Owner.Alive,
+		})
+	}
+	if !run.Owner.Alive {
+		h.Advice = append(h.Advice, fmt.Sprintf("run %s is not looked after: 'gaffer resume %s' goes on with it, 'gaffer cancel %s' ends it", run.ID, run.ID, run.ID))
+	}
+}
+
+// programs looks for the programs of the agents.
+func (a *App) programs(ctx context.Context) []Agent {
+	custom := a.opts.Config.Agents()
+	names := agent.Names()
+	for _, name := range slices.Sorted(maps.Keys(custom)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	list := []Agent{}
+	for _, name := range names {
+		program := name
+		if argv := custom[name].Argv; len(argv) > 0 {
+			program = argv[0]
+		}
+		if name == "command" {
+			continue // it is whatever a task says
+		}
+		found := Agent{Name: name, Program: program}
+		if path, err := exec.LookPath(program); err == nil {
+			found.Path, found.Version = path, versionOf(ctx, path)
+		}
+		list = append(list, found)
+	}
+	return list
+}
+
+// versionOf asks a program for its version. Some take their time.
+func versionOf(ctx context.Context, program string) string {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, "--version").Output()
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return line
+}
+
+// orphans are processes of attempts that no store knows as running. Those of
+// another database cannot be told from them, so only attempts that this one
+// knows count.
+func (a *App) orphans(ctx context.Context) ([]Orphan, error) {
+	orphans := []Orphan{}
+	err := a.store.Read(ctx, func(r store.Reader) error {
+		for _, p := range supervisor.Living() {
+			attempt, err := r.Attempt(p.Attempt)
+			if errors.Is(err, store.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if attempt.Status.Final() {
+				orphans = append(orphans, Orphan{p.PID, p.Attempt, p.Command})
+			}
+		}
+		return nil
+	})
+	return orphans, err
+}
+
+// repair ends what is orphaned.
+func (h *Health) repair() error {
+	for _, o := range h.Orphans {
+		left, err := supervisor.Sweep(o.Attempt)
+		if err != nil {
+			return err
+		}
+		if len(left) > 0 {
+			return fmt.Errorf("processes %v of attempt %s cannot be ended", left, o.Attempt)
+		}
+	}
+	h.Orphans = []Orphan{}
+	return nil
+}
+
+func (h *Health) advise() {
+	if len(h.Orphans) > 0 {
+		h.Advice = append(h.Advice, "'gaffer doctor --repair' ends the processes that no run knows")
+	}
+	if !slices.ContainsFunc(h.Agents, func(a Agent) bool { return a.Path != "" }) {
+		h.Advice = append(h.Advice, "no agent program is installed: install one, or name yours under agents: in gaffer.yaml; the fake agent needs none")
+	}
+}

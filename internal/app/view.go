@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -64,6 +65,9 @@ func (a *App) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
 		Run: t.Run, ID: t.Task, Name: t.Name, Status: fleet.Status(t.Status), Wave: t.Wave, After: t.Needs,
 		Agent: spec.Agent, Model: spec.Model, Tries: t.Tries, Retries: t.Retries, Outcome: t.Outcome, RetryAt: t.NotBefore,
 		Branch: spec.Branch, Prompt: spec.Prompt,
+	}
+	if path := filepath.Join(a.state, "worktrees", t.Run, t.Task); spec.Worktree || spec.Branch != "" {
+		v.Worktree = path
 	}
 	id := t.Attempt
 	if id == "" {

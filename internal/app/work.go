@@ -89,7 +89,7 @@ func (a *App) shift(ctx context.Context, id string) (*shift, error) {
 	}
 	s.worker = worker.New(worker.Options{
 		ID: s.run.Place, Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, defaultSlots),
-		Engine: a.engine, Attempts: a.attempts(id), Place: place{a}, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
+		Engine: a.engine, Attempts: a.attempts(id), Place: place{a, s.run}, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
 		Supervisor: a.opts.Supervisor,
 	})
 	return s, s.worker.Adopt(ctx, running)
@@ -131,12 +131,15 @@ func assignments(r store.Reader, run string) (list []engine.Assignment, err erro
 // agent returns the agent of that name, as gaffer.yaml wants it.
 func (a *App) agent(name string) (agent.Agent, error) {
 	custom := a.opts.Config.Agents()
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	if _, said := custom[name]; name == plan.FakeAgent && !said {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
 		custom[name] = agent.Custom{Like: "claude", Argv: []string{self, "fake-agent", "--protocol", "claude"}}
+	}
+	if name == joinAgent {
+		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, "join"}}
 	}
 	return agent.New(name, custom)
 }
@@ -219,21 +222,4 @@ func (s *shift) take(e store.Event) (ended bool) {
 		s.worker.Wake()
 	}
 	return false
-}
-
-// place is where this machine works on tasks.
-type place struct{ app *App }
-
-// Log implements [worker.Place].
-func (p place) Log(t store.Task) string {
-	log, err := p.app.session.LogPath(t.Run, t.Task)
-	if err != nil { // no name for a file, which no plan can have
-		return ""
-	}
-	return log
-}
-
-// Work implements [worker.Place].
-func (p place) Work(_ context.Context, t store.Task) (string, error) {
-	return p.app.opts.Project.Root, nil
 }

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "supervise" {
 		os.Exit(supervisor.Main(os.Args[2:]))
 	}
+	if len(os.Args) == 2 && os.Args[1] == "join" {
+		os.Exit(app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr))
+	}
 	if len(os.Args) > 1 && os.Args[1] == "fake-agent" {
 		os.Exit(fake.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
 	}

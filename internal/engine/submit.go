@@ -22,6 +22,7 @@ type Submission struct {
 
 	ID      string // of the run; the engine chooses one if empty
 	Project string // the folder it works in, of one that is bound to a machine
+	Base    string // the commit that its worktrees start from
 	Place   string // the only worker that may take its tasks; empty for any
 }
 
@@ -43,7 +44,7 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error
 func (c *change) submit(s Submission, text json.RawMessage) (string, error) {
 	p := s.Plan
 	run := store.Run{
-		ID: cmp.Or(s.ID, c.engine.opts.NewID()), Project: s.Project, Place: s.Place, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
+		ID: cmp.Or(s.ID, c.engine.opts.NewID()), Project: s.Project, Base: s.Base, Place: s.Place, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
 		Plan: text, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: amount(p.Budget), Created: c.now,
 	}
 	if _, err := c.Run(run.ID); !errors.Is(err, store.ErrNotFound) {

@@ -35,6 +35,7 @@ type Run struct {
 	Source     string          `json:"source,omitempty"`
 	SourceFile string          `json:"source_file,omitempty"`
 	Project    string          `json:"project,omitempty"` // the folder it works in, of one that is bound to a machine
+	Base       string          `json:"base,omitempty"`    // the commit that its worktrees start from
 	Place      string          `json:"place,omitempty"`   // the only worker that may take its tasks; empty for any
 	Plan       json.RawMessage `json:"plan,omitempty"`    // as it was submitted
 	Parallel   int             `json:"parallel,omitempty"`

@@ -67,6 +67,13 @@ func (s Spec) check() error {
 	return nil
 }
 
+// Marked is a process that carries the mark of an attempt.
+type Marked struct {
+	PID     int
+	Attempt string
+	Command string
+}
+
 // Started is who runs.
 type Started struct {
 	Attempt    string       `json:"attempt"`

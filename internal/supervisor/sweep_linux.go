@@ -95,3 +95,33 @@ func carries(pid int, mark []byte) bool {
 	}
 	return false
 }
+
+// Living lists the processes that carry the mark of any attempt, but for this
+// one.
+func Living() []Marked {
+	var list []Marked
+	for _, p := range processes() {
+		if p.ended || p.pid == os.Getpid() {
+			continue
+		}
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
+		if err != nil {
+			continue // it has ended, or is another user's
+		}
+		for v := range bytes.SplitSeq(env, []byte{0}) {
+			if attempt, ok := bytes.CutPrefix(v, []byte(Mark+"=")); ok {
+				list = append(list, Marked{p.pid, string(attempt), commandOf(p.pid)})
+				break
+			}
+		}
+	}
+	return list
+}
+
+func commandOf(pid int) string {
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+}

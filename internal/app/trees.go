@@ -1,0 +1,220 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+	"gaffer/internal/worktree"
+)
+
+// baseOf returns the commit that the worktrees of a plan start from, if it has
+// any. A repository that cannot have worktrees is told before anything runs.
+func (a *App) baseOf(ctx context.Context, p plan.Plan) (string, error) {
+	needs := p.Workflow != nil || slices.ContainsFunc(p.Tasks, func(t plan.Task) bool { return t.Worktree || t.Branch != "" })
+	if !needs {
+		return "", nil
+	}
+	repo, err := worktree.Open(ctx, a.opts.Project.Root)
+	if err != nil {
+		return "", err
+	}
+	name := ""
+	if p.Workflow != nil {
+		name = p.Workflow.Base
+	}
+	base, err := repo.Base(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	if p.Workflow != nil {
+		_, err = repo.Branch(ctx, p.Workflow.Branch, base)
+	}
+	return base.Commit, err
+}
+
+// place is where this machine works on the tasks of a run.
+type place struct {
+	app *App
+	run store.Run
+}
+
+// Log implements [worker.Place].
+func (p place) Log(t store.Task) string {
+	log, err := p.app.session.LogPath(t.Run, t.Task)
+	if err != nil { // no name for a file, which no plan can have
+		return ""
+	}
+	return log
+}
+
+// Work implements [worker.Place]: the task's worktree, or the project's root.
+func (p place) Work(ctx context.Context, t store.Task) (string, error) {
+	root := p.app.opts.Project.Root
+	spec, err := p.tree(t)
+	if err != nil || spec == nil {
+		return root, err
+	}
+	repo, err := worktree.Open(ctx, root)
+	if err != nil {
+		return "", err
+	}
+	if spec.Base, err = repo.Base(ctx, spec.Base.Commit); err != nil {
+		return "", err
+	}
+	tree, err := repo.Create(ctx, *spec)
+	return tree.Path, err
+}
+
+// tree says which worktree a task has, or nil for none. Base.Commit is the name
+// of where it starts.
+func (p place) tree(t store.Task) (*worktree.Spec, error) {
+	var task plan.Task
+	var whole plan.Plan
+	if err := errors.Join(json.Unmarshal(t.Spec, &task), json.Unmarshal(p.run.Plan, &whole)); err != nil {
+		return nil, err
+	}
+	spec := &worktree.Spec{
+		Run: t.Run, Task: t.Task, Branch: task.Branch, Base: worktree.Base{Commit: p.run.Base},
+		Root: filepath.Join(p.app.state, "worktrees"),
+	}
+	switch flow := whole.Workflow; {
+	case task.Agent == joinAgent:
+		return nil, nil
+	case flow != nil && task.Worktree:
+		spec.Base.Commit = flow.Branch // with what the waves before have done
+	case flow != nil: // alone in its wave it works on the workflow's branch itself
+		spec.Task, spec.Branch, spec.Base.Commit, spec.Shared = workflowTree, flow.Branch, flow.Branch, true
+	case !task.Worktree && task.Branch == "":
+		return nil, nil
+	}
+	return spec, nil
+}
+
+// workflowTree is what stands for a task in the name of the worktree in which
+// the prompts work that are alone in their wave.
+const workflowTree = "workflow"
+
+// Join does what a joint says, in the project at root. It is a program of its
+// own, run as a task. What is already done is passed over, so that it can be
+// retried.
+func Join(ctx context.Context, root string, in io.Reader, out io.Writer) error {
+	var j joint
+	if err := json.NewDecoder(in).Decode(&j); err != nil {
+		return fmt.Errorf("what to join: %w", err)
+	}
+	repo, err := worktree.Open(ctx, root)
+	if err != nil {
+		return err
+	}
+	trees, err := repo.List(ctx, j.Run)
+	if err != nil {
+		return err
+	}
+	branches, err := j.commit(ctx, repo, trees)
+	if err != nil {
+		return err
+	}
+	if j.Into != "" && len(branches) > 0 {
+		done, err := repo.Merge(ctx, worktree.MergeSpec{Into: j.Into, Branches: branches})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s is at %s: %d merged, %d were there already\n", j.Into, done.After, len(done.Merged), len(done.Skipped))
+	}
+	if j.Open != "" {
+		if err := openRequest(ctx, root, j, out); err != nil {
+			return err
+		}
+	}
+	if j.Remove {
+		return removeAll(ctx, repo, trees, out)
+	}
+	return nil
+}
+
+// JoinMain is [Join] as a program: it works in the folder it is started in, and
+// returns the exit code.
+func JoinMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
+	root, err := os.Getwd()
+	if err == nil {
+		err = Join(ctx, root, in, out)
+	}
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(errs, err)
+	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
+		fmt.Fprintln(errs, hint.Hint())
+	}
+	return 1
+}
+
+// commit commits what agents have left uncommitted, and returns the branches
+// that are to be merged.
+func (j joint) commit(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree) (branches []string, err error) {
+	for _, t := range trees {
+		mine := slices.Contains(j.Tasks, t.Task)
+		if !mine && t.Task != workflowTree && !j.Remove {
+			continue
+		}
+		if _, err := repo.Commit(ctx, t, "What "+t.Task+" has done"); err != nil {
+			return nil, err
+		}
+	}
+	for _, task := range j.Tasks {
+		at := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == task })
+		if at < 0 {
+			return nil, fmt.Errorf("task %s has no worktree", task)
+		}
+		branches = append(branches, trees[at].Branch)
+	}
+	if j.Branch != "" {
+		branches = append(branches, j.Branch)
+	}
+	return branches, nil
+}
+
+// removeAll removes the worktrees whose work is in another branch by now.
+func removeAll(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, out io.Writer) error {
+	for _, t := range trees {
+		removed, err := repo.Remove(ctx, t, false)
+		if kept := (*worktree.KeptError)(nil); errors.As(err, &kept) {
+			fmt.Fprintf(out, "%v\n", err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "removed %s, kept as %s\n", t.Path, removed.Rescue)
+	}
+	return nil
+}
+
+// openRequest opens a pull request with the program gh.
+func openRequest(ctx context.Context, root string, j joint, out io.Writer) error {
+	if _, err := exec.LookPath("gh"); err != nil {
+		return fmt.Errorf("open a pull request of %s: the program gh is not installed; install it and retry this task, or open it yourself", j.Branch)
+	}
+	for _, argv := range [][]string{
+		{"git", "push", "--set-upstream", "origin", j.Branch},
+		{"gh", "pr", "create", "--fill", "--base", j.Open, "--head", j.Branch},
+	} {
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		var said bytes.Buffer
+		cmd.Dir, cmd.Stdout, cmd.Stderr = root, out, &said
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s: %w: %s", argv[0], err, bytes.TrimSpace(said.Bytes()))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,148 @@
+package app_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gaffer/internal/app"
+	"gaffer/internal/fleet"
+	"gaffer/internal/plan"
+)
+
+// git runs git in the project.
+func (p place) git(args ...string) string {
+	p.t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = p.root
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func newRepository(t *testing.T) place {
+	p := newPlace(t)
+	p.git("init", "--quiet", "--initial-branch=main")
+	p.write("start.txt", "start\n")
+	p.git("add", "--all")
+	p.git("commit", "--quiet", "--message=start")
+	return p
+}
+
+func (p place) write(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.root, name), []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// flow is a workflow of two prompts at once and one after them.
+func flow(first, second, last string) plan.Plan {
+	tasks := []plan.Task{shell("one", first), shell("two", second), shell("last", last, "one", "two")}
+	for i := range tasks {
+		tasks[i].Wave = 1
+	}
+	tasks[2].Wave = 2
+	for i := range 2 {
+		tasks[i].Worktree, tasks[i].Branch = true, "flow--"+tasks[i].ID
+	}
+	return plan.Plan{
+		Name: "flow", Source: plan.SourceOrchestrate, OnFailure: plan.Stop, Tasks: tasks,
+		Workflow: &plan.Workflow{ID: "flow", Base: "main", Branch: "flow", OnComplete: plan.OnComplete{MergeTo: "main", DeleteWorktree: true}},
+	}
+}
+
+func (p place) work(a *app.App, what plan.Plan) fleet.Run {
+	p.t.Helper()
+	id, err := a.Submit(p.t.Context(), what)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	run, err := a.Work(p.t.Context(), id)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return run
+}
+
+func TestAWorkflowWorksInWorktreesAndIsMergedAsItSays(t *testing.T) {
+	p := newRepository(t)
+	a := p.open()
+	defer func() { _ = a.Close() }()
+	run := p.work(a, flow("echo 1 > one.txt", "echo 2 > two.txt", "cat one.txt two.txt > both.txt"))
+	if run.Status != fleet.Complete {
+		t.Fatalf("the run is %s: %+v", run.Status, run.Tasks)
+	}
+	if got := p.git("show", "main:both.txt"); got != "1\n2" {
+		t.Errorf("both.txt on main is %q", got)
+	}
+	if text, err := os.ReadFile(filepath.Join(p.root, "both.txt")); err != nil || string(text) != "1\n2\n" {
+		t.Errorf("both.txt in the project, which has main checked out, is %q, %v", text, err)
+	}
+	if got := p.git("worktree", "list"); strings.Count(got, "\n") != 0 {
+		t.Errorf("worktrees are left:\n%s", got)
+	}
+}
+
+func TestAConflictIsATaskThatAPersonPutsRightAndRetries(t *testing.T) {
+	p := newRepository(t)
+	a := p.open()
+	defer func() { _ = a.Close() }()
+	run := p.work(a, flow("echo 1 > same.txt", "echo 2 > same.txt", "cat same.txt > seen.txt"))
+	failed := run.Tasks[2]
+	if run.Status != fleet.Failed || failed.ID != "merge-1" || failed.Status != fleet.Failed {
+		t.Fatalf("the run is %s: %+v", run.Status, run.Tasks)
+	}
+	log := p.log(run.ID, "merge-1")
+	for _, want := range []string{"conflict in same.txt", "git -C ", "commit --no-edit"} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log does not say %q:\n%s", want, log)
+		}
+	}
+	two := run.Tasks[1].Worktree
+	if out, err := exec.Command("git", "-C", two, "merge", "flow").CombinedOutput(); err == nil {
+		t.Fatalf("no conflict: %s", out)
+	}
+	if err := os.WriteFile(filepath.Join(two, "same.txt"), []byte("1 and 2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.git("-C", two, "add", "--all")
+	p.git("-C", two, "commit", "--quiet", "--no-edit")
+	if err := a.Retry(t.Context(), run.ID, "merge-1"); err != nil {
+		t.Fatal(err)
+	}
+	run, err := a.Work(t.Context(), run.ID)
+	if err != nil || run.Status != fleet.Complete {
+		t.Fatalf("the run is %s, %v: %+v", run.Status, err, run.Tasks)
+	}
+	if got := p.git("show", "main:seen.txt"); got != "1 and 2" {
+		t.Errorf("seen.txt on main is %q", got)
+	}
+}
+
+func TestAPlanWithWorktreesLeavesItsBranchesToThePerson(t *testing.T) {
+	p := newRepository(t)
+	a := p.open()
+	defer func() { _ = a.Close() }()
+	task := shell("a", "echo new > start.txt && git commit --quiet -am new")
+	task.Worktree = true
+	task.Env = map[string]string{"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@a", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@a"}
+	run := p.work(a, plan.Plan{Name: "p", Source: plan.SourceOrchestrate, Tasks: []plan.Task{task}})
+	if run.Status != fleet.Complete {
+		t.Fatalf("the run is %s: %+v", run.Status, run.Tasks[0].Attempt)
+	}
+	if got := p.git("show", "gaffer/"+run.ID+"/a:start.txt"); got != "new" {
+		t.Errorf("start.txt on the branch is %q", got)
+	}
+	if got := p.git("show", "main:start.txt"); got != "start" {
+		t.Errorf("start.txt on main is %q", got)
+	}
+	if _, err := os.Stat(run.Tasks[0].Worktree); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,84 @@
+package worktree
+
+import (
+	"context"
+	"strings"
+)
+
+// Base is where work starts from.
+type Base struct {
+	Commit string `json:"commit"`           // its full id
+	Branch string `json:"branch,omitempty"` // the branch that has it as its tip, if one was named or checked out
+}
+
+// Base resolves the name of a branch or of a commit. An empty name is what is
+// checked out in the worktree that [Open] was called in. One that does not
+// exist is a [*MissingError].
+func (r *Repo) Base(ctx context.Context, name string) (Base, error) {
+	if name == "" || name == "HEAD" {
+		return r.head(ctx)
+	}
+	name = strings.TrimPrefix(name, headsPrefix)
+	tip, err := r.git.commit(ctx, headsPrefix+name)
+	if err != nil || tip != "" {
+		return Base{Commit: tip, Branch: name}, err
+	}
+	tip, err = r.git.in(r.here).commit(ctx, name)
+	if err == nil && tip == "" {
+		err = &MissingError{"branch or commit", name, "'git branch --all' lists the branches"}
+	}
+	return Base{Commit: tip}, err
+}
+
+func (r *Repo) head(ctx context.Context) (Base, error) {
+	g := r.git.in(r.here)
+	tip, err := g.commit(ctx, "HEAD")
+	if err != nil {
+		return Base{}, err
+	}
+	if tip == "" {
+		return Base{}, &OpenError{Problem: NoCommit, Dir: r.here}
+	}
+	branch, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if exitCode(err) == 1 { // detached
+		err = nil
+	}
+	return Base{Commit: tip, Branch: strings.TrimPrefix(branch, headsPrefix)}, err
+}
+
+// Branch makes a branch at a base if there is none of that name, and returns
+// where it is.
+func (r *Repo) Branch(ctx context.Context, name string, from Base) (Base, error) {
+	if err := r.git.checkBranch(ctx, name); err != nil {
+		return Base{}, err
+	}
+	made := Base{Branch: name}
+	err := r.locked(ctx, func(g git) (err error) {
+		made.Commit, err = g.startBranch(ctx, name, from.Commit)
+		return err
+	})
+	return made, err
+}
+
+// startBranch returns the tip of a branch, which it makes if need be.
+func (g git) startBranch(ctx context.Context, name, commit string) (string, error) {
+	tip, err := g.commit(ctx, headsPrefix+name)
+	if err != nil || tip != "" {
+		return tip, err
+	}
+	_, err = g.run(ctx, "update-ref", "-m", "gaffer: start", headsPrefix+name, commit, "")
+	if exitCode(err) > 0 {
+		return "", g.whyNoBranch(ctx, name, commit, err)
+	}
+	return commit, err
+}
+
+func (g git) whyNoBranch(ctx context.Context, name, commit string, err error) error {
+	if found, e := g.commit(ctx, commit); e == nil && found == "" {
+		return &MissingError{"commit", commit, ""}
+	}
+	return &TakenError{
+		"branch", name, "cannot be made: " + err.Error(),
+		"rename the branch that is in its way, or let the task have another one",
+	}
+}

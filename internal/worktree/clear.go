@@ -1,0 +1,75 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// clear takes a worktree's folder away and lets git forget it. It asks nobody
+// whether there is work in it; but it deletes no files in a folder of which git
+// does not say that it is a linked worktree.
+func (r *Repo) clear(ctx context.Context, g git, rec record, list []entry) error {
+	e, registered := linked(list, rec.Path)
+	filled, err := isFilled(rec.Path)
+	if err != nil {
+		return err
+	}
+	if filled && !registered {
+		return &TakenError{"folder", rec.Path, "there is something in it, but git does not know it as a worktree", "move it away"}
+	}
+	if registered && rec.Made {
+		if err := r.keepHead(ctx, g, rec, e); err != nil {
+			return err
+		}
+	}
+	if err := removeFolder(rec.Path); err != nil {
+		return err
+	}
+	if !registered {
+		return nil
+	}
+	_, err = g.run(ctx, "worktree", "remove", "--force", "--force", "--", rec.Path)
+	return err
+}
+
+// keepHead rescues commits that only the worktree's HEAD knows: git forgets
+// them together with the worktree.
+func (r *Repo) keepHead(ctx context.Context, g git, rec record, e entry) error {
+	if e.head == "" || e.branch != "" || rec.Removing != "" {
+		return nil
+	}
+	_, err := r.keep(ctx, g, rec.Tree, e.head)
+	return err
+}
+
+// removeFolder moves a folder away before it deletes it, so that one which is
+// still in its place has all of its files. What an earlier one left goes too:
+// an id never begins with a dot.
+func removeFolder(path string) error {
+	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".removed")
+	if err := removeAll(aside); err != nil {
+		return err
+	}
+	if err := os.Rename(path, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return removeAll(aside)
+}
+
+// removeAll also removes folders that may not be written to, such as those of
+// a module cache.
+func removeAll(path string) error {
+	if os.RemoveAll(path) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(name, 0o700) // if it cannot be, RemoveAll says so
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}

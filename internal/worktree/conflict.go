@@ -1,0 +1,64 @@
+package worktree
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// MergeError is a branch that cannot be merged without a person.
+type MergeError struct {
+	Into, Branch string
+	Files        []string // that both sides changed
+	Dir          string   // where the commands work
+	Commands     []string // to be run in order; before the last two, the files are put right
+	Rest         []string // the branches after it, which were not merged
+}
+
+func (e *MergeError) Error() string {
+	return fmt.Sprintf("branch %s: conflict in %s", e.Branch, some(e.Files))
+}
+
+// Conflict marks the error as one about the state of things.
+func (e *MergeError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *MergeError) Hint() string {
+	last := len(e.Commands) - 2
+	lines := append([]string{}, e.Commands[:last]...)
+	lines = append(lines, "# put right in "+e.Dir+": "+some(e.Files))
+	lines = append(lines, e.Commands[last:]...)
+	return "to finish it, run:\n  " + strings.Join(lines, "\n  ") + "\nand merge again"
+}
+
+// stopAt describes how a person finishes a merge. The place for it is the
+// branch's own worktree: the target is merged into the branch, after which the
+// branch can be merged into the target. So nobody's own files are in the way.
+func (m *merger) stopAt(branch string, files []string) *MergeError {
+	e := &MergeError{Into: m.spec.Into, Branch: branch, Files: files, Rest: after(m.spec.Branches, branch)}
+	if where := holders(m.list, branch); len(where) > 0 {
+		e.Dir = where[0].path
+	} else {
+		e.Dir = m.repo.main + "-merge-" + refPart(strings.ReplaceAll(branch, "/", "-"))
+		e.Commands = append(e.Commands, fmt.Sprintf("git -C %s worktree add %s %s", quote(m.repo.main), quote(e.Dir), quote(branch)))
+	}
+	git := "git -C " + quote(filepath.Clean(e.Dir))
+	var paths []string
+	for _, f := range files {
+		paths = append(paths, quote(f))
+	}
+	e.Commands = append(e.Commands,
+		fmt.Sprintf("%s merge %s", git, quote(m.spec.Into)),
+		fmt.Sprintf("%s add --all -- %s", git, strings.Join(paths, " ")),
+		git+" commit --no-edit")
+	return e
+}
+
+func after(list []string, one string) []string {
+	for i, s := range list {
+		if s == one {
+			return list[i+1:]
+		}
+	}
+	return nil
+}

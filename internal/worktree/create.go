@@ -1,0 +1,232 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"gaffer/statefile"
+)
+
+// Spec is a wish for a worktree.
+type Spec struct {
+	Run, Task string // ids as a plan may have them: fit for a file's name
+	Base      Base   // where the branch starts if it is not there
+	Branch    string // gaffer/<run>/<task> if empty
+	Root      string // the worktree is <Root>/<run>/<task>
+
+	// Shared is a branch that is not the task's alone: it may be there already,
+	// with work on it, and [Repo.Remove] leaves it.
+	Shared bool
+}
+
+// Create makes the worktree of a task, or finds the one that it made before,
+// which is returned as it is, with the work in it and the base that it has. One
+// that was begun and not finished is made anew. A folder that was deleted by
+// hand is made again with what is on the branch.
+//
+// A branch or a folder that someone else made is a [*TakenError].
+func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
+	want, err := r.wanted(ctx, s)
+	if err != nil {
+		return Tree{}, err
+	}
+	var rec record
+	err = r.locked(ctx, func(g git) error {
+		if rec, err = r.begin(ctx, g, want); err != nil {
+			return err
+		}
+		if err := r.make(ctx, g, &rec); err != nil {
+			_ = r.undo(ctx, g, rec) // what is left the next Create finds
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return Tree{}, fmt.Errorf("worktree of task %s: %w", s.Task, err)
+	}
+	return rec.Tree, nil
+}
+
+// wanted checks a spec and fills in what it leaves open.
+func (r *Repo) wanted(ctx context.Context, s Spec) (Tree, error) {
+	if err := checkIDs(s.Run, s.Task); err != nil {
+		return Tree{}, err
+	}
+	if s.Branch == "" {
+		s.Branch = defaultBranch(s.Run, s.Task)
+	}
+	if err := r.git.checkBranch(ctx, s.Branch); err != nil {
+		return Tree{}, err
+	}
+	base, err := r.git.commit(ctx, s.Base.Commit)
+	if err != nil {
+		return Tree{}, err
+	}
+	if base == "" {
+		return Tree{}, &MissingError{"commit", s.Base.Commit, ""}
+	}
+	root, err := r.prepareRoot(s.Root, s.Run)
+	return Tree{
+		Run: s.Run, Task: s.Task, Path: treePath(root, s.Run, s.Task),
+		Branch: s.Branch, Base: s.Base, Shared: s.Shared,
+	}, err
+}
+
+// prepareRoot makes the folder for a run's worktrees and returns the root as
+// git would name it. Inside the main worktree it is hidden from git, or the
+// person would see it as something new.
+func (r *Repo) prepareRoot(root, run string) (string, error) {
+	if root == "" {
+		return "", &SpecError{"no folder for worktrees is given"}
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", err
+	}
+	if err := statefile.MkdirAll(r.host, root); err != nil {
+		return "", err
+	}
+	if root, err = filepath.EvalSymlinks(root); err != nil {
+		return "", err
+	}
+	switch rel, err := filepath.Rel(r.main, root); {
+	case err == nil && rel == ".":
+		return "", &SpecError{"the folder for worktrees is the repository itself: " + root}
+	case err == nil && filepath.IsLocal(rel):
+		err := statefile.WriteNew(r.host, filepath.Join(root, ".gitignore"), []byte("*\n"), 0o644)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	dir := filepath.Join(root, run)
+	if err := statefile.MkdirAll(r.host, dir); err != nil {
+		return "", err
+	}
+	if actual, err := filepath.EvalSymlinks(dir); err != nil || actual != dir {
+		return "", errors.Join(err, &TakenError{"folder", dir, "it is a link", "put a folder in its place"})
+	}
+	return root, nil
+}
+
+// begin finds the record of a tree, or writes it if nothing stands in its way.
+func (r *Repo) begin(ctx context.Context, g git, want Tree) (record, error) {
+	rec, err := r.read(want.Run, want.Task)
+	if err == nil {
+		return rec, sameSpec(rec.Tree, want)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return record{}, err
+	}
+	if err := checkFree(ctx, g, want); err != nil {
+		return record{}, err
+	}
+	rec = record{Tree: want}
+	return rec, r.save(rec)
+}
+
+// sameSpec lets the base differ: the branch it starts from may have moved.
+func sameSpec(found, want Tree) error {
+	found.Base = want.Base
+	if found == want {
+		return nil
+	}
+	return &TakenError{
+		"task", want.Task, fmt.Sprintf("it has a worktree at %s on branch %s already", found.Path, found.Branch),
+		"remove that one first, or use it",
+	}
+}
+
+func checkFree(ctx context.Context, g git, want Tree) error {
+	if filled, err := isFilled(want.Path); err != nil {
+		return err
+	} else if filled {
+		return &TakenError{"folder", want.Path, "there is something in it that gaffer did not make", "move it away"}
+	}
+	tip, err := g.commit(ctx, headsPrefix+want.Branch)
+	if err == nil && tip != "" && !want.Shared {
+		return branchTaken(want.Branch)
+	}
+	return err
+}
+
+func branchTaken(name string) error {
+	return &TakenError{
+		"branch", name, "it is there already, and gaffer did not make it for this task",
+		fmt.Sprintf("rename it with 'git branch -m %s NEW', delete it, or let the task have another one", quote(name)),
+	}
+}
+
+// make does what the record says and is not done yet.
+func (r *Repo) make(ctx context.Context, g git, rec *record) error {
+	if rec.Made {
+		if whole, err := r.isWhole(ctx, g, rec.Path); err != nil {
+			return err
+		} else if whole {
+			return r.stay(rec)
+		}
+	}
+	list, err := r.entries(ctx, g)
+	if err != nil {
+		return err
+	}
+	if err := r.clear(ctx, g, *rec, list); err != nil {
+		return err
+	}
+	if err := checkOut(ctx, g, *rec, list); err != nil {
+		return err
+	}
+	rec.Made, rec.Removing = true, ""
+	return r.save(*rec)
+}
+
+// stay takes back a removal that did not get far enough to touch anything.
+func (r *Repo) stay(rec *record) error {
+	if rec.Removing == "" {
+		return nil
+	}
+	rec.Removing = ""
+	return r.save(*rec)
+}
+
+// checkOut makes the branch and the worktree.
+func checkOut(ctx context.Context, g git, rec record, list []entry) error {
+	for _, e := range holders(list, rec.Branch) {
+		if e.path != rec.Path {
+			return &TakenError{
+				"branch", rec.Branch, "it is checked out in " + e.path,
+				"check out another one there, or run 'git worktree prune' if that folder is gone",
+			}
+		}
+	}
+	tip, err := g.startBranch(ctx, rec.Branch, rec.Base.Commit)
+	if err != nil {
+		return err
+	}
+	if !rec.Made && !rec.Shared && tip != rec.Base.Commit {
+		return branchTaken(rec.Branch)
+	}
+	_, err = g.run(ctx, "worktree", "add", "--quiet", "--", rec.Path, rec.Branch)
+	return err
+}
+
+// undo takes back what was begun, so that another spec may be tried.
+func (r *Repo) undo(ctx context.Context, g git, rec record) error {
+	if rec.Made || ctx.Err() != nil {
+		return nil
+	}
+	list, err := r.entries(ctx, g)
+	if err != nil {
+		return err
+	}
+	if err := r.clear(ctx, g, rec, list); err != nil {
+		return err
+	}
+	if !rec.Shared && len(holders(list, rec.Branch)) == 0 {
+		// It fails if the branch is not there or has moved, and then it is not ours.
+		_, _ = g.run(ctx, "update-ref", "-d", headsPrefix+rec.Branch, rec.Base.Commit)
+	}
+	return r.forget(rec)
+}

@@ -1,0 +1,144 @@
+package worktree
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Problem is why a folder cannot be opened.
+type Problem string
+
+// The problems.
+const (
+	NoGit         Problem = "the program git is not installed"
+	OldGit        Problem = "the program git is too old"
+	NotRepository Problem = "not in a git repository"
+	Bare          Problem = "a bare repository, which has no files to work on"
+	NoCommit      Problem = "the repository has no commit yet"
+)
+
+// OpenError is a folder in which worktrees cannot be made.
+type OpenError struct {
+	Problem Problem
+	Dir     string
+	Err     error // what was found, or nil
+}
+
+func (e *OpenError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s: %s: %v", e.Dir, e.Problem, e.Err)
+	}
+	return fmt.Sprintf("%s: %s", e.Dir, e.Problem)
+}
+
+func (e *OpenError) Unwrap() error { return e.Err }
+
+// NotFound marks the error as one about something that is not there.
+func (e *OpenError) NotFound() bool { return e.Problem == NoGit || e.Problem == NotRepository }
+
+// Conflict marks the error as one about the state of things.
+func (e *OpenError) Conflict() bool { return !e.NotFound() }
+
+// Hint says what to do next.
+func (e *OpenError) Hint() string {
+	switch e.Problem {
+	case NoGit:
+		return "install git, or run without worktrees"
+	case OldGit:
+		return fmt.Sprintf("install git %d.%d or newer, or run without worktrees", oldestMajor, oldestMinor)
+	case Bare:
+		return "go to a worktree of it, or make one with 'git worktree add'"
+	case NoCommit:
+		return "make a first commit: a worktree starts from one"
+	}
+	return "go to a folder of the repository, make one with 'git init', or run without worktrees"
+}
+
+// GitError is a git command that ended with an error.
+type GitError struct {
+	Args []string
+	Dir  string
+	Exit int    // -1 if a signal ended it
+	Said string // on stderr
+}
+
+// Error leaves out all but the beginning of what git said, which may be a list
+// of a thousand files.
+func (e *GitError) Error() string {
+	said := e.Said
+	if said == "" {
+		said = fmt.Sprintf("exit %d", e.Exit)
+	}
+	if len(said) > 1000 {
+		said = cut(said, 1000) + "…"
+	}
+	return fmt.Sprintf("git %s in %s: %s", e.Args[0], e.Dir, said)
+}
+
+// SpecError is a wish that cannot be fulfilled as it stands.
+type SpecError struct{ Problem string }
+
+func (e *SpecError) Error() string { return e.Problem }
+
+// Usage marks the error as one about what was asked for.
+func (e *SpecError) Usage() bool { return true }
+
+// MissingError is a branch, a commit or a worktree that is not there.
+type MissingError struct{ What, Name, Advice string }
+
+func (e *MissingError) Error() string { return fmt.Sprintf("%s %s: not found", e.What, e.Name) }
+
+// NotFound marks the error as one about something that is not there.
+func (e *MissingError) NotFound() bool { return true }
+
+// Hint says what to do next.
+func (e *MissingError) Hint() string { return e.Advice }
+
+// TakenError is a branch or a folder that cannot be used, since it has another
+// use already.
+type TakenError struct {
+	What, Name string // such as branch, and which
+	By         string // what is there
+	Advice     string
+}
+
+func (e *TakenError) Error() string { return fmt.Sprintf("%s %s: %s", e.What, e.Name, e.By) }
+
+// Conflict marks the error as one about what is there already.
+func (e *TakenError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *TakenError) Hint() string { return e.Advice }
+
+// RecordError is a record of a worktree that cannot be read.
+type RecordError struct {
+	Path string
+	Err  error
+}
+
+func (e *RecordError) Error() string { return e.Path + ": not a worktree's record: " + e.Err.Error() }
+func (e *RecordError) Unwrap() error { return e.Err }
+
+// Invalid marks the error as one about content.
+func (e *RecordError) Invalid() bool { return true }
+
+// Hint says what to do next.
+func (e *RecordError) Hint() string {
+	return "see with 'git worktree list' what is there, take it away by hand, and move the record away"
+}
+
+// some lists the first few of many.
+func some(names []string) string {
+	const few = 5
+	if len(names) <= few {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -1,0 +1,65 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"gaffer/statefile"
+)
+
+// busyPause is how often is looked whether an orphan has ended.
+const busyPause = 20 * time.Millisecond
+
+func (r *Repo) folder(parts ...string) string {
+	return filepath.Join(append([]string{r.common, "gaffer"}, parts...)...)
+}
+
+// locked does something alone, among all processes that use this package on
+// the repository. Git itself does not wait: of several that add a worktree at
+// once, some fail.
+func (r *Repo) locked(ctx context.Context, do func(git) error) error {
+	if err := statefile.MkdirAll(r.host, r.folder()); err != nil {
+		return err
+	}
+	lock, err := r.host.Lock(ctx, "lock worktrees", r.folder("lock"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Unlock() }() // the file is closed, whatever it says
+	busy, err := r.awaitOrphans(ctx)
+	if err != nil {
+		return err
+	}
+	defer busy.Close()
+	g := r.git
+	g.hold = busy
+	return do(g)
+}
+
+// awaitOrphans waits for a git that a killed gaffer left running. It has
+// inherited the open file that is returned here, and with it the lock on it,
+// which is free when the last process that has it ends.
+func (r *Repo) awaitOrphans(ctx context.Context) (*os.File, error) {
+	f, err := os.OpenFile(r.folder("busy"), os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return f, nil
+		}
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			err = r.host.Sleep(ctx, busyPause)
+		}
+		if err != nil && !errors.Is(err, syscall.EINTR) {
+			_ = f.Close()
+			return nil, fmt.Errorf("wait for a git that an earlier gaffer started: %w", err)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// MergeSpec is a wish to bring branches together.
+type MergeSpec struct {
+	Into     string   // a branch
+	Branches []string // in the order in which they are merged
+	Message  string   // below the first line of each merge's commit; may be empty
+}
+
+// MergeResult is what was done, also if that ended with an error.
+type MergeResult struct {
+	Before, After string   // the tip of the branch that was merged into
+	Merged        []Merged // in order
+	Skipped       []string // branches that it had already
+	Updated       string   // the worktree that has it checked out and was moved forward, or empty
+}
+
+// Merged is a branch and the commit that merged it.
+type Merged struct{ Branch, Commit string }
+
+// tries is how often a merge starts again since the branch was moved meanwhile.
+const tries = 5
+
+var errMoved = errors.New("the branch was moved by another program again and again")
+
+// Merge merges branches into another, one after the other, each with a commit
+// of its own. Those that it has already are passed over, so it may be repeated.
+// All branches must be there: one that [Repo.Remove] has deleted is merged.
+//
+// No worktree is used for it. One that has the target branch checked out is
+// moved forward with it if none of its files is changed; otherwise nothing is
+// done, with a [*TargetError]. The first branch that cannot be merged without a
+// person is a [*MergeError]: those before it are merged then, and nothing else
+// is changed.
+func (r *Repo) Merge(ctx context.Context, s MergeSpec) (MergeResult, error) {
+	var result MergeResult
+	err := r.locked(ctx, func(g git) error {
+		g, err := g.signed(ctx)
+		if err != nil {
+			return err
+		}
+		for range tries {
+			m := merger{repo: r, git: g, spec: s}
+			err = m.merge(ctx)
+			result = m.result
+			if !errors.Is(err, errMoved) {
+				return err
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return result, fmt.Errorf("merge into %s: %w", s.Into, err)
+	}
+	return result, nil
+}
+
+// merger is one try.
+type merger struct {
+	repo   *Repo
+	git    git
+	spec   MergeSpec
+	list   []entry
+	tips   []string // of each branch
+	result MergeResult
+}
+
+func (m *merger) merge(ctx context.Context) error {
+	if err := m.resolve(ctx); err != nil {
+		return err
+	}
+	stopped := m.mergeAll(ctx)
+	if _, ok := errors.AsType[*MergeError](stopped); stopped != nil && !ok {
+		m.result.After, m.result.Merged = m.result.Before, nil
+		return stopped
+	}
+	if err := m.publish(ctx); err != nil {
+		m.result.After, m.result.Merged = m.result.Before, nil
+		return err
+	}
+	return stopped
+}
+
+// resolve finds all branches before anything is done.
+func (m *merger) resolve(ctx context.Context) (err error) {
+	if m.list, err = m.repo.entries(ctx, m.git); err != nil {
+		return err
+	}
+	if m.result.Before, err = m.tip(ctx, m.spec.Into); err != nil {
+		return err
+	}
+	m.result.After = m.result.Before
+	for _, name := range m.spec.Branches {
+		tip, err := m.tip(ctx, name)
+		if err != nil {
+			return err
+		}
+		m.tips = append(m.tips, tip)
+	}
+	return nil
+}
+
+func (m *merger) tip(ctx context.Context, branch string) (string, error) {
+	tip, err := m.git.commit(ctx, headsPrefix+branch)
+	if err == nil && tip == "" {
+		err = &MissingError{"branch", branch, "'git branch --list' shows those that are there"}
+	}
+	return tip, err
+}
+
+// mergeAll makes the commits. Nobody sees them before they are published.
+func (m *merger) mergeAll(ctx context.Context) error {
+	for i, branch := range m.spec.Branches {
+		merged, err := m.git.has(ctx, m.result.After, m.tips[i])
+		if err != nil {
+			return err
+		}
+		if merged {
+			m.result.Skipped = append(m.result.Skipped, branch)
+			continue
+		}
+		if m.result.Before == m.result.After {
+			if err := m.checkTarget(ctx); err != nil {
+				return err
+			}
+		}
+		if err := m.mergeOne(ctx, branch, m.tips[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *merger) mergeOne(ctx context.Context, branch, tip string) error {
+	out, err := m.git.run(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", m.result.After, tip)
+	if exitCode(err) == 1 {
+		return m.stopAt(branch, parseConflict(out))
+	}
+	if err != nil {
+		return fmt.Errorf("branch %s: %w", branch, err)
+	}
+	tree := strings.TrimRight(out, "\x00\n")
+	commit, err := m.git.commitTree(ctx, tree, m.message(branch), m.result.After, tip)
+	if err != nil {
+		return err
+	}
+	m.result.After = commit
+	m.result.Merged = append(m.result.Merged, Merged{branch, commit})
+	return nil
+}
+
+func (m *merger) message(branch string) string {
+	text := fmt.Sprintf("Merge branch '%s' into %s\n", branch, m.spec.Into)
+	if m.spec.Message != "" {
+		text += "\n" + strings.TrimRight(m.spec.Message, "\n") + "\n"
+	}
+	return text
+}
+
+// parseConflict gives the files of a merge that did not succeed: they follow
+// the tree, each with a NUL behind it.
+func parseConflict(out string) []string {
+	_, rest, _ := strings.Cut(out, "\x00")
+	var files []string
+	for file := range strings.SplitSeq(rest, "\x00") {
+		if file != "" {
+			files = append(files, file)
+		}
+	}
+	return files
+}

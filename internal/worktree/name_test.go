@@ -1,0 +1,48 @@
+package worktree
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestEveryIdBecomesAPartOfARef(t *testing.T) {
+	for id, want := range map[string]string{
+		"api": "api", "010-02": "010-02", "a b": "a%20b", "50%": "50%25", "a..b": "a.%2Eb", "x.lock": "x%2Elock", "end.": "end%2E",
+		"v1.2": "v1.2", "über": "über", "a~^:?*[b": "a%7E%5E%3A%3F%2A%5Bb", "@{u}": "@%7Bu}", "a...": "a.%2E%2E", "@": "@",
+		"x.lock.lock": "x.lock%2Elock",
+	} {
+		if got := refPart(id); got != want {
+			t.Errorf("%q: %q, want %q", id, got, want)
+		}
+	}
+}
+
+// In the middle of a name a part that ends in .lock is refused as well.
+func TestGitTakesEveryPart(t *testing.T) {
+	ids := []string{"x.lock.lock", "@", "a~^:?*[b\\", "a...", "a..", "{", "@{", strings.Repeat("a b", 66), strings.Repeat("ü ", 66), "a.lock."}
+	seen := map[string]string{}
+	for _, id := range ids {
+		part := refPart(id)
+		if other, ok := seen[part]; ok || len(part) > maxPart {
+			t.Errorf("%q: %q, as %q", id, part, other)
+		}
+		seen[part] = id
+		if out, err := exec.Command("git", "check-ref-format", headsPrefix+defaultBranch(id, id)).CombinedOutput(); err != nil {
+			t.Errorf("%q: %q: %v %s", id, part, err, out)
+		}
+	}
+	long := strings.Repeat("a b", 66)
+	if refPart(long+"x") == refPart(long+"y") {
+		t.Error("two long ids become one")
+	}
+}
+
+func TestWordsAreQuotedForAShell(t *testing.T) {
+	for _, word := range []string{"plain", "a b", "it's", "$HOME", "", "a\nb", `"`, "*", "ü"} {
+		out, err := exec.Command("sh", "-c", "printf %s "+quote(word)).Output()
+		if err != nil || string(out) != word {
+			t.Errorf("%q: %q, %v", word, out, err)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// sitters are the processes whose current folder is in a folder, but for gits
+// of ours. Those of other users cannot be seen.
+func sitters(_ context.Context, folder string) ([]Occupant, error) {
+	list, err := names("/proc")
+	if err != nil {
+		return nil, err
+	}
+	var found []Occupant
+	for _, name := range list {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		// A folder that was deleted under a process still has its name here.
+		cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+		if err != nil || !inside(folder, strings.TrimSuffix(cwd, " (deleted)")) || isOurs(pid) {
+			continue
+		}
+		command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		found = append(found, Occupant{PID: pid, Command: strings.TrimSpace(string(command))})
+	}
+	return found, nil
+}
+
+func isOurs(pid int) bool {
+	env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return string(v) == mark })
+}

@@ -1,0 +1,224 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestARepositoryIsFoundFromEverywhereInIt(t *testing.T) {
+	p := newProject(t)
+	tree := p.create("a")
+	p.write(p.dir, "sub/folder/x", "")
+	p.write(tree.Path, "deep/er/x", "")
+	for _, dir := range []string{
+		p.dir, filepath.Join(p.dir, "sub/folder"), filepath.Join(p.dir, ".git"), tree.Path, filepath.Join(tree.Path, "deep/er"),
+	} {
+		if got := p.open(dir).Main(); got != p.dir {
+			t.Errorf("from %s: main is %s, want %s", dir, got, p.dir)
+		}
+	}
+}
+
+func TestARepositoryWhoseGitFolderLiesElsewhereIsFound(t *testing.T) {
+	p := newProject(t)
+	p.git(p.dir, "init", "--quiet", "--separate-git-dir="+p.dir+"-git")
+	p.repo = p.open(p.dir)
+	if got := p.repo.Main(); got != p.dir {
+		t.Errorf("main is %s, want %s", got, p.dir)
+	}
+	tree := p.create("a")
+	p.whole(tree, "shared.txt")
+	p.git(p.dir, "config", "core.worktree", p.dir)
+	if got := p.open(tree.Path).Main(); got != p.dir {
+		t.Errorf("from a linked worktree: main is %s, want %s", got, p.dir)
+	}
+	p.write(tree.Path, "new.txt", "x\n")
+	p.commit(tree.Path, "work")
+	if got, err := p.merge("main", tree); err != nil || got.Updated != p.dir || p.read(p.dir, "new.txt") != "x\n" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestAWorktreeOfABareRepositoryIsAsGoodAsAMainOne(t *testing.T) {
+	p := newProject(t)
+	bare, dir := filepath.Join(p.root, "bare.git"), filepath.Join(p.root, "wt")
+	p.git(p.dir, "clone", "--quiet", "--bare", ".", bare)
+	p.git(bare, "worktree", "add", "--quiet", "-b", "here", dir)
+	p.repo = p.open(dir)
+	if got := p.repo.Main(); got != dir {
+		t.Errorf("main is %s, want %s", got, dir)
+	}
+	tree := p.create("a")
+	if tree.Base.Branch != "here" {
+		t.Errorf("base is %+v", tree.Base)
+	}
+	if _, err := p.repo.Remove(t.Context(), tree, false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatCannotBeOpenedSaysWhyAndWhatToDo(t *testing.T) {
+	p := newProject(t)
+	empty := filepath.Join(p.root, "empty")
+	bare := filepath.Join(p.root, "bare.git")
+	p.git(p.dir, "init", "--quiet", empty)
+	p.git(p.dir, "clone", "--quiet", "--bare", ".", bare)
+	outside := filepath.Dir(p.dir)
+	for dir, want := range map[string]Problem{outside: NotRepository, empty: NoCommit, bare: Bare} {
+		_, err := Open(t.Context(), dir)
+		e := as[*OpenError](t, err)
+		if e.Problem != want || e.Hint() == "" || !strings.Contains(e.Error(), dir) || e.NotFound() == e.Conflict() {
+			t.Errorf("%s: %v, hint %q, want %s", dir, e, e.Hint(), want)
+		}
+	}
+	if _, err := Open(t.Context(), filepath.Join(p.root, "nothing")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	t.Setenv("PATH", p.root)
+	_, err := Open(t.Context(), p.dir)
+	if e := as[*OpenError](t, err); e.Problem != NoGit || e.Hint() == "" {
+		t.Errorf("without git: %v", e)
+	}
+	p.write(p.root, "git", "#!/bin/sh\necho git version 2.34.1\n")
+	if err := os.Chmod(filepath.Join(p.root, "git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), p.dir)
+	if e := as[*OpenError](t, err); e.Problem != OldGit || !strings.Contains(e.Error(), "2.34.1") || !strings.Contains(e.Hint(), "2.38") {
+		t.Errorf("with an old git: %v", e)
+	}
+}
+
+func TestVersionsAreCompared(t *testing.T) {
+	for text, want := range map[string]bool{
+		"git version 2.39.5": true, "git version 2.38.0": true, "git version 2.37.9": false, "git version 1.99": false,
+		"git version 3.0": true, "git version 2.39.5 (Apple Git-154)": true, "git version 2.46.0.windows.1": true, "": false,
+	} {
+		if got := newEnough(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+func TestABaseIsABranchOrACommit(t *testing.T) {
+	p := newProject(t)
+	first := p.git(p.dir, "rev-parse", "HEAD")
+	p.git(p.dir, "branch", "old")
+	p.git(p.dir, "tag", "v1")
+	p.write(p.dir, "shared.txt", "changed\n")
+	second := p.commit(p.dir, "second")
+	p.git(p.dir, "tag", "main", first) // a branch goes before a tag
+	for name, want := range map[string]Base{
+		"": {second, "main"}, "HEAD": {second, "main"}, "main": {second, "main"}, "refs/heads/main": {second, "main"},
+		"old": {first, "old"}, "v1": {first, ""}, first[:10]: {first, ""}, "HEAD~1": {first, ""},
+	} {
+		if got, err := p.repo.Base(t.Context(), name); err != nil || got != want {
+			t.Errorf("%q: %+v, %v, want %+v", name, got, err, want)
+		}
+	}
+	for _, name := range []string{"nothing", "--all", "a b", "HEAD^{tree}:x", "main..old"} {
+		got, err := p.repo.Base(t.Context(), name)
+		if e := as[*MissingError](t, err); !e.NotFound() || e.Hint() == "" {
+			t.Errorf("%q: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestTheBaseOfADetachedHeadHasNoBranch(t *testing.T) {
+	p := newProject(t)
+	p.git(p.dir, "checkout", "--quiet", "--detach")
+	p.write(p.dir, "more.txt", "x\n")
+	tip := p.commit(p.dir, "on no branch")
+	if got := p.base(); got != (Base{Commit: tip}) {
+		t.Errorf("base is %+v, want commit %s alone", got, tip)
+	}
+	tree := p.create("a")
+	p.whole(tree, "more.txt")
+	// The commit that no branch has is not the tree's own.
+	if s := p.status(tree); s.Ahead != 0 || s.Unpushed != 0 {
+		t.Errorf("status is %+v", s)
+	}
+	if _, err := p.repo.Remove(t.Context(), tree, false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheBaseIsThatOfTheWorktreeOneStandsIn(t *testing.T) {
+	p := newProject(t)
+	tree := p.work("a", "new.txt", "x\n")
+	got, err := p.open(tree.Path).Base(t.Context(), "")
+	if want := (Base{p.git(tree.Path, "rev-parse", "HEAD"), tree.Branch}); err != nil || got != want {
+		t.Errorf("base is %+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestABranchIsMadeOnce(t *testing.T) {
+	p := newProject(t)
+	from := p.base()
+	want := Base{from.Commit, "feature/x"}
+	for range 2 {
+		if got, err := p.repo.Branch(t.Context(), "feature/x", from); err != nil || got != want {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		from.Commit = p.commitEmpty()
+	}
+	for _, name := range []string{"", "-x", "a b", "a..b", "x.lock", "HEAD"} {
+		_, err := p.repo.Branch(t.Context(), name, from)
+		_ = as[*SpecError](t, err)
+	}
+	_, err := p.repo.Branch(t.Context(), "feature", from)
+	if e := as[*TakenError](t, err); !strings.Contains(e.Error(), "feature/x") || e.Hint() == "" {
+		t.Errorf("a branch in the way: %v", e)
+	}
+	_, err = p.repo.Branch(t.Context(), "new", Base{Commit: strings.Repeat("1", 40)})
+	_ = as[*MissingError](t, err)
+}
+
+func (p project) commitEmpty() string {
+	p.Helper()
+	p.git(p.dir, "commit", "--quiet", "--allow-empty", "-m", "nothing")
+	return p.git(p.dir, "rev-parse", "HEAD")
+}
+
+func TestGitIsGivenACleanEnvironment(t *testing.T) {
+	got := environ([]string{
+		"PATH=/bin", "HOME=/h", "GIT_DIR=/x", "GIT_INDEX_FILE=/y", "GIT_WORK_TREE=/z", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_PARAMETERS=p",
+		"GIT_AUTHOR_DATE=1", "GIT_AUTHOR_NAME=Me", "GIT_CONFIG_GLOBAL=/g", "LANGUAGE=de", "LC_ALL=de_DE", "GIT_PAGER=less",
+	})
+	want := []string{
+		"PATH=/bin", "HOME=/h", "GIT_AUTHOR_NAME=Me", "GIT_CONFIG_GLOBAL=/g", "LC_ALL=de_DE",
+		"LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_EDITOR=true", mark,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestVariablesOfAnotherRepositoryDoNotLeadAstray(t *testing.T) {
+	p, other := newProject(t), newProject(t)
+	t.Setenv("GIT_DIR", filepath.Join(other.dir, ".git"))
+	t.Setenv("GIT_INDEX_FILE", filepath.Join(other.dir, "index"))
+	r, err := Open(t.Context(), p.dir)
+	if err != nil || r.Main() != p.dir {
+		t.Errorf("main is %v, %v", r, err)
+	}
+}
+
+func TestACommandEndsWithItsContext(t *testing.T) {
+	p := newProject(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	if _, err := p.repo.Base(ctx, ""); !errors.Is(err, why) {
+		t.Errorf("got %v, want %v", err, why)
+	}
+	if _, err := p.repo.Create(ctx, p.spec("a")); !errors.Is(err, why) && !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, why)
+	}
+}

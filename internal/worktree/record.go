@@ -1,0 +1,176 @@
+package worktree
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+// Tree is the worktree of one task.
+type Tree struct {
+	Run    string `json:"run"`
+	Task   string `json:"task"`
+	Path   string `json:"path"`
+	Branch string `json:"branch"`
+	Base   Base   `json:"base"`
+	Shared bool   `json:"shared,omitempty"` // see [Spec]
+}
+
+// record is what is kept of a tree on disk.
+type record struct {
+	Tree
+	Made     bool          `json:"made"`               // all of it is there, and there may be work in it
+	Removing string        `json:"removing,omitempty"` // the rescue ref: once the folder is gone, so may the rest
+	Occupant *host.Process `json:"occupant,omitempty"`
+}
+
+func (r *Repo) recordPath(run, task string) string { return r.folder("trees", run, task+".json") }
+
+// read finds the record of a task. One that is not there is fs.ErrNotExist.
+func (r *Repo) read(run, task string) (record, error) {
+	if err := checkIDs(run, task); err != nil {
+		return record{}, err
+	}
+	path := r.recordPath(run, task)
+	data, err := statefile.ReadBytes(r.host, path)
+	if err != nil {
+		return record{}, err
+	}
+	rec, err := parseRecord(data)
+	if err == nil && (rec.Run != run || rec.Task != task) {
+		err = fmt.Errorf("it is of task %q of run %q", rec.Task, rec.Run)
+	}
+	if err != nil {
+		return record{}, &RecordError{path, err}
+	}
+	return rec, nil
+}
+
+func parseRecord(data []byte) (record, error) {
+	var rec record
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return record{}, err
+	}
+	switch {
+	case rec.Branch == "" || rec.Base.Commit == "":
+		return record{}, errors.New("it has no branch or no base")
+	case !filepath.IsAbs(rec.Path) || rec.Path != treePath(filepath.Dir(filepath.Dir(rec.Path)), rec.Run, rec.Task):
+		return record{}, fmt.Errorf("its path is %q", rec.Path)
+	}
+	return rec, nil
+}
+
+func treePath(root, run, task string) string { return filepath.Join(root, run, task) }
+
+// findRecord is read for a tree that someone has from us.
+func (r *Repo) findRecord(t Tree) (record, error) {
+	rec, err := r.read(t.Run, t.Task)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && rec.Path != t.Path {
+		return record{}, &MissingError{"worktree", t.Path, "'git worktree list' shows those that are there"}
+	}
+	return rec, err
+}
+
+// save writes a record durably. It needs the lock.
+func (r *Repo) save(rec record) error {
+	data, err := json.MarshalIndent(rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := r.recordPath(rec.Run, rec.Task)
+	if err := statefile.MkdirAll(r.host, filepath.Dir(path)); err != nil {
+		return err
+	}
+	old, err := statefile.ReadBytes(r.host, path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return statefile.WriteNew(r.host, path, append(data, '\n'), 0o644)
+	case err != nil:
+		return err
+	case bytes.Equal(old, append(data, '\n')):
+		return nil
+	}
+	return statefile.Replace(r.host, path, old, append(data, '\n'))
+}
+
+// forget removes a record, and its folder if it was the last.
+func (r *Repo) forget(rec record) error {
+	path := r.recordPath(rec.Run, rec.Task)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(path)) // fails as long as others are in it
+	return nil
+}
+
+// List returns the trees of a run, or of all runs if run is empty, in the order
+// of their names. A tree is listed from the moment its making began until it is
+// removed, even if its folder is gone. Records that cannot be read are in the
+// error, and the others are returned all the same.
+func (r *Repo) List(ctx context.Context, run string) ([]Tree, error) {
+	runs := []string{run}
+	if run == "" {
+		var err error
+		if runs, err = names(r.folder("trees")); err != nil {
+			return nil, err
+		}
+	}
+	var trees []Tree
+	var problems []error
+	for _, run := range runs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		found, err := r.listRun(run)
+		trees, problems = append(trees, found...), append(problems, err)
+	}
+	return trees, errors.Join(problems...)
+}
+
+func (r *Repo) listRun(run string) ([]Tree, error) {
+	if err := statefile.CheckName("run", run); err != nil {
+		return nil, err
+	}
+	files, err := names(r.folder("trees", run))
+	if err != nil {
+		return nil, err
+	}
+	var trees []Tree
+	var problems []error
+	for _, file := range files {
+		task, ok := strings.CutSuffix(file, ".json")
+		if !ok || strings.HasPrefix(file, ".") { // being written
+			continue
+		}
+		rec, err := r.read(run, task)
+		switch {
+		case err == nil:
+			trees = append(trees, rec.Tree)
+		case !errors.Is(err, fs.ErrNotExist): // removed meanwhile
+			problems = append(problems, err)
+		}
+	}
+	return trees, errors.Join(problems...)
+}
+
+// names lists a folder in order. One that is not there is empty.
+func names(dir string) ([]string, error) {
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []string
+	for _, e := range list {
+		all = append(all, e.Name())
+	}
+	return all, err
+}

@@ -1,0 +1,167 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Status is what can be said about a tree at one moment.
+type Status struct {
+	Head      string     // the commit that is checked out; empty if there is none
+	Branch    string     // the branch that is checked out; empty if detached
+	Dirty     []File     // what is not committed and not ignored
+	Nested    []string   // other repositories in it, of which git keeps nothing
+	Ahead     int        // commits since the base
+	Unpushed  int        // commits since the base that no other branch and no remote has
+	Locked    string     // why someone has locked it; empty if nobody has
+	Occupants []Occupant // who uses it now
+	Diff      Diff
+}
+
+// Diff is what is different from the base, counting what is not committed.
+type Diff struct {
+	Files, Insertions, Deletions int // a binary file has neither insertions nor deletions
+}
+
+// Clean tells whether everything in the worktree is committed or ignored.
+func (s Status) Clean() bool { return len(s.Dirty) == 0 }
+
+// Status looks at a tree and changes nothing in it. A tree whose folder is gone
+// is a [*MissingError].
+func (r *Repo) Status(ctx context.Context, t Tree) (Status, error) {
+	rec, err := r.findRecord(t)
+	if err != nil {
+		return Status{}, err
+	}
+	g, err := r.at(r.git, rec.Tree)
+	if err != nil {
+		return Status{}, err
+	}
+	s, err := r.status(ctx, g, rec)
+	if err != nil {
+		return Status{}, fmt.Errorf("status of %s: %w", t.Path, err)
+	}
+	return s, nil
+}
+
+func (r *Repo) status(ctx context.Context, g git, rec record) (s Status, err error) {
+	if s.Head, err = g.commit(ctx, "HEAD"); err != nil {
+		return s, err
+	}
+	if err := r.lookUp(ctx, g, rec.Path, &s); err != nil {
+		return s, err
+	}
+	if s.Dirty, err = files(ctx, g); err != nil {
+		return s, err
+	}
+	if s.Nested, err = nested(ctx, g, s.Dirty); err != nil {
+		return s, err
+	}
+	if s.Ahead, s.Unpushed, err = commits(ctx, g, rec.Tree, s.Head); err != nil {
+		return s, err
+	}
+	if s.Diff, err = r.diff(ctx, g, rec.Tree, s.Nested); err != nil {
+		return s, err
+	}
+	s.Occupants, err = r.occupants(ctx, rec)
+	return s, err
+}
+
+// lookUp takes over what git's list of worktrees says.
+func (r *Repo) lookUp(ctx context.Context, g git, path string, s *Status) error {
+	list, err := r.entries(ctx, g)
+	if err != nil {
+		return err
+	}
+	e, ok := linked(list, path)
+	if ok && e.locked && e.reason != initializing {
+		s.Locked = "locked"
+		if e.reason != "" {
+			s.Locked = e.reason
+		}
+	}
+	s.Branch = e.branch
+	return nil
+}
+
+// commits counts those since the base, and those among them that would be lost
+// with the tree and its branch.
+func commits(ctx context.Context, g git, t Tree, head string) (ahead, unpushed int, err error) {
+	if head != "" {
+		if ahead, err = g.count(ctx, head, "--not", t.Base.Commit); err != nil {
+			return 0, 0, err
+		}
+	}
+	tips, err := tipsOf(ctx, g, t, head)
+	if err != nil || len(tips) == 0 {
+		return ahead, 0, err
+	}
+	args := append(tips, "--not", t.Base.Commit)
+	if !t.Shared { // a shared branch stays, and what is on it
+		args = append(args, "--exclude="+t.Branch)
+	}
+	unpushed, err = g.count(ctx, append(args, "--branches", "--remotes")...)
+	return ahead, unpushed, err
+}
+
+// tipsOf are the commits that a tree stands for: what is checked out and what
+// is on its branch.
+func tipsOf(ctx context.Context, g git, t Tree, head string) ([]string, error) {
+	var tips []string
+	if head != "" {
+		tips = append(tips, head)
+	}
+	tip, err := g.commit(ctx, headsPrefix+t.Branch)
+	if tip != "" {
+		tips = append(tips, tip)
+	}
+	return tips, err
+}
+
+func (g git) count(ctx context.Context, args ...string) (int, error) {
+	out, err := g.line(ctx, append([]string{"rev-list", "--count"}, args...)...)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(out)
+}
+
+// diff compares all files with the base. What it has to write for that is
+// thrown away.
+func (r *Repo) diff(ctx context.Context, g git, t Tree, without []string) (Diff, error) {
+	dir, err := r.gitFolder(t.Path)
+	if err != nil {
+		return Diff{}, err
+	}
+	s, err := newScratch(ctx, g, dir)
+	if err != nil {
+		return Diff{}, err
+	}
+	defer s.close()
+	if err := s.apart(r.common); err != nil {
+		return Diff{}, err
+	}
+	snap, err := s.take(ctx, without)
+	if err != nil {
+		return Diff{}, err
+	}
+	out, err := s.git.run(ctx, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", t.Base.Commit, snap.tree)
+	return parseNumstat(out), err
+}
+
+func parseNumstat(out string) Diff {
+	var d Diff
+	for line := range strings.SplitSeq(out, "\x00") {
+		added, rest, ok := strings.Cut(line, "\t")
+		if !ok {
+			continue
+		}
+		removed, _, _ := strings.Cut(rest, "\t")
+		a, _ := strconv.Atoi(added) // a dash for a binary file
+		b, _ := strconv.Atoi(removed)
+		d = Diff{d.Files + 1, d.Insertions + a, d.Deletions + b}
+	}
+	return d
+}

@@ -1,0 +1,206 @@
+package worktree
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gaffer/statefile/host"
+)
+
+func TestAFreshTreeIsClean(t *testing.T) {
+	p := newProject(t)
+	tree := p.create("a")
+	p.write(tree.Path, "noise.log", "ignored\n")
+	s := p.status(tree)
+	if !s.Clean() || s.Ahead != 0 || s.Unpushed != 0 || s.Diff != (Diff{}) || len(s.Occupants) > 0 || s.Locked != "" {
+		t.Errorf("status is %+v", s)
+	}
+	if s.Branch != tree.Branch || s.Head != tree.Base.Commit {
+		t.Errorf("status is %+v", s)
+	}
+}
+
+func TestStatusCountsFilesCommitsAndLines(t *testing.T) {
+	p := newProject(t)
+	tree := p.work("a", "done.txt", "1\n2\n3\n")
+	p.write(tree.Path, "shared.txt", "one\nthree\n")
+	p.write(tree.Path, "folder/with space.txt", "new\n")
+	p.write(tree.Path, "picture.bin", "\x00\x01\x02")
+	p.git(tree.Path, "add", "picture.bin")
+	objects := p.git(p.dir, "count-objects")
+	index := p.read(p.dir, ".git/worktrees/a/index")
+	s := p.status(tree)
+	want := []File{{" M", "shared.txt"}, {"A ", "picture.bin"}, {"??", "folder/with space.txt"}}
+	slices.SortFunc(s.Dirty, func(a, b File) int { return strings.Compare(a.State, b.State) })
+	slices.SortFunc(want, func(a, b File) int { return strings.Compare(a.State, b.State) })
+	if s.Clean() || !slices.Equal(s.Dirty, want) {
+		t.Errorf("dirty: %+v", s.Dirty)
+	}
+	if s.Ahead != 1 || s.Unpushed != 1 || s.Diff != (Diff{Files: 4, Insertions: 4, Deletions: 1}) {
+		t.Errorf("status is %+v", s)
+	}
+	if now := p.git(p.dir, "count-objects"); now != objects {
+		t.Errorf("status wrote into the repository: %s, was %s", now, objects)
+	}
+	if p.read(p.dir, ".git/worktrees/a/index") != index {
+		t.Error("status wrote the index")
+	}
+}
+
+func TestCommitsAreUnpushedUntilABranchOrARemoteHasThem(t *testing.T) {
+	p := newProject(t)
+	for name, give := range map[string]func(tree Tree){
+		"branch": func(tree Tree) { p.git(p.dir, "branch", "copy", tree.Branch) },
+		"remote": func(tree Tree) {
+			p.git(p.dir, "update-ref", "refs/remotes/origin/x", p.git(tree.Path, "rev-parse", "HEAD"))
+		},
+	} {
+		tree := p.work(name, name+".txt", "x\n")
+		if s := p.status(tree); s.Unpushed != 1 {
+			t.Errorf("%s: before: %+v", name, s)
+		}
+		give(tree)
+		if s := p.status(tree); s.Ahead != 1 || s.Unpushed != 0 {
+			t.Errorf("%s: after: %+v", name, s)
+		}
+	}
+}
+
+func TestCommitsOnNoBranchAreSeen(t *testing.T) {
+	p := newProject(t)
+	tree := p.create("a")
+	p.git(tree.Path, "checkout", "--quiet", "--detach")
+	p.write(tree.Path, "x.txt", "x\n")
+	p.commit(tree.Path, "detached")
+	if s := p.status(tree); s.Branch != "" || s.Ahead != 1 || s.Unpushed != 1 {
+		t.Errorf("status is %+v", s)
+	}
+	p.git(tree.Path, "checkout", "--quiet", "--orphan", "empty")
+	if s := p.status(tree); s.Head != "" || s.Clean() {
+		t.Errorf("status on a branch without commits is %+v", s)
+	}
+}
+
+func TestStatusWorksInTheMiddleOfAMerge(t *testing.T) {
+	p := newProject(t)
+	tree := p.work("a", "shared.txt", "theirs\n")
+	p.write(p.dir, "shared.txt", "ours\n")
+	p.commit(p.dir, "ours")
+	if out, err := p.try(tree.Path, "merge", "main"); err == nil {
+		t.Fatal(out)
+	}
+	if s := p.status(tree); !slices.Equal(s.Dirty, []File{{"UU", "shared.txt"}}) {
+		t.Errorf("status is %+v", s)
+	}
+}
+
+func TestATreeWithoutAFolderIsMissing(t *testing.T) {
+	p := newProject(t)
+	tree := p.create("a")
+	p.must(os.RemoveAll(tree.Path))
+	_, err := p.repo.Status(t.Context(), tree)
+	if e := as[*MissingError](t, err); !e.NotFound() || !strings.Contains(e.Hint(), tree.Branch) {
+		t.Errorf("%v", e)
+	}
+	tree.Task = "other"
+	_, err = p.repo.Status(t.Context(), tree)
+	_ = as[*MissingError](t, err)
+}
+
+func TestARepositoryPathWithSpecialCharactersHasAStatus(t *testing.T) {
+	p := newProject(t)
+	odd := filepath.Join(filepath.Dir(p.dir), `a:b "c" \d`)
+	p.must(os.Rename(p.dir, odd))
+	p.dir = odd
+	p.repo = p.open(odd)
+	tree := p.create("a")
+	p.write(tree.Path, "x.txt", "x\n")
+	if s := p.status(tree); s.Diff.Files != 1 {
+		t.Errorf("status is %+v", s)
+	}
+}
+
+// sit starts a process in a folder and ends it with the test.
+func sit(t *testing.T, dir string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd
+}
+
+func TestALiveProcessInATreeOccupiesIt(t *testing.T) {
+	p := newProject(t)
+	tree, other := p.create("a"), p.create("ab")
+	p.write(tree.Path, "deep/x", "")
+	cmd := sit(t, filepath.Join(tree.Path, "deep"))
+	until(t, "sleep to run", func() bool {
+		return slices.Equal(p.status(tree).Occupants, []Occupant{{cmd.Process.Pid, "sleep"}})
+	})
+	if s := p.status(other); len(s.Occupants) > 0 {
+		t.Errorf("the tree beside it: %+v", s.Occupants)
+	}
+	p.must(cmd.Process.Kill())
+	_ = cmd.Wait()
+	if s := p.status(tree); len(s.Occupants) > 0 {
+		t.Errorf("after its end: %+v", s.Occupants)
+	}
+}
+
+func TestATreeCanBeOccupiedFromElsewhere(t *testing.T) {
+	p := newProject(t)
+	tree := p.create("a")
+	cmd := sit(t, p.root)
+	who, err := host.Identify(cmd.Process.Pid)
+	p.must(err)
+	p.must(p.repo.Occupy(t.Context(), tree, who))
+	p.must(p.repo.Occupy(t.Context(), tree, who))
+	me := host.OS().Self()
+	if e := as[*TakenError](t, p.repo.Occupy(t.Context(), tree, me)); !strings.Contains(e.Error(), strconv.Itoa(who.PID)) {
+		t.Errorf("%v", e)
+	}
+	p.must(p.repo.Vacate(t.Context(), tree, me)) // it is not ours to give back
+	if s := p.status(tree); !slices.Equal(s.Occupants, []Occupant{{PID: who.PID}}) {
+		t.Errorf("occupants: %+v", s.Occupants)
+	}
+	if again := p.create("a"); again != tree {
+		t.Errorf("created again: %+v", again)
+	}
+	p.must(cmd.Process.Kill())
+	_ = cmd.Wait()
+	if s := p.status(tree); len(s.Occupants) > 0 {
+		t.Errorf("after its end: %+v", s.Occupants)
+	}
+	p.must(p.repo.Occupy(t.Context(), tree, me))
+	p.must(p.repo.Vacate(t.Context(), tree, me))
+	if s := p.status(tree); len(s.Occupants) > 0 {
+		t.Errorf("after it was given back: %+v", s.Occupants)
+	}
+}
+
+func TestAProcessOfWhichNothingIsKnownOccupies(t *testing.T) {
+	p := newProject(t)
+	tree := p.create("a")
+	far := host.Process{PID: 7, Start: 1, Boot: "b", Space: "s", Host: "another machine"}
+	p.must(p.repo.Occupy(t.Context(), tree, far))
+	_, err := p.repo.Remove(t.Context(), tree, true)
+	if e := as[*KeptError](t, err); len(e.Status.Occupants) != 1 {
+		t.Errorf("%v", e)
+	}
+}
+
+func TestTheListOfOpenFilesIsRead(t *testing.T) {
+	out := "p1\ncinit\nfcwd\nn/\np22\nca b\nfcwd\nn/trees/run/a\np23\ncsh\nfcwd\nn/trees/run/a/deep\np24\ncx\nfcwd\nn/trees/run/ab\n"
+	want := []Occupant{{22, "a b"}, {23, "sh"}}
+	if got := parseLsof(out, "/trees/run/a"); !slices.Equal(got, want) {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -1,0 +1,138 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/statefile/host"
+)
+
+// TargetError is a branch that is checked out in a worktree that cannot be
+// moved forward with it. Nothing was changed.
+type TargetError struct {
+	Branch, Path string
+	Files        []string // that are changed in the worktree
+	Problem      string   // if it is another one
+}
+
+func (e *TargetError) Error() string {
+	problem := e.Problem
+	if problem == "" {
+		problem = fmt.Sprintf("%s not committed: %s", count(len(e.Files), "file"), some(e.Files))
+	}
+	return fmt.Sprintf("branch %s is checked out in %s: %s", e.Branch, e.Path, problem)
+}
+
+// Conflict marks the error as one about the state of things.
+func (e *TargetError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *TargetError) Hint() string {
+	path := quote(e.Path)
+	if len(e.Files) > 0 {
+		return fmt.Sprintf("commit them, or put them aside with 'git -C %s stash', and merge again", path)
+	}
+	return fmt.Sprintf("put that right, or check out another branch with 'git -C %s switch', and merge again", path)
+}
+
+// checkTarget refuses a branch that is checked out where it cannot be moved
+// forward.
+func (m *merger) checkTarget(ctx context.Context) error {
+	where := holders(m.list, m.spec.Into)
+	if len(where) == 0 {
+		return nil
+	}
+	refuse := &TargetError{Branch: m.spec.Into, Path: where[0].path}
+	if len(where) > 1 {
+		refuse.Problem = "checked out in " + where[1].path + " as well"
+		return refuse
+	}
+	if _, err := m.repo.gitFolder(where[0].path); err != nil && where[0].path != m.repo.main {
+		refuse.Problem = "its folder is gone ('git worktree prune' makes git forget it) or is not a worktree any more"
+		return refuse
+	}
+	if pid, err := m.repo.occupantOf(ctx, where[0].path); err != nil {
+		return err
+	} else if pid > 0 {
+		refuse.Problem = fmt.Sprintf("in use by pid %d", pid)
+		return refuse
+	}
+	out, err := m.git.in(where[0].path).run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no")
+	if err != nil {
+		return err
+	}
+	for line := range strings.SplitSeq(out, "\x00") {
+		if len(line) > 3 {
+			refuse.Files = append(refuse.Files, line[3:])
+		}
+	}
+	if len(refuse.Files) > 0 {
+		return refuse
+	}
+	return nil
+}
+
+// occupantOf is the process that was named to Occupy for the tree at path.
+func (r *Repo) occupantOf(ctx context.Context, path string) (pid int, err error) {
+	trees, _ := r.List(ctx, "") // one that cannot be read is of no tree
+	for _, t := range trees {
+		if t.Path != path {
+			continue
+		}
+		rec, err := r.findRecord(t)
+		if err == nil && rec.Occupant != nil && r.host.Alive(*rec.Occupant) != host.Dead {
+			return rec.Occupant.PID, nil
+		}
+	}
+	return 0, ctx.Err()
+}
+
+// publish moves the branch from where it was to what was made.
+func (m *merger) publish(ctx context.Context) error {
+	if m.result.After == m.result.Before {
+		return nil
+	}
+	where := holders(m.list, m.spec.Into)
+	if len(where) == 0 {
+		_, err := m.git.run(ctx, "update-ref", "-m", "gaffer: merge", headsPrefix+m.spec.Into, m.result.After, m.result.Before)
+		return m.orMoved(ctx, err)
+	}
+	err := m.forward(ctx, where[0].path)
+	if err == nil {
+		m.result.Updated = where[0].path
+	}
+	return err
+}
+
+// forward is the one step that touches a worktree which may be a person's. Git
+// refuses it by itself if it would overwrite anything.
+func (m *merger) forward(ctx context.Context, path string) error {
+	g := m.git.in(path)
+	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if exitCode(err) == 1 || err == nil && on != headsPrefix+m.spec.Into {
+		return errMoved
+	}
+	if err != nil {
+		return err
+	}
+	_, err = g.run(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-verify-signatures", m.result.After)
+	err = m.orMoved(ctx, err)
+	if exitCode(err) > 0 {
+		e, _ := errors.AsType[*GitError](err)
+		return &TargetError{Branch: m.spec.Into, Path: path, Problem: e.Said}
+	}
+	return err
+}
+
+// orMoved is errMoved in the place of an error that is due to that.
+func (m *merger) orMoved(ctx context.Context, err error) error {
+	if exitCode(err) <= 0 {
+		return err
+	}
+	if now, e := m.git.commit(ctx, headsPrefix+m.spec.Into); e == nil && now != m.result.Before {
+		return errMoved
+	}
+	return err
+}
