@@ -8,7 +8,9 @@
 //
 // [Store] has the operations. What follows from the agents' statuses (the
 // summary, the waves' statuses, the end of the session) is never set by a
-// caller: it is worked out anew in every write.
+// caller: it is worked out anew in every write. A program that keeps the truth
+// about its session elsewhere writes it with a [Recording], which alone is told
+// how the session stands.
 package session
 
 import "slices"

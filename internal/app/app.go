@@ -53,6 +53,10 @@ type App struct {
 // outlive gaffer, and whoever comes back takes them over.
 const forever = 100 * 365 * 24 * time.Hour
 
+// lockTimeout bounds how long a document that another program has locked keeps
+// all others from being written.
+const lockTimeout = 5 * time.Second
+
 // Open opens the database, which is made if it is not there.
 func Open(ctx context.Context, opts Options) (*App, error) {
 	state, err := stateFolder(opts.Getenv)
@@ -75,7 +79,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Who: userName(opts.Getenv),
 	})
 	a.session = session.New(opts.Config.Path("paths.session"), session.Options{
-		Now: opts.Now, LogPrefix: a.shown(opts.Config.Path("paths.session")), LockTimeout: opts.Config.Duration("lock_timeout"),
+		Now: opts.Now, LogPrefix: a.shown(opts.Config.Path("paths.session")), LockTimeout: min(opts.Config.Duration("lock_timeout"), lockTimeout),
 	})
 	a.ledger = ledger.Open(opts.Config.Path("paths.ledger"), ledger.Options{
 		Now: opts.Now, Name: a.shown(opts.Config.Path("paths.ledger")), LockTimeout: opts.Config.Duration("lock_timeout"),

@@ -1,21 +1,13 @@
 package app
 
 import (
-	"context"
-	"os"
-
+	"gaffer/internal/recorder"
 	"gaffer/internal/store"
 )
 
-func (a *App) recording(run store.Run) (recording, error) {
-	dir, err := a.session.Dir(run.ID)
-	if err != nil {
-		return nil, err
-	}
-	return none{dir}, nil
+// recorder writes the documents of a run.
+func (a *App) recorder(run store.Run) *recorder.Recorder {
+	return recorder.New(recorder.Options{
+		Store: a.store, Run: run.ID, Session: a.session, Ledger: a.ledger, Project: run.Project, Notice: a.opts.Notice,
+	})
 }
-
-type none struct{ dir string }
-
-func (n none) Run(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-func (n none) Flush(context.Context) error   { return os.MkdirAll(n.dir, 0o777) }

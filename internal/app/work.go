@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
+	"gaffer/internal/recorder"
 	"gaffer/internal/store"
 	"gaffer/internal/worker"
 )
@@ -52,15 +53,7 @@ type shift struct {
 	run      store.Run
 	from     int64 // the last event that was there when it began
 	worker   *worker.Worker
-	recorder recording
-}
-
-// recording writes the documents of a run.
-type recording interface {
-	// Run writes what happens until ctx ends.
-	Run(ctx context.Context) error
-	// Flush writes all that has happened.
-	Flush(ctx context.Context) error
+	recorder *recorder.Recorder
 }
 
 // shift prepares the work on a run: its documents are there, what an earlier
@@ -81,9 +74,7 @@ func (a *App) shift(ctx context.Context, id string) (*shift, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.recorder, err = a.recording(s.run); err != nil {
-		return nil, err
-	}
+	s.recorder = a.recorder(s.run)
 	if err := s.recorder.Flush(ctx); err != nil {
 		a.opts.Notice(fmt.Sprintf("documents: %v", err))
 	}

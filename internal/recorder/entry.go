@@ -1,0 +1,112 @@
+package recorder
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gaffer/internal/failure"
+	"gaffer/internal/fleet"
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+	"gaffer/ledger"
+	"gaffer/statefile/timestamp"
+)
+
+// entry is the beginning or the end of an attempt, to be written to the ledger.
+// It has all that its event says, and of an end also what is needed to write a
+// beginning that is gone.
+type entry struct {
+	seq     int64
+	task    string
+	number  int
+	retries int
+	started time.Time
+	result  *ledger.Result // of an end
+}
+
+// entryOf returns the entry that an event makes, if it makes one. In a run that
+// stops nothing is tried again.
+func entryOf(n news, stopping bool) (entry, bool) {
+	if n.task == nil || n.tried == nil {
+		return entry{}, false
+	}
+	e := entry{seq: n.Seq, task: n.Task, number: n.tried.Number, retries: n.task.Retries, started: n.tried.Started}
+	if n.tried.Status.Final() {
+		e.result = resultOf(*n.tried)
+		e.result.WillRetry = n.task.Status == store.Queued && !stopping
+	}
+	return e, true
+}
+
+// resultOf says how an attempt ended. Why it failed is one of the failure
+// classes, so that reports can count them; what the agent said last is the
+// summary, and of one that is done also the reason.
+func resultOf(a store.Attempt) *ledger.Result {
+	r := &ledger.Result{
+		Attempt: a.Number, FinishedAt: timestamp.Format(a.Ended), ExitCode: exitOf(a), Verification: verificationOf(a.Checks),
+	}
+	if a.Summary != "" {
+		r.OutputSummary = text(ledger.Summary(a.Summary))
+	}
+	switch {
+	case a.Status == store.Complete:
+		r.Status, r.Reason = ledger.Done, cmp.Or(ledger.Summary(a.Summary), string(ledger.Done))
+	case a.Status == store.Cancelled:
+		r.Status, r.Reason = ledger.Failed, string(failure.Cancelled)
+	case failure.Class(a.Class) == failure.TimedOut:
+		r.Status, r.Reason = ledger.TimedOut, a.Class
+	default:
+		r.Status, r.Reason = ledger.Failed, cmp.Or(a.Class, string(failure.Crashed))
+	}
+	return r
+}
+
+// verificationOf says what the verify commands said together. Which of them is a
+// linter and which a test is not known.
+func verificationOf(checks json.RawMessage) *ledger.Verification {
+	var list []fleet.Check
+	if json.Unmarshal(checks, &list) != nil || len(list) == 0 {
+		return nil
+	}
+	for _, c := range list {
+		if !c.OK {
+			return &ledger.Verification{Overall: "fail"}
+		}
+	}
+	return &ledger.Verification{Overall: "pass"}
+}
+
+// runOf is the record of an attempt that begins. The schema has no limit of no
+// retries, so that is written as 1.
+func (e entry) runOf(run, project string, spec plan.Task) ledger.Run {
+	return ledger.NewRun(ledger.Dispatch{
+		Bead: bead(e.task, run), Agent: agentOf(spec), Model: cmp.Or(spec.Model, "default"), Repo: project,
+		Prompt: cmp.Or(spec.Prompt, strings.Join(spec.Argv, " ")), Attempt: e.number, MaxRetries: max(e.retries, 1),
+	}, e.started)
+}
+
+// bead is the ledger's name of a task: its id between the protocol's bd- and the
+// end of the run's id, since a ledger outlives runs and their tasks are often
+// called the same. An id that cannot be part of a bead is cut and told apart by
+// its hash.
+func bead(task, run string) string {
+	end := "-" + strings.ToValidUTF8(run[max(0, len(run)-8):], "")
+	if name := "bd-" + task + end; ledger.CheckBead(name) == nil {
+		return name
+	}
+	end = fmt.Sprintf("-%x", sha256.Sum256([]byte(task)))[:9] + end
+	start := "bd-" + strings.ReplaceAll(task, ".attempt-", "-attempt-")
+	for len(start)+len(end) > longestBead {
+		_, size := utf8.DecodeLastRuneInString(start)
+		start = start[:len(start)-size]
+	}
+	return start + end
+}
+
+// longestBead is as many bytes as a bead may have.
+const longestBead = 200

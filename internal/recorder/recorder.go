@@ -1,0 +1,181 @@
+// Package recorder writes what the engine does as the open documents of a
+// project: the session's status.json, and a run and a result record for each
+// attempt in the ledger.
+//
+// The store is the truth. A recorder reads the events of one run in their order
+// and keeps a picture of the run as the session protocol sees it; what it writes
+// follows from the events alone, never from a clock, so that writing it again
+// writes the same. How far the records have come is kept in the store. The
+// session's document is made right as a whole by every recorder that begins.
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"gaffer/internal/store"
+	"gaffer/ledger"
+	"gaffer/session"
+)
+
+// Options are what a recorder needs of the world.
+type Options struct {
+	Store   store.Store
+	Run     string // also the session's id
+	Session *session.Store
+	Ledger  *ledger.Store     // nil writes no records
+	Project string            // the folder that records name as the repository
+	Notice  func(text string) // what a person should know; never nil
+
+	// Pace is how long events are gathered after a write before the next;
+	// DefaultPace if zero.
+	Pace time.Duration
+	// Look is how often the document is looked at while nothing happens, and
+	// what could not be written is tried again; DefaultLook if zero.
+	Look time.Duration
+}
+
+// The default times. A document follows its event after a pace and a write at
+// the most, which is to be within 100 ms.
+const (
+	DefaultPace = 50 * time.Millisecond
+	DefaultLook = 2 * time.Second
+)
+
+// Recorder writes the documents of one run. It is for one goroutine at a time;
+// several programs may record the same run.
+type Recorder struct {
+	opts      Options
+	name      string // of the cursor
+	recording *session.Recording
+	picture   *picture         // nil until it is opened
+	seq       int64            // the last event in the picture
+	recorded  int64            // the last event whose records are written, as far as the store knows
+	pending   []entry          // records to be written, in the order of their events
+	told      map[string]error // what cannot be written now
+	refused   []error          // why records will never be written, of the first few
+	refusals  int
+}
+
+// New returns a recorder. It touches nothing.
+func New(opts Options) *Recorder {
+	if opts.Pace == 0 {
+		opts.Pace = DefaultPace
+	}
+	if opts.Look == 0 {
+		opts.Look = DefaultLook
+	}
+	return &Recorder{opts: opts, name: "recorder " + opts.Run, told: map[string]error{}}
+}
+
+// Run writes what happens until the run has ended and all is written, or until
+// ctx ends. A document that cannot be written stops nothing: a person is told
+// once, it is tried again with what comes next, and [Recorder.Flush] returns the
+// error. The errors of Run are those of the store.
+func (r *Recorder) Run(ctx context.Context) error {
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	defer r.close()
+	for {
+		began := time.Now()
+		if err := r.catchUp(ctx); err != nil {
+			return err
+		}
+		if !r.picture.ended() {
+			r.write(ctx, false) // and takes in what comes meanwhile, maybe the end
+		}
+		if r.picture.ended() {
+			return r.flush(ctx)
+		}
+		if err := r.wait(ctx, began); err != nil {
+			return err
+		}
+	}
+}
+
+// Flush writes everything up to the last event: what was missed, and what
+// others have damaged or deleted since. Its error is what could not be written.
+// It must not be called while Run runs.
+func (r *Recorder) Flush(ctx context.Context) error {
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	defer r.close()
+	if err := r.catchUp(ctx); err != nil {
+		return err
+	}
+	if err := r.flush(ctx); err != nil {
+		return err
+	}
+	return r.problems()
+}
+
+// Rebuild writes all documents of the run anew from the store. Records that are
+// there are left as they are; they are immutable.
+func (r *Recorder) Rebuild(ctx context.Context) error {
+	r.picture, r.pending, r.refused, r.refusals = nil, nil, nil, 0
+	if err := r.openFrom(ctx, 0); err != nil {
+		return err
+	}
+	return r.Flush(ctx)
+}
+
+// flush writes all there is, and then the records that somebody has removed.
+func (r *Recorder) flush(ctx context.Context) error {
+	r.write(ctx, true)
+	if err := r.restore(ctx); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (r *Recorder) close() { r.recording.Close() }
+
+func (r *Recorder) problems() error {
+	all := slices.Clone(r.refused)
+	if more := r.refusals - len(r.refused); more > 0 {
+		all = append(all, fmt.Errorf("and %d records more", more))
+	}
+	for _, what := range slices.Sorted(maps.Keys(r.told)) {
+		all = append(all, r.told[what])
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("documents of run %s: %w", r.opts.Run, errors.Join(all...))
+}
+
+// wait returns when there is something to do: at once if records are left to be
+// written; after the pace, when there are events, or when the document was
+// disturbed or something is left to be tried again.
+func (r *Recorder) wait(ctx context.Context, began time.Time) error {
+	if len(r.pending) > 0 && r.told[theRecords] == nil {
+		return ctx.Err()
+	}
+	pace := time.NewTimer(r.opts.Pace - time.Since(began))
+	defer pace.Stop()
+	select {
+	case <-pace.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for {
+		look, cancel := context.WithTimeout(ctx, r.opts.Look)
+		err := r.opts.Store.Wait(look, r.seq)
+		late := look.Err() != nil
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && !late:
+			return err
+		case err == nil || len(r.told) > 0 || r.recording.Disturbed():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+	"gaffer/ledger"
+	"gaffer/session"
+	"gaffer/statefile"
+)
+
+// write writes what is not written yet: the session's document, and records for
+// as long as events may be kept waiting. With all it writes every record, and
+// looks whether the document is still as it was written.
+func (r *Recorder) write(ctx context.Context, all bool) {
+	moved := r.picture.moved || len(r.pending) > 0
+	if all || r.picture.moved || r.told[theSession] != nil || r.recording.Disturbed() {
+		r.tell(ctx, theSession, r.writeSession(ctx)) // first, for it takes in what came meanwhile
+	}
+	limit := time.Now().Add(r.opts.Pace)
+	r.tell(ctx, theRecords, r.writeRecords(ctx, func() bool { return all || time.Now().Before(limit) }))
+	if all || moved {
+		r.tell(ctx, theCursor, r.keepCursor(ctx))
+	}
+}
+
+// What a person is told of, each by itself.
+const (
+	theSession = "session"
+	theRecords = "records"
+	theCursor  = "cursor"
+)
+
+// tell tells a person of a problem once, until it is over.
+func (r *Recorder) tell(ctx context.Context, what string, err error) {
+	switch {
+	case err == nil:
+		delete(r.told, what)
+	case ctx.Err() != nil: // it is ours that there was no time
+		r.told[what] = err
+	default:
+		if r.told[what] == nil {
+			r.opts.Notice(fmt.Sprintf("the documents of run %s are behind: %v; the run goes on, and they are tried again", r.opts.Run, err))
+		}
+		r.told[what] = err
+	}
+}
+
+// writeSession makes the session's document say what the picture shows. The
+// events are read again while the document is locked: another program may be
+// recording the same run.
+func (r *Recorder) writeSession(ctx context.Context) error {
+	err := r.recording.Write(ctx, func() (session.Truth, error) {
+		if err := r.catchUp(ctx); err != nil {
+			return session.Truth{}, err
+		}
+		return r.picture.truth(), nil
+	})
+	if err == nil {
+		r.picture.written()
+	}
+	return err
+}
+
+// keepCursor remembers how far the records have come.
+func (r *Recorder) keepCursor(ctx context.Context) error {
+	to := r.seq
+	if len(r.pending) > 0 {
+		to = r.pending[0].seq - 1
+	}
+	if to <= r.recorded {
+		return nil
+	}
+	err := r.opts.Store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+		tx.PutCursor(store.Cursor{Name: r.name, Seq: to})
+		return nil
+	})
+	if err == nil {
+		r.recorded = to
+	}
+	return err
+}
+
+// writeRecords writes the records that are due, in their order, while there is
+// time and up to the first that cannot be written now. One that never can be is
+// passed over.
+func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
+	for len(r.pending) > 0 && goOn() {
+		err := r.record(ctx, r.pending[0])
+		if final(err) {
+			r.refuse(err)
+		} else if err != nil {
+			return err
+		}
+		r.pending[0] = entry{}
+		r.pending = r.pending[1:]
+	}
+	return nil
+}
+
+// final reports whether trying again would not help: something else is in the
+// record's place.
+func final(err error) bool {
+	var (
+		other  *ledger.ImmutableError
+		moved  *ledger.TransitionError
+		record *ledger.RecordError
+		form   *statefile.FormError
+	)
+	switch {
+	case errors.As(err, &other):
+		return other.Attempt > 0 // otherwise somebody was quicker
+	case errors.As(err, &form):
+		return strings.HasSuffix(form.Path, ".json") // otherwise it is the folder
+	}
+	return errors.As(err, &moved) || errors.As(err, &record)
+}
+
+// refuse passes over a record. Only the first few are told of: where one cannot
+// be written, thousands may not.
+func (r *Recorder) refuse(err error) {
+	const most = 5
+	if r.refusals++; len(r.refused) < most {
+		r.refused = append(r.refused, err)
+		r.opts.Notice(fmt.Sprintf("a record of run %s is not written: %v", r.opts.Run, err))
+	}
+}
+
+// record writes one entry. A damaged record in its place is kept aside first.
+func (r *Recorder) record(ctx context.Context, e entry) error {
+	err := r.put(ctx, e)
+	var corrupt *statefile.CorruptError
+	for errors.As(err, &corrupt) {
+		if err := r.keepAside(corrupt, e); err != nil {
+			return err
+		}
+		err = r.put(ctx, e)
+	}
+	return err
+}
+
+func (r *Recorder) keepAside(corrupt *statefile.CorruptError, e entry) error {
+	base := fmt.Sprintf("%s.corrupt-%d", corrupt.Path, e.seq)
+	aside := base
+	err := os.Link(corrupt.Path, aside)
+	for n := 2; errors.Is(err, fs.ErrExist); n++ {
+		aside = fmt.Sprintf("%s-%d", base, n)
+		err = os.Link(corrupt.Path, aside)
+	}
+	if err != nil {
+		return err
+	}
+	r.opts.Notice(fmt.Sprintf("%v; its bytes are kept as %s and it is written anew", corrupt, aside))
+	return os.Remove(corrupt.Path)
+}
+
+// put writes one entry: its beginning, or its end, which needs a beginning.
+func (r *Recorder) put(ctx context.Context, e entry) error {
+	if e.result == nil {
+		return r.begin(ctx, e)
+	}
+	result := *e.result
+	result.Bead = bead(e.task, r.opts.Run)
+	_, err := r.opts.Ledger.Finish(ctx, result)
+	var gone *ledger.NoRunError
+	if !errors.As(err, &gone) {
+		return err
+	}
+	if err := r.begin(ctx, e); err != nil {
+		return err
+	}
+	_, err = r.opts.Ledger.Finish(ctx, result)
+	return err
+}
+
+func (r *Recorder) begin(ctx context.Context, e entry) error {
+	spec, err := r.spec(ctx, e.task)
+	if err != nil {
+		return err
+	}
+	return r.opts.Ledger.Begin(ctx, e.runOf(r.opts.Run, r.opts.Project, spec))
+}
+
+// spec returns the plan's words on a task. They are not kept: there may be a
+// great many of them.
+func (r *Recorder) spec(ctx context.Context, task string) (spec plan.Task, err error) {
+	err = r.opts.Store.Read(ctx, func(from store.Reader) error {
+		t, err := from.Task(store.TaskKey{Run: r.opts.Run, Task: task})
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(t.Spec, &spec)
+	})
+	return spec, err
+}

@@ -1,0 +1,288 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"io/fs"
+	"path"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+)
+
+// Recording writes the document of a session for the program that runs it and
+// keeps the truth about it elsewhere. Others' commands move a session by the
+// protocol's transitions; a recording says what is so, whatever the document
+// said before: also that an agent which had ended runs again.
+//
+// A document that is not there is made, one that is damaged is kept aside and
+// made anew, and one that others have changed is put right. Members, agents and
+// waves that are not the session's own stay as they are.
+//
+// A recording is for one goroutine at a time.
+type Recording struct {
+	store *Store
+	id    string
+	file  *statefile.File
+	seed  maphash.Seed
+
+	members   [][]int // the positions of each wave's agents in the truth
+	last      written
+	seen      seen
+	activated bool
+}
+
+// written is what a recording knows of the document it wrote last.
+type written struct {
+	sum   uint64  // of the document; it is unchanged if it still has it
+	known bool    // something was written
+	at    []int   // where each agent of the truth stands in the document
+	waves []State // the waves' statuses
+	alone bool    // the document has no agents of others
+}
+
+// seen is what the document's file looked like after the last write.
+type seen struct {
+	size  int64
+	mtime time.Time
+}
+
+// Recording returns the recording of a session, which need not be there yet. It
+// touches nothing.
+func (s *Store) Recording(id string) (*Recording, error) {
+	if err := statefile.CheckName("session id", id); err != nil {
+		return nil, err
+	}
+	return &Recording{store: s, id: id, seed: maphash.MakeSeed(), file: statefile.New(s.status(id), statefile.Options{
+		Host:        s.opts.Host,
+		Locking:     statefile.Folder,
+		LockTimeout: s.opts.LockTimeout,
+		Notice:      s.opts.Notice,
+		Empty:       []byte("{}\n"),
+		StartOver:   true,
+	})}, nil
+}
+
+// Close removes what the recording keeps beside the document to be quick.
+func (r *Recording) Close() { r.file.Close() }
+
+// Truth is what a session's document is to say. Its agents and waves are the
+// same, in the same order, at every write. The summary, the statuses of waves
+// and the log files are not taken from it: they follow from the rest.
+type Truth struct {
+	Status  *Status
+	Changed []int // the agents that may differ from the last write that succeeded
+}
+
+// Write makes the document say what truth says. truth is asked while the
+// document is locked, so that of two programs that record one session the
+// later writes what is true then. It may be asked more than once.
+func (r *Recording) Write(ctx context.Context, truth func() (Truth, error)) error {
+	made, err := r.makeFolder(truth)
+	if err == nil && !made {
+		made, err = r.update(ctx, truth)
+	}
+	if err != nil {
+		return err
+	}
+	if info, err := r.store.opts.Host.Lstat(opLook, r.file.Path()); err == nil {
+		r.seen = seen{info.Size(), info.ModTime()}
+	}
+	if r.activated && !made {
+		return nil
+	}
+	if err := r.activate(); err != nil {
+		return fmt.Errorf("session %s was made but is not the active one: %w", r.id, err)
+	}
+	r.activated = true
+	return nil
+}
+
+// Disturbed reports whether somebody else has changed or removed the document
+// since the last write, as far as the looks of its file tell. It is quick.
+func (r *Recording) Disturbed() bool {
+	info, err := r.store.opts.Host.Lstat(opLook, r.file.Path())
+	if err != nil {
+		return missing(err)
+	}
+	return info.Size() != r.seen.size || !info.ModTime().Equal(r.seen.mtime)
+}
+
+// makeFolder makes a session that is not there at all, so that it appears
+// complete.
+func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err error) {
+	s := r.store
+	if _, err := s.opts.Host.Lstat(opLook, s.dir(r.id)); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	is, err := truth()
+	if err != nil {
+		return false, err
+	}
+	data, err := r.build(is.Status)
+	if err != nil {
+		return false, err
+	}
+	if err := statefile.MkdirAll(s.opts.Host, s.sessions()); err != nil {
+		return false, err
+	}
+	err = s.place(r.id, data)
+	if errors.Is(err, errTaken) { // by somebody who puts a log there, or left it half made
+		return false, nil
+	}
+	if err == nil {
+		r.last = r.fresh(is.Status)
+		r.last.sum = r.sum(bytes.TrimSpace(data))
+	}
+	return err == nil, err
+}
+
+// errSame is an update that has nothing to write.
+var errSame = errors.New("the document is as it should be")
+
+// update makes the document right that is in the session's folder, and reports
+// whether there was none.
+func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (made bool, err error) {
+	if err := statefile.MkdirAll(r.store.opts.Host, r.store.dir(r.id)); err != nil {
+		return false, err
+	}
+	var next written
+	err = r.file.Update(ctx, func(doc *jsontree.Doc) error {
+		is, err := truth()
+		if err != nil {
+			return err
+		}
+		made = doc.Root().Kind() == jsontree.Object && doc.Root().Len() == 0
+		next, err = r.edit(doc, is)
+		return err
+	})
+	if errors.Is(err, errSame) {
+		return false, nil
+	}
+	if err == nil {
+		r.last = next
+	}
+	return made, err
+}
+
+// edit changes the document to what is true: the agents that changed if nobody
+// else has written to it, all of it otherwise.
+func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) {
+	root := doc.Root()
+	same := r.last.known && r.sum(root.Value().Raw()) == r.last.sum
+	before := doc.Mark()
+	switch {
+	case same:
+		next = r.touch(root, is)
+	case r.usable(root):
+		next = r.adopt(root, is.Status)
+	default:
+		if next, err = r.replace(root, is.Status); err != nil {
+			return next, err
+		}
+	}
+	if same && doc.Mark() == before {
+		return next, errSame
+	}
+	next.sum, next.known = r.sum(root.Value().Raw()), true
+	return next, doc.Err()
+}
+
+// usable reports whether there is something in the document to keep.
+func (r *Recording) usable(root *jsontree.Node) bool {
+	return root.Kind() == jsontree.Object && root.Len() > 0 && checkForm("", root) == nil
+}
+
+// replace makes the whole document anew. What it was is kept aside, unless it
+// was nothing.
+func (r *Recording) replace(root *jsontree.Node, is *Status) (written, error) {
+	if root.Kind() != jsontree.Object || root.Len() > 0 {
+		if err := r.keepAside(root.Value().Raw()); err != nil {
+			return written{}, err
+		}
+	}
+	data, err := r.build(is)
+	if err != nil {
+		return written{}, err
+	}
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		return written{}, err
+	}
+	root.Replace(doc.Value())
+	return r.fresh(is), nil
+}
+
+// keepAside saves a document of another form before it is replaced.
+func (r *Recording) keepAside(data []byte) error {
+	h, to := r.store.opts.Host, r.file.Path()
+	base := to + ".corrupt-" + h.Now().UTC().Format("20060102T150405Z")
+	name := base
+	for n := 2; ; n++ {
+		err := statefile.WriteNew(h, name, data, 0o600)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if kept, err := statefile.ReadBytes(h, name); err == nil && bytes.Equal(kept, data) {
+			break // kept by a write that did not get further
+		}
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	r.store.notice(statefile.CorruptKept, to, "was not a session's document; its bytes are kept as "+name+" and it was written anew")
+	return nil
+}
+
+// build returns the whole document.
+func (r *Recording) build(is *Status) ([]byte, error) {
+	whole := *is
+	whole.SchemaVersion, whole.SessionID, whole.Summary = SchemaVersion, r.id, is.Count()
+	whole.Agents, whole.Waves = make([]Agent, len(is.Agents)), make([]Wave, len(is.Waves))
+	for i, a := range is.Agents {
+		whole.Agents[i] = r.logged(a)
+	}
+	for i, state := range r.waveStates(is) {
+		whole.Waves[i] = is.Waves[i]
+		whole.Waves[i].Status = state
+	}
+	text, err := marshal(whole)
+	if err != nil {
+		return nil, err
+	}
+	return layOut(text)
+}
+
+// fresh is what is known of a document that was just built.
+func (r *Recording) fresh(is *Status) written {
+	at := make([]int, len(is.Agents))
+	for i := range at {
+		at[i] = i
+	}
+	return written{known: true, at: at, waves: r.waveStates(is), alone: true}
+}
+
+func (r *Recording) sum(data []byte) uint64 { return maphash.Bytes(r.seed, data) }
+
+// logged returns an agent with its log file.
+func (r *Recording) logged(a Agent) Agent {
+	a.LogFile = path.Join(r.store.opts.LogPrefix, sessionsName, r.id, a.ID+".log")
+	return a
+}
+
+// activate makes the session the active one unless a later one is.
+func (r *Recording) activate() error {
+	active, err := r.store.Active()
+	if none := (*ActiveError)(nil); err != nil && !errors.As(err, &none) {
+		return err
+	}
+	if err == nil && active >= r.id {
+		return nil
+	}
+	return r.store.activate(r.id)
+}

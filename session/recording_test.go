@@ -1,0 +1,392 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/session"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/host/hosttest"
+	"gaffer/statefile/jsontree"
+)
+
+const recordedID = "20260201-143022-0000000f"
+
+// threeTrue is the truth about a session of three agents in two waves.
+func threeTrue() *session.Status {
+	one, two := 1, 2
+	return &session.Status{
+		Source: "orchestrate", SourceFile: "plan.yaml", StartedAt: session.Time{Time: start().now}, Status: session.Running,
+		Agents: []session.Agent{
+			{ID: "001", Name: "schema", PromptPath: "p/1.md", Status: session.Queued, Wave: &one, Model: "claude"},
+			{ID: "002", Name: "writer", Status: session.Queued, Wave: &one, Model: "codex"},
+			{ID: "003", Name: "table", Status: session.Queued, Wave: &two, Model: "claude"},
+		},
+		Waves: []session.Wave{{Wave: 1, Agents: []string{"001", "002"}}, {Wave: 2, Agents: []string{"003"}}},
+	}
+}
+
+func run(is *session.Status, agent, pid int, at time.Time) {
+	a := &is.Agents[agent]
+	a.Status, a.PID, a.StartedAt = session.Running, &pid, session.Time{Time: at}
+}
+
+func done(is *session.Status, agent int, at time.Time) {
+	a, seconds, exit := &is.Agents[agent], 5.0, 0
+	a.Status, a.PID, a.CompletedAt, a.DurationSeconds, a.ExitCode = session.Complete, nil, session.Time{Time: at}, &seconds, &exit
+}
+
+// recording is a recording and what it is to write.
+type recording struct {
+	*session.Recording
+	t  *testing.T
+	s  *session.Store
+	is *session.Status
+}
+
+func record(t *testing.T, s *session.Store) recording {
+	r, err := s.Recording(recordedID)
+	must(t, err)
+	t.Cleanup(r.Close)
+	return recording{r, t, s, threeTrue()}
+}
+
+func (r recording) write(changed ...int) {
+	r.t.Helper()
+	must(r.t, r.Write(r.t.Context(), r.truth(changed...)))
+}
+
+func (r recording) truth(changed ...int) func() (session.Truth, error) {
+	return func() (session.Truth, error) { return session.Truth{Status: r.is, Changed: changed}, nil }
+}
+
+func (r recording) valid() {
+	r.t.Helper()
+	for f := range r.s.Validate() {
+		r.t.Error(f)
+	}
+}
+
+func TestARecordedSessionIsTheSameDocumentAsACreatedOne(t *testing.T) {
+	s := newStore(t, start())
+	r := record(t, s)
+	r.write()
+	agents, err := session.AgentsOf(r.is.Agents...)
+	must(t, err)
+	id, err := s.Create(t.Context(), session.Draft{Source: "orchestrate", SourceFile: "plan.yaml", Agents: agents})
+	must(t, err)
+	created := strings.ReplaceAll(string(document(t, s, id)), id, recordedID)
+	if diff := cmp.Diff(created, string(document(t, s, recordedID))); diff != "" {
+		t.Error(diff)
+	}
+	r.valid()
+}
+
+func TestARecordingWritesOnlyWhatHasChanged(t *testing.T) {
+	s := newStore(t, start())
+	r := record(t, s)
+	r.write()
+	before := document(t, s, recordedID)
+	run(r.is, 0, 77, start().now)
+	r.write(0)
+	after := document(t, s, recordedID)
+	want := []string{
+		`"status": "running",`, `"started_at": "2026-02-01T14:30:22Z",`, `"pid": 77,`,
+		`"queued": 2,`, `"running": 1,`, `"status": "running",`,
+	}
+	if diff := cmp.Diff(want, changed(t, before, after)); diff != "" {
+		t.Error(diff)
+	}
+	r.valid()
+}
+
+func TestAWriteThatChangesNothingLeavesTheFileAlone(t *testing.T) {
+	s := newStore(t, start())
+	r := record(t, s)
+	r.write()
+	path := statusPath(t, s)
+	before, err := os.Stat(path)
+	must(t, err)
+	r.write(0, 1, 2)
+	after, err := os.Stat(path)
+	must(t, err)
+	if !os.SameFile(before, after) {
+		t.Error("it was written again")
+	}
+}
+
+func TestASessionThatHadEndedRunsAgainIfThatIsTrue(t *testing.T) {
+	s := newStore(t, start())
+	r := record(t, s)
+	for i := range r.is.Agents {
+		run(r.is, i, 7, start().now)
+		done(r.is, i, start().now)
+	}
+	r.is.Status, r.is.CompletedAt = session.Complete, session.Time{Time: start().now}
+	r.write()
+	r.valid()
+	again := threeTrue()
+	again.Agents[0] = r.is.Agents[0]
+	*r.is = *again
+	r.write(1, 2)
+	r.valid()
+	got := load(t, s, recordedID)
+	if got.Status != session.Running || !got.CompletedAt.IsZero() || got.Waves[1].Status != session.Pending || got.Agents[2].ExitCode != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestWhatOthersAddedStaysAndWhatTheyChangedIsPutRight(t *testing.T) {
+	s := newStore(t, start())
+	r := record(t, s)
+	r.write()
+	must(t, s.Update(t.Context(), recordedID, func(root *jsontree.Node) error {
+		root.Set("dashboard", map[string]string{"theme": "dark"})
+		root.Set("status", "cancelled")
+		for i, agent := range root.Child("agents").Items() {
+			agent.Set("cost", 1.50*float64(i))
+			agent.Set("status", "complete")
+		}
+		root.Child("agents").Remove(1)
+		root.Child("agents").Append(map[string]string{"id": "extra", "status": "running", "started_at": "2026-02-01T14:30:22Z"})
+		root.Child("waves").Remove(0)
+		root.Set("summary", "gone")
+		return nil
+	}))
+	run(r.is, 0, 77, start().now)
+	r.write(0)
+	r.valid()
+	run(r.is, 1, 78, start().now)
+	r.write(1)
+	r.valid()
+	text, got := string(document(t, s, recordedID)), load(t, s, recordedID)
+	for _, want := range []string{`"theme": "dark"`, `"cost": 3`, `"id": "extra"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is gone:\n%s", want, text)
+		}
+	}
+	states := map[string]session.State{}
+	for _, a := range got.Agents {
+		states[a.ID] = a.Status
+	}
+	want := map[string]session.State{"001": session.Running, "002": session.Running, "003": session.Queued, "extra": session.Running}
+	if diff := cmp.Diff(want, states); diff != "" || got.Status != session.Running || got.Summary.Running != 3 || len(got.Waves) != 2 {
+		t.Errorf("%s %+v", diff, got)
+	}
+}
+
+func TestADocumentThatIsGoneOrDamagedIsWrittenAgainAndItsBytesAreKept(t *testing.T) {
+	path := func(s *session.Store) string { return filepath.Join(s.Root(), "sessions", recordedID, "status.json") }
+	overwrite := func(text string) func(*session.Store) error {
+		return func(s *session.Store) error { return os.WriteFile(path(s), []byte(text), 0o666) }
+	}
+	for name, c := range map[string]struct {
+		damage func(*session.Store) error
+		kept   string // what is kept aside
+	}{
+		"deleted":           {func(s *session.Store) error { return os.Remove(path(s)) }, ""},
+		"with its folder":   {func(s *session.Store) error { return os.RemoveAll(filepath.Dir(path(s))) }, ""},
+		"with all sessions": {func(s *session.Store) error { return os.RemoveAll(s.Root()) }, ""},
+		"truncated":         {func(s *session.Store) error { return os.Truncate(path(s), 40) }, "{\n  \"schema_version\": \"1.0\",\n  \"session_"},
+		"emptied":           {func(s *session.Store) error { return os.Truncate(path(s), 0) }, ""},
+		"an empty object":   {overwrite("{}"), ""},
+		"another form":      {overwrite("[1, 2]\n"), "[1, 2]"},
+		"no list of agents": {overwrite(`{"agents": {"001": {}}}`), `{"agents": {"001": {}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, start())
+			r := record(t, s)
+			r.write()
+			run(r.is, 0, 5, start().now)
+			r.write(0)
+			want := document(t, s, recordedID)
+			if r.Disturbed() {
+				t.Error("it is said to be disturbed before it is")
+			}
+			must(t, c.damage(s))
+			if !r.Disturbed() {
+				t.Error("the damage is not noticed")
+			}
+			r.write()
+			if diff := cmp.Diff(compact(t, want), compact(t, document(t, s, recordedID))); diff != "" {
+				t.Error(diff)
+			}
+			r.valid()
+			if got := keptAside(t, path(s)); got != c.kept {
+				t.Errorf("kept aside: %q, want %q", got, c.kept)
+			}
+		})
+	}
+}
+
+func keptAside(t *testing.T, path string) string {
+	names, err := filepath.Glob(path + ".corrupt-*")
+	must(t, err)
+	all := ""
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		must(t, err)
+		all += string(data)
+	}
+	return all
+}
+
+func TestASessionIsRecordedIntoAFolderThatHasLogsAlready(t *testing.T) {
+	s := newStore(t, start())
+	log, err := s.LogPath(recordedID, "001")
+	must(t, err)
+	must(t, os.MkdirAll(filepath.Dir(log), 0o777))
+	must(t, os.WriteFile(log, []byte("out"), 0o666))
+	r := record(t, s)
+	r.write()
+	r.valid()
+	if data, err := os.ReadFile(log); err != nil || string(data) != "out" {
+		t.Errorf("the log is %q, %v", data, err)
+	}
+	if active, err := s.Active(); err != nil || active != recordedID {
+		t.Errorf("active is %q, %v", active, err)
+	}
+}
+
+func TestARecordedSessionIsTheActiveOneUnlessALaterOneIs(t *testing.T) {
+	s := newStore(t, start())
+	r := record(t, s)
+	r.write()
+	later, err := s.Recording("20260202-000000-00000000")
+	must(t, err)
+	must(t, later.Write(t.Context(), r.truth()))
+	again := record(t, s)
+	must(t, os.Remove(statusPath(t, s)))
+	again.write()
+	if active, err := s.Active(); err != nil || active != "20260202-000000-00000000" {
+		t.Errorf("active is %q, %v", active, err)
+	}
+}
+
+func TestTheTruthIsAskedForWhileNobodyElseCanWrite(t *testing.T) {
+	s := newStore(t, start())
+	r := record(t, s)
+	r.write()
+	asked := false
+	must(t, r.Write(t.Context(), func() (session.Truth, error) {
+		asked = true
+		_, err := os.Stat(statusPath(t, s) + ".lock")
+		return session.Truth{Status: r.is}, err
+	}))
+	broken := errors.New("the truth is not to be had")
+	if err := r.Write(t.Context(), func() (session.Truth, error) { return session.Truth{}, broken }); !asked || !errors.Is(err, broken) {
+		t.Errorf("asked: %v, %v", asked, err)
+	}
+}
+
+func TestARecordingThatCannotWriteSaysWhyAndGoesOnLater(t *testing.T) {
+	s := session.New(filepath.Join(t.TempDir(), "status"), session.Options{LockTimeout: 50 * time.Millisecond})
+	r := record(t, s)
+	r.write()
+	lock := statusPath(t, s) + ".lock"
+	must(t, os.Mkdir(lock, 0o777))
+	run(r.is, 0, 5, start().now)
+	var held *statefile.LockError
+	if err := r.Write(t.Context(), r.truth(0)); !errors.As(err, &held) {
+		t.Errorf("with the lock held: %v", err)
+	}
+	must(t, os.Remove(lock))
+	r.write(0)
+	if got := load(t, s, recordedID); got.Summary.Running != 1 {
+		t.Errorf("%+v", got.Summary)
+	}
+}
+
+func TestAnIDThatIsNoNameIsNotRecorded(t *testing.T) {
+	_, err := newStore(t, start()).Recording("../x")
+	if bad := (*statefile.NameError)(nil); !errors.As(err, &bad) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestACrashAtAnyStepOfARecordingLeavesAWholeDocumentThatIsGoneOnWith(t *testing.T) {
+	write := func(s *session.Store, is *session.Status, changed ...int) error {
+		r, err := s.Recording(recordedID)
+		if err != nil {
+			return err
+		}
+		return r.Write(context.Background(), func() (session.Truth, error) { return session.Truth{Status: is, Changed: changed}, nil })
+	}
+	crashes := hosttest.Crashes{
+		Prepare: func(h host.Host) error { return createOn(t, h) },
+		Do: func(h host.Host) error {
+			s, is := crashStore(h), threeTrue()
+			if err := write(s, is); err != nil {
+				return err
+			}
+			run(is, 0, 5, start().now)
+			return write(s, is, 0)
+		},
+		Check: func(t *testing.T, h host.Host, finished bool) {
+			s := crashStore(h)
+			if n := wholeSessions(t, s); finished && n != 2 {
+				t.Errorf("%d sessions are there", n)
+			}
+			got, err := s.Load(recordedID)
+			if finished && (err != nil || got.Summary.Running != 1) {
+				t.Errorf("what was acknowledged is gone: %+v, %v", got.Summary, err)
+			}
+			is := threeTrue()
+			run(is, 0, 5, start().now)
+			run(is, 1, 6, start().now)
+			must(t, write(s, is, 1))
+			got, err = s.Load(recordedID)
+			if err != nil || got.Summary.Running != 2 {
+				t.Errorf("after the crash: %+v, %v", got.Summary, err)
+			}
+			if active, err := s.Active(); err != nil {
+				t.Errorf("active is %q, %v", active, err)
+			}
+			wholeSessions(t, s)
+		},
+	}.Run(t)
+	t.Logf("%d crashes", crashes)
+}
+
+func TestAThousandRecordedAgentsAreWrittenOneByOne(t *testing.T) {
+	s := newStore(t, start())
+	r := record(t, s)
+	first := r.is.Agents[0]
+	r.is.Agents, r.is.Waves = nil, []session.Wave{{Wave: 1}}
+	for i := range 1000 {
+		a := first
+		a.ID = fmt.Sprintf("%04d", i)
+		r.is.Agents = append(r.is.Agents, a)
+		r.is.Waves[0].Agents = append(r.is.Waves[0].Agents, a.ID)
+	}
+	r.write()
+	for i := 0; i < 1000; i += 50 {
+		run(r.is, i, i+1, start().now)
+		r.write(i)
+	}
+	r.valid()
+	if got := load(t, s, recordedID); got.Summary.Running != 20 || got.Summary.Total != 1000 {
+		t.Errorf("%+v", got.Summary)
+	}
+}
+
+func statusPath(t *testing.T, s *session.Store) string {
+	t.Helper()
+	dir, err := s.Dir(recordedID)
+	must(t, err)
+	path := filepath.Join(dir, "status.json")
+	if _, err := os.Lstat(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return path
+}
