@@ -44,8 +44,18 @@ func (a *App) baseOf(ctx context.Context, p plan.Plan) (string, error) {
 
 // place is where this machine works on the tasks of a run.
 type place struct {
-	app *App
-	run store.Run
+	app  *App
+	base string         // the commit that worktrees start from
+	flow *plan.Workflow // nil if the plan is none
+}
+
+// place returns where a run is worked on.
+func (a *App) place(run store.Run) (place, error) {
+	var p plan.Plan
+	if err := json.Unmarshal(run.Plan, &p); err != nil {
+		return place{}, fmt.Errorf("plan of run %s: %w", run.ID, err)
+	}
+	return place{a, run.Base, p.Workflow}, nil
 }
 
 // Log implements [worker.Place].
@@ -79,15 +89,14 @@ func (p place) Work(ctx context.Context, t store.Task) (string, error) {
 // of where it starts.
 func (p place) tree(t store.Task) (*worktree.Spec, error) {
 	var task plan.Task
-	var whole plan.Plan
-	if err := errors.Join(json.Unmarshal(t.Spec, &task), json.Unmarshal(p.run.Plan, &whole)); err != nil {
+	if err := json.Unmarshal(t.Spec, &task); err != nil {
 		return nil, err
 	}
 	spec := &worktree.Spec{
-		Run: t.Run, Task: t.Task, Branch: task.Branch, Base: worktree.Base{Commit: p.run.Base},
+		Run: t.Run, Task: t.Task, Branch: task.Branch, Base: worktree.Base{Commit: p.base},
 		Root: filepath.Join(p.app.state, "worktrees"),
 	}
-	switch flow := whole.Workflow; {
+	switch flow := p.flow; {
 	case task.Agent == joinAgent:
 		return nil, nil
 	case flow != nil && task.Worktree:

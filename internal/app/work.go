@@ -78,9 +78,13 @@ func (a *App) shift(ctx context.Context, id string) (*shift, error) {
 	if err := s.recorder.Flush(ctx); err != nil {
 		a.opts.Notice(fmt.Sprintf("documents: %v", err))
 	}
+	where, err := a.place(s.run)
+	if err != nil {
+		return nil, err
+	}
 	s.worker = worker.New(worker.Options{
 		ID: s.run.Place, Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, defaultSlots),
-		Engine: a.engine, Attempts: a.attempts(id), Place: place{a, s.run}, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
+		Engine: a.engine, Attempts: a.attempts(id), Place: where, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
 		Supervisor: a.opts.Supervisor,
 	})
 	return s, s.worker.Adopt(ctx, running)

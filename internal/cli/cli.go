@@ -20,6 +20,9 @@ var release = "0.1.0-dev"
 
 // Main runs gaffer as this process and gives its exit code.
 func Main() int {
+	if code, ok := self(os.Args[1:]); ok {
+		return code
+	}
 	ctx, stop := interruptible(context.Background())
 	defer stop()
 	return Run(ctx, env.System(release), os.Args[1:])

@@ -3,9 +3,11 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
@@ -16,7 +18,7 @@ import (
 func addHelp(root *cobra.Command, e *env.Env) {
 	root.PersistentFlags().BoolP("help", "h", false, "show help")
 	root.PersistentFlags().Lookup("help").Hidden = true
-	root.AddCommand(exitCodes())
+	root.AddCommand(append(treeTopics(), exitCodes())...)
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(e.Out, cmd) })
 	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(e.Err, cmd); return nil })
@@ -39,10 +41,36 @@ func printHelp(w io.Writer, cmd *cobra.Command) {
 func rootHelp(b *strings.Builder, root *cobra.Command) {
 	fmt.Fprintf(b, "%s\n\n", root.Short)
 	for _, group := range root.Groups() {
-		listCommands(b, group.Title, root, group.ID)
+		if slices.Contains(brief(), group.ID) {
+			nameCommands(b, group.Title, root, group.ID)
+		} else {
+			listCommands(b, group.Title, root, group.ID)
+		}
 	}
-	fmt.Fprintf(b, "Flags of every command\n%s", root.PersistentFlags().FlagUsages())
-	b.WriteString("'gaffer COMMAND --help' shows examples, 'gaffer help exit-codes' the exit codes.\n")
+	fmt.Fprintf(b, "Flags of every command\n  %s\n", strings.Join(flagNames(root), "  "))
+	b.WriteString("'gaffer COMMAND --help' shows examples.\n")
+	b.WriteString("'gaffer help TOPIC' tells more: commands, flags, exit-codes.\n")
+}
+
+func flagNames(root *cobra.Command) (names []string) {
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			value, _ := pflag.UnquoteUsage(f)
+			names = append(names, "--"+f.Name+" "+value)
+		}
+	})
+	return names
+}
+
+// nameCommands writes a group's title and the names of its commands on one line.
+func nameCommands(b *strings.Builder, title string, root *cobra.Command, group string) {
+	var names []string
+	for _, cmd := range root.Commands() {
+		if cmd.GroupID == group && cmd.IsAvailableCommand() {
+			names = append(names, cmd.Name())
+		}
+	}
+	fmt.Fprintf(b, "%s\n  %s\n", title, strings.Join(names, "  "))
 }
 
 func commandHelp(b *strings.Builder, cmd *cobra.Command) {
@@ -52,6 +80,7 @@ func commandHelp(b *strings.Builder, cmd *cobra.Command) {
 	}
 	fmt.Fprintln(b, text)
 	if isTopic(cmd) {
+		topicBody(b, cmd)
 		return
 	}
 	fmt.Fprintf(b, "\nUsage:\n  %s\n", usageLine(cmd))
@@ -65,7 +94,7 @@ func commandHelp(b *strings.Builder, cmd *cobra.Command) {
 	if cmd.HasAvailableLocalFlags() {
 		fmt.Fprintf(b, "\nFlags:\n%s", cmd.LocalFlags().FlagUsages())
 	}
-	b.WriteString("\nFlags of every command are in 'gaffer --help'.\n")
+	b.WriteString("\nFlags of every command are in 'gaffer help flags'.\n")
 }
 
 func usageLine(cmd *cobra.Command) string {
@@ -91,6 +120,32 @@ func listCommands(b *strings.Builder, title string, parent *cobra.Command, group
 
 // isTopic tells a page of help from a command: it cannot run and has nothing below it.
 func isTopic(cmd *cobra.Command) bool { return !cmd.Runnable() && !cmd.HasSubCommands() }
+
+// The help topics that are made of the tree itself.
+const (
+	topicCommands = "commands"
+	topicFlags    = "flags"
+)
+
+func treeTopics() []*cobra.Command {
+	return []*cobra.Command{
+		{Use: topicCommands, Short: "What every command does", Long: "All commands of gaffer, by job:"},
+		{Use: topicFlags, Short: "The flags of every command", Long: "Flags that every command has:\n"},
+	}
+}
+
+func topicBody(b *strings.Builder, topic *cobra.Command) {
+	root := topic.Root()
+	switch topic.Name() {
+	case topicCommands:
+		for _, group := range root.Groups() {
+			b.WriteString("\n")
+			listCommands(b, group.Title, root, group.ID)
+		}
+	case topicFlags:
+		b.WriteString(root.PersistentFlags().FlagUsagesWrapped(80))
+	}
+}
 
 // exitCodes is the help topic that documents the exit codes.
 func exitCodes() *cobra.Command {

@@ -5,17 +5,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/cli/answer"
+	"gaffer/internal/cli/cancel"
 	"gaffer/internal/cli/command"
 	"gaffer/internal/cli/completion"
 	"gaffer/internal/cli/config"
+	"gaffer/internal/cli/doctor"
 	"gaffer/internal/cli/emit"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/inbox"
+	"gaffer/internal/cli/logs"
 	"gaffer/internal/cli/plan"
+	"gaffer/internal/cli/ps"
 	"gaffer/internal/cli/report"
+	"gaffer/internal/cli/resume"
+	"gaffer/internal/cli/retry"
+	"gaffer/internal/cli/run"
 	"gaffer/internal/cli/schema"
 	"gaffer/internal/cli/session"
 	"gaffer/internal/cli/state"
+	"gaffer/internal/cli/status"
 	"gaffer/internal/cli/step"
 	"gaffer/internal/cli/team"
 	"gaffer/internal/cli/validate"
@@ -28,16 +37,28 @@ type group struct {
 	commands []func(*env.Env) *cobra.Command
 }
 
+// brief are the groups of which the overview has the names only, so that it fits
+// one screen. 'gaffer help commands' says what each command does.
+func brief() []string { return []string{documents, settings} }
+
+const (
+	documents = "State documents and records"
+	settings  = "Settings"
+)
+
 // groups is the command tree's first level, in the order of 'gaffer --help'.
 // A new command is registered here and nowhere else.
 func groups() []group {
 	return []group{
-		{"Plans", []func(*env.Env) *cobra.Command{plan.New}},
-		{"State documents and records", []func(*env.Env) *cobra.Command{
+		{"Run a plan", []func(*env.Env) *cobra.Command{plan.New, run.New, resume.New}},
+		{"See and steer what runs", []func(*env.Env) *cobra.Command{
+			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, doctor.New,
+		}},
+		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New, team.New,
 			validate.New, report.New, schema.New,
 		}},
-		{"Settings", []func(*env.Env) *cobra.Command{config.New, completion.New, version.New}},
+		{settings, []func(*env.Env) *cobra.Command{config.New, completion.New, version.New}},
 	}
 }
 

@@ -134,3 +134,20 @@ type Lane struct {
 	Until  time.Time `json:"until"`
 	Reason string    `json:"reason,omitempty"`
 }
+
+// Add counts a task.
+func (c *Counts) Add(s Status) {
+	c.Total++
+	switch s {
+	case Queued:
+		c.Queued++
+	case Running:
+		c.Running++
+	case Complete:
+		c.Complete++
+	case Failed:
+		c.Failed++
+	case Cancelled:
+		c.Cancelled++
+	}
+}

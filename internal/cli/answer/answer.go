@@ -1,0 +1,126 @@
+// Package answer is the command 'gaffer answer': a person's word to an agent
+// that waits for it.
+package answer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/fleet"
+	"gaffer/internal/tui/phrase"
+)
+
+// options is what the command line says.
+type options struct {
+	text   string
+	given  bool // a text, also an empty one
+	option int
+	deny   bool
+	json   bool
+}
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:                   "answer TASK [TEXT] [--option N | --deny]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Answer an agent that waits for a person",
+		Long: `Answer the question that a task's agent waits for: with a text, with one of its
+options, or by refusing what it asks for, with TEXT as the reason. Without an
+answer, show the question and its options.`,
+		Example: `  gaffer answer api
+  gaffer answer api --option 1
+  gaffer answer api "use port 8080"
+  gaffer answer api --deny "not in production"`,
+		Args: cobra.RangeArgs(1, 2),
+		ValidArgsFunction: open.Tasks(e, func(t fleet.Task) bool {
+			return phrase.Waiting(t)
+		}),
+	}
+	cmd.Flags().IntVar(&o.option, "option", 0, "choose option `N`, from 1")
+	cmd.Flags().BoolVar(&o.deny, "deny", false, "refuse what is asked for")
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.json = *asJSON
+		if len(args) == 2 {
+			o.text, o.given = args[1], true
+		}
+		chosen := cmd.Flags().Changed("option")
+		if chosen && (o.deny || o.given) {
+			return exit.Usage(errors.New("--option stands alone, without --deny and without a text"))
+		}
+		if o.given && o.text == "" && !o.deny {
+			return exit.Usage(errors.New("the answer is empty"))
+		}
+		if chosen && o.option < 1 {
+			return exit.Usage(fmt.Errorf("--option %d: options are counted from 1", o.option))
+		}
+		return open.With(cmd.Context(), e, func(a *app.App) error { return answer(cmd.Context(), e, a, args[0], o) })
+	}
+	return cmd
+}
+
+func answer(ctx context.Context, e *env.Env, a *app.App, name string, o options) error {
+	t, err := a.FindTask(ctx, name)
+	if err != nil {
+		return err
+	}
+	q := t.Question
+	if q == nil {
+		return exit.Conflict(fmt.Errorf("task %s of run %s asks nothing, it is %s", t.ID, t.Run, t.Status))
+	}
+	if !o.given && !o.deny && o.option == 0 {
+		return show(e, *q, o.json)
+	}
+	if o.option > len(q.Options) {
+		return exit.WithHint(exit.Usage(fmt.Errorf("--option %d: the question has %s", o.option, phrase.Count(len(q.Options), "option"))),
+			fmt.Sprintf("'gaffer answer %s' shows it", t.ID))
+	}
+	if o.option > 0 {
+		o.text = q.Options[o.option-1]
+	}
+	if err := a.Answer(ctx, q.ID, o.text, o.deny); err != nil {
+		return err
+	}
+	return done(e, t, o)
+}
+
+func done(e *env.Env, t fleet.Task, o options) error {
+	if o.json {
+		return e.PrintJSON(map[string]any{"run": t.Run, "task": t.ID, "question": t.Question.ID, "answer": o.text, "denied": o.deny})
+	}
+	if o.deny {
+		e.Talk("refused what %s asked for", env.Printable(t.ID))
+		return nil
+	}
+	e.Talk("answered %s: %s", env.Printable(t.ID), phrase.Line(o.text))
+	return nil
+}
+
+func show(e *env.Env, q fleet.Question, asJSON bool) error {
+	if asJSON {
+		return e.PrintJSON(q)
+	}
+	if err := e.Printf("%s\n", env.PrintableLines(q.Text)); err != nil {
+		return err
+	}
+	for i, option := range q.Options {
+		if err := e.Printf("  %d  %s\n", i+1, phrase.Line(option)); err != nil {
+			return err
+		}
+	}
+	now := e.Now()
+	e.Talk("asked by %s %s ago", env.Printable(q.Task), phrase.Age(now.Sub(q.Asked)))
+	if !q.Expires.IsZero() {
+		e.Talk("in %s the answer is %q", phrase.Age(q.Expires.Sub(now)), phrase.Line(q.Default))
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+// Package attend works on a run, or only looks on, and shows it until it ends:
+// as a live view in a terminal, else as plain lines. It is what 'gaffer run',
+// 'resume', 'retry --resume' and 'status --watch' have in common.
+package attend
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/fleet"
+	"gaffer/internal/tui"
+	"gaffer/internal/tui/phrase"
+)
+
+// Attendant looks after runs for one command.
+type Attendant struct {
+	App *app.App
+
+	env     *env.Env
+	notices notices
+}
+
+// With opens gaffer in the project of the command, calls do and closes it. What
+// runs goes on.
+func With(ctx context.Context, e *env.Env, do func(*Attendant) error) error {
+	t := &Attendant{env: e}
+	t.notices.to = t.talk
+	a, err := open.App(ctx, e, t.notices.tell)
+	if err != nil {
+		return err
+	}
+	t.App = a
+	err = do(t)
+	if closed := a.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (t *Attendant) talk(text string) { t.env.Talk("gaffer: %s", env.Printable(text)) }
+
+// ending is how the attendance came to its end.
+type ending struct {
+	run         fleet.Run
+	interrupted bool   // a person or a signal ended it
+	left        string // why it ended before the run did, if it did so
+	detached    bool
+}
+
+// Work works on a run until it has ended, and says so. The error has the exit
+// code: none if all is complete.
+func (t *Attendant) Work(ctx context.Context, run string, asJSON bool) error {
+	r, err := t.App.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	signals := takeSignals(ctx)
+	defer signals.give()
+	show := t.plain
+	if term, err := tui.Open(t.env.In, t.env.Err); err == nil && t.env.Getenv("TERM") != "dumb" {
+		show = func(ctx context.Context, j job) (ending, error) { return t.live(ctx, term, j) }
+	}
+	// Signals are dealt with below; the work itself ends when it is told to.
+	ctx = context.WithoutCancel(ctx)
+	end, err := show(ctx, job{run: r, work: newWork(ctx, t.App, run), signals: signals.hear, interval: interval(len(r.Tasks))})
+	if err != nil {
+		return err
+	}
+	if end.detached {
+		return t.background(ctx, end, asJSON)
+	}
+	return t.tell(end, asJSON)
+}
+
+// job is what a way to show a run is given.
+type job struct {
+	run      fleet.Run
+	work     *work // nil for an onlooker
+	signals  <-chan word
+	interval time.Duration
+}
+
+// interval is how often a run is looked at: reading a large one takes longer.
+func interval(tasks int) time.Duration {
+	switch {
+	case tasks < 200:
+		return 100 * time.Millisecond
+	case tasks < 2000:
+		return 500 * time.Millisecond
+	case tasks < 20_000:
+		return 2 * time.Second
+	}
+	return 5 * time.Second
+}
+
+// background lets another gaffer go on with the run.
+func (t *Attendant) background(ctx context.Context, end ending, asJSON bool) error {
+	if err := t.Detach(ctx, end.run.ID, asJSON); err != nil {
+		return err
+	}
+	if end.interrupted {
+		return exit.Interrupted(fmt.Errorf("run %s: hung up; it goes on in the background", end.run.ID))
+	}
+	return nil
+}
+
+// tell gives the result and what the exit code is to be.
+func (t *Attendant) tell(end ending, asJSON bool) error {
+	if asJSON {
+		if err := t.env.PrintJSON(end.run); err != nil {
+			return err
+		}
+	} else if err := t.summary(end.run); err != nil {
+		return err
+	}
+	return verdict(end)
+}
+
+// verdict is nil if every task is complete.
+func verdict(end ending) error {
+	r := end.run
+	switch {
+	case end.left != "":
+		return &exit.Error{
+			Code: exit.CodeInterrupted, Err: fmt.Errorf("run %s: %s", r.ID, end.left),
+			Next: fmt.Sprintf("'gaffer resume %s' goes on, 'gaffer status' shows how it stands", r.ID),
+		}
+	case r.Status == fleet.Complete:
+		return nil // also if somebody tried to end it
+	case end.interrupted:
+		return &exit.Error{
+			Code: exit.CodeInterrupted, Err: fmt.Errorf("run %s: %s, %s", r.ID, r.Status, phrase.Counts(r.Counts)),
+			Next: fmt.Sprintf("'gaffer retry %s/TASK' queues a task again", r.ID),
+		}
+	}
+	return &exit.Error{Code: exit.CodeFailed, Err: fmt.Errorf("run %s: %s, %s", r.ID, r.Status, phrase.Counts(r.Counts))}
+}

@@ -1,0 +1,85 @@
+package attend
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/internal/fleet"
+)
+
+var now = time.Date(2026, 2, 1, 14, 30, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return now.Add(-d) }
+
+func attempt(n int, status fleet.Status) *fleet.Attempt {
+	a := &fleet.Attempt{ID: "a" + string(rune('0'+n)), Number: n, Status: status, Started: ago(12 * time.Second)}
+	if status.Final() {
+		a.Ended = now
+	}
+	return a
+}
+
+func TestEveryChangeOfATaskIsALine(t *testing.T) {
+	queued := fleet.Task{ID: "api", Status: fleet.Queued, Retries: 2, Agent: "claude", Model: "opus"}
+	running := queued
+	running.Status, running.Attempt = fleet.Running, attempt(1, fleet.Running)
+	waiting := running
+	waiting.Question = &fleet.Question{ID: "q", Task: "api", Text: "May\nI?", Options: []string{"Yes", "No"}}
+	retried := queued
+	retried.Attempt, retried.Outcome, retried.RetryAt = attempt(1, fleet.Failed), "verify_failed", now.Add(30*time.Second)
+	retried.Attempt.Summary = "go test: 3 failed"
+	second := running
+	second.Attempt, second.Outcome = attempt(2, fleet.Running), "stalled"
+	done := second
+	done.Status, done.Attempt = fleet.Complete, attempt(2, fleet.Complete)
+	done.Attempt.Checks, done.Attempt.Spent = []fleet.Check{{OK: true}}, fleet.Cost{USD: 0.1, Tokens: 1200}
+	failed := second
+	failed.Status, failed.Outcome, failed.Attempt = fleet.Failed, "denied", attempt(2, fleet.Failed)
+	failed.Attempt.Summary = "Bash was refused"
+	cancelled := queued
+	cancelled.Status, cancelled.Outcome = fleet.Cancelled, "dependency"
+
+	for name, c := range map[string]struct {
+		before, after fleet.Task
+		want          []string
+	}{
+		"nothing":          {running, running, nil},
+		"starts":           {queued, running, []string{"api: started, attempt 1 of 3, claude opus"}},
+		"asks":             {running, waiting, []string{"api: asks: May I? [1 Yes] [2 No]; answer with 'gaffer answer api'"}},
+		"asks on":          {waiting, waiting, nil},
+		"is answered":      {waiting, running, []string{"api: answered, goes on"}},
+		"will retry":       {running, retried, []string{"api: attempt 1/3 failed: verify_failed: go test: 3 failed, again in 30s"}},
+		"waits on":         {retried, retried, nil},
+		"retries":          {retried, second, []string{"api: started, attempt 2 of 3, claude opus"}},
+		"retries unseen":   {running, second, []string{"api: started, attempt 2 of 3, claude opus, after attempt 1 failed: stalled"}},
+		"completes":        {second, done, []string{"api: complete, 12s, 1 check passed, 1.2k tokens, $0.10"}},
+		"completes unseen": {queued, done, []string{"api: started, attempt 2 of 3, claude opus", "api: complete, 12s, 1 check passed, 1.2k tokens, $0.10"}},
+		"fails":            {second, failed, []string{"api: failed, 12s: denied: Bash was refused"}},
+		"is cancelled":     {queued, cancelled, []string{"api: cancelled: what it waits for did not complete"}},
+		"is queued again":  {failed, queued, nil},
+		"asks and ends":    {waiting, failed, []string{"api: started, attempt 2 of 3, claude opus, after attempt 1 failed: denied", "api: failed, 12s: denied: Bash was refused"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := fleet.Run{ID: "r", Tasks: []fleet.Task{c.before}}
+			after := fleet.Run{ID: "r", Tasks: []fleet.Task{c.after}}
+			if diff := cmp.Diff(c.want, changes(before, after, now)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAPauseAndAStopAreToldOnce(t *testing.T) {
+	lane := fleet.Lane{Name: "claude", Until: now.Add(time.Hour), Reason: "usage limit"}
+	before := fleet.Run{ID: "r"}
+	after := fleet.Run{ID: "r", Stopping: "api failed", Lanes: []fleet.Lane{lane}}
+	want := []string{"run r: claude paused until 15:30, usage limit", "run r: no task starts any more: api failed"}
+	if diff := cmp.Diff(want, changes(before, after, now)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if again := changes(after, after, now); again != nil {
+		t.Errorf("again: %q", again)
+	}
+}

@@ -1,0 +1,133 @@
+package attend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"gaffer/internal/cli/env"
+)
+
+// detached is a gaffer that looks after a run in the background.
+type detached struct {
+	Run string `json:"run"`
+	PID int    `json:"pid"`
+	Log string `json:"log"`
+}
+
+// startWithin is how long a gaffer in the background may take to begin.
+const startWithin = 20 * time.Second
+
+// Detach lets a gaffer in the background work on a run, and tells the run's id
+// and how to see it again.
+func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
+	d, err := t.detach(ctx, run)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return t.env.PrintJSON(d)
+	}
+	t.env.Talk("runs in the background, pid %d, log %s", d.PID, env.Printable(d.Log))
+	t.env.Talk("'gaffer status --watch %s' shows it, 'gaffer cancel %s' ends it", d.Run, d.Run)
+	return t.env.Printf("%s\n", d.Run)
+}
+
+// detach starts 'gaffer resume' in a session of its own, and returns when it
+// has begun.
+func (t *Attendant) detach(ctx context.Context, run string) (detached, error) {
+	d := detached{Run: run}
+	cmd, err := t.resume(run)
+	if err != nil {
+		return d, err
+	}
+	log, err := t.openLog(run)
+	if err != nil {
+		return d, err
+	}
+	defer log.Close()
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return d, fmt.Errorf("start gaffer in the background: %w", err)
+	}
+	d.PID, d.Log = cmd.Process.Pid, log.Name()
+	return d, t.begun(ctx, d, cmd.Process)
+}
+
+// resume is the command with the project and the settings of this one.
+func (t *Attendant) resume(run string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p, err := t.env.Project()
+	if err != nil {
+		return nil, err
+	}
+	c, err := t.env.Config()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"resume", run, "--project", p.Root}
+	for _, v := range c.Values() {
+		if v.Source.Flag != "" {
+			args = append(args, "--set", v.Key.Name+"="+v.Text)
+		}
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Dir = p.Root
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd, nil
+}
+
+// openLog opens the file that takes what a gaffer in the background says.
+func (t *Attendant) openLog(run string) (*os.File, error) {
+	dir := filepath.Join(t.env.Getenv("HOME"), ".local", "state")
+	if set := t.env.Getenv("XDG_STATE_HOME"); filepath.IsAbs(set) {
+		dir = set
+	}
+	dir = filepath.Join(dir, "gaffer", "runs")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(dir, run+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
+// begun waits until the gaffer in the background works on the run, or has ended.
+func (t *Attendant) begun(ctx context.Context, d detached, p *os.Process) error {
+	deadline := time.NewTimer(startWithin)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		r, err := t.App.Run(ctx, d.Run)
+		if err != nil {
+			return err
+		}
+		if r.Status.Final() || r.Owner.Alive && r.Owner.PID == d.PID {
+			return p.Release()
+		}
+		if over(p.Pid) {
+			return fmt.Errorf("run %s: the gaffer in the background ended at once; see %s", d.Run, d.Log)
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return errors.Join(p.Release(), fmt.Errorf("run %s: the gaffer in the background (pid %d) does not begin; see %s", d.Run, d.PID, d.Log))
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// over reports whether a child has ended, without waiting for it.
+func over(pid int) bool {
+	var status syscall.WaitStatus
+	got, err := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
+	return err == nil && got == pid
+}

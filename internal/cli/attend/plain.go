@@ -1,0 +1,60 @@
+package attend
+
+import (
+	"context"
+	"sync"
+
+	"gaffer/internal/fleet"
+)
+
+// plain shows a run as lines on stderr, one for each change. The first signal
+// cancels the run and waits for its agents to end, the second leaves at once;
+// hanging up leaves the run to another gaffer.
+func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	runs, failed := follow(ctx, t.App, j.run.ID, j.interval, &all)
+	j.work.start()
+	defer j.work.halt()
+	end.run = j.run
+	t.env.Talk("%s", opening(j.run))
+	show := func(r fleet.Run) {
+		for _, line := range changes(end.run, r, t.env.Now()) {
+			t.env.Talk("%s", line)
+		}
+		end.run = r
+	}
+	for {
+		select {
+		case r, ok := <-runs:
+			if !ok {
+				runs = nil
+				continue
+			}
+			show(r)
+		case err := <-failed:
+			return end, err
+		case r := <-j.work.ended:
+			if r.err == nil {
+				show(r.run)
+			}
+			return end, r.err
+		case w := <-j.signals:
+			switch {
+			case w == hungUp:
+				end.interrupted, end.detached = true, true
+				return end, nil
+			case end.interrupted:
+				end.left = "left while its agents were ending"
+				return end, nil
+			}
+			end.interrupted = true
+			t.env.Talk("run %s: cancelling, waiting for the agents to end; the next signal leaves at once", j.run.ID)
+			if err := j.work.cancel(ctx, "interrupted"); err != nil {
+				return end, err
+			}
+		}
+	}
+}

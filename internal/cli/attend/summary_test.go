@@ -1,0 +1,81 @@
+package attend
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/fleet"
+)
+
+func TestTheSummaryOfARunThatFailed(t *testing.T) {
+	good := attempt(1, fleet.Complete)
+	good.Checks = []fleet.Check{{OK: true}, {OK: true}}
+	bad := attempt(3, fleet.Failed)
+	bad.Summary = "go test failed"
+	bad.Checks = []fleet.Check{{OK: true}, {Command: "go test ./...", Exit: 1, Output: "--- FAIL: TestX\nFAIL\tx\t0.1s\n"}}
+	r := fleet.Run{
+		ID: "20260201-142726-0c0ffee0", Name: "release", Status: fleet.Failed, Created: ago(154 * time.Second), Ended: now,
+		Counts: fleet.Counts{Total: 5, Complete: 2, Failed: 2, Cancelled: 1}, Spent: fleet.Cost{USD: 0.42, Tokens: 123_456},
+		Budget: fleet.Cost{USD: 20}, Documents: "/p/.founder-mode/status/sessions/x",
+		Tasks: []fleet.Task{
+			{ID: "a", Status: fleet.Complete, Attempt: good, Worktree: "/p/trees/a"},
+			{ID: "b", Status: fleet.Complete, Attempt: attempt(1, fleet.Complete), Worktree: "/elsewhere/b"},
+			{ID: "c", Status: fleet.Failed, Outcome: "verify_failed", Attempt: bad},
+			{ID: "d", Status: fleet.Failed, Outcome: "auth", Agent: "claude"},
+			{ID: "e", Status: fleet.Cancelled, Outcome: "dependency"},
+		},
+	}
+	want := strings.Split(`✗ release failed after 2m 34s, run 20260201-142726-0c0ffee0
+  tasks     2 complete, 2 failed, 1 cancelled
+  verified  1 task by 2 checks; 1 without a check
+  cost      123k tokens, $0.42 of $20.00
+  logs      .founder-mode/status/sessions/x
+  worktree  trees/a
+  worktree  /elsewhere/b
+✗ c failed: verify_failed: go test failed
+    go test ./... (exit 1): FAIL x 0.1s
+    look at what the check says, or mend the check
+    gaffer logs c, then gaffer retry c --resume
+✗ d failed: auth
+    log in to claude, or give it its key
+    gaffer logs d, then gaffer retry d --resume
+next: retry what failed, and what was cancelled for it comes back with it`, "\n")
+	if diff := cmp.Diff(want, summary(r, now, "/p")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestOfManyFailuresTheFirstAreTold(t *testing.T) {
+	r := fleet.Run{ID: "r", Name: "many", Status: fleet.Failed}
+	for i := range 1000 {
+		r.Tasks = append(r.Tasks, fleet.Task{ID: fmt.Sprint(i), Status: fleet.Failed})
+	}
+	lines := summary(r, now, "/")
+	if len(lines) > 60 || lines[len(lines)-1] != "✗ … 980 more failed, 'gaffer status r' has them all" {
+		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
+	}
+}
+
+func TestTheExitCodeSaysWhetherAllIsComplete(t *testing.T) {
+	for want, end := range map[exit.Code]ending{
+		exit.CodeDone:   {run: fleet.Run{Status: fleet.Complete}, interrupted: true},
+		exit.CodeFailed: {run: fleet.Run{Status: fleet.Cancelled}},
+	} {
+		if got := exit.Of(verdict(end)); got != want {
+			t.Errorf("%+v: %d, want %d", end, got, want)
+		}
+	}
+	for _, end := range []ending{
+		{run: fleet.Run{Status: fleet.Cancelled}, interrupted: true},
+		{run: fleet.Run{Status: fleet.Running}, left: "left"},
+	} {
+		if got := exit.Of(verdict(end)); got != exit.CodeInterrupted {
+			t.Errorf("%+v: %d, want 130", end, got)
+		}
+	}
+}

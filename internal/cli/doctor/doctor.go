@@ -1,0 +1,109 @@
+// Package doctor is the command 'gaffer doctor': what is installed, what holds
+// capacity, what is orphaned, what to do.
+package doctor
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/tui/phrase"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var repair bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Tell what is installed, what is orphaned, what to do",
+		Long: `Look at this machine: which agents are installed, what holds capacity now,
+which processes of agents no run knows, and what is weaker on this system.
+--repair ends what is orphaned. The exit code is 0 whatever is found.`,
+		Example: "  gaffer doctor\n  gaffer doctor --repair\n  gaffer doctor --json | jq .orphans",
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "end what is orphaned")
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return open.With(cmd.Context(), e, func(a *app.App) error {
+			h, err := a.Doctor(cmd.Context(), repair)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return e.PrintJSON(h)
+			}
+			return show(e, h)
+		})
+	}
+	return cmd
+}
+
+func show(e *env.Env, h app.Health) error {
+	if err := e.Printf("database  %s\n", env.Printable(h.Database)); err != nil {
+		return err
+	}
+	if err := table.Print(e, agents(h.Agents)); err != nil {
+		return err
+	}
+	if len(h.Holding) > 0 {
+		if err := table.Print(e, holding(h.Holding)); err != nil {
+			return err
+		}
+	}
+	for _, line := range remarks(h) {
+		if err := e.Printf("%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func agents(list []app.Agent) [][]table.Cell {
+	rows := [][]table.Cell{table.Row("Agent", "Here", "Version", "Program")}
+	for _, a := range list {
+		mark, program := table.Cell{Text: "✓", Style: env.Green}, a.Path
+		if a.Path == "" {
+			mark, program = table.Cell{Text: "✗ not installed", Style: env.Faint}, a.Program
+		}
+		rows = append(rows, []table.Cell{{Text: a.Name}, mark, {Text: env.Line(a.Version, 40)}, {Text: program}})
+	}
+	return rows
+}
+
+func holding(list []app.Holder) [][]table.Cell {
+	rows := [][]table.Cell{table.Row("Holds a slot", "Task", "PID", "Age", "State", "Looked after")}
+	for _, h := range list {
+		after := table.Cell{Text: "yes"}
+		if !h.Watched {
+			after = table.Cell{Text: "by nobody", Style: env.Yellow}
+		}
+		rows = append(rows, []table.Cell{
+			{Text: h.Run}, {Text: h.Task}, {Text: fmt.Sprint(h.PID)}, {Text: phrase.Elapsed(h.Age)}, {Text: phrase.Line(h.State)}, after,
+		})
+	}
+	return rows
+}
+
+func remarks(h app.Health) (lines []string) {
+	if len(h.Holding) == 0 {
+		lines = append(lines, "no agent runs")
+	}
+	for _, o := range h.Orphans {
+		lines = append(lines, fmt.Sprintf("orphaned: pid %d of attempt %s: %s", o.PID, env.Printable(o.Attempt), phrase.Line(o.Command)))
+	}
+	if len(h.Orphans) == 0 {
+		lines = append(lines, "nothing is orphaned")
+	}
+	for _, text := range h.Limits {
+		lines = append(lines, "limit: "+phrase.Line(text))
+	}
+	for _, text := range h.Advice {
+		lines = append(lines, "advice: "+phrase.Line(text))
+	}
+	return lines
+}

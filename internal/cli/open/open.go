@@ -1,0 +1,40 @@
+// Package open opens what runs for a command, and completes the names of runs
+// and tasks from it.
+package open
+
+import (
+	"context"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+)
+
+// App opens gaffer in the project of the command. What a person should know is
+// told on stderr as it happens, or given to notice if that is not nil.
+func App(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, error) {
+	p, err := e.Project()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	if notice == nil {
+		notice = func(text string) { e.Talk("gaffer: %s", env.Printable(text)) }
+	}
+	return app.Open(ctx, app.Options{Project: p, Config: c, Now: e.Now, Getenv: e.Getenv, Notice: notice})
+}
+
+// With opens gaffer, calls do and closes it again.
+func With(ctx context.Context, e *env.Env, do func(*app.App) error) error {
+	a, err := App(ctx, e, nil)
+	if err != nil {
+		return err
+	}
+	err = do(a)
+	if closed := a.Close(); err == nil {
+		err = closed
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+// Package ps is the command 'gaffer ps': what runs now.
+package ps
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/fleet"
+	"gaffer/internal/tui/phrase"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "ps",
+		Short: "List what runs now: agents, what they do, who waits",
+		Long: `List the agents that run now, in this project or in all: what each does, since
+when and who says so; then paused lanes, and runs that nobody looks after.`,
+		Example: "  gaffer ps\n  gaffer ps --all\n  gaffer ps --json | jq '.[].tasks[] | select(.question)'",
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().BoolVarP(&all, "all", "a", false, "of all projects")
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return open.With(cmd.Context(), e, func(a *app.App) error {
+			runs, err := a.Runs(cmd.Context(), all, false)
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return e.PrintJSON(append([]fleet.Run{}, runs...))
+			}
+			return show(e, runs, all)
+		})
+	}
+	return cmd
+}
+
+func show(e *env.Env, runs []fleet.Run, all bool) error {
+	now := e.Now()
+	if rows := rows(runs, now, all); len(rows) > 1 {
+		if err := table.Print(e, rows); err != nil {
+			return err
+		}
+	} else {
+		e.Talk("no agent runs")
+	}
+	for _, line := range remarks(runs, now) {
+		if err := e.Printf("%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows has a row for each task that runs or waits for its next attempt.
+func rows(runs []fleet.Run, now time.Time, all bool) [][]table.Cell {
+	head := table.Row("Run", "Task", "PID", "Attempt", "Time", "Cost", "State")
+	if all {
+		head = append(table.Row("Project"), head...)
+	}
+	rows := [][]table.Cell{head}
+	for _, r := range runs {
+		for _, t := range r.Tasks {
+			if t.Status != fleet.Running && (t.Status != fleet.Queued || t.RetryAt.IsZero()) {
+				continue
+			}
+			row := row(r, t, now)
+			if all {
+				row = append(table.Row(r.Project), row...)
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+func row(r fleet.Run, t fleet.Task, now time.Time) []table.Cell {
+	pid, number, took, cost := "", "", "", ""
+	if a := t.Attempt; a != nil {
+		number, cost = fmt.Sprint(a.Number), phrase.Money(a.Spent.USD)
+		if a.PID > 0 && t.Status == fleet.Running {
+			pid = fmt.Sprint(a.PID)
+		}
+		if d, ok := phrase.Took(a, now); ok {
+			took = phrase.Elapsed(d)
+		}
+	}
+	if try := phrase.Try(t); try != "" {
+		number = try
+	}
+	cells := table.Row(r.ID, t.ID, pid, number, took, cost, phrase.State(t, now))
+	if phrase.Waiting(t) {
+		cells[len(cells)-1].Style = env.Yellow
+	}
+	return cells
+}
+
+// remarks are the lanes that are paused and the runs that need somebody.
+func remarks(runs []fleet.Run, now time.Time) (lines []string) {
+	seen := map[string]bool{}
+	for _, r := range runs {
+		for _, l := range r.Lanes {
+			if !seen[l.Name] {
+				seen[l.Name] = true
+				lines = append(lines, phrase.Paused(l, now))
+			}
+		}
+	}
+	for _, r := range runs {
+		if !r.Owner.Alive {
+			lines = append(lines, fmt.Sprintf("run %s: nobody looks after it, %s; 'gaffer resume %s' takes it up",
+				r.ID, phrase.Counts(r.Counts), r.ID))
+		}
+	}
+	return lines
+}

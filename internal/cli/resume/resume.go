@@ -1,0 +1,45 @@
+// Package resume is the command 'gaffer resume': it takes up a run that was left
+// or whose gaffer has died.
+package resume
+
+import (
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var detach bool
+	cmd := &cobra.Command{
+		Use:   "resume [RUN]",
+		Short: "Take up a run that was left, detached or interrupted",
+		Long: `Work on a run until it ends: the latest of this project that has not ended,
+unless another is named. Agents that still run are taken over; the results of
+those that ended meanwhile are collected; nothing is started twice.
+
+It shows the run and ends as 'gaffer run' does, with the same exit codes. A run
+that another gaffer works on is refused with exit code 4.`,
+		Example:           "  gaffer resume\n  gaffer resume 20260201-143022-abc12345\n  gaffer resume abc1 --detach",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: open.Runs(e, false),
+	}
+	cmd.Flags().BoolVar(&detach, "detach", false, "let it run in the background")
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		return attend.With(ctx, e, func(t *attend.Attendant) error {
+			id, err := open.FindRun(ctx, t.App, append(args, "")[0], true)
+			if err != nil {
+				return err
+			}
+			if detach {
+				return t.Detach(ctx, id, *asJSON)
+			}
+			return t.Work(ctx, id, *asJSON)
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,65 @@
+// Package retry is the command 'gaffer retry': another attempt at a task that
+// failed or was cancelled.
+package retry
+
+import (
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/fleet"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var resume bool
+	cmd := &cobra.Command{
+		Use:   "retry TASK",
+		Short: "Queue a task again that failed or was cancelled",
+		Long: `Queue a task again that failed or was cancelled, with as many attempts as it
+had, and with it the tasks that were cancelled because of it. A gaffer that
+works on the run takes it up; otherwise 'gaffer resume' does, or --resume here.`,
+		Example: "  gaffer retry api\n  gaffer retry abc1/api --resume",
+		Args:    cobra.ExactArgs(1),
+		ValidArgsFunction: open.Tasks(e, func(t fleet.Task) bool {
+			return t.Status == fleet.Failed || t.Status == fleet.Cancelled
+		}),
+	}
+	cmd.Flags().BoolVar(&resume, "resume", false, "work on the run until it ends, as 'gaffer resume' does")
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		return attend.With(ctx, e, func(a *attend.Attendant) error {
+			t, err := a.App.FindTask(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if err := a.App.Retry(ctx, t.Run, t.ID); err != nil {
+				return err
+			}
+			r, err := a.App.Run(ctx, t.Run)
+			if err != nil {
+				return err
+			}
+			switch {
+			case resume && !r.Owner.Alive:
+				return a.Work(ctx, r.ID, *asJSON)
+			case *asJSON:
+				return e.PrintJSON(r)
+			}
+			tell(e, t, r)
+			return nil
+		})
+	}
+	return cmd
+}
+
+func tell(e *env.Env, t fleet.Task, r fleet.Run) {
+	id := env.Printable(t.ID)
+	if r.Owner.Alive {
+		e.Talk("%s is queued again; gaffer with pid %d takes it up", id, r.Owner.PID)
+		return
+	}
+	e.Talk("%s is queued again; 'gaffer resume %s' goes on", id, r.ID)
+}

@@ -1,0 +1,59 @@
+package run
+
+import (
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/plan"
+)
+
+func (o *options) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.over.agent, "agent", "", "who does the tasks that name no agent: `NAME`, such as claude")
+	flags.StringVar(&o.over.model, "model", "", "`NAME` of the model of tasks that name none")
+	o.over.given = flags.Changed
+	flags.IntVar(&o.over.parallel, "parallel", 0, "run `N` tasks at once; 0 leaves it to gaffer")
+	flags.IntVar(&o.over.retries, "retries", 0, "`N` more attempts after a failed one")
+	flags.DurationVar(&o.over.timeout, "timeout", 0, "how long one attempt may take, such as 45m; 0 is no limit")
+	flags.BoolVar(&o.over.worktree, "worktree", false, "give each task a git worktree and a branch of its own")
+	flags.StringVar(&o.over.onFailure, "on-failure", "", "what a failed task means for those that do not wait for it:\n`continue`, stop or stop-now")
+	flags.StringArrayVar(&o.over.verify, "verify", nil, "shell `CMD` that must succeed before a task counts as done; may be repeated")
+	flags.Float64Var(&o.over.budget, "budget", 0, "what the run may cost, in `USD`")
+	flags.BoolVar(&o.load.PendingOnly, "pending-only", false, "leave out what is ticked or has a summary")
+	flags.BoolVar(&o.load.SeparateFiles, "separate-files", false, "let tasks that change the same files wait for each other")
+	flags.StringVar(&o.load.Workflow, "workflow", "", "the `ID` of the one that is meant in a file of several")
+	flags.StringVar(&o.load.PromptsDir, "prompts-dir", "", "find prompts by id below `DIR` (default prompts in the project)")
+	flags.StringVar(&o.format, "format", "", "read PLAN as `FORMAT` instead of finding it out, see 'gaffer plan check'")
+	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
+	o.json = env.JSONFlag(cmd)
+	complete(cmd, "agent", agents())
+	complete(cmd, "on-failure", failures())
+	complete(cmd, "format", formats())
+}
+
+func complete(cmd *cobra.Command, flag string, words []string) {
+	// The flag was declared just above; an error could only mean it was not.
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// agents are those that a prompt alone is enough for.
+func agents() (names []string) {
+	for _, name := range plan.Agents() {
+		if name != plan.CommandAgent {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func failures() []string {
+	return []string{string(plan.Continue), string(plan.Stop), string(plan.StopNow)}
+}
+
+func formats() (words []string) {
+	for _, f := range plan.Formats() {
+		words = append(words, string(f))
+	}
+	return words
+}

@@ -1,0 +1,119 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/plan"
+	"gaffer/internal/suggest"
+)
+
+// overrides is what the command line says about a plan. A flag that was not
+// given says nothing.
+type overrides struct {
+	given func(flag string) bool
+
+	agent, model string
+	onFailure    string
+	parallel     int
+	retries      int
+	timeout      time.Duration
+	budget       float64
+	worktree     bool
+	verify       []string
+}
+
+// check refuses what no plan could mean.
+func (o overrides) check() error {
+	switch {
+	case o.onFailure != "" && !slices.Contains(failures(), o.onFailure):
+		return wrongWord("--on-failure", o.onFailure, failures())
+	case o.parallel < 0:
+		return fmt.Errorf("--parallel %d: want 0 or more", o.parallel)
+	case o.retries < 0 || o.retries > 100:
+		return fmt.Errorf("--retries %d: want 0 to 100", o.retries)
+	case o.timeout < 0:
+		return fmt.Errorf("--timeout %s: want 0 or more", o.timeout)
+	case o.given("budget") && !(o.budget > 0):
+		return fmt.Errorf("--budget %g: want an amount above 0", o.budget)
+	case slices.ContainsFunc(o.verify, func(c string) bool { return strings.TrimSpace(c) == "" }):
+		return fmt.Errorf("--verify: found nothing, want a shell command such as 'go test ./...'")
+	}
+	return nil
+}
+
+// checkAgent refuses an agent that is neither known nor named by gaffer.yaml.
+func (o overrides) checkAgent(custom []string) error {
+	known := append(agents(), custom...)
+	switch {
+	case o.agent == plan.CommandAgent:
+		return fmt.Errorf("--agent command: a command has its program in the plan, want %s", orList(known))
+	case o.agent != "" && !slices.Contains(known, o.agent):
+		return wrongWord("--agent", o.agent, known)
+	}
+	return nil
+}
+
+func wrongWord(flag, word string, words []string) error {
+	err := fmt.Errorf("%s %q: want %s", flag, word, orList(words))
+	if near := suggest.Nearest(word, words); near != "" {
+		return &exit.Error{Code: exit.CodeUsage, Err: err, Next: fmt.Sprintf("did you mean %q?", near)}
+	}
+	return err
+}
+
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// apply gives the plan as it is to run.
+func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
+	p.Tasks = slices.Clone(p.Tasks)
+	for i := range p.Tasks {
+		o.applyTask(&p.Tasks[i])
+	}
+	if o.given("parallel") {
+		p.Parallel = o.parallel
+	}
+	if o.onFailure != "" {
+		p.OnFailure = plan.OnFailure(o.onFailure)
+	}
+	if o.given("budget") {
+		p.Budget.USD = o.budget
+		return p, o.afford(p)
+	}
+	return p, nil
+}
+
+func (o overrides) applyTask(t *plan.Task) {
+	if t.Agent == "" && len(t.Argv) == 0 {
+		t.Agent = o.agent
+	}
+	if t.Model == "" && t.Agent != plan.CommandAgent {
+		t.Model = o.model
+	}
+	if o.given("retries") {
+		t.Retries = o.retries
+	}
+	if o.given("timeout") {
+		t.Timeout = o.timeout
+	}
+	if o.given("worktree") && t.Branch == "" {
+		t.Worktree = o.worktree
+	}
+	t.Verify = slices.Concat(t.Verify, o.verify)
+}
+
+// afford refuses a budget in which a task could never start.
+func (o overrides) afford(p plan.Plan) error {
+	for _, t := range p.Tasks {
+		if t.Budget.USD > o.budget {
+			return exit.Usage(fmt.Errorf("--budget %g: task %s alone may cost %g USD: it could never start", o.budget, t.ID, t.Budget.USD))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,91 @@
+package run
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/internal/plan"
+)
+
+func given(flags ...string) func(string) bool {
+	return func(name string) bool {
+		for _, flag := range flags {
+			if flag == name {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func TestFlagsStandOverThePlanAndFillWhatItLeavesOpen(t *testing.T) {
+	p := plan.Plan{
+		Parallel: 4, OnFailure: plan.Continue, Budget: plan.Budget{USD: 9, Tokens: 100},
+		Tasks: []plan.Task{
+			{ID: "bare"},
+			{ID: "named", Agent: "codex", Model: "o9", Retries: 3, Timeout: time.Hour, Verify: []string{"make test"}},
+			{ID: "program", Agent: plan.CommandAgent, Argv: []string{"ls"}},
+			{ID: "branch", Agent: "codex", Branch: "x", Worktree: true},
+		},
+	}
+	o := overrides{
+		given: given("parallel", "retries", "timeout", "worktree", "budget"),
+		agent: "claude", model: "opus", onFailure: "stop", parallel: 2, retries: 1, timeout: time.Minute, budget: 5, worktree: true,
+		verify: []string{"go vet", "go test"},
+	}
+	both := []string{"go vet", "go test"}
+	want := plan.Plan{
+		Parallel: 2, OnFailure: plan.Stop, Budget: plan.Budget{USD: 5, Tokens: 100},
+		Tasks: []plan.Task{
+			{ID: "bare", Agent: "claude", Model: "opus", Retries: 1, Timeout: time.Minute, Worktree: true, Verify: both},
+			{ID: "named", Agent: "codex", Model: "o9", Retries: 1, Timeout: time.Minute, Worktree: true, Verify: append([]string{"make test"}, both...)},
+			{ID: "program", Agent: plan.CommandAgent, Argv: []string{"ls"}, Retries: 1, Timeout: time.Minute, Worktree: true, Verify: both},
+			{ID: "branch", Agent: "codex", Model: "opus", Branch: "x", Retries: 1, Timeout: time.Minute, Worktree: true, Verify: both},
+		},
+	}
+	got, err := o.apply(p)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	if p.Tasks[0].Agent != "" || len(p.Tasks[1].Verify) != 1 {
+		t.Error("the plan itself was changed")
+	}
+}
+
+func TestWithoutFlagsThePlanStays(t *testing.T) {
+	p := plan.Plan{Parallel: 4, OnFailure: plan.StopNow, Tasks: []plan.Task{{ID: "a", Retries: 3, Worktree: true}}}
+	got, err := overrides{given: given()}.apply(p)
+	if diff := cmp.Diff(p, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
+func TestSeveralPlansAreOne(t *testing.T) {
+	whole, err := together([]plan.Plan{
+		{Name: "a", Source: plan.SourceRunPrompt, SourceFile: "a.md", Tasks: []plan.Task{{ID: "a"}}, Budget: plan.Budget{USD: 1}},
+		{Name: "b", Source: plan.SourceRunPrompt, Parallel: 3, OnFailure: plan.Stop, Tasks: []plan.Task{{ID: "b"}}, Budget: plan.Budget{USD: 2}},
+		{Name: "c", Source: plan.SourceExecutePhase, Parallel: 2, OnFailure: plan.Continue, Tasks: []plan.Task{{ID: "c"}}},
+	})
+	want := plan.Plan{
+		Name: "a, b, c", Format: plan.List, Source: plan.SourceOrchestrate, Parallel: 2, OnFailure: plan.Stop,
+		Budget: plan.Budget{USD: 3}, Tasks: []plan.Task{{ID: "a"}, {ID: "b"}, {ID: "c"}},
+	}
+	if diff := cmp.Diff(want, whole); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
+func TestPlansThatCannotBeOneAreRefused(t *testing.T) {
+	one := plan.Plan{Name: "one", Tasks: []plan.Task{{ID: "a"}}}
+	for want, other := range map[string]plan.Plan{
+		`the id "a" is also in one`: {Name: "two", Tasks: []plan.Task{{ID: "a"}}},
+		"a workflow is run alone":   {Name: "flow", Workflow: &plan.Workflow{}},
+	} {
+		if _, err := together([]plan.Plan{one, other}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

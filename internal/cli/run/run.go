@@ -1,0 +1,167 @@
+// Package run is the command 'gaffer run': it makes a run of a plan and works
+// on it until it ends.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/fleet"
+	"gaffer/internal/plan"
+	"gaffer/internal/tui/phrase"
+	"gaffer/statefile/host"
+)
+
+const long = `Run the agents of a plan, and show them until they end. PLAN is a file, a
+folder, ids or files with commas between them, or the text of a prompt, as for
+'gaffer plan check'. Several plans are one run; their waves go together.
+
+In a terminal the view is live. A question is answered in place: type a number
+or text and Enter; d denies. Ctrl-C takes no more work and offers to detach, to
+cancel or to go on; again, it cancels the run and waits for the agents to end;
+once more, it leaves at once.
+
+Without a terminal each change is a line on stderr. SIGINT and SIGTERM cancel
+the run and wait for its agents to end, and the exit code is 130; the second
+one leaves at once. SIGHUP leaves the run to a gaffer in the background.
+
+The exit code is 0 if every task is complete, 1 if one failed or was cancelled,
+5 if the plan is not valid, in which case nothing runs. Whatever happens to
+gaffer, agents go on, and 'gaffer resume' takes them up again.
+
+--agent and --model are for tasks that name none. --verify is done after the
+checks that the plan has. The other flags stand over what the plan says.`
+
+// options is what the command line says.
+type options struct {
+	load   plan.Options
+	format string
+	over   overrides
+	detach bool
+	json   *bool
+}
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:                   "run PLAN…",
+		DisableFlagsInUseLine: true,
+		Short:                 "Run a plan's agents, and show them until they end",
+		Long:                  long,
+		Example: `  gaffer run plan.yaml
+  gaffer run prompts/*.md --agent claude --parallel 3 --verify 'go test ./...'
+  gaffer run "Add GET /health and cover it with a test" --agent codex --worktree
+  id=$(gaffer run plan.yaml --detach) && gaffer status --watch $id
+  gaffer run plan.yaml --json | jq .counts`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	o.flags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := o.over.check(); err != nil {
+			return exit.Usage(err)
+		}
+		c, err := e.Config()
+		if err != nil {
+			return err
+		}
+		o.load.Agents = slices.Sorted(maps.Keys(c.Agents()))
+		if err := o.over.checkAgent(o.load.Agents); err != nil {
+			return exit.Usage(err)
+		}
+		return run(cmd.Context(), e, args, o)
+	}
+	return cmd
+}
+
+func run(ctx context.Context, e *env.Env, args []string, o options) error {
+	p, err := load(e, args, o)
+	if problems, ok := errors.AsType[plan.Problems](err); ok {
+		return refuse(e, args, problems, *o.json)
+	}
+	if err != nil {
+		return err
+	}
+	for _, w := range p.Warnings {
+		e.Talk("%s: %s", e.Paint(e.Err, env.Yellow, "warning"), env.Printable(w.String()))
+	}
+	if len(p.Tasks) == 0 {
+		return nothingLeft(e, p, *o.json)
+	}
+	return attend.With(ctx, e, func(t *attend.Attendant) error { return submit(ctx, t, p, o) })
+}
+
+func submit(ctx context.Context, t *attend.Attendant, p plan.Plan, o options) error {
+	id, err := t.App.Submit(ctx, p)
+	if err != nil {
+		return err
+	}
+	if o.detach {
+		return t.Detach(ctx, id, *o.json)
+	}
+	return t.Work(ctx, id, *o.json)
+}
+
+// load reads every plan before anything runs.
+func load(e *env.Env, args []string, o options) (plan.Plan, error) {
+	root, err := e.Project()
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	o.load.Dir, o.load.Root, o.load.Format = e.Dir, root.Root, plan.Format(o.format)
+	var plans []plan.Plan
+	var problems plan.Problems
+	for _, arg := range args {
+		p, err := plan.Load(host.OS(), arg, o.load)
+		if found, ok := errors.AsType[plan.Problems](err); ok {
+			problems = append(problems, found...)
+		} else if err != nil {
+			return plan.Plan{}, err
+		}
+		plans = append(plans, p)
+	}
+	if len(problems) > 0 {
+		return plan.Plan{}, problems
+	}
+	whole, err := together(plans)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return o.over.apply(whole)
+}
+
+// refuse tells the problems as the result, as 'gaffer plan check' does.
+func refuse(e *env.Env, args []string, problems plan.Problems, asJSON bool) error {
+	if asJSON {
+		if err := e.PrintJSON(map[string]any{"valid": false, "problems": problems}); err != nil {
+			return err
+		}
+	} else {
+		for _, p := range problems {
+			if err := e.Printf("%s\n", env.Printable(p.String())); err != nil {
+				return err
+			}
+		}
+	}
+	name := env.Line(args[0], 60)
+	if len(args) > 1 {
+		name = phrase.Count(len(args), "plan")
+	}
+	return exit.Invalid(fmt.Errorf("%s: %s, nothing runs", name, phrase.Count(len(problems), "problem")))
+}
+
+func nothingLeft(e *env.Env, p plan.Plan, asJSON bool) error {
+	if asJSON {
+		return e.PrintJSON(fleet.Run{Name: p.Name, Status: fleet.Complete, SourceFile: p.SourceFile, Tasks: []fleet.Task{}})
+	}
+	e.Talk("%s: nothing is left to do", env.Line(p.Name, 60))
+	return nil
+}

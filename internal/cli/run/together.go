@@ -1,0 +1,69 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/plan"
+)
+
+// together makes one plan of several. Their tasks do not wait for each other,
+// but waves go together. The strictest of what they say holds: the smallest
+// number at once, the hardest end at a failure. Budgets add up.
+func together(plans []plan.Plan) (plan.Plan, error) {
+	whole := plans[0]
+	if len(plans) == 1 {
+		return whole, nil
+	}
+	names := []string{whole.Name}
+	for _, p := range plans[1:] {
+		names = append(names, p.Name)
+		if p.Parallel > 0 && (whole.Parallel == 0 || p.Parallel < whole.Parallel) {
+			whole.Parallel = p.Parallel
+		}
+		if harder(p.OnFailure, whole.OnFailure) {
+			whole.OnFailure = p.OnFailure
+		}
+		if p.Source != whole.Source {
+			whole.Source = plan.SourceOrchestrate
+		}
+		whole.Budget.USD += p.Budget.USD
+		whole.Budget.Tokens += p.Budget.Tokens
+		whole.Tasks = append(whole.Tasks[:len(whole.Tasks):len(whole.Tasks)], p.Tasks...)
+		whole.Warnings = append(whole.Warnings[:len(whole.Warnings):len(whole.Warnings)], p.Warnings...)
+	}
+	whole.Name, whole.SourceFile, whole.Format = strings.Join(names, ", "), "", plan.List
+	return whole, separate(plans)
+}
+
+func harder(a, b plan.OnFailure) bool {
+	rank := map[plan.OnFailure]int{plan.Stop: 1, plan.StopNow: 2}
+	return rank[a] > rank[b]
+}
+
+// separate refuses plans that cannot be one: a workflow, which has a branch of
+// its own, and two tasks with one id.
+func separate(plans []plan.Plan) error {
+	var problems plan.Problems
+	from := map[string]plan.Plan{}
+	for _, p := range plans {
+		if p.Workflow != nil {
+			return exit.Usage(errors.New("a workflow is run alone, not with other plans"))
+		}
+		for _, t := range p.Tasks {
+			if other, twice := from[t.ID]; twice {
+				problems = append(problems, plan.Problem{
+					File: p.SourceFile, Line: t.Line,
+					Text: fmt.Sprintf("the id %q is also in %s", t.ID, other.Name),
+				})
+			}
+			from[t.ID] = p
+		}
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	return nil
+}

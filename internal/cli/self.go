@@ -1,0 +1,24 @@
+package cli
+
+import (
+	"context"
+	"os"
+
+	"gaffer/internal/agent/fake"
+	"gaffer/internal/app"
+	"gaffer/internal/supervisor"
+)
+
+// self runs what gaffer starts of itself, for every attempt or for many: it goes
+// past all of the command line.
+func self(args []string) (code int, ok bool) {
+	switch {
+	case len(args) == 2 && args[0] == "supervise":
+		return supervisor.Main(args[1:]), true
+	case len(args) == 1 && args[0] == "join":
+		return app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
+	case len(args) > 0 && args[0] == "fake-agent":
+		return fake.Main(args[1:], os.Stdin, os.Stdout, os.Stderr), true
+	}
+	return 0, false
+}

@@ -1,0 +1,75 @@
+// Package cells knows how much room a text takes on a terminal.
+package cells
+
+import (
+	"strings"
+	"unicode"
+)
+
+// wide are the scripts and signs that take two columns.
+var wide = []struct{ from, to rune }{
+	{0x1100, 0x115f},
+	{0x2e80, 0xa4cf},
+	{0xac00, 0xd7a3},
+	{0xf900, 0xfaff},
+	{0xfe30, 0xfe6f},
+	{0xff00, 0xff60},
+	{0xffe0, 0xffe6},
+	{0x1f300, 0x1faff},
+	{0x20000, 0x3fffd},
+}
+
+// Width is how many columns a printable text takes.
+func Width(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+func runeWidth(r rune) int {
+	if r < 0x300 {
+		return 1
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	for _, w := range wide {
+		if w.from <= r && r <= w.to {
+			return 2
+		}
+	}
+	return 1
+}
+
+// Cut shortens a text to a number of columns, and shows that it did.
+func Cut(text string, columns int) string {
+	switch {
+	case columns <= 0:
+		return ""
+	case len(text) <= columns || Width(text) <= columns:
+		return text
+	}
+	room := columns - 1
+	for i, r := range text {
+		if room -= runeWidth(r); room < 0 {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}
+
+// Fill makes a text exactly as wide as a column.
+func Fill(text string, columns int) string {
+	text = Cut(text, columns)
+	return text + spaces(columns-Width(text))
+}
+
+// FillLeft is like [Fill] with the text at the right.
+func FillLeft(text string, columns int) string {
+	text = Cut(text, columns)
+	return spaces(columns-Width(text)) + text
+}
+
+func spaces(n int) string { return strings.Repeat(" ", max(n, 0)) }

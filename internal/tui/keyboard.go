@@ -1,0 +1,163 @@
+package tui
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"gaffer/internal/fleet"
+)
+
+// Do is what a key asks the world to do.
+type Do int
+
+// What a person may ask for.
+const (
+	Nothing   Do = iota
+	Stop         // take no more work; what runs goes on
+	GoOn         // take work again
+	Detach       // let another process look after the run, and leave
+	CancelRun    // end everything, and wait for it
+	Leave        // leave at once
+	Answer       // answer a question
+)
+
+// Action is a [Do] with what it needs.
+type Action struct {
+	Do       Do
+	Question string // the id
+	Text     string
+	Deny     bool
+}
+
+// mode is how far a person is with leaving.
+type mode int
+
+const (
+	watching   mode = iota
+	offering        // no more work is taken: detach, cancel or go on
+	cancelling      // everything ends
+)
+
+// Keyboard is what a person is at. It is a value: a key makes another of it.
+type Keyboard struct {
+	Onlooker bool // the run is another's: there is nothing to stop
+
+	mode     mode
+	question string // the id of the one that is shown
+	input    string
+}
+
+// maxInput is as much as anybody types as an answer, in bytes.
+const maxInput = 2000
+
+// Press is what follows from a key while these questions are open.
+//
+//	             Ctrl-C               d        c        Enter          other
+//	watching     Stop, then offering  ── the question's answer is typed ──
+//	offering     CancelRun            Detach   CancelRun  GoOn         –
+//	cancelling   Leave                –        –          –            –
+func (k Keyboard) Press(key Key, open []fleet.Question) (Keyboard, Action) {
+	k = k.See(open)
+	switch {
+	case key.Kind == Interrupt:
+		return k.interrupt()
+	case k.mode == offering:
+		return k.offered(key)
+	case k.mode == cancelling:
+		return k, Action{}
+	case k.question != "":
+		return k.typed(key, open)
+	case k.Onlooker && key.Rune == 'q':
+		return k, Action{Do: Leave}
+	}
+	return k, Action{}
+}
+
+// End is what follows from a word from outside that the run is to end.
+func (k Keyboard) End() (Keyboard, Action) {
+	if k.Onlooker || k.mode == cancelling {
+		return k, Action{Do: Leave}
+	}
+	k.mode = cancelling
+	return k, Action{Do: CancelRun}
+}
+
+// See keeps to the question that is answered as long as it is open. What was
+// typed for one is never sent to another.
+func (k Keyboard) See(open []fleet.Question) Keyboard {
+	if k.at(open) >= 0 {
+		return k
+	}
+	k.question, k.input = "", ""
+	if len(open) > 0 {
+		k.question = open[0].ID
+	}
+	return k
+}
+
+func (k Keyboard) at(open []fleet.Question) int {
+	return slices.IndexFunc(open, func(q fleet.Question) bool { return q.ID == k.question })
+}
+
+func (k Keyboard) interrupt() (Keyboard, Action) {
+	switch {
+	case k.Onlooker:
+		return k, Action{Do: Leave}
+	case k.mode == watching:
+		k.mode = offering
+		return k, Action{Do: Stop}
+	}
+	return k.End()
+}
+
+func (k Keyboard) offered(key Key) (Keyboard, Action) {
+	switch {
+	case key.Kind == Enter:
+		k.mode = watching
+		return k, Action{Do: GoOn}
+	case key.Rune == 'd':
+		return k, Action{Do: Detach}
+	case key.Rune == 'c':
+		return k.End()
+	}
+	return k, Action{}
+}
+
+// typed edits the answer to a question, and sends it with Enter.
+func (k Keyboard) typed(key Key, open []fleet.Question) (Keyboard, Action) {
+	switch key.Kind {
+	case Rune:
+		if len(k.input) < maxInput {
+			k.input += string(key.Rune)
+		}
+	case Backspace:
+		_, size := utf8.DecodeLastRuneInString(k.input)
+		k.input = k.input[:len(k.input)-size]
+	case Clear:
+		k.input = ""
+	case Next:
+		k.question, k.input = open[(k.at(open)+1)%len(open)].ID, ""
+	case Enter:
+		return k.send(open[k.at(open)])
+	}
+	return k, Action{}
+}
+
+// send reads the answer: a number is an option, a lone d denies, all else is
+// text.
+func (k Keyboard) send(q fleet.Question) (Keyboard, Action) {
+	text := strings.TrimSpace(k.input)
+	if text == "" {
+		return k, Action{}
+	}
+	k.input = ""
+	a := Action{Do: Answer, Question: q.ID, Text: text}
+	if n, err := strconv.Atoi(text); err == nil && 1 <= n && n <= len(q.Options) {
+		a.Text = q.Options[n-1]
+	} else if text == "d" {
+		a.Text, a.Deny = "", true
+	}
+	return k, a
+}

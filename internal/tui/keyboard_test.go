@@ -1,0 +1,118 @@
+package tui
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/internal/fleet"
+)
+
+var questions = []fleet.Question{
+	{ID: "q1", Options: []string{"Yes", "No"}},
+	{ID: "q2"},
+}
+
+func TestWhatKeysDo(t *testing.T) {
+	for name, c := range map[string]struct {
+		onlooker bool
+		asked    []fleet.Question
+		keys     string
+		want     []Action
+	}{
+		"nothing is asked":                 {keys: "hello\rd", want: nil},
+		"Ctrl-C offers":                    {keys: "\x03", want: []Action{{Do: Stop}}},
+		"Enter goes on":                    {keys: "\x03\r", want: []Action{{Do: Stop}, {Do: GoOn}}},
+		"and another Ctrl-C offers again":  {keys: "\x03\r\x03", want: []Action{{Do: Stop}, {Do: GoOn}, {Do: Stop}}},
+		"d detaches":                       {keys: "\x03d", want: []Action{{Do: Stop}, {Do: Detach}}},
+		"c cancels":                        {keys: "\x03c", want: []Action{{Do: Stop}, {Do: CancelRun}}},
+		"other keys while it offers":       {keys: "\x03xyz 1", want: []Action{{Do: Stop}}},
+		"Ctrl-C twice cancels":             {keys: "\x03\x03", want: []Action{{Do: Stop}, {Do: CancelRun}}},
+		"keys while it cancels":            {keys: "\x03\x03dc\r", want: []Action{{Do: Stop}, {Do: CancelRun}}},
+		"three times leaves":               {keys: "\x03\x03\x03", want: []Action{{Do: Stop}, {Do: CancelRun}, {Do: Leave}}},
+		"c and Ctrl-C leaves":              {keys: "\x03c\x03", want: []Action{{Do: Stop}, {Do: CancelRun}, {Do: Leave}}},
+		"an onlooker leaves":               {onlooker: true, keys: "\x03", want: []Action{{Do: Leave}}},
+		"an onlooker leaves with q":        {onlooker: true, keys: "q", want: []Action{{Do: Leave}}},
+		"an onlooker's q in an answer":     {onlooker: true, asked: questions, keys: "q\r", want: []Action{{Do: Answer, Question: "q1", Text: "q"}}},
+		"a number is an option":            {asked: questions, keys: "2\r", want: []Action{{Do: Answer, Question: "q1", Text: "No"}}},
+		"a number that is none is text":    {asked: questions, keys: "3\r", want: []Action{{Do: Answer, Question: "q1", Text: "3"}}},
+		"zero is text":                     {asked: questions, keys: "0\r", want: []Action{{Do: Answer, Question: "q1", Text: "0"}}},
+		"text":                             {asked: questions, keys: " use port 80 \r", want: []Action{{Do: Answer, Question: "q1", Text: "use port 80"}}},
+		"d denies":                         {asked: questions, keys: "d\r", want: []Action{{Do: Answer, Question: "q1", Deny: true}}},
+		"a word with d is text":            {asked: questions, keys: "do it\r", want: []Action{{Do: Answer, Question: "q1", Text: "do it"}}},
+		"Enter alone answers nothing":      {asked: questions, keys: "\r  \r", want: nil},
+		"backspace takes a character away": {asked: questions, keys: "1é\x7f\r", want: []Action{{Do: Answer, Question: "q1", Text: "Yes"}}},
+		"backspace of nothing":             {asked: questions, keys: "\x7f\x7f1\r", want: []Action{{Do: Answer, Question: "q1", Text: "Yes"}}},
+		"Escape takes all away":            {asked: questions, keys: "no\x1b\r", want: nil},
+		"Tab goes to the next":             {asked: questions, keys: "1\tx\r", want: []Action{{Do: Answer, Question: "q2", Text: "x"}}},
+		"Tab comes around":                 {asked: questions, keys: "\t\t1\r", want: []Action{{Do: Answer, Question: "q1", Text: "Yes"}}},
+		"what is offered goes before a question": {asked: questions, keys: "\x031\rd\r", want: []Action{
+			{Do: Stop}, {Do: GoOn}, {Do: Answer, Question: "q1", Deny: true},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := Keyboard{Onlooker: c.onlooker}
+			var got []Action
+			for _, b := range bytes.SplitAfter([]byte(c.keys), nil) {
+				keys, _ := decode(b)
+				for _, key := range keys {
+					var act Action
+					if k, act = k.Press(key, c.asked); act.Do != Nothing {
+						got = append(got, act)
+					}
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatWasTypedForOneQuestionIsNotSentToAnother(t *testing.T) {
+	k, _ := Keyboard{}.Press(Key{Rune, '1'}, questions)
+	k, act := k.Press(Key{Kind: Enter}, questions[1:])
+	if act.Do != Nothing || k.input != "" {
+		t.Errorf("sent %+v, kept %q", act, k.input)
+	}
+}
+
+func TestAWordFromOutsideCancelsAndASecondLeaves(t *testing.T) {
+	k, first := Keyboard{}.End()
+	_, second := k.End()
+	if first.Do != CancelRun || second.Do != Leave {
+		t.Errorf("%v, %v", first.Do, second.Do)
+	}
+	if _, act := (Keyboard{Onlooker: true}).End(); act.Do != Leave {
+		t.Errorf("an onlooker: %v", act.Do)
+	}
+}
+
+func TestKeysAreReadFromWhatATerminalSends(t *testing.T) {
+	r := func(r rune) Key { return Key{Rune, r} }
+	for sent, want := range map[string][]Key{
+		"a":                {r('a')},
+		"é日":               {r('é'), r('日')},
+		"\x1b":             {{Kind: Clear}},
+		"\x1b[A\x1bOPx":    {r('x')},
+		"\x1b[1;5Cx":       {r('x')},
+		"\x1bfx":           {r('x')},
+		"\x1b\x03":         {{Kind: Clear}, {Kind: Interrupt}},
+		"\x1b\x1b":         {{Kind: Clear}, {Kind: Clear}},
+		"\x00\x01\x1a\xff": nil,
+		"\r\n\t\x15\x08":   {{Kind: Enter}, {Kind: Enter}, {Kind: Next}, {Kind: Clear}, {Kind: Backspace}},
+		"\u202e":           nil,
+	} {
+		got, rest := decode([]byte(sent))
+		if diff := cmp.Diff(want, got); diff != "" || len(rest) > 0 {
+			t.Errorf("%q: rest %q (-want +got)\n%s", sent, rest, diff)
+		}
+	}
+	// A character that comes in two pieces.
+	keys, rest := decode([]byte("a\xc3"))
+	again, _ := decode(append(rest, 0xa9))
+	if diff := cmp.Diff([]Key{r('a'), r('é')}, append(keys, again...)); diff != "" {
+		t.Error(diff)
+	}
+}

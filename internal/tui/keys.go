@@ -1,0 +1,81 @@
+package tui
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// KeyKind is what a key is.
+type KeyKind int
+
+// The keys that mean something.
+const (
+	Rune KeyKind = iota + 1
+	Enter
+	Backspace
+	Clear     // Escape or Ctrl-U
+	Next      // Tab
+	Interrupt // Ctrl-C
+)
+
+// Key is one key that was pressed.
+type Key struct {
+	Kind KeyKind
+	Rune rune
+}
+
+// decode reads keys from what a terminal sent. rest is the beginning of a
+// character whose end has not come yet.
+func decode(data []byte) (keys []Key, rest []byte) {
+	for len(data) > 0 {
+		switch b := data[0]; {
+		case b == 0x1b:
+			n := sequence(data)
+			if n == 1 {
+				keys = append(keys, Key{Kind: Clear})
+			}
+			data = data[n:]
+		case b < 0x20 || b == 0x7f:
+			if kind, ok := controls[b]; ok {
+				keys = append(keys, Key{Kind: kind})
+			}
+			data = data[1:]
+		case !utf8.FullRune(data):
+			return keys, data
+		default:
+			r, size := utf8.DecodeRune(data)
+			if unicode.IsPrint(r) && r != utf8.RuneError {
+				keys = append(keys, Key{Rune, r})
+			}
+			data = data[size:]
+		}
+	}
+	return keys, nil
+}
+
+var controls = map[byte]KeyKind{
+	0x03: Interrupt,
+	0x08: Backspace,
+	0x7f: Backspace,
+	'\t': Next,
+	'\r': Enter,
+	'\n': Enter,
+	0x15: Clear,
+}
+
+// sequence is the length of the escape sequence that data begins with. One that
+// is not whole ends with the data: a terminal sends it in one piece.
+func sequence(data []byte) int {
+	if len(data) == 1 || data[1] < 0x20 {
+		return 1
+	}
+	if data[1] != '[' && data[1] != 'O' {
+		return 2 // Alt with a key
+	}
+	for i := 2; i < len(data); i++ {
+		if data[i] >= 0x40 && data[i] <= 0x7e {
+			return i + 1
+		}
+	}
+	return len(data)
+}

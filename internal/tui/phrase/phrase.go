@@ -1,0 +1,138 @@
+// Package phrase puts what runs into words: the same ones in the live view, in
+// plain lines, in tables and at the end of a run. It is pure, and all that an
+// agent wrote comes out printable and on one line.
+package phrase
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/fleet"
+	"gaffer/session"
+)
+
+// most is how much of an agent's text is shown on one line.
+const most = 200
+
+// Line is what another program wrote, on one line.
+func Line(text string) string { return env.Line(text, most) }
+
+// Label is a status as the table of agents shows it, such as "✓ Done".
+func Label(s fleet.Status) string { return env.Printable(session.State(s).Label()) }
+
+// Elapsed writes a duration as the table of agents shows it: 42s, 2m 34s, 1h 05m.
+func Elapsed(d time.Duration) string { return session.FormatElapsed(d) }
+
+// Age is shorter than [Elapsed]: 42s, 4m, 1h 05m.
+func Age(d time.Duration) string {
+	if d < time.Minute || d >= time.Hour {
+		return Elapsed(d)
+	}
+	return fmt.Sprintf("%dm", d/time.Minute)
+}
+
+// Took is how long an attempt took, until now if it runs, and false if there
+// was none.
+func Took(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
+	if a == nil || a.Started.IsZero() {
+		return 0, false
+	}
+	end := now
+	if !a.Ended.IsZero() {
+		end = a.Ended
+	}
+	return max(end.Sub(a.Started), 0), true
+}
+
+// Clock is a time of day in the zone of now, with the date if it is another day.
+func Clock(at, now time.Time) string {
+	at = at.In(now.Location())
+	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
+		return at.Format("15:04")
+	}
+	return at.Format("Jan 2 15:04")
+}
+
+// Money is an amount, or "" for none.
+func Money(usd float64) string {
+	switch {
+	case usd <= 0:
+		return ""
+	case usd < 0.01:
+		return "<$0.01"
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// Tokens is a number of tokens in few characters, or "" for none.
+func Tokens(n int64) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 10_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
+}
+
+// Spent is such as "1.2k tokens, $0.01", or "".
+func Spent(c fleet.Cost) string {
+	tokens := Tokens(c.Tokens)
+	if tokens != "" {
+		tokens += " tokens"
+	}
+	return join(", ", tokens, Money(c.USD))
+}
+
+// Counts is such as "2 complete, 1 running, 3 queued".
+func Counts(c fleet.Counts) string {
+	var parts []string
+	for _, n := range []struct {
+		n    int
+		word fleet.Status
+	}{
+		{c.Complete, fleet.Complete},
+		{c.Failed, fleet.Failed},
+		{c.Cancelled, fleet.Cancelled},
+		{c.Running, fleet.Running},
+		{c.Queued, fleet.Queued},
+	} {
+		if n.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n.n, n.word))
+		}
+	}
+	if len(parts) == 0 {
+		return "no tasks"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Count is such as "1 task" and "2 tasks".
+func Count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// Paused is such as "claude paused until 14:00, usage limit".
+func Paused(l fleet.Lane, now time.Time) string {
+	return join(", ", fmt.Sprintf("%s paused until %s", Line(l.Name), Clock(l.Until, now)), Line(l.Reason))
+}
+
+// join leaves out what is empty.
+func join(separator string, parts ...string) string {
+	kept := parts[:0:0]
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, separator)
+}

@@ -1,0 +1,61 @@
+package phrase
+
+import (
+	"testing"
+	"time"
+
+	"gaffer/internal/fleet"
+)
+
+func TestNumbersAreShort(t *testing.T) {
+	for _, c := range []struct{ got, want string }{
+		{Money(0), ""},
+		{Money(0.004), "<$0.01"},
+		{Money(1.5), "$1.50"},
+		{Tokens(0), ""},
+		{Tokens(999), "999"},
+		{Tokens(1234), "1.2k"},
+		{Tokens(43_210), "43k"},
+		{Tokens(1_250_000), "1.2M"},
+		{Spent(fleet.Cost{}), ""},
+		{Spent(fleet.Cost{USD: 0.5, Tokens: 1200}), "1.2k tokens, $0.50"},
+		{Spent(fleet.Cost{Tokens: 12}), "12 tokens"},
+		{Age(42 * time.Second), "42s"},
+		{Age(4*time.Minute + 59*time.Second), "4m"},
+		{Age(65 * time.Minute), "1h 05m"},
+		{Count(1, "task"), "1 task"},
+		{Count(0, "task"), "0 tasks"},
+		{Counts(fleet.Counts{}), "no tasks"},
+		{Counts(fleet.Counts{Total: 3, Complete: 1, Queued: 2}), "1 complete, 2 queued"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%q, want %q", c.got, c.want)
+		}
+	}
+}
+
+func TestAPauseOfAnotherDayHasItsDate(t *testing.T) {
+	lane := fleet.Lane{Name: "claude", Until: now.Add(90 * time.Minute), Reason: "usage limit"}
+	if got, want := Paused(lane, now), "claude paused until 16:00, usage limit"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	lane.Until = now.Add(24 * time.Hour)
+	if got, want := Paused(lane, now), "claude paused until Feb 2 14:30, usage limit"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestAnAttemptTakesUntilItEndedOrNow(t *testing.T) {
+	if _, ok := Took(nil, now); ok {
+		t.Error("an attempt that is not there took time")
+	}
+	for want, a := range map[time.Duration]fleet.Attempt{
+		time.Minute: {Started: ago(time.Minute)},
+		time.Second: {Started: ago(time.Minute), Ended: ago(59 * time.Second)},
+		0:           {Started: now.Add(time.Hour)},
+	} {
+		if got, _ := Took(&a, now); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package phrase
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/internal/fleet"
+)
+
+var now = time.Date(2026, 2, 1, 14, 30, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return now.Add(-d) }
+
+func TestStateHasItsSourceAndAge(t *testing.T) {
+	asks := &fleet.Question{Text: "permission\nBash", Asked: ago(4*time.Minute + 10*time.Second)}
+	for name, c := range map[string]struct {
+		task fleet.Task
+		want string
+	}{
+		"waiting": {
+			fleet.Task{Status: fleet.Running, Question: asks, Attempt: &fleet.Attempt{State: "waiting", Source: "control"}},
+			"waiting, permission Bash, 4m, source control",
+		},
+		"running": {
+			fleet.Task{Status: fleet.Running, Attempt: &fleet.Attempt{State: "running", Doing: "Bash: go test", Source: "output", Said: ago(3 * time.Second)}},
+			"running, Bash: go test, 3s, source output",
+		},
+		"nothing said yet": {fleet.Task{Status: fleet.Running, Attempt: &fleet.Attempt{}}, "running"},
+		"queued":           {fleet.Task{Status: fleet.Queued}, "queued"},
+		"waits for its retry": {
+			fleet.Task{Status: fleet.Queued, Outcome: "api_error", RetryAt: now.Add(12 * time.Second)},
+			"queued, again in 12s: api_error",
+		},
+		"failed": {
+			fleet.Task{Status: fleet.Failed, Outcome: "denied", Attempt: &fleet.Attempt{Summary: "Bash was refused"}},
+			"failed, denied: Bash was refused",
+		},
+	} {
+		if got := State(c.task, now); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+func TestWhatAnAgentSaysDoesNotSteerTheTerminal(t *testing.T) {
+	evil := "a\x1b]0;title\x07\r\n\u009b31m\u202eb"
+	task := fleet.Task{
+		Status: fleet.Running, Outcome: evil,
+		Question: &fleet.Question{Text: evil},
+		Attempt:  &fleet.Attempt{State: evil, Doing: evil, Source: evil, Summary: evil},
+	}
+	texts := []string{State(task, now), Why(task), Line(evil), Paused(fleet.Lane{Name: evil, Reason: evil}, now)}
+	task.Question = nil
+	for _, text := range append(texts, State(task, now)) {
+		if strings.ContainsAny(text, "\x1b\x07\r\n\u009b\u202e") {
+			t.Errorf("%q has a control character", text)
+		}
+	}
+}
+
+func TestTryTellsTheAttemptOfHowMany(t *testing.T) {
+	for want, task := range map[string]fleet.Task{
+		"":    {Tries: 1},
+		"1/3": {Retries: 2, Attempt: &fleet.Attempt{Number: 1}},
+		"2/3": {Retries: 2, Tries: 2},
+		"4/4": {Retries: 2, Attempt: &fleet.Attempt{Number: 4}},
+	} {
+		if got := Try(task); got != want {
+			t.Errorf("%+v: %q, want %q", task, got, want)
+		}
+	}
+}
+
+func TestWhyDoesNotRepeatItself(t *testing.T) {
+	for want, task := range map[string]fleet.Task{
+		"denied: no":  {Outcome: "denied", Attempt: &fleet.Attempt{Summary: "denied: no"}},
+		"lost":        {Outcome: "lost", Attempt: &fleet.Attempt{Summary: "lost"}},
+		"auth: log":   {Attempt: &fleet.Attempt{Class: "auth", Summary: "log"}},
+		"cancelled":   {Outcome: "cancelled"},
+		"exit code 3": {Outcome: "failed", Attempt: &fleet.Attempt{Summary: "exit code 3"}},
+
+		"what it waits for did not complete": {Status: fleet.Cancelled, Outcome: "dependency"},
+		"stalled: 5m":                        {Outcome: "stalled", Attempt: &fleet.Attempt{Class: "stalled", Summary: "5m"}},
+	} {
+		if got := Why(task); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestWhatAPersonMustDoIsToldForTheClassesThatStop(t *testing.T) {
+	for class, word := range map[string]string{"denied": "allow", "auth": "log in to claude", "budget": "--budget", "bad_plan": "mend"} {
+		if got := Advice(fleet.Task{Outcome: class, Agent: "claude"}); !strings.Contains(got, word) {
+			t.Errorf("%s: %q, want something with %q", class, got, word)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package tui
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// screen remembers what is on the terminal, so that only rows that changed are
+// written.
+type screen struct {
+	out   io.Writer
+	shown []string
+	frame bytes.Buffer
+}
+
+const (
+	eraseScreen = "\x1b[2J"
+	eraseToEnd  = "\x1b[K"
+)
+
+// draw shows rows from the top, in one write.
+func (s *screen) draw(rows []string) error {
+	s.frame.Reset()
+	for i := range max(len(rows), len(s.shown)) {
+		row := ""
+		if i < len(rows) {
+			row = rows[i]
+		}
+		if i < len(s.shown) && s.shown[i] == row {
+			continue
+		}
+		fmt.Fprintf(&s.frame, "\x1b[%d;1H%s%s", i+1, row, eraseToEnd)
+	}
+	s.shown = rows
+	if s.frame.Len() == 0 {
+		return nil
+	}
+	_, err := s.out.Write(s.frame.Bytes())
+	return err
+}
+
+// forget makes the next draw write everything: the size has changed, or another
+// program has written.
+func (s *screen) forget() error {
+	s.shown = nil
+	_, err := io.WriteString(s.out, eraseScreen)
+	return err
+}

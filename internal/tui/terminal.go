@@ -1,0 +1,133 @@
+package tui
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gaffer/internal/cli/env"
+)
+
+// Terminal is a real one that is ours for a while.
+type Terminal struct {
+	in, out *os.File
+	saved   unix.Termios
+	mu      sync.Mutex
+	raw     bool
+}
+
+// ErrNoTerminal says that there is no terminal to draw on, or that it is
+// another program's now.
+var ErrNoTerminal = errors.New("not a terminal in the foreground")
+
+// Open finds the terminal behind the streams. It changes nothing yet.
+func Open(in io.Reader, out io.Writer) (*Terminal, error) {
+	i, ok := in.(*os.File)
+	o, also := out.(*os.File)
+	if !ok || !also || !env.IsTerminal(i) || !env.IsTerminal(o) {
+		return nil, ErrNoTerminal
+	}
+	saved, err := unix.IoctlGetTermios(int(i.Fd()), getTermios)
+	if err != nil {
+		return nil, ErrNoTerminal
+	}
+	t := &Terminal{in: i, out: o, saved: *saved}
+	if w, h := t.Size(); w == 0 || h == 0 || !t.foreground() {
+		return nil, ErrNoTerminal
+	}
+	return t, nil
+}
+
+// foreground is false for a job that the shell runs in the background: it would
+// be stopped when it touched the terminal. A terminal that is not the one of
+// this session has no foreground.
+func (t *Terminal) foreground() bool {
+	group, err := unix.IoctlGetInt(int(t.in.Fd()), unix.TIOCGPGRP)
+	return err != nil || group == unix.Getpgrp()
+}
+
+// Size is the number of columns and rows, or 0, 0 if that is not known.
+func (t *Terminal) Size() (width, height int) {
+	size, err := unix.IoctlGetWinsize(int(t.out.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0, 0
+	}
+	return int(size.Col), int(size.Row)
+}
+
+const (
+	// Another screen, without a cursor, on which long lines do not wrap.
+	begin = "\x1b[?1049h\x1b[?25l\x1b[?7l" + eraseScreen
+	end   = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
+)
+
+// Take makes the terminal ours: keys come one by one, and the screen is another.
+func (t *Terminal) Take() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	mode := t.saved
+	mode.Lflag &^= unix.ICANON | unix.ECHO | unix.ISIG | unix.IEXTEN
+	mode.Iflag &^= unix.IXON | unix.ICRNL | unix.INLCR
+	// A read waits for 0.2 s, so that the reader can be told to end.
+	mode.Cc[unix.VMIN], mode.Cc[unix.VTIME] = 0, 2
+	if err := unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &mode); err != nil {
+		return os.NewSyscallError("set the terminal's mode", err)
+	}
+	t.raw = true
+	_, err := io.WriteString(t.out, begin)
+	return err
+}
+
+// Give puts everything back. It is safe at any time, and twice.
+func (t *Terminal) Give() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.raw {
+		return
+	}
+	t.raw = false
+	// A terminal that is gone needs nothing back.
+	_, _ = io.WriteString(t.out, end)
+	_ = unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &t.saved)
+}
+
+// keys reads until done is closed or the terminal is gone.
+func (t *Terminal) keys(done <-chan struct{}, each func(Key)) {
+	var buf [256]byte
+	kept := 0
+	for {
+		select {
+		case <-done:
+			return
+		default:
+		}
+		asked := time.Now()
+		n, err := unix.Read(int(t.in.Fd()), buf[kept:])
+		switch {
+		case err == unix.EINTR, err == unix.EAGAIN, n == 0 && err == nil:
+			// A terminal that was hung up answers at once and for ever.
+			if time.Since(asked) < 100*time.Millisecond {
+				pause(done)
+			}
+			continue
+		case err != nil:
+			return
+		}
+		found, rest := decode(buf[:kept+n])
+		for _, key := range found {
+			each(key)
+		}
+		kept = copy(buf[:], rest)
+	}
+}
+
+func pause(done <-chan struct{}) {
+	select {
+	case <-done:
+	case <-time.After(100 * time.Millisecond):
+	}
+}
