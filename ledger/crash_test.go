@@ -59,23 +59,42 @@ func at(h host.Host) *Store {
 }
 
 func TestACrashAnywhereInThreeAttemptsLosesNothing(t *testing.T) {
+	ctx := context.Background()
+	halves := func(s *Store, n int) (steps []func() error) {
+		return []func() error{
+			func() error { return s.Begin(ctx, dispatch(n)) },
+			func() error { _, err := s.Finish(ctx, ended(n, Failed)); return err },
+		}
+	}
+	whole := func(s *Store, n int) (steps []func() error) {
+		return []func() error{
+			func() error { return nil },
+			func() error { return s.Record(ctx, dispatch(n), ended(n, Failed)) },
+		}
+	}
+	t.Run("begun and finished", func(t *testing.T) { crashInThreeAttempts(t, true, halves) })
+	t.Run("recorded at once", func(t *testing.T) { crashInThreeAttempts(t, false, whole) })
+}
+
+// crashInThreeAttempts takes two steps for each attempt. Each is acknowledged if
+// the first begins it, otherwise only both together are.
+func crashInThreeAttempts(t *testing.T, begins bool, attempt func(s *Store, n int) []func() error) {
 	var acknowledged int
-	story := func(s *Store) []func() error {
-		var steps []func() error
+	story := func(s *Store) (steps []func() error) {
 		for n := 1; n <= 3; n++ {
-			steps = append(steps,
-				func() error { return s.Begin(context.Background(), dispatch(n)) },
-				func() error { _, err := s.Finish(context.Background(), ended(n, Failed)); return err })
+			steps = append(steps, attempt(s, n)...)
 		}
 		return steps
 	}
 	do := func(h host.Host) error {
 		acknowledged = 0
-		for _, step := range story(at(h)) {
+		for i, step := range story(at(h)) {
 			if err := step(); err != nil {
 				return err
 			}
-			acknowledged++
+			if i%2 == 1 || begins {
+				acknowledged = i + 1
+			}
 		}
 		return nil
 	}

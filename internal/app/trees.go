@@ -68,11 +68,11 @@ func (p place) Log(t store.Task) string {
 }
 
 // Work implements [worker.Place]: the task's worktree, or the project's root.
-func (p place) Work(ctx context.Context, t store.Task) (string, error) {
+func (p place) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
 	root := p.app.opts.Project.Root
-	spec, err := p.tree(t)
-	if err != nil || spec == nil {
-		return root, err
+	spec := p.tree(t.TaskKey, task)
+	if spec == nil {
+		return root, nil
 	}
 	repo, err := worktree.Open(ctx, root)
 	if err != nil {
@@ -87,26 +87,22 @@ func (p place) Work(ctx context.Context, t store.Task) (string, error) {
 
 // tree says which worktree a task has, or nil for none. Base.Commit is the name
 // of where it starts.
-func (p place) tree(t store.Task) (*worktree.Spec, error) {
-	var task plan.Task
-	if err := json.Unmarshal(t.Spec, &task); err != nil {
-		return nil, err
-	}
+func (p place) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
 	spec := &worktree.Spec{
-		Run: t.Run, Task: t.Task, Branch: task.Branch, Base: worktree.Base{Commit: p.base},
+		Run: key.Run, Task: key.Task, Branch: task.Branch, Base: worktree.Base{Commit: p.base},
 		Root: filepath.Join(p.app.state, "worktrees"),
 	}
 	switch flow := p.flow; {
 	case task.Agent == joinAgent:
-		return nil, nil
+		return nil
 	case flow != nil && task.Worktree:
 		spec.Base.Commit = flow.Branch // with what the waves before have done
 	case flow != nil: // alone in its wave it works on the workflow's branch itself
 		spec.Task, spec.Branch, spec.Base.Commit, spec.Shared = workflowTree, flow.Branch, flow.Branch, true
 	case !task.Worktree && task.Branch == "":
-		return nil, nil
+		return nil
 	}
-	return spec, nil
+	return spec
 }
 
 // workflowTree is what stands for a task in the name of the worktree in which

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
@@ -27,14 +26,13 @@ func (a *App) view(r store.Reader, id string) (fleet.Run, error) {
 	if err != nil {
 		return v, err
 	}
-	for _, t := range tasks {
-		task, err := a.taskOf(r, t)
-		if err != nil {
+	v.Tasks = make([]fleet.Task, len(tasks))
+	for i, t := range tasks {
+		if v.Tasks[i], err = a.taskOf(r, t); err != nil {
 			return v, err
 		}
-		task.Question = questions[t.Task]
-		v.Counts.Add(task.Status)
-		v.Tasks = append(v.Tasks, task)
+		v.Tasks[i].Question = questions[t.Task]
+		v.Counts.Add(v.Tasks[i].Status)
 	}
 	v.Lanes, err = pausedLanes(r)
 	return v, err
@@ -152,49 +150,4 @@ func (a *App) runs(r store.Reader, everywhere, ended bool) ([]store.Run, error) 
 	runs = slices.DeleteFunc(runs, func(run store.Run) bool { return !everywhere && run.Project != a.opts.Project.Root })
 	slices.Reverse(runs)
 	return runs, err
-}
-
-// Follow calls each with the run as it stands, at once and then whenever it has
-// changed, but not more often than every interval, until the run has ended or
-// each returns an error or ctx ends.
-func (a *App) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
-	for {
-		var last int64
-		var v fleet.Run
-		err := a.store.Read(ctx, func(r store.Reader) (err error) {
-			if last, err = r.LastSeq(); err != nil {
-				return err
-			}
-			v, err = a.view(r, run)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if err := each(v); err != nil || v.Status.Final() {
-			return err
-		}
-		if err := a.change(ctx, last, interval); err != nil {
-			return err
-		}
-	}
-}
-
-// beatShown is how often what agents do is looked at: it is no event.
-const beatShown = time.Second
-
-// change returns when there is something new, but not before interval.
-func (a *App) change(ctx context.Context, last int64, interval time.Duration) error {
-	pause := time.NewTimer(interval)
-	defer pause.Stop()
-	wait, cancel := context.WithTimeout(ctx, max(interval, beatShown))
-	defer cancel()
-	if err := a.store.Wait(wait, last); err != nil && wait.Err() == nil {
-		return err
-	}
-	select {
-	case <-pause.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err()
 }

@@ -136,18 +136,23 @@ type Lane struct {
 }
 
 // Add counts a task.
-func (c *Counts) Add(s Status) {
-	c.Total++
+func (c *Counts) Add(s Status) { c.count(s, +1) }
+
+// Remove takes a task away.
+func (c *Counts) Remove(s Status) { c.count(s, -1) }
+
+func (c *Counts) count(s Status, by int) {
+	c.Total += by
 	switch s {
 	case Queued:
-		c.Queued++
+		c.Queued += by
 	case Running:
-		c.Running++
+		c.Running += by
 	case Complete:
-		c.Complete++
+		c.Complete += by
 	case Failed:
-		c.Failed++
+		c.Failed += by
 	case Cancelled:
-		c.Cancelled++
+		c.Cancelled += by
 	}
 }

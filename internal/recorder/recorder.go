@@ -52,12 +52,13 @@ type Recorder struct {
 	opts      Options
 	name      string // of the cursor
 	recording *session.Recording
-	picture   *picture         // nil until it is opened
-	seq       int64            // the last event in the picture
-	recorded  int64            // the last event whose records are written, as far as the store knows
-	pending   []entry          // records to be written, in the order of their events
-	told      map[string]error // what cannot be written now
-	refused   []error          // why records will never be written, of the first few
+	picture   *picture           // nil until it is opened
+	seq       int64              // the last event in the picture
+	recorded  int64              // the last event whose records are written, as far as the store knows
+	pending   []entry            // records to be written, in the order of their events
+	whole     map[attemptOf]bool // those whose end was written with their beginning
+	told      map[string]error   // what cannot be written now
+	refused   []error            // why records will never be written, of the first few
 	refusals  int
 }
 
@@ -69,7 +70,7 @@ func New(opts Options) *Recorder {
 	if opts.Look == 0 {
 		opts.Look = DefaultLook
 	}
-	return &Recorder{opts: opts, name: "recorder " + opts.Run, told: map[string]error{}}
+	return &Recorder{opts: opts, name: "recorder " + opts.Run, told: map[string]error{}, whole: map[attemptOf]bool{}}
 }
 
 // Run writes what happens until the run has ended and all is written, or until
@@ -118,7 +119,7 @@ func (r *Recorder) Flush(ctx context.Context) error {
 // Rebuild writes all documents of the run anew from the store. Records that are
 // there are left as they are; they are immutable.
 func (r *Recorder) Rebuild(ctx context.Context) error {
-	r.picture, r.pending, r.refused, r.refusals = nil, nil, nil, 0
+	r.picture, r.pending, r.refused, r.refusals, r.whole = nil, nil, nil, 0, map[attemptOf]bool{}
 	if err := r.openFrom(ctx, 0); err != nil {
 		return err
 	}

@@ -94,6 +94,7 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 // passed over.
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 	for len(r.pending) > 0 && goOn() {
+		r.pending[0] = r.joined(r.pending[0])
 		err := r.record(ctx, r.pending[0])
 		if final(err) {
 			r.refuse(err)
@@ -104,6 +105,26 @@ func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
 		r.pending = r.pending[1:]
 	}
 	return nil
+}
+
+// nearby is how far the end of an attempt is looked for: about as many are
+// under way at once.
+const nearby = 64
+
+// joined is the beginning of an attempt with its end, if that is to be written
+// as well: both are written at once, and the end is passed over when its turn
+// comes.
+func (r *Recorder) joined(e entry) entry {
+	if e.result != nil {
+		return e
+	}
+	for _, later := range r.pending[1:min(len(r.pending), nearby)] {
+		if later.result != nil && later.task == e.task && later.number == e.number {
+			e.whole = later.result
+			break
+		}
+	}
+	return e
 }
 
 // final reports whether trying again would not help: something else is in the
@@ -167,6 +188,10 @@ func (r *Recorder) put(ctx context.Context, e entry) error {
 	if e.result == nil {
 		return r.begin(ctx, e)
 	}
+	if r.whole[attemptOf{e.task, e.number}] {
+		delete(r.whole, attemptOf{e.task, e.number})
+		return nil
+	}
 	result := *e.result
 	result.Bead = bead(e.task, r.opts.Run)
 	_, err := r.opts.Ledger.Finish(ctx, result)
@@ -186,7 +211,23 @@ func (r *Recorder) begin(ctx context.Context, e entry) error {
 	if err != nil {
 		return err
 	}
-	return r.opts.Ledger.Begin(ctx, e.runOf(r.opts.Run, r.opts.Project, spec))
+	run := e.runOf(r.opts.Run, r.opts.Project, spec)
+	if e.whole == nil {
+		return r.opts.Ledger.Begin(ctx, run)
+	}
+	result := *e.whole
+	result.Bead = run.Bead
+	if err := r.opts.Ledger.Record(ctx, run, result); err != nil {
+		return err
+	}
+	r.whole[attemptOf{e.task, e.number}] = true
+	return nil
+}
+
+// attemptOf names an attempt.
+type attemptOf struct {
+	task   string
+	number int
 }
 
 // spec returns the plan's words on a task. They are not kept: there may be a

@@ -120,7 +120,7 @@ func (h *held) start(ctx context.Context, dir string, opts runner.Options) (*run
 	if err != nil {
 		return nil, err
 	}
-	work, err := w.opts.Place.Work(ctx, h.Task)
+	work, err := w.opts.Place.Work(ctx, h.Task, spec)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
+	"gaffer/internal/plan"
 	"gaffer/internal/runner"
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
@@ -51,7 +52,7 @@ type Place interface {
 	Log(t store.Task) string
 	// Work returns the folder that a task is worked on in, which it makes if
 	// need be.
-	Work(ctx context.Context, t store.Task) (dir string, err error)
+	Work(ctx context.Context, t store.Task, spec plan.Task) (dir string, err error)
 }
 
 // Worker runs attempts. All its state belongs to the goroutine of Run.

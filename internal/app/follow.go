@@ -1,0 +1,152 @@
+package app
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gaffer/internal/fleet"
+	"gaffer/internal/store"
+)
+
+// Follow calls each with the run as it stands, at once and then whenever it has
+// changed, but not more often than every interval, until the run has ended or
+// each returns an error or ctx ends.
+func (a *App) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
+	f := &follower{app: a, id: run}
+	for {
+		if err := a.store.Read(ctx, f.look); err != nil {
+			return err
+		}
+		if err := each(f.run); err != nil || f.run.Status.Final() {
+			return err
+		}
+		if err := a.change(ctx, f.last, interval); err != nil {
+			return err
+		}
+	}
+}
+
+// beatShown is how often what agents do is looked at: it is no event.
+const beatShown = time.Second
+
+// change returns when there is something new, but not before interval.
+func (a *App) change(ctx context.Context, last int64, interval time.Duration) error {
+	pause := time.NewTimer(interval)
+	defer pause.Stop()
+	wait, cancel := context.WithTimeout(ctx, max(interval, beatShown))
+	defer cancel()
+	if err := a.store.Wait(wait, last); err != nil && wait.Err() == nil {
+		return err
+	}
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// follower keeps a view of a run up to date. A run may have very many tasks, so
+// it looks only at those that have changed, and at those that run.
+type follower struct {
+	app  *App
+	id   string
+	last int64 // the last event that is in the view
+	run  fleet.Run
+	at   map[string]int // where the tasks are in the view
+}
+
+// manyEvents is more than are worth looking at one by one.
+const manyEvents = 5000
+
+// look brings the view up to date.
+func (f *follower) look(r store.Reader) error {
+	if f.at == nil {
+		return f.begin(r)
+	}
+	changed, ok, err := f.changed(r)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return f.begin(r)
+	}
+	row, err := r.Run(f.id)
+	if err != nil {
+		return missing(err, "run", f.id)
+	}
+	questions, err := openQuestions(r, f.id)
+	if err != nil {
+		return err
+	}
+	run := f.app.runOf(row)
+	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // whoever has the last view keeps it
+	for id := range changed {
+		if err := f.update(r, &run, id); err != nil {
+			return err
+		}
+	}
+	for i := range run.Tasks {
+		run.Tasks[i].Question = questions[run.Tasks[i].ID]
+	}
+	run.Lanes, err = pausedLanes(r)
+	f.run = run
+	return err
+}
+
+// begin reads the whole run.
+func (f *follower) begin(r store.Reader) (err error) {
+	if f.last, err = r.LastSeq(); err != nil {
+		return err
+	}
+	if f.run, err = f.app.view(r, f.id); err != nil {
+		return err
+	}
+	f.at = make(map[string]int, len(f.run.Tasks))
+	for i, t := range f.run.Tasks {
+		f.at[t.ID] = i
+	}
+	return nil
+}
+
+// changed returns the tasks that events since the last look are about, and
+// those that run, or says that there were too many events.
+func (f *follower) changed(r store.Reader) (map[string]bool, bool, error) {
+	events, err := r.Events(f.last, manyEvents)
+	if err != nil || len(events) == manyEvents {
+		return nil, false, err
+	}
+	tasks := map[string]bool{}
+	for _, e := range events {
+		f.last = e.Seq
+		if e.Run == f.id && e.Task != "" {
+			tasks[e.Task] = true
+		}
+	}
+	for _, t := range f.run.Tasks {
+		if t.Status == fleet.Running {
+			tasks[t.ID] = true
+		}
+	}
+	return tasks, true, nil
+}
+
+// update reads one task again.
+func (f *follower) update(r store.Reader, run *fleet.Run, id string) error {
+	at, known := f.at[id]
+	if !known {
+		return nil // no run gets more tasks
+	}
+	row, err := r.Task(store.TaskKey{Run: f.id, Task: id})
+	if err != nil {
+		return missing(err, "task", id)
+	}
+	task, err := f.app.taskOf(r, row)
+	if err != nil {
+		return err
+	}
+	run.Counts.Remove(run.Tasks[at].Status)
+	run.Counts.Add(task.Status)
+	run.Tasks[at] = task
+	return nil
+}

@@ -1,0 +1,76 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+)
+
+// Record records an attempt that is over already, as [Store.Begin] and
+// [Store.Finish] after it would: of a task without a record each file is written
+// once. It may be repeated after a crash.
+func (s *Store) Record(ctx context.Context, run Run, r Result) error {
+	fresh, err := s.record(ctx, run, r)
+	if err != nil || fresh {
+		return err
+	}
+	if err := s.Begin(ctx, run); err != nil {
+		return err
+	}
+	_, err = s.Finish(ctx, r)
+	return err
+}
+
+// record reports false if there is a record of the task, to which others belong.
+func (s *Store) record(ctx context.Context, run Run, r Result) (bool, error) {
+	if err := errors.Join(CheckBead(run.Bead), CheckBead(r.Bead)); err != nil {
+		return false, err
+	}
+	for _, kind := range Kinds() {
+		if err := statefile.MkdirAll(s.host, s.Dir(kind)); err != nil {
+			return false, fmt.Errorf("record: %w", err)
+		}
+		unlock, err := s.lock(ctx, s.Dir(kind))
+		if err != nil {
+			return false, err
+		}
+		defer unlock()
+	}
+	if there, err := s.load(s.path(RunKind, run.Bead)); there != nil || err != nil {
+		return false, err
+	}
+	return s.recordFresh(run, r)
+}
+
+func (s *Store) recordFresh(run Run, r Result) (bool, error) {
+	if run.ResultFile == "" {
+		run.ResultFile = s.resultFile(run.Bead)
+	}
+	to := s.path(RunKind, run.Bead)
+	if run.Status != Running {
+		return false, &TransitionError{Path: to, To: run.Status}
+	}
+	begun, err := encodeValid(RunKind, to, run)
+	if err != nil {
+		return false, fmt.Errorf("record: %w", err)
+	}
+	doc, err := jsontree.Parse(begun)
+	if err != nil {
+		return false, err
+	}
+	r = filled(r, doc.Value(), nil, s.opts.Now())
+	if err := complete(doc.Root(), to, r); err != nil {
+		return false, err
+	}
+	result, err := encodeValid(ResultKind, s.path(ResultKind, r.Bead), r)
+	if err = errors.Join(err, doc.Err()); err != nil {
+		return false, fmt.Errorf("record: %w", err)
+	}
+	if err := s.put(ResultKind, r.Bead, r.Attempt, result); err != nil {
+		return false, err
+	}
+	return true, s.put(RunKind, run.Bead, run.Attempt, doc.Bytes())
+}
