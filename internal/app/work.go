@@ -24,7 +24,9 @@ const (
 	// person says.
 	defaultSlots = 8
 	// sweepEvery is how often what time alone brings about is done.
-	sweepEvery = 500 * time.Millisecond
+	sweepEvery = time.Second
+	// watchEvery bounds how often the events are looked at.
+	watchEvery = 10 * time.Millisecond
 )
 
 // Work runs a run until it ends, and returns how it stands then. It takes over
@@ -149,7 +151,7 @@ func (s *shift) work(ctx context.Context) error {
 	if err := s.recorder.Flush(ctx); err != nil {
 		s.app.opts.Notice(fmt.Sprintf("documents: %v", err))
 	}
-	return nil
+	return os.RemoveAll(s.app.attempts(s.run.ID)) // all of them have ended and are in the store
 }
 
 func (s *shift) untilEnd(ctx context.Context) error {
@@ -203,6 +205,17 @@ func (s *shift) watch(ctx context.Context) error {
 				return nil
 			}
 		}
+		pause(ctx, watchEvery)
+	}
+}
+
+// pause waits until d has passed or ctx has ended.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }
 

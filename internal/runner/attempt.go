@@ -162,7 +162,7 @@ func environ(more ...[]string) []string {
 // and less.
 const (
 	soon = 10 * time.Millisecond
-	late = 250 * time.Millisecond
+	late = 500 * time.Millisecond
 )
 
 // Run looks after the attempt until it is over, and says how it went. When ctx
@@ -361,20 +361,28 @@ func End(ctx context.Context, dir, attempt string, opts Options) error {
 	if err != nil {
 		return err
 	}
-	opts.Supervisor.Attempt = attempt
+	folders := []string{dir}
 	for _, e := range entries {
-		if !e.IsDir() {
-			continue
+		if e.IsDir() {
+			folders = append(folders, folder(dir).path(e.Name()))
 		}
-		p, _, err := supervisor.Attach(ctx, folder(dir).path(e.Name()), opts.Supervisor)
-		if err != nil {
+	}
+	opts.Supervisor.Attempt = attempt
+	for _, f := range folders {
+		if err := end(ctx, f, opts); err != nil {
 			return err
 		}
-		_ = p.Stop(string(failure.Cancelled), true) // if it has ended that is what was wanted
-		if _, err := p.Wait(ctx); err != nil {
-			return errors.Join(err, p.Close())
-		}
-		_ = p.Close()
 	}
 	return nil
+}
+
+func end(ctx context.Context, dir string, opts Options) error {
+	p, _, err := supervisor.Attach(ctx, dir, opts.Supervisor)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Close() }()
+	_ = p.Stop(string(failure.Cancelled), true) // if it has ended that is what was wanted
+	_, err = p.Wait(ctx)
+	return err
 }

@@ -7,9 +7,7 @@ package runner
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -87,17 +85,19 @@ func (f folder) path(name string) string { return filepath.Join(string(f), name)
 
 // agentFolder is where the supervisor of the n-th launch keeps its files. There
 // is more than one only if a launch came to nothing before the agent ran.
-func (f folder) agentFolder(n int) string { return f.path("agent-" + strconv.Itoa(n)) }
+func (f folder) agentFolder(n int) string {
+	if n == 1 {
+		return string(f) // one folder less to make for nearly every attempt
+	}
+	return f.path("agent-" + strconv.Itoa(n))
+}
 
 // launches returns how many launches there were.
 func (f folder) launches() (int, error) {
 	for n := 0; ; n++ {
-		_, err := os.Lstat(f.agentFolder(n + 1))
-		if errors.Is(err, fs.ErrNotExist) {
-			return n, nil
-		}
-		if err != nil {
-			return 0, err
+		used, err := supervisor.Used(f.agentFolder(n + 1))
+		if err != nil || !used {
+			return n, err
 		}
 	}
 }

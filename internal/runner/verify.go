@@ -56,7 +56,7 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 	if exit.Lost { // while we looked on
 		exit.Told = string(failure.Lost)
 	}
-	output, err := end(log)
+	output, err := outputOf(log)
 	if err != nil {
 		return fleet.Check{}, "", err
 	}
@@ -104,8 +104,8 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 // outputEnd is how much of a check's output is kept.
 const outputEnd = 2000
 
-// end returns the end of a check's output.
-func end(log string) (string, error) {
+// outputOf returns the end of a check's output.
+func outputOf(log string) (string, error) {
 	f, err := os.Open(log)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil

@@ -170,3 +170,12 @@ func (f folder) write(name string, v any, durable bool) error {
 	}
 	return err
 }
+
+// Used reports whether an attempt was started in a folder, or will never be.
+func Used(dir string) (bool, error) {
+	_, err := os.Lstat(folder(dir).path(lockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

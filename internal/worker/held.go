@@ -147,7 +147,8 @@ func (h *held) finish(ctx context.Context, f engine.Finish) {
 	if ctx.Err() != nil {
 		return // whoever takes over reports it
 	}
-	if err := os.RemoveAll(w.folder(h.Attempt.ID)); err != nil {
+	dir := w.folder(h.Attempt.ID)
+	if err := os.Rename(dir, dir+doneSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.opts.Notice(err.Error())
 	}
 	h.orders.Wait()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -202,6 +203,11 @@ func (w *Worker) trouble(ctx context.Context, what string, err error) {
 	}
 }
 
+// doneSuffix ends the name of the folder of an attempt that was reported. They
+// are not removed one by one: some file systems are slow to make files where
+// many have just been removed.
+const doneSuffix = ".done"
+
 // folder returns the folder of an attempt.
 func (w *Worker) folder(attempt string) string { return filepath.Join(w.opts.Attempts, attempt) }
 
@@ -218,7 +224,7 @@ func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 		return err
 	}
 	for _, e := range entries {
-		if known[e.Name()] {
+		if known[e.Name()] || strings.HasSuffix(e.Name(), doneSuffix) {
 			continue
 		}
 		if err := endStale(ctx, w.folder(e.Name()), e.Name(), w.opts); err != nil {
@@ -236,5 +242,5 @@ func endStale(ctx context.Context, dir, attempt string, opts Options) error {
 	if err := runner.End(ctx, dir, attempt, runner.Options{Now: opts.Now, Supervisor: opts.Supervisor}); err != nil {
 		return fmt.Errorf("end attempt %s, which is over: %w", attempt, err)
 	}
-	return os.RemoveAll(dir)
+	return os.Rename(dir, dir+doneSuffix)
 }
