@@ -29,6 +29,7 @@ import (
 	"gaffer/internal/cli/team"
 	"gaffer/internal/cli/validate"
 	"gaffer/internal/cli/version"
+	"gaffer/internal/cli/worktree"
 )
 
 // group is a job that people come to gaffer with, and the commands that do it.
@@ -52,7 +53,7 @@ func groups() []group {
 	return []group{
 		{"Run a plan", []func(*env.Env) *cobra.Command{plan.New, run.New, resume.New}},
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
-			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, doctor.New,
+			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, worktree.New, doctor.New,
 		}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New, team.New,

@@ -1,0 +1,121 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/worktree"
+)
+
+func list(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list [RUN]",
+		Short:   "Show worktrees, and what is in them that is nowhere else",
+		Example: "  gaffer worktree list\n  gaffer worktree list 20260201-143022-abc12345 --json",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		run := ""
+		if len(args) == 1 {
+			run = args[0]
+		}
+		rows, err := look(cmd.Context(), e, run)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return e.PrintJSON(rows)
+		}
+		return show(e, rows)
+	}
+	return cmd
+}
+
+// row is one worktree, as a program reads it.
+type row struct {
+	Run        string `json:"run"`
+	Task       string `json:"task"`
+	Path       string `json:"path"`
+	Branch     string `json:"branch"`
+	Missing    bool   `json:"missing,omitempty"` // the folder is gone
+	Dirty      int    `json:"dirty"`             // files that are not committed
+	Ahead      int    `json:"ahead"`             // commits since its base
+	Unpushed   int    `json:"unpushed"`          // of those, the ones that are nowhere else
+	Files      int    `json:"files"`             // that are different from the base
+	Insertions int    `json:"insertions"`
+	Deletions  int    `json:"deletions"`
+	Used       []int  `json:"used,omitempty"` // by these processes
+}
+
+func look(ctx context.Context, e *env.Env, run string) ([]row, error) {
+	repo, err := open(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	trees, err := repo.List(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]row, len(trees))
+	for i, t := range trees {
+		rows[i] = row{Run: t.Run, Task: t.Task, Path: t.Path, Branch: t.Branch}
+		s, err := repo.Status(ctx, t)
+		if gone := (*worktree.MissingError)(nil); errors.As(err, &gone) {
+			rows[i].Missing = true
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows[i].fill(s)
+	}
+	return rows, nil
+}
+
+func (r *row) fill(s worktree.Status) {
+	r.Dirty, r.Ahead, r.Unpushed = len(s.Dirty), s.Ahead, s.Unpushed
+	r.Files, r.Insertions, r.Deletions = s.Diff.Files, s.Diff.Insertions, s.Diff.Deletions
+	for _, o := range s.Occupants {
+		r.Used = append(r.Used, o.PID)
+	}
+}
+
+func show(e *env.Env, rows []row) error {
+	if len(rows) == 0 {
+		e.Talk("no task has a worktree")
+		return nil
+	}
+	table := [][]string{{"RUN", "TASK", "BRANCH", "CHANGES", "STATE"}}
+	for _, r := range rows {
+		changes := fmt.Sprintf("%d files +%d -%d", r.Files, r.Insertions, r.Deletions)
+		table = append(table, []string{r.Run, env.Printable(r.Task), env.Printable(r.Branch), changes, r.state()})
+	}
+	return e.Table(table)
+}
+
+// state is what keeps a worktree from being removed.
+func (r row) state() string {
+	var words []string
+	if r.Missing {
+		words = append(words, "folder is gone")
+	}
+	if r.Dirty > 0 {
+		words = append(words, fmt.Sprintf("%d not committed", r.Dirty))
+	}
+	if r.Unpushed > 0 {
+		words = append(words, fmt.Sprintf("%d commits nowhere else", r.Unpushed))
+	}
+	if len(r.Used) > 0 {
+		words = append(words, fmt.Sprintf("used by pid %d", r.Used[0]))
+	}
+	if len(words) == 0 {
+		return "can be removed"
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,81 @@
+package worktree
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/worktree"
+)
+
+func remove(e *env.Env) *cobra.Command {
+	force := false
+	cmd := &cobra.Command{
+		Use:   "remove [RUN/]TASK…",
+		Short: "Remove worktrees; what is in them is kept under a rescue ref",
+		Long: `Remove worktrees of which nothing can be lost. One with files that are not
+committed or commits that are nowhere else is removed only with --force; one that
+is in use, or locked, never is. Before that, what is in it is kept under
+refs/gaffer/rescue.`,
+		Example: "  gaffer worktree remove api\n  gaffer worktree remove 20260201-143022-abc12345/api --force",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "also with work that is nowhere else")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ctx := cmd.Context()
+		repo, err := open(ctx, e)
+		if err != nil {
+			return err
+		}
+		trees, err := repo.List(ctx, "")
+		if err != nil {
+			return err
+		}
+		for _, name := range args {
+			t, err := find(trees, name)
+			if err != nil {
+				return err
+			}
+			done, err := repo.Remove(ctx, t, force)
+			if err != nil {
+				return err
+			}
+			if err := e.Printf("removed %s, kept as %s\n", t.Path, done.Rescue); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// find returns the worktree that a person means.
+func find(trees []worktree.Tree, name string) (worktree.Tree, error) {
+	run, task, whole := strings.Cut(name, "/")
+	if !whole {
+		run, task = "", name
+	}
+	var found []worktree.Tree
+	for _, t := range trees {
+		if t.Task == task && strings.HasPrefix(t.Run, run) {
+			found = append(found, t)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return worktree.Tree{}, exit.WithHint(&notFound{name}, "'gaffer worktree list' shows them")
+	}
+	return worktree.Tree{}, exit.Usage(fmt.Errorf("%q could be a worktree of %d runs: name it as RUN/TASK", name, len(found)))
+}
+
+type notFound struct{ name string }
+
+func (e *notFound) Error() string { return fmt.Sprintf("worktree %q: not found", e.name) }
+
+// NotFound marks the error as one about something that is not there.
+func (e *notFound) NotFound() bool { return true }

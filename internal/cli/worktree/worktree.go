@@ -1,0 +1,32 @@
+// Package worktree is the command 'gaffer worktree': the git worktrees in which
+// tasks have worked.
+package worktree
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/worktree"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "worktree",
+		Short:   "List and remove the worktrees of tasks",
+		Example: "  gaffer worktree list\n  gaffer worktree remove api",
+	}
+	cmd.AddCommand(list(e), remove(e))
+	return cmd
+}
+
+// open finds the repository of the project.
+func open(ctx context.Context, e *env.Env) (*worktree.Repo, error) {
+	p, err := e.Project()
+	if err != nil {
+		return nil, err
+	}
+	return worktree.Open(ctx, p.Root)
+}
