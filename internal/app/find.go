@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,7 +106,7 @@ func (a *App) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	}
 	for _, run := range runs {
 		t, err := a.findTask(ctx, run.ID, text)
-		if _, missing := err.(*NotFoundError); !missing {
+		if missing := (*NotFoundError)(nil); !errors.As(err, &missing) {
 			return t, err
 		}
 	}

@@ -2,9 +2,7 @@ package supervisor
 
 import (
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"gaffer/statefile/host"
@@ -15,6 +13,8 @@ import (
 type attempt struct {
 	folder  folder
 	lock    *os.File
+	env     []string // the agent's
+	again   bool     // there may be another attempt after this one
 	spec    Spec
 	log     *os.File
 	clients *clients
@@ -30,7 +30,8 @@ type attempt struct {
 	left    []int
 	exit    Exit
 
-	children, signals     chan os.Signal
+	signals               signals
+	signalled             bool // to end
 	timer, deadline, door *time.Timer
 
 	mu    sync.Mutex // for what clients look at
@@ -45,16 +46,16 @@ type stop struct {
 	now bool
 }
 
-func newAttempt(f folder, lock *os.File) *attempt {
+func newAttempt(f folder, lock *os.File, env []string, s signals) *attempt {
 	a := &attempt{
 		folder:   f,
 		lock:     lock,
+		env:      env,
+		signals:  s,
 		stops:    make(chan stop),
 		ended:    make(chan struct{}),
 		swept:    map[int]bool{},
 		exit:     Exit{Code: -1},
-		children: make(chan os.Signal, 1),
-		signals:  make(chan os.Signal, 4),
 		timer:    time.NewTimer(time.Hour),
 		deadline: time.NewTimer(time.Hour),
 		door:     time.NewTimer(openAfter),
@@ -65,10 +66,11 @@ func newAttempt(f folder, lock *os.File) *attempt {
 	return a
 }
 
-// run starts the agent, sees it to its end, and records that. The error is that
-// it could not be recorded.
-func (a *attempt) run() error {
-	err := a.begin()
+// run starts the agent, sees it to its end, records that and tells it. The error
+// is that it could not be recorded. It returns whether nothing is left of the
+// attempt but the lock, so that the supervisor can have another.
+func (a *attempt) run() (free bool, err error) {
+	err = a.begin()
 	if err == nil {
 		a.watch()
 		a.wrapUp()
@@ -83,8 +85,12 @@ func (a *attempt) run() error {
 	if err != nil {
 		a.exit.Unrecorded = err.Error()
 	}
-	a.clients.finish(a.exit)
-	return err
+	free = a.clients.shut() < 2 && err == nil && a.again && !a.signalled && len(a.exit.Left) == 0
+	told := a.clients.finish(a.exit, free)
+	if a.log != nil {
+		_ = a.log.Close() // nothing was written to it from here
+	}
+	return free && told, err
 }
 
 func (a *attempt) begin() error {
@@ -98,10 +104,6 @@ func (a *attempt) begin() error {
 	if err := adopt(); err != nil {
 		return err
 	}
-	// A signal that is caught is not ignored in the agent, even if whoever
-	// started us ignored it.
-	signal.Notify(a.children, syscall.SIGCHLD)
-	signal.Notify(a.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	a.self = host.OS().Self()
 	if err := sign(a.lock, a.self); err != nil {
 		return err
@@ -125,7 +127,7 @@ func (a *attempt) launch() error {
 	}
 	defer theirs.Close()
 	a.exit.Started = time.Now().UTC()
-	a.agent, err = launch(a.spec, os.Environ(), theirs.Fd(), log.Fd())
+	a.agent, err = launch(a.spec, a.env, theirs.Fd(), log.Fd())
 	if err != nil {
 		in.abandon()
 		return err

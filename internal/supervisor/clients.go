@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -18,14 +19,16 @@ type clients struct {
 	attempt  *attempt
 	listener *net.UnixListener // nil if there is none
 
+	here atomic.Int32  // how many there are
 	left chan struct{} // sent to when a client has gone
 
 	begun   chan struct{} // closed when started is set
 	over    chan struct{} // closed when exit is set
 	started Started
 	exit    Exit
+	free    bool // told with exit
 
-	serving sync.WaitGroup
+	accepting, serving sync.WaitGroup
 }
 
 func newClients(a *attempt) *clients {
@@ -46,7 +49,7 @@ func (c *clients) listen(f folder) error {
 	}
 	listener.SetUnlinkOnClose(false)
 	c.listener = listener
-	c.serving.Go(c.accept)
+	c.accepting.Go(c.accept)
 	return nil
 }
 
@@ -62,7 +65,7 @@ func (c *clients) accept() {
 		conn, err := c.listener.Accept()
 		switch {
 		case err == nil:
-			c.add(conn)
+			c.add(newLink(conn))
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
@@ -71,12 +74,13 @@ func (c *clients) accept() {
 	}
 }
 
-func (c *clients) add(conn net.Conn) {
-	l := newLink(conn)
+func (c *clients) add(l *link) {
+	c.here.Add(1)
 	gone := make(chan struct{})
 	c.serving.Go(func() { c.tell(l, gone) })
 	c.serving.Go(func() {
 		c.obey(l)
+		c.here.Add(-1)
 		close(gone)
 		select {
 		case c.left <- struct{}{}:
@@ -97,7 +101,7 @@ func (c *clients) tell(l *link, gone <-chan struct{}) {
 	}
 	select {
 	case <-c.over:
-		_ = l.send(message{Exit: &c.exit}) // who does not get it can read exit.json
+		_ = l.send(message{Exit: &c.exit, Free: c.free}) // who does not get it can read exit.json
 	case <-gone:
 	}
 }
@@ -125,12 +129,19 @@ func (c *clients) obey(l *link) {
 	}
 }
 
-// finish tells everyone how it ended and waits a while until they know.
-func (c *clients) finish(e Exit) {
-	c.exit = e
+// shut lets nobody in any more and returns how many there are.
+func (c *clients) shut() int {
 	if c.listener != nil {
-		_ = c.listener.Close() // nobody is let in any more
+		_ = c.listener.Close() // nothing is written to it
+		c.accepting.Wait()
 	}
+	return int(c.here.Load())
+}
+
+// finish tells everyone how it ended and waits a while until they know. It
+// returns whether all of them do, or are gone.
+func (c *clients) finish(e Exit, free bool) bool {
+	c.exit, c.free = e, free
 	close(c.over)
 	done := make(chan struct{})
 	go func() {
@@ -139,7 +150,9 @@ func (c *clients) finish(e Exit) {
 	}()
 	select {
 	case <-done:
+		return true
 	case <-time.After(finishTimeout):
+		return false
 	}
 }
 

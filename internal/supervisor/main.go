@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/signal"
 	"syscall"
 )
 
@@ -14,8 +15,8 @@ const (
 	lockFD    = 4
 )
 
-// Main is the supervisor process. Its argument is the folder of the attempt. It
-// returns the exit code.
+// Main is the supervisor process. Its argument is the folder of the attempt, or
+// "-" for one that is given its attempts by a [Pool]. It returns the exit code.
 //
 // SIGTERM and SIGINT stop the agent as an order to stop does, the second time at
 // once; SIGHUP is passed over.
@@ -24,7 +25,12 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, "usage: gaffer supervise DIR")
 		return 2
 	}
-	if err := supervise(args[0]); err != nil {
+	keepFiles()
+	serve := supervise
+	if args[0] == byTurns {
+		serve = takeTurns
+	}
+	if err := serve(args[0]); err != nil {
 		fmt.Fprintln(os.Stderr, "gaffer supervise:", err)
 		return 1
 	}
@@ -34,7 +40,6 @@ func Main(args []string) int {
 // supervise works inside the attempt's folder: so a socket's path, which must be
 // short, is short.
 func supervise(dir string) error {
-	keepFiles()
 	if err := os.Chdir(dir); err != nil {
 		return err
 	}
@@ -46,13 +51,26 @@ func supervise(dir string) error {
 	if used(".", lock) {
 		return &UsedError{dir}
 	}
-	a := newAttempt(".", lock)
+	a := newAttempt(".", lock, os.Environ(), catchSignals())
 	if passed {
 		if starter, err := socketOf(starterFD); err == nil {
-			a.clients.add(starter)
+			a.clients.add(newLink(starter))
 		}
 	}
-	return a.run()
+	_, err = a.run()
+	return err
+}
+
+// signals are what the supervisor is sent, whatever attempt it has.
+type signals struct{ children, ends chan os.Signal }
+
+// catchSignals also has signals not be ignored in the agent, even if whoever
+// started us ignored them.
+func catchSignals() signals {
+	s := signals{children: make(chan os.Signal, 1), ends: make(chan os.Signal, 4)}
+	signal.Notify(s.children, syscall.SIGCHLD)
+	signal.Notify(s.ends, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	return s
 }
 
 // used tells whether there was a supervisor before, or will be none.
@@ -71,15 +89,19 @@ func takeLock(f folder) (lock *os.File, passed bool, err error) {
 	} else if lock, err = f.openLock(0); err != nil {
 		return nil, false, err
 	}
-	held, err := tryLock(lock)
-	if err == nil && !held {
-		err = fmt.Errorf("%s: held by another", lockFile)
-	}
-	if err != nil {
+	if err := mustLock(lock); err != nil {
 		_ = lock.Close() // nothing was written to it
 		return nil, false, err
 	}
 	return lock, passed, nil
+}
+
+func mustLock(lock *os.File) error {
+	held, err := tryLock(lock)
+	if err == nil && !held {
+		err = fmt.Errorf("%s: held by another", lockFile)
+	}
+	return err
 }
 
 // isFile touches a descriptor that may be anything with care: it must not get

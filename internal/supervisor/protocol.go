@@ -30,10 +30,11 @@ const (
 	doStatus = "state"
 )
 
-// message is what a client is told; one of its fields is set.
+// message is what a client is told; one of Started, Exit and Reply is set.
 type message struct {
 	Started *Started `json:"started,omitempty"`
 	Exit    *Exit    `json:"exit,omitempty"`
+	Free    bool     `json:"free,omitempty"` // of Exit: the supervisor can have another attempt
 	Reply   *reply   `json:"reply,omitempty"`
 }
 
@@ -89,13 +90,15 @@ func (l *link) send(v any) error {
 	return err
 }
 
-func (l *link) receive(into any) error {
+func (l *link) receive(into any) error { return l.receiveUpTo(maxLine, into) }
+
+func (l *link) receiveUpTo(limit int, into any) error {
 	var line []byte
 	for {
 		piece, err := l.lines.ReadSlice('\n')
 		line = append(line, piece...)
 		switch {
-		case len(line) > maxLine:
+		case len(line) > limit:
 			return errLineTooLong
 		case err == nil:
 			return json.Unmarshal(line, into)

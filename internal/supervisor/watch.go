@@ -14,9 +14,9 @@ func (a *attempt) watch() {
 	for !a.gone {
 		do, wait := nothing, time.Duration(0)
 		select {
-		case <-a.children:
+		case <-a.signals.children:
 			do, wait = a.reap()
-		case sig := <-a.signals:
+		case sig := <-a.signals.ends:
 			do, wait = a.signalled(sig)
 		case s := <-a.stops:
 			do, wait = a.ending.stop(s.why, s.now)
@@ -115,6 +115,7 @@ func (a *attempt) signalled(sig os.Signal) (deed, time.Duration) {
 	if sig == syscall.SIGHUP {
 		return nothing, 0
 	}
+	a.signalled = true
 	return a.ending.stop(unix.SignalName(sig.(syscall.Signal)), a.ending.stage != running)
 }
 

@@ -16,7 +16,7 @@ type screen struct {
 
 const (
 	eraseScreen = "\x1b[2J"
-	eraseToEnd  = "\x1b[K"
+	eraseLine   = "\x1b[2K" // before a row is written: after one that fills it, the cursor is still on its last cell
 )
 
 // draw shows rows from the top, in one write.
@@ -30,7 +30,7 @@ func (s *screen) draw(rows []string) error {
 		if i < len(s.shown) && s.shown[i] == row {
 			continue
 		}
-		fmt.Fprintf(&s.frame, "\x1b[%d;1H%s%s", i+1, row, eraseToEnd)
+		fmt.Fprintf(&s.frame, "\x1b[%d;1H%s%s", i+1, eraseLine, row)
 	}
 	s.shown = rows
 	if s.frame.Len() == 0 {

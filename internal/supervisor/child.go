@@ -1,0 +1,37 @@
+package supervisor
+
+import (
+	"net"
+	"os"
+)
+
+// child is a supervisor that this process has started.
+type child struct {
+	process *os.Process
+	pool    *Pool         // nil for one that has a single attempt
+	control *net.UnixConn // it gets its attempts from here if there is a pool
+}
+
+// kill returns when the supervisor is dead.
+func (c *child) kill() {
+	_ = c.process.Kill() // it may be dead
+	c.wait()
+}
+
+// wait waits until the supervisor has exited.
+func (c *child) wait() {
+	_, _ = c.process.Wait() // an error is that somebody else has waited
+}
+
+// giveBack is for one whose attempt is over. It returns whether the supervisor
+// stays, for another attempt; otherwise it exits.
+func (c *child) giveBack(free bool) (stays bool) {
+	return free && c.pool != nil && c.pool.put(c)
+}
+
+// dismiss has the supervisor exit when its attempt is over.
+func (c *child) dismiss() {
+	if c.control != nil {
+		_ = c.control.CloseWrite() // it may be gone
+	}
+}

@@ -1,0 +1,164 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+)
+
+// Pool starts attempts as [Start] does, and gives them to supervisors that have
+// had others, one at a time: to start a supervisor takes longer than most of what
+// it does. It is safe for concurrent use.
+//
+// A supervisor is given another attempt only if nothing is left of the last. One
+// that gets none for some seconds, or whose starter is gone, exits.
+type Pool struct {
+	opts Options
+	max  int
+
+	mu       sync.Mutex
+	closed   bool
+	members  map[*child]bool // those that are watched
+	idle     []*child
+	watching sync.WaitGroup
+}
+
+// NewPool returns a pool that keeps up to max supervisors which have no attempt.
+// There may be any number of those that have one.
+func NewPool(opts Options, max int) *Pool {
+	return &Pool{opts: opts, max: max, members: map[*child]bool{}}
+}
+
+// Start is [Start] with the pool's options. The supervisor has the environment,
+// the limits and the umask that the calling process had when it was started; the
+// agent's environment is the spec's.
+func (p *Pool) Start(ctx context.Context, dir string, spec Spec) (*Process, error) {
+	f, spec, err := complete(dir, spec)
+	if err != nil {
+		return nil, err
+	}
+	command, err := p.opts.command(byTurns)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := f.prepare(spec)
+	if err != nil {
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	defer lock.Close()
+	for c := p.take(); c != nil; c = p.take() {
+		started, err := c.begin(ctx, f, spec, lock)
+		if !neverBegan(ctx, err, lock) {
+			return started, concluded(ctx, f, spec, err, lock)
+		}
+	}
+	c, err := p.spawn(command, lock)
+	if err != nil {
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	started, err := c.begin(ctx, f, spec, lock)
+	return started, concluded(ctx, f, spec, err, lock)
+}
+
+// begin hands an attempt over and waits until the agent runs.
+func (c *child) begin(ctx context.Context, f folder, spec Spec, lock *os.File) (*Process, error) {
+	l, err := handOver(c.control, f, spec.Env, lock)
+	if err != nil {
+		c.kill()
+		return nil, &silentError{err}
+	}
+	return greet(ctx, newProcess(f, spec.Attempt, c.pool.opts, c), l)
+}
+
+// neverBegan tells of an attempt that was handed over whether it is to be handed
+// to another: the supervisor is dead and has not signed the lock, so that there
+// was no agent. It may have been about to exit when it was chosen.
+func neverBegan(ctx context.Context, err error, lock *os.File) bool {
+	silent := (*silentError)(nil)
+	if ctx.Err() != nil || !errors.As(err, &silent) {
+		return false
+	}
+	signed, _ := lockText(lock)
+	return !signed
+}
+
+// take returns a supervisor that has no attempt, or nil: the one that had the
+// last, so that the others can go.
+func (p *Pool) take() *child {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		return nil
+	}
+	last := len(p.idle) - 1
+	c := p.idle[last]
+	p.idle = slices.Delete(p.idle, last, last+1)
+	return c
+}
+
+// put returns whether the pool keeps a supervisor that has no attempt.
+func (p *Pool) put(c *child) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.members[c] {
+		return false
+	}
+	if len(p.idle) >= p.max {
+		c.dismiss()
+		return false
+	}
+	p.idle = append(p.idle, c)
+	return true
+}
+
+// spawn starts a supervisor that is given its attempts, the first of which has
+// this lock: what it says if it does not get as far goes there.
+func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
+	conn, process, err := spawn(command, os.Environ(), lock)
+	if err != nil {
+		return nil, err
+	}
+	c := &child{process: process, pool: p, control: conn.(*net.UnixConn)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.members[c] = true
+		p.watching.Go(func() { p.watch(c) })
+	}
+	return c, nil
+}
+
+// watch waits for the end of a supervisor, or of the pool.
+func (p *Pool) watch(c *child) {
+	_, err := c.control.Read(make([]byte, 1)) // nothing is ever sent
+	p.mu.Lock()
+	delete(p.members, c)
+	p.idle = slices.DeleteFunc(p.idle, func(other *child) bool { return other == c })
+	p.mu.Unlock()
+	if !errors.Is(err, net.ErrClosed) {
+		c.wait()
+	}
+	_ = c.control.Close() // nobody is there
+}
+
+// Close ends the supervisors that have no attempt. The others go on, and exit
+// when theirs is over. The pool can still start attempts, and keeps nobody.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	idle := p.idle
+	p.idle = nil
+	for _, c := range idle {
+		delete(p.members, c)
+		_ = c.process.Kill() // it has nothing to lose, and may be dead
+	}
+	for c := range p.members {
+		_ = c.control.Close() // nothing is under way
+	}
+	p.mu.Unlock()
+	p.watching.Wait()
+}

@@ -1,0 +1,20 @@
+package tui
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// After a row that fills the line the cursor is still on its last cell: to erase
+// what follows would erase that.
+func TestNothingIsErasedAfterARowIsWritten(t *testing.T) {
+	var out bytes.Buffer
+	s := screen{out: &out}
+	if err := s.draw([]string{strings.Repeat("x", 80), "short"}); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\x1b[1;1H\x1b[2K" + strings.Repeat("x", 80) + "\x1b[2;1H\x1b[2Kshort"; out.String() != want {
+		t.Errorf("wrote %q, want %q", out.String(), want)
+	}
+}
