@@ -243,7 +243,7 @@ func TestAFrameThatIsTheSameWritesNothing(t *testing.T) {
 	if err := s.draw(append(rows[:1:1], "x")); err != nil {
 		t.Fatal(err)
 	}
-	if changed := out.String()[first:]; !strings.HasPrefix(changed, "\x1b[2;1Hx\x1b[K") || strings.Count(changed, "\x1b[1;1H") > 0 {
+	if changed := out.String()[first:]; !strings.HasPrefix(changed, "\x1b[2;1H\x1b[2Kx") || strings.Count(changed, "\x1b[1;1H") > 0 {
 		t.Errorf("wrote %q", changed)
 	}
 }
