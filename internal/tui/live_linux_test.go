@@ -200,7 +200,7 @@ func TestAResizedTerminalIsDrawnAnew(t *testing.T) {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
 		t.Fatal(err)
 	}
-	s.waitFor(t, eraseScreen+"\x1b[1;1Hrelease 1.4")
+	s.waitFor(t, eraseScreen+"\x1b[1;1H"+eraseLine+"release 1.4")
 	close(s.runs)
 	if err := s.wait(t); err != nil {
 		t.Error(err)
