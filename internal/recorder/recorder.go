@@ -60,7 +60,12 @@ type Recorder struct {
 	told      map[string]error   // what cannot be written now
 	refused   []error            // why records will never be written, of the first few
 	refusals  int
+	took      time.Duration // to write the session's document
 }
+
+// largeShare is how many times as long as the document of a very large run takes
+// to write it is left alone.
+const largeShare = 3
 
 // New returns a recorder. It touches nothing.
 func New(opts Options) *Recorder {
@@ -158,7 +163,7 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	if len(r.pending) > 0 && r.told[theRecords] == nil {
 		return ctx.Err()
 	}
-	pace := time.NewTimer(r.opts.Pace - time.Since(began))
+	pace := time.NewTimer(max(r.opts.Pace, largeShare*r.took) - time.Since(began))
 	defer pace.Stop()
 	select {
 	case <-pace.C:

@@ -58,6 +58,8 @@ func (r *Recorder) tell(ctx context.Context, what string, err error) {
 // events are read again while the document is locked: another program may be
 // recording the same run.
 func (r *Recorder) writeSession(ctx context.Context) error {
+	began := time.Now()
+	defer func() { r.took = time.Since(began) }()
 	err := r.recording.Write(ctx, func() (session.Truth, error) {
 		if err := r.catchUp(ctx); err != nil {
 			return session.Truth{}, err
