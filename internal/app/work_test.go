@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
+	"gaffer/internal/store/postgres/pgtest"
 	"gaffer/internal/supervisor"
 )
 
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(pgtest.Main(m))
 }
 
 // place is a project and a home of its own.
@@ -45,13 +46,14 @@ type place struct {
 	t    *testing.T
 	root string
 	home string
+	db   string // the one of home if empty
 }
 
-func newPlace(t *testing.T) place { return place{t, t.TempDir(), t.TempDir()} }
+func newPlace(t *testing.T) place { return place{t: t, root: t.TempDir(), home: t.TempDir()} }
 
 func (p place) open() *app.App {
 	getenv := func(name string) string {
-		return map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home}[name]
+		return map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home, "GAFFER_DB": p.db}[name]
 	}
 	root, err := project.At(p.root, "test")
 	if err != nil {
@@ -110,6 +112,18 @@ func TestARunOfCommandsEndsWithTheirResults(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(p.root, "a.txt")); err != nil || string(text) != "one\n" {
 		t.Errorf("a.txt is %q, %v", text, err)
+	}
+}
+
+func TestARunIsTheSameOnPostgreSQL(t *testing.T) {
+	p := newPlace(t)
+	p.db = pgtest.Database(t)
+	run := p.run(shell("a", "true"), shell("b", "exit 3", "a"), faked("c", "say fine"))
+	want := map[string]fleet.Status{"a": fleet.Complete, "b": fleet.Failed, "c": fleet.Complete}
+	for _, task := range run.Tasks {
+		if task.Status != want[task.ID] {
+			t.Errorf("%s is %s, want %s: %+v", task.ID, task.Status, want[task.ID], task.Attempt)
+		}
 	}
 }
 
