@@ -327,6 +327,29 @@ func TestOnFailureStopNowEndsWhatRunsToo(t *testing.T) {
 	}
 }
 
+func TestATurnEndsOneAttemptAndClaimsTheNext(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(plan.Plan{Parallel: 1, Tasks: []plan.Task{task("a"), task("b", "a")}})
+	a := f.claim()
+	end := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID}
+	o, b, err := f.Turn(context.Background(), end, engine.Claim{Worker: "w"})
+	if err != nil || o.Status != store.Complete || b == nil || b.Task.Task != "b" {
+		t.Fatalf("%+v, %+v, %v", o, b, err)
+	}
+	f.expect(run, map[string]store.Status{"a": store.Complete, "b": store.Running})
+	if _, again, err := f.Turn(context.Background(), end, engine.Claim{Worker: "w"}); err != nil || again != nil {
+		t.Errorf("a repeated word claims %+v, %v", again, err)
+	}
+	late := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token}
+	if _, _, err := f.Turn(context.Background(), late, engine.Claim{Worker: "w"}); !conflict(err) {
+		t.Errorf("a late word: %v", err)
+	}
+	_, none, err := f.Turn(context.Background(), engine.Finish{Attempt: b.Attempt.ID, Token: b.Attempt.Token}, engine.Claim{Worker: "w"})
+	if err != nil || none != nil || f.runStatus(run) != store.Complete {
+		t.Errorf("after the last: %+v, %v", none, err)
+	}
+}
+
 func TestACancelEndsWhatWaitsAtOnceAndWhatRunsWhenItHasEnded(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b", "a")}})

@@ -45,6 +45,23 @@ func (e *Engine) Finish(ctx context.Context, f Finish) (o Outcome, err error) {
 	return o, err
 }
 
+// Turn is [Engine.Finish] and then [Engine.Claim] for the same worker, in one
+// transaction. The assignment is nil if there is nothing to start. If the word on
+// the end comes too late nothing is claimed.
+func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o Outcome, next *Assignment, err error) {
+	need := store.Need{Promises: promiseNeed("finish", f.Key), Attempts: []string{f.Attempt}, Claims: 1}
+	err = e.write(ctx, "", need, func(c *change) error {
+		o, err = once(c, "finish", f.Key, func() (Outcome, error) { return c.finish(f) })
+		if err != nil {
+			return err
+		}
+		c.who = r.Worker
+		next, err = c.claim(r)
+		return err
+	})
+	return o, next, err
+}
+
 func (c *change) finish(f Finish) (Outcome, error) {
 	a, err := c.owned(f.Attempt, f.Token)
 	if err != nil {

@@ -6,6 +6,7 @@
 package runner
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -69,7 +70,16 @@ type Owner interface {
 type Options struct {
 	Now        func() time.Time
 	Supervisor supervisor.Options
+	Pool       *supervisor.Pool // of supervisors to be used again; nil starts one each time
 	Owner      Owner
+}
+
+// supervise starts a program under a supervisor.
+func (o Options) supervise(ctx context.Context, dir string, spec supervisor.Spec) (*supervisor.Process, error) {
+	if o.Pool != nil {
+		return o.Pool.Start(ctx, dir, spec)
+	}
+	return supervisor.Start(ctx, dir, spec, o.Supervisor)
 }
 
 // folder is an attempt's folder.

@@ -71,10 +71,10 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*supervisor.Process, error) {
 	for try := 1; ; try++ {
 		dir := a.folder.path(fmt.Sprintf("%s-%d", name, try))
-		p, err := supervisor.Start(ctx, dir, supervisor.Spec{
+		p, err := a.opts.supervise(ctx, dir, supervisor.Spec{
 			Attempt: a.job.Attempt, Argv: []string{"sh", "-c", command}, Env: environ(a.job.Env), Dir: a.job.Work, Log: log,
 			Deadline: a.job.Deadline, Interrupt: a.job.Grace, Terminate: a.job.Grace,
-		}, a.opts.Supervisor)
+		})
 		if used := (*supervisor.UsedError)(nil); !errors.As(err, &used) {
 			return p, err
 		}

@@ -83,7 +83,7 @@ var errLost = errors.New("the agent and its supervisor were killed")
 func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir := w.folder(h.Attempt.ID)
-	opts := runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Owner: owner{h, ctx}}
+	opts := runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Pool: w.pool, Owner: owner{h, ctx}}
 	job, err := runner.ReadJob(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return h.start(ctx, dir, opts)
@@ -131,12 +131,15 @@ func (h *held) start(ctx context.Context, dir string, opts runner.Options) (*run
 }
 
 // finish reports the end of the attempt until that is acknowledged, or until
-// the engine says that it is not ours any more.
+// the engine says that it is not ours any more. The slot that becomes free takes
+// the next task.
 func (h *held) finish(ctx context.Context, f engine.Finish) {
 	w := h.worker
 	f.Attempt, f.Token, f.Key, f.Log = h.Attempt.ID, h.Attempt.Token, h.Attempt.ID, w.opts.Place.Log(h.Task)
+	var next *engine.Assignment
 	for wait := 50 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 5*time.Second) {
-		_, err := w.opts.Engine.Finish(ctx, f)
+		var err error
+		_, next, err = w.opts.Engine.Turn(ctx, f, w.claim())
 		var conflict *engine.ConflictError
 		if err == nil || errors.As(err, &conflict) {
 			break
@@ -152,7 +155,7 @@ func (h *held) finish(ctx context.Context, f engine.Finish) {
 		w.opts.Notice(err.Error())
 	}
 	h.orders.Wait()
-	w.tell(ctx, func() { w.done(h) })
+	w.tell(ctx, func() { w.done(ctx, h, next) })
 }
 
 func pause(ctx context.Context, d time.Duration) {

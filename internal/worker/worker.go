@@ -26,7 +26,8 @@ type Engine interface {
 	Claim(context.Context, engine.Claim) (engine.Assignment, error)
 	Beat(context.Context, store.Worker, []engine.Held) ([]engine.Order, error)
 	Ask(context.Context, engine.Ask) (string, error)
-	Finish(context.Context, engine.Finish) (engine.Outcome, error)
+	// Turn is Finish and then Claim, at once.
+	Turn(context.Context, engine.Finish, engine.Claim) (engine.Outcome, *engine.Assignment, error)
 }
 
 // Options are what a worker needs of the world.
@@ -65,6 +66,7 @@ type Worker struct {
 	attend  chan struct{}
 	running sync.WaitGroup
 
+	pool   *supervisor.Pool
 	dirty  bool // there is something to say in the next beat
 	asking bool // something may be claimed
 }
@@ -72,7 +74,7 @@ type Worker struct {
 // New returns a worker.
 func New(opts Options) *Worker {
 	return &Worker{
-		opts: opts, held: map[string]*held{}, news: make(chan func()), wake: make(chan struct{}, 1), attend: make(chan struct{}, 1), asking: true,
+		opts: opts, pool: supervisor.NewPool(opts.Supervisor, opts.Slots), held: map[string]*held{}, news: make(chan func()), wake: make(chan struct{}, 1), attend: make(chan struct{}, 1), asking: true,
 	}
 }
 
@@ -104,6 +106,7 @@ const (
 // made again.
 func (w *Worker) Run(ctx context.Context) error {
 	running, letGo := context.WithCancel(ctx)
+	defer w.pool.Close()
 	defer w.running.Wait()
 	defer letGo()
 	for _, h := range w.held {
@@ -138,7 +141,7 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) claimAll(ctx context.Context) {
 	w.asking = false
 	for len(w.held) < w.opts.Slots && ctx.Err() == nil {
-		a, err := w.opts.Engine.Claim(ctx, engine.Claim{Worker: w.opts.ID, Labels: w.opts.Labels})
+		a, err := w.opts.Engine.Claim(ctx, w.claim())
 		if errors.Is(err, engine.ErrNothing) {
 			return
 		}
@@ -150,6 +153,8 @@ func (w *Worker) claimAll(ctx context.Context) {
 		w.look(ctx, h)
 	}
 }
+
+func (w *Worker) claim() engine.Claim { return engine.Claim{Worker: w.opts.ID, Labels: w.opts.Labels} }
 
 func (w *Worker) hold(a engine.Assignment) *held {
 	h := &held{worker: w, Assignment: a, questions: map[string]string{}}
@@ -170,10 +175,15 @@ func (w *Worker) tell(ctx context.Context, do func()) {
 	}
 }
 
-// done forgets an attempt that was reported.
-func (w *Worker) done(h *held) {
+// done forgets an attempt that was reported, and begins the one that was
+// claimed with the report.
+func (w *Worker) done(ctx context.Context, h *held, next *engine.Assignment) {
 	delete(w.held, h.Attempt.ID)
-	w.asking = true
+	if next == nil {
+		w.asking = true // there may be something by now
+		return
+	}
+	w.look(ctx, w.hold(*next))
 }
 
 // beat tells that the worker is alive and what its attempts do, and does what
