@@ -40,7 +40,7 @@ func Attach(ctx context.Context, dir string, opts Options) (*Process, State, err
 	if err != nil {
 		return nil, Unknown, &UnknownError{dir, err}
 	}
-	p := newProcess(f, found.attempt, opts)
+	p := newProcess(f, found.attempt, opts, nil)
 	if found.link == nil {
 		p.ended(found.exit)
 		if found.exit.Lost {

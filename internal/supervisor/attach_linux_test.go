@@ -17,112 +17,118 @@ import (
 )
 
 func TestAnAttemptIsTakenOverAndStoppedByAnotherProcess(t *testing.T) {
-	a := newAttempt(t)
-	p := a.start(stubborn(a.id, a.log))
-	a.says("stubborn")
-	if out := run(t, os.Args[0], "be", "stopper", a.dir); out != "alive <nil>\n" {
-		t.Errorf("the other process said %q", out)
-	}
-	if e := wait(t, p); e.Told != "from afar" {
-		t.Errorf("exit %+v", e)
-	}
-	a.allGone()
+	eachWay(t, func(t *testing.T, a *attempt) {
+		p := a.start(stubborn(a.id, a.log))
+		a.says("stubborn")
+		if out := run(t, os.Args[0], "be", "stopper", a.dir); out != "alive <nil>\n" {
+			t.Errorf("the other process said %q", out)
+		}
+		if e := wait(t, p); e.Told != "from afar" {
+			t.Errorf("exit %+v", e)
+		}
+		a.allGone()
+	})
 }
 
 func TestTwoAreAttachedAndBothAreHeardAndTold(t *testing.T) {
-	a := newAttempt(t)
-	spec := a.shell("read x; echo $x; read x; echo $x")
-	spec.Open = true
-	if err := a.start(spec).Close(); err != nil {
-		t.Fatal(err)
-	}
-	one, state1 := a.attach()
-	two, state2 := a.attach()
-	if state1 != supervisor.Alive || state2 != supervisor.Alive || one.Started() != two.Started() {
-		t.Fatalf("%s %+v, %s %+v", state1, one.Started(), state2, two.Started())
-	}
-	if err := one.Input([]byte("one\n")); err != nil {
-		t.Fatal(err)
-	}
-	a.says("one")
-	if err := two.Input([]byte("two\n")); err != nil {
-		t.Fatal(err)
-	}
-	if e1, e2 := wait(t, one), wait(t, two); e1.Code != 0 || !e1.Ended.Equal(e2.Ended) || a.text() != "one\ntwo\n" {
-		t.Errorf("exits %+v and %+v, it said %q", e1, e2, a.text())
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := a.shell("read x; echo $x; read x; echo $x")
+		spec.Open = true
+		if err := a.start(spec).Close(); err != nil {
+			t.Fatal(err)
+		}
+		one, state1 := a.attach()
+		two, state2 := a.attach()
+		if state1 != supervisor.Alive || state2 != supervisor.Alive || one.Started() != two.Started() {
+			t.Fatalf("%s %+v, %s %+v", state1, one.Started(), state2, two.Started())
+		}
+		if err := one.Input([]byte("one\n")); err != nil {
+			t.Fatal(err)
+		}
+		a.says("one")
+		if err := two.Input([]byte("two\n")); err != nil {
+			t.Fatal(err)
+		}
+		if e1, e2 := wait(t, one), wait(t, two); e1.Code != 0 || !e1.Ended.Equal(e2.Ended) || a.text() != "one\ntwo\n" {
+			t.Errorf("exits %+v and %+v, it said %q", e1, e2, a.text())
+		}
+	})
 }
 
 func TestAnExitIsFoundByWhoComesLater(t *testing.T) {
-	a := newAttempt(t)
-	wait(t, a.start(a.shell("exit 9")))
-	eventually(t, func() bool { return len(a.supervisors()) == 0 })
-	p, state := a.attach()
-	if e := wait(t, p); state != supervisor.Exited || e.Code != 9 {
-		t.Errorf("%s, exit %+v", state, e)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		wait(t, a.start(a.shell("exit 9")))
+		eventually(t, func() bool { return len(a.supervisors()) == 0 })
+		p, state := a.attach()
+		if e := wait(t, p); state != supervisor.Exited || e.Code != 9 {
+			t.Errorf("%s, exit %+v", state, e)
+		}
+	})
 }
 
 func TestAClientThatDoesNotReadHoldsNobodyUp(t *testing.T) {
-	a := newAttempt(t)
-	spec := a.shell("read x; exit 2")
-	spec.Open = true
-	p := a.start(spec)
-	mute := connect(t, a.dir)
-	for range 10000 { // more answers than a connection holds
-		if _, err := mute.Write([]byte(`{"id":1,"do":"state"}` + "\n")); err != nil {
-			break
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := a.shell("read x; exit 2")
+		spec.Open = true
+		p := a.start(spec)
+		mute := connect(t, a.dir)
+		for range 10000 { // more answers than a connection holds
+			if _, err := mute.Write([]byte(`{"id":1,"do":"state"}` + "\n")); err != nil {
+				break
+			}
 		}
-	}
-	rude := connect(t, a.dir)
-	if _, err := rude.Write([]byte(strings.Repeat("x", 2<<20))); err == nil {
-		t.Log("the supervisor has read it all before it went")
-	}
-	other, _ := a.attach()
-	if err := other.CloseInput(); err != nil {
-		t.Fatal(err)
-	}
-	if e := wait(t, p); e.Code != 2 {
-		t.Errorf("exit %+v", e)
-	}
-	wait(t, other)
+		rude := connect(t, a.dir)
+		if _, err := rude.Write([]byte(strings.Repeat("x", 2<<20))); err == nil {
+			t.Log("the supervisor has read it all before it went")
+		}
+		other, _ := a.attach()
+		if err := other.CloseInput(); err != nil {
+			t.Fatal(err)
+		}
+		if e := wait(t, p); e.Code != 2 {
+			t.Errorf("exit %+v", e)
+		}
+		wait(t, other)
+	})
 }
 
 func TestAFolderMayHaveALongPath(t *testing.T) {
-	a := newAttempt(t)
-	a.dir = filepath.Join(a.dir, strings.Repeat("long/", 10), strings.Repeat("x", 200))
-	if err := a.start(a.shell("exec sleep 1000")).Close(); err != nil {
-		t.Fatal(err)
-	}
-	p, state := a.attach()
-	if state != supervisor.Alive {
-		t.Fatalf("it is %s", state)
-	}
-	if err := p.Stop("enough", false); err != nil {
-		t.Fatal(err)
-	}
-	if e := wait(t, p); e.Told != "enough" {
-		t.Errorf("exit %+v", e)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		a.dir = filepath.Join(a.dir, strings.Repeat("long/", 10), strings.Repeat("x", 200))
+		if err := a.start(a.shell("exec sleep 1000")).Close(); err != nil {
+			t.Fatal(err)
+		}
+		p, state := a.attach()
+		if state != supervisor.Alive {
+			t.Fatalf("it is %s", state)
+		}
+		if err := p.Stop("enough", false); err != nil {
+			t.Fatal(err)
+		}
+		if e := wait(t, p); e.Told != "enough" {
+			t.Errorf("exit %+v", e)
+		}
+	})
 }
 
 func TestASupervisorThatDoesNotAnswerIsUnknown(t *testing.T) {
-	a := newAttempt(t)
-	p := a.start(a.shell("exec sleep 1000"))
-	pid := p.Started().Supervisor.PID
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
-	eventually(t, func() bool { return isStopped(t, pid) })
-	_, state, err := supervisor.Attach(t.Context(), a.dir, supervisor.Options{Patience: 200 * time.Millisecond})
-	var unknown *supervisor.UnknownError
-	if state != supervisor.Unknown || !errors.As(err, &unknown) || !unknown.Conflict() || !strings.Contains(err.Error(), "does not answer") {
-		t.Errorf("%s, %v", state, err)
-	}
-	if got := a.carriers(); len(got) != 1 {
-		t.Errorf("%v run", got)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		p := a.start(a.shell("exec sleep 1000"))
+		pid := p.Started().Supervisor.PID
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
+		eventually(t, func() bool { return isStopped(t, pid) })
+		_, state, err := supervisor.Attach(t.Context(), a.dir, supervisor.Options{Patience: 200 * time.Millisecond})
+		var unknown *supervisor.UnknownError
+		if state != supervisor.Unknown || !errors.As(err, &unknown) || !unknown.Conflict() || !strings.Contains(err.Error(), "does not answer") {
+			t.Errorf("%s, %v", state, err)
+		}
+		if got := a.carriers(); len(got) != 1 {
+			t.Errorf("%v run", got)
+		}
+	})
 }
 
 // isStopped tells whether the last thread of a process stands still.
@@ -161,96 +167,102 @@ func (a *attempt) change(field string, value any) {
 
 func TestWhatCannotBeSeenFromHereIsUnknown(t *testing.T) {
 	for field, want := range map[string]string{"host": "another machine", "space": "another pid namespace"} {
-		a := newAttempt(t)
+		eachWay(t, func(t *testing.T, a *attempt) {
+			p := a.start(stubborn(a.id, a.log))
+			if err := p.Close(); err != nil {
+				t.Fatal(err)
+			}
+			a.kill(p)
+			a.change(field, "elsewhere")
+			_, state, err := supervisor.Attach(t.Context(), a.dir, self())
+			if state != supervisor.Unknown || err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %s, %v", field, state, err)
+			}
+			if got := a.carriers(); len(got) != 1 {
+				t.Errorf("%s: %v run", field, got)
+			}
+		})
+	}
+}
+
+func TestNothingHasSurvivedAReboot(t *testing.T) {
+	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(stubborn(a.id, a.log))
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
 		a.kill(p)
-		a.change(field, "elsewhere")
-		_, state, err := supervisor.Attach(t.Context(), a.dir, self())
-		if state != supervisor.Unknown || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %s, %v", field, state, err)
+		a.change("boot", "an earlier one")
+		if _, state := a.attach(); state != supervisor.Lost {
+			t.Errorf("it is %s", state)
 		}
-		if got := a.carriers(); len(got) != 1 {
-			t.Errorf("%s: %v run", field, got)
-		}
-	}
-}
-
-func TestNothingHasSurvivedAReboot(t *testing.T) {
-	a := newAttempt(t)
-	p := a.start(stubborn(a.id, a.log))
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-	a.kill(p)
-	a.change("boot", "an earlier one")
-	if _, state := a.attach(); state != supervisor.Lost {
-		t.Errorf("it is %s", state)
-	}
+	})
 }
 
 func TestARecordIsBelievedFromAnotherMachine(t *testing.T) {
-	a := newAttempt(t)
-	wait(t, a.start(a.shell("exit 8")))
-	a.change("host", "elsewhere")
-	p, state := a.attach()
-	if e := wait(t, p); state != supervisor.Exited || e.Code != 8 {
-		t.Errorf("%s, exit %+v", state, e)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		wait(t, a.start(a.shell("exit 8")))
+		a.change("host", "elsewhere")
+		p, state := a.attach()
+		if e := wait(t, p); state != supervisor.Exited || e.Code != 8 {
+			t.Errorf("%s, exit %+v", state, e)
+		}
+	})
 }
 
 func TestAnAttemptWhoseFilesAreGoneIsNotTakenForLost(t *testing.T) {
-	a := newAttempt(t)
-	p := a.start(stubborn(a.id, a.log))
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-	a.kill(p)
-	if err := os.Remove(filepath.Join(a.dir, "spec.json")); err != nil {
-		t.Fatal(err)
-	}
-	if _, state, err := supervisor.Attach(t.Context(), a.dir, self()); state != supervisor.Unknown || err == nil {
-		t.Errorf("without its id it is %s, %v", state, err)
-	}
-	opts := self()
-	opts.Attempt = a.id
-	if _, state, err := supervisor.Attach(t.Context(), a.dir, opts); state != supervisor.Lost || err != nil {
-		t.Errorf("with its id it is %s, %v", state, err)
-	}
-	a.allGone()
+	eachWay(t, func(t *testing.T, a *attempt) {
+		p := a.start(stubborn(a.id, a.log))
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		a.kill(p)
+		if err := os.Remove(filepath.Join(a.dir, "spec.json")); err != nil {
+			t.Fatal(err)
+		}
+		if _, state, err := supervisor.Attach(t.Context(), a.dir, self()); state != supervisor.Unknown || err == nil {
+			t.Errorf("without its id it is %s, %v", state, err)
+		}
+		opts := self()
+		opts.Attempt = a.id
+		if _, state, err := supervisor.Attach(t.Context(), a.dir, opts); state != supervisor.Lost || err != nil {
+			t.Errorf("with its id it is %s, %v", state, err)
+		}
+		a.allGone()
+	})
 }
 
 func TestATornRecordIsALostAttempt(t *testing.T) {
-	a := newAttempt(t)
-	wait(t, a.start(a.shell("exit 8")))
-	eventually(t, func() bool { return len(a.supervisors()) == 0 })
-	if err := os.WriteFile(filepath.Join(a.dir, "exit.json"), []byte(`{"attempt":`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p, state := a.attach()
-	if e := wait(t, p); state != supervisor.Lost || !a.recorded().Lost {
-		t.Errorf("%s, exit %+v", state, e)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		wait(t, a.start(a.shell("exit 8")))
+		eventually(t, func() bool { return len(a.supervisors()) == 0 })
+		if err := os.WriteFile(filepath.Join(a.dir, "exit.json"), []byte(`{"attempt":`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, state := a.attach()
+		if e := wait(t, p); state != supervisor.Lost || !a.recorded().Lost {
+			t.Errorf("%s, exit %+v", state, e)
+		}
+	})
 }
 
 func TestWhoLetsGoWaitsNoMore(t *testing.T) {
-	a := newAttempt(t)
-	p := a.start(a.shell("exec sleep 1000"))
-	other, _ := a.attach()
-	if err := errors.Join(other.Close(), other.Close()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := other.Wait(t.Context()); !errors.Is(err, supervisor.ErrClosed) {
-		t.Errorf("wait: %v", err)
-	}
-	if err := other.Input([]byte("x")); !errors.Is(err, supervisor.ErrClosed) {
-		t.Errorf("input: %v", err)
-	}
-	if s, err := p.Status(); err != nil || s.Doing != "running" {
-		t.Errorf("status %+v, %v", s, err)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		p := a.start(a.shell("exec sleep 1000"))
+		other, _ := a.attach()
+		if err := errors.Join(other.Close(), other.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := other.Wait(t.Context()); !errors.Is(err, supervisor.ErrClosed) {
+			t.Errorf("wait: %v", err)
+		}
+		if err := other.Input([]byte("x")); !errors.Is(err, supervisor.ErrClosed) {
+			t.Errorf("input: %v", err)
+		}
+		if s, err := p.Status(); err != nil || s.Doing != "running" {
+			t.Errorf("status %+v, %v", s, err)
+		}
+	})
 }
 
 // connect is a client without manners.

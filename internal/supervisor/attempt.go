@@ -31,7 +31,7 @@ type attempt struct {
 	exit    Exit
 
 	signals               signals
-	signalled             bool // to end
+	unwanted              bool // somebody has told the supervisor to end
 	timer, deadline, door *time.Timer
 
 	mu    sync.Mutex // for what clients look at
@@ -85,7 +85,7 @@ func (a *attempt) run() (free bool, err error) {
 	if err != nil {
 		a.exit.Unrecorded = err.Error()
 	}
-	free = a.clients.shut() < 2 && err == nil && a.again && !a.signalled && len(a.exit.Left) == 0
+	free = a.clients.shut() < 2 && err == nil && a.again && !a.unwanted && len(a.exit.Left) == 0
 	told := a.clients.finish(a.exit, free)
 	if a.log != nil {
 		_ = a.log.Close() // nothing was written to it from here

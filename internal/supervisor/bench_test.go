@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,34 +18,74 @@ import (
 // the test program is larger.
 func BenchmarkTrue(b *testing.B) {
 	b.Run("alone", func(b *testing.B) {
+		before := cpu(b)
 		for b.Loop() {
 			if err := exec.Command("/bin/true").Run(); err != nil {
 				b.Fatal(err)
 			}
 		}
+		b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
 	})
 	b.Run("supervised", func(b *testing.B) {
-		opts := self()
-		if program := os.Getenv("GAFFER_BENCH_SUPERVISOR"); program != "" {
-			opts.Command = []string{program}
-		}
-		dir, parts := b.TempDir(), map[string][]time.Duration{}
-		for n := 0; b.Loop(); n++ {
-			runTrue(b, filepath.Join(dir, fmt.Sprint(n)), opts, parts)
-		}
-		for name, all := range parts {
-			slices.Sort(all)
-			b.ReportMetric(float64(all[len(all)/2].Microseconds()), name+"-p50-µs")
-		}
+		opts := benched()
+		benchTrue(b, func(dir string, spec supervisor.Spec) (*supervisor.Process, error) {
+			return supervisor.Start(b.Context(), dir, spec, opts)
+		}, func() {})
+	})
+	b.Run("pooled", func(b *testing.B) {
+		pool := supervisor.NewPool(benched(), 1)
+		benchTrue(b, func(dir string, spec supervisor.Spec) (*supervisor.Process, error) {
+			return pool.Start(b.Context(), dir, spec)
+		}, pool.Close)
 	})
 }
 
+func benched() supervisor.Options {
+	if program := os.Getenv("GAFFER_BENCH_SUPERVISOR"); program != "" {
+		return supervisor.Options{Command: []string{program}}
+	}
+	return self()
+}
+
+// benchTrue reports the processor time of the whole, agent and supervisor
+// included, besides how long the parts of an attempt took.
+func benchTrue(b *testing.B, start starts, end func()) {
+	b.Helper()
+	dir, parts := b.TempDir(), map[string][]time.Duration{}
+	before := cpu(b)
+	for n := 0; b.Loop(); n++ {
+		runTrue(b, filepath.Join(dir, fmt.Sprint(n)), start, parts)
+	}
+	end() // what a child has used counts when it has ended
+	b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
+	for name, all := range parts {
+		slices.Sort(all)
+		b.ReportMetric(float64(all[len(all)/2].Microseconds()), name+"-p50-µs")
+	}
+}
+
+// cpu is the processor time that this process and the children that it has
+// waited for have used.
+func cpu(b *testing.B) (sum time.Duration) {
+	b.Helper()
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var r syscall.Rusage
+		if err := syscall.Getrusage(who, &r); err != nil {
+			b.Fatal(err)
+		}
+		sum += time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	}
+	return sum
+}
+
+type starts func(dir string, spec supervisor.Spec) (*supervisor.Process, error)
+
 // runTrue adds how long each part of an attempt took.
-func runTrue(b *testing.B, dir string, opts supervisor.Options, parts map[string][]time.Duration) {
+func runTrue(b *testing.B, dir string, start starts, parts map[string][]time.Duration) {
 	b.Helper()
 	spec := supervisor.Spec{Attempt: "bench " + dir, Log: dir + ".log", Argv: []string{"/bin/true"}}
 	begin := time.Now()
-	p, err := supervisor.Start(b.Context(), dir, spec, opts)
+	p, err := start(dir, spec)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,6 +21,9 @@ func (c *child) kill() {
 // wait waits until the supervisor has exited.
 func (c *child) wait() {
 	_, _ = c.process.Wait() // an error is that somebody else has waited
+	if c.control != nil {
+		_ = c.control.Close() // nobody is there
+	}
 }
 
 // giveBack is for one whose attempt is over. It returns whether the supervisor

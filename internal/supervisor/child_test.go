@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 2 && os.Args[1] == "be":
 		be(os.Args[2], os.Args[3:])
 	default:
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a supervisor with the race detector in it would take a second to exit
 		goleak.VerifyTestMain(m)
 	}
 }
@@ -50,6 +51,8 @@ func be(role string, args []string) {
 		_, err := supervisor.Start(context.Background(), args[0], stubborn(args[1], args[2]), self())
 		fmt.Println("started", err)
 		forever()
+	case "looper": // runs attempts in a pool, two at a time, until it is killed
+		loop(args[0])
 	case "sweeper": // ends all of its own attempt but itself
 		leaveBehind()
 		left, err := supervisor.Sweep(os.Getenv(supervisor.Mark))
@@ -60,6 +63,37 @@ func be(role string, args []string) {
 			err = p.Stop("from afar", true)
 		}
 		fmt.Println(state, err)
+	}
+}
+
+// loop names each attempt after its folder.
+func loop(dir string) {
+	pool := supervisor.NewPool(self(), 2)
+	fmt.Println("ready")
+	for lane := range 2 {
+		go func() {
+			for n := 0; ; n++ {
+				folder := filepath.Join(dir, fmt.Sprintf("%d-%d", lane, n))
+				p, err := pool.Start(context.Background(), folder, looped(folder, n))
+				if err == nil {
+					_, err = p.Wait(context.Background())
+				}
+				if err != nil {
+					fmt.Println(err)
+					os.Exit(1)
+				}
+			}
+		}()
+	}
+	forever()
+}
+
+// looped is an attempt of a loop. Some have an environment that does not fit into
+// a connection at once.
+func looped(folder string, n int) supervisor.Spec {
+	return supervisor.Spec{
+		Attempt: folder, Log: folder + ".log", Argv: []string{"sh", "-c", "echo ran; [ -z \"$LATER\" ] || sleep 0.01"},
+		Env: append(os.Environ(), "PADDING="+strings.Repeat("x", n%3*50_000), "LATER="+strings.Repeat("x", n%2)),
 	}
 }
 
@@ -94,6 +128,8 @@ type attempt struct {
 	t        *testing.T
 	id       string
 	dir, log string
+	pool     *supervisor.Pool // nil for a supervisor of its own
+	reuses   int              // the supervisor that it is to have, if there is a pool
 }
 
 func newAttempt(t *testing.T) *attempt {
@@ -111,6 +147,57 @@ func newAttempt(t *testing.T) *attempt {
 	return a
 }
 
+// eachWay runs a test with a supervisor of its own, and with one that has had
+// another attempt.
+func eachWay(t *testing.T, test func(t *testing.T, a *attempt)) {
+	t.Helper()
+	t.Run("fresh", func(t *testing.T) {
+		t.Parallel()
+		test(t, newAttempt(t))
+	})
+	t.Run("reused", func(t *testing.T) {
+		t.Parallel()
+		test(t, newReused(t))
+	})
+}
+
+// newReused is an attempt for a supervisor that had one which was as different as
+// can be, and left nothing out.
+func newReused(t *testing.T) *attempt {
+	t.Helper()
+	before := newAttempt(t)
+	before.pool = newPool(t, self(), 1)
+	spec := before.shell("read x; (trap '' TERM; sleep 1000) & echo ready; umask 0; sleep 1000")
+	spec.Env = []string{"PATH=" + os.Getenv("PATH"), "A=before", "B=before"}
+	spec.Dir, spec.Input, spec.Open = "/", []byte("x\nmore"), true
+	spec.Interrupt, spec.Deadline = time.Millisecond, time.Now().Add(time.Hour)
+	p := before.start(spec)
+	before.says("ready")
+	if err := errors.Join(p.Stop("before", false), p.Stop("before", true)); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, p)
+	a := newAttempt(t)
+	a.pool, a.reuses = before.pool, p.Started().Supervisor.PID
+	return a
+}
+
+// pooled is an attempt that a pool starts.
+func pooled(t *testing.T, pool *supervisor.Pool) *attempt {
+	t.Helper()
+	a := newAttempt(t)
+	a.pool = pool
+	return a
+}
+
+// newPool is a pool that ends with the test.
+func newPool(t *testing.T, opts supervisor.Options, keep int) *supervisor.Pool {
+	t.Helper()
+	pool := supervisor.NewPool(opts, keep)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
 // shell is a spec for a script.
 func (a *attempt) shell(script string) supervisor.Spec {
 	return supervisor.Spec{Attempt: a.id, Log: a.log, Argv: []string{"sh", "-c", script}}
@@ -118,12 +205,22 @@ func (a *attempt) shell(script string) supervisor.Spec {
 
 func (a *attempt) start(spec supervisor.Spec) *supervisor.Process {
 	a.t.Helper()
-	p, err := supervisor.Start(a.t.Context(), a.dir, spec, self())
+	p, err := a.try(a.t.Context(), spec)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	a.t.Cleanup(func() { a.end(p) })
+	if pid := p.Started().Supervisor.PID; a.reuses != 0 && pid != a.reuses {
+		a.t.Errorf("its supervisor is %d, should be %d", pid, a.reuses)
+	}
 	return p
+}
+
+func (a *attempt) try(ctx context.Context, spec supervisor.Spec) (*supervisor.Process, error) {
+	if a.pool != nil {
+		return a.pool.Start(ctx, a.dir, spec)
+	}
+	return supervisor.Start(ctx, a.dir, spec, self())
 }
 
 // end sees to it that nothing is left of an attempt, not even one that was let

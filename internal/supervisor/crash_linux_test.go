@@ -99,26 +99,27 @@ func (a *attempt) startAndDie(delay time.Duration) {
 }
 
 func TestASupervisorThatWasKilledLosesItsAttemptAndNothingIsLeft(t *testing.T) {
-	a := newAttempt(t)
-	spec := stubborn(a.id, a.log)
-	spec.Argv = append(spec.Argv, "grandchild")
-	p := a.start(spec)
-	eventually(t, func() bool { return strings.Count(a.text(), "stubborn") == 2 })
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-	a.kill(p)
-	if got := len(a.carriers()); got != 2 {
-		t.Fatalf("%d processes are left", got)
-	}
-	found, state := a.attach()
-	a.allGone()
-	if e := wait(t, found); state != supervisor.Lost || !e.Lost || e.Failed != "the supervisor was killed" || e.Code != -1 {
-		t.Errorf("%s, exit %+v", state, e)
-	}
-	if _, state := a.attach(); state != supervisor.Lost {
-		t.Errorf("the second time it is %s", state)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := stubborn(a.id, a.log)
+		spec.Argv = append(spec.Argv, "grandchild")
+		p := a.start(spec)
+		eventually(t, func() bool { return strings.Count(a.text(), "stubborn") == 2 })
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		a.kill(p)
+		if got := len(a.carriers()); got != 2 {
+			t.Fatalf("%d processes are left", got)
+		}
+		found, state := a.attach()
+		a.allGone()
+		if e := wait(t, found); state != supervisor.Lost || !e.Lost || e.Failed != "the supervisor was killed" || e.Code != -1 {
+			t.Errorf("%s, exit %+v", state, e)
+		}
+		if _, state := a.attach(); state != supervisor.Lost {
+			t.Errorf("the second time it is %s", state)
+		}
+	})
 }
 
 func TestWhereverASupervisorIsKilledNothingIsLeft(t *testing.T) {
@@ -160,56 +161,55 @@ func (a *attempt) kill(p *supervisor.Process) {
 	if err := syscall.Kill(p.Started().Supervisor.PID, syscall.SIGKILL); err != nil {
 		a.t.Fatal(err)
 	}
-	lock, err := os.Open(filepath.Join(a.dir, "lock"))
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	defer lock.Close()
-	eventually(a.t, func() bool { return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil })
+	eventually(a.t, a.isFree)
 }
 
 func TestWhoWaitsLearnsThatTheSupervisorWasKilled(t *testing.T) {
-	a := newAttempt(t)
-	p := a.start(stubborn(a.id, a.log))
-	other, _ := a.attach()
-	a.says("stubborn")
-	a.kill(p)
-	e := wait(t, p)
-	a.allGone()
-	if !e.Lost || e.Failed != "the supervisor was killed" {
-		t.Errorf("exit %+v", e)
-	}
-	if e := wait(t, other); !e.Lost {
-		t.Errorf("the other's exit %+v", e)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		p := a.start(stubborn(a.id, a.log))
+		other, _ := a.attach()
+		a.says("stubborn")
+		a.kill(p)
+		e := wait(t, p)
+		a.allGone()
+		if !e.Lost || e.Failed != "the supervisor was killed" {
+			t.Errorf("exit %+v", e)
+		}
+		if e := wait(t, other); !e.Lost {
+			t.Errorf("the other's exit %+v", e)
+		}
+	})
 }
 
 func TestACrashOfTheSupervisorHasItsLastWordsInTheRecord(t *testing.T) {
-	a := newAttempt(t)
-	p := a.start(stubborn(a.id, a.log))
-	a.says("stubborn")
-	if err := syscall.Kill(p.Started().Supervisor.PID, syscall.SIGQUIT); err != nil {
-		t.Fatal(err)
-	}
-	if e := wait(t, p); !e.Lost || !strings.HasPrefix(e.Failed, "the supervisor died: SIGQUIT") {
-		t.Errorf("exit %+v", e)
-	}
-	a.allGone()
+	eachWay(t, func(t *testing.T, a *attempt) {
+		p := a.start(stubborn(a.id, a.log))
+		a.says("stubborn")
+		if err := syscall.Kill(p.Started().Supervisor.PID, syscall.SIGQUIT); err != nil {
+			t.Fatal(err)
+		}
+		if e := wait(t, p); !e.Lost || !strings.HasPrefix(e.Failed, "the supervisor died: SIGQUIT") {
+			t.Errorf("exit %+v", e)
+		}
+		a.allGone()
+	})
 }
 
 func TestAnAgentInsideAnAgentEndsWithIt(t *testing.T) {
-	outer, inner := newAttempt(t), newAttempt(t)
-	spec := stubborn(outer.id, outer.log)
-	spec.Argv = []string{os.Args[0], "be", "starter", inner.dir, inner.id, inner.log}
-	p := outer.start(spec)
-	outer.says("started")
-	inner.says("stubborn")
-	outer.kill(p)
-	if e := wait(t, p); !e.Lost {
-		t.Errorf("exit %+v", e)
-	}
-	outer.allGone()
-	inner.allGone()
+	eachWay(t, func(t *testing.T, outer *attempt) {
+		inner := newAttempt(t)
+		spec := stubborn(outer.id, outer.log)
+		spec.Argv = []string{os.Args[0], "be", "starter", inner.dir, inner.id, inner.log}
+		p := outer.start(spec)
+		outer.says("started")
+		inner.says("stubborn")
+		outer.kill(p)
+		if e := wait(t, p); !e.Lost {
+			t.Errorf("exit %+v", e)
+		}
+		outer.allGone()
+		inner.allGone()
+	})
 }
 
 func TestAnAttemptThatNobodyStartedIsLostForGood(t *testing.T) {
@@ -266,30 +266,32 @@ func TestASupervisorMayBeStartedByAnybodyOnce(t *testing.T) {
 }
 
 func TestAFolderWhoseSupervisorWasKilledIsNotStartedInAgain(t *testing.T) {
-	a := newAttempt(t)
-	p := a.start(stubborn(a.id, a.log))
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-	a.kill(p)
-	if out, err := exec.Command(os.Args[0], "supervise", a.dir).CombinedOutput(); err == nil || !strings.Contains(string(out), "started in this folder before") {
-		t.Errorf("a second supervisor: %v: %s", err, out)
-	}
-	if got := a.carriers(); len(got) != 1 {
-		t.Errorf("%v run", got)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		p := a.start(stubborn(a.id, a.log))
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		a.kill(p)
+		if out, err := exec.Command(os.Args[0], "supervise", a.dir).CombinedOutput(); err == nil || !strings.Contains(string(out), "started in this folder before") {
+			t.Errorf("a second supervisor: %v: %s", err, out)
+		}
+		if got := a.carriers(); len(got) != 1 {
+			t.Errorf("%v run", got)
+		}
+	})
 }
 
 func TestACancelledStartLeavesNothing(t *testing.T) {
-	a := newAttempt(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err := supervisor.Start(ctx, a.dir, stubborn(a.id, a.log), self())
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v", err)
-	}
-	a.allGone()
-	if _, state := a.attach(); state != supervisor.Lost {
-		t.Errorf("it is %s", state)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := a.try(ctx, stubborn(a.id, a.log))
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("error %v", err)
+		}
+		a.allGone()
+		if _, state := a.attach(); state != supervisor.Lost {
+			t.Errorf("it is %s", state)
+		}
+	})
 }

@@ -31,6 +31,12 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("start agent of attempt %s: %s", e.Exit.Attempt, e.Exit.Failed)
 }
 
+// silentError is a supervisor that was handed an attempt and is dead, and has not
+// said what became of that. The lock tells.
+type silentError struct{ reason error } // nil if nothing more is known
+
+func (e *silentError) Error() string { return "the supervisor has not said a word" }
+
 // UnknownError is an attempt of which cannot be told whether it runs.
 type UnknownError struct {
 	Dir    string

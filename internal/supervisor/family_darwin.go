@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"errors"
+	"os"
 	"syscall"
 )
 
@@ -30,6 +31,9 @@ func signalAll(agent int, sig syscall.Signal) []int {
 }
 
 func keepFiles() {}
+
+// wordsTo has what this process says, also in a crash, go to a file.
+func wordsTo(file *os.File) error { return syscall.Dup2(int(file.Fd()), syscall.Stderr) }
 
 // startOf cannot be told on macOS.
 func startOf(int) uint64 { return 0 }

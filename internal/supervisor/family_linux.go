@@ -48,6 +48,9 @@ func keepFiles() {
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // a kernel that cannot goes without
 }
 
+// wordsTo has what this process says, also in a crash, go to a file.
+func wordsTo(file *os.File) error { return unix.Dup3(int(file.Fd()), syscall.Stderr, 0) }
+
 // startOf returns when a process started, also if it has ended and nobody has
 // waited for it.
 func startOf(pid int) uint64 {

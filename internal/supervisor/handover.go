@@ -40,7 +40,7 @@ type turn struct {
 
 // handOver returns the attempt's connection. If there is an error the attempt may
 // have arrived all the same.
-func handOver(control *net.UnixConn, f folder, env []string, lock *os.File) (*link, error) {
+func handOver(control *net.UnixConn, n *newcomer) (*link, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
 		return nil, err
@@ -53,10 +53,10 @@ func handOver(control *net.UnixConn, f folder, env []string, lock *os.File) (*li
 	}
 	l := newLink(conn)
 	if err = control.SetWriteDeadline(time.Now().Add(writeTimeout)); err == nil {
-		_, _, err = control.WriteMsgUnix([]byte{'\n'}, syscall.UnixRights(int(lock.Fd()), int(theirs.Fd())), nil)
+		_, _, err = control.WriteMsgUnix([]byte{'\n'}, syscall.UnixRights(int(n.lock.Fd()), int(theirs.Fd())), nil)
 	}
 	if err == nil {
-		err = l.send(handover{Dir: []byte(f), Env: packEnv(env)})
+		err = l.send(handover{Dir: []byte(n.folder), Env: packEnv(n.spec.Env)})
 	}
 	if err != nil {
 		l.close()

@@ -19,10 +19,10 @@ const (
 // "-" for one that is given its attempts by a [Pool]. It returns the exit code.
 //
 // SIGTERM and SIGINT stop the agent as an order to stop does, the second time at
-// once; SIGHUP is passed over.
+// once, and end a supervisor that has none; SIGHUP is passed over.
 func Main(args []string) int {
 	if len(args) != 1 {
-		fmt.Fprintln(os.Stderr, "usage: gaffer supervise DIR")
+		fmt.Fprintln(os.Stderr, "usage: gaffer supervise DIR|-")
 		return 2
 	}
 	keepFiles()

@@ -18,7 +18,7 @@ import (
 // that gets none for some seconds, or whose starter is gone, exits.
 type Pool struct {
 	opts Options
-	max  int
+	keep int // how many idle ones at most
 
 	mu       sync.Mutex
 	closed   bool
@@ -27,62 +27,59 @@ type Pool struct {
 	watching sync.WaitGroup
 }
 
-// NewPool returns a pool that keeps up to max supervisors which have no attempt.
-// There may be any number of those that have one.
-func NewPool(opts Options, max int) *Pool {
-	return &Pool{opts: opts, max: max, members: map[*child]bool{}}
+// NewPool returns a pool that keeps so many supervisors, at most, which have no
+// attempt. There may be any number of those that have one.
+func NewPool(opts Options, keep int) *Pool {
+	return &Pool{opts: opts, keep: keep, members: map[*child]bool{}}
 }
 
 // Start is [Start] with the pool's options. The supervisor has the environment,
 // the limits and the umask that the calling process had when it was started; the
 // agent's environment is the spec's.
 func (p *Pool) Start(ctx context.Context, dir string, spec Spec) (*Process, error) {
-	f, spec, err := complete(dir, spec)
+	command, err := p.opts.command()
 	if err != nil {
 		return nil, err
 	}
-	command, err := p.opts.command(byTurns)
+	n, err := prepare(dir, spec)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := f.prepare(spec)
-	if err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
-	}
-	defer lock.Close()
+	defer n.lock.Close()
 	for c := p.take(); c != nil; c = p.take() {
-		started, err := c.begin(ctx, f, spec, lock)
-		if !neverBegan(ctx, err, lock) {
-			return started, concluded(ctx, f, spec, err, lock)
+		started, err := c.begin(ctx, n)
+		if !n.neverBegan(ctx, err) {
+			return started, n.conclude(ctx, err)
 		}
 	}
-	c, err := p.spawn(command, lock)
+	c, err := p.spawn(append(command, byTurns), n.lock)
 	if err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	started, err := c.begin(ctx, f, spec, lock)
-	return started, concluded(ctx, f, spec, err, lock)
+	started, err := c.begin(ctx, n)
+	return started, n.conclude(ctx, err)
 }
 
 // begin hands an attempt over and waits until the agent runs.
-func (c *child) begin(ctx context.Context, f folder, spec Spec, lock *os.File) (*Process, error) {
-	l, err := handOver(c.control, f, spec.Env, lock)
+func (c *child) begin(ctx context.Context, n *newcomer) (*Process, error) {
+	l, err := handOver(c.control, n)
 	if err != nil {
 		c.kill()
 		return nil, &silentError{err}
 	}
-	return greet(ctx, newProcess(f, spec.Attempt, c.pool.opts, c), l)
+	c.pool.admit(c)
+	return greet(ctx, newProcess(n.folder, n.spec.Attempt, c.pool.opts, c), l)
 }
 
 // neverBegan tells of an attempt that was handed over whether it is to be handed
 // to another: the supervisor is dead and has not signed the lock, so that there
 // was no agent. It may have been about to exit when it was chosen.
-func neverBegan(ctx context.Context, err error, lock *os.File) bool {
+func (n *newcomer) neverBegan(ctx context.Context, err error) bool {
 	silent := (*silentError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
 		return false
 	}
-	signed, _ := lockText(lock)
+	signed, _ := lockText(n.lock)
 	return !signed
 }
 
@@ -104,10 +101,7 @@ func (p *Pool) take() *child {
 func (p *Pool) put(c *child) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.members[c] {
-		return false
-	}
-	if len(p.idle) >= p.max {
+	if !p.members[c] || len(p.idle) >= p.keep {
 		c.dismiss()
 		return false
 	}
@@ -122,14 +116,20 @@ func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{process: process, pool: p, control: conn.(*net.UnixConn)}
+	return &child{process: process, pool: p, control: conn.(*net.UnixConn)}, nil
+}
+
+// admit has a supervisor that was given an attempt watched, if it is new.
+func (p *Pool) admit(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
+	switch {
+	case p.closed:
+		c.dismiss()
+	case !p.members[c]:
 		p.members[c] = true
 		p.watching.Go(func() { p.watch(c) })
 	}
-	return c, nil
 }
 
 // watch waits for the end of a supervisor, or of the pool.
@@ -142,7 +142,6 @@ func (p *Pool) watch(c *child) {
 	if !errors.Is(err, net.ErrClosed) {
 		c.wait()
 	}
-	_ = c.control.Close() // nobody is there
 }
 
 // Close ends the supervisors that have no attempt. The others go on, and exit
@@ -157,7 +156,7 @@ func (p *Pool) Close() {
 		_ = c.process.Kill() // it has nothing to lose, and may be dead
 	}
 	for c := range p.members {
-		_ = c.control.Close() // nothing is under way
+		_ = c.control.Close() // an attempt that was handed over is there
 	}
 	p.mu.Unlock()
 	p.watching.Wait()

@@ -2,9 +2,7 @@ package supervisor
 
 import (
 	"context"
-	"errors"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -14,7 +12,7 @@ type Process struct {
 	folder  folder
 	attempt string
 	opts    Options
-	child   int // the supervisor's pid if we are its parent
+	child   *child // the supervisor if we have started it
 
 	ctx      context.Context // ends when the process is let go
 	letGo    context.CancelFunc
@@ -28,11 +26,12 @@ type Process struct {
 	lastID  int
 	started Started
 	exit    Exit
+	stays   bool // the supervisor does, when exit is set
 }
 
-func newProcess(f folder, attempt string, opts Options) *Process {
+func newProcess(f folder, attempt string, opts Options, c *child) *Process {
 	p := &Process{
-		folder: f, attempt: attempt, opts: opts,
+		folder: f, attempt: attempt, opts: opts, child: c,
 		followed: make(chan struct{}),
 		done:     make(chan struct{}),
 		up:       make(chan struct{}),
@@ -92,7 +91,8 @@ func (p *Process) isDone() bool {
 }
 
 // Close lets go of the agent without stopping it. A supervisor that ends after
-// that stays a zombie as long as the process that started it.
+// that stays a zombie as long as the process that started it, unless that has it
+// in a pool.
 func (p *Process) Close() error {
 	p.letGo()
 	p.mu.Lock()
@@ -116,16 +116,17 @@ func (p *Process) keepUp(l *link) {
 		}
 		found, ok := p.findAgain()
 		if !ok {
+			p.leaveChild()
 			return
 		}
 		if found.link == nil {
-			p.finish(found.exit)
+			p.finish(found.exit, false)
 			break
 		}
 		l = found.link
 		p.connected(l, found.started)
 	}
-	p.reapChild()
+	p.awaitChild()
 	p.letGo()
 }
 
@@ -150,31 +151,34 @@ func (p *Process) listen(l *link) {
 		}
 		switch {
 		case m.Exit != nil:
-			p.finish(*m.Exit)
+			p.finish(*m.Exit, m.Free)
 		case m.Reply != nil:
 			p.answer(*m.Reply)
 		}
 	}
 }
 
-func (p *Process) finish(e Exit) {
+// finish has a supervisor that is free be so for who waits for this.
+func (p *Process) finish(e Exit, free bool) {
 	if p.isDone() {
 		return
 	}
 	p.exit = e
+	p.stays = p.child != nil && p.child.giveBack(free)
 	close(p.done)
 }
 
-// reapChild waits for a supervisor that is about to exit, if it is our child.
-func (p *Process) reapChild() {
-	if p.child == 0 {
-		return
+// awaitChild waits for a supervisor that is about to exit, if it is our child.
+func (p *Process) awaitChild() {
+	if p.child != nil && !p.stays {
+		p.child.wait()
 	}
-	for {
-		_, err := syscall.Wait4(p.child, nil, 0, nil)
-		if !errors.Is(err, syscall.EINTR) {
-			return
-		}
+}
+
+// leaveChild is for a supervisor that goes on without us.
+func (p *Process) leaveChild() {
+	if p.child != nil {
+		p.child.dismiss()
 	}
 }
 

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,6 +64,8 @@ func (s Spec) check() error {
 		return errors.New("no program to run")
 	case s.Log == "":
 		return errors.New("no log to write to")
+	case slices.ContainsFunc(s.Env, func(v string) bool { return strings.Contains(v, "\x00") }):
+		return errors.New("a variable of the environment has a zero byte in it")
 	}
 	return nil
 }

@@ -44,11 +44,33 @@ func (o Options) patience() time.Duration {
 // If the calling process dies meanwhile, either the supervisor runs, or it never
 // will; [Attach] tells which.
 func Start(ctx context.Context, dir string, spec Spec, opts Options) (*Process, error) {
-	f, spec, err := complete(dir, spec)
+	command, err := opts.command()
 	if err != nil {
 		return nil, err
 	}
-	command, err := opts.command(f)
+	n, err := prepare(dir, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer n.lock.Close()
+	conn, process, err := spawn(append(command, string(n.folder)), n.spec.Env, n.lock, n.lock.Fd())
+	if err != nil {
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	p, err := greet(ctx, newProcess(n.folder, n.spec.Attempt, opts, &child{process: process}), newLink(conn))
+	return p, n.conclude(ctx, err)
+}
+
+// newcomer is an attempt that is about to be started. All that a supervisor needs
+// is there, and the lock is held.
+type newcomer struct {
+	folder folder
+	spec   Spec
+	lock   *os.File
+}
+
+func prepare(dir string, spec Spec) (*newcomer, error) {
+	f, spec, err := complete(dir, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -56,40 +78,46 @@ func Start(ctx context.Context, dir string, spec Spec, opts Options) (*Process, 
 	if err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	defer lock.Close()
 	if err := f.write(specFile, spec, false); err != nil {
+		_ = lock.Close() // nothing was written to it
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	conn, pid, err := spawn(command, spec.Env, lock)
-	if err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
-	}
-	p := newProcess(f, spec.Attempt, opts)
-	p.child = pid
-	if err := p.greet(ctx, newLink(conn), lock); err != nil {
-		p.letGo()
-		return nil, err
-	}
-	return p, nil
+	return &newcomer{f, spec, lock}, nil
 }
 
-// greet waits until the agent runs. If that is not to be, nothing runs when it
-// returns.
-func (p *Process) greet(ctx context.Context, l *link, lock *os.File) error {
+// greet waits until the agent runs. If that is not to be, the agent has failed,
+// or the supervisor is dead when it returns and the error a [*silentError].
+func greet(ctx context.Context, p *Process, l *link) (*Process, error) {
 	m, err := l.first(ctx, time.Time{})
 	if err == nil && m.Started != nil {
 		p.follow(l, *m.Started)
-		return nil
+		return p, nil
 	}
+	defer p.letGo()
 	defer l.close()
 	if err == nil && m.Exit != nil {
-		p.reapChild()
-		return &FailedError{*m.Exit}
+		p.finish(*m.Exit, m.Free)
+		p.awaitChild()
+		return nil, &FailedError{*m.Exit}
 	}
-	_ = syscall.Kill(p.child, syscall.SIGKILL) // it may be dead
-	p.reapChild()
-	exit, endErr := p.folder.conclude(remains{attempt: p.attempt}, lock)
-	if ctx.Err() == nil {
+	p.child.kill()
+	return nil, &silentError{}
+}
+
+// conclude puts on record that an attempt is lost whose supervisor is dead. Any
+// other error is returned as it is.
+func (n *newcomer) conclude(ctx context.Context, err error) error {
+	silent := (*silentError)(nil)
+	if !errors.As(err, &silent) {
+		return err
+	}
+	exit, endErr := n.folder.conclude(remains{attempt: n.spec.Attempt}, n.lock)
+	switch {
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case silent.reason != nil:
+		err = fmt.Errorf("%s: %w", exit.Failed, silent.reason)
+	default:
 		err = errors.New(exit.Failed)
 	}
 	return fmt.Errorf("start supervisor: %w", errors.Join(err, endErr))
@@ -111,7 +139,8 @@ func complete(dir string, s Spec) (folder, Spec, error) {
 	return folder(dir), s, errors.Join(errs[:]...)
 }
 
-func (o Options) command(f folder) ([]string, error) {
+// command lacks the last argument.
+func (o Options) command() ([]string, error) {
 	command := o.Command
 	if len(command) == 0 {
 		self, err := os.Executable()
@@ -120,38 +149,39 @@ func (o Options) command(f folder) ([]string, error) {
 		}
 		command = []string{self}
 	}
-	return append(slices.Clone(command), "supervise", string(f)), nil
+	return append(slices.Clone(command), "supervise"), nil
 }
 
-// spawn starts a supervisor in a session of its own, with the lock and one end
-// of a connection. Its last words in a crash go into the lock file.
-func spawn(command, env []string, lock *os.File) (net.Conn, int, error) {
+// spawn starts a supervisor in a session of its own, with one end of a connection
+// and after that the given files. Its last words in a crash go into the lock file.
+func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *os.Process, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	defer ours.Close()
 	defer theirs.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	defer null.Close()
 	conn, err := net.FileConn(ours)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	keepFiles()
 	pid, err := syscall.ForkExec(command[0], command, &syscall.ProcAttr{
 		Env:   env,
-		Files: []uintptr{null.Fd(), null.Fd(), lock.Fd(), theirs.Fd(), lock.Fd()},
+		Files: append([]uintptr{null.Fd(), null.Fd(), lock.Fd(), theirs.Fd()}, files...),
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		_ = conn.Close() // nothing was sent
-		return nil, 0, &os.PathError{Op: "run", Path: command[0], Err: err}
+		return nil, nil, &os.PathError{Op: "run", Path: command[0], Err: err}
 	}
-	return conn, pid, nil
+	process, err := os.FindProcess(pid) // it is there, since nobody has waited for it
+	return conn, process, err
 }
 
 func socketPair() (ours, theirs *os.File, err error) {

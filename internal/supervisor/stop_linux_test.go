@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"gaffer/internal/supervisor"
 )
 
@@ -40,124 +42,132 @@ func (a *attempt) allGone() {
 }
 
 func TestTheAgentHasNoFilesOfItsStarterAndSupervisor(t *testing.T) {
-	a := newAttempt(t)
-	const inherited = 200
-	if err := syscall.Dup3(0, inherited, 0); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = syscall.Close(inherited) }()
-	wait(t, a.start(a.shell("ls /proc/$$/fd; ls /proc/$PPID/fd | grep -x "+strconv.Itoa(inherited)+" | wc -l")))
-	if got := a.text(); got != "0\n1\n2\n0\n" {
-		t.Errorf("it has the files %q", got)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		inherited, err := unix.FcntlInt(0, unix.F_DUPFD, 200)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = syscall.Close(inherited) }()
+		wait(t, a.start(a.shell("ls /proc/$$/fd; ls /proc/$PPID/fd | grep -x "+strconv.Itoa(inherited)+" | wc -l")))
+		if got := a.text(); got != "0\n1\n2\n0\n" {
+			t.Errorf("it has the files %q", got)
+		}
+	})
 }
 
 func TestAnAgentThatFollowsIsInterruptedAndNoMore(t *testing.T) {
-	a := newAttempt(t)
-	p := a.start(a.shell("trap 'echo interrupted; exit 4' INT; trap 'echo terminated' TERM; echo ready; while :; do sleep 0.01; done"))
-	a.says("ready")
-	if err := p.Stop("cancelled", false); err != nil {
-		t.Fatal(err)
-	}
-	e := wait(t, p)
-	a.allGone()
-	if e.Told != "cancelled" || e.Code != 4 || strings.Contains(a.text(), "terminated") {
-		t.Errorf("exit %+v, it said %q", e, a.text())
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		p := a.start(a.shell("trap 'echo interrupted; exit 4' INT; trap 'echo terminated' TERM; echo ready; while :; do sleep 0.01; done"))
+		a.says("ready")
+		if err := p.Stop("cancelled", false); err != nil {
+			t.Fatal(err)
+		}
+		e := wait(t, p)
+		a.allGone()
+		if e.Told != "cancelled" || e.Code != 4 || strings.Contains(a.text(), "terminated") {
+			t.Errorf("exit %+v, it said %q", e, a.text())
+		}
+	})
 }
 
 func TestAnAgentThatIsDeafToInterruptsIsTerminated(t *testing.T) {
-	a := newAttempt(t)
-	spec := a.shell("trap '' INT; trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done")
-	spec.Interrupt = 50 * time.Millisecond
-	p := a.start(spec)
-	a.says("ready")
-	if err := p.Stop("cancelled", false); err != nil {
-		t.Fatal(err)
-	}
-	if e := wait(t, p); e.Told != "cancelled" || e.Code != 5 {
-		t.Errorf("exit %+v", e)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := a.shell("trap '' INT; trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done")
+		spec.Interrupt = 50 * time.Millisecond
+		p := a.start(spec)
+		a.says("ready")
+		if err := p.Stop("cancelled", false); err != nil {
+			t.Fatal(err)
+		}
+		if e := wait(t, p); e.Told != "cancelled" || e.Code != 5 {
+			t.Errorf("exit %+v", e)
+		}
+	})
 }
 
 func TestAStubbornAgentIsKilledWithItsGrandchildInAnotherSession(t *testing.T) {
-	a := newAttempt(t)
-	spec := stubborn(a.id, a.log)
-	spec.Argv = append(spec.Argv, "grandchild")
-	p := a.start(spec)
-	eventually(t, func() bool { return strings.Count(a.text(), "stubborn") == 2 })
-	if got := len(a.carriers()); got != 2 {
-		t.Fatalf("%d processes run", got)
-	}
-	if err := p.Stop("cancelled", false); err != nil {
-		t.Fatal(err)
-	}
-	e := wait(t, p)
-	a.allGone()
-	if e.Told != "cancelled" || e.Signal != "SIGKILL" || e.Swept != 1 || len(e.Left) > 0 {
-		t.Errorf("exit %+v", e)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := stubborn(a.id, a.log)
+		spec.Argv = append(spec.Argv, "grandchild")
+		p := a.start(spec)
+		eventually(t, func() bool { return strings.Count(a.text(), "stubborn") == 2 })
+		if got := len(a.carriers()); got != 2 {
+			t.Fatalf("%d processes run", got)
+		}
+		if err := p.Stop("cancelled", false); err != nil {
+			t.Fatal(err)
+		}
+		e := wait(t, p)
+		a.allGone()
+		if e.Told != "cancelled" || e.Signal != "SIGKILL" || e.Swept != 1 || len(e.Left) > 0 {
+			t.Errorf("exit %+v", e)
+		}
+	})
 }
 
 func TestAStopCanBeHurried(t *testing.T) {
-	a := newAttempt(t)
-	spec := stubborn(a.id, a.log)
-	spec.Interrupt, spec.Terminate = time.Hour, time.Hour
-	p := a.start(spec)
-	a.says("stubborn")
-	if err := p.Stop("slowly", false); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, func() bool {
-		s, err := p.Status()
-		return err == nil && s.Doing == "interrupting" && s.Told == "slowly"
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := stubborn(a.id, a.log)
+		spec.Interrupt, spec.Terminate = time.Hour, time.Hour
+		p := a.start(spec)
+		a.says("stubborn")
+		if err := p.Stop("slowly", false); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool {
+			s, err := p.Status()
+			return err == nil && s.Doing == "interrupting" && s.Told == "slowly"
+		})
+		if err := p.Stop("quickly", true); err != nil {
+			t.Fatal(err)
+		}
+		if e := wait(t, p); e.Told != "slowly" || e.Signal != "SIGKILL" {
+			t.Errorf("exit %+v", e)
+		}
 	})
-	if err := p.Stop("quickly", true); err != nil {
-		t.Fatal(err)
-	}
-	if e := wait(t, p); e.Told != "slowly" || e.Signal != "SIGKILL" {
-		t.Errorf("exit %+v", e)
-	}
 }
 
 func TestASignalToTheSupervisorStopsTheAgentProperly(t *testing.T) {
-	a := newAttempt(t)
-	p := a.start(a.shell("trap 'exit 6' INT; echo ready; while :; do sleep 0.01; done"))
-	a.says("ready")
-	pid := strconv.Itoa(p.Started().Supervisor.PID)
-	run(t, "kill", "-HUP", pid)
-	run(t, "kill", "-TERM", pid)
-	if e := wait(t, p); e.Told != "SIGTERM" || e.Code != 6 {
-		t.Errorf("exit %+v", e)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		p := a.start(a.shell("trap 'exit 6' INT; echo ready; while :; do sleep 0.01; done"))
+		a.says("ready")
+		pid := strconv.Itoa(p.Started().Supervisor.PID)
+		run(t, "kill", "-HUP", pid)
+		run(t, "kill", "-TERM", pid)
+		if e := wait(t, p); e.Told != "SIGTERM" || e.Code != 6 {
+			t.Errorf("exit %+v", e)
+		}
+	})
 }
 
 func TestWhatAnAgentLeavesBehindIsEnded(t *testing.T) {
-	a := newAttempt(t)
-	spec := a.shell("true")
-	spec.Argv = []string{os.Args[0], "be", "leaver"}
-	e := wait(t, a.start(spec))
-	a.allGone()
-	if e.Code != 0 || e.Signal != "" || e.Told != "" || e.Swept != 1 {
-		t.Errorf("exit %+v", e)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := a.shell("true")
+		spec.Argv = []string{os.Args[0], "be", "leaver"}
+		e := wait(t, a.start(spec))
+		a.allGone()
+		if e.Code != 0 || e.Signal != "" || e.Told != "" || e.Swept != 1 {
+			t.Errorf("exit %+v", e)
+		}
+	})
 }
 
 func TestAStopAfterTheExitTellsTheAgentNothing(t *testing.T) {
-	a := newAttempt(t)
-	spec := a.shell("(trap '' TERM; echo ready; while :; do sleep 0.01; done) & exit 0")
-	p := a.start(spec)
-	eventually(t, func() bool {
-		s, err := p.Status()
-		return err == nil && s.Doing == "sweeping"
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := a.shell("(trap '' TERM; echo ready; while :; do sleep 0.01; done) & exit 0")
+		p := a.start(spec)
+		eventually(t, func() bool {
+			s, err := p.Status()
+			return err == nil && s.Doing == "sweeping"
+		})
+		if err := p.Stop("late", true); err != nil {
+			t.Fatal(err)
+		}
+		if e := wait(t, p); e.Told != "" || e.Code != 0 || e.Swept == 0 {
+			t.Errorf("exit %+v", e)
+		}
+		a.allGone()
 	})
-	if err := p.Stop("late", true); err != nil {
-		t.Fatal(err)
-	}
-	if e := wait(t, p); e.Told != "" || e.Code != 0 || e.Swept == 0 {
-		t.Errorf("exit %+v", e)
-	}
-	a.allGone()
 }
 
 // Each of the 200 starts another process when its own is ended.
@@ -172,79 +182,84 @@ echo ready`
 func TestAForkBombIsEnded(t *testing.T) {
 	for name, end := range map[string]string{"that exits": "", "that stays": "; trap '' INT TERM; while :; do sleep 1; done"} {
 		t.Run(name, func(t *testing.T) {
-			a := newAttempt(t)
-			p := a.start(a.shell(bomb + end))
-			a.says("ready")
-			if err := p.Stop("bomb", true); err != nil {
-				t.Fatal(err)
-			}
-			e := wait(t, p)
-			a.allGone()
-			if e.Swept < 200 || len(e.Left) > 0 {
-				t.Errorf("exit %+v", e)
-			}
+			eachWay(t, func(t *testing.T, a *attempt) {
+				p := a.start(a.shell(bomb + end))
+				a.says("ready")
+				if err := p.Stop("bomb", true); err != nil {
+					t.Fatal(err)
+				}
+				e := wait(t, p)
+				a.allGone()
+				if e.Swept < 200 || len(e.Left) > 0 {
+					t.Errorf("exit %+v", e)
+				}
+			})
 		})
 	}
 }
 
 func TestWhoSweepsItsOwnAttemptSurvives(t *testing.T) {
-	a := newAttempt(t)
-	spec := a.shell("")
-	spec.Argv = []string{os.Args[0], "be", "sweeper"}
-	if e := wait(t, a.start(spec)); e.Code != 0 || e.Swept != 0 || !strings.Contains(a.text(), "swept [] <nil>") {
-		t.Errorf("exit %+v, it said %q", e, a.text())
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := a.shell("")
+		spec.Argv = []string{os.Args[0], "be", "sweeper"}
+		if e := wait(t, a.start(spec)); e.Code != 0 || e.Swept != 0 || !strings.Contains(a.text(), "swept [] <nil>") {
+			t.Errorf("exit %+v, it said %q", e, a.text())
+		}
+	})
 }
 
 func TestTheDeadlineIsKeptWhenNobodyIsAttached(t *testing.T) {
-	a := newAttempt(t)
-	spec := stubborn(a.id, a.log)
-	spec.Deadline = time.Now().Add(300 * time.Millisecond)
-	if err := a.start(spec).Close(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, func() bool { _, err := os.Stat(filepath.Join(a.dir, "exit.json")); return err == nil })
-	p, state := a.attach()
-	e := wait(t, p)
-	a.allGone()
-	if e.Told != supervisor.Timeout || e.Signal != "SIGKILL" || state == supervisor.Lost {
-		t.Errorf("%s, exit %+v", state, e)
-	}
-	if e.Ended.Before(spec.Deadline) {
-		t.Errorf("it ended at %s, before its deadline %s", e.Ended, spec.Deadline)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := stubborn(a.id, a.log)
+		spec.Deadline = time.Now().Add(300 * time.Millisecond)
+		if err := a.start(spec).Close(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { _, err := os.Stat(filepath.Join(a.dir, "exit.json")); return err == nil })
+		p, state := a.attach()
+		e := wait(t, p)
+		a.allGone()
+		if e.Told != supervisor.Timeout || e.Signal != "SIGKILL" || state == supervisor.Lost {
+			t.Errorf("%s, exit %+v", state, e)
+		}
+		if e.Ended.Before(spec.Deadline) {
+			t.Errorf("it ended at %s, before its deadline %s", e.Ended, spec.Deadline)
+		}
+	})
 }
 
 func TestHugeOutputDoesNotGoThroughTheSupervisor(t *testing.T) {
-	a := newAttempt(t)
-	const size = 200 << 20
-	spec := a.shell(fmt.Sprintf("read go; head -c %d /dev/zero; read end", size))
-	spec.Open = true
-	p := a.start(spec)
-	before := peak(t, p.Started().Supervisor.PID)
-	if err := p.Input([]byte("go\n")); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, func() bool { info, err := os.Stat(a.log); return err == nil && info.Size() == size })
-	if after := peak(t, p.Started().Supervisor.PID); after > before+16<<20 {
-		t.Errorf("the supervisor grew from %d to %d MB", before>>20, after>>20)
-	}
-	if err := p.CloseInput(); err != nil {
-		t.Fatal(err)
-	}
-	if e := wait(t, p); e.LogTo != size {
-		t.Errorf("exit %+v", e)
-	}
+	eachWay(t, func(t *testing.T, a *attempt) {
+		const size = 200 << 20
+		spec := a.shell(fmt.Sprintf("read go; head -c %d /dev/zero; read end", size))
+		spec.Open = true
+		p := a.start(spec)
+		before := memory(t, p.Started().Supervisor.PID, "VmHWM:")
+		if err := p.Input([]byte("go\n")); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, func() bool { info, err := os.Stat(a.log); return err == nil && info.Size() == size })
+		if after := memory(t, p.Started().Supervisor.PID, "VmHWM:"); after > before+16<<20 {
+			t.Errorf("the supervisor grew from %d to %d MB", before>>20, after>>20)
+		}
+		if err := p.CloseInput(); err != nil {
+			t.Fatal(err)
+		}
+		if e := wait(t, p); e.LogTo != size {
+			t.Errorf("exit %+v", e)
+		}
+	})
 }
 
-// peak returns how much memory a process has had at most.
-func peak(t *testing.T, pid int) int {
+// memory returns what the kernel says of a process: VmRSS is what it has, VmHWM
+// what it has had at most.
+func memory(t *testing.T, pid int, what string) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, _ := strings.Cut(string(status), "VmHWM:")
+	_, text, _ := strings.Cut(string(status), what)
 	var kb int
 	if _, err := fmt.Sscanf(text, "%d kB", &kb); err != nil {
 		t.Fatalf("%q: %v", text, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -23,6 +24,7 @@ func takeTurns(string) error {
 		return err
 	}
 	s := catchSignals()
+	runtime.GOMAXPROCS(1) // threads that wake each other up take longer than what they do
 	turns := make(chan *turn)
 	go receiveTurns(control, turns) // it ends with the process
 	for {

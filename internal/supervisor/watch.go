@@ -115,7 +115,7 @@ func (a *attempt) signalled(sig os.Signal) (deed, time.Duration) {
 	if sig == syscall.SIGHUP {
 		return nothing, 0
 	}
-	a.signalled = true
+	a.unwanted = true
 	return a.ending.stop(unix.SignalName(sig.(syscall.Signal)), a.ending.stage != running)
 }
 
