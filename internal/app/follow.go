@@ -47,7 +47,7 @@ func (a *App) change(ctx context.Context, last int64, interval time.Duration) er
 }
 
 // follower keeps a view of a run up to date. A run may have very many tasks, so
-// it looks only at those that have changed, and at those that run.
+// it looks only at those that have changed, and at the attempts that run.
 type follower struct {
 	app  *App
 	id   string
@@ -86,6 +86,9 @@ func (f *follower) look(r store.Reader) error {
 			return err
 		}
 	}
+	if err := f.news(r, &run); err != nil {
+		return err
+	}
 	for i := range run.Tasks {
 		run.Tasks[i].Question = questions[run.Tasks[i].ID]
 	}
@@ -109,8 +112,22 @@ func (f *follower) begin(r store.Reader) (err error) {
 	return nil
 }
 
-// changed returns the tasks that events since the last look are about, and
-// those that run, or says that there were too many events.
+// news takes in what the agents that run do now: that is no event.
+func (f *follower) news(r store.Reader, run *fleet.Run) error {
+	running, err := r.Due(farthest, manyEvents)
+	for _, a := range running {
+		if at, known := f.at[a.Task]; known && a.Run == f.id {
+			run.Tasks[at].Attempt = attemptOf(a)
+		}
+	}
+	return err
+}
+
+// farthest is later than any lease.
+var farthest = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// changed returns the tasks that events since the last look are about, or says
+// that there were too many events.
 func (f *follower) changed(r store.Reader) (map[string]bool, bool, error) {
 	events, err := r.Events(f.last, manyEvents)
 	if err != nil || len(events) == manyEvents {
@@ -121,11 +138,6 @@ func (f *follower) changed(r store.Reader) (map[string]bool, bool, error) {
 		f.last = e.Seq
 		if e.Run == f.id && e.Task != "" {
 			tasks[e.Task] = true
-		}
-	}
-	for _, t := range f.run.Tasks {
-		if t.Status == fleet.Running {
-			tasks[t.ID] = true
 		}
 	}
 	return tasks, true, nil
