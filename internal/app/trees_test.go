@@ -17,12 +17,17 @@ func (p place) git(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = p.root
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
+	cmd.Env = gitEnv()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		p.t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 	return strings.TrimSpace(string(out))
+}
+
+// gitEnv has a name to commit with.
+func gitEnv() []string {
+	return append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 }
 
 func newRepository(t *testing.T) place {
@@ -105,7 +110,9 @@ func TestAConflictIsATaskThatAPersonPutsRightAndRetries(t *testing.T) {
 		}
 	}
 	two := run.Tasks[1].Worktree
-	if out, err := exec.Command("git", "-C", two, "merge", "flow").CombinedOutput(); err == nil {
+	merge := exec.Command("git", "-C", two, "merge", "flow")
+	merge.Env = gitEnv()
+	if out, err := merge.CombinedOutput(); err == nil {
 		t.Fatalf("no conflict: %s", out)
 	}
 	if err := os.WriteFile(filepath.Join(two, "same.txt"), []byte("1 and 2\n"), 0o644); err != nil {

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -31,7 +30,6 @@ type held struct {
 	now       engine.Activity
 	questions map[string]string // those that wait for an answer: the engine's id to the agent's
 	stopped   string
-	orders    sync.WaitGroup
 }
 
 // run looks after the attempt until its end was reported.
@@ -154,7 +152,6 @@ func (h *held) finish(ctx context.Context, f engine.Finish) {
 	if err := os.Rename(dir, dir+doneSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.opts.Notice(err.Error())
 	}
-	h.orders.Wait()
 	w.tell(ctx, func() { w.done(ctx, h, next) })
 }
 
@@ -212,7 +209,7 @@ func (h *held) stopAgain() {
 // order gives an order to the attempt without waiting until it is followed.
 func (h *held) order(give func(*runner.Attempt)) {
 	if a := h.attempt; a != nil {
-		h.orders.Go(func() { give(a) })
+		h.worker.running.Go(func() { give(a) })
 	}
 }
 
