@@ -29,7 +29,11 @@ func (c *child) wait() {
 // giveBack is for one whose attempt is over. It returns whether the supervisor
 // stays, for another attempt; otherwise it exits.
 func (c *child) giveBack(free bool) (stays bool) {
-	return free && c.pool != nil && c.pool.put(c)
+	if free && c.pool != nil && c.pool.put(c) {
+		return true
+	}
+	c.dismiss()
+	return false
 }
 
 // dismiss has the supervisor exit when its attempt is over.

@@ -118,6 +118,10 @@ func TestALockUnderWayIsFreeWhenBothEndsAreGone(t *testing.T) {
 	if err := c.process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(c.process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("it has not stopped: %v", err)
+	}
 	if l, err := handOver(c.control, n); err != nil {
 		t.Fatal(err)
 	} else {

@@ -51,6 +51,7 @@ func TestASupervisorThatStandsStillIsNotWaitedForByWhoGivesUp(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, func() bool { return isStopped(t, pid) })
 	a := pooled(t, pool)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 )
 
@@ -73,8 +74,10 @@ func (p *Process) askOnce(o order, timeout <-chan time.Time) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if l.send(o) != nil {
-		l.close() // whoever listens to it will look for another
+	// One who has gone may have left a message; otherwise whoever listens looks
+	// for another connection.
+	if err := l.send(o); err != nil && !errors.Is(err, syscall.EPIPE) {
+		l.close()
 	}
 	select {
 	case r, ok := <-answer:

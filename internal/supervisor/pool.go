@@ -102,7 +102,6 @@ func (p *Pool) put(c *child) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.members[c] || len(p.idle) >= p.keep {
-		c.dismiss()
 		return false
 	}
 	p.idle = append(p.idle, c)

@@ -101,7 +101,7 @@ func onceOrNever(t *testing.T, dir string) string {
 
 func TestWhereverASupervisorIsKilledWhileItIsGivenAnAttemptThatRunsOnceOrNever(t *testing.T) {
 	seen := map[string]int{}
-	for range 40 {
+	for range 25 {
 		a := pooled(t, newPool(t, self(), 1))
 		pid, _ := runs(t, a.pool, "true")
 		victim, err := os.FindProcess(pid)

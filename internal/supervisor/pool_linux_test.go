@@ -55,7 +55,7 @@ func TestTheSupervisorIsASessionOfItsOwnAndNotTheAgents(t *testing.T) {
 }
 
 // ask is a script that tells all that an agent may have from its supervisor.
-const ask = `env | sort; pwd; umask; ulimit -a; ls /proc/$$/fd; grep -E 'Sig(Blk|Ign|Cgt)|NoNewPrivs|CapEff' /proc/$$/status; cat`
+const ask = `env | sort; pwd; umask; ulimit -a; ls /proc/$$/fd; grep -E 'Sig(Blk|Ign|Cgt)|NoNewPrivs|CapEff' /proc/self/status; cat`
 
 func TestAnAgentHasNothingOfTheAttemptBefore(t *testing.T) {
 	fresh, reused := newAttempt(t), newReused(t)
@@ -171,6 +171,30 @@ func TestOrdersToAnAttemptThatIsOverGoNowhere(t *testing.T) {
 	}
 	if e := wait(t, next); e.Told != "" || e.Code != 0 || a.text() != "mine" {
 		t.Errorf("exit %+v, it read %q", e, a.text())
+	}
+}
+
+func TestOrdersAtTheVeryEndDoNotLoseTheSupervisor(t *testing.T) {
+	pool, dir, seen := newPool(t, self(), 1), t.TempDir(), map[int]bool{}
+	for n := range 200 {
+		folder := filepath.Join(dir, fmt.Sprint(n))
+		p, err := pool.Start(t.Context(), folder, supervisor.Spec{Attempt: folder, Log: folder + ".log", Argv: []string{"/bin/true"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var over *supervisor.OverError
+		for err == nil {
+			_, err = p.Status()
+		}
+		if !errors.As(err, &over) {
+			t.Errorf("status: %v", err)
+		}
+		wait(t, p)
+		_ = p.Close() // it never fails
+		seen[p.Started().Supervisor.PID] = true
+	}
+	if len(seen) != 1 {
+		t.Errorf("there were %d supervisors", len(seen))
 	}
 }
 
