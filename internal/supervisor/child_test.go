@@ -51,6 +51,13 @@ func be(role string, args []string) {
 		_, err := supervisor.Start(context.Background(), args[0], stubborn(args[1], args[2]), self())
 		fmt.Println("started", err)
 		forever()
+	case "host": // the program of a terminal
+		wait, err := supervisor.Host(args[0], self().Command)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		wait()
 	case "looper": // runs attempts in a pool, two at a time, until it is killed
 		loop(args[0])
 	case "sweeper": // ends all of its own attempt but itself

@@ -37,15 +37,19 @@ func NewPool(opts Options, keep int) *Pool {
 // the limits and the umask that the calling process had when it was started; the
 // agent's environment is the spec's.
 func (p *Pool) Start(ctx context.Context, dir string, spec Spec) (*Process, error) {
-	command, err := p.opts.command()
-	if err != nil {
-		return nil, err
-	}
 	n, err := prepare(dir, spec)
 	if err != nil {
 		return nil, err
 	}
 	defer n.lock.Close()
+	return p.start(ctx, n)
+}
+
+func (p *Pool) start(ctx context.Context, n *newcomer) (*Process, error) {
+	command, err := p.opts.command()
+	if err != nil {
+		return nil, err
+	}
 	for c := p.take(); c != nil; c = p.take() {
 		started, err := c.begin(ctx, n)
 		if !n.neverBegan(ctx, err) {

@@ -34,6 +34,10 @@
 // attempt over and finds the supervisor dead looks into the lock before it tries
 // another: only one that has no text in it has had no agent.
 //
+// A supervisor may be started in a terminal that people look at: [Pool.StartIn]
+// has a program run there that calls [Host], and hands the attempt over to the
+// supervisor which that starts. It has nothing of the terminal but its parent.
+//
 // Start is not the only way to start a supervisor. Whatever runs the program
 // with a folder that has a spec.json may do so: the supervisor takes the lock
 // itself if it is not given, and takes the environment it has for the agent's.

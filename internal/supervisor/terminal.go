@@ -1,0 +1,153 @@
+package supervisor
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"gaffer/statefile/host"
+)
+
+// Terminal is a place where people can look at an agent. Whatever it is, such as
+// a pane of tmux, it runs a program of its own there that calls [Host]. The agent
+// does not need it: it goes on when its terminal is gone.
+type Terminal struct {
+	// Open has the program run that is to call Host with this socket. It need
+	// not wait for that.
+	Open func(ctx context.Context, socket string) error
+	// Failed is told why there is no terminal.
+	Failed func(error)
+}
+
+// StartIn is [Pool.Start] with a supervisor that is started in a terminal, and
+// for this attempt alone. If there is no terminal to be had it is Start.
+func (p *Pool) StartIn(ctx context.Context, dir string, spec Spec, in Terminal) (*Process, error) {
+	n, err := prepare(dir, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer n.lock.Close()
+	c, err := p.open(ctx, in)
+	if err != nil {
+		if ctx.Err() == nil {
+			in.Failed(err)
+		}
+		return p.start(ctx, n)
+	}
+	started, err := c.begin(ctx, n)
+	if n.neverBegan(ctx, err) {
+		in.Failed(err)
+		return p.start(ctx, n)
+	}
+	return started, n.conclude(ctx, err)
+}
+
+// open returns a supervisor that was started in a terminal and has no attempt.
+func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
+	dir, err := os.MkdirTemp("", "gaffer-") // in a short place, as the name of a socket must be
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	at, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	defer at.Close()
+	until := time.Now().Add(p.opts.patience())
+	if err := at.SetDeadline(until); err != nil {
+		return nil, err
+	}
+	if err := in.Open(ctx, at.Addr().String()); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = at.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	control, err := at.AcceptUnix()
+	if errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil {
+		return nil, fmt.Errorf("no supervisor came within %s", p.opts.patience())
+	}
+	if err != nil {
+		return nil, err
+	}
+	c := &child{pool: p, control: control}
+	if c.other, err = introduced(control, until); err == nil {
+		c.process, err = os.FindProcess(c.other.PID)
+	}
+	if err != nil {
+		_ = control.Close() // it was sent nothing and exits
+		return nil, err
+	}
+	return c, nil
+}
+
+// introduced reads which process is at the other end: its pid in a line.
+func introduced(control *net.UnixConn, until time.Time) (host.Process, error) {
+	if err := control.SetReadDeadline(until); err != nil {
+		return host.Process{}, err
+	}
+	line, err := bufio.NewReaderSize(control, 16).ReadString('\n') // nothing is ever sent after it
+	if err != nil {
+		return host.Process{}, fmt.Errorf("the supervisor did not say who it is: %w", err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil || pid <= 1 {
+		return host.Process{}, fmt.Errorf("the supervisor says that it is %q", line)
+	}
+	if err := control.SetReadDeadline(time.Time{}); err != nil {
+		return host.Process{}, err
+	}
+	return host.Identify(pid)
+}
+
+// Host starts a supervisor for who listens at the socket. command is as in
+// [Options]. The supervisor is in a session of its own and has nothing of the
+// caller's terminal. wait returns when it has exited.
+func Host(socket string, command []string) (wait func(), err error) {
+	argv, err := Options{Command: command}.command()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	file, err := conn.(*net.UnixConn).File()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer null.Close()
+	process, err := os.StartProcess(argv[0], append(argv, byTurns), &os.ProcAttr{
+		Env: os.Environ(), Files: []*os.File{null, null, null, file}, Sys: &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := fmt.Fprintln(conn, process.Pid); err != nil {
+		_ = process.Kill() // it has no attempt yet
+		_, _ = process.Wait()
+		return nil, err
+	}
+	return func() { _, _ = process.Wait() }, nil
+}
+
+// awaitEnd waits for the end of a process that is not our child.
+func awaitEnd(p host.Process) {
+	for until := time.Now().Add(DefaultPatience); time.Now().Before(until) && host.OS().Alive(p) != host.Dead; {
+		pause(context.Background(), findPause)
+	}
+}
