@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -181,6 +182,9 @@ func (c *change) resume(id, why string) error {
 
 // requeue gives a task its attempts again, and counts what it waits for anew.
 func (c *change) requeue(t store.Task, why string) error {
+	if err := c.holds(t); err != nil {
+		return err
+	}
 	t.Blockers = 0
 	for _, id := range t.Needs {
 		need, err := c.Task(store.TaskKey{Run: t.Run, Task: id})
@@ -197,7 +201,8 @@ func (c *change) requeue(t store.Task, why string) error {
 }
 
 // requeueDropped queues the tasks again that were cancelled because of others,
-// as far as nothing that they wait for is final without being complete.
+// as far as nothing that they wait for is final without being complete, and
+// nobody has dispatched their bead since.
 func (c *change) requeueDropped(run, why string) error {
 	for again := true; again; {
 		again = false
@@ -212,7 +217,11 @@ func (c *change) requeueDropped(run, why string) error {
 			if _, ok := hopeless(t, tasks); ok {
 				continue
 			}
-			if err := c.requeue(t, why); err != nil {
+			err := c.requeue(t, why)
+			if held := (*HeldError)(nil); errors.As(err, &held) {
+				continue
+			}
+			if err != nil {
 				return err
 			}
 			again = true

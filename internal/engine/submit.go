@@ -27,13 +27,14 @@ type Submission struct {
 }
 
 // Submit stores a run and its tasks, and makes those ready that wait for
-// nothing. It returns the run's id.
+// nothing. It returns the run's id. A bead that another task has is a
+// [*HeldError].
 func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error) {
 	text, err := json.Marshal(s.Plan)
 	if err != nil {
 		return "", fmt.Errorf("submit: %w", err)
 	}
-	need := store.Need{Promises: promiseNeed("submit", s.Key)}
+	need := store.Need{Promises: append(promiseNeed("submit", s.Key), beads(s.Plan)...)}
 	err = e.write(ctx, s.Who, need, func(c *change) error {
 		id, err = once(c, "submit", s.Key, func() (string, error) { return c.submit(s, text) })
 		return err
@@ -65,7 +66,12 @@ func (c *change) submit(s Submission, text json.RawMessage) (string, error) {
 	return run.ID, c.settle(run.ID)
 }
 
-func (c *change) add(run store.Run, task plan.Task) error {
+func (c *change) add(run store.Run, task plan.Task) (err error) {
+	if task.Dispatch != nil {
+		if task.Dispatch, err = c.hold(store.TaskKey{Run: run.ID, Task: task.ID}, *task.Dispatch); err != nil {
+			return err
+		}
+	}
 	spec, err := json.Marshal(task)
 	if err != nil {
 		return fmt.Errorf("task %s: %w", task.ID, err)

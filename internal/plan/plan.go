@@ -71,8 +71,21 @@ type Task struct {
 	AnswerTimeout time.Duration // how long a question waits for a person; 0 is for ever
 	AnswerDefault string        // the answer after that
 
+	Dispatch *Dispatch // of a bead, else nil
+
 	Done bool // ticked, or has a summary: left out with [Options.PendingOnly]
 	Line int  // where it stands in its file; 0 if that is the file as a whole
+}
+
+// Dispatch is what a task has as a bead of a ledger. A bead has one task at a
+// time that is not over, whatever run that is in.
+type Dispatch struct {
+	Bead     string
+	Ledger   string // the folder of its records: a bead of another one is another bead
+	Repo     string // the folder that it is worked on in
+	Template string // that its prompt was made from; empty for none
+	Session  string // the tmux session that shows its agent; empty for none
+	Earlier  int    // attempts before this task's first, of earlier tasks or in the records alone
 }
 
 // OnFailure is what a failed task means for tasks that do not wait for it.

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+)
+
+// HeldError is a bead that another task has.
+type HeldError struct {
+	Bead   string
+	By     store.TaskKey
+	Status store.Status
+}
+
+func (e *HeldError) Error() string {
+	if e.Status.Final() {
+		return fmt.Sprintf("bead %s was dispatched again since, as run %s, which is %s", e.Bead, e.By.Run, e.Status)
+	}
+	return fmt.Sprintf("bead %s is %s in run %s", e.Bead, e.Status, e.By.Run)
+}
+
+// Conflict marks the error as one about what somebody else does.
+func (e *HeldError) Conflict() bool { return true }
+
+// holdKey is the promise under which it is kept which task had a bead last.
+func holdKey(d *plan.Dispatch) string { return "bead " + d.Bead + " " + d.Ledger }
+
+// holder returns the task that had a bead last.
+func (c *change) holder(d *plan.Dispatch) (t store.Task, err error) {
+	p, err := c.Promise(holdKey(d))
+	if err != nil {
+		return t, err
+	}
+	var key store.TaskKey
+	if err := json.Unmarshal(p.Answer, &key); err != nil {
+		return t, fmt.Errorf("bead %s: %w", d.Bead, err)
+	}
+	return c.Task(key)
+}
+
+// hold gives a bead to a task that is about to be added, and counts on from the
+// attempts of the task that had it before, which must be over.
+func (c *change) hold(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error) {
+	before, err := c.holder(&d)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+	case err != nil:
+		return nil, err
+	case !before.Status.Final():
+		return nil, &HeldError{d.Bead, before.TaskKey, before.Status}
+	default:
+		spec, err := dispatchOf(before)
+		if err != nil {
+			return nil, err
+		}
+		d.Earlier = max(d.Earlier, spec.Earlier+before.Tries)
+	}
+	answer, err := json.Marshal(key)
+	if err != nil {
+		return nil, err
+	}
+	c.PutPromise(store.Promise{Key: holdKey(&d), Answer: answer, Made: c.now})
+	return &d, nil
+}
+
+// holds returns an error if a task that is over and is to run again has lost its
+// bead to another since.
+func (c *change) holds(t store.Task) error {
+	d, err := dispatchOf(t)
+	if err != nil || d == nil {
+		return err
+	}
+	by, err := c.holder(d)
+	if err != nil {
+		return missing(err, "bead", d.Bead)
+	}
+	if by.TaskKey != t.TaskKey {
+		return &HeldError{d.Bead, by.TaskKey, by.Status}
+	}
+	return nil
+}
+
+func dispatchOf(t store.Task) (*plan.Dispatch, error) {
+	var spec struct{ Dispatch *plan.Dispatch }
+	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+		return nil, fmt.Errorf("task %s: %w", t.Task, err)
+	}
+	return spec.Dispatch, nil
+}
+
+// beads are the promises that a plan's beads need.
+func beads(p plan.Plan) (keys []string) {
+	for _, t := range p.Tasks {
+		if t.Dispatch != nil {
+			keys = append(keys, holdKey(t.Dispatch))
+		}
+	}
+	return keys
+}
