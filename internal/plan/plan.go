@@ -81,11 +81,12 @@ type Task struct {
 // time that is not over, whatever run that is in.
 type Dispatch struct {
 	Bead     string
-	Ledger   string // the folder of its records: a bead of another one is another bead
-	Repo     string // the folder that it is worked on in
-	Template string // that its prompt was made from; empty for none
-	Session  string // the tmux session that shows its agent; empty for none
-	Earlier  int    // attempts before this task's first, of earlier tasks or in the records alone
+	Ledger   string            // the folder of its records: a bead of another one is another bead
+	Repo     string            // the folder that it is worked on in
+	Template string            // that its prompt is made from; empty for none
+	Vars     map[string]string // for the template
+	Session  string            // the tmux session that shows its agent; empty for none
+	Earlier  int               // attempts before this task's first, of earlier tasks or in the records alone
 }
 
 // OnFailure is what a failed task means for tasks that do not wait for it.
