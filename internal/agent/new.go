@@ -75,18 +75,23 @@ func New(name string, custom map[string]Custom) (Agent, error) {
 	if !configured && !slices.Contains(Names(), name) {
 		return nil, unknown(name, custom)
 	}
-	like := c.Like
-	switch {
-	case like == "" && slices.Contains(Names(), name):
-		like = name
-	case like == "":
-		like = "command"
-	}
+	like := Kind(name, custom)
 	s, err := c.setup(name, like)
 	if err != nil {
 		return nil, err
 	}
 	return kinds()[like](s), nil
+}
+
+// Kind is which of [Names] an agent speaks like.
+func Kind(name string, custom map[string]Custom) string {
+	switch like := custom[name].Like; {
+	case like != "":
+		return like
+	case slices.Contains(Names(), name):
+		return name
+	}
+	return "command"
 }
 
 // setup is a checked Custom.

@@ -20,7 +20,9 @@ import (
 // baseOf returns the commit that the worktrees of a plan start from, if it has
 // any. A repository that cannot have worktrees is told before anything runs.
 func (a *App) baseOf(ctx context.Context, p plan.Plan) (string, error) {
-	needs := p.Workflow != nil || slices.ContainsFunc(p.Tasks, func(t plan.Task) bool { return t.Worktree || t.Branch != "" })
+	needs := p.Workflow != nil || slices.ContainsFunc(p.Tasks, func(t plan.Task) bool {
+		return t.Dispatch == nil && (t.Worktree || t.Branch != "")
+	})
 	if !needs {
 		return "", nil
 	}
@@ -47,6 +49,8 @@ type place struct {
 	app  *App
 	base string         // the commit that worktrees start from
 	flow *plan.Workflow // nil if the plan is none
+
+	terminals bool // some agents are to have one
 }
 
 // place returns where a run is worked on.
@@ -55,7 +59,8 @@ func (a *App) place(run store.Run) (place, error) {
 	if err := json.Unmarshal(run.Plan, &p); err != nil {
 		return place{}, fmt.Errorf("plan of run %s: %w", run.ID, err)
 	}
-	return place{a, run.Base, p.Workflow}, nil
+	inTerminal := func(t plan.Task) bool { return t.Dispatch != nil && t.Dispatch.Session != "" }
+	return place{a, run.Base, p.Workflow, slices.ContainsFunc(p.Tasks, inTerminal)}, nil
 }
 
 // Log implements [worker.Place].
@@ -67,10 +72,14 @@ func (p place) Log(t store.Task) string {
 	return log
 }
 
-// Work implements [worker.Place]: the task's worktree, or the project's root.
+// Work implements [worker.Place]: the task's worktree, or the root of the project
+// or of the repository that a bead is for.
 func (p place) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
 	root := p.app.opts.Project.Root
 	spec := p.tree(t.TaskKey, task)
+	if task.Dispatch != nil {
+		root = task.Dispatch.Repo
+	}
 	if spec == nil {
 		return root, nil
 	}
@@ -101,6 +110,8 @@ func (p place) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
 		spec.Task, spec.Branch, spec.Base.Commit, spec.Shared = workflowTree, flow.Branch, flow.Branch, true
 	case !task.Worktree && task.Branch == "":
 		return nil
+	case task.Dispatch != nil:
+		spec.Base.Commit = "" // wherever its repository is
 	}
 	return spec
 }

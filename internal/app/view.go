@@ -64,6 +64,9 @@ func (a *App) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
 		Agent: spec.Agent, Model: spec.Model, Tries: t.Tries, Retries: t.Retries, Outcome: t.Outcome, RetryAt: t.NotBefore,
 		Branch: spec.Branch, Prompt: spec.Prompt,
 	}
+	if spec.Dispatch != nil {
+		v.Session = spec.Dispatch.Session
+	}
 	if path := filepath.Join(a.state, "worktrees", t.Run, t.Task); spec.Worktree || spec.Branch != "" {
 		v.Worktree = path
 	}

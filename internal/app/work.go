@@ -54,6 +54,7 @@ type shift struct {
 	app      *App
 	run      store.Run
 	from     int64 // the last event that was there when it began
+	place    place
 	worker   *worker.Worker
 	recorder *recorder.Recorder
 }
@@ -61,6 +62,19 @@ type shift struct {
 // shift prepares the work on a run: its documents are there, what an earlier
 // gaffer has left behind is ended or held.
 func (a *App) shift(ctx context.Context, id string) (*shift, error) {
+	s, running, err := a.look(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.recorder.Flush(ctx); err != nil {
+		a.opts.Notice(fmt.Sprintf("documents: %v", err))
+	}
+	return s, s.worker.Adopt(ctx, running)
+}
+
+// look returns what the work on a run needs, and the attempts that run as far as
+// the store knows. It changes nothing.
+func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment, error) {
 	s := &shift{app: a}
 	var running []engine.Assignment
 	err := a.store.Read(ctx, func(r store.Reader) (err error) {
@@ -74,22 +88,18 @@ func (a *App) shift(ctx context.Context, id string) (*shift, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.recorder = a.recorder(s.run)
-	if err := s.recorder.Flush(ctx); err != nil {
-		a.opts.Notice(fmt.Sprintf("documents: %v", err))
-	}
-	where, err := a.place(s.run)
-	if err != nil {
-		return nil, err
+	if s.place, err = a.place(s.run); err != nil {
+		return nil, nil, err
 	}
 	s.worker = worker.New(worker.Options{
 		ID: s.run.Place, Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, defaultSlots),
-		Engine: a.engine, Attempts: a.attempts(id), Place: where, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
-		Supervisor: a.opts.Supervisor,
+		Engine: a.engine, Attempts: a.attempts(id), Place: s.place, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
+		Supervisor: a.opts.Supervisor, Terminal: a.terminal,
 	})
-	return s, s.worker.Adopt(ctx, running)
+	return s, running, nil
 }
 
 func missing(err error, what, name string) error {
@@ -127,6 +137,16 @@ func assignments(r store.Reader, run string) (list []engine.Assignment, err erro
 
 // agent returns the agent of that name, as gaffer.yaml wants it.
 func (a *App) agent(name string) (agent.Agent, error) {
+	custom, err := a.agents(name)
+	if err != nil {
+		return nil, err
+	}
+	return agent.New(name, custom)
+}
+
+// agents are those that gaffer.yaml names, and the one of that name if it is of
+// our own.
+func (a *App) agents(name string) (map[string]agent.Custom, error) {
 	custom := a.opts.Config.Agents()
 	self, err := os.Executable()
 	if err != nil {
@@ -138,7 +158,7 @@ func (a *App) agent(name string) (agent.Agent, error) {
 	if name == joinAgent {
 		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, "join"}}
 	}
-	return agent.New(name, custom)
+	return custom, nil
 }
 
 // work goes on until the run has ended, and its documents say so.
@@ -162,6 +182,9 @@ func (s *shift) untilEnd(ctx context.Context) error {
 	all.Go(func() { _ = s.worker.Run(working) })   // it ends with its context only
 	all.Go(func() { _ = s.recorder.Run(working) }) // what it could not write, Flush tells
 	all.Go(func() { s.sweep(working) })
+	if s.place.terminals {
+		all.Go(func() { s.watchTerminals(working) })
+	}
 	return s.watch(ctx)
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"gaffer/internal/agent/fake"
 	"gaffer/internal/app"
+	"gaffer/internal/pane"
 	"gaffer/internal/supervisor"
 )
 
@@ -15,6 +16,8 @@ func self(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[0] == "supervise":
 		return supervisor.Main(args[1:]), true
+	case len(args) > 0 && args[0] == pane.Command:
+		return pane.Main(args[1:], os.Stdin, os.Stdout), true
 	case len(args) == 1 && args[0] == "join":
 		return app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) > 0 && args[0] == "fake-agent":

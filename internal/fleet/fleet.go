@@ -78,6 +78,7 @@ type Task struct {
 	RetryAt  time.Time `json:"retry_at,omitzero"` // it waits until then
 	Worktree string    `json:"worktree,omitempty"`
 	Branch   string    `json:"branch,omitempty"`
+	Session  string    `json:"session,omitempty"` // the tmux session that shows its agent
 	Prompt   string    `json:"prompt,omitempty"`  // only where one task is asked for
 	Attempt  *Attempt  `json:"attempt,omitempty"` // the one that runs, or else the last
 	Question *Question `json:"question,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gaffer/internal/engine"
 	"gaffer/internal/failure"
 	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
@@ -84,18 +85,40 @@ func verificationOf(checks json.RawMessage) *ledger.Verification {
 
 // runOf is the record of an attempt that begins. The schema has no limit of no
 // retries, so that is written as 1.
-func (e entry) runOf(run, project string, spec plan.Task) ledger.Run {
-	return ledger.NewRun(ledger.Dispatch{
-		Bead: bead(e.task, run), Agent: agentOf(spec), Model: cmp.Or(spec.Model, "default"), Repo: project,
-		Prompt: cmp.Or(spec.Prompt, strings.Join(spec.Argv, " ")), Attempt: e.number, MaxRetries: max(e.retries, 1),
-	}, e.started)
+func (e entry) runOf(as bead, project string, spec plan.Task, before *store.Attempt) ledger.Run {
+	d := ledger.Dispatch{
+		Bead: as.name, Agent: engine.AgentOf(spec), Model: cmp.Or(spec.Model, "default"), Repo: project,
+		Prompt:  cmp.Or(engine.Prompt(spec, before), strings.Join(spec.Argv, " ")),
+		Attempt: as.earlier + e.number, MaxRetries: max(e.retries, 1),
+	}
+	if bead := spec.Dispatch; bead != nil {
+		d.Repo, d.Template, d.Session = bead.Repo, bead.Template, bead.Session
+	}
+	return ledger.NewRun(d, e.started)
 }
 
-// bead is the ledger's name of a task: its id between the protocol's bd- and the
+// bead is what the ledger calls a task.
+type bead struct {
+	name    string
+	earlier int // attempts that it has from before the task
+}
+
+// beadOf is the bead of a task: the one that was dispatched, or one of its own.
+func beadOf(run, task string, d *plan.Dispatch) bead {
+	if d != nil {
+		return bead{d.Bead, d.Earlier}
+	}
+	return bead{name: ownBead(task, run)}
+}
+
+// Bead is the name of a task in the ledger.
+func Bead(t store.Task, spec plan.Task) string { return beadOf(t.Run, t.Task, spec.Dispatch).name }
+
+// ownBead is the ledger's name of a task that is no bead by itself: its id between the protocol's bd- and the
 // end of the run's id, since a ledger outlives runs and their tasks are often
 // called the same. An id that cannot be part of a bead is cut and told apart by
 // its hash.
-func bead(task, run string) string {
+func ownBead(task, run string) string {
 	end := "-" + strings.ToValidUTF8(run[max(0, len(run)-8):], "")
 	if name := "bd-" + task + end; ledger.CheckBead(name) == nil {
 		return name

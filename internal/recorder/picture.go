@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"gaffer/internal/engine"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/session"
@@ -21,8 +22,9 @@ type picture struct {
 	stopping bool // no task starts any more
 	at       map[string]int
 	tries    []tries
-	changed  map[int]bool // the agents that are not written yet
-	moved    bool         // something is not written yet
+	beads    map[string]bead // of the tasks that were dispatched as one
+	changed  map[int]bool    // the agents that are not written yet
+	moved    bool            // something is not written yet
 }
 
 // tries counts the attempts at a task.
@@ -30,7 +32,7 @@ type tries struct{ begun, ended int }
 
 // newPicture returns the picture of a run none of whose events were taken in.
 func newPicture(run store.Run, tasks []store.Task, project string) (*picture, error) {
-	p := &picture{at: make(map[string]int, len(tasks)), tries: make([]tries, len(tasks)), changed: map[int]bool{}, moved: true}
+	p := &picture{at: make(map[string]int, len(tasks)), tries: make([]tries, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, moved: true}
 	p.status = session.Status{
 		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
 		Status: session.Running, Waves: []session.Wave{},
@@ -45,13 +47,24 @@ func newPicture(run store.Run, tasks []store.Task, project string) (*picture, er
 			return nil, fmt.Errorf("task %s: %w", t.Task, err)
 		}
 		p.at[t.Task] = i
+		if spec.Dispatch != nil {
+			p.beads[t.Task] = beadOf(t.Run, t.Task, spec.Dispatch)
+		}
 		p.status.Agents = append(p.status.Agents, session.Agent{
 			ID: t.Task, Name: cmp.Or(t.Name, t.Task), PromptPath: below(project, spec.PromptFile),
-			Status: session.Queued, Wave: &waves[i], Model: agentOf(spec),
+			Status: session.Queued, Wave: &waves[i], Model: engine.AgentOf(spec),
 		})
 	}
 	p.status.Waves = groups(p.status.Agents)
 	return p, nil
+}
+
+// bead is the ledger's name of a task.
+func (p *picture) bead(run, task string) bead {
+	if b, ok := p.beads[task]; ok {
+		return b
+	}
+	return beadOf(run, task, nil)
 }
 
 // sourceOf is the protocol's word for what made a run. One that it does not have
@@ -61,15 +74,6 @@ func sourceOf(run store.Run) string {
 		return run.Source
 	}
 	return plan.SourceOrchestrate
-}
-
-// agentOf is who does a task. One that names nobody is claude's, or if it has a
-// program, that program's.
-func agentOf(spec plan.Task) string {
-	if spec.Agent == "" && len(spec.Argv) > 0 {
-		return plan.CommandAgent
-	}
-	return cmp.Or(spec.Agent, "claude")
 }
 
 // below names a file from a folder that it is in.

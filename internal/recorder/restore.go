@@ -24,8 +24,8 @@ func (r *Recorder) restore(ctx context.Context) error {
 	}
 	gone := map[string]bool{}
 	for task, i := range r.picture.at {
-		name, t := bead(task, r.opts.Run), r.picture.tries[i]
-		if !there[ledger.RunKind].has(name, t.begun) || !there[ledger.ResultKind].has(name, t.ended) {
+		as, t := r.picture.bead(r.opts.Run, task), r.picture.tries[i]
+		if !there[ledger.RunKind].has(as, t.begun) || !there[ledger.ResultKind].has(as, t.ended) {
 			gone[task] = true
 		}
 	}
@@ -66,13 +66,14 @@ func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error
 type fileNames map[string]bool
 
 // has reports whether the records of so many attempts are there: the last under
-// the bead's name, those before it under their numbers.
-func (n fileNames) has(bead string, attempts int) bool {
-	if attempts > 0 && !n[bead+".json"] {
+// the bead's name, or another that came later, those before it under their
+// numbers.
+func (n fileNames) has(as bead, attempts int) bool {
+	if attempts > 0 && !n[as.name+".json"] {
 		return false
 	}
-	for i := 1; i < attempts; i++ {
-		if !n[fmt.Sprintf("%s.attempt-%d.json", bead, i)] {
+	for i := as.earlier + 1; i < as.earlier+attempts; i++ {
+		if !n[fmt.Sprintf("%s.attempt-%d.json", as.name, i)] {
 			return false
 		}
 	}

@@ -194,8 +194,7 @@ func (r *Recorder) put(ctx context.Context, e entry) error {
 		delete(r.whole, attemptOf{e.task, e.number})
 		return nil
 	}
-	result := *e.result
-	result.Bead = bead(e.task, r.opts.Run)
+	result := r.named(e, *e.result)
 	_, err := r.opts.Ledger.Finish(ctx, result)
 	var gone *ledger.NoRunError
 	if !errors.As(err, &gone) {
@@ -208,18 +207,23 @@ func (r *Recorder) put(ctx context.Context, e entry) error {
 	return err
 }
 
+// named is a result under the names that the ledger has.
+func (r *Recorder) named(e entry, result ledger.Result) ledger.Result {
+	as := r.picture.bead(r.opts.Run, e.task)
+	result.Bead, result.Attempt = as.name, as.earlier+e.number
+	return result
+}
+
 func (r *Recorder) begin(ctx context.Context, e entry) error {
-	spec, err := r.spec(ctx, e.task)
+	spec, before, err := r.spec(ctx, e)
 	if err != nil {
 		return err
 	}
-	run := e.runOf(r.opts.Run, r.opts.Project, spec)
+	run := e.runOf(r.picture.bead(r.opts.Run, e.task), r.opts.Project, spec, before)
 	if e.whole == nil {
 		return r.opts.Ledger.Begin(ctx, run)
 	}
-	result := *e.whole
-	result.Bead = run.Bead
-	if err := r.opts.Ledger.Record(ctx, run, result); err != nil {
+	if err := r.opts.Ledger.Record(ctx, run, r.named(e, *e.whole)); err != nil {
 		return err
 	}
 	r.whole[attemptOf{e.task, e.number}] = true
@@ -232,15 +236,25 @@ type attemptOf struct {
 	number int
 }
 
-// spec returns the plan's words on a task. They are not kept: there may be a
-// great many of them.
-func (r *Recorder) spec(ctx context.Context, task string) (spec plan.Task, err error) {
+// spec returns the plan's words on a task, and the attempt before this one if
+// there was any. They are not kept: there may be a great many of them.
+func (r *Recorder) spec(ctx context.Context, e entry) (spec plan.Task, before *store.Attempt, err error) {
+	key := store.TaskKey{Run: r.opts.Run, Task: e.task}
 	err = r.opts.Store.Read(ctx, func(from store.Reader) error {
-		t, err := from.Task(store.TaskKey{Run: r.opts.Run, Task: task})
+		t, err := from.Task(key)
 		if err != nil {
 			return err
 		}
-		return json.Unmarshal(t.Spec, &spec)
+		if err := json.Unmarshal(t.Spec, &spec); err != nil || e.number == 1 {
+			return err
+		}
+		tries, err := from.Attempts(key)
+		for i := range tries {
+			if tries[i].Number == e.number-1 {
+				before = &tries[i]
+			}
+		}
+		return err
 	})
-	return spec, err
+	return spec, before, err
 }

@@ -72,6 +72,20 @@ type Options struct {
 	Supervisor supervisor.Options
 	Pool       *supervisor.Pool // of supervisors to be used again; nil starts one each time
 	Owner      Owner
+	// Terminal returns where people can look at the agent, whose part of the log
+	// begins there; nil, or a function that returns it, is nowhere. It needs a
+	// Pool.
+	Terminal func(from int64) *supervisor.Terminal
+}
+
+// launch starts the agent under a supervisor.
+func (o Options) launch(ctx context.Context, dir string, spec supervisor.Spec, from int64) (*supervisor.Process, error) {
+	if o.Terminal != nil && o.Pool != nil {
+		if in := o.Terminal(from); in != nil {
+			return o.Pool.StartIn(ctx, dir, spec, *in)
+		}
+	}
+	return o.supervise(ctx, dir, spec)
 }
 
 // supervise starts a program under a supervisor.

@@ -110,11 +110,14 @@ func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
 
 func (h *held) start(ctx context.Context, dir string, opts runner.Options) (*runner.Attempt, error) {
 	w := h.worker
+	if w.drains {
+		return nil, errLost
+	}
 	spec, err := specOf(h.Task)
 	if err != nil {
 		return nil, err
 	}
-	with, err := w.opts.Agents(agentOf(spec))
+	with, err := w.opts.Agents(engine.AgentOf(spec))
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +128,9 @@ func (h *held) start(ctx context.Context, dir string, opts runner.Options) (*run
 	job := jobOf(h.Assignment, spec)
 	job.Work, job.Log, job.Grace = work, w.opts.Place.Log(h.Task), w.opts.Grace
 	job.Env = environ(h.Assignment, spec)
+	if w.opts.Terminal != nil {
+		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, spec, job.Log, from) }
+	}
 	return runner.Start(ctx, dir, with, job, opts)
 }
 

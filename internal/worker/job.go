@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -10,26 +9,15 @@ import (
 
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
-	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/runner"
 	"gaffer/internal/store"
 )
 
-// defaultAgent is the agent of a task that names none.
-const defaultAgent = "claude"
-
-func agentOf(spec plan.Task) string {
-	if spec.Agent == "" && len(spec.Argv) > 0 {
-		return plan.CommandAgent
-	}
-	return cmp.Or(spec.Agent, defaultAgent)
-}
-
 // jobOf says what an attempt is to do.
 func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
 	return runner.Job{
-		Attempt: a.Attempt.ID, Agent: agentOf(spec), Request: requestOf(a, spec),
+		Attempt: a.Attempt.ID, Agent: engine.AgentOf(spec), Request: requestOf(a, spec),
 		Deadline: a.Attempt.Deadline, Stall: spec.StallTimeout, Verify: spec.Verify,
 	}
 }
@@ -38,7 +26,7 @@ func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
 // before it if that can be gone on with.
 func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
 	r := agent.Request{
-		Prompt: promptOf(a, spec), Model: spec.Model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
+		Prompt: engine.Prompt(spec, a.Before), Model: spec.Model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
 		Thread: newThread(a.Attempt.ID), Begin: true,
 	}
 	if before := a.Before; before != nil && before.Thread != "" && !a.Task.Fresh {
@@ -56,20 +44,14 @@ func newThread(attempt string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// promptOf is the task's prompt, with how the last attempt failed.
-func promptOf(a engine.Assignment, spec plan.Task) string {
-	before := a.Before
-	if before == nil || before.Class == "" || failure.Class(before.Class) == failure.RateLimited || len(spec.Argv) > 0 {
-		return spec.Prompt
-	}
-	return fmt.Sprintf("%s\n\n---\nThis was tried before. Attempt %d failed (%s):\n%s\n", spec.Prompt, before.Number, before.Class, before.Summary)
-}
-
 // environ tells an agent which attempt it is.
 func environ(a engine.Assignment, spec plan.Task) []string {
 	env := []string{
 		"GAFFER_RUN=" + a.Task.Run, "GAFFER_TASK=" + a.Task.Task,
 		"GAFFER_ATTEMPT_NUMBER=" + strconv.Itoa(a.Attempt.Number),
+	}
+	if d := spec.Dispatch; d != nil {
+		env = append(env, "GAFFER_BEAD="+d.Bead, "GAFFER_LEDGER="+d.Ledger)
 	}
 	for name, value := range spec.Env {
 		env = append(env, name+"="+value)

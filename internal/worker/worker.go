@@ -43,6 +43,9 @@ type Options struct {
 	Notice   func(text string) // what a person should know
 	// Supervisor says how supervisors are started.
 	Supervisor supervisor.Options
+	// Terminal returns where people can look at an attempt while it runs, or
+	// nil for nowhere.
+	Terminal func(t store.Task, spec plan.Task, log string, from int64) *supervisor.Terminal
 	// Grace is how long an agent may take to follow each signal; the
 	// supervisor's own if zero.
 	Grace time.Duration
@@ -69,6 +72,7 @@ type Worker struct {
 	pool   *supervisor.Pool
 	dirty  bool // there is something to say in the next beat
 	asking bool // something may be claimed
+	drains bool // takes and starts nothing, and is done when it holds nothing
 }
 
 // New returns a worker.
@@ -116,7 +120,10 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer tick.Stop()
 	last := w.opts.Now()
 	for {
-		if w.asking {
+		switch {
+		case w.drains && len(w.held) == 0:
+			return nil
+		case w.asking && !w.drains:
 			w.claimAll(running)
 		}
 		select {
@@ -154,7 +161,12 @@ func (w *Worker) claimAll(ctx context.Context) {
 	}
 }
 
-func (w *Worker) claim() engine.Claim { return engine.Claim{Worker: w.opts.ID, Labels: w.opts.Labels} }
+func (w *Worker) claim() engine.Claim {
+	if w.drains {
+		return engine.Claim{Worker: w.opts.ID} // no task of a place can be had without its label
+	}
+	return engine.Claim{Worker: w.opts.ID, Labels: w.opts.Labels}
+}
 
 func (w *Worker) hold(a engine.Assignment) *held {
 	h := &held{worker: w, Assignment: a, questions: map[string]string{}}
@@ -245,6 +257,18 @@ func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 		w.hold(a)
 	}
 	return nil
+}
+
+// Collect reports how attempts ended that nobody looks after any more, and does
+// nothing else: no task is claimed, and what never began is lost. It waits for
+// those that still run, and stops them if the engine says so. It is instead of
+// Run.
+func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error {
+	for _, a := range running {
+		w.hold(a)
+	}
+	w.drains, w.dirty = true, true
+	return w.Run(ctx)
 }
 
 // endStale ends an attempt that is over for the store, if it is not over.

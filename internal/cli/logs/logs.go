@@ -19,6 +19,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/fleet"
+	"gaffer/internal/tui/safe"
 )
 
 // options is what the command line says.
@@ -75,9 +76,9 @@ func logs(ctx context.Context, e *env.Env, a *app.App, name string, o options) e
 	}
 	out := e.Out
 	if env.IsTerminal(e.Out) {
-		safe := &printable{out: e.Out}
-		defer safe.end()
-		out = safe
+		shown := safe.New(e.Out)
+		defer shown.End()
+		out = shown
 	}
 	if !o.follow {
 		_, err = io.Copy(out, f)

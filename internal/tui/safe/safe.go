@@ -1,4 +1,5 @@
-package logs
+// Package safe lets a terminal show what other programs have written.
+package safe
 
 import (
 	"io"
@@ -7,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// printable passes a log on to a terminal that the log must not steer. Text,
+// Writer passes a log on to a terminal that the log must not steer. Text,
 // newlines, tabs and the sequences that set colours go through; a carriage
 // return begins a new line; other escape sequences are left out, and all else
 // is shown as the replacement character. Its memory is fixed, whatever is
 // written to it.
-type printable struct {
+type Writer struct {
 	out     io.Writer
 	state   escape
 	params  []byte // of a sequence that may turn out to set a colour
@@ -37,7 +38,7 @@ const (
 const maxParams = 64
 
 // Write implements [io.Writer].
-func (p *printable) Write(data []byte) (int, error) {
+func (p *Writer) Write(data []byte) (int, error) {
 	var b strings.Builder
 	rest := append(p.rest, data...)
 	for len(rest) > 0 && (utf8.FullRune(rest) || len(rest) >= utf8.UTFMax) {
@@ -52,15 +53,18 @@ func (p *printable) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// end leaves the terminal in no colour.
-func (p *printable) end() {
+// New returns a writer to a terminal.
+func New(out io.Writer) *Writer { return &Writer{out: out} }
+
+// End leaves the terminal in no colour.
+func (p *Writer) End() {
 	if p.colored {
 		// What is left behind by a log that cannot be written is another's worry.
 		_, _ = io.WriteString(p.out, "\x1b[0m")
 	}
 }
 
-func (p *printable) take(b *strings.Builder, r rune) {
+func (p *Writer) take(b *strings.Builder, r rune) {
 	switch p.state {
 	case text:
 		p.char(b, r)
@@ -86,7 +90,7 @@ func (p *printable) take(b *strings.Builder, r rune) {
 	}
 }
 
-func (p *printable) char(b *strings.Builder, r rune) {
+func (p *Writer) char(b *strings.Builder, r rune) {
 	cr := p.cr
 	p.cr = false
 	switch {
@@ -108,7 +112,7 @@ func (p *printable) char(b *strings.Builder, r rune) {
 	}
 }
 
-func (p *printable) begin(b *strings.Builder, r rune) {
+func (p *Writer) begin(b *strings.Builder, r rune) {
 	p.state = text
 	switch r {
 	case '[':
@@ -124,7 +128,7 @@ func (p *printable) begin(b *strings.Builder, r rune) {
 
 // parameter reads on to the end of a control sequence, and lets it through if it
 // sets a colour.
-func (p *printable) parameter(b *strings.Builder, r rune) {
+func (p *Writer) parameter(b *strings.Builder, r rune) {
 	switch {
 	case r >= '0' && r <= '9' || r == ';' || r == ':':
 		if len(p.params) == maxParams {
