@@ -1,0 +1,117 @@
+package tmux
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// MissingError is that tmux is not installed.
+type MissingError struct{ Err error }
+
+func (e *MissingError) Error() string { return "tmux is not installed: " + e.Err.Error() }
+func (e *MissingError) Unwrap() error { return e.Err }
+
+// NotFound marks the error as one about something that is not there.
+func (e *MissingError) NotFound() bool { return true }
+
+// Hint says what to do next.
+func (e *MissingError) Hint() string { return installHint() }
+
+// OldError is a tmux that lacks what we need.
+type OldError struct {
+	Program string
+	Version string // as it says it
+}
+
+func (e *OldError) Error() string {
+	return fmt.Sprintf("%s is too old: it is %q", e.Program, e.Version)
+}
+
+// Conflict marks the error as one about the state of things.
+func (e *OldError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *OldError) Hint() string { return installHint() }
+
+func installHint() string {
+	return fmt.Sprintf("install tmux %d.%d or newer (the package is called tmux), or use --headless, which needs none", oldestMajor, oldestMinor)
+}
+
+// SocketError is a socket that cannot be used.
+type SocketError struct{ Socket, Problem, Advice string }
+
+func (e *SocketError) Error() string { return fmt.Sprintf("tmux socket %s: %s", e.Socket, e.Problem) }
+
+// Hint says what to do next.
+func (e *SocketError) Hint() string { return e.Advice }
+
+// SpecError is a session that cannot be started as it was asked for.
+type SpecError struct{ Session, Problem string }
+
+func (e *SpecError) Error() string { return fmt.Sprintf("start session %q: %s", e.Session, e.Problem) }
+
+// Usage marks the error as one about what was asked for.
+func (e *SpecError) Usage() bool { return true }
+
+// ExistsError is a session that is there already.
+type ExistsError struct{ Session, Socket string }
+
+func (e *ExistsError) Error() string {
+	return fmt.Sprintf("start session %s: there is one already (duplicate session on %s)", e.Session, e.Socket)
+}
+
+// Conflict marks the error as one about what is there already.
+func (e *ExistsError) Conflict() bool { return true }
+
+// NotFoundError is a session that is not there, or no longer.
+type NotFoundError struct{ Session string }
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("session %s: not found", e.Session) }
+
+// NotFound marks the error as one about something that is not there.
+func (e *NotFoundError) NotFound() bool { return true }
+
+// SilentError is a server that did not answer in time. What it was asked to do
+// may still happen.
+type SilentError struct {
+	Command, Socket string
+	Waited          time.Duration
+}
+
+func (e *SilentError) Error() string {
+	return fmt.Sprintf("tmux %s on %s: no answer in %s", e.Command, e.Socket, e.Waited)
+}
+
+// Hint says what to do next.
+func (e *SilentError) Hint() string {
+	return "see what the tmux server on this socket does; if it hangs, end it: its agents are told by a hangup"
+}
+
+// CommandError is a tmux that ended with an error.
+type CommandError struct {
+	Command, Socket string
+	Said            string // on stderr
+	Err             error  // how it ended
+}
+
+func (e *CommandError) Error() string {
+	said := e.Said
+	if said == "" {
+		said = e.Err.Error()
+	}
+	const most = 1000
+	if len(said) > most {
+		said = strings.ToValidUTF8(said[:most], "") + "…"
+	}
+	return fmt.Sprintf("tmux %s on %s: %s", e.Command, e.Socket, said)
+}
+
+func (e *CommandError) Unwrap() error { return e.Err }
+
+// says tells whether err is what tmux says in this case.
+func says(err error, text string) bool {
+	failed, ok := errors.AsType[*CommandError](err)
+	return ok && strings.Contains(failed.Said, text)
+}

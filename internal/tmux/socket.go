@@ -1,0 +1,60 @@
+package tmux
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// check looks at the socket's path, which the system keeps short.
+func (s *Server) check() error {
+	most := len(syscall.RawSockaddrUnix{}.Path) - 1
+	switch {
+	case !filepath.IsAbs(s.socket):
+		return &SocketError{s.socket, "is not an absolute path", "give the whole path of the socket"}
+	case len(s.socket) > most:
+		return &SocketError{
+			s.socket, fmt.Sprintf("has %d bytes, more than the %d that the path of a socket may have", len(s.socket), most),
+			"use a shorter path",
+		}
+	}
+	return nil
+}
+
+// makeFolder makes the folder of the socket. Whoever can reach the socket can
+// run programs as us, so nobody else may enter.
+func (s *Server) makeFolder() error {
+	dir := filepath.Dir(s.socket)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return &SocketError{s.socket, "has no folder: " + err.Error(), ""}
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return &SocketError{s.socket, "has no folder: " + err.Error(), ""}
+	}
+	owner, ok := info.Sys().(*syscall.Stat_t)
+	switch {
+	case ok && int(owner.Uid) != os.Geteuid():
+		return &SocketError{s.socket, fmt.Sprintf("is in a folder of another user (uid %d)", owner.Uid), "use a folder of your own"}
+	case info.Mode().Perm()&0o077 != 0:
+		return &SocketError{
+			s.socket, fmt.Sprintf("is in a folder that others may enter (mode %04o)", info.Mode().Perm()), "chmod 700 " + dir,
+		}
+	}
+	return nil
+}
+
+// listening tells whether a server is there, also one that does not answer. It
+// knows from the socket itself, where tmux has many ways to say it.
+func (s *Server) listening() bool {
+	conn, err := net.DialTimeout("unix", s.socket, s.wait)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED)
+	}
+	_ = conn.Close() // nothing was said
+	return true
+}

@@ -1,0 +1,45 @@
+package tmux
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// The oldest tmux that has what we ask of it: an environment for a session.
+const oldestMajor, oldestMinor = 3, 2
+
+// Available says whether tmux can be used: nil, a [*MissingError] or an
+// [*OldError].
+func Available(ctx context.Context) error {
+	program, err := find()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, program, "-V").CombinedOutput()
+	said := strings.TrimSpace(string(out))
+	if err != nil {
+		return fmt.Errorf("%s -V: %w: %s", program, err, said)
+	}
+	if isOld(said) {
+		return &OldError{Program: program, Version: said}
+	}
+	return nil
+}
+
+// isOld reads a version such as "tmux 3.3a" or "tmux next-3.5". One without
+// numbers was built from the newest source.
+func isOld(version string) bool {
+	digits := strings.IndexAny(version, "0123456789")
+	if digits < 0 {
+		return false
+	}
+	var major, minor int
+	if n, _ := fmt.Sscanf(version[digits:], "%d.%d", &major, &minor); n == 0 || strings.Contains(version, "openbsd") {
+		return false // OpenBSD's has the number of the system
+	}
+	return major < oldestMajor || major == oldestMajor && minor < oldestMinor
+}
