@@ -1,0 +1,117 @@
+package prompt
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"gaffer/statefile"
+)
+
+const (
+	extension = ".md"
+	// maxFile is far beyond what any agent can read at once.
+	maxFile = 1 << 20
+	// reserved is how records say that a prompt came from no template.
+	reserved = "custom"
+)
+
+// List reads the templates in a folder, by name. What looks like a template and
+// cannot be used is among the errors. A folder that is not there has none.
+func List(dir string) ([]Template, []error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, []error{fmt.Errorf("list templates: %w", err)}
+	}
+	var list []Template
+	var broken []error
+	for _, entry := range entries {
+		name, ok := strings.CutSuffix(entry.Name(), extension)
+		if !ok || strings.HasPrefix(name, ".") {
+			continue // an editor's
+		}
+		if t, err := read(dir, name); err != nil {
+			broken = append(broken, err)
+		} else {
+			list = append(list, t)
+		}
+	}
+	slices.SortFunc(list, func(a, b Template) int { return strings.Compare(a.Name, b.Name) })
+	return list, broken
+}
+
+// Load reads one template.
+func Load(dir, name string) (Template, error) {
+	t, err := read(dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, &NotFoundError{Name: name, Path: filepath.Join(dir, name+extension), Has: names(dir)}
+	}
+	return t, err
+}
+
+func names(dir string) (has []string) {
+	list, _ := List(dir)
+	for _, t := range list {
+		has = append(has, t.Name)
+	}
+	return has
+}
+
+func read(dir, name string) (Template, error) {
+	if err := statefile.CheckName("template", name); err != nil {
+		return Template{}, err
+	}
+	path := filepath.Join(dir, name+extension)
+	if name == reserved {
+		return Template{}, &BrokenError{Path: path, Problem: "this name is what records have for no template; give the file another"}
+	}
+	data, err := readRegular(path)
+	if err != nil {
+		return Template{}, err
+	}
+	text := strings.TrimPrefix(string(data), "\ufeff")
+	switch {
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return Template{}, &BrokenError{Path: path, Problem: "is not text in UTF-8"}
+	case strings.TrimSpace(text) == "":
+		return Template{}, &BrokenError{Path: path, Problem: "is empty"}
+	}
+	t := Parse(name, text)
+	t.Path = path
+	return t, nil
+}
+
+// readRegular reads a file that may be anything. A link is refused: in a project
+// that somebody else wrote it could lead to a secret, and the prompt goes out.
+func readRegular(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
+		return nil, &BrokenError{Path: path, Problem: "is not a regular file"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &BrokenError{Path: path, Problem: "is not a regular file"}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = &BrokenError{Path: path, Problem: fmt.Sprintf("is larger than the %d KiB a template may have", maxFile>>10)}
+	}
+	return data, err
+}
