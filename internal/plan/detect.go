@@ -73,6 +73,8 @@ func (l *loader) fileFormat(arg string) (Format, error) {
 		return Gaffer, nil
 	case ".md", ".markdown":
 		return l.markdownFormat(arg)
+	case ".jsonl":
+		return Beads, nil
 	}
 	return PromptFile, nil
 }
@@ -110,7 +112,7 @@ func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), 
 // looksLikeFile: a text may end in a file's name, but then it has more words.
 func looksLikeFile(arg string) bool {
 	ext := strings.ToLower(filepath.Ext(arg))
-	return slices.Contains([]string{".yaml", ".yml", ".md", ".json"}, ext) && len(strings.Fields(arg)) < 3
+	return slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) && len(strings.Fields(arg)) < 3
 }
 
 func (l *loader) notThere(arg string) error {

@@ -46,7 +46,8 @@ func sound(t *testing.T, r *reader, d draft) {
 		t.Errorf("%d of %d tasks are in waves", count, len(d.Tasks))
 	}
 	for _, task := range d.Tasks {
-		if task.ID == "" || task.Prompt == "" && task.PromptFile == "" && len(task.Argv) == 0 && d.Source != SourceOrchestrate {
+		template := task.Dispatch != nil && task.Dispatch.Template != ""
+		if task.ID == "" || task.Prompt == "" && task.PromptFile == "" && len(task.Argv) == 0 && !template && d.Source != SourceOrchestrate {
 			t.Errorf("a task with nothing to do: %+v", task)
 		}
 	}
@@ -87,6 +88,22 @@ func FuzzOrchestrator(f *testing.F) {
 		d := readOrchestrator("plan", data, r)
 		d.check(r, "prompt")
 		sound(t, r, d)
+	})
+}
+
+func FuzzBeads(f *testing.F) {
+	seed(f, "../../examples/beads/*.jsonl", "testdata/broken/beads-*.jsonl")
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := &reader{file: "plan"}
+		d := readBeads("plan", "/dir", data, r, func(string) bool { return true })
+		for _, task := range d.Tasks {
+			if task.Dispatch.Bead != task.ID || task.Priority > 0 || task.Done && task.After != nil {
+				t.Errorf("a task that is no bead: %+v", task)
+			}
+		}
+		if d.pending(); len(d.Tasks) > 0 || len(r.problems) > 0 {
+			sound(t, r, d)
+		}
 	})
 }
 

@@ -52,9 +52,14 @@ func dump(p Plan) string {
 		fmt.Fprintf(&b, "\n%s needs %q\n", t.ID, p.Needs(t.ID))
 		v := reflect.ValueOf(t)
 		for i := 1; i < v.NumField(); i++ {
-			if !v.Field(i).IsZero() {
-				fmt.Fprintf(&b, "  %s: %.100q\n", v.Type().Field(i).Name, fmt.Sprint(v.Field(i)))
+			if v.Field(i).IsZero() {
+				continue
 			}
+			text := fmt.Sprint(v.Field(i))
+			if d, ok := v.Field(i).Interface().(*Dispatch); ok {
+				text = fmt.Sprintf("%+v", *d)
+			}
+			fmt.Fprintf(&b, "  %s: %.100q\n", v.Type().Field(i).Name, text)
 		}
 	}
 	for _, w := range p.Warnings {
@@ -75,6 +80,8 @@ var examples = []struct {
 	{"orchestrator-waves", "examples/orchestrator/waves/000-orchestrator.md", Options{}},
 	{"orchestrator-waves-pending", "examples/orchestrator/waves/000-orchestrator.md", Options{PendingOnly: true}},
 	{"workflow", "examples/workflow/workflow.yaml", Options{}},
+	{"beads", "examples/beads/beads.jsonl", Options{}},
+	{"beads-export", "examples/beads/export.jsonl", Options{}},
 	{"phase", "examples/phase/02-storage", Options{}},
 	{"phase-pending", "examples/phase/02-storage", Options{PendingOnly: true}},
 	{"phase-one", "examples/phase/02-storage/02-03-PLAN.md", Options{}},

@@ -17,6 +17,7 @@ const (
 	Gaffer       Format = "gaffer"       // our own YAML
 	Orchestrator Format = "orchestrator" // markdown with a dependency graph or waves
 	WorkflowFile Format = "workflow"     // YAML with workflows
+	Beads        Format = "beads"        // JSON, one bead on each line
 	Phase        Format = "phase"        // NN-XX-PLAN.md, one or a folder of them
 	Folder       Format = "folder"       // a folder of prompts
 	List         Format = "list"         // ids or files, with commas between them
@@ -26,7 +27,7 @@ const (
 
 // Formats lists every format.
 func Formats() []Format {
-	return []Format{Gaffer, Orchestrator, WorkflowFile, Phase, Folder, List, PromptFile, PromptText}
+	return []Format{Gaffer, Orchestrator, WorkflowFile, Beads, Phase, Folder, List, PromptFile, PromptText}
 }
 
 // Options say where things are and what is wanted. The zero value works.
@@ -137,6 +138,9 @@ func (l *loader) document(arg string, data []byte, format Format) draft {
 		d.check(&l.reader, "prompt")
 		l.findPrompts(&d, dir)
 		return d
+	}
+	if format == Beads {
+		return l.beads(arg, dir, data)
 	}
 	root := l.tree(data)
 	if root == nil && len(l.problems) > 0 {

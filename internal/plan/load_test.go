@@ -45,6 +45,7 @@ func TestTheFormatIsFoundOut(t *testing.T) {
 		"waves.md":            "### Wave 0: first\n- `001-a.md`\n### Wave 1: then\n- `002-b.md`\n",
 		"one.md":              "Do it in one wave.",
 		"notes.txt":           "Do it.",
+		"work.jsonl":          `{"bead": "bd-1", "prompt": "x"}`,
 		"phase/01-01-PLAN.md": "---\nwave: 1\n---\nx",
 		"prompts/001-a.md":    "a",
 		"prompts/002-b.md":    "b",
@@ -65,6 +66,7 @@ func TestTheFormatIsFoundOut(t *testing.T) {
 		"waves.md":            {Orchestrator, "001 002", SourceOrchestrate},
 		"one.md":              {PromptFile, "one", SourceRunPrompt},
 		"notes.txt":           {PromptFile, "notes", SourceRunPrompt},
+		"work.jsonl":          {Beads, "bd-1", SourceRunPrompt},
 		"phase":               {Phase, "01-01", SourceExecutePhase},
 		"phase/01-01-PLAN.md": {Phase, "01-01", SourceExecutePhase},
 		"prompts":             {Folder, "001 002", SourceOrchestrate},
@@ -166,19 +168,29 @@ plan.yaml:5: c and d may run at the same time and change the same files (docs an
 
 func TestHostileFilesAreRefusedAtOnce(t *testing.T) {
 	dir := files(t, map[string]string{
-		"deep.yaml":    "tasks: " + strings.Repeat("[", 30_000),
-		"dashes.yaml":  strings.Repeat("- ", 30_000),
-		"indents.yaml": indented(1500),
-		"keys.yaml":    many(30_000, "k%d: v\n"),
-		"docs.yaml":    strings.Repeat("---\na: b\n", 30_000),
-		"colons.yaml":  strings.Repeat("a: ", 30_000),
-		"tags.yaml":    strings.Repeat("- !a\n", 30_000),
-		"nul.yaml":     strings.Repeat("\x00", 30_000),
-		"wide.yaml":    "tasks: [{id: a, prompt: x, after: [" + many(30_000, "t%d,") + "]}]",
-		"many.yaml":    "tasks:\n" + many(20_100, "- {id: t%d, prompt: x}\n"),
-		"rail.md":      "## Dependency Graph\n```\n" + drawn(5_000, 1, " ──┤") + drawn(10_000, 1, " <──┤") + "```\n",
-		"row.md":       "## Dependency Graph\n```\n" + drawn(20_000, 400, "") + "```\n",
-		"line.md":      "## Dependency Graph\n```\n" + strings.Repeat("001-1 ", 500_000) + "\n```\n",
+		"deep.yaml":     "tasks: " + strings.Repeat("[", 30_000),
+		"dashes.yaml":   strings.Repeat("- ", 30_000),
+		"indents.yaml":  indented(1500),
+		"keys.yaml":     many(30_000, "k%d: v\n"),
+		"docs.yaml":     strings.Repeat("---\na: b\n", 30_000),
+		"colons.yaml":   strings.Repeat("a: ", 30_000),
+		"tags.yaml":     strings.Repeat("- !a\n", 30_000),
+		"nul.yaml":      strings.Repeat("\x00", 30_000),
+		"wide.yaml":     "tasks: [{id: a, prompt: x, after: [" + many(30_000, "t%d,") + "]}]",
+		"many.yaml":     "tasks:\n" + many(20_100, "- {id: t%d, prompt: x}\n"),
+		"rail.md":       "## Dependency Graph\n```\n" + drawn(5_000, 1, " ──┤") + drawn(10_000, 1, " <──┤") + "```\n",
+		"row.md":        "## Dependency Graph\n```\n" + drawn(20_000, 400, "") + "```\n",
+		"deep.jsonl":    `{"bead": "a", "prompt": ` + strings.Repeat("[", 30_000),
+		"garbage.jsonl": strings.Repeat("x\n", 2_000_000),
+		"nul.jsonl":     strings.Repeat("\x00", 30_000),
+		"binary.jsonl":  "{}\n\xff\xfe",
+		"long.jsonl":    `{"bead": "a", "prompt": "` + strings.Repeat("x", 5<<20) + `"}`,
+		"prompt.jsonl":  `{"bead": "a", "prompt": "` + strings.Repeat("x", 3<<20) + `"}`,
+		"keys.jsonl":    "{" + many(100_000, `"k%d": 1,`) + `"k": 1}`,
+		"many.jsonl":    many(20_100, `{"bead": "b%d", "prompt": "x"}`+"\n"),
+		"epics.jsonl":   epics(3_000),
+		"nested.jsonl":  nested(10_000),
+		"line.md":       "## Dependency Graph\n```\n" + strings.Repeat("001-1 ", 500_000) + "\n```\n",
 	})
 	huge := filepath.Join(dir, "huge.yaml")
 	if err := os.WriteFile(huge, nil, 0o644); err != nil {
@@ -212,6 +224,23 @@ func TestHostileFilesAreRefusedAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// epics are two, the second of which waits for the first.
+func epics(n int) string {
+	return `{"id": "e1", "title": "x", "issue_type": "epic"}` + "\n" +
+		`{"id": "e2", "title": "x", "issue_type": "epic", "dependencies": [{"depends_on_id": "e1"}]}` + "\n" +
+		many(n, `{"id": "a%d", "title": "x", "dependencies": [{"depends_on_id": "e1", "type": "parent-child"}]}`+"\n") +
+		many(n, `{"id": "b%d", "title": "x", "dependencies": [{"depends_on_id": "e2", "type": "parent-child"}]}`+"\n")
+}
+
+// nested are epics, each a part of the one before and waiting for it.
+func nested(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"id": "e%d", "title": "x", "issue_type": "epic", "dependencies": [{"depends_on_id": "e%d", "type": "parent-child"}, {"depends_on_id": "e0"}]}`+"\n", i, i-1)
+	}
+	return b.String()
 }
 
 func many(n int, format string) string {

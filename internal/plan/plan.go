@@ -1,8 +1,8 @@
 // Package plan reads what is to be done and says what must happen before what.
 //
 // A plan is gaffer's own YAML or one of the formats that people already have:
-// an orchestrator's markdown, a workflow's YAML, phase plans, a folder of
-// prompts, a list of them, one prompt. [Load] tells them apart and gives the
+// an orchestrator's markdown, a workflow's YAML, phase plans, a file of beads, a
+// folder of prompts, a list of them, one prompt. [Load] tells them apart and gives the
 // same [Plan] for each, or every [Problem] at once. Only Load touches files;
 // all else is computed from values.
 package plan
@@ -88,6 +88,12 @@ type Dispatch struct {
 	Session  string            // the tmux session that shows its agent; empty for none
 	Earlier  int               // attempts before this task's first, of earlier tasks or in the records alone
 }
+
+// The limits of a bead that has none of its own.
+const (
+	BeadTimeout = time.Hour
+	BeadRetries = 2
+)
 
 // OnFailure is what a failed task means for tasks that do not wait for it.
 // Those that wait for it never start.

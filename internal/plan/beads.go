@@ -1,0 +1,206 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+)
+
+// beadReader reads a file with one bead on each line: our own form, or what the
+// beads issue tracker exports. Both may stand in one file.
+type beadReader struct {
+	*reader
+	dir    string                 // of the file
+	folder func(path string) bool // tells whether a folder is there
+	fields []field[Task]          // of our own form
+	draft  draft
+	issues []*issue // of each task; nil for one of our own form
+	links  []link
+	torn   map[string]bool // beads whose lines cannot be read
+}
+
+// beads reads a file of beads and leaves out what is not to be worked on.
+func (l *loader) beads(arg, dir string, data []byte) draft {
+	d := readBeads(arg, dir, data, &l.reader, func(path string) bool {
+		info, err := l.host.Stat(readStep, path)
+		return err == nil && info.IsDir()
+	})
+	l.readPrompts(&d, dir)
+	d.pending()
+	return d
+}
+
+// readBeads reads and checks a file of beads. What is not to be worked on comes
+// back as done.
+func readBeads(file, dir string, data []byte, r *reader, folder func(string) bool) draft {
+	b := beadReader{reader: r, dir: dir, folder: folder, fields: beadFields(), torn: map[string]bool{}}
+	b.draft.Plan = Plan{Name: defaultName(file), Source: SourceRunPrompt, SourceFile: file, OnFailure: Continue}
+	for _, n := range b.lines(data) {
+		if isIssue(n) {
+			b.addIssue(n)
+		} else {
+			b.draft.add(b.bead(n))
+			b.issues = append(b.issues, nil)
+		}
+	}
+	if len(b.draft.Tasks) <= maxTasks {
+		newBeadOrder(&b).settle()
+	}
+	b.draft.check(r, "bead")
+	for i, t := range b.draft.Tasks {
+		b.checkName(t, b.draft.at[i])
+	}
+	return b.draft
+}
+
+// isIssue tells the tracker's form from our own by its keys.
+func isIssue(n *node) bool {
+	if n.get("bead") != nil || n.get("prompt") != nil || n.get("prompt_file") != nil || n.get("template") != nil {
+		return false
+	}
+	return n.get("_type") != nil || n.get("id") != nil && n.get("agent") == nil || n.get("title") != nil
+}
+
+// beadFields are the keys of a bead in our own form: those of a task, without
+// the ones that a bead has in another way or not at all.
+func beadFields() []field[Task] {
+	fields := []field[Task]{
+		key("bead", text(), func(t *Task) *string { return &t.ID },
+			"what other beads, records and its session call it; unique, and fit for a file's name", `"bead": "bd-1"`).must(),
+		key("template", text(), func(t *Task) *string { return &t.Dispatch.Template },
+			"the template that its prompt is made from; prompt, if there is one, is the template's {{PROMPT}}", `"template": "bug-fix"`),
+		key("vars", environment(), func(t *Task) *map[string]string { return &t.Dispatch.Vars },
+			"the template's variables", `"vars": {"FILE": "login.go"}`),
+		key("repo", text(), func(t *Task) *string { return &t.Dispatch.Repo },
+			"the folder that it is worked on in, from the folder of the file", `"repo": "../api"`),
+		key("agent", beadAgent(), func(t *Task) *string { return &t.Agent },
+			"who does it, with its model behind a colon or in model", `"agent": "claude:opus"`),
+		key("priority", number(0, lowestPriority), func(t *Task) *int { return &t.Priority },
+			"0 is the most urgent and 4 the least; 2 without it", `"priority": 0`),
+	}
+	other := []string{"id", "wave", "command", "shell"}
+	for _, f := range fields {
+		other = append(other, f.name)
+	}
+	for _, f := range taskFields() {
+		if !slices.Contains(other, f.name) {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// The tracker's priorities: 0 is the most urgent.
+const (
+	normalPriority = 2
+	lowestPriority = 4
+)
+
+// beadAgent is an agent's name with or without a model, such as claude:opus. A
+// command has no prompt, and so no bead.
+func beadAgent() form[string] {
+	return form[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
+		agent, model, colon := strings.Cut(n.text, ":")
+		named := *n
+		named.text = agent
+		names := slices.DeleteFunc(Agents(), func(a string) bool { return a == CommandAgent })
+		if _, ok := choice(append(names, r.agents...)...).read(r, name, &named); !ok {
+			return "", false
+		}
+		if colon && strings.TrimSpace(model) == "" {
+			r.report(n.place, "%s: found %q, want a model behind the colon, such as claude:opus", name, n.text)
+			return "", false
+		}
+		return n.text, true
+	}}
+}
+
+// bead reads a line of our own form.
+func (b *beadReader) bead(n *node) (Task, places) {
+	t := Task{
+		Questions: Ask, Priority: normalPriority, Timeout: BeadTimeout, Retries: BeadRetries, Dispatch: &Dispatch{}, Line: n.line,
+	}
+	n = b.renamed(withoutNulls(n))
+	given := readMapping(b.reader, "a bead", n, b.fields, rejected, &t)
+	t.Priority = -t.Priority
+	t.Dispatch.Bead = t.ID
+	at := places{id: n.place, prompt: n.place}
+	if p, ok := given["bead"]; ok {
+		at.id = p.value.or(p.at).place
+	}
+	if p, ok := given["prompt_file"]; ok {
+		at.prompt = p.value.or(p.at).place
+	}
+	if p, ok := given["after"]; ok {
+		at.after = p.value.or(p.at).places()
+	}
+	b.checkBead(&t, n, given)
+	return t, at
+}
+
+// withoutNulls: what is null is as good as absent to a program that writes JSON.
+func withoutNulls(n *node) *node {
+	kept := *n
+	kept.pairs = slices.DeleteFunc(slices.Clone(n.pairs), func(p pair) bool { return p.value.kind == nothing })
+	return &kept
+}
+
+// renamed tells that a bead is not named by id, and reads it all the same.
+func (b *beadReader) renamed(n *node) *node {
+	at := slices.IndexFunc(n.pairs, func(p pair) bool { return p.key == "id" })
+	if at < 0 || n.get("bead") != nil {
+		return n
+	}
+	b.report(n.pairs[at].at, "a bead has no key %q", "id")
+	b.problems[len(b.problems)-1].Suggestion = "bead"
+	copied := *n
+	copied.pairs = slices.Clone(n.pairs)
+	copied.pairs[at].key = "bead"
+	return &copied
+}
+
+// checkBead sees to keys that need or exclude each other.
+func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
+	if n.kind != mapping {
+		return
+	}
+	b.splitAgent(t, given)
+	b.checkRepo(t, given)
+	_, prompt := given["prompt"]
+	_, file := given["prompt_file"]
+	p, template := given["template"]
+	if template {
+		b.checkTemplate(t, p)
+	}
+	if p, ok := given["vars"]; ok && !template {
+		b.report(p.at, "vars needs template, which they are for")
+	}
+	if !prompt && !file {
+		if !template {
+			b.report(n.place, "a bead needs prompt, prompt_file or template")
+		}
+		given["prompt"] = pair{} // told, or not needed
+	}
+	checkTask(b.reader, t, n, given)
+}
+
+func (b *beadReader) splitAgent(t *Task, given map[string]pair) {
+	agent, model, _ := strings.Cut(t.Agent, ":")
+	if t.Agent = agent; model == "" {
+		return
+	}
+	if p, ok := given["model"]; ok && t.Model != "" && t.Model != model {
+		b.report(p.value.or(p.at).place, "model: found %.80q, but agent says %.80q: want one of them", t.Model, model)
+	}
+	t.Model = model
+}
+
+func (b *beadReader) checkRepo(t *Task, given map[string]pair) {
+	if t.Dispatch.Repo == "" {
+		return
+	}
+	named := t.Dispatch.Repo
+	t.Dispatch.Repo = under(b.dir, named)
+	if p := given["repo"]; !b.folder(t.Dispatch.Repo) {
+		b.report(p.value.or(p.at).place, "repo: found no folder %.200q; it starts at the folder of this file", named)
+	}
+}

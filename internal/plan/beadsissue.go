@@ -1,0 +1,175 @@
+package plan
+
+import (
+	"strings"
+)
+
+// issue is what a line of the tracker's export says of a bead.
+type issue struct {
+	id, title, description, design, criteria, notes string
+
+	status   string
+	kind     string
+	priority int
+
+	template, pinned bool
+	conditional      bool // is to be done only if another fails
+}
+
+// link is a bead's relation to another one, which the tracker calls a
+// dependency.
+type link struct {
+	from, to, kind string
+	at             place
+}
+
+// issueFields are the keys that count. An export has many more.
+func issueFields() []field[issue] {
+	return []field[issue]{
+		key("id", text(), func(i *issue) *string { return &i.id }, "its name", `"id": "bd-a1"`).must(),
+		key("title", text(), func(i *issue) *string { return &i.title }, "what is to be done", `"title": "Fix the login"`).must(),
+		key("description", prose(), func(i *issue) *string { return &i.description }, "", ""),
+		key("design", prose(), func(i *issue) *string { return &i.design }, "", ""),
+		key("acceptance_criteria", prose(), func(i *issue) *string { return &i.criteria }, "", ""),
+		key("notes", prose(), func(i *issue) *string { return &i.notes }, "", ""),
+		key("status", prose(), func(i *issue) *string { return &i.status }, "", ""),
+		key("issue_type", prose(), func(i *issue) *string { return &i.kind }, "", ""),
+		key("priority", number(0, lowestPriority), func(i *issue) *int { return &i.priority }, "", ""),
+		key("is_template", truth(), func(i *issue) *bool { return &i.template }, "", ""),
+		key("pinned", truth(), func(i *issue) *bool { return &i.pinned }, "", ""),
+	}
+}
+
+// prose is a text that may be empty.
+func prose() form[string] {
+	return form[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
+		if n.kind == list || n.kind == mapping {
+			r.report(n.place, "%s: found %s, want a text", name, n.kind)
+			return "", false
+		}
+		return n.text, true
+	}}
+}
+
+// addIssue reads a line of the tracker's export. Lines that are no issues, such
+// as memories, are passed over.
+func (b *beadReader) addIssue(n *node) {
+	if t := n.get("_type"); t != nil && t.text != "issue" {
+		return
+	}
+	i := &issue{priority: normalPriority}
+	given := readMapping(b.reader, "an issue", known(n, issueFields()), issueFields(), rejected, i)
+	at := places{id: n.place, prompt: n.place}
+	if p, ok := given["id"]; ok {
+		at.id = p.value.or(p.at).place
+	}
+	b.addLinks(i, n.get("dependencies"))
+	b.issues = append(b.issues, i)
+	b.draft.add(Task{
+		ID: i.id, Name: firstLine(strings.TrimSpace(i.title)), Prompt: i.prompt(), Priority: -i.priority,
+		Questions: Ask, Timeout: BeadTimeout, Retries: BeadRetries, Dispatch: &Dispatch{Bead: i.id}, Line: n.line,
+	}, at)
+}
+
+// known is the mapping without the keys that mean nothing here, and without
+// those that are null.
+func known[T any](n *node, fields []field[T]) *node {
+	kept := *n
+	kept.pairs = nil
+	for _, f := range fields {
+		for _, p := range n.pairs {
+			if p.key == f.name && p.value.kind != nothing {
+				kept.pairs = append(kept.pairs, p)
+			}
+		}
+	}
+	return &kept
+}
+
+// prompt is the title and then each text under a heading.
+func (i *issue) prompt() string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(i.title))
+	for _, part := range []struct{ heading, text string }{
+		{"Description", i.description},
+		{"Design", i.design},
+		{"Acceptance criteria", i.criteria},
+		{"Notes", i.notes},
+	} {
+		if text := strings.TrimSpace(part.text); text != "" {
+			b.WriteString("\n\n## " + part.heading + "\n\n" + text)
+		}
+	}
+	return b.String() + "\n"
+}
+
+// addLinks reads an issue's dependencies.
+func (b *beadReader) addLinks(i *issue, n *node) {
+	if n == nil || n.kind == nothing {
+		return
+	}
+	if n.kind != list {
+		b.report(n.place, "dependencies: found %s, want a list", n.kind)
+		return
+	}
+	fields := []field[link]{
+		key("issue_id", text(), func(l *link) *string { return &l.from }, "", ""),
+		key("depends_on_id", text(), func(l *link) *string { return &l.to }, "", `"depends_on_id": "bd-a1"`).must(),
+		key("type", text(), func(l *link) *string { return &l.kind }, "", ""),
+	}
+	for _, item := range n.items {
+		l := link{from: i.id, kind: blocks, at: item.place}
+		if readMapping(b.reader, "a dependency", known(item, fields), fields, rejected, &l); l.to == "" {
+			continue // told
+		}
+		if l.kind == conditional && l.from == i.id {
+			i.conditional = true
+		}
+		b.links = append(b.links, l)
+	}
+}
+
+// The links that count. All others are no reason to wait.
+const (
+	blocks      = "blocks"
+	waitsFor    = "waits-for"
+	parentChild = "parent-child" // from is a part of to
+	conditional = "conditional-blocks"
+)
+
+// closed: there is nothing left to do, or it was deleted.
+func (i *issue) closed() bool { return i.status == "closed" || i.status == "tombstone" }
+
+// container: the work is in the beads that are its parts.
+func (i *issue) container() bool {
+	switch i.kind {
+	case "epic", "milestone", "molecule", "convoy":
+		return true
+	}
+	return false
+}
+
+// held is why it is not to be worked on although it is not closed, or nothing.
+func (i *issue) held() string {
+	switch i.status {
+	case "", "open", "in_progress", "blocked", "hooked":
+	default:
+		return i.status
+	}
+	switch i.kind {
+	case "gate", "message", "event", "agent", "role", "rig", "slot", "merge-request":
+		return i.kind
+	}
+	switch {
+	case i.template:
+		return "template"
+	case i.pinned:
+		return "pinned"
+	case i.conditional:
+		return conditional
+	}
+	return ""
+}
+
+// taken: somebody said to be at work on it.
+func (i *issue) taken() bool { return i.status == "in_progress" || i.status == "hooked" }

@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/lazyregexp"
+)
+
+// lines reads the JSON on each line of a file. Empty lines and those that begin
+// with # or // are passed over.
+func (b *beadReader) lines(data []byte) []*node {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !b.isText(data) {
+		return nil
+	}
+	var nodes []*node
+	count, number := 0, 0
+	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+		number++
+		bare := bytes.TrimSpace(line)
+		if len(bare) == 0 || bare[0] == '#' || bytes.HasPrefix(bare, []byte("//")) {
+			continue
+		}
+		at := place{line: number, column: 1}
+		if count++; count > maxTasks {
+			b.report(at, "found more than %d beads, which is too much for one plan", maxTasks)
+			break
+		}
+		if problem := unfit(bare); problem != "" {
+			b.report(at, "%s", problem)
+			break
+		}
+		if n := b.line(line, number); n != nil {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
+
+func (b *beadReader) isText(data []byte) bool {
+	odd := bytes.IndexByte(data, 0)
+	for i := 0; odd < 0 && i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			odd = i
+		}
+		i += size
+	}
+	if odd < 0 {
+		return true
+	}
+	b.report(place{line: bytes.Count(data[:odd], []byte{'\n'}) + 1}, "found the byte 0x%02x, want text (UTF-8) with one bead on each line", data[odd])
+	return false
+}
+
+// unfit tells what makes the whole file something else than a bead on each line.
+func unfit(line []byte) string {
+	for _, mark := range []string{"<<<<<<< ", ">>>>>>> "} {
+		if bytes.HasPrefix(line, []byte(mark)) {
+			return "found a mark that git leaves at a conflict; resolve that first"
+		}
+	}
+	if s := string(line); s == "{" || s == "[" {
+		return fmt.Sprintf("found %q alone on a line, want each bead whole on one line; jq -c . or, for a list, jq -c '.[]' writes it so", s)
+	}
+	return ""
+}
+
+// tornName finds the name of a bead in a line that is not JSON.
+var tornName = lazyregexp.New(`"(?:bead|id)"\s*:\s*"([^"\\]+)"`)
+
+// line reads one line, or tells what is wrong with it and gives nil.
+func (b *beadReader) line(line []byte, number int) *node {
+	if _, err := jsontree.Parse(line); err != nil {
+		at, problem := place{line: number}, err.Error()
+		if e, ok := errors.AsType[*jsontree.SyntaxError](err); ok {
+			at.column = utf8.RuneCount(line[:min(e.Offset, len(line))]) + 1
+			problem = inLine(e.Problem)
+		}
+		b.report(at, "not JSON: %.200s", problem)
+		if m := tornName().FindSubmatch(line); m != nil {
+			b.torn[string(m[1])] = true
+		}
+		return nil
+	}
+	j := jsonReader{reader: b.reader, line: line, number: number, tokens: json.NewDecoder(bytes.NewReader(line))}
+	j.tokens.UseNumber()
+	n := j.value()
+	if n.kind != mapping {
+		b.report(n.place, `a line is one bead such as {"bead": "bd-1", "prompt": "…"}, found %s`, n.kind)
+		return nil
+	}
+	return n
+}
+
+// inLine says of a line what is said of a document.
+func inLine(problem string) string {
+	if strings.HasPrefix(problem, "text after the end") {
+		return "found more behind the bead, want one bead on each line"
+	}
+	return strings.ReplaceAll(problem, "the document", "the line")
+}
+
+// jsonReader makes nodes of a line of valid JSON.
+type jsonReader struct {
+	*reader
+	line    []byte
+	number  int
+	tokens  *json.Decoder
+	counted int // bytes that column is about
+	column  int // characters before counted
+}
+
+// next is the next token and where it stands.
+func (j *jsonReader) next() (json.Token, place) {
+	from := int(j.tokens.InputOffset())
+	for from < len(j.line) && strings.IndexByte(" \t\r,:", j.line[from]) >= 0 {
+		from++
+	}
+	j.column += utf8.RuneCount(j.line[j.counted:from])
+	j.counted = from
+	token, err := j.tokens.Token()
+	if err != nil {
+		panic("plan: what was valid JSON is not: " + err.Error())
+	}
+	return token, place{line: j.number, column: j.column + 1}
+}
+
+func (j *jsonReader) value() *node {
+	token, at := j.next()
+	n := &node{kind: scalar, place: at, size: 1}
+	switch token := token.(type) {
+	case json.Delim:
+		j.parts(n, token)
+	case nil:
+		n.kind = nothing
+	default:
+		n.text = fmt.Sprint(token)
+	}
+	return n
+}
+
+func (j *jsonReader) parts(n *node, open json.Delim) {
+	n.kind = list
+	keys := map[string]bool{}
+	if open == '{' {
+		n.kind = mapping
+	}
+	for j.tokens.More() {
+		if open == '[' {
+			n.items = append(n.items, j.value())
+			continue
+		}
+		token, at := j.next()
+		p := pair{key: fmt.Sprint(token), at: at, value: j.value()}
+		if keys[p.key] {
+			j.report(at, "the key %.80q stands here twice", p.key)
+			continue
+		}
+		keys[p.key] = true
+		n.pairs = append(n.pairs, p)
+	}
+	j.next() // what closes it
+}

@@ -1,0 +1,221 @@
+package plan
+
+// beadOrder works out what waits for what. A container is not worked on: what
+// waits for it waits for its parts and for what it waits for itself, and its
+// parts wait for that, too. Beads are told apart by their index in the draft.
+type beadOrder struct {
+	*beadReader
+	index   map[string]int // the first that has the id
+	waits   [][]wait       // of each bead, as they were written
+	parts   [][]int        // of each bead
+	wholes  [][]int        // that each bead is a part of
+	missing []string       // that issues wait for
+	noted   map[string]bool
+	steps   int
+}
+
+// wait is a bead that is waited for, or -1 if it is not in the file.
+type wait struct {
+	bead int
+	id   string
+	at   place
+}
+
+// maxSteps bounds what containers may stand for.
+const maxSteps = 2_000_000
+
+func newBeadOrder(b *beadReader) *beadOrder {
+	n := len(b.draft.Tasks)
+	o := &beadOrder{
+		beadReader: b,
+		index:      make(map[string]int, n), noted: map[string]bool{},
+		waits: make([][]wait, n), parts: make([][]int, n), wholes: make([][]int, n),
+	}
+	for i, t := range b.draft.Tasks {
+		if _, taken := o.index[t.ID]; !taken {
+			o.index[t.ID] = i
+		}
+	}
+	for i, t := range b.draft.Tasks {
+		for k, id := range t.After {
+			o.waits[i] = append(o.waits[i], o.wait(id, b.draft.at[i].waits(k)))
+		}
+	}
+	for _, l := range b.links {
+		o.link(l)
+	}
+	return o
+}
+
+func (o *beadOrder) wait(id string, at place) wait {
+	if i, ok := o.index[id]; ok {
+		return wait{i, id, at}
+	}
+	return wait{-1, id, at}
+}
+
+func (o *beadOrder) link(l link) {
+	from, ok := o.index[l.from]
+	if !ok {
+		return
+	}
+	to := o.wait(l.to, l.at)
+	switch {
+	case l.kind == blocks || l.kind == waitsFor:
+		o.waits[from] = append(o.waits[from], to)
+	case l.kind == parentChild && to.bead >= 0 && to.bead != from:
+		o.wholes[from] = append(o.wholes[from], to.bead)
+		o.parts[to.bead] = append(o.parts[to.bead], from)
+	}
+}
+
+// settle gives each task what it waits for, and takes those as done that are
+// not to be worked on.
+func (o *beadOrder) settle() {
+	tasks := o.draft.Tasks
+	for i := range tasks {
+		if issue := o.issues[i]; issue != nil && issue.closed() {
+			tasks[i].Done, tasks[i].After = true, nil
+		}
+	}
+	for i := range tasks {
+		if !tasks[i].Done && o.steps <= maxSteps {
+			tasks[i].After, o.draft.at[i].after = o.needs(i)
+		}
+	}
+	if o.steps > maxSteps {
+		o.report(place{}, "the epics stand for more than %d waits, which is too much for one plan", maxSteps)
+	}
+	o.holdBack()
+	o.warnAll()
+	for i := range tasks {
+		if issue := o.issues[i]; issue != nil && issue.container() {
+			tasks[i].Done = true
+		}
+		if tasks[i].Done {
+			tasks[i].After = nil
+		}
+	}
+}
+
+// needs are the beads that a bead waits for, each once, and where that is said.
+func (o *beadOrder) needs(i int) ([]string, []place) {
+	above, within := o.above(i)
+	l := needList{order: o, bead: i, within: within, seen: map[string]bool{}}
+	for _, w := range o.waits[i] {
+		l.follow(w)
+	}
+	for _, whole := range above {
+		for _, w := range o.waits[whole] {
+			if w.bead != i && !o.isPart(w.bead, whole) {
+				l.follow(w)
+			}
+		}
+	}
+	return l.ids, l.at
+}
+
+// needList collects what one bead waits for.
+type needList struct {
+	order  *beadOrder
+	bead   int
+	within map[int]bool // the containers that it is a part of
+	seen   map[string]bool
+	ids    []string
+	at     []place
+}
+
+func (l *needList) follow(w wait) {
+	o := l.order
+	switch {
+	case w.bead < 0:
+		o.absent(l, w)
+	case l.within[w.bead]: // it cannot wait for what it is a part of
+	case o.isContainer(w.bead):
+		for _, part := range o.standsFor(w.bead) {
+			if part != l.bead {
+				l.add(o.draft.Tasks[part].ID, w.at)
+			}
+		}
+	case !o.draft.Tasks[w.bead].Done:
+		l.add(w.id, w.at)
+	}
+}
+
+func (l *needList) add(id string, at place) {
+	if l.order.steps++; !l.seen[id] && l.order.steps <= maxSteps {
+		l.seen[id] = true
+		l.ids, l.at = append(l.ids, id), append(l.at, at)
+	}
+}
+
+// absent is for a bead that is not in the file. In our own form that is a
+// mistake; in an export it may be closed and gone, or in another project.
+func (o *beadOrder) absent(l *needList, w wait) {
+	switch {
+	case o.torn[w.id]: // its line is told
+	case o.issues[l.bead] == nil:
+		l.add(w.id, w.at)
+	case !o.noted[w.id]:
+		o.noted[w.id] = true
+		o.missing = append(o.missing, w.id)
+	}
+}
+
+// above are the open containers that the bead is a part of, also of parts.
+func (o *beadOrder) above(i int) ([]int, map[int]bool) {
+	seen := map[int]bool{}
+	queue := []int{i}
+	for at := 0; at < len(queue) && o.steps <= maxSteps; at++ {
+		for _, whole := range o.wholes[queue[at]] {
+			if o.steps++; whole != i && !seen[whole] && o.isContainer(whole) && !o.draft.Tasks[whole].Done {
+				seen[whole] = true
+				queue = append(queue, whole)
+			}
+		}
+	}
+	return queue[1:], seen
+}
+
+func (o *beadOrder) isPart(i, whole int) bool {
+	if i < 0 {
+		return false
+	}
+	_, within := o.above(i)
+	return within[whole]
+}
+
+// standsFor are the open beads that a container has, and those it waits for.
+func (o *beadOrder) standsFor(container int) []int {
+	var found []int
+	seen := map[int]bool{container: true}
+	queue := []int{container}
+	visit := func(i int) {
+		if o.steps++; i < 0 || seen[i] || o.draft.Tasks[i].Done {
+			return
+		}
+		seen[i] = true
+		if o.isContainer(i) {
+			queue = append(queue, i)
+		} else {
+			found = append(found, i)
+		}
+	}
+	for at := 0; at < len(queue) && o.steps <= maxSteps; at++ {
+		if o.draft.Tasks[queue[at]].Done {
+			continue
+		}
+		for _, part := range o.parts[queue[at]] {
+			visit(part)
+		}
+		for _, w := range o.waits[queue[at]] {
+			visit(w.bead)
+		}
+	}
+	return found
+}
+
+// isContainer: one that is held back is waited for itself, and never comes.
+func (o *beadOrder) isContainer(i int) bool {
+	return o.issues[i] != nil && o.issues[i].container() && o.issues[i].held() == ""
+}
