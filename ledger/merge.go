@@ -28,10 +28,42 @@ type Attempt struct {
 	Reason          string   `json:"reason,omitempty"`
 	WillRetry       bool     `json:"will_retry,omitempty"`
 	PromptHash      string   `json:"prompt_hash,omitempty"`
+	CostUSD         *float64 `json:"cost_usd,omitempty"` // absent if it is not known
 	HasRun          bool     `json:"has_run"`
 	HasResult       bool     `json:"has_result"`
 
 	started, finished time.Time // zero if they cannot be read
+	failure           string    // the reason of a failure as one word, if the run has it
+}
+
+// begin is when the attempt started, or ended if that is all that is known.
+func (a Attempt) begin() time.Time {
+	if a.started.IsZero() {
+		return a.finished
+	}
+	return a.started
+}
+
+// moment is when the attempt ended, or started if that is all that is known.
+func (a Attempt) moment() time.Time {
+	if a.finished.IsZero() {
+		return a.started
+	}
+	return a.finished
+}
+
+func (a Attempt) hasFailed() bool { return a.Status == Failed || a.Status == TimedOut }
+
+// isTimed says whether the attempt has ended and tells how long it took.
+func (a Attempt) isTimed() bool { return a.DurationSeconds != nil && a.Status != Running }
+
+// isStuck tells an attempt that says "running" although nothing can be: see
+// the finding of the same name.
+func (a Attempt) isStuck(now time.Time) bool {
+	if a.Status != Running {
+		return false
+	}
+	return a.HasResult || a.FinishedAt != "" || !a.started.IsZero() && now.Sub(a.started) > RunLimit
 }
 
 // leftOut is a file that a report does not count.
@@ -101,14 +133,14 @@ func (a *Attempt) take(rec fields) {
 	fill(&a.Agent, rec.text("agent"))
 	fill(&a.FinishedAt, rec.text("finished_at"))
 	fill(&a.StartedAt, rec.text("started_at"))
-	fill(&a.Reason, rec.text("reason"), rec.text("failure_reason"))
+	fill(&a.Reason, rec.text("reason"))
 	if a.Status == "" || a.Status == Running {
 		a.Status = Status(rec.text("status"))
 	}
 	if n, ok := rec.get("exit_code").Int(); ok && a.ExitCode == nil {
 		a.ExitCode = &n
 	}
-	if n, ok := rec.get("duration_seconds").Float(); ok && n >= 0 && a.DurationSeconds == nil {
+	if n, ok := rec.get("duration_seconds").Float(); ok && n >= 0 && n < mostSeconds && a.DurationSeconds == nil {
 		a.DurationSeconds = &n
 	}
 }
@@ -118,6 +150,7 @@ func (a *Attempt) takeRun(run fields) {
 	a.Model, a.Repo, a.Template = run.text("model"), run.text("repo"), run.text("template_name")
 	a.PromptHash, a.TaskType = run.text("prompt_hash"), taskType(run.text("prompt"))
 	a.StartedAt = cmp.Or(run.text("started_at"), a.StartedAt)
+	a.failure = run.text("failure_reason")
 }
 
 // derive fills in what follows from the rest. An attempt that has no outcome is
@@ -125,17 +158,24 @@ func (a *Attempt) takeRun(run fields) {
 func (a *Attempt) derive() {
 	a.started, a.finished = timeOf(a.StartedAt), timeOf(a.FinishedAt)
 	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {
-		n := a.finished.Sub(a.started).Seconds()
-		a.DurationSeconds = &n
+		if n := a.finished.Sub(a.started).Seconds(); n < mostSeconds {
+			a.DurationSeconds = &n
+		}
 	}
 	if a.Status == "" {
 		a.Status = Running
 	}
+	if a.hasFailed() { // a result's reason is a sentence, which groups nothing
+		a.Reason = cmp.Or(a.failure, a.Reason)
+	}
 	fill(&a.Agent, "unknown")
 	fill(&a.Model, "unknown")
-	fill(&a.Template, "custom")
+	fill(&a.Template, noTemplate)
 	fill(&a.TaskType, "other")
 }
+
+// noTemplate stands for the template of a prompt that was written by hand.
+const noTemplate = "custom"
 
 // taskTypes are the first words of a prompt that say what sort of task it is.
 var taskTypes = []string{"build", "fix", "update", "review", "design", "implement", "add", "refactor", "test", "document"}

@@ -1,52 +1,175 @@
 package ledger
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
-// The thresholds of recommendations: percentages, and how many runs it takes
-// before a percentage says anything.
-const (
-	lowSuccess      = 70.0
-	highRetry       = 30.0
-	lowAgentSuccess = 60.0
-	enoughRuns      = 3
-	enoughOfAgent   = 2
-)
-
-// mostCommon returns the reason that was given most often.
-func mostCommon(reasons []Reason) (Reason, bool) {
-	at := slices.IndexFunc(reasons, func(r Reason) bool { return r.Reason != noReason })
-	if at < 0 {
-		return Reason{}, false
-	}
-	return reasons[at], true
+// Recommendation is a threshold that the counts have crossed, with what shows it.
+type Recommendation struct {
+	Rule      string   `json:"rule"`
+	Subject   string   `json:"subject"`   // the agent, template or reason; empty for all runs
+	Threshold float64  `json:"threshold"` // in percent, or a number of runs
+	Value     float64  `json:"value"`     // in the same unit
+	Runs      int      `json:"runs"`      // how many the value is of
+	Finding   string   `json:"finding"`
+	Advice    string   `json:"advice"`
+	Evidence  []string `json:"evidence"` // the latest few beads
 }
 
-// recommend says what the counts suggest, each with the counts themselves.
-func recommend(s Statistics) []string {
-	var list []string
-	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	if ended := s.Success + s.Failed + s.Timeout; ended >= enoughRuns && s.SuccessRate < lowSuccess {
-		say("success rate is %.1f%% (%d of %d ended runs), below %.0f%%: review the prompt templates and how tasks are cut",
-			s.SuccessRate, s.Success, ended, lowSuccess)
-	}
-	if s.Tasks >= enoughRuns && s.RetryRate > highRetry {
-		say("retry rate is %.1f%% (%d of %d tasks needed more than one attempt), above %.0f%%: give agents more context in the first prompt",
-			s.RetryRate, s.RetryCount, s.Tasks, highRetry)
-	}
-	for _, a := range s.ByAgent {
-		if ended := a.Success + a.Failed + a.Timeout; ended >= enoughOfAgent && a.SuccessRate < lowAgentSuccess {
-			say("agent %s succeeds in %.1f%% (%d of %d ended runs), below %.0f%%: change its prompts or give it other tasks",
-				a.Agent, a.SuccessRate, a.Success, ended, lowAgentSuccess)
-		}
-	}
-	if most, ok := mostCommon(s.FailureReasons); ok {
-		say("the most common failure is %q (%d of %d failed or timed out)", most.Reason, most.Count, s.Failed+s.Timeout)
-	}
-	if len(list) == 0 {
-		say("nothing to do: no threshold is crossed in %d runs", s.TotalRuns)
+func (r Recommendation) String() string { return r.Finding + ": " + r.Advice }
+
+// The rules.
+const (
+	LowSuccess   = "low-success-rate"
+	HighRetry    = "high-retry-rate"
+	WeakAgent    = "weak-agent"
+	WeakTemplate = "weak-template"
+	MainReason   = "main-failure-reason"
+	ManyTimeouts = "many-timeouts"
+	StuckRuns    = "stuck-running"
+)
+
+// The thresholds of recommendations: percentages, and how many it takes before
+// a percentage says anything.
+const (
+	lowSuccess       = 70.0
+	highRetry        = 30.0
+	lowAgentSuccess  = 60.0
+	lowTemplate      = 60.0
+	mainReason       = 50.0
+	highTimeout      = 20.0
+	enough           = 3
+	enoughOfAgent    = 2
+	enoughOfTimeouts = 5
+)
+
+// recommend says which thresholds the counts cross.
+func (t *tally) recommend(s Statistics) []Recommendation {
+	list := []Recommendation{}
+	for _, rule := range []func(Statistics) []Recommendation{
+		t.lowSuccess, t.highRetry, t.weakAgents, t.weakTemplates, t.mainReason, t.manyTimeouts, t.stuckRuns,
+	} {
+		list = append(list, rule(s)...)
 	}
 	return list
+}
+
+// sentences are the recommendations as the protocol has them.
+func sentences(list []Recommendation, s Statistics) []string {
+	if len(list) == 0 {
+		return []string{fmt.Sprintf("nothing to do: no threshold is crossed in %d runs", s.TotalRuns)}
+	}
+	texts := make([]string, len(list))
+	for i, r := range list {
+		texts[i] = r.String()
+	}
+	return texts
+}
+
+func (t *tally) lowSuccess(s Statistics) []Recommendation {
+	ended := s.Success + s.Failed + s.Timeout
+	if ended < enough || s.SuccessRate >= lowSuccess {
+		return nil
+	}
+	return []Recommendation{{
+		Rule: LowSuccess, Threshold: lowSuccess, Value: s.SuccessRate, Runs: ended,
+		Finding:  fmt.Sprintf("success rate is %.1f%% (%d of %d ended runs), below %.0f%%", s.SuccessRate, s.Success, ended, lowSuccess),
+		Advice:   "review the prompt templates and how tasks are cut",
+		Evidence: t.all.failures.beads(),
+	}}
+}
+
+func (t *tally) highRetry(s Statistics) []Recommendation {
+	if s.Tasks < enough || s.RetryRate <= highRetry {
+		return nil
+	}
+	return []Recommendation{{
+		Rule: HighRetry, Threshold: highRetry, Value: s.RetryRate, Runs: s.Tasks,
+		Finding: fmt.Sprintf("retry rate is %.1f%% (%d of %d tasks needed more than one attempt), above %.0f%%",
+			s.RetryRate, s.RetryCount, s.Tasks, highRetry),
+		Advice:   "give agents more context in the first prompt",
+		Evidence: t.retries.again.beads(),
+	}}
+}
+
+func (t *tally) weakAgents(s Statistics) []Recommendation {
+	var list []Recommendation
+	for _, a := range s.ByAgent {
+		if a.Ended() < enoughOfAgent || a.SuccessRate >= lowAgentSuccess {
+			continue
+		}
+		list = append(list, Recommendation{
+			Rule: WeakAgent, Subject: a.Agent, Threshold: lowAgentSuccess, Value: a.SuccessRate, Runs: a.Ended(),
+			Finding: fmt.Sprintf("agent %s succeeds in %.1f%% (%d of %d ended runs), below %.0f%%",
+				a.Agent, a.SuccessRate, a.Success, a.Ended(), lowAgentSuccess),
+			Advice:   "change its prompts or give it other tasks",
+			Evidence: t.agents.of(a.Agent).failures.beads(),
+		})
+	}
+	return list
+}
+
+// weakTemplates has nothing to compare when all runs are of one template.
+func (t *tally) weakTemplates(s Statistics) []Recommendation {
+	var list []Recommendation
+	for _, tpl := range s.ByTemplate {
+		if len(s.ByTemplate) == 1 || tpl.Ended() < enough || tpl.SuccessRate >= lowTemplate {
+			continue
+		}
+		who, advice := "template "+tpl.Template+" succeeds", "compare its prompt with those of the templates that do better"
+		if tpl.Template == noTemplate {
+			who, advice = "runs without a template succeed", "use a template that does better"
+		}
+		list = append(list, Recommendation{
+			Rule: WeakTemplate, Subject: tpl.Template, Threshold: lowTemplate, Value: tpl.SuccessRate, Runs: tpl.Ended(),
+			Finding: fmt.Sprintf("%s in %.1f%% (%d of %d ended runs), below %.0f%%",
+				who, tpl.SuccessRate, tpl.Success, tpl.Ended(), lowTemplate),
+			Advice:   advice,
+			Evidence: t.templates.of(tpl.Template).failures.beads(),
+		})
+	}
+	return list
+}
+
+func (t *tally) mainReason(s Statistics) []Recommendation {
+	failures := s.Failed + s.Timeout
+	if failures < enough {
+		return nil
+	}
+	most := s.FailureReasons[0]
+	share := percent(most.Count, failures)
+	if share <= mainReason || most.Reason == noReason || most.Reason == others {
+		return nil
+	}
+	return []Recommendation{{
+		Rule: MainReason, Subject: most.Reason, Threshold: mainReason, Value: share, Runs: failures,
+		Finding: fmt.Sprintf("most failures have one reason, %q (%d of %d, %.1f%%, above %.0f%%)",
+			most.Reason, most.Count, failures, share, mainReason),
+		Advice:   "look into it first",
+		Evidence: t.reasons.of(most.Reason).failures.beads(),
+	}}
+}
+
+func (t *tally) manyTimeouts(s Statistics) []Recommendation {
+	ended := s.Success + s.Failed + s.Timeout
+	share := percent(s.Timeout, ended)
+	if ended < enoughOfTimeouts || share <= highTimeout {
+		return nil
+	}
+	return []Recommendation{{
+		Rule: ManyTimeouts, Threshold: highTimeout, Value: share, Runs: ended,
+		Finding:  fmt.Sprintf("%.1f%% of ended runs timed out (%d of %d), above %.0f%%", share, s.Timeout, ended, highTimeout),
+		Advice:   "cut the tasks smaller or allow them more time",
+		Evidence: t.timeouts.beads(),
+	}}
+}
+
+func (t *tally) stuckRuns(s Statistics) []Recommendation {
+	if s.Stuck == 0 {
+		return nil
+	}
+	return []Recommendation{{
+		Rule: StuckRuns, Threshold: 0, Value: float64(s.Stuck), Runs: s.Running,
+		Finding:  fmt.Sprintf("%d of %d running runs are stuck: they began over an hour ago, or a record of their end says running", s.Stuck, s.Running),
+		Advice:   "see with 'gaffer poll' whether anything is alive, and repair the records",
+		Evidence: t.stuck.beads(),
+	}}
 }

@@ -2,25 +2,19 @@ package ledger
 
 import (
 	"context"
-	"slices"
-	"strings"
-	"time"
 
 	"gaffer/statefile/timestamp"
 )
 
 // Report is what the records of a ledger say together.
 type Report struct {
-	GeneratedAt     string     `json:"generated_at"`
-	Filter          Filter     `json:"filter"`
-	Statistics      Statistics `json:"statistics"`
-	Recommendations []string   `json:"recommendations"`
-	LeftOut         []LeftOut  `json:"left_out"`
-}
-
-// Filter says which attempts a report counts.
-type Filter struct {
-	Since *string `json:"since"` // a date or a time; null for all
+	GeneratedAt     string           `json:"generated_at"`
+	Filter          Filter           `json:"filter"`
+	Statistics      Statistics       `json:"statistics"`
+	Recommendations []string         `json:"recommendations"`
+	Details         []Recommendation `json:"recommendation_details"`
+	LeftOut         []LeftOut        `json:"left_out"`
+	Unmatched       []Unmatched      `json:"unmatched"`
 }
 
 // LeftOut is why some files are not counted.
@@ -33,17 +27,17 @@ type LeftOut struct {
 // maxNamed bounds how many files a report names for each reason.
 const maxNamed = 10
 
-const noStart = "no-start-time"
-
-// Report reads every record and counts. Each attempt is handed to each, in the
-// order of tasks, and then forgotten, so that memory does not grow with the
-// ledger. A file that cannot be read is left out and named. since, if not zero,
-// leaves out what had ended before it.
-func (s *Store) Report(ctx context.Context, since Since, each func(Attempt) error) (Report, error) {
-	t := newTally()
+// Report reads every record and counts those that q asks for. Each attempt that
+// counts is handed to each, in the order of tasks, and then forgotten, so that
+// memory does not grow with the ledger. A file that cannot be read is left out
+// and named.
+func (s *Store) Report(ctx context.Context, q Query, each func(Attempt) error) (Report, error) {
+	now := s.opts.Now()
+	t, pick := newTally(now), newSelection(q)
 	work := func(t task) merged { return mergeTask(s.host, t) }
 	err := inOrder(ctx, tasks(s.folders()...), work, func(m merged) error {
-		kept := since.apply(&m)
+		kept := pick.from(&m)
+		q.price(kept)
 		t.add(kept, m.left)
 		for _, a := range kept {
 			if err := each(a); err != nil {
@@ -56,49 +50,14 @@ func (s *Store) Report(ctx context.Context, since Since, each func(Attempt) erro
 		return Report{}, err
 	}
 	stats := t.statistics()
+	details := t.recommend(stats)
 	return Report{
-		GeneratedAt:     timestamp.Format(s.opts.Now()),
-		Filter:          since.filter(),
+		GeneratedAt:     timestamp.Format(now),
+		Filter:          q.filter(),
 		Statistics:      stats,
-		Recommendations: recommend(stats),
+		Recommendations: sentences(details, stats),
+		Details:         details,
 		LeftOut:         t.leftOut,
+		Unmatched:       pick.unmatched(),
 	}, nil
-}
-
-// Since is the moment from which a report counts. The zero value is always.
-type Since struct {
-	text string
-	at   time.Time
-}
-
-// ParseSince reads a date, whose day begins in UTC as the records' times do, or
-// a time.
-func ParseSince(text string) (Since, error) {
-	if text == "" {
-		return Since{}, nil
-	}
-	at, err := timestamp.Parse(strings.TrimSpace(text), time.UTC)
-	return Since{text, at}, err
-}
-
-func (s Since) filter() Filter {
-	if s.text == "" {
-		return Filter{}
-	}
-	return Filter{Since: &s.text}
-}
-
-// apply returns the attempts that count: those that started or ended at or after
-// the moment. One whose times cannot be read is left out by name.
-func (s Since) apply(m *merged) []Attempt {
-	if s.text == "" {
-		return m.attempts
-	}
-	return slices.DeleteFunc(m.attempts, func(a Attempt) bool {
-		if a.started.IsZero() && a.finished.IsZero() {
-			m.left = append(m.left, leftOut{noStart, a.Bead})
-			return true
-		}
-		return a.started.Before(s.at) && a.finished.Before(s.at)
-	})
 }

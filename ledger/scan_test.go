@@ -72,7 +72,7 @@ func TestAListingThatBreaksOffIsAnError(t *testing.T) {
 	if err := s.Validate(t.Context(), Checks{}, each); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("validate: %v", err)
 	}
-	if _, err := s.Report(t.Context(), Since{}, func(Attempt) error { return nil }); !errors.Is(err, fs.ErrPermission) {
+	if _, err := s.Report(t.Context(), Query{}, func(Attempt) error { return nil }); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("report: %v", err)
 	}
 	if err := s.Fix(t.Context(), func(Fix) error { return nil }); !errors.Is(err, fs.ErrPermission) {

@@ -2,9 +2,11 @@ package ledger
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
+	"time"
+
+	"gaffer/statefile/timestamp"
 )
 
 // Statistics are the counts of a report. Rates are percentages with one
@@ -17,26 +19,25 @@ type Statistics struct {
 	Timeout            int        `json:"timeout"`
 	Running            int        `json:"running"`
 	Other              int        `json:"other"` // with a status that the protocol does not have
+	Lost               int        `json:"lost"`  // of the failed and timed out
+	Stuck              int        `json:"stuck"` // of the running: nothing can be alive any more
 	SuccessRate        float64    `json:"success_rate"`
 	RetryCount         int        `json:"retry_count"` // tasks that needed more than one attempt
 	RetryRate          float64    `json:"retry_rate"`
 	AvgDurationSeconds float64    `json:"avg_duration_seconds"`
+	FirstRun           *string    `json:"first_run"` // null if no time can be read
+	LastRun            *string    `json:"last_run"`
 	ByAgent            []Agent    `json:"by_agent"`
 	ByModel            []Model    `json:"by_model"`
 	ByTemplate         []Template `json:"by_template"`
 	FailureReasons     []Reason   `json:"failure_reasons"` // the most common first
 	TaskTypes          []TaskType `json:"task_types"`
-}
-
-// Group is what runs that have something in common add up to.
-type Group struct {
-	Count       int     `json:"count"`
-	Success     int     `json:"success"`
-	Failed      int     `json:"failed"`
-	Timeout     int     `json:"timeout"`
-	Running     int     `json:"running"`
-	SuccessRate float64 `json:"success_rate"` // of those that have ended
-	AvgDuration float64 `json:"avg_duration"` // in seconds, of those that say how long
+	Durations          Durations  `json:"duration_distribution"`
+	ByWeek             []Week     `json:"by_week"`       // the last weeks that have runs
+	EarlierWeeks       Group      `json:"earlier_weeks"` // what came before those
+	Undated            Group      `json:"undated"`       // without a readable time, or in the future
+	Retries            Retries    `json:"retries"`
+	Cost               Cost       `json:"cost"`
 }
 
 // Agent is the runs of one agent.
@@ -69,31 +70,41 @@ type Reason struct {
 	Count  int    `json:"count"`
 }
 
+// Cost is what the runs cost together, as far as that is known.
+type Cost struct {
+	USD         *float64 `json:"usd"` // null if it is known of none
+	KnownRuns   int      `json:"known_runs"`
+	UnknownRuns int      `json:"unknown_runs"`
+	FailedUSD   *float64 `json:"failed_usd"` // of it for runs that failed or timed out
+}
+
 // noReason stands for the reason of a failure that says none.
 const noReason = "not given"
 
+// lost is the reason of an attempt of which nothing is left but its record.
+const lost = "lost"
+
 // tally counts while a report reads.
 type tally struct {
-	all                              sum
-	tasks, retried                   int
+	now                              time.Time
+	all, failed                      sum
+	tasks, lost                      int
 	agents, models, templates, types sums
-	reasons                          map[string]int
+	reasons                          sums
+	weeks                            weeks
+	durations                        durations
+	retries                          retries
+	timeouts, stuck                  latest
+	stuckCount                       int
+	first, last                      time.Time
 	leftOut                          []LeftOut
 }
 
-// sum counts runs.
-type sum struct {
-	count, success, failed, timeout, running int
-	timed                                    int
-	seconds                                  float64
-}
-
-type sums map[string]*sum
-
-func newTally() *tally {
+func newTally(now time.Time) *tally {
 	return &tally{
-		agents: sums{}, models: sums{}, templates: sums{}, types: sums{},
-		reasons: map[string]int{}, leftOut: []LeftOut{},
+		now:    now,
+		agents: sums{}, models: sums{}, templates: sums{}, types: sums{}, reasons: sums{},
+		weeks: weeks{now: now, by: map[int64]*sum{}}, leftOut: []LeftOut{},
 	}
 }
 
@@ -106,18 +117,61 @@ func (t *tally) add(attempts []Attempt, left []leftOut) {
 		return
 	}
 	t.tasks++
-	if slices.ContainsFunc(attempts, func(a Attempt) bool { return a.Attempt > 1 }) {
-		t.retried++
-	}
+	t.retries.add(attempts[len(attempts)-1])
 	for _, a := range attempts {
-		t.all.add(a)
-		t.agents.add(a.Agent, a)
-		t.models.add(a.Model, a)
-		t.templates.add(a.Template, a)
-		t.types.add(a.TaskType, a)
-		if a.Status == Failed || a.Status == TimedOut {
-			t.reasons[cmp.Or(a.Reason, noReason)]++
-		}
+		t.attempt(a)
+	}
+}
+
+func (t *tally) attempt(a Attempt) {
+	for _, s := range []*sum{
+		&t.all, t.agents.of(a.Agent), t.models.of(a.Model), t.templates.of(a.Template), t.types.of(a.TaskType), t.weeks.of(a),
+	} {
+		s.add(a)
+	}
+	if a.isTimed() {
+		t.durations.add(*a.DurationSeconds)
+	}
+	t.between(a)
+	switch {
+	case a.hasFailed():
+		t.failure(a)
+	case a.isStuck(t.now):
+		t.stuckCount++
+		t.stuck.add(a)
+	}
+}
+
+func (t *tally) failure(a Attempt) {
+	reason := cmp.Or(a.Reason, noReason)
+	if isLost(reason) {
+		reason = lost
+		t.lost++
+	}
+	t.failed.add(a)
+	t.reasons.of(reason).add(a)
+	if a.Status == TimedOut {
+		t.timeouts.add(a)
+	}
+}
+
+// isLost tells the word alone and with more behind it from words that begin so.
+func isLost(reason string) bool {
+	rest, ok := strings.CutPrefix(reason, lost)
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], ":;,. ("))
+}
+
+// between widens the time that the runs span.
+func (t *tally) between(a Attempt) {
+	at := a.begin()
+	if !t.weeks.has(at) {
+		return
+	}
+	if t.first.IsZero() || at.Before(t.first) {
+		t.first = at
+	}
+	if at.After(t.last) {
+		t.last = at
 	}
 }
 
@@ -133,81 +187,45 @@ func (t *tally) leave(l leftOut) {
 	}
 }
 
-func (s sums) add(key string, a Attempt) {
-	one := s[key]
-	if one == nil {
-		one = &sum{}
-		s[key] = one
-	}
-	one.add(a)
-}
-
-func (s *sum) add(a Attempt) {
-	s.count++
-	switch a.Status {
-	case Done:
-		s.success++
-	case Failed:
-		s.failed++
-	case TimedOut:
-		s.timeout++
-	case Running:
-		s.running++
-	}
-	if a.DurationSeconds != nil && a.Status != Running {
-		s.timed++
-		s.seconds += *a.DurationSeconds
-	}
-}
-
-func (s sum) group() Group {
-	return Group{
-		Count: s.count, Success: s.success, Failed: s.failed, Timeout: s.timeout, Running: s.running,
-		SuccessRate: percent(s.success, s.success+s.failed+s.timeout),
-		AvgDuration: oneDecimal(s.seconds / float64(max(s.timed, 1))),
-	}
-}
-
 func (t *tally) statistics() Statistics {
 	all := t.all.group()
-	s := Statistics{
+	return Statistics{
 		TotalRuns: all.Count, Tasks: t.tasks,
 		Success: all.Success, Failed: all.Failed, Timeout: all.Timeout, Running: all.Running,
-		Other:       all.Count - all.Success - all.Failed - all.Timeout - all.Running,
+		Other:       all.Count - all.Ended() - all.Running,
+		Lost:        t.lost,
+		Stuck:       t.stuckCount,
 		SuccessRate: all.SuccessRate,
-		RetryCount:  t.retried, RetryRate: percent(t.retried, t.tasks),
+		RetryCount:  t.retries.retried(), RetryRate: percent(t.retries.retried(), t.tasks),
 		AvgDurationSeconds: all.AvgDuration,
-		ByAgent:            groups(t.agents, func(key string, g Group) Agent { return Agent{key, g} }),
-		ByModel:            groups(t.models, func(key string, g Group) Model { return Model{key, g} }),
-		ByTemplate:         groups(t.templates, func(key string, g Group) Template { return Template{key, g} }),
-		TaskTypes:          groups(t.types, func(key string, g Group) TaskType { return TaskType{key, g} }),
-		FailureReasons:     make([]Reason, 0, len(t.reasons)),
+		FirstRun:           optionalTime(t.first), LastRun: optionalTime(t.last),
+		ByAgent:        groups(t.agents, func(key string, g Group) Agent { return Agent{key, g} }),
+		ByModel:        groups(t.models, func(key string, g Group) Model { return Model{key, g} }),
+		ByTemplate:     groups(t.templates, func(key string, g Group) Template { return Template{key, g} }),
+		TaskTypes:      groups(t.types, func(key string, g Group) TaskType { return TaskType{key, g} }),
+		FailureReasons: byCount(t.reasons),
+		Durations:      t.durations.distribution(),
+		ByWeek:         t.weeks.list(),
+		EarlierWeeks:   t.weeks.earlier.group(), Undated: t.weeks.undated.group(),
+		Retries: t.retries.counted(),
+		Cost: Cost{
+			USD: all.CostUSD, KnownRuns: all.CostRuns, UnknownRuns: all.Count - all.CostRuns,
+			FailedUSD: t.failed.group().CostUSD,
+		},
 	}
-	for reason, count := range t.reasons {
-		s.FailureReasons = append(s.FailureReasons, Reason{reason, count})
-	}
-	slices.SortFunc(s.FailureReasons, func(a, b Reason) int {
-		return cmp.Or(b.Count-a.Count, strings.Compare(a.Reason, b.Reason))
-	})
-	return s
 }
 
-// groups lists the sums by their key.
-func groups[T any](s sums, named func(string, Group) T) []T {
-	keys := make([]string, 0, len(s))
-	for key := range s {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	list := make([]T, len(keys))
-	for i, key := range keys {
-		list[i] = named(key, s[key].group())
-	}
+// byCount lists the most common reason first.
+func byCount(s sums) []Reason {
+	list := groups(s, func(name string, g Group) Reason { return Reason{name, g.Count} })
+	slices.SortStableFunc(list, func(a, b Reason) int { return b.Count - a.Count })
 	return list
 }
 
-func percent(part, whole int) float64 {
-	return oneDecimal(100 * float64(part) / float64(max(whole, 1)))
+func optionalTime(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := timestamp.Format(t)
+	return &text
 }
-
-func oneDecimal(f float64) float64 { return math.Round(f*10) / 10 }

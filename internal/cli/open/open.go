@@ -12,18 +12,27 @@ import (
 // App opens gaffer in the project of the command. What a person should know is
 // told on stderr as it happens, or given to notice if that is not nil.
 func App(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, error) {
-	p, err := e.Project()
+	opts, err := Options(e, notice)
 	if err != nil {
 		return nil, err
 	}
+	return app.Open(ctx, opts)
+}
+
+// Options are what gaffer in the project of the command is opened with.
+func Options(e *env.Env, notice func(text string)) (app.Options, error) {
+	p, err := e.Project()
+	if err != nil {
+		return app.Options{}, err
+	}
 	c, err := e.Config()
 	if err != nil {
-		return nil, err
+		return app.Options{}, err
 	}
 	if notice == nil {
 		notice = func(text string) { e.Talk("gaffer: %s", env.Printable(text)) }
 	}
-	return app.Open(ctx, app.Options{Project: p, Config: c, Now: e.Now, Getenv: e.Getenv, Notice: notice})
+	return app.Options{Project: p, Config: c, Now: e.Now, Getenv: e.Getenv, Notice: notice}, nil
 }
 
 // With opens gaffer, calls do and closes it again.

@@ -15,16 +15,17 @@ import (
 
 // printJSON writes the report with its raw data at the end. The statistics come
 // first and are known last, so the rows wait in a file and not in memory.
-func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, since ledger.Since) (err error) {
+func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledger.Query) error {
 	rows, err := newSpool()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = rows.file.Close() }() // it has no name any more
-	r, err := store.Report(ctx, since, rows.add)
+	r, err := store.Report(ctx, query, rows.add)
 	if err != nil {
 		return err
 	}
+	tellUnmatched(e, r.Unmatched)
 	out := bufio.NewWriter(e.Out)
 	if err := head(out, r); err != nil {
 		return err

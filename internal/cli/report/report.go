@@ -3,53 +3,162 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/report"
+	"gaffer/internal/suggest"
 	"gaffer/ledger"
 )
+
+// options are what the flags say.
+type options struct {
+	since                     string
+	agents, models, templates []string
+	html                      string
+	json                      *bool
+}
 
 // New makes the command.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "report [--since DATE]",
+		Use:   "report [--since WHEN] [--agent NAME] [--html FILE]",
 		Short: "Count what the run and result records say",
 		Long: `Count what the run and result records say: outcomes, retries, durations, reasons
-of failure, by agent, model, template and sort of task.
+of failure, by agent, model, template, sort of task and week, and what follows
+from it.
 
 Every attempt is one run. success_rate is of the runs that have ended, and
 retry_rate of the tasks. A file that cannot be read is left out and named.
-With --json, raw_data has a row for each attempt.`,
+--since counts what started or ended since then. With --json, raw_data has a row
+for each attempt. With --html, the report is one page with charts that needs
+nothing beside it.`,
 		Example: `  gaffer report
-  gaffer report --since 2026-02-11
-  gaffer report --json | jq '.statistics.by_agent'`,
+  gaffer report --since 7d --agent claude,codex
+  gaffer report --json | jq '.statistics.by_agent'
+  gaffer report --html report.html`,
 		Args: cobra.NoArgs,
 	}
-	since := cmd.Flags().String("since", "", "count only what started or ended since `DATE` (UTC), or since a time")
-	asJSON := env.JSONFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, *since, *asJSON) }
+	o, flags := options{}, cmd.Flags()
+	flags.StringVar(&o.since, "since", "", "count only since `WHEN`: 2026-02-11 (UTC), 7d or 24h")
+	flags.StringSliceVar(&o.agents, "agent", nil, "count only runs of agent `NAME`, or of several: a,b")
+	flags.StringSliceVar(&o.models, "model", nil, "count only runs with model `NAME`")
+	flags.StringSliceVar(&o.templates, "template", nil, "count only runs from template `NAME`; custom is none")
+	flags.StringVar(&o.html, "html", "", "write a page with charts to `FILE`, - for stdout")
+	o.json = env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) }
 	return cmd
 }
 
-func run(ctx context.Context, e *env.Env, date string, asJSON bool) error {
-	since, err := ledger.ParseSince(date)
+func run(ctx context.Context, e *env.Env, o options) error {
+	if o.html != "" && *o.json {
+		return exit.Usage(errors.New("--html and --json exclude each other"))
+	}
+	query, err := o.query(e)
 	if err != nil {
-		return exit.WithHint(exit.Usage(fmt.Errorf("--since: %w", err)), "write it as 2026-02-11 or 2026-02-11T09:00:00Z")
+		return err
 	}
 	c, err := e.Config()
 	if err != nil {
 		return err
 	}
-	store := ledger.Open(c.Path("paths.ledger"), ledger.Options{Now: e.Now})
-	if asJSON {
-		return printJSON(ctx, e, store, since)
+	query.Cost = costs(ctx, e)
+	root := c.Path("paths.ledger")
+	store := ledger.Open(root, ledger.Options{Now: e.Now})
+	if *o.json {
+		return printJSON(ctx, e, store, query)
 	}
-	r, err := store.Report(ctx, since, func(ledger.Attempt) error { return nil })
+	r, err := store.Report(ctx, query, func(ledger.Attempt) error { return nil })
 	if err != nil {
 		return err
 	}
-	return printText(e, r)
+	tellUnmatched(e, r.Unmatched)
+	if o.html != "" {
+		return writePage(e, o.html, r, report.Source{Ledger: root, Version: e.Version})
+	}
+	nearby(e.Dir, r.LeftOut)
+	return e.Printf("%s", report.Text(r, screen(e)))
+}
+
+// costs are what gaffer knows of the costs. A report is of the records: without
+// them it is one all the same.
+func costs(ctx context.Context, e *env.Env) func(string, int) (float64, bool) {
+	opts, err := open.Options(e, nil)
+	if err == nil {
+		var known func(string, int) (float64, bool)
+		if known, err = app.Costs(ctx, opts); err == nil {
+			return known
+		}
+	}
+	e.Talk("what runs have cost is not known: %s", env.Printable(err.Error()))
+	return nil
+}
+
+func (o options) query(e *env.Env) (ledger.Query, error) {
+	since, err := ledger.ParseSince(o.since, e.Now())
+	if err != nil {
+		return ledger.Query{}, exit.WithHint(exit.Usage(fmt.Errorf("--since: %w", err)), "write it as 2026-02-11, 2026-02-11T09:00:00Z, 7d or 24h")
+	}
+	q := ledger.Query{Since: since}
+	for _, f := range []struct {
+		flag string
+		from []string
+		to   *[]string
+	}{{"agent", o.agents, &q.Agents}, {"model", o.models, &q.Models}, {"template", o.templates, &q.Templates}} {
+		for _, name := range f.from {
+			if name = strings.TrimSpace(name); name == "" {
+				return ledger.Query{}, exit.Usage(fmt.Errorf("--%s: a name is empty; write it as --%s a,b", f.flag, f.flag))
+			}
+			*f.to = append(*f.to, name)
+		}
+	}
+	return q, nil
+}
+
+// nearby names the files below dir as one would there.
+func nearby(dir string, list []ledger.LeftOut) {
+	for _, l := range list {
+		for i, file := range l.Files {
+			if name, err := filepath.Rel(dir, file); err == nil && filepath.IsAbs(file) && filepath.IsLocal(name) {
+				l.Files[i] = name
+			}
+		}
+	}
+}
+
+// maxSeen is how many names are offered instead of one that nobody has.
+const maxSeen = 12
+
+// tellUnmatched says which names were asked for in vain.
+func tellUnmatched(e *env.Env, list []ledger.Unmatched) {
+	for _, u := range list {
+		text := fmt.Sprintf("no record has %s %q", u.Field, env.Printable(u.Name))
+		if near := suggest.Nearest(u.Name, u.Seen); near != "" {
+			text += fmt.Sprintf(", did you mean %q?", env.Printable(near))
+		}
+		if len(u.Seen) > 0 {
+			text += "; seen: " + seen(u.Seen)
+		}
+		e.Talk("%s", text)
+	}
+}
+
+func seen(names []string) string {
+	var shown []string
+	for i, name := range names {
+		if i == maxSeen {
+			shown = append(shown, fmt.Sprintf("and %d more", len(names)-i))
+			break
+		}
+		shown = append(shown, env.Line(name, 60))
+	}
+	return strings.Join(shown, ", ")
 }

@@ -1,0 +1,77 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+)
+
+// Week is the runs that started in one week of ISO 8601, in UTC.
+type Week struct {
+	Week  string `json:"week"`  // 2026-W07
+	Start string `json:"start"` // the date of its Monday
+	Group
+}
+
+// maxWeeks is how many weeks a report tells apart.
+const maxWeeks = 26
+
+// weeks counts runs by week. It holds the last weeks only: what a later week
+// pushes out is summed up.
+type weeks struct {
+	now              time.Time
+	by               map[int64]*sum // by the number of the week
+	earlier, undated sum
+}
+
+const (
+	weekSeconds = 7 * 24 * 60 * 60
+	monday      = -62135596800 // the first of January of the year 1, as a Unix time
+)
+
+// weekOf numbers weeks from the year 1, whose first day was a Monday.
+func weekOf(t time.Time) int64 { return (t.Unix() - monday) / weekSeconds }
+
+// has tells a time that runs can have started at from none and from one to come.
+func (w *weeks) has(at time.Time) bool { return !at.IsZero() && weekOf(at) <= weekOf(w.now) }
+
+// of returns the sum that an attempt belongs to.
+func (w *weeks) of(a Attempt) *sum {
+	at := a.begin()
+	if !w.has(at) {
+		return &w.undated
+	}
+	week := weekOf(at)
+	if one := w.by[week]; one != nil {
+		return one
+	}
+	if len(w.by) == maxWeeks {
+		first := w.first()
+		if week < first {
+			return &w.earlier
+		}
+		w.earlier.merge(w.by[first])
+		delete(w.by, first)
+	}
+	w.by[week] = &sum{}
+	return w.by[week]
+}
+
+func (w *weeks) first() int64 {
+	first := int64(1) << 62
+	for week := range w.by {
+		first = min(first, week)
+	}
+	return first
+}
+
+func (w *weeks) list() []Week {
+	list := make([]Week, 0, len(w.by))
+	for len(w.by) > 0 {
+		first := w.first()
+		start := time.Unix(monday+first*weekSeconds, 0).UTC()
+		year, week := start.ISOWeek()
+		list = append(list, Week{fmt.Sprintf("%04d-W%02d", year, week), start.Format(time.DateOnly), w.by[first].group()})
+		delete(w.by, first)
+	}
+	return list
+}
