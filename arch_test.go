@@ -69,8 +69,13 @@ var rules = []rule{
 	{"internal/runner", []string{"internal/agent/...", "internal/failure", "internal/fleet", "internal/supervisor", "statefile/..."}, nil},
 	{"internal/worker", []string{"internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
 	{"internal/recorder", []string{"internal/engine", "internal/failure", "internal/fleet", "internal/plan", "internal/store", "ledger", "session", "statefile/..."}, nil},
+	{"internal/prompt", []string{"internal/suggest", "statefile", "statefile/lazyregexp"}, nil},
+	{"internal/dispatch", []string{"internal/engine", "internal/plan", "internal/prompt", "internal/suggest"}, nil},
+	{"internal/tmux", nil, nil},
+	{"internal/pane", []string{"internal/agent", "internal/runner", "internal/supervisor", "internal/tui/safe"}, nil},
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
+	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
 	{"internal/tui/...", []string{"internal/tui/...", "internal/failure", "internal/fleet", "internal/cli/env", "session"}, []string{"golang.org/x/sys"}},
 
 	// The user's side. It asks the packages above for everything and never

@@ -3,6 +3,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -59,14 +60,11 @@ const lockTimeout = 5 * time.Second
 
 // Open opens the database, which is made if it is not there.
 func Open(ctx context.Context, opts Options) (*App, error) {
-	state, err := stateFolder(opts.Getenv)
+	database, state, err := databaseOf(opts)
 	if err != nil {
 		return nil, err
 	}
-	a := &App{opts: opts, state: state, database: opts.Config.Database("db")}
-	if a.database == "" {
-		a.database = filepath.Join(state, "gaffer.db")
-	}
+	a := &App{opts: opts, state: state, database: database}
 	if strings.Contains(a.database, "://") {
 		a.store, err = postgres.Open(ctx, a.database)
 	} else {
@@ -85,6 +83,15 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		Now: opts.Now, Name: a.shown(opts.Config.Path("paths.ledger")), LockTimeout: opts.Config.Duration("lock_timeout"),
 	})
 	return a, nil
+}
+
+// databaseOf returns the name of the database, and the folder of what this
+// machine runs.
+func databaseOf(opts Options) (database, state string, err error) {
+	if state, err = stateFolder(opts.Getenv); err != nil {
+		return "", "", err
+	}
+	return cmp.Or(opts.Config.Database("db"), filepath.Join(state, "gaffer.db")), state, nil
 }
 
 // Close gives everything back. What runs goes on.

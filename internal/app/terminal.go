@@ -97,34 +97,56 @@ func (e *NoTerminalError) NotFound() bool { return true }
 // Hint says what to do next.
 func (e *NoTerminalError) Hint() string { return e.Next }
 
-// Attach returns how to attach to the agent of a task.
+// Attach returns how to attach to the agent of a task. It waits for one that has
+// just begun.
 func (a *App) Attach(ctx context.Context, text string, readOnly bool) (Attachment, error) {
-	t, err := a.FindTask(ctx, text)
-	if err != nil {
-		return Attachment{}, err
-	}
-	none := func(format string, args ...any) (Attachment, error) {
-		next := fmt.Sprintf("'gaffer logs %s' shows what it has written", t.ID)
-		if t.Status == fleet.Running {
-			next = fmt.Sprintf("'gaffer logs %s -f' shows what it writes", t.ID)
-		}
-		return Attachment{}, &NoTerminalError{t.ID, fmt.Sprintf(format, args...), next}
-	}
 	if err := tmux.Available(ctx); err != nil {
 		return Attachment{}, err
 	}
-	there, err := a.terminals().Has(ctx, t.Session)
+	for until := time.Now().Add(attachWithin); ; pause(ctx, 50*time.Millisecond) {
+		t, err := a.FindTask(ctx, text)
+		if err != nil {
+			return Attachment{}, err
+		}
+		there, err := a.terminals().Has(ctx, t.Session)
+		switch {
+		case t.Session != "" && err != nil:
+			return Attachment{}, err
+		case t.Session != "" && there:
+			return Attachment{a.terminals().AttachCommand(t.Session, readOnly), t}, nil
+		case !a.begins(t) || time.Now().After(until) || ctx.Err() != nil:
+			return Attachment{}, noTerminal(t)
+		}
+	}
+}
+
+// attachWithin is how long an agent that has just begun may take to have its
+// terminal.
+const attachWithin = 5 * time.Second
+
+// begins reports whether a task may have a terminal soon.
+func (a *App) begins(t fleet.Task) bool {
+	if t.Session == "" || t.Status.Final() {
+		return false
+	}
+	return t.Attempt == nil || t.Attempt.PID == 0 || t.Status == fleet.Queued || a.opts.Now().Sub(t.Attempt.Started) < attachWithin
+}
+
+// noTerminal says why an agent cannot be attached to.
+func noTerminal(t fleet.Task) error {
+	e := &NoTerminalError{Task: t.ID, Next: fmt.Sprintf("'gaffer logs %s' shows what it has written", t.ID)}
+	if t.Status == fleet.Running {
+		e.Next = fmt.Sprintf("'gaffer logs %s -f' shows what it writes", t.ID)
+	}
 	switch {
 	case t.Session == "":
-		return none("it has no terminal, and is %s", t.Status)
-	case err != nil:
-		return Attachment{}, err
-	case there:
-		return Attachment{a.terminals().AttachCommand(t.Session, readOnly), t}, nil
+		e.Why = fmt.Sprintf("it has no terminal, and is %s", t.Status)
 	case t.Status != fleet.Running:
-		return none("it is %s, its terminal %s is gone", t.Status, t.Session)
+		e.Why = fmt.Sprintf("it is %s, its terminal %s is gone", t.Status, t.Session)
+	default:
+		e.Why = fmt.Sprintf("its terminal %s is gone; the agent goes on without it", t.Session)
 	}
-	return none("its terminal %s is gone; the agent goes on without it", t.Session)
+	return e
 }
 
 // kind is which protocol an agent speaks.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/config"
 	"gaffer/internal/fleet"
+	"gaffer/internal/pane"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
 	"gaffer/internal/store/postgres/pgtest"
@@ -26,6 +29,12 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) == 2 && os.Args[1] == "join" {
 		os.Exit(app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) > 1 && os.Args[1] == pane.Command {
+		os.Exit(pane.Main(os.Args[2:], os.Stdin, os.Stdout))
+	}
+	if len(os.Args) == 5 && os.Args[1] == "answer" {
+		os.Exit(beAnswer(os.Args[2], os.Args[4]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "fake-agent" {
 		os.Exit(fake.Main(os.Args[2:], os.Stdin, os.Stdout, os.Stderr))
@@ -41,15 +50,53 @@ func TestMain(m *testing.M) {
 	os.Exit(pgtest.Main(m))
 }
 
+// beAnswer is what 'gaffer answer TASK --option N' does.
+func beAnswer(task, option string) int {
+	home := filepath.Dir(filepath.Dir(os.Getenv("GAFFER_DB")))
+	a := place{root: os.Getenv(project.EnvVar), home: home}.open()
+	defer a.Close()
+	t, err := a.FindTask(context.Background(), task)
+	if n, bad := strconv.Atoi(option); err == nil && bad == nil && t.Question != nil {
+		err = a.Answer(context.Background(), t.Question.ID, t.Question.Options[n-1], false)
+	}
+	fmt.Println("answered", err)
+	return 0
+}
+
 // place is a project and a home of its own.
 type place struct {
 	t    *testing.T
 	root string
 	home string
 	db   string // the one of home if empty
+
+	notices *notices
 }
 
-func newPlace(t *testing.T) place { return place{t: t, root: t.TempDir(), home: t.TempDir()} }
+// notices are what a person was told.
+type notices struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (n *notices) tell(text string) {
+	fmt.Fprintln(os.Stderr, text)
+	if n != nil {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.text.WriteString(text + "\n")
+	}
+}
+
+func (n *notices) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.String()
+}
+
+func newPlace(t *testing.T) place {
+	return place{t: t, root: t.TempDir(), home: t.TempDir(), notices: &notices{}}
+}
 
 func (p place) open() *app.App {
 	getenv := func(name string) string {
@@ -64,7 +111,7 @@ func (p place) open() *app.App {
 		panic(err)
 	}
 	a, err := app.Open(context.Background(), app.Options{
-		Project: root, Config: c, Now: time.Now, Getenv: getenv, Notice: func(text string) { fmt.Fprintln(os.Stderr, text) },
+		Project: root, Config: c, Now: time.Now, Getenv: getenv, Notice: p.notices.tell,
 	})
 	if err != nil {
 		panic(err)

@@ -98,7 +98,7 @@ func commandHelp(b *strings.Builder, cmd *cobra.Command) {
 }
 
 func usageLine(cmd *cobra.Command) string {
-	if cmd.HasSubCommands() {
+	if cmd.HasSubCommands() && !cmd.Runnable() {
 		return cmd.CommandPath() + " COMMAND"
 	}
 	return cmd.UseLine()

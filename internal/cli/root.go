@@ -6,16 +6,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/answer"
+	"gaffer/internal/cli/attach"
 	"gaffer/internal/cli/cancel"
 	"gaffer/internal/cli/command"
 	"gaffer/internal/cli/completion"
 	"gaffer/internal/cli/config"
+	"gaffer/internal/cli/dispatch"
 	"gaffer/internal/cli/doctor"
 	"gaffer/internal/cli/emit"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/inbox"
 	"gaffer/internal/cli/logs"
 	"gaffer/internal/cli/plan"
+	"gaffer/internal/cli/poll"
 	"gaffer/internal/cli/ps"
 	"gaffer/internal/cli/report"
 	"gaffer/internal/cli/resume"
@@ -27,6 +30,7 @@ import (
 	"gaffer/internal/cli/status"
 	"gaffer/internal/cli/step"
 	"gaffer/internal/cli/team"
+	"gaffer/internal/cli/templates"
 	"gaffer/internal/cli/validate"
 	"gaffer/internal/cli/version"
 	"gaffer/internal/cli/worktree"
@@ -40,9 +44,10 @@ type group struct {
 
 // brief are the groups of which the overview has the names only, so that it fits
 // one screen. 'gaffer help commands' says what each command does.
-func brief() []string { return []string{documents, settings} }
+func brief() []string { return []string{beads, documents, settings} }
 
 const (
+	beads     = "Beads, terminals and branches"
 	documents = "State documents and records"
 	settings  = "Settings"
 )
@@ -53,8 +58,9 @@ func groups() []group {
 	return []group{
 		{"Run a plan", []func(*env.Env) *cobra.Command{plan.New, run.New, resume.New}},
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
-			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, worktree.New, doctor.New,
+			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, doctor.New,
 		}},
+		{beads, []func(*env.Env) *cobra.Command{dispatch.New, attach.New, poll.New, templates.New, worktree.New}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New, team.New,
 			validate.New, report.New, schema.New,

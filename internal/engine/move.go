@@ -225,7 +225,7 @@ func (c *change) settle(id string) error {
 	if run.Open > 0 || run.Status != store.Running {
 		return nil
 	}
-	to := store.Complete
+	var to store.Status
 	switch {
 	case run.Stopping == cancelled:
 		to = store.Cancelled
@@ -233,8 +233,27 @@ func (c *change) settle(id string) error {
 		to = store.Failed
 	case run.Stopping != "":
 		to = store.Failed
+	default:
+		if to, err = c.achieved(id); err != nil {
+			return err
+		}
 	}
 	return c.moveRun(run, to, "")
+}
+
+// achieved is how a run ended in which nothing failed: it is cancelled if all
+// that it had was.
+func (c *change) achieved(run string) (store.Status, error) {
+	tasks, err := c.Tasks(run)
+	for _, t := range tasks {
+		if t.Status == store.Complete {
+			return store.Complete, err
+		}
+	}
+	if len(tasks) == 0 {
+		return store.Complete, err
+	}
+	return store.Cancelled, err
 }
 
 func (c *change) moveRun(run store.Run, to store.Status, why string) error {

@@ -111,8 +111,12 @@ func beadOf(run, task string, d *plan.Dispatch) bead {
 	return bead{name: ownBead(task, run)}
 }
 
-// Bead is the name of a task in the ledger.
-func Bead(t store.Task, spec plan.Task) string { return beadOf(t.Run, t.Task, spec.Dispatch).name }
+// Bead is the name of a task in the ledger, and how many attempts that has from
+// before the task.
+func Bead(t store.Task, spec plan.Task) (name string, earlier int) {
+	b := beadOf(t.Run, t.Task, spec.Dispatch)
+	return b.name, b.earlier
+}
 
 // ownBead is the ledger's name of a task that is no bead by itself: its id between the protocol's bd- and the
 // end of the run's id, since a ledger outlives runs and their tasks are often

@@ -30,6 +30,7 @@ type Attempt struct {
 	asked    map[string]agent.Question // those that the owner knows
 	pending  []agent.Signal            // questions and replies that are to be dealt with
 	now      Activity
+	words    words
 	told     Activity // what the owner knows
 	progress time.Time
 	ended    time.Time // when the last word was spoken
@@ -256,6 +257,7 @@ func (a *Attempt) take(s agent.Signal) {
 		a.now.Usage = *s.Usage
 	}
 	a.now.Doing, a.now.Thread = cmp.Or(s.Doing, a.now.Doing), cmp.Or(s.Thread, a.now.Thread)
+	a.words.add(s.Doing)
 	if s.Progress {
 		a.progress = a.opts.Now()
 	}
@@ -338,7 +340,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	r := Result{Exit: exit.Code, Thread: a.now.Thread, Usage: a.now.Usage, Left: exit.Left}
 	switch {
 	case exit.Lost:
-		r.Class, r.Summary, r.Exit = failure.Lost, cmp.Or(exit.Failed, "the agent was lost"), -1
+		r.Class, r.Summary, r.Exit = failure.Lost, a.words.after(cmp.Or(exit.Failed, "the agent was lost")), -1
 		return r, nil
 	case exit.Failed != "":
 		r.Class, r.Summary, r.Exit = failure.BadPlan, exit.Failed, -1
@@ -350,6 +352,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		r.Summary = "denied: " + strings.Join(v.Denied, ", ")
 	}
 	if r.Class != failure.None {
+		r.Summary = a.words.after(r.Summary)
 		return r, nil
 	}
 	return a.verify(ctx, r)

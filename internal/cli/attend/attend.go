@@ -130,7 +130,7 @@ func verdict(end ending) error {
 			Code: exit.CodeInterrupted, Err: fmt.Errorf("run %s: %s", r.ID, end.left),
 			Next: fmt.Sprintf("'gaffer resume %s' goes on, 'gaffer status' shows how it stands", r.ID),
 		}
-	case r.Status == fleet.Complete:
+	case r.Status == fleet.Complete && r.Counts.Cancelled == 0:
 		return nil // also if somebody tried to end it
 	case end.interrupted:
 		return &exit.Error{

@@ -93,6 +93,9 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	for _, w := range p.Warnings {
 		e.Talk("%s: %s", e.Paint(e.Err, env.Yellow, "warning"), env.Printable(w.String()))
 	}
+	if p.Format == plan.Beads {
+		return exit.Usage(fmt.Errorf("beads are dispatched: 'gaffer dispatch --from %s'", args[0]))
+	}
 	if len(p.Tasks) == 0 {
 		return nothingLeft(e, p, *o.json)
 	}

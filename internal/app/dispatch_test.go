@@ -1,0 +1,336 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/internal/app"
+	"gaffer/internal/engine"
+	"gaffer/internal/fleet"
+	"gaffer/internal/plan"
+	"gaffer/internal/supervisor"
+	"gaffer/ledger"
+	"gaffer/statefile"
+)
+
+// beadOf is a bead for the fake agent.
+func beadOf(id string, steps ...string) plan.Task {
+	t := faked(id, steps...)
+	t.Dispatch = &plan.Dispatch{Bead: id}
+	return t
+}
+
+// shiftOf is the work on a dispatch under way.
+type shiftOf struct {
+	place
+	app  *app.App
+	run  string
+	done chan fleet.Run
+}
+
+// dispatch begins to work on beads.
+func (p place) dispatch(way app.Way, beads ...plan.Task) *shiftOf {
+	p.t.Helper()
+	a := p.open()
+	id, err := a.Dispatch(p.t.Context(), app.Dispatch{
+		Plan: plan.Plan{Name: "beads", Source: plan.SourceRunPrompt, Parallel: len(beads), Tasks: beads}, Way: way,
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	s := &shiftOf{p, a, id, make(chan fleet.Run, 1)}
+	go func() {
+		defer close(s.done)
+		run, err := a.Work(context.Background(), id)
+		if err != nil {
+			p.t.Error(err)
+		}
+		s.done <- run
+	}()
+	p.t.Cleanup(func() {
+		_ = a.Cancel(context.Background(), id, "", "the test is over") // it may have ended
+		for range s.done {
+		}
+		_ = a.Close()
+	})
+	return s
+}
+
+// end waits for the end of the run.
+func (s *shiftOf) end() fleet.Run {
+	s.t.Helper()
+	select {
+	case run := <-s.done:
+		return run
+	case <-time.After(2 * time.Minute):
+		s.t.Fatal("the run does not end")
+		return fleet.Run{}
+	}
+}
+
+// task waits until a task is as it is wanted.
+func (s *shiftOf) task(id string, is func(fleet.Task) bool) (found fleet.Task) {
+	s.t.Helper()
+	eventually(s.t, func() bool {
+		run, err := s.app.Run(s.t.Context(), s.run)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		for _, t := range run.Tasks {
+			if t.ID == id {
+				found = t
+			}
+		}
+		return is(found)
+	})
+	return found
+}
+
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
+	}
+}
+
+// says waits until a task's log has a text.
+func (s *shiftOf) says(id, text string) fleet.Task {
+	s.t.Helper()
+	return s.task(id, func(t fleet.Task) bool {
+		if t.Attempt == nil || t.Attempt.PID == 0 {
+			return false
+		}
+		log, err := os.ReadFile(t.Attempt.Log)
+		return err == nil && strings.Contains(string(log), text)
+	})
+}
+
+// recorded is what the records of an attempt say.
+type recorded struct {
+	Status   ledger.Status
+	Reason   string
+	Exit     int // -1 for null
+	Retry    bool
+	Summary  string
+	Template string
+	Verified string
+}
+
+// records are the attempts of a bead in the ledger, each with a run and a result.
+func (p place) records(bead string) (list []recorded) {
+	p.t.Helper()
+	var last ledger.Run
+	p.read("runs", bead, &last)
+	for n := 1; n <= last.Attempt; n++ {
+		name := bead
+		if n < last.Attempt {
+			name = fmt.Sprintf("%s.attempt-%d", bead, n)
+		}
+		var run ledger.Run
+		var result ledger.Result
+		p.read("runs", name, &run)
+		p.read("results", name, &result)
+		if run.Attempt != n || result.Attempt != n || run.Status != result.Status || run.PromptHash != ledger.Hash(run.PromptFull) {
+			p.t.Errorf("%s: run %+v and result %+v of attempt %d", bead, run, result, n)
+		}
+		r := recorded{Status: result.Status, Reason: result.Reason, Exit: -1, Retry: result.WillRetry}
+		if result.ExitCode != nil {
+			r.Exit = *result.ExitCode
+		}
+		if result.OutputSummary != nil {
+			r.Summary = *result.OutputSummary
+		}
+		if run.TemplateName != nil {
+			r.Template = *run.TemplateName
+		}
+		if run.Verification != nil {
+			r.Verified = run.Verification.Overall
+		}
+		list = append(list, r)
+	}
+	return list
+}
+
+func (p place) read(kind, name string, into any) {
+	p.t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.root, "state", kind, name+".json"))
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		p.t.Error(err)
+	}
+}
+
+// valid checks every record of the project.
+func (p place) valid() {
+	p.t.Helper()
+	s := ledger.Open(filepath.Join(p.root, "state"), ledger.Options{})
+	err := s.Validate(p.t.Context(), ledger.Checks{}, func(c ledger.Checked) error {
+		for _, f := range c.Found {
+			if f.Severity == statefile.Invalid {
+				p.t.Errorf("%s: %s", c.Path, f)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		p.t.Error(err)
+	}
+}
+
+func TestTenBeadsInTmuxAreRecordedAsTheyEnded(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	retried := beadOf("bd-retried", "unless-attempt 1 tool touch there", "say second time lucky")
+	retried.Verify, retried.Retries, retried.Dispatch.Template = []string{"test -f there"}, 1, "bug-fix"
+	used := beadOf("bd-used-up", "say I tried")
+	used.Verify, used.Retries = []string{"echo no such file; false"}, 1
+	late := beadOf("bd-late", "say half of it", "hang")
+	late.Timeout = 2 * time.Second
+	asks := beadOf("bd-asks", "ask Which port? | 8080 | 9090", "say thanks")
+	asks.Questions, asks.AnswerTimeout, asks.AnswerDefault = plan.Ask, time.Second, "9090"
+	s := p.dispatch(app.InTmux,
+		beadOf("bd-done", "say fine"),
+		beadOf("bd-failed", "fail it broke"),
+		retried, used, late,
+		beadOf("bd-killed", "say about to die", "hang"),
+		beadOf("bd-lost", "say lost soon", "hang"),
+		beadOf("bd-words", "say Größe 日本語 🚀"),
+		beadOf("bd-percent", "say at 50%", "exit 3"),
+		asks,
+	)
+	killed := s.says("bd-killed", "about to die")
+	if err := syscall.Kill(killed.Attempt.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	lost := s.says("bd-lost", "lost soon")
+	if err := syscall.Kill(parentOf(t, lost.Attempt.PID), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.end()
+	for bead, want := range map[string][]recorded{
+		"bd-done":   {{Status: ledger.Done, Reason: "fine", Summary: "fine"}},
+		"bd-failed": {{Status: ledger.Failed, Reason: "failed", Exit: 1, Summary: "it broke"}},
+		"bd-retried": {
+			{Status: ledger.Failed, Reason: "verify_failed", Retry: true, Template: "bug-fix", Verified: "fail", Summary: "test -f there: exit 1\n"},
+			{Status: ledger.Done, Reason: "second time lucky", Summary: "second time lucky", Template: "bug-fix", Verified: "pass"},
+		},
+		"bd-used-up": {
+			{Status: ledger.Failed, Reason: "verify_failed", Retry: true, Verified: "fail", Summary: "echo no such file; false: exit 1\nno such file"},
+			{Status: ledger.Failed, Reason: "verify_failed", Verified: "fail", Summary: "echo no such file; false: exit 1\nno such file"},
+		},
+		"bd-late":    {{Status: ledger.TimedOut, Reason: "timeout", Exit: -1, Summary: "half of it"}},
+		"bd-killed":  {{Status: ledger.Failed, Reason: "failed", Exit: -1, Summary: "died of SIGKILL without a last word; its last words:\nabout to die"}},
+		"bd-lost":    {{Status: ledger.Failed, Reason: "lost", Exit: -1, Summary: "the supervisor was killed; its last words:\nlost soon"}},
+		"bd-words":   {{Status: ledger.Done, Reason: "Größe 日本語 🚀", Summary: "Größe 日本語 🚀"}},
+		"bd-percent": {{Status: ledger.Failed, Reason: "failed", Exit: 3, Summary: "died without a last word, exit code 3; its last words:\nat 50%"}},
+		"bd-asks":    {{Status: ledger.Done, Reason: "thanks", Summary: "thanks"}},
+	} {
+		if diff := cmp.Diff(want, p.records(bead)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", bead, diff)
+		}
+	}
+	var again ledger.Run
+	p.read("runs", "bd-retried", &again)
+	if !strings.Contains(again.PromptFull, "Attempt 1 failed (verify_failed)") || again.SessionName != "agent-bd-retried" || again.Repo != p.root {
+		t.Errorf("the second attempt was told %q in %s at %s", again.PromptFull, again.SessionName, again.Repo)
+	}
+	p.valid()
+}
+
+// parentOf is the supervisor of an agent.
+func parentOf(t *testing.T, pid int) (parent int) {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := string(data[strings.LastIndexByte(string(data), ')')+2:])
+	var state string
+	if _, err := fmt.Sscan(rest, &state, &parent); err != nil {
+		t.Fatal(err)
+	}
+	return parent
+}
+
+func TestOfTwoDispatchesOfABeadOneIsRefused(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.dispatch(app.Headless, beadOf("bd-1", "orphan 10m", "say working", "hang"))
+	first := s.says("bd-1", "working")
+	other := p.open()
+	defer other.Close()
+	again := app.Dispatch{Plan: plan.Plan{Tasks: []plan.Task{beadOf("bd-1", "say mine")}}, Way: app.Headless}
+	_, err := other.Dispatch(t.Context(), again)
+	if held := (*engine.HeldError)(nil); !errors.As(err, &held) || held.By.Run != s.run {
+		t.Fatalf("%v, want it held by %s", err, s.run)
+	}
+	again.Force = true
+	id, err := other.Dispatch(t.Context(), again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range supervisor.Living() {
+		if m.Attempt == first.Attempt.ID {
+			t.Errorf("process %d of the first, %s, is alive when the second may start", m.PID, m.Command)
+		}
+	}
+	if run := s.end(); run.Status != fleet.Cancelled {
+		t.Errorf("the first is %s", run.Status)
+	}
+	run, err := other.Work(t.Context(), id)
+	if err != nil || run.Status != fleet.Complete {
+		t.Errorf("the second is %s, %v", run.Status, err)
+	}
+	want := []recorded{
+		{Status: ledger.Failed, Reason: "cancelled", Exit: -1, Summary: "working"},
+		{Status: ledger.Done, Reason: "mine", Summary: "mine"},
+	}
+	if diff := cmp.Diff(want, p.records("bd-1")); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	p.valid()
+}
+
+func TestForceEndsAnAgentThatNobodyLooksAfter(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	a := p.open()
+	defer a.Close()
+	id, err := a.Dispatch(t.Context(), app.Dispatch{Plan: plan.Plan{Tasks: []plan.Task{beadOf("bd-1", "say working", "hang")}}, Way: app.Headless})
+	if err != nil {
+		t.Fatal(err)
+	}
+	working, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() { _, err := a.Work(working, id); left <- err }()
+	s := &shiftOf{place: p, app: a, run: id}
+	first := s.says("bd-1", "working")
+	leave()
+	<-left
+	second, err := a.Dispatch(t.Context(), app.Dispatch{Plan: plan.Plan{Tasks: []plan.Task{beadOf("bd-1", "say mine")}}, Way: app.Headless, Force: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range supervisor.Living() {
+		if m.Attempt == first.Attempt.ID {
+			t.Errorf("process %d of the first is alive when the second may start", m.PID)
+		}
+	}
+	if run, err := a.Work(t.Context(), second); err != nil || run.Status != fleet.Complete {
+		t.Errorf("the second is %s, %v", run.Status, err)
+	}
+}

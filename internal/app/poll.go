@@ -1,0 +1,352 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/failure"
+	"gaffer/internal/plan"
+	"gaffer/internal/recorder"
+	"gaffer/internal/store"
+	"gaffer/internal/supervisor"
+	"gaffer/internal/tmux"
+	"gaffer/ledger"
+	"gaffer/statefile/timestamp"
+)
+
+// Polled is an attempt that its record says is running.
+type Polled struct {
+	Bead    string `json:"bead"`
+	Attempt int    `json:"attempt"`
+	Agent   string `json:"agent"`
+	// State is what the agent does (running, waiting, retrying), or unattended
+	// if it runs and no gaffer looks after it, or stale if nothing of it is
+	// alive.
+	State   string    `json:"state"`
+	Why     string    `json:"why,omitempty"` // how that is known, or what to do about it
+	Started time.Time `json:"started,omitzero"`
+	Run     string    `json:"run,omitempty"` // of gaffer; none for another program's record
+	Task    string    `json:"task,omitempty"`
+	PID     int       `json:"pid,omitempty"`
+	Session string    `json:"session,omitempty"`
+	// Repaired is how a stale one is recorded now.
+	Repaired string `json:"repaired,omitempty"`
+}
+
+// The states of what nobody looks after.
+const (
+	Unattended = "unattended"
+	Stale      = "stale"
+)
+
+// Poll lists what the records of this project say is running, and whether it is.
+// With repair, what is not is recorded as lost.
+func (a *App) Poll(ctx context.Context, repair bool) ([]Polled, error) {
+	ours, err := a.pollRuns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if repair {
+		if err := a.repairRuns(ctx, ours); err != nil {
+			return nil, err
+		}
+	}
+	known := map[string]bool{}
+	for _, p := range ours {
+		known[attemptName(p.Bead, p.Attempt)] = true
+	}
+	others, err := a.pollRecords(ctx, known, repair)
+	return append(ours, others...), err
+}
+
+func attemptName(bead string, attempt int) string { return fmt.Sprintf("%s %d", bead, attempt) }
+
+// pollRuns lists the attempts that run as far as the store knows.
+func (a *App) pollRuns(ctx context.Context) (list []Polled, err error) {
+	alive := map[string]bool{}
+	for _, p := range supervisor.Living() {
+		alive[p.Attempt] = true
+	}
+	err = a.store.Read(ctx, func(r store.Reader) error {
+		runs, err := a.runs(r, false, false)
+		if err != nil {
+			return err
+		}
+		list = nil
+		for _, run := range runs {
+			running, err := assignments(r, run.ID)
+			if err != nil {
+				return err
+			}
+			for _, one := range running {
+				p, err := polled(one)
+				if err != nil {
+					return err
+				}
+				p.judge(one.Attempt, a.owner(run.ID).Alive, alive[one.Attempt.ID])
+				list = append(list, p)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+func polled(one engine.Assignment) (Polled, error) {
+	var spec plan.Task
+	if err := json.Unmarshal(one.Task.Spec, &spec); err != nil {
+		return Polled{}, fmt.Errorf("task %s: %w", one.Task.Task, err)
+	}
+	bead, earlier := recorder.Bead(one.Task, spec)
+	p := Polled{
+		Bead: bead, Attempt: earlier + one.Attempt.Number, Agent: engine.AgentOf(spec),
+		Started: one.Attempt.Started, Run: one.Task.Run, Task: one.Task.Task, PID: one.Attempt.PID,
+	}
+	if d := spec.Dispatch; d != nil {
+		p.Session = d.Session
+	}
+	return p, nil
+}
+
+// judge says how an attempt stands that the store has as running.
+func (p *Polled) judge(a store.Attempt, watched, alive bool) {
+	switch {
+	case watched && a.State != "":
+		p.State, p.Why = a.State, a.Doing
+	case watched:
+		p.State = string(store.Running)
+	case alive:
+		p.State, p.Why = Unattended, fmt.Sprintf("'gaffer resume %s' looks after it again", p.Run)
+	default:
+		p.State, p.Why, p.PID = Stale, "nothing of it is alive, and no gaffer looks after its run", 0
+	}
+}
+
+// repairRuns has the engine told how attempts ended that nobody looked after.
+func (a *App) repairRuns(ctx context.Context, list []Polled) error {
+	stale := map[string]map[string]bool{}
+	for _, p := range list {
+		if p.State != Stale {
+			continue
+		}
+		if stale[p.Run] == nil {
+			stale[p.Run] = map[string]bool{}
+		}
+		stale[p.Run][p.Task] = true
+	}
+	for run, tasks := range stale {
+		err := a.collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
+		if owned := (*OwnedError)(nil); errors.As(err, &owned) {
+			continue // somebody has come meanwhile
+		}
+		if err != nil {
+			return fmt.Errorf("repair run %s: %w", run, err)
+		}
+	}
+	for i, p := range list {
+		if p.State != Stale {
+			continue
+		}
+		if err := a.outcome(ctx, &list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcome says how an attempt is recorded that was repaired.
+func (a *App) outcome(ctx context.Context, p *Polled) error {
+	return a.store.Read(ctx, func(r store.Reader) error {
+		t, err := r.Task(store.TaskKey{Run: p.Run, Task: p.Task})
+		if err != nil || t.Last == "" || t.Attempt != "" {
+			return err
+		}
+		last, err := r.Attempt(t.Last)
+		if err != nil {
+			return err
+		}
+		p.Repaired = string(last.Status)
+		if last.Class != "" {
+			p.Repaired = last.Class
+		}
+		if t.Status == store.Queued {
+			p.Why = fmt.Sprintf("it will be tried again: 'gaffer resume %s'", p.Run)
+		}
+		return nil
+	})
+}
+
+// pollRecords lists attempts that only their records say are running: of other
+// programs, or of runs that are over and whose records were not finished.
+func (a *App) pollRecords(ctx context.Context, known map[string]bool, repair bool) (list []Polled, err error) {
+	err = a.ledger.Unfinished(ctx, func(r ledger.Attempt) error {
+		if known[attemptName(r.Bead, r.Attempt)] {
+			return nil
+		}
+		p := Polled{Bead: r.Bead, Attempt: r.Attempt, Agent: r.Agent, Session: "agent-" + r.Bead}
+		p.Started, _ = timestamp.Parse(r.StartedAt, time.UTC) // one that cannot be read is not told
+		list = append(list, p)
+		return nil
+	})
+	if err != nil || len(list) == 0 {
+		return list, err
+	}
+	signs := a.lookForSigns(ctx)
+	for i := range list {
+		p := &list[i]
+		if p.Why = signs.of(p.Bead); p.Why != "" {
+			p.State = string(store.Running)
+			continue
+		}
+		p.State, p.Why = Stale, "nothing of it is alive"
+		p.Session = ""
+	}
+	if repair {
+		err = a.repairRecords(ctx, list)
+	}
+	return list, err
+}
+
+// signs are what may show that an agent lives which another program started.
+type signs struct {
+	sessions map[string]bool // of the user's own tmux server
+	beads    map[string]bool // that processes carry
+}
+
+func (s signs) of(bead string) string {
+	switch {
+	case s.beads[bead]:
+		return "a process carries its name"
+	case s.sessions["agent-"+bead]:
+		return "the tmux session agent-" + bead + " is there"
+	}
+	return ""
+}
+
+func (a *App) lookForSigns(ctx context.Context) signs {
+	s := signs{sessions: map[string]bool{}, beads: map[string]bool{}}
+	for _, name := range tmux.UserSessions(ctx) {
+		s.sessions[name] = true
+	}
+	for _, p := range supervisor.Living() {
+		if bead, ours := carries(p.PID, a.ledgerDir()); ours {
+			s.beads[bead] = true
+		}
+	}
+	return s
+}
+
+// carries returns the bead of this ledger that a process says it works on.
+func carries(pid int, ledgerDir string) (bead string, ours bool) {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	if err != nil {
+		return "", false
+	}
+	for v := range bytes.SplitSeq(env, []byte{0}) {
+		name, value, _ := strings.Cut(string(v), "=")
+		switch name {
+		case "GAFFER_BEAD":
+			bead = value
+		case "GAFFER_LEDGER":
+			ours = value == ledgerDir
+		}
+	}
+	return bead, ours && bead != ""
+}
+
+// repairRecords finishes the records of what is stale: as the store knows that it
+// ended, or else as lost.
+func (a *App) repairRecords(ctx context.Context, list []Polled) error {
+	stale := map[string]*Polled{}
+	for i, p := range list {
+		if p.State == Stale {
+			stale[attemptName(p.Bead, p.Attempt)] = &list[i]
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	if err := a.finishRecords(ctx, stale); err != nil {
+		return err
+	}
+	for name, p := range stale {
+		_, err := a.ledger.Finish(ctx, ledger.Result{
+			Bead: p.Bead, Attempt: p.Attempt, Status: ledger.Failed, Reason: string(failure.Lost),
+		})
+		if other := (*ledger.ImmutableError)(nil); errors.As(err, &other) {
+			continue // somebody has finished it meanwhile
+		}
+		if err != nil {
+			p.Why = err.Error()
+			continue
+		}
+		p.Repaired = string(failure.Lost)
+		delete(stale, name)
+	}
+	return nil
+}
+
+// finishRecords writes the records of runs in this project that have something in
+// stale, and takes out what is not stale after that, or must not be touched: a
+// task that has begun since we looked.
+func (a *App) finishRecords(ctx context.Context, stale map[string]*Polled) error {
+	var runs []store.Run
+	err := a.store.Read(ctx, func(r store.Reader) (err error) {
+		runs, err = a.runs(r, false, true)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		mine, err := a.recordedBy(ctx, run.ID, stale)
+		if err != nil {
+			return err
+		}
+		if len(mine) == 0 {
+			continue
+		}
+		if err := a.recorder(run).Flush(ctx); err != nil {
+			return err
+		}
+		for name, outcome := range mine {
+			stale[name].Repaired, stale[name].Run = outcome, run.ID
+			delete(stale, name)
+		}
+	}
+	return nil
+}
+
+// recordedBy returns those of stale that are attempts of a run, with how the
+// store knows they ended.
+func (a *App) recordedBy(ctx context.Context, run string, stale map[string]*Polled) (mine map[string]string, err error) {
+	mine = map[string]string{}
+	err = a.store.Read(ctx, func(r store.Reader) error {
+		tasks, err := r.Tasks(run)
+		if err != nil {
+			return err
+		}
+		for _, t := range tasks {
+			var spec plan.Task
+			if err := json.Unmarshal(t.Spec, &spec); err != nil {
+				return err
+			}
+			bead, earlier := recorder.Bead(t, spec)
+			for n := 1; n <= t.Tries; n++ {
+				name := attemptName(bead, earlier+n)
+				if stale[name] != nil {
+					mine[name] = string(t.Status)
+				}
+			}
+		}
+		return nil
+	})
+	return mine, err
+}

@@ -1,0 +1,301 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gaffer/internal/app"
+	"gaffer/internal/fleet"
+	"gaffer/internal/plan"
+	"gaffer/internal/supervisor"
+	"gaffer/internal/tmux"
+	"gaffer/ledger"
+	"gaffer/statefile/host"
+)
+
+// person is somebody at a terminal, which is another tmux.
+type person struct {
+	t      *testing.T
+	socket string
+	server *tmux.Server
+}
+
+func newPerson(t *testing.T) person {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "person-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "s")
+	p := person{t, socket, tmux.New(socket)}
+	t.Cleanup(func() {
+		_ = p.server.End(context.Background(), "person") // it may have ended
+		_ = os.RemoveAll(dir)
+	})
+	return p
+}
+
+func (p person) runs(argv []string) {
+	p.t.Helper()
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := p.server.Start(p.t.Context(), "person", append([]string{path}, argv[1:]...), os.Environ(), "/"); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p person) sees(text string) {
+	p.t.Helper()
+	eventually(p.t, func() bool {
+		screen, err := p.server.Capture(p.t.Context(), "person")
+		return err == nil && strings.Contains(screen, text)
+	})
+}
+
+func (p person) types(keys ...string) {
+	p.t.Helper()
+	args := append([]string{"-S", p.socket, "send-keys", "-t", "=person:"}, keys...)
+	if out, err := exec.Command("tmux", args...).CombinedOutput(); err != nil {
+		p.t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// isGone waits until the person has their terminal back.
+func (p person) isGone() {
+	p.t.Helper()
+	eventually(p.t, func() bool {
+		there, err := p.server.Has(p.t.Context(), "person")
+		return err == nil && !there
+	})
+}
+
+func TestAPersonAttachesAndDetachesAndTheOutcomeIsTheSame(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	task := beadOf("bd-1", "say working on it", "unless-attempt 2 hang", "say fine")
+	task.Retries = 1
+	s := p.dispatch(app.InTmux, task)
+	s.says("bd-1", "working on it")
+	at, err := s.app.Attach(t.Context(), "bd-1", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	someone := newPerson(t)
+	someone.runs(at.Argv)
+	someone.sees("working on it")
+	someone.types("C-c", "C-z", "C-\\") // nothing of it is the agent's
+	someone.types("hello", "Enter")
+	someone.sees("the agent asks nothing")
+	someone.types("C-b", "d")
+	someone.isGone()
+	someone.runs(at.Argv)
+	someone.sees("working on it")
+	if now := s.task("bd-1", func(fleet.Task) bool { return true }); now.Status != fleet.Running || now.Tries != 1 {
+		t.Errorf("it is %s after %d tries", now.Status, now.Tries)
+	}
+	if err := syscall.Kill(s.says("bd-1", "working").Attempt.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	someone.isGone()
+	s.end()
+	got := p.records("bd-1")
+	if len(got) != 2 || got[0].Status != ledger.Failed || got[0].Exit != -1 || !got[0].Retry || got[1].Status != ledger.Done {
+		t.Errorf("recorded as %+v", got)
+	}
+	none := (*app.NoTerminalError)(nil)
+	if _, err := s.app.Attach(t.Context(), "bd-1", false); !errors.As(err, &none) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestAPersonAnswersInTheTerminal(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	task := beadOf("bd-1", "ask Which port? | 8080 | 9090", "say thanks")
+	task.Questions = plan.Ask
+	s := p.dispatch(app.InTmux, task)
+	s.task("bd-1", func(t fleet.Task) bool { return t.Question != nil })
+	at, err := s.app.Attach(t.Context(), "bd-1", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	someone := newPerson(t)
+	someone.runs(at.Argv)
+	someone.sees("Which port?")
+	someone.types("2", "Enter")
+	if run := s.end(); run.Status != fleet.Complete {
+		t.Errorf("it is %s", run.Status)
+	}
+	log, err := os.ReadFile(s.task("bd-1", func(fleet.Task) bool { return true }).Attempt.Log)
+	if err != nil || !strings.Contains(string(log), `9090`) {
+		t.Errorf("the agent heard %s, %v", log, err)
+	}
+}
+
+func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.dispatch(app.InTmux, beadOf("bd-1", "say working", "work 4s", "say fine"), beadOf("bd-2", "say working", "work 4s", "fail it broke"))
+	s.says("bd-1", "working")
+	s.says("bd-2", "working")
+	at, err := s.app.Attach(t.Context(), "bd-1", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := at.Argv[2]
+	out, err := exec.Command("tmux", "-S", socket, "display-message", "-p", "#{pid}").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := exec.Command("kill", "-9", strings.TrimSpace(string(out))).Run(); err != nil {
+		t.Fatal(err)
+	}
+	gone := (*app.NoTerminalError)(nil)
+	if _, err := s.app.Attach(t.Context(), "bd-1", false); !errors.As(err, &gone) || !strings.Contains(err.Error(), "the agent goes on without it") {
+		t.Errorf("%v", err)
+	}
+	s.end()
+	for bead, want := range map[string]recorded{
+		"bd-1": {Status: ledger.Done, Reason: "fine", Summary: "fine"},
+		"bd-2": {Status: ledger.Failed, Reason: "failed", Exit: 1, Summary: "it broke"},
+	} {
+		got := p.records(bead)
+		if got[0].Summary, _, _ = strings.Cut(got[0].Summary, ";"); len(got) != 1 || got[0] != want {
+			t.Errorf("%s is recorded as %+v, want %+v", bead, got, want)
+		}
+	}
+	p.valid()
+	if notices := p.notices.String(); strings.Count(notices, "tmux or its session has ended; the agent goes on") != 1 {
+		t.Errorf("a person was told %q", notices)
+	}
+}
+
+func TestAfterARebootWhatWasLostIsNamedAndRecorded(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	again := beadOf("bd-again", "say working", "hang")
+	again.Retries = 1
+	a := p.open()
+	id, err := a.Dispatch(t.Context(), app.Dispatch{Plan: plan.Plan{Tasks: []plan.Task{again, beadOf("bd-once", "say working", "hang")}}, Way: app.InTmux})
+	if err != nil {
+		t.Fatal(err)
+	}
+	working, crash := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() { _, err := a.Work(working, id); left <- err }()
+	s := &shiftOf{place: p, app: a, run: id}
+	for _, bead := range []string{"bd-again", "bd-once"} {
+		s.says(bead, "working")
+	}
+	if list, err := a.Poll(t.Context(), false); err != nil || len(list) != 2 || list[0].State != "running" || list[1].State != "running" {
+		t.Errorf("while they run: %+v, %v", list, err)
+	}
+	crash()
+	<-left
+	if list, err := a.Poll(t.Context(), true); err != nil || len(list) != 2 || list[0].State != app.Unattended || list[1].State != app.Unattended {
+		t.Errorf("while nobody looks after them: %+v, %v", list, err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	reboot(t, p)
+	p.foreign("bd-old") // of another tool, stuck at running
+
+	a = p.open()
+	defer a.Close()
+	list, err := a.Poll(t.Context(), false)
+	stale(t, list, err, "")
+	list, err = a.Poll(t.Context(), true)
+	stale(t, list, err, "lost")
+	want := recorded{Status: ledger.Failed, Reason: "lost", Exit: -1}
+	var old ledger.Result
+	if p.read("results", "bd-old", &old); old.Status != ledger.Failed || old.Reason != "lost" || old.ExitCode != nil {
+		t.Errorf("bd-old ended as %+v", old)
+	}
+	for bead, retry := range map[string]bool{"bd-again": true, "bd-once": false} {
+		want.Retry = retry
+		got := p.records(bead)
+		if got[0].Summary = ""; len(got) != 1 || got[0] != want {
+			t.Errorf("%s is recorded as %+v, want %+v", bead, got, want)
+		}
+	}
+	p.valid()
+	if list, err := a.Poll(t.Context(), false); err != nil || len(list) != 0 {
+		t.Errorf("after the repair: %+v, %v", list, err)
+	}
+	report, err := ledger.Open(filepath.Join(p.root, "state"), ledger.Options{}).Report(t.Context(), ledger.Query{}, func(ledger.Attempt) error { return nil })
+	if err != nil || report.Statistics.Failed != 3 || len(report.Statistics.FailureReasons) != 1 || report.Statistics.FailureReasons[0] != (ledger.Reason{Reason: "lost", Count: 3}) {
+		t.Errorf("the report says %+v, %v", report.Statistics, err)
+	}
+}
+
+func stale(t *testing.T, list []app.Polled, err error, repaired string) {
+	t.Helper()
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, p := range list {
+		if p.State != app.Stale || p.Repaired != repaired {
+			t.Errorf("%+v, want stale and repaired %q", p, repaired)
+		}
+	}
+}
+
+// foreign writes the record of another tool's dispatch.
+func (p place) foreign(bead string) {
+	p.t.Helper()
+	run := `{"bead": "` + bead + `", "agent": "claude", "model": "sonnet", "repo": "/r", "started_at": "2026-02-12T17:08:00Z", "attempt": 1, "prompt": "Do it"}`
+	if err := os.WriteFile(filepath.Join(p.root, "state", "runs", bead+".json"), []byte(run), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// reboot leaves what a reboot leaves: files, which name another boot, and
+// neither processes nor sockets.
+func reboot(t *testing.T, p place) {
+	t.Helper()
+	boot := []byte(host.OS().Self().Boot)
+	other := bytes.Map(func(r rune) rune {
+		if r == '-' {
+			return r
+		}
+		return '0'
+	}, boot)
+	for _, m := range supervisor.Living() {
+		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.PID)); err == nil && bytes.Contains(env, []byte("GAFFER_LEDGER="+p.root+"/")) {
+			_ = syscall.Kill(parentOf(t, m.PID), syscall.SIGKILL)
+			_ = syscall.Kill(m.PID, syscall.SIGKILL)
+		}
+	}
+	named := 0
+	err := filepath.WalkDir(p.home, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.Type()&fs.ModeSocket != 0:
+			return os.Remove(path)
+		case !d.Type().IsRegular() || strings.Contains(path, "gaffer.db"):
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(data, boot) {
+			return err
+		}
+		named++
+		return os.WriteFile(path, bytes.ReplaceAll(data, boot, other), 0o600)
+	})
+	if err != nil || named == 0 {
+		t.Fatalf("%d files name the boot, %v", named, err)
+	}
+}

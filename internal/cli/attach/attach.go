@@ -1,0 +1,66 @@
+// Package attach is the command 'gaffer attach': it shows an agent in its
+// terminal.
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/fleet"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var readOnly, print bool
+	cmd := &cobra.Command{
+		Use:                   "attach BEAD [--read-only]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Attach to the tmux session of an agent",
+		Long: `Show the agent of a bead in this terminal, as it runs in tmux. Ctrl-B and then d
+detaches. Neither attaching nor detaching changes anything for the agent: it has
+its own input, and what is typed answers a question that it waits with, or
+nothing. Ctrl-C does not end it; 'gaffer cancel BEAD' does.
+
+With --command, print the tmux command instead of running it.`,
+		Example:           "  gaffer attach bd-42\n  gaffer attach bd-42 --read-only\n  ssh host \"$(gaffer attach bd-42 --command)\"",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: open.Tasks(e, func(t fleet.Task) bool { return t.Session != "" && t.Status == fleet.Running }),
+	}
+	cmd.Flags().BoolVarP(&readOnly, "read-only", "r", false, "look, and let no key through")
+	cmd.Flags().BoolVar(&print, "command", false, "print the command that attaches")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return open.With(cmd.Context(), e, func(a *app.App) error {
+			return attach(cmd.Context(), e, a, args[0], readOnly, print)
+		})
+	}
+	return cmd
+}
+
+func attach(ctx context.Context, e *env.Env, a *app.App, bead string, readOnly, print bool) error {
+	found, err := a.Attach(ctx, bead, readOnly)
+	if err != nil {
+		return err
+	}
+	if print {
+		return e.Printf("%s\n", env.ShellLine(found.Argv))
+	}
+	if !env.IsTerminal(e.Out) {
+		return exit.WithHint(exit.Usage(errors.New("this is no terminal to attach")),
+			fmt.Sprintf("'gaffer logs %s -f' needs none", found.Task.ID))
+	}
+	cmd := exec.CommandContext(ctx, found.Argv[0], found.Argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("tmux: %w", err)
+	}
+	return nil
+}

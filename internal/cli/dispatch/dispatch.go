@@ -1,0 +1,288 @@
+// Package dispatch is the command 'gaffer dispatch': it hands beads to agents,
+// in terminals that people can attach to.
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/dispatch"
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
+	"gaffer/internal/prompt"
+	"gaffer/ledger"
+	"gaffer/statefile/host"
+)
+
+const long = `Hand a bead to an agent, and show it until it ends. PROMPT is the text of the
+task, or - to read it from stdin; with --template it is the template's
+{{PROMPT}}, and may be left out if the template has none.
+
+The agent runs in a tmux session called agent-BEAD, on a tmux server of gaffer's
+own, if tmux is installed: 'gaffer attach BEAD' shows it. The prompt is given to
+the program and never typed. Whether it is done is told by its recorded end and
+by --verify, never by the screen. If tmux or its server is killed the agent goes
+on without a terminal, and 'gaffer logs BEAD -f' shows it.
+
+Each attempt has a run record and a result record in the ledger. One that fails
+is tried again up to --retries times, after a pause, with what went wrong in its
+prompt. A bead that has an agent is refused with exit code 4, unless --force
+ends that agent first, with everything that it has started.
+
+With --from, the beads of a JSONL file are dispatched as one run, by priority and
+by what they wait for: lines such as {"bead": "bd-1", "prompt": "…", "priority":
+0, "after": ["bd-0"]}, or an export of the beads issue tracker.
+
+Ctrl-C, signals and exit codes are as for 'gaffer run'.`
+
+// options is what the command line says.
+type options struct {
+	from     string
+	agent    string
+	repo     string
+	template string
+	vars     []string
+	branch   string
+	timeout  duration
+	retries  number
+	verify   []string
+	parallel int
+	policy   string
+	tmux     bool
+	headless bool
+	force    bool
+	detach   bool
+	json     *bool
+}
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:                   "dispatch BEAD [PROMPT|-] | dispatch --from FILE.jsonl",
+		DisableFlagsInUseLine: true,
+		Short:                 "Hand a bead to an agent, in tmux or headless",
+		Long:                  long,
+		Example: `  gaffer dispatch bd-42 "Fix the login crash" --agent claude:opus --verify 'go test ./...'
+  gaffer dispatch bd-42 --template bug-fix --var FILE=login.go --repo ../api --branch fix/42
+  gaffer dispatch --from beads.jsonl --agent claude --parallel 3
+  gaffer dispatch bd-42 - --headless --detach < prompt.md`,
+		Args: cobra.MaximumNArgs(2),
+	}
+	o.flags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := o.check(args); err != nil {
+			return exit.Usage(err)
+		}
+		p, err := o.plan(e, args)
+		if problems, ok := errors.AsType[plan.Problems](err); ok {
+			return refuse(e, o.from, problems)
+		}
+		if err != nil {
+			return err
+		}
+		if len(p.Tasks) == 0 {
+			e.Talk("%s: nothing is left to do", env.Line(p.Name, 60))
+			return nil
+		}
+		return attend.With(cmd.Context(), e, func(t *attend.Attendant) error { return run(cmd.Context(), t, p, o) })
+	}
+	return cmd
+}
+
+func (o *options) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.from, "from", "", "dispatch the beads of `FILE`, one JSON object on each line")
+	flags.StringVar(&o.repo, "repo", "", "the folder the agent works in, `DIR` (default: the project)")
+	flags.StringVar(&o.agent, "agent", "claude", "who does it: `NAME[:MODEL]`, such as claude:opus")
+	flags.StringVar(&o.template, "template", "", "make the prompt from templates/`NAME`.md, see 'gaffer templates'")
+	flags.StringArrayVar(&o.vars, "var", nil, "a variable of the template, `NAME=VALUE`; may be repeated")
+	flags.StringVar(&o.branch, "branch", "", "work in a git worktree on branch `B`")
+	flags.Var(&o.timeout, "timeout", "how long one attempt may take; 0 is no limit (default 1h)")
+	flags.Var(&o.retries, "retries", "attempts after a failed one (default 2)")
+	flags.StringArrayVar(&o.verify, "verify", nil, "shell `CMD` that must succeed before the bead is done; may be repeated")
+	flags.StringVar(&o.policy, "questions", "", "what becomes of the agent's questions: `ask`, deny or allow")
+	flags.IntVar(&o.parallel, "parallel", 0, "with --from, run `N` agents at once at the most; 0 leaves it to gaffer")
+	flags.BoolVar(&o.tmux, "tmux", false, "run in tmux, or not at all")
+	flags.BoolVar(&o.headless, "headless", false, "run without a terminal")
+	flags.BoolVar(&o.force, "force", false, "end the agent that has the bead first")
+	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
+	o.json = env.JSONFlag(cmd)
+	fixed := func(flag string, words ...string) {
+		// The flag was declared just above; an error could only mean it was not.
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+	fixed("agent", plan.Agents()...)
+	fixed("questions", string(plan.Ask), string(plan.Deny), string(plan.Allow))
+}
+
+func (o *options) check(args []string) error {
+	switch {
+	case o.from == "" && len(args) == 0:
+		return errors.New("want a bead, or --from FILE.jsonl")
+	case o.from != "" && len(args) > 0:
+		return errors.New("--from has the beads and their prompts: want no BEAD beside it")
+	case o.from != "" && o.branch != "":
+		return errors.New("--branch: beads of a file have branches of their own, each in its line")
+	case o.from == "" && o.parallel != 0:
+		return errors.New("--parallel is for --from: a bead has one agent at a time")
+	case o.parallel < 0:
+		return fmt.Errorf("--parallel %d: want 0 or more", o.parallel)
+	case o.tmux && o.headless:
+		return errors.New("--tmux and --headless exclude each other")
+	case slices.ContainsFunc(o.verify, func(c string) bool { return strings.TrimSpace(c) == "" }):
+		return errors.New("--verify: found nothing, want a shell command such as 'go test ./...'")
+	case o.policy != "" && !slices.Contains([]plan.QuestionPolicy{plan.Ask, plan.Deny, plan.Allow}, plan.QuestionPolicy(o.policy)):
+		return fmt.Errorf("--questions %q: want ask, deny or allow", o.policy)
+	}
+	if len(args) > 0 {
+		return ledger.CheckBead(args[0])
+	}
+	return nil
+}
+
+// plan is the beads as they are to run.
+func (o *options) plan(e *env.Env, args []string) (plan.Plan, error) {
+	c, err := e.Config()
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	root, err := e.Project()
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	custom := slices.Sorted(maps.Keys(c.Agents()))
+	s, err := o.settings(e, custom)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	p, err := o.beads(e, root.Root, args, custom)
+	if err != nil {
+		return p, err
+	}
+	return dispatch.Plan(p, s, func(name string) (prompt.Template, error) {
+		return prompt.Load(filepath.Join(root.Root, "templates"), name)
+	})
+}
+
+// beads reads what is to be dispatched.
+func (o *options) beads(e *env.Env, root string, args, custom []string) (plan.Plan, error) {
+	if o.from != "" {
+		p, err := plan.Load(host.OS(), o.from, plan.Options{Dir: e.Dir, Root: root, Format: plan.Beads, Agents: custom})
+		if err != nil {
+			return p, err
+		}
+		p.Parallel = o.parallel
+		for _, w := range p.Warnings {
+			e.Talk("%s: %s", e.Paint(e.Err, env.Yellow, "warning"), env.Printable(w.String()))
+		}
+		return p, nil
+	}
+	text, err := promptOf(e, args)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return plan.Plan{Name: args[0], Format: plan.PromptText, OnFailure: plan.Continue, Tasks: []plan.Task{dispatch.One(args[0], text)}}, nil
+}
+
+// maxPrompt is as long as a prompt may be.
+const maxPrompt = 1 << 20
+
+// promptOf is the prompt on the command line or on stdin.
+func promptOf(e *env.Env, args []string) (string, error) {
+	if len(args) < 2 {
+		return "", nil
+	}
+	text := args[1]
+	if text == "-" {
+		data, err := io.ReadAll(io.LimitReader(e.In, maxPrompt+1))
+		if err != nil {
+			return "", fmt.Errorf("read the prompt: %w", err)
+		}
+		text = string(data)
+	}
+	switch {
+	case len(text) > maxPrompt:
+		return "", exit.Usage(fmt.Errorf("the prompt has more than %d MiB", maxPrompt>>20))
+	case !utf8.ValidString(text) || strings.ContainsRune(text, 0):
+		return "", exit.Usage(errors.New("the prompt is not text"))
+	}
+	return text, nil
+}
+
+func (o *options) settings(e *env.Env, custom []string) (dispatch.Settings, error) {
+	s := dispatch.Settings{
+		Template: o.template, Branch: o.branch, Verify: o.verify, Questions: plan.QuestionPolicy(o.policy),
+		Timeout: o.timeout.value, Retries: o.retries.value,
+	}
+	s.Agent, s.Model = dispatch.SplitAgent(o.agent)
+	if err := dispatch.CheckAgent(s.Agent, custom); err != nil {
+		return s, fmt.Errorf("--agent: %w", err)
+	}
+	for _, v := range o.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return s, exit.Usage(fmt.Errorf("--var %q: want NAME=VALUE", v))
+		}
+		if s.Vars == nil {
+			s.Vars = map[string]string{}
+		}
+		s.Vars[name] = value
+	}
+	if o.repo == "" {
+		return s, nil
+	}
+	s.Repo = o.repo
+	if !filepath.IsAbs(s.Repo) {
+		s.Repo = filepath.Join(e.Dir, s.Repo)
+	}
+	if info, err := os.Stat(s.Repo); err != nil || !info.IsDir() {
+		return s, exit.NotFound(fmt.Errorf("--repo %s: no folder is there", o.repo))
+	}
+	return s, nil
+}
+
+func refuse(e *env.Env, file string, problems plan.Problems) error {
+	for _, p := range problems {
+		if err := e.Printf("%s\n", env.Printable(p.String())); err != nil {
+			return err
+		}
+	}
+	return exit.Invalid(fmt.Errorf("%s: it has problems, nothing runs", file))
+}
+
+func run(ctx context.Context, t *attend.Attendant, p plan.Plan, o options) error {
+	d := app.Dispatch{Plan: p, Force: o.force}
+	switch {
+	case o.tmux:
+		d.Way = app.InTmux
+	case o.headless:
+		d.Way = app.Headless
+	}
+	id, err := t.App.Dispatch(ctx, d)
+	if held := (*engine.HeldError)(nil); errors.As(err, &held) {
+		return exit.WithHint(err, fmt.Sprintf("'gaffer attach %s' shows it, 'gaffer resume %s' looks after it, --force ends it first", held.Bead, held.By.Run))
+	}
+	if err != nil {
+		return err
+	}
+	if o.detach {
+		return t.Detach(ctx, id, *o.json)
+	}
+	return t.Work(ctx, id, *o.json)
+}

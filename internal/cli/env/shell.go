@@ -1,0 +1,15 @@
+package env
+
+import "strings"
+
+// ShellLine is argv as a shell reads it.
+func ShellLine(argv []string) string {
+	words := make([]string, len(argv))
+	for i, arg := range argv {
+		words[i] = arg
+		if arg == "" || arg[0] == '=' || strings.Trim(arg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:=@%+,-") != "" {
+			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(words, " ")
+}

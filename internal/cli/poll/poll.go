@@ -1,0 +1,107 @@
+// Package poll is the command 'gaffer poll': what the records say is running,
+// and whether it is.
+package poll
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/tui/phrase"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var repair bool
+	cmd := &cobra.Command{
+		Use:                   "poll [--repair]",
+		DisableFlagsInUseLine: true,
+		Short:                 "List what the records say is running, and whether it is",
+		Long: `List every attempt whose record says that it is running: what its agent does, or
+that it is unattended (it lives, and no gaffer looks after it) or stale (nothing
+of it is alive, as after a reboot).
+
+With --repair, the missing result of what is stale is written: as the agent
+ended, if that is known, or as lost. A task of gaffer's that may be tried again
+waits for 'gaffer resume'. Nothing that lives is touched.
+
+The exit code is 1 if something is stale and was not repaired.`,
+		Example: "  gaffer poll\n  gaffer poll --repair\n  gaffer poll --json | jq '.[] | select(.state == \"stale\").bead'",
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "write the missing result of what is stale")
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return open.With(cmd.Context(), e, func(a *app.App) error { return poll(cmd.Context(), e, a, repair, *asJSON) })
+	}
+	return cmd
+}
+
+func poll(ctx context.Context, e *env.Env, a *app.App, repair, asJSON bool) error {
+	list, err := a.Poll(ctx, repair)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = e.PrintJSON(append([]app.Polled{}, list...))
+	} else {
+		err = show(e, list)
+	}
+	if err != nil {
+		return err
+	}
+	stale := 0
+	for _, p := range list {
+		if p.State == app.Stale && p.Repaired == "" {
+			stale++
+		}
+	}
+	if stale == 0 {
+		return nil
+	}
+	next := "'gaffer poll --repair' writes the missing results"
+	if repair {
+		next = "each line says why it could not be repaired"
+	}
+	return &exit.Error{Code: exit.CodeFailed, Err: fmt.Errorf("%s stale", phrase.Count(stale, "attempt")), Next: next}
+}
+
+func show(e *env.Env, list []app.Polled) error {
+	if len(list) == 0 {
+		e.Talk("no record says that anything is running")
+		return nil
+	}
+	rows := [][]table.Cell{table.Row("Bead", "Attempt", "Agent", "PID", "Time", "State", "Remark")}
+	for _, p := range list {
+		rows = append(rows, row(e, p))
+	}
+	return table.Print(e, rows)
+}
+
+func row(e *env.Env, p app.Polled) []table.Cell {
+	took, pid, state := "", "", p.State
+	if !p.Started.IsZero() {
+		took = phrase.Elapsed(max(e.Now().Sub(p.Started), 0))
+	}
+	if p.PID > 0 {
+		pid = fmt.Sprint(p.PID)
+	}
+	style := env.Style("")
+	switch {
+	case p.Repaired != "":
+		state = "now " + p.Repaired
+	case p.State == app.Stale:
+		style = env.Red
+	case p.State == app.Unattended || p.State == "waiting":
+		style = env.Yellow
+	}
+	cells := table.Row(p.Bead, fmt.Sprint(p.Attempt), p.Agent, pid, took, state, phrase.Line(p.Why))
+	cells[5].Style = style
+	return cells
+}

@@ -1,0 +1,146 @@
+package templates
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/prompt"
+	"gaffer/ledger"
+	"gaffer/statefile/timestamp"
+)
+
+// descriptionWidth is how much of a description a table has.
+const descriptionWidth = 40
+
+// template is one template, as a program reads it.
+type template struct {
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Variables   []string `json:"variables"`
+	Path        string   `json:"path"`
+	Text        string   `json:"text,omitempty"` // if one is shown
+}
+
+// row is a template and what the records say of it.
+type row struct {
+	template
+	Runs        int      `json:"runs"`
+	Success     int      `json:"success"`
+	SuccessRate *float64 `json:"success_rate"` // in per cent; null if no run has ended
+	LastUsed    *string  `json:"last_used"`    // null if no run says when it started
+}
+
+func describe(t prompt.Template) template {
+	return template{t.Name, t.Description, append([]string{}, t.Variables()...), t.Path, t.Text}
+}
+
+func list(ctx context.Context, e *env.Env, asJSON bool) error {
+	dir, err := folder(e)
+	if err != nil {
+		return err
+	}
+	all, broken := prompt.List(dir)
+	for _, err := range broken {
+		e.Talk("left out: %s", env.Printable(err.Error()))
+	}
+	used, err := history(ctx, e)
+	if err != nil {
+		return err
+	}
+	rows := make([]row, len(all))
+	for i, t := range all {
+		rows[i] = used.row(t)
+	}
+	if asJSON {
+		return e.PrintJSON(rows)
+	}
+	return used.print(e, rows, dir)
+}
+
+// uses is what the records say of templates.
+type uses struct {
+	groups []ledger.Template
+	last   map[string]time.Time
+}
+
+func history(ctx context.Context, e *env.Env) (uses, error) {
+	c, err := e.Config()
+	if err != nil {
+		return uses{}, err
+	}
+	u := uses{last: map[string]time.Time{}}
+	store := ledger.Open(c.Path("paths.ledger"), ledger.Options{Now: e.Now})
+	r, err := store.Report(ctx, ledger.Query{}, func(a ledger.Attempt) error {
+		// Of a record that says '$START' no time is known.
+		if at, err := timestamp.Parse(a.StartedAt, time.UTC); err == nil && at.After(u.last[a.Template]) {
+			u.last[a.Template] = at
+		}
+		return nil
+	})
+	u.groups = r.Statistics.ByTemplate
+	return u, err
+}
+
+func (u uses) row(t prompt.Template) row {
+	r := row{template: describe(t)}
+	r.Text = ""
+	for _, g := range u.groups {
+		if g.Template != t.Name {
+			continue
+		}
+		r.Runs, r.Success = g.Count, g.Success
+		if g.Success+g.Failed+g.Timeout > 0 {
+			r.SuccessRate = &g.SuccessRate
+		}
+	}
+	if at, ok := u.last[t.Name]; ok {
+		text := timestamp.Format(at)
+		r.LastUsed = &text
+	}
+	return r
+}
+
+func (u uses) print(e *env.Env, rows []row, dir string) error {
+	if len(rows) == 0 {
+		e.Talk("no templates: a file NAME.md in %s is one", dir)
+	} else if err := printTable(e, rows); err != nil {
+		return err
+	}
+	if gone := u.without(rows); len(gone) > 0 {
+		e.Talk("in the records, but without a file: %s", env.Line(strings.Join(gone, ", "), 200))
+	}
+	return nil
+}
+
+// without are the templates that were used and are not there. The name custom
+// stands for none.
+func (u uses) without(rows []row) (names []string) {
+	for _, g := range u.groups {
+		if g.Template != "custom" && !slices.ContainsFunc(rows, func(r row) bool { return r.Name == g.Template }) {
+			names = append(names, g.Template)
+		}
+	}
+	return names
+}
+
+func printTable(e *env.Env, rows []row) error {
+	lines := [][]table.Cell{table.Row("NAME", "DESCRIPTION", "VARIABLES", "RUNS", "SUCCESS", "LAST USED")}
+	for _, r := range rows {
+		rate, last := "", ""
+		if r.SuccessRate != nil {
+			rate = fmt.Sprintf("%.1f%%", *r.SuccessRate)
+		}
+		if r.LastUsed != nil {
+			last = *r.LastUsed
+		}
+		lines = append(lines, table.Row(
+			r.Name, env.Line(r.Description, descriptionWidth), strings.Join(r.Variables, ", "), fmt.Sprint(r.Runs), rate, last,
+		))
+	}
+	return table.Print(e, lines)
+}

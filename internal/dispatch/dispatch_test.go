@@ -1,0 +1,111 @@
+package dispatch_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/internal/dispatch"
+	"gaffer/internal/plan"
+	"gaffer/internal/prompt"
+)
+
+func templates(name string) (prompt.Template, error) {
+	if name != "bug-fix" {
+		return prompt.Template{}, errors.New("no template " + name)
+	}
+	return prompt.Parse("bug-fix", "Fix {{BEAD}} in {{REPO}} with {{AGENT}} {{MODEL}}.\n{{PROMPT}}\nLook at {{FILE}}."), nil
+}
+
+func dispatched(t *testing.T, task plan.Task, s dispatch.Settings) (plan.Task, error) {
+	t.Helper()
+	p, err := dispatch.Plan(plan.Plan{Tasks: []plan.Task{task}}, s, templates)
+	return p.Tasks[0], err
+}
+
+func TestABeadHasTheLimitsOfTheProtocolUnlessToldOtherwise(t *testing.T) {
+	got, err := dispatched(t, dispatch.One("bd-1", "Do it."), dispatch.Settings{Agent: "claude", Model: "opus", Repo: "/r"})
+	want := plan.Task{
+		ID: "bd-1", Name: "bd-1", Prompt: "Do it.", Agent: "claude", Model: "opus", Retries: 2, Timeout: time.Hour,
+		Questions: plan.Ask, Dispatch: &plan.Dispatch{Bead: "bd-1", Repo: "/r"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	none, never := 0, time.Duration(0)
+	got, err = dispatched(t, dispatch.One("bd-1", "Do it."), dispatch.Settings{
+		Agent: "codex", Repo: "/r", Retries: &none, Timeout: &never, Branch: "b", Verify: []string{"make"}, Questions: plan.Deny,
+	})
+	want.Agent, want.Model, want.Retries, want.Timeout, want.Branch, want.Worktree = "codex", "", 0, 0, "b", true
+	want.Verify, want.Questions = []string{"make"}, plan.Deny
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+}
+
+func TestWhatABeadSaysStandsOverTheSettings(t *testing.T) {
+	task := dispatch.One("bd-1", "Do it.")
+	task.Agent, task.Branch, task.Dispatch.Repo = "codex", "own", "/own"
+	got, err := dispatched(t, task, dispatch.Settings{Agent: "claude", Model: "opus", Repo: "/r", Branch: "b"})
+	if err != nil || got.Agent != "codex" || got.Model != "" || got.Branch != "own" || got.Dispatch.Repo != "/own" {
+		t.Errorf("%+v %+v, %v", got, got.Dispatch, err)
+	}
+	if task.Dispatch.Template != "" || task.Worktree {
+		t.Error("the plan that was given was changed")
+	}
+}
+
+func TestAPromptIsMadeFromATemplate(t *testing.T) {
+	task := dispatch.One("bd-1", "It crashes on {{FILE}}.")
+	task.Dispatch.Vars = map[string]string{"FILE": "login.go"}
+	got, err := dispatched(t, task, dispatch.Settings{
+		Agent: "claude", Model: "opus", Repo: "/r", Template: "bug-fix", Vars: map[string]string{"FILE": "other.go"},
+	})
+	want := "Fix bd-1 in /r with claude opus.\nIt crashes on {{FILE}}.\nLook at login.go."
+	if err != nil || got.Prompt != want || got.Dispatch.Template != "bug-fix" {
+		t.Errorf("%q %+v, %v", got.Prompt, got.Dispatch, err)
+	}
+}
+
+func TestWhatAnAgentWouldNotBeToldIsRefused(t *testing.T) {
+	lost := dispatch.One("bd-1", "Do it.")
+	lost.Dispatch.Template = "plain"
+	plain := func(string) (prompt.Template, error) { return prompt.Parse("plain", "Do what you like."), nil }
+	_, err := dispatch.Plan(plan.Plan{Tasks: []plan.Task{lost}}, dispatch.Settings{}, plain)
+	for want, err := range map[string]error{
+		"bead bd-1: template plain has no {{PROMPT}}, so the prompt would be lost": err,
+		"bead bd-1: it has neither a prompt nor a template":                        second(dispatched(t, dispatch.One("bd-1", " "), dispatch.Settings{})),
+		"bead bd-1: there are variables, but no template for them":                 second(dispatched(t, dispatch.One("bd-1", "x"), dispatch.Settings{Vars: map[string]string{"A": "b"}})),
+		"bead bd-1: no template none":                                              second(dispatched(t, dispatch.One("bd-1", "x"), dispatch.Settings{Template: "none"})),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	missing := (*prompt.MissingError)(nil)
+	if _, err := dispatched(t, dispatch.One("bd-1", ""), dispatch.Settings{Template: "bug-fix"}); !errors.As(err, &missing) || len(missing.Names) != 2 {
+		t.Errorf("%v, want PROMPT and FILE to be missing", err)
+	}
+}
+
+func second[A any](_ A, err error) error { return err }
+
+func TestAgentsAreKnownByName(t *testing.T) {
+	for name, meant := range map[string]string{"claud": "claude", "mine": "", "command": ""} {
+		err := dispatch.CheckAgent(name, []string{"ours"})
+		unknown := (*dispatch.AgentError)(nil)
+		if !errors.As(err, &unknown) || unknown.Meant != meant {
+			t.Errorf("%s: %v, meant %q", name, err, unknown.Meant)
+		}
+	}
+	for _, name := range []string{"claude", "fake", "ours"} {
+		if err := dispatch.CheckAgent(name, []string{"ours"}); err != nil {
+			t.Error(err)
+		}
+	}
+	if name, model := dispatch.SplitAgent("claude:a:b"); name != "claude" || model != "a:b" {
+		t.Errorf("%s %s", name, model)
+	}
+}
