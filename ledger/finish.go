@@ -21,16 +21,11 @@ func (s *Store) Finish(ctx context.Context, r Result) (Result, error) {
 	if err := CheckBead(r.Bead); err != nil {
 		return Result{}, err
 	}
-	for _, kind := range Kinds() {
-		if err := statefile.MkdirAll(s.host, s.Dir(kind)); err != nil {
-			return Result{}, fmt.Errorf("finish: %w", err)
-		}
-		unlock, err := s.lock(ctx, s.Dir(kind))
-		if err != nil {
-			return Result{}, err
-		}
-		defer unlock()
+	unlock, err := s.lockAll(ctx)
+	if err != nil {
+		return Result{}, fmt.Errorf("finish: %w", err)
 	}
+	defer unlock()
 	return s.finish(r)
 }
 
@@ -46,7 +41,9 @@ func (s *Store) finish(r Result) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r = filled(r, run.value(), before, s.opts.Now())
+	var of Run
+	jsontree.Decode(run.value(), &of)
+	r = filled(r, of, before, s.opts.Now())
 	data, err := encodeValid(ResultKind, s.path(ResultKind, r.Bead), r)
 	if err != nil {
 		return Result{}, fmt.Errorf("finish: %w", err)
@@ -113,9 +110,7 @@ func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 
 // filled returns r with what its run, an earlier Finish and the clock say about
 // the fields that it leaves empty.
-func filled(r Result, run jsontree.Value, before *document, now time.Time) Result {
-	var of Run
-	jsontree.Decode(run, &of)
+func filled(r Result, of Run, before *document, now time.Time) Result {
 	r.SchemaVersion = Version
 	fill(&r.Agent, of.Agent)
 	fill(&r.StartedAt, of.StartedAt)

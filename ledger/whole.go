@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
 )
 
@@ -29,16 +28,11 @@ func (s *Store) record(ctx context.Context, run Run, r Result) (bool, error) {
 	if err := errors.Join(CheckBead(run.Bead), CheckBead(r.Bead)); err != nil {
 		return false, err
 	}
-	for _, kind := range Kinds() {
-		if err := statefile.MkdirAll(s.host, s.Dir(kind)); err != nil {
-			return false, fmt.Errorf("record: %w", err)
-		}
-		unlock, err := s.lock(ctx, s.Dir(kind))
-		if err != nil {
-			return false, err
-		}
-		defer unlock()
+	unlock, err := s.lockAll(ctx)
+	if err != nil {
+		return false, fmt.Errorf("record: %w", err)
 	}
+	defer unlock()
 	if there, err := s.load(s.path(RunKind, run.Bead)); there != nil || err != nil {
 		return false, err
 	}
@@ -61,7 +55,7 @@ func (s *Store) recordFresh(run Run, r Result) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r = filled(r, doc.Value(), nil, s.opts.Now())
+	r = filled(r, run, nil, s.opts.Now())
 	if err := complete(doc.Root(), to, r); err != nil {
 		return false, err
 	}

@@ -38,7 +38,7 @@ type Recording struct {
 
 // written is what a recording knows of the document it wrote last.
 type written struct {
-	sum   uint64  // of the document; it is unchanged if it still has it
+	sum   uint64  // of the document; nobody has changed it if it still has it
 	known bool    // something was written
 	at    []int   // where each agent of the truth stands in the document
 	waves []State // the waves' statuses
@@ -134,9 +134,13 @@ func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err erro
 	if errors.Is(err, errTaken) { // by somebody who puts a log there, or left it half made
 		return false, nil
 	}
+	if err != nil {
+		return false, err
+	}
+	doc, err := jsontree.Parse(data)
 	if err == nil {
 		r.last = r.fresh(is.Status)
-		r.last.sum = r.sum(bytes.TrimSpace(data))
+		r.last.sum = r.sum(doc.Root())
 	}
 	return err == nil, err
 }
@@ -173,7 +177,7 @@ func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (ma
 // else has written to it, all of it otherwise.
 func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) {
 	root := doc.Root()
-	same := r.last.known && r.sum(root.Value().Raw()) == r.last.sum
+	same := r.last.known && r.sum(root) == r.last.sum
 	before := doc.Mark()
 	switch {
 	case same:
@@ -188,7 +192,7 @@ func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) 
 	if same && doc.Mark() == before {
 		return next, errSame
 	}
-	next.sum, next.known = r.sum(root.Value().Raw()), true
+	next.sum, next.known = r.sum(root), true
 	return next, doc.Err()
 }
 
@@ -267,7 +271,27 @@ func (r *Recording) fresh(is *Status) written {
 	return written{known: true, at: at, waves: r.waveStates(is), alone: true}
 }
 
-func (r *Recording) sum(data []byte) uint64 { return maphash.Bytes(r.seed, data) }
+// sum is a hash of all that a document says. It does not put the document
+// together, which may be large, but takes it agent by agent.
+func (r *Recording) sum(root *jsontree.Node) uint64 {
+	var h maphash.Hash
+	h.SetSeed(r.seed)
+	add := func(text []byte) {
+		_, _ = h.Write(text) // it never fails
+		_ = h.WriteByte(0)   // which no JSON has in it
+	}
+	for name, member := range root.Members() {
+		add([]byte(name))
+		if name != "agents" || member.Kind() != jsontree.Array {
+			add(member.Value().Raw())
+			continue
+		}
+		for _, agent := range member.Items() {
+			add(agent.Value().Raw())
+		}
+	}
+	return h.Sum64()
+}
 
 // logged returns an agent with its log file.
 func (r *Recording) logged(a Agent) Agent {

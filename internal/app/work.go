@@ -39,8 +39,12 @@ func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 		return fleet.Run{}, err
 	}
 	defer release()
-	s, err := a.shift(ctx, id)
+	s, running, err := a.look(ctx, id)
 	if err != nil {
+		return fleet.Run{}, err
+	}
+	defer frugal(len(s.run.Plan))()
+	if err := s.prepare(ctx, running); err != nil {
 		return fleet.Run{}, err
 	}
 	if err := s.work(ctx); err != nil {
@@ -59,17 +63,13 @@ type shift struct {
 	recorder *recorder.Recorder
 }
 
-// shift prepares the work on a run: its documents are there, what an earlier
-// gaffer has left behind is ended or held.
-func (a *App) shift(ctx context.Context, id string) (*shift, error) {
-	s, running, err := a.look(ctx, id)
-	if err != nil {
-		return nil, err
-	}
+// prepare has the documents of the run be there, and what an earlier gaffer has
+// left behind be ended or held.
+func (s *shift) prepare(ctx context.Context, running []engine.Assignment) error {
 	if err := s.recorder.Flush(ctx); err != nil {
-		a.opts.Notice(fmt.Sprintf("documents: %v", err))
+		s.app.opts.Notice(fmt.Sprintf("documents: %v", err))
 	}
-	return s, s.worker.Adopt(ctx, running)
+	return s.worker.Adopt(ctx, running)
 }
 
 // look returns what the work on a run needs, and the attempts that run as far as

@@ -29,6 +29,7 @@ type entry struct {
 	started time.Time
 	result  *ledger.Result // of an end
 	whole   *ledger.Result // of a beginning whose end is to be written with it
+	written bool           // together with others, and its end with it
 }
 
 // entryOf returns the entry that an event makes, if it makes one. In a run that

@@ -2,7 +2,6 @@ package recorder
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/ledger"
 	"gaffer/session"
@@ -95,7 +93,10 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 // time and up to the first that cannot be written now. One that never can be is
 // passed over.
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
-	for len(r.pending) > 0 && goOn() {
+	for n := 0; len(r.pending) > 0 && goOn(); n++ {
+		if n%nearby == 0 {
+			r.writeTogether(ctx)
+		}
 		r.pending[0] = r.joined(r.pending[0])
 		err := r.record(ctx, r.pending[0])
 		if final(err) {
@@ -117,7 +118,7 @@ const nearby = 64
 // as well: both are written at once, and the end is passed over when its turn
 // comes.
 func (r *Recorder) joined(e entry) entry {
-	if e.result != nil {
+	if e.result != nil || e.written {
 		return e
 	}
 	for _, later := range r.pending[1:min(len(r.pending), nearby)] {
@@ -187,6 +188,9 @@ func (r *Recorder) keepAside(corrupt *statefile.CorruptError, e entry) error {
 
 // put writes one entry: its beginning, or its end, which needs a beginning.
 func (r *Recorder) put(ctx context.Context, e entry) error {
+	if e.written {
+		return nil
+	}
 	if e.result == nil {
 		return r.begin(ctx, e)
 	}
@@ -215,11 +219,11 @@ func (r *Recorder) named(e entry, result ledger.Result) ledger.Result {
 }
 
 func (r *Recorder) begin(ctx context.Context, e entry) error {
-	spec, before, err := r.spec(ctx, e)
+	runs, err := r.runs(ctx, []entry{e})
 	if err != nil {
 		return err
 	}
-	run := e.runOf(r.picture.bead(r.opts.Run, e.task), r.opts.Project, spec, before)
+	run := runs[0]
 	if e.whole == nil {
 		return r.opts.Ledger.Begin(ctx, run)
 	}
@@ -234,27 +238,4 @@ func (r *Recorder) begin(ctx context.Context, e entry) error {
 type attemptOf struct {
 	task   string
 	number int
-}
-
-// spec returns the plan's words on a task, and the attempt before this one if
-// there was any. They are not kept: there may be a great many of them.
-func (r *Recorder) spec(ctx context.Context, e entry) (spec plan.Task, before *store.Attempt, err error) {
-	key := store.TaskKey{Run: r.opts.Run, Task: e.task}
-	err = r.opts.Store.Read(ctx, func(from store.Reader) error {
-		t, err := from.Task(key)
-		if err != nil {
-			return err
-		}
-		if err := json.Unmarshal(t.Spec, &spec); err != nil || e.number == 1 {
-			return err
-		}
-		tries, err := from.Attempts(key)
-		for i := range tries {
-			if tries[i].Number == e.number-1 {
-				before = &tries[i]
-			}
-		}
-		return err
-	})
-	return spec, before, err
 }

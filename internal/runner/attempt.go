@@ -3,6 +3,7 @@ package runner
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -55,7 +56,8 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	if job.LogFrom, err = size(job.Log); err != nil {
 		return nil, err
 	}
-	if err := f.write(job); err != nil {
+	said, err := json.Marshal(job)
+	if err != nil {
 		return nil, err
 	}
 	if launch.File != nil {
@@ -64,12 +66,17 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 		}
 	}
 	n, err := f.launches()
+	if err == nil && n > 0 { // it came to nothing, for all that is known
+		opts.Supervisor.Attempt = job.Attempt
+		err = end(ctx, f.agentFolder(n), opts)
+	}
 	if err != nil {
 		return nil, err
 	}
 	p, err := opts.launch(ctx, f.agentFolder(n+1), supervisor.Spec{
 		Attempt: job.Attempt, Argv: launch.Argv, Env: environ(launch.Env, job.Env), Dir: job.Work, Log: job.Log,
 		Input: launch.Input, Open: launch.Open, Deadline: job.Deadline, Interrupt: job.Grace, Terminate: job.Grace,
+		Job: said,
 	}, job.LogFrom)
 	if err != nil {
 		return nil, err
@@ -141,6 +148,9 @@ func size(log string) (int64, error) {
 
 func (f folder) writePrompt(l *agent.Launch) error {
 	path := f.path(promptFile)
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return err
+	}
 	if err := os.WriteFile(path, l.File, 0o600); err != nil {
 		return err
 	}
@@ -184,7 +194,7 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 			wait = soon
 		}
 		a.act()
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(together(time.Now(), wait))
 		select {
 		case <-a.process.Done():
 			timer.Stop()
@@ -199,6 +209,15 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 		}
 		timer.Stop()
 	}
+}
+
+// together has those who wait for long wake up at the same moments: to wake up
+// takes longer than to look.
+func together(now time.Time, wait time.Duration) time.Duration {
+	if wait < late {
+		return wait
+	}
+	return now.Truncate(late).Add(late).Sub(now)
 }
 
 func (a *Attempt) isOver() bool {

@@ -6,10 +6,12 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -18,11 +20,10 @@ import (
 	"gaffer/internal/failure"
 	"gaffer/internal/fleet"
 	"gaffer/internal/supervisor"
-	"gaffer/statefile"
-	"gaffer/statefile/host"
 )
 
-// Job is what an attempt is to do. It is kept in the attempt's folder.
+// Job is what an attempt is to do. It is kept in the attempt's folder: in what
+// the supervisor was given to do.
 type Job struct {
 	Attempt  string        `json:"attempt"`
 	Agent    string        `json:"agent"` // its name, for who takes over
@@ -100,7 +101,6 @@ func (o Options) supervise(ctx context.Context, dir string, spec supervisor.Spec
 type folder string
 
 const (
-	jobFile      = "job.json"
 	answeredFile = "answered"
 	promptFile   = "prompt.md"
 )
@@ -126,32 +126,24 @@ func (f folder) launches() (int, error) {
 	}
 }
 
-// write keeps the job. It need not outlive the machine: no agent does.
-func (f folder) write(j Job) error {
-	data, err := json.Marshal(j)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
-		return err
-	}
-	half := f.path("." + jobFile)
-	if err := os.WriteFile(half, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(half, f.path(jobFile))
-}
-
 // ReadJob returns the job of an attempt that was started. Without one the error
-// is fs.ErrNotExist: nothing was started, and nothing will be.
+// is fs.ErrNotExist: nothing was started.
 func ReadJob(dir string) (Job, error) {
-	data, err := statefile.ReadBytes(host.OS(), folder(dir).path(jobFile))
-	if err != nil {
-		return Job{}, err
+	f := folder(dir)
+	n, err := f.launches()
+	for ; n > 0 && err == nil; n-- {
+		var j Job
+		said, err := supervisor.Job(f.agentFolder(n))
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // whoever started it did not get as far
+			continue
+		case err == nil:
+			err = json.Unmarshal(said, &j)
+		}
+		if err != nil {
+			return Job{}, fmt.Errorf("%s: %w", f.agentFolder(n), err)
+		}
+		return j, nil
 	}
-	var j Job
-	if err := json.Unmarshal(data, &j); err != nil {
-		return Job{}, fmt.Errorf("%s: %w", folder(dir).path(jobFile), err)
-	}
-	return j, nil
+	return Job{}, cmp.Or(err, fs.ErrNotExist)
 }

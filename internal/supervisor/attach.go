@@ -70,8 +70,12 @@ const (
 // started holds the one and not yet the other, one that is about to exit holds
 // neither for long. The error is why nothing can be said.
 func find(ctx context.Context, f folder, attempt string, patience time.Duration) (finding, error) {
-	if r := f.examine(attempt); r.foreign {
-		return f.findForeign(r)
+	was, err := f.account()
+	if err != nil {
+		return finding{}, err
+	}
+	if r := f.examine(attempt, was); r.foreign {
+		return r.findForeign(was)
 	}
 	until := time.Now().Add(patience)
 	for wait := findPause; ; wait = min(2*wait, maxFindPause) {
@@ -84,7 +88,7 @@ func find(ctx context.Context, f folder, attempt string, patience time.Duration)
 			if err != nil {
 				return finding{}, err
 			}
-			exit, err := f.conclude(f.examine(attempt), lock)
+			exit, err := f.conclude(attempt, lock)
 			return finding{attempt: exit.Attempt, exit: exit}, err
 		}
 		_ = lock.Close() // it is not ours
@@ -148,9 +152,9 @@ type remains struct {
 	before  bool // before this boot, which nothing has survived
 }
 
-func (f folder) examine(attempt string) remains {
+func (f folder) examine(attempt string, a account) remains {
 	r := remains{attempt: attempt}
-	spec, err := f.readSpec()
+	spec, err := a.specIn(f)
 	if err == nil {
 		r.attempt = spec.Attempt
 	}
@@ -163,10 +167,9 @@ func (f folder) examine(attempt string) remains {
 }
 
 // findForeign believes a record and nothing else.
-func (f folder) findForeign(r remains) (finding, error) {
-	exit, err := f.readExit()
-	if err == nil && exit.Attempt == r.attempt {
-		return finding{attempt: exit.Attempt, exit: exit}, nil
+func (r remains) findForeign(a account) (finding, error) {
+	if a.exit != nil && a.exit.Attempt == r.attempt {
+		return finding{attempt: r.attempt, exit: *a.exit}, nil
 	}
 	return finding{}, errors.New("it was started on another machine")
 }
@@ -174,17 +177,23 @@ func (f folder) findForeign(r remains) (finding, error) {
 // conclude says how an attempt ended whose lock we hold. One without a record is
 // lost: what it left behind is ended and that is put on record, so that nobody
 // else can start it either.
-func (f folder) conclude(r remains, lock *os.File) (Exit, error) {
-	exit, err := f.readExit()
-	if err == nil && (exit.Attempt == r.attempt || r.attempt == "") {
-		return exit, nil
-	}
-	ran, words := lockText(lock)
-	if err := f.endRemains(r, ran); err != nil {
+func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
+	a, err := readLock(lock)
+	if err != nil {
 		return Exit{}, err
 	}
-	exit = Exit{Attempt: r.attempt, Code: -1, Lost: true, Never: !ran, Failed: lostBecause(ran, words), Ended: time.Now().UTC()}
-	return exit, f.write(exitFile, exit, true)
+	r := f.examine(attempt, a)
+	if a.exit != nil && (a.exit.Attempt == r.attempt || r.attempt == "") {
+		return *a.exit, nil
+	}
+	if err := f.endRemains(r, a.signed); err != nil {
+		return Exit{}, err
+	}
+	exit := Exit{Attempt: r.attempt, Code: -1, Lost: true, Never: !a.signed, Failed: a.lostBecause(), Ended: time.Now().UTC()}
+	if err := f.end(lock, exit); err != nil {
+		return Exit{}, err
+	}
+	return exit, f.syncNames()
 }
 
 func (f folder) endRemains(r remains, ran bool) error {
@@ -192,7 +201,7 @@ func (f folder) endRemains(r remains, ran bool) error {
 	case r.before, !ran && r.attempt == "":
 		return nil
 	case r.attempt == "":
-		return fmt.Errorf("%s cannot be read, and with it the attempt's id", f.path(specFile))
+		return fmt.Errorf("%s does not say what was started, and with it the attempt's id", f.path(lockFile))
 	case r.hidden:
 		return errors.New("it was started in another pid namespace")
 	}
@@ -206,11 +215,11 @@ func (f folder) endRemains(r remains, ran bool) error {
 	return nil
 }
 
-func lostBecause(ran bool, words string) string {
+func (a account) lostBecause() string {
 	switch {
-	case words != "":
-		return "the supervisor died: " + words
-	case ran:
+	case a.words != "":
+		return "the supervisor died: " + a.words
+	case a.signed:
 		return "the supervisor was killed"
 	}
 	return "the supervisor was never started"

@@ -144,23 +144,30 @@ func isStopped(t *testing.T, pid int) bool {
 	})
 }
 
-// change rewrites a field of spec.json.
+// change rewrites what the spec says about its starter.
 func (a *attempt) change(field string, value any) {
 	a.t.Helper()
-	file := filepath.Join(a.dir, "spec.json")
-	data, err := os.ReadFile(file)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	said := a.lines("spec ")[0]
 	spec := map[string]any{}
-	if err := json.Unmarshal(data, &spec); err != nil {
+	if err := json.Unmarshal([]byte(said), &spec); err != nil {
 		a.t.Fatal(err)
 	}
 	spec["starter"].(map[string]any)[field] = value
-	if data, err = json.Marshal(spec); err != nil {
+	data, err := json.Marshal(spec)
+	if err != nil {
 		a.t.Fatal(err)
 	}
-	if err := os.WriteFile(file, data, 0o600); err != nil {
+	a.rewrite("spec "+said, "spec "+string(data)+"\n")
+}
+
+// rewrite changes what stands in the lock.
+func (a *attempt) rewrite(old, text string) {
+	a.t.Helper()
+	data, err := os.ReadFile(a.lock())
+	if err != nil || !strings.Contains(string(data), old) {
+		a.t.Fatalf("the lock says %q, %v", data, err)
+	}
+	if err := os.WriteFile(a.lock(), []byte(strings.Replace(string(data), old, text, 1)), 0o600); err != nil {
 		a.t.Fatal(err)
 	}
 }
@@ -217,9 +224,7 @@ func TestAnAttemptWhoseFilesAreGoneIsNotTakenForLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.kill(p)
-		if err := os.Remove(filepath.Join(a.dir, "spec.json")); err != nil {
-			t.Fatal(err)
-		}
+		a.rewrite("spec "+a.lines("spec ")[0], "")
 		if _, state, err := supervisor.Attach(t.Context(), a.dir, self()); state != supervisor.Unknown || err == nil {
 			t.Errorf("without its id it is %s, %v", state, err)
 		}
@@ -236,9 +241,8 @@ func TestATornRecordIsALostAttempt(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		wait(t, a.start(a.shell("exit 8")))
 		eventually(t, func() bool { return len(a.supervisors()) == 0 })
-		if err := os.WriteFile(filepath.Join(a.dir, "exit.json"), []byte(`{"attempt":`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		said := a.lines("exit ")[0]
+		a.rewrite("exit "+said, "exit "+said[:len(said)/2])
 		p, state := a.attach()
 		if e := wait(t, p); state != supervisor.Lost || !a.recorded().Lost {
 			t.Errorf("%s, exit %+v", state, e)

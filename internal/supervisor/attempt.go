@@ -13,6 +13,7 @@ import (
 type attempt struct {
 	folder  folder
 	lock    *os.File
+	is      account  // what the lock said when it was taken
 	env     []string // the agent's
 	again   bool     // there may be another attempt after this one
 	spec    Spec
@@ -46,10 +47,11 @@ type stop struct {
 	now bool
 }
 
-func newAttempt(f folder, lock *os.File, env []string, s signals) *attempt {
+func newAttempt(f folder, lock *os.File, is account, env []string, s signals) *attempt {
 	a := &attempt{
 		folder:   f,
 		lock:     lock,
+		is:       is,
 		env:      env,
 		signals:  s,
 		stops:    make(chan stop),
@@ -94,7 +96,7 @@ func (a *attempt) run() (free bool, err error) {
 }
 
 func (a *attempt) begin() error {
-	spec, err := a.folder.readSpec()
+	spec, err := a.is.specIn(a.folder)
 	if err != nil {
 		return err
 	}
@@ -105,7 +107,7 @@ func (a *attempt) begin() error {
 		return err
 	}
 	a.self = host.OS().Self()
-	if err := sign(a.lock, a.self); err != nil {
+	if err := note(a.lock, heldWord, a.self); err != nil {
 		return err
 	}
 	if err := a.launch(); err != nil {
@@ -154,13 +156,17 @@ const (
 	openAgain = time.Second
 )
 
-// open writes started.json and lets others connect.
+// open writes started.json and lets others connect. What is going to be the
+// record of an agent that may outlive its starter gets names that are durable.
 func (a *attempt) open() {
 	a.door.Stop()
 	if a.clients.listening() {
 		return
 	}
-	err := a.folder.write(startedFile, a.started, false)
+	err := a.folder.write(startedFile, a.started)
+	if err == nil {
+		err = a.folder.syncNames()
+	}
 	if err == nil {
 		err = a.clients.listen(a.folder)
 	}
@@ -186,7 +192,7 @@ const recordTries = 6
 func (a *attempt) record() error {
 	pause := 50 * time.Millisecond
 	for try := 1; ; try++ {
-		err := a.folder.write(exitFile, a.exit, true)
+		err := a.folder.end(a.lock, a.exit)
 		if err == nil || try == recordTries {
 			return err
 		}

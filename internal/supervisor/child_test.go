@@ -73,7 +73,7 @@ func be(role string, args []string) {
 	}
 }
 
-// loop names each attempt after its folder.
+// loop names each attempt after its folder. In one lane folders are used again.
 func loop(dir string) {
 	pool := supervisor.NewPool(self(), 2)
 	fmt.Println("ready")
@@ -88,6 +88,9 @@ func loop(dir string) {
 				if err != nil {
 					fmt.Println(err)
 					os.Exit(1)
+				}
+				if lane == 1 {
+					pool.Recycle(folder)
 				}
 			}
 		}()

@@ -101,7 +101,7 @@ func (c *clients) tell(l *link, gone <-chan struct{}) {
 	}
 	select {
 	case <-c.over:
-		_ = l.send(message{Exit: &c.exit, Free: c.free}) // who does not get it can read exit.json
+		_ = l.send(message{Exit: &c.exit, Free: c.free}) // who does not get it can read the record
 	case <-gone:
 	}
 }

@@ -3,25 +3,21 @@ package supervisor
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
-	"gaffer/statefile"
 	"gaffer/statefile/host"
 )
 
-// The files of an attempt's folder.
+// The files of an attempt's folder. Whoever starts a supervisor by hand may say in
+// spec.json what to run; otherwise that is in the lock.
 const (
 	specFile    = "spec.json"
 	lockFile    = "lock"
 	socketFile  = "socket"
 	startedFile = "started.json"
-	exitFile    = "exit.json"
 )
 
 // folder is the folder of one attempt.
@@ -40,7 +36,7 @@ func (f folder) claim() (*os.File, error) {
 		return nil, err
 	}
 	held, err := tryLock(lock)
-	if err == nil && (!held || f.has(exitFile)) { // somebody was quick to take the attempt for lost
+	if err == nil && (!held || !isEmpty(lock)) { // somebody was quick to take the attempt for lost
 		err = &UsedError{string(f)}
 	}
 	if err != nil {
@@ -48,6 +44,47 @@ func (f folder) claim() (*os.File, error) {
 		return nil, err
 	}
 	return lock, nil
+}
+
+func isEmpty(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Size() == 0
+}
+
+// become has the folder of an attempt that is over be that of another, with the
+// spec in its lock, which is returned held. To make files takes longer than all
+// else that is done to start an attempt. Under its old name it is at no time the
+// folder of an attempt that runs, and under the new one it is there as a whole.
+func (f folder) become(next folder, s Spec) (*os.File, error) {
+	lock, err := os.OpenFile(f.path(lockFile), os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err = mustLock(lock); err == nil {
+		err = lock.Truncate(0)
+	}
+	if err == nil {
+		err = note(lock, specWord, s)
+	}
+	if err == nil {
+		err = syscall.Rename(string(f), string(next))
+	}
+	if err != nil {
+		_ = lock.Close() // what was written to it is not needed
+		return nil, err
+	}
+	return lock, nil
+}
+
+// holdsLockAlone reports whether there is nothing in the folder but the lock.
+func (f folder) holdsLockAlone() bool {
+	dir, err := os.Open(string(f))
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(3)
+	return err == nil && len(names) == 1 && names[0] == lockFile
 }
 
 // openLock makes the folder and the lock if need be.
@@ -79,96 +116,24 @@ func tryLock(file *os.File) (bool, error) {
 	}
 }
 
-// sign says in the lock who holds it. From then on there may be an agent.
-func sign(lock *os.File, holder host.Process) error {
-	line, err := json.Marshal(holder)
-	if err != nil {
-		return err
-	}
-	_, err = lock.Write(append(line, '\n'))
-	return err
-}
-
-// maxWords is how much of a supervisor's last words is kept.
-const maxWords = 2000
-
-// lockText returns whether the lock was signed, and what a supervisor said in a
-// crash or, if its environment asks it to, at other times.
-func lockText(lock *os.File) (signed bool, words string) {
-	text, _ := io.ReadAll(io.NewSectionReader(lock, 0, 1<<16)) // what was read before an error counts
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "{") {
-			signed = true
-		} else {
-			words += line
-		}
-	}
-	return signed, strings.TrimSpace(words[:min(len(words), maxWords)])
-}
-
-func (f folder) has(name string) bool {
-	_, err := os.Lstat(f.path(name))
-	return err == nil
-}
-
-func (f folder) readSpec() (Spec, error) {
-	var s Spec
-	if err := f.read(specFile, &s); err != nil {
-		return Spec{}, err
-	}
-	if err := s.check(); err != nil {
-		return Spec{}, fmt.Errorf("%s: %w", f.path(specFile), err)
-	}
-	return s, nil
-}
-
-func (f folder) readExit() (Exit, error) {
-	var e Exit
-	err := f.read(exitFile, &e)
-	return e, err
-}
-
-func (f folder) read(name string, into any) error {
-	data, err := statefile.ReadBytes(host.OS(), f.path(name))
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", f.path(name), err)
-	}
-	return nil
-}
-
 // write puts a file in place at once, replacing what is there: only the holder
-// of the lock writes. A durable one survives a power cut.
-func (f folder) write(name string, v any, durable bool) error {
+// of the lock writes.
+func (f folder) write(name string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	h, op, temp := host.OS(), host.Op("write "+name), f.path("."+name)
-	file, err := h.Create(op, temp, 0o600)
-	if errors.Is(err, fs.ErrExist) { // left by one that died
-		_ = h.Remove(op, temp) // Create says whether it worked
-		file, err = h.Create(op, temp, 0o600)
-	}
-	if err != nil {
+	temp := f.path("." + name)
+	if err := os.WriteFile(temp, append(data, '\n'), 0o600); err != nil {
 		return err
 	}
-	err = file.Write(op, append(data, '\n'))
-	if err == nil && durable {
-		err = file.Sync(op)
-	}
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = h.Rename(op, temp, f.path(name))
-	}
-	if err == nil && durable {
-		err = h.SyncDir(op, string(f))
-	}
-	return err
+	return os.Rename(temp, f.path(name))
+}
+
+// syncNames makes the names of the lock and of the folder durable.
+func (f folder) syncNames() error {
+	h, op := host.OS(), host.Op("sync attempt")
+	return errors.Join(h.SyncDir(op, string(f)), h.SyncDir(op, f.path("..")))
 }
 
 // Used reports whether an attempt was started in a folder, or will never be.

@@ -82,9 +82,9 @@ func TestAStarterThatDiesWhileItHandsOverHasStartedItOrNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			supervisor, n := idle(t)
 			dies(t, supervisor, n, c.line(string(n.folder)))
-			exit, err := n.folder.readExit()
-			if ran := err == nil && exit.Code == 0; ran != c.ran {
-				t.Errorf("exit %+v, %v", exit, err)
+			is, err := n.folder.account()
+			if ran := is.exit != nil && is.exit.Code == 0; ran != c.ran || err != nil {
+				t.Errorf("exit %+v, %v", is.exit, err)
 			}
 			p, state, err := Attach(t.Context(), string(n.folder), Options{})
 			if err != nil || (state == Exited) != c.ran || (state == Lost) == c.ran {
@@ -147,8 +147,8 @@ func TestALockUnderWayIsFreeWhenBothEndsAreGone(t *testing.T) {
 			t.Fatal("the lock is not free")
 		}
 	}
-	if signed, words := lockText(lock); signed || words != "" {
-		t.Errorf("the lock says %q", words)
+	if is, err := readLock(lock); is.used() || is.words != "" || err != nil {
+		t.Errorf("the lock says %+v, %v", is, err)
 	}
 }
 
@@ -158,8 +158,8 @@ func TestAMessageWithoutItsFilesEndsASupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.wait()
-	if signed, words := lockText(n.lock); signed || words != "" {
-		t.Errorf("the lock says %q", words)
+	if is, err := readLock(n.lock); is.used() || is.words != "" || err != nil {
+		t.Errorf("the lock says %+v, %v", is, err)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestASupervisorWhoseAttemptDidNotEndWellIsNotUsedAgain(t *testing.T) {
 		script string
 		do     func(a *attempt, p *supervisor.Process)
 	}{
-		"not recorded": {"mkdir -p $FOLDER/exit.json/in-the-way", func(*attempt, *supervisor.Process) {}},
+		"not recorded": {"mv $FOLDER/lock $FOLDER/elsewhere", func(*attempt, *supervisor.Process) {}},
 		"told to end": {"exec sleep 1000", func(a *attempt, p *supervisor.Process) {
 			run(a.t, "kill", "-TERM", fmt.Sprint(p.Started().Supervisor.PID))
 		}},

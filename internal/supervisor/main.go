@@ -48,10 +48,14 @@ func supervise(dir string) error {
 		return err
 	}
 	defer lock.Close() // not before: it must not be collected while we live
-	if used(".", lock) {
+	is, err := readLock(lock)
+	if err != nil {
+		return err
+	}
+	if is.used() {
 		return &UsedError{dir}
 	}
-	a := newAttempt(".", lock, os.Environ(), catchSignals())
+	a := newAttempt(".", lock, is, os.Environ(), catchSignals())
 	if passed {
 		if starter, err := socketOf(starterFD); err == nil {
 			a.clients.add(newLink(starter))
@@ -71,12 +75,6 @@ func catchSignals() signals {
 	signal.Notify(s.children, syscall.SIGCHLD)
 	signal.Notify(s.ends, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	return s
-}
-
-// used tells whether there was a supervisor before, or will be none.
-func used(f folder, lock *os.File) bool {
-	signed, _ := lockText(lock)
-	return signed || f.has(exitFile)
 }
 
 // takeLock returns the lock that was passed on, or takes it.

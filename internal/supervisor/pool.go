@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 )
@@ -24,6 +25,7 @@ type Pool struct {
 	closed   bool
 	members  map[*child]bool // those that are watched
 	idle     []*child
+	spare    []folder // of attempts that are over, the oldest first
 	watching sync.WaitGroup
 }
 
@@ -37,7 +39,7 @@ func NewPool(opts Options, keep int) *Pool {
 // the limits and the umask that the calling process had when it was started; the
 // agent's environment is the spec's.
 func (p *Pool) Start(ctx context.Context, dir string, spec Spec) (*Process, error) {
-	n, err := prepare(dir, spec)
+	n, err := p.prepare(dir, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +66,51 @@ func (p *Pool) start(ctx context.Context, n *newcomer) (*Process, error) {
 	return started, n.conclude(ctx, err)
 }
 
+// Recycle gives the pool the folder of an attempt that is over, if that was
+// reported and nobody will look for it any more. The pool may have it be the
+// folder of another attempt. One in which there is more than the attempt needed
+// is not taken, and neither is one more than the pool keeps.
+func (p *Pool) Recycle(dir string) (taken bool) {
+	abs, err := filepath.Abs(dir)
+	if err != nil || !folder(abs).holdsLockAlone() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.spare) >= p.keep {
+		return false
+	}
+	p.spare = append(p.spare, folder(abs))
+	return true
+}
+
+// prepare is [prepare] with a folder that was used before, if there is one.
+func (p *Pool) prepare(dir string, s Spec) (*newcomer, error) {
+	spare := p.takeSpare()
+	if spare == "" {
+		return prepare(dir, s)
+	}
+	f, s, err := complete(dir, s)
+	if err != nil {
+		return nil, err
+	}
+	if lock, err := spare.become(f, s); err == nil {
+		return &newcomer{f, s, lock}, nil
+	}
+	return prepare(dir, s) // the spare one stays as it is: an attempt that is over, or was never begun
+}
+
+func (p *Pool) takeSpare() folder {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.spare) == 0 {
+		return ""
+	}
+	f := p.spare[0]
+	p.spare = slices.Delete(p.spare, 0, 1)
+	return f
+}
+
 // begin hands an attempt over and waits until the agent runs.
 func (c *child) begin(ctx context.Context, n *newcomer) (*Process, error) {
 	l, err := handOver(c.control, n)
@@ -83,8 +130,8 @@ func (n *newcomer) neverBegan(ctx context.Context, err error) bool {
 	if ctx.Err() != nil || !errors.As(err, &silent) {
 		return false
 	}
-	signed, _ := lockText(n.lock)
-	return !signed
+	is, err := readLock(n.lock)
+	return err == nil && !is.signed
 }
 
 // take returns a supervisor that has no attempt, or nil: the one that had the

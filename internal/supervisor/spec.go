@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,7 +15,7 @@ import (
 // also one that has left the session or whose supervisor was killed.
 const Mark = "GAFFER_ATTEMPT"
 
-// Spec is what to run. Fields of spec.json that are not known are passed over.
+// Spec is what to run. Fields that are not known are passed over.
 type Spec struct {
 	// Attempt is the value of Mark. It must be unique on the machine: all that
 	// carries it is ended with the attempt.
@@ -36,6 +37,8 @@ type Spec struct {
 	// signals before it is sent the next. Zero is DefaultGrace.
 	Interrupt time.Duration `json:"interrupt_ns,omitempty"`
 	Terminate time.Duration `json:"terminate_ns,omitempty"`
+	// Job is for whoever takes the attempt over, and means nothing here.
+	Job json.RawMessage `json:"job,omitempty"`
 	// Starter is set by Start.
 	Starter host.Process `json:"starter,omitzero"`
 }
@@ -103,7 +106,7 @@ type Exit struct {
 	Lost bool `json:"lost,omitempty"`
 	// Never says of an attempt that is lost that there never was an agent.
 	Never bool `json:"never,omitempty"`
-	// Unrecorded is why exit.json could not be written. It is only ever told.
+	// Unrecorded is why this could not be put on record. It is only ever told.
 	Unrecorded string    `json:"unrecorded,omitempty"`
 	Started    time.Time `json:"started,omitzero"`
 	Ended      time.Time `json:"ended"`

@@ -19,7 +19,7 @@ type Options struct {
 	// Command is the program and first arguments of the supervisor, to which
 	// "supervise" and the folder are added. It is this program if empty.
 	Command []string
-	// Attempt is the attempt's id, for a folder that has lost its spec.json.
+	// Attempt is the attempt's id, for a folder that does not say it any more.
 	Attempt string
 	// Patience is how long to wait for a supervisor that holds the lock and
 	// does not answer. Zero is DefaultPatience.
@@ -78,8 +78,8 @@ func prepare(dir string, spec Spec) (*newcomer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
-	if err := f.write(specFile, spec, false); err != nil {
-		_ = lock.Close() // nothing was written to it
+	if err := note(lock, specWord, spec); err != nil {
+		_ = lock.Close() // nobody relies on what was written to it
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
 	return &newcomer{f, spec, lock}, nil
@@ -111,7 +111,7 @@ func (n *newcomer) conclude(ctx context.Context, err error) error {
 	if !errors.As(err, &silent) {
 		return err
 	}
-	exit, endErr := n.folder.conclude(remains{attempt: n.spec.Attempt}, n.lock)
+	exit, endErr := n.folder.conclude(n.spec.Attempt, n.lock)
 	switch {
 	case ctx.Err() != nil:
 		err = ctx.Err()

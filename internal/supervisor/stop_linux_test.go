@@ -215,7 +215,7 @@ func TestTheDeadlineIsKeptWhenNobodyIsAttached(t *testing.T) {
 		if err := a.start(spec).Close(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool { _, err := os.Stat(filepath.Join(a.dir, "exit.json")); return err == nil })
+		eventually(t, func() bool { return len(a.lines("exit ")) > 0 })
 		p, state := a.attach()
 		e := wait(t, p)
 		a.allGone()

@@ -9,22 +9,24 @@
 //
 // Each attempt has a folder, in which are:
 //
-//	spec.json    what to run
 //	lock         held by the supervisor until the attempt is over, and before
-//	             that by who starts it; it has text in it as soon as there may be
-//	             an agent: who holds it, and what that said in a crash
+//	             that by who starts it. In it stand, each in a line: what to run;
+//	             who the supervisor is, as soon as there may be an agent; how it
+//	             ended, durable before the lock is free; and what the supervisor
+//	             said in a crash
 //	started.json who runs: the supervisor and the agent
 //	socket       where it takes orders
-//	exit.json    how it ended; durable before the lock is free
 //
 // The supervisor makes started.json and the socket when the agent has run for a
 // moment, or when whoever started it is gone: most attempts of short programs
-// need neither.
+// need neither. Then it also has the names of the folder and the lock be durable.
+// Before that the starter is there to hear of the end, and to make that durable in
+// its own way.
 //
-// Who gets the lock and finds no exit.json knows that the attempt is lost: the
+// Who gets the lock and finds no end in it knows that the attempt is lost: the
 // lock is passed on to the supervisor as an open file, without a gap. Before it
-// says so it ends what the attempt has left behind and writes that into
-// exit.json; a supervisor that finds an exit.json does not start.
+// says so it ends what the attempt has left behind and writes that into the lock;
+// a supervisor that finds an end there does not start.
 //
 // A supervisor looks after one attempt at a time. One that belongs to a Pool may be
 // given another when all of the last has ended and is on record: it leaves the
@@ -32,7 +34,10 @@
 // that is passed on to it in the same way, over a connection, so that it makes no
 // difference to anybody how a supervisor has come by its attempt. Who hands an
 // attempt over and finds the supervisor dead looks into the lock before it tries
-// another: only one that has no text in it has had no agent.
+// another: only one that no supervisor has signed has had no agent.
+//
+// A folder, too, may be used again, by the pool whose attempt it was: its lock is
+// emptied and gets the next spec while it is held, before the folder is renamed.
 //
 // A supervisor may be started in a terminal that people look at: [Pool.StartIn]
 // has a program run there that calls [Host], and hands the attempt over to the

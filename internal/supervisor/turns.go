@@ -88,10 +88,11 @@ func toldToEnd(ends <-chan os.Signal) bool {
 // process was started for. If the supervisor is free it is out of the folder
 // when it returns, and the lock is.
 func (t *turn) run(s signals) (free bool, err error) {
-	if err := t.enter(); err != nil {
+	is, err := t.enter()
+	if err != nil {
 		return false, err
 	}
-	a := newAttempt(".", t.lock, t.env, s)
+	a := newAttempt(".", t.lock, is, t.env, s)
 	a.again = true
 	a.clients.add(t.starter)
 	if free, err = a.run(); err != nil || !free {
@@ -100,23 +101,24 @@ func (t *turn) run(s signals) (free bool, err error) {
 	return true, t.leave()
 }
 
-func (t *turn) enter() error {
+func (t *turn) enter() (account, error) {
 	if err := wordsTo(t.lock); err != nil {
-		return err
+		return account{}, err
 	}
 	if err := os.Chdir(t.dir); err != nil {
-		return err
+		return account{}, err
 	}
 	if !isFile(int(t.lock.Fd()), lockFile) {
-		return errors.New(t.dir + ": the lock that was handed over is another one")
+		return account{}, errors.New(t.dir + ": the lock that was handed over is another one")
 	}
 	if err := mustLock(t.lock); err != nil {
-		return err
+		return account{}, err
 	}
-	if used(".", t.lock) {
-		return &UsedError{t.dir}
+	is, err := readLock(t.lock)
+	if err == nil && is.used() {
+		err = &UsedError{t.dir}
 	}
-	return nil
+	return is, err
 }
 
 // leave frees the lock, which our last words went to.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"syscall"
 	"time"
@@ -154,10 +153,7 @@ func (h *held) finish(ctx context.Context, f engine.Finish) {
 	if ctx.Err() != nil {
 		return // whoever takes over reports it
 	}
-	dir := w.folder(h.Attempt.ID)
-	if err := os.Rename(dir, dir+doneSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.opts.Notice(err.Error())
-	}
+	w.retire(w.folder(h.Attempt.ID))
 	w.tell(ctx, func() { w.done(ctx, h, next) })
 }
 

@@ -116,9 +116,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	for _, h := range w.held {
 		w.look(running, h)
 	}
-	tick := time.NewTicker(sayEvery)
-	defer tick.Stop()
 	last := w.opts.Now()
+	beat := time.NewTimer(beatEvery)
+	defer beat.Stop()
 	for {
 		switch {
 		case w.drains && len(w.held) == 0:
@@ -126,6 +126,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		case w.asking && !w.drains:
 			w.claimAll(running)
 		}
+		beat.Reset(w.untilBeat(last))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -135,13 +136,20 @@ func (w *Worker) Run(ctx context.Context) error {
 			w.asking = true
 		case <-w.attend:
 			w.dirty = true
-		case <-tick.C:
-			if now := w.opts.Now(); w.dirty || now.Sub(last) >= beatEvery {
-				last, w.dirty = now, false
-				w.beat(ctx)
-			}
+		case <-beat.C:
+			last, w.dirty = w.opts.Now(), false
+			w.beat(ctx)
 		}
 	}
+}
+
+// untilBeat is how long there is nothing to tell, if the last beat was then.
+func (w *Worker) untilBeat(last time.Time) time.Duration {
+	since := w.opts.Now().Sub(last)
+	if w.dirty {
+		return max(sayEvery-since, 0)
+	}
+	return max(beatEvery-since, 0)
 }
 
 // claimAll takes tasks as long as there are slots and tasks.
@@ -229,6 +237,16 @@ func (w *Worker) trouble(ctx context.Context, what string, err error) {
 // are not removed one by one: some file systems are slow to make files where
 // many have just been removed.
 const doneSuffix = ".done"
+
+// retire is for the folder of an attempt that was reported.
+func (w *Worker) retire(dir string) {
+	if w.pool.Recycle(dir) {
+		return
+	}
+	if err := os.Rename(dir, dir+doneSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+		w.opts.Notice(err.Error())
+	}
+}
 
 // folder returns the folder of an attempt.
 func (w *Worker) folder(attempt string) string { return filepath.Join(w.opts.Attempts, attempt) }

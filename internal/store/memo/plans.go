@@ -32,6 +32,16 @@ func (p *Plans) Get(run string, look func(run string) (json.RawMessage, error)) 
 	return plan, err
 }
 
+// Put remembers the plan of a run that was written, unless it is remembered.
+func (p *Plans) Put(run string, plan json.RawMessage) {
+	p.mu.Lock()
+	_, known := p.byRun[run]
+	p.mu.Unlock()
+	if !known && plan != nil {
+		p.put(run, plan)
+	}
+}
+
 func (p *Plans) put(run string, plan json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

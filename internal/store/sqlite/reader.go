@@ -129,7 +129,7 @@ func (r *reader) Dependents(key store.TaskKey) ([]store.Task, error) {
 
 func (r *reader) Delayed(now time.Time, limit int) ([]store.Task, error) {
 	return r.tasks(`SELECT data, spec FROM task WHERE idle = 1 AND not_before IS NOT NULL AND not_before <= ?
-		ORDER BY not_before, seq LIMIT ?`, record.Nanos(now), limit)
+		ORDER BY not_before, seq LIMIT ?+0`, record.Nanos(now), limit)
 }
 
 func (r *reader) Attempt(id string) (store.Attempt, error) {
@@ -141,7 +141,7 @@ func (r *reader) Attempts(key store.TaskKey) ([]store.Attempt, error) {
 }
 
 func (r *reader) Due(now time.Time, limit int) ([]store.Attempt, error) {
-	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE status = 'running' AND due < ? ORDER BY due, id LIMIT ?",
+	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE status = 'running' AND due < ? ORDER BY due, id LIMIT ?+0",
 		record.Nanos(now), limit)
 }
 
@@ -166,7 +166,7 @@ func (r *reader) Questions(open bool) ([]store.Question, error) {
 
 func (r *reader) Expired(now time.Time, limit int) ([]store.Question, error) {
 	return many[store.Question](r.c, `SELECT data FROM question WHERE closed = 0 AND expires IS NOT NULL AND expires < ?
-		ORDER BY expires, id LIMIT ?`, record.Nanos(now), limit)
+		ORDER BY expires, id LIMIT ?+0`, record.Nanos(now), limit)
 }
 
 func (r *reader) Lane(name string) (store.Lane, error) {
@@ -186,7 +186,7 @@ func (r *reader) Cursor(name string) (store.Cursor, error) {
 }
 
 func (r *reader) Events(after int64, limit int) (list []store.Event, err error) {
-	err = r.c.each("SELECT data, row, tried FROM event WHERE seq > ? ORDER BY seq LIMIT ?", func(scan func(...any) error) error {
+	err = r.c.each("SELECT data, row, tried FROM event WHERE seq > ? ORDER BY seq LIMIT ?+0", func(scan func(...any) error) error {
 		var data string
 		var row, tried *string
 		if err := scan(&data, &row, &tried); err != nil {

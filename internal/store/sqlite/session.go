@@ -75,6 +75,9 @@ func (s *session) Commit(c store.Changes) error {
 		return &store.CommitError{Err: errors.Join(err, s.end())}
 	}
 	s.Seen.Applied(c)
+	for _, r := range c.Runs {
+		s.store.plans.Put(r.ID, r.Plan)
+	}
 	return s.end()
 }
 

@@ -131,13 +131,17 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 
 // Wait implements [store.Store].
 func (s *Store) Wait(ctx context.Context, after int64) error {
-	return s.bell.Wait(ctx, after, pollEvery, func(ctx context.Context) (last int64, err error) {
-		err = s.Read(ctx, func(r store.Reader) error {
-			last, err = r.LastSeq()
-			return err
-		})
-		return last, err
-	})
+	return s.bell.Wait(ctx, after, pollEvery, s.lastSeq)
+}
+
+// lastSeq looks at one thing, and needs no transaction for it.
+func (s *Store) lastSeq(ctx context.Context) (int64, error) {
+	c, err := s.reads.take(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.reads.giveBack(c)
+	return newReader(c, &s.plans).LastSeq()
 }
 
 var errClosed = errors.New("the store is closed")

@@ -16,7 +16,7 @@ const (
 			(SELECT rowid FROM task WHERE ready = 1 AND labels = list.labels AND lane > list.lane ORDER BY lane LIMIT 1),
 			(SELECT rowid FROM task WHERE ready = 1 AND labels > list.labels ORDER BY labels, lane LIMIT 1)))
 		SELECT labels, lane FROM list`
-	readyHead = `FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq LIMIT ?`
+	readyHead = `FROM task WHERE ready = 1 AND labels = ? AND lane = ? ORDER BY priority DESC, seq LIMIT ?+0`
 
 	idleLists = `WITH RECURSIVE list (wave, lane) AS (
 		SELECT * FROM (SELECT wave, lane FROM task WHERE idle = 1 AND run = ?1 AND wave <= ?2 ORDER BY wave, lane LIMIT 1)
@@ -25,7 +25,7 @@ const (
 			(SELECT rowid FROM task WHERE idle = 1 AND run = ?1 AND wave = list.wave AND lane > list.lane ORDER BY lane LIMIT 1),
 			(SELECT rowid FROM task WHERE idle = 1 AND run = ?1 AND wave > list.wave AND wave <= ?2 ORDER BY wave, lane LIMIT 1)))
 		SELECT wave, lane FROM list`
-	idleHead = `FROM task WHERE idle = 1 AND run = ? AND wave = ? AND lane = ? ORDER BY priority DESC, seq LIMIT ?`
+	idleHead = `FROM task WHERE idle = 1 AND run = ? AND wave = ? AND lane = ? ORDER BY priority DESC, seq LIMIT ?+0`
 )
 
 func (r *reader) readyLists() (lists []memo.ReadyList, err error) {

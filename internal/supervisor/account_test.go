@@ -1,0 +1,39 @@
+package supervisor
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestWhatStandsInALockIsReadLineByLine(t *testing.T) {
+	const spec, held, exit = `spec {"attempt":"a"}` + "\n", `held {"pid":1}` + "\n", `exit {"attempt":"a","code":3}` + "\n"
+	for text, want := range map[string]struct {
+		spec, signed bool
+		code         int // 0 for no exit
+		words        string
+	}{
+		"":                             {},
+		spec:                           {spec: true},
+		spec[:9]:                       {},
+		spec + "\n" + held:             {spec: true, signed: true},
+		spec + held[:8]:                {spec: true, signed: true},
+		spec + held + exit:             {spec: true, signed: true, code: 3},
+		spec + held + exit[:15]:        {spec: true, signed: true},
+		spec + held + exit[:15] + "\n": {spec: true, signed: true},
+		spec + held + exit[:15] + exit: {spec: true, signed: true},
+		spec + exit[:9] + "\n" + exit:  {spec: true, code: 3},
+		exit + strings.Replace(exit, "3", "4", 1):        {code: 4},
+		spec + held + "panic: x\n\nexit status 2\n":      {spec: true, signed: true, words: "panic: x\nexit status 2"},
+		spec + "SIGQUIT: quit\nsp" + exit:                {spec: true, words: "SIGQUIT: quit\nsp" + strings.TrimSpace(exit)},
+		spec + strings.Repeat("x", 3000) + "\n" + "more": {spec: true, words: strings.Repeat("x", maxWords)},
+	} {
+		a := accountOf([]byte(text))
+		code := 0
+		if a.exit != nil {
+			code = a.exit.Code
+		}
+		if (a.spec != nil) != want.spec || a.signed != want.signed || code != want.code || a.words != want.words {
+			t.Errorf("%q: %+v", text, a)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+// The steps of writing records together.
+const (
+	opMakeNew    host.Op = "create new records"
+	opWriteNew   host.Op = "write new records"
+	opSyncNew    host.Op = "sync new records"
+	opShowNew    host.Op = "show new records"
+	opDropNew    host.Op = "drop new records"
+	opSyncFolder host.Op = "sync folder of new records"
+)
+
+// Whole is an attempt that is over: its beginning and its end.
+type Whole struct {
+	Run    Run
+	Result Result
+}
+
+// RecordNew records attempts that are over and are the first of their tasks, all
+// at once: the folders are locked and synced once for all of them. It reports
+// which of them are recorded; the others are for [Store.Record], which says what
+// is the matter. As there, each result is durable before its run.
+func (s *Store) RecordNew(ctx context.Context, list []Whole) (recorded []bool, err error) {
+	recorded = make([]bool, len(list))
+	unlock, err := s.lockAll(ctx)
+	if err != nil {
+		return recorded, fmt.Errorf("record: %w", err)
+	}
+	defer unlock()
+	var files [2][]newFile // the results and the runs
+	for i, w := range list {
+		run, result, ok := s.encodeNew(w)
+		if ok {
+			files[0] = append(files[0], newFile{of: i, path: s.path(ResultKind, w.Result.Bead), data: result})
+			files[1] = append(files[1], newFile{of: i, path: s.path(RunKind, w.Run.Bead), data: run})
+		}
+	}
+	shown := map[int]bool{}
+	for n, kind := range []Kind{ResultKind, RunKind} {
+		if n > 0 {
+			files[n] = only(files[n], shown)
+		}
+		if shown, err = s.show(s.Dir(kind), files[n]); err != nil {
+			return recorded, fmt.Errorf("record: %w", err)
+		}
+	}
+	for i := range shown {
+		recorded[i] = true
+	}
+	return recorded, nil
+}
+
+// lockAll makes the folders of both kinds and keeps other writers out of them.
+func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
+	var held []func()
+	unlock = func() {
+		for _, let := range held {
+			let()
+		}
+	}
+	for _, kind := range Kinds() {
+		if err = statefile.MkdirAll(s.host, s.Dir(kind)); err != nil {
+			break
+		}
+		var one func()
+		if one, err = s.lock(ctx, s.Dir(kind)); err != nil {
+			break
+		}
+		held = append(held, one)
+	}
+	if err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// encodeNew returns the records of an attempt, as Begin and Finish would write
+// them, if its task has none.
+func (s *Store) encodeNew(w Whole) (run, result []byte, ok bool) {
+	if CheckBead(w.Run.Bead) != nil || w.Result.Bead != w.Run.Bead || w.Run.Status != Running || w.Run.TemplateName != nil {
+		return nil, nil, false
+	}
+	to := s.path(RunKind, w.Run.Bead)
+	if _, err := s.host.Lstat(opLook, to); !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, false
+	}
+	if w.Run.ResultFile == "" {
+		w.Run.ResultFile = s.resultFile(w.Run.Bead)
+	}
+	r := filled(w.Result, w.Run, nil, s.opts.Now())
+	if checkTransition(to, Running, r.Status) != nil {
+		return nil, nil, false
+	}
+	run, err1 := encodeValid(RunKind, to, completed(w.Run, r))
+	result, err2 := encodeValid(ResultKind, s.path(ResultKind, r.Bead), r)
+	return run, result, err1 == nil && err2 == nil
+}
+
+// completed is to a run that is not written yet what complete is to one that is.
+func completed(run Run, r Result) Run {
+	run.FinishedAt, run.DurationSeconds, run.Status, run.ExitCode = &r.FinishedAt, r.DurationSeconds, r.Status, r.ExitCode
+	run.OutputSummary, run.Verification = r.OutputSummary, r.Verification
+	if r.Status != Done {
+		run.FailureReason = &r.Reason
+	}
+	return run
+}
+
+// newFile is a record that is to appear.
+type newFile struct {
+	of         int // whose it is
+	path, temp string
+	data       []byte
+	file       host.File
+}
+
+func only(files []newFile, of map[int]bool) (kept []newFile) {
+	for _, f := range files {
+		if of[f.of] {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// show makes files appear in a folder, each durable and whole, and returns which
+// did: where there is one already, that stays.
+func (s *Store) show(dir string, files []newFile) (shown map[int]bool, err error) {
+	defer func() {
+		for _, f := range files {
+			if f.temp != "" && !shown[f.of] {
+				_ = s.host.Remove(opDropNew, f.temp) // a leftover harms nobody
+			}
+		}
+	}()
+	if err := s.fillNew(files); err != nil {
+		return nil, err
+	}
+	there := map[int]bool{}
+	for _, f := range files {
+		err := s.rename(f.temp, f.path)
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return there, &statefile.StepError{Step: opShowNew, Path: f.path, Err: err}
+		}
+		there[f.of] = err == nil
+	}
+	if len(files) == 0 {
+		return there, nil
+	}
+	if err := s.host.SyncDir(opSyncFolder, dir); err != nil {
+		return there, &statefile.StepError{Step: opSyncFolder, Path: dir, Replaced: true, Err: err}
+	}
+	return there, nil
+}
+
+// fillNew writes all files under other names and then syncs them: the first sync
+// does most of the work for all.
+func (s *Store) fillNew(files []newFile) (err error) {
+	for i := range files {
+		if err == nil {
+			err = s.fillOne(&files[i])
+		}
+	}
+	for _, f := range files {
+		if f.file == nil {
+			continue
+		}
+		if err == nil {
+			err = f.step(opSyncNew, f.file.Sync(opSyncNew))
+		}
+		if closeErr := f.file.Close(); err == nil {
+			err = f.step(opSyncNew, closeErr)
+		}
+	}
+	return err
+}
+
+func (s *Store) fillOne(f *newFile) (err error) {
+	temp := filepath.Join(filepath.Dir(f.path), fmt.Sprintf(".%s.new-%d-%08x", filepath.Base(f.path), s.host.Self().PID, rand.Uint32()))
+	if f.file, err = s.host.Create(opMakeNew, temp, 0o666); err != nil {
+		f.file = nil
+		return f.step(opMakeNew, err)
+	}
+	f.temp = temp
+	return f.step(opWriteNew, f.file.Write(opWriteNew, f.data))
+}
+
+func (f newFile) step(op host.Op, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &statefile.StepError{Step: op, Path: f.path, Err: err}
+}
+
+// rename gives a file its name, unless that is taken.
+func (s *Store) rename(temp, path string) error {
+	err := s.host.RenameNew(opShowNew, temp, path)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	if err := s.host.Link(opShowNew, temp, path); err != nil {
+		return err
+	}
+	return s.host.Remove(opShowNew, temp)
+}
