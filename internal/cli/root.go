@@ -28,6 +28,7 @@ import (
 	"gaffer/internal/cli/session"
 	"gaffer/internal/cli/state"
 	"gaffer/internal/cli/status"
+	"gaffer/internal/cli/statusline"
 	"gaffer/internal/cli/step"
 	"gaffer/internal/cli/team"
 	"gaffer/internal/cli/templates"
@@ -65,7 +66,7 @@ func groups() []group {
 			session.New, state.New, step.New, command.New, inbox.New, emit.New, team.New,
 			validate.New, report.New, schema.New,
 		}},
-		{settings, []func(*env.Env) *cobra.Command{config.New, completion.New, version.New}},
+		{settings, []func(*env.Env) *cobra.Command{config.New, statusline.New, completion.New, version.New}},
 	}
 }
 

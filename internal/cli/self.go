@@ -6,6 +6,8 @@ import (
 
 	"gaffer/internal/agent/fake"
 	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/statusline"
 	"gaffer/internal/pane"
 	"gaffer/internal/supervisor"
 )
@@ -22,6 +24,8 @@ func self(args []string) (code int, ok bool) {
 		return app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) > 0 && args[0] == "fake-agent":
 		return fake.Main(args[1:], os.Stdin, os.Stdout, os.Stderr), true
+	case len(args) > 0 && args[0] == "statusline":
+		return statusline.Main(env.System(release), args[1:])
 	}
 	return 0, false
 }

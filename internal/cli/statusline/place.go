@@ -1,0 +1,130 @@
+package statusline
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/statusline"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/workflow"
+)
+
+// place is where the documents are.
+type place struct {
+	root     string // the project's
+	dir      string // where the agent works: below root, or in a worktree
+	workflow string
+}
+
+// locate finds the project: the one that was named, or else the one that the
+// agent works in, or else that of the folder the command runs in.
+func locate(e *env.Env, named bool, dirs []string) place {
+	dir := e.Dir
+	for _, d := range dirs {
+		if info, err := os.Stat(d); err == nil && info.IsDir() {
+			dir = d
+			break
+		}
+	}
+	if !named {
+		e.Dir = dir
+	}
+	found, err := e.Project()
+	if err != nil {
+		return place{root: dir, dir: dir, workflow: filepath.Join(dir, ".fctry")}
+	}
+	p := place{root: found.Root, dir: dir, workflow: filepath.Join(found.Root, ".fctry")}
+	if named && !below(found.Root, dir) {
+		p.dir = found.Root
+	}
+	if c, err := e.Config(); err == nil {
+		p.workflow = c.Path("paths.workflow")
+	}
+	return p
+}
+
+func below(root, dir string) bool {
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
+	}
+	rel, err := filepath.Rel(root, dir)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// documents reads what is there, without a lock and without waiting for a
+// writer.
+func (p place) documents(agent []byte) statusline.Documents {
+	d := statusline.Documents{
+		Project: filepath.Base(p.root), Agent: agent, Head: readHead(p.dir),
+		Spec: beginning(filepath.Join(p.workflow, "spec.md"), maxFront),
+	}
+	d.State, _ = statefile.ReadBytes(host.OS(), filepath.Join(p.workflow, workflow.StateFile))
+	d.Config = beginning(filepath.Join(p.workflow, "config.json"), maxConfig)
+	return d
+}
+
+const (
+	maxFront  = 64 << 10 // of a spec, which holds its front matter
+	maxConfig = 1 << 20
+	maxHead   = 4 << 10
+)
+
+// readHead returns git's HEAD of the worktree that dir is in.
+func readHead(dir string) []byte {
+	for {
+		dotGit := filepath.Join(dir, ".git")
+		if head := beginning(filepath.Join(dotGit, "HEAD"), maxHead); head != nil {
+			return head
+		}
+		if link := beginning(dotGit, maxHead); link != nil {
+			return linkedHead(dir, link)
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return nil
+		}
+		dir = parent
+	}
+}
+
+// linkedHead follows a .git that is a file, as in a linked worktree.
+func linkedHead(dir string, link []byte) []byte {
+	line, _, _ := strings.Cut(string(link), "\n")
+	gitDir, ok := strings.CutPrefix(strings.TrimSpace(line), "gitdir: ")
+	if !ok {
+		return nil
+	}
+	if !filepath.IsAbs(gitDir) {
+		gitDir = filepath.Join(dir, gitDir)
+	}
+	return beginning(filepath.Join(gitDir, "HEAD"), maxHead)
+}
+
+// beginning reads at most so many bytes of a regular file. It is nil if there is
+// none, and empty if there is one that cannot be read. It opens without waiting,
+// so that a FIFO is passed over and not hung on.
+func beginning(path string, most int64) []byte {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return []byte{}
+	}
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // nothing was written to it
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil || data == nil {
+		return []byte{}
+	}
+	return data
+}

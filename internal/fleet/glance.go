@@ -1,0 +1,14 @@
+package fleet
+
+import "time"
+
+// Glance is what runs in a few numbers, for a person who looks at something
+// else.
+type Glance struct {
+	Running int       `json:"running"` // tasks, without those that wait
+	Waiting int       `json:"waiting"` // questions that nobody has answered
+	Asked   time.Time `json:"asked,omitzero"`
+	Failed  int       `json:"failed"` // tasks, in runs that run or have ended today
+	Today   Cost      `json:"today"`  // of attempts that have begun today
+	Lanes   []Lane    `json:"lanes,omitempty"`
+}
