@@ -20,10 +20,11 @@ func New(e *env.Env) *cobra.Command {
 
 They live in .fctry/inbox.json and outlast every session.`,
 		Example: `  gaffer inbox add --type evolve "Make onboarding faster"
+  gaffer inbox process
   gaffer inbox take --type evolve
   gaffer inbox done inbox-1708012345678-a1b2c3`,
 	}
-	cmd.AddCommand(addCommand(e), listCommand(e), takeCommand(e), doneCommand(e), failCommand(e), dismissCommand(e))
+	cmd.AddCommand(addCommand(e), listCommand(e), takeCommand(e), doneCommand(e), failCommand(e), dismissCommand(e), processCommand(e))
 	return cmd
 }
 

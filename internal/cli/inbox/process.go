@@ -1,0 +1,144 @@
+package inbox
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/inboxwork"
+	"gaffer/internal/inboxwork/webpage"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+func processCommand(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "process [ID]",
+		Short: "Find out what the pending items are about",
+		Long: `Process the item with this ID, or every one that is pending or whose taker is
+gone, and keep what was found as its analysis.
+
+For evolve and feature these are the sections of the spec that it touches. The
+page of a reference is fetched only with --fetch, within 10 seconds, 1 MiB of it
+at most, and never from this machine or a private network. Items of other types
+are left alone. Any number of processes may do this at once.`,
+		Example: `  gaffer inbox process
+  gaffer inbox process inbox-1708012345678-a1b2c3 --fetch
+  gaffer inbox process --watch --json | jq --unbuffered -r .analysis.summary`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: completeIDs(e),
+	}
+	p := &processing{env: e}
+	cmd.Flags().BoolVar(&p.watch, "watch", false, "go on with what comes, until interrupted")
+	cmd.Flags().BoolVar(&p.fetch, "fetch", false, "fetch the pages of references")
+	p.asJSON = env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if p.watch && len(args) > 0 {
+			return exit.Usage(errors.New("--watch is for all items, not for one"))
+		}
+		w, err := p.worker()
+		if err != nil {
+			return err
+		}
+		return p.run(cmd.Context(), w, args)
+	}
+	return cmd
+}
+
+// processing is one run of the command.
+type processing struct {
+	env          *env.Env
+	watch, fetch bool
+	asJSON       *bool
+	done         []jsontree.Value
+	failed       int
+}
+
+func (p *processing) worker() (*inboxwork.Worker, error) {
+	b, err := open(p.env)
+	if err != nil {
+		return nil, err
+	}
+	c, err := p.env.Config()
+	if err != nil {
+		return nil, err
+	}
+	w := &inboxwork.Worker{
+		Inbox: b, Folder: c.Path("paths.workflow"), Owner: host.OS().Self(), Now: p.env.Now,
+		Tell: func(line string) { p.env.Talk("%s", env.Line(line, 200)) },
+	}
+	if p.fetch {
+		w.Fetch = webpage.Fetcher{}.Fetch
+	}
+	return w, nil
+}
+
+func (p *processing) run(ctx context.Context, w *inboxwork.Worker, args []string) error {
+	switch {
+	case p.watch:
+		return w.Watch(ctx, p.show)
+	case len(args) == 1:
+		item, err := w.One(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		if err := p.show(item); err != nil {
+			return err
+		}
+	default:
+		if err := w.All(ctx, p.show); err != nil {
+			return err
+		}
+	}
+	return p.end()
+}
+
+// show prints an item when it is processed. As JSON they are one list in the
+// end, and with --watch, which has no end, one line each.
+func (p *processing) show(item workflow.Item) error {
+	if item.Status == workflow.ItemError {
+		p.failed++
+	}
+	if !p.watch { // which would grow without end
+		p.done = append(p.done, item.Raw)
+	}
+	switch {
+	case *p.asJSON && p.watch:
+		var line bytes.Buffer
+		if err := json.Compact(&line, item.Raw.Raw()); err != nil {
+			return err
+		}
+		return p.env.Printf("%s\n", &line)
+	case *p.asJSON:
+		return nil
+	}
+	sections := ""
+	if item.Analysis != nil {
+		sections = strings.Join(item.Analysis.AffectedSections, " ")
+	}
+	return p.env.Printf("%s\n", strings.TrimSpace(env.Line(fmt.Sprintf("%s %s %s", item.ID, item.Status, sections), 300)))
+}
+
+func (p *processing) end() error {
+	if *p.asJSON {
+		if err := p.env.PrintJSON(append([]jsontree.Value{}, p.done...)); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(p.done) == 0:
+		p.env.Talk("nothing is pending in the inbox")
+	case p.failed > 0:
+		return exit.WithHint(fmt.Errorf("%d of %d items could not be processed", p.failed, len(p.done)),
+			"'gaffer inbox list --status error --json' says why; 'gaffer inbox process ID' tries again")
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package webpage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+)
+
+// RefusedError is an address that is not fetched.
+type RefusedError struct {
+	Address string
+	Problem string
+}
+
+func (e *RefusedError) Error() string { return e.Address + " " + e.Problem }
+
+// dial connects to a host by one of its addresses. All of them are checked, and
+// the connection is made to the very address that was: a name that answers
+// differently the second time is not asked a second time.
+func (f Fetcher) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	addresses, err := f.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range addresses {
+		if err := checkAddress(host, a); err != nil {
+			return nil, err
+		}
+	}
+	var failures []error
+	for _, a := range addresses {
+		conn, err := f.open(ctx, network, net.JoinHostPort(a.String(), port))
+		if err == nil {
+			return conn, nil
+		}
+		failures = append(failures, err)
+	}
+	return nil, errors.Join(failures...)
+}
+
+func (f Fetcher) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	resolve := f.resolve
+	if resolve == nil {
+		resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	addresses, err := resolve(ctx, host)
+	if err == nil && len(addresses) == 0 {
+		err = fmt.Errorf("%s has no address", host)
+	}
+	return addresses, err
+}
+
+func (f Fetcher) open(ctx context.Context, network, address string) (net.Conn, error) {
+	if f.connect != nil {
+		return f.connect(ctx, network, address)
+	}
+	dialer := net.Dialer{Control: control}
+	return dialer.DialContext(ctx, network, address)
+}
+
+// control is asked by the dialer with the address that the kernel is about to
+// be given, after everything that could have changed it.
+func control(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &RefusedError{address, "is not an address on the network"}
+	}
+	return checkAddress(address, at.Addr())
+}
+
+func checkAddress(host string, a netip.Addr) error {
+	if Public(a) {
+		return nil
+	}
+	name := host
+	if host != a.String() {
+		name = fmt.Sprintf("%s (%s)", host, a)
+	}
+	return &RefusedError{name, "is not on the public internet; only public pages are fetched"}
+}
+
+// reserved are the parts of the IPv4 space, and of the one part of the IPv6
+// space that is used for the public internet, that are something else.
+var reserved = prefixes(
+	"0.0.0.0/8",       // this network
+	"10.0.0.0/8",      // private
+	"100.64.0.0/10",   // shared by a carrier's customers
+	"127.0.0.0/8",     // this machine
+	"169.254.0.0/16",  // this link; cloud metadata
+	"172.16.0.0/12",   // private
+	"192.0.0.0/24",    // protocol assignments
+	"192.0.2.0/24",    // documentation
+	"192.88.99.0/24",  // relays to IPv6
+	"192.168.0.0/16",  // private
+	"198.18.0.0/15",   // benchmarks
+	"198.51.100.0/24", // documentation
+	"203.0.113.0/24",  // documentation
+	"224.0.0.0/3",     // multicast, reserved, broadcast
+	"2001::/23",       // protocol assignments, tunnels that carry an IPv4 address
+	"2001:db8::/32",   // documentation
+	"2002::/16",       // tunnels that carry an IPv4 address
+	"3fff::/20",       // documentation
+)
+
+// global is the part of the IPv6 space that the public internet uses. What
+// stands for an IPv4 address, such as 64:ff9b::/96, is outside of it.
+var global = netip.MustParsePrefix("2000::/3")
+
+func prefixes(all ...string) []netip.Prefix {
+	parsed := make([]netip.Prefix, len(all))
+	for i, text := range all {
+		parsed[i] = netip.MustParsePrefix(text)
+	}
+	return parsed
+}
+
+// Public reports whether an address is one of the public internet.
+func Public(a netip.Addr) bool {
+	if !a.IsValid() || a.Zone() != "" {
+		return false
+	}
+	a = a.Unmap()
+	if a.Is6() && !global.Contains(a) {
+		return false
+	}
+	for _, p := range reserved {
+		if p.Contains(a) {
+			return false
+		}
+	}
+	return true
+}

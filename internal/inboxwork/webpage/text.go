@@ -1,0 +1,117 @@
+package webpage
+
+import (
+	"html"
+	"strings"
+	"unicode"
+)
+
+// maxText is how many characters of a page's text are kept, and maxTitle of its
+// title.
+const (
+	maxText  = 1000
+	maxTitle = 200
+)
+
+// unseen are the elements whose content a reader does not see.
+var unseen = []string{"script", "style", "noscript", "template", "svg", "title"}
+
+// fromHTML finds the title and the first text of a page. It is no parser: it
+// passes over tags, comments and what is unseen, and takes the rest.
+func fromHTML(page string) (title, text string) {
+	page = strings.ToValidUTF8(page, "\ufffd")
+	if _, rest, ok := cutTag(page, "title"); ok {
+		inner, _, _ := cutTag(rest, "/title")
+		title = limit(inner, maxTitle)
+	}
+	var b strings.Builder
+	for len(page) > 0 && b.Len() < 4*maxText {
+		open := strings.IndexByte(page, '<')
+		if open < 0 {
+			open = len(page)
+		}
+		writeSpaced(&b, page[:open])
+		page = afterTag(page[open:])
+	}
+	return title, limit(b.String(), maxText)
+}
+
+// writeSpaced keeps only single spaces, so that a page of blanks is not held.
+func writeSpaced(b *strings.Builder, text string) {
+	for word := range strings.FieldsSeq(text) {
+		b.WriteString(word)
+		b.WriteByte(' ')
+		if b.Len() >= 4*maxText {
+			return
+		}
+	}
+}
+
+// afterTag is what follows the tag, comment or unseen element at the beginning.
+func afterTag(page string) string {
+	if page == "" {
+		return ""
+	}
+	if rest, ok := strings.CutPrefix(page, "<!--"); ok {
+		_, after, _ := strings.Cut(rest, "-->")
+		return after
+	}
+	for _, name := range unseen {
+		if isTag(page, name) {
+			_, after, _ := cutTag(page, "/"+name)
+			return after
+		}
+	}
+	if len(page) > 1 && !unicode.IsLetter(rune(page[1])) && !strings.ContainsRune("/!?", rune(page[1])) {
+		return page[1:] // a lone <
+	}
+	_, after, _ := strings.Cut(page, ">")
+	return after
+}
+
+// isTag reports whether the page begins with this tag, in any case.
+func isTag(page, name string) bool {
+	if len(page) < len(name)+2 || !strings.EqualFold(page[1:1+len(name)], name) {
+		return false
+	}
+	return strings.IndexByte(" \t\r\n/>", page[1+len(name)]) >= 0
+}
+
+// cutTag cuts the page around the first tag of this name.
+func cutTag(page, name string) (before, after string, found bool) {
+	for at := 0; ; at++ {
+		next := strings.IndexByte(page[at:], '<')
+		if next < 0 {
+			return page, "", false
+		}
+		if at += next; isTag(page[at:], name) {
+			_, after, _ := strings.Cut(page[at:], ">")
+			return page[:at], after, true
+		}
+	}
+}
+
+// firstWords is the beginning of a text that is not HTML.
+func firstWords(text string) string {
+	var b strings.Builder
+	writeSpaced(&b, strings.ToValidUTF8(text, "\ufffd"))
+	return limitPlain(b.String(), maxText)
+}
+
+func limit(text string, most int) string { return limitPlain(html.UnescapeString(text), most) }
+
+// limitPlain is the beginning of a text on one line, without what could steer a
+// terminal.
+func limitPlain(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, text)
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return string(runes)
+}

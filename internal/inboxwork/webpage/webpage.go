@@ -1,0 +1,164 @@
+// Package webpage fetches one page of the public web for its title and its
+// first text. The address comes from somebody's inbox, so it is not trusted:
+// nothing of this machine, of the network it is in or of a cloud's metadata
+// service can be reached, whatever names and redirects lead there.
+package webpage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// The limits of one fetch.
+const (
+	Timeout      = 10 * time.Second // in all, redirects and body included
+	MaxSize      = 1 << 20          // what is beyond is not read
+	MaxRedirects = 5
+)
+
+// Page is what was found.
+type Page struct {
+	URL       string // after redirects
+	Title     string
+	Text      string // the first of it
+	Truncated bool   // whether the page was larger than MaxSize
+}
+
+// Fetcher fetches pages. The zero value uses the machine's own network.
+type Fetcher struct {
+	resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	connect func(ctx context.Context, network, address string) (net.Conn, error)
+	timeout time.Duration // shorter than Timeout, if not zero
+}
+
+// Fetch reads the page at an http or https address.
+func (f Fetcher) Fetch(ctx context.Context, address string) (Page, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return Page{}, &RefusedError{shorten(address), "is not an address"}
+	}
+	if err := checkURL(u); err != nil {
+		return Page{}, err
+	}
+	timeout := cmp.Or(f.timeout, Timeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	page, err := f.get(ctx, u)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return Page{}, fmt.Errorf("fetch %s: no answer within %s", shorten(address), timeout)
+	}
+	if err != nil {
+		return Page{}, fmt.Errorf("fetch %s: %w", shorten(address), unwrapped(err))
+	}
+	return page, nil
+}
+
+func (f Fetcher) get(ctx context.Context, u *url.URL) (Page, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return Page{}, err
+	}
+	request.Header.Set("User-Agent", "gaffer")
+	request.Header.Set("Accept", "text/html, text/*")
+	client := f.client()
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
+	if err != nil {
+		return Page{}, err
+	}
+	defer response.Body.Close()
+	return read(response)
+}
+
+// client has no proxy on purpose: one would be asked to go where the dialer may
+// not, and is itself on an address that may not be dialled.
+func (f Fetcher) client() *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy:                  nil,
+			DialContext:            f.dial,
+			DisableKeepAlives:      true,
+			DisableCompression:     true, // what is small packed may be huge unpacked
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+		CheckRedirect: func(next *http.Request, via []*http.Request) error {
+			if len(via) > MaxRedirects {
+				return fmt.Errorf("redirected more than %d times", MaxRedirects)
+			}
+			return checkURL(next.URL)
+		},
+	}
+}
+
+func checkURL(u *url.URL) error {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return &RefusedError{shorten(u.Redacted()), "is not http or https"}
+	case u.Hostname() == "":
+		return &RefusedError{shorten(u.Redacted()), "names no host"}
+	case u.User != nil:
+		return &RefusedError{shorten(u.Redacted()), "has a name or password in it"}
+	}
+	return nil
+}
+
+func read(response *http.Response) (Page, error) {
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return Page{}, fmt.Errorf("it answered %d %s", response.StatusCode, http.StatusText(response.StatusCode))
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, MaxSize+1))
+	if err != nil {
+		return Page{}, err
+	}
+	kind, err := kindOf(response.Header.Get("Content-Type"), body)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{URL: response.Request.URL.Redacted(), Truncated: len(body) > MaxSize}
+	body = body[:min(len(body), MaxSize)]
+	if kind == "text/html" {
+		page.Title, page.Text = fromHTML(string(body))
+	} else {
+		page.Text = firstWords(string(body))
+	}
+	return page, nil
+}
+
+// kindOf is the media type that the page says it is, or looks like if it does
+// not say.
+func kindOf(header string, body []byte) (string, error) {
+	if header == "" {
+		header = http.DetectContentType(body)
+	}
+	kind, _, err := mime.ParseMediaType(header)
+	if err != nil || !strings.HasPrefix(kind, "text/") {
+		return "", fmt.Errorf("it is %s, not text", shorten(header))
+	}
+	return kind, nil
+}
+
+// unwrapped leaves out the method and address that package http adds.
+func unwrapped(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func shorten(text string) string {
+	const most = 200
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}

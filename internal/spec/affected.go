@@ -1,0 +1,159 @@
+package spec
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+)
+
+// MaxAffected is how many sections Affected names at most.
+const MaxAffected = 5
+
+// Match is a section that an idea touches.
+type Match struct {
+	Section Section
+	Score   int    // more is closer
+	Why     string // in words
+}
+
+// What a mention, a word of the title and a word of the text count, the words
+// times how rare they are; and what a section must reach.
+const (
+	mentionScore = 1000
+	titleScore   = 3
+	textScore    = 1
+	leastScore   = 3
+)
+
+// Affected finds the sections that an idea touches: those that it mentions by
+// alias or number, and those that it has telling words in common with. The
+// closest come first, and the same idea and spec always give the same answer.
+func (s Spec) Affected(idea string) []Match {
+	wanted := wordsOf(idea)
+	mentioned := mentions(idea)
+	sightings := s.look(wanted)
+	spread := map[string]int{}
+	for _, seen := range sightings {
+		for word := range seen.all() {
+			spread[word]++
+		}
+	}
+	var found []Match
+	for i, seen := range sightings {
+		if s.Sections[i].lists() {
+			continue
+		}
+		m := Match{Section: s.Sections[i]}
+		m.count(mentioned, seen, func(word string) int { return bits.Len(uint(len(s.Sections) / spread[word])) })
+		if m.Score >= leastScore {
+			found = append(found, m)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
+	return found[:min(len(found), MaxAffected)]
+}
+
+// wordsOf are the words that an idea is about, by their stems.
+func wordsOf(idea string) map[string]string {
+	words := map[string]string{}
+	eachWord(idea, func(stem, word string) {
+		if words[stem] == "" {
+			words[stem] = word
+		}
+	})
+	return words
+}
+
+// sighting is which of the wanted words a section has.
+type sighting struct{ title, text map[string]bool }
+
+func (s sighting) all() map[string]bool {
+	words := map[string]bool{}
+	for _, part := range []map[string]bool{s.title, s.text} {
+		for word := range part {
+			words[word] = true
+		}
+	}
+	return words
+}
+
+func (s Spec) look(wanted map[string]string) []sighting {
+	seen := make([]sighting, len(s.Sections))
+	for i, section := range s.Sections {
+		seen[i] = sighting{map[string]bool{}, map[string]bool{}}
+		eachWord(section.Title+" "+section.bare(), func(stem, _ string) {
+			if word, ok := wanted[stem]; ok {
+				seen[i].title[word] = true
+			}
+		})
+		eachWord(section.Text, func(stem, _ string) {
+			if word, ok := wanted[stem]; ok && !seen[i].title[word] {
+				seen[i].text[word] = true
+			}
+		})
+	}
+	return seen
+}
+
+// count adds up the score and says why.
+func (m *Match) count(mentioned map[string]bool, seen sighting, rarity func(string) int) {
+	var why []string
+	for _, name := range []string{m.Section.Alias, m.Section.bare(), m.Section.Number} {
+		if mentioned[strings.ToLower(name)] {
+			m.Score += mentionScore
+			why = append(why, "it mentions "+name)
+			break
+		}
+	}
+	for _, part := range []struct {
+		words map[string]bool
+		score int
+		where string
+	}{{seen.title, titleScore, "title"}, {seen.text, textScore, "text"}} {
+		for word := range part.words {
+			m.Score += part.score * rarity(word)
+		}
+		if len(part.words) > 0 {
+			why = append(why, fmt.Sprintf("its %s has %s", part.where, quote(part.words)))
+		}
+	}
+	m.Why = strings.Join(why, "; ")
+}
+
+func quote(words map[string]bool) string {
+	const most = 8
+	var all []string
+	for word := range words {
+		all = append(all, word)
+	}
+	slices.Sort(all)
+	if len(all) > most {
+		all = append(all[:most], "…")
+	}
+	return strings.Join(all, ", ")
+}
+
+// mentions are the words of an idea that could be a section's alias or number:
+// #viewer, core-flow, 2.2, and the 2 in "section 2".
+func mentions(idea string) map[string]bool {
+	found := map[string]bool{}
+	before := ""
+	for word := range strings.FieldsFuncSeq(idea, betweenPaths) {
+		if len(word) > 200 {
+			continue
+		}
+		bare := strings.ToLower(strings.Trim(word, ".:!?*_"))
+		number, marked := strings.CutPrefix(bare, "§")
+		switch {
+		case strings.HasPrefix(bare, "#"), strings.Contains(bare, "-"), strings.Contains(bare, "."):
+			found[bare] = true
+		case marked, before == "section", before == "sections", before == "§":
+			found[number] = true
+		}
+		before = bare
+	}
+	delete(found, "") // what has no alias or no number is not mentioned
+	return found
+}

@@ -1,0 +1,163 @@
+package spec
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+// Mapping is the project's own table of which section describes which files.
+type Mapping []workflow.Mapping
+
+// ReadMapping reads the table of a workflow folder. It stands in config.json
+// under sections, as {"src/viewer/**": "#viewer"} or as
+// {"#viewer": ["src/viewer/**"]}.
+func ReadMapping(folder string) (Mapping, error) {
+	config, err := readConfig(folder)
+	if err != nil {
+		return nil, err
+	}
+	var m Mapping
+	for key, v := range config.Get("sections").Members() {
+		switch {
+		case v.Kind() == jsontree.Array:
+			for _, glob := range v.Items() {
+				m = m.with(glob.Text(), key)
+			}
+		case strings.HasPrefix(key, "#"):
+			m = m.with(v.Text(), key)
+		default:
+			m = m.with(key, plain(v))
+		}
+	}
+	return m, nil
+}
+
+func (m Mapping) with(glob, section string) Mapping {
+	if glob == "" || section == "" {
+		return m
+	}
+	return append(m, workflow.Mapping{Glob: glob, Section: section})
+}
+
+// readConfig reads the registry. An absent one says nothing.
+func readConfig(folder string) (jsontree.Value, error) {
+	doc, err := statefile.New(filepath.Join(folder, ConfigFile), statefile.Options{}).Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return jsontree.Value{}, nil
+	}
+	if err != nil {
+		return jsontree.Value{}, err
+	}
+	return doc.Value(), nil
+}
+
+// plain is a string, or a number as it is spelled.
+func plain(v jsontree.Value) string {
+	if v.Kind() == jsontree.Number {
+		return string(v.Raw())
+	}
+	return v.Text()
+}
+
+// OfFile finds the section that describes a file, whose path is relative to the
+// project. The mapping decides, the most literal glob first; then the text of
+// the sections: where one names the file, or a folder that it is in. Nothing
+// else is guessed.
+func (s Spec) OfFile(file string, m Mapping) (Section, bool) {
+	file = path.Clean(strings.ReplaceAll(file, `\`, "/"))
+	if file == "." || strings.HasPrefix(file, "../") || path.IsAbs(file) {
+		return Section{}, false
+	}
+	if name := m.sectionOf(file); name != "" {
+		if section, ok := s.Section(name); ok {
+			return section, true
+		}
+		return unwritten(name), true
+	}
+	return s.naming(file)
+}
+
+// unwritten is a section that the mapping names and the spec does not have.
+func unwritten(name string) Section {
+	if leadingNumber().MatchString(name) {
+		return Section{Number: name}
+	}
+	return Section{Alias: "#" + strings.TrimPrefix(name, "#")}
+}
+
+func (m Mapping) sectionOf(file string) string {
+	best, section := -1, ""
+	for _, row := range m {
+		fits, err := workflow.SectionsOf(file, []workflow.Mapping{row})
+		if err != nil || len(fits) == 0 { // a broken glob fits nothing
+			continue
+		}
+		if n := literal(row.Glob); n > best {
+			best, section = n, row.Section
+		}
+	}
+	return section
+}
+
+// literal counts the characters of a glob that stand for themselves.
+func literal(glob string) int {
+	return len(glob) - strings.Count(glob, "*") - strings.Count(glob, "?")
+}
+
+// naming finds the section whose text names the file most exactly; of several
+// the first.
+func (s Spec) naming(file string) (Section, bool) {
+	best, found := 0, Section{}
+	for _, section := range s.Sections {
+		if section.lists() {
+			continue
+		}
+		for token := range strings.FieldsFuncSeq(section.Text, betweenPaths) {
+			if n := names(token, file); n > best {
+				best, found = n, section
+			}
+		}
+	}
+	return found, best > 0
+}
+
+func betweenPaths(r rune) bool {
+	return r <= ' ' || strings.ContainsRune("()[]{}<>\"'`,;|", r)
+}
+
+// names says how exactly a word of the text names the file: not at all (0), by
+// a folder that it is in, by the end of its path, or by the path. A bare word
+// such as src or server.js could be anything and names nothing, unless it is
+// all of the path.
+func names(token, file string) int {
+	const byFolder, byEnd, byPath = 0, 1 << 20, 1 << 21
+	if strings.Contains(token, "://") || len(token) > len(file)+20 {
+		return 0
+	}
+	token, _, _ = strings.Cut(token, ":") // a line number
+	token, _, _ = strings.Cut(token, "#")
+	token = strings.TrimPrefix(strings.TrimRight(token, ".!?*"), "./")
+	if token == file {
+		return byPath
+	}
+	if !strings.Contains(token, "/") {
+		return 0
+	}
+	token = strings.TrimRight(token, "/")
+	switch {
+	case token == "":
+		return 0
+	case strings.Contains(token, "/") && strings.HasSuffix(file, "/"+token):
+		return byEnd + len(token)
+	case strings.HasPrefix(file, token+"/"):
+		return byFolder + len(token)
+	}
+	return 0
+}

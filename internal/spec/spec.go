@@ -1,0 +1,134 @@
+// Package spec reads the spec of a project: the Markdown file in its workflow
+// folder that says, section by section, what the project is to be. It tells
+// which sections an idea touches, and which section describes a file.
+//
+// The file is written by people and by agents, so any Markdown is taken, and
+// what it does not state is empty.
+package spec
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/workflow"
+)
+
+// The files, by their names in the workflow folder.
+const (
+	File       = "spec.md"
+	ConfigFile = "config.json"
+)
+
+// MaxSize is the largest spec that is read.
+const MaxSize = 4 << 20
+
+// maxSections bounds what a hostile file can make us hold. Headings after so
+// many are text of the last section.
+const maxSections = 10_000
+
+// Spec is a spec as it is now.
+type Spec struct {
+	Found    bool   // whether there is a spec
+	Version  string // of the registry, else of the spec itself
+	Status   string
+	Sections []Section // in the order of the file
+}
+
+// Section is one heading and the text up to the next.
+type Section struct {
+	Alias     string // such as #core-flow; made from the title if none is given
+	Number    string // such as 2.2
+	Title     string
+	Level     int
+	Version   string // the version of the spec at which it last changed, if stated
+	Readiness string // if stated
+	Text      string
+}
+
+// Read reads the spec in a workflow folder. That there is none is no error. The
+// registry in config.json has the last word on the version.
+func Read(folder string) (Spec, error) {
+	config, err := readConfig(folder)
+	if err != nil {
+		return Spec{}, err
+	}
+	s, err := readFile(filepath.Join(folder, File))
+	if err != nil {
+		return Spec{}, err
+	}
+	if v := config.Get("versions").Get("spec").Get("current"); !v.Absent() {
+		s.Version = version(plain(v))
+	}
+	return s, nil
+}
+
+func readFile(path string) (Spec, error) {
+	h := host.OS()
+	info, err := h.Stat("look for spec", path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Spec{}, nil
+	}
+	if err != nil {
+		return Spec{}, err
+	}
+	if info.Mode().IsRegular() && info.Size() > MaxSize {
+		return Spec{}, tooLarge(path, info.Size())
+	}
+	data, err := statefile.ReadBytes(h, path)
+	if err != nil {
+		return Spec{}, err
+	}
+	if len(data) > MaxSize {
+		return Spec{}, tooLarge(path, int64(len(data)))
+	}
+	return Parse(data), nil
+}
+
+func tooLarge(path string, size int64) error {
+	return &statefile.FormError{Path: path, Problem: fmt.Sprintf("is %d bytes, more than the %d MiB a spec may have", size, MaxSize>>20)}
+}
+
+// Workflow is the spec as a build compares itself with it.
+func (s Spec) Workflow() workflow.Spec {
+	w := workflow.Spec{Version: s.Version, Sections: map[string]string{}}
+	for _, section := range s.Sections {
+		if _, twice := w.Sections[section.Alias]; section.Version != "" && !twice {
+			w.Sections[section.Alias] = section.Version
+		}
+	}
+	return w
+}
+
+// Section finds a section by its alias, with or without #, or by its number.
+func (s Spec) Section(name string) (Section, bool) {
+	bare := strings.TrimPrefix(name, "#")
+	for _, section := range s.Sections {
+		if bare != "" && (section.bare() == bare || section.Number == name) {
+			return section, true
+		}
+	}
+	return Section{}, false
+}
+
+func (s Section) bare() string { return strings.TrimPrefix(s.Alias, "#") }
+
+// String names the section as a person would: "2.2 Core Flow".
+func (s Section) String() string {
+	name := s.Title
+	if name == "" {
+		name = s.Alias
+	}
+	return strings.TrimSpace(s.Number + " " + name)
+}
+
+// lists reports whether the section is the table of contents, which has words
+// of every other section.
+func (s Section) lists() bool {
+	title := strings.ToLower(s.Title)
+	return title == "contents" || title == "table of contents"
+}

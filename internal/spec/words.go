@@ -1,0 +1,43 @@
+package spec
+
+import (
+	"strings"
+	"unicode"
+)
+
+// common are words that say nothing of what a text is about.
+var common = wordSet(`a about add all also an and any are as at be been but by can could do does each every for from get
+had has have how i if in into is it its just like make may me more most my new no not of on one only or our out should
+so some such than that the their them then there these they this to too up us use used user users using very want was
+we were what when where which while who why will with would you your`)
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
+	}
+	return set
+}
+
+// eachWord yields the words of a text that may say what it is about, each with
+// its stem, which is alike for "flow", "flows" and "Flowing".
+func eachWord(text string, yield func(stem, word string)) {
+	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if len(word) < 3 || len(word) > 40 {
+			continue
+		}
+		if word = strings.ToLower(word); !common[word] {
+			yield(stem(word), word)
+		}
+	}
+}
+
+// stem cuts an ending off where enough is left of the word.
+func stem(word string) string {
+	for _, end := range []string{"ing", "ers", "er", "est", "ed", "es", "s"} {
+		if bare, ok := strings.CutSuffix(word, end); ok && len(bare) >= 4 {
+			return strings.TrimSuffix(bare, "e")
+		}
+	}
+	return strings.TrimSuffix(word, "e")
+}

@@ -1,0 +1,127 @@
+package workflow
+
+import (
+	"context"
+	"strings"
+
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// Conclusion is what came of an item. One with an Error could not be processed.
+type Conclusion struct {
+	Analysis []Field // members of the item's analysis; others that it has stay
+	Error    string
+}
+
+// Conclude ends the work on an item that was taken, as it was returned then. It
+// is refused if the item is no longer this taker's: the late word of one that
+// was given up must not stand over another's.
+func (b *Inbox) Conclude(ctx context.Context, taken Item, c Conclusion) (Item, error) {
+	if err := c.check(); err != nil {
+		return Item{}, err
+	}
+	var done Item
+	err := b.update(ctx, func(items *jsontree.Node) error {
+		n, err := held(items, taken)
+		if err != nil {
+			return err
+		}
+		if err := c.write(n); err != nil {
+			return err
+		}
+		n.Delete("takenAt")
+		n.Delete("takenBy")
+		done = readItem(n.Value())
+		return nil
+	})
+	return done, err
+}
+
+func (c Conclusion) check() error {
+	if err := checkText("error", c.Error); err != nil {
+		return err
+	}
+	for _, f := range c.Analysis {
+		if text, ok := f.Value.(string); ok {
+			if err := checkText("analysis."+f.Name, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (c Conclusion) write(n *jsontree.Node) error {
+	if len(c.Analysis) > 0 {
+		analysis, err := object(n, "analysis of inbox item "+shorten(n.Get("id").Text()), "analysis")
+		if err != nil {
+			return err
+		}
+		for _, f := range c.Analysis {
+			analysis.Set(f.Name, f.Value)
+		}
+	}
+	if strings.TrimSpace(c.Error) == "" {
+		n.Set("status", Processed)
+		return nil
+	}
+	n.Set("status", ItemError)
+	n.Set("error", c.Error)
+	return nil
+}
+
+// held finds an item that its taker still has. It is known by who took it and
+// when, so that items without an id or with the same one are told apart.
+func held(items *jsontree.Node, taken Item) (*jsontree.Node, error) {
+	for _, n := range items.Items() {
+		if now := readItem(n.Value()); n.Kind() == jsontree.Object && now.sameClaim(taken) {
+			return n, nil
+		}
+	}
+	n, err := one(items, taken.ID)
+	if err != nil {
+		return nil, err
+	}
+	now := readItem(n.Value())
+	return nil, &TransitionError{
+		What: "inbox item " + shorten(taken.ID), From: string(now.Status), To: string(Processed),
+		Why: "it is no longer held by whoever took it at " + shorten(taken.TakenAt),
+	}
+}
+
+func (i Item) sameClaim(taken Item) bool {
+	if i.Status != Processing || i.ID != taken.ID || i.TakenAt != taken.TakenAt {
+		return false
+	}
+	if i.TakenBy == nil || taken.TakenBy == nil {
+		return i.TakenBy == taken.TakenBy
+	}
+	return *i.TakenBy == *taken.TakenBy
+}
+
+// Retake takes an item that is processed once more, if may says so of it. May
+// runs under the lock, so that of several who ask one is given the item.
+func (b *Inbox) Retake(ctx context.Context, id string, owner host.Process, may func(Item) bool) (Item, error) {
+	var taken Item
+	err := b.update(ctx, func(items *jsontree.Node) error {
+		n, err := one(items, id)
+		if err != nil {
+			return err
+		}
+		item := readItem(n.Value())
+		if item.Status != Processed || !may(item) {
+			return &TransitionError{
+				What: "inbox item " + shorten(id), From: shorten(string(item.Status)), To: string(Processing),
+				Why: "nothing is left to do for it",
+			}
+		}
+		n.Set("status", Processing)
+		n.Set("takenAt", timestamp.Format(b.store.opts.Now()))
+		n.Set("takenBy", owner)
+		taken = readItem(n.Value())
+		return nil
+	})
+	return taken, err
+}
