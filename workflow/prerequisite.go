@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"gaffer/statefile/jsontree"
 )
 
 // Need is a prerequisite. Any one of its steps meets it.
@@ -92,6 +94,38 @@ func (e *PrerequisiteError) Choices() []Choice {
 		{Skip, "Skip (not recommended — may produce inaccurate results)"},
 		{Abort, "Abort this command"},
 	}
+}
+
+// Choose goes on in the way that was chosen: it begins the missing step that
+// can run now, begins the step without it, or ends the command. A choice that
+// was made while another command began is refused, since it was not about that
+// one.
+func (e *PrerequisiteError) Choose(root *jsontree.Node, choice int) error {
+	if now := Command(root.Get("currentCommand").Text()); now != e.Command {
+		return &TransitionError{
+			What: "step " + string(e.Step), From: "asked", To: fmt.Sprintf("choice %d", choice),
+			Why: fmt.Sprintf("the command was %s and is now %s", orNone(e.Command), orNone(now)),
+		}
+	}
+	switch choice {
+	case RunMissing:
+		return BeginStep(root, e.Next, false)
+	case Skip:
+		return BeginStep(root, e.Step, true)
+	case Abort:
+		if e.Command == "" {
+			return nil // there is no command to end
+		}
+		return EndCommand(root)
+	}
+	return &ArgumentError{What: fmt.Sprintf("choice %d", choice), Problem: "unknown, want 1, 2 or 3"}
+}
+
+func orNone(c Command) string {
+	if c == "" {
+		return "none"
+	}
+	return shorten(string(c))
 }
 
 // Error is the protocol's numbered error.

@@ -52,19 +52,33 @@ other, no longer count.`,
 }
 
 func endCommand(e *env.Env) *cobra.Command {
-	return &cobra.Command{
-		Use:     "end",
-		Short:   "End the command under way",
-		Example: "  gaffer command end",
+	cmd := &cobra.Command{
+		Use:   "end",
+		Short: "End the command under way",
+		Long: `End the command under way.
+
+Evolve and review clear the untracked changes of the sections they were about:
+those named with --section, else the active one.`,
+		Example: "  gaffer command end\n  gaffer command end --section core-flow --section 2.12",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := state.Open(e)
-			if err != nil {
-				return err
-			}
-			return s.Update(cmd.Context(), workflow.EndCommand)
-		},
 	}
+	sections := cmd.Flags().StringArray("section", nil, "a section that evolve or review was about, as `NAME`: its alias or number; may be repeated")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := state.Open(e)
+		if err != nil {
+			return err
+		}
+		var cleared int
+		err = s.Update(cmd.Context(), func(root *jsontree.Node) (err error) {
+			cleared, err = workflow.EndCommandFor(root, *sections...)
+			return err
+		})
+		if err == nil && cleared > 0 {
+			e.Talk("untracked changes cleared: %d", cleared)
+		}
+		return err
+	}
+	return cmd
 }
 
 func names() []string {

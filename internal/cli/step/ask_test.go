@@ -1,25 +1,40 @@
 package step
 
 import (
+	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
 	"gaffer/workflow"
 )
 
+var missing = &workflow.PrerequisiteError{
+	Step: workflow.Interviewer, Missing: []workflow.Need{{workflow.StateOwnerScan}}, Next: workflow.StateOwnerScan,
+}
+
 func TestAPersonIsAskedUntilTheyChoose(t *testing.T) {
-	missing := &workflow.PrerequisiteError{
-		Step: workflow.Interviewer, Missing: []workflow.Need{{workflow.StateOwnerScan}}, Next: workflow.StateOwnerScan,
-	}
 	for input, want := range map[string]int{
 		"1\n": workflow.RunMissing, "yes\n 2 \n": workflow.Skip, "3\n": workflow.Abort, "": workflow.Abort, "9\n": workflow.Abort,
 	} {
 		var shown strings.Builder
-		if got := ask(strings.NewReader(input), &shown, missing); got != want {
-			t.Errorf("%q: choice %d, want %d", input, got, want)
+		got, err := ask(t.Context(), strings.NewReader(input), &shown, missing)
+		if err != nil || got != want {
+			t.Errorf("%q: choice %d, %v, want %d", input, got, err, want)
 		}
 		if !strings.HasPrefix(shown.String(), missing.Error()+"\nChoose 1, 2 or 3: ") {
 			t.Errorf("shown: %s", shown.String())
 		}
+	}
+}
+
+func TestAnInterruptedQuestionChoosesNothing(t *testing.T) {
+	in, silent := io.Pipe()
+	defer silent.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if choice, err := ask(ctx, in, io.Discard, missing); choice != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("choice %d, %v", choice, err)
 	}
 }

@@ -1,6 +1,7 @@
 package step
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -19,45 +20,66 @@ func beginCommand(e *env.Env) *cobra.Command {
 
 If one is missing, a person at a terminal chooses: run the missing step first,
 skip it, or abort the command. Elsewhere the choices are shown and the code is
-4; --skip makes the second choice.`,
-		Example:   "  gaffer step begin interviewer\n  gaffer step begin interviewer --skip",
+4. --run, --skip and --abort choose beforehand; they do nothing if nothing is
+missing.`,
+		Example: `  gaffer step begin interviewer
+  gaffer step begin interviewer --skip`,
 		Args:      cobra.ExactArgs(1),
 		ValidArgs: names(),
 	}
-	skip := cmd.Flags().Bool("skip", false, "go on although a step it needs is missing")
+	flags := map[int]*bool{
+		workflow.RunMissing: cmd.Flags().Bool("run", false, "begin the missing step that can run now instead"),
+		workflow.Skip:       cmd.Flags().Bool("skip", false, "go on although a step it needs is missing"),
+		workflow.Abort:      cmd.Flags().Bool("abort", false, "end the command if a step it needs is missing"),
+	}
+	cmd.MarkFlagsMutuallyExclusive("run", "skip", "abort")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := state.Open(e)
 		if err != nil {
 			return err
 		}
-		begin := func(step workflow.Step, skip bool) error {
-			return s.Update(cmd.Context(), func(root *jsontree.Node) error { return workflow.BeginStep(root, step, skip) })
-		}
-		err = begin(workflow.Step(args[0]), *skip)
+		err = s.Update(cmd.Context(), func(root *jsontree.Node) error {
+			return workflow.BeginStep(root, workflow.Step(args[0]), false)
+		})
 		missing, ok := errors.AsType[*workflow.PrerequisiteError](err)
-		if !ok || !env.IsTerminal(e.In) {
+		if !ok {
 			return err
 		}
-		switch ask(e.In, e.Err, missing) {
-		case workflow.RunMissing:
-			e.Talk("%s comes first: run it, then 'gaffer step done %s'", missing.Next.Agent(), missing.Next)
-			return begin(missing.Next, false)
-		case workflow.Skip:
-			return begin(missing.Step, true)
+		choice, err := choose(cmd.Context(), e, missing, flags)
+		if err != nil {
+			return err
 		}
-		return abort(cmd, s, missing)
+		return goOn(cmd.Context(), e, s, missing, choice)
 	}
 	return cmd
 }
 
-// abort ends the command that the step belongs to, and says no.
-func abort(cmd *cobra.Command, s *workflow.Store, missing *workflow.PrerequisiteError) error {
-	if missing.Command != "" {
-		if err := s.Update(cmd.Context(), workflow.EndCommand); err != nil {
-			return err
+// choose is what a flag says, else what the person at the terminal does. With
+// nobody to ask the question itself is the error.
+func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError, flags map[int]*bool) (int, error) {
+	for choice, set := range flags {
+		if *set {
+			return choice, nil
 		}
 	}
-	return &aborted{missing}
+	if !env.IsTerminal(e.In) {
+		return 0, missing
+	}
+	return ask(ctx, e.In, e.Err, missing)
+}
+
+// goOn does what was chosen.
+func goOn(ctx context.Context, e *env.Env, s *workflow.Store, missing *workflow.PrerequisiteError, choice int) error {
+	err := s.Update(ctx, func(root *jsontree.Node) error { return missing.Choose(root, choice) })
+	switch {
+	case err != nil:
+		return err
+	case choice == workflow.RunMissing:
+		e.Talk("%s comes first: run it, then 'gaffer step done %s'", missing.Next.Agent(), missing.Next)
+	case choice == workflow.Abort:
+		return &aborted{missing}
+	}
+	return nil
 }
 
 // aborted is a person's choice not to go on.

@@ -1,0 +1,144 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/spec"
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+	"gaffer/workflow"
+)
+
+func postToolUseCommand(e *env.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "post-tool-use",
+		Short: "Note a file that was written outside a command",
+		Long: `Note a file that was written outside a command, if a section of the spec
+describes it.
+
+Which section that is the project says: globs under "sections" in
+.fctry/config.json, then the text of the sections where it names the file or its
+folder. It is noted under untrackedChanges in .fctry/state.json until evolve or
+review of that section ends. Without a .fctry folder nothing is done.`,
+		Example: `  echo '{"tool_name": "Write", "tool_input": {"file_path": "src/a.js"}}' | gaffer hook post-tool-use`,
+		// A hook that is set up wrongly must not stop the agent either.
+		Args:               cobra.ArbitraryArgs,
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
+		RunE:               guest(e, func(ctx context.Context) error { return postToolUse(ctx, e) }),
+	}
+}
+
+// maxEvent is the largest event that is read. An agent puts the content of the
+// file into it, old and new.
+const maxEvent = 16 << 20
+
+func postToolUse(ctx context.Context, e *env.Env) error {
+	event, err := readEvent(e.In)
+	if err != nil {
+		return err
+	}
+	files := written(event)
+	if len(files) == 0 {
+		return nil
+	}
+	if dir := event.Get("cwd").Text(); filepath.IsAbs(dir) {
+		e.Dir = filepath.Clean(dir)
+	}
+	p, err := e.Project()
+	if err != nil {
+		return err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return err
+	}
+	folder := c.Path("paths.workflow")
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return nil
+	}
+	changes, err := describe(folder, place{p.Root, e.Dir, folder}, files, e.Now())
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	return record(ctx, workflow.Open(folder, workflow.Options{
+		Now: e.Now, LockTimeout: budget,
+		Notice: func(n statefile.Notice) { e.Talk("gaffer: %s", env.PrintableLines(n.Text)) },
+	}), changes)
+}
+
+// readEvent reads one JSON object. It does not wait for the end of the input:
+// some programs leave it open.
+func readEvent(in io.Reader) (jsontree.Value, error) {
+	var raw json.RawMessage
+	err := json.NewDecoder(io.LimitReader(in, maxEvent)).Decode(&raw)
+	if errors.Is(err, io.EOF) {
+		return jsontree.Value{}, nil
+	}
+	if err != nil {
+		return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
+	}
+	doc, err := jsontree.Parse(raw)
+	if err != nil {
+		return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
+	}
+	return doc.Value(), nil
+}
+
+// describe finds the sections of the files. Those that no section describes are
+// left out.
+func describe(folder string, at place, files []string, now time.Time) ([]workflow.UntrackedChange, error) {
+	m, err := spec.ReadMapping(folder)
+	if err != nil {
+		return nil, err
+	}
+	s, err := spec.Read(folder)
+	if err != nil {
+		return nil, err
+	}
+	var changes []workflow.UntrackedChange
+	for _, file := range files {
+		name, ok := at.relative(file)
+		if !ok {
+			continue
+		}
+		if section, ok := s.OfFile(name, m); ok {
+			changes = append(changes, workflow.UntrackedChange{
+				File: name, Section: strings.TrimPrefix(section.Alias, "#"), SectionNumber: section.Number,
+				Timestamp: timestamp.Format(now),
+			})
+		}
+	}
+	return changes, nil
+}
+
+// record adds the changes unless a command is under way, whose writes are no
+// surprise to the spec. Since that is so most of the time, it is looked up
+// before the lock is asked for, and again under it.
+func record(ctx context.Context, s *workflow.Store, changes []workflow.UntrackedChange) error {
+	if state, err := s.Load(); err == nil && !state.Get("currentCommand").Absent() {
+		return nil
+	}
+	return s.Update(ctx, func(root *jsontree.Node) error {
+		if !root.Get("currentCommand").Absent() {
+			return nil
+		}
+		for _, c := range changes {
+			if err := workflow.AddUntracked(root, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
