@@ -1,0 +1,202 @@
+package verify
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"gaffer/workflow"
+)
+
+// Check is one thing that must hold when a chunk is done. It has exactly one of
+// Command, File and URL.
+type Check struct {
+	Name string `json:"name,omitempty"` // for the feed; made from the rest if empty
+
+	// Command is a shell command that must exit 0. What it has started and left
+	// behind is ended with it.
+	Command string `json:"command,omitempty"`
+
+	// File must exist, from the work folder and within it. It may be a folder,
+	// or a pattern with * ? [a-z] that at least one name matches.
+	File string `json:"file,omitempty"`
+
+	// URL must answer, over http or https. It may have {port} if the request
+	// serves.
+	URL    string `json:"url,omitempty"`
+	Status int    `json:"status,omitempty"` // wanted from URL; 200 if 0
+	// Contains is text that the page must have: where there is a browser, in
+	// its document after its scripts ran, else in what the server sent. Spaces
+	// and line ends count alike.
+	Contains   string `json:"contains,omitempty"`
+	Screenshot bool   `json:"screenshot,omitempty"` // take a picture of the page
+
+	// Timeout is of one try: 60 s for a command, 20 s for the rest if zero. The
+	// start of a browser is not counted, and a server has as long to come up.
+	Timeout Duration `json:"timeout,omitempty"`
+}
+
+const (
+	commandTimeout = 60 * time.Second
+	otherTimeout   = 20 * time.Second
+	maxTimeout     = 24 * time.Hour
+)
+
+// Duration is a time.Duration that is written as "30s".
+type Duration time.Duration
+
+// MarshalText writes it as time.Duration does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return &RequestError{Problem: fmt.Sprintf("duration %q is not one, want such as 30s or 2m", shorten(string(text)))}
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// RequestError is a request or a check that cannot be carried out as it is.
+type RequestError struct {
+	What    string // such as `check 2 "page answers"`; may be empty
+	Problem string
+}
+
+func (e *RequestError) Error() string {
+	if e.What == "" {
+		return e.Problem
+	}
+	return e.What + ": " + e.Problem
+}
+
+// Invalid tells that the input is at fault.
+func (e *RequestError) Invalid() bool { return true }
+
+// Validate returns a [*RequestError] if the request cannot be carried out.
+func (r Request) Validate() error {
+	switch r.Mode {
+	case "", workflow.Full, workflow.Reduced, workflow.Minimal:
+	default:
+		return &RequestError{Problem: fmt.Sprintf("mode is %q, want full, reduced, minimal or nothing", shorten(r.Mode))}
+	}
+	if len(r.Checks) == 0 {
+		return &RequestError{Problem: "no checks, want at least one"}
+	}
+	if strings.Contains(r.Serve, "\x00") {
+		return &RequestError{Problem: "serve has a zero byte"}
+	}
+	if problem := checkWait("retryAfter", r.RetryAfter); problem != "" {
+		return &RequestError{Problem: problem}
+	}
+	for i, c := range r.Checks {
+		problem := c.problem()
+		switch {
+		case problem != "":
+		case c.Screenshot && r.Screenshot == "":
+			problem = "wants a screenshot, and the request names no file for it"
+		case strings.Contains(c.URL, portWord) && r.Serve == "":
+			problem = "has " + portWord + ", and the request serves nothing"
+		}
+		if problem != "" {
+			return &RequestError{What: fmt.Sprintf("check %d %q", i+1, c.title()), Problem: problem}
+		}
+	}
+	return nil
+}
+
+// Validate returns a [*RequestError] if the check cannot be made on any machine.
+func (c Check) Validate() error {
+	if problem := c.problem(); problem != "" {
+		return &RequestError{What: fmt.Sprintf("check %q", c.title()), Problem: problem}
+	}
+	return nil
+}
+
+func (c Check) problem() string {
+	kinds := 0
+	for _, s := range []string{c.Command, c.File, c.URL} {
+		if s != "" {
+			kinds++
+		}
+	}
+	switch all := c.Name + c.Command + c.File + c.URL + c.Contains; {
+	case kinds == 0:
+		return "has none of command, file and url, want one"
+	case kinds > 1:
+		return "has more than one of command, file and url, want one"
+	case !utf8.ValidString(all) || strings.Contains(all, "\x00"):
+		return "has text that is not UTF-8 or has a zero byte"
+	case c.URL == "" && (c.Status != 0 || c.Contains != "" || c.Screenshot):
+		return "has status, contains or screenshot, which only a url can have"
+	case c.Status != 0 && (c.Status < 200 || c.Status > 599):
+		return fmt.Sprintf("status is %d, want one from 200 to 599", c.Status)
+	case c.File != "" && !filepath.IsLocal(c.File):
+		return fmt.Sprintf("file is %q, want a path within the work folder", shorten(c.File))
+	}
+	if problem := checkURL(c.URL); problem != "" {
+		return problem
+	}
+	return checkWait("timeout", c.Timeout)
+}
+
+func checkURL(text string) string {
+	if text == "" {
+		return ""
+	}
+	u, err := url.Parse(strings.ReplaceAll(text, portWord, "1"))
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Sprintf("url is %q, want one that begins with http:// or https:// and a host", shorten(text))
+	}
+	return ""
+}
+
+func checkWait(what string, d Duration) string {
+	if d < 0 || time.Duration(d) > maxTimeout {
+		return fmt.Sprintf("%s is %s, want 0s to %s", what, time.Duration(d), maxTimeout)
+	}
+	return ""
+}
+
+// title is the check's name as it is shown: one line that a terminal can print.
+func (c Check) title() string {
+	name := c.Name
+	switch {
+	case strings.TrimSpace(name) != "":
+	case c.Command != "":
+		name = c.Command
+	case c.File != "":
+		name = c.File + " exists"
+	case c.Contains != "":
+		name = fmt.Sprintf("%s shows %q", c.URL, c.Contains)
+	case c.URL != "":
+		name = fmt.Sprintf("%s answers %d", c.URL, c.status())
+	}
+	return shorten(strings.Join(strings.Fields(printable(name)), " "))
+}
+
+func (c Check) status() int {
+	if c.Status == 0 {
+		return 200
+	}
+	return c.Status
+}
+
+func (c Check) timeout() time.Duration {
+	switch {
+	case c.Timeout > 0:
+		return time.Duration(c.Timeout)
+	case c.Command != "":
+		return commandTimeout
+	}
+	return otherTimeout
+}
+
+func (c Check) needsBrowser() bool { return c.URL != "" && (c.Contains != "" || c.Screenshot) }
+
+// counts tells whether a check is made in a mode.
+func (c Check) counts(mode string) bool { return mode != workflow.Minimal || c.Command != "" }

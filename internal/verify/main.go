@@ -1,0 +1,166 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/workflow"
+)
+
+// The exit codes of [Main].
+const (
+	exitPassed = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// AttemptVariable says which attempt is being checked; 1 if it is not set.
+const AttemptVariable = "GAFFER_ATTEMPT_NUMBER"
+
+// Main is `gaffer verify CHECKS.json`: it reads a [Request], runs it, writes the
+// [Outcome] to CHECKS.attempt-N.json beside it, and prints what failed and the
+// summary. It returns 0 if all passed, 1 if not, 2 for a request that cannot be
+// carried out. If it is stopped it writes nothing.
+func Main(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if len(args) != 1 {
+		fmt.Fprintln(stderr, "gaffer verify: want one argument, the file with the checks")
+		return exitUsage
+	}
+	passed, err := verifyFile(ctx, args[0], os.Getenv(AttemptVariable), stdout)
+	if err != nil {
+		fmt.Fprintf(stderr, "gaffer verify: %s\n", printable(err.Error()))
+	}
+	var bad interface{ Invalid() bool }
+	switch {
+	case errors.As(err, &bad) && bad.Invalid():
+		return exitUsage
+	case err != nil || !passed:
+		return exitFailed
+	}
+	return exitPassed
+}
+
+func verifyFile(ctx context.Context, path, attempt string, stdout io.Writer) (bool, error) {
+	target, err := outcomePath(path, attempt)
+	if err != nil {
+		return false, err
+	}
+	request, err := Load(path)
+	if err != nil {
+		return false, err
+	}
+	outcome := Run(ctx, request, FindTools())
+	if ctx.Err() != nil {
+		return false, errors.New("stopped before all checks were made")
+	}
+	data, err := json.MarshalIndent(outcome, "", "  ")
+	if err != nil {
+		return false, err
+	}
+	if err := put(host.OS(), target, append(data, '\n')); err != nil {
+		return false, err
+	}
+	_, err = io.WriteString(stdout, report(outcome))
+	return outcome.Passed, err
+}
+
+// OutcomePath is where [Main] writes the outcome of an attempt at the request
+// in a file.
+func OutcomePath(request string, attempt int) string {
+	return fmt.Sprintf("%s.attempt-%d.json", strings.TrimSuffix(request, ".json"), attempt)
+}
+
+func outcomePath(request, attempt string) (string, error) {
+	if attempt == "" {
+		attempt = "1"
+	}
+	n, err := strconv.Atoi(attempt)
+	if err != nil || n < 1 {
+		return "", &RequestError{AttemptVariable, fmt.Sprintf("is %q, want a whole number from 1", shorten(attempt))}
+	}
+	return OutcomePath(request, n), nil
+}
+
+// Load reads a request from a file. One that is absent, is no request or cannot
+// be carried out is a [*RequestError]: a field that nobody knows is not passed
+// over, since it may be a check that is misspelt.
+func Load(path string) (Request, error) {
+	data, err := statefile.ReadBytes(host.OS(), path)
+	if err != nil {
+		return Request{}, &RequestError{Problem: err.Error()}
+	}
+	var r Request
+	in := json.NewDecoder(bytes.NewReader(data))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&r); err != nil {
+		return Request{}, &RequestError{path, err.Error()}
+	}
+	if in.More() {
+		return Request{}, &RequestError{path, "has more than one JSON value"}
+	}
+	if err := r.Validate(); err != nil {
+		return Request{}, &RequestError{path, err.Error()}
+	}
+	return r, nil
+}
+
+// reportSize is how much of a failed check's log is handed to the agent's next
+// attempt, in bytes: all that failed must be named within it.
+const reportSize = 2000
+
+// report is what failed, with as much of its output as there is room for, and
+// the summary.
+func report(o Outcome) string {
+	var heads, outputs []string
+	size := len(o.Summary) + 1
+	for i, c := range o.Checks {
+		if c.Result == workflow.Pass {
+			continue
+		}
+		head := "failed: " + c.Name + "\n"
+		if size += len(head); size > reportSize {
+			break // there are more than anyone reads; the summary counts them
+		}
+		heads, outputs = append(heads, head), append(outputs, o.Details[i].Output)
+	}
+	var b strings.Builder
+	for i, head := range heads {
+		room := (reportSize - size) / (len(heads) - i)
+		text := indented(outputs[i], room)
+		size += len(text)
+		b.WriteString(head + text)
+	}
+	return b.String() + o.Summary + "\n"
+}
+
+// indented returns the end of text as indented lines of at most room bytes.
+func indented(text string, room int) string {
+	const margin = "  "
+	lines := strings.Split(text, "\n")
+	from, size := len(lines), 0
+	for from > 0 && size+len(margin)+len(lines[from-1])+1 <= room {
+		from--
+		size += len(margin) + len(lines[from]) + 1
+	}
+	if text == "" || from == len(lines) && room < 10*len(margin) {
+		return ""
+	}
+	if from == len(lines) { // one long line
+		from--
+		lines[from] = strings.ToValidUTF8(lines[from][len(lines[from])-(room-len(margin)-1):], "")
+	}
+	return margin + strings.Join(lines[from:], "\n"+margin) + "\n"
+}

@@ -1,0 +1,56 @@
+package verify
+
+import (
+	"crypto/rand"
+	"path/filepath"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+// The steps of putting a file in its place.
+const (
+	opCreate host.Op = "create temp"
+	opWrite  host.Op = "write temp"
+	opSync   host.Op = "sync temp"
+	opRename host.Op = "rename"
+	opFolder host.Op = "sync folder"
+	opRemove host.Op = "remove temp"
+)
+
+// put writes a file durably and whole, in the place of what is there. A link
+// there is replaced, never followed.
+func put(h host.Host, path string, data []byte) error {
+	dir := filepath.Dir(path)
+	if err := statefile.MkdirAll(h, dir); err != nil {
+		return err
+	}
+	temp := filepath.Join(dir, "."+filepath.Base(path)+".new-"+rand.Text())
+	step, err := fill(h, temp, data)
+	if err == nil {
+		step, err = opRename, h.Rename(opRename, temp, path)
+	}
+	if err != nil {
+		_ = h.Remove(opRemove, temp) // the first error is the one to tell
+		return &statefile.StepError{Step: step, Path: path, Err: err}
+	}
+	if err := h.SyncDir(opFolder, dir); err != nil {
+		return &statefile.StepError{Step: opFolder, Path: path, Replaced: true, Err: err}
+	}
+	return nil
+}
+
+func fill(h host.Host, temp string, data []byte) (host.Op, error) {
+	f, err := h.Create(opCreate, temp, 0o666)
+	if err != nil {
+		return opCreate, err
+	}
+	step, err := opWrite, f.Write(opWrite, data)
+	if err == nil {
+		step, err = opSync, f.Sync(opSync)
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return step, err
+}

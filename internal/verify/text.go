@@ -1,0 +1,91 @@
+package verify
+
+import (
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"gaffer/statefile/lazyregexp"
+)
+
+// outputEnd is how many characters of a check's output are kept.
+const outputEnd = 2000
+
+// tail keeps the end of what is written to it, in fixed memory.
+type tail struct {
+	mu   sync.Mutex
+	data []byte
+	cut  bool
+}
+
+// tailSize has room for outputEnd characters of any size, and for colours that
+// are taken out.
+const tailSize = 8 * outputEnd
+
+// Write implements io.Writer and never fails.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(p)
+	if n > tailSize {
+		p, t.cut = p[n-tailSize:], true
+	}
+	if over := len(t.data) + len(p) - tailSize; over > 0 {
+		t.data, t.cut = append(t.data[:0], t.data[over:]...), true
+	}
+	t.data = append(t.data, p...)
+	return n, nil
+}
+
+// String returns what was kept, from the beginning of a character.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	data := t.data
+	for t.cut && len(data) > 0 && !utf8.RuneStart(data[0]) {
+		data = data[1:]
+	}
+	return string(data)
+}
+
+// lastOf returns the last n characters of text.
+func lastOf(text string, n int) string {
+	at := len(text)
+	for ; at > 0 && n > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(text[:at])
+		at -= size
+	}
+	return text[at:]
+}
+
+// shorten cuts text that is shown in one line.
+func shorten(text string) string {
+	const most = 120
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+var escapes = lazyregexp.New(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[ -/]*[0-~])`)
+
+// printable makes what a program has printed fit for a terminal and a document:
+// lines of text without escape sequences and control characters.
+func printable(text string) string {
+	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "\ufffd"), "")
+	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
+	text = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		return unicode.ReplacementChar
+	}, text)
+	return strings.TrimSpace(text)
+}
+
+// flat makes all white space alike, as a browser does when it shows text.
+func flat(text string) string { return strings.Join(strings.Fields(text), " ") }
