@@ -72,10 +72,16 @@ var rules = []rule{
 	{"internal/prompt", []string{"internal/suggest", "statefile", "statefile/lazyregexp"}, nil},
 	{"internal/dispatch", []string{"internal/engine", "internal/plan", "internal/prompt", "internal/suggest"}, nil},
 	{"internal/tmux", nil, nil},
+	{"internal/spec", []string{"statefile/...", "workflow"}, nil},
+	{"internal/inboxwork/webpage", nil, nil},
+	{"internal/inboxwork", []string{"internal/inboxwork/webpage", "internal/spec", "statefile/...", "workflow"}, nil},
+	{"internal/verify", []string{"statefile", "statefile/host", "statefile/lazyregexp", "workflow"}, nil},
+	{"internal/build", []string{"internal/failure", "internal/fleet", "internal/plan", "internal/store", "internal/suggest", "statefile/...", "workflow"}, []string{"github.com/goccy/go-yaml"}},
 	{"internal/pane", []string{"internal/agent", "internal/runner", "internal/supervisor", "internal/tui/safe"}, nil},
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
+	{"internal/statusline", []string{"internal/cli/env", "internal/fleet", "internal/tui/cells", "internal/tui/phrase", "statefile/jsontree", "workflow"}, nil},
 	{"internal/tui/...", []string{"internal/tui/...", "internal/failure", "internal/fleet", "internal/cli/env", "session"}, []string{"golang.org/x/sys"}},
 
 	// The user's side. It asks the packages above for everything and never

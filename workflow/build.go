@@ -103,6 +103,19 @@ func (id ID) MarshalJSON() ([]byte, error) {
 	return json.Marshal(string(id))
 }
 
+// UnmarshalJSON is the inverse of MarshalJSON.
+func (id *ID) UnmarshalJSON(data []byte) error {
+	var text string
+	if err := json.Unmarshal(data, &text); err == nil {
+		*id = ID(text)
+		return nil
+	}
+	var n json.Number
+	err := json.Unmarshal(data, &n)
+	*id = ID(n)
+	return err
+}
+
 // settle brings the forms found in the wild to the protocol's.
 func (r *BuildRun) settle() {
 	if r.RunID == "" {

@@ -163,12 +163,20 @@ func (r Resume) Text(now time.Time) string {
 	for _, w := range r.Remaining {
 		fmt.Fprintf(&b, "  %s%s\n", w.Label(), w.note())
 	}
-	first := "(1) Resume is not possible: every remaining chunk waits for another"
-	if r.Next != nil {
-		first = fmt.Sprintf("(1) Resume from %s (recommended)", r.Next.short())
+	b.WriteString("\n")
+	for _, c := range r.Choices() {
+		fmt.Fprintf(&b, "(%d) %s\n", c.Number, c.Text)
 	}
-	fmt.Fprintf(&b, "\n%s\n(2) Start fresh with a new plan\n(3) Cancel\n", first)
 	return b.String()
+}
+
+// Choices lists the ways to go on.
+func (r Resume) Choices() []Choice {
+	first := "Resume is not possible: every remaining chunk waits for another"
+	if r.Next != nil {
+		first = fmt.Sprintf("Resume from %s (recommended)", r.Next.short())
+	}
+	return []Choice{{1, first}, {2, "Start fresh with a new plan"}, {3, "Cancel"}}
 }
 
 func (w Waiting) note() string {

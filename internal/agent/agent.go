@@ -82,6 +82,8 @@ type Signal struct {
 	ReplyTo  string // what Reply is for. Whoever reads the output again meets it again, and must write it once only
 	Usage    *Usage // of the attempt so far, not to be added up
 	Ended    bool   // the last word was spoken; what follows is exit
+	// Compacted says that the conversation was made shorter, and how.
+	Compacted string
 }
 
 // State is what an agent does.

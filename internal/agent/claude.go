@@ -86,6 +86,10 @@ type claudeLine struct {
 		Status   string  `json:"status"`
 		ResetsAt float64 `json:"resetsAt"`
 	} `json:"rate_limit_info"`
+	Compact struct {
+		Trigger string `json:"trigger"`
+		Before  int64  `json:"pre_tokens"`
+	} `json:"compact_metadata"`
 }
 
 type claudeTokens struct {
@@ -145,10 +149,24 @@ func (c *claudeReader) system(l claudeLine) []Signal {
 			why = fmt.Sprintf("%s (%d)", l.Error, l.ErrorStatus)
 		}
 		return []Signal{{State: Retrying, Doing: brief(fmt.Sprintf("retry %d of %d: %s", l.Attempt, l.MaxRetries, why))}}
+	case l.Subtype == "compact_boundary":
+		return []Signal{{Progress: true, Compacted: l.compaction()}}
 	case strings.HasPrefix(l.Subtype, "task_"):
 		return []Signal{{Progress: true}}
 	}
 	return nil
+}
+
+// compaction says in a sentence what was compacted.
+func (l claudeLine) compaction() string {
+	text := "The agent compacted its context"
+	if l.Compact.Trigger != "" {
+		text += " (" + brief(l.Compact.Trigger) + ")"
+	}
+	if l.Compact.Before > 0 {
+		text += fmt.Sprintf(": %d tokens were summarized", l.Compact.Before)
+	}
+	return text
 }
 
 func asks(p Policy) bool { return p == Ask || p == "" }

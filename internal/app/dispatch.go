@@ -145,5 +145,6 @@ func (a *App) collect(ctx context.Context, run string, want func(store.Task) boo
 	if err := s.worker.Collect(ctx, wanted); err != nil {
 		return err
 	}
-	return s.recorder.Flush(ctx)
+	s.flush(ctx)
+	return nil
 }

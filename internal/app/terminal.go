@@ -122,7 +122,7 @@ func (a *App) Attach(ctx context.Context, text string, readOnly bool) (Attachmen
 
 // attachWithin is how long an agent that has just begun may take to have its
 // terminal.
-const attachWithin = 5 * time.Second
+const attachWithin = 3 * time.Second
 
 // begins reports whether a task may have a terminal soon.
 func (a *App) begins(t fleet.Task) bool {

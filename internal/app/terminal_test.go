@@ -146,7 +146,7 @@ func TestAPersonAnswersInTheTerminal(t *testing.T) {
 func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	s := p.dispatch(app.InTmux, beadOf("bd-1", "say working", "work 4s", "say fine"), beadOf("bd-2", "say working", "work 4s", "fail it broke"))
+	s := p.dispatch(app.InTmux, beadOf("bd-1", "say working", "work 8s", "say fine"), beadOf("bd-2", "say working", "work 8s", "fail it broke"))
 	s.says("bd-1", "working")
 	s.says("bd-2", "working")
 	at, err := s.app.Attach(t.Context(), "bd-1", false)

@@ -59,6 +59,7 @@ type shift struct {
 	run      store.Run
 	from     int64 // the last event that was there when it began
 	place    place
+	build    *building // nil if the run is no build
 	worker   *worker.Worker
 	recorder *recorder.Recorder
 }
@@ -66,9 +67,7 @@ type shift struct {
 // prepare has the documents of the run be there, and what an earlier gaffer has
 // left behind be ended or held.
 func (s *shift) prepare(ctx context.Context, running []engine.Assignment) error {
-	if err := s.recorder.Flush(ctx); err != nil {
-		s.app.opts.Notice(fmt.Sprintf("documents: %v", err))
-	}
+	s.flush(ctx)
 	return s.worker.Adopt(ctx, running)
 }
 
@@ -84,7 +83,10 @@ func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment,
 		if s.from, err = r.LastSeq(); err != nil {
 			return err
 		}
-		running, err = assignments(r, id)
+		if running, err = assignments(r, id); err != nil {
+			return err
+		}
+		s.build, err = a.building(r, s.run)
 		return err
 	})
 	if err != nil {
@@ -168,10 +170,21 @@ func (s *shift) work(ctx context.Context) error {
 			return err
 		}
 	}
+	s.flush(ctx)
+	return os.RemoveAll(s.app.attempts(s.run.ID)) // all of them have ended and are in the store
+}
+
+// flush writes the documents up to what has happened.
+func (s *shift) flush(ctx context.Context) {
 	if err := s.recorder.Flush(ctx); err != nil {
 		s.app.opts.Notice(fmt.Sprintf("documents: %v", err))
 	}
-	return os.RemoveAll(s.app.attempts(s.run.ID)) // all of them have ended and are in the store
+	if s.build == nil {
+		return
+	}
+	if err := s.build.Flush(ctx); err != nil {
+		s.app.opts.Notice(fmt.Sprintf("the state of the build: %v", err))
+	}
 }
 
 func (s *shift) untilEnd(ctx context.Context) error {
@@ -182,6 +195,9 @@ func (s *shift) untilEnd(ctx context.Context) error {
 	all.Go(func() { _ = s.worker.Run(working) })   // it ends with its context only
 	all.Go(func() { _ = s.recorder.Run(working) }) // what it could not write, Flush tells
 	all.Go(func() { s.sweep(working) })
+	if s.build != nil {
+		all.Go(func() { s.build.Run(working) })
+	}
 	if s.place.terminals {
 		all.Go(func() { s.watchTerminals(working) })
 	}

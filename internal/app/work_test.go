@@ -20,12 +20,16 @@ import (
 	"gaffer/internal/project"
 	"gaffer/internal/store/postgres/pgtest"
 	"gaffer/internal/supervisor"
+	"gaffer/internal/verify"
 )
 
 // TestMain plays the supervisor for the tests.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "supervise" {
 		os.Exit(supervisor.Main(os.Args[2:]))
+	}
+	if len(os.Args) == 3 && os.Args[1] == "verify" {
+		os.Exit(verify.Main(os.Args[2:], os.Stdout, os.Stderr))
 	}
 	if len(os.Args) == 2 && os.Args[1] == "join" {
 		os.Exit(app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr))

@@ -7,6 +7,7 @@ import (
 
 	"gaffer/internal/cli/answer"
 	"gaffer/internal/cli/attach"
+	"gaffer/internal/cli/build"
 	"gaffer/internal/cli/cancel"
 	"gaffer/internal/cli/command"
 	"gaffer/internal/cli/completion"
@@ -15,6 +16,7 @@ import (
 	"gaffer/internal/cli/doctor"
 	"gaffer/internal/cli/emit"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/hook"
 	"gaffer/internal/cli/inbox"
 	"gaffer/internal/cli/logs"
 	"gaffer/internal/cli/plan"
@@ -48,7 +50,7 @@ type group struct {
 func brief() []string { return []string{beads, documents, settings} }
 
 const (
-	beads     = "Beads, terminals and branches"
+	beads     = "Builds, beads, terminals and branches"
 	documents = "State documents and records"
 	settings  = "Settings"
 )
@@ -61,12 +63,12 @@ func groups() []group {
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
 			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, doctor.New,
 		}},
-		{beads, []func(*env.Env) *cobra.Command{dispatch.New, attach.New, poll.New, templates.New, worktree.New}},
+		{beads, []func(*env.Env) *cobra.Command{build.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New, team.New,
 			validate.New, report.New, schema.New,
 		}},
-		{settings, []func(*env.Env) *cobra.Command{config.New, statusline.New, completion.New, version.New}},
+		{settings, []func(*env.Env) *cobra.Command{config.New, statusline.New, hook.New, completion.New, version.New}},
 	}
 }
 

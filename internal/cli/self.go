@@ -10,6 +10,7 @@ import (
 	"gaffer/internal/cli/statusline"
 	"gaffer/internal/pane"
 	"gaffer/internal/supervisor"
+	"gaffer/internal/verify"
 )
 
 // self runs what gaffer starts of itself, for every attempt or for many: it goes
@@ -20,6 +21,8 @@ func self(args []string) (code int, ok bool) {
 		return supervisor.Main(args[1:]), true
 	case len(args) > 0 && args[0] == pane.Command:
 		return pane.Main(args[1:], os.Stdin, os.Stdout), true
+	case len(args) == 2 && args[0] == "verify":
+		return verify.Main(args[1:], os.Stdout, os.Stderr), true
 	case len(args) == 1 && args[0] == "join":
 		return app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) > 0 && args[0] == "fake-agent":

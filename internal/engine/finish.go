@@ -25,6 +25,9 @@ type Finish struct {
 	Spent   store.Amount
 	Checks  json.RawMessage // how the verify commands went
 	Reset   time.Time       // of a rate limit: when it ends
+
+	Compacted   string // see Activity
+	Compactions int
 }
 
 // Outcome is what followed from the end of an attempt.
@@ -68,6 +71,9 @@ func (c *change) finish(f Finish) (Outcome, error) {
 		return Outcome{}, err
 	}
 	c.who = a.Worker
+	if err := c.compacted(a, f.Compactions, f.Compacted); err != nil {
+		return Outcome{}, err
+	}
 	a.Summary, a.Spent, a.Exit, a.Checks = f.Summary, f.Spent, f.Exit, f.Checks
 	a.Thread, a.Log = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log)
 	if f.Class == failure.RateLimited {

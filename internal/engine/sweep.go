@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"gaffer/internal/failure"
@@ -28,6 +29,9 @@ type Activity struct {
 	Log    string // where its output is
 	Thread string
 	Spent  store.Amount // so far
+
+	Compacted   string // how the conversation was last made shorter
+	Compactions int    // how often so far
 }
 
 // Order is what a worker must know about an attempt that it holds.
@@ -82,9 +86,29 @@ func (c *change) beat(h Held) (Order, error) {
 			return Order{}, err
 		}
 	}
+	if err := c.compacted(a, h.Now.Compactions, h.Now.Compacted); err != nil {
+		return Order{}, err
+	}
 	answers, err := c.answers(h.Asking)
 	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers}, err
 }
+
+// compacted makes an event of each time that the conversation was made shorter.
+// A worker may say so again after a crash.
+func (c *change) compacted(a store.Attempt, times int, how string) error {
+	for n := 1; n <= min(times, maxCompactions); n++ {
+		_, err := once(c, "compacted", fmt.Sprintf("%s %d", a.ID, n), func() (int, error) {
+			return n, c.event(store.Event{Kind: "attempt.compacted", Run: a.Run, Task: a.Task, Attempt: a.ID, Why: how}, a)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxCompactions is how many of them are told of an attempt.
+const maxCompactions = 1000
 
 // apply writes down what a worker says.
 func (n Activity) apply(a *store.Attempt) {

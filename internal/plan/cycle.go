@@ -156,3 +156,11 @@ func (s *knotSearch) leave(node int) {
 		s.found = append(s.found, knot)
 	}
 }
+
+// Cycles are the tasks that wait for each other, each such as a → b → a.
+func (g *Graph) Cycles() (texts []string) {
+	for _, c := range g.cycles() {
+		texts = append(texts, g.text(c))
+	}
+	return texts
+}

@@ -7,7 +7,10 @@
 // all else is computed from values.
 package plan
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Plan is a checked set of tasks. One that [Load] returned has valid, unique
 // ids, no reference to a task that is not there, and no cycle.
@@ -19,9 +22,10 @@ type Plan struct {
 	Parallel   int       // how many tasks run at once; 0 is no limit
 	OnFailure  OnFailure // what a failed task means for those that do not wait for it
 	Budget     Budget
-	Workflow   *Workflow // of a workflow file, else nil
-	Tasks      []Task    // in the order of the source
-	Warnings   Problems  // what a person should look at although the plan can run
+	Workflow   *Workflow       // of a workflow file, else nil
+	Build      json.RawMessage // of an autonomous build, in the words of package build; else nil
+	Tasks      []Task          // in the order of the source
+	Warnings   Problems        // what a person should look at although the plan can run
 }
 
 // The sources that the session protocol knows.

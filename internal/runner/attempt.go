@@ -160,9 +160,15 @@ func (f folder) writePrompt(l *agent.Launch) error {
 	return nil
 }
 
+// SelfEnv is the variable that tells an agent and its checks where gaffer is.
+const SelfEnv = "GAFFER_SELF"
+
 // environ is this process's environment with more in it. What comes later wins.
 func environ(more ...[]string) []string {
 	env := os.Environ()
+	if self, err := os.Executable(); err == nil {
+		env = append(env, SelfEnv+"="+self)
+	}
 	for _, list := range more {
 		env = append(env, list...)
 	}
@@ -277,6 +283,10 @@ func (a *Attempt) take(s agent.Signal) {
 	}
 	a.now.Doing, a.now.Thread = cmp.Or(s.Doing, a.now.Doing), cmp.Or(s.Thread, a.now.Thread)
 	a.words.add(s.Doing)
+	if s.Compacted != "" {
+		a.now.Compacted = s.Compacted
+		a.now.Compactions++
+	}
 	if s.Progress {
 		a.progress = a.opts.Now()
 	}
@@ -356,7 +366,10 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	if _, err := a.read(limit, true); err != nil {
 		return Result{}, err
 	}
-	r := Result{Exit: exit.Code, Thread: a.now.Thread, Usage: a.now.Usage, Left: exit.Left}
+	r := Result{
+		Exit: exit.Code, Thread: a.now.Thread, Usage: a.now.Usage, Left: exit.Left,
+		Compacted: a.now.Compacted, Compactions: a.now.Compactions,
+	}
 	switch {
 	case exit.Lost:
 		r.Class, r.Summary, r.Exit = failure.Lost, a.words.after(cmp.Or(exit.Failed, "the agent was lost")), -1

@@ -47,8 +47,12 @@ type Result struct {
 	Thread  string
 	Usage   agent.Usage
 	Reset   time.Time
-	Checks  []fleet.Check
-	Left    []int // processes of the agent that could not be ended
+
+	Compacted   string // see Activity
+	Compactions int
+
+	Checks []fleet.Check
+	Left   []int // processes of the agent that could not be ended
 }
 
 // Activity is what the agent does.
@@ -58,6 +62,10 @@ type Activity struct {
 	Thread string
 	Usage  agent.Usage
 	PID    int
+	// Compacted is how the conversation was last made shorter, and how often
+	// that was.
+	Compacted   string
+	Compactions int
 }
 
 // Owner is told what happens while an attempt runs. It must not wait.

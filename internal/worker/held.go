@@ -227,7 +227,7 @@ func (o owner) Doing(a runner.Activity) {
 	o.worker.tell(o.ctx, func() {
 		o.now = engine.Activity{
 			State: string(a.State), Doing: a.Doing, Source: "output", At: at, PID: a.PID, Log: o.worker.opts.Place.Log(o.Task),
-			Thread: a.Thread, Spent: amountOf(a.Usage),
+			Thread: a.Thread, Spent: amountOf(a.Usage), Compacted: a.Compacted, Compactions: a.Compactions,
 		}
 		o.worker.dirty = true
 	})

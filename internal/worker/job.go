@@ -63,6 +63,7 @@ func environ(a engine.Assignment, spec plan.Task) []string {
 func finishOf(r runner.Result) engine.Finish {
 	f := engine.Finish{
 		Class: r.Class, Summary: r.Summary, Thread: r.Thread, Exit: r.Exit, Spent: amountOf(r.Usage), Reset: r.Reset,
+		Compacted: r.Compacted, Compactions: r.Compactions,
 	}
 	if len(r.Checks) > 0 {
 		f.Checks, _ = json.Marshal(r.Checks) // texts and numbers can always be JSON

@@ -128,6 +128,10 @@ func (c *claude) retry(n int) {
 	c.json(object{"type": "system", "subtype": "api_retry", "attempt": n, "max_retries": 10, "retry_delay_ms": 100, "error_status": 529, "error": "overloaded", "session_id": c.thread})
 }
 
+func (c *claude) compact() {
+	c.json(object{"type": "system", "subtype": "compact_boundary", "compact_metadata": object{"trigger": "auto", "pre_tokens": 155000}, "session_id": c.thread})
+}
+
 func (c *claude) torn() {
 	c.line(`{"type":"result","subtype":"success","is_error":false,"result":"Done`)
 }

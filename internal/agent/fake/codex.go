@@ -68,6 +68,8 @@ func (c *codex) retry(n int) {
 	c.json(object{"type": "error", "message": fmt.Sprintf("Reconnecting... %d/5 (stream disconnected before completion)", n)})
 }
 
+func (c *codex) compact() {}
+
 func (c *codex) torn() { c.line(`{"type":"turn.completed","usage":{"input_tok`) }
 
 func (c *codex) done(text string, u usage) {

@@ -48,6 +48,8 @@ func (p *plain) permission(tool, input string) bool {
 
 func (p *plain) retry(n int) { p.line(fmt.Sprintf("retry %d: no connection", n)) }
 
+func (p *plain) compact() {}
+
 func (p *plain) torn() { p.write([]byte("Don")) }
 
 func (p *plain) done(text string, _ usage) { p.line(text) }

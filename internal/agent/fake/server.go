@@ -137,6 +137,8 @@ func (s *server) retry(n int) {
 	s.notify("error", object{"willRetry": true, "error": object{"message": fmt.Sprintf("Reconnecting... %d/5", n), "additionalDetails": "stream disconnected before completion"}})
 }
 
+func (s *server) compact() {}
+
 func (s *server) torn() { s.line(`{"method":"turn/completed","params":{"threadId":"` + s.thread) }
 
 func (s *server) done(text string, u usage) {

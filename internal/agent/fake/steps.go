@@ -31,6 +31,7 @@ func steps() []step {
 		{"hang", "", "does nothing any more", func(a *actor, _ string) error { a.hang(); return nil }},
 		{"result-then-hang", "", "says its last word and does not exit", func(a *actor, _ string) error { a.hangs = true; return errFinished }},
 		{"loop", "", "retries without end and gets nowhere", (*actor).loop},
+		{"compact", "", "makes its conversation shorter", func(a *actor, _ string) error { a.voice.compact(); return nil }},
 		{"torn", "", "prints half a line of what would be a success", func(a *actor, _ string) error { a.voice.torn(); return nil }},
 		{"limit", "SECONDS", "ends with a rate limit that is over after so long", (*actor).limit},
 		{"overflow", "", "ends with too long a conversation", func(*actor, string) error { return failing(fault{long: true}) }},

@@ -18,7 +18,8 @@ type voice interface {
 	ask(question string, options []string) (answer string, ok bool)
 	permission(tool, input string) bool
 	retry(n int)
-	torn() // half of what would be a success
+	compact() // says that it has made its conversation shorter, if there is a way to
+	torn()    // half of what would be a success
 	done(text string, u usage)
 	failed(f fault, u usage) (code int)
 	leave() // until nobody wants anything more

@@ -67,3 +67,6 @@ func IsTerminal(stream any) bool {
 	null, err := os.Stat(os.DevNull)
 	return err != nil || !os.SameFile(info, null)
 }
+
+// Interactive reports whether a person can be asked.
+func (e *Env) Interactive() bool { return IsTerminal(e.In) && IsTerminal(e.Err) }

@@ -1,0 +1,51 @@
+package build
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml"
+
+	"gaffer/workflow"
+)
+
+// ID is a chunk's id: a number, or a text in some projects.
+type ID string
+
+// UnmarshalYAML reads a number or a text.
+func (id *ID) UnmarshalYAML(data []byte) error {
+	var v any
+	if err := yaml.Unmarshal(data, &v); err != nil {
+		return err
+	}
+	switch v := v.(type) {
+	case string:
+		*id = ID(v)
+	case uint64, int64:
+		*id = ID(fmt.Sprint(v))
+	default:
+		return fmt.Errorf("found %v, want a number or a text", v)
+	}
+	return nil
+}
+
+// Workflow is the id as the protocol has it.
+func (id ID) Workflow() workflow.ID { return workflow.ID(id) }
+
+func workflowIDs(ids []ID) []workflow.ID {
+	list := make([]workflow.ID, len(ids))
+	for i, id := range ids {
+		list[i] = id.Workflow()
+	}
+	return list
+}
+
+// UnmarshalYAML reads a shell command, or a mapping.
+func (c *Check) UnmarshalYAML(data []byte) error {
+	var command string
+	if yaml.Unmarshal(data, &command) == nil {
+		*c = Check{Command: command}
+		return nil
+	}
+	type plain Check
+	return yaml.UnmarshalWithOptions(data, (*plain)(c), yaml.Strict())
+}

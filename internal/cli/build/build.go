@@ -1,0 +1,202 @@
+// Package build is the command 'gaffer build': chunks that are built, checked
+// and kept, whatever interrupts the build.
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/build"
+	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/plan"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/workflow"
+)
+
+const long = `Build the chunks of PLAN, a YAML or JSON file: each by an agent of its own, after
+those it depends on, checked when the agent says that it is done. The build is
+kept in .fctry/state.json after every change, with a feed of what happens, so
+that 'gaffer build resume' goes on wherever it was interrupted.
+
+A chunk that fails is tried again; if it is abandoned, those that depend on it
+wait, the others go on, and the build ends as partial. Checks are shell commands,
+files that must exist, pages that must answer or show a text, and screenshots,
+each with one retry. Without a browser they are reduced to what can be seen
+without one, and the feed says so.
+
+An incomplete build is not given up in silence: the choices are shown, and
+--fresh makes one of them.`
+
+const example = `  gaffer build chunks.yaml
+  gaffer build chunks.yaml --agent claude --parallel 2 --detach
+  gaffer build status
+  gaffer build resume --rebuild 2 --keep 3`
+
+// options is what the command line says.
+type options struct {
+	agent, model string
+	parallel     int
+	fresh, skip  bool
+	yes, detach  bool
+	json         *bool
+}
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:                   "build PLAN",
+		DisableFlagsInUseLine: true,
+		Short:                 "Build a project in chunks that are checked and kept",
+		Long:                  long,
+		Example:               example,
+		Args:                  cobra.ExactArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.agent, "agent", "", "who builds chunks that name no agent: `NAME`, such as claude")
+	flags.StringVar(&o.model, "model", "", "`NAME` of the model of chunks that name none")
+	flags.IntVar(&o.parallel, "parallel", 0, "build `N` chunks at once; 0 leaves it to the plan, or one")
+	flags.BoolVar(&o.fresh, "fresh", false, "give up a build that could be resumed")
+	flags.BoolVar(&o.skip, "skip", false, "go on although the workflow's steps before it were not done")
+	flags.BoolVar(&o.yes, "yes", false, "approve the plan without being asked")
+	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
+	o.json = env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		p, err := o.read(e, args[0])
+		if err != nil {
+			return err
+		}
+		return attend.With(cmd.Context(), e, func(t *attend.Attendant) error { return o.run(cmd.Context(), e, t, p) })
+	}
+	cmd.AddCommand(newResume(e), newStatus(e))
+	return cmd
+}
+
+// read reads a plan of chunks.
+func (o options) read(e *env.Env, name string) (build.Plan, error) {
+	c, err := e.Config()
+	if err != nil {
+		return build.Plan{}, err
+	}
+	file := name
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(e.Dir, file)
+	}
+	data, err := statefile.ReadBytes(host.OS(), file)
+	if err != nil {
+		return build.Plan{}, err
+	}
+	p, err := build.Read(name, data, slices.Sorted(maps.Keys(c.Agents())))
+	if problems, ok := errors.AsType[plan.Problems](err); ok {
+		for _, problem := range problems {
+			if err := e.Printf("%s\n", env.Printable(problem.String())); err != nil {
+				return p, err
+			}
+		}
+		return p, exit.Invalid(fmt.Errorf("%s: it has problems, nothing runs", name))
+	}
+	if o.agent != "" && p.Agent == "" {
+		p.Agent = o.agent
+	}
+	if o.model != "" && p.Model == "" {
+		p.Model = o.model
+	}
+	if o.parallel > 0 {
+		p.Parallel = o.parallel
+	}
+	return p, err
+}
+
+func (o options) run(ctx context.Context, e *env.Env, t *attend.Attendant, p build.Plan) error {
+	if !o.yes && e.Interactive() {
+		e.Talk("%s", env.PrintableLines(outline(p)))
+		if choose(e, "(1) Build this plan (recommended)\n(2) Cancel", 2) != 1 {
+			return nil
+		}
+	}
+	n := app.NewBuild{Plan: p, Fresh: o.fresh, Skip: o.skip}
+	id, err := t.App.Build(ctx, n)
+	if missing := (*workflow.PrerequisiteError)(nil); errors.As(err, &missing) && e.Interactive() {
+		e.Talk("%s", missing)
+		if choose(e, "", 3) != workflow.Skip {
+			return err
+		}
+		n.Skip = true
+		id, err = t.App.Build(ctx, n)
+	}
+	if found := (*app.IncompleteError)(nil); errors.As(err, &found) {
+		return o.incomplete(ctx, e, t, n, found)
+	}
+	if err != nil {
+		return err
+	}
+	return o.work(ctx, t, id)
+}
+
+func (o options) work(ctx context.Context, t *attend.Attendant, id string) error {
+	if o.detach {
+		return t.Detach(ctx, id, *o.json)
+	}
+	return t.Work(ctx, id, *o.json)
+}
+
+// incomplete asks what becomes of a build that could be resumed.
+func (o options) incomplete(ctx context.Context, e *env.Env, t *attend.Attendant, n app.NewBuild, found *app.IncompleteError) error {
+	if !e.Interactive() {
+		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh gives it up")
+	}
+	e.Talk("%s", env.PrintableLines(found.Found.Resume.Text(e.Now())))
+	switch choose(e, "", 3) {
+	case 1:
+		r := resume{options: o}
+		return r.run(ctx, e, t, true)
+	case 2:
+		n.Fresh = true
+		id, err := t.App.Build(ctx, n)
+		if err != nil {
+			return err
+		}
+		return o.work(ctx, t, id)
+	}
+	return nil
+}
+
+// outline is a plan for whoever approves it.
+func outline(p build.Plan) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d chunks:\n", len(p.Chunks))
+	for _, c := range p.Chunks {
+		fmt.Fprintf(&b, "  Chunk %s: %s", c.ID, c.Name)
+		if len(c.Sections) > 0 {
+			fmt.Fprintf(&b, " %s", strings.Join(c.Sections, " "))
+		}
+		if len(c.DependsOn) > 0 {
+			fmt.Fprintf(&b, " (after %s)", joined(c.DependsOn))
+		}
+		if len(c.Verify) == 0 {
+			b.WriteString(", not checked")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func joined(ids []build.ID) string {
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = string(id)
+	}
+	return strings.Join(texts, ", ")
+}

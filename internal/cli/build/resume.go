@@ -1,0 +1,219 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/build"
+	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/workflow"
+)
+
+// resume is what the command line says about an interrupted build.
+type resume struct {
+	options
+	fresh, cancel bool
+	rebuild, keep []string
+	plan          string
+}
+
+func newResume(e *env.Env) *cobra.Command {
+	var r resume
+	cmd := &cobra.Command{
+		Use:                   "resume [PLAN]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Go on with an interrupted build",
+		Long: `Go on with the build in .fctry/state.json: agents that still run are taken over,
+completed chunks stay, and the rest is built. In a terminal it shows what is done
+and what remains, and asks; elsewhere it resumes, unless a flag says otherwise.
+
+A completed chunk whose spec has changed since is named with its section:
+--rebuild builds it again, --keep leaves it; 'all' stands for every such chunk.
+Without a decision, and without a terminal to ask in, nothing runs and the exit
+code is 4.
+
+--fresh starts anew with the same plan, --cancel leaves everything as it is. A
+build that another program began can be resumed as well; PLAN, if it is given, has
+the prompts and checks of its chunks. With --json the question itself is printed
+and nothing runs, unless --yes is given.`,
+		Example: "  gaffer build resume\n  gaffer build resume --rebuild 2 --keep 3\n  gaffer build resume --json | jq .stale",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&r.fresh, "fresh", false, "start anew with the same plan")
+	flags.BoolVar(&r.cancel, "cancel", false, "leave everything as it is")
+	flags.StringSliceVar(&r.rebuild, "rebuild", nil, "build `CHUNK` again although it is completed; may be repeated")
+	flags.StringSliceVar(&r.keep, "keep", nil, "keep `CHUNK` although its spec has changed; may be repeated")
+	flags.BoolVar(&r.yes, "yes", false, "resume without being asked")
+	flags.BoolVar(&r.detach, "detach", false, "let it run in the background")
+	r.json = env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if r.fresh && (r.cancel || len(r.rebuild)+len(r.keep) > 0) || r.cancel && len(r.rebuild)+len(r.keep) > 0 {
+			return exit.Usage(errors.New("--fresh, --cancel and --rebuild or --keep exclude each other"))
+		}
+		if len(args) > 0 {
+			r.plan = args[0]
+		}
+		return attend.With(cmd.Context(), e, func(t *attend.Attendant) error { return r.run(cmd.Context(), e, t, false) })
+	}
+	return cmd
+}
+
+// question is what a person decides, for a program.
+type question struct {
+	Resumable bool              `json:"resumable"`
+	RunID     string            `json:"runId"`
+	Status    string            `json:"status"`
+	StartedAt string            `json:"startedAt"`
+	Total     int               `json:"total"`
+	Run       string            `json:"run,omitempty"` // of gaffer
+	Done      []workflow.Chunk  `json:"done"`
+	Remaining []remaining       `json:"remaining"`
+	Stale     []stale           `json:"stale"`
+	Choices   []workflow.Choice `json:"choices"`
+}
+
+type remaining struct {
+	workflow.Chunk
+	WaitsFor []workflow.ID `json:"waitsFor"`
+}
+
+type stale struct {
+	ID      workflow.ID       `json:"id"`
+	Name    string            `json:"name"`
+	Section string            `json:"section,omitempty"`
+	Built   string            `json:"built"`
+	Now     string            `json:"now"`
+	Choices []workflow.Choice `json:"choices"`
+}
+
+func (r resume) run(ctx context.Context, e *env.Env, t *attend.Attendant, asked bool) error {
+	f, err := t.App.FindBuild(ctx)
+	if err != nil {
+		return err
+	}
+	if f.Run == nil || len(f.Resume.Remaining) == 0 && f.Engine == "" {
+		return &app.NothingError{Why: "the state has none that is incomplete"}
+	}
+	if *r.json && !r.yes {
+		return e.PrintJSON(questionOf(f))
+	}
+	if !asked && !r.fresh && !r.cancel && !r.yes && e.Interactive() && f.Owner == 0 {
+		e.Talk("%s", env.PrintableLines(f.Resume.Text(e.Now())))
+		switch choose(e, "", 3) {
+		case 2:
+			r.fresh = true
+		case 3:
+			r.cancel = true
+		}
+	}
+	switch {
+	case r.cancel:
+		e.Talk("build %s is left as it is", env.Printable(f.Run.RunID))
+		return nil
+	case r.fresh:
+		return r.anew(ctx, t)
+	}
+	again, err := r.decide(e, f)
+	if err != nil {
+		return err
+	}
+	given, err := r.given(e)
+	if err != nil {
+		return err
+	}
+	id, err := t.App.ResumeBuild(ctx, app.Resumption{Rebuild: again, Plan: given})
+	if err != nil {
+		return err
+	}
+	return r.work(ctx, t, id)
+}
+
+// given is the plan that the person names, nil if none.
+func (r resume) given(e *env.Env) (*build.Plan, error) {
+	if r.plan == "" {
+		return nil, nil
+	}
+	p, err := r.read(e, r.plan)
+	return &p, err
+}
+
+// anew starts the same plan again.
+func (r resume) anew(ctx context.Context, t *attend.Attendant) error {
+	p, err := t.App.BuildPlan(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := t.App.Build(ctx, app.NewBuild{Plan: p, Fresh: true, Skip: true})
+	if err != nil {
+		return err
+	}
+	return r.work(ctx, t, id)
+}
+
+// decide returns the completed chunks that are built again.
+func (r resume) decide(e *env.Env, f app.BuildFound) (again []workflow.ID, err error) {
+	open := map[workflow.ID]workflow.Stale{}
+	for _, s := range f.Resume.Stale {
+		if _, known := open[s.Chunk.ID]; !known {
+			open[s.Chunk.ID] = s
+		}
+	}
+	for _, id := range r.rebuild {
+		if id != "all" {
+			again = append(again, workflow.ID(id))
+		}
+	}
+	for _, s := range f.Resume.Stale {
+		id := s.Chunk.ID
+		if _, undecided := open[id]; !undecided {
+			continue
+		}
+		delete(open, id)
+		switch {
+		case slices.Contains(again, id) || named(r.keep, id):
+		case named(r.rebuild, id):
+			again = append(again, id)
+		case !e.Interactive():
+			return nil, &exit.Error{
+				Code: exit.CodeConflict, Err: errors.New(s.Text()),
+				Next: fmt.Sprintf("decide with --rebuild %s or --keep %s; 'all' stands for every such chunk", id, id),
+			}
+		default:
+			e.Talk("%s", env.PrintableLines(s.Text()))
+			if choose(e, "", 2) == 1 {
+				again = append(again, id)
+			}
+		}
+	}
+	return again, nil
+}
+
+func named(list []string, id workflow.ID) bool {
+	return slices.Contains(list, string(id)) || slices.Contains(list, "all")
+}
+
+func questionOf(f app.BuildFound) question {
+	q := question{
+		Resumable: f.Resumable, RunID: f.Run.RunID, Status: string(f.Run.Status), StartedAt: f.Run.StartedAt, Total: f.Run.Total(),
+		Run: f.Engine, Done: append([]workflow.Chunk{}, f.Resume.Done...), Remaining: []remaining{}, Stale: []stale{},
+		Choices: f.Resume.Choices(),
+	}
+	for _, w := range f.Resume.Remaining {
+		q.Remaining = append(q.Remaining, remaining{w.Chunk, append([]workflow.ID{}, w.For...)})
+	}
+	for _, s := range f.Resume.Stale {
+		q.Stale = append(q.Stale, stale{s.Chunk.ID, s.Chunk.Name, s.Section, s.Built, s.Now, []workflow.Choice{
+			{Number: 1, Text: "Rebuild"}, {Number: 2, Text: "Keep old result"},
+		}})
+	}
+	return q
+}
