@@ -2,6 +2,7 @@ package build
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -258,7 +259,7 @@ func TestPlansThatCannotBeBuiltAreToldOf(t *testing.T) {
 		"a wrong source": {"prioritySource: me\nchunks:\n  - {name: a}", "want global, project or user-prompt"},
 	} {
 		_, err := Read("plan.yaml", []byte(c.text), nil)
-		if problems, ok := err.(plan.Problems); !ok || !strings.Contains(problems.Error(), c.want) {
+		if problems, ok := errors.AsType[plan.Problems](err); !ok || !strings.Contains(problems.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 // New makes the command.
 func New(e *env.Env) *cobra.Command {
-	var readOnly, print bool
+	var readOnly, told bool
 	cmd := &cobra.Command{
 		Use:                   "attach BEAD [--read-only]",
 		DisableFlagsInUseLine: true,
@@ -36,21 +36,21 @@ With --command, print the tmux command instead of running it.`,
 		ValidArgsFunction: open.Tasks(e, func(t fleet.Task) bool { return t.Session != "" && t.Status == fleet.Running }),
 	}
 	cmd.Flags().BoolVarP(&readOnly, "read-only", "r", false, "look, and let no key through")
-	cmd.Flags().BoolVar(&print, "command", false, "print the command that attaches")
+	cmd.Flags().BoolVar(&told, "command", false, "print the command that attaches")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return open.With(cmd.Context(), e, func(a *app.App) error {
-			return attach(cmd.Context(), e, a, args[0], readOnly, print)
+			return attach(cmd.Context(), e, a, args[0], readOnly, told)
 		})
 	}
 	return cmd
 }
 
-func attach(ctx context.Context, e *env.Env, a *app.App, bead string, readOnly, print bool) error {
+func attach(ctx context.Context, e *env.Env, a *app.App, bead string, readOnly, told bool) error {
 	found, err := a.Attach(ctx, bead, readOnly)
 	if err != nil {
 		return err
 	}
-	if print {
+	if told {
 		return e.Printf("%s\n", env.ShellLine(found.Argv))
 	}
 	if !env.IsTerminal(e.Out) {
