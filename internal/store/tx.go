@@ -159,7 +159,8 @@ func (tx *Tx) Promise(key string) (Promise, error) {
 // PutRun adds or changes a run.
 func (tx *Tx) PutRun(r Run) { tx.mine.runs.put(r.ID, r) }
 
-// PutTask adds or changes a task. The Needs of a task do not change.
+// PutTask adds or changes a task, with its run or after it. The Needs of a task
+// do not change.
 func (tx *Tx) PutTask(t Task) { tx.mine.tasks.put(t.TaskKey, t) }
 
 // PutAttempt adds or changes an attempt.

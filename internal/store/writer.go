@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"gaffer/statefile/group"
 )
@@ -22,12 +23,60 @@ type Writer struct {
 type request struct {
 	need   Need
 	change func(tx *Tx) error
-	err    error
+	err    error // that of change
+	alone  bool  // it gets a session of its own
+	sent   sent
+}
+
+// sent is a commit that is on its way.
+type sent struct {
+	answer func() error // waits for it, and is the same for all who share it
+	shared bool
 }
 
 // Write implements [Store].
 func (w *Writer) Write(ctx context.Context, need Need, change func(tx *Tx) error) error {
-	return w.group.Do(ctx, &request{need: need, change: change}, &leader{writer: w})
+	r := &request{need: need, change: change}
+	for {
+		if err := w.group.Do(ctx, r, &leader{writer: w}); err != nil {
+			return err
+		}
+		if again, err := r.answered(); !again {
+			return err
+		}
+	}
+}
+
+// answered waits until it is known what became of the session that r was in. If
+// the database refused it, each request is made again in a session of its own,
+// so that one cannot spoil another, unless that would help nobody.
+func (r *request) answered() (again bool, err error) {
+	err = r.sent.answer()
+	var unknown *CommitError
+	var conflict interface{ Conflict() bool }
+	switch {
+	case err == nil:
+		return false, r.err
+	case errors.Is(err, ErrStale):
+		return true, nil
+	case r.sent.shared && !errors.As(err, &unknown) && !errors.As(err, &conflict):
+		r.alone = true
+		return true, nil
+	}
+	return false, err
+}
+
+// ErrStale is a session that has shown rows which were not so any more. Nothing
+// of it was written, and what it has answered does not count.
+var ErrStale = errors.New("others have written meanwhile")
+
+// Sender is a [Session] whose commit can be waited for while the next session
+// is under way. That one sees what this one has sent; should it not be stored in
+// the end, the other is stale, by itself.
+type Sender interface {
+	// Send is Commit up to the answer, which must be waited for. The session
+	// has ended for everybody but who does that.
+	Send(Changes) (answer func() error)
 }
 
 // CommitError is a commit that failed. Whether it was made is not known: the
@@ -59,53 +108,45 @@ func (l *leader) release() {
 	}
 }
 
-// Work makes the changes and commits them together. If the database refuses
-// them, each is made again in a session of its own, so that one cannot spoil
-// another.
+// Work makes the changes of all. What became of them is for each request to
+// wait for; only a session that another of this leader follows is waited for
+// here, since those in it cannot do so yet.
 func (l *leader) Work(batch []*request) []error {
-	err := l.commit(batch)
-	var unknown *CommitError
-	switch {
-	case err == nil:
-	case len(batch) > 1 && !errors.As(err, &unknown):
-		l.each(batch)
-	default:
-		for _, r := range batch {
-			if r.err == nil {
-				r.err = err
-			}
+	all := parts(batch)
+	for i, part := range all {
+		s := sent{answer: l.commit(part), shared: len(part) > 1}
+		for _, r := range part {
+			r.sent = s
+		}
+		if i < len(all)-1 {
+			_ = s.answer()
 		}
 	}
-	errs := make([]error, len(batch))
-	for i, r := range batch {
-		errs[i] = r.err
-	}
-	return errs
+	return make([]error, len(batch))
 }
 
-func (l *leader) each(batch []*request) {
+// parts puts those that need not be alone together.
+func parts(batch []*request) (parts [][]*request) {
+	var together []*request
 	for _, r := range batch {
-		r.err = nil
-		session, err := l.writer.Open(context.Background())
-		if err == nil {
-			l.session = session
-			err = l.commit([]*request{r})
-		}
-		if err != nil {
-			r.err = err
+		if r.alone {
+			parts = append(parts, []*request{r})
+		} else {
+			together = append(together, r)
 		}
 	}
+	if len(together) > 0 {
+		parts = append(parts, together)
+	}
+	return parts
 }
 
-// commit runs the requests one after the other. Its error is one that no single
-// request is known to have caused.
-func (l *leader) commit(batch []*request) error {
-	if err := l.session.Prefetch(needOf(batch)); err != nil {
-		return l.giveUp(err)
-	}
-	last, err := l.session.LastSeq()
+// commit runs the requests one after the other. The answer's error is one that
+// no single request is known to have caused.
+func (l *leader) commit(batch []*request) (answer func() error) {
+	last, err := l.begin(batch)
 	if err != nil {
-		return l.giveUp(err)
+		return func() error { return err }
 	}
 	var all rows
 	changed := false
@@ -124,15 +165,45 @@ func (l *leader) commit(batch []*request) error {
 	session := l.session
 	l.session = nil
 	if !changed {
-		return session.Rollback()
+		err := session.Rollback()
+		return func() error { return err }
 	}
-	if err := session.Commit(all.changes()); err != nil {
+	return l.writer.send(session, all.changes(), last)
+}
+
+// begin opens a session, unless there is one, and returns the number of the last
+// event.
+func (l *leader) begin(batch []*request) (last int64, err error) {
+	if l.session == nil {
+		if l.session, err = l.writer.Open(context.Background()); err != nil {
+			return 0, err
+		}
+	}
+	if err := l.session.Prefetch(needOf(batch)); err != nil {
+		return 0, l.giveUp(err)
+	}
+	if last, err = l.session.LastSeq(); err != nil {
+		return 0, l.giveUp(err)
+	}
+	return last, nil
+}
+
+// send commits a session and tells of it when it is known to be durable.
+func (w *Writer) send(session Session, c Changes, last int64) (answer func() error) {
+	wait := func() error { return nil }
+	if sender, ok := session.(Sender); ok {
+		wait = sender.Send(c)
+	} else if err := session.Commit(c); err != nil {
+		return func() error { return err }
+	}
+	answer = sync.OnceValue(func() error {
+		err := wait()
+		if err == nil && w.Committed != nil {
+			w.Committed(last)
+		}
 		return err
-	}
-	if l.writer.Committed != nil {
-		l.writer.Committed(last)
-	}
-	return nil
+	})
+	return answer
 }
 
 func (l *leader) giveUp(err error) error {

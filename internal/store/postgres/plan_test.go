@@ -31,7 +31,7 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 		"idle head":   {idleHead, []any{"r", 1, "", 1}, "task_idle"},
 		"idle heads":  {idleHeads, []any{[]string{"r"}, math.MaxInt32, maxLists, 1}, "task_idle"},
 	} {
-		plan := explain(t, s.write, test.query, test.args)
+		plan := explain(t, writing(t, s), test.query, test.args)
 		if !strings.Contains(plan, "using "+test.index) || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "priority") {
 			t.Errorf("%s: the plan scans or sorts:\n%s", name, plan)
 		}
@@ -46,17 +46,29 @@ func TestWhatIsCommittedIsDurableWhateverTheDefaultIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		var setting, name string
-		err = s.write.QueryRow(t.Context(), "SELECT current_setting('synchronous_commit'), current_database()").Scan(&setting, &name)
+		conn := writing(t, s)
+		err = conn.QueryRow(t.Context(), "SELECT current_setting('synchronous_commit'), current_database()").Scan(&setting, &name)
 		if err != nil || setting != "on" {
 			t.Errorf("synchronous_commit is %s, %v", setting, err)
 		}
-		if _, err := s.write.Exec(t.Context(), "ALTER DATABASE "+name+" SET synchronous_commit = off"); err != nil {
+		if _, err := conn.Exec(t.Context(), "ALTER DATABASE "+name+" SET synchronous_commit = off"); err != nil {
 			t.Error(err)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}
+}
+
+// writing returns a connection on which the store writes.
+func writing(t *testing.T, s *Store) *pgx.Conn {
+	t.Helper()
+	l := &line{store: s}
+	if err := l.connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.hangUp() })
+	return l.conn
 }
 
 func explain(t *testing.T, conn *pgx.Conn, query string, args []any) string {

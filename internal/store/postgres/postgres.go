@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -30,13 +31,14 @@ type Store struct {
 	reads  *pgxpool.Pool
 	ears   *listener
 
-	open   chan struct{} // held by the session that is open
-	write  *pgx.Conn     // nil if it is to be made
+	open  chan struct{} // held by the session that is open
+	slots chan struct{} // held by the sessions that are not yet answered
+	doubt atomic.Bool   // a commit has failed: what is known may not be so
+	// Under open:
+	line   line
+	known  known
 	record record.Writer
-	// What the sessions remember, and the number of writes that holds for.
-	seen   *memo.Seen
-	writes int64
-	closed bool // under open
+	closed bool
 }
 
 var _ store.Store = (*Store)(nil)
@@ -50,6 +52,9 @@ const (
 	// maxPause is how long a session may do nothing before the server ends it,
 	// so that a process that is stopped or gone does not keep all others.
 	maxPause = 15 * time.Second
+	// slots is how many sessions may be on their way at once. While the server
+	// works on one, the next is made.
+	slots = 2
 	// maxStatement is how long one exchange with the server may take.
 	maxStatement = 2 * time.Minute
 )
@@ -61,7 +66,8 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	if err != nil {
 		return nil, err // it leaves the password out
 	}
-	s := &Store{open: make(chan struct{}, 1), config: configure(config.ConnConfig)}
+	s := &Store{open: make(chan struct{}, 1), slots: make(chan struct{}, slots), config: configure(config.ConnConfig)}
+	s.line.store = s
 	if s.schema = s.config.RuntimeParams["search_path"]; strings.Contains(s.schema, ",") {
 		return nil, fmt.Errorf("search_path %s: name one schema, in which gaffer's tables are", s.schema)
 	}
@@ -139,17 +145,6 @@ func (s *Store) Close() error {
 	if s.reads != nil {
 		s.reads.Close()
 	}
-	return s.hangUp()
-}
-
-// hangUp ends the connection of the sessions.
-func (s *Store) hangUp() error {
-	if s.write == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	err := s.write.Close(ctx)
-	s.write = nil
-	return err
+	s.line.land()
+	return s.line.hangUp()
 }

@@ -14,8 +14,9 @@ const (
 	// maxLists is how many idle lists of a run are fetched beforehand.
 	maxLists = 8
 	// ahead is for how many sessions like this one tasks are fetched, once some
-	// are to be fetched.
-	ahead = 4
+	// are to be fetched, and farAhead for how many it is found out which come
+	// next and what needs them.
+	ahead, farAhead = 16, 64
 )
 
 // prefetch is a few exchanges with the server that fetch what many requests
@@ -27,7 +28,6 @@ type prefetch struct {
 	limit int // how many tasks of a list the requests may look at
 	batch pgx.Batch
 
-	ready *heads[memo.ReadyList] // only their keys
 	tasks wanted[store.TaskKey]
 	below wanted[store.TaskKey] // tasks of which is wanted what needs them
 	runs  wanted[string]
@@ -39,11 +39,18 @@ func (s *session) Prefetch(need store.Need) error {
 	s.stored.Ready.AtLeast, s.stored.Idle.AtLeast = p.limit, p.limit
 	for _, round := range []func(){p.first, p.rows, p.idle} {
 		round()
+		if p.batch.Len() > 0 && !s.locked {
+			if err := s.lock(); err != nil {
+				return err
+			}
+			return s.Prefetch(need) // everything may be forgotten
+		}
 		if err := p.send(); err != nil {
 			return err
 		}
 	}
 	p.keep()
+	s.shown = true
 	return nil
 }
 
@@ -51,7 +58,7 @@ func (p *prefetch) send() error {
 	if p.batch.Len() == 0 {
 		return nil
 	}
-	err := p.conn.SendBatch(p.ctx, &p.batch).Close()
+	err := p.store.line.conn.SendBatch(p.ctx, &p.batch).Close()
 	p.batch = pgx.Batch{}
 	return p.store.fail(err)
 }
@@ -65,7 +72,7 @@ func (p *prefetch) first() {
 	if len(p.need.Attempts) > 0 && !p.Seen.Questions.Known() {
 		fetchList(p, openQuestions, &p.Seen.Questions)
 	}
-	if p.need.Claims > 0 {
+	if p.need.Claims > 0 && !p.store.known.ready.enough(p.limit) {
 		p.readyKeys()
 	}
 	if p.need.Claims+len(p.need.Attempts) > 0 && !p.Seen.Lanes.Known() {
@@ -114,14 +121,13 @@ func fetchList[V any](p *prefetch, query string, to *memo.List[V]) {
 
 // readyKeys fetches the keys at the heads of all lists of ready tasks.
 func (p *prefetch) readyKeys() {
-	p.ready = newHeads[memo.ReadyList]()
-	p.batch.Queue(readyKeys, ahead*p.limit).Query(func(rows pgx.Rows) error {
-		_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (key store.TaskKey, err error) {
-			var l memo.ReadyList
-			err = row.Scan(&l.Labels, &l.Lane, &key.Run, &key.Task)
-			p.ready.add(l, key)
-			return key, err
+	limit := farAhead * p.limit
+	p.batch.Queue(readyKeys, limit).Query(func(rows pgx.Rows) error {
+		spots, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (s spot, err error) {
+			err = row.Scan(&s.list.Labels, &s.list.Lane, &s.priority, &s.seq, &s.key.Run, &s.key.Task)
+			return s, err
 		})
+		p.store.known.ready.put(spots, limit)
 		return err
 	})
 }
@@ -146,24 +152,26 @@ func (p *prefetch) rows() {
 
 // wantReady asks for tasks that will be claimed, and then for some more.
 func (p *prefetch) wantReady() {
-	if p.ready == nil {
+	if p.need.Claims == 0 {
 		return
 	}
-	for _, keys := range p.ready.keys {
-		all := len(keys)
-		if p.all(keys[:min(p.limit, all)]) {
+	for _, l := range p.store.known.ready.lists {
+		if p.all(l.spots[:min(p.limit, len(l.spots))]) {
 			continue
 		}
-		for _, key := range keys {
-			p.tasks.want(key, p.Seen.Tasks.Has(key))
-			p.wantRun(key.Run)
+		for i, s := range l.spots[:min(farAhead*p.limit, len(l.spots))] {
+			p.below.want(s.key, p.Seen.Dependents.Has(s.key))
+			if i < ahead*p.limit {
+				p.tasks.want(s.key, p.Seen.Tasks.Has(s.key))
+				p.wantRun(s.key.Run)
+			}
 		}
 	}
 }
 
-func (p *prefetch) all(keys []store.TaskKey) bool {
-	for _, key := range keys {
-		if !p.Seen.Tasks.Has(key) || !p.Seen.Runs.Has(key.Run) {
+func (p *prefetch) all(spots []spot) bool {
+	for _, s := range spots {
+		if !p.Seen.Tasks.Has(s.key) || !p.Seen.Runs.Has(s.key.Run) || !p.Seen.Dependents.Has(s.key) {
 			return false
 		}
 	}
@@ -294,19 +302,29 @@ func (p *prefetch) keepIdle(l memo.IdleList, keys []store.TaskKey) {
 
 // keep lets the session know the heads of the ready lists.
 func (p *prefetch) keep() {
-	if p.ready == nil {
+	if p.need.Claims == 0 {
 		return
 	}
-	p.stored.ReadyKnown.Put(p.ready.lists)
-	for _, l := range p.ready.lists {
-		keys := p.ready.keys[l]
-		tasks := p.seen(keys)
-		if len(tasks) == len(keys) {
-			p.stored.Ready.Put(l, tasks, ahead*p.limit)
-		} else {
-			p.stored.Ready.Put(l, tasks, len(tasks)) // there are more
+	known := p.store.known.ready
+	names := known.names()
+	p.stored.ReadyKnown.Put(names)
+	for _, name := range names {
+		l := known.lists[name]
+		tasks := p.seen(keysOf(l.spots[:min(p.limit, len(l.spots))]))
+		more := 0
+		if l.whole && len(tasks) == len(l.spots) {
+			more = 1 // was asked for than there are
 		}
+		p.stored.Ready.Put(name, tasks, len(tasks)+more)
 	}
+}
+
+func keysOf(spots []spot) []store.TaskKey {
+	keys := make([]store.TaskKey, len(spots))
+	for i, s := range spots {
+		keys[i] = s.key
+	}
+	return keys
 }
 
 // seen returns the tasks of keys up to the first that is not remembered.

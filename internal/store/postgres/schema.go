@@ -28,10 +28,12 @@ func (s *Store) prepareDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.write, err = s.connect(ctx); err != nil {
-		return err
+	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
+	if err != nil {
+		return s.fail(err)
 	}
-	tx, err := s.write.Begin(ctx)
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	tx, err := conn.Begin(ctx)
 	if err != nil {
 		return s.fail(err)
 	}
@@ -44,7 +46,7 @@ func (s *Store) prepareDatabase(ctx context.Context) error {
 		return &store.NewerError{Database: s.name, Found: version, Known: len(steps)}
 	}
 	for i, step := range steps[version:] {
-		if _, err := s.write.PgConn().Exec(ctx, step).ReadAll(); err != nil {
+		if _, err := conn.PgConn().Exec(ctx, step).ReadAll(); err != nil {
 			return s.fail(fmt.Errorf("schema version %d: %w", version+i+1, err))
 		}
 	}

@@ -3,158 +3,184 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
+	"math/rand/v2"
+	"runtime"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"gaffer/internal/store"
 	"gaffer/internal/store/memo"
 )
 
 // session is a transaction that writes. There is one at a time, over all
-// processes: each holds the row of last_event.
+// processes: each holds the row of last_event. As long as nobody else writes,
+// one that finds all it needs in memory takes that row only with its commit,
+// which fails if somebody has written.
 type session struct {
 	memo.Reader
 	stored *reader
 	store  *Store
-	conn   *pgx.Conn
-	head   head
+	locked bool // the row of last_event is ours
+	shown  bool // requests have seen what is remembered
+	err    error
 	ctx    context.Context // not that of a request: others are in the session too
 	cancel context.CancelFunc
 }
 
-// begin waits until no other session is open.
+// known is what is remembered between sessions, and what it holds for.
+type known struct {
+	head
+	seen  *memo.Seen // nil for nothing
+	ready *ready
+	whole *memo.Rows[string, []store.TaskKey] // all tasks of a run
+	alone bool                                // nobody else has written lately
+}
+
+// head is the row that all sessions wait for.
+type head struct {
+	seq int64 // of the last event
+	// Another one for each session that has written.
+	stamp int64
+}
+
+// begin waits until no other session of this process is open. Those who have
+// just had their answer are let go first: most of them come back at once.
 func (s *Store) begin(ctx context.Context) (store.Session, error) {
 	select {
 	case s.open <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	head, err := s.lock()
+	session, err := s.beginOn(ctx)
 	if err != nil {
 		<-s.open
 		return nil, err
 	}
-	if s.seen == nil || head.writes != s.writes {
-		s.seen, s.writes = memo.NewSeen(), head.writes
-	}
-	session := &session{store: s, conn: s.write, head: head}
-	session.ctx, session.cancel = context.WithTimeout(context.Background(), maxStatement)
-	session.stored = s.newReader(session.ctx, s.write)
-	session.Reader = memo.Reader{Reader: session.stored, Seen: s.seen}
+	runtime.Gosched()
 	return session, nil
 }
 
-// head is the row that all sessions wait for.
-type head struct {
-	seq    int64 // of the last event
-	writes int64 // how many sessions have written
-}
-
-// lock begins a transaction and takes the row that all wait for. A connection
-// that has broken since it was last used is made again.
-func (s *Store) lock() (head, error) {
+func (s *Store) beginOn(ctx context.Context) (*session, error) {
 	if s.closed {
-		return head{}, errClosed
+		return nil, errClosed
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), maxStatement)
-	defer cancel()
-	if s.write != nil {
-		locked, err := s.lockOn(ctx, s.write)
-		if err == nil {
-			return locked, nil
-		}
-		broken := s.write.IsClosed()
-		if _ = s.hangUp(); !broken {
-			return head{}, err
-		}
+	select {
+	case s.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	conn, err := s.connect(ctx)
-	if err != nil {
-		return head{}, err
+	session := &session{store: s}
+	session.ctx, session.cancel = context.WithTimeout(context.Background(), maxStatement)
+	if s.doubt.Swap(false) {
+		s.known = known{}
 	}
-	s.write = conn
-	locked, err := s.lockOn(ctx, conn)
-	if err != nil {
-		_ = s.hangUp()
+	session.remember()
+	if s.known.alone && s.line.quiet() {
+		return session, nil
 	}
-	return locked, err
+	if err := session.lock(); err != nil {
+		session.end()
+		return nil, err
+	}
+	return session, nil
 }
 
-func (s *Store) lockOn(ctx context.Context, conn *pgx.Conn) (locked head, err error) {
-	var batch pgx.Batch
-	batch.Queue("BEGIN")
-	batch.Queue("SELECT seq, writes FROM last_event FOR UPDATE").QueryRow(func(row pgx.Row) error {
-		return row.Scan(&locked.seq, &locked.writes)
-	})
-	err = conn.SendBatch(ctx, &batch).Close()
-	return locked, s.fail(err)
+// remember lets the session see what is remembered.
+func (s *session) remember() {
+	if s.store.known.seen == nil {
+		k := &s.store.known
+		k.seen, k.ready, k.whole = newSeen(), &ready{}, &memo.Rows[string, []store.TaskKey]{Limit: maxRuns}
+	}
+	s.stored = s.store.newReader(s.ctx, s)
+	s.Reader = memo.Reader{Reader: s.stored, Seen: s.store.known.seen}
 }
 
-// connect makes a connection on which what is committed is durable, whatever
-// the server's default is.
-func (s *Store) connect(ctx context.Context) (*pgx.Conn, error) {
-	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
-	if err != nil {
-		return nil, s.fail(err)
+// lock takes the row that all sessions wait for, unless it is ours. If others
+// have written, everything is forgotten; if a request has seen it, that is too
+// late.
+func (s *session) lock() error {
+	if s.locked || s.err != nil {
+		return s.err
 	}
-	_, err = conn.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
+	s.store.line.land()
+	found, err := s.store.line.lock(s.ctx)
 	if err != nil {
-		return nil, errors.Join(s.fail(err), conn.Close(ctx))
+		s.err = err
+		return err
 	}
-	return conn, nil
+	s.locked = true
+	was := &s.store.known
+	if was.head == found {
+		was.alone = true
+		return nil
+	}
+	s.store.known = known{head: found}
+	if s.shown {
+		s.err = store.ErrStale
+	}
+	s.remember()
+	return s.err
+}
+
+// Query asks the database, as no session in memory can.
+func (s *session) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
+	if err := s.lock(); err != nil {
+		return nil, err
+	}
+	return s.store.line.conn.Query(ctx, query, args...)
 }
 
 // LastSeq implements [store.Reader].
-func (s *session) LastSeq() (int64, error) { return s.head.seq, nil }
+func (s *session) LastSeq() (int64, error) { return s.store.known.seq, nil }
 
-// Commit implements [store.Session]. All statements and the commit are one
-// exchange with the server. Each statement's error comes before the commit is
-// tried; an error of another kind may have lost only the answer.
-func (s *session) Commit(c store.Changes) error {
+// Commit implements [store.Session].
+func (s *session) Commit(c store.Changes) error { return s.Send(c)() }
+
+// Send implements [store.Sender]. All statements and the commit are one exchange
+// with the server.
+func (s *session) Send(c store.Changes) (answer func() error) {
+	after := head{seq: s.store.known.seq + int64(len(c.Events)), stamp: rand.Int64()}
 	w := &write{session: s}
-	w.all(c)
-	if w.err != nil {
-		return errors.Join(w.err, s.Rollback())
+	w.all(c, after)
+	if !s.locked && s.store.doubt.Load() {
+		s.err = store.ErrStale // what it was made on was not stored
 	}
-	answer := ""
-	w.batch.Queue("COMMIT").Exec(func(tag pgconn.CommandTag) error {
-		answer = tag.String()
-		return nil
-	})
-	err := s.conn.SendBatch(s.ctx, &w.batch).Close()
-	var refused *pgconn.PgError
-	switch {
-	case answer == "" && errors.As(err, &refused) && refused.SeverityUnlocalized == "ERROR":
-		return errors.Join(s.store.fail(err), s.Rollback())
-	case err == nil && answer != "COMMIT":
-		err = fmt.Errorf("the server answered %s", answer)
+	if err := errors.Join(s.err, w.err); err != nil {
+		s.shown = false
+		err = errors.Join(err, s.Rollback())
+		return func() error { return err }
 	}
-	if err != nil {
-		return &store.CommitError{Err: s.end(err)}
-	}
-	s.Seen.Applied(c)
-	s.store.writes++
-	return s.end(nil)
+	answer = s.store.line.send(s, w)
+	s.store.known.head = after
+	s.applied(c)
+	s.Seen.EndSession()
+	<-s.store.open
+	return answer
 }
 
-// Rollback implements [store.Session].
+// Rollback implements [store.Session]. What was answered from memory holds only
+// if nobody has written.
 func (s *session) Rollback() error {
-	_, err := s.conn.Exec(s.ctx, "ROLLBACK")
-	return s.end(err)
+	defer func() { <-s.store.open }()
+	defer s.end()
+	err := s.err
+	if s.shown {
+		err = s.lock()
+	}
+	if !s.locked {
+		return err
+	}
+	if _, failed := s.store.line.conn.Exec(s.ctx, "ROLLBACK"); failed != nil {
+		s.store.known = known{}
+		_ = s.store.line.hangUp() // which ends the transaction
+		return errors.Join(err, s.store.fail(failed))
+	}
+	s.store.known.seen.EndSession()
+	return err
 }
 
-// end makes room for the next session. After an error that one gets another
-// connection, and remembers nothing: closing this one ends its transaction.
-func (s *session) end(err error) error {
-	defer func() { <-s.store.open }()
+// end makes room for another session.
+func (s *session) end() {
 	s.cancel()
-	if err != nil {
-		s.store.seen = nil
-		_ = s.store.hangUp()
-		return s.store.fail(err)
-	}
-	s.store.seen.EndSession()
-	return nil
+	<-s.store.slots
 }

@@ -19,8 +19,8 @@ const (
 	readyLists = withReadyLists + ` SELECT labels, lane FROM list`
 	readyHead  = `SELECT data, spec FROM task WHERE ready AND labels = $1 AND lane = $2 ORDER BY priority DESC, seq LIMIT $3`
 	// readyKeys are the keys at the heads of all lists.
-	readyKeys = withReadyLists + ` SELECT list.labels, list.lane, t.run, t.task FROM list, LATERAL (
-			SELECT run, task FROM task WHERE ready AND labels = list.labels AND lane = list.lane
+	readyKeys = withReadyLists + ` SELECT list.labels, list.lane, t.priority, t.seq, t.run, t.task FROM list, LATERAL (
+			SELECT priority, seq, run, task FROM task WHERE ready AND labels = list.labels AND lane = list.lane
 			ORDER BY priority DESC, seq LIMIT $1) t`
 
 	withIdleLists = `WITH RECURSIVE list AS (

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+)
+
+// sending is a database that answers a commit when it is told to.
+type sending struct {
+	*fake
+	sent chan chan error // each has the answer to one session
+}
+
+func newSending() *sending {
+	s := &sending{fake: newFake(), sent: make(chan chan error, 9)}
+	s.writer.Open = func(context.Context) (Session, error) { return s, nil }
+	return s
+}
+
+func (s *sending) Send(c Changes) (answer func() error) {
+	s.committed = append(s.committed, c)
+	s.last += int64(len(c.Events))
+	reply := make(chan error, 1)
+	s.sent <- reply
+	return func() error { return <-reply }
+}
+
+// start makes a change and returns where its error will be.
+func (s *sending) start(kind string) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- s.writer.Write(context.Background(), Need{}, event(kind)) }()
+	return done
+}
+
+func (s *sending) kinds() (kinds []string) {
+	for _, c := range s.committed {
+		for _, e := range c.Events {
+			kinds = append(kinds, fmt.Sprint(e.Seq, e.Kind))
+		}
+	}
+	return kinds
+}
+
+func TestASessionIsSentBeforeTheOneBeforeItIsAnswered(t *testing.T) {
+	s := newSending()
+	var told []int64
+	var mu sync.Mutex
+	s.writer.Committed = func(last int64) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, last)
+	}
+	first := s.start("a")
+	reply := <-s.sent
+	second := s.start("b")
+	reply2 := <-s.sent
+	select {
+	case err := <-first:
+		t.Fatalf("a request returned before it was answered: %v", err)
+	case err := <-second:
+		t.Fatalf("a request returned before it was answered: %v", err)
+	default:
+	}
+	reply <- nil
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	lost := &CommitError{errors.New("lost")}
+	reply2 <- lost
+	if err := <-second; !errors.Is(err, lost) {
+		t.Errorf("the error is %v", err)
+	}
+	if got := s.kinds(); !slices.Equal(got, []string{"1a", "2b"}) || !slices.Equal(told, []int64{1}) {
+		t.Errorf("sent %v, told of %v", got, told)
+	}
+}
+
+func TestAStaleSessionIsMadeAgain(t *testing.T) {
+	s := newSending()
+	done := s.start("a")
+	for range 3 {
+		(<-s.sent) <- ErrStale
+	}
+	(<-s.sent) <- nil
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if len(s.committed) != 4 {
+		t.Errorf("it was sent %d times, want 4", len(s.committed))
+	}
+}
+
+// A conflict, such as a database that somebody else holds, is everybody's.
+type busy struct{}
+
+func (busy) Error() string  { return "busy" }
+func (busy) Conflict() bool { return true }
+
+func TestAConflictIsNotTriedByEachAlone(t *testing.T) {
+	f := newFake()
+	f.refuse = func(Changes) error { return busy{} }
+	for _, err := range f.together(event("a"), event("b")) {
+		if !errors.Is(err, busy{}) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if f.sessions != 1 {
+		t.Errorf("%d sessions, want 1", f.sessions)
+	}
+}
