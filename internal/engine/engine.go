@@ -67,6 +67,8 @@ type change struct {
 	engine *Engine
 	now    time.Time
 	who    string
+
+	completed string // the run of the task that was completed last
 }
 
 // write runs do in a transaction.
