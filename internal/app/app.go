@@ -54,6 +54,10 @@ type App struct {
 // outlive gaffer, and whoever comes back takes them over.
 const forever = 100 * 365 * 24 * time.Hour
 
+// remembered is how many rows are remembered: one process has a few agents at a
+// time, and its plan may be long.
+const remembered = 2048
+
 // lockTimeout bounds how long a document that another program has locked keeps
 // all others from being written.
 const lockTimeout = 5 * time.Second
@@ -68,7 +72,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	if strings.Contains(a.database, "://") {
 		a.store, err = postgres.Open(ctx, a.database)
 	} else {
-		a.store, err = sqlite.Open(ctx, a.database)
+		a.store, err = sqlite.OpenWith(ctx, a.database, sqlite.Options{Remember: remembered})
 	}
 	if err != nil {
 		return nil, err

@@ -28,9 +28,12 @@ type Seen struct {
 // maxRuns is how many runs are remembered: each may have a big plan.
 const maxRuns = 256
 
-// NewSeen returns a memory of nothing.
-func NewSeen() *Seen {
-	return &Seen{Runs: Rows[string, store.Run]{Limit: maxRuns}}
+// NewSeen returns a memory of nothing, for so many rows of a kind; DefaultLimit
+// if that is zero.
+func NewSeen(limit int) *Seen {
+	s := &Seen{Runs: Rows[string, store.Run]{Limit: maxRuns}}
+	s.Tasks.Limit, s.Attempts.Limit = limit, limit
+	return s
 }
 
 // Applied brings the memory up to date with what was written.

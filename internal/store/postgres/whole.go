@@ -25,7 +25,7 @@ const (
 
 // newSeen returns a memory of nothing.
 func newSeen() *memo.Seen {
-	seen := memo.NewSeen()
+	seen := memo.NewSeen(0)
 	seen.Tasks.Limit, seen.Dependents.Limit = maxTasks, maxTasks
 	return seen
 }

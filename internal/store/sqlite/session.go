@@ -45,7 +45,7 @@ func (s *Store) recall() error {
 		return err
 	}
 	if s.seen == nil || version != s.version {
-		s.seen, s.version = memo.NewSeen(), version
+		s.seen, s.version = memo.NewSeen(s.remember), version
 	}
 	return nil
 }

@@ -19,11 +19,12 @@ import (
 
 // Store is a store in a file.
 type Store struct {
-	path   string
-	writer store.Writer
-	bell   store.Bell
-	plans  memo.Plans
-	queue  queue
+	remember int // rows of a kind
+	path     string
+	writer   store.Writer
+	bell     store.Bell
+	plans    memo.Plans
+	queue    queue
 
 	open   chan struct{} // held by the session that is open
 	db     *sql.DB
@@ -44,7 +45,17 @@ const pollEvery = 250 * time.Millisecond
 
 // Open opens the database in a file, which is made if it is not there, with its
 // folder, and brings its schema up to date.
-func Open(ctx context.Context, path string) (*Store, error) {
+func Open(ctx context.Context, path string) (*Store, error) { return OpenWith(ctx, path, Options{}) }
+
+// Options say how a database is used.
+type Options struct {
+	// Remember is how many tasks and attempts are remembered between sessions;
+	// memo.DefaultLimit if zero. Who serves many at once is faster with more.
+	Remember int
+}
+
+// OpenWith is Open with options.
+func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -52,7 +63,7 @@ func Open(ctx context.Context, path string) (*Store, error) {
 	if err := makeFile(path); err != nil {
 		return nil, fmt.Errorf("open database %s: %w", path, err)
 	}
-	s := &Store{path: path, open: make(chan struct{}, 1), queue: queueOf(path)}
+	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: queueOf(path)}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
 	if err := s.connect(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
