@@ -8,6 +8,7 @@ package cli
 import (
 	"context"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -18,11 +19,16 @@ import (
 // release is the version, set when one is built: -ldflags "-X gaffer/internal/cli.release=1.2.3".
 var release = "0.1.0-dev"
 
+// frugal is how much memory a command may use before garbage is collected for
+// that reason. It is no limit.
+const frugal = 48 << 20
+
 // Main runs gaffer as this process and gives its exit code.
 func Main() int {
 	if code, ok := self(os.Args[1:]); ok {
 		return code
 	}
+	debug.SetMemoryLimit(frugal)
 	ctx, stop := interruptible(context.Background())
 	defer stop()
 	return Run(ctx, env.System(release), os.Args[1:])

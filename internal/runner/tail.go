@@ -37,8 +37,8 @@ func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
 		return err
 	}
 	defer func() { _ = f.Close() }() // nothing was written
-	if t.buf == nil {
-		t.buf = make([]byte, chunk)
+	if err := t.room(f); err != nil {
+		return err
 	}
 	for {
 		buf := t.buf
@@ -58,6 +58,19 @@ func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
 	if last && len(t.line) > 0 {
 		each(t.line)
 		t.line = nil
+	}
+	return nil
+}
+
+// room makes a buffer that most logs of a moment fit in: there are many, and
+// most of them are short.
+func (t *tail) room(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if want := min(chunk, max(info.Size()-t.at+1, 512)); int64(len(t.buf)) < want {
+		t.buf = make([]byte, want)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (d *Doc) Value() Value { return d.root.Value() }
 
 // Bytes returns the document as it is now.
 func (d *Doc) Bytes() []byte {
-	b := make([]byte, 0, len(d.lead)+len(d.root.found.raw)+len(d.trail)+256)
+	b := make([]byte, 0, len(d.lead)+d.root.length()+len(d.trail))
 	b = append(b, d.lead...)
 	b = d.root.append(b)
 	return append(b, d.trail...)

@@ -169,3 +169,19 @@ func changeAll(n *jsontree.Node) {
 		n.Replace([]any{"something"})
 	}
 }
+
+func TestTheBytesOfAnEditedDocumentAreMadeOnce(t *testing.T) {
+	d, err := jsontree.Parse([]byte(`{"a": [1, 2, {"b": null}], "c": {}, "d": []}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := d.Root()
+	root.Set("new", map[string]any{"x": []int{1, 2}})
+	root.Child("a").Append("three")
+	root.Child("c").Set("first", 1)
+	root.Child("d").Append(1)
+	root.Child("a").Remove(0)
+	if allocs := testing.AllocsPerRun(100, func() { _ = d.Bytes() }); allocs != 1 {
+		t.Errorf("%v allocations for %s", allocs, d.Bytes())
+	}
+}

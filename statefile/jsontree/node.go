@@ -313,6 +313,18 @@ func (n *Node) open() {
 	n.split = true
 }
 
+// length is how many bytes append adds.
+func (n *Node) length() int {
+	if !n.dirty {
+		return len(n.found.raw)
+	}
+	sum := 2 + max(len(n.parts)-1, 0) + len(n.tail)
+	for _, p := range n.parts {
+		sum += len(p.lead) + len(p.key) + len(p.colon) + p.val.length() + len(p.trail)
+	}
+	return sum
+}
+
 // append adds the text of n, as it is now, to b.
 func (n *Node) append(b []byte) []byte {
 	if !n.dirty {
