@@ -61,11 +61,19 @@ type Recorder struct {
 	refused   []error            // why records will never be written, of the first few
 	refusals  int
 	took      time.Duration // to write the session's document
+	wrote     time.Time     // when that was
 }
 
 // largeShare is how many times as long as the document of a very large run takes
 // to write it is left alone.
-const largeShare = 3
+const largeShare = 6
+
+// pace is how long the session's document is left alone after it was written.
+func (r *Recorder) pace() time.Duration { return max(r.opts.Pace, largeShare*r.took) }
+
+// due reports whether the session's document may be written again. Records do
+// not wait for that.
+func (r *Recorder) due() bool { return time.Since(r.wrote) >= r.pace() }
 
 // New returns a recorder. It touches nothing.
 func New(opts Options) *Recorder {
@@ -163,12 +171,15 @@ func (r *Recorder) wait(ctx context.Context, began time.Time) error {
 	if len(r.pending) > 0 && r.told[theRecords] == nil {
 		return ctx.Err()
 	}
-	pace := time.NewTimer(max(r.opts.Pace, largeShare*r.took) - time.Since(began))
+	pace := time.NewTimer(r.pace() - time.Since(began))
 	defer pace.Stop()
 	select {
 	case <-pace.C:
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	if r.picture.moved { // it was not due
+		return nil
 	}
 	for {
 		look, cancel := context.WithTimeout(ctx, r.opts.Look)

@@ -20,7 +20,7 @@ import (
 // looks whether the document is still as it was written.
 func (r *Recorder) write(ctx context.Context, all bool) {
 	moved := r.picture.moved || len(r.pending) > 0
-	if all || r.picture.moved || r.told[theSession] != nil || r.recording.Disturbed() {
+	if all || r.picture.moved && r.due() || r.told[theSession] != nil || r.recording.Disturbed() {
 		r.tell(ctx, theSession, r.writeSession(ctx)) // first, for it takes in what came meanwhile
 	}
 	limit := time.Now().Add(r.opts.Pace)
@@ -57,7 +57,7 @@ func (r *Recorder) tell(ctx context.Context, what string, err error) {
 // recording the same run.
 func (r *Recorder) writeSession(ctx context.Context) error {
 	began := time.Now()
-	defer func() { r.took = time.Since(began) }()
+	defer func() { r.wrote, r.took = time.Now(), time.Since(began) }()
 	err := r.recording.Write(ctx, func() (session.Truth, error) {
 		if err := r.catchUp(ctx); err != nil {
 			return session.Truth{}, err
