@@ -11,6 +11,7 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/tmux"
+	"gaffer/internal/worktree"
 )
 
 // Way is where dispatched agents run.
@@ -40,6 +41,9 @@ func (a *App) Dispatch(ctx context.Context, d Dispatch) (string, error) {
 	for i := range d.Plan.Tasks {
 		if d.Plan.Tasks[i], err = a.bead(d.Plan.Tasks[i], terminal); err != nil {
 			return "", err
+		}
+		if err := canBranch(ctx, d.Plan.Tasks[i]); err != nil {
+			return "", fmt.Errorf("bead %s: %w", d.Plan.Tasks[i].ID, err)
 		}
 	}
 	for {
@@ -87,6 +91,20 @@ func (a *App) bead(t plan.Task, terminal bool) (_ plan.Task, err error) {
 	}
 	t.Dispatch = &d
 	return t, nil
+}
+
+// canBranch tells before anything runs of a repository that a bead's worktree
+// cannot be made in.
+func canBranch(ctx context.Context, t plan.Task) error {
+	if !t.Worktree && t.Branch == "" {
+		return nil
+	}
+	repo, err := worktree.Open(ctx, t.Dispatch.Repo)
+	if err != nil {
+		return err
+	}
+	_, err = repo.Base(ctx, "")
+	return err
 }
 
 // endWithin is how long it may take to end an agent with all that it started.
