@@ -1,0 +1,131 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/internal/build"
+	"gaffer/internal/store"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+// building writes the documents of a build while its run goes on.
+type building struct {
+	app   *App
+	run   string
+	store *workflow.Store
+	story *build.Story
+	told  []build.Told
+	seq   int64 // the last event that was taken in
+	gone  error // why nothing is written any more
+}
+
+// building returns who writes the documents of a run that is a build, else nil.
+func (a *App) building(r store.Reader, run store.Run) (*building, error) {
+	b, err := buildOf(run)
+	if err != nil || b == nil {
+		return nil, err
+	}
+	tasks, err := r.Tasks(run.ID)
+	if err != nil || len(tasks) == 0 {
+		return nil, err
+	}
+	before := tasks[0].Seq - 2 // a task has the number of its own first event, and that of the first follows the run's
+	return &building{app: a, run: run.ID, store: a.workflow(), story: build.NewStory(*b), seq: before}, nil
+}
+
+// Run writes what happens until ctx ends.
+func (b *building) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := b.Flush(ctx); err != nil && ctx.Err() == nil {
+			b.app.opts.Notice(fmt.Sprintf("the state of the build is behind: %v; it is tried again", err))
+			pause(ctx, time.Second)
+			continue
+		}
+		if err := b.app.store.Wait(ctx, b.seq); err != nil {
+			pause(ctx, time.Second)
+		}
+		pause(ctx, buildPace)
+	}
+}
+
+// buildPace is how long events are gathered before the state is written.
+const buildPace = 50 * time.Millisecond
+
+// Flush writes all that has happened so far.
+func (b *building) Flush(ctx context.Context) error {
+	if b.gone != nil {
+		return nil
+	}
+	if err := b.catchUp(ctx); err != nil {
+		return err
+	}
+	s := b.app.spec()
+	world := build.World{SpecVersion: s.Version, Number: func(alias string) string {
+		section, _ := s.Section(alias)
+		return section.Number
+	}}
+	err := b.store.Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
+		return b.story.Write(root, b.run, b.told, b.seq, world)
+	})
+	if replaced := (*build.ReplacedError)(nil); errors.As(err, &replaced) {
+		b.gone = err
+		b.app.opts.Notice(err.Error())
+		return nil
+	}
+	if err == nil {
+		b.told = nil
+	}
+	return err
+}
+
+func (b *building) catchUp(ctx context.Context) error {
+	for {
+		var events []store.Event
+		err := b.app.store.Read(ctx, func(r store.Reader) (err error) {
+			events, err = r.Events(b.seq, 1000)
+			return err
+		})
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		for _, e := range events {
+			b.seq = e.Seq
+			if e.Run != b.run {
+				continue
+			}
+			told, err := b.story.Take(e, b.app.outcomes(b.story.Build.Checks))
+			if err != nil {
+				return err
+			}
+			b.told = append(b.told, told...)
+		}
+	}
+}
+
+// BuildFeed is the whole story of a build, from the store: what its feed must
+// have said.
+func (a *App) BuildFeed(ctx context.Context, id string) ([]workflow.Event, error) {
+	s, _, err := a.look(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if s.build == nil {
+		return nil, &NothingError{fmt.Sprintf("run %s is none", id)}
+	}
+	if err := s.build.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	var feed []jsontree.Value
+	for _, t := range s.build.told {
+		event, err := t.Draft.Event(t.At)
+		if err != nil {
+			return nil, err
+		}
+		feed = append(feed, event)
+	}
+	return workflow.Events(feed), nil
+}

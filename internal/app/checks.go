@@ -1,0 +1,63 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"gaffer/internal/build"
+	"gaffer/internal/verify"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/workflow"
+)
+
+// verifyCommand is the hidden command that checks a chunk's work.
+const verifyCommand = "verify"
+
+// quoted is a text as a shell reads it.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+
+// checksFile is where the checks of a chunk are, and beside it what they said.
+func (a *App) checksFile(checks, task string) string {
+	return filepath.Join(a.workflowDir(), "verification", checks, task+".json")
+}
+
+func (a *App) writeChecks(s build.Start, c build.Chunk) error {
+	if len(c.Verify) == 0 {
+		return nil
+	}
+	file := a.checksFile(s.Checks, build.TaskName(c.ID))
+	r := verify.Request{Chunk: workflow.Chunk{ID: c.ID.Workflow(), Name: c.Name}.Label(), Serve: c.Serve, Screenshot: strings.TrimSuffix(file, ".json") + ".png"}
+	for _, check := range c.Verify {
+		r.Checks = append(r.Checks, verify.Check{
+			Name: check.Name, Command: check.Command, File: check.File, URL: check.URL, Status: check.Status,
+			Contains: check.Contains, Screenshot: check.Screenshot, Timeout: verify.Duration(check.Timeout),
+		})
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := statefile.MkdirAll(host.OS(), filepath.Dir(file)); err != nil {
+		return err
+	}
+	if err := statefile.WriteNew(host.OS(), file, append(data, '\n'), 0o644); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// outcomes returns what the checks of an attempt said.
+func (a *App) outcomes(checks string) func(task string, attempt int) (build.Outcome, bool) {
+	return func(task string, attempt int) (build.Outcome, bool) {
+		data, err := statefile.ReadBytes(host.OS(), verify.OutcomePath(a.checksFile(checks, task), attempt))
+		var o verify.Outcome
+		if err != nil || json.Unmarshal(data, &o) != nil {
+			return build.Outcome{}, false
+		}
+		return build.Outcome{Checks: o.Checks, Mode: o.Mode, Summary: o.Summary, Screenshot: a.shown(o.Screenshot)}, true
+	}
+}
