@@ -55,7 +55,7 @@ type Item struct {
 	Timestamp string     `json:"timestamp"`
 	Status    ItemStatus `json:"status"`
 
-	Analysis   *Analysis      `json:"analysis,omitempty"`   // set by other programs
+	Analysis   *Analysis      `json:"analysis,omitempty"`   // the protocol does not have it
 	ConsumedBy jsontree.Value `json:"consumedBy,omitempty"` // set by other programs, in any form
 	Error      string         `json:"error,omitempty"`
 	TakenAt    string         `json:"takenAt,omitempty"`

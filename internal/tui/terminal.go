@@ -42,6 +42,17 @@ func Open(in io.Reader, out io.Writer) (*Terminal, error) {
 	return t, nil
 }
 
+// Columns is how wide the terminal is that a result is written to, 0 if it is
+// none.
+func Columns(out io.Writer) int {
+	f, ok := out.(*os.File)
+	if !ok || !env.IsTerminal(f) {
+		return 0
+	}
+	columns, _ := (&Terminal{out: f}).Size()
+	return columns
+}
+
 // foreground is false for a job that the shell runs in the background: it would
 // be stopped when it touched the terminal. A terminal that is not the one of
 // this session has no foreground.

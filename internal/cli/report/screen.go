@@ -17,8 +17,7 @@ func screen(e *env.Env) report.Screen {
 
 // width is that of the terminal, else what COLUMNS says, else 0.
 func width(e *env.Env) int {
-	if t, err := tui.Open(e.In, e.Out); err == nil {
-		columns, _ := t.Size()
+	if columns := tui.Columns(e.Out); columns > 0 {
 		return columns
 	}
 	columns, _ := strconv.Atoi(e.Getenv("COLUMNS")) // what is no number says nothing
