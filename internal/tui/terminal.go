@@ -106,6 +106,14 @@ func (t *Terminal) Give() {
 	_ = unix.IoctlSetTermios(int(t.in.Fd()), setTermios, &t.saved)
 }
 
+// readable waits for a moment until there is something to read. Once the
+// terminal was given back, a read would wait for a whole line.
+func (t *Terminal) readable() bool {
+	fds := []unix.PollFd{{Fd: int32(t.in.Fd()), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 200)
+	return n > 0 || err != nil && !errors.Is(err, unix.EINTR) // what is wrong, the read tells
+}
+
 // keys reads until done is closed or the terminal is gone.
 func (t *Terminal) keys(done <-chan struct{}, each func(Key)) {
 	var buf [256]byte
@@ -115,6 +123,9 @@ func (t *Terminal) keys(done <-chan struct{}, each func(Key)) {
 		case <-done:
 			return
 		default:
+		}
+		if !t.readable() {
+			continue
 		}
 		asked := time.Now()
 		n, err := unix.Read(int(t.in.Fd()), buf[kept:])
