@@ -22,6 +22,7 @@ type fleet struct {
 	store    store.Store
 	engine   *engine.Engine
 	keys     bool
+	apart    bool // claim and finish are requests of their own
 	parallel int
 	ids      atomic.Int64
 }
@@ -51,7 +52,7 @@ func openPostgres(ctx context.Context, p *place, _ int) (queue, error) {
 }
 
 func (p *place) fleet(s store.Store) *fleet {
-	f := &fleet{store: s, keys: p.gaffer.keys, parallel: p.gaffer.parallel}
+	f := &fleet{store: s, keys: p.gaffer.keys, apart: p.gaffer.apart, parallel: p.gaffer.parallel}
 	f.engine = engine.New(s, engine.Options{Now: time.Now, NewID: f.newID, Rand: rand.Float64, Who: "bench"})
 	return f
 }
@@ -79,7 +80,12 @@ func (f *fleet) Submit(ctx context.Context, n int) error {
 	return err
 }
 
+// Drain claims and finishes as gaffer's workers do: the slot that becomes free
+// takes the next task, in one request.
 func (f *fleet) Drain(ctx context.Context, clients int, each time.Duration) (result, error) {
+	if !f.apart {
+		return repeatEach(ctx, clients, each, f.worker)
+	}
 	return repeat(ctx, clients, each, func(ctx context.Context) error {
 		a, err := f.claim(ctx)
 		if err != nil {
@@ -87,6 +93,22 @@ func (f *fleet) Drain(ctx context.Context, clients int, each time.Duration) (res
 		}
 		return f.finish(ctx, a)
 	})
+}
+
+func (f *fleet) worker() func(context.Context) error {
+	var held *engine.Assignment
+	return func(ctx context.Context) error {
+		if held == nil {
+			first, err := f.claim(ctx)
+			if err != nil {
+				return err
+			}
+			held = &first
+		}
+		_, next, err := f.engine.Turn(ctx, f.end(*held), engine.Claim{Worker: "bench", Key: f.key()})
+		held = next
+		return err
+	}
 }
 
 func (f *fleet) claim(ctx context.Context) (engine.Assignment, error) {
@@ -98,10 +120,12 @@ func (f *fleet) claim(ctx context.Context) (engine.Assignment, error) {
 }
 
 func (f *fleet) finish(ctx context.Context, a engine.Assignment) error {
-	_, err := f.engine.Finish(ctx, engine.Finish{
-		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: f.key(), Class: failure.None,
-	})
+	_, err := f.engine.Finish(ctx, f.end(a))
 	return err
+}
+
+func (f *fleet) end(a engine.Assignment) engine.Finish {
+	return engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: f.key(), Class: failure.None}
 }
 
 func (f *fleet) Close() error { return f.store.Close() }

@@ -38,6 +38,7 @@ func main() {
 	flag.Func("queued", "how many tasks wait while claims are timed (default 100,10000,100000; 0 leaves it out)", numbers(&s.queued))
 	only := flag.String("only", "", "measure only these, of: "+strings.Join(names(), ","))
 	flag.BoolVar(&p.gaffer.keys, "keys", false, "give each request to gaffer an idempotency key")
+	flag.BoolVar(&p.gaffer.apart, "apart", false, "let gaffer claim and finish in requests of their own, not as its workers do")
 	flag.IntVar(&p.gaffer.parallel, "parallel", 0, "how many tasks of a plan gaffer may run at once; 0 is no limit")
 	flag.StringVar(&s.dir, "dir", "", "the disk to measure (a temporary folder if empty)")
 	flag.Parse()

@@ -30,10 +30,16 @@ func (r result) quantile(share float64) time.Duration {
 // repeat lets clients call do over and over until the time is up, or until do
 // says that nothing is left.
 func repeat(ctx context.Context, clients int, each time.Duration, do func(ctx context.Context) error) (result, error) {
+	return repeatEach(ctx, clients, each, func() func(context.Context) error { return do })
+}
+
+// repeatEach is repeat for clients that each have something of their own to do.
+func repeatEach(ctx context.Context, clients int, each time.Duration, newClient func() func(ctx context.Context) error) (result, error) {
 	results, errs := make([]result, clients), make([]error, clients)
 	var wg sync.WaitGroup
 	start := time.Now()
 	for i := range clients {
+		do := newClient()
 		wg.Go(func() { results[i], errs[i] = one(ctx, start.Add(each), do) })
 	}
 	wg.Wait()

@@ -21,6 +21,7 @@ type place struct {
 	made   int
 	gaffer struct {
 		keys     bool // each request has an idempotency key
+		apart    bool // claim and finish are requests of their own
 		parallel int  // of each plan
 	}
 }

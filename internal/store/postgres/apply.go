@@ -28,7 +28,7 @@ func (w *write) all(c store.Changes, after head) {
 	w.questions(c.Questions)
 	w.small(c)
 	w.events(c.Events)
-	if len(c.Events) > 0 {
+	if len(c.Events) > 0 && w.store.herald.now() {
 		w.add(notify, []byte(w.store.channel()), strconv.AppendInt(nil, after.seq, 10))
 	}
 }

@@ -30,6 +30,7 @@ type Store struct {
 	plans  memo.Plans
 	reads  *pgxpool.Pool
 	ears   *listener
+	herald herald
 
 	open  chan struct{} // held by the session that is open
 	slots chan struct{} // held by the sessions that are not yet answered
@@ -73,6 +74,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	}
 	s.name = fmt.Sprintf("%s at %s", s.config.Database, s.config.Host)
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
+	s.herald.say = s.announce
 	if err := s.prepareDatabase(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -142,9 +144,10 @@ func (s *Store) Close() error {
 	if s.ears != nil {
 		s.ears.stop()
 	}
+	s.line.land()
 	if s.reads != nil {
+		s.herald.stop()
 		s.reads.Close()
 	}
-	s.line.land()
 	return s.line.hangUp()
 }
