@@ -71,7 +71,7 @@ const (
 	planSize = 100
 	// laidUp is for how many claims a second there are tasks. Whoever is faster
 	// has an empty queue before the time is up, and is measured by when.
-	laidUp, laidUpForOne = 7_000, 4_000
+	laidUp, laidUpForOne = 12_000, 4_000
 )
 
 // fill submits tasks by so many clients at once, and measures that until the
