@@ -114,6 +114,29 @@ func TestTrapG_NoCodexIsStartedThatSharesABackgroundServer(t *testing.T) {
 	}
 }
 
+// Esc fires no hook. What an agent does is read from what it says, so that a
+// question which was broken off is closed and the state is not left at waiting.
+func TestTrapH_WhatIsBrokenOffDoesNotStickAtWaiting(t *testing.T) {
+	const asked = `{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t1","input":{"command":"make"}}}`
+	waiting := []string{`{"type":"system","subtype":"session_state_changed","state":"requires_action"}`, asked}
+	for name, after := range map[string][]string{
+		"the request is cancelled": {`{"type":"control_cancel_request","request_id":"r1"}`, `{"type":"system","subtype":"session_state_changed","state":"running"}`},
+		"the model goes on":        {`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"interrupted"}]}}`, `{"type":"assistant","message":{"content":[{"type":"text","text":"I stop."}]}}`},
+	} {
+		signals, v := hear(t, "claude", agent.Request{Policy: agent.Ask}, agent.Exit{Code: 0}, append(slices.Clone(waiting), after...)...)
+		state, closed := agent.State(""), false
+		for _, s := range signals {
+			if s.State != "" {
+				state = s.State
+			}
+			closed = closed || s.Closed == "r1"
+		}
+		if state != agent.Running || !closed || v.Class == failure.None {
+			t.Errorf("%s: state %q, closed %v, verdict %+v", name, state, closed, v)
+		}
+	}
+}
+
 func TestTrapI_ThreadsThatCodexHasForItselfMeanNothing(t *testing.T) {
 	lines := []string{
 		`{"id":2,"result":{"thread":{"id":"ours"}}}`,
