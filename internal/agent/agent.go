@@ -133,6 +133,7 @@ const Lingered = "lingered"
 type Verdict struct {
 	Class   failure.Class
 	Summary string    // the agent's last words, or what went wrong; for a person
+	Answer  string    // all of its last words, of work that was done
 	Reset   time.Time // of a rate limit, if it is known when it ends
 	Denied  []string  // what was refused, if the class is denied
 }

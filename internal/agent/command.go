@@ -134,7 +134,7 @@ func (c *commandReader) Verdict(exit Exit) Verdict {
 	switch {
 	case said != nil && said.class != failure.None:
 	case exit.Code == 0 && exit.Signal == "" && (c.done == nil || said != nil):
-		said = &word{text: c.rest.String()}
+		said = &word{text: c.rest.all()}
 	case exit.Code == 0 && exit.Signal == "":
 		return judge(&word{class: failure.Crashed, text: join("ended without its done line", c.rest.String())}, nil, "", exit)
 	case exit.Told == Lingered && said != nil:

@@ -52,6 +52,22 @@ func TestTheSummaryIsTheLast500Characters(t *testing.T) {
 	}
 }
 
+func TestTheAnswerOfWorkThatWasDoneIsKeptWhole(t *testing.T) {
+	long := strings.Repeat("€", 1000) + "\n" + `{"status": "PASS"}`
+	_, v := hear(t, "command", agent.Request{}, agent.Exit{}, strings.Split(long, "\n")...)
+	if strings.TrimSpace(v.Answer) != long {
+		t.Errorf("%d bytes: %q", len(v.Answer), v.Answer)
+	}
+	_, v = hear(t, "command", agent.Request{}, agent.Exit{Code: 1}, long)
+	if v.Answer != "" {
+		t.Errorf("work that was not done has the answer %q", v.Answer)
+	}
+	_, v = hear(t, "claude", agent.Request{}, agent.Exit{}, `{"type":"result","subtype":"success","is_error":false,"result":"`+strings.Repeat("€", 100000)+` the end"}`)
+	if !utf8.ValidString(v.Answer) || len(v.Answer) > 256<<10 || !strings.HasSuffix(v.Answer, "€ the end") || len(v.Answer) < 200_000 {
+		t.Errorf("%d bytes of a long answer", len(v.Answer))
+	}
+}
+
 func marked(t *testing.T, policy agent.Policy, exit agent.Exit, lines ...string) ([]agent.Signal, agent.Verdict) {
 	t.Helper()
 	a, err := agent.New("command", markers)

@@ -12,6 +12,9 @@ const (
 	doingLength   = 80  // characters of what an agent does now
 
 	questionLength = 4000 // characters of a question
+
+	answerLength = 256 << 10 // bytes of an answer
+	tailLength   = 48 << 10  // bytes of what a program wrote last
 )
 
 // clean makes output fit for a person's eyes: no escape sequences, no control
@@ -118,11 +121,21 @@ func summary(text string) string {
 	return strings.TrimSpace(last(strings.TrimSpace(clean(text)), summaryLength))
 }
 
+// answer is the end of a text as an agent wrote it.
+func answer(text string) string {
+	if n := len(text) - answerLength; n > 0 {
+		for text = text[n:]; text != "" && !utf8.RuneStart(text[0]); {
+			text = text[1:]
+		}
+	}
+	return strings.ToValidUTF8(text, "\uFFFD")
+}
+
 // tail keeps the end of what was written, within bounds.
 type tail struct{ text []byte }
 
 func (t *tail) add(line []byte) {
-	const most = 4 * summaryLength * utf8.UTFMax
+	const most = tailLength
 	if n := len(line) - most; n > 0 {
 		line = line[n:]
 	}
@@ -132,4 +145,6 @@ func (t *tail) add(line []byte) {
 	t.text = append(append(t.text, line...), '\n')
 }
 
-func (t *tail) String() string { return summary(string(t.text)) }
+func (t *tail) String() string { return summary(t.all()) }
+
+func (t *tail) all() string { return string(t.text) }

@@ -32,6 +32,9 @@ func judge(said *word, denied []string, rest string, exit Exit) Verdict {
 		return Verdict{Class: failure.Crashed, Summary: join(death(exit), rest)}
 	}
 	v := Verdict{Class: said.class, Summary: summary(said.text)}
+	if said.class == failure.None {
+		v.Answer = answer(said.text)
+	}
 	if said.class == failure.RateLimited {
 		v.Reset = said.reset
 		if v.Reset.IsZero() {

@@ -140,6 +140,9 @@ func (c *change) halt(t store.Task, why string) error {
 // goes on.
 func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
 	return e.write(ctx, who, store.Need{Runs: []string{key.Run}}, func(c *change) error {
+		if err := c.free(key.Run); err != nil {
+			return err
+		}
 		t, err := c.Task(key)
 		if err != nil {
 			return missing(err, "task", key.Task)

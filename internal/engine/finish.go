@@ -24,6 +24,7 @@ type Finish struct {
 	Log     string // where its output is
 	Spent   store.Amount
 	Checks  json.RawMessage // how the verify commands went
+	Answer  string          // all that the agent said last, of a task that keeps it
 	Reset   time.Time       // of a rate limit: when it ends
 
 	Compacted   string // see Activity
@@ -74,7 +75,7 @@ func (c *change) finish(f Finish) (Outcome, error) {
 	if err := c.compacted(a, f.Compactions, f.Compacted); err != nil {
 		return Outcome{}, err
 	}
-	a.Summary, a.Spent, a.Exit, a.Checks = f.Summary, f.Spent, f.Exit, f.Checks
+	a.Summary, a.Answer, a.Spent, a.Exit, a.Checks = f.Summary, f.Answer, f.Spent, f.Exit, f.Checks
 	a.Thread, a.Log = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log)
 	if f.Class == failure.RateLimited {
 		t, err := c.Task(a.Key())

@@ -62,7 +62,7 @@ func checkRun(r store.Reader, run store.Run) error {
 		return fmt.Errorf("%d tasks run, of %d", active, run.Parallel)
 	case run.Budget.Tokens > 0 && run.Spent.Tokens+run.Reserved.Tokens > run.Budget.Tokens:
 		return fmt.Errorf("the budget is exceeded: %+v", run)
-	case run.Status.Final() != (open == 0):
+	case run.Status.Final() && open > 0, !run.Status.Final() && open == 0 && (!run.Conducted || run.Stopping != ""):
 		return fmt.Errorf("is %s with %d open tasks", run.Status, open)
 	}
 	return nil

@@ -219,13 +219,14 @@ func (c *change) drop(key store.TaskKey, why string) error {
 // dependency is the outcome of a task that was cancelled because of another.
 const dependency = "dependency"
 
-// settle ends a run that has nothing left to do.
+// settle ends a run that has nothing left to do. One that is conducted ends by
+// itself only if it is to stop.
 func (c *change) settle(id string) error {
 	run, err := c.Run(id)
 	if err != nil {
 		return missing(err, "run", id)
 	}
-	if run.Open > 0 || run.Status != store.Running {
+	if run.Open > 0 || run.Status != store.Running || run.Conducted && run.Stopping == "" {
 		return nil
 	}
 	var to store.Status

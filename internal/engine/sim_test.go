@@ -191,7 +191,7 @@ func (w *world) submit() error {
 		key = w.keys[w.rng.IntN(len(w.keys))] // somebody did not hear the answer
 	}
 	w.keys = append(w.keys, key)
-	id, err := w.engine().Submit(context.Background(), engine.Submission{Plan: w.plan(), Key: key})
+	id, err := w.engine().Submit(context.Background(), engine.Submission{Plan: w.plan(), Key: key, Conducted: w.chance(4)})
 	w.note("submit %s: %s, %v", key, id, err)
 	if err == nil {
 		w.runs = append(w.runs, id)
@@ -409,7 +409,9 @@ func (w *world) meddle() error {
 	}
 	run := w.runs[w.rng.IntN(len(w.runs))]
 	task := fmt.Sprint("t", w.rng.IntN(3))
-	switch w.rng.IntN(5) {
+	switch w.rng.IntN(8) {
+	case 5, 6, 7:
+		return w.conduct(run)
 	case 0:
 		return w.cancel(engine.Target{Run: run})
 	case 1:
@@ -420,6 +422,26 @@ func (w *world) meddle() error {
 	err := w.engine().Retry(context.Background(), store.TaskKey{Run: run, Task: task}, "sam", "again")
 	w.note("retry %s %s: %v", run, task, err)
 	return w.orMissing(err)
+}
+
+// conduct adds to a run, ends it or opens it again, which is refused if it is not
+// conducted, or not in a state for that.
+func (w *world) conduct(run string) error {
+	var err error
+	switch w.rng.IntN(4) {
+	case 0:
+		err = w.engine().Conclude(context.Background(), run, store.Complete, "")
+	case 1:
+		err = w.engine().Reopen(context.Background(), run, "sam", "go on")
+	default:
+		added := plan.Task{ID: w.newID(), Agent: "claude", Retries: w.rng.IntN(3)}
+		x := engine.Extension{Run: run, Key: added.ID, Tasks: []plan.Task{added}}
+		for range 1 + w.rng.IntN(2) { // somebody did not hear the answer
+			err = w.engine().Extend(context.Background(), x)
+		}
+	}
+	w.note("conduct %s: %v", run, err)
+	return expected(err)
 }
 
 func (w *world) cancel(t engine.Target) error {
@@ -462,8 +484,13 @@ func (w *world) finishAll() error {
 	w.steady = true
 	for range 2000 {
 		open, err := w.open()
-		if err != nil || open == 0 {
+		if err != nil || len(open) == 0 {
 			return err
+		}
+		for _, run := range open {
+			if err := w.engine().Conclude(context.Background(), run.ID, store.Complete, ""); expected(err) != nil {
+				return err
+			}
 		}
 		w.now = w.now.Add(20 * time.Second)
 		if err := w.sweep(); err != nil {
@@ -490,11 +517,10 @@ func (w *world) finishAll() error {
 	return errors.New("not every run has ended")
 }
 
-func (w *world) open() (n int, err error) {
+func (w *world) open() (runs []store.Run, err error) {
 	err = w.store.Read(context.Background(), func(r store.Reader) error {
-		runs, err := r.RunningRuns()
-		n = len(runs)
+		runs, err = r.RunningRuns()
 		return err
 	})
-	return n, err
+	return runs, err
 }

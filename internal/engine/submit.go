@@ -24,6 +24,10 @@ type Submission struct {
 	Project string // the folder it works in, of one that is bound to a machine
 	Base    string // the commit that its worktrees start from
 	Place   string // the only worker that may take its tasks; empty for any
+
+	// Conducted is a run that others add tasks to, with [Engine.Extend], until
+	// [Engine.Conclude].
+	Conducted bool
 }
 
 // Submit stores a run and its tasks, and makes those ready that wait for
@@ -46,7 +50,7 @@ func (c *change) submit(s Submission, text json.RawMessage) (string, error) {
 	p := s.Plan
 	run := store.Run{
 		ID: cmp.Or(s.ID, c.engine.opts.NewID()), Project: s.Project, Base: s.Base, Place: s.Place, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
-		Plan: text, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: amount(p.Budget), Created: c.now,
+		Plan: text, Conducted: s.Conducted, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: amount(p.Budget), Created: c.now,
 	}
 	if _, err := c.Run(run.ID); !errors.Is(err, store.ErrNotFound) {
 		return "", cmp.Or[error](err, &ConflictError{"run " + run.ID, "is there already"})
@@ -55,15 +59,19 @@ func (c *change) submit(s Submission, text json.RawMessage) (string, error) {
 	if err := c.event(store.Event{Kind: "run.running", Run: run.ID, To: string(store.Running)}, run); err != nil {
 		return "", err
 	}
-	for _, task := range p.Tasks {
-		if err := c.add(run, task); err != nil {
-			return "", err
-		}
-	}
-	if err := c.fill(run.ID); err != nil {
+	if err := c.addAll(run, p.Tasks); err != nil {
 		return "", err
 	}
 	return run.ID, c.settle(run.ID)
+}
+
+func (c *change) addAll(run store.Run, tasks []plan.Task) error {
+	for _, task := range tasks {
+		if err := c.add(run, task); err != nil {
+			return err
+		}
+	}
+	return c.fill(run.ID)
 }
 
 func (c *change) add(run store.Run, task plan.Task) (err error) {

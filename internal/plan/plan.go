@@ -24,6 +24,7 @@ type Plan struct {
 	Budget     Budget
 	Workflow   *Workflow       // of a workflow file, else nil
 	Build      json.RawMessage // of an autonomous build, in the words of package build; else nil
+	Team       json.RawMessage // of a team, in the words of package teamwork; else nil
 	Tasks      []Task          // in the order of the source
 	Warnings   Problems        // what a person should look at although the plan can run
 }
@@ -64,6 +65,8 @@ type Task struct {
 
 	Worktree bool   // works in a git worktree of its own
 	Branch   string // of that worktree; empty lets the runner choose
+	Tree     string // the worktree that it shares with others of its run, on Branch; empty for none
+	Base     string // the branch that Branch starts from; empty for where the run does
 
 	Env      map[string]string
 	Labels   []string // a worker must have them all
@@ -75,7 +78,9 @@ type Task struct {
 	AnswerTimeout time.Duration // how long a question waits for a person; 0 is for ever
 	AnswerDefault string        // the answer after that
 
-	Dispatch *Dispatch // of a bead, else nil
+	Dispatch *Dispatch       // of a bead, else nil
+	Step     json.RawMessage // of a team, in the words of package teamwork; else nil
+	Keep     bool            // all that the agent says last is kept, not only the beginning of it
 
 	Done bool // ticked, or has a summary: left out with [Options.PendingOnly]
 	Line int  // where it stands in its file; 0 if that is the file as a whole

@@ -379,7 +379,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		return r, nil
 	}
 	v := a.reader.Verdict(agent.Exit{Code: exit.Code, Signal: exit.Signal, Told: exit.Told, At: exit.Ended.Local()})
-	r.Class, r.Summary, r.Reset = v.Class, v.Summary, v.Reset
+	r.Class, r.Summary, r.Answer, r.Reset = v.Class, v.Summary, v.Answer, v.Reset
 	if len(v.Denied) > 0 && r.Summary == "" {
 		r.Summary = "denied: " + strings.Join(v.Denied, ", ")
 	}

@@ -43,7 +43,8 @@ type Job struct {
 type Result struct {
 	Class   failure.Class
 	Summary string
-	Exit    int // the agent's exit code; -1 if there was none
+	Answer  string // all that the agent said last, if the work was done
+	Exit    int    // the agent's exit code; -1 if there was none
 	Thread  string
 	Usage   agent.Usage
 	Reset   time.Time

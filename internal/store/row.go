@@ -43,12 +43,13 @@ type Run struct {
 	Budget     Amount          `json:"budget,omitzero"`
 	Reserved   Amount          `json:"reserved,omitzero"` // for attempts that run
 	Spent      Amount          `json:"spent,omitzero"`
-	Waves      []WaveCount     `json:"waves,omitempty"`    // of tasks that are not final, the lowest first
-	Open       int             `json:"open"`               // tasks that are not final
-	Ready      int             `json:"ready"`              // tasks that may be claimed
-	Active     int             `json:"active"`             // tasks that run
-	Failed     int             `json:"failed"`             // tasks that failed
-	Stopping   string          `json:"stopping,omitempty"` // why no task starts any more
+	Waves      []WaveCount     `json:"waves,omitempty"`     // of tasks that are not final, the lowest first
+	Open       int             `json:"open"`                // tasks that are not final
+	Ready      int             `json:"ready"`               // tasks that may be claimed
+	Active     int             `json:"active"`              // tasks that run
+	Failed     int             `json:"failed"`              // tasks that failed
+	Stopping   string          `json:"stopping,omitempty"`  // why no task starts any more
+	Conducted  bool            `json:"conducted,omitempty"` // a conductor adds tasks to it, and says when it ends
 	Created    time.Time       `json:"created"`
 	Ended      time.Time       `json:"ended,omitzero"`
 }
@@ -130,6 +131,7 @@ type Attempt struct {
 	Said   time.Time `json:"said,omitzero"`
 
 	Checks json.RawMessage `json:"checks,omitempty"` // how the verify commands went
+	Answer string          `json:"answer,omitempty"` // all that the agent said last, of a task that keeps it
 }
 
 // Key returns the task that a is a try at.

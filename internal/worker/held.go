@@ -39,7 +39,7 @@ func (h *held) run(ctx context.Context) {
 		var r runner.Result
 		if r, err = a.Run(ctx); err == nil {
 			h.outlive(ctx, r.Left)
-			h.finish(ctx, finishOf(r))
+			h.finish(ctx, finishOf(r, keeps(h.Task)))
 			return
 		}
 	}
@@ -268,6 +268,12 @@ func patience(t store.Task) (time.Duration, string) {
 		return 0, ""
 	}
 	return spec.AnswerTimeout, spec.AnswerDefault
+}
+
+// keeps says whether all that a task's agent says last is kept.
+func keeps(t store.Task) bool {
+	spec, err := specOf(t)
+	return err == nil && spec.Keep
 }
 
 // specOf returns the plan's words about a task.

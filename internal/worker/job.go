@@ -59,11 +59,15 @@ func environ(a engine.Assignment, spec plan.Task) []string {
 	return env
 }
 
-// finishOf is the report of a result.
-func finishOf(r runner.Result) engine.Finish {
+// finishOf is the report of a result. All that was said last is in it if keep
+// says so.
+func finishOf(r runner.Result, keep bool) engine.Finish {
 	f := engine.Finish{
 		Class: r.Class, Summary: r.Summary, Thread: r.Thread, Exit: r.Exit, Spent: amountOf(r.Usage), Reset: r.Reset,
 		Compacted: r.Compacted, Compactions: r.Compactions,
+	}
+	if keep {
+		f.Answer = r.Answer
 	}
 	if len(r.Checks) > 0 {
 		f.Checks, _ = json.Marshal(r.Checks) // texts and numbers can always be JSON

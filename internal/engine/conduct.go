@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+)
+
+// Extension is tasks that a conductor adds to its run.
+type Extension struct {
+	Run   string
+	Key   string // the same key adds nothing again
+	Tasks []plan.Task
+}
+
+// Extend adds tasks to a run that is conducted. They wait for no others: their
+// conductor has. A run that has ended, or stops, is a [*ConflictError], and so is
+// a task that is there already.
+func (e *Engine) Extend(ctx context.Context, x Extension) error {
+	need := store.Need{Runs: []string{x.Run}, Promises: promiseNeed("extend", x.Key)}
+	return e.write(ctx, "", need, func(c *change) error {
+		_, err := once(c, "extend", x.Key, func() (int, error) { return len(x.Tasks), c.extend(x) })
+		return err
+	})
+}
+
+func (c *change) extend(x Extension) error {
+	run, err := c.conducted(x.Run)
+	if err != nil {
+		return err
+	}
+	if run.Status != store.Running || run.Stopping != "" {
+		return &ConflictError{"run " + run.ID, "takes no more tasks: " + orStatus(run.Stopping, run.Status)}
+	}
+	for _, t := range x.Tasks {
+		if len(t.After) > 0 || t.Wave > 0 {
+			return fmt.Errorf("task %s: one that is added to a run cannot wait for others", t.ID)
+		}
+		if _, err := c.Task(store.TaskKey{Run: run.ID, Task: t.ID}); err == nil {
+			return &ConflictError{"task " + t.ID, "is there already"}
+		}
+	}
+	return c.addAll(run, x.Tasks)
+}
+
+func orStatus(why string, s store.Status) string {
+	if why != "" {
+		return "it stops: " + why
+	}
+	return "it is " + string(s)
+}
+
+// Conclude ends a run that is conducted, as its conductor says: complete, or
+// failed for a reason. While a task of it is open it is a [*ConflictError]. One
+// that has ended stays as it is.
+func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why string) error {
+	return e.write(ctx, "", store.Need{Runs: []string{id}}, func(c *change) error {
+		run, err := c.conducted(id)
+		switch {
+		case err != nil || run.Status.Final():
+			return err
+		case run.Open > 0:
+			return &ConflictError{"run " + id, fmt.Sprintf("has %d open tasks", run.Open)}
+		}
+		return c.moveRun(run, to, why)
+	})
+}
+
+// Reopen lets a conducted run go on that has ended. One that has not stays as
+// it is.
+func (e *Engine) Reopen(ctx context.Context, id, who, why string) error {
+	return e.write(ctx, who, store.Need{Runs: []string{id}}, func(c *change) error {
+		run, err := c.conducted(id)
+		if err != nil || !run.Status.Final() {
+			return err
+		}
+		return c.resume(id, why)
+	})
+}
+
+func (c *change) conducted(id string) (store.Run, error) {
+	run, err := c.Run(id)
+	if err != nil {
+		return run, missing(err, "run", id)
+	}
+	if !run.Conducted {
+		return run, &ConflictError{"run " + id, "has all its tasks"}
+	}
+	return run, nil
+}
+
+// free returns an error if a run's tasks are not for anybody to retry.
+func (c *change) free(id string) error {
+	run, err := c.Run(id)
+	if err != nil {
+		return missing(err, "run", id)
+	}
+	if run.Conducted {
+		return &ConflictError{"run " + id, "is a team's, which decides by itself what is tried again: 'gaffer team resume'"}
+	}
+	return nil
+}
