@@ -118,8 +118,8 @@ func setWaves(list *jsontree.Node, waves []Wave, states []State) {
 // waveStates are the statuses of the waves by their agents. Unlike a document,
 // the truth tells which of the cancelled ones have run.
 func (r *Recording) waveStates(is *Status) []State {
-	if r.members == nil {
-		r.members = membersOf(is)
+	if r.members == nil || r.agents != len(is.Agents) {
+		r.members, r.agents = membersOf(is), len(is.Agents)
 	}
 	states := make([]State, len(is.Waves))
 	for i, members := range r.members {

@@ -31,6 +31,7 @@ type Recording struct {
 	seed  maphash.Seed
 
 	members   [][]int // the positions of each wave's agents in the truth
+	agents    int     // that the truth had then
 	last      written
 	seen      seen
 	activated bool
@@ -70,8 +71,8 @@ func (s *Store) Recording(id string) (*Recording, error) {
 // Close removes what the recording keeps beside the document to be quick.
 func (r *Recording) Close() { r.file.Close() }
 
-// Truth is what a session's document is to say. Its agents and waves are the
-// same, in the same order, at every write. The summary, the statuses of waves
+// Truth is what a session's document is to say. Its agents are in the same order
+// at every write, and new ones come last. The summary, the statuses of waves
 // and the log files are not taken from it: they follow from the rest.
 type Truth struct {
 	Status  *Status
@@ -177,7 +178,7 @@ func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (ma
 // else has written to it, all of it otherwise.
 func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) {
 	root := doc.Root()
-	same := r.last.known && r.sum(root) == r.last.sum
+	same := r.last.known && r.sum(root) == r.last.sum && len(r.last.at) == len(is.Status.Agents)
 	before := doc.Mark()
 	switch {
 	case same:

@@ -184,23 +184,7 @@ func (a *App) abandon(ctx context.Context, f BuildFound) error {
 	if f.Engine == "" || f.Status.Final() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, endWithin)
-	defer cancel()
-	err := a.Cancel(ctx, f.Engine, "", "the build starts fresh")
-	if late := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &late) {
-		return err
-	}
-	for {
-		over, err := a.runOver(ctx, f.Engine)
-		if over || err != nil {
-			return err
-		}
-		err = a.collect(ctx, f.Engine, func(store.Task) bool { return true })
-		if owned := (*OwnedError)(nil); err != nil && !errors.As(err, &owned) {
-			return err
-		}
-		pause(ctx, watchEvery)
-	}
+	return a.end(ctx, f.Engine, "the build starts fresh")
 }
 
 func (a *App) runOver(ctx context.Context, id string) (over bool, err error) {

@@ -81,7 +81,7 @@ func (f *follower) look(r store.Reader) error {
 	}
 	run := f.app.runOf(row)
 	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // whoever has the last view keeps it
-	for id := range changed {
+	for _, id := range changed {
 		if err := f.update(r, &run, id); err != nil {
 			return err
 		}
@@ -126,18 +126,19 @@ func (f *follower) news(r store.Reader, run *fleet.Run) error {
 // farthest is later than any lease.
 var farthest = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// changed returns the tasks that events since the last look are about, or says
-// that there were too many events.
-func (f *follower) changed(r store.Reader) (map[string]bool, bool, error) {
+// changed returns the tasks that events since the last look are about, in the
+// order of the first of them, or says that there were too many events.
+func (f *follower) changed(r store.Reader) (tasks []string, ok bool, err error) {
 	events, err := r.Events(f.last, manyEvents)
 	if err != nil || len(events) == manyEvents {
 		return nil, false, err
 	}
-	tasks := map[string]bool{}
+	seen := map[string]bool{}
 	for _, e := range events {
 		f.last = e.Seq
-		if e.Run == f.id && e.Task != "" {
-			tasks[e.Task] = true
+		if e.Run == f.id && e.Task != "" && !seen[e.Task] {
+			seen[e.Task] = true
+			tasks = append(tasks, e.Task)
 		}
 	}
 	return tasks, true, nil
@@ -145,10 +146,6 @@ func (f *follower) changed(r store.Reader) (map[string]bool, bool, error) {
 
 // update reads one task again.
 func (f *follower) update(r store.Reader, run *fleet.Run, id string) error {
-	at, known := f.at[id]
-	if !known {
-		return nil // no run gets more tasks
-	}
 	row, err := r.Task(store.TaskKey{Run: f.id, Task: id})
 	if err != nil {
 		return missing(err, "task", id)
@@ -157,7 +154,14 @@ func (f *follower) update(r store.Reader, run *fleet.Run, id string) error {
 	if err != nil {
 		return err
 	}
-	run.Counts.Remove(run.Tasks[at].Status)
+	at, known := f.at[id]
+	if !known { // its conductor has added it
+		at = len(run.Tasks)
+		f.at[id] = at
+		run.Tasks = append(run.Tasks, task)
+	} else {
+		run.Counts.Remove(run.Tasks[at].Status)
+	}
 	run.Counts.Add(task.Status)
 	run.Tasks[at] = task
 	return nil

@@ -23,6 +23,9 @@ func (a *App) baseOf(ctx context.Context, p plan.Plan) (string, error) {
 	needs := p.Workflow != nil || slices.ContainsFunc(p.Tasks, func(t plan.Task) bool {
 		return t.Dispatch == nil && (t.Worktree || t.Branch != "")
 	})
+	if p.Team != nil {
+		return a.teamBase(ctx, p)
+	}
 	if !needs {
 		return "", nil
 	}
@@ -108,6 +111,8 @@ func (p place) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
 		spec.Base.Commit = flow.Branch // with what the waves before have done
 	case flow != nil: // alone in its wave it works on the workflow's branch itself
 		spec.Task, spec.Branch, spec.Base.Commit, spec.Shared = workflowTree, flow.Branch, flow.Branch, true
+	case task.Tree != "":
+		spec.Task, spec.Base.Commit = task.Tree, task.Base
 	case !task.Worktree && task.Branch == "":
 		return nil
 	case task.Dispatch != nil:

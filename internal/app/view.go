@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -67,7 +68,7 @@ func (a *App) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
 	if spec.Dispatch != nil {
 		v.Session = spec.Dispatch.Session
 	}
-	if path := filepath.Join(a.state, "worktrees", t.Run, t.Task); spec.Worktree || spec.Branch != "" {
+	if path := filepath.Join(a.state, "worktrees", t.Run, cmp.Or(spec.Tree, t.Task)); spec.Worktree || spec.Branch != "" {
 		v.Worktree = path
 	}
 	id := t.Attempt

@@ -16,6 +16,7 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/recorder"
 	"gaffer/internal/store"
+	"gaffer/internal/teamrun"
 	"gaffer/internal/worker"
 )
 
@@ -59,7 +60,8 @@ type shift struct {
 	run      store.Run
 	from     int64 // the last event that was there when it began
 	place    place
-	build    *building // nil if the run is no build
+	build    *building          // nil if the run is no build
+	team     *teamrun.Conductor // nil if the run is no team's
 	worker   *worker.Worker
 	recorder *recorder.Recorder
 }
@@ -86,7 +88,10 @@ func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment,
 		if running, err = assignments(r, id); err != nil {
 			return err
 		}
-		s.build, err = a.building(r, s.run)
+		if s.build, err = a.building(r, s.run); err != nil {
+			return err
+		}
+		s.team, err = a.conductor(ctx, r, s.run)
 		return err
 	})
 	if err != nil {
@@ -160,6 +165,9 @@ func (a *App) agents(name string) (map[string]agent.Custom, error) {
 	if name == joinAgent {
 		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, "join"}}
 	}
+	if name == teamrun.MergeAgent {
+		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, teamrun.MergeCommand}}
+	}
 	return custom, nil
 }
 
@@ -179,11 +187,15 @@ func (s *shift) flush(ctx context.Context) {
 	if err := s.recorder.Flush(ctx); err != nil {
 		s.app.opts.Notice(fmt.Sprintf("documents: %v", err))
 	}
-	if s.build == nil {
-		return
+	if s.build != nil {
+		if err := s.build.Flush(ctx); err != nil {
+			s.app.opts.Notice(fmt.Sprintf("the state of the build: %v", err))
+		}
 	}
-	if err := s.build.Flush(ctx); err != nil {
-		s.app.opts.Notice(fmt.Sprintf("the state of the build: %v", err))
+	if s.team != nil {
+		if err := s.team.Flush(ctx); err != nil {
+			s.app.opts.Notice(fmt.Sprintf("the documents of the team: %v", err))
+		}
 	}
 }
 
@@ -197,6 +209,9 @@ func (s *shift) untilEnd(ctx context.Context) error {
 	all.Go(func() { s.sweep(working) })
 	if s.build != nil {
 		all.Go(func() { s.build.Run(working) })
+	}
+	if s.team != nil {
+		all.Go(func() { s.team.Run(working) })
 	}
 	if s.place.terminals {
 		all.Go(func() { s.watchTerminals(working) })

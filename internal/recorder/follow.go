@@ -74,6 +74,11 @@ func (r *Recorder) catchUp(ctx context.Context) error {
 		if err != nil || !ok {
 			return err
 		}
+		if _, known := r.picture.at[e.Task]; n.task != nil && !known {
+			if err := r.picture.grow(*n.task, r.opts.Project); err != nil {
+				return err
+			}
+		}
 		r.picture.take(n)
 		entry, ok := entryOf(n, r.picture.stopping)
 		if ok && e.Seq > r.recorded && r.opts.Ledger != nil {

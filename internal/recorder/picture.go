@@ -32,7 +32,7 @@ type tries struct{ begun, ended int }
 
 // newPicture returns the picture of a run none of whose events were taken in.
 func newPicture(run store.Run, tasks []store.Task, project string) (*picture, error) {
-	p := &picture{at: make(map[string]int, len(tasks)), tries: make([]tries, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, moved: true}
+	p := &picture{at: make(map[string]int, len(tasks)), tries: make([]tries, 0, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, moved: true}
 	p.status = session.Status{
 		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
 		Status: session.Running, Waves: []session.Wave{},
@@ -42,21 +42,41 @@ func newPicture(run store.Run, tasks []store.Task, project string) (*picture, er
 	}
 	waves := wavesOf(tasks)
 	for i, t := range tasks {
-		var spec plan.Task
-		if err := json.Unmarshal(t.Spec, &spec); err != nil {
-			return nil, fmt.Errorf("task %s: %w", t.Task, err)
+		if err := p.add(t, waves[i], project); err != nil {
+			return nil, err
 		}
-		p.at[t.Task] = i
-		if spec.Dispatch != nil {
-			p.beads[t.Task] = beadOf(t.Run, t.Task, spec.Dispatch)
-		}
-		p.status.Agents = append(p.status.Agents, session.Agent{
-			ID: t.Task, Name: cmp.Or(t.Name, t.Task), PromptPath: below(project, spec.PromptFile),
-			Status: session.Queued, Wave: &waves[i], Model: engine.AgentOf(spec),
-		})
 	}
 	p.status.Waves = groups(p.status.Agents)
 	return p, nil
+}
+
+// add adds a task that is queued.
+func (p *picture) add(t store.Task, wave int, project string) error {
+	var spec plan.Task
+	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+		return fmt.Errorf("task %s: %w", t.Task, err)
+	}
+	p.at[t.Task] = len(p.status.Agents)
+	p.tries = append(p.tries, tries{})
+	if spec.Dispatch != nil {
+		p.beads[t.Task] = beadOf(t.Run, t.Task, spec.Dispatch)
+	}
+	p.status.Agents = append(p.status.Agents, session.Agent{
+		ID: t.Task, Name: cmp.Or(t.Name, t.Task), PromptPath: below(project, spec.PromptFile),
+		Status: session.Queued, Wave: &wave, Model: engine.AgentOf(spec),
+	})
+	return nil
+}
+
+// grow adds a task that its conductor has added to the run since. It waits for
+// no wave.
+func (p *picture) grow(t store.Task, project string) error {
+	if err := p.add(t, 1, project); err != nil {
+		return err
+	}
+	p.status.Waves = groups(p.status.Agents)
+	p.moved = true
+	return nil
 }
 
 // bead is the ledger's name of a task.

@@ -15,7 +15,7 @@ coordination/archive. Other files stay where they are.`,
 		Example: "  gaffer team archive",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := open(e)
+			s, err := openTeam(e)
 			if err != nil {
 				return err
 			}

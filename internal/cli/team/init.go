@@ -24,7 +24,7 @@ func initCommand(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                   "init [REQUIREMENTS] [-f FILE] [--new]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Begin a session and print its id",
+		Short:                 "Begin a session without running it, and print its id",
 		Example: `  gaffer team init "Implement JWT authentication and password reset"
   gaffer team init -f requirements.md
   gaffer team init --new "Start over"`,
@@ -33,7 +33,7 @@ func initCommand(e *env.Env) *cobra.Command {
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "read the requirements from `FILE`, or - for stdin")
 	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the session that is there")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		requirements, err := readRequirements(e, o, args)
+		requirements, err := readRequirements(e, o.file, args)
 		if err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func initCommand(e *env.Env) *cobra.Command {
 }
 
 func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) error {
-	s, err := open(e)
+	s, err := openTeam(e)
 	if err != nil {
 		return err
 	}
@@ -64,14 +64,14 @@ func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) 
 	return e.Printf("%s\n", id)
 }
 
-func readRequirements(e *env.Env, o initOptions, args []string) (string, error) {
+func readRequirements(e *env.Env, file string, args []string) (string, error) {
 	switch {
-	case o.file == "" && len(args) == 1:
+	case file == "" && len(args) == 1:
 		return args[0], nil
-	case o.file == "" || len(args) > 0:
+	case file == "" || len(args) > 0:
 		return "", exit.Usage(errors.New("give the requirements as an argument or with -f FILE, one of them"))
-	case o.file != "-":
-		data, err := statefile.ReadBytes(host.OS(), e.Path(o.file))
+	case file != "-":
+		data, err := statefile.ReadBytes(host.OS(), e.Path(file))
 		return string(data), err
 	}
 	data, err := io.ReadAll(io.LimitReader(e.In, statefile.MaxSize+1))

@@ -30,7 +30,7 @@ func listCommand(e *env.Env) *cobra.Command {
 		if err := checkReceiver(to); err != nil {
 			return err
 		}
-		s, err := open(e)
+		s, err := openTeam(e)
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func send(cmd *cobra.Command, e *env.Env, o sendOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := open(e)
+	s, err := openTeam(e)
 	if err != nil {
 		return err
 	}

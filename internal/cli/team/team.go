@@ -3,31 +3,76 @@
 package team
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/statefile"
 	"gaffer/team"
 )
 
+const long = `From requirements to merged, tested and reviewed branches: a project manager
+plans groups of tasks, developers work on them, each group in a worktree and on
+a branch of its own, a QA expert tests, a tech lead reviews, and what is approved
+is merged and tested again. Agents forget everything between two starts; the
+documents in coordination are their memory, and gaffer keeps them.
+
+Who is next follows from the status word of an agent's answer, by fixed rules. A
+group that turns in circles is split by the project manager or helped by the tech
+lead; one that still does not come to an end stops the session, and says what a
+person should do. The session is complete when the project manager says so and
+every group is merged. Your own branch is not touched without --merge-into.
+
+Whatever interrupts it, 'gaffer team resume' goes on where it was.`
+
 // New makes the group.
 func New(e *env.Env) *cobra.Command {
+	var o options
 	cmd := &cobra.Command{
-		Use:   "team",
-		Short: "A team: groups of tasks, who works on them, messages",
-		Long: `Keep the state of a team: a project manager, developers, QA and a tech lead.
-
-The documents live in coordination and are shared with agents and scripts.`,
-		Example: `  gaffer team init "Add password reset"
-  gaffer team show
-  gaffer team message send --from developer --to qa_expert --group A --subject "Ready for QA"`,
+		Use:                   "team [REQUIREMENTS | -f FILE]",
+		DisableFlagsInUseLine: true,
+		Short:                 "A team: plan, develop, test, review and merge",
+		Long:                  long,
+		Example: `  gaffer team "Add password reset by mail, and rate limits on all auth endpoints"
+  gaffer team -f requirements.md --mode parallel --developers 3 --test 'go test ./...'
+  gaffer team status
+  watch -n 1 'jq .current_phase coordination/orchestrator_state.json'`,
+		Args: cobra.MaximumNArgs(1),
 	}
-	cmd.AddCommand(initCommand(e), showCommand(e), messageCommand(e), archiveCommand(e))
+	cmd.Flags().StringVarP(&o.file, "file", "f", "", "read the requirements from `FILE`, or - for stdin")
+	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the session that is there")
+	o.flags(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 && o.file == "" {
+			return cmd.Help()
+		}
+		if err := checkWord(cmd, args); err != nil {
+			return err
+		}
+		return o.begin(cmd.Context(), e, args)
+	}
+	cmd.AddCommand(statusCommand(e), resumeCommand(e), initCommand(e), messageCommand(e), archiveCommand(e))
 	return cmd
 }
 
-// open returns the project's team.
-func open(e *env.Env) (*team.Store, error) {
+// begin begins a session and works on it.
+func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
+	requirements, err := readRequirements(e, o.file, args)
+	if err != nil {
+		return err
+	}
+	n, err := o.wish(e)
+	if err != nil {
+		return err
+	}
+	n.Requirements = requirements
+	return attend.With(ctx, e, func(t *attend.Attendant) error { return o.run(ctx, e, t, n) })
+}
+
+// openTeam returns the project's team.
+func openTeam(e *env.Env) (*team.Store, error) {
 	c, err := e.Config()
 	if err != nil {
 		return nil, err

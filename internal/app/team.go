@@ -1,0 +1,166 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"gaffer/internal/plan"
+	"gaffer/internal/roles"
+	"gaffer/internal/store"
+	"gaffer/internal/teamrun"
+	"gaffer/internal/teamwork"
+	"gaffer/internal/worktree"
+	"gaffer/statefile"
+	"gaffer/team"
+)
+
+// NewTeam is a team that a person wants to work on something.
+type NewTeam struct {
+	Requirements string
+	Mode         team.Mode // [team.Unplanned] leaves it to the project manager
+	Developers   int
+	Iterations   int
+	Tests        []string // shell commands that run after each merge
+	Into         string   // the branch that gets it all at the end; empty for none
+	Budget       plan.Budget
+	Roles        string // a file that says who plays them; empty for none
+	Fresh        bool   // archive the session that is there
+}
+
+// TeamStarted is what came of a wish for a team.
+type TeamStarted struct {
+	Run      string // of the engine
+	Session  string
+	Archived string // where the documents of the session before are; empty if there was none
+}
+
+// Team begins a session of a team, and submits its run. Nothing runs before
+// Work. A session that is there is a conflict, unless a fresh one is wanted.
+func (a *App) Team(ctx context.Context, n NewTeam) (s TeamStarted, err error) {
+	if _, err := a.roles(n.Roles); err != nil {
+		return s, err
+	}
+	if err := a.canMerge(ctx, n.Into); err != nil {
+		return s, err
+	}
+	if n.Fresh {
+		if err := a.abandonTeam(ctx); err != nil {
+			return s, err
+		}
+		s.Session, s.Archived, err = a.team().InitNew(ctx, n.Requirements)
+	} else {
+		s.Session, err = a.team().Init(ctx, n.Requirements)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.Run, err = a.submitTeam(ctx, n, s.Session)
+	return s, err
+}
+
+func (a *App) submitTeam(ctx context.Context, n NewTeam, session string) (string, error) {
+	set, err := a.roles(n.Roles)
+	if err != nil {
+		return "", err
+	}
+	p, err := teamrun.Plan(teamwork.Start{
+		Session: session, Requirements: n.Requirements, Mode: n.Mode, Developers: n.Developers, Iterations: n.Iterations,
+		Branch: fmt.Sprintf("gaffer/%s/team", session), Into: n.Into, Tests: n.Tests, Roles: n.Roles,
+	}, set, a.opts.Now())
+	if err != nil {
+		return "", err
+	}
+	p.Budget = n.Budget
+	return a.Submit(ctx, p)
+}
+
+// canMerge tells before anything runs that the repository, or the branch at the
+// end, cannot be used.
+func (a *App) canMerge(ctx context.Context, into string) error {
+	repo, err := worktree.Open(ctx, a.opts.Project.Root)
+	if err != nil || into == "" {
+		return err
+	}
+	base, err := repo.Base(ctx, into)
+	if err == nil && base.Branch == "" {
+		err = &NotFoundError{"branch", into}
+	}
+	return err
+}
+
+// teamBase makes the branch that a team's work is merged into, and returns the
+// commit that it starts from.
+func (a *App) teamBase(ctx context.Context, p plan.Plan) (string, error) {
+	var start teamwork.Start
+	if err := json.Unmarshal(p.Team, &start); err != nil {
+		return "", err
+	}
+	repo, err := worktree.Open(ctx, a.opts.Project.Root)
+	if err != nil {
+		return "", err
+	}
+	base, err := repo.Base(ctx, start.Into)
+	if err != nil {
+		return "", err
+	}
+	made, err := repo.Branch(ctx, start.Branch, base)
+	return made.Commit, err
+}
+
+func (a *App) team() *team.Store {
+	return team.Open(a.opts.Config.Path("paths.team"), team.Options{
+		Now: a.opts.Now, LockTimeout: a.opts.Config.Duration("lock_timeout"),
+		Notice: func(n statefile.Notice) { a.opts.Notice(n.String()) },
+	})
+}
+
+// conductor returns who conducts a run that is a team's, else nil.
+func (a *App) conductor(ctx context.Context, r store.Reader, run store.Run) (*teamrun.Conductor, error) {
+	start, err := teamrun.StartOf(run)
+	if err != nil || start == nil {
+		return nil, err
+	}
+	tasks, err := r.Tasks(run.ID)
+	if err != nil || len(tasks) == 0 {
+		return nil, err
+	}
+	set, err := a.roles(start.Roles)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := worktree.Open(ctx, a.opts.Project.Root)
+	if err != nil {
+		return nil, err
+	}
+	return teamrun.New(teamrun.Options{
+		Run: run, Since: tasks[0].Seq - 2, Store: a.store, Engine: a.engine, Team: a.team(), Roles: set,
+		Trees: teamTrees{repo, run.ID, filepath.Join(a.state, "merges", run.ID)}, Notice: a.opts.Notice,
+	})
+}
+
+// teamTrees are the worktrees of a team's run.
+type teamTrees struct {
+	repo    *worktree.Repo
+	run     string
+	scratch string
+}
+
+func (t teamTrees) List(ctx context.Context) ([]worktree.Tree, error) { return t.repo.List(ctx, t.run) }
+
+func (t teamTrees) Commit(ctx context.Context, tree worktree.Tree, message string) error {
+	_, err := t.repo.Commit(ctx, tree, message)
+	return err
+}
+
+func (t teamTrees) Changes(ctx context.Context, base, branch string) (files, commits []string, err error) {
+	return t.repo.Changes(ctx, base, branch)
+}
+
+func (t teamTrees) Remove(ctx context.Context, tree worktree.Tree) error {
+	_, err := t.repo.Remove(ctx, tree, false)
+	return err
+}
+
+func (t teamTrees) Scratch() string { return t.scratch }

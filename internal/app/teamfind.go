@@ -1,0 +1,137 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/store"
+	"gaffer/internal/teamrun"
+	"gaffer/team"
+)
+
+// TeamFound is the run of a team's session.
+type TeamFound struct {
+	Run    string // of the engine; empty if there is none
+	Status store.Status
+	Owner  int    // the pid of the gaffer that works on it, 0 if none does
+	Branch string // that what is approved is merged into
+}
+
+// FindTeam looks for the run of a session in this project.
+func (a *App) FindTeam(ctx context.Context, session string) (f TeamFound, err error) {
+	err = a.store.Read(ctx, func(r store.Reader) error {
+		runs, err := a.runs(r, false, true)
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			start, err := teamrun.StartOf(run)
+			if err != nil {
+				return err
+			}
+			if start == nil || start.Session != session {
+				continue
+			}
+			f = TeamFound{Run: run.ID, Status: run.Status, Branch: start.Branch}
+			if o := a.owner(run.ID); o.Alive {
+				f.Owner = o.PID
+			}
+			return nil
+		}
+		return nil
+	})
+	return f, err
+}
+
+// NoTeamError is that there is no session to go on with.
+type NoTeamError struct{ Why string }
+
+func (e *NoTeamError) Error() string { return "no session can be resumed: " + e.Why }
+
+// Conflict marks the error as one about what is there.
+func (e *NoTeamError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *NoTeamError) Hint() string {
+	return "'gaffer team --new REQUIREMENTS' archives it and begins another"
+}
+
+// ResumeTeam returns the run that goes on with the session in the documents. n
+// is for a session that was begun and that nobody has run.
+func (a *App) ResumeTeam(ctx context.Context, n NewTeam) (string, error) {
+	snap, err := a.team().Resume(ctx)
+	if err != nil {
+		return "", err
+	}
+	f, err := a.FindTeam(ctx, snap.SessionID())
+	switch {
+	case err != nil:
+		return "", err
+	case f.Run == "" && snap.Orchestrator.TotalSpawns == 0 && snap.PM.OriginalRequirements != "":
+		n.Requirements = snap.PM.OriginalRequirements
+		return a.submitTeam(ctx, n, snap.SessionID())
+	case f.Run == "":
+		return "", &NoTeamError{fmt.Sprintf("session %s is another program's", snap.SessionID())}
+	case f.Status == store.Complete:
+		return "", &NoTeamError{fmt.Sprintf("session %s is completed", snap.SessionID())}
+	case f.Status.Final():
+		return f.Run, a.engine.Reopen(ctx, f.Run, "", "a person resumed the session")
+	}
+	return f.Run, nil
+}
+
+// abandonTeam ends the run of the session in the documents, and has them say so.
+func (a *App) abandonTeam(ctx context.Context) error {
+	snap, err := a.team().Resume(ctx)
+	if none := (*team.NoSessionError)(nil); errors.As(err, &none) {
+		return nil
+	}
+	if err != nil {
+		return nil // it cannot be read, and is archived as it is
+	}
+	f, err := a.FindTeam(ctx, snap.SessionID())
+	if err != nil || f.Run == "" || f.Status.Final() {
+		return err
+	}
+	if err := a.end(ctx, f.Run, "another session begins"); err != nil {
+		return err
+	}
+	release, err := a.own(ctx, f.Run)
+	if owned := (*OwnedError)(nil); errors.As(err, &owned) {
+		return nil // it writes the documents itself
+	}
+	if err != nil {
+		return err
+	}
+	defer release()
+	s, _, err := a.look(ctx, f.Run)
+	if err != nil {
+		return err
+	}
+	s.flush(ctx)
+	return nil
+}
+
+// end cancels a run and waits until it has ended. What nobody looks after is
+// ended here.
+func (a *App) end(ctx context.Context, run, why string) error {
+	ctx, cancel := context.WithTimeout(ctx, endWithin)
+	defer cancel()
+	err := a.Cancel(ctx, run, "", why)
+	if late := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &late) {
+		return err
+	}
+	for {
+		over, err := a.runOver(ctx, run)
+		if over || err != nil {
+			return err
+		}
+		err = a.collect(ctx, run, func(store.Task) bool { return true })
+		if owned := (*OwnedError)(nil); err != nil && !errors.As(err, &owned) {
+			return err
+		}
+		pause(ctx, watchEvery)
+	}
+}
