@@ -44,7 +44,11 @@ func run(o options, w *world) (int, error) {
 		return 1, err
 	}
 	a := &actor{world: w, voice: v, attempt: attemptNumber(), result: answerTo(prompt), usage: usage{input: 100 + len(prompt)/4, output: 10}}
-	for _, line := range script(prompt) {
+	lines, err := o.steps(prompt)
+	if err != nil {
+		return a.end(err)
+	}
+	for _, line := range lines {
 		if err := a.do(line); err != nil {
 			return a.end(err)
 		}

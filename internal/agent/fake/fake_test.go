@@ -272,3 +272,21 @@ func TestLoopRetriesWithoutEnd(t *testing.T) {
 	}
 	p.until(t, "Reconnecting... 3/5")
 }
+
+func TestAFileOfScriptsHasAPartForEachTask(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "scripts")
+	text := "# roles\n== pm-1\nsay planned\n\n== A-*\n# any of A\nsay worked\nsay and more\n== A-qa-1\nsay never\n"
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for task, want := range map[string]string{"pm-1": "planned\n", "A-qa-1": "worked\nand more\n"} {
+		t.Setenv("GAFFER_TASK", task)
+		if code, out, errs := call("fake: say not this", "--scripts", file); code != 0 || !strings.HasPrefix(out, want) || strings.Contains(out, "not this") {
+			t.Errorf("%s: code %d, %q, %q", task, code, out, errs)
+		}
+	}
+	t.Setenv("GAFFER_TASK", "B-1")
+	if code, out, errs := call("", "--scripts", file); code == 0 || !strings.Contains(out+errs, `no script for task "B-1"`) {
+		t.Errorf("code %d, %q, %q", code, out, errs)
+	}
+}

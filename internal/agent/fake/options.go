@@ -17,6 +17,7 @@ type options struct {
 	resume   bool
 	prompt   string // as an argument; otherwise it is on stdin
 	given    bool
+	scripts  string // a file with the steps of each task, instead of the prompt's
 }
 
 // valued are the arguments of the real programs that have a value.
@@ -55,6 +56,8 @@ func parseOptions(args []string) (options, error) {
 				return o, err
 			}
 			o.prompt, o.given = string(text), true
+		case a == "--scripts":
+			o.scripts = value()
 		case a == "--":
 			o.prompt, o.given = strings.Join(args[i+1:], " "), true
 			i = len(args)

@@ -66,6 +66,8 @@ Which attempt it is says GAFFER_ATTEMPT_NUMBER.
   --protocol claude|codex|plain    how it speaks; plain without it
   --prompt-file FILE               where the prompt is; otherwise on stdin, or the
                                    arguments of plain
+  --scripts FILE                   does what FILE has for GAFFER_TASK instead: below a
+                                   line "== TASK", which may be a pattern
 `)
 	return b.String()
 }
