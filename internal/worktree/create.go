@@ -76,9 +76,26 @@ func (r *Repo) wanted(ctx context.Context, s Spec) (Tree, error) {
 }
 
 // prepareRoot makes the folder for a run's worktrees and returns the root as
-// git would name it. Inside the main worktree it is hidden from git, or the
-// person would see it as something new.
+// git would name it.
 func (r *Repo) prepareRoot(root, run string) (string, error) {
+	root, err := r.prepareFolder(root)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, run)
+	if err := statefile.MkdirAll(r.host, dir); err != nil {
+		return "", err
+	}
+	if actual, err := filepath.EvalSymlinks(dir); err != nil || actual != dir {
+		return "", errors.Join(err, &TakenError{"folder", dir, "it is a link", "put a folder in its place"})
+	}
+	return root, nil
+}
+
+// prepareFolder makes a folder for worktrees and returns it as git would name
+// it. Inside the main worktree it is hidden from git, or the person would see
+// it as something new.
+func (r *Repo) prepareFolder(root string) (string, error) {
 	if root == "" {
 		return "", &SpecError{"no folder for worktrees is given"}
 	}
@@ -100,13 +117,6 @@ func (r *Repo) prepareRoot(root, run string) (string, error) {
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return "", err
 		}
-	}
-	dir := filepath.Join(root, run)
-	if err := statefile.MkdirAll(r.host, dir); err != nil {
-		return "", err
-	}
-	if actual, err := filepath.EvalSymlinks(dir); err != nil || actual != dir {
-		return "", errors.Join(err, &TakenError{"folder", dir, "it is a link", "put a folder in its place"})
 	}
 	return root, nil
 }

@@ -66,10 +66,32 @@ func play(act, dir, how string) error {
 			return err
 		}
 		_, err = r.Merge(ctx, s)
+	case "check":
+		var s checkedMerge
+		if err := json.Unmarshal([]byte(how), &s); err != nil {
+			return err
+		}
+		_, err = r.Merge(ctx, s.spec())
 	default:
 		err = errors.New("no such act: " + act)
 	}
 	return err
+}
+
+// checkedMerge is a merge that a shell command checks.
+type checkedMerge struct {
+	MergeSpec
+	Command string
+}
+
+func (c checkedMerge) spec() MergeSpec {
+	s := c.MergeSpec
+	s.Check = func(ctx context.Context, dir string) error {
+		cmd := exec.CommandContext(ctx, "sh", "-c", c.Command)
+		cmd.Dir = dir
+		return cmd.Run()
+	}
+	return s
 }
 
 // child is a process that plays.

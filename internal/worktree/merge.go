@@ -12,6 +12,14 @@ type MergeSpec struct {
 	Into     string   // a branch
 	Branches []string // in the order in which they are merged
 	Message  string   // below the first line of each merge's commit; may be empty
+
+	// Check looks at what the merge makes before anybody else sees it, in a
+	// worktree of its own at dir, and says what is wrong with it. Others may use
+	// the repository meanwhile. Nil for none.
+	Check func(ctx context.Context, dir string) error `json:"-"`
+	// Scratch is the folder in which that worktree is made. It has the same path
+	// each time, so that what tools remember by paths is of use again.
+	Scratch string
 }
 
 // MergeResult is what was done, also if that ended with an error.
@@ -25,7 +33,7 @@ type MergeResult struct {
 // Merged is a branch and the commit that merged it.
 type Merged struct{ Branch, Commit string }
 
-// tries is how often a merge starts again since the branch was moved meanwhile.
+// tries is how often a merge starts again since a branch was moved meanwhile.
 const tries = 5
 
 var errMoved = errors.New("the branch was moved by another program again and again")
@@ -39,53 +47,76 @@ var errMoved = errors.New("the branch was moved by another program again and aga
 // done, with a [*TargetError]. The first branch that cannot be merged without a
 // person is a [*MergeError]: those before it are merged then, and nothing else
 // is changed.
+//
+// With a Check the branch is moved only to what the check has seen; if any of
+// the branches is moved meanwhile, all is made and checked anew. What the check
+// refuses is a [*CheckError], and nothing is changed. Merges into one branch
+// that are checked wait for each other.
 func (r *Repo) Merge(ctx context.Context, s MergeSpec) (MergeResult, error) {
-	var result MergeResult
-	err := r.locked(ctx, func(g git) error {
-		g, err := g.signed(ctx)
-		if err != nil {
-			return err
-		}
-		for range tries {
-			m := merger{repo: r, git: g, spec: s}
-			err = m.merge(ctx)
-			result = m.result
-			if !errors.Is(err, errMoved) {
-				return err
-			}
-		}
-		return err
-	})
+	result, err := r.merge(ctx, s)
 	if err != nil {
 		return result, fmt.Errorf("merge into %s: %w", s.Into, err)
 	}
 	return result, nil
 }
 
-// merger is one try.
-type merger struct {
-	repo   *Repo
-	git    git
-	spec   MergeSpec
-	list   []entry
-	tips   []string // of each branch
-	result MergeResult
+func (r *Repo) merge(ctx context.Context, s MergeSpec) (result MergeResult, err error) {
+	var at *site
+	if s.Check != nil {
+		if at, err = r.claimSite(ctx, s.Into, s.Scratch); err != nil {
+			return result, err
+		}
+		defer at.release()
+	}
+	r.sweepSites(ctx)
+	for range tries {
+		m := merger{repo: r, spec: s, site: at}
+		err = m.merge(ctx)
+		if result = m.result; !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	return result, err
 }
 
-func (m *merger) merge(ctx context.Context) error {
-	if err := m.resolve(ctx); err != nil {
+// merger is one try.
+type merger struct {
+	repo    *Repo
+	git     git
+	spec    MergeSpec
+	site    *site // nil if nothing is checked
+	list    []entry
+	tips    []string // of each branch
+	stopped error    // the branch that could not be merged
+	result  MergeResult
+}
+
+func (m *merger) merge(ctx context.Context) (err error) {
+	if m.site == nil {
+		err = m.locked(ctx, m.resolve, m.mergeAll, m.publish)
+	} else {
+		err = m.checked(ctx)
+	}
+	if err != nil {
+		m.result.After, m.result.Merged = m.result.Before, nil
 		return err
 	}
-	stopped := m.mergeAll(ctx)
-	if _, ok := errors.AsType[*MergeError](stopped); stopped != nil && !ok {
-		m.result.After, m.result.Merged = m.result.Before, nil
-		return stopped
-	}
-	if err := m.publish(ctx); err != nil {
-		m.result.After, m.result.Merged = m.result.Before, nil
-		return err
-	}
-	return stopped
+	return m.stopped
+}
+
+// locked takes steps alone, until one fails.
+func (m *merger) locked(ctx context.Context, steps ...func(context.Context) error) error {
+	return m.repo.locked(ctx, func(g git) (err error) {
+		if m.git, err = g.signed(ctx); err != nil {
+			return err
+		}
+		for _, step := range steps {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // resolve finds all branches before anything is done.
@@ -115,8 +146,17 @@ func (m *merger) tip(ctx context.Context, branch string) (string, error) {
 	return tip, err
 }
 
-// mergeAll makes the commits. Nobody sees them before they are published.
+// mergeAll makes the commits, up to the first branch that cannot be merged.
+// Nobody sees them before they are published.
 func (m *merger) mergeAll(ctx context.Context) error {
+	err := m.mergeEach(ctx)
+	if _, ok := errors.AsType[*MergeError](err); ok {
+		m.stopped, err = err, nil
+	}
+	return err
+}
+
+func (m *merger) mergeEach(ctx context.Context) error {
 	for i, branch := range m.spec.Branches {
 		merged, err := m.git.has(ctx, m.result.After, m.tips[i])
 		if err != nil {

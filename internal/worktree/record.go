@@ -86,20 +86,24 @@ func (r *Repo) save(rec record) error {
 	if err != nil {
 		return err
 	}
-	path := r.recordPath(rec.Run, rec.Task)
+	return r.put(r.recordPath(rec.Run, rec.Task), append(data, '\n'))
+}
+
+// put writes a file durably, if it does not have that content already.
+func (r *Repo) put(path string, data []byte) error {
 	if err := statefile.MkdirAll(r.host, filepath.Dir(path)); err != nil {
 		return err
 	}
 	old, err := statefile.ReadBytes(r.host, path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return statefile.WriteNew(r.host, path, append(data, '\n'), 0o644)
+		return statefile.WriteNew(r.host, path, data, 0o644)
 	case err != nil:
 		return err
-	case bytes.Equal(old, append(data, '\n')):
+	case bytes.Equal(old, data):
 		return nil
 	}
-	return statefile.Replace(r.host, path, old, append(data, '\n'))
+	return statefile.Replace(r.host, path, old, data)
 }
 
 // forget removes a record, and its folder if it was the last.

@@ -8,6 +8,8 @@
 //	gaffer/lock                     held by who changes something
 //	gaffer/busy                     held by the git that does it, which may outlive its gaffer
 //	gaffer/trees/<run>/<task>.json  one worktree, as a record
+//	gaffer/checks/<name>.json       the worktree in which a merge is checked
+//	gaffer/checks/<name>.lock       held by who checks it
 //
 // A record comes before what it describes and goes after it. So whoever finds
 // one knows what was begun, and does the same steps again: each may be repeated.

@@ -1,0 +1,219 @@
+package worktree
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+// site is where what a branch would become is checked. There is one for each
+// branch, and whoever has its lock may use it: a lock ends with its process, so
+// what is found at a site that can be locked was left by a crash.
+type site struct {
+	repo *Repo
+	name string
+	path string // of the worktree
+	lock host.Lock
+	away bool // no worktree is at it
+}
+
+// siteRecord is on disk from before the worktree is made until it is gone.
+type siteRecord struct {
+	Into   string `json:"into"`
+	Path   string `json:"path"`
+	Commit string `json:"commit"`
+}
+
+// sitePrefix begins the names of all sites.
+const sitePrefix = "check-"
+
+// siteName is fit for the path of any tool, and of one branch alone.
+func siteName(branch string) string {
+	const harmless = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._"
+	plain := strings.Map(func(c rune) rune {
+		if strings.ContainsRune(harmless, c) {
+			return c
+		}
+		return '-'
+	}, branch)
+	return sitePrefix + plain[:min(len(plain), 40)] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(branch)))[:12]
+}
+
+func (r *Repo) siteFile(name string) string { return r.folder("checks", name) }
+
+// claimSite waits for the site of a branch. Who gets it releases it.
+func (r *Repo) claimSite(ctx context.Context, branch, scratch string) (*site, error) {
+	root, err := r.prepareFolder(scratch)
+	if err != nil {
+		return nil, err
+	}
+	if err := statefile.MkdirAll(r.host, r.folder("checks")); err != nil {
+		return nil, err
+	}
+	s := &site{repo: r, name: siteName(branch)}
+	s.path = filepath.Join(root, s.name)
+	s.lock, err = r.host.Lock(ctx, "lock check", r.siteFile(s.name+".lock"))
+	return s, err
+}
+
+// sweepSites takes away what crashes have left. What cannot be taken away is
+// for the next time.
+func (r *Repo) sweepSites(ctx context.Context) {
+	files, _ := names(r.folder("checks"))
+	for _, file := range files {
+		name := strings.TrimSuffix(strings.TrimSuffix(file, ".json"), ".lock")
+		if name == file || !strings.HasPrefix(name, sitePrefix) {
+			continue
+		}
+		if s := r.trySite(name); s != nil {
+			_ = r.locked(ctx, func(g git) error { return s.takeAway(ctx, g) })
+			s.release()
+		}
+	}
+}
+
+// trySite is a site that nobody uses, or nil.
+func (r *Repo) trySite(name string) *site {
+	path := r.siteFile(name + ".lock")
+	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+	if err != nil {
+		return nil
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	held, err1 := f.Stat()
+	named, err2 := os.Lstat(path)
+	if err != nil || err1 != nil || err2 != nil || !os.SameFile(held, named) { // its owner has removed it meanwhile
+		_ = f.Close()
+		return nil
+	}
+	return &site{repo: r, name: name, lock: openLock{f}}
+}
+
+// openLock is a lock that ends when its file is closed.
+type openLock struct{ *os.File }
+
+func (l openLock) Unlock() error { return l.Close() }
+
+// read finds the record. One that is not there is fs.ErrNotExist.
+func (s *site) read() (rec siteRecord, err error) {
+	path := s.repo.siteFile(s.name + ".json")
+	data, err := statefile.ReadBytes(s.repo.host, path)
+	if err != nil {
+		return rec, err
+	}
+	if err := json.Unmarshal(data, &rec); err != nil {
+		return rec, &RecordError{path, err}
+	}
+	if siteName(rec.Into) != s.name || !filepath.IsAbs(rec.Path) || filepath.Base(rec.Path) != s.name {
+		return rec, &RecordError{path, fmt.Errorf("its branch is %q and its path %q", rec.Into, rec.Path)}
+	}
+	return rec, nil
+}
+
+// checkOut makes the worktree. It needs the repository's lock.
+func (s *site) checkOut(ctx context.Context, g git, branch, commit string) error {
+	if filled, err := isFilled(s.path); err != nil {
+		return err
+	} else if filled {
+		return &TakenError{"folder", s.path, "there is something in it that gaffer did not make", "move it away"}
+	}
+	data, err := json.MarshalIndent(siteRecord{branch, s.path, commit}, "", "  ")
+	if err != nil {
+		return err
+	}
+	s.away = false
+	if err := s.repo.put(s.repo.siteFile(s.name+".json"), append(data, '\n')); err != nil {
+		return err
+	}
+	_, err = g.run(ctx, "worktree", "add", "--quiet", "--detach", "--", s.path, commit)
+	return err
+}
+
+// takeAway lets git forget the worktree and moves its folder aside, which takes
+// no time. It needs the repository's lock. Files in a folder of which git does
+// not say that it is a linked worktree stay where they are.
+func (s *site) takeAway(ctx context.Context, g git) error {
+	rec, err := s.read()
+	if errors.Is(err, fs.ErrNotExist) {
+		s.away = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	list, err := s.repo.entries(ctx, g)
+	if err != nil {
+		return err
+	}
+	_, registered := linked(list, rec.Path)
+	if filled, err := isFilled(rec.Path); err != nil {
+		return err
+	} else if filled && !registered {
+		return &TakenError{"folder", rec.Path, "there is something in it, but git does not know it as a worktree", "move it away"}
+	}
+	if err := moveAside(rec.Path); err != nil {
+		return err
+	}
+	if registered {
+		if _, err := g.run(ctx, "worktree", "remove", "--force", "--force", "--", rec.Path); err != nil {
+			return err
+		}
+	}
+	s.away = true
+	return nil
+}
+
+// asidePrefix begins the names of folders that were at path.
+func asidePrefix(path string) string { return "." + filepath.Base(path) + ".removed-" }
+
+// moveAside finds another name for each: what a check has left may be
+// impossible to delete, and must not be in the way.
+func moveAside(path string) error {
+	for n := 1; ; n++ {
+		aside := filepath.Join(filepath.Dir(path), fmt.Sprint(asidePrefix(path), n))
+		err := os.Rename(path, aside)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err == nil || !errors.Is(err, fs.ErrExist):
+			return err
+		}
+	}
+}
+
+// clean deletes what was moved aside, and tells whether nothing is left of it.
+func (s *site) clean() bool {
+	rec, err := s.read()
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	dir, all := filepath.Dir(rec.Path), true
+	files, err := names(dir)
+	for _, file := range files {
+		if strings.HasPrefix(file, asidePrefix(rec.Path)) && removeAll(filepath.Join(dir, file)) != nil {
+			all = false
+		}
+	}
+	return err == nil && all
+}
+
+// release lets others have the site. As long as there is something at it, its
+// record stays.
+func (s *site) release() {
+	if s.away && s.clean() {
+		for _, end := range []string{".json", ".lock"} {
+			_ = os.Remove(s.repo.siteFile(s.name + end)) // what stays is swept some day
+		}
+	}
+	_ = s.lock.Unlock() // the file is closed, whatever it says
+}
