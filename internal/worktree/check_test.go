@@ -298,6 +298,11 @@ func TestAFolderThatIsNotTheChecksIsNotDeleted(t *testing.T) {
 	p.write(p.repo.folder("checks"), siteName("main")+".json", `{"into": "main", "path": "`+p.dir+`"}`)
 	_, err = p.repo.Merge(t.Context(), s)
 	_ = as[*RecordError](t, err)
+	p.write(p.repo.folder("checks"), siteName("main")+".json", `{"into": "main", "path": "`+mine+`"}`)
+	_, err = p.repo.Merge(t.Context(), s)
+	if e := as[*TakenError](t, err); e.Name != mine || p.read(mine, "mine.txt") != "mine\n" {
+		t.Errorf("%v", e)
+	}
 	p.must(os.RemoveAll(p.repo.folder("checks")))
 	p.must(os.RemoveAll(mine))
 	if _, err = p.repo.Merge(t.Context(), s); err != nil {
@@ -313,4 +318,65 @@ func TestACheckNeedsAFolder(t *testing.T) {
 	s.Scratch = ""
 	_, err := p.repo.Merge(t.Context(), s)
 	_ = as[*SpecError](t, err)
+}
+
+func TestManyMergesAreCheckedAtTheSameTime(t *testing.T) {
+	p := newProject(t)
+	p.git(p.dir, "branch", "one")
+	p.git(p.dir, "branch", "two")
+	done := make(chan error)
+	const each = 4
+	for i := range each {
+		tree := p.work(string(rune('a'+i)), string(rune('a'+i))+".txt", "x\n")
+		for _, into := range []string{"one", "two"} {
+			go func() {
+				_, err := p.repo.Merge(p.Context(), p.checked(into, func(dir string) error {
+					_, err := os.Stat(filepath.Join(dir, tree.Task+".txt"))
+					return err
+				}, tree))
+				done <- err
+			}()
+		}
+	}
+	for range 2 * each {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, into := range []string{"one", "two"} {
+		if got := p.git(p.dir, "rev-list", "--merges", "--count", into); got != "4" {
+			t.Errorf("%s has %s merges", into, got)
+		}
+	}
+	p.tidy(each)
+}
+
+func TestWhatCannotBeDeletedIsNotInTheWayOfTheNext(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "check-x")
+	for range 3 {
+		if err := os.MkdirAll(filepath.Join(path, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := moveAside(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := moveAside(path); err != nil { // there is nothing
+		t.Fatal(err)
+	}
+	if got, _ := names(dir); !slices.Equal(got, []string{".check-x.removed-1", ".check-x.removed-2", ".check-x.removed-3"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestTheNameOfASiteIsOfOneBranchAlone(t *testing.T) {
+	seen := map[string]string{}
+	for _, branch := range []string{"a/b", "a-b", "a b", "ä", "gaffer/s1/team", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
+		name := siteName(branch)
+		if other, ok := seen[name]; ok || len(name) > 64 || quote(name) != name || strings.ContainsAny(name, "/%:@") {
+			t.Errorf("%s: %s, which is that of %q", branch, name, other)
+		}
+		seen[name] = branch
+	}
 }
