@@ -125,24 +125,24 @@ func (p project) worked(name, file, text string) worktree.Tree {
 }
 
 // order is how a group is merged.
-func (p project) order(tree worktree.Tree, tests ...string) teammerge.Order {
-	return teammerge.Order{Run: run, Tree: tree.Task, Branch: tree.Branch, Into: session, Tests: tests, Scratch: filepath.Join(p.top, "scratch")}
+func (p project) order(tree worktree.Tree, tests ...string) teammerge.Spec {
+	return teammerge.Spec{Run: run, Tree: tree.Task, Branch: tree.Branch, Into: session, Tests: tests, Scratch: filepath.Join(p.top, "scratch")}
 }
 
 // deliver is how the session's branch is merged into the person's.
-func (p project) deliver(tests ...string) teammerge.Order {
-	return teammerge.Order{Run: run, Branch: session, Into: "main", Tests: tests, Scratch: filepath.Join(p.top, "scratch"), Deliver: true}
+func (p project) deliver(tests ...string) teammerge.Spec {
+	return teammerge.Spec{Run: run, Branch: session, Into: "main", Tests: tests, Scratch: filepath.Join(p.top, "scratch"), Deliver: true}
 }
 
 // merge does it in this process.
-func (p project) merge(o teammerge.Order) (teamwork.Merged, string) {
+func (p project) merge(o teammerge.Spec) (teamwork.Merged, string) {
 	p.Helper()
 	var out bytes.Buffer
 	p.must(teammerge.Run(p.Context(), p.dir, p.input(o), &out))
 	return p.parse(out.String())
 }
 
-func (p project) input(o teammerge.Order) io.Reader {
+func (p project) input(o teammerge.Spec) io.Reader {
 	p.Helper()
 	data, err := json.Marshal(o)
 	p.must(err)
@@ -165,7 +165,7 @@ func (p project) parse(out string) (teamwork.Merged, string) {
 }
 
 // child is the program, ready to be started.
-func (p project) child(o teammerge.Order, env ...string) *exec.Cmd {
+func (p project) child(o teammerge.Spec, env ...string) *exec.Cmd {
 	p.Helper()
 	exe, err := os.Executable()
 	p.must(err)

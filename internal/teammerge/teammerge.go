@@ -19,8 +19,8 @@ import (
 	"gaffer/internal/worktree"
 )
 
-// Order is what the program reads from its input, as JSON.
-type Order struct {
+// Spec is what the program reads from its input, as JSON.
+type Spec struct {
 	Run     string   `json:"run"`
 	Tree    string   `json:"tree,omitempty"` // the task whose worktree the group works in, which is the group's name
 	Branch  string   `json:"branch"`         // what is merged
@@ -53,23 +53,23 @@ func Main(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 	return 1
 }
 
-// Run does what an order says, in the project at root. It prints what it does
+// Run does what a spec says, in the project at root. It prints what it does
 // for people, and as its last line a [teamwork.Merged] for gaffer. An error is
 // something that may be different when it is tried again.
 func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
-	var o Order
-	if err := json.NewDecoder(in).Decode(&o); err != nil {
+	var s Spec
+	if err := json.NewDecoder(in).Decode(&s); err != nil {
 		return fmt.Errorf("what to merge: %w", err)
 	}
-	if o.Run == "" || o.Branch == "" || o.Into == "" {
-		return fmt.Errorf("what to merge: run %q, branch %q into %q: one is missing", o.Run, o.Branch, o.Into)
+	if s.Run == "" || s.Branch == "" || s.Into == "" {
+		return fmt.Errorf("what to merge: run %q, branch %q into %q: one is missing", s.Run, s.Branch, s.Into)
 	}
 	repo, err := worktree.Open(ctx, root)
 	if err != nil {
 		return err
 	}
 	lines := &lineWriter{to: out}
-	merged, err := o.do(ctx, repo, lines)
+	merged, err := s.do(ctx, repo, lines)
 	if err != nil {
 		return err
 	}
@@ -82,23 +82,23 @@ func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 }
 
 // do merges, unless what the group has left cannot be merged.
-func (o Order) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (teamwork.Merged, error) {
-	problem, err := o.settle(ctx, repo, out)
-	if err != nil {
-		return teamwork.Merged{}, err
-	}
-	if problem != nil {
-		out.say("%s", problem.Output)
-		return *problem, nil
-	}
-	spec := worktree.MergeSpec{Into: o.Into, Branches: []string{o.Branch}, Message: o.Message, Scratch: o.Scratch}
-	if len(o.Tests) > 0 {
-		spec.Check = func(ctx context.Context, dir string) error { return runTests(ctx, dir, o.Tests, out) }
-	}
-	result, err := repo.Merge(ctx, spec)
-	merged, err := o.outcome(result, err)
+func (s Spec) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (teamwork.Merged, error) {
+	var result worktree.MergeResult
+	err := s.settle(ctx, repo, out)
 	if err == nil {
-		out.say("%s", describe(o, result, merged))
+		result, err = repo.Merge(ctx, s.merge(out))
+	}
+	merged, err := s.outcome(result, err)
+	if err == nil {
+		out.say("%s", describe(s, result, merged))
 	}
 	return merged, err
+}
+
+func (s Spec) merge(out *lineWriter) worktree.MergeSpec {
+	m := worktree.MergeSpec{Into: s.Into, Branches: []string{s.Branch}, Message: s.Message, Scratch: s.Scratch}
+	if len(s.Tests) > 0 {
+		m.Check = func(ctx context.Context, dir string) error { return runTests(ctx, dir, s.Tests, out) }
+	}
+	return m
 }

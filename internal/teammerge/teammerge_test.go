@@ -239,7 +239,7 @@ func TestABranchThatMovesDuringTheTestsIsTestedAgain(t *testing.T) {
 func TestWhatMayHelpToTryAgainIsAnError(t *testing.T) {
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
-	for name, o := range map[string]teammerge.Order{
+	for name, o := range map[string]teammerge.Spec{
 		"no branch":       {Run: run, Into: session},
 		"a missing one":   {Run: run, Branch: "nothing", Into: session},
 		"a missing other": {Run: run, Branch: a.Branch, Into: "nothing"},
@@ -250,7 +250,7 @@ func TestWhatMayHelpToTryAgainIsAnError(t *testing.T) {
 		}
 	}
 	if err := teammerge.Run(t.Context(), p.dir, strings.NewReader("no JSON"), &bytes.Buffer{}); err == nil {
-		t.Error("what is not an order was done")
+		t.Error("what is not a spec was done")
 	}
 	p.write(p.dir, "shared.txt", "mine\n")
 	p.git(p.dir, "switch", "--quiet", session)

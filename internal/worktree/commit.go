@@ -3,11 +3,43 @@ package worktree
 import (
 	"context"
 	"fmt"
+	"strings"
 )
+
+// UnfinishedError is work in a worktree that only who did it can bring to the
+// branch. Nothing was changed.
+type UnfinishedError struct {
+	Tree  Tree
+	Files []string // with conflicts, of a merge that is not finished
+	On    string   // else the branch that is checked out in place of the tree's; empty for none
+}
+
+func (e *UnfinishedError) Error() string {
+	if len(e.Files) > 0 {
+		return fmt.Sprintf("%s has a merge that is not finished: conflict in %s", e.Tree.Path, some(e.Files))
+	}
+	on := "no branch"
+	if e.On != "" {
+		on = "branch " + e.On
+	}
+	return fmt.Sprintf("%s has %s checked out in place of %s, and work that is not on that", e.Tree.Path, on, e.Tree.Branch)
+}
+
+// Conflict marks the error as one about the state of things.
+func (e *UnfinishedError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *UnfinishedError) Hint() string {
+	if len(e.Files) > 0 {
+		return "put them right there and commit"
+	}
+	return fmt.Sprintf("commit all of it there, then bring it over with 'git switch %s' and 'git merge' of the commit", quote(e.Tree.Branch))
+}
 
 // Commit commits what is in a worktree and not ignored on its branch, as an
 // agent would that has forgotten to, and returns the commit. It is empty if
-// there was nothing to commit. No hooks run.
+// there was nothing to commit. No hooks run, and other repositories in it are
+// left out. What must not be committed so is an [*UnfinishedError].
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
 	rec, err := r.findRecord(t)
 	if err != nil {
@@ -23,20 +55,60 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 		if err != nil || len(dirty) == 0 {
 			return err
 		}
-		if g, err = g.signed(ctx); err != nil {
+		if err := checkFinished(ctx, g, rec.Tree, dirty); err != nil {
 			return err
 		}
-		if _, err := g.run(ctx, "add", "--all"); err != nil {
-			return err
-		}
-		if _, err := g.run(ctx, "commit", "--quiet", "--no-verify", "--message", message); err != nil {
-			return err
-		}
-		commit, err = g.commit(ctx, "HEAD")
+		commit, err = g.commitAll(ctx, dirty, message)
 		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("commit in %s: %w", t.Path, err)
 	}
 	return commit, nil
+}
+
+// checkFinished refuses files that would be committed with the marks of their
+// conflicts, and a commit that the tree's branch would not have.
+func checkFinished(ctx context.Context, g git, t Tree, dirty []File) error {
+	var files []string
+	for _, f := range dirty {
+		if strings.Contains(f.State, "U") || f.State == "AA" || f.State == "DD" {
+			files = append(files, f.Path)
+		}
+	}
+	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if err != nil && exitCode(err) != 1 { // which it is if detached
+		return err
+	}
+	if on = strings.TrimPrefix(on, headsPrefix); len(files) > 0 || on != t.Branch {
+		return &UnfinishedError{Tree: t, Files: files, On: on}
+	}
+	return nil
+}
+
+// commitAll commits what is dirty, and returns "" if that is other repositories
+// alone.
+func (g git) commitAll(ctx context.Context, dirty []File, message string) (string, error) {
+	without, err := nested(ctx, g, dirty)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"add", "--all", "--", "."}
+	for _, path := range without {
+		args = append(args, ":(exclude,literal)"+path)
+	}
+	if _, err := g.run(ctx, args...); err != nil {
+		return "", err
+	}
+	_, err = g.run(ctx, "diff-index", "--cached", "--quiet", "HEAD")
+	if exitCode(err) != 1 { // which says that something is staged
+		return "", err
+	}
+	if g, err = g.signed(ctx); err != nil {
+		return "", err
+	}
+	if _, err := g.run(ctx, "commit", "--quiet", "--no-verify", "--message", message); err != nil {
+		return "", err
+	}
+	return g.commit(ctx, "HEAD")
 }
