@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"gaffer/statefile/jsontree"
-
 	"gaffer/statefile/lazyregexp"
 )
 
@@ -13,6 +12,7 @@ import (
 type Answer struct {
 	Status  Word
 	Summary []string
+	Body    jsontree.Value // the whole object; missing if the answer was a status line
 }
 
 // Text returns the summary as one text.
@@ -91,7 +91,7 @@ func fromObject(text string) (Answer, bool) {
 	if !wordForm().MatchString(word) {
 		return Answer{}, false
 	}
-	a := Answer{Status: Word(word)}
+	a := Answer{Status: Word(word), Body: doc.Value()}
 	if line, ok := summary.Str(); ok {
 		a.Summary = []string{line}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"gaffer/statefile/jsontree"
 )
 
 func TestAnswersAreReadByTheirForm(t *testing.T) {
@@ -57,6 +59,21 @@ func TestTheSummaryComesWithTheAnswer(t *testing.T) {
 	}
 	if a, _ := ParseAnswer("**Status:** FAIL, 23 passed"); a.Text() != "23 passed" {
 		t.Errorf("%q", a.Text())
+	}
+}
+
+func TestTheWholeObjectComesWithTheAnswerAndAStatusLineHasNone(t *testing.T) {
+	a, err := ParseAnswer("Planned.\n```json\n{\"status\": \"PLANNED\", \"groups\": [{\"id\": \"A\", \"tasks\": [\"T1\"]}]}\n```\n")
+	if err != nil || string(a.Body.Get("groups").Raw()) != `[{"id": "A", "tasks": ["T1"]}]` {
+		t.Errorf("%q %v", a.Body.Raw(), err)
+	}
+	a, err = ParseAnswer("{\"status\":\"FAIL\",\"n\":1}\n{\"status\":\"PASS\",\"n\":2}")
+	if n, _ := a.Body.Get("n").Int(); err != nil || n != 2 {
+		t.Errorf("%q %v", a.Body.Raw(), err)
+	}
+	a, err = ParseAnswer("{\"groups\":[]}\n**Status:** FAIL")
+	if err != nil || a.Body.Kind() != jsontree.Missing {
+		t.Errorf("%q %v", a.Body.Raw(), err)
 	}
 }
 

@@ -2,6 +2,8 @@ package team
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"gaffer/statefile"
@@ -105,10 +107,20 @@ func FuzzParseAnswer(f *testing.F) {
 	f.Add("**Status:** FAIL, 23 passed")
 	f.Add("```json\n{\"status\":\"PASS\",\"summary\":[\"x\"]}\n```")
 	f.Add("## Review: CHANGES_REQUESTED")
+	f.Add("{\"status\":\"PLANNED\",\"groups\":[{\"id\":\"A\"}]}\n**Status:** PASS")
 	f.Fuzz(func(t *testing.T, text string) {
 		a, err := ParseAnswer(text)
 		if (err == nil) != wordForm().MatchString(string(a.Status)) {
 			t.Errorf("%q is %q (%v)", text, a.Status, err)
+		}
+		if a.Body.Kind() == jsontree.Missing {
+			return
+		}
+		if !strings.Contains(text, string(a.Body.Raw())) || a.Body.Get("status").Text() != string(a.Status) {
+			t.Errorf("%q has the body %q", text, a.Body.Raw())
+		}
+		if again, err := ParseAnswer(string(a.Body.Raw())); err != nil || again.Status != a.Status || !slices.Equal(again.Summary, a.Summary) {
+			t.Errorf("%q alone is %v (%v), not %v", a.Body.Raw(), again, err, a)
 		}
 	})
 }

@@ -88,11 +88,11 @@ func TestARefusedMoveSaysWhatWasAndWhatMayFollow(t *testing.T) {
 
 func TestABlockerIsAppendedAndResolved(t *testing.T) {
 	was := Group{ID: "A", Status: DevWorking, Blockers: List[Blocker]{{"old", true, "done"}}}
-	blocked, err := Advance(was, Developer, Answer{WordBlocked, []string{"no database", "no access"}}, noon)
+	blocked, err := Advance(was, Developer, Answer{Status: WordBlocked, Summary: []string{"no database", "no access"}}, noon)
 	if err != nil || len(blocked.Blockers) != 2 || blocked.Blockers[1] != (Blocker{"no database\nno access", false, ""}) {
 		t.Fatalf("%v %v", blocked.Blockers, err)
 	}
-	g, err := Advance(blocked, TechLead, Answer{WordUnblocked, []string{"use SQLite"}}, noon)
+	g, err := Advance(blocked, TechLead, Answer{Status: WordUnblocked, Summary: []string{"use SQLite"}}, noon)
 	if err != nil || g.Blockers[1] != (Blocker{"no database\nno access", true, "use SQLite"}) || g.Blockers[0].Resolution != "done" {
 		t.Errorf("%v %v", g.Blockers, err)
 	}
@@ -106,7 +106,7 @@ func TestABlockerIsAppendedAndResolved(t *testing.T) {
 
 func TestCompletionSetsEndAndDuration(t *testing.T) {
 	g := Group{ID: "A", Status: TechReview, StartTime: At(noon)}
-	g, err := Advance(g, TechLead, Answer{WordApproved, []string{"good"}}, noon.Add(90*time.Second))
+	g, err := Advance(g, TechLead, Answer{Status: WordApproved, Summary: []string{"good"}}, noon.Add(90*time.Second))
 	if err != nil || !g.EndTime.Equal(noon.Add(90*time.Second)) || *g.DurationMinutes != 1.5 || g.CurrentAgent != None {
 		t.Errorf("%+v %v", g, err)
 	}
