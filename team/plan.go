@@ -18,58 +18,6 @@ type Plan struct {
 	Phases    []ExecutionPhase // none: every group is open from the start
 }
 
-// Check says whether the plan can be carried out. The error is a
-// [*BadPlanError].
-func (p Plan) Check() error {
-	ids := map[string]bool{}
-	for _, g := range p.Groups {
-		if g.ID == "" || ids[g.ID] {
-			return &BadPlanError{fmt.Sprintf("group id %q is empty or stands twice", g.ID)}
-		}
-		ids[g.ID] = true
-	}
-	switch {
-	case p.Mode != Simple && p.Mode != Parallel:
-		return &BadPlanError{fmt.Sprintf("mode is %q; it must be %s or %s", p.Mode, Simple, Parallel)}
-	case len(p.Groups) == 0:
-		return &BadPlanError{"it has no groups"}
-	case p.Mode == Simple && len(p.Groups) > 1:
-		return &BadPlanError{fmt.Sprintf("simple mode has one group, this has %d", len(p.Groups))}
-	case len(p.Groups) > MaxDevelopers && len(p.Phases) == 0:
-		return &BadPlanError{fmt.Sprintf("%d groups need phases of at most %d", len(p.Groups), MaxDevelopers)}
-	}
-	return p.checkReferences(ids)
-}
-
-func (p Plan) checkReferences(ids map[string]bool) error {
-	for _, g := range p.Groups {
-		for _, id := range g.DependsOn {
-			if !ids[id] || id == g.ID {
-				return &BadPlanError{fmt.Sprintf("group %s depends on %q, which is no other group", g.ID, id)}
-			}
-		}
-	}
-	for _, phase := range p.Phases {
-		if len(phase.GroupIDs) > MaxDevelopers {
-			return &BadPlanError{fmt.Sprintf("phase %d has %d groups, more than %d", phase.PhaseNumber, len(phase.GroupIDs), MaxDevelopers)}
-		}
-		for _, id := range phase.GroupIDs {
-			if !ids[id] {
-				return &BadPlanError{fmt.Sprintf("phase %d has group %q, which is not planned", phase.PhaseNumber, id)}
-			}
-		}
-	}
-	return nil
-}
-
-// BadPlanError is a plan that cannot be carried out.
-type BadPlanError struct{ Problem string }
-
-func (e *BadPlanError) Error() string { return "plan: " + e.Problem }
-
-// Invalid marks the error as one about a document's content.
-func (e *BadPlanError) Invalid() bool { return true }
-
 // Plan writes down what the project manager decided, opens the first phase and
 // makes every group pending. A plan can be replaced until a group has begun.
 func (s *Store) Plan(ctx context.Context, p Plan) error {

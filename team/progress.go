@@ -143,7 +143,7 @@ func (s *Store) Answer(ctx context.Context, by Role, group string, said Answer) 
 			return err
 		}
 		if by == PM {
-			return s.answerPM(ctx, now, st, said, unknown)
+			return s.answerPM(ctx, now, st, said)
 		}
 		if unknown != nil {
 			said = Answer{Status: WordError, Summary: append([]string{unknown.Error()}, said.Summary...)}
@@ -173,9 +173,11 @@ func (st state) answer(by Role, id string, said Answer, now time.Time) (Groups, 
 }
 
 // answerPM takes the project manager's answer. Its COMPLETE ends the session if
-// it counts; another word only frees it.
-func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answer, unknown error) error {
-	if unknown == nil {
+// it counts; another word only frees it: what it planned is written by
+// [Store.Plan], and what it goes on with by [Store.OpenPhase].
+func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answer) error {
+	ends := said.Status == WordComplete
+	if ends {
 		if err := CheckComplete(PM, said.Status, st.pm, st.groups); err != nil {
 			return err
 		}
@@ -183,7 +185,7 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answ
 	}
 	return s.write(ctx, now, st, move{orchestrator: func(n *jsontree.Node) {
 		leave(n, PM, "")
-		if unknown == nil {
+		if ends {
 			n.Set("status", SessionCompleted)
 			n.Set("end_time", At(now))
 		}

@@ -9,7 +9,8 @@ import (
 // Routing is who is started after an agent's answer.
 type Routing struct {
 	// Roles are started one after the other, each when the one before has
-	// answered. It is empty when the group, or the session, is done.
+	// answered. It is empty when the group, or the session, is done, and after
+	// a plan, when the groups themselves say who is next.
 	Roles []Role
 	// Group and Session say what the word ends, if its conditions hold.
 	Group, Session bool
@@ -33,6 +34,8 @@ var routes = []struct {
 	{TechLead, WordApproved, Routing{Group: true}},
 	{TechLead, WordChangesRequested, Routing{Roles: []Role{Developer, QAExpert, TechLead}}},
 	{TechLead, WordUnblocked, Routing{Roles: []Role{Developer}}},
+	{PM, WordPlanned, Routing{}},
+	{PM, WordContinue, Routing{}},
 	{PM, WordComplete, Routing{Session: true}},
 }
 

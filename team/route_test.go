@@ -23,6 +23,8 @@ func TestRoutingByStatusWord(t *testing.T) {
 		{QAExpert, WordFlaky, []Role{TechLead, Developer, QAExpert}},
 		{TechLead, WordChangesRequested, []Role{Developer, QAExpert, TechLead}},
 		{TechLead, WordUnblocked, []Role{Developer}},
+		{PM, WordPlanned, nil},
+		{PM, WordContinue, nil},
 	} {
 		got, err := Route(c.by, c.word)
 		if err != nil || !slices.Equal(got.Roles, c.next) || got.Group || got.Session {
@@ -45,9 +47,17 @@ func TestAnUnknownWordGoesToTheTechLeadWithAnErrorAndNeverEndsAnything(t *testin
 		}
 	}
 	for _, by := range []Role{Developer, QAExpert, TechLead} {
-		if got, err := Route(by, WordComplete); err == nil || got.Session {
-			t.Errorf("COMPLETE from %s: %v %v", by, got, err)
+		for _, word := range Words(PM) {
+			if got, err := Route(by, word); err == nil || got.Session {
+				t.Errorf("%s from %s: %v %v", word, by, got, err)
+			}
 		}
+	}
+}
+
+func TestThePMPlansGoesOnOrEnds(t *testing.T) {
+	if words := Words(PM); !slices.Equal(words, []Word{WordPlanned, WordContinue, WordComplete}) {
+		t.Error(words)
 	}
 }
 

@@ -282,20 +282,16 @@ func TestASessionFromPlanToComplete(t *testing.T) {
 
 func TestStartsAreRefusedWithoutFreeDevelopersOrDependencies(t *testing.T) {
 	s := begin(t)
-	var groups []TaskGroup
-	var ids List[string]
-	for _, id := range []string{"A", "B", "C", "D"} {
-		groups, ids = append(groups, TaskGroup{ID: id}), append(ids, id)
-	}
-	groups = append(groups, TaskGroup{ID: "E"}, TaskGroup{ID: "F", DependsOn: List[string]{"A"}})
-	phases := []ExecutionPhase{{PhaseNumber: 1, GroupIDs: ids}}
-	if err := s.Plan(ctx, Plan{Mode: Parallel, Groups: groups, Phases: phases}); err != nil {
+	if err := s.Plan(ctx, Plan{Mode: Parallel, Groups: groupsOf("A", "F: A")}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Start(ctx, Developer, "F", ""); err == nil || !strings.Contains(err.Error(), "depends on") {
 		t.Error(err)
 	}
-	for _, id := range ids {
+	if err := s.Plan(ctx, Plan{Mode: Parallel, Groups: groupsOf("A", "B", "C", "D", "E"), Phases: phasesOf("A B C D", "E")}); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"A", "B", "C", "D"} {
 		if err := s.Start(ctx, Developer, id, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -312,21 +308,19 @@ func TestStartsAreRefusedWithoutFreeDevelopersOrDependencies(t *testing.T) {
 	}
 }
 
-func TestBadPlansAreRefused(t *testing.T) {
+func TestThePMThatPlannedOrGoesOnIsFreedAndNothingEnds(t *testing.T) {
 	s := begin(t)
-	five := []TaskGroup{{ID: "1"}, {ID: "2"}, {ID: "3"}, {ID: "4"}, {ID: "5"}}
-	for want, p := range map[string]Plan{
-		"mode":           {Groups: five[:1]},
-		"no groups":      {Mode: Simple},
-		"one group":      {Mode: Simple, Groups: five[:2]},
-		"phases":         {Mode: Parallel, Groups: five},
-		"twice":          {Mode: Parallel, Groups: []TaskGroup{{ID: "1"}, {ID: "1"}}},
-		"no other group": {Mode: Parallel, Groups: []TaskGroup{{ID: "1", DependsOn: List[string]{"9"}}}},
-		"more than 4":    {Mode: Parallel, Groups: five, Phases: []ExecutionPhase{{GroupIDs: List[string]{"1", "2", "3", "4", "5"}}}},
-		"not planned":    {Mode: Parallel, Groups: five, Phases: []ExecutionPhase{{GroupIDs: List[string]{"9"}}}},
-	} {
-		if err := s.Plan(ctx, p); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
+	if err := s.Plan(ctx, Plan{Mode: Simple, Groups: []TaskGroup{{ID: "main"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range []Word{WordPlanned, WordContinue} {
+		if err := s.Start(ctx, PM, "", "so"); err != nil {
+			t.Fatal(err)
+		}
+		next, err := s.Answer(ctx, PM, "", Answer{Status: word})
+		o := resume(t, s).Orchestrator
+		if err != nil || len(next.Roles) > 0 || next.Session || len(o.ActiveAgents) > 0 || o.Status != SessionRunning || !o.EndTime.IsZero() {
+			t.Errorf("%s: %v %v, %+v", word, next, err, o)
 		}
 	}
 }

@@ -26,6 +26,8 @@ const (
 	WordApproved         Word = "APPROVED"
 	WordChangesRequested Word = "CHANGES_REQUESTED"
 	WordUnblocked        Word = "UNBLOCKED"
+	WordPlanned          Word = "PLANNED"
+	WordContinue         Word = "CONTINUE"
 	WordComplete         Word = "COMPLETE"
 )
 

@@ -1,0 +1,155 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Check says whether the plan can be carried out: groups of their own ids that
+// wait for no circle, each in one phase if there are phases, and none in an
+// earlier phase than what it depends on. The error is a [*BadPlanError].
+func (p Plan) Check() error {
+	ids := map[string]bool{}
+	for _, g := range p.Groups {
+		if g.ID == "" || ids[g.ID] {
+			return badPlan("group id %q is empty or stands twice", g.ID)
+		}
+		ids[g.ID] = true
+	}
+	switch {
+	case p.Mode != Simple && p.Mode != Parallel:
+		return badPlan("mode is %q; it must be %s or %s", p.Mode, Simple, Parallel)
+	case len(p.Groups) == 0:
+		return badPlan("it has no groups")
+	case p.Mode == Simple && len(p.Groups) > 1:
+		return badPlan("simple mode has one group, this has %d", len(p.Groups))
+	case len(p.Groups) > MaxDevelopers && len(p.Phases) == 0:
+		return badPlan("%d groups need phases of at most %d", len(p.Groups), MaxDevelopers)
+	}
+	if err := p.checkDependencies(ids); err != nil {
+		return err
+	}
+	return p.checkPhases(ids)
+}
+
+func (p Plan) checkDependencies(ids map[string]bool) error {
+	for _, g := range p.Groups {
+		for _, id := range g.DependsOn {
+			if !ids[id] || id == g.ID {
+				return badPlan("group %s depends on %q, which is no other group", g.ID, id)
+			}
+		}
+	}
+	if circle := p.circle(); circle != nil {
+		return badPlan("groups wait for each other, each for the next: %s", strings.Join(circle, " → "))
+	}
+	return nil
+}
+
+// circle returns groups of which each depends on the next, the first one again
+// at the end, or nil.
+func (p Plan) circle() []string {
+	w := walk{needs: map[string][]string{}, entered: map[string]bool{}, left: map[string]bool{}}
+	for _, g := range p.Groups {
+		w.needs[g.ID] = g.DependsOn
+	}
+	for _, g := range p.Groups {
+		if found := w.circleFrom(g.ID); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// walk goes from groups to those that they need, to each group once.
+type walk struct {
+	needs         map[string][]string
+	path          []string
+	entered, left map[string]bool
+}
+
+func (w *walk) circleFrom(id string) []string {
+	if w.left[id] {
+		return nil
+	}
+	w.path = append(w.path, id)
+	if w.entered[id] {
+		return w.path[slices.Index(w.path, id):]
+	}
+	w.entered[id] = true
+	for _, next := range w.needs[id] {
+		if found := w.circleFrom(next); found != nil {
+			return found
+		}
+	}
+	w.left[id] = true
+	w.path = w.path[:len(w.path)-1]
+	return nil
+}
+
+func (p Plan) checkPhases(ids map[string]bool) error {
+	if len(p.Phases) == 0 {
+		return nil
+	}
+	at, numbers := map[string]int{}, map[int]bool{}
+	for i, phase := range p.Phases {
+		if phase.PhaseNumber != 0 && numbers[phase.PhaseNumber] {
+			return badPlan("phase %d stands twice", phase.PhaseNumber)
+		}
+		numbers[phase.PhaseNumber] = true
+		if err := phase.check(ids); err != nil {
+			return err
+		}
+		for _, id := range phase.GroupIDs {
+			if _, twice := at[id]; twice {
+				return badPlan("group %s is in two phases, or twice in one", id)
+			}
+			at[id] = i
+		}
+	}
+	return p.checkPhaseOrder(at)
+}
+
+func (p ExecutionPhase) check(ids map[string]bool) error {
+	switch {
+	case len(p.GroupIDs) == 0:
+		return badPlan("phase %d has no groups", p.PhaseNumber)
+	case len(p.GroupIDs) > MaxDevelopers:
+		return badPlan("phase %d has %d groups, more than %d", p.PhaseNumber, len(p.GroupIDs), MaxDevelopers)
+	}
+	for _, id := range p.GroupIDs {
+		if !ids[id] {
+			return badPlan("phase %d has group %q, which is not planned", p.PhaseNumber, id)
+		}
+	}
+	return nil
+}
+
+// checkPhaseOrder refuses a group that would never start. at says in which
+// phase each group is, counted as they are listed.
+func (p Plan) checkPhaseOrder(at map[string]int) error {
+	for _, g := range p.Groups {
+		if _, ok := at[g.ID]; !ok {
+			return badPlan("group %s is in no phase", g.ID)
+		}
+		for _, id := range g.DependsOn {
+			if at[id] > at[g.ID] {
+				return badPlan("group %s depends on %s, which is in a later phase", g.ID, id)
+			}
+		}
+	}
+	return nil
+}
+
+// BadPlanError is a plan that cannot be carried out.
+type BadPlanError struct{ Problem string }
+
+func badPlan(format string, args ...any) error {
+	return &BadPlanError{fmt.Sprintf(format, args...)}
+}
+
+func (e *BadPlanError) Error() string { return "plan: " + e.Problem }
+
+// Invalid marks the error as one about a document's content.
+func (e *BadPlanError) Invalid() bool { return true }
