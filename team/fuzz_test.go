@@ -125,6 +125,40 @@ func FuzzParseAnswer(f *testing.F) {
 	})
 }
 
+// FuzzSettle puts a picture over whatever a document is. Afterwards the document
+// says what the picture says, and the same once more changes nothing.
+func FuzzSettle(f *testing.F) {
+	addDocuments(f, Documents()...)
+	f.Add([]byte(`{"mode": 1, "mode": {}, "task_groups": {"A": {"x": 1}}, "all_tasks": ["T1"], "A": {"status": []}, "messages": [{"id": "msg_20250106_100800"}]}`))
+	wanted, err := next(f).documents()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for d, want := range wanted {
+			doc, err := jsontree.Parse(data)
+			if err != nil || unfit(d, doc.Value()) != "" {
+				continue
+			}
+			settle(doc.Root(), want, rules(d))
+			if doc.Err() != nil { // too deep, and nothing is written
+				continue
+			}
+			again, err := jsontree.Parse(doc.Bytes())
+			if err != nil {
+				t.Fatalf("%s: %v in %q", d, err, doc.Bytes())
+			}
+			settle(again.Root(), want, rules(d))
+			if string(again.Bytes()) != string(doc.Bytes()) {
+				t.Errorf("%s: settled again, %q is %q", d, doc.Bytes(), again.Bytes())
+			}
+			if at := differs(doc.Value(), want, rules(d)); at != "" {
+				t.Errorf("%s: %s is not settled in %q", d, at, doc.Bytes())
+			}
+		}
+	})
+}
+
 func FuzzPlanFile(f *testing.F) {
 	f.Add([]byte(`{"archive": "v4_x", "move": ["pm_state"], "new": {"session_id": "v4_y", "requirements": "r", "time": "2025-01-06T10:00:00Z"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -29,12 +29,12 @@ func pmRules() *rule {
 		must("mode", oneOf("unknown-mode", "simple", "parallel").orNull()).saying("null before planning"),
 		opt("mode_reasoning", a(text)).saying("why the project manager chose the mode"),
 		must("original_requirements", a(text)).saying("the user's text in full"),
-		opt("all_tasks", listOf(taskRules())),
-		must("task_groups", listOf(taskGroupRules()).
+		opt("all_tasks", listOf(taskRules()).by("id")),
+		must("task_groups", listOf(taskGroupRules()).by("id").
 			named(jsontree.Object, "groups-as-map").
 			named(jsontree.Missing, "groups-missing").
 			named(jsontree.Null, "groups-missing")),
-		opt("execution_phases", listOf(phaseRules())),
+		opt("execution_phases", listOf(phaseRules()).by("phase_number")),
 		opt("completed_groups", texts()),
 		opt("in_progress_groups", texts()),
 		opt("pending_groups", texts()),
@@ -108,12 +108,12 @@ func groupRules() *rule {
 			opt("decision", decisionRules()),
 			opt("feedback", a(text)),
 			opt("timestamp", a(moment)),
-		))),
+		)).by("iteration", "decision")),
 		opt("blockers", listOf(objectOf(
 			opt("description", a(text)),
 			opt("resolved", a(boolean)),
 			opt("resolution", a(text)),
-		))),
+		)).by("description")),
 		opt("quality_metrics", objectOf(
 			opt("code_quality_score", a(number)),
 			opt("security_issues_count", a(integer)),
@@ -140,7 +140,7 @@ func orchestratorRules() *rule {
 			opt("agent_type", a(text)),
 			opt("group_id", a(text)),
 			opt("spawned_at", a(moment)),
-		))),
+		)).by("agent_type", "group_id", "spawned_at")),
 		must("iteration", a(integer)).saying("grows by one with every start of an agent"),
 		opt("total_spawns", a(integer)),
 		opt("decisions_log", listOf(objectOf(
@@ -148,7 +148,7 @@ func orchestratorRules() *rule {
 			opt("decision", a(text)),
 			opt("reasoning", a(text)),
 			opt("timestamp", a(moment)),
-		))),
+		)).by("iteration", "decision", "timestamp")),
 		must("status", oneOf("unknown-status", "running", "completed", "error")),
 		must("start_time", a(moment)),
 		opt("end_time", a(moment).orNull()).saying("null while running"),
@@ -167,7 +167,7 @@ func messageRules(from, to Role, body ...field) *rule {
 		opt("subject", a(text)),
 	}, body...)
 	fields = append(fields, opt("read", a(boolean)).saying("set when the receiver is started with the message"))
-	return objectOf(opt("messages", listOf(objectOf(fields...))))
+	return objectOf(opt("messages", listOf(objectOf(fields...)).by("id").toAll()))
 }
 
 func handoffRules() []field {
@@ -209,7 +209,7 @@ func reviewRules() []field {
 			opt("location", a(text)),
 			opt("description", a(text)),
 			opt("fix_suggestion", a(text)),
-		))),
+		)).by("title", "location")),
 		opt("actionable_items", texts()),
 	}
 }

@@ -31,9 +31,10 @@ type Options struct {
 // goroutines and processes at once: those that write take turns, those that
 // read never wait.
 type Store struct {
-	root  string
-	opts  Options
-	files map[Document]*statefile.File
+	root    string
+	opts    Options
+	files   map[Document]*statefile.File
+	records map[Document]*statefile.File // the same, for one who knows all that they are to say
 }
 
 // Open returns the team whose documents are below root. It touches nothing.
@@ -47,9 +48,12 @@ func Open(root string, opts Options) *Store {
 	if opts.LockTimeout == 0 {
 		opts.LockTimeout = statefile.DefaultLockTimeout
 	}
-	s := &Store{root: root, opts: opts, files: map[Document]*statefile.File{}}
+	s := &Store{root: root, opts: opts, files: map[Document]*statefile.File{}, records: map[Document]*statefile.File{}}
 	for _, d := range Documents() {
-		s.files[d] = statefile.New(s.path(d), s.fileOptions(d))
+		o := s.fileOptions(d)
+		s.files[d] = statefile.New(s.path(d), o)
+		o.Empty, o.StartOver = []byte("{}\n"), true
+		s.records[d] = statefile.New(s.path(d), o)
 	}
 	return s
 }

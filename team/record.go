@@ -1,0 +1,207 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+// The steps of putting aside what cannot become a document.
+const (
+	opAside     host.Op = "put aside"
+	opSyncAside host.Op = "sync put aside"
+)
+
+// Record makes the documents of the session say what p says. Members that the
+// protocol does not know stay, and so do messages of others; a document that is
+// missing is made, and one that cannot be read is kept aside and made anew, with
+// a notice. Nothing is written that says it already. A session of another id is
+// a [*OtherSessionError].
+//
+// Counters and times are those of p. A document of another session beside one
+// of this was written by somebody who was mistaken: it is kept aside, too.
+// Links are not followed, since they may lead to anybody's file.
+func (s *Store) Record(ctx context.Context, p Picture) error {
+	wanted, err := p.documents()
+	if err != nil {
+		return err
+	}
+	if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
+		return err
+	}
+	return s.exclusive(ctx, func(now time.Time) error {
+		found, err := s.survey(p.PM.SessionID)
+		if err != nil {
+			return err
+		}
+		if err := s.makeRoom(found, now); err != nil {
+			return err
+		}
+		for _, d := range Documents() {
+			if err := s.record(ctx, d, p.PM.SessionID, wanted[d]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// record makes one document say what want says.
+func (s *Store) record(ctx context.Context, d Document, session string, want jsontree.Value) error {
+	return s.records[d].Update(ctx, func(doc *jsontree.Doc) error {
+		if problem := unfit(d, doc.Value()); problem != "" {
+			return &statefile.FormError{Path: s.path(d), Problem: problem}
+		}
+		if id := sessionIn(d, doc.Value()); id != "" && id != session {
+			return &OtherSessionError{Root: s.root, Found: id, Recorded: session}
+		}
+		settle(doc.Root(), want, rules(d))
+		return nil
+	})
+}
+
+// survey says what is wrong with each document that cannot be edited. Bytes
+// that are not JSON are left to the update. Nothing may be touched if the
+// documents are those of another session.
+func (s *Store) survey(session string) (wrong map[Document]string, err error) {
+	wrong = map[Document]string{}
+	var other string
+	own := false
+	for _, d := range Documents() {
+		v, problem, err := s.look(d)
+		if err != nil {
+			return nil, err
+		}
+		id := sessionIn(d, v)
+		own = own || id == session
+		if id != "" && id != session {
+			other, problem = id, "is of session "+shorten(id)
+		}
+		if problem != "" {
+			wrong[d] = problem
+		}
+	}
+	if other != "" && !own {
+		return nil, &OtherSessionError{Root: s.root, Found: other, Recorded: session}
+	}
+	return wrong, nil
+}
+
+// look reads a document, or says why it cannot be one.
+func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
+	info, err := s.opts.Host.Lstat(opLook, s.path(d))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+		return v, "", nil // there is no folder that it could be in
+	}
+	if err != nil {
+		return v, "", err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return v, "is a symbolic link, which is not followed", nil
+	}
+	doc, err := s.records[d].Load()
+	var form *statefile.FormError
+	var corrupt *statefile.CorruptError
+	switch {
+	case err == nil:
+		return doc.Value(), unfit(d, doc.Value()), nil
+	case errors.As(err, &form):
+		return v, form.Problem, nil
+	case errors.As(err, &corrupt), errors.Is(err, fs.ErrNotExist):
+		return v, "", nil
+	}
+	return v, "", err
+}
+
+// unfit says why a document that is JSON cannot be edited without losing what
+// is in it, or "".
+func unfit(d Document, v jsontree.Value) string {
+	if v.Kind() != jsontree.Object {
+		return fmt.Sprintf("is %s where an object should be", v.Kind())
+	}
+	messages := v.Get("messages")
+	if _, ok := channelOf(d); ok && !messages.Absent() && messages.Kind() != jsontree.Array {
+		return fmt.Sprintf("has %s where the list of messages should be", messages.Kind())
+	}
+	return ""
+}
+
+// sessionIn returns the session that a state file names, or "". Group status
+// names none by its protocol, but some do.
+func sessionIn(d Document, v jsontree.Value) string {
+	if _, messages := channelOf(d); messages {
+		return ""
+	}
+	return v.Get("session_id").Text()
+}
+
+// makeRoom moves what is wrong out of the way, and makes the folder of messages.
+func (s *Store) makeRoom(wrong map[Document]string, now time.Time) error {
+	folder := filepath.Join(s.root, messagesFolder)
+	if info, err := s.opts.Host.Stat(opLook, folder); err != nil || !info.IsDir() {
+		there, err := s.exists(folder)
+		if err == nil && there {
+			err = s.putAside(folder, "is not a folder", now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := statefile.MkdirAll(s.opts.Host, folder); err != nil {
+		return err
+	}
+	for _, d := range Documents() {
+		if wrong[d] == "" {
+			continue
+		}
+		if err := s.putAside(s.path(d), wrong[d], now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putAside keeps what is at path under another name, and says so.
+func (s *Store) putAside(path, problem string, now time.Time) error {
+	name, err := free(path+".corrupt-"+now.UTC().Format("20060102T150405Z"), s.exists)
+	if err != nil {
+		return err
+	}
+	if err := s.opts.Host.Rename(opAside, path, name); err != nil {
+		return err
+	}
+	if err := s.sync(opSyncAside, filepath.Dir(path)); err != nil {
+		return err
+	}
+	if s.opts.Notice != nil {
+		s.opts.Notice(statefile.Notice{
+			Kind: statefile.CorruptKept, Path: path,
+			Text: fmt.Sprintf("%s: %s; it is kept as %s and written anew", path, problem, name),
+		})
+	}
+	return nil
+}
+
+// OtherSessionError is a folder that has another session than the one that is
+// to be recorded.
+type OtherSessionError struct{ Root, Found, Recorded string }
+
+func (e *OtherSessionError) Error() string {
+	return fmt.Sprintf("%s: there is session %s; session %s cannot be recorded beside it", e.Root, e.Found, e.Recorded)
+}
+
+// Conflict marks the error as a refused transition.
+func (e *OtherSessionError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *OtherSessionError) Hint() string {
+	return fmt.Sprintf("'gaffer team archive' puts session %s away", e.Found)
+}

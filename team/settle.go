@@ -1,0 +1,184 @@
+package team
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// settle makes n say what want says. What the rule does not know stays, and so
+// does the spelling of what n says already.
+func settle(n *jsontree.Node, want jsontree.Value, r *rule) {
+	switch {
+	case r == nil:
+		n.Replace(want)
+	case n.Kind() == jsontree.Object && r.form == list && r.wild[jsontree.Object] != "":
+		settleMap(n, want, r)
+	case n.Kind() != want.Kind():
+		n.Replace(want)
+	case n.Kind() == jsontree.Object && r.form == dictionary:
+		settleGroups(n, want, r)
+	case n.Kind() == jsontree.Object:
+		settleObject(n, want, r)
+	case n.Kind() == jsontree.Array:
+		settleList(n, want, r)
+	case !same(n.Value(), want, r):
+		n.Replace(want)
+	}
+}
+
+// settleObject also removes what the protocol knows and want does not say.
+func settleObject(n *jsontree.Node, want jsontree.Value, r *rule) {
+	settleMembers(n, want, r.field)
+	for _, f := range r.fields {
+		if want.Get(f.name).Kind() == jsontree.Missing {
+			n.Delete(f.name)
+		}
+	}
+}
+
+// settleGroups also removes groups that want does not have. A member without a
+// status is no group but somebody's note, and stays.
+func settleGroups(n *jsontree.Node, want jsontree.Value, r *rule) {
+	var ids []string
+	var kept []jsontree.Value
+	for id, member := range n.Members() {
+		if want.Get(id).Kind() != jsontree.Missing || member.Get("status").Absent() {
+			ids, kept = append(ids, id), append(kept, member.Value())
+		}
+	}
+	if len(kept) < n.Len() {
+		n.Replace(members{ids, kept})
+	}
+	settleMembers(n, want, func(string) *rule { return r.each })
+}
+
+// members are those of an object, in their order.
+type members struct {
+	names  []string
+	values []jsontree.Value
+}
+
+// MarshalJSON writes the members as one object.
+func (m members) MarshalJSON() ([]byte, error) {
+	return marshalObject(len(m.names), func(i int) (string, any) { return m.names[i], m.values[i] })
+}
+
+func settleMembers(n *jsontree.Node, want jsontree.Value, of func(name string) *rule) {
+	for name, v := range want.Members() {
+		if child := n.Child(name); child != nil {
+			settle(child, v, of(name))
+		} else {
+			n.Set(name, v)
+		}
+	}
+}
+
+// settleList adds what is missing at the end if nothing else keeps the list
+// from being as want has it, or if it is open to others. Else the list is put
+// together anew.
+func settleList(n *jsontree.Node, want jsontree.Value, r *rule) {
+	var items []*jsontree.Node
+	for _, item := range n.Items() {
+		items = append(items, item)
+	}
+	var list, added []jsontree.Value
+	inPlace := true
+	for i, at := range r.pair(items, want) {
+		if at.index < 0 {
+			list, added = append(list, at.want), append(added, at.want)
+			continue
+		}
+		inPlace = inPlace && at.index == i
+		settle(items[at.index], at.want, r.each)
+		list = append(list, items[at.index].Value())
+	}
+	if !r.open && (!inPlace || len(items)+len(added) != len(list)) {
+		n.Replace(list)
+		return
+	}
+	for _, v := range added {
+		n.Append(v)
+	}
+}
+
+// settleMap makes the list of what some write as a map from ids.
+func settleMap(n *jsontree.Node, want jsontree.Value, r *rule) {
+	var list []jsontree.Value
+	for _, v := range want.Items() {
+		if member := n.Child(v.Get(r.keys[0]).Text()); member != nil {
+			settle(member, v, r.each)
+			v = member.Value()
+		}
+		list = append(list, v)
+	}
+	n.Replace(list)
+}
+
+// pairing is an item that is wanted, and where it is: -1 if nowhere.
+type pairing struct {
+	want  jsontree.Value
+	index int
+}
+
+// pair finds for each item that is wanted the one that is there.
+func (r *rule) pair(items []*jsontree.Node, want jsontree.Value) []pairing {
+	there := map[string][]int{}
+	for i, item := range items {
+		key := r.key(item.Value(), i)
+		there[key] = append(there[key], i)
+	}
+	var pairs []pairing
+	for i, v := range want.Items() {
+		p := pairing{v, -1}
+		if key := r.key(v, i); len(there[key]) > 0 {
+			p.index, there[key] = there[key][0], there[key][1:]
+		}
+		pairs = append(pairs, p)
+	}
+	return pairs
+}
+
+// key is what tells an item from the others of its list.
+func (r *rule) key(v jsontree.Value, i int) string {
+	if len(r.keys) == 0 {
+		return strconv.Itoa(i)
+	}
+	var parts []string
+	for _, name := range r.keys {
+		parts = append(parts, strconv.Quote(canonical(v.Get(name), r.each.field(name))))
+	}
+	return strings.Join(parts, " ")
+}
+
+// canonical returns a value without the ways of spelling it.
+func canonical(v jsontree.Value, r *rule) string {
+	if r.form == moment {
+		if t, err := timestamp.Parse(v.Text(), time.Local); err == nil {
+			return timestamp.Format(t)
+		}
+	}
+	if f, ok := v.Float(); ok && v.Kind() == jsontree.Number {
+		return strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return v.String()
+}
+
+// same says whether two values of one kind mean the same. A time in a form that
+// the protocol does not have never does, so that it is put right.
+func same(v, want jsontree.Value, r *rule) bool {
+	switch {
+	case r.form == moment && v.Kind() == jsontree.String:
+		t, err := timestamp.Parse(v.Text(), time.UTC)
+		wanted, wantedErr := timestamp.Parse(want.Text(), time.UTC)
+		return timestamp.Strict(v.Text()) && err == nil && wantedErr == nil && t.Equal(wanted)
+	case v.Kind() == jsontree.Number:
+		a, okA := v.Float()
+		b, okB := want.Float()
+		return okA && okB && a == b
+	}
+	return v.String() == want.String()
+}
