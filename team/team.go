@@ -6,7 +6,8 @@
 // Decisions are pure: [Advance] moves a group, [Route] says who is next,
 // [ParseAnswer] reads what an agent said. A [Store] holds the folder and writes
 // what was decided, each document in place, so that what other programs put
-// there stays.
+// there stays. It is told one move at a time, or by [Store.Record] all that the
+// documents are to say.
 package team
 
 // Role is who does something. It is called agent_type and current_agent in the
