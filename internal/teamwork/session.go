@@ -1,39 +1,175 @@
 package teamwork
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"gaffer/team"
 )
 
-// Session is a team at work, as it follows from what happened.
-type Session struct{}
+// Session is a team at work, as it follows from what happened. It is changed by
+// [Session.Begin], [Session.End] and [Session.Resume] alone.
+type Session struct {
+	start Start
+	items []Item
+
+	began, updated, ended time.Time
+	folds, spawns         int
+
+	plan     plan     // empty before the project manager has made one
+	groups   []*group // of the plan, in its order
+	manager  manager
+	running  []running      // steps that have begun and not ended, in their order
+	numbers  map[string]int // how many steps of each kind have begun
+	log      []team.LogEntry
+	messages []message
+	spent    map[team.Role]spent
+
+	finished bool     // completed, and nothing can follow
+	problem  *Outcome // why it ended with an error; nil if it did not
+}
+
+// running is a step that has begun.
+type running struct {
+	Step
+	at time.Time
+}
+
+// redo is a step that came to nothing and is to be made once more.
+type redo struct {
+	purpose Purpose
+	group   string
+	problem string // with the answer; empty if the agent itself failed
+}
 
 // New returns a session that begins.
-func New(s Start, at time.Time) *Session { panic("contract") }
+func New(s Start, at time.Time) *Session {
+	s.Developers = min(max(1, s.Developers), team.MaxDevelopers)
+	if s.Iterations <= 0 {
+		s.Iterations = DefaultIterations
+	}
+	return &Session{
+		start: s, items: Items(s.Requirements), began: at, updated: at,
+		numbers: map[string]int{}, spent: map[team.Role]spent{},
+	}
+}
 
-// Begin takes in that a step's task was queued. What [Session.Next] did not ask
-// for is an error and changes nothing.
-func (s *Session) Begin(step Step, at time.Time) error { panic("contract") }
+// Begin takes in that a step's task was queued. A step that cannot begin as
+// things stand is a [*StepError] and changes nothing. One that
+// [Session.Next] asked for still can, whatever else happened in between.
+func (s *Session) Begin(step Step, at time.Time) error {
+	if err := s.check(step); err != nil {
+		return err
+	}
+	switch step.Role {
+	case "":
+	case team.PM:
+		s.manager.redo = nil
+		s.spawns++
+	default:
+		if err := s.group(step.Group).begin(step, at); err != nil {
+			return err
+		}
+		s.markRead(step.Group, step.Role)
+		s.spawns++
+	}
+	s.fold(at)
+	s.numbers[kind(step)]++
+	s.running = append(s.running, running{step, at})
+	s.logBegin(step)
+	return nil
+}
 
-// End takes in that the task of a step that has begun has ended for good.
-func (s *Session) End(id string, e Ending) error { panic("contract") }
+// End takes in that the task of a step that has begun has ended for good. A step
+// that does not run is a [*StepError] and changes nothing.
+func (s *Session) End(id string, e Ending) error {
+	i := slices.IndexFunc(s.running, func(r running) bool { return r.ID == id })
+	if i < 0 {
+		return &StepError{ID: id, Problem: "does not run"}
+	}
+	r := s.running[i]
+	s.running = slices.Delete(s.running, i, i+1)
+	s.fold(e.At)
+	s.measure(r, e.At)
+	if err := s.conclude(r.Step, e); err != nil {
+		return err
+	}
+	s.enforceCap()
+	return nil
+}
+
+// conclude does what follows from a step's end.
+func (s *Session) conclude(step Step, e Ending) error {
+	switch step.Purpose {
+	case Plan, Split, Check:
+		return s.managed(step, e)
+	case Merge:
+		return s.merged(step, e)
+	case Deliver:
+		s.delivered(step, e)
+		return nil
+	}
+	return s.answered(step, e)
+}
 
 // Resume takes in that a person wants a session to go on that ended with an
-// error: limits count anew, and what failed is tried again.
-func (s *Session) Resume(at time.Time) { panic("contract") }
+// error: limits count anew, and what failed is tried again. Nothing changes if
+// it did not end with one.
+func (s *Session) Resume(at time.Time) {
+	if s.problem == nil {
+		return
+	}
+	s.fold(at)
+	s.note("resume", "a person lets it go on after: "+s.problem.Problem)
+	s.problem, s.ended = nil, time.Time{}
+	s.manager.refusals = 0
+	for _, g := range s.groups {
+		g.allowed = g.starts + s.start.Iterations
+	}
+}
 
-// Next lists the steps that are to begin now, in order. It changes nothing.
-func (s *Session) Next() []Step { panic("contract") }
+// Outcome says how the session ended, and whether it did. One with an error has
+// not ended while something still runs.
+func (s *Session) Outcome() (o Outcome, ended bool) {
+	switch {
+	case s.finished:
+		return Outcome{Completed: true}, true
+	case s.problem != nil:
+		return *s.problem, len(s.running) == 0
+	}
+	return Outcome{}, false
+}
 
-// Outcome says how the session ended, and whether it did.
-func (s *Session) Outcome() (o Outcome, ended bool) { panic("contract") }
+func (s *Session) fold(at time.Time) { s.folds, s.updated = s.folds+1, at }
 
-// Brief is what the role of a step needs to know.
-func (s *Session) Brief(step Step, w World) Brief { panic("contract") }
+// stop ends the session with an error. The first one counts.
+func (s *Session) stop(problem, hint string) {
+	if s.problem != nil {
+		return
+	}
+	s.problem, s.ended = &Outcome{Problem: clip(problem, maxText), Hint: hint}, s.updated
+	s.note("stop_with_error", problem)
+}
 
-// Picture is what the documents are to say.
-func (s *Session) Picture(w World) team.Picture { panic("contract") }
+func (s *Session) finish() {
+	s.finished, s.ended = true, s.updated
+	s.note("complete_session", "the project manager says that all is done, and every group is complete and merged")
+}
 
-// Branch is the branch of a group.
-func (s *Session) Branch(group string) string { panic("contract") }
+func (s *Session) group(id string) *group {
+	for _, g := range s.groups {
+		if g.id == id {
+			return g
+		}
+	}
+	return nil
+}
+
+// StepError is a step that cannot begin or end as things stand.
+type StepError struct{ ID, Problem string }
+
+func (e *StepError) Error() string { return fmt.Sprintf("step %s: %s", e.ID, e.Problem) }
+
+// Conflict marks the error as a refused transition.
+func (e *StepError) Conflict() bool { return true }

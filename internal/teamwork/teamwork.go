@@ -21,11 +21,15 @@ type Start struct {
 	Requirements string    `json:"requirements"`
 	Mode         team.Mode `json:"mode,omitempty"` // [team.Unplanned] leaves it to the project manager
 	Developers   int       `json:"developers"`     // that work at the same time, at most [team.MaxDevelopers]
-	Iterations   int       `json:"iterations"`     // starts of agents for one group before a person must look
+	Iterations   int       `json:"iterations"`     // starts of agents for one group before a person must look; [DefaultIterations] if 0
 	Branch       string    `json:"branch"`         // that what is approved is merged into
 	Into         string    `json:"into,omitempty"` // the person's branch that gets it all at the end; empty for none
 	Tests        []string  `json:"tests,omitempty"`
 }
+
+// DefaultIterations is how many agents are started for one group before a person
+// must look, if nobody has said otherwise.
+const DefaultIterations = 30
 
 // Purpose is what an agent is started for, or what gaffer does by itself.
 type Purpose string
@@ -111,9 +115,10 @@ type Brief struct {
 	Status       team.Group     // as it stands
 	Tasks        []team.Task    // the group's, or for the project manager all
 	Change       Change         // of the group
+	Work         string         // what the developer said last of the work on the group
 	Messages     []team.Message // that the role gets with this start
 	Feedback     string         // for a developer: what the tech lead, QA, or the merge asks for
-	Guidance     string         // what the project manager or the tech lead has advised since the group was stuck
+	Guidance     string         // what the project manager or the tech lead has advised on the group, the newest last
 	Groups       []team.Group   // for the project manager: how all of them stand
 	Plan         []team.TaskGroup
 	Phases       []team.ExecutionPhase

@@ -1,0 +1,186 @@
+package teamwork
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/internal/failure"
+	"gaffer/team"
+)
+
+// manager is what the project manager's starts have led to.
+type manager struct {
+	redo     *redo
+	refusals int    // of COMPLETE, one after the other
+	missing  string // why the last COMPLETE did not count
+	accepted bool   // COMPLETE counted, and the work is to be delivered
+}
+
+// maxRefusals is how often in a row COMPLETE is refused before a person looks.
+const maxRefusals = 3
+
+// managed takes in the end of the project manager. Nobody stands above it, so
+// that what it fails at is for a person.
+func (s *Session) managed(step Step, e Ending) error {
+	if e.Class != failure.None {
+		s.stop(failed(step, e), managerHint(e.Class))
+		return nil
+	}
+	said, err := hear(step.Purpose, e.Answer)
+	if err == nil {
+		err = s.decide(step, said, e.At)
+	}
+	if err == nil {
+		return nil
+	}
+	problem := clip(err.Error(), maxText)
+	s.note("refuse_answer", step.ID+": "+problem)
+	if step.Again == "" {
+		s.manager.redo = &redo{step.Purpose, step.Group, problem}
+		return nil
+	}
+	s.stop(
+		fmt.Sprintf("%s gave no answer that can be used, twice: %s", step.ID, problem),
+		"look at its log and at the requirements; 'gaffer team resume' asks again",
+	)
+	return nil
+}
+
+func managerHint(c failure.Class) string {
+	if hint := personal(c); hint != "" {
+		return hint
+	}
+	return "look at its log; 'gaffer team resume' asks again"
+}
+
+// decide does what the project manager said. An answer that cannot be used is an
+// error, and has changed nothing.
+func (s *Session) decide(step Step, said team.Answer, at time.Time) error {
+	switch {
+	case step.Purpose == Plan:
+		return s.planned(said, at)
+	case step.Purpose == Split:
+		return s.helped(s.group(step.Group), said, at)
+	case said.Status == team.WordComplete:
+		s.completed()
+		return nil
+	}
+	return s.continued(said, at)
+}
+
+func (s *Session) planned(said team.Answer, at time.Time) error {
+	p, dropped, err := readPlan(said.Body, s.start.Mode, s.items)
+	if err != nil {
+		return err
+	}
+	s.adopt(p, at)
+	s.note("plan_"+string(p.mode), fmt.Sprintf("%d groups in %d phases; %s", len(p.groups), len(p.phases), p.reasoning))
+	if len(dropped) > 0 {
+		s.note("reduce_scope", strings.Join(dropped, "; "))
+	}
+	s.openPhase()
+	return nil
+}
+
+// helped takes in what the project manager says on a group that is stuck: a
+// split, or advice.
+func (s *Session) helped(g *group, said team.Answer, at time.Time) error {
+	decision, reason := "help_group_"+g.id, said.Text()
+	if said.Status == WordPlanned {
+		p, err := s.plan.split(g.id, said.Body)
+		if err != nil {
+			return err
+		}
+		var parts []string
+		for _, added := range p.groups[len(s.plan.groups):] {
+			parts = append(parts, added.ID)
+		}
+		decision, reason = "split_group_"+g.id, "what it leaves goes to "+strings.Join(parts, ", ")+"; "+reason
+		s.adopt(p, at)
+	}
+	g.help(team.PM)
+	g.since, g.why = s.folds, "the project manager has helped"
+	g.advise("project manager: " + said.Text())
+	s.note(decision, reason)
+	return nil
+}
+
+// completed ends the session if the word counts, and says what is missing if not.
+func (s *Session) completed() {
+	err := team.CheckComplete(team.PM, team.WordComplete, s.memory(), s.statuses())
+	if err != nil {
+		s.refuse(err)
+		return
+	}
+	s.manager.missing, s.manager.refusals = "", 0
+	if s.start.Into == "" {
+		s.finish()
+		return
+	}
+	s.manager.accepted = true
+}
+
+func (s *Session) refuse(err error) {
+	s.manager.missing = clip(err.Error(), maxText)
+	s.manager.refusals++
+	s.note("refuse_complete", s.manager.missing)
+	if s.manager.refusals == maxRefusals {
+		s.stop(
+			fmt.Sprintf("the project manager said COMPLETE %d times although %s", maxRefusals, s.manager.missing),
+			"'gaffer team resume' asks it again",
+		)
+	}
+}
+
+// continued adds the groups that the project manager wants, if any, and opens the
+// next phase.
+func (s *Session) continued(said team.Answer, at time.Time) error {
+	if said.Body.Get("groups").Len() > 0 {
+		p, err := s.plan.extend(said.Body)
+		if err != nil {
+			return err
+		}
+		s.adopt(p, at)
+	}
+	if !s.plan.phaseLeft() {
+		return fmt.Errorf("%s leaves nothing to do: every group is complete and there is no phase left to open; say %s, or give tasks and groups",
+			WordContinue, team.WordComplete)
+	}
+	s.manager.missing, s.manager.refusals = "", 0
+	s.openPhase()
+	return nil
+}
+
+// adopt makes a plan the one that counts. Groups that are at work go on.
+func (s *Session) adopt(p plan, at time.Time) {
+	s.plan = p
+	for _, planned := range p.groups {
+		g := s.group(planned.ID)
+		if g == nil {
+			g = newGroup(planned.ID, s.start.Iterations)
+			g.status.BranchName, g.status.LastUpdate = s.Branch(planned.ID), team.At(at)
+			s.groups = append(s.groups, g)
+		}
+		g.status.Name = planned.Name
+	}
+}
+
+func (s *Session) openPhase() {
+	number, groups := s.plan.openNext()
+	s.note(fmt.Sprintf("open_phase_%d", number), "groups "+strings.Join(groups, ", "))
+}
+
+// Branch is the branch of a group, beside the session's. A group's that is called
+// as the session's gets another name.
+func (s *Session) Branch(group string) string {
+	dir, own := "", s.start.Branch
+	if i := strings.LastIndexByte(own, '/'); i >= 0 {
+		dir, own = own[:i+1], own[i+1:]
+	}
+	const suffix = "-group"
+	if rest, ok := strings.CutPrefix(group, own); ok && strings.ReplaceAll(rest, suffix, "") == "" {
+		group += suffix
+	}
+	return dir + group
+}
