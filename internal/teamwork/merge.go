@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gaffer/internal/failure"
+	"gaffer/statefile/jsontree"
 	"gaffer/team"
 )
 
@@ -29,6 +30,7 @@ func (s *Session) merged(step Step, e Ending) error {
 	text := s.complaint(g.id, m)
 	s.note("return_group_"+g.id, text)
 	g.returned, g.why = true, "what was approved could not be merged"
+	g.rate(jsontree.Value{}, false)
 	g.feedback = append(g.feedback, "merge: "+text)
 	said = team.Answer{Status: team.WordChangesRequested, Summary: []string{text}}
 	s.sendReview(g, team.DecisionChangesRequested, said)

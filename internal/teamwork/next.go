@@ -43,8 +43,6 @@ func (s *Session) room(step Step, busy []running) string {
 	developers := 0
 	for _, r := range busy {
 		switch {
-		case step.Group != "" && r.Group == step.Group:
-			return "group " + step.Group + " is busy with " + r.ID
 		case step.Role == team.PM && r.Role == team.PM:
 			return "the project manager is busy with " + r.ID
 		case step.Role == "" && r.Role == "":
@@ -130,9 +128,6 @@ func (s *Session) wantManager() (Step, bool) {
 
 // want is what a group needs next that nobody works on.
 func (s *Session) want(g *group) (Step, bool) {
-	if s.manager.redo != nil && s.manager.redo.group == g.id {
-		return Step{}, false
-	}
 	if g.redo != nil {
 		step := s.step(g.redo.purpose, g.id, g.why)
 		step.Again = g.redo.problem

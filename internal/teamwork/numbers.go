@@ -116,13 +116,21 @@ func (g *group) results() team.TestResults {
 	return *g.status.TestResults
 }
 
-// rate takes in the tech lead's measures of the last review.
+// rate takes in the tech lead's measures of the last review. What it says nothing
+// of stays.
 func (g *group) rate(body jsontree.Value, first bool) {
-	g.status.QualityMetrics = &team.QualityMetrics{
-		CodeQualityScore:    measured(body.Get("code_quality_score")),
-		SecurityIssuesCount: int(measured(body.Get("security_issues_count"))),
-		FirstPassApproval:   first,
+	q := team.QualityMetrics{}
+	if g.status.QualityMetrics != nil {
+		q = *g.status.QualityMetrics
 	}
+	if v := body.Get("code_quality_score"); !v.Absent() {
+		q.CodeQualityScore = measured(v)
+	}
+	if v := body.Get("security_issues_count"); !v.Absent() {
+		q.SecurityIssuesCount = int(measured(v))
+	}
+	q.FirstPassApproval = first
+	g.status.QualityMetrics = &q
 }
 
 // issues reads what the tech lead wants changed. A priority that the protocol

@@ -81,6 +81,7 @@ func (s *sim) fold(e event, step *Step) {
 	cause := s.follow(e, step)
 	s.look(e)
 	s.checkMoves(was, step, cause)
+	s.followHelp(was, step)
 }
 
 // checkStart looks at what must hold before a step begins.
@@ -92,12 +93,15 @@ func (s *sim) checkStart(step Step, was team.Picture) {
 			s.wrong("%s begins while %s runs", step.ID, r.ID)
 		case r.Role == "" && step.Role == "", r.Role == team.PM && step.Role == team.PM:
 			s.wrong("%s begins while %s runs", step.ID, r.ID)
-		case r.ID == step.ID:
-			s.wrong("%s begins twice", step.ID)
 		case r.Role == team.Developer:
 			developers++
 		}
 	}
+	if s.begun[step.ID] {
+		s.wrong("%s begins twice", step.ID)
+	}
+	s.begun[step.ID] = true
+	s.checkStuck(step, was)
 	if step.Role == team.Developer && developers >= s.start.Developers {
 		s.wrong("%s begins while %d developers run", step.ID, developers)
 	}
@@ -106,6 +110,37 @@ func (s *sim) checkStart(step Step, was team.Picture) {
 	}
 	if step.Purpose == Check || step.Purpose == Deliver {
 		s.checkOpenComplete(step, was)
+	}
+}
+
+// checkStuck holds starts to the limits, counted since somebody helped last.
+func (s *sim) checkStuck(step Step, was team.Picture) {
+	g, _ := was.Groups.Find(step.Group)
+	developer := g.Iterations.Developer - s.helped[g.ID].Developer
+	qa := g.Iterations.QA - s.helped[g.ID].QA
+	reviews := g.Iterations.TechLead - s.helped[g.ID].TechLead
+	switch {
+	case step.Purpose == Work && !s.redo[g.ID] && (developer > 5 || reviews > 3 || g.Status == team.QAFailed && qa > 3):
+		s.wrong("%s begins although the group is stuck: %d, %d, %d", step.ID, developer, qa, reviews)
+	case step.Purpose == Split && developer <= 5 && reviews <= 3:
+		s.wrong("%s begins although the group is not stuck: %d, %d, %d", step.ID, developer, qa, reviews)
+	}
+}
+
+// followHelp keeps the counters for which the log says that somebody has helped.
+func (s *sim) followHelp(was team.Picture, step *Step) {
+	for _, l := range s.picture.Orchestrator.DecisionsLog[len(was.Orchestrator.DecisionsLog):] {
+		if !strings.HasPrefix(l.Decision, "split_group_") && !strings.HasPrefix(l.Decision, "help_group_") {
+			continue
+		}
+		g, _ := was.Groups.Find(step.Group)
+		helped := s.helped[g.ID]
+		if step.Role == team.TechLead {
+			helped.QA = g.Iterations.QA
+		} else {
+			helped.Developer, helped.TechLead = g.Iterations.Developer, g.Iterations.TechLead
+		}
+		s.helped[g.ID] = helped
 	}
 }
 

@@ -53,8 +53,10 @@ type sim struct {
 	skill   float64 // how likely an agent does what it should
 
 	running []Step
+	begun   map[string]bool // ids of steps
 	redo    map[string]bool // groups whose last agent came to nothing
 	merged  map[string]bool
+	helped  map[string]team.Iterations // the counters when a group was helped last
 	starts  int
 	resumes int
 
@@ -65,7 +67,7 @@ type sim struct {
 
 func newSim(seed uint64) *sim {
 	rng := rand.New(rand.NewPCG(seed, 7))
-	s := &sim{rng: rng, now: noon, skill: 0.3 + 0.7*rng.Float64(), redo: map[string]bool{}, merged: map[string]bool{}}
+	s := &sim{rng: rng, now: noon, skill: 0.3 + 0.7*rng.Float64(), begun: map[string]bool{}, redo: map[string]bool{}, merged: map[string]bool{}, helped: map[string]team.Iterations{}}
 	s.start = Start{
 		Session: "v4_20250106_120000", Requirements: pick(rng, "do it all", "- one\n- two\n  more of it\n- three"),
 		Mode: pick(rng, team.Unplanned, team.Unplanned, team.Simple, team.Parallel), Developers: 1 + rng.IntN(4),
@@ -247,14 +249,14 @@ func (s *sim) plan() string {
 		`"out_of_scope":[{"requirement":"R3","reason":%q}]%s}`, mode, strings.Join(groups, ","), pick(s.rng, "later", "later", "later", ""), phases)
 }
 
-// phases puts each group into a phase of its own, or all into one.
+// phases puts each group into a phase of its own, mostly in an order that works.
 func (s *sim) phases(ids []string) string {
 	var list []string
-	all := s.chance(0.5)
+	backwards := s.chance(0.3)
 	for i, id := range ids {
 		number := i + 1
-		if all {
-			number = 1
+		if backwards {
+			number = -i
 		}
 		list = append(list, fmt.Sprintf(`{"phase_number":%d,"group_ids":[%q]}`, number, id))
 	}
