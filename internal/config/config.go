@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ type Value struct {
 	Source Source
 
 	agent *agent.Custom // of a key below agents
+	layer layer         // how strong its source is
 }
 
 // Setting is one key=value given by a flag.
@@ -50,26 +52,39 @@ type Inputs struct {
 // day the stronger one goes away.
 func Load(in Inputs) (*Config, error) {
 	c := &Config{root: in.Root, values: map[string]Value{}}
-	for _, k := range keys {
+	for _, k := range allKeys() {
 		c.values[k.Name] = Value{Key: k, Text: k.Default}
 	}
-	for _, read := range []func(Inputs) ([]Value, error){fromUser, fromProject, fromEnv, fromFlags} {
-		values, err := read(in)
+	for _, source := range layers {
+		values, err := source.read(in)
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range values {
-			c.values[v.Key.Name] = v
-		}
+		c.add(source.layer, values)
 	}
 	return c, nil
 }
 
-// Values lists every value in the order of the table.
+// add puts values in the place of those that come from a weaker source.
+func (c *Config) add(l layer, values []Value) {
+	for _, v := range values {
+		if v.layer = l; c.values[v.Key.Name].layer <= l {
+			c.values[v.Key.Name] = v
+		}
+	}
+}
+
+// Values lists every value in the order of the table, then what is set for
+// roles and agents.
 func (c *Config) Values() []Value {
 	list := make([]Value, len(keys))
 	for i, k := range keys {
 		list[i] = c.values[k.Name]
+	}
+	for _, k := range roleKeys() {
+		if v := c.values[k.Name]; v.layer > byDefault {
+			list = append(list, v)
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		if v := c.values[name]; v.agent != nil {
@@ -127,6 +142,18 @@ func (c *Config) Database(name string) string {
 // Choice gives the value of a Choice key.
 func (c *Config) Choice(name string) string { return c.mustGet(name, Choice) }
 
+// Number gives the value of a Number key.
+func (c *Config) Number(name string) int {
+	n, err := strconv.Atoi(c.mustGet(name, Number))
+	if err != nil {
+		panic("config: " + name + " was not checked: " + err.Error())
+	}
+	return n
+}
+
+// List gives the texts of a List key.
+func (c *Config) List(name string) []string { return splitList(c.mustGet(name, List)) }
+
 func (c *Config) abs(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -154,6 +181,9 @@ func (e *UnknownKeyError) NotFound() bool { return true }
 
 // Hint names the key that was likely meant.
 func (e *UnknownKeyError) Hint() string {
+	if isRoleKey(e.Name) {
+		return roleHint(e.Name)
+	}
 	if near := suggest.Nearest(e.Name, Names()); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}

@@ -6,6 +6,26 @@ import (
 	"gaffer/internal/project"
 )
 
+// layer is how strong a source is.
+type layer int
+
+const (
+	byDefault layer = iota
+	userLayer
+	projectLayer
+	envLayer
+	rolesLayer // a file that a flag names
+	flagLayer
+)
+
+// layers are what settings are read from, the weakest first.
+var layers = []struct {
+	layer layer
+	read  func(Inputs) ([]Value, error)
+}{
+	{userLayer, fromUser}, {projectLayer, fromProject}, {envLayer, fromEnv}, {flagLayer, fromFlags},
+}
+
 func fromFlags(in Inputs) ([]Value, error) {
 	var values []Value
 	for _, s := range in.Flags {
@@ -21,7 +41,7 @@ func fromFlags(in Inputs) ([]Value, error) {
 // fromEnv takes an empty variable for one that is not set.
 func fromEnv(in Inputs) ([]Value, error) {
 	var values []Value
-	for _, k := range keys {
+	for _, k := range allKeys() {
 		text := in.Getenv(k.Env())
 		if text == "" {
 			continue

@@ -11,6 +11,8 @@ type Key struct {
 	Doc     string // one line, without a full stop
 	Example string
 	Choices []string // of a Choice
+	Min     int      // of a Number
+	Max     int
 }
 
 // keys is the table that everything follows from: reading files, variables and
@@ -41,23 +43,43 @@ var keys = []Key{
 		Doc: "how long a writer waits for a document's lock", Example: "5s",
 	},
 	{
+		Name: "team.mode", Kind: Choice, Default: "auto",
+		Doc: "how a team works; auto leaves it to the project manager", Example: "parallel",
+		Choices: []string{"auto", "simple", "parallel"},
+	},
+	{
+		Name: "team.developers", Kind: Number, Min: 1, Max: 4, Default: "4",
+		Doc: "how many developers of a team work at the same time, 1 to 4", Example: "2",
+	},
+	{
+		Name: "team.iterations", Kind: Number, Min: 1, Max: 1000, Default: "30",
+		Doc: "how many agents may be started for one group before a person must look", Example: "50",
+	},
+	{
+		Name: "team.tests", Kind: List, Default: "[]",
+		Doc: "shell commands that must succeed after each merge: one, or a JSON list", Example: `["go vet ./...", "go test ./..."]`,
+	},
+	{
 		Name: "color", Kind: Choice, Default: "auto", Flag: "color",
 		Doc: "when to use colour", Example: "never",
 		Choices: []string{"auto", "always", "never"},
 	},
 }
 
-// Keys lists every setting, in the order in which they are shown.
+// Keys lists every setting but those of the roles of a team, in the order in
+// which they are shown. See [RoleKeys] for the others.
 func Keys() []Key { return append([]Key(nil), keys...) }
 
 // Names lists the names of every setting.
 func Names() []string {
-	names := make([]string, len(keys))
-	for i, k := range keys {
-		names[i] = k.Name
+	var names []string
+	for _, k := range allKeys() {
+		names = append(names, k.Name)
 	}
 	return names
 }
+
+func allKeys() []Key { return append(Keys(), roleKeys()...) }
 
 // Env is the environment variable that sets the key: GAFFER_ and the name.
 func (k Key) Env() string {
@@ -73,7 +95,11 @@ func (k Key) Usage() string {
 }
 
 func lookup(name string) (Key, bool) {
-	for _, k := range keys {
+	all := keys
+	if isRoleKey(name) {
+		all = roleKeys()
+	}
+	for _, k := range all {
 		if k.Name == name {
 			return k, true
 		}
@@ -83,7 +109,7 @@ func lookup(name string) (Key, bool) {
 
 // isSection tells whether name is the first part of dotted keys, as paths is.
 func isSection(name string) bool {
-	for _, k := range keys {
+	for _, k := range allKeys() {
 		if strings.HasPrefix(k.Name, name+".") {
 			return true
 		}

@@ -1,12 +1,15 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Kind is the type of a setting's value.
@@ -18,6 +21,9 @@ const (
 	Duration             // 500ms, 30s, 2m
 	Choice               // one of the key's Choices
 	Database             // a file, a URL, or auto
+	Number               // from the key's Min to its Max
+	Text                 // any line
+	List                 // a JSON list of texts, or one text
 )
 
 // check tells whether text is a value of the key, and if not, what was found
@@ -32,8 +38,58 @@ func (k Key) check(text string) error {
 		}
 	case Path, Database:
 		return checkPath(text)
+	case Number:
+		return k.checkNumber(text)
+	case Text:
+		return checkLine(text)
+	case List:
+		return checkList(text)
 	}
 	return nil
+}
+
+func (k Key) checkNumber(text string) error {
+	if n, err := strconv.Atoi(text); err != nil || n < k.Min || n > k.Max {
+		return fmt.Errorf("found %s, want a number from %d to %d", quote(text), k.Min, k.Max)
+	}
+	return nil
+}
+
+func checkLine(text string) error {
+	if strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) {
+		return fmt.Errorf("found %s, want text in one line", quote(text))
+	}
+	return nil
+}
+
+func checkList(text string) error {
+	for _, item := range splitList(text) {
+		if strings.TrimSpace(item) == "" || strings.ContainsRune(item, 0) || !utf8.ValidString(item) {
+			return fmt.Errorf("found %s, want text that is not empty", quote(item))
+		}
+	}
+	return nil
+}
+
+// splitList reads the text of a List. What is no JSON list of texts is one
+// text: a command may begin with a bracket.
+func splitList(text string) []string {
+	var list []string
+	if strings.HasPrefix(strings.TrimSpace(text), "[") && json.Unmarshal([]byte(text), &list) == nil {
+		return list
+	}
+	return []string{text}
+}
+
+// joinList is the text that splitList reads.
+func joinList(list []string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // people read it
+	if err := e.Encode(list); err != nil {
+		panic("config: texts without JSON: " + err.Error())
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func checkPath(text string) error {

@@ -12,7 +12,10 @@ import (
 )
 
 // parse reads the YAML text of one file.
-func parse(path string, data []byte) ([]Value, error) {
+func parse(path string, data []byte) ([]Value, error) { return parseBelow("", path, data) }
+
+// parseBelow reads a file that holds what stands below a dotted name.
+func parseBelow(name, path string, data []byte) ([]Value, error) {
 	r := reader{path: path}
 	file, err := r.syntax(data)
 	if err != nil {
@@ -22,7 +25,7 @@ func parse(path string, data []byte) ([]Value, error) {
 		if i > 0 {
 			return nil, r.fail(doc.Start, errors.New("found a second YAML document, want one"))
 		}
-		if err := r.node("", doc.Body); err != nil {
+		if err := r.node(name, doc.Body); err != nil {
 			return nil, err
 		}
 	}
@@ -66,6 +69,10 @@ func (r *reader) node(name string, n ast.Node) error {
 		return r.want(name, n)
 	case *ast.MappingNode:
 		return r.mapping(name, n)
+	case *ast.SequenceNode:
+		if k, _ := lookup(name); k.Kind == List {
+			return r.list(name, n)
+		}
 	case ast.ScalarNode:
 		return r.scalar(name, n)
 	}
@@ -131,12 +138,17 @@ func (r *reader) want(name string, n ast.Node) error {
 	if _, leaf := lookup(name); !leaf {
 		wanted = "keys with values"
 	}
-	err := fmt.Errorf("found %s, want %s", shape(n), wanted)
+	err := error(&shapeError{shape(n), wanted})
 	if name != "" {
 		err = keyError{name, err}
 	}
 	return r.fail(n.GetToken(), err)
 }
+
+// shapeError is a value that is a list, say, where one text belongs.
+type shapeError struct{ found, want string }
+
+func (e *shapeError) Error() string { return "found " + e.found + ", want " + e.want }
 
 func shape(n ast.Node) string {
 	switch n.Type() {

@@ -78,8 +78,17 @@ at the project's root.
 Keys:
 `)
 	for _, k := range config.Keys() {
-		fmt.Fprintf(&b, "  %-14s  %s\n", k.Name, k.Usage())
-		fmt.Fprintf(&b, "  %-14s  default %s, env %s\n", "", k.Default, k.Env())
+		fmt.Fprintf(&b, "  %-15s  %s\n", k.Name, k.Usage())
+		fmt.Fprintf(&b, "  %-15s  default %s, env %s\n", "", k.Default, k.Env())
+	}
+	fmt.Fprintf(&b, `
+Each role of a team, which is %s, has keys of
+its own below team.roles. They are listed where they are set; the default of any
+is shown by 'gaffer config team.roles.pm.timeout'.
+
+`, strings.Join(config.TeamRoles(), ", "))
+	for _, k := range config.RoleKeys("ROLE") {
+		fmt.Fprintf(&b, "  %-29s  %s\n", k.Name, k.Usage())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

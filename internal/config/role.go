@@ -1,0 +1,137 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"gaffer/internal/suggest"
+)
+
+// rolesKey is the section about the roles of a team. Each role has the same
+// keys, so that they are written down once.
+const rolesKey = "team.roles"
+
+// TeamRoles lists the roles of a team, by the names that the team protocol has
+// for them.
+func TeamRoles() []string { return []string{"pm", "developer", "qa_expert", "tech_lead"} }
+
+// Role is what is set for one role of a team.
+type Role struct {
+	Agent        string
+	Model        string // empty is the agent's own choice
+	Template     string // the folder of its prompts, below the templates folder
+	Timeout      time.Duration
+	StallTimeout time.Duration
+	Retries      int
+	Questions    string
+	Labels       []string
+}
+
+// roleTimeouts are how long one start of a role may take, unless it is set.
+var roleTimeouts = map[string]string{"pm": "30m", "developer": "2h", "qa_expert": "1h", "tech_lead": "1h"}
+
+// RoleKeys lists the keys of a role.
+func RoleKeys(role string) []Key {
+	list := []Key{
+		{Name: "agent", Kind: Text, Default: "claude", Doc: "the agent that plays the role", Example: "codex"},
+		{Name: "model", Kind: Text, Doc: "its model; nothing is the agent's own choice, and so is an agent set in a stronger place without one", Example: "opus"},
+		{Name: "template", Kind: Text, Default: "team", Doc: "the folder below templates/ whose prompts it is given before gaffer's own", Example: "strict-team"},
+		{Name: "timeout", Kind: Duration, Default: roleTimeouts[role], Doc: "how long one attempt may take; 0s is no limit", Example: "45m"},
+		{Name: "stall_timeout", Kind: Duration, Default: "30m", Doc: "how long it may be without a sign of progress; 0s is no limit", Example: "10m"},
+		{Name: "retries", Kind: Number, Max: 100, Default: "2", Doc: "attempts after the first, if one fails", Example: "1"},
+		{
+			Name: "questions", Kind: Choice, Default: "ask", Choices: []string{"ask", "deny", "allow"},
+			Doc: "what becomes of its questions and requests for permission", Example: "allow",
+		},
+		{Name: "labels", Kind: List, Default: "[]", Doc: "what a worker must have to run it", Example: `["gpu"]`},
+	}
+	for i := range list {
+		list[i].Name = rolesKey + "." + role + "." + list[i].Name
+	}
+	return list
+}
+
+// roleKeys lists the keys of every role.
+func roleKeys() (all []Key) {
+	for _, role := range TeamRoles() {
+		all = append(all, RoleKeys(role)...)
+	}
+	return all
+}
+
+func isRoleKey(name string) bool { return strings.HasPrefix(name, rolesKey+".") }
+
+// Role gives what is set for a role. It panics on one that is none of
+// [TeamRoles].
+func (c *Config) Role(role string) Role {
+	at := rolesKey + "." + role + "."
+	r := Role{
+		Agent: c.mustGet(at+"agent", Text), Model: c.mustGet(at+"model", Text), Template: c.mustGet(at+"template", Text),
+		Timeout: c.Duration(at + "timeout"), StallTimeout: c.Duration(at + "stall_timeout"), Retries: c.Number(at + "retries"),
+		Questions: c.Choice(at + "questions"), Labels: c.List(at + "labels"),
+	}
+	// A model belongs to the agent beside which it stands: another agent would not know it.
+	if c.values[at+"model"].layer < c.values[at+"agent"].layer {
+		r.Model = ""
+	}
+	return r
+}
+
+// WithRoles adds what a file says of roles, in the shape of the section
+// team.roles. It is stronger than everything but flags.
+func (c *Config) WithRoles(path string) (*Config, error) {
+	data, err := readRegular(path)
+	if err != nil {
+		return nil, &Error{Source: Source{File: path}, Err: err}
+	}
+	values, err := parseBelow(rolesKey, path, data)
+	if err != nil {
+		return nil, err
+	}
+	merged := &Config{root: c.root, values: maps.Clone(c.values)}
+	merged.add(rolesLayer, values)
+	return merged, nil
+}
+
+// roleHint says what may stand below team.roles instead of name.
+func roleHint(name string) string {
+	role, key, _ := strings.Cut(strings.TrimPrefix(name, rolesKey+"."), ".")
+	if !slices.Contains(TeamRoles(), role) {
+		return "the roles are " + strings.Join(TeamRoles(), ", ")
+	}
+	var keys []string
+	for _, k := range RoleKeys(role) {
+		keys = append(keys, k.Name[strings.LastIndexByte(k.Name, '.')+1:])
+	}
+	if near := suggest.Nearest(key, keys); near != "" {
+		return fmt.Sprintf("did you mean %q?", rolesKey+"."+role+"."+near)
+	}
+	return "a role has " + strings.Join(keys, ", ")
+}
+
+// list reads a value of many texts.
+func (r *reader) list(name string, n *ast.SequenceNode) error {
+	texts := make([]string, len(n.Values))
+	for i, item := range n.Values {
+		scalar, ok := item.(ast.ScalarNode)
+		switch item.(type) {
+		case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+			ok = false
+		}
+		if !ok || item.Type() == ast.NullType {
+			return r.fail(item.GetToken(), keyError{name, &shapeError{shape(item), "one text for each item"}})
+		}
+		texts[i] = text(scalar)
+	}
+	v, err := newValue(name, joinList(texts), r.at(n.GetToken()))
+	if err != nil {
+		return err
+	}
+	r.values = append(r.values, v)
+	return nil
+}
