@@ -77,6 +77,10 @@ var rules = []rule{
 	{"internal/inboxwork", []string{"internal/inboxwork/webpage", "internal/spec", "statefile/...", "workflow"}, nil},
 	{"internal/verify", []string{"statefile", "statefile/host", "statefile/lazyregexp", "workflow"}, nil},
 	{"internal/build", []string{"internal/failure", "internal/fleet", "internal/plan", "internal/store", "internal/suggest", "statefile/...", "workflow"}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/teamwork", []string{"internal/failure", "statefile/...", "team"}, nil},
+	{"internal/teammerge", []string{"internal/teamwork", "internal/worktree", "statefile/lazyregexp"}, nil},
+	{"internal/roles", []string{"internal/config", "internal/plan", "internal/prompt", "internal/suggest", "internal/teamwork", "statefile/...", "team"}, nil},
+	{"internal/teamrun", []string{"internal/engine", "internal/failure", "internal/plan", "internal/store", "internal/teammerge", "internal/teamwork", "internal/worktree", "team"}, nil},
 	{"internal/pane", []string{"internal/agent", "internal/runner", "internal/supervisor", "internal/tui/safe"}, nil},
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 

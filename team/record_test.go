@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/statefile"
+	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
 )
 
@@ -151,7 +152,7 @@ func next(t testing.TB) Picture {
 	p.Groups = append(p.Groups, Group{ID: "C", Status: DevWorking, CurrentAgent: Developer, LastUpdate: At(noon)})
 	p.Orchestrator.ActiveAgents = List[ActiveAgent]{{Developer, "C", At(noon)}}
 	p.Orchestrator.DecisionsLog = append(p.Orchestrator.DecisionsLog, LogEntry{16, "spawn_developer_group_C", "so", At(noon)})
-	p.Messages[0].Read = false
+	p.Messages[0].Subject = "Again"
 	p.Messages = append(p.Messages, Message{"msg_new", "C", Developer, QAExpert, At(noon), "S", &Handoff{Status: "READY_FOR_QA"}, false})
 	return p
 }
@@ -408,5 +409,41 @@ func readUntil(t *testing.T, stop <-chan struct{}, d Document, path string) {
 			return
 		case <-time.After(time.Millisecond):
 		}
+	}
+}
+
+func TestAMessageThatSomebodyHasReadStaysRead(t *testing.T) {
+	s, p := Open(t.TempDir(), Options{}), seedPicture(t)
+	for i := range p.Messages {
+		p.Messages[i].Read = false
+	}
+	record(t, s, p)
+	read := p.Messages[0]
+	if err := s.Acknowledge(ctx, read.ID, read.To); err != nil {
+		t.Fatal(err)
+	}
+	record(t, s, p)
+	unread, err := s.Messages(ctx, Filter{Unread: true})
+	if err != nil || len(unread) != len(p.Messages)-1 {
+		t.Errorf("%d of %d messages are unread, %v", len(unread), len(p.Messages), err)
+	}
+}
+
+func TestAListThatBecomesEmptyIsNeverNull(t *testing.T) {
+	s, p := Open(t.TempDir(), Options{}), seedPicture(t)
+	record(t, s, p)
+	p.Orchestrator.ActiveAgents, p.PM.PendingGroups, p.PM.ExecutionPhases = nil, nil, nil
+	for i := range p.Groups {
+		p.Groups[i].TechLeadFeedback = nil
+	}
+	record(t, s, p)
+	found, err := Validate(host.OS(), s.Root())
+	for _, f := range found {
+		if f.Severity == statefile.Invalid && strings.Contains(f.Text, "null") {
+			t.Errorf("%s: %s", f.At, f.Text)
+		}
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -166,7 +166,7 @@ func messageRules(from, to Role, body ...field) *rule {
 		opt("timestamp", a(moment)),
 		opt("subject", a(text)),
 	}, body...)
-	fields = append(fields, opt("read", a(boolean)).saying("set when the receiver is started with the message"))
+	fields = append(fields, opt("read", a(boolean).forGood()).saying("set when the receiver is started with the message"))
 	return objectOf(opt("messages", listOf(objectOf(fields...)).by("id").toAll()))
 }
 

@@ -15,6 +15,7 @@ func settle(n *jsontree.Node, want jsontree.Value, r *rule) {
 	switch {
 	case r == nil:
 		n.Replace(want)
+	case r.sticky && isTrue(n.Value()):
 	case n.Kind() == jsontree.Object && r.form == list && r.wild[jsontree.Object] != "":
 		settleMap(n, want, r)
 	case n.Kind() != want.Kind():
@@ -28,6 +29,11 @@ func settle(n *jsontree.Node, want jsontree.Value, r *rule) {
 	case !same(n.Value(), want, r):
 		n.Replace(want)
 	}
+}
+
+func isTrue(v jsontree.Value) bool {
+	is, ok := v.Bool()
+	return is && ok
 }
 
 // settleObject also removes what the protocol knows and want does not say.
@@ -85,8 +91,8 @@ func settleList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	for _, item := range n.Items() {
 		items = append(items, item)
 	}
-	var list, added []jsontree.Value
-	inPlace := true
+	list, inPlace := []jsontree.Value{}, true // never null
+	var added []jsontree.Value
 	for i, at := range r.pair(items, want) {
 		if at.index < 0 {
 			list, added = append(list, at.want), append(added, at.want)
@@ -107,7 +113,7 @@ func settleList(n *jsontree.Node, want jsontree.Value, r *rule) {
 
 // settleMap makes the list of what some write as a map from ids.
 func settleMap(n *jsontree.Node, want jsontree.Value, r *rule) {
-	var list []jsontree.Value
+	list := []jsontree.Value{} // never null
 	for _, v := range want.Items() {
 		if member := n.Child(v.Get(r.keys[0]).Text()); member != nil {
 			settle(member, v, r.each)

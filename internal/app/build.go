@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"gaffer/internal/build"
-	"gaffer/internal/engine"
 	"gaffer/internal/runner"
 	"gaffer/internal/spec"
 	"gaffer/internal/store"
@@ -184,7 +183,7 @@ func (a *App) abandon(ctx context.Context, f BuildFound) error {
 	if f.Engine == "" || f.Status.Final() {
 		return nil
 	}
-	return a.end(ctx, f.Engine, "the build starts fresh")
+	return a.endRun(ctx, f.Engine, "the build starts fresh")
 }
 
 func (a *App) runOver(ctx context.Context, id string) (over bool, err error) {

@@ -109,10 +109,23 @@ func (a *App) teamBase(ctx context.Context, p plan.Plan) (string, error) {
 	return made.Commit, err
 }
 
+// roles are who plays the roles of a team, according to gaffer.yaml and a file.
+func (a *App) roles(file string) (roles.Set, error) {
+	c := a.opts.Config
+	if file != "" {
+		with, err := c.WithRoles(file)
+		if err != nil {
+			return roles.Set{}, err
+		}
+		c = with
+	}
+	return roles.Load(c, filepath.Join(a.opts.Project.Root, "templates"))
+}
+
 func (a *App) team() *team.Store {
 	return team.Open(a.opts.Config.Path("paths.team"), team.Options{
 		Now: a.opts.Now, LockTimeout: a.opts.Config.Duration("lock_timeout"),
-		Notice: func(n statefile.Notice) { a.opts.Notice(n.String()) },
+		Notice: func(n statefile.Notice) { a.opts.Notice(n.Text) },
 	})
 }
 

@@ -95,7 +95,7 @@ func (a *App) abandonTeam(ctx context.Context) error {
 	if err != nil || f.Run == "" || f.Status.Final() {
 		return err
 	}
-	if err := a.end(ctx, f.Run, "another session begins"); err != nil {
+	if err := a.endRun(ctx, f.Run, "another session begins"); err != nil {
 		return err
 	}
 	release, err := a.own(ctx, f.Run)
@@ -114,9 +114,9 @@ func (a *App) abandonTeam(ctx context.Context) error {
 	return nil
 }
 
-// end cancels a run and waits until it has ended. What nobody looks after is
+// endRun cancels a run and waits until it has ended. What nobody looks after is
 // ended here.
-func (a *App) end(ctx context.Context, run, why string) error {
+func (a *App) endRun(ctx context.Context, run, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
 	err := a.Cancel(ctx, run, "", why)

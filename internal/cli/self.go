@@ -10,6 +10,8 @@ import (
 	"gaffer/internal/cli/statusline"
 	"gaffer/internal/pane"
 	"gaffer/internal/supervisor"
+	"gaffer/internal/teammerge"
+	"gaffer/internal/teamrun"
 	"gaffer/internal/verify"
 )
 
@@ -25,6 +27,8 @@ func self(args []string) (code int, ok bool) {
 		return verify.Main(args[1:], os.Stdout, os.Stderr), true
 	case len(args) == 1 && args[0] == "join":
 		return app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
+	case len(args) == 1 && args[0] == teamrun.MergeCommand:
+		return teammerge.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) > 0 && args[0] == "fake-agent":
 		return fake.Main(args[1:], os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) > 0 && args[0] == "statusline":

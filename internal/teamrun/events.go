@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/teamwork"
+	"gaffer/team"
 )
 
 // catchUp takes in the events since the last one.
@@ -67,13 +69,22 @@ func (c *Conductor) end(e store.Event) error {
 	if err != nil {
 		return err
 	}
-	if step, ok := c.session.Step(e.Task); ok {
-		c.stale[step.Group] = true
-		if step.Role != "" && step.Group == "" {
-			c.ended = append(c.ended, step.ID)
-		}
+	step, _ := c.session.Step(e.Task)
+	switch {
+	case step.Group != "":
+		c.stale[step.Group] = step.Role == team.Developer
+	case step.Role == team.PM:
+		c.ended = append(c.ended, step.ID)
+	}
+	if step.Role == "" { // gaffer's own program: what counts is its last line
+		ending.Answer = lastLine(ending.Answer)
 	}
 	return c.session.End(e.Task, ending)
+}
+
+func lastLine(text string) string {
+	text = strings.TrimRight(text, "\n")
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // endingOf reads how a task ended from the event that says so.

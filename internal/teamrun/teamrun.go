@@ -51,7 +51,7 @@ type Conductor struct {
 	session *teamwork.Session
 	seq     int64 // the last event that was taken in
 	world   teamwork.World
-	stale   map[string]bool // groups whose branch may have moved
+	stale   map[string]bool // groups whose branch may have moved, and whether by a developer
 	ended   []string        // steps whose worktree nobody needs any more
 }
 

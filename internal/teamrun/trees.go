@@ -33,11 +33,14 @@ func (c *Conductor) look(ctx context.Context) error {
 		return err
 	}
 	for _, t := range trees {
-		if !c.stale[t.Task] || t.Branch != c.session.Branch(t.Task) {
+		developed, stale := c.stale[t.Task]
+		if !stale || t.Branch != c.session.Branch(t.Task) {
 			continue
 		}
-		if err := c.opts.Trees.Commit(ctx, t, "What group "+t.Task+" has left uncommitted"); err != nil {
-			c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge says so again, and fails
+		if developed && !c.session.Busy(t.Task) {
+			if err := c.opts.Trees.Commit(ctx, t, "What group "+t.Task+" has left uncommitted"); err != nil {
+				c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge says so again
+			}
 		}
 		files, commits, err := c.opts.Trees.Changes(ctx, t.Base.Commit, t.Branch)
 		if err != nil {

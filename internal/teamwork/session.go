@@ -129,6 +129,31 @@ func (s *Session) Resume(at time.Time) {
 	}
 }
 
+// Cancel takes in that a person has cancelled the run. Nothing changes if the
+// session has ended.
+func (s *Session) Cancel(at time.Time, why string) {
+	if s.finished || s.problem != nil {
+		return
+	}
+	s.fold(at)
+	s.stop("the run was cancelled: "+why, "'gaffer team resume' goes on")
+}
+
+// Step returns a step that has begun and not ended.
+func (s *Session) Step(id string) (Step, bool) {
+	for _, r := range s.running {
+		if r.ID == id {
+			return r.Step, true
+		}
+	}
+	return Step{}, false
+}
+
+// Busy says whether a step of a group has begun and not ended.
+func (s *Session) Busy(group string) bool {
+	return slices.ContainsFunc(s.running, func(r running) bool { return r.Group == group })
+}
+
 // Outcome says how the session ended, and whether it did. One with an error has
 // not ended while something still runs.
 func (s *Session) Outcome() (o Outcome, ended bool) {

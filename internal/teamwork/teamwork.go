@@ -25,6 +25,7 @@ type Start struct {
 	Branch       string    `json:"branch"`         // that what is approved is merged into
 	Into         string    `json:"into,omitempty"` // the person's branch that gets it all at the end; empty for none
 	Tests        []string  `json:"tests,omitempty"`
+	Roles        string    `json:"roles,omitempty"` // the file that says who plays them; empty for none
 }
 
 // DefaultIterations is how many agents are started for one group before a person

@@ -13,7 +13,7 @@ import (
 
 // board shows a session to a person.
 func board(e *env.Env, s team.Snapshot) error {
-	for _, print := range []func(*env.Env, team.Snapshot) error{printHead, printGroups, printStuck, printAgents, printUnread} {
+	for _, print := range []func(*env.Env, team.Snapshot) error{printHead, printGroups, printStuck, printAgents, printDecisions, printUnread, printOutcome} {
 		if err := print(e, s); err != nil {
 			return err
 		}
@@ -103,6 +103,31 @@ func printUnread(e *env.Env, s team.Snapshot) error {
 		lines = append(lines, fmt.Sprintf("%s  %s to %s, group %s: %s", m.ID, m.From, m.To, m.GroupID, m.Subject))
 	}
 	return section(e, "Unread", lines)
+}
+
+// printOutcome says what a session that ended with an error came to grief on.
+func printOutcome(e *env.Env, s team.Snapshot) error {
+	if s.Orchestrator.Status != team.SessionError {
+		return nil
+	}
+	for _, entry := range slices.Backward(s.Orchestrator.DecisionsLog) {
+		if entry.Decision == "stop_with_error" {
+			return e.Printf("\nIt stopped: %s\n", env.PrintableLines(entry.Reasoning))
+		}
+	}
+	return nil
+}
+
+// lastDecisions is how many decisions are shown.
+const lastDecisions = 5
+
+func printDecisions(e *env.Env, s team.Snapshot) error {
+	log := s.Orchestrator.DecisionsLog
+	var lines []string
+	for _, entry := range log[max(0, len(log)-lastDecisions):] {
+		lines = append(lines, fmt.Sprintf("%s: %s", entry.Decision, env.Line(entry.Reasoning, 100)))
+	}
+	return section(e, "Decided last", lines)
 }
 
 // section writes a heading and its lines, or nothing.

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,7 @@ type options struct {
 func (o *options) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.mode, "mode", "auto", "`MODE` to work in: auto, simple or parallel")
+	flags.StringVar(&o.mode, "mode", "", "`MODE` to work in: auto, simple or parallel; gaffer.yaml says which, or auto")
 	flags.IntVar(&o.developers, "developers", 0, "let `N` developers work at once, at most 4; 0 leaves it to gaffer.yaml")
 	flags.StringVar(&o.roles, "roles", "", "`FILE` that says who plays the roles, and with which prompts")
 	flags.StringArrayVar(&o.tests, "test", nil, "shell `COMMAND` that must succeed after each merge; may be repeated")
@@ -55,22 +56,29 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	if err != nil {
 		return n, err
 	}
+	mode := cmp.Or(o.mode, c.Choice("team.mode"))
 	n = app.NewTeam{
-		Developers: o.developers, Iterations: o.iterations, Tests: o.tests, Into: o.into, Fresh: o.fresh,
+		Developers: cmp.Or(o.developers, c.Number("team.developers")), Iterations: cmp.Or(o.iterations, c.Number("team.iterations")),
+		Tests: o.tests, Into: o.into, Fresh: o.fresh,
 	}
-	n.Budget.USD = o.budget
+	if n.Budget.USD = o.budget; o.tests == nil {
+		n.Tests = c.List("team.tests")
+	}
 	if o.roles != "" {
 		n.Roles = e.Path(o.roles)
 	}
-	_ = c
-	if !slices.Contains(modes, o.mode) {
-		return n, exit.Usage(fmt.Errorf("--mode %s: want one of %s", env.Printable(o.mode), strings.Join(modes, ", ")))
+	if mode != "auto" {
+		n.Mode = team.Mode(mode)
 	}
-	if o.mode != "auto" {
-		n.Mode = team.Mode(o.mode)
-	}
-	if n.Developers < 0 || n.Developers > team.MaxDevelopers {
+	switch {
+	case !slices.Contains(modes, mode):
+		return n, exit.Usage(fmt.Errorf("--mode %s: want one of %s", env.Printable(mode), strings.Join(modes, ", ")))
+	case n.Developers < 1 || n.Developers > team.MaxDevelopers:
 		return n, exit.Usage(fmt.Errorf("--developers %d: want 1 to %d", n.Developers, team.MaxDevelopers))
+	case n.Iterations < 1:
+		return n, exit.Usage(fmt.Errorf("--iterations %d: want at least 1", n.Iterations))
+	case n.Budget.USD < 0:
+		return n, exit.Usage(fmt.Errorf("--budget %g: want a sum of money", n.Budget.USD))
 	}
 	return n, nil
 }

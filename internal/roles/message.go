@@ -1,0 +1,67 @@
+package roles
+
+import (
+	"slices"
+	"strings"
+
+	"gaffer/internal/teamwork"
+	"gaffer/team"
+)
+
+// messages are what the role was sent for this start.
+func messages(b teamwork.Brief, most int) string {
+	var list []string
+	for _, m := range b.Messages {
+		list = append(list, message(m, b.Feedback))
+	}
+	heading := map[team.Role]string{
+		team.Developer: "What the tech lead wrote", team.QAExpert: "What the developer wrote", team.TechLead: "What QA wrote",
+	}[b.Step.Role]
+	if heading == "" {
+		heading = "Messages"
+	}
+	return section(heading, items(list, most, ""))
+}
+
+// message leaves out what the reader is told anyway.
+func message(m team.Message, told string) string {
+	first := entries(entry("from", oneLine(string(m.From))), entry("subject", m.Subject))
+	switch body := m.Body.(type) {
+	case *team.Handoff:
+		return first + handoff(body)
+	case *team.TestReport:
+		return first + testReport(body)
+	case *team.Review:
+		return first + review(body, told)
+	}
+	return first
+}
+
+func handoff(h *team.Handoff) string {
+	return entries(entry("status", h.Status), entry("unit tests", h.Context.UnitTestsStatus), entry("notes", h.Context.Notes))
+}
+
+func testReport(r *team.TestReport) string {
+	t := r.TestResults
+	return entries(
+		entry("result", r.Result), entry("integration tests", t.IntegrationTests), entry("contract tests", t.ContractTests),
+		entry("end to end tests", t.E2ETests), entry("time", t.TotalTime),
+		entry("what the developer did", r.DeveloperContext.ImplementationSummary),
+	)
+}
+
+func review(r *team.Review, told string) string {
+	feedback := r.Feedback
+	if strings.Contains(told, strings.TrimSpace(feedback)) {
+		feedback = ""
+	}
+	lines := []string{entry("decision", string(r.Decision)), entry("feedback", feedback)}
+	for _, i := range r.Issues {
+		head := strings.Join(slices.DeleteFunc([]string{i.Priority, i.Title, i.Location}, func(s string) bool { return s == "" }), ", ")
+		lines = append(lines, entry("issue", head), entry("  what", i.Description), entry("  how to repair it", i.FixSuggestion))
+	}
+	for _, item := range r.ActionableItems {
+		lines = append(lines, entry("to do", item))
+	}
+	return entries(lines...)
+}

@@ -1,0 +1,34 @@
+package roles
+
+import (
+	"gaffer/internal/plan"
+	"gaffer/internal/teamwork"
+)
+
+// Task is the start of an agent for a step. Where it works is the caller's.
+func (s Set) Task(b teamwork.Brief) (plan.Task, error) {
+	text, err := s.Prompt(b)
+	if err != nil {
+		return plan.Task{}, err
+	}
+	u, _ := useFor(b.Step.Purpose)
+	r := s.roles[u.role]
+	return plan.Task{
+		ID: b.Step.ID, Name: title(b, u), Prompt: text,
+		Agent: r.Agent, Model: r.Model, Labels: r.Labels,
+		Timeout: r.Timeout, StallTimeout: r.StallTimeout, Retries: r.Retries,
+		Questions: plan.QuestionPolicy(r.Questions),
+	}, nil
+}
+
+// title is what people see the task as: "JWT Authentication System: work".
+func title(b teamwork.Brief, u use) string {
+	name := oneLine(b.Group.Name)
+	if name == "" {
+		name = oneLine(b.Step.Group)
+	}
+	if name == "" {
+		return string(u.purpose)
+	}
+	return name + ": " + string(u.purpose)
+}
