@@ -179,7 +179,7 @@ func environ(more ...[]string) []string {
 // and less.
 const (
 	soon = 10 * time.Millisecond
-	late = 500 * time.Millisecond
+	late = time.Second
 )
 
 // Run looks after the attempt until it is over, and says how it went. When ctx
