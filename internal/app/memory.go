@@ -7,7 +7,7 @@ import "runtime/debug"
 // is held: seldom in a small run, earlier in a large one.
 const (
 	memoryAlways = 28 << 20
-	memoryOfPlan = 6   // times the plan's size
+	memoryOfPlan = 16  // times the plan's size
 	garbage      = 400 // per cent of what is held, at most
 )
 

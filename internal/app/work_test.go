@@ -2,7 +2,9 @@ package app_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -163,6 +165,11 @@ func TestARunOfCommandsEndsWithTheirResults(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(p.root, "a.txt")); err != nil || string(text) != "one\n" {
 		t.Errorf("a.txt is %q, %v", text, err)
+	}
+	for _, others := range []string{".fctry", "coordination"} {
+		if _, err := os.Stat(filepath.Join(p.root, others)); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a plan that is neither a build nor a team's has left %s: %v", others, err)
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ func New(p Plan, s Start) (Build, plan.Plan, error) {
 
 // Of returns the build of an engine's plan, nil if it is none.
 func Of(text json.RawMessage) (*Build, error) {
-	if len(text) == 0 {
+	if len(text) == 0 || string(text) == "null" {
 		return nil, nil
 	}
 	var b Build

@@ -23,8 +23,8 @@ type Plan struct {
 	OnFailure  OnFailure // what a failed task means for those that do not wait for it
 	Budget     Budget
 	Workflow   *Workflow       // of a workflow file, else nil
-	Build      json.RawMessage // of an autonomous build, in the words of package build; else nil
-	Team       json.RawMessage // of a team, in the words of package teamwork; else nil
+	Build      json.RawMessage `json:",omitempty"` // of an autonomous build, in the words of package build; else nil
+	Team       json.RawMessage `json:",omitempty"` // of a team, in the words of package teamwork; else nil
 	Tasks      []Task          // in the order of the source
 	Warnings   Problems        // what a person should look at although the plan can run
 }
@@ -44,58 +44,58 @@ type Budget struct {
 
 // Task is one piece of work for one agent.
 type Task struct {
-	ID   string
-	Name string
+	ID   string `json:",omitzero"`
+	Name string `json:",omitzero"`
 
 	// Prompt is the whole text. PromptFile is the file that it was read from,
 	// or empty. A task of agent command may have neither.
-	Prompt, PromptFile string
+	Prompt, PromptFile string `json:",omitzero"`
 
-	Wave  int      // every task of wave n waits for all of the waves below n; 0 is no wave
-	After []string // the tasks it waits for by name
+	Wave  int      `json:",omitzero"` // every task of wave n waits for all of the waves below n; 0 is no wave
+	After []string `json:",omitzero"` // the tasks it waits for by name
 
-	Agent string   // an adapter's name; empty leaves the choice to whoever runs the plan
-	Model string   // empty is the agent's own choice
-	Argv  []string // of agent command only
+	Agent string   `json:",omitzero"` // an adapter's name; empty leaves the choice to whoever runs the plan
+	Model string   `json:",omitzero"` // empty is the agent's own choice
+	Argv  []string `json:",omitzero"` // of agent command only
 
-	Timeout      time.Duration // of one attempt; 0 is none
-	StallTimeout time.Duration // without a sign of life; 0 is none
-	Retries      int           // attempts after the first
-	Verify       []string      // shell commands that must succeed before the task counts as done
+	Timeout      time.Duration `json:",omitzero"` // of one attempt; 0 is none
+	StallTimeout time.Duration `json:",omitzero"` // without a sign of life; 0 is none
+	Retries      int           `json:",omitzero"` // attempts after the first
+	Verify       []string      `json:",omitzero"` // shell commands that must succeed before the task counts as done
 
-	Worktree bool   // works in a git worktree of its own
-	Branch   string // of that worktree; empty lets the runner choose
-	Tree     string // the worktree that it shares with others of its run, on Branch; empty for none
-	Base     string // the branch that Branch starts from; empty for where the run does
+	Worktree bool   `json:",omitzero"` // works in a git worktree of its own
+	Branch   string `json:",omitzero"` // of that worktree; empty lets the runner choose
+	Tree     string `json:",omitzero"` // the worktree that it shares with others of its run, on Branch; empty for none
+	Base     string `json:",omitzero"` // the branch that Branch starts from; empty for where the run does
 
-	Env      map[string]string
-	Labels   []string // a worker must have them all
-	Priority int      // among tasks that could start, the highest goes first
-	Files    []string // paths, folders and globs that it changes
-	Budget   Budget
+	Env      map[string]string `json:",omitzero"`
+	Labels   []string          `json:",omitzero"` // a worker must have them all
+	Priority int               `json:",omitzero"` // among tasks that could start, the highest goes first
+	Files    []string          `json:",omitzero"` // paths, folders and globs that it changes
+	Budget   Budget            `json:",omitzero"`
 
-	Questions     QuestionPolicy
-	AnswerTimeout time.Duration // how long a question waits for a person; 0 is for ever
-	AnswerDefault string        // the answer after that
+	Questions     QuestionPolicy `json:",omitzero"`
+	AnswerTimeout time.Duration  `json:",omitzero"` // how long a question waits for a person; 0 is for ever
+	AnswerDefault string         `json:",omitzero"` // the answer after that
 
-	Dispatch *Dispatch       // of a bead, else nil
-	Step     json.RawMessage // of a team, in the words of package teamwork; else nil
-	Keep     bool            // all that the agent says last is kept, not only the beginning of it
+	Dispatch *Dispatch       `json:",omitzero"` // of a bead, else nil
+	Step     json.RawMessage `json:",omitzero"` // of a team, in the words of package teamwork; else nil
+	Keep     bool            `json:",omitzero"` // all that the agent says last is kept, not only the beginning of it
 
-	Done bool // ticked, or has a summary: left out with [Options.PendingOnly]
-	Line int  // where it stands in its file; 0 if that is the file as a whole
+	Done bool `json:",omitzero"` // ticked, or has a summary: left out with [Options.PendingOnly]
+	Line int  `json:",omitzero"` // where it stands in its file; 0 if that is the file as a whole
 }
 
 // Dispatch is what a task has as a bead of a ledger. A bead has one task at a
 // time that is not over, whatever run that is in.
 type Dispatch struct {
-	Bead     string
-	Ledger   string            // the folder of its records: a bead of another one is another bead
-	Repo     string            // the folder that it is worked on in
-	Template string            // that its prompt is made from; empty for none
-	Vars     map[string]string // for the template
-	Session  string            // the tmux session that shows its agent; empty for none
-	Earlier  int               // attempts before this task's first, of earlier tasks or in the records alone
+	Bead     string            `json:",omitzero"`
+	Ledger   string            `json:",omitzero"` // the folder of its records: a bead of another one is another bead
+	Repo     string            `json:",omitzero"` // the folder that it is worked on in
+	Template string            `json:",omitzero"` // that its prompt is made from; empty for none
+	Vars     map[string]string `json:",omitzero"` // for the template
+	Session  string            `json:",omitzero"` // the tmux session that shows its agent; empty for none
+	Earlier  int               `json:",omitzero"` // attempts before this task's first, of earlier tasks or in the records alone
 }
 
 // The limits of a bead that has none of its own.
