@@ -46,11 +46,11 @@ func (s *Session) crashed(g *group, step Step, e Ending) error {
 // take moves a group by what was said.
 func (s *Session) take(g *group, step Step, said team.Answer, at time.Time) error {
 	g.why = fmt.Sprintf("%s said %s", step.Role, said.Status)
-	switch {
-	case said.Status == team.WordApproved:
+	switch said.Status {
+	case team.WordApproved:
 		s.approve(g, said)
 		return nil
-	case said.Status == team.WordUnblocked:
+	case team.WordUnblocked:
 		return s.unblock(g, said, at)
 	}
 	if err := g.move(step.Role, said, at); err != nil {
