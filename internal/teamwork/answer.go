@@ -9,12 +9,6 @@ import (
 	"gaffer/team"
 )
 
-// The words that only a project manager says in a team that gaffer leads.
-const (
-	WordPlanned  team.Word = "PLANNED"
-	WordContinue team.Word = "CONTINUE"
-)
-
 // duty is who a purpose is for, what its steps are called, and what the answer
 // may say.
 type duty struct {
@@ -24,9 +18,9 @@ type duty struct {
 }
 
 var duties = map[Purpose]duty{
-	Plan:  {team.PM, "pm", []team.Word{WordPlanned}},
-	Split: {team.PM, "pm", []team.Word{WordPlanned, WordContinue}},
-	Check: {team.PM, "pm", []team.Word{team.WordComplete, WordContinue}},
+	Plan:  {team.PM, "pm", []team.Word{team.WordPlanned}},
+	Split: {team.PM, "pm", []team.Word{team.WordPlanned, team.WordContinue}},
+	Check: {team.PM, "pm", []team.Word{team.WordComplete, team.WordContinue}},
 	Work: {team.Developer, "developer", []team.Word{
 		team.WordReadyForQA, team.WordReadyForReview, team.WordBlocked, team.WordIncomplete, team.WordError,
 	}},

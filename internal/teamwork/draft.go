@@ -40,6 +40,8 @@ func checkID(what, id string) error {
 		return fmt.Errorf("%s %q has other characters than letters, digits, dots, dashes and underscores", what, id)
 	case strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock"):
 		return fmt.Errorf("%s %q cannot be a part of a branch's name", what, id)
+	case strings.HasPrefix(id, "pm-"):
+		return fmt.Errorf("%s %q is called as the project manager's own steps are", what, id)
 	}
 	return nil
 }

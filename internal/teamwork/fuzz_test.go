@@ -54,7 +54,7 @@ func FuzzSplit(f *testing.F) {
 			groups: []team.TaskGroup{{ID: "A", Tasks: []string{"T1", "T2"}}}, phases: []phase{{groups: []string{"A"}, opened: true}},
 		}, noon)
 		said, err := hear(Split, answer)
-		if err != nil || said.Status != WordPlanned {
+		if err != nil || said.Status != team.WordPlanned {
 			return
 		}
 		if err := s.helped(s.group("A"), said, noon.Add(time.Second)); err == nil && (s.plan.check() != nil || len(s.plan.tasks) < 2) {

@@ -87,7 +87,7 @@ func (s *Session) planned(said team.Answer, at time.Time) error {
 // split, or advice.
 func (s *Session) helped(g *group, said team.Answer, at time.Time) error {
 	decision, reason := "help_group_"+g.id, said.Text()
-	if said.Status == WordPlanned {
+	if said.Status == team.WordPlanned {
 		p, err := s.plan.split(g.id, said.Body)
 		if err != nil {
 			return err
@@ -122,7 +122,7 @@ func (s *Session) completed() {
 }
 
 func (s *Session) refuse(err error) {
-	s.manager.missing = clip(err.Error(), maxText)
+	s.manager.missing = clip(strings.TrimPrefix(err.Error(), "complete session: "), maxText)
 	s.manager.refusals++
 	s.note("refuse_complete", s.manager.missing)
 	if s.manager.refusals == maxRefusals {
@@ -145,7 +145,7 @@ func (s *Session) continued(said team.Answer, at time.Time) error {
 	}
 	if !s.plan.phaseLeft() {
 		return fmt.Errorf("%s leaves nothing to do: every group is complete and there is no phase left to open; say %s, or give tasks and groups",
-			WordContinue, team.WordComplete)
+			team.WordContinue, team.WordComplete)
 	}
 	s.manager.missing, s.manager.refusals = "", 0
 	s.openPhase()

@@ -14,9 +14,9 @@ type message struct {
 	done bool
 }
 
-// send sends a message, with an id of its own.
+// send sends a message, with an id that nobody else gives.
 func (s *Session) send(g *group, from, to team.Role, subject string, body team.Body) {
-	base := "msg_" + s.updated.UTC().Format("20060102_150405")
+	base := fmt.Sprintf("msg_%s_%s_%s", s.updated.UTC().Format("20060102_150405"), g.id, from)
 	id := base
 	for n := 2; slices.ContainsFunc(s.messages, func(m message) bool { return m.ID == id }); n++ {
 		id = fmt.Sprintf("%s_%d", base, n)

@@ -184,7 +184,7 @@ func (d draft) parts(p plan, was team.TaskGroup) (added []string, err error) {
 	case len(added) == len(d.groups):
 		return nil, fmt.Errorf("one of the groups must still be called %s: it goes on in its branch", was.ID)
 	case len(added) == 0:
-		return nil, fmt.Errorf("group %s is not split: give new groups too, or say %s with advice", was.ID, WordContinue)
+		return nil, fmt.Errorf("group %s is not split: give new groups too, or say %s with advice", was.ID, team.WordContinue)
 	}
 	for _, id := range was.Tasks {
 		if !slices.Contains(tasks, id) {

@@ -174,7 +174,7 @@ func (s *Session) stop(problem, hint string) {
 		return
 	}
 	s.problem, s.ended = &Outcome{Problem: clip(problem, maxText), Hint: hint}, s.updated
-	s.note("stop_with_error", problem)
+	s.note("stop_with_error", problem+". "+hint)
 }
 
 func (s *Session) finish() {
