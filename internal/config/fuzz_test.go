@@ -10,7 +10,7 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "color: never", "paths:\n  session: x\n", "{color: auto}", "- a", "color: [",
-		"a: &a [*a]", "? a\n: b", "<<: *x", "color: |\n  auto", "--- a\n--- b", "\x00", "lock_timeout: 1e9s",
+		"a: &a [*a]", "team: {tests: [a, b], roles: {pm: {agent: x}}}", "team.tests: [a, [b]]", "? a\n: b", "<<: *x", "color: |\n  auto", "--- a\n--- b", "\x00", "lock_timeout: 1e9s",
 	} {
 		f.Add([]byte(seed))
 	}
