@@ -95,7 +95,7 @@ func briefs(t testing.TB) map[teamwork.Purpose]teamwork.Brief {
 // ofGroup adds what is about group A.
 func ofGroup(b teamwork.Brief, s team.Snapshot, messages []team.Message) teamwork.Brief {
 	b.Group = s.PM.TaskGroups[0]
-	b.Status, _ = team.Groups(s.Groups).Find("A")
+	b.Status, _ = s.Groups.Find("A")
 	b.Change = teamwork.Change{Files: b.Status.FilesModified, Commits: b.Status.Commits}
 	if b.Step.Role != team.PM {
 		b.Tasks = s.PM.AllTasks[:2]

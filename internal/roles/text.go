@@ -118,19 +118,19 @@ func end(text string, n int) string {
 // join puts texts below each other. If they are too long, the longest are cut,
 // and if that is not enough the last are left out, which it says.
 func join(list []string, most int) string {
-	var clear []string
+	var all []string
 	for _, item := range list {
 		if item = clean(item); item != "" {
-			clear = append(clear, item)
+			all = append(all, item)
 		}
 	}
 	for each := most; ; each /= 2 {
 		each = max(each, min(minItem, most))
-		if text := joined(clear, each); len(text) <= most {
+		if text := joined(all, each); len(text) <= most {
 			return text
 		}
 		if each <= minItem {
-			return fitting(clear, each, most)
+			return fitting(all, each, most)
 		}
 	}
 }
