@@ -23,6 +23,23 @@ func messages(b teamwork.Brief, most int) string {
 	return section(heading, items(list, most, ""))
 }
 
+// work is what the developer said last, unless a message says the same.
+func work(b teamwork.Brief, most int) string {
+	for _, m := range b.Messages {
+		switch body := m.Body.(type) {
+		case *team.Handoff:
+			if body.Context.Notes == b.Work {
+				return ""
+			}
+		case *team.TestReport:
+			if body.DeveloperContext.ImplementationSummary == b.Work {
+				return ""
+			}
+		}
+	}
+	return section("What the developer said of the work", block(b.Work, most, ""))
+}
+
 // message leaves out what the reader is told anyway.
 func message(m team.Message, told string) string {
 	first := entries(entry("from", oneLine(string(m.From))), entry("subject", m.Subject))

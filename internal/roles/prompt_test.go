@@ -29,7 +29,7 @@ func said(p teamwork.Purpose, text, name string, many int) teamwork.Brief {
 	b := teamwork.Brief{
 		Step:    teamwork.Step{ID: "A-1", Role: u.role, Group: name, Purpose: p, Again: text},
 		Session: name, Requirements: text, Developers: 4, Group: planned, Status: status,
-		Change: teamwork.Change{Files: list, Commits: list}, Feedback: text, Guidance: text, Missing: text, Words: u.words, Tests: list,
+		Change: teamwork.Change{Files: list, Commits: list}, Feedback: text, Guidance: text, Work: text + "?", Missing: text, Words: u.words, Tests: list,
 	}
 	for i := range many {
 		id := fmt.Sprint(i)
@@ -128,6 +128,20 @@ func TestBracesInATextAreNotFilledIn(t *testing.T) {
 	got := checkPrompt(t, load(t), teamwork.Work, "see {{GROUP}} and {{{{ \n{{GUIDANCE}}\n", "n", 1)
 	if !strings.Contains(got, "T0: see {{GROUP}} and {{{{ \n    {{GUIDANCE}}\n") {
 		t.Error(got)
+	}
+}
+
+func TestTheReviewerOfUntestedWorkReadsWhatTheDeveloperSaid(t *testing.T) {
+	s, b := load(t), briefs(t)[teamwork.Review]
+	b.Work = "Only documents were changed."
+	b.Messages = nil
+	got, err := s.Prompt(b)
+	if err != nil || !strings.Contains(got, "## What the developer said of the work\n\n````text\nOnly documents were changed.\n````\n") {
+		t.Errorf("%v, %s", err, got)
+	}
+	b.Messages = []team.Message{{Body: &team.TestReport{DeveloperContext: team.DeveloperContext{ImplementationSummary: b.Work}}}}
+	if got, _ := s.Prompt(b); strings.Count(got, b.Work) != 1 {
+		t.Errorf("said %d times", strings.Count(got, b.Work))
 	}
 }
 

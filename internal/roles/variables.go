@@ -76,6 +76,7 @@ func sections() []Variable {
 		text("FEEDBACK", "what the tech lead, QA or a failed merge asks the developer for", "What is asked for now", 10<<10,
 			func(b teamwork.Brief) string { return b.Feedback }),
 		{"MESSAGES", "what the role before this one has written", 8 << 10, true, messages},
+		{"WORK", "what the developer said last of the work, if no message has it", 4 << 10, true, work},
 		text("GUIDANCE", "what the project manager or the tech lead has advised", "Advice for this group", 4<<10,
 			func(b teamwork.Brief) string { return b.Guidance }),
 		{"BLOCKERS", "what keeps the group from going on", 4 << 10, true, blockers},
