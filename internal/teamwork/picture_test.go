@@ -38,7 +38,7 @@ func TestMessagesOfOneSecondHaveIDsOfTheirOwn(t *testing.T) {
 	for _, m := range s.messages {
 		ids = append(ids, m.ID)
 	}
-	if got := strings.Join(ids, " "); got != "msg_20250106_120000 msg_20250106_120000_2 msg_20250106_120000_3 msg_20250106_120001" {
+	if got := strings.Join(ids, " "); got != "msg_20250106_120000_A_developer msg_20250106_120000_A_developer_2 msg_20250106_120000_A_developer_3 msg_20250106_120001_A_developer" {
 		t.Error(got)
 	}
 }
