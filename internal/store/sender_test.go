@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -91,6 +92,43 @@ func TestAStaleSessionIsMadeAgain(t *testing.T) {
 	}
 	if len(s.committed) != 4 {
 		t.Errorf("it was sent %d times, want 4", len(s.committed))
+	}
+}
+
+func TestSessionsUnderWayShareTheRequestsEvenly(t *testing.T) {
+	s := newSending()
+	s.writer.AtOnce = 2
+	waiting := []int{16, 8, 3}
+	s.writer.Open = func(context.Context) (Session, error) {
+		for s.writer.group.Waiting() < waiting[0] {
+			runtime.Gosched()
+		}
+		waiting = waiting[1:]
+		return s, nil
+	}
+	var done []<-chan error
+	for range 16 {
+		done = append(done, s.start("a"))
+	}
+	first, second := <-s.sent, <-s.sent
+	for range 3 { // too few to be worth a session each
+		done = append(done, s.start("b"))
+	}
+	third := <-s.sent
+	for _, reply := range []chan error{first, second, third} {
+		reply <- nil
+	}
+	for _, d := range done {
+		if err := <-d; err != nil {
+			t.Error(err)
+		}
+	}
+	var sizes []int
+	for _, c := range s.committed {
+		sizes = append(sizes, len(c.Events))
+	}
+	if !slices.Equal(sizes, []int{8, 8, 3}) {
+		t.Errorf("the sessions have %d requests", sizes)
 	}
 }
 

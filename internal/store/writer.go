@@ -1,10 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 
 	"gaffer/statefile/group"
 )
@@ -16,11 +19,17 @@ type Writer struct {
 	Open func(ctx context.Context) (Session, error)
 	// Committed is told the number of the last event after a commit.
 	Committed func(lastSeq int64)
+	// AtOnce is how many sessions may be under way at once, of a database whose
+	// sessions are a [Sender]. They share the requests evenly.
+	AtOnce int
 
-	group group.Group[*request]
+	group   group.Group[*request]
+	tickets atomic.Int64
+	flying  atomic.Int64 // requests whose session is sent and not answered
 }
 
 type request struct {
+	ticket int64 // the lower one is older
 	need   Need
 	change func(tx *Tx) error
 	err    error // that of change
@@ -36,10 +45,14 @@ type sent struct {
 
 // Write implements [Store].
 func (w *Writer) Write(ctx context.Context, need Need, change func(tx *Tx) error) error {
-	r := &request{need: need, change: change}
+	r := &request{ticket: w.tickets.Add(1), need: need, change: change}
 	for {
+		r.sent = sent{}
 		if err := w.group.Do(ctx, r, &leader{writer: w}); err != nil {
 			return err
+		}
+		if r.sent.answer == nil {
+			continue // it is one of those that were left for the next session
 		}
 		if again, err := r.answered(); !again {
 			return err
@@ -112,7 +125,7 @@ func (l *leader) release() {
 // wait for; only a session that another of this leader follows is waited for
 // here, since those in it cannot do so yet.
 func (l *leader) Work(batch []*request) []error {
-	all := parts(batch)
+	all := parts(l.writer.share(batch))
 	for i, part := range all {
 		s := sent{answer: l.commit(part), shared: len(part) > 1}
 		for _, r := range part {
@@ -123,6 +136,25 @@ func (l *leader) Work(batch []*request) []error {
 		}
 	}
 	return make([]error, len(batch))
+}
+
+// minShare is how many requests are worth a session of their own while another
+// one is under way.
+const minShare = 4
+
+// share returns the oldest requests of a batch, as many as make this session and
+// those on their way equal. If one had nearly all of them, the server would have
+// little to do while the next is made.
+func (w *Writer) share(batch []*request) []*request {
+	if w.AtOnce < 2 || slices.ContainsFunc(batch, func(r *request) bool { return r.alone }) {
+		return batch
+	}
+	share := (len(batch) + int(w.flying.Load()) + w.AtOnce - 1) / w.AtOnce
+	if share = max(share, minShare); share >= len(batch) {
+		return batch
+	}
+	slices.SortFunc(batch, func(a, b *request) int { return cmp.Compare(a.ticket, b.ticket) })
+	return batch[:share]
 }
 
 // parts puts those that need not be alone together.
@@ -168,7 +200,7 @@ func (l *leader) commit(batch []*request) (answer func() error) {
 		err := session.Rollback()
 		return func() error { return err }
 	}
-	return l.writer.send(session, all.changes(), last)
+	return l.writer.send(session, all.changes(), last, len(batch))
 }
 
 // begin opens a session, unless there is one, and returns the number of the last
@@ -189,21 +221,30 @@ func (l *leader) begin(batch []*request) (last int64, err error) {
 }
 
 // send commits a session and tells of it when it is known to be durable.
-func (w *Writer) send(session Session, c Changes, last int64) (answer func() error) {
-	wait := func() error { return nil }
-	if sender, ok := session.(Sender); ok {
-		wait = sender.Send(c)
-	} else if err := session.Commit(c); err != nil {
-		return func() error { return err }
-	}
-	answer = sync.OnceValue(func() error {
+func (w *Writer) send(session Session, c Changes, last int64, requests int) (answer func() error) {
+	wait := w.depart(session, c, int64(requests))
+	return sync.OnceValue(func() error {
 		err := wait()
 		if err == nil && w.Committed != nil {
 			w.Committed(last)
 		}
 		return err
 	})
-	return answer
+}
+
+// depart commits a session, at least up to the answer.
+func (w *Writer) depart(session Session, c Changes, requests int64) (wait func() error) {
+	sender, ok := session.(Sender)
+	if !ok {
+		err := session.Commit(c)
+		return func() error { return err }
+	}
+	w.flying.Add(requests)
+	answer := sender.Send(c)
+	return func() error {
+		defer w.flying.Add(-requests)
+		return answer()
+	}
 }
 
 func (l *leader) giveUp(err error) error {

@@ -25,7 +25,7 @@ type Rows[K comparable, V any] struct {
 }
 
 // DefaultLimit is how many rows of a kind are remembered.
-const DefaultLimit = 8192
+const DefaultLimit = 16384
 
 // Put remembers a row.
 func (m *Rows[K, V]) Put(key K, row V) {

@@ -2,10 +2,7 @@ package postgres
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
-
-	"github.com/jackc/pgx/v5/pgproto3"
 
 	"gaffer/internal/store"
 	"gaffer/internal/store/record"
@@ -14,202 +11,250 @@ import (
 // write is the statements that write changes, as they are sent.
 type write struct {
 	*session
-	message []byte
-	err     error // the first
+	message
 }
 
-// all adds what changes. All rows of a kind are one statement.
+// all adds what changes. All rows of a kind are one statement, or two if some
+// are known to be there: to change a row costs less than to find out whether it
+// is there.
 func (w *write) all(c store.Changes, after head) {
-	class, turn := w.store.turn()
-	w.add(moveHead, number(after.seq), number(after.stamp), number(w.store.known.stamp), short(class), short(turn))
-	w.runs(c.Runs)
-	w.tasks(c.Tasks)
-	w.attempts(c.Attempts)
-	w.questions(c.Questions)
+	w.head(after)
+	w.runs(pointers(c.Runs))
+	w.tasks(pointers(c.Tasks))
+	w.attempts(pointers(c.Attempts))
+	w.questions(pointers(c.Questions))
 	w.small(c)
-	w.events(c.Events)
+	w.events(pointers(c.Events))
 	if len(c.Events) > 0 && w.store.herald.now() {
-		w.add(notify, []byte(w.store.channel()), strconv.AppendInt(nil, after.seq, 10))
+		w.statement(notify)
+		w.text(w.store.channel())
+		w.text(strconv.FormatInt(after.seq, 10))
+		w.run()
 	}
 }
 
-// add adds a statement.
-func (w *write) add(s statement, params ...[]byte) {
-	w.encode(&pgproto3.Bind{PreparedStatement: s.name, ParameterFormatCodes: []int16{1}, Parameters: params})
-	w.encode(&pgproto3.Execute{})
-}
-
-// sync adds an end, up to which all that follow an error are passed over.
-func (w *write) sync() { w.encode(&pgproto3.Sync{}) }
-
-func (w *write) encode(m pgproto3.FrontendMessage) {
-	message, err := m.Encode(w.message)
-	if err != nil {
-		w.fail(err)
-		return
+func pointers[R any](rows []R) []*R {
+	all := make([]*R, len(rows))
+	for i := range rows {
+		all[i] = &rows[i]
 	}
-	w.message = message
+	return all
 }
 
-func (w *write) fail(err error) {
-	if w.err == nil {
-		w.err = err
-	}
+func (w *write) head(after head) {
+	class, turn := w.store.turn()
+	w.statement(moveHead)
+	w.number(after.seq)
+	w.number(after.stamp)
+	w.number(w.store.known.stamp)
+	w.short(class)
+	w.short(turn)
+	w.run()
 }
 
-// rowsOf returns rows as JSON.
-func rowsOf[R any](w *write, rows []R) []byte {
-	return texts(rows, func(row *R) string {
-		text, err := w.store.record.Text(row)
-		if err != nil {
-			w.fail(err)
+// rowsOf adds rows as they are.
+func rowsOf[R any](w *write, rows []*R) {
+	records(&w.message, rows, func(b []byte, row *R) ([]byte, error) { return w.store.record.Append(b, row) })
+}
+
+func (w *write) runs(runs []*store.Run) {
+	var known, other, planned []*store.Run
+	for _, r := range runs {
+		switch {
+		case w.Seen.Runs.Has(r.ID):
+			known = append(known, r)
+			continue
+		case r.Plan != nil:
+			planned = append(planned, r)
 		}
-		return text
+		other = append(other, r)
+	}
+	if len(known) > 0 {
+		w.statement(changeRuns)
+		w.runColumns(known)
+		w.run()
+	}
+	if len(other) > 0 {
+		w.statement(putRuns)
+		w.runColumns(other)
+		w.run()
+	}
+	if len(planned) > 0 {
+		w.statement(putPlans)
+		texts(&w.message, planned, func(r *store.Run) string { return r.ID })
+		raws(&w.message, planned, func(r *store.Run) []byte { return r.Plan })
+		w.run()
+	}
+}
+
+func (w *write) runColumns(runs []*store.Run) {
+	texts(&w.message, runs, func(r *store.Run) string { return r.ID })
+	texts(&w.message, runs, func(r *store.Run) string { return string(r.Status) })
+	numbers(&w.message, runs, func(r *store.Run) int64 { return record.Nanos(r.Created) })
+	records(&w.message, runs, func(b []byte, r *store.Run) ([]byte, error) {
+		bare := *r
+		bare.Plan = nil
+		return w.store.record.Append(b, &bare)
 	})
 }
 
-func (w *write) runs(runs []store.Run) {
-	if len(runs) == 0 {
-		return
-	}
-	var planned []store.Run
-	runs = slices.Clone(runs)
-	for i, r := range runs {
-		if r.Plan != nil && !w.Seen.Runs.Has(r.ID) {
-			planned = append(planned, r)
-		}
-		runs[i].Plan = nil
-	}
-	w.add(putRuns,
-		texts(runs, func(r *store.Run) string { return r.ID }),
-		texts(runs, func(r *store.Run) string { return string(r.Status) }),
-		numbers(runs, func(r *store.Run) int64 { return record.Nanos(r.Created) }),
-		rowsOf(w, runs))
-	if len(planned) > 0 {
-		w.add(putPlans,
-			texts(planned, func(r *store.Run) string { return r.ID }),
-			raws(planned, func(r *store.Run) []byte { return r.Plan }))
-	}
-}
-
 // tasks leaves out what is known to be there: the needs, which never change, and
-// the spec, which hardly ever does.
-func (w *write) tasks(tasks []store.Task) {
-	var known, other []store.Task
-	var specs [][]byte
+// the spec and the place in the queue, which hardly ever do.
+func (w *write) tasks(tasks []*store.Task) {
+	var moved, other []*store.Task
 	var needs [][3]string
 	for _, t := range tasks {
 		before, there := w.Seen.Tasks.Known(t.TaskKey)
-		spec := t.Spec
-		t.Spec = nil
-		if there && bytes.Equal(before.Spec, spec) {
-			known = append(known, t)
+		if there && samePlace(&before, t) && bytes.Equal(before.Spec, t.Spec) {
+			moved = append(moved, t)
 			continue
 		}
-		other, specs = append(other, t), append(specs, spec)
+		other = append(other, t)
 		for _, n := range t.Needs {
 			needs = append(needs, [3]string{t.Run, n, t.Task})
 		}
 	}
-	if len(known) > 0 {
-		w.add(changeTasks, w.taskColumns(known)...)
+	if len(moved) > 0 {
+		w.statement(moveTasks)
+		w.taskColumns(moved)
+		w.run()
 	}
 	if len(other) > 0 {
-		w.add(putTasks, append(w.taskColumns(other), raws(specs, func(spec *[]byte) []byte { return *spec }))...)
+		w.statement(putTasks)
+		w.taskColumns(other)
+		w.taskPlaces(other)
+		w.run()
 	}
 	if len(needs) > 0 {
-		w.add(putNeeds,
-			texts(needs, func(n *[3]string) string { return n[0] }),
-			texts(needs, func(n *[3]string) string { return n[1] }),
-			texts(needs, func(n *[3]string) string { return n[2] }))
+		w.statement(putNeeds)
+		texts(&w.message, needs, func(n [3]string) string { return n[0] })
+		texts(&w.message, needs, func(n [3]string) string { return n[1] })
+		texts(&w.message, needs, func(n [3]string) string { return n[2] })
+		w.run()
 	}
 }
 
-func (w *write) taskColumns(tasks []store.Task) [][]byte {
-	return [][]byte{
-		texts(tasks, func(t *store.Task) string { return t.Run }),
-		texts(tasks, func(t *store.Task) string { return t.Task }),
-		numbers(tasks, func(t *store.Task) int64 { return t.Seq }),
-		texts(tasks, func(t *store.Task) string { return string(t.Status) }),
-		bools(tasks, func(t *store.Task) bool { return t.Ready }),
-		bools(tasks, func(t *store.Task) bool { return record.Idle(*t) }),
-		numbers(tasks, func(t *store.Task) int64 { return int64(t.Wave) }),
-		numbersOrNull(tasks, func(t *store.Task) *int64 { return record.NanosOrNull(t.NotBefore) }),
-		numbers(tasks, func(t *store.Task) int64 { return int64(t.Priority) }),
-		texts(tasks, func(t *store.Task) string { return t.Labels }),
-		texts(tasks, func(t *store.Task) string { return t.Lane }),
-		rowsOf(w, tasks),
+// samePlace reports whether the columns that taskPlaces has are the same.
+func samePlace(a, b *store.Task) bool {
+	return a.Seq == b.Seq && a.Wave == b.Wave && a.Priority == b.Priority && a.Labels == b.Labels && a.Lane == b.Lane
+}
+
+func (w *write) taskColumns(tasks []*store.Task) {
+	m := &w.message
+	texts(m, tasks, func(t *store.Task) string { return t.Run })
+	texts(m, tasks, func(t *store.Task) string { return t.Task })
+	texts(m, tasks, func(t *store.Task) string { return string(t.Status) })
+	bools(m, tasks, func(t *store.Task) bool { return t.Ready })
+	bools(m, tasks, func(t *store.Task) bool { return record.Idle(*t) })
+	numbersOrNull(m, tasks, func(t *store.Task) *int64 { return record.NanosOrNull(t.NotBefore) })
+	records(m, tasks, func(b []byte, t *store.Task) ([]byte, error) {
+		bare := *t
+		bare.Spec = nil
+		return bare.AppendJSON(b)
+	})
+}
+
+func (w *write) taskPlaces(tasks []*store.Task) {
+	m := &w.message
+	numbers(m, tasks, func(t *store.Task) int64 { return t.Seq })
+	numbers(m, tasks, func(t *store.Task) int64 { return int64(t.Wave) })
+	numbers(m, tasks, func(t *store.Task) int64 { return int64(t.Priority) })
+	texts(m, tasks, func(t *store.Task) string { return t.Labels })
+	texts(m, tasks, func(t *store.Task) string { return t.Lane })
+	raws(m, tasks, func(t *store.Task) []byte { return t.Spec })
+}
+
+func (w *write) attempts(attempts []*store.Attempt) {
+	var known, other []*store.Attempt
+	for _, a := range attempts {
+		if before, there := w.Seen.Attempts.Known(a.ID); there && before.Started.Equal(a.Started) && before.Key() == a.Key() {
+			known = append(known, a)
+		} else {
+			other = append(other, a)
+		}
+	}
+	if len(known) > 0 {
+		w.statement(changeAttempts)
+		w.attemptColumns(known)
+		w.run()
+	}
+	if len(other) > 0 {
+		w.statement(putAttempts)
+		w.attemptColumns(other)
+		texts(&w.message, other, func(a *store.Attempt) string { return a.Run })
+		texts(&w.message, other, func(a *store.Attempt) string { return a.Task })
+		numbers(&w.message, other, func(a *store.Attempt) int64 { return record.Nanos(a.Started) })
+		w.run()
 	}
 }
 
-func (w *write) attempts(attempts []store.Attempt) {
-	if len(attempts) == 0 {
-		return
-	}
-	w.add(putAttempts,
-		texts(attempts, func(a *store.Attempt) string { return a.ID }),
-		texts(attempts, func(a *store.Attempt) string { return a.Run }),
-		texts(attempts, func(a *store.Attempt) string { return a.Task }),
-		texts(attempts, func(a *store.Attempt) string { return string(a.Status) }),
-		numbers(attempts, func(a *store.Attempt) int64 { return record.Nanos(a.Started) }),
-		numbers(attempts, func(a *store.Attempt) int64 { return record.Nanos(a.Due()) }),
-		rowsOf(w, attempts))
+func (w *write) attemptColumns(attempts []*store.Attempt) {
+	m := &w.message
+	texts(m, attempts, func(a *store.Attempt) string { return a.ID })
+	texts(m, attempts, func(a *store.Attempt) string { return string(a.Status) })
+	numbers(m, attempts, func(a *store.Attempt) int64 { return record.Nanos(a.Due()) })
+	records(m, attempts, func(b []byte, a *store.Attempt) ([]byte, error) { return a.AppendJSON(b) })
 }
 
-func (w *write) questions(questions []store.Question) {
+func (w *write) questions(questions []*store.Question) {
 	if len(questions) == 0 {
 		return
 	}
-	w.add(putQuestions,
-		texts(questions, func(q *store.Question) string { return q.ID }),
-		texts(questions, func(q *store.Question) string { return q.Attempt }),
-		bools(questions, func(q *store.Question) bool { return q.Closed }),
-		numbers(questions, func(q *store.Question) int64 { return record.Nanos(q.Asked) }),
-		numbersOrNull(questions, func(q *store.Question) *int64 { return record.NanosOrNull(q.Expires) }),
-		rowsOf(w, questions))
+	m := &w.message
+	w.statement(putQuestions)
+	texts(m, questions, func(q *store.Question) string { return q.ID })
+	texts(m, questions, func(q *store.Question) string { return q.Attempt })
+	bools(m, questions, func(q *store.Question) bool { return q.Closed })
+	numbers(m, questions, func(q *store.Question) int64 { return record.Nanos(q.Asked) })
+	numbersOrNull(m, questions, func(q *store.Question) *int64 { return record.NanosOrNull(q.Expires) })
+	rowsOf(w, questions)
+	w.run()
 }
 
 // small writes the rows of which hardly anything but the key is looked for.
 func (w *write) small(c store.Changes) {
+	m := &w.message
 	if len(c.Workers) > 0 {
-		w.add(putWorkers,
-			texts(c.Workers, func(w *store.Worker) string { return w.ID }),
-			rowsOf(w, c.Workers))
+		w.statement(putWorkers)
+		texts(m, pointers(c.Workers), func(w *store.Worker) string { return w.ID })
+		rowsOf(w, pointers(c.Workers))
+		w.run()
 	}
 	if len(c.Lanes) > 0 {
-		w.add(putLanes,
-			texts(c.Lanes, func(l *store.Lane) string { return l.Name }),
-			rowsOf(w, c.Lanes))
+		w.statement(putLanes)
+		texts(m, pointers(c.Lanes), func(l *store.Lane) string { return l.Name })
+		rowsOf(w, pointers(c.Lanes))
+		w.run()
 	}
 	if len(c.Promises) > 0 {
-		w.add(putPromises,
-			texts(c.Promises, func(p *store.Promise) string { return p.Key }),
-			numbers(c.Promises, func(p *store.Promise) int64 { return record.Nanos(p.Made) }),
-			rowsOf(w, c.Promises))
+		w.statement(putPromises)
+		texts(m, pointers(c.Promises), func(p *store.Promise) string { return p.Key })
+		numbers(m, pointers(c.Promises), func(p *store.Promise) int64 { return record.Nanos(p.Made) })
+		rowsOf(w, pointers(c.Promises))
+		w.run()
 	}
 	if len(c.Cursors) > 0 {
-		w.add(putCursors,
-			texts(c.Cursors, func(c *store.Cursor) string { return c.Name }),
-			numbers(c.Cursors, func(c *store.Cursor) int64 { return c.Seq }),
-			rowsOf(w, c.Cursors))
+		w.statement(putCursors)
+		texts(m, pointers(c.Cursors), func(c *store.Cursor) string { return c.Name })
+		numbers(m, pointers(c.Cursors), func(c *store.Cursor) int64 { return c.Seq })
+		rowsOf(w, pointers(c.Cursors))
+		w.run()
 	}
 }
 
-func (w *write) events(events []store.Event) {
+func (w *write) events(events []*store.Event) {
 	if len(events) == 0 {
 		return
 	}
-	bare := slices.Clone(events)
-	for i := range bare {
-		bare[i].Row, bare[i].Tried = nil, nil
-	}
-	w.add(addEvents,
-		numbers(events, func(e *store.Event) int64 { return e.Seq }),
-		numbers(events, func(e *store.Event) int64 { return record.Nanos(e.At) }),
-		texts(events, func(e *store.Event) string { return e.Kind }),
-		texts(events, func(e *store.Event) string { return e.Run }),
-		texts(events, func(e *store.Event) string { return e.Task }),
-		rowsOf(w, bare),
-		raws(events, func(e *store.Event) []byte { return e.Row }),
-		raws(events, func(e *store.Event) []byte { return e.Tried }))
+	m := &w.message
+	w.statement(addEvents)
+	numbers(m, events, func(e *store.Event) int64 { return e.Seq })
+	records(m, events, func(b []byte, e *store.Event) ([]byte, error) {
+		bare := *e
+		bare.Row, bare.Tried = nil, nil
+		return bare.AppendJSON(b)
+	})
+	raws(m, events, func(e *store.Event) []byte { return e.Row })
+	raws(m, events, func(e *store.Event) []byte { return e.Tried })
+	w.run()
 }

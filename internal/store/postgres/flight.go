@@ -30,18 +30,25 @@ type flight struct {
 func (l *line) send(s *session, w *write) (answer func() error) {
 	w.sync()
 	if s.locked {
-		w.add(commit) // which is a rollback if a statement failed
+		w.statement(commit) // which is a rollback if a statement failed
+		w.run()
 		w.sync()
 	}
 	f := &flight{session: s, conn: l.conn.PgConn(), before: l.last}
-	sent := w.err
+	sent := w.message.err
 	if sent == nil {
-		sent = f.write(w.message)
+		sent = f.write(w.b)
+	}
+	if cap(w.b) <= maxRoom {
+		l.store.message = w.b
 	}
 	f.land = sync.OnceValue(func() error { return f.wait(sent) })
 	l.last = f
 	return f.land
 }
+
+// maxRoom is how much room for messages is kept.
+const maxRoom = 1 << 20
 
 func (f *flight) write(message []byte) error {
 	conn := f.conn.Conn()

@@ -36,10 +36,11 @@ type Store struct {
 	slots chan struct{} // held by the sessions that are not yet answered
 	doubt atomic.Bool   // a commit has failed: what is known may not be so
 	// Under open:
-	line   line
-	known  known
-	record record.Writer
-	closed bool
+	line    line
+	known   known
+	record  record.Writer
+	message []byte // room for the next one
+	closed  bool
 }
 
 var _ store.Store = (*Store)(nil)
@@ -73,7 +74,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		return nil, fmt.Errorf("search_path %s: name one schema, in which gaffer's tables are", s.schema)
 	}
 	s.name = fmt.Sprintf("%s at %s", s.config.Database, s.config.Host)
-	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
+	s.writer.Open, s.writer.Committed, s.writer.AtOnce = s.begin, s.bell.Ring, slots
 	s.herald.say = s.announce
 	if err := s.prepareDatabase(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())

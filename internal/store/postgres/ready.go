@@ -32,7 +32,7 @@ type spot struct {
 }
 
 // maxSpots is how many tasks of a list are remembered.
-const maxSpots = 8192
+const maxSpots = 16384
 
 func spotOf(t store.Task) spot {
 	return spot{t.TaskKey, memo.ReadyList{Labels: t.Labels, Lane: t.Lane}, t.Priority, t.Seq}

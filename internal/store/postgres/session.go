@@ -89,7 +89,7 @@ func (s *Store) beginOn(ctx context.Context) (*session, error) {
 func (s *session) remember() {
 	if s.store.known.seen == nil {
 		k := &s.store.known
-		k.seen, k.ready, k.whole = newSeen(), &ready{}, &memo.Rows[string, []store.TaskKey]{Limit: maxRuns}
+		k.seen, k.ready, k.whole = memo.NewSeen(0), &ready{}, &memo.Rows[string, []store.TaskKey]{Limit: maxRuns}
 	}
 	s.stored = s.store.newReader(s.ctx, s)
 	s.Reader = memo.Reader{Reader: s.stored, Seen: s.store.known.seen}
@@ -140,12 +140,12 @@ func (s *session) Commit(c store.Changes) error { return s.Send(c)() }
 // with the server.
 func (s *session) Send(c store.Changes) (answer func() error) {
 	after := head{seq: s.store.known.seq + int64(len(c.Events)), stamp: rand.Int64()}
-	w := &write{session: s}
+	w := &write{session: s, message: message{b: s.store.message[:0]}}
 	w.all(c, after)
 	if !s.locked && s.store.doubt.Load() {
 		s.err = store.ErrStale // what it was made on was not stored
 	}
-	if err := errors.Join(s.err, w.err); err != nil {
+	if err := errors.Join(s.err, w.message.err); err != nil {
 		s.shown = false
 		err = errors.Join(err, s.Rollback())
 		return func() error { return err }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gaffer/internal/store"
-	"gaffer/internal/store/memo"
 )
 
 // Of a run that was made here everything is known, since no task is there before
@@ -18,17 +17,7 @@ const (
 	maxRuns = 256
 	// maxWhole is how many tasks such a run may have.
 	maxWhole = 1024
-	// maxTasks is how many tasks are remembered, more than elsewhere: to fetch
-	// one again, all that is on its way has to be waited for.
-	maxTasks = 8192
 )
-
-// newSeen returns a memory of nothing.
-func newSeen() *memo.Seen {
-	seen := memo.NewSeen(0)
-	seen.Tasks.Limit, seen.Dependents.Limit = maxTasks, maxTasks
-	return seen
-}
 
 // applied brings what is remembered up to date with what was sent.
 func (s *session) applied(c store.Changes) {

@@ -39,6 +39,12 @@ func (w *Writer) Text(row any) (string, error) {
 	return string(text), nil
 }
 
+// Append appends a row as JSON.
+func (w *Writer) Append(b []byte, row any) ([]byte, error) {
+	text, err := w.encode(row)
+	return append(b, text...), err
+}
+
 func (w *Writer) encode(row any) (string, error) {
 	if w.encoder == nil {
 		w.encoder = json.NewEncoder(&w.other)
