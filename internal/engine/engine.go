@@ -98,9 +98,9 @@ func (c *change) event(e store.Event, row any) error {
 		if !first {
 			r.Spec = nil
 		}
-		text, err = r.AppendJSON(nil)
+		text, err = r.AppendJSON(make([]byte, 0, roomForRow))
 	case store.Attempt:
-		text, err = r.AppendJSON(nil)
+		text, err = r.AppendJSON(make([]byte, 0, roomForRow))
 	default:
 		text, err = json.Marshal(row)
 	}
@@ -111,6 +111,9 @@ func (c *change) event(e store.Event, row any) error {
 	c.Append(e)
 	return nil
 }
+
+// roomForRow is about how long the JSON of a row is.
+const roomForRow = 512
 
 // missing says of a row that is not there what it would have been.
 func missing(err error, what, id string) error {

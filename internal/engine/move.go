@@ -51,7 +51,7 @@ func (c *change) moveWith(t *store.Task, a *store.Attempt, to store.Status, why 
 		return c.event(e, *t)
 	}
 	c.PutAttempt(*a)
-	tried, err := a.AppendJSON(nil)
+	tried, err := a.AppendJSON(make([]byte, 0, roomForRow))
 	if err != nil {
 		return fmt.Errorf("attempt %s: %w", a.ID, err)
 	}

@@ -27,23 +27,27 @@ func (r *rows) check() error {
 			}
 		}
 	}
-	for _, run := range r.runs.byKey {
+	for _, run := range r.runs.rows {
 		key("run", run.ID)
 	}
-	for _, t := range r.tasks.byKey {
+	for i := range r.tasks.rows {
+		t := &r.tasks.rows[i]
 		key("task", t.Run, t.Task, t.Labels, t.Lane)
-		key("task "+t.Task+": need", t.Needs...)
+		if len(t.Needs) > 0 {
+			key("task "+t.Task+": need", t.Needs...)
+		}
 	}
-	for _, a := range r.attempts.byKey {
+	for i := range r.attempts.rows {
+		a := &r.attempts.rows[i]
 		key("attempt", a.ID, a.Run, a.Task)
 	}
-	for _, q := range r.questions.byKey {
+	for _, q := range r.questions.rows {
 		key("question", q.ID, q.Attempt)
 	}
-	key("worker", r.workers.order...)
-	key("lane", r.lanes.order...)
-	key("idempotency key", r.promises.order...)
-	key("cursor", r.cursors.order...)
+	key("worker", r.workers.keys...)
+	key("lane", r.lanes.keys...)
+	key("idempotency key", r.promises.keys...)
+	key("cursor", r.cursors.keys...)
 	for _, e := range r.events {
 		key("event", e.Kind, e.Run, e.Task)
 	}

@@ -49,37 +49,48 @@ type rows struct {
 // table is the changed rows of one kind, in the order in which they were first
 // put.
 type table[K comparable, V any] struct {
-	byKey map[K]V
-	order []K
+	keys []K
+	rows []V
+	at   map[K]int // where each is; nil while there are few
+}
+
+// fewRows are found sooner by looking at all of them.
+const fewRows = 8
+
+// find returns where the row is, or -1.
+func (t *table[K, V]) find(key K) int {
+	if t.at == nil {
+		return slices.Index(t.keys, key)
+	}
+	if i, there := t.at[key]; there {
+		return i
+	}
+	return -1
 }
 
 func (t *table[K, V]) put(key K, row V) {
-	if t.byKey == nil {
-		t.byKey = map[K]V{}
+	if i := t.find(key); i >= 0 {
+		t.rows[i] = row
+		return
 	}
-	if _, there := t.byKey[key]; !there {
-		t.order = append(t.order, key)
+	t.keys, t.rows = append(t.keys, key), append(t.rows, row)
+	switch {
+	case t.at != nil:
+		t.at[key] = len(t.keys) - 1
+	case len(t.keys) > fewRows:
+		t.at = make(map[K]int, 4*fewRows)
+		for i, key := range t.keys {
+			t.at[key] = i
+		}
 	}
-	t.byKey[key] = row
 }
 
-func (t *table[K, V]) has(key K) bool {
-	_, there := t.byKey[key]
-	return there
-}
-
-func (t *table[K, V]) list() []V {
-	var list []V
-	for _, key := range t.order {
-		list = append(list, t.byKey[key])
-	}
-	return list
-}
+func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
 // takeIn adds the rows of a later request.
 func (t *table[K, V]) takeIn(later *table[K, V]) {
-	for _, key := range later.order {
-		t.put(key, later.byKey[key])
+	for i, key := range later.keys {
+		t.put(key, later.rows[i])
 	}
 }
 
@@ -97,8 +108,8 @@ func (r *rows) takeIn(later *rows) {
 
 func (r *rows) changes() Changes {
 	return Changes{
-		Runs: r.runs.list(), Tasks: r.tasks.list(), Attempts: r.attempts.list(), Workers: r.workers.list(),
-		Questions: r.questions.list(), Lanes: r.lanes.list(), Promises: r.promises.list(), Cursors: r.cursors.list(),
+		Runs: r.runs.rows, Tasks: r.tasks.rows, Attempts: r.attempts.rows, Workers: r.workers.rows,
+		Questions: r.questions.rows, Lanes: r.lanes.rows, Promises: r.promises.rows, Cursors: r.cursors.rows,
 		Events: r.events,
 	}
 }
@@ -106,8 +117,9 @@ func (r *rows) changes() Changes {
 // get returns the row as this request sees it.
 func get[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], key K, stored func(K) (V, error)) (V, error) {
 	for _, r := range []*rows{&tx.mine, tx.rows} {
-		if row, ok := of(r).byKey[key]; ok {
-			return row, nil
+		t := of(r)
+		if i := t.find(key); i >= 0 {
+			return t.rows[i], nil
 		}
 	}
 	return stored(key)
@@ -195,14 +207,14 @@ func (tx *Tx) NextSeq() int64 { return *tx.lastSeq + int64(len(tx.mine.events)) 
 func (tx *Tx) RunningRuns() ([]Run, error) {
 	stored, err := tx.session.RunningRuns()
 	return overlay(tx, func(r *rows) *table[string, Run] { return &r.runs }, stored, err, func(r Run) string { return r.ID },
-		func(r Run) bool { return r.Status == Running },
+		func(r *Run) bool { return r.Status == Running },
 		func(a, b Run) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
 }
 
 // Tasks returns the tasks of a run.
 func (tx *Tx) Tasks(run string) ([]Task, error) {
 	stored, err := tx.session.Tasks(run)
-	return overlay(tx, tasksOf, stored, err, Task.key, func(t Task) bool { return t.Run == run }, bySeq)
+	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.Run == run }, bySeq)
 }
 
 func (t Task) key() TaskKey { return t.TaskKey }
@@ -212,7 +224,7 @@ func bySeq(a, b Task) int { return cmp.Compare(a.Seq, b.Seq) }
 // Dependents returns the tasks that need the one called key.
 func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 	stored, err := tx.session.Dependents(key)
-	return overlay(tx, tasksOf, stored, err, Task.key, func(t Task) bool {
+	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool {
 		return t.Run == key.Run && slices.Contains(t.Needs, key.Task)
 	}, bySeq)
 }
@@ -222,24 +234,28 @@ func (tx *Tx) Claimable(c Claim) ([]Task, error) {
 	unchanged := c
 	unchanged.Skip = tx.hasPut
 	stored, err := tx.session.Claimable(unchanged)
-	list, err := overlay(tx, tasksOf, stored, err, Task.key, c.Takes, ByPriority)
+	list, err := overlay(tx, tasksOf, stored, err, Task.key, c.takes, ByPriority)
 	return list[:min(c.Limit, len(list))], err
 }
 
 // Takes reports whether t is one of the tasks that c asks for.
-func (c Claim) Takes(t Task) bool {
+func (c Claim) Takes(t Task) bool { return c.takes(&t) }
+
+func (c *Claim) takes(t *Task) bool {
 	return t.Ready && slices.Contains(c.Labels, t.Labels) && !slices.Contains(c.Paused, t.Lane) &&
 		(c.Skip == nil || !c.Skip(t.TaskKey))
 }
 
 // Takes reports whether t is one of the tasks that w asks for.
-func (w Wait) Takes(t Task) bool {
+func (w Wait) Takes(t Task) bool { return w.takes(&t) }
+
+func (w *Wait) takes(t *Task) bool {
 	return t.Run == w.Run && t.idle() && t.Wave <= w.Wave && !t.NotBefore.After(w.Now) && !slices.Contains(w.Paused, t.Lane) &&
 		(w.Skip == nil || !w.Skip(t.TaskKey))
 }
 
 // idle reports whether only time, its wave or its lane keep t from being ready.
-func (t Task) idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
+func (t *Task) idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
 
 // DelayedUntil reports whether the time that t waited for has come.
 func (t Task) DelayedUntil(now time.Time) bool {
@@ -251,14 +267,14 @@ func (tx *Tx) Waiting(w Wait) ([]Task, error) {
 	unchanged := w
 	unchanged.Skip = tx.hasPut
 	stored, err := tx.session.Waiting(unchanged)
-	list, err := overlay(tx, tasksOf, stored, err, Task.key, w.Takes, ByPriority)
+	list, err := overlay(tx, tasksOf, stored, err, Task.key, w.takes, ByPriority)
 	return list[:min(w.Limit, len(list))], err
 }
 
 // Delayed returns tasks whose time has come.
 func (tx *Tx) Delayed(now time.Time, limit int) ([]Task, error) {
 	stored, err := tx.session.Delayed(now, limit+tx.changedTasks())
-	list, err := overlay(tx, tasksOf, stored, err, Task.key, func(t Task) bool { return t.DelayedUntil(now) }, ByNotBefore)
+	list, err := overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.DelayedUntil(now) }, ByNotBefore)
 	return list[:min(limit, len(list))], err
 }
 
@@ -270,7 +286,7 @@ func ByNotBefore(a, b Task) int {
 // hasPut reports whether a task was put since the session began.
 func (tx *Tx) hasPut(key TaskKey) bool { return tx.mine.tasks.has(key) || tx.rows.tasks.has(key) }
 
-func (tx *Tx) changedTasks() int { return len(tx.rows.tasks.order) + len(tx.mine.tasks.order) }
+func (tx *Tx) changedTasks() int { return len(tx.rows.tasks.keys) + len(tx.mine.tasks.keys) }
 
 // ByPriority orders tasks that may start.
 func ByPriority(a, b Task) int {
@@ -281,8 +297,8 @@ func ByPriority(a, b Task) int {
 func (tx *Tx) LabelSets() ([]string, error) {
 	sets, err := tx.session.LabelSets()
 	for _, r := range []*rows{tx.rows, &tx.mine} {
-		for _, t := range r.tasks.byKey {
-			if t.Ready && !slices.Contains(sets, t.Labels) {
+		for i := range r.tasks.rows {
+			if t := &r.tasks.rows[i]; t.Ready && !slices.Contains(sets, t.Labels) {
 				sets = append(sets, t.Labels)
 			}
 		}
@@ -294,15 +310,15 @@ func (tx *Tx) LabelSets() ([]string, error) {
 // Lanes returns all lanes.
 func (tx *Tx) Lanes() ([]Lane, error) {
 	stored, err := tx.session.Lanes()
-	return overlay(tx, lanesOf, stored, err, func(l Lane) string { return l.Name }, func(Lane) bool { return true },
+	return overlay(tx, lanesOf, stored, err, func(l Lane) string { return l.Name }, func(*Lane) bool { return true },
 		func(a, b Lane) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Due returns running attempts whose lease or deadline has passed.
 func (tx *Tx) Due(now time.Time, limit int) ([]Attempt, error) {
-	stored, err := tx.session.Due(now, limit+len(tx.rows.attempts.order)+len(tx.mine.attempts.order))
+	stored, err := tx.session.Due(now, limit+len(tx.rows.attempts.keys)+len(tx.mine.attempts.keys))
 	list, err := overlay(tx, attemptsOf, stored, err, func(a Attempt) string { return a.ID },
-		func(a Attempt) bool { return a.Status == Running && a.Due().Before(now) },
+		func(a *Attempt) bool { return a.Status == Running && a.Due().Before(now) },
 		func(a, b Attempt) int { return cmp.Or(a.Due().Compare(b.Due()), cmp.Compare(a.ID, b.ID)) })
 	return list[:min(limit, len(list))], err
 }
@@ -317,9 +333,9 @@ func (a Attempt) Due() time.Time {
 
 // Expired returns open questions whose time to answer has passed.
 func (tx *Tx) Expired(now time.Time, limit int) ([]Question, error) {
-	stored, err := tx.session.Expired(now, limit+len(tx.rows.questions.order)+len(tx.mine.questions.order))
+	stored, err := tx.session.Expired(now, limit+len(tx.rows.questions.keys)+len(tx.mine.questions.keys))
 	list, err := overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
-		func(q Question) bool { return q.Overdue(now) },
+		func(q *Question) bool { return q.Overdue(now) },
 		func(a, b Question) int { return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.ID, b.ID)) })
 	return list[:min(limit, len(list))], err
 }
@@ -333,31 +349,34 @@ func (q Question) Overdue(now time.Time) bool {
 func (tx *Tx) Questions(attempt string) ([]Question, error) {
 	stored, err := tx.session.Questions(true)
 	return overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
-		func(q Question) bool { return !q.Closed && q.Attempt == attempt },
+		func(q *Question) bool { return !q.Closed && q.Attempt == attempt },
 		func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
 }
 
 // overlay returns a stored list with the rows that were put since: those that
 // no longer belong taken out, those that now belong put in.
 func overlay[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], stored []V, err error,
-	key func(V) K, belongs func(V) bool, order func(a, b V) int,
+	key func(V) K, belongs func(*V) bool, order func(a, b V) int,
 ) ([]V, error) {
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return nil, err
 	}
 	mine, before := of(&tx.mine), of(tx.rows)
-	list := slices.DeleteFunc(stored, func(row V) bool {
-		return mine.has(key(row)) || before.has(key(row)) || !belongs(row)
-	})
-	unchanged := len(list)
-	for _, k := range before.order {
-		if row := before.byKey[k]; !mine.has(k) && belongs(row) {
-			list = append(list, row)
+	list := stored[:0]
+	for i := range stored {
+		if k := key(stored[i]); belongs(&stored[i]) && !mine.has(k) && !before.has(k) {
+			list = append(list, stored[i])
 		}
 	}
-	for _, k := range mine.order {
-		if row := mine.byKey[k]; belongs(row) {
-			list = append(list, row)
+	unchanged := len(list)
+	for i := range before.rows {
+		if row := &before.rows[i]; belongs(row) && !mine.has(before.keys[i]) {
+			list = append(list, *row)
+		}
+	}
+	for i := range mine.rows {
+		if row := &mine.rows[i]; belongs(row) {
+			list = append(list, *row)
 		}
 	}
 	if len(list) > unchanged {

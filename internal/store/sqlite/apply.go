@@ -66,7 +66,11 @@ func (s *session) putTask(t store.Task) error {
 	spec := t.Spec
 	t.Spec = nil
 	before, known := s.Seen.Tasks.Known(t.TaskKey)
-	if known && bytes.Equal(before.Spec, spec) {
+	same := known && bytes.Equal(before.Spec, spec)
+	switch {
+	case same && stays(&before, &t):
+		return s.put("UPDATE task SET status = ?3, data = ?4 WHERE run = ?1 AND task = ?2", &t, t.Run, t.Task, t.Status)
+	case same:
 		return s.put(`UPDATE task SET seq = ?3, status = ?4, ready = ?5, idle = ?6, wave = ?7, not_before = ?8, priority = ?9,
 			labels = ?10, lane = ?11, data = ?12 WHERE run = ?1 AND task = ?2`, &t, taskColumns(&t)...)
 	}
@@ -82,6 +86,13 @@ func (s *session) putTask(t store.Task) error {
 		ON CONFLICT DO UPDATE SET seq = excluded.seq, status = excluded.status, ready = excluded.ready, idle = excluded.idle,
 		wave = excluded.wave, not_before = excluded.not_before, priority = excluded.priority, labels = excluded.labels,
 		lane = excluded.lane, spec = excluded.spec, data = excluded.data`, &t, append(taskColumns(&t), textOrNull(spec))...)
+}
+
+// stays reports whether all columns that an index has, or is about, are the same:
+// SQLite writes every index that a statement names a column of.
+func stays(before, t *store.Task) bool {
+	return before.Ready == t.Ready && record.Idle(*before) == record.Idle(*t) && before.NotBefore.Equal(t.NotBefore) &&
+		before.Seq == t.Seq && before.Wave == t.Wave && before.Priority == t.Priority && before.Labels == t.Labels && before.Lane == t.Lane
 }
 
 func taskColumns(t *store.Task) []any {
