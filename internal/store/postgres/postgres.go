@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"gaffer/internal/store"
@@ -119,12 +120,24 @@ func (s *Store) Write(ctx context.Context, need store.Need, change func(tx *stor
 
 // Read implements [store.Store].
 func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error {
-	tx, err := s.reads.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	tx, err := s.beginRead(ctx)
 	if err != nil {
 		return s.fail(err)
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
 	return look(s.newReader(ctx, tx))
+}
+
+// beginRead begins a transaction. A connection that has broken since it was last
+// used is passed over: nothing was asked on it yet.
+func (s *Store) beginRead(ctx context.Context) (pgx.Tx, error) {
+	for idle := s.reads.Stat().TotalConns(); ; idle-- {
+		tx, err := s.reads.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+		said := (*pgconn.PgError)(nil)
+		if err == nil || idle <= 0 || ctx.Err() != nil || errors.As(err, &said) {
+			return tx, err
+		}
+	}
 }
 
 // Wait implements [store.Store].
