@@ -82,6 +82,12 @@ var rules = []rule{
 	{"internal/roles", []string{"internal/config", "internal/plan", "internal/prompt", "internal/suggest", "internal/teamwork", "statefile/...", "team"}, nil},
 	{"internal/teamrun", []string{"internal/engine", "internal/failure", "internal/plan", "internal/store", "internal/teammerge", "internal/teamwork", "internal/worktree", "team"}, nil},
 	{"internal/pane", []string{"internal/agent", "internal/runner", "internal/supervisor", "internal/tui/safe"}, nil},
+
+	// Past one machine. The protocol is for anyone to use; the server has no rules.
+	{"coordinator/...", []string{"coordinator/..."}, nil},
+	{"internal/token", nil, nil},
+	{"internal/server", []string{"coordinator/...", "internal/token"}, nil},
+
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
