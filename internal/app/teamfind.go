@@ -76,10 +76,8 @@ func (a *App) ResumeTeam(ctx context.Context, n NewTeam) (string, error) {
 		return "", &NoTeamError{fmt.Sprintf("session %s is another program's", snap.SessionID())}
 	case f.Status == store.Complete:
 		return "", &NoTeamError{fmt.Sprintf("session %s is completed", snap.SessionID())}
-	case f.Status.Final():
-		return f.Run, a.engine.Reopen(ctx, f.Run, "", "a person resumed the session")
 	}
-	return f.Run, nil
+	return f.Run, a.engine.Reopen(ctx, engine.Reopening{Run: f.Run, Why: "a person resumed the session", Budget: engine.AmountOf(n.Budget)})
 }
 
 // abandonTeam ends the run of the session in the documents, and has them say so.

@@ -68,15 +68,31 @@ func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why s
 	})
 }
 
-// Reopen lets a conducted run go on that has ended. One that has not stays as
-// it is.
-func (e *Engine) Reopen(ctx context.Context, id, who, why string) error {
-	return e.write(ctx, who, store.Need{Runs: []string{id}}, func(c *change) error {
-		run, err := c.conducted(id)
-		if err != nil || !run.Status.Final() {
+// Reopening is a person's wish that a conducted run goes on.
+type Reopening struct {
+	Run, Who, Why string
+	Budget        store.Amount // from now on; the old one stays if it is zero
+}
+
+// Reopen lets a conducted run go on that has ended. One that has not gets the new
+// budget only.
+func (e *Engine) Reopen(ctx context.Context, r Reopening) error {
+	return e.write(ctx, r.Who, store.Need{Runs: []string{r.Run}}, func(c *change) error {
+		run, err := c.conducted(r.Run)
+		if err != nil {
 			return err
 		}
-		return c.resume(id, why)
+		if r.Budget != (store.Amount{}) && r.Budget != run.Budget {
+			run.Budget = r.Budget
+			c.PutRun(run)
+			if err := c.event(store.Event{Kind: "run.budget", Run: run.ID, Why: r.Why}, run); err != nil {
+				return err
+			}
+		}
+		if !run.Status.Final() {
+			return nil
+		}
+		return c.resume(run.ID, r.Why)
 	})
 }
 

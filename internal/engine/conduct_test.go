@@ -43,7 +43,7 @@ func TestAConductedRunGoesOnUntilItIsConcluded(t *testing.T) {
 	if err := f.extend(run, "c", task("c")); !conflict(err) {
 		t.Errorf("a run that has ended was extended: %v", err)
 	}
-	f.must(f.Reopen(context.Background(), run, "sam", "go on"))
+	f.must(f.Reopen(context.Background(), engine.Reopening{Run: run, Who: "sam", Why: "go on"}))
 	f.must(f.extend(run, "c", task("c")))
 	f.finish(f.claim(), failure.None)
 	f.must(f.Conclude(context.Background(), run, store.Failed, "enough"))
@@ -76,7 +76,7 @@ func TestOnlyAConductedRunIsExtendedAndOnlyAnotherRetried(t *testing.T) {
 	if err := f.Conclude(context.Background(), run, store.Complete, ""); !conflict(err) {
 		t.Errorf("concluded: %v", err)
 	}
-	if err := f.Reopen(context.Background(), run, "", ""); !conflict(err) {
+	if err := f.Reopen(context.Background(), engine.Reopening{Run: run}); !conflict(err) {
 		t.Errorf("opened again: %v", err)
 	}
 	f.finish(f.claim(), failure.Denied)
@@ -107,4 +107,23 @@ func TestACancelledConductedRunEnds(t *testing.T) {
 	if got := f.runStatus(busy); got != store.Cancelled {
 		t.Errorf("the busy run is %s", got)
 	}
+}
+
+func TestAConductedRunGoesOnWithALargerBudget(t *testing.T) {
+	f := newFixture(t)
+	run, err := f.Submit(context.Background(), engine.Submission{Plan: plan.Plan{Budget: plan.Budget{Tokens: 10}}, Conducted: true})
+	f.must(err)
+	f.must(f.extend(run, "a", task("a")))
+	a := f.claim()
+	_, err = f.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Spent: store.Amount{Tokens: 11}})
+	f.must(err)
+	f.must(f.extend(run, "b", task("b")))
+	f.nothing()
+	if got := f.status(run, "b"); got != store.Failed {
+		t.Fatalf("b is %s although the budget is spent", got)
+	}
+	f.must(f.Conclude(context.Background(), run, store.Failed, "the budget"))
+	f.must(f.Reopen(context.Background(), engine.Reopening{Run: run, Budget: store.Amount{Tokens: 20}}))
+	f.must(f.extend(run, "c", task("c")))
+	f.finish(f.claim(), failure.None)
 }

@@ -432,7 +432,7 @@ func (w *world) conduct(run string) error {
 	case 0:
 		err = w.engine().Conclude(context.Background(), run, store.Complete, "")
 	case 1:
-		err = w.engine().Reopen(context.Background(), run, "sam", "go on")
+		err = w.engine().Reopen(context.Background(), engine.Reopening{Run: run, Who: "sam", Why: "go on"})
 	default:
 		added := plan.Task{ID: w.newID(), Agent: "claude", Retries: w.rng.IntN(3)}
 		x := engine.Extension{Run: run, Key: added.ID, Tasks: []plan.Task{added}}

@@ -50,7 +50,7 @@ func (c *change) submit(s Submission, text json.RawMessage) (string, error) {
 	p := s.Plan
 	run := store.Run{
 		ID: cmp.Or(s.ID, c.engine.opts.NewID()), Project: s.Project, Base: s.Base, Place: s.Place, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
-		Plan: text, Conducted: s.Conducted, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: amount(p.Budget), Created: c.now,
+		Plan: text, Conducted: s.Conducted, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: AmountOf(p.Budget), Created: c.now,
 	}
 	if _, err := c.Run(run.ID); !errors.Is(err, store.ErrNotFound) {
 		return "", cmp.Or[error](err, &ConflictError{"run " + run.ID, "is there already"})
@@ -92,7 +92,7 @@ func (c *change) add(run store.Run, task plan.Task) (err error) {
 	t := store.Task{
 		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: c.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
 		Needs: task.After, Blockers: len(task.After), Priority: task.Priority, Labels: strings.Join(slices.Compact(labels), ","),
-		Lane: task.Agent, Retries: task.Retries, Reserve: amount(task.Budget), Timeout: task.Timeout,
+		Lane: task.Agent, Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
 	}
 	return c.move(&t, store.Queued, "")
 }
@@ -102,6 +102,7 @@ func PlaceLabel(place string) string { return "@" + place }
 
 var onFail = map[plan.OnFailure]store.OnFail{plan.Stop: store.StopOnFail, plan.StopNow: store.EndOnFail}
 
-func amount(b plan.Budget) store.Amount {
+// AmountOf is a budget as rows have it.
+func AmountOf(b plan.Budget) store.Amount {
 	return store.Amount{MicroUSD: int64(math.Round(b.USD * 1e6)), Tokens: b.Tokens}
 }

@@ -81,7 +81,7 @@ func personal(c failure.Class) string {
 	case failure.BadPlan:
 		return "look at the settings of the role's agent, then 'gaffer team resume'"
 	case failure.OverBudget:
-		return "'gaffer team resume' with a larger budget goes on"
+		return "'gaffer team resume --budget USD' goes on with a larger one"
 	case failure.Cancelled:
 		return "'gaffer team resume' tries it again"
 	}
