@@ -10,6 +10,7 @@ import (
 	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
+	"gaffer/internal/teamrun"
 )
 
 // view returns a run as others see it.
@@ -44,6 +45,11 @@ func (a *App) runOf(run store.Run) fleet.Run {
 		ID: run.ID, Name: run.Name, Status: fleet.Status(run.Status), Project: run.Project, SourceFile: run.SourceFile,
 		Parallel: run.Parallel, Stopping: run.Stopping, Spent: costOf(run.Spent), Budget: costOf(run.Budget),
 		Created: run.Created, Ended: run.Ended, Owner: a.owner(run.ID), Tasks: []fleet.Task{},
+	}
+	if run.Conducted {
+		if start, err := teamrun.StartOf(run); err == nil && start != nil {
+			v.Team = start.Session
+		}
 	}
 	if run.Project == a.opts.Project.Root {
 		v.Documents, _ = a.session.Dir(run.ID) // an id is always a name

@@ -50,7 +50,7 @@ type group struct {
 func brief() []string { return []string{beads, documents, settings} }
 
 const (
-	beads     = "Builds, beads, terminals and branches"
+	beads     = "Builds, teams, beads, terminals and branches"
 	documents = "State documents and records"
 	settings  = "Settings"
 )
@@ -63,9 +63,9 @@ func groups() []group {
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
 			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, doctor.New,
 		}},
-		{beads, []func(*env.Env) *cobra.Command{build.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New}},
+		{beads, []func(*env.Env) *cobra.Command{build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New}},
 		{documents, []func(*env.Env) *cobra.Command{
-			session.New, state.New, step.New, command.New, inbox.New, emit.New, team.New,
+			session.New, state.New, step.New, command.New, inbox.New, emit.New,
 			validate.New, report.New, schema.New,
 		}},
 		{settings, []func(*env.Env) *cobra.Command{config.New, statusline.New, hook.New, completion.New, version.New}},

@@ -27,6 +27,7 @@ type Run struct {
 	Status     Status    `json:"status"`
 	Project    string    `json:"project,omitempty"`
 	SourceFile string    `json:"source_file,omitempty"`
+	Team       string    `json:"team,omitempty"` // the session of the team whose run it is
 	Parallel   int       `json:"parallel,omitempty"`
 	Stopping   string    `json:"stopping,omitempty"` // why no task starts any more
 	Counts     Counts    `json:"counts"`

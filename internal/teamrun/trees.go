@@ -38,7 +38,7 @@ func (c *Conductor) look(ctx context.Context) error {
 			continue
 		}
 		if developed && !c.session.Busy(t.Task) {
-			if err := c.opts.Trees.Commit(ctx, t, "What group "+t.Task+" has left uncommitted"); err != nil {
+			if err := c.opts.Trees.Commit(ctx, t, "What group "+t.Task+" has left uncommitted"); err != nil && ctx.Err() == nil {
 				c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge says so again
 			}
 		}

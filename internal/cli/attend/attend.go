@@ -128,10 +128,12 @@ func verdict(end ending) error {
 	case end.left != "":
 		return &exit.Error{
 			Code: exit.CodeInterrupted, Err: fmt.Errorf("run %s: %s", r.ID, end.left),
-			Next: fmt.Sprintf("'gaffer resume %s' goes on, 'gaffer status' shows how it stands", r.ID),
+			Next: fmt.Sprintf("'%s' goes on, 'gaffer status' shows how it stands", resuming(r)),
 		}
-	case r.Status == fleet.Complete && r.Counts.Cancelled == 0:
+	case r.Status == fleet.Complete && (r.Counts.Cancelled == 0 || r.Team != ""):
 		return nil // also if somebody tried to end it
+	case r.Team != "":
+		return teamVerdict(end)
 	case end.interrupted:
 		return &exit.Error{
 			Code: exit.CodeInterrupted, Err: fmt.Errorf("run %s: %s, %s", r.ID, r.Status, phrase.Counts(r.Counts)),
@@ -139,4 +141,18 @@ func verdict(end ending) error {
 		}
 	}
 	return &exit.Error{Code: exit.CodeFailed, Err: fmt.Errorf("run %s: %s, %s", r.ID, r.Status, phrase.Counts(r.Counts))}
+}
+
+// teamVerdict is of a session that did not come to its end: whatever failed, it
+// is the session that goes on.
+func teamVerdict(end ending) error {
+	if end.interrupted {
+		return &exit.Error{
+			Code: exit.CodeInterrupted, Err: fmt.Errorf("session %s: interrupted", end.run.Team), Next: "'gaffer team resume' goes on where it was",
+		}
+	}
+	return &exit.Error{
+		Code: exit.CodeFailed, Err: fmt.Errorf("session %s: stopped before it was complete", end.run.Team),
+		Next: "'gaffer team status' says why and what to do, 'gaffer team resume' goes on",
+	}
 }

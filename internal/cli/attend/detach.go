@@ -15,9 +15,10 @@ import (
 
 // detached is a gaffer that looks after a run in the background.
 type detached struct {
-	Run string `json:"run"`
-	PID int    `json:"pid"`
-	Log string `json:"log"`
+	Run  string `json:"run"`
+	Team string `json:"team,omitempty"` // the session of the team whose run it is
+	PID  int    `json:"pid"`
+	Log  string `json:"log"`
 }
 
 // startWithin is how long a gaffer in the background may take to begin.
@@ -34,6 +35,9 @@ func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
 		return t.env.PrintJSON(d)
 	}
 	t.env.Talk("runs in the background, pid %d, log %s", d.PID, env.Printable(d.Log))
+	if d.Team != "" {
+		t.env.Talk("'gaffer team status' shows how session %s stands", d.Team)
+	}
 	t.env.Talk("'gaffer status --watch %s' shows it, 'gaffer cancel %s' ends it", d.Run, d.Run)
 	return t.env.Printf("%s\n", d.Run)
 }
@@ -41,7 +45,11 @@ func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
 // detach starts 'gaffer resume' in a session of its own, and returns when it
 // has begun.
 func (t *Attendant) detach(ctx context.Context, run string) (detached, error) {
-	d := detached{Run: run}
+	r, err := t.App.Run(ctx, run)
+	if err != nil {
+		return detached{}, err
+	}
+	d := detached{Run: run, Team: r.Team}
 	cmd, err := t.resume(run)
 	if err != nil {
 		return d, err

@@ -2,6 +2,7 @@ package attend
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ const maxTold = 20
 
 // summary prints what is left to know of a run.
 func (t *Attendant) summary(r fleet.Run) error {
-	for _, line := range summary(r, t.env.Now(), t.env.Dir) {
+	for _, line := range summary(r, t.env.Now(), t.env.Dir, isThere) {
 		if style := lineStyle(line); style != "" {
 			line = t.env.Paint(t.env.Out, style, line)
 		}
@@ -40,10 +41,12 @@ func lineStyle(line string) env.Style {
 }
 
 // summary is what was done, what was verified, what it cost, where logs and
-// worktrees are, and what to do next. Paths below dir are told from there.
-func summary(r fleet.Run, now time.Time, dir string) []string {
+// worktrees are, and what to do next. Paths below dir are told from there, and
+// worktrees only if they are there. What a team's run has verified, its session
+// says.
+func summary(r fleet.Run, now time.Time, dir string, there func(path string) bool) []string {
 	lines := []string{headline(r, now), "  tasks     " + phrase.Counts(r.Counts)}
-	if text := verified(r); text != "" {
+	if text := verified(r); text != "" && r.Team == "" {
 		lines = append(lines, "  verified  "+text)
 	}
 	if text := phrase.Spent(r.Spent); text != "" {
@@ -55,7 +58,7 @@ func summary(r fleet.Run, now time.Time, dir string) []string {
 	if r.Documents != "" {
 		lines = append(lines, "  logs      "+env.Printable(relative(dir, r.Documents)))
 	}
-	for _, path := range worktrees(r) {
+	for _, path := range worktrees(r, there) {
 		lines = append(lines, "  worktree  "+env.Printable(relative(dir, path)))
 	}
 	return append(lines, troubles(r)...)
@@ -96,12 +99,19 @@ func verified(r fleet.Run) string {
 	return fmt.Sprintf("%s by %s; %d without a check", phrase.Count(tasks, "task"), phrase.Count(checks, "check"), word)
 }
 
-func worktrees(r fleet.Run) []string {
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+func worktrees(r fleet.Run, there func(path string) bool) []string {
 	var paths []string
 	seen := map[string]bool{}
 	for _, t := range r.Tasks {
-		if t.Worktree != "" && !seen[t.Worktree] && len(paths) < maxTold {
-			seen[t.Worktree] = true
+		if t.Worktree == "" || seen[t.Worktree] || len(paths) == maxTold {
+			continue
+		}
+		if seen[t.Worktree] = true; there(t.Worktree) {
 			paths = append(paths, t.Worktree)
 		}
 	}
@@ -110,6 +120,9 @@ func worktrees(r fleet.Run) []string {
 
 // troubles tells what went wrong, task by task, and what to do about it.
 func troubles(r fleet.Run) (lines []string) {
+	if r.Team != "" {
+		return teamTroubles(r)
+	}
 	told, more := 0, 0
 	for _, t := range r.Tasks {
 		switch {
@@ -131,6 +144,36 @@ func troubles(r fleet.Run) (lines []string) {
 		lines = append(lines, "next: retry what failed, and what was cancelled for it comes back with it")
 	}
 	return lines
+}
+
+// teamTroubles tells the last task that went wrong in a session that is not
+// complete. The session has answered those before, and says what to do about
+// this one.
+func teamTroubles(r fleet.Run) (lines []string) {
+	if r.Status == fleet.Complete {
+		return nil
+	}
+	for _, t := range r.Tasks {
+		if t.Status != fleet.Failed {
+			continue
+		}
+		id := env.Printable(t.ID)
+		if lines = []string{"✗ " + join(": ", id+" failed", phrase.Why(t))}; t.Attempt != nil {
+			lines = append(lines, "    gaffer logs "+id)
+		}
+	}
+	if !r.Status.Final() {
+		lines = append(lines, fmt.Sprintf("next: '%s' goes on", resuming(r)))
+	}
+	return lines
+}
+
+// resuming is the command that goes on with a run.
+func resuming(r fleet.Run) string {
+	if r.Team != "" {
+		return "gaffer team resume"
+	}
+	return "gaffer resume " + r.ID
 }
 
 func trouble(t fleet.Task) []string {

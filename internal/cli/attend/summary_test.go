@@ -1,6 +1,7 @@
 package attend
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -45,8 +46,43 @@ func TestTheSummaryOfARunThatFailed(t *testing.T) {
     log in to claude, or give it its key
     gaffer logs d, then gaffer retry d --resume
 next: retry what failed, and what was cancelled for it comes back with it`, "\n")
-	if diff := cmp.Diff(want, summary(r, now, "/p")); diff != "" {
+	if diff := cmp.Diff(want, summary(r, now, "/p", always)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func always(string) bool { return true }
+
+func TestTheSummaryOfATeamSendsNobodyToRetry(t *testing.T) {
+	bad := attempt(3, fleet.Failed)
+	bad.Summary = "exit 3"
+	r := fleet.Run{
+		ID: "r", Team: "v4_20260201_142700", Name: "Team v4_20260201_142700", Status: fleet.Running, Created: ago(time.Minute),
+		Counts: fleet.Counts{Total: 3, Complete: 1, Failed: 2},
+		Tasks: []fleet.Task{
+			{ID: "pm-1", Status: fleet.Complete, Attempt: attempt(1, fleet.Complete), Worktree: "/p/trees/pm-1"},
+			{ID: "B-developer-1", Status: fleet.Failed, Outcome: "crashed"}, // long since answered
+			{ID: "A-developer-1", Status: fleet.Failed, Outcome: "crashed", Attempt: bad, Worktree: "/p/trees/A"},
+		},
+	}
+	want := strings.Split(`● Team v4_20260201_142700 running after 1m 00s, run r
+  tasks     1 complete, 2 failed
+  worktree  trees/A
+✗ A-developer-1 failed: crashed: exit 3
+    gaffer logs A-developer-1
+next: 'gaffer team resume' goes on`, "\n")
+	there := func(path string) bool { return path == "/p/trees/A" }
+	if diff := cmp.Diff(want, summary(r, now, "/p", there)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	r.Status = fleet.Complete
+	if lines := summary(r, now, "/p", there); strings.Contains(strings.Join(lines, "\n"), "A-developer-1") {
+		t.Errorf("what the session has got over is told: %q", lines)
+	}
+	r.Status = fleet.Failed
+	failed, ok := errors.AsType[*exit.Error](verdict(ending{run: r}))
+	if !ok || failed.Code != exit.CodeFailed || !strings.Contains(failed.Hint(), "gaffer team resume") {
+		t.Errorf("%+v", failed)
 	}
 }
 
@@ -55,7 +91,7 @@ func TestOfManyFailuresTheFirstAreTold(t *testing.T) {
 	for i := range 1000 {
 		r.Tasks = append(r.Tasks, fleet.Task{ID: fmt.Sprint(i), Status: fleet.Failed})
 	}
-	lines := summary(r, now, "/")
+	lines := summary(r, now, "/", always)
 	if len(lines) > 60 || lines[len(lines)-1] != "✗ … 980 more failed, 'gaffer status r' has them all" {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
 	}

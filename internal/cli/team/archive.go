@@ -1,9 +1,13 @@
 package team
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
 )
 
 func archiveCommand(e *env.Env) *cobra.Command {
@@ -11,7 +15,8 @@ func archiveCommand(e *env.Env) *cobra.Command {
 		Use:   "archive",
 		Short: "Move the session to the archive and print where",
 		Long: `Move the documents of the session to a folder of their own below
-coordination/archive. Other files stay where they are.`,
+coordination/archive. Other files stay where they are. A session that a gaffer
+works on is refused; the run of one that was left is ended.`,
 		Example: "  gaffer team archive",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -19,11 +24,19 @@ coordination/archive. Other files stay where they are.`,
 			if err != nil {
 				return err
 			}
+			if err := free(cmd.Context(), e); err != nil {
+				return err
+			}
 			folder, err := s.Archive(cmd.Context())
 			if err != nil {
-				return err
+				return advised(err)
 			}
 			return e.Printf("%s\n", folder)
 		},
 	}
+}
+
+// free ends the run of the session that is about to be archived.
+func free(ctx context.Context, e *env.Env) error {
+	return open.With(ctx, e, func(a *app.App) error { return a.FreeTeam(ctx) })
 }

@@ -11,32 +11,36 @@ import (
 	"gaffer/team"
 )
 
-// board shows a session to a person.
-func board(e *env.Env, s team.Snapshot) error {
-	for _, print := range []func(*env.Env, team.Snapshot) error{printHead, printGroups, printStuck, printAgents, printDecisions, printUnread, printOutcome} {
-		if err := print(e, s); err != nil {
+// print shows parts of a session to a person.
+func (v view) print(e *env.Env, parts ...func(view, *env.Env) error) error {
+	for _, part := range parts {
+		if err := part(v, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func printHead(e *env.Env, s team.Snapshot) error {
-	mode := cmp.Or(string(s.PM.Mode), "not planned yet")
-	return e.Printf("Session %s: %s, %s\nPhase %s, %g%% complete, %d starts, %d of %d developers free\n",
-		env.Printable(s.SessionID()), env.Printable(cmp.Or(string(s.Orchestrator.Status), "unknown")), env.Printable(mode),
-		env.Printable(cmp.Or(string(s.Phase), "unknown")), s.Progress.Percentage, s.Orchestrator.TotalSpawns,
-		team.FreeDevelopers(s.Orchestrator.ActiveAgents), team.MaxDevelopers)
+func (v view) head(e *env.Env) error {
+	mode := cmp.Or(string(v.PM.Mode), "not planned yet")
+	err := e.Printf("Session %s: %s, %s\nPhase %s, %g%% complete, %d starts",
+		env.Printable(v.SessionID()), env.Printable(cmp.Or(string(v.Orchestrator.Status), "unknown")), env.Printable(mode),
+		env.Printable(cmp.Or(string(v.Phase), "unknown")), v.Progress.Percentage, v.Orchestrator.TotalSpawns)
+	if err != nil || v.Orchestrator.Status != team.SessionRunning {
+		return cmp.Or(err, e.Printf("\n"))
+	}
+	limit := cmp.Or(v.run.Developers, team.MaxDevelopers)
+	busy := team.MaxDevelopers - team.FreeDevelopers(v.Orchestrator.ActiveAgents)
+	return e.Printf(", %d of %d developers free\n", max(limit-busy, 0), limit)
 }
 
-// printGroups lists the groups by status, words that are not the protocol's
-// last.
-func printGroups(e *env.Env, s team.Snapshot) error {
-	if len(s.Groups) == 0 {
+// groups lists the groups by status, words that are not the protocol's last.
+func (v view) groups(e *env.Env) error {
+	if len(v.Groups) == 0 {
 		return nil
 	}
 	rows := [][]string{{"STATUS", "GROUP", "AGENT", "DEV", "QA", "REVIEW", "NAME"}}
-	groups := slices.Clone(s.Groups)
+	groups := slices.Clone(v.Groups)
 	slices.SortStableFunc(groups, func(a, b team.Group) int { return rank(a.Status) - rank(b.Status) })
 	for _, g := range groups {
 		row := []string{string(g.Status), g.ID, cmp.Or(string(g.CurrentAgent), "none")}
@@ -72,9 +76,14 @@ func counter(c team.Escalation) string {
 	return fmt.Sprintf("%d/%d%s", c.Count, c.Limit, mark)
 }
 
-func printStuck(e *env.Env, s team.Snapshot) error {
+// stuck names groups that need help. Those that are complete need none, whatever
+// it took.
+func (v view) stuck(e *env.Env) error {
 	var lines []string
-	for _, g := range s.Groups {
+	for _, g := range v.Groups {
+		if g.Status == team.Complete {
+			continue
+		}
 		for _, c := range team.Stuck(g) {
 			lines = append(lines, fmt.Sprintf("group %s: %s started %d times, more than %d: goes to %s", g.ID, c.Role, c.Count, c.Limit, c.To))
 		}
@@ -82,9 +91,9 @@ func printStuck(e *env.Env, s team.Snapshot) error {
 	return section(e, "Stuck", lines)
 }
 
-func printAgents(e *env.Env, s team.Snapshot) error {
+func (v view) agents(e *env.Env) error {
 	var lines []string
-	for _, a := range s.Orchestrator.ActiveAgents {
+	for _, a := range v.Orchestrator.ActiveAgents {
 		line := string(a.AgentType)
 		if a.GroupID != "" {
 			line += " on group " + a.GroupID
@@ -97,32 +106,36 @@ func printAgents(e *env.Env, s team.Snapshot) error {
 	return section(e, "Running", lines)
 }
 
-func printUnread(e *env.Env, s team.Snapshot) error {
+// unread lists messages that somebody has yet to read. Nobody is started for a
+// group that is complete.
+func (v view) unread(e *env.Env) error {
 	var lines []string
-	for _, m := range s.Unread {
-		lines = append(lines, fmt.Sprintf("%s  %s to %s, group %s: %s", m.ID, m.From, m.To, m.GroupID, m.Subject))
+	for _, m := range v.Unread {
+		if g, ok := v.group(m.GroupID); !ok || g.Status != team.Complete {
+			lines = append(lines, fmt.Sprintf("%s  %s to %s, group %s: %s", m.ID, m.From, m.To, m.GroupID, m.Subject))
+		}
 	}
 	return section(e, "Unread", lines)
 }
 
-// printOutcome says what a session that ended with an error came to grief on.
-func printOutcome(e *env.Env, s team.Snapshot) error {
-	if s.Orchestrator.Status != team.SessionError {
-		return nil
-	}
-	for _, entry := range slices.Backward(s.Orchestrator.DecisionsLog) {
-		if entry.Decision == "stop_with_error" {
-			return e.Printf("\nIt stopped: %s\n", env.PrintableLines(entry.Reasoning))
+func (v view) group(id string) (team.Group, bool) {
+	for _, g := range v.Groups {
+		if g.ID == id {
+			return g, true
 		}
 	}
-	return nil
+	return team.Group{}, false
 }
 
 // lastDecisions is how many decisions are shown.
 const lastDecisions = 5
 
-func printDecisions(e *env.Env, s team.Snapshot) error {
-	log := s.Orchestrator.DecisionsLog
+// decisions lists the last ones. What ended the session is told on its own.
+func (v view) decisions(e *env.Env) error {
+	log := v.Orchestrator.DecisionsLog
+	if n := len(log); n > 0 && log[n-1].Decision == stopWithError {
+		log = log[:n-1]
+	}
 	var lines []string
 	for _, entry := range log[max(0, len(log)-lastDecisions):] {
 		lines = append(lines, fmt.Sprintf("%s: %s", entry.Decision, env.Line(entry.Reasoning, 100)))

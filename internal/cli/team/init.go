@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -50,9 +51,12 @@ func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) 
 	if !o.fresh {
 		id, err := s.Init(ctx, requirements)
 		if err != nil {
-			return err
+			return advised(err)
 		}
 		return e.Printf("%s\n", id)
+	}
+	if err := free(ctx, e); err != nil {
+		return err
 	}
 	id, archive, err := s.InitNew(ctx, requirements)
 	if err != nil {
@@ -64,19 +68,34 @@ func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) 
 	return e.Printf("%s\n", id)
 }
 
+// readRequirements takes them from where they are. Empty ones are refused before
+// anything is archived for them.
 func readRequirements(e *env.Env, file string, args []string) (string, error) {
-	switch {
-	case file == "" && len(args) == 1:
-		return args[0], nil
-	case file == "" || len(args) > 0:
+	if (file == "") == (len(args) == 0) {
 		return "", exit.Usage(errors.New("give the requirements as an argument or with -f FILE, one of them"))
-	case file != "-":
-		data, err := statefile.ReadBytes(host.OS(), e.Path(file))
-		return string(data), err
+	}
+	text := strings.Join(args, " ")
+	if file != "" {
+		data, err := readAll(e, file)
+		if err != nil {
+			return "", err
+		}
+		text = string(data)
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", exit.WithHint(exit.Usage(errors.New("the requirements are empty")), "say what is to be done, in a sentence or as a list")
+	}
+	return text, nil
+}
+
+// readAll reads a file, or stdin if it is called -.
+func readAll(e *env.Env, file string) ([]byte, error) {
+	if file != "-" {
+		return statefile.ReadBytes(host.OS(), e.Path(file))
 	}
 	data, err := io.ReadAll(io.LimitReader(e.In, statefile.MaxSize+1))
 	if err == nil && len(data) > statefile.MaxSize {
 		err = fmt.Errorf("stdin: more than the %d MiB a document may have", statefile.MaxSize>>20)
 	}
-	return string(data), err
+	return data, err
 }

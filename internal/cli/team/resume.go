@@ -1,10 +1,15 @@
 package team
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
 )
 
 func resumeCommand(e *env.Env) *cobra.Command {
@@ -12,13 +17,14 @@ func resumeCommand(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume",
 		Short: "Go on with the session where it was interrupted",
-		Long: `Go on with the session in coordination: agents that still run are taken over, and
-what follows from their answers goes on exactly where it was. A session that
-stopped with an error is tried again from there, with as many starts as at first.
+		Long: `Go on with the session in coordination: agents that still run are taken over,
+and what follows from their answers goes on exactly where it was. A session that
+stopped with an error is tried again from there, with as many starts as at
+first, and with another budget if --budget says one.
 
-The flags are for a session that 'gaffer team init' has begun and nobody has run
-yet; a session that has run keeps what it was begun with.`,
-		Example: "  gaffer team resume\n  gaffer team resume --detach",
+The other flags are for a session that 'gaffer team init' has begun and nobody
+has run yet: one that has run keeps what it was begun with.`,
+		Example: "  gaffer team resume\n  gaffer team resume --budget 20 --detach",
 		Args:    cobra.NoArgs,
 	}
 	o.flags(cmd)
@@ -27,13 +33,34 @@ yet; a session that has run keeps what it was begun with.`,
 		if err != nil {
 			return err
 		}
-		return attend.With(cmd.Context(), e, func(t *attend.Attendant) error {
-			run, err := t.App.ResumeTeam(cmd.Context(), n)
-			if err != nil {
-				return err
+		ctx := cmd.Context()
+		return attend.With(ctx, e, func(t *attend.Attendant) error {
+			if err := checkKept(ctx, e, t, cmd.Flags()); err != nil {
+				return advised(err)
 			}
-			return o.work(cmd.Context(), e, t, run)
+			run, err := t.App.ResumeTeam(ctx, n)
+			if err != nil {
+				return advised(err)
+			}
+			return o.work(ctx, e, t, run)
 		})
 	}
 	return cmd
+}
+
+// checkKept refuses flags that a session which has run would not heed.
+func checkKept(ctx context.Context, e *env.Env, t *attend.Attendant, flags *pflag.FlagSet) error {
+	v, err := look(ctx, e, t.App)
+	if err != nil || v.run.Run == "" {
+		return err
+	}
+	for _, name := range []string{"mode", "developers", "roles", "test", "merge-into", "iterations"} {
+		if flags.Changed(name) {
+			return exit.WithHint(
+				exit.Usage(fmt.Errorf("--%s: session %s has run already and keeps what it was begun with", name, env.Printable(v.SessionID()))),
+				"leave it out, or begin another session with 'gaffer team --new'",
+			)
+		}
+	}
+	return nil
 }

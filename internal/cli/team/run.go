@@ -14,7 +14,6 @@ import (
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
-	"gaffer/internal/suggest"
 	"gaffer/team"
 )
 
@@ -36,14 +35,14 @@ type options struct {
 func (o *options) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.mode, "mode", "", "`MODE` to work in: auto, simple or parallel; gaffer.yaml says which, or auto")
-	flags.IntVar(&o.developers, "developers", 0, "let `N` developers work at once, at most 4; 0 leaves it to gaffer.yaml")
-	flags.StringVar(&o.roles, "roles", "", "`FILE` that says who plays the roles, and with which prompts")
-	flags.StringArrayVar(&o.tests, "test", nil, "shell `COMMAND` that must succeed after each merge; may be repeated")
-	flags.StringVar(&o.into, "merge-into", "", "merge all of it into `BRANCH` when the project manager says it is complete")
-	flags.IntVar(&o.iterations, "iterations", 0, "stop when a group has had `N` starts of agents; 0 leaves it to gaffer.yaml")
-	flags.Float64Var(&o.budget, "budget", 0, "stop before more than `USD` is spent; 0 is no limit")
-	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
+	flags.StringVar(&o.mode, "mode", "", "`MODE`: auto, simple (one group) or parallel")
+	flags.IntVar(&o.developers, "developers", 0, "let `N` developers work at once, 1 to 4")
+	flags.StringVar(&o.roles, "roles", "", "`FILE` that says who plays which role")
+	flags.StringArrayVar(&o.tests, "test", nil, "shell `COMMAND` that each merge must pass; repeatable")
+	flags.StringVar(&o.into, "merge-into", "", "merge it all into `BRANCH` when it is complete")
+	flags.IntVar(&o.iterations, "iterations", 0, "stop when a group has had `N` starts of agents")
+	flags.Float64Var(&o.budget, "budget", 0, "stop when `USD` is spent")
+	flags.BoolVar(&o.detach, "detach", false, "run in the background, and print the run's id")
 	o.json = env.JSONFlag(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -83,29 +82,13 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	return n, nil
 }
 
-// checkWord refuses one word that was surely meant as a command.
-func checkWord(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 || strings.ContainsAny(args[0], " \t\n") {
-		return nil
-	}
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
-	if near := suggest.Nearest(args[0], names); near != "" {
-		text += fmt.Sprintf(", did you mean %s?", near)
-	}
-	return exit.WithHint(exit.Usage(errors.New(text)), "requirements of one word are given with -f FILE, or -f - and stdin")
-}
-
 func (o options) run(ctx context.Context, e *env.Env, t *attend.Attendant, n app.NewTeam) error {
 	s, err := t.App.Team(ctx, n)
-	if err != nil {
-		return err
-	}
 	if s.Archived != "" {
 		e.Talk("the session before is in %s", s.Archived)
+	}
+	if err != nil {
+		return advised(err)
 	}
 	return o.work(ctx, e, t, s.Run)
 }
@@ -123,25 +106,11 @@ func (o options) work(ctx context.Context, e *env.Env, t *attend.Attendant, run 
 	return err
 }
 
-// tell says how the session came out.
+// tell says how the session came out, unless another gaffer works on it now.
 func (o options) tell(ctx context.Context, e *env.Env, t *attend.Attendant) error {
-	s, err := openTeam(e)
-	if err != nil {
+	v, err := look(ctx, e, t.App)
+	if err != nil || v.run.Owner > 0 {
 		return err
 	}
-	snap, err := s.Resume(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := t.App.FindTeam(ctx, snap.SessionID())
-	if err != nil {
-		return err
-	}
-	if err := printHead(e, snap); err != nil {
-		return err
-	}
-	if err := printOutcome(e, snap); err != nil {
-		return err
-	}
-	return printNext(e, snap, found)
+	return v.print(e, view.head, view.merged, view.outcome, view.next)
 }

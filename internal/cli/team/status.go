@@ -18,44 +18,50 @@ func statusCommand(e *env.Env) *cobra.Command {
 		Aliases: []string{"show"},
 		Short:   "Show the groups by status, who runs, and what was decided last",
 		Long: `Show where the session stands: its phase, its groups by status with who works
-on them, what was decided last, the messages that nobody has read, and what a
-person should do. The columns DEV, QA and REVIEW count starts against their
-limit; '!' marks a counter that has reached it.`,
+on them, what was decided last, the messages that somebody has yet to read, and
+what a person should do. The columns DEV, QA and REVIEW count starts against
+their limit; '!' marks a counter that has reached it.`,
 		Example: "  gaffer team status\n  gaffer team status --json | jq '.groups.A.status'",
 		Args:    cobra.NoArgs,
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return open.With(cmd.Context(), e, func(a *app.App) error { return status(cmd.Context(), e, a, *asJSON) })
+		return open.With(cmd.Context(), e, func(a *app.App) error {
+			v, err := look(cmd.Context(), e, a)
+			switch {
+			case err != nil:
+				return advised(err)
+			case *asJSON:
+				return v.printJSON(e)
+			}
+			return v.print(e, view.head, view.groups, view.stuck, view.agents, view.decisions, view.unread, view.merged, view.outcome, view.next)
+		})
 	}
 	return cmd
 }
 
-func status(ctx context.Context, e *env.Env, a *app.App, asJSON bool) error {
+// view is what is known of a session: its documents, and the run that they are
+// of.
+type view struct {
+	team.Snapshot
+	run app.TeamFound
+}
+
+func look(ctx context.Context, e *env.Env, a *app.App) (v view, err error) {
 	s, err := openTeam(e)
 	if err != nil {
-		return err
+		return v, err
 	}
-	snap, err := s.Resume(ctx)
-	if err != nil {
-		return err
+	if v.Snapshot, err = s.Resume(ctx); err != nil {
+		return v, err
 	}
-	found, err := a.FindTeam(ctx, snap.SessionID())
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return printJSON(e, snap, found)
-	}
-	if err := board(e, snap); err != nil {
-		return err
-	}
-	return printNext(e, snap, found)
+	v.run, err = a.FindTeam(ctx, v.SessionID())
+	return v, err
 }
 
 // printJSON prints the documents' own words, and the run that they are of.
-func printJSON(e *env.Env, snap team.Snapshot, f app.TeamFound) error {
-	text, err := json.Marshal(snap)
+func (v view) printJSON(e *env.Env) error {
+	text, err := json.Marshal(v.Snapshot)
 	if err != nil {
 		return err
 	}
@@ -63,21 +69,11 @@ func printJSON(e *env.Env, snap team.Snapshot, f app.TeamFound) error {
 	if err := json.Unmarshal(text, &whole); err != nil {
 		return err
 	}
-	if f.Run != "" {
-		whole["run"] = map[string]any{"id": f.Run, "status": f.Status, "owner": f.Owner}
+	if f := v.run; f.Run != "" {
+		whole["run"] = map[string]any{"id": f.Run, "status": f.Status, "owner": f.Owner, "branch": f.Branch}
+	}
+	if problem := v.problem(); problem != "" {
+		whole["problem"] = problem
 	}
 	return e.PrintJSON(whole)
-}
-
-// printNext says what a person can do now.
-func printNext(e *env.Env, snap team.Snapshot, f app.TeamFound) error {
-	switch {
-	case f.Owner > 0:
-		return e.Printf("\ngaffer with pid %d works on it: 'gaffer status --watch %s' shows the agents\n", f.Owner, f.Run)
-	case snap.Orchestrator.Status == team.SessionCompleted:
-		return e.Printf("\nIt is done: what was approved is on branch %s\n", env.Printable(f.Branch))
-	case f.Run != "" || snap.Orchestrator.TotalSpawns == 0:
-		return e.Printf("\nNobody works on it: 'gaffer team resume' goes on\n")
-	}
-	return e.Printf("\nAnother program runs it\n")
 }

@@ -15,40 +15,42 @@ import (
 
 const long = `From requirements to merged, tested and reviewed branches: a project manager
 plans groups of tasks, developers work on them, each group in a worktree and on
-a branch of its own, a QA expert tests, a tech lead reviews, and what is approved
-is merged and tested again. Agents forget everything between two starts; the
-documents in coordination are their memory, and gaffer keeps them.
+a branch of its own, a QA expert tests, a tech lead reviews, and what is
+approved is merged and tested again. Agents forget everything between two
+starts; the documents in coordination are their memory, and gaffer keeps them.
 
 Who is next follows from the status word of an agent's answer, by fixed rules. A
-group that turns in circles is split by the project manager or helped by the tech
-lead; one that still does not come to an end stops the session, and says what a
-person should do. The session is complete when the project manager says so and
-every group is merged. Your own branch is not touched without --merge-into.
+group that turns in circles is split by the project manager or helped by the
+tech lead; one that still does not come to an end stops the session, which says
+what a person should do. The session is complete when the project manager says
+so and every group is merged. Your own branch is not touched without
+--merge-into.
 
-Whatever interrupts it, 'gaffer team resume' goes on where it was.`
+Whatever interrupts it, 'gaffer team resume' goes on where it was. What no flag
+says, 'team' in gaffer.yaml does: mode, developers, tests, iterations, roles.`
 
 // New makes the group.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:                   "team [REQUIREMENTS | -f FILE]",
+		Use:                   "team REQUIREMENTS | -f FILE",
 		DisableFlagsInUseLine: true,
 		Short:                 "A team: plan, develop, test, review and merge",
 		Long:                  long,
-		Example: `  gaffer team "Add password reset by mail, and rate limits on all auth endpoints"
-  gaffer team -f requirements.md --mode parallel --developers 3 --test 'go test ./...'
+		Example: `  gaffer team "Add password reset by mail, and rate limits on auth endpoints"
+  gaffer team -f requirements.md --developers 3 --test 'go test ./...'
   gaffer team status
   watch -n 1 'jq .current_phase coordination/orchestrator_state.json'`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.ArbitraryArgs, // checkWords says what is wrong with them
 	}
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "read the requirements from `FILE`, or - for stdin")
 	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the session that is there")
 	o.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 && o.file == "" {
+		if len(args) == 0 && cmd.Flags().NFlag() == 0 {
 			return cmd.Help()
 		}
-		if err := checkWord(cmd, args); err != nil {
+		if err := checkWords(cmd, args); err != nil {
 			return err
 		}
 		return o.begin(cmd.Context(), e, args)

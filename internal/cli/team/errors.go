@@ -1,0 +1,24 @@
+package team
+
+import (
+	"errors"
+
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/worktree"
+	"gaffer/team"
+)
+
+// advised gives an error the hint of somebody who wants a team to work, where
+// its own is for somebody who keeps documents or runs a plan.
+func advised(err error) error {
+	if _, ok := errors.AsType[*team.SessionExistsError](err); ok {
+		return exit.WithHint(err, "'gaffer team status' says where it stands, 'gaffer team resume' goes on with it, --new archives it and begins another")
+	}
+	if _, ok := errors.AsType[*team.NoSessionError](err); ok {
+		return exit.WithHint(err, "'gaffer team REQUIREMENTS' begins one and runs it, 'gaffer team init' only begins it")
+	}
+	if e, ok := errors.AsType[*worktree.OpenError](err); ok && e.Problem == worktree.NotRepository {
+		return exit.WithHint(err, "a team works on branches: go to a repository, or make one with 'git init' and a first commit")
+	}
+	return err
+}

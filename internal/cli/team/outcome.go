@@ -1,0 +1,87 @@
+package team
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/tui/phrase"
+	"gaffer/team"
+)
+
+// stopWithError is the decision that ended a session with an error.
+const stopWithError = "stop_with_error"
+
+// merged says what was merged, and how that was tested: a group is complete when
+// it is merged.
+func (v view) merged(e *env.Env) error {
+	if v.run.Run == "" || len(v.Groups) == 0 {
+		return nil
+	}
+	complete, returned := 0, 0
+	for _, g := range v.Groups {
+		if g.Status == team.Complete {
+			complete++
+		}
+	}
+	for _, entry := range v.Orchestrator.DecisionsLog {
+		if strings.HasPrefix(entry.Decision, "return_group_") {
+			returned++
+		}
+	}
+	if complete+returned == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("Merged %d of %s into %s", complete, phrase.Count(len(v.Groups), "group"), v.run.Branch)
+	if returned > 0 {
+		text += fmt.Sprintf(", %s went back to a developer", phrase.Count(returned, "merge"))
+	}
+	return e.Printf("\n%s\n%s\n", env.Printable(text), env.Printable(v.tested()))
+}
+
+func (v view) tested() string {
+	if len(v.run.Tests) == 0 {
+		return "No test ran after a merge: --test or team.tests in gaffer.yaml gives one"
+	}
+	return "Tested after each merge: " + strings.Join(v.run.Tests, "; ")
+}
+
+// outcome says what a session came to grief on.
+func (v view) outcome(e *env.Env) error {
+	if problem := v.problem(); problem != "" {
+		return e.Printf("\nIt stopped: %s\n", env.PrintableLines(problem))
+	}
+	return nil
+}
+
+// problem is why a session ended with an error, and what to do about it.
+func (v view) problem() string {
+	if v.Orchestrator.Status != team.SessionError {
+		return ""
+	}
+	for _, entry := range slices.Backward(v.Orchestrator.DecisionsLog) {
+		if entry.Decision == stopWithError {
+			return entry.Reasoning
+		}
+	}
+	return ""
+}
+
+// next says what a person can do now.
+func (v view) next(e *env.Env) error {
+	f := v.run
+	switch {
+	case f.Owner > 0:
+		return e.Printf("\ngaffer with pid %d works on it: 'gaffer status --watch %s' shows the agents\n", f.Owner, f.Run)
+	case f.Run == "" && v.Orchestrator.TotalSpawns > 0:
+		return e.Printf("\nAnother program runs it: gaffer has no run of this session\n")
+	case v.Orchestrator.Status == team.SessionCompleted && f.Into != "":
+		return e.Printf("\nIt is done: all of it is on branch %s, and merged into %s\n", env.Printable(f.Branch), env.Printable(f.Into))
+	case v.Orchestrator.Status == team.SessionCompleted:
+		return e.Printf("\nIt is done: all of it is on branch %[1]s\n'git merge %[1]s' takes it into yours\n", env.Printable(f.Branch))
+	case v.problem() != "":
+		return nil // it says what to do
+	}
+	return e.Printf("\nNobody works on it: 'gaffer team resume' goes on\n")
+}
