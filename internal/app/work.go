@@ -152,12 +152,17 @@ func (a *App) agent(name string) (agent.Agent, error) {
 }
 
 // agents are those that gaffer.yaml names, and the one of that name if it is of
-// our own.
+// our own. The program gaffer of an agent is this one, whether or not one is
+// installed.
 func (a *App) agents(name string) (map[string]agent.Custom, error) {
 	custom := a.opts.Config.Agents()
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
+	}
+	if c := custom[name]; len(c.Argv) > 0 && c.Argv[0] == "gaffer" {
+		c.Argv = append([]string{self}, c.Argv[1:]...)
+		custom[name] = c
 	}
 	if _, said := custom[name]; name == plan.FakeAgent && !said {
 		custom[name] = agent.Custom{Like: "claude", Argv: []string{self, "fake-agent", "--protocol", "claude"}}

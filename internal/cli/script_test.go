@@ -51,8 +51,13 @@ func TestScript(t *testing.T) {
 }
 
 // isolate gives the script a home of its own and stops the search for a
-// project at its folder.
+// project at its folder. EXAMPLES is where the repository's examples are.
 func isolate(e *testscript.Env) error {
+	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
+	if err != nil {
+		return err
+	}
+	e.Setenv("EXAMPLES", examples)
 	home := filepath.Join(e.WorkDir, ".home")
 	e.Setenv("HOME", home)
 	e.Setenv("GAFFER_PROJECT", e.WorkDir)
