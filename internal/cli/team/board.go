@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/tui/phrase"
 	"gaffer/statefile/timestamp"
 	"gaffer/team"
 )
@@ -23,9 +24,9 @@ func (v view) print(e *env.Env, parts ...func(view, *env.Env) error) error {
 
 func (v view) head(e *env.Env) error {
 	mode := cmp.Or(string(v.PM.Mode), "not planned yet")
-	err := e.Printf("Session %s: %s, %s\nPhase %s, %g%% complete, %d starts",
+	err := e.Printf("Session %s: %s, %s\nPhase %s, %g%% complete, %s",
 		env.Printable(v.SessionID()), env.Printable(cmp.Or(string(v.Orchestrator.Status), "unknown")), env.Printable(mode),
-		env.Printable(cmp.Or(string(v.Phase), "unknown")), v.Progress.Percentage, v.Orchestrator.TotalSpawns)
+		env.Printable(cmp.Or(string(v.Phase), "unknown")), v.Progress.Percentage, phrase.Count(v.Orchestrator.TotalSpawns, "start"))
 	if err != nil || v.Orchestrator.Status != team.SessionRunning {
 		return cmp.Or(err, e.Printf("\n"))
 	}
