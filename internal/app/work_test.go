@@ -22,6 +22,8 @@ import (
 	"gaffer/internal/project"
 	"gaffer/internal/store/postgres/pgtest"
 	"gaffer/internal/supervisor"
+	"gaffer/internal/teammerge"
+	"gaffer/internal/teamrun"
 	"gaffer/internal/verify"
 )
 
@@ -35,6 +37,9 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) == 2 && os.Args[1] == "join" {
 		os.Exit(app.JoinMain(context.Background(), os.Stdin, os.Stdout, os.Stderr))
+	}
+	if len(os.Args) == 2 && os.Args[1] == teamrun.MergeCommand {
+		os.Exit(teammerge.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr))
 	}
 	if len(os.Args) > 1 && os.Args[1] == pane.Command {
 		os.Exit(pane.Main(os.Args[2:], os.Stdin, os.Stdout))

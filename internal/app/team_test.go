@@ -1,0 +1,264 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gaffer/internal/app"
+	"gaffer/internal/fleet"
+	"gaffer/statefile/host"
+	"gaffer/team"
+)
+
+// crew is a repository with a team whose agents are scripted.
+type crew struct {
+	place
+	dir string // for what the agents leave to be seen
+}
+
+// newCrew has agents that play what a file of scripts has for them. In it {dir}
+// stands for a folder that they share, and {root} for the project.
+func newCrew(t *testing.T, scripts string) crew {
+	t.Helper()
+	c := crew{newRepository(t), t.TempDir()}
+	c.git("config", "user.name", "t")
+	c.git("config", "user.email", "t@t")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := fmt.Sprintf("agents:\n  scripted: {like: claude, argv: [%q, fake-agent, --protocol, claude, --scripts, %q]}\nteam:\n  roles:\n", self, c.scripts())
+	for _, role := range []string{"pm", "developer", "qa_expert", "tech_lead"} {
+		settings += fmt.Sprintf("    %s: {agent: scripted, retries: 0}\n", role)
+	}
+	c.write("gaffer.yaml", settings)
+	c.perform(scripts)
+	return c
+}
+
+func (c crew) scripts() string { return filepath.Join(c.dir, "scripts") }
+
+// perform has the agents play other scripts from now on. Each notes first that
+// it was started.
+func (c crew) perform(scripts string) {
+	c.t.Helper()
+	var b strings.Builder
+	for line := range strings.Lines(strings.NewReplacer("{dir}", c.dir, "{root}", c.root).Replace(scripts)) {
+		b.WriteString(line)
+		if strings.HasPrefix(line, "== ") {
+			fmt.Fprintf(&b, "tool echo $GAFFER_TASK >> %s/starts\n", c.dir)
+		}
+	}
+	if err := os.WriteFile(c.scripts(), []byte(b.String()), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c crew) open() *app.App {
+	a := c.place.open()
+	c.t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			c.t.Error(err)
+		}
+	})
+	return a
+}
+
+// begin begins a session. Nothing runs yet.
+func (c crew) begin(a *app.App, n app.NewTeam) app.TeamStarted {
+	c.t.Helper()
+	if n.Requirements == "" {
+		n.Requirements = "Make it"
+	}
+	if n.Developers == 0 {
+		n.Developers = team.MaxDevelopers
+	}
+	s, err := a.Team(c.t.Context(), n)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return s
+}
+
+// finish works on a run until it ends.
+func (c crew) finish(a *app.App, run string) fleet.Run {
+	c.t.Helper()
+	r, err := a.Work(c.t.Context(), run)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return r
+}
+
+// resume goes on with the session in the documents until it ends.
+func (c crew) resume(a *app.App) fleet.Run {
+	c.t.Helper()
+	run, err := a.ResumeTeam(c.t.Context(), app.NewTeam{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return c.finish(a, run)
+}
+
+// session is where the documents say that the session stands.
+func (c crew) session() team.Snapshot {
+	c.t.Helper()
+	snap, err := team.Open(c.coordination(), team.Options{}).Resume(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return snap
+}
+
+func (c crew) coordination() string { return filepath.Join(c.root, "coordination") }
+
+// starts are the tasks whose agents were started, sorted.
+func (c crew) starts() []string {
+	c.t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.dir, "starts"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		c.t.Fatal(err)
+	}
+	list := strings.Fields(string(text))
+	slices.Sort(list)
+	return list
+}
+
+// startedOnce checks that each agent of a run was started once, and none that the
+// documents do not count.
+func (c crew) startedOnce(run fleet.Run) {
+	c.t.Helper()
+	var want []string
+	for _, t := range run.Tasks {
+		if !strings.Contains(t.ID, "-merge-") && !strings.HasPrefix(t.ID, "deliver-") {
+			want = append(want, t.ID)
+		}
+	}
+	slices.Sort(want)
+	if got := c.starts(); !slices.Equal(got, want) {
+		c.t.Errorf("started were %v, want %v", got, want)
+	}
+	if n := c.session().Orchestrator.TotalSpawns; n != len(want) {
+		c.t.Errorf("the documents have %d starts, want %d", n, len(want))
+	}
+}
+
+// valid checks the documents against the protocol. Of a session that is completed
+// nothing is null.
+func (c crew) valid() {
+	c.t.Helper()
+	findings, err := team.Validate(host.OS(), c.coordination())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, f := range findings {
+		c.t.Error(f)
+	}
+	var nulls []string
+	if c.session().Orchestrator.Status != team.SessionCompleted {
+		nulls = []string{"mode", "start_time", "end_time", "duration_minutes"}
+	}
+	for name, doc := range c.documents() {
+		checkNulls(c.t, name, "", doc, nulls)
+	}
+}
+
+func checkNulls(t *testing.T, at, name string, v any, allowed []string) {
+	t.Helper()
+	switch v := v.(type) {
+	case nil:
+		if !slices.Contains(allowed, name) {
+			t.Errorf("%s is null", at)
+		}
+	case map[string]any:
+		for name, member := range v {
+			checkNulls(t, at+"."+name, name, member, allowed)
+		}
+	case []any:
+		for i, item := range v {
+			checkNulls(t, fmt.Sprintf("%s[%d]", at, i), "", item, allowed)
+		}
+	}
+}
+
+// documents are the six of them as they are.
+func (c crew) documents() map[string]any {
+	c.t.Helper()
+	docs := map[string]any{}
+	for _, d := range team.Documents() {
+		data, err := os.ReadFile(filepath.Join(c.coordination(), d.Path()))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		var v any
+		if err := json.Unmarshal(data, &v); err != nil {
+			c.t.Fatalf("%s: %v\n%s", d, err, data)
+		}
+		docs[string(d)] = v
+	}
+	return docs
+}
+
+// merged is a file on the branch that what is approved is merged into.
+func (c crew) merged(file string) string {
+	c.t.Helper()
+	return c.git("show", "gaffer/"+c.session().SessionID()+"/team:"+file)
+}
+
+// decisions are those of the log that have a name, with their reasons.
+func (c crew) decisions(name string) (reasons []string) {
+	c.t.Helper()
+	for _, d := range c.session().Orchestrator.DecisionsLog {
+		if d.Decision == name {
+			reasons = append(reasons, d.Reasoning)
+		}
+	}
+	return reasons
+}
+
+// decided waits until the log has a decision.
+func (c crew) decided(name string) {
+	c.t.Helper()
+	eventually(c.t, func() bool { return len(c.decisions(name)) > 0 })
+}
+
+// told is what the agent of a task of a run was told.
+func (c crew) told(a *app.App, run fleet.Run, task string) string {
+	c.t.Helper()
+	t, err := a.FindTask(c.t.Context(), run.ID+"/"+task)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return t.Prompt
+}
+
+// background works on a run until it ends, and returns what waits for that.
+func (c crew) background(a *app.App, run string) (wait func() fleet.Run) {
+	c.t.Helper()
+	type result struct {
+		run fleet.Run
+		err error
+	}
+	done := make(chan result, 1)
+	ctx, stop := context.WithCancel(c.t.Context())
+	go func() {
+		r, err := a.Work(ctx, run)
+		done <- result{r, err}
+	}()
+	c.t.Cleanup(stop)
+	return func() fleet.Run {
+		c.t.Helper()
+		r := <-done
+		if r.err != nil {
+			c.t.Fatal(r.err)
+		}
+		return r.run
+	}
+}
