@@ -98,7 +98,7 @@ say {"status":"CONTINUE"}
 	}
 }
 
-func TestASessionStopsBeforeItsBudgetIsOverspent(t *testing.T) {
+func TestASessionStopsBeforeItsBudgetIsOverspentAndGoesOnWithALargerOne(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\nusage 1000 1000 5\nsay {\"status\":\"READY_FOR_REVIEW\"}\n"+small)
 	a := c.open()
@@ -106,6 +106,15 @@ func TestASessionStopsBeforeItsBudgetIsOverspent(t *testing.T) {
 	c.stopped(run, "budget")
 	if got := c.starts(); len(got) != 2 {
 		t.Errorf("started were %v", got)
+	}
+	c.stopped(c.resume(a), "budget")
+	if _, err := a.ResumeTeam(t.Context(), app.NewTeam{Budget: plan.Budget{USD: 10}}); err != nil {
+		t.Fatal(err)
+	}
+	run = c.finish(a, run.ID)
+	c.completed(run)
+	if got := c.starts(); len(got) != 4 || run.Budget.USD != 10 {
+		t.Errorf("started were %v with $%g", got, run.Budget.USD)
 	}
 }
 
@@ -119,7 +128,10 @@ func TestASessionThatWasCancelledGoesOnWithTheStepThatWasEnded(t *testing.T) {
 	if err := a.Cancel(t.Context(), started.Run, "", "lunch"); err != nil {
 		t.Fatal(err)
 	}
-	c.stopped(wait(), "developer (main-developer-1) ended with cancelled")
+	c.stopped(wait(), "developer (main-developer-1) ended with cancelled: lunch")
+	if told := c.notices.String(); told != "" {
+		t.Errorf("a person was told %q", told)
+	}
 	run := c.resume(a)
 	c.completed(run)
 	c.startedOnce(run)
@@ -144,7 +156,7 @@ func TestWhatOthersFinishAfterOneStepWasCancelledCounts(t *testing.T) {
 		t.Errorf("the session is %s with %+v", s.Status, s.ActiveAgents)
 	}
 	c.release()
-	c.stopped(wait(), "developer (A-developer-1) ended with cancelled")
+	c.stopped(wait(), "developer (A-developer-1) ended with cancelled: it dawdles")
 	for _, g := range c.session().Groups {
 		if want := map[string]team.GroupStatus{"A": team.DevWorking}[g.ID]; g.Status != want && (want != "" || g.Status != team.WaitingQA) {
 			t.Errorf("group %s is %s", g.ID, g.Status)
@@ -154,6 +166,20 @@ func TestWhatOthersFinishAfterOneStepWasCancelledCounts(t *testing.T) {
 	c.completed(again)
 	c.startedOnce(again)
 	c.valid()
+}
+
+// Agents have been seen to rename the session.
+func TestASessionThatAnAgentRenamesComesToItsEnd(t *testing.T) {
+	t.Parallel()
+	c := newCrew(t, "== main-developer-1\ntool sed -i s/v4_/mine_/ {root}/coordination/*.json\nsay {\"status\":\"READY_FOR_REVIEW\"}\n"+small)
+	a := c.open()
+	run := c.finish(a, c.begin(a, app.NewTeam{}).Run)
+	if run.Status != fleet.Complete || len(c.starts()) != 4 {
+		t.Errorf("the run is %s after %v", run.Status, c.starts())
+	}
+	if told := c.notices.String(); strings.Count(told, "mine_") != 2 { // while it worked, and at the end
+		t.Errorf("a person was told %q", told)
+	}
 }
 
 func TestASessionThatWasCancelledBeforeItBeganGoesOn(t *testing.T) {

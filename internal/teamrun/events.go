@@ -43,6 +43,8 @@ func (c *Conductor) take(e store.Event) error {
 		c.session.Resume(e.At)
 	case e.Task == "" && to == store.Cancelled:
 		c.session.Cancel(e.At, e.Why)
+	case e.Kind == "attempt.stopping":
+		c.asked[e.Task] = e.Why
 	case e.Task == "" || e.To == "":
 	case to == store.Queued && e.From == "":
 		return c.begin(e)
@@ -69,6 +71,10 @@ func (c *Conductor) end(e store.Event) error {
 	if err != nil {
 		return err
 	}
+	if why := c.asked[e.Task]; why != "" && ending.Class == failure.Cancelled {
+		ending.Reason = why // what the agent said last is not why it was ended
+	}
+	delete(c.asked, e.Task)
 	step, _ := c.session.Step(e.Task)
 	switch {
 	case step.Group != "":

@@ -51,8 +51,9 @@ type Conductor struct {
 	session *teamwork.Session
 	seq     int64 // the last event that was taken in
 	world   teamwork.World
-	stale   map[string]bool // groups whose branch may have moved, and whether by a developer
-	ended   []string        // steps whose worktree nobody needs any more
+	asked   map[string]string // why a task was asked to end
+	stale   map[string]bool   // groups whose branch may have moved, and whether by a developer
+	ended   []string          // steps whose worktree nobody needs any more
 }
 
 // StartOf returns what a run's team began with, or nil if the run is no team's.
@@ -72,7 +73,7 @@ func New(o Options) (*Conductor, error) {
 	}
 	return &Conductor{
 		opts: o, start: *start, session: teamwork.New(*start, o.Run.Created), seq: o.Since,
-		world: teamwork.World{Changes: map[string]teamwork.Change{}}, stale: map[string]bool{},
+		world: teamwork.World{Changes: map[string]teamwork.Change{}}, stale: map[string]bool{}, asked: map[string]string{},
 	}, nil
 }
 

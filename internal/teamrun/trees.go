@@ -38,7 +38,11 @@ func (c *Conductor) look(ctx context.Context) error {
 			continue
 		}
 		if developed && !c.session.Busy(t.Task) {
-			if err := c.opts.Trees.Commit(ctx, t, "What group "+t.Task+" has left uncommitted"); err != nil && ctx.Err() == nil {
+			err := c.opts.Trees.Commit(ctx, t, "What group "+t.Task+" has left uncommitted")
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
 				c.opts.Notice(fmt.Sprintf("team: %v", err)) // the merge says so again
 			}
 		}
