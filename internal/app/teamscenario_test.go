@@ -98,7 +98,11 @@ func scenarios() map[string]scenario {
 				c.tells(a, run, "main-tech-lead-1", "no answer that can be used")
 			},
 		},
-		"crashed":    {files: made},
+		"crashed": {files: made},
+		"astray": {
+			files: made,
+			check: func(c crew, a *app.App, run fleet.Run) { c.tells(a, run, "main-developer-2", "elsewhere") },
+		},
 		"vandal":     {noisy: true, files: map[string]string{"made.txt": "made", "tested.txt": "tested"}},
 		"phases":     {wish: app.NewTeam{Developers: 2}, parallel: true, check: checkDevelopers},
 		"corrupting": {golden: "simple", noisy: true, raced: true, files: made},

@@ -81,9 +81,12 @@ func (s *Session) complaint(group string, m Merged) string {
 }
 
 func outcome(m Merged) string {
-	text := "conflicts in " + strings.Join(lines(m.Conflicts), ", ")
-	if m.Outcome == MergeFailed {
+	text := "it cannot be merged as it is"
+	switch {
+	case m.Outcome == MergeFailed:
 		text = "a test fails after the merge: " + m.Test
+	case len(m.Conflicts) > 0:
+		text = "conflicts in " + strings.Join(lines(m.Conflicts), ", ")
 	}
 	if m.Output != "" {
 		text += "\n" + m.Output
