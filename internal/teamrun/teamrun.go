@@ -79,24 +79,35 @@ func New(o Options) (*Conductor, error) {
 
 // Run conducts until ctx ends.
 func (c *Conductor) Run(ctx context.Context) {
-	for ctx.Err() == nil {
+	for told := ""; ctx.Err() == nil; {
 		err := c.turn(ctx)
 		if err == nil {
-			err = c.opts.Store.Wait(ctx, c.seq)
+			told, err = "", c.opts.Store.Wait(ctx, c.seq)
 		}
-		if err != nil && ctx.Err() == nil {
-			c.opts.Notice(fmt.Sprintf("team: %v; it is tried again", err))
-			pause(ctx, time.Second)
+		if err == nil || ctx.Err() != nil {
+			continue
 		}
+		if text := fmt.Sprintf("team: %v; it is tried again", err); text != told {
+			c.opts.Notice(text)
+			told = text
+		}
+		pause(ctx, time.Second)
 	}
 }
 
-// turn takes in what has happened and does what follows.
+// turn takes in what has happened and does what follows. That the documents
+// cannot be written holds up nobody: they are not the truth.
 func (c *Conductor) turn(ctx context.Context) error {
-	if err := c.Flush(ctx); err != nil {
+	if err := c.update(ctx); err != nil {
 		return err
 	}
+	recorded := c.record(ctx)
 	c.clear(ctx)
+	return errors.Join(c.goOn(ctx), recorded)
+}
+
+// goOn begins the steps that are next, or ends the run.
+func (c *Conductor) goOn(ctx context.Context) error {
 	if steps := c.session.Next(); len(steps) > 0 {
 		return c.extend(ctx, steps)
 	}
@@ -121,12 +132,21 @@ func late(err error) error {
 
 // Flush has the documents say what has happened so far.
 func (c *Conductor) Flush(ctx context.Context) error {
+	if err := c.update(ctx); err != nil {
+		return err
+	}
+	return c.record(ctx)
+}
+
+// update takes in what the store and git know.
+func (c *Conductor) update(ctx context.Context) error {
 	if err := c.catchUp(ctx); err != nil {
 		return err
 	}
-	if err := c.look(ctx); err != nil {
-		return err
-	}
+	return c.look(ctx)
+}
+
+func (c *Conductor) record(ctx context.Context) error {
 	return c.opts.Team.Record(ctx, c.session.Picture(c.world))
 }
 
