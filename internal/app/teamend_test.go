@@ -200,34 +200,52 @@ func TestASessionThatWasCancelledBeforeItBeganGoesOn(t *testing.T) {
 }
 
 func TestAFreshSessionArchivesTheOneBefore(t *testing.T) {
-	t.Parallel()
-	c := newCrew(t, "== main-developer-1\ntool touch {dir}/developer.waits\nhang\n"+small)
-	a := c.open()
-	first := c.begin(a, app.NewTeam{Requirements: "The first"})
-	g := c.gaffer(first.Run)
-	c.waiting(1)
-	_ = g.Process.Kill()
-	_ = g.Wait()
-	conflict := interface{ Conflict() bool }(nil)
-	if _, err := a.Team(t.Context(), app.NewTeam{Requirements: "The second"}); !errors.As(err, &conflict) {
-		t.Errorf("a session is there, and the error is %v", err)
+	for name, killed := range map[string]bool{"which nobody works on": true, "which another gaffer works on": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCrew(t, "== main-developer-1\ntool touch {dir}/developer.waits\nhang\n"+small)
+			a := c.open()
+			first := c.begin(a, app.NewTeam{Requirements: "The first"})
+			g := c.gaffer(first.Run)
+			c.waiting(1)
+			if killed {
+				_ = g.Process.Kill()
+				_ = g.Wait()
+			}
+			conflict := interface{ Conflict() bool }(nil)
+			if _, err := a.Team(t.Context(), app.NewTeam{Requirements: "The second"}); !errors.As(err, &conflict) {
+				t.Errorf("a session is there, and the error is %v", err)
+			}
+			c.perform(small)
+			second := c.begin(a, app.NewTeam{Requirements: "The second", Fresh: true})
+			if left := marked(first.Run); len(left) > 0 {
+				t.Errorf("processes of the first are left: %v", left)
+			}
+			c.archived(first, second)
+			c.completed(c.finish(a, second.Run))
+			c.valid()
+			if s := c.session(); s.SessionID() != second.Session || s.SessionID() == first.Session || s.Orchestrator.TotalSpawns != 4 {
+				t.Errorf("the session is %s with %d starts", s.SessionID(), s.Orchestrator.TotalSpawns)
+			}
+			if !killed {
+				if out, err := g.output(); err != nil || strings.TrimSpace(out) != "" {
+					t.Errorf("the first gaffer says %v, %q", err, out)
+				}
+			}
+		})
 	}
-	c.perform(small)
-	second := c.begin(a, app.NewTeam{Requirements: "The second", Fresh: true})
-	if left := marked(first.Run); len(left) > 0 {
-		t.Errorf("processes of the first are left: %v", left)
-	}
-	old, err := team.Open(second.Archived, team.Options{}).Resume(t.Context())
-	if err != nil || old.SessionID() != first.Session || old.PM.OriginalRequirements != "The first" || old.Orchestrator.Status != team.SessionError {
-		t.Errorf("the archive in %s has session %s for %q, %s, %v", second.Archived, old.SessionID(), old.PM.OriginalRequirements, old.Orchestrator.Status, err)
-	}
+}
+
+// archived checks that the documents of a session are where those of the next
+// have replaced them.
+func (c crew) archived(first, second app.TeamStarted) {
+	c.t.Helper()
 	if want := filepath.Join(c.coordination(), "archive", first.Session); second.Archived != want {
-		t.Errorf("archived as %s, want %s", second.Archived, want)
+		c.t.Errorf("archived as %s, want %s", second.Archived, want)
 	}
-	c.completed(c.finish(a, second.Run))
-	c.valid()
-	if s := c.session(); s.SessionID() != second.Session || s.SessionID() == first.Session || s.Orchestrator.TotalSpawns != 4 {
-		t.Errorf("the session is %s with %d starts", s.SessionID(), s.Orchestrator.TotalSpawns)
+	old, err := team.Open(second.Archived, team.Options{}).Resume(c.t.Context())
+	if err != nil || old.SessionID() != first.Session || old.PM.OriginalRequirements != "The first" || old.Orchestrator.Status != team.SessionError {
+		c.t.Errorf("the archive has session %s for %q, %s, %v", old.SessionID(), old.PM.OriginalRequirements, old.Orchestrator.Status, err)
 	}
 }
 
