@@ -25,6 +25,7 @@ type group struct {
 	feedback []string // that no developer has worked in yet
 	advice   []string
 	returned bool // changes were requested, or the merge failed
+	helpless int  // how often in a row the tech lead was asked for help and gave none
 }
 
 func newGroup(id string, allowed int) *group {

@@ -427,6 +427,16 @@ func TestAnUnreadableAnswerIsAskedForOnceMoreAndThenRouted(t *testing.T) {
 	p.expectLog("refuse_answer", "pm-1: the answer has no status")
 }
 
+func TestATechLeadThatGivesNoHelpIsForAPerson(t *testing.T) {
+	p := newPlay(t, Start{}, script{
+		"A-developer-1": word("BLOCKED"), "A-tech-lead-1": "hm", "A-tech-lead-2": "hm", "A-tech-lead-3": "hm", "A-tech-lead-4": "hm",
+	})
+	p.stops("group A waits for help, and A-tech-lead-4 gave none", "pm-1 A-developer-1 A-tech-lead-1 A-tech-lead-2 A-tech-lead-3 A-tech-lead-4")
+	p.session.Resume(p.now)
+	p.completes(`pm-1 A-developer-1 A-tech-lead-1 A-tech-lead-2 A-tech-lead-3 A-tech-lead-4 A-tech-lead-5 A-developer-2
+		A-qa-1 A-tech-lead-6 A-merge-1 pm-2`)
+}
+
 func TestAProjectManagerWithoutAPlanIsForAPerson(t *testing.T) {
 	p := newPlay(t, Start{Mode: team.Parallel}, script{"pm-1": simplePlan, "pm-2": simplePlan})
 	p.stops("mode is simple, but parallel was asked for", "pm-1 pm-2")

@@ -125,7 +125,7 @@ func (s *Session) Resume(at time.Time) {
 	s.problem, s.ended = nil, time.Time{}
 	s.manager.refusals = 0
 	for _, g := range s.groups {
-		g.allowed = g.starts + s.start.Iterations
+		g.allowed, g.helpless = g.starts+s.start.Iterations, 0
 	}
 }
 

@@ -57,6 +57,8 @@ func (s *Session) take(g *group, step Step, said team.Answer, at time.Time) erro
 		return err
 	}
 	switch step.Purpose {
+	case Unblock:
+		s.helpless(g, step)
 	case Work:
 		s.worked(g, said)
 	case Test:
@@ -65,6 +67,21 @@ func (s *Session) take(g *group, step Step, said team.Answer, at time.Time) erro
 		s.reviewed(g, said)
 	}
 	return nil
+}
+
+// maxHelpless is how often in a row the tech lead may give no help before a person
+// looks.
+const maxHelpless = 2
+
+// helpless takes in that the tech lead gave no help. Nobody counts those starts,
+// and there is nobody else to ask.
+func (s *Session) helpless(g *group, step Step) {
+	if g.helpless++; g.helpless == maxHelpless {
+		s.stop(
+			fmt.Sprintf("group %s waits for help, and %s gave none that can be used", g.id, step.ID),
+			"look at its log and at what is in the way; 'gaffer team resume' asks again",
+		)
+	}
 }
 
 func (s *Session) worked(g *group, said team.Answer) {
@@ -112,6 +129,7 @@ func (s *Session) approve(g *group, said team.Answer) {
 // unblock hands on the tech lead's advice. A developer's status moves when one is
 // free, so that no group says it is worked on while it waits.
 func (s *Session) unblock(g *group, said team.Answer, at time.Time) error {
+	g.helpless = 0
 	g.advise("tech lead: " + said.Text())
 	s.sendReview(g, team.DecisionUnblocked, said)
 	if g.status.Status == team.DevBlocked {
