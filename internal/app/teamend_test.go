@@ -52,26 +52,34 @@ func TestATeamThatStoppedWithAnErrorGoesOnFromThere(t *testing.T) {
 		starts  int // in all
 	}{
 		"a group has had all its starts": {
-			"== main-developer-1\nsay {\"status\":\"INCOMPLETE\",\"summary\":[\"half\"]}\n== main-tech-lead-1\nsay {\"status\":\"UNBLOCKED\"}\n" + small,
-			app.NewTeam{Iterations: 2}, "group main is dev_blocked after 2 starts of agents, which is the limit", 6,
+			scripts: "== main-developer-1\nsay {\"status\":\"INCOMPLETE\",\"summary\":[\"half\"]}\n== main-tech-lead-1\nsay {\"status\":\"UNBLOCKED\"}\n" + small,
+			wish:    app.NewTeam{Iterations: 2},
+			says:    "group main is dev_blocked after 2 starts of agents, which is the limit",
+			starts:  6,
 		},
 		"the project manager has no plan": {
-			"== pm-[12]\nsay let me think\n" + strings.ReplaceAll(small, "pm-1", "pm-3"),
-			app.NewTeam{}, "pm-2 gave no answer that can be used, twice", 6,
+			scripts: "== pm-[12]\nsay let me think\n" + strings.ReplaceAll(small, "pm-1", "pm-3"),
+			says:    "pm-2 gave no answer that can be used, twice",
+			starts:  6,
 		},
 		"the project manager ends it too early": {
-			`== pm-1
+			scripts: `== pm-1
 say {"status":"PLANNED","mode":"parallel","tasks":[{"id":"T1","description":"make a"},{"id":"T2","description":"make b"}],"groups":[{"id":"A","name":"A","tasks":["T1"]},{"id":"B","name":"B","tasks":["T2"],"depends_on":["A"]}]}
 == pm-5
 say {"status":"CONTINUE"}
 ` + strings.ReplaceAll(small, "main-", "?-"),
-			app.NewTeam{}, "the project manager said COMPLETE 3 times", 10,
+			says:   "the project manager said COMPLETE 3 times",
+			starts: 10,
 		},
 		"an agent cannot sign in": {
-			"== main-developer-1\napi-error 401\n" + small, app.NewTeam{}, "main-developer-1", 5,
+			scripts: "== main-developer-1\napi-error 401\n" + small,
+			says:    "main-developer-1",
+			starts:  5,
 		},
 		"the project manager crashes": {
-			"== pm-1\nexit 3\n" + strings.ReplaceAll(small, "pm-1", "pm-2"), app.NewTeam{}, "pm (pm-1) ended with", 5,
+			scripts: "== pm-1\nexit 3\n" + strings.ReplaceAll(small, "pm-1", "pm-2"),
+			says:    "pm (pm-1) ended with",
+			starts:  5,
 		},
 	} {
 		if underRace && !strings.HasPrefix(name, "a group") {

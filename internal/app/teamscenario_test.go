@@ -19,7 +19,7 @@ type scenario struct {
 	golden   string // whose golden file is its own; empty for one of its name
 	parallel bool   // groups work at the same time
 	noisy    bool   // a person is told something
-	raced    bool   // also under the race detector, which makes an agent's start take a second
+	raced    bool   // also under the race detector, which makes agents slow to start
 	files    map[string]string
 	check    func(c crew, a *app.App, run fleet.Run)
 }

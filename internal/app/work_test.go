@@ -58,6 +58,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if underRace {
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // each process that a test starts would take a second to exit
+	}
 	os.Exit(pgtest.Main(m))
 }
 
