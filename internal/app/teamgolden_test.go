@@ -47,7 +47,8 @@ func (c crew) golden(name string, parallel, write bool) {
 
 var (
 	random    = regexp.MustCompile(`\b[0-9a-f]{40}\b|^[0-9a-f]{7}\b|\b[0-9]{8}-[0-9]{6}-[0-9a-f]{8}\b`)
-	messageID = regexp.MustCompile(`^msg_[0-9]{8}_[0-9]{6}(_[0-9]+)?$`)
+	messageID = regexp.MustCompile(`^msg_[0-9]{8}_[0-9]{6}_.+_(developer|qa_expert|tech_lead)(_[0-9]+)?$`)
+	counting  = regexp.MustCompile(`(echo \$GAFFER_TASK >> )\S+`) // a folder of this machine's, cut off somewhere
 )
 
 // timeless are the documents without what is different each time: times, how long
@@ -61,7 +62,7 @@ func (c crew) timeless() map[string]any {
 	walk = func(v any) any {
 		switch v := v.(type) {
 		case string:
-			return random.ReplaceAllString(replace.Replace(v), "ID")
+			return random.ReplaceAllString(counting.ReplaceAllString(replace.Replace(v), "${1}FILE"), "ID")
 		case []any:
 			for i := range v {
 				v[i] = walk(v[i])
