@@ -258,7 +258,7 @@ func differs(v, want jsontree.Value, r *rule) string {
 	if want.Kind() == jsontree.Array {
 		return listDiffers(v, want, r)
 	}
-	if want.Kind() != jsontree.Object && !same(v, want, r) && !(r.sticky && isTrue(v)) {
+	if want.Kind() != jsontree.Object && !same(v, want, r) && (!r.sticky || !isTrue(v)) {
 		return string(v.Raw())
 	}
 	return ""
