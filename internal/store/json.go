@@ -73,6 +73,39 @@ func (a *Attempt) AppendJSON(b []byte) ([]byte, error) {
 	return o.end()
 }
 
+// AppendJSON appends the worker as JSON.
+func (w *Worker) AppendJSON(b []byte) ([]byte, error) {
+	o := object{b: append(b, '{')}
+	o.text("id", w.ID)
+	o.textIf("name", w.Name)
+	o.textIf("labels", w.Labels)
+	o.numberIf("slots", int64(w.Slots))
+	o.time("seen", w.Seen)
+	o.textIf("status", w.Status)
+	o.timeIf("said", w.Said)
+	o.textIf("task", w.Task)
+	o.raw("meta", w.Meta)
+	o.textIf("version", w.Version)
+	o.textIf("owner", w.Owner)
+	o.texts("channels", w.Channels)
+	o.texts("holds", w.Holds)
+	o.timeIf("created", w.Created)
+	o.timeIf("updated", w.Updated)
+	return o.end()
+}
+
+// AppendJSON appends the item as JSON.
+func (i *Item) AppendJSON(b []byte) ([]byte, error) {
+	o := object{b: append(b, '{')}
+	o.text("kind", i.Kind)
+	o.text("id", i.ID)
+	o.textIf("parent", i.Parent)
+	o.number("seq", i.Seq)
+	o.raw("data", i.Data)
+	o.time("made", i.Made)
+	return o.end()
+}
+
 // AppendJSON appends the event as JSON.
 func (e *Event) AppendJSON(b []byte) ([]byte, error) {
 	o := object{b: append(b, '{')}

@@ -48,6 +48,10 @@ func (r *rows) check() error {
 	key("lane", r.lanes.keys...)
 	key("idempotency key", r.promises.keys...)
 	key("cursor", r.cursors.keys...)
+	for i := range r.items.rows {
+		item := &r.items.rows[i].item
+		key("item", item.Kind, item.ID, item.Parent)
+	}
 	for _, e := range r.events {
 		key("event", e.Kind, e.Run, e.Task)
 	}

@@ -144,7 +144,35 @@ type Worker struct {
 	Name   string    `json:"name,omitempty"`
 	Labels string    `json:"labels,omitempty"`
 	Slots  int       `json:"slots,omitempty"`
-	Seen   time.Time `json:"seen"`
+	Seen   time.Time `json:"seen"` // by the clock of whoever was told
+
+	// What it has last said of itself.
+	Status  string          `json:"status,omitempty"` // of its agent, in its own word
+	Said    time.Time       `json:"said,omitzero"`    // when it said so
+	Task    string          `json:"task,omitempty"`   // that it works on
+	Meta    json.RawMessage `json:"meta,omitempty"`
+	Version string          `json:"version,omitempty"`
+
+	Owner    string    `json:"owner,omitempty"`    // the id of the token that may speak for it
+	Channels []string  `json:"channels,omitempty"` // that it takes tasks from
+	Holds    []string  `json:"holds,omitempty"`    // attempts that were given to it, of one that does not name them when it beats; some may have ended
+	Created  time.Time `json:"created,omitzero"`
+	Updated  time.Time `json:"updated,omitzero"` // when anything but a time changed
+}
+
+// ItemKey names an item.
+type ItemKey struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+}
+
+// Item is a small row of any kind, whose meaning is known to those who put it.
+type Item struct {
+	ItemKey
+	Parent string          `json:"parent,omitempty"` // lists are of a kind and a parent
+	Seq    int64           `json:"seq"`              // the place in the list
+	Data   json.RawMessage `json:"data,omitempty"`
+	Made   time.Time       `json:"made"`
 }
 
 // Question is something an agent asks a person.

@@ -1,5 +1,5 @@
 // Package store keeps what gaffer runs: runs, tasks, attempts, workers,
-// questions, events. It stores rows and knows no rule about them; the rules are
+// questions, items, events. It stores rows and knows no rule about them; the rules are
 // the engine's. There is one store for each database ([gaffer/internal/store/sqlite],
 // [gaffer/internal/store/postgres]) and one in memory for simulations, and one
 // contract suite that all of them pass (storetest).
@@ -48,6 +48,7 @@ type Reader interface {
 	Lane(name string) (Lane, error)
 	Promise(key string) (Promise, error)
 	Cursor(name string) (Cursor, error)
+	Item(key ItemKey) (Item, error)
 
 	Runs() ([]Run, error)
 	RunningRuns() ([]Run, error) // those whose Status is Running
@@ -55,12 +56,16 @@ type Reader interface {
 	// Dependents returns the tasks that name key's task in their Needs.
 	Dependents(key TaskKey) ([]Task, error)
 	Attempts(key TaskKey) ([]Attempt, error)
+	AttemptsOf(run string) ([]Attempt, error)
 	Workers() ([]Worker, error)
 	Questions(open bool) ([]Question, error) // all, or only those not Closed
 	Lanes() ([]Lane, error)
 	// Events returns events after seq, at most limit.
 	Events(after int64, limit int) ([]Event, error)
 	LastSeq() (int64, error)
+	// Items returns items of a kind and a parent whose Seq is after a number, by
+	// Seq and then by id, at most limit.
+	Items(kind, parent string, after int64, limit int) ([]Item, error)
 
 	// Claimable returns tasks that may start, those of the highest Priority
 	// first and among them those of the lowest Seq: Ready, Labels one of
@@ -89,6 +94,8 @@ type Need struct {
 	Attempts []string // ids, with the task, the run and the dependents of each
 	Runs     []string // ids
 	Claims   int      // how many tasks it will claim at the most
+	Workers  []string // ids
+	Items    []ItemKey
 }
 
 // Claim says which tasks a worker could start.
@@ -120,5 +127,7 @@ type Changes struct {
 	Lanes     []Lane
 	Promises  []Promise
 	Cursors   []Cursor
-	Events    []Event // with their Seq
+	Items     []Item
+	Dropped   []ItemKey // items that are gone
+	Events    []Event   // with their Seq
 }

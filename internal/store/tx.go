@@ -43,6 +43,7 @@ type rows struct {
 	lanes     table[string, Lane]
 	promises  table[string, Promise]
 	cursors   table[string, Cursor]
+	items     table[ItemKey, itemChange]
 	events    []Event
 }
 
@@ -103,12 +104,14 @@ func (r *rows) takeIn(later *rows) {
 	r.lanes.takeIn(&later.lanes)
 	r.promises.takeIn(&later.promises)
 	r.cursors.takeIn(&later.cursors)
+	r.items.takeIn(&later.items)
 	r.events = append(r.events, later.events...)
 }
 
 func (r *rows) changes() Changes {
+	items, dropped := r.changedItems()
 	return Changes{
-		Runs: r.runs.rows, Tasks: r.tasks.rows, Attempts: r.attempts.rows, Workers: r.workers.rows,
+		Items: items, Dropped: dropped, Runs: r.runs.rows, Tasks: r.tasks.rows, Attempts: r.attempts.rows, Workers: r.workers.rows,
 		Questions: r.questions.rows, Lanes: r.lanes.rows, Promises: r.promises.rows, Cursors: r.cursors.rows,
 		Events: r.events,
 	}
@@ -146,8 +149,10 @@ func attemptsOf(r *rows) *table[string, Attempt] { return &r.attempts }
 
 // Worker returns a worker.
 func (tx *Tx) Worker(id string) (Worker, error) {
-	return get(tx, func(r *rows) *table[string, Worker] { return &r.workers }, id, tx.session.Worker)
+	return get(tx, workersOf, id, tx.session.Worker)
 }
+
+func workersOf(r *rows) *table[string, Worker] { return &r.workers }
 
 // Question returns a question.
 func (tx *Tx) Question(id string) (Question, error) {

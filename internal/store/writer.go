@@ -261,6 +261,8 @@ func needOf(batch []*request) (all Need) {
 		all.Promises = append(all.Promises, r.need.Promises...)
 		all.Attempts = append(all.Attempts, r.need.Attempts...)
 		all.Runs = append(all.Runs, r.need.Runs...)
+		all.Workers = append(all.Workers, r.need.Workers...)
+		all.Items = append(all.Items, r.need.Items...)
 		all.Claims += r.need.Claims
 	}
 	return all

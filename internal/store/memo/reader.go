@@ -19,19 +19,25 @@ type Seen struct {
 	Attempts   Rows[string, store.Attempt]
 	Workers    Rows[string, store.Worker]
 	Promises   Rows[string, store.Promise]
+	Items      Rows[store.ItemKey, store.Item]
 	Dependents Rows[store.TaskKey, []store.TaskKey]
 	Questions  List[store.Question] // those that are open
 	Lanes      List[store.Lane]
 	LabelSets  List[string]
 }
 
-// maxRuns is how many runs are remembered: each may have a big plan.
-const maxRuns = 256
+const (
+	// maxRuns is how many runs are remembered: each may have a big plan.
+	maxRuns = 256
+	// maxItems is how many items are: each may be big, and most are looked at
+	// once.
+	maxItems = 1024
+)
 
 // NewSeen returns a memory of nothing, for so many rows of a kind; DefaultLimit
 // if that is zero.
 func NewSeen(limit int) *Seen {
-	s := &Seen{Runs: Rows[string, store.Run]{Limit: maxRuns}}
+	s := &Seen{Runs: Rows[string, store.Run]{Limit: maxRuns}, Items: Rows[store.ItemKey, store.Item]{Limit: maxItems}}
 	s.Tasks.Limit, s.Attempts.Limit = limit, limit
 	return s
 }
@@ -49,6 +55,12 @@ func (s *Seen) Applied(c store.Changes) {
 	}
 	for _, w := range c.Workers {
 		s.Workers.Put(w.ID, w)
+	}
+	for _, i := range c.Items {
+		s.Items.Forget(i.ItemKey)
+	}
+	for _, key := range c.Dropped {
+		s.Items.Forget(key)
 	}
 	if len(c.Questions) > 0 {
 		s.Questions.Forget()
@@ -76,6 +88,7 @@ func (s *Seen) EndSession() {
 	s.Promises = Rows[string, store.Promise]{}
 	s.LabelSets.Forget()
 	s.Runs.missing, s.Tasks.missing, s.Attempts.missing, s.Workers.missing, s.Dependents.missing = nil, nil, nil, nil, nil
+	s.Items.missing = nil
 }
 
 // Run implements [store.Reader].
@@ -100,6 +113,11 @@ func (r *Reader) Attempt(id string) (store.Attempt, error) {
 // Worker implements [store.Reader].
 func (r *Reader) Worker(id string) (store.Worker, error) {
 	return r.Seen.Workers.Get(id, r.Reader.Worker)
+}
+
+// Item implements [store.Reader].
+func (r *Reader) Item(key store.ItemKey) (store.Item, error) {
+	return r.Seen.Items.Get(key, r.Reader.Item)
 }
 
 // Promise implements [store.Reader].

@@ -39,6 +39,7 @@ type data struct {
 	lanes     map[string]store.Lane
 	promises  map[string]store.Promise
 	cursors   map[string]store.Cursor
+	items     map[store.ItemKey]store.Item
 	events    []store.Event
 	ready     ready
 }
@@ -48,7 +49,7 @@ func New() *Store {
 	s := &Store{turn: make(chan struct{}, 1), stored: make(chan struct{}), data: data{
 		runs: map[string]store.Run{}, tasks: map[store.TaskKey]store.Task{}, attempts: map[string]store.Attempt{},
 		workers: map[string]store.Worker{}, questions: map[string]store.Question{}, lanes: map[string]store.Lane{},
-		promises: map[string]store.Promise{}, cursors: map[string]store.Cursor{},
+		promises: map[string]store.Promise{}, cursors: map[string]store.Cursor{}, items: map[store.ItemKey]store.Item{},
 	}}
 	s.writer.Open = s.open
 	return s
@@ -141,6 +142,10 @@ func (d *data) apply(c store.Changes) {
 	put(d.lanes, c.Lanes, func(l store.Lane) string { return l.Name })
 	put(d.promises, c.Promises, func(p store.Promise) string { return p.Key })
 	put(d.cursors, c.Cursors, func(c store.Cursor) string { return c.Name })
+	put(d.items, c.Items, func(i store.Item) store.ItemKey { return i.ItemKey })
+	for _, key := range c.Dropped {
+		delete(d.items, key)
+	}
 	d.events = append(d.events, c.Events...)
 }
 
@@ -179,6 +184,7 @@ func (d *data) Question(id string) (store.Question, error) { return one(d.questi
 func (d *data) Lane(name string) (store.Lane, error)       { return one(d.lanes, name) }
 func (d *data) Promise(key string) (store.Promise, error)  { return one(d.promises, key) }
 func (d *data) Cursor(name string) (store.Cursor, error)   { return one(d.cursors, name) }
+func (d *data) Item(key store.ItemKey) (store.Item, error) { return one(d.items, key) }
 func (d *data) LastSeq() (int64, error)                    { return int64(len(d.events)), nil }
 
 func (d *data) Runs() ([]store.Run, error) { return some(d.runs, all, byCreation) }
@@ -205,6 +211,15 @@ func (d *data) Dependents(key store.TaskKey) ([]store.Task, error) {
 
 func (d *data) Attempts(key store.TaskKey) ([]store.Attempt, error) {
 	return some(d.attempts, func(a store.Attempt) bool { return a.Key() == key }, byStart)
+}
+
+func (d *data) AttemptsOf(run string) ([]store.Attempt, error) {
+	return some(d.attempts, func(a store.Attempt) bool { return a.Run == run }, byStart)
+}
+
+func (d *data) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
+	list, err := some(d.items, func(i store.Item) bool { return i.In(kind, parent, after) }, store.ByItemSeq)
+	return list[:min(limit, len(list))], err
 }
 
 func byStart(a, b store.Attempt) int {

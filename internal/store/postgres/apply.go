@@ -24,6 +24,7 @@ func (w *write) all(c store.Changes, after head) {
 	w.attempts(pointers(c.Attempts))
 	w.questions(pointers(c.Questions))
 	w.small(c)
+	w.items(pointers(c.Items), c.Dropped)
 	w.events(pointers(c.Events))
 	if len(c.Events) > 0 && w.store.herald.now() {
 		w.statement(notify)
@@ -217,7 +218,7 @@ func (w *write) small(c store.Changes) {
 	if len(c.Workers) > 0 {
 		w.statement(putWorkers)
 		texts(m, pointers(c.Workers), func(w *store.Worker) string { return w.ID })
-		rowsOf(w, pointers(c.Workers))
+		records(m, pointers(c.Workers), func(b []byte, w *store.Worker) ([]byte, error) { return w.AppendJSON(b) })
 		w.run()
 	}
 	if len(c.Lanes) > 0 {
@@ -238,6 +239,25 @@ func (w *write) small(c store.Changes) {
 		texts(m, pointers(c.Cursors), func(c *store.Cursor) string { return c.Name })
 		numbers(m, pointers(c.Cursors), func(c *store.Cursor) int64 { return c.Seq })
 		rowsOf(w, pointers(c.Cursors))
+		w.run()
+	}
+}
+
+func (w *write) items(put []*store.Item, dropped []store.ItemKey) {
+	m := &w.message
+	if len(put) > 0 {
+		w.statement(putItems)
+		texts(m, put, func(i *store.Item) string { return i.Kind })
+		texts(m, put, func(i *store.Item) string { return i.ID })
+		texts(m, put, func(i *store.Item) string { return i.Parent })
+		numbers(m, put, func(i *store.Item) int64 { return i.Seq })
+		records(m, put, func(b []byte, i *store.Item) ([]byte, error) { return i.AppendJSON(b) })
+		w.run()
+	}
+	if len(dropped) > 0 {
+		w.statement(dropItems)
+		texts(m, dropped, func(k store.ItemKey) string { return k.Kind })
+		texts(m, dropped, func(k store.ItemKey) string { return k.ID })
 		w.run()
 	}
 }

@@ -69,6 +69,8 @@ func (p *prefetch) first() {
 		p.promises()
 	}
 	p.attempts()
+	p.workers()
+	p.items()
 	if len(p.need.Attempts) > 0 && !p.Seen.Questions.Known() {
 		fetchList(p, openQuestions, &p.Seen.Questions)
 	}
@@ -110,6 +112,49 @@ func (p *prefetch) attempts() {
 		return err
 	})
 }
+
+func (p *prefetch) workers() {
+	var unknown wanted[string]
+	for _, id := range p.need.Workers {
+		unknown.want(id, p.Seen.Workers.Has(id))
+	}
+	if len(unknown.list) == 0 {
+		return
+	}
+	p.batch.Queue("SELECT data FROM worker WHERE id = ANY($1)", unknown.list).Query(func(rows pgx.Rows) error {
+		list, err := pgx.CollectRows(rows, scanRow[store.Worker])
+		for _, w := range list {
+			p.Seen.Workers.Put(w.ID, w)
+		}
+		p.Seen.Workers.Missing(unknown.list...)
+		return err
+	})
+}
+
+func (p *prefetch) items() {
+	var unknown wanted[store.ItemKey]
+	for _, key := range p.need.Items {
+		unknown.want(key, p.Seen.Items.Has(key))
+	}
+	if len(unknown.list) == 0 {
+		return
+	}
+	var kinds, ids []string
+	for _, key := range unknown.list {
+		kinds, ids = append(kinds, key.Kind), append(ids, key.ID)
+	}
+	p.batch.Queue(itemsByKey, kinds, ids).Query(func(rows pgx.Rows) error {
+		list, err := pgx.CollectRows(rows, scanRow[store.Item])
+		for _, i := range list {
+			p.Seen.Items.Put(i.ItemKey, i)
+		}
+		p.Seen.Items.Missing(unknown.list...)
+		return err
+	})
+}
+
+const itemsByKey = `SELECT i.data FROM unnest($1::text[], $2::text[]) AS k (kind, id)
+	JOIN item i ON i.kind = k.kind AND i.id = k.id`
 
 func fetchList[V any](p *prefetch, query string, to *memo.List[V]) {
 	p.batch.Queue(query).Query(func(rows pgx.Rows) error {

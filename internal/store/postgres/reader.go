@@ -173,6 +173,20 @@ func (r *reader) Attempts(key store.TaskKey) ([]store.Attempt, error) {
 	return many[store.Attempt](r, "SELECT data FROM attempt WHERE run = $1 AND task = $2 ORDER BY started, id", key.Run, key.Task)
 }
 
+func (r *reader) AttemptsOf(run string) ([]store.Attempt, error) {
+	return many[store.Attempt](r, "SELECT data FROM attempt WHERE run = $1 ORDER BY started, id", run)
+}
+
+func (r *reader) Item(key store.ItemKey) (store.Item, error) {
+	return one[store.Item](r, "SELECT data FROM item WHERE kind = $1 AND id = $2", key.Kind, key.ID)
+}
+
+const itemList = "SELECT data FROM item WHERE kind = $1 AND parent = $2 AND seq > $3 ORDER BY seq, id LIMIT $4"
+
+func (r *reader) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
+	return many[store.Item](r, itemList, kind, parent, after, limit)
+}
+
 func (r *reader) Due(now time.Time, limit int) ([]store.Attempt, error) {
 	return many[store.Attempt](r, "SELECT data FROM attempt WHERE status = 'running' AND due < $1 ORDER BY due, id LIMIT $2",
 		record.Nanos(now), limit)

@@ -7,7 +7,7 @@ type statement struct{ name, query string }
 func statements() []statement {
 	return []statement{
 		moveHead, changeRuns, putRuns, putPlans, moveTasks, putTasks, putNeeds, changeAttempts, putAttempts, putQuestions,
-		putWorkers, putLanes, putPromises, putCursors, addEvents, notify, commit,
+		putWorkers, putLanes, putPromises, putCursors, putItems, dropItems, addEvents, notify, commit,
 	}
 }
 
@@ -62,6 +62,12 @@ var (
 	putCursors = statement{"cursors", `INSERT INTO cursor (name, seq, data)
 		SELECT name, seq, data FROM unnest($1::text[], $2::bigint[], $3::text[]) AS c (name, seq, data)
 		ON CONFLICT (name) DO UPDATE SET seq = excluded.seq, data = excluded.data`}
+
+	putItems = statement{"items", `INSERT INTO item (kind, id, parent, seq, data) SELECT kind, id, parent, seq, data
+		FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[]) AS i (kind, id, parent, seq, data)
+		ON CONFLICT (kind, id) DO UPDATE SET parent = excluded.parent, seq = excluded.seq, data = excluded.data`}
+	dropItems = statement{"drop_items", `DELETE FROM item USING unnest($1::text[], $2::text[]) AS i (kind, id)
+		WHERE item.kind = i.kind AND item.id = i.id`}
 
 	addEvents = statement{"events", `INSERT INTO event (seq, data, row, tried) SELECT seq, data, row, tried
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[]) AS e (seq, data, row, tried)`}

@@ -41,7 +41,7 @@ func TestTextIsReadableAndReadBack(t *testing.T) {
 		t.Errorf("text is %s, want %s", text, want)
 	}
 	back, err := record.Read[store.Worker]([]byte(text))
-	if err != nil || back != worker {
+	if err != nil || back.ID != worker.ID {
 		t.Errorf("read back %v, %v", back, err)
 	}
 	if _, err := record.Read[store.Worker]([]byte(`{"id":`)); err == nil {

@@ -20,6 +20,8 @@ func (s *session) apply(c store.Changes) error {
 		func() error { return each(c.Lanes, s.putLane) },
 		func() error { return each(c.Promises, s.putPromise) },
 		func() error { return each(c.Cursors, s.putCursor) },
+		func() error { return each(c.Items, s.putItem) },
+		func() error { return each(c.Dropped, s.dropItem) },
 		func() error { return s.putEvents(c.Events) },
 	} {
 		if err := apply(); err != nil {
@@ -141,6 +143,15 @@ func (s *session) putPromise(p store.Promise) error {
 func (s *session) putCursor(c store.Cursor) error {
 	return s.put("INSERT INTO cursor (name, seq, data) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq, data = excluded.data",
 		&c, c.Name, c.Seq)
+}
+
+func (s *session) putItem(i store.Item) error {
+	return s.put(`INSERT INTO item (kind, id, parent, seq, data) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET parent = excluded.parent, seq = excluded.seq, data = excluded.data`, &i, i.Kind, i.ID, i.Parent, i.Seq)
+}
+
+func (s *session) dropItem(key store.ItemKey) error {
+	return s.store.write.exec("DELETE FROM item WHERE kind = ? AND id = ?", key.Kind, key.ID)
 }
 
 // eventsAtOnce is how many events one statement writes. They are the most

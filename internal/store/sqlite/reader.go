@@ -140,6 +140,20 @@ func (r *reader) Attempts(key store.TaskKey) ([]store.Attempt, error) {
 	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE run = ? AND task = ? ORDER BY started, id", key.Run, key.Task)
 }
 
+func (r *reader) AttemptsOf(run string) ([]store.Attempt, error) {
+	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE run = ? ORDER BY started, id", run)
+}
+
+func (r *reader) Item(key store.ItemKey) (store.Item, error) {
+	return one[store.Item](r.c, "SELECT data FROM item WHERE kind = ? AND id = ?", key.Kind, key.ID)
+}
+
+const itemList = "SELECT data FROM item WHERE kind = ? AND parent = ? AND seq > ? ORDER BY seq, id LIMIT ?+0"
+
+func (r *reader) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
+	return many[store.Item](r.c, itemList, kind, parent, after, limit)
+}
+
 func (r *reader) Due(now time.Time, limit int) ([]store.Attempt, error) {
 	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE status = 'running' AND due < ? ORDER BY due, id LIMIT ?+0",
 		record.Nanos(now), limit)

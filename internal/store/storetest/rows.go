@@ -37,7 +37,14 @@ var (
 		Started: at(1), Ended: at(2), Stop: "cancelled", Class: "stalled", Summary: "slow", Thread: "t1", Spent: store.Amount{Tokens: 5},
 		Answer: "PASS \u20ac",
 	}
-	aWorker   = store.Worker{ID: "w1", Name: "host", Labels: "linux", Slots: 4, Seen: at(5)}
+	aWorker = store.Worker{
+		ID: "w1", Name: "host", Labels: "linux", Slots: 4, Seen: at(5), Status: "waiting", Said: at(4), Task: "r1.a",
+		Meta: json.RawMessage(`{"host": "h", "n": 1.50}`), Version: "1.2", Owner: "token", Channels: []string{"one", "two"},
+		Holds: []string{"x1"}, Created: at(1), Updated: at(3),
+	}
+	anItem = store.Item{
+		ItemKey: store.ItemKey{Kind: "note", ID: "n1"}, Parent: "r1.a", Seq: 8, Data: json.RawMessage(`{"text": "a  b", "n": 1.0}`), Made: at(8),
+	}
 	aQuestion = store.Question{
 		ID: "q1", Attempt: "x1", Run: "r1", Task: "a", Text: "May I?", Options: json.RawMessage(`["yes","no"]`), Asked: at(4),
 		Expires: at(44), Default: "no", Answer: "yes", By: "ann", Answered: at(5), Closed: true,
@@ -61,6 +68,7 @@ func putAll(tx *store.Tx) {
 	tx.PutLane(aLane)
 	tx.PutPromise(aPromise)
 	tx.PutCursor(aCursor)
+	tx.PutItem(anItem)
 	tx.Append(anEvent)
 }
 
@@ -82,6 +90,12 @@ func checkAll(t *testing.T, r store.Reader) {
 	same(t, "promise", promise, err, aPromise)
 	cursor, err := r.Cursor("recorder")
 	same(t, "cursor", cursor, err, aCursor)
+	item, err := r.Item(anItem.ItemKey)
+	same(t, "item", item, err, anItem)
+	items, err := r.Items("note", "r1.a", 7, 9)
+	same(t, "items", items, err, []store.Item{anItem})
+	attempts, err := r.AttemptsOf("r1")
+	same(t, "attempts of a run", attempts, err, []store.Attempt{anAttempt})
 	numbered := anEvent
 	numbered.Seq = 1
 	events, err := r.Events(0, 10)
@@ -114,6 +128,9 @@ func putAgain(t *testing.T, db Database) {
 	attempt.Status, attempt.Lease = store.Complete, at(500)
 	worker.Seen, question.Answer, lane.Until = at(900), "maybe", time.Time{}
 	promise.Answer, cursor.Seq = json.RawMessage(`[]`), 13
+	item := anItem
+	item.Parent, item.Seq, item.Data = "", 99, nil
+	worker.Meta, worker.Channels, worker.Status = nil, nil, "idle"
 	change := func(tx *store.Tx) {
 		tx.PutRun(run)
 		tx.PutTask(task)
@@ -123,6 +140,7 @@ func putAgain(t *testing.T, db Database) {
 		tx.PutLane(lane)
 		tx.PutPromise(promise)
 		tx.PutCursor(cursor)
+		tx.PutItem(item)
 	}
 	write(t, s, change)
 	read(t, s, func(r store.Reader) {
@@ -142,6 +160,8 @@ func putAgain(t *testing.T, db Database) {
 		same(t, "promise", gotPromise, err, promise)
 		gotCursor, err := r.Cursor("recorder")
 		same(t, "cursor", gotCursor, err, cursor)
+		gotItem, err := r.Item(item.ItemKey)
+		same(t, "item", gotItem, err, item)
 	})
 }
 
@@ -171,9 +191,19 @@ func notFound(t *testing.T, db Database) {
 		missing("promise", err)
 		_, err = r.Cursor("no")
 		missing("cursor", err)
+		_, err = r.Item(store.ItemKey{Kind: "note", ID: "no"})
+		missing("item", err)
 	})
-	inTx(t, s, store.Need{Promises: []string{"no"}, Attempts: []string{"no"}, Runs: []string{"no"}}, func(tx *store.Tx) {
-		_, err := tx.Run("no")
+	none := store.ItemKey{Kind: "no", ID: "n1"}
+	need := store.Need{
+		Promises: []string{"no"}, Attempts: []string{"no"}, Runs: []string{"no"}, Workers: []string{"no"}, Items: []store.ItemKey{none},
+	}
+	inTx(t, s, need, func(tx *store.Tx) {
+		_, err := tx.Worker("no")
+		missing("worker in a transaction", err)
+		_, err = tx.Item(none)
+		missing("item in a transaction", err)
+		_, err = tx.Run("no")
 		missing("run in a transaction", err)
 		_, err = tx.Attempt("no")
 		missing("attempt in a transaction", err)
@@ -211,6 +241,8 @@ func emptyLists(t *testing.T, db Database) {
 			"tasks":        func() (int, error) { l, err := r.Tasks("r"); return len(l), err },
 			"dependents":   func() (int, error) { l, err := r.Dependents(key); return len(l), err },
 			"attempts":     func() (int, error) { l, err := r.Attempts(key); return len(l), err },
+			"attempts of":  func() (int, error) { l, err := r.AttemptsOf("r"); return len(l), err },
+			"items":        func() (int, error) { l, err := r.Items("k", "", 0, 9); return len(l), err },
 			"workers":      func() (int, error) { l, err := r.Workers(); return len(l), err },
 			"questions":    func() (int, error) { l, err := r.Questions(false); return len(l), err },
 			"lanes":        func() (int, error) { l, err := r.Lanes(); return len(l), err },

@@ -72,10 +72,22 @@ func oddKeys(t *testing.T, db Database) {
 			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: key, Task: key}, Name: key, Labels: key, Lane: key, Ready: true, Status: store.Queued, Needs: []string{key}})
 			tx.PutAttempt(store.Attempt{ID: key, Run: key, Task: key, Summary: key})
 			tx.PutPromise(store.Promise{Key: key, Answer: quoted(t, key)})
+			tx.PutWorker(store.Worker{ID: key, Status: key})
+			tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: key, ID: key}, Parent: key, Seq: 1, Data: quoted(t, key)})
 		}
 	})
-	inTx(t, s, store.Need{Promises: odd, Attempts: odd, Runs: odd, Claims: 1}, func(tx *store.Tx) {
+	var items []store.ItemKey
+	for _, key := range odd {
+		items = append(items, store.ItemKey{Kind: key, ID: key})
+	}
+	inTx(t, s, store.Need{Workers: odd, Items: items, Promises: odd, Attempts: odd, Runs: odd, Claims: 1}, func(tx *store.Tx) {
 		for _, key := range odd {
+			worker, err := tx.Worker(key)
+			same(t, "worker", worker.Status, err, key)
+			item, err := tx.Item(store.ItemKey{Kind: key, ID: key})
+			same(t, "item", string(item.Data), err, string(quoted(t, key)))
+			listed, err := tx.Items(key, key, 0, 9)
+			same(t, "items", len(listed), err, 1)
 			run, err := tx.Run(key)
 			same(t, "run", run.Name, err, key)
 			task, err := tx.Task(store.TaskKey{Run: key, Task: key})
@@ -108,6 +120,8 @@ func badKeys(t *testing.T, db Database) {
 			"lane":     func(tx *store.Tx) { tx.PutLane(store.Lane{Name: bad}) },
 			"promise":  func(tx *store.Tx) { tx.PutPromise(store.Promise{Key: bad}) },
 			"cursor":   func(tx *store.Tx) { tx.PutCursor(store.Cursor{Name: bad}) },
+			"item":     func(tx *store.Tx) { tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: "k", ID: bad}}) },
+			"parent":   func(tx *store.Tx) { tx.PutItem(store.Item{Parent: bad}) },
 			"event":    func(tx *store.Tx) { tx.Append(store.Event{Task: bad}) },
 		} {
 			err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {

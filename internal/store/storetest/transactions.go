@@ -37,6 +37,8 @@ func ownPuts(t *testing.T, db Database) {
 		same(t, "lane", lane, err, aLane)
 		promise, err := tx.Promise(aPromise.Key)
 		same(t, "promise", promise, err, aPromise)
+		item, err := tx.Item(anItem.ItemKey)
+		same(t, "item", item, err, anItem)
 		same(t, "next event", tx.NextSeq(), nil, 2)
 	})
 }

@@ -1,0 +1,70 @@
+package store
+
+import "cmp"
+
+// itemChange is an item that was put, or that is gone.
+type itemChange struct {
+	item Item
+	gone bool
+}
+
+func itemsOf(r *rows) *table[ItemKey, itemChange] { return &r.items }
+
+// changedItems tells the items that were put from those that were dropped.
+func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
+	for i := range r.items.rows {
+		if change := &r.items.rows[i]; change.gone {
+			dropped = append(dropped, change.item.ItemKey)
+		} else {
+			put = append(put, change.item)
+		}
+	}
+	return put, dropped
+}
+
+// Item returns an item.
+func (tx *Tx) Item(key ItemKey) (Item, error) {
+	change, err := get(tx, itemsOf, key, func(key ItemKey) (itemChange, error) {
+		item, err := tx.session.Item(key)
+		return itemChange{item: item}, err
+	})
+	if err == nil && change.gone {
+		return Item{}, ErrNotFound
+	}
+	return change.item, err
+}
+
+// PutItem adds or changes an item.
+func (tx *Tx) PutItem(i Item) { tx.mine.items.put(i.ItemKey, itemChange{item: i}) }
+
+// DropItem takes an item away, if it is there.
+func (tx *Tx) DropItem(key ItemKey) {
+	tx.mine.items.put(key, itemChange{item: Item{ItemKey: key}, gone: true})
+}
+
+// Items returns items of a kind and a parent after a number.
+func (tx *Tx) Items(kind, parent string, after int64, limit int) ([]Item, error) {
+	stored, err := tx.session.Items(kind, parent, after, limit+len(tx.rows.items.keys)+len(tx.mine.items.keys))
+	changes := make([]itemChange, len(stored))
+	for i, item := range stored {
+		changes[i].item = item
+	}
+	changes, err = overlay(tx, itemsOf, changes, err, func(c itemChange) ItemKey { return c.item.ItemKey },
+		func(c *itemChange) bool { return !c.gone && c.item.in(kind, parent, after) },
+		func(a, b itemChange) int { return ByItemSeq(a.item, b.item) })
+	list := make([]Item, 0, min(limit, len(changes)))
+	for _, change := range changes[:min(limit, len(changes))] {
+		list = append(list, change.item)
+	}
+	return list, err
+}
+
+func (i *Item) in(kind, parent string, after int64) bool {
+	return i.Kind == kind && i.Parent == parent && i.Seq > after
+}
+
+// In reports whether i is in the list of a kind and a parent after a number.
+func (i Item) In(kind, parent string, after int64) bool { return i.in(kind, parent, after) }
+
+// ByItemSeq orders items.
+func ByItemSeq(a, b Item) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID)) }
