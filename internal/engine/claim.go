@@ -14,6 +14,7 @@ import (
 type Claim struct {
 	Worker string
 	Labels []string
+	Only   bool   // tasks that have all of Labels and no others
 	Key    string // the same key gives the same answer
 }
 
@@ -45,7 +46,7 @@ func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 // claim returns nil if there is nothing to start. What it set aside on the way
 // is kept, so that is no error.
 func (c *change) claim(r Claim) (*Assignment, error) {
-	query, err := c.query(r.Labels)
+	query, err := c.query(r)
 	if err != nil {
 		return nil, err
 	}
@@ -65,19 +66,29 @@ func (c *change) claim(r Claim) (*Assignment, error) {
 }
 
 // query asks for one task of those that the worker's labels allow.
-func (c *change) query(labels []string) (store.Claim, error) {
+func (c *change) query(r Claim) (store.Claim, error) {
 	paused, err := c.paused()
 	if err != nil {
 		return store.Claim{}, err
 	}
-	sets, err := c.LabelSets()
 	q := store.Claim{Paused: paused, Limit: 1}
+	if r.Only {
+		q.Labels = []string{labelSet(r.Labels)}
+		return q, nil
+	}
+	sets, err := c.LabelSets()
 	for _, set := range sets {
-		if satisfies(labels, set) {
+		if satisfies(r.Labels, set) {
 			q.Labels = append(q.Labels, set)
 		}
 	}
 	return q, err
+}
+
+// labelSet is labels as a task has them.
+func labelSet(labels []string) string {
+	sorted := slices.Sorted(slices.Values(labels))
+	return strings.Join(slices.Compact(sorted), ",")
 }
 
 func satisfies(labels []string, set string) bool {

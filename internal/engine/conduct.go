@@ -42,7 +42,29 @@ func (c *change) extend(x Extension) error {
 			return &ConflictError{"task " + t.ID, "is there already"}
 		}
 	}
+	if run.Ordered && run.Ready > 0 {
+		if err := c.unready(run.ID); err != nil {
+			return err
+		}
+	}
 	return c.addAll(run, x.Tasks)
+}
+
+// unready takes back that tasks of a run may be claimed, so that it is decided
+// anew which come first.
+func (c *change) unready(run string) error {
+	tasks, err := c.Tasks(run)
+	if err != nil {
+		return err
+	}
+	for _, t := range tasks {
+		if t.Ready {
+			if err := c.ready(t, false, "others were added"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func orStatus(why string, s store.Status) string {

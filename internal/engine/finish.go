@@ -18,6 +18,7 @@ type Finish struct {
 	Key     string // the same key gives the same answer
 
 	Class   failure.Class
+	Final   bool // a failure that is not tried again, whatever the task allows
 	Summary string
 	Thread  string // the agent's conversation, if there is one
 	Exit    int    // the agent's exit code; -1 if there was none
@@ -86,7 +87,7 @@ func (c *change) finish(f Finish) (Outcome, error) {
 			return Outcome{}, err
 		}
 	}
-	return c.end(a, f.Class)
+	return c.end(a, f.Class, f.Final)
 }
 
 // owned returns a running attempt if token is the right to speak for it.
@@ -105,7 +106,7 @@ func (c *change) owned(id string, token int64) (store.Attempt, error) {
 }
 
 // end ends an attempt and does what follows for its task and its run.
-func (c *change) end(a store.Attempt, class failure.Class) (Outcome, error) {
+func (c *change) end(a store.Attempt, class failure.Class, final bool) (Outcome, error) {
 	t, err := c.Task(a.Key())
 	if err != nil {
 		return Outcome{}, missing(err, "task", a.Task)
@@ -114,6 +115,9 @@ func (c *change) end(a store.Attempt, class failure.Class) (Outcome, error) {
 		class = failure.Class(a.Stop)
 	}
 	v := judge(class, a.Stop, t.Attempts, t.Retries, c.engine.opts.Rand())
+	if final && v.To == store.Queued {
+		v = verdict{To: store.Failed, Counts: true}
+	}
 	endAttempt(&a, class, v, c.now)
 	if err := c.closeQuestions(a.ID); err != nil {
 		return Outcome{}, err
@@ -121,18 +125,31 @@ func (c *change) end(a store.Attempt, class failure.Class) (Outcome, error) {
 	if err := c.giveBack(a, t); err != nil {
 		return Outcome{}, err
 	}
-	t.Attempt, t.Last, t.Fresh, t.Outcome, t.NotBefore = "", a.ID, v.Fresh, string(class), time.Time{}
+	t.Attempt, t.Last, t.Fresh, t.Outcome = "", a.ID, v.Fresh, string(class)
 	if !v.Counts {
 		t.Attempts--
 	}
-	if v.Wait > 0 {
-		t.NotBefore = c.now.Add(v.Wait)
+	if t.NotBefore, err = c.retryTime(a.Run, v.Wait); err != nil {
+		return Outcome{}, err
 	}
 	o := Outcome{Status: v.To, Retry: t.NotBefore, Fresh: v.Fresh}
 	if err := c.moveWith(&t, &a, v.To, a.Summary); err != nil {
 		return o, err
 	}
 	return o, c.follow(t)
+}
+
+// retryTime is when a task may be tried again. In a run that is done in order it
+// is at once: while it waited, the next would pass it.
+func (c *change) retryTime(id string, wait time.Duration) (time.Time, error) {
+	if wait == 0 {
+		return time.Time{}, nil
+	}
+	run, err := c.Run(id)
+	if err != nil || run.Ordered {
+		return time.Time{}, missing(err, "run", id)
+	}
+	return c.now.Add(wait), nil
 }
 
 // follow does what the new status of a task means for the others of its run.

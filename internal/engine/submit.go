@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
@@ -28,15 +27,18 @@ type Submission struct {
 	// Conducted is a run that others add tasks to, with [Engine.Extend], until
 	// [Engine.Conclude].
 	Conducted bool
+	// Ordered is a run whose tasks are done one after the other, the highest
+	// priority first. One that is to be tried again goes before the others.
+	Ordered bool
 }
 
 // Submit stores a run and its tasks, and makes those ready that wait for
 // nothing. It returns the run's id. A bead that another task has is a
 // [*HeldError].
 func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error) {
-	text, err := json.Marshal(s.Plan)
+	text, err := planText(s)
 	if err != nil {
-		return "", fmt.Errorf("submit: %w", err)
+		return "", err
 	}
 	need := store.Need{Promises: append(promiseNeed("submit", s.Key), beads(s.Plan)...)}
 	err = e.write(ctx, s.Who, need, func(c *change) error {
@@ -46,14 +48,25 @@ func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error
 	return id, err
 }
 
+func planText(s Submission) (json.RawMessage, error) {
+	text, err := json.Marshal(s.Plan)
+	if err != nil {
+		return nil, fmt.Errorf("submit: %w", err)
+	}
+	return text, nil
+}
+
 func (c *change) submit(s Submission, text json.RawMessage) (string, error) {
 	p := s.Plan
 	run := store.Run{
 		ID: cmp.Or(s.ID, c.engine.opts.NewID()), Project: s.Project, Base: s.Base, Place: s.Place, Name: p.Name, Status: store.Running, Source: p.Source, SourceFile: p.SourceFile,
-		Plan: text, Conducted: s.Conducted, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: AmountOf(p.Budget), Created: c.now,
+		Plan: text, Conducted: s.Conducted, Ordered: s.Ordered, Parallel: p.Parallel, OnFail: onFail[p.OnFailure], Budget: AmountOf(p.Budget), Created: c.now,
 	}
 	if _, err := c.Run(run.ID); !errors.Is(err, store.ErrNotFound) {
 		return "", cmp.Or[error](err, &ConflictError{"run " + run.ID, "is there already"})
+	}
+	if s.Ordered {
+		run.Parallel = 1
 	}
 	c.PutRun(run)
 	if err := c.event(store.Event{Kind: "run.running", Run: run.ID, To: string(store.Running)}, run); err != nil {
@@ -88,10 +101,9 @@ func (c *change) add(run store.Run, task plan.Task) (err error) {
 	if run.Place != "" {
 		labels = append(labels, PlaceLabel(run.Place))
 	}
-	slices.Sort(labels)
 	t := store.Task{
 		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: c.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
-		Needs: task.After, Blockers: len(task.After), Priority: task.Priority, Labels: strings.Join(slices.Compact(labels), ","),
+		Needs: task.After, Blockers: len(task.After), Priority: task.Priority, Labels: labelSet(labels),
 		Lane: task.Agent, Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
 	}
 	return c.move(&t, store.Queued, "")

@@ -171,7 +171,7 @@ func (c *change) sweepAttempts() (int, error) {
 func (c *change) sweepAttempt(a store.Attempt) error {
 	if a.Lease.Before(c.now) {
 		a.Summary = "the worker was not heard of for " + c.engine.opts.Lease.String()
-		_, err := c.end(a, failure.Lost)
+		_, err := c.end(a, failure.Lost, false)
 		return err
 	}
 	if a.Stop == "" {

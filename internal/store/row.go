@@ -50,6 +50,7 @@ type Run struct {
 	Failed     int             `json:"failed"`              // tasks that failed
 	Stopping   string          `json:"stopping,omitempty"`  // why no task starts any more
 	Conducted  bool            `json:"conducted,omitempty"` // a conductor adds tasks to it, and says when it ends
+	Ordered    bool            `json:"ordered,omitempty"`   // its tasks are done in their order, one that is tried again before the next
 	Created    time.Time       `json:"created"`
 	Ended      time.Time       `json:"ended,omitzero"`
 }

@@ -23,7 +23,7 @@ var (
 		ID: "r1", Name: "Build it", Status: store.Running, Source: "plan", SourceFile: "plan.yaml",
 		Plan: json.RawMessage(`{"tasks": [ {"id":"a", "x":1.0} ]}`), Parallel: 3, OnFail: store.StopOnFail,
 		Budget: store.Amount{MicroUSD: 5_000_000, Tokens: 10}, Reserved: store.Amount{MicroUSD: 1}, Spent: store.Amount{Tokens: 2},
-		Waves: []store.WaveCount{{Wave: 1, Open: 2}}, Open: 2, Ready: 1, Active: 1, Failed: 1, Stopping: "a failed", Conducted: true,
+		Waves: []store.WaveCount{{Wave: 1, Open: 2}}, Open: 2, Ready: 1, Active: 1, Failed: 1, Stopping: "a failed", Conducted: true, Ordered: true,
 		Created: at(0), Ended: at(9),
 	}
 	aTask = store.Task{

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+
+	"gaffer/internal/store"
+)
+
+// Heartbeat writes down that a worker was heard of, by the clock of the engine,
+// and what it says of itself: its Name, Status, Task, Meta and Version. What is
+// empty stays as it was, but for Task. The leases of the attempts that it was
+// given by [Step.Claim] go on. One that was not there before is Owner's. That
+// something but a time has changed is an event.
+func (s *Step) Heartbeat(said store.Worker) (store.Worker, error) { return s.c.heartbeat(said) }
+
+func (c *change) heartbeat(said store.Worker) (store.Worker, error) {
+	before, err := c.Worker(said.ID)
+	w := before
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		w = store.Worker{ID: said.ID, Owner: said.Owner}
+	case err != nil:
+		return w, err
+	}
+	if w.Created.IsZero() {
+		w.Created = c.now
+	}
+	w.Seen, w.Task = c.now, said.Task
+	w.Name, w.Version = cmp.Or(said.Name, w.Name), cmp.Or(said.Version, w.Version)
+	if said.Status != "" {
+		w.Status, w.Said = said.Status, c.now
+	}
+	if said.Meta != nil {
+		w.Meta = said.Meta
+	}
+	if w.Holds, err = c.extendLeases(w); err != nil {
+		return w, err
+	}
+	return c.putWorker(before, w)
+}
+
+// Subscribe says which channels a worker takes tasks from.
+func (s *Step) Subscribe(id string, channels []string) (store.Worker, error) {
+	before, err := s.c.Worker(id)
+	if err != nil {
+		return before, missing(err, "worker", id)
+	}
+	w := before
+	w.Channels = channels
+	return s.c.putWorker(before, w)
+}
+
+// putWorker puts a worker, and tells of it if something but a time has changed.
+func (c *change) putWorker(before, w store.Worker) (store.Worker, error) {
+	if sameButTimes(&before, &w) {
+		c.PutWorker(w)
+		return w, nil
+	}
+	w.Updated = c.now
+	c.PutWorker(w)
+	return w, c.event(store.Event{Kind: "worker.changed", From: before.Status, To: w.Status}, w)
+}
+
+// sameButTimes reports whether two forms of a worker say the same to others.
+func sameButTimes(a, b *store.Worker) bool {
+	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
+		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && slices.Equal(a.Channels, b.Channels) &&
+		a.Created.Equal(b.Created)
+}
+
+// extendLeases extends the leases of the attempts that a worker holds, and
+// returns those: of the ones that it was given, some have ended since.
+func (c *change) extendLeases(w store.Worker) (held []string, err error) {
+	for _, id := range w.Holds {
+		a, err := c.Attempt(id)
+		if err != nil {
+			return nil, missing(err, "attempt", id)
+		}
+		if a.Status != store.Running {
+			continue
+		}
+		a.Lease = c.now.Add(c.engine.opts.Lease)
+		c.PutAttempt(a)
+		held = append(held, id)
+	}
+	return held, nil
+}
+
+// give notes in a worker's row that it was given an attempt. What the worker says
+// of itself stays as it is.
+func (c *change) give(worker, attempt string) error {
+	w, err := c.Worker(worker)
+	if err != nil {
+		return missing(err, "worker", worker)
+	}
+	holds := []string{}
+	for _, id := range w.Holds {
+		a, err := c.Attempt(id)
+		if err != nil {
+			return missing(err, "attempt", id)
+		}
+		if a.Status == store.Running {
+			holds = append(holds, id)
+		}
+	}
+	w.Holds = append(holds, attempt)
+	c.PutWorker(w)
+	return nil
+}

@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"gaffer/internal/store"
+)
+
+// Step is one transaction that is made of several operations, for those whose
+// requests are more than one of them. It is gone when the function that was given
+// it returns.
+type Step struct{ c *change }
+
+// Do runs do in one transaction: all that it does is done, or nothing. It may run
+// more than once, and must do nothing but use the step.
+func (e *Engine) Do(ctx context.Context, who string, need store.Need, do func(s *Step) error) error {
+	return e.write(ctx, who, need, func(c *change) error { return do(&Step{c}) })
+}
+
+// Now is the time of the transaction.
+func (s *Step) Now() time.Time { return s.c.now }
+
+// NewID returns an id that is new.
+func (s *Step) NewID() string { return s.c.engine.opts.NewID() }
+
+// NextSeq returns the number of the next event.
+func (s *Step) NextSeq() int64 { return s.c.NextSeq() }
+
+// Worker returns a worker. This and the other lookups return
+// [store.ErrNotFound] for what is not there.
+func (s *Step) Worker(id string) (store.Worker, error) { return s.c.Worker(id) }
+
+// Run returns a run.
+func (s *Step) Run(id string) (store.Run, error) { return s.c.Run(id) }
+
+// Task returns a task.
+func (s *Step) Task(key store.TaskKey) (store.Task, error) { return s.c.Task(key) }
+
+// Attempt returns an attempt.
+func (s *Step) Attempt(id string) (store.Attempt, error) { return s.c.Attempt(id) }
+
+// Item returns an item.
+func (s *Step) Item(key store.ItemKey) (store.Item, error) { return s.c.Item(key) }
+
+// Items returns items of a kind and a parent after a number.
+func (s *Step) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
+	return s.c.Items(kind, parent, after, limit)
+}
+
+// PutItem adds or changes an item.
+func (s *Step) PutItem(i store.Item) { s.c.PutItem(i) }
+
+// DropItem takes an item away.
+func (s *Step) DropItem(key store.ItemKey) { s.c.DropItem(key) }
+
+// Event tells what happened to a row.
+func (s *Step) Event(e store.Event, row any) error { return s.c.event(e, row) }
+
+// Submit is [Engine.Submit].
+func (s *Step) Submit(sub Submission) (string, error) {
+	text, err := planText(sub)
+	if err != nil {
+		return "", err
+	}
+	return once(s.c, "submit", sub.Key, func() (string, error) { return s.c.submit(sub, text) })
+}
+
+// Extend is [Engine.Extend].
+func (s *Step) Extend(x Extension) error {
+	_, err := once(s.c, "extend", x.Key, func() (int, error) { return len(x.Tasks), s.c.extend(x) })
+	return err
+}
+
+// Claim is [Engine.Claim] for a worker that is there and says only by
+// [Step.Heartbeat] that it lives. It returns nil if there is nothing to start.
+func (s *Step) Claim(r Claim) (*Assignment, error) {
+	return once(s.c, "claim", r.Key, func() (*Assignment, error) {
+		a, err := s.c.claim(r)
+		if err != nil || a == nil {
+			return nil, err
+		}
+		return a, s.c.give(r.Worker, a.Attempt.ID)
+	})
+}
+
+// Finish is [Engine.Finish].
+func (s *Step) Finish(f Finish) (Outcome, error) {
+	return once(s.c, "finish", f.Key, func() (Outcome, error) { return s.c.finish(f) })
+}
+
+// Once gives the answer again that was given to the same key before, or else that
+// of do. Without a key every request is a new one.
+func Once[A any](s *Step, operation, key string, do func() (A, error)) (A, error) {
+	return once(s.c, operation, key, do)
+}
+
+// OnceNeed is what [Once] will look up.
+func OnceNeed(operation, key string) []string { return promiseNeed(operation, key) }
