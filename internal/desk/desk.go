@@ -1,0 +1,66 @@
+// Package desk is what the requests of the coordinator's protocol mean: agents,
+// channels, chains, tasks, inputs and events, on an engine and its store.
+//
+// An agent is a worker of the store. A channel and a chain are items, each with a
+// run of the engine that is never concluded, and a task of the protocol is a task
+// of that run: its id is that of the run and that of the task, with a dot between.
+// Whatever a request changes is changed in one transaction. Nothing is kept here,
+// so that any number of desks can be on one store.
+package desk
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/server"
+	"gaffer/internal/store"
+	"gaffer/internal/token"
+)
+
+// Desk answers requests. It is safe for concurrent use.
+type Desk struct {
+	store  store.Store
+	engine *engine.Engine
+	now    func() time.Time
+}
+
+var _ server.Desk = (*Desk)(nil)
+
+// New returns a desk on a store and an engine on the same store. now is the clock
+// by which it is told who is online, and should be the engine's.
+func New(s store.Store, e *engine.Engine, now func() time.Time) *Desk {
+	return &Desk{store: s, engine: e, now: now}
+}
+
+// Ready implements [server.Desk].
+func (d *Desk) Ready(ctx context.Context) error {
+	_, err := d.Last(ctx)
+	return err
+}
+
+// Last implements [server.Desk].
+func (d *Desk) Last(ctx context.Context) (last int64, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+		last, err = r.LastSeq()
+		return err
+	})
+	return last, err
+}
+
+// Wait implements [server.Desk].
+func (d *Desk) Wait(ctx context.Context, after int64) error { return d.store.Wait(ctx, after) }
+
+// do makes one transaction for somebody.
+func (d *Desk) do(ctx context.Context, by token.Identity, need store.Need, do func(s *engine.Step) error) error {
+	return d.engine.Do(ctx, cmp.Or(by.Name, by.ID), need, do)
+}
+
+// rows is where rows are looked up: in a transaction, or while reading.
+type rows interface {
+	Worker(id string) (store.Worker, error)
+	Task(key store.TaskKey) (store.Task, error)
+	Attempt(id string) (store.Attempt, error)
+	Item(key store.ItemKey) (store.Item, error)
+}

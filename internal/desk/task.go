@@ -1,0 +1,298 @@
+package desk
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
+	"gaffer/internal/server"
+	"gaffer/internal/store"
+	"gaffer/internal/token"
+)
+
+// details is what a task of the protocol has that one of the engine has not.
+type details struct {
+	Channel  string    `json:"channel"`
+	Chain    string    `json:"chain,omitempty"`
+	Sequence int       `json:"sequence,omitempty"`
+	Type     string    `json:"type,omitempty"`
+	Mode     string    `json:"mode,omitempty"`
+	Priority int       `json:"priority,omitempty"`
+	Created  time.Time `json:"created"`
+}
+
+// spec is what the desk has put into a task's spec.
+type spec struct {
+	Name   string
+	Prompt string
+	Step   details
+}
+
+// manyRetries is how often a task is given to another agent after one was lost.
+const manyRetries = 1000
+
+// wireID is the protocol's name of a task.
+func wireID(key store.TaskKey) string { return key.Run + "." + key.Task }
+
+// taskKey is the engine's name of a task of the protocol.
+func taskKey(id string) (store.TaskKey, error) {
+	run, task, found := strings.Cut(id, ".")
+	if !found || !ours(run) || checkID("task", id) != nil {
+		return store.TaskKey{}, missing(store.ErrNotFound, "task", fmt.Sprintf("%.40q", id))
+	}
+	return store.TaskKey{Run: run, Task: task}, nil
+}
+
+// ours reports whether a run is that of a channel or a chain.
+func ours(run string) bool {
+	return strings.HasPrefix(run, channelRun) || strings.HasPrefix(run, chainRun)
+}
+
+// statuses are the protocol's words.
+var statuses = map[store.Status]coordinator.TaskStatus{
+	store.Queued: coordinator.Queued, store.Running: coordinator.InProgress, store.Complete: coordinator.Done,
+	store.Failed: coordinator.Failed, store.Cancelled: coordinator.Failed,
+}
+
+// wireTask is a task with the attempt at it that runs or ended last, if there is
+// one, as the protocol has it.
+func wireTask(t store.Task, a *store.Attempt) (coordinator.Task, error) {
+	var s spec
+	if err := json.Unmarshal(t.Spec, &s); err != nil {
+		return coordinator.Task{}, fmt.Errorf("stored task %s: %w", wireID(t.TaskKey), err)
+	}
+	w := coordinator.Task{
+		ID: wireID(t.TaskKey), ChainID: s.Step.Chain, Sequence: s.Step.Sequence, ChannelID: s.Step.Channel, Title: s.Name,
+		Description: s.Prompt, Type: s.Step.Type, Status: statuses[t.Status], Priority: s.Step.Priority, ExecutionMode: s.Step.Mode,
+		CreatedAt: utc(s.Step.Created), UpdatedAt: utc(s.Step.Created),
+	}
+	if a == nil {
+		return w, nil
+	}
+	started, ended := utc(a.Started), utc(a.Ended)
+	switch {
+	case t.Status == store.Queued: // its agent was lost
+		w.UpdatedAt = ended
+	case t.Status.Final():
+		w.AssignedAgentID, w.ClaimedAt, w.DoneAt, w.UpdatedAt = a.Worker, &started, &ended, ended
+	default:
+		w.AssignedAgentID, w.ClaimedAt, w.UpdatedAt = a.Worker, &started, started
+	}
+	return w, nil
+}
+
+// taskOf returns a task as the protocol has it.
+func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
+	t, err := r.Task(key)
+	if err != nil {
+		return coordinator.Task{}, missing(err, "task", wireID(key))
+	}
+	return withAttempt(r, t)
+}
+
+func withAttempt(r rows, t store.Task) (coordinator.Task, error) {
+	a, err := lastAttempt(r, t)
+	if err != nil {
+		return coordinator.Task{}, err
+	}
+	return wireTask(t, a)
+}
+
+// Task implements [server.Desk].
+func (d *Desk) Task(ctx context.Context, id string) (task coordinator.Task, err error) {
+	key, err := taskKey(id)
+	if err != nil {
+		return task, err
+	}
+	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+		task, err = taskOf(r, key)
+		return err
+	})
+	return task, err
+}
+
+// AddTask implements [server.Desk].
+func (d *Desk) AddTask(ctx context.Context, by token.Identity, t coordinator.NewTask) (task coordinator.Task, err error) {
+	if err := cmp.Or(maySubmit(by), checkTask(t)); err != nil {
+		return task, err
+	}
+	run := channelRun + t.ChannelID
+	if t.ChainID != "" {
+		run = chainRun + t.ChainID
+	}
+	need := store.Need{Runs: []string{run}, Items: []store.ItemKey{channelKey(t.ChannelID), chainKey(t.ChainID)}}
+	err = d.do(ctx, by, need, func(s *engine.Step) error {
+		channel, err := channelFor(s, t)
+		if err != nil {
+			return err
+		}
+		task, err = addTask(s, run, channel, t)
+		return err
+	})
+	return task, err
+}
+
+func checkTask(t coordinator.NewTask) error {
+	var c check
+	c.name("title", t.Title, maxTitle)
+	c.text("description", t.Description, maxText)
+	c.idIfAny("channel_id", t.ChannelID)
+	c.idIfAny("chain_id", t.ChainID)
+	c.line("type", t.Type, maxName)
+	c.line("execution_mode", t.ExecutionMode, maxName)
+	c.number("priority", t.Priority, -maxPriority, maxPriority)
+	c.number("sequence", t.Sequence, 0, maxPriority)
+	if t.ChannelID == "" && t.ChainID == "" {
+		c.fail("channel_id: is missing")
+	}
+	return c.err
+}
+
+// channelFor is the channel of a new task: the one that it names, or that of its
+// chain.
+func channelFor(s *engine.Step, t coordinator.NewTask) (string, error) {
+	id := t.ChannelID
+	if t.ChainID != "" {
+		chain, err := chainOf(s, t.ChainID)
+		if err != nil {
+			return "", err
+		}
+		if chain.ChannelID != "" && id != "" && id != chain.ChannelID {
+			return "", &InvalidError{problem{"invalid_request", "channel_id: the chain is of channel " + chain.ChannelID}}
+		}
+		if id = cmp.Or(id, chain.ChannelID); id == "" {
+			return "", &InvalidError{problem{"invalid_request", "channel_id: is missing, and the chain has none"}}
+		}
+	}
+	_, err := channelOf(s, id)
+	return id, missing(err, "channel", id)
+}
+
+func addTask(s *engine.Step, run, channel string, t coordinator.NewTask) (task coordinator.Task, err error) {
+	more := details{
+		Channel: channel, Chain: t.ChainID, Sequence: t.Sequence, Type: t.Type, Mode: t.ExecutionMode, Priority: t.Priority,
+		Created: s.Now().UTC(),
+	}
+	words := plan.Task{
+		ID: s.NewID(), Name: t.Title, Prompt: t.Description, Labels: []string{channelLabel(channel)}, Priority: t.Priority, Retries: manyRetries,
+	}
+	if t.ChainID != "" {
+		words.Priority = -t.Sequence
+	}
+	if words.Step, err = json.Marshal(more); err != nil {
+		return task, fmt.Errorf("task: %w", err)
+	}
+	if err := s.Extend(engine.Extension{Run: run, Tasks: []plan.Task{words}}); err != nil {
+		return task, err
+	}
+	return taskOf(s, store.TaskKey{Run: run, Task: words.ID})
+}
+
+// Tasks implements [server.Desk]. They are in the order in which they were added;
+// a limit leaves the newest.
+func (d *Desk) Tasks(ctx context.Context, f server.TaskFilter) (list []coordinator.Task, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) error {
+		found, err := tasks(r, f)
+		if err != nil {
+			return err
+		}
+		if f.Limit > 0 && len(found) > f.Limit {
+			found = found[len(found)-f.Limit:]
+		}
+		list = found.wire()
+		return nil
+	})
+	return list, err
+}
+
+// found is tasks with their places among all.
+type found []foundTask
+
+type foundTask struct {
+	seq  int64
+	task coordinator.Task
+}
+
+func (f found) wire() []coordinator.Task {
+	list := make([]coordinator.Task, len(f))
+	for i := range f {
+		list[i] = f[i].task
+	}
+	return list
+}
+
+// tasks returns the tasks of a filter, whatever its limit, in their order.
+func tasks(r store.Reader, f server.TaskFilter) (list found, err error) {
+	runs, err := runsOf(r, f)
+	if err != nil {
+		return nil, err
+	}
+	for _, run := range runs {
+		of, err := tasksOf(r, run)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, slices.DeleteFunc(of, func(t foundTask) bool { return !wants(f, t.task) })...)
+	}
+	slices.SortFunc(list, func(a, b foundTask) int { return cmp.Compare(a.seq, b.seq) })
+	return list, nil
+}
+
+func wants(f server.TaskFilter, t coordinator.Task) bool {
+	return (f.Channel == "" || f.Channel == t.ChannelID) && (f.Chain == "" || f.Chain == t.ChainID) &&
+		(f.Agent == "" || f.Agent == t.AssignedAgentID) && (f.Status == "" || f.Status == t.Status)
+}
+
+// runsOf lists the runs in which tasks of a filter may be.
+func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
+	if f.Chain != "" {
+		return []string{chainRun + f.Chain}, nil
+	}
+	chains, err := r.Items(kindChain, "", 0, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range chains {
+		runs = append(runs, chainRun+i.ID)
+	}
+	if f.Channel != "" {
+		return append(runs, channelRun+f.Channel), nil
+	}
+	channels, err := r.Items(kindChannel, "", 0, math.MaxInt32)
+	for _, i := range channels {
+		runs = append(runs, channelRun+i.ID)
+	}
+	return runs, err
+}
+
+func tasksOf(r store.Reader, run string) (found, error) {
+	rows, err := r.Tasks(run)
+	if err != nil {
+		return nil, err
+	}
+	attempts, err := r.AttemptsOf(run)
+	if err != nil {
+		return nil, err
+	}
+	byID := make(map[string]*store.Attempt, len(attempts))
+	for i := range attempts {
+		byID[attempts[i].ID] = &attempts[i]
+	}
+	list := make(found, len(rows))
+	for i, t := range rows {
+		task, err := wireTask(t, byID[cmp.Or(t.Attempt, t.Last)])
+		if err != nil {
+			return nil, err
+		}
+		list[i] = foundTask{t.Seq, task}
+	}
+	return list, nil
+}

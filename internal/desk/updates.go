@@ -1,0 +1,148 @@
+package desk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/coordinator"
+	"gaffer/internal/server"
+	"gaffer/internal/store"
+)
+
+// Updates implements [server.Desk]. A change is told as it was when it was made.
+// Those of runs that are no channel's or chain's are told without the change.
+func (d *Desk) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) error {
+		list, last = nil, after
+		events, err := r.Events(after, limit)
+		if err != nil {
+			return err
+		}
+		t := &teller{desk: d, r: r, projects: map[string]string{}}
+		for _, e := range events {
+			u, ok, err := t.update(e)
+			if err != nil {
+				return fmt.Errorf("event %d (%s): %w", e.Seq, e.Kind, err)
+			}
+			if ok {
+				list = append(list, u)
+			}
+			last = e.Seq
+		}
+		return nil
+	})
+	return list, last, err
+}
+
+// teller turns events of the engine into updates.
+type teller struct {
+	desk     *Desk
+	r        store.Reader
+	projects map[string]string // by run
+}
+
+// types are the updates that events are told as, but for those of tasks.
+var types = map[string]string{
+	"worker.changed": "agents",
+	"channel.added":  "channels",
+	"chain.added":    "channels",
+	"input.added":    "inputs",
+	"input.claimed":  "inputs",
+	"note.added":     "events",
+}
+
+func (t *teller) update(e store.Event) (u server.Update, told bool, err error) {
+	u = server.Update{Seq: e.Seq, Run: e.Run, Update: coordinator.Update{Type: typeOf(e), Time: utc(e.At)}}
+	switch {
+	case u.Type == "":
+		return u, false, nil
+	case u.Type == "agents":
+		u.Change, err = t.agent(e)
+	case u.Type == "tasks" && ours(e.Run):
+		u.Change, err = t.task(e)
+	case u.Type == "tasks":
+		u.Project, err = t.project(e.Run)
+	case e.Kind != "chain.added": // whoever shows chains asks for them
+		u.Change, err = data(e)
+	}
+	return u, true, err
+}
+
+// typeOf is what an event is told as, or empty if it is not told.
+func typeOf(e store.Event) string {
+	task, run := strings.HasPrefix(e.Kind, "task."), strings.HasPrefix(e.Kind, "run.")
+	if e.To != "" && (task || run && !ours(e.Run)) {
+		return "tasks"
+	}
+	return types[e.Kind]
+}
+
+// data is what the item of an event holds.
+func data(e store.Event) (json.RawMessage, error) {
+	var i store.Item
+	err := json.Unmarshal(e.Row, &i)
+	return i.Data, err
+}
+
+// agent is an agent as it has said of itself, and last seen as it is now: that is
+// no event, and whoever reads an old one must not take the agent for offline.
+func (t *teller) agent(e store.Event) (json.RawMessage, error) {
+	var w store.Worker
+	if err := json.Unmarshal(e.Row, &w); err != nil {
+		return nil, err
+	}
+	now, err := t.r.Worker(w.ID)
+	if err != nil {
+		return nil, missing(err, "agent", w.ID)
+	}
+	w.Seen = now.Seen
+	return json.Marshal(t.desk.agent(w))
+}
+
+// task is a task as it was after an event. Its words are in the store alone.
+func (t *teller) task(e store.Event) (json.RawMessage, error) {
+	var row store.Task
+	if err := json.Unmarshal(e.Row, &row); err != nil {
+		return nil, err
+	}
+	if row.Spec == nil {
+		now, err := t.r.Task(row.TaskKey)
+		if err != nil {
+			return nil, missing(err, "task", wireID(row.TaskKey))
+		}
+		row.Spec = now.Spec
+	}
+	a, err := t.attempt(e, row)
+	if err != nil {
+		return nil, err
+	}
+	task, err := wireTask(row, a)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(task)
+}
+
+func (t *teller) attempt(e store.Event, row store.Task) (*store.Attempt, error) {
+	if e.Tried == nil {
+		return lastAttempt(t.r, row)
+	}
+	var a store.Attempt
+	err := json.Unmarshal(e.Tried, &a)
+	return &a, err
+}
+
+func (t *teller) project(run string) (string, error) {
+	if project, known := t.projects[run]; known {
+		return project, nil
+	}
+	row, err := t.r.Run(run)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return "", err
+	}
+	t.projects[run] = row.Project
+	return row.Project, nil
+}
