@@ -27,6 +27,7 @@ import (
 	"gaffer/internal/cli/retry"
 	"gaffer/internal/cli/run"
 	"gaffer/internal/cli/schema"
+	"gaffer/internal/cli/serve"
 	"gaffer/internal/cli/session"
 	"gaffer/internal/cli/state"
 	"gaffer/internal/cli/status"
@@ -34,6 +35,7 @@ import (
 	"gaffer/internal/cli/step"
 	"gaffer/internal/cli/team"
 	"gaffer/internal/cli/templates"
+	"gaffer/internal/cli/token"
 	"gaffer/internal/cli/validate"
 	"gaffer/internal/cli/version"
 	"gaffer/internal/cli/worktree"
@@ -50,7 +52,7 @@ type group struct {
 func brief() []string { return []string{beads, documents, settings} }
 
 const (
-	beads     = "Builds, teams, beads, terminals and branches"
+	beads     = "Builds, teams, beads, terminals, branches, other machines"
 	documents = "State documents and records"
 	settings  = "Settings"
 )
@@ -63,7 +65,9 @@ func groups() []group {
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
 			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, doctor.New,
 		}},
-		{beads, []func(*env.Env) *cobra.Command{build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New}},
+		{beads, []func(*env.Env) *cobra.Command{
+			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New, serve.New, token.New,
+		}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New,
 			validate.New, report.New, schema.New,

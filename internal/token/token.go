@@ -1,10 +1,24 @@
-// Package token says who may ask a coordinator for what.
+// Package token says who may ask a coordinator for what: tokens are made, kept
+// as hashes, checked, listed and revoked.
 package token
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"time"
+)
 
 // Role is what a token's holder may do.
 type Role string
 
-// The roles. Each but the worker's may do what those after it may.
+// The roles. Each but the worker's may do what those after it may, and an
+// operator what a worker may.
 const (
 	Admin    Role = "admin"    // also make and revoke tokens
 	Operator Role = "operator" // also submit, answer, cancel
@@ -12,9 +26,86 @@ const (
 	Worker   Role = "worker"   // claim, and speak for its own agents and their tasks; look
 )
 
+// Roles lists the roles, the mightiest first.
+func Roles() []Role { return []Role{Admin, Operator, Worker, Viewer} }
+
 // Identity is who asks.
 type Identity struct {
 	ID   string // of the token, which is no secret
 	Name string
 	Role Role
+}
+
+// Row is a token as it is kept: everything but the token.
+type Row struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Role    Role      `json:"role"`
+	Hash    string    `json:"hash"`             // SHA-256 of the token, in hex
+	Parent  string    `json:"parent,omitempty"` // the id of a token that this one ends with
+	Created time.Time `json:"created_at"`
+	Expires time.Time `json:"expires_at,omitzero"`
+	Used    time.Time `json:"used_at,omitzero"` // about when it was last used
+}
+
+// Identity is who the token's holder is.
+func (r Row) Identity() Identity { return Identity{ID: r.ID, Name: r.Name, Role: r.Role} }
+
+// Rows keeps tokens. It is safe for concurrent use, also by several processes.
+type Rows interface {
+	List(ctx context.Context) ([]Row, error)
+	Put(ctx context.Context, r Row) error
+	// Drop does nothing if there is none with the id.
+	Drop(ctx context.Context, id string) error
+	// Touch sets when a token was last used. It does nothing if there is none
+	// with the id: a token that was revoked meanwhile must not come back.
+	Touch(ctx context.Context, id string, at time.Time) error
+}
+
+// prefix makes tokens easy to find where they should not be.
+const prefix = "gft_"
+
+var shape = regexp.MustCompile(prefix + `[A-Za-z0-9_-]{8,}`)
+
+// Redact takes everything that looks like a token out of a text.
+func Redact(text string) string { return shape.ReplaceAllString(text, prefix+"…") }
+
+// Secret returns 256 random bits as text.
+func Secret(random io.Reader) (string, error) {
+	var bits [32]byte
+	if _, err := io.ReadFull(random, bits[:]); err != nil {
+		return "", fmt.Errorf("random bits: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(bits[:]), nil
+}
+
+// generate returns a token and the row that it is kept as.
+func generate(random io.Reader, r Row) (string, Row, error) {
+	secret, err := Secret(random)
+	if err != nil {
+		return "", Row{}, err
+	}
+	var id [4]byte
+	if _, err := io.ReadFull(random, id[:]); err != nil {
+		return "", Row{}, fmt.Errorf("random bits: %w", err)
+	}
+	text := prefix + secret
+	r.ID, r.Hash = "t"+hex.EncodeToString(id[:]), hashOf(text)
+	return text, r, nil
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// check says what is wrong with a new token's name and role.
+func check(role Role, name string) error {
+	if !slices.Contains(Roles(), role) {
+		return &Error{kind: invalid, text: fmt.Sprintf("role %.40q: want one of %v", role, Roles())}
+	}
+	if name == "" || len(name) > 100 || !printable(name) {
+		return &Error{kind: invalid, text: fmt.Sprintf("name %.100q: want 1 to 100 printable characters", name)}
+	}
+	return nil
 }

@@ -1,0 +1,214 @@
+// Package serve is the command 'gaffer serve': the coordinator behind HTTP.
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/server"
+	"gaffer/internal/token"
+)
+
+// options are what the flags say.
+type options struct {
+	listen      string
+	hosts       []string
+	cert, key   string
+	tls         bool
+	insecure    bool
+	openReads   bool
+	rate        float64
+	connections int
+	verbose     bool
+}
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command { return newWith(e, Open(e)) }
+
+func newWith(e *env.Env, open Opener) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:                   "serve [--listen ADDRESS] [FLAG]…",
+		DisableFlagsInUseLine: true,
+		Short:                 "Let workers and people of many machines share a fleet",
+		Long: `Serve the coordinator's protocol over HTTP: agents say what they do, take tasks
+and report them; people add tasks, answer, and watch what changes.
+
+Every request needs a token; 'gaffer token' makes them. The first start makes one
+for an admin, prints it once and keeps it in a file that only you can read. The
+link that each start prints logs a browser in; it works once, for a minute.
+
+Beyond this machine it listens only with TLS: with --tls-cert and --tls-key, or
+with --tls and a certificate of its own, whose fingerprint it prints.
+
+It logs to stderr, a JSON object on each line: every change with who made it. On
+SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
+		Example: "  gaffer serve\n  gaffer serve --listen 0.0.0.0:4870 --tls --host build.example\n  gaffer serve --db postgres://localhost/gaffer",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o, open) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:4870", "`ADDRESS` and port to listen on")
+	flags.StringArrayVar(&o.hosts, "host", nil, "another `NAME` by which the server may be called")
+	flags.BoolVar(&o.tls, "tls", false, "use TLS with a certificate that is made here")
+	flags.StringVar(&o.cert, "tls-cert", "", "use TLS with the certificate in `FILE`")
+	flags.StringVar(&o.key, "tls-key", "", "the certificate's key, in `FILE`")
+	flags.BoolVar(&o.insecure, "insecure", false, "listen beyond this machine without TLS")
+	flags.BoolVar(&o.openReads, "open-reads", false, "let everybody on this machine look without a token")
+	flags.Float64Var(&o.rate, "rate", 1000, "requests that one token may make in a second, `N`; 0 for no limit")
+	flags.IntVar(&o.connections, "connections", 4096, "connections that may be open at once, `N`")
+	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
+	return cmd
+}
+
+func (o options) check() error {
+	switch {
+	case (o.cert == "") != (o.key == ""):
+		return exit.Usage(errors.New("--tls-cert and --tls-key go together"))
+	case o.tls && o.cert != "":
+		return exit.Usage(errors.New("--tls makes a certificate: leave it out with --tls-cert"))
+	case o.connections < 1:
+		return exit.Usage(fmt.Errorf("--connections %d: want 1 at least", o.connections))
+	case o.rate < 0 || math.IsNaN(o.rate):
+		return exit.Usage(fmt.Errorf("--rate %g: want 0 or more", o.rate))
+	}
+	return nil
+}
+
+// run serves until ctx ends.
+func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
+	if err := o.check(); err != nil {
+		return err
+	}
+	l, err := listen(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = l.Close() }() // it was closed by the server, if that began
+	b, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	// The limit of the other commands, which end soon, would have a server
+	// collect garbage all the time.
+	debug.SetMemoryLimit(math.MaxInt64)
+	s, opts, err := newServer(ctx, e, o, b, l)
+	if err != nil {
+		return err
+	}
+	if err := greet(e, s, opts, l); err != nil {
+		return err
+	}
+	if err := s.Serve(ctx, l); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	opts.Log.Info("stopped")
+	return nil
+}
+
+// listen refuses to be heard by other machines in plain text.
+func listen(ctx context.Context, o options) (net.Listener, error) {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	beyond := !l.Addr().(*net.TCPAddr).IP.IsLoopback()
+	switch {
+	case beyond && o.openReads:
+		err = exit.Usage(fmt.Errorf("--open-reads is for this machine alone, and %s can be reached from others", o.listen))
+	case beyond && !o.tls && o.cert == "" && !o.insecure:
+		err = exit.WithHint(exit.Usage(fmt.Errorf("%s can be reached from other machines, which would send their tokens in plain text", o.listen)),
+			"use --tls, or --tls-cert and --tls-key; --insecure if something else encrypts")
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+func newServer(ctx context.Context, e *env.Env, o options, b Backend, l net.Listener) (*server.Server, server.Options, error) {
+	level := slog.LevelInfo
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	opts := server.Options{
+		Desk: b.Desk, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
+		Now: e.Now, Random: rand.Reader, OpenReads: o.openReads, Rate: o.rate, Connections: o.connections,
+	}
+	if o.rate == 0 {
+		opts.Rate = -1
+	}
+	var err error
+	if opts.Hosts, err = server.HostsOf(l.Addr(), o.hosts); err != nil {
+		return nil, opts, err
+	}
+	switch {
+	case o.cert != "":
+		opts.TLS, err = server.Certificate(e.Path(o.cert), e.Path(o.key))
+	case o.tls:
+		opts.TLS, err = server.SelfMade(filepath.Join(b.State, "tls.pem"), opts.Hosts, e.Now())
+	}
+	if err != nil {
+		return nil, opts, err
+	}
+	if err := first(ctx, e, opts.Tokens, filepath.Join(b.State, "token")); err != nil {
+		return nil, opts, err
+	}
+	s, err := server.New(opts)
+	return s, opts, err
+}
+
+// first makes the first token and shows it, this once.
+func first(ctx context.Context, e *env.Env, book *token.Book, file string) error {
+	text, err := token.First(ctx, book, file)
+	if err != nil {
+		return err
+	}
+	if text == "" {
+		e.Talk("the first admin's token is in %s, if it was made here; 'gaffer token create' makes others", file)
+		return nil
+	}
+	return e.Printf("The token of the first admin is kept in %s and not shown again:\n  %s\n", file, text)
+}
+
+// greet says where the server is and how to get in.
+func greet(e *env.Env, s *server.Server, opts server.Options, l net.Listener) error {
+	scheme := "http"
+	if opts.TLS != nil {
+		scheme = "https"
+	}
+	path, err := s.LoginPath()
+	if err != nil {
+		return err
+	}
+	base := scheme + "://" + reachable(l.Addr())
+	if err := e.Printf("Listening on %s\nLog a browser in, once, within a minute: %s%s\n", base, base, path); err != nil {
+		return err
+	}
+	if opts.TLS != nil {
+		return e.Printf("SHA-256 fingerprint of the certificate: %s\n", server.Fingerprint(opts.TLS))
+	}
+	return nil
+}
+
+// reachable is an address that a browser on this machine can open.
+func reachable(a net.Addr) string {
+	tcp := *a.(*net.TCPAddr)
+	if tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("localhost", fmt.Sprint(tcp.Port))
+	}
+	return tcp.String()
+}

@@ -1,0 +1,164 @@
+// Package token is the command 'gaffer token': who may ask a coordinator for
+// what.
+package token
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/serve"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/token"
+	"gaffer/internal/tui/phrase"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command { return newWith(e, serve.Open(e)) }
+
+func newWith(e *env.Env, open serve.Opener) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Tokens of a coordinator: who may do what",
+		Long: `Make, list and revoke the tokens with which programs and people ask a coordinator.
+They are kept in its database as hashes, so a token is shown when it is made and
+never again. A server that runs takes note within seconds.
+
+An admin may do everything; an operator all but this: add tasks, answer, cancel;
+a worker may take tasks and speak for its own agents; a viewer may look.`,
+	}
+	cmd.AddCommand(create(e, open), list(e, open), revoke(e, open))
+	return cmd
+}
+
+// with opens the tokens, calls do and gives them back.
+func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*token.Book) error) error {
+	b, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	err = do(token.NewBook(b.Tokens, e.Now, rand.Reader))
+	if closed := b.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func create(e *env.Env, open serve.Opener) *cobra.Command {
+	var role, name string
+	cmd := &cobra.Command{
+		Use:                   "create --role ROLE --name NAME",
+		DisableFlagsInUseLine: true,
+		Short:                 "Make a token and print it as the last line",
+		Example:               "  gaffer token create --role worker --name build-1\n  TOKEN=$(gaffer token create --role viewer --name wall | tail -n 1)",
+		Args:                  cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&role, "role", "", "what its holder may do: `ROLE` is "+strings.Join(roles(), ", "))
+	cmd.Flags().StringVar(&name, "name", "", "who its holder is, for people")
+	complete := cobra.FixedCompletions(roles(), cobra.ShellCompDirectiveNoFileComp)
+	_ = cmd.RegisterFlagCompletionFunc("role", complete) // the flag was declared just above
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if role == "" || name == "" {
+			return exit.Usage(fmt.Errorf("a token needs --role, one of %s, and --name", strings.Join(roles(), ", ")))
+		}
+		return with(cmd.Context(), e, open, func(b *token.Book) error {
+			text, row, err := b.Create(cmd.Context(), token.New{Role: token.Role(role), Name: name})
+			if err != nil {
+				return err
+			}
+			e.Talk("token %s of %s %s; it is not shown again", row.ID, row.Role, env.Printable(row.Name))
+			return e.Printf("%s\n", text)
+		})
+	}
+	return cmd
+}
+
+func roles() (all []string) {
+	for _, r := range token.Roles() {
+		all = append(all, string(r))
+	}
+	return all
+}
+
+// shown is a token in --json.
+type shown struct {
+	ID      string     `json:"id"`
+	Name    string     `json:"name"`
+	Role    token.Role `json:"role"`
+	Created time.Time  `json:"created_at"`
+	Expires time.Time  `json:"expires_at,omitzero"`
+	Used    time.Time  `json:"used_at,omitzero"`
+}
+
+func list(e *env.Env, open serve.Opener) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", DisableFlagsInUseLine: true,
+		Short:   "List the tokens, without what is secret",
+		Example: "  gaffer token list\n  gaffer token list --json | jq -r '.[] | select(.role == \"worker\").id'",
+		Args:    cobra.NoArgs,
+	}
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return with(cmd.Context(), e, open, func(b *token.Book) error {
+			rows, err := b.List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return show(e, rows, *asJSON)
+		})
+	}
+	return cmd
+}
+
+func show(e *env.Env, rows []token.Row, asJSON bool) error {
+	all := []shown{}
+	for _, r := range rows {
+		all = append(all, shown{r.ID, r.Name, r.Role, r.Created, r.Expires, r.Used})
+	}
+	if asJSON {
+		return e.PrintJSON(all)
+	}
+	if len(all) == 0 {
+		e.Talk("there are no tokens: 'gaffer serve' makes the first one")
+		return nil
+	}
+	cells := [][]table.Cell{table.Row("ID", "Name", "Role", "Made", "Last used")}
+	for _, t := range all {
+		cells = append(cells, table.Row(t.ID, t.Name, string(t.Role), ago(e, t.Created), ago(e, t.Used)))
+	}
+	return table.Print(e, cells)
+}
+
+func ago(e *env.Env, t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return phrase.Elapsed(max(e.Now().Sub(t), 0)) + " ago"
+}
+
+func revoke(e *env.Env, open serve.Opener) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:                   "revoke ID|NAME",
+		DisableFlagsInUseLine: true,
+		Short:                 "End a token, and the browsers that were logged in with it",
+		Example:               "  gaffer token revoke t1f0c2ab9\n  gaffer token revoke build-1",
+		Args:                  cobra.ExactArgs(1),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return with(cmd.Context(), e, open, func(b *token.Book) error {
+			row, err := b.Revoke(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			e.Talk("token %s of %s %s is revoked", row.ID, row.Role, env.Printable(row.Name))
+			return nil
+		})
+	}
+	return cmd
+}

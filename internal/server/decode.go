@@ -1,0 +1,106 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// decode reads a request's body. Fields that are not known are ignored, as every
+// server of this protocol does.
+func decode(w http.ResponseWriter, r *http.Request, into any) error {
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return unread(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return badJSON(data, err)
+	}
+	return nil
+}
+
+func unread(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return refuse(http.StatusRequestEntityTooLarge, "too_large", fmt.Sprintf("the body is longer than %d bytes", maxBody))
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return refuse(http.StatusRequestTimeout, "timeout", "the body did not arrive in time")
+	}
+	return refuse(http.StatusBadRequest, "bad_request", "the body did not arrive whole")
+}
+
+// badJSON says where a body departs from what is wanted.
+func badJSON(data []byte, err error) error {
+	where, what := "", err.Error()
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		where = position(data, e.Offset)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		where = position(data, e.Offset)
+		what = fmt.Sprintf("a JSON %s where %s is wanted", e.Value, wanted(e))
+		if e.Field != "" {
+			what = fmt.Sprintf("field %q: %s", e.Field, what)
+		}
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		what = "the body is empty, a JSON object is wanted"
+	}
+	return refuse(http.StatusBadRequest, "bad_json", where+what)
+}
+
+func wanted(e *json.UnmarshalTypeError) string {
+	switch e.Type.Kind().String() {
+	case "struct":
+		return "an object"
+	case "slice":
+		return "an array"
+	case "int":
+		return "a whole number"
+	}
+	return "a " + e.Type.Kind().String()
+}
+
+func position(data []byte, offset int64) string {
+	before := data[:min(max(offset-1, 0), int64(len(data)))]
+	line := bytes.Count(before, []byte("\n")) + 1
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	return fmt.Sprintf("line %d, column %d: ", line, column)
+}
+
+const maxID = 200
+
+// ids checks what names one thing, given as name and value by turns, before
+// anybody looks for it: what could be a path or steer a terminal names nothing.
+// An empty one is left to the desk.
+func ids(pairs ...string) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if id := pairs[i+1]; id == "." || id == ".." || strings.ContainsAny(id, `/\`) || !plain(id) {
+			return refuse(http.StatusBadRequest, "invalid_request",
+				fmt.Sprintf("%s %.60q: want at most %d printable characters, no slashes", pairs[i], id, maxID))
+		}
+	}
+	return nil
+}
+
+// names checks words that people choose, which may have slashes.
+func names(pairs ...string) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if !plain(pairs[i+1]) {
+			return refuse(http.StatusBadRequest, "invalid_request",
+				fmt.Sprintf("%s %.60q: want at most %d printable characters", pairs[i], pairs[i+1], maxID))
+		}
+	}
+	return nil
+}
+
+func plain(text string) bool {
+	return len(text) <= maxID && utf8.ValidString(text) &&
+		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}

@@ -1,0 +1,46 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// health is how the coordinator is.
+type health struct {
+	OK    bool      `json:"ok"`
+	Time  time.Time `json:"time"`
+	State string    `json:"state"` // ready, stopping or no_database
+}
+
+// readyTime is how long the database may take to be called ready.
+const readyTime = 5 * time.Second
+
+func (c *call) health() error {
+	h, status := health{OK: true, Time: c.opts.Now().UTC(), State: "ready"}, http.StatusOK
+	ctx, cancel := context.WithTimeout(c.r.Context(), readyTime)
+	defer cancel()
+	if c.stopped() {
+		h.OK, h.State, status = false, "stopping", http.StatusServiceUnavailable
+	} else if err := c.desk.Ready(ctx); err != nil {
+		c.log.Warn("not ready", "error", err)
+		h.OK, h.State, status = false, "no_database", http.StatusServiceUnavailable
+	}
+	answer(c.w, status, h)
+	return nil
+}
+
+// front page until there is one.
+func (c *call) root() error {
+	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	c.w.WriteHeader(http.StatusOK)
+	_, _ = c.w.Write([]byte("gaffer coordinator\n")) // whoever has gone away cannot be told
+	return nil
+}
+
+func (c *call) document() error {
+	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	c.w.WriteHeader(http.StatusOK)
+	_, _ = c.w.Write(c.openapi) // whoever has gone away cannot be told
+	return nil
+}

@@ -1,0 +1,215 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sort"
+	"sync"
+	"time"
+)
+
+// hub reads changes once for all who follow the stream and keeps the latest.
+// Followers read from what it keeps at their own pace; whoever falls behind all
+// of it is cut off. So no follower has a buffer of its own, and none can make
+// another one wait.
+type hub struct {
+	desk Desk
+	log  *slog.Logger
+	room int // bytes that are kept
+
+	mu      sync.RWMutex
+	frames  []frame
+	size    int
+	floor   int64         // changes up to this number are not kept
+	last    int64         // changes up to this number were read
+	changed chan struct{} // closed, and replaced, when last has grown
+	readers int
+	awake   bool          // the changes are being read
+	already chan struct{} // closed
+	wake    chan struct{} // has one when somebody follows
+}
+
+// frame is a change as it is sent.
+type frame struct {
+	seq          int64
+	run, project string
+	data         []byte
+}
+
+const (
+	page  = 200                   // changes that are read at once
+	pace  = 10 * time.Millisecond // between readings, so that many changes are sent together
+	retry = time.Second           // after the database did not answer
+)
+
+func newHub(desk Desk, log *slog.Logger, room int) *hub {
+	h := &hub{desk: desk, log: log, room: room, changed: make(chan struct{}), already: make(chan struct{}), wake: make(chan struct{}, 1)}
+	close(h.already)
+	return h
+}
+
+// run reads changes until ctx ends. While nobody follows, nothing is read.
+func (h *hub) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		if h.asleep() {
+			select {
+			case <-h.wake:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		wait := pace
+		if err := h.read(ctx); err != nil && ctx.Err() == nil {
+			h.log.Warn("changes cannot be read", "error", err)
+			wait = retry
+		}
+		pause(ctx, wait)
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// asleep says whether there is nothing to do, and forgets what was kept then.
+func (h *hub) asleep() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.readers == 0 {
+		h.awake, h.frames, h.size = false, nil, 0
+	}
+	return !h.awake
+}
+
+// read waits for changes and publishes a page of them.
+func (h *hub) read(ctx context.Context) error {
+	h.mu.RLock()
+	after := h.last
+	h.mu.RUnlock()
+	if err := h.desk.Wait(ctx, after); err != nil {
+		return err
+	}
+	list, last, err := h.desk.Updates(ctx, after, page)
+	if err != nil {
+		return err
+	}
+	h.publish(framed(list), last)
+	return nil
+}
+
+func (h *hub) publish(frames []frame, last int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if last <= h.last {
+		return
+	}
+	for _, f := range frames {
+		h.frames = append(h.frames, f)
+		h.size += len(f.data)
+	}
+	h.last = last
+	h.forget()
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// forget makes room. Changes of one number go together.
+func (h *hub) forget() {
+	n := 0
+	for n < len(h.frames) && (h.size > h.room || n > 0 && h.frames[n].seq == h.floor) {
+		h.size -= len(h.frames[n].data)
+		h.floor = h.frames[n].seq
+		n++
+	}
+	h.frames = h.frames[n:]
+}
+
+// join makes the hub read, if it does not, from the last change on. The caller
+// leaves when it is done.
+func (h *hub) join(ctx context.Context) (last int64, err error) {
+	last, err = h.desk.Last(ctx)
+	if err != nil {
+		return 0, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readers++
+	if !h.awake {
+		h.awake, h.floor, h.last = true, last, last
+		select {
+		case h.wake <- struct{}{}:
+		default:
+		}
+	}
+	return last, nil
+}
+
+func (h *hub) leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.readers--
+}
+
+func (h *hub) followers() int {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	return h.readers
+}
+
+// reading is what a follower reads next.
+type reading struct {
+	data   []byte          // what fits it, perhaps nothing
+	next   int64           // the number up to which it has read then
+	behind bool            // what comes next is no longer kept
+	more   <-chan struct{} // closed when there is more
+}
+
+const gulp = 256 << 10 // bytes that a follower takes at once
+
+// after returns what follows a number and fits.
+func (h *hub) after(seq int64, fits func(frame) bool) reading {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	if seq < h.floor {
+		return reading{behind: true, next: seq}
+	}
+	out := reading{next: max(seq, h.last), more: h.changed}
+	first := sort.Search(len(h.frames), func(i int) bool { return h.frames[i].seq > seq })
+	for i, f := range h.frames[first:] {
+		if len(out.data) > gulp && h.frames[first+i-1].seq != f.seq {
+			out.next, out.more = h.frames[first+i-1].seq, h.already
+			return out
+		}
+		if fits(f) {
+			out.data = append(out.data, f.data...)
+		}
+	}
+	return out
+}
+
+// framed writes changes as the stream has them. Of several with one number only
+// the last has it as its id: who leaves between them gets them all again.
+func framed(list []Update) []frame {
+	frames := make([]frame, 0, len(list))
+	for i, u := range list {
+		data, err := json.Marshal(u.Update)
+		if err != nil {
+			continue // a change whose row is no JSON cannot be told
+		}
+		var b bytes.Buffer
+		if i == len(list)-1 || list[i+1].Seq != u.Seq {
+			fmt.Fprintf(&b, "id: %d\n", u.Seq)
+		}
+		fmt.Fprintf(&b, "event: update\ndata: %s\n\n", data)
+		frames = append(frames, frame{seq: u.Seq, run: u.Run, project: u.Project, data: b.Bytes()})
+	}
+	return frames
+}

@@ -1,0 +1,143 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+type object = map[string]any
+
+var inPath = regexp.MustCompile(`\{(\w+)\}`)
+
+// describe makes the OpenAPI document of a table of routes. The shapes of bodies
+// are those of the Go types, so that the document cannot say anything else.
+func describe(table []route) ([]byte, error) {
+	paths, shapes := object{}, schemas{named: object{}}
+	for _, r := range table {
+		path := strings.TrimSuffix(r.path, "{$}")
+		if paths[path] == nil {
+			paths[path] = object{}
+		}
+		paths[path].(object)[strings.ToLower(r.method)] = r.describe(shapes)
+	}
+	return json.MarshalIndent(object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "gaffer coordinator", "version": "1",
+			"description": "Agents, channels, chains, tasks, inputs and events, and the stream of what changes.",
+		},
+		"security": []object{{"bearer": []string{}}, {"query": []string{}}},
+		"paths":    paths,
+		"components": object{
+			"schemas": shapes.named,
+			"securitySchemes": object{
+				"bearer": object{"type": "http", "scheme": "bearer"},
+				"query":  object{"type": "apiKey", "in": "query", "name": "token", "description": "for GET only"},
+			},
+		},
+	}, "", " ")
+}
+
+func (r route) describe(shapes schemas) object {
+	op := object{"summary": r.about, "x-access": string(r.access), "responses": r.responses(shapes)}
+	if r.access == open {
+		op["security"] = []object{}
+	}
+	if parameters := r.parameters(); len(parameters) > 0 {
+		op["parameters"] = parameters
+	}
+	if r.takes != nil {
+		op["requestBody"] = object{"required": true, "content": content(shapes.of(reflect.TypeOf(r.takes)))}
+	}
+	return op
+}
+
+func (r route) parameters() (all []object) {
+	for _, name := range inPath.FindAllStringSubmatch(r.path, -1) {
+		all = append(all, object{"name": name[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
+	for _, name := range r.query {
+		all = append(all, object{"name": name, "in": "query", "schema": object{"type": "string"}})
+	}
+	return all
+}
+
+func (r route) responses(shapes schemas) object {
+	done := object{"description": http.StatusText(r.status)}
+	if r.gives != nil {
+		done["content"] = content(shapes.of(reflect.TypeOf(r.gives)))
+	}
+	all := object{strconv.Itoa(r.status): done}
+	failures := append([]int{http.StatusForbidden}, r.others...)
+	if r.access != open {
+		failures = append(failures, http.StatusUnauthorized, http.StatusTooManyRequests)
+	}
+	if r.takes != nil {
+		failures = append(failures, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
+	}
+	for _, status := range failures {
+		body := content(shapes.of(reflect.TypeFor[failure]()))
+		if status < 300 || status == http.StatusServiceUnavailable && r.gives != nil {
+			body = content(shapes.of(reflect.TypeOf(r.gives)))
+		}
+		all[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": body}
+	}
+	return all
+}
+
+func content(schema object) object { return object{"application/json": object{"schema": schema}} }
+
+// schemas collects the shapes of named types.
+type schemas struct{ named object }
+
+func (s schemas) of(t reflect.Type) object {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case t == reflect.TypeFor[json.RawMessage]():
+		return object{"description": "any JSON"}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return s.of(t.Elem())
+	case reflect.Struct:
+		return s.ofStruct(t)
+	case reflect.Slice:
+		return object{"type": "array", "items": s.of(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int, reflect.Int64:
+		return object{"type": "integer"}
+	}
+	return object{"type": "string"}
+}
+
+func (s schemas) ofStruct(t reflect.Type) object {
+	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+	if s.named[name] == nil {
+		fields := object{}
+		s.named[name] = object{"type": "object", "properties": fields}
+		for field, kind := range fieldsOf(t) {
+			fields[field] = s.of(kind)
+		}
+	}
+	return object{"$ref": "#/components/schemas/" + name}
+}
+
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fields[name] = t.Field(i).Type
+		}
+	}
+	return fields
+}

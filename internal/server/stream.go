@@ -1,0 +1,210 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	// sending is how long a reader of the stream may take to take something.
+	sending = 10 * time.Second
+	// replays is how many readers may be served from the database at once. The
+	// others wait: they are behind anyway.
+	replays = 4
+)
+
+// stream tells changes as they happen, each once and in order.
+func (c *call) stream() error {
+	after, given, err := c.lastEventID()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.context()
+	last, err := c.hub.join(ctx)
+	cancel()
+	if err != nil {
+		return err
+	}
+	defer c.hub.leave()
+	if !given || after > last {
+		after = last // a number of another database means nothing here
+	}
+	q := c.r.URL.Query()
+	f := &follower{call: c, out: http.NewResponseController(c.w), at: after, project: q.Get("project"), run: q.Get("run")}
+	if err := f.hello(); err != nil {
+		return nil // the reader has gone
+	}
+	c.quiet = true
+	f.follow(c.r.Context())
+	return nil
+}
+
+// lastEventID is where a reader left off.
+func (c *call) lastEventID() (int64, bool, error) {
+	text := c.r.Header.Get("Last-Event-ID")
+	if text == "" {
+		text = c.r.URL.Query().Get("last_event_id")
+	}
+	if text == "" {
+		return 0, false, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, false, refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("last event id %.40q: want a number that the stream gave", text))
+	}
+	return n, true, nil
+}
+
+// follower is one reader of the stream.
+type follower struct {
+	*call
+	out          *http.ResponseController
+	at           int64 // it has everything up to this number
+	project, run string
+}
+
+func (f *follower) fits(u frame) bool {
+	return (f.project == "" || f.project == u.project) && (f.run == "" || f.run == u.run)
+}
+
+func (f *follower) hello() error {
+	h := f.w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("X-Accel-Buffering", "no") // else a proxy may hold it back
+	if err := f.out.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	f.w.WriteHeader(http.StatusOK)
+	data, err := json.Marshal(map[string]time.Time{"time": f.opts.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	return f.send(fmt.Appendf(nil, "retry: 1000\nid: %d\nevent: hello\ndata: %s\n\n", f.at, data))
+}
+
+func (f *follower) send(data []byte) error {
+	if err := f.out.SetWriteDeadline(time.Now().Add(sending)); err != nil {
+		return err
+	}
+	if _, err := f.w.Write(data); err != nil {
+		return err
+	}
+	if err := f.out.Flush(); err != nil {
+		return err
+	}
+	// With HTTP/2 a deadline that passes ends the stream, also a quiet one.
+	return f.out.SetWriteDeadline(time.Time{})
+}
+
+// follow sends until the reader has gone, is too slow or may no longer read, or
+// the server stops.
+func (f *follower) follow(ctx context.Context) {
+	if f.r.Method == http.MethodHead || f.catchUp(ctx) != nil {
+		return
+	}
+	ping := time.NewTicker(f.opts.Ping)
+	defer ping.Stop()
+	for {
+		next := f.hub.after(f.at, f.fits)
+		if next.behind {
+			f.metrics.cut.Add(1)
+			_ = f.send([]byte("event: behind\ndata: {}\n\n")) // it is told if it still listens
+			return
+		}
+		if len(next.data) > 0 && f.send(next.data) != nil {
+			return
+		}
+		if f.at = next.next; f.wait(ctx, next.more, ping.C) != nil {
+			return
+		}
+	}
+}
+
+// wait returns when there may be more.
+func (f *follower) wait(ctx context.Context, more <-chan struct{}, ping <-chan time.Time) error {
+	for {
+		select {
+		case <-more:
+			return nil
+		case <-ping:
+			if err := f.alive(ctx); err != nil {
+				return err
+			}
+		case <-f.stopping:
+			_ = f.send([]byte("event: bye\ndata: {}\n\n")) // the server stops either way
+			return context.Canceled
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// alive pings, unless the token was revoked meanwhile. A database that does not
+// answer ends nobody's stream.
+func (f *follower) alive(ctx context.Context) error {
+	if f.by.ID != "" {
+		if holds, err := f.tokens.Holds(ctx, f.by.ID); err == nil && !holds {
+			return context.Canceled
+		}
+	}
+	return f.send([]byte(": ping\n\n"))
+}
+
+// catchUp sends from the database what the hub no longer keeps.
+func (f *follower) catchUp(ctx context.Context) error {
+	if !f.hub.after(f.at, f.fits).behind {
+		return nil
+	}
+	select {
+	case f.replaying <- struct{}{}:
+		defer func() { <-f.replaying }()
+	case <-f.stopping:
+		return context.Canceled
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for f.hub.after(f.at, f.fits).behind {
+		if err := f.replay(ctx); err != nil || f.stopped() {
+			return cmp.Or(err, context.Canceled)
+		}
+	}
+	return nil
+}
+
+func (s *Server) stopped() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+func (f *follower) replay(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, deskTime)
+	defer cancel()
+	list, last, err := f.desk.Updates(ctx, f.at, page)
+	if err != nil {
+		f.log.Warn("changes cannot be replayed", "request", f.id, "error", err)
+		return err
+	}
+	var data []byte
+	for _, u := range framed(list) {
+		if f.fits(u) {
+			data = append(data, u.data...)
+		}
+	}
+	if last <= f.at {
+		return fmt.Errorf("no changes after %d, though there are newer ones", f.at)
+	}
+	f.at = last
+	if len(data) == 0 {
+		return nil
+	}
+	return f.send(data)
+}
