@@ -120,6 +120,8 @@ func (c *call) nowhere() error {
 // run does one request from the door to the log.
 func (s *Server) run(w http.ResponseWriter, r *http.Request, to route) {
 	started := time.Now()
+	s.metrics.underWay.Add(1)
+	defer s.metrics.underWay.Add(-1)
 	c := &call{Server: s, w: &recorder{ResponseWriter: w}, r: r, route: to, id: s.requestID()}
 	w.Header().Set("X-Request-Id", c.id)
 	err := c.guarded()

@@ -15,7 +15,8 @@ import (
 
 // metrics are what the server counts of itself.
 type metrics struct {
-	cut atomic.Int64 // readers of the stream that were too slow
+	cut      atomic.Int64 // readers of the stream that were too slow
+	underWay atomic.Int64 // requests, those for the stream too
 
 	mu       sync.Mutex
 	requests map[string]map[int]int64 // by route and status
@@ -135,6 +136,7 @@ func (c *call) scrape() error {
 	var b strings.Builder
 	m := c.metrics
 	m.write(&b)
+	gauge(&b, "gaffer_http_requests_under_way", "requests that are not yet answered", float64(m.underWay.Load()))
 	gauge(&b, "gaffer_stream_subscribers", "readers of the stream", float64(c.hub.followers()))
 	head(&b, "gaffer_stream_cut_total", "counter", "readers of the stream that were cut off because they were slow")
 	fmt.Fprintf(&b, "gaffer_stream_cut_total %d\n", m.cut.Load())

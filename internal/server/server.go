@@ -30,6 +30,7 @@ type Options struct {
 	Rate        float64       // requests of one token in a second; negative for no limit
 	Connections int           // open at once
 	Ping        time.Duration // how often a quiet stream says that it lives
+	Send        time.Duration // how long a reader of the stream may take to take something
 	Header      time.Duration // how long a request's header may take
 	Body        time.Duration // how long a request may take to arrive
 	Grace       time.Duration // how long Serve waits at its end for requests under way
@@ -40,6 +41,7 @@ const (
 	defaultRate        = 1000
 	defaultConnections = 4096
 	defaultPing        = 15 * time.Second
+	defaultSend        = 10 * time.Second
 	defaultHeader      = 10 * time.Second
 	defaultBody        = 30 * time.Second
 	defaultGrace       = 10 * time.Second
@@ -60,6 +62,7 @@ func (o Options) withDefaults() Options {
 		}
 	}
 	set(&o.Ping, defaultPing)
+	set(&o.Send, defaultSend)
 	set(&o.Header, defaultHeader)
 	set(&o.Body, defaultBody)
 	set(&o.Grace, defaultGrace)

@@ -10,13 +10,9 @@ import (
 	"time"
 )
 
-const (
-	// sending is how long a reader of the stream may take to take something.
-	sending = 10 * time.Second
-	// replays is how many readers may be served from the database at once. The
-	// others wait: they are behind anyway.
-	replays = 4
-)
+// replays is how many readers may be served from the database at once. The
+// others wait: they are behind anyway.
+const replays = 4
 
 // stream tells changes as they happen, each once and in order.
 func (c *call) stream() error {
@@ -88,7 +84,7 @@ func (f *follower) hello() error {
 }
 
 func (f *follower) send(data []byte) error {
-	if err := f.out.SetWriteDeadline(time.Now().Add(sending)); err != nil {
+	if err := f.out.SetWriteDeadline(time.Now().Add(f.opts.Send)); err != nil {
 		return err
 	}
 	if _, err := f.w.Write(data); err != nil {
