@@ -45,8 +45,8 @@ func (c *placed) Close() error {
 // rates allows each token so many requests in a second, and as many at once as
 // in two. All who show no valid token share one small allowance.
 type rates struct {
-	each float64
-	now  func() time.Time
+	each, strange float64
+	now           func() time.Time
 
 	mu      sync.Mutex
 	buckets map[string]*bucket
@@ -57,13 +57,10 @@ type bucket struct {
 	at   time.Time
 }
 
-const (
-	strangers    = "" // the bucket of those without a valid token
-	strangerRate = 50
-)
+const strangers = "" // the bucket of those without a valid token
 
-func newRates(each float64, now func() time.Time) *rates {
-	return &rates{each: each, now: now, buckets: map[string]*bucket{}}
+func newRates(each, strange float64, now func() time.Time) *rates {
+	return &rates{each: each, strange: strange, now: now, buckets: map[string]*bucket{}}
 }
 
 // allow takes one request off what id has left. Ids are those of tokens, so
@@ -71,7 +68,7 @@ func newRates(each float64, now func() time.Time) *rates {
 func (r *rates) allow(id string) bool {
 	each := r.each
 	if id == strangers {
-		each = strangerRate
+		each = r.strange
 	}
 	if each < 0 {
 		return true

@@ -28,6 +28,7 @@ type Options struct {
 	OpenReads bool        // who only looks needs no token
 
 	Rate        float64       // requests of one token in a second; negative for no limit
+	Strangers   float64       // requests of all together who show no valid token; negative for no limit
 	Connections int           // open at once
 	Ping        time.Duration // how often a quiet stream says that it lives
 	Send        time.Duration // how long a reader of the stream may take to take something
@@ -39,6 +40,7 @@ type Options struct {
 
 const (
 	defaultRate        = 1000
+	defaultStrangers   = 50
 	defaultConnections = 4096
 	defaultPing        = 15 * time.Second
 	defaultSend        = 10 * time.Second
@@ -68,6 +70,9 @@ func (o Options) withDefaults() Options {
 	set(&o.Grace, defaultGrace)
 	if o.Rate == 0 {
 		o.Rate = defaultRate
+	}
+	if o.Strangers == 0 {
+		o.Strangers = defaultStrangers
 	}
 	if o.Connections == 0 {
 		o.Connections = defaultConnections
@@ -102,7 +107,7 @@ func New(opts Options) (*Server, error) {
 	s := &Server{
 		opts: opts, desk: opts.Desk, tokens: opts.Tokens, log: opts.Log,
 		hosts:    hostSet(opts.Hosts),
-		rates:    newRates(opts.Rate, opts.Now),
+		rates:    newRates(opts.Rate, opts.Strangers, opts.Now),
 		logins:   &logins{now: opts.Now, random: opts.Random},
 		stopping: make(chan struct{}), replaying: make(chan struct{}, replays),
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strconv"
 	"time"
 )
@@ -84,6 +86,9 @@ func (f *follower) hello() error {
 }
 
 func (f *follower) send(data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
 	if err := f.out.SetWriteDeadline(time.Now().Add(f.opts.Send)); err != nil {
 		return err
 	}
@@ -112,7 +117,10 @@ func (f *follower) follow(ctx context.Context) {
 			_ = f.send([]byte("event: behind\ndata: {}\n\n")) // it is told if it still listens
 			return
 		}
-		if len(next.data) > 0 && f.send(next.data) != nil {
+		if err := f.send(next.data); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				f.metrics.cut.Add(1)
+			}
 			return
 		}
 		if f.at = next.next; f.wait(ctx, next.more, ping.C) != nil {
@@ -199,8 +207,5 @@ func (f *follower) replay(ctx context.Context) error {
 		return fmt.Errorf("no changes after %d, though there are newer ones", f.at)
 	}
 	f.at = last
-	if len(data) == 0 {
-		return nil
-	}
 	return f.send(data)
 }

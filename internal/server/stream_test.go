@@ -316,7 +316,7 @@ func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
 			t.Fatalf("%v, %v, want %d and on", ids, err, i+1)
 		}
 	}
-	eventually(t, "it was cut off", func() bool { return w.server.hub.followers() == 1 })
+	eventually(t, "it was cut off", func() bool { return w.server.hub.followers() == 1 && w.server.metrics.cut.Load() == 1 })
 	// Reading again, it finds that the stream has ended, and can catch up.
 	data, _ := io.ReadAll(conn)
 	if !bytes.Contains(data, []byte("id: 1\n")) || bytes.Contains(data, []byte("id: 2000\n")) {
