@@ -1,0 +1,280 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"gaffer/coordinator"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/server"
+	"gaffer/internal/token"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// desk knows no agents and never changes.
+type desk struct{ server.Desk }
+
+func (desk) Ready(context.Context) error                         { return nil }
+func (desk) Last(context.Context) (int64, error)                 { return 0, nil }
+func (desk) Agents(context.Context) ([]coordinator.Agent, error) { return nil, nil }
+func (desk) Wait(ctx context.Context, _ int64) error             { <-ctx.Done(); return ctx.Err() }
+
+// rows keeps tokens in memory.
+type rows struct {
+	mu  sync.Mutex
+	all map[string]token.Row
+}
+
+func (r *rows) List(context.Context) (list []token.Row, _ error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, row := range r.all {
+		list = append(list, row)
+	}
+	return list, nil
+}
+
+func (r *rows) Put(_ context.Context, row token.Row) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all[row.ID] = row
+	return nil
+}
+
+func (r *rows) Drop(_ context.Context, id string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.all, id)
+	return nil
+}
+
+func (r *rows) Touch(context.Context, string, time.Time) error { return nil }
+
+// output may be read while it is written.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// command is 'gaffer serve' on a database in memory.
+type command struct {
+	t        *testing.T
+	state    string
+	rows     *rows
+	out, err *output
+	closed   int
+}
+
+func newCommand(t *testing.T) *command {
+	return &command{t: t, state: filepath.Join(t.TempDir(), "state"), rows: &rows{all: map[string]token.Row{}}}
+}
+
+// start runs the command and returns its end.
+func (c *command) start(ctx context.Context, args ...string) <-chan error {
+	c.out, c.err = &output{}, &output{}
+	e := &env.Env{Out: c.out, Err: c.err, Getenv: func(string) string { return "" }, Dir: c.t.TempDir(), Now: time.Now}
+	cmd := newWith(e, func(context.Context) (Backend, error) {
+		return Backend{Desk: desk{}, Tokens: c.rows, State: c.state, Close: func() error { c.closed++; return nil }}, nil
+	})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs(append([]string{"--listen", "127.0.0.1:0"}, args...))
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.ExecuteContext(ctx) }()
+	return ended
+}
+
+// find waits for a text in what the command prints.
+func (c *command) find(pattern string) string {
+	c.t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		if m := regexp.MustCompile(pattern).FindStringSubmatch(c.out.String()); m != nil {
+			return m[1]
+		}
+		if time.Now().After(end) {
+			c.t.Fatalf("no %s in\n%s\n%s", pattern, c.out, c.err)
+		}
+	}
+}
+
+func client(t *testing.T) *http.Client {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+func get(t *testing.T, url string) (int, string) {
+	t.Helper()
+	resp, err := client(t).Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+func TestServePrintsTheTokenAndALinkAndStopsWhenItIsTold(t *testing.T) {
+	c := newCommand(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := c.start(ctx)
+	link := c.find(`within a minute: (\S+)`)
+	base := c.find(`Listening on (\S+)`)
+	text := c.find(`(gft_\S+)`)
+
+	kept, err := os.ReadFile(filepath.Join(c.state, "token"))
+	if err != nil || strings.TrimSpace(string(kept)) != text {
+		t.Errorf("kept %q, %v", kept, err)
+	}
+	if status, body := get(t, base+"/v1/agents?token="+text); status != 200 {
+		t.Errorf("with the token: %d %s", status, body)
+	}
+	if status, _ := get(t, base+"/health"); status != 200 {
+		t.Errorf("health: %d", status)
+	}
+	if status, _ := get(t, link); status != 303 {
+		t.Errorf("the link: %d", status)
+	}
+	if status, _ := get(t, link); status != 401 {
+		t.Errorf("the link again: %d", status)
+	}
+	stop()
+	if err := <-ended; err != nil || c.closed != 1 {
+		t.Errorf("%v, closed %d times", err, c.closed)
+	}
+	if !strings.Contains(c.err.String(), `"msg":"stopped"`) || strings.Contains(c.err.String(), text[4:]) {
+		t.Errorf("the log:\n%s", c.err)
+	}
+}
+
+func TestTheFirstTokenIsPrintedOnce(t *testing.T) {
+	c := newCommand(t)
+	for i := range 2 {
+		ctx, stop := context.WithCancel(t.Context())
+		ended := c.start(ctx)
+		c.find(`within a minute: (\S+)`)
+		stop()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(c.out.String(), "gft_"); has != (i == 0) {
+			t.Errorf("start %d:\n%s", i+1, c.out)
+		}
+	}
+}
+
+func TestServeWithItsOwnCertificatePrintsTheFingerprint(t *testing.T) {
+	c := newCommand(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := c.start(ctx, "--tls", "--host", "build.example")
+	fingerprint := c.find(`fingerprint of the certificate: ([0-9A-F:]{95})`)
+	base := c.find(`Listening on (https://\S+)`)
+	resp, err := client(t).Get(base + "/health")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	shown := server.Fingerprint(&tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{resp.TLS.PeerCertificates[0].Raw}}}})
+	if shown != fingerprint || resp.TLS.PeerCertificates[0].VerifyHostname("build.example") != nil {
+		t.Errorf("shown %s, printed %s", shown, fingerprint)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestServeRefusesToSendTokensInPlainTextBeyondThisMachine(t *testing.T) {
+	for args, want := range map[string]string{
+		"--listen 0.0.0.0:0":                         "other machines",
+		"--listen :0":                                "other machines",
+		"--listen [::]:0":                            "other machines",
+		"--listen 0.0.0.0:0 --tls --open-reads":      "--open-reads is for this machine alone",
+		"--listen 0.0.0.0:0 --insecure --open-reads": "--open-reads is for this machine alone",
+		"--tls-cert x":                               "go together",
+		"--tls-key x":                                "go together",
+		"--tls --tls-cert x --tls-key y":             "leave it out",
+		"--connections 0":                            "want 1 at least",
+		"--rate -1":                                  "want 0 or more",
+	} {
+		c := newCommand(t)
+		err := <-c.start(t.Context(), strings.Fields(args)...)
+		if err == nil || !strings.Contains(err.Error(), want) || exit.Of(err) != exit.CodeUsage {
+			t.Errorf("%s: %v, want a usage error with %q", args, err, want)
+		}
+		if c.out.String() != "" || len(c.rows.all) != 0 {
+			t.Errorf("%s: it began:\n%s", args, c.out)
+		}
+	}
+}
+
+func TestServeBeyondThisMachineIsInsecureOnlyWhenItIsTold(t *testing.T) {
+	for _, args := range []string{"--listen 0.0.0.0:0 --insecure", "--listen 0.0.0.0:0 --tls"} {
+		c := newCommand(t)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := c.start(ctx, strings.Fields(args)...)
+		if status, body := get(t, c.find(`Listening on (https?://localhost:\d+)`)+"/health"); status != 200 {
+			t.Errorf("%s: %d %s", args, status, body)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+func TestAnAddressThatIsTakenIsToldAndNothingIsOpened(t *testing.T) {
+	c := newCommand(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := c.start(ctx)
+	address := c.find(`Listening on http://(\S+)`)
+	second := newCommand(t)
+	if err := <-second.start(t.Context(), "--listen", address); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("%v", err)
+	}
+	if second.closed != 0 {
+		t.Error("the database was opened")
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestADeskThatCannotBeOpenedIsTheError(t *testing.T) {
+	e := &env.Env{Out: &output{}, Err: &output{}, Now: time.Now}
+	want := errors.New("no database")
+	err := run(t.Context(), e, options{listen: "127.0.0.1:0", connections: 1}, func(context.Context) (Backend, error) { return Backend{}, want })
+	if !errors.Is(err, want) {
+		t.Errorf("%v", err)
+	}
+}
