@@ -114,7 +114,10 @@ func HostsOf(address net.Addr, more []string) ([]string, error) {
 func hostSet(hosts []string) map[string]bool {
 	set := map[string]bool{}
 	for _, h := range hosts {
-		set[strings.ToLower(h)] = true
+		if net.ParseIP(h) == nil {
+			h = hostname(h)
+		}
+		set[h] = true
 	}
 	return set
 }

@@ -2,13 +2,12 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
-
-	"encoding/json"
 
 	"gaffer/coordinator"
 	"gaffer/internal/token"

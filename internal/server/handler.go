@@ -184,12 +184,17 @@ func (c *call) tell(err error) {
 	level, message := slog.LevelDebug, "request"
 	change := c.route.method != http.MethodGet && c.route.method != ""
 	switch status := c.w.status; {
+	case c.r.Context().Err() != nil:
+		message = "the client went away"
 	case status >= 500:
 		level, message = slog.LevelError, "request failed"
 	case status == http.StatusForbidden, status == http.StatusUnauthorized, status == http.StatusTooManyRequests:
 		level, message = slog.LevelWarn, "request refused"
 	case change && status < 300 && !c.quiet:
 		level, message = slog.LevelInfo, "changed"
+	}
+	if !c.log.Enabled(c.r.Context(), level) {
+		return
 	}
 	facts := []slog.Attr{slog.String("request", c.id), slog.String("route", c.route.name()), slog.Int("status", c.w.status)}
 	if c.by.ID != "" {

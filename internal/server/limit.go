@@ -63,8 +63,19 @@ func newRates(each, strange float64, now func() time.Time) *rates {
 	return &rates{each: each, strange: strange, now: now, buckets: map[string]*bucket{}}
 }
 
-// allow takes one request off what id has left. Ids are those of tokens, so
-// there are never more buckets than there were tokens.
+// forget drops the buckets that are full again.
+func (r *rates) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	for id, b := range r.buckets {
+		if now.Sub(b.at) > 2*time.Second {
+			delete(r.buckets, id)
+		}
+	}
+}
+
+// allow takes one request off what id has left.
 func (r *rates) allow(id string) bool {
 	each := r.each
 	if id == strangers {

@@ -4,15 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
 
 type object = map[string]any
-
-var inPath = regexp.MustCompile(`\{(\w+)\}`)
 
 // describe makes the OpenAPI document of a table of routes. The shapes of bodies
 // are those of the Go types, so that the document cannot say anything else.
@@ -58,8 +55,10 @@ func (r route) describe(shapes schemas) object {
 }
 
 func (r route) parameters() (all []object) {
-	for _, name := range inPath.FindAllStringSubmatch(r.path, -1) {
-		all = append(all, object{"name": name[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+	for _, part := range strings.Split(r.path, "/") {
+		if name := strings.Trim(part, "{}"); name != part && name != "$" {
+			all = append(all, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}})
+		}
 	}
 	for _, name := range r.query {
 		all = append(all, object{"name": name, "in": "query", "schema": object{"type": "string"}})

@@ -54,7 +54,7 @@ func says[E any](err error, yes func(E) bool) bool {
 		if e, ok := err.(E); ok && yes(e) {
 			return true
 		}
-		if list, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // a walk that errors.As cannot do
+		if list, ok := err.(interface{ Unwrap() []error }); ok {
 			for _, inner := range list.Unwrap() {
 				if says(inner, yes) {
 					return true

@@ -138,7 +138,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 	var err error
 	select {
-	case err = <-served:
+	case err = <-served: // it cannot go on
+		close(s.stopping)
+		err = errors.Join(err, web.Close())
 	case <-ctx.Done():
 		err = s.stop(web)
 		<-served
@@ -181,7 +183,7 @@ func (s *Server) stop(web *http.Server) error {
 	return err
 }
 
-// tidy lets the tokens be written that were used.
+// tidy has the use of tokens written, and forgets what is of no more use.
 func (s *Server) tidy(ctx context.Context) {
 	ticker := time.NewTicker(tidying)
 	defer ticker.Stop()
@@ -199,6 +201,7 @@ func (s *Server) tidy(ctx context.Context) {
 }
 
 func (s *Server) tidyTokens(ctx context.Context) {
+	s.rates.forget()
 	if err := s.tokens.Tidy(ctx); err != nil {
 		s.log.Warn("tokens were not tidied", "error", err)
 	}

@@ -48,7 +48,7 @@ func dial(w *world, query string, change func(*http.Request)) (*reader, error) {
 	if change != nil {
 		change(req)
 	}
-	resp, err := w.client.Do(req)
+	resp, err := w.client.Do(req) //nolint:bodyclose // reader.close does
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -65,10 +65,25 @@ type Rows interface {
 // prefix makes tokens easy to find where they should not be.
 const prefix = "gft_"
 
-var shape = regexp.MustCompile(prefix + `[A-Za-z0-9_-]{8,}`)
+// alphabet are the characters of a secret.
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // Redact takes everything that looks like a token out of a text.
-func Redact(text string) string { return shape.ReplaceAllString(text, prefix+"…") }
+func Redact(text string) string {
+	before, after, found := strings.Cut(text, prefix)
+	if !found {
+		return text
+	}
+	var b strings.Builder
+	for ; found; before, after, found = strings.Cut(after, prefix) {
+		b.WriteString(before + prefix)
+		if rest := strings.TrimLeft(after, alphabet); len(after)-len(rest) >= 8 {
+			b.WriteString("…")
+			after = rest
+		}
+	}
+	return b.String() + before
+}
 
 // Secret returns 256 random bits as text.
 func Secret(random io.Reader) (string, error) {

@@ -129,8 +129,12 @@ func TestTokensAndTheirIDsDiffer(t *testing.T) {
 func TestARoleOrNameThatIsNoneIsRefused(t *testing.T) {
 	b, rows, _ := newBook()
 	for _, n := range []New{
-		{Role: "root", Name: "n"}, {Role: "", Name: "n"}, {Role: Admin}, {Role: Admin, Name: "a\nb"},
-		{Role: Admin, Name: strings.Repeat("x", 101)}, {Role: Admin, Name: "\xff"},
+		{Role: "root", Name: "n"},
+		{Role: "", Name: "n"},
+		{Role: Admin},
+		{Role: Admin, Name: "a\nb"},
+		{Role: Admin, Name: strings.Repeat("x", 101)},
+		{Role: Admin, Name: "\xff"},
 	} {
 		_, _, err := b.Create(t.Context(), n)
 		var e *Error
@@ -314,8 +318,16 @@ func TestAFirstTokenThatCannotBeKeptIsNotMade(t *testing.T) {
 func TestRedactLeavesNothingOfAToken(t *testing.T) {
 	b, _, _ := newBook()
 	text, _ := create(t, b, New{Role: Viewer, Name: "n"})
-	if got := Redact("a " + text + ", b=" + text + "\n"); got != "a gft_…, b=gft_…\n" {
-		t.Errorf("%q", got)
+	for in, want := range map[string]string{
+		"a " + text + ", b=" + text + "\n": "a gft_…, b=gft_…\n",
+		text + text:                        "gft_…",
+		"gft_ and gft_short":               "gft_ and gft_short",
+		"nothing":                          "nothing",
+		"":                                 "",
+	} {
+		if got := Redact(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
 	}
 }
 
