@@ -1,0 +1,251 @@
+package coordinator
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Options are how a client speaks. The zero value of each means its default.
+type Options struct {
+	Token string           // sent to the coordinator's own host and nowhere else
+	HTTP  *http.Client     // its transport and cookies are used; redirects are never followed
+	Now   func() time.Time // for what a coordinator says about times
+
+	Rand    func() float64 // spreads repeated requests: from 0 up to 1
+	Timeout time.Duration  // of one try: 30 s
+	Tries   int            // of a request that is safe to repeat: 4
+	Pause   time.Duration  // before the second try, and doubled for each one after: 200 ms
+	Silence time.Duration  // after which the stream's connection is dead: 45 s
+	Limit   int64          // bytes of an answer that are read: 64 MiB
+}
+
+// Client speaks to one coordinator. It may be used by many goroutines at once.
+type Client struct {
+	base *url.URL
+	http *http.Client
+	opt  Options
+}
+
+// New returns a client for the coordinator at an address such as
+// http://127.0.0.1:4870. It sends nothing yet.
+func New(base string, o Options) (*Client, error) {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return nil, &badCall{"coordinator's address: not a URL"}
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return nil, &badCall{fmt.Sprintf("coordinator's address %q: want http://host:port or https://host", u.Redacted())}
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return nil, &badCall{fmt.Sprintf("coordinator's address %q: only a host and a path are allowed, the token is given apart", u.Redacted())}
+	case strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return nil, &badCall{"coordinator's token: has characters that no token has"}
+	}
+	return &Client{base: u, http: plain(o.HTTP), opt: o.filled()}, nil
+}
+
+func (o Options) filled() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Rand == nil {
+		o.Rand = rand.Float64
+	}
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Tries = cmp.Or(o.Tries, 4)
+	o.Pause = cmp.Or(o.Pause, 200*time.Millisecond)
+	o.Silence = cmp.Or(o.Silence, 45*time.Second)
+	o.Limit = cmp.Or(o.Limit, 64<<20)
+	return o
+}
+
+// badCall is a request that the client does not send.
+type badCall struct{ why string }
+
+func (e *badCall) Error() string { return e.why }
+func (e *badCall) Invalid() bool { return true }
+
+// plain returns a client that goes where it is told and nowhere else.
+func plain(given *http.Client) *http.Client {
+	c := http.Client{}
+	if given != nil {
+		c = *given
+	}
+	if c.Transport == nil {
+		c.Transport = transport()
+	}
+	c.Timeout = 0 // each request has its own
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
+}
+
+// transport is the standard one, except that only encrypted requests go through a
+// proxy: it would read the token of the others.
+func transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = func(r *http.Request) (*url.URL, error) {
+		if r.URL.Scheme != "https" {
+			return nil, nil
+		}
+		return http.ProxyFromEnvironment(r)
+	}
+	return t
+}
+
+// apart returns a client with connections of its own, so that nothing else can
+// make its requests wait. A transport that is not the standard one is shared.
+func (c *Client) apart() (own *http.Client, end func()) {
+	copied := *c.http
+	t, ok := copied.Transport.(*http.Transport)
+	if !ok {
+		return &copied, func() {}
+	}
+	t = t.Clone()
+	copied.Transport = t
+	return &copied, t.CloseIdleConnections
+}
+
+// call is one request of the protocol.
+type call struct {
+	method string
+	route  []string // not escaped
+	query  url.Values
+	body   any
+	safe   bool // doing it twice is doing it once
+}
+
+func (q call) String() string { return q.method + " /" + strings.Join(q.route, "/") }
+
+// url refuses names that would lead to another route.
+func (q call) url(base *url.URL) (string, error) {
+	escaped := make([]string, len(q.route))
+	for i, part := range q.route {
+		if part == "" || part == "." || part == ".." {
+			return "", &badCall{fmt.Sprintf("%q cannot be a name or an id", part)}
+		}
+		escaped[i] = url.PathEscape(part)
+	}
+	u := base.JoinPath(escaped...)
+	u.RawQuery = q.query.Encode()
+	return u.String(), nil
+}
+
+// do asks, and asks again where that is safe, and returns the answer's body.
+func (c *Client) do(ctx context.Context, q call) ([]byte, error) {
+	body, err := c.try(ctx, c.http, q)
+	for n := 1; err != nil && q.safe && n < c.opt.Tries && temporary(err); n++ {
+		if !rest(ctx, c.pause(n, err)) {
+			break
+		}
+		body, err = c.try(ctx, c.http, q)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", q, err)
+	}
+	return body, nil
+}
+
+// pause is how long to wait after the nth failure: doubled each time, and spread,
+// so that clients which failed together do not come back together.
+func (c *Client) pause(n int, err error) time.Duration {
+	const longest = 30 * time.Second
+	most := min(c.opt.Pause<<min(n-1, 20), longest)
+	wait := most/2 + time.Duration(c.opt.Rand()*float64(most/2))
+	if e, ok := errors.AsType[*Error](err); ok {
+		wait = max(wait, e.After)
+	}
+	return wait
+}
+
+// rest waits, and says false if the context ended first.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+var errNoAnswer = errors.New("no answer in time")
+
+// try asks once.
+func (c *Client) try(ctx context.Context, via *http.Client, q call) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.Timeout, errNoAnswer)
+	defer cancel()
+	req, err := c.request(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	res, err := via.Do(req)
+	if err != nil {
+		return nil, reason(ctx, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return nil, c.refused(res)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, c.opt.Limit+1))
+	switch {
+	case err != nil:
+		return nil, reason(ctx, err)
+	case int64(len(body)) > c.opt.Limit:
+		return nil, &Error{TooLarge, fmt.Sprintf("the answer is larger than %d bytes", c.opt.Limit), res.StatusCode, 0}
+	}
+	return body, nil
+}
+
+func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
+	target, err := q.url(c.base)
+	if err != nil {
+		return nil, err
+	}
+	var body io.Reader
+	if q.body != nil {
+		data, err := json.Marshal(q.body)
+		if err != nil {
+			return nil, &badCall{err.Error()}
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, q.method, target, body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.opt.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.opt.Token)
+	}
+	return req, nil
+}
+
+// refused reads no more of a refusal than a person would.
+func (c *Client) refused(res *http.Response) error {
+	const most = 64 << 10
+	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // the status says enough
+	return refusal(res, body, c.opt.Now())
+}
+
+// reason is why a request came to nothing, without its URL, which the caller adds.
+func reason(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// pipes is a network inside a test, so that hours of silence take no time.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	p.once.Do(func() { close(p.done) })
+	return nil
+}
+
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	ours, theirs := net.Pipe()
+	select {
+	case p.conns <- theirs:
+		return ours, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// apartFromTime runs a test whose clock moves when everyone waits, with a server
+// and a client for it.
+func apartFromTime(t *testing.T, handle http.HandlerFunc, o Options, check func(t *testing.T, c *Client)) {
+	synctest.Test(t, func(t *testing.T) {
+		network := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
+		server := &http.Server{Handler: handle}
+		served := make(chan error)
+		go func() { served <- server.Serve(network) }()
+		transport := &http.Transport{DialContext: network.dial}
+		if o.HTTP == nil {
+			o.HTTP = &http.Client{Transport: transport}
+		}
+		c, err := New("http://desk", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, c)
+		transport.CloseIdleConnections()
+		_ = server.Close() // the handlers' contexts end with it
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("the server ended with %v", err)
+		}
+	})
+}
+
+// tear closes a connection in the middle of what it says.
+func tear(w http.ResponseWriter, said string) {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	if said != "" {
+		_, _ = conn.Write([]byte(said)) // the other side may be gone
+	}
+	_ = conn.Close() // that is the point
+}
+
+func refused(t *testing.T, err error) *Error {
+	t.Helper()
+	e, ok := errors.AsType[*Error](err)
+	if !ok {
+		t.Fatalf("got %v, want a refusal", err)
+	}
+	return e
+}
