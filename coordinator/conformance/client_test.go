@@ -1,0 +1,145 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+)
+
+func TestTheClientAsksForEveryRouteAndUnderstandsTheAnswers(t *testing.T) {
+	target := newReference(t, "")
+	c, err := coordinator.New(target.URL, coordinator.Options{Token: target.Token})
+	ctx := t.Context()
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ok(err)
+	ok(c.Health(ctx))
+	agent, err := c.Heartbeat(ctx, coordinator.Heartbeat{Name: "a", ClaudeStatus: coordinator.Idle, Meta: json.RawMessage(`{"slots":2}`)})
+	ok(err)
+	channel, err := c.AddChannel(ctx, "a channel ü", "what for")
+	ok(err)
+	byName, err := c.Channel(ctx, "missing")
+	if e := refusal(t, err); !e.NotFound() {
+		t.Errorf("a missing channel is %v and %v", byName, err)
+	}
+	channels, err := c.Channels(ctx)
+	ok(err)
+	chain, err := c.AddChain(ctx, coordinator.NewChain{ChannelID: channel.ID, Name: "row"})
+	ok(err)
+	chains, err := c.Chains(ctx)
+	ok(err)
+	task, err := c.AddTask(ctx, coordinator.NewTask{ChannelID: channel.ID, ChainID: chain.ID, Sequence: 1, Title: "t", Priority: 3})
+	ok(err)
+	claimed, err := c.Claim(ctx, coordinator.Claim{AgentID: agent.ID, ChannelID: channel.ID, IdempotencyKey: "k"})
+	ok(err)
+	_, err = c.Claim(ctx, coordinator.Claim{AgentID: agent.ID, ChannelID: channel.ID})
+	if e := refusal(t, err); e.Code != coordinator.NoTasks || !e.NotFound() {
+		t.Errorf("with nothing waiting: %v", err)
+	}
+	_, err = c.Heartbeat(ctx, coordinator.Heartbeat{AgentID: agent.ID, Name: "a", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
+	ok(err)
+	current, err := c.CurrentTask(ctx, agent.ID)
+	ok(err)
+	subscribed, err := c.Subscribe(ctx, agent.ID, []string{"a channel ü"})
+	ok(err)
+	input, err := c.AddInput(ctx, coordinator.NewInput{TaskID: task.ID, AgentID: agent.ID, Kind: "text", Text: "y", SendEnter: true})
+	ok(err)
+	taken, err := c.ClaimInput(ctx, task.ID, agent.ID)
+	ok(err)
+	_, err = c.ClaimInput(ctx, task.ID, agent.ID)
+	if e := refusal(t, err); e.Code != coordinator.NoInputs {
+		t.Errorf("with no input: %v", err)
+	}
+	told := coordinator.NewEvent{AgentID: agent.ID, TaskID: task.ID, Type: coordinator.TaskPrompt, Payload: json.RawMessage(`{"kind":"yes_no"}`), IdempotencyKey: "e"}
+	event, deduped, err := c.AddEvent(ctx, told)
+	ok(err)
+	_, again, err := c.AddEvent(ctx, told)
+	ok(err)
+	_, err = c.Complete(ctx, coordinator.Report{TaskID: task.ID, AgentID: "another"})
+	if e := refusal(t, err); !e.Conflict() {
+		t.Errorf("by another: %v", err)
+	}
+	done, err := c.Complete(ctx, coordinator.Report{TaskID: task.ID, AgentID: agent.ID})
+	ok(err)
+	failed, err := c.Fail(ctx, coordinator.Report{TaskID: task.ID, AgentID: agent.ID})
+	ok(err)
+	agents, err := c.Agents(ctx)
+	ok(err)
+	one, err := c.Agent(ctx, agent.ID)
+	ok(err)
+	tasks, err := c.Tasks(ctx, coordinator.TaskQuery{})
+	ok(err)
+	events, err := c.Events(ctx, 0)
+	ok(err)
+	board, err := c.Dashboard(ctx)
+	ok(err)
+	for what, right := range map[string]bool{
+		"channels":        len(channels) == 1 && channels[0] == channel,
+		"chains":          len(chains) == 1 && chains[0] == chain,
+		"claimed":         claimed.ID == task.ID && claimed.Status == coordinator.InProgress && claimed.Priority == 3 && claimed.ClaimedAt != nil,
+		"current":         current.ID == task.ID,
+		"subscriptions":   len(subscribed.Subscriptions) == 1,
+		"input":           taken.ID == input.ID && taken.Text == "y" && taken.SendEnter,
+		"event":           !deduped && event.Type == coordinator.TaskPrompt && again,
+		"done":            done.Status == coordinator.Done && done.DoneAt != nil && failed.Status == coordinator.Done,
+		"agents":          len(agents) == 1 && agents[0].WorkerStatus == coordinator.Online && agents[0].ClaudeStatus == coordinator.Running,
+		"agent":           one.ID == agent.ID && string(one.Meta) == `{"slots":2}`,
+		"tasks":           len(tasks) == 1 && tasks[0].ID == task.ID,
+		"events":          len(events) == 1 && events[0].ID == event.ID,
+		"dashboard":       len(board.Agents) == 1 && len(board.Channels) == 1 && len(board.Chains) == 1 && len(board.Tasks) == 1 && len(board.Events) == 1,
+		"created at":      !task.CreatedAt.IsZero() && !one.LastSeen.IsZero(),
+		"assigned":        done.AssignedAgentID == agent.ID,
+		"channel's words": channel.Name == "a channel ü" && channel.Description == "what for",
+	} {
+		if !right {
+			t.Errorf("%s: not as it should be", what)
+		}
+	}
+}
+
+func TestTheClientFollowsTheStream(t *testing.T) {
+	target := newReference(t, "")
+	c, err := coordinator.New(target.URL, coordinator.Options{Token: target.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"one", "two", "three"} {
+		if _, err := c.AddChannel(t.Context(), name, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	enough := errors.New("enough")
+	var names []string
+	err = c.Stream(ctx, coordinator.From{After: "0"}, func(change coordinator.Change) error {
+		var channel coordinator.Channel
+		if err := json.Unmarshal(change.Change, &channel); err != nil || change.Type != "channels" || change.ID == "" || change.Gap {
+			t.Errorf("change is %+v: %v", change, err)
+		}
+		if names = append(names, channel.Name); len(names) == 3 {
+			return enough
+		}
+		return nil
+	})
+	if !errors.Is(err, enough) || len(names) != 3 || names[0] != "one" || names[2] != "three" {
+		t.Errorf("the stream told of %q and ended with %v", names, err)
+	}
+}
+
+func refusal(t *testing.T, err error) *coordinator.Error {
+	t.Helper()
+	e, ok := errors.AsType[*coordinator.Error](err)
+	if !ok {
+		t.Fatalf("got %v, want a refusal", err)
+	}
+	return e
+}

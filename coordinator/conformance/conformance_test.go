@@ -1,0 +1,159 @@
+package conformance
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestTheReferenceKeepsEveryPromise(t *testing.T) {
+	Run(t, newReference(t, ""))
+}
+
+// mutants are the ways in which the reference can break a promise, each with the
+// promise that must be found broken.
+var mutants = []struct{ broken, promise string }{
+	{"health needs a token", "health is told to anyone"},
+	{"no tokens", "nothing is told or done without a token"},
+	{"any token", "a wrong token is as good as none"},
+	{"no token in the address", "a token in the address is enough to read"},
+	{"no token in the address", "the stream takes its token from the address too"},
+	{"writes by address", "a token in the address is not enough to change anything"},
+	{"echoes the token", "an error never holds the token"},
+	{"plain 404", "an unknown route is 404 in the form of every error"},
+	{"wrong method is 404", "a wrong method is 405"},
+	{"lenient JSON", "what is not JSON is 400"},
+	{"one id for all", "a blank agent id gives a new one"},
+	{"meta is dropped", "a heartbeat is told as it was said"},
+	{"times are numbers", "a heartbeat is told as it was said"},
+	{"no worker status", "a heartbeat is told as it was said"},
+	{"every heartbeat is new", "a heartbeat of a known agent makes no second one"},
+	{"status is ignored", "a missing claude status falls back to the status of old clients"},
+	{"status first", "the claude status counts before the status"},
+	{"seen once", "a heartbeat sets when an agent was last seen"},
+	{"empty current task", "the current task is told, and 404 without one"},
+	{"channels are added", "an agent's channels are set as a whole"},
+	{"any channel by name", "channels are made, listed and found by name"},
+	{"names taken twice", "a channel's name is taken once"},
+	{"untitled tasks", "a task needs a title and a channel that is there"},
+	{"nothing waiting is 200", "nothing waiting is 404 no_tasks"},
+	{"no channel names in claims", "a claim names a channel by its id or its name"},
+	{"any channel's tasks", "a claim takes no task of another channel"},
+	{"first come", "a higher priority goes first, and the older among equals"},
+	{"no keys for claims", "the same idempotency key gives the same task"},
+	{"claims leave tasks queued", "a task goes to one of those who ask at once"},
+	{"claim sets running", "claiming and ending a task say nothing of the agent"},
+	{"claim sets running", "scenario 2: worker running, task executing"},
+	{"the end sets idle", "claiming and ending a task say nothing of the agent"},
+	{"anyone ends a task", "a completed task is done, and completing it again is no error"},
+	{"ending again is refused", "a completed task is done, and completing it again is no error"},
+	{"ending again is refused", "a failed task is failed, and failing it again is no error"},
+	{"failed is done", "a failed task is failed, and failing it again is no error"},
+	{"chains by priority", "a chain's tasks go in order, one at a time"},
+	{"chains side by side", "a chain's tasks go in order, one at a time"},
+	{"last input first", "an input is given out once and in order"},
+	{"inputs again and again", "an input is given out once and in order"},
+	{"inputs are 200", "an input is given out once and in order"},
+	{"no keys for inputs", "the same idempotency key gives the same input"},
+	{"inputs for anyone", "an input is not given to another agent"},
+	{"any kind of input", "an input needs a task that is there and a kind that is known"},
+	{"no keys for events", "an event told twice under one key is kept once"},
+	{"deduped is 201", "an event told twice under one key is kept once"},
+	{"events without type", "an event needs a type"},
+	{"dashboard without chains", "the dashboard has everything at a glance"},
+	{"no hello", "the stream says hello and then every kind of change"},
+	{"no change on the stream", "the stream says hello and then every kind of change"},
+	{"inputs are not streamed", "the stream says hello and then every kind of change"},
+	{"no ids on the stream", "the numbers of the stream only grow"},
+	{"no replay", "the stream goes on after the last event of a header"},
+	{"replay repeats", "the stream goes on after the last event of a header"},
+	{"hello skips", "the stream goes on after the last event of a header"},
+	{"no last id in the address", "the stream goes on after the last event of the address"},
+	{"no ping", "the stream pings"},
+	{"offline at 29 s", "scenario 3: worker crashed"},
+	{"online at 30 s", "scenario 3: worker crashed"},
+	{"offline is idle", "scenario 3: worker crashed"},
+	{"always online on the dashboard", "scenario 3: worker crashed"},
+	{"a question sets waiting", "scenario 4: interactive prompt"},
+	{"an answer sets running", "scenario 4: interactive prompt"},
+	{"one listener only", "everyone who listens hears the same"},
+	{"missing is 400", "an agent that is not there is 404"},
+	{"missing is 400", "a task that is not there is 404"},
+	{"unlisted chains", "chains are made and listed"},
+	{"unlisted channels", "channels are made, listed and found by name"},
+	{"dropped execution_mode", "a task is queued and listed as it was given"},
+	{"dropped priority", "a task is queued and listed as it was given"},
+	{"another word for no inputs", "a task without inputs is 404 no_inputs"},
+	{"dropped payload", "an event is kept as it was told"},
+	{"unlisted events", "an event is kept as it was told"},
+	{"seen once", "scenario 1: worker running, no task"},
+}
+
+func TestThePageNamesEveryRoute(t *testing.T) {
+	page, err := os.ReadFile("../../docs/protocols/coordinator.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range routes {
+		path := strings.Replace(r.path, "by-name/{id}", "by-name/{name}", 1)
+		row := regexp.MustCompile("(?m)^\\| .*`" + r.method + "\\b.* " + regexp.QuoteMeta(path) + "`.*\\|$")
+		if !row.Match(page) {
+			t.Errorf("no row of the page has %s %s", r.method, path)
+		}
+	}
+}
+
+const brokenVar = "CONFORMANCE_BROKEN"
+
+// A promise that is found broken fails its test, so each mutant has a process.
+func TestASuiteThatIsRunOnABrokenServerFails(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.broken+" "+m.promise, func(t *testing.T) {
+			promise := strings.ReplaceAll(m.promise, " ", "_")
+			cmd := exec.Command(os.Args[0], "-test.run", "^TestTheBrokenReference$/^"+regexp.QuoteMeta(promise)+"$", "-test.timeout=2m")
+			cmd.Env = append(os.Environ(), brokenVar+"="+m.broken)
+			out, err := cmd.CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "--- FAIL: TestTheBrokenReference/"+promise) {
+				t.Errorf("the suite did not notice: %v\n%s", err, out)
+			}
+			if strings.Contains(string(out), "panic:") {
+				t.Errorf("the suite or its reference fell over:\n%s", out)
+			}
+		})
+	}
+}
+
+// TestTheBrokenReference is what the processes above run; by itself it breaks
+// nothing and is a second run on the reference.
+func TestTheBrokenReference(t *testing.T) {
+	target := newReference(t, os.Getenv(brokenVar))
+	target.Patience = 3 * time.Second
+	if os.Getenv(brokenVar) == "" {
+		target.Patience = 0
+	}
+	Run(t, target)
+}
+
+func TestEveryPromiseIsOneThatTheSuiteCanFindBroken(t *testing.T) {
+	covered := map[string]bool{}
+	for _, m := range mutants {
+		covered[m.promise] = true
+	}
+	known := map[string]bool{}
+	for _, group := range [][]promise{doors, agents, work, talk, live, scenarios} {
+		for _, p := range group {
+			known[p.name] = true
+			if !covered[p.name] {
+				t.Errorf("no mutant breaks %q", p.name)
+			}
+		}
+	}
+	for _, m := range mutants {
+		if !known[m.promise] {
+			t.Errorf("mutant %q breaks %q, which is no promise of the suite", m.broken, m.promise)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// script is one promise being checked. Its embedded test ends it at the first
+// answer that breaks the promise.
+type script struct {
+	*testing.T
+	Target
+	mark string // makes names unlike those of any other run
+}
+
+// object is a JSON object of an answer.
+type object map[string]any
+
+// reply is an answer, with the request for what is said about it.
+type reply struct {
+	s      *script
+	asked  string
+	status int
+	header http.Header
+	raw    []byte
+}
+
+// send sends a request whose body is an object, a string to be sent as it is, or nil.
+func (s *script) send(token, method, path string, body any) reply {
+	s.Helper()
+	r, err := s.exchange(token, method, path, body)
+	if err != nil {
+		s.Fatalf("%s %s: %v", method, path, err)
+	}
+	return r
+}
+
+// exchange is send for goroutines, which must not end the test.
+func (s *script) exchange(token, method, path string, body any) (reply, error) {
+	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
+	defer cancel()
+	sent, err := encoded(body)
+	if err != nil {
+		return reply{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.URL+path, bytes.NewReader(sent))
+	if err != nil {
+		return reply{}, err
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		return reply{}, err
+	}
+	defer res.Body.Close()
+	asked := method + " " + req.URL.Path + " " + string(sent)
+	return answered(reply{s: s, asked: asked, status: res.StatusCode, header: res.Header}, res)
+}
+
+// answered reads the body, unless it is a stream, which never ends.
+func answered(r reply, res *http.Response) (reply, error) {
+	if strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream") {
+		return r, nil
+	}
+	var err error
+	r.raw, err = io.ReadAll(io.LimitReader(res.Body, 64<<20))
+	return r, err
+}
+
+func encoded(body any) ([]byte, error) {
+	switch b := body.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return []byte(b), nil
+	}
+	return json.Marshal(body)
+}
+
+// person and agent send as one who may do everything, and as a worker.
+func (s *script) person(method, path string, body any) reply {
+	s.Helper()
+	return s.send(s.Token, method, path, body)
+}
+
+func (s *script) agent(method, path string, body any) reply {
+	s.Helper()
+	return s.send(s.WorkerToken, method, path, body)
+}
+
+// want ends the test unless the status is one of these.
+func (r reply) want(statuses ...int) reply {
+	r.s.Helper()
+	if !slices.Contains(statuses, r.status) {
+		r.s.Fatalf("%s: status %d, want %v; the body is %.500s", r.asked, r.status, statuses, r.raw)
+	}
+	return r
+}
+
+// json is the body, which has to be an object and to say so.
+func (r reply) json() object {
+	r.s.Helper()
+	if kind := r.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") {
+		r.s.Fatalf("%s: content type %q, want application/json", r.asked, kind)
+	}
+	var o object
+	if err := json.Unmarshal(r.raw, &o); err != nil {
+		r.s.Fatalf("%s: %v in %.500s", r.asked, err, r.raw)
+	}
+	return o
+}
+
+// one is a member of the answer that is an object of a shape.
+func (r reply) one(member string, of shape) object {
+	r.s.Helper()
+	o, ok := r.json()[member].(map[string]any)
+	if !ok {
+		r.s.Fatalf("%s: no object %q in %.500s", r.asked, member, r.raw)
+	}
+	of.check(r.s, r.asked+" → "+member, o)
+	return o
+}
+
+// list is a member of the answer that is a list of objects of a shape.
+func (r reply) list(member string, of shape) []object {
+	r.s.Helper()
+	values, ok := r.json()[member].([]any)
+	if !ok {
+		r.s.Fatalf("%s: no list %q in %.500s", r.asked, member, r.raw)
+	}
+	var all []object
+	for _, v := range values {
+		o, ok := v.(map[string]any)
+		if !ok {
+			r.s.Fatalf("%s: %v in %q, want an object", r.asked, v, member)
+		}
+		of.check(r.s, r.asked+" → "+member, o)
+		all = append(all, o)
+	}
+	return all
+}
+
+// refuses ends the test unless the answer is an error in the protocol's form.
+func (r reply) refuses(statuses ...int) string {
+	r.s.Helper()
+	r.want(statuses...)
+	o, ok := r.json()["error"].(map[string]any)
+	if !ok {
+		r.s.Fatalf("%s: no object %q in %.500s", r.asked, "error", r.raw)
+	}
+	shape{"code": "text", "message": "text"}.check(r.s, r.asked+" → error", o)
+	if o["code"] == "" || o["message"] == "" {
+		r.s.Fatalf("%s: an error without a code or a message: %s", r.asked, r.raw)
+	}
+	return o["code"].(string)
+}
+
+// find returns the object of an id.
+func (s *script) find(list []object, id string) object {
+	s.Helper()
+	i := slices.IndexFunc(list, func(o object) bool { return o["id"] == id })
+	if i < 0 {
+		s.Fatalf("no object with id %q among %d", id, len(list))
+	}
+	return list[i]
+}
+
+// equal compares members with what they should be.
+func (s *script) equal(what string, o object, want object) {
+	s.Helper()
+	for member, value := range want {
+		got, _ := json.Marshal(o[member])
+		wanted, err := json.Marshal(value)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if value == "" && o[member] == nil {
+			continue // an empty text may be left out
+		}
+		if !bytes.Equal(got, wanted) {
+			s.Errorf("%s: %s is %s, want %s", what, member, got, wanted)
+		}
+	}
+	if s.Failed() {
+		s.FailNow()
+	}
+}

@@ -1,0 +1,201 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// newChannel makes a channel and returns its id.
+func (s *script) newChannel(name string) string {
+	s.Helper()
+	r := s.person("POST", "/v1/channels", object{"name": name + "-" + s.mark, "description": ""})
+	return r.want(201).one("channel", channelShape)["id"].(string)
+}
+
+// newTask queues a task and returns its id.
+func (s *script) newTask(more object) string {
+	s.Helper()
+	body := object{"title": "a task", "description": "to be done"}
+	for k, v := range more {
+		body[k] = v
+	}
+	return s.person("POST", "/v1/tasks", body).want(201).one("task", taskShape)["id"].(string)
+}
+
+// claim asks for a task of a channel.
+func (s *script) claim(agent, channel string) reply {
+	s.Helper()
+	return s.agent("POST", "/v1/tasks/claim", object{"agent_id": agent, "channel_id": channel})
+}
+
+// claims claims, and ends the test unless it is given this task.
+func (s *script) claims(agent, channel, task string) {
+	s.Helper()
+	got := s.claim(agent, channel).want(200).one("task", claimedShape)
+	s.equal("the claimed task", got, object{"id": task, "status": "in_progress", "assigned_agent_id": agent})
+}
+
+// ends completes or fails a task as its owner.
+func (s *script) ends(how, agent, task string) object {
+	s.Helper()
+	body := object{"task_id": task, "agent_id": agent, "reason": "because " + s.mark}
+	return s.agent("POST", "/v1/tasks/"+how, body).want(200).one("task", endedShape)
+}
+
+// task is a task as the list has it.
+func (s *script) task(id string) object {
+	s.Helper()
+	return s.find(s.person("GET", "/v1/tasks", nil).want(200).list("tasks", taskShape), id)
+}
+
+var work = []promise{
+	{"a task is queued and listed as it was given", func(s *script) {
+		channel := s.newChannel("given")
+		body := object{"channel_id": channel, "title": "title " + s.mark, "description": "<b>&\n\"ü\"</b>", "priority": 7, "execution_mode": "interactive"}
+		made := s.person("POST", "/v1/tasks", body).want(201).one("task", taskShape)
+		want := body.with("status", "queued").with("id", made["id"])
+		s.equal("the answer", made, want)
+		s.equal("the list", s.task(made["id"].(string)), want)
+	}},
+	{"a task needs a title and a channel that is there", func(s *script) {
+		s.person("POST", "/v1/tasks", object{"channel_id": s.newChannel("untitled"), "title": ""}).refuses(400)
+		s.person("POST", "/v1/tasks", object{"channel_id": "nothing-" + s.mark, "title": "t"}).refuses(400, 404)
+		s.person("POST", "/v1/tasks", object{"title": "t"}).refuses(400, 404)
+	}},
+	{"nothing waiting is 404 no_tasks", func(s *script) {
+		agent, channel := s.newAgent("idle"), s.newChannel("empty")
+		if code := s.claim(agent, channel).refuses(404); code != "no_tasks" {
+			s.Errorf("the code is %q, want no_tasks", code)
+		}
+	}},
+	{"a claim names a channel by its id or its name", func(s *script) {
+		agent, channel := s.newAgent("names"), s.newChannel("named")
+		first, second := s.newTask(object{"channel_id": channel}), s.newTask(object{"channel_id": channel})
+		s.claims(agent, channel, first)
+		s.ends("complete", agent, first)
+		got := s.agent("POST", "/v1/tasks/claim", object{"agent_id": agent, "channel": "named-" + s.mark}).want(200).one("task", claimedShape)
+		s.equal("the task claimed by name", got, object{"id": second})
+	}},
+	{"a claim takes no task of another channel", func(s *script) {
+		agent, mine, other := s.newAgent("mine"), s.newChannel("mine"), s.newChannel("other")
+		s.newTask(object{"channel_id": other})
+		s.claim(agent, mine).refuses(404)
+	}},
+	{"a higher priority goes first, and the older among equals", func(s *script) {
+		agent, channel := s.newAgent("first"), s.newChannel("first")
+		low := s.newTask(object{"channel_id": channel, "priority": 1})
+		high := s.newTask(object{"channel_id": channel, "priority": 9})
+		later := s.newTask(object{"channel_id": channel, "priority": 1})
+		for _, task := range []string{high, low, later} {
+			s.claims(agent, channel, task)
+			s.ends("complete", agent, task)
+		}
+	}},
+	{"the same idempotency key gives the same task", func(s *script) {
+		agent, channel := s.newAgent("key"), s.newChannel("key")
+		s.newTask(object{"channel_id": channel})
+		s.newTask(object{"channel_id": channel})
+		body := object{"agent_id": agent, "channel_id": channel, "idempotency_key": "key-" + s.mark}
+		first := s.agent("POST", "/v1/tasks/claim", body).want(200).one("task", claimedShape)
+		again := s.agent("POST", "/v1/tasks/claim", body).want(200).one("task", claimedShape)
+		s.equal("the second answer", again, object{"id": first["id"]})
+		other := s.agent("POST", "/v1/tasks/claim", body.with("idempotency_key", "other-"+s.mark)).want(200).one("task", claimedShape)
+		if other["id"] == first["id"] {
+			s.Errorf("another key gave the same task")
+		}
+	}},
+	{"a task goes to one of those who ask at once", oneEach},
+	{"claiming and ending a task say nothing of the agent", func(s *script) {
+		agent, channel := s.newAgent("untouched"), s.newChannel("untouched")
+		task := s.newTask(object{"channel_id": channel})
+		s.claims(agent, channel, task)
+		s.equal("after the claim", s.seen(agent), object{"claude_status": "idle"})
+		s.beat(agent, "running", object{"current_task_id": task})
+		s.ends("complete", agent, task)
+		s.equal("after the end", s.seen(agent), object{"claude_status": "running"})
+	}},
+	{"a completed task is done, and completing it again is no error", func(s *script) { endsOnce(s, "complete", "done") }},
+	{"a failed task is failed, and failing it again is no error", func(s *script) { endsOnce(s, "fail", "failed") }},
+	{"a task that is not there is 404", func(s *script) {
+		agent := s.newAgent("lost")
+		for _, how := range []string{"complete", "fail"} {
+			s.agent("POST", "/v1/tasks/"+how, object{"task_id": "nothing-" + s.mark, "agent_id": agent}).refuses(404)
+		}
+	}},
+	{"a chain's tasks go in order, one at a time", chainInOrder},
+}
+
+// endsOnce ends a task, which another agent must not.
+func endsOnce(s *script, how, status string) {
+	owner, other, channel := s.newAgent("owner"), s.newAgent("other"), s.newChannel("ends")
+	task := s.newTask(object{"channel_id": channel})
+	s.claims(owner, channel, task)
+	theirs := object{"task_id": task, "agent_id": other}
+	s.agent("POST", "/v1/tasks/"+how, theirs).refuses(409)
+	s.equal("after another's word", s.task(task), object{"status": "in_progress", "assigned_agent_id": owner})
+
+	want := object{"id": task, "status": status, "assigned_agent_id": owner}
+	ended := s.ends(how, owner, task)
+	s.equal("the answer", ended, want)
+	s.equal("the answer to saying it again", s.ends(how, owner, task), want.with("done_at", ended["done_at"]))
+	s.agent("POST", "/v1/tasks/"+how, theirs).refuses(409)
+	s.equal("the task in the end", s.task(task), want)
+	s.claim(owner, channel).refuses(404)
+}
+
+// oneEach has more agents than tasks, all asking at the same time.
+func oneEach(s *script) {
+	const tasks, asking = 4, 8
+	channel := s.newChannel("race")
+	var want []string
+	for range tasks {
+		want = append(want, s.newTask(object{"channel_id": channel}))
+	}
+	var ids []string
+	for i := range asking {
+		ids = append(ids, s.newAgent(fmt.Sprintf("racer-%d", i)))
+	}
+	replies, errs := make([]reply, asking), make([]error, asking)
+	var all sync.WaitGroup
+	for i, id := range ids {
+		all.Go(func() {
+			body := object{"agent_id": id, "channel_id": channel}
+			replies[i], errs[i] = s.exchange(s.WorkerToken, "POST", "/v1/tasks/claim", body)
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		s.Fatal(err)
+	}
+	var got []string
+	for _, r := range replies {
+		if r.want(200, 404).status == 200 {
+			got = append(got, r.one("task", claimedShape)["id"].(string))
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		s.Errorf("claimed were %q, want each once of %q", got, want)
+	}
+}
+
+// chainInOrder queues the last task first and gives it the highest priority.
+func chainInOrder(s *script) {
+	agent, other, channel := s.newAgent("chained"), s.newAgent("unchained"), s.newChannel("chained")
+	made := s.person("POST", "/v1/chains", object{"name": "row-" + s.mark, "channel_id": channel}).want(201).one("chain", chainShape)
+	tasks := map[int]string{}
+	for _, sequence := range []int{3, 1, 2} {
+		tasks[sequence] = s.newTask(object{"channel_id": channel, "chain_id": made["id"], "sequence": sequence, "priority": sequence})
+		s.equal("the task", s.task(tasks[sequence]), object{"chain_id": made["id"], "sequence": sequence})
+	}
+	for sequence := 1; sequence <= 3; sequence++ {
+		s.claims(agent, channel, tasks[sequence])
+		if code := s.claim(other, channel).refuses(404); code != "no_tasks" {
+			s.Errorf("while task %d is in progress the code is %q, want no_tasks", sequence, code)
+		}
+		s.ends("complete", agent, tasks[sequence])
+	}
+}
