@@ -87,6 +87,7 @@ var rules = []rule{
 	{"coordinator/...", []string{"coordinator/..."}, nil},
 	{"internal/token", nil, nil},
 	{"internal/server", []string{"coordinator/...", "internal/token"}, nil},
+	{"internal/desk", []string{"coordinator", "internal/engine", "internal/failure", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 

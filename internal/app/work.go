@@ -211,7 +211,7 @@ func (s *shift) untilEnd(ctx context.Context) error {
 	defer stop()
 	all.Go(func() { _ = s.worker.Run(working) })   // it ends with its context only
 	all.Go(func() { _ = s.recorder.Run(working) }) // what it could not write, Flush tells
-	all.Go(func() { s.sweep(working) })
+	all.Go(func() { sweep(working, s.app.engine, s.app.opts.Notice) })
 	if s.build != nil {
 		all.Go(func() { s.build.Run(working) })
 	}
@@ -222,26 +222,6 @@ func (s *shift) untilEnd(ctx context.Context) error {
 		all.Go(func() { s.watchTerminals(working) })
 	}
 	return s.watch(ctx)
-}
-
-// sweep lets time do its work.
-func (s *shift) sweep(ctx context.Context) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		more, err := s.app.engine.Sweep(ctx)
-		if err != nil && ctx.Err() == nil {
-			s.app.opts.Notice(fmt.Sprintf("sweep: %v; trying again", err))
-		}
-		if more && err == nil {
-			continue
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // watch tells the worker what happens, and returns when the run has ended.

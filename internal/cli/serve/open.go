@@ -2,9 +2,9 @@ package serve
 
 import (
 	"context"
-	"errors"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
 	"gaffer/internal/server"
 	"gaffer/internal/token"
 )
@@ -21,9 +21,16 @@ type Backend struct {
 type Opener func(ctx context.Context) (Backend, error)
 
 // Open returns what opens the desk and the tokens of the command's database.
-// This is the one place that is to be connected with gaffer/internal/app.
-func Open(*env.Env) Opener {
-	return func(context.Context) (Backend, error) {
-		return Backend{}, errors.New("no desk is connected to this build")
+func Open(e *env.Env) Opener {
+	return func(ctx context.Context) (Backend, error) {
+		a, err := open.App(ctx, e, func(text string) { e.Talk("gaffer: %s", env.Printable(text)) })
+		if err != nil {
+			return Backend{}, err
+		}
+		c := a.Coordinate()
+		return Backend{Desk: c.Desk, Tokens: c.Desk.Tokens(), State: c.State, Close: func() error {
+			c.Close()
+			return a.Close()
+		}}, nil
 	}
 }
