@@ -374,8 +374,12 @@ func TestWhatNoDatabaseOrTerminalShouldHoldIsRefused(t *testing.T) {
 		f.refused(err, "invalid", "invalid_request")
 	}
 	for _, n := range []coordinator.NewTask{
-		{ChannelID: c.ID}, {ChannelID: c.ID, Title: " "}, {Title: "x"}, {ChannelID: c.ID, Title: "x", Priority: 1 << 40},
-		{ChannelID: c.ID, Title: "x", Sequence: -1}, {ChannelID: c.ID, Title: "a\nb"},
+		{ChannelID: c.ID},
+		{ChannelID: c.ID, Title: " "},
+		{Title: "x"},
+		{ChannelID: c.ID, Title: "x", Priority: 1 << 40},
+		{ChannelID: c.ID, Title: "x", Sequence: -1},
+		{ChannelID: c.ID, Title: "a\nb"},
 	} {
 		_, err := f.AddTask(f.ctx, operator, n)
 		f.refused(err, "invalid", "invalid_request")

@@ -41,6 +41,8 @@ type fixture struct {
 	ctx    context.Context
 	engine *engine.Engine
 	store  store.Store
+	open   func() store.Store // another handle of the same database
+	ids    *atomic.Int64
 
 	mu  sync.Mutex
 	now time.Time
@@ -60,39 +62,62 @@ func (f *fixture) pass(d time.Duration) {
 
 // onEach runs a test on every store.
 func onEach(t *testing.T, test func(f *fixture)) {
-	for name, open := range map[string]func(t *testing.T) (store.Store, error){
-		"memory": func(*testing.T) (store.Store, error) { return memory.New(), nil },
-		"sqlite": func(t *testing.T) (store.Store, error) {
-			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "gaffer.db"))
+	for name, database := range map[string]func(t *testing.T) func() (store.Store, error){
+		"memory": func(*testing.T) func() (store.Store, error) {
+			s := memory.New()
+			return func() (store.Store, error) { return s, nil }
 		},
-		"postgres": func(t *testing.T) (store.Store, error) { return postgres.Open(t.Context(), pgtest.Database(t)) },
+		"sqlite": func(t *testing.T) func() (store.Store, error) {
+			path := filepath.Join(t.TempDir(), "gaffer.db")
+			return func() (store.Store, error) { return sqlite.Open(t.Context(), path) }
+		},
+		"postgres": func(t *testing.T) func() (store.Store, error) {
+			url := pgtest.Database(t)
+			return func() (store.Store, error) { return postgres.Open(t.Context(), url) }
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := s.Close(); err != nil {
-					t.Errorf("close: %v", err)
+			open := database(t)
+			test(newFixture(t, func() store.Store {
+				s, err := open()
+				if err != nil {
+					t.Fatal(err)
 				}
-			})
-			test(newFixture(t, s))
+				t.Cleanup(func() {
+					if err := s.Close(); err != nil {
+						t.Errorf("close: %v", err)
+					}
+				})
+				return s
+			}))
 		})
 	}
 }
 
-// inMemory runs a test on the store that is quick.
-func inMemory(t *testing.T) *fixture { return newFixture(t, memory.New()) }
+// inMemory is for tests of rules that no database has a part in.
+func inMemory(t *testing.T) *fixture {
+	return newFixture(t, func() store.Store { return memory.New() })
+}
 
-func newFixture(t *testing.T, s store.Store) *fixture {
-	f := &fixture{t: t, ctx: context.Background(), store: s, now: time.Date(2026, 2, 6, 12, 0, 0, 0, time.UTC)}
-	var ids atomic.Int64
-	f.engine = engine.New(s, engine.Options{
-		Now: f.clock, Rand: rand.Float64, Lease: time.Minute, NewID: func() string { return fmt.Sprintf("id%d", ids.Add(1)) },
-	})
-	f.Desk = desk.New(s, f.engine, f.clock)
+func newFixture(t *testing.T, open func() store.Store) *fixture {
+	f := &fixture{
+		t: t, ctx: context.Background(), store: open(), open: open, ids: new(atomic.Int64), now: time.Date(2026, 2, 6, 12, 0, 0, 0, time.UTC),
+	}
+	f.engine = f.engineOn(f.store)
+	f.Desk = desk.New(f.store, f.engine, f.clock)
 	return f
+}
+
+func (f *fixture) engineOn(s store.Store) *engine.Engine {
+	return engine.New(s, engine.Options{
+		Now: f.clock, Rand: rand.Float64, Lease: time.Minute, NewID: func() string { return fmt.Sprintf("id%d", f.ids.Add(1)) },
+	})
+}
+
+// another returns a desk such as another coordinator on the same database has.
+func (f *fixture) another() *desk.Desk {
+	s := f.open()
+	return desk.New(s, f.engineOn(s), f.clock)
 }
 
 func (f *fixture) must(err error) {

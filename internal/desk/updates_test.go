@@ -155,11 +155,11 @@ func TestATaskThatIsLostIsToldAsQueuedAgain(t *testing.T) {
 	}
 }
 
-// Several who follow, on two desks, see the same while others write.
+// Several who follow, at two coordinators, see the same while others write.
 func TestWhoeverFollowsSeesEveryChangeOnceAndInOrder(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		const writers, each = 4, 10
-		other := desk.New(f.store, f.engine, f.clock)
+		other := f.another()
 		ctx, stop := context.WithTimeout(f.ctx, time.Minute)
 		defer stop()
 		var wg, writing sync.WaitGroup
@@ -185,9 +185,13 @@ func TestWhoeverFollowsSeesEveryChangeOnceAndInOrder(t *testing.T) {
 			})
 		}
 		for i := range writers {
+			d := []*desk.Desk{f.Desk, other}[i%2]
 			writing.Go(func() {
 				for n := range each {
-					f.beat(coordinator.Heartbeat{AgentID: fmt.Sprint("agent", i), ClaudeStatus: fmt.Sprint("s", n)})
+					_, err := d.Heartbeat(ctx, worker, coordinator.Heartbeat{AgentID: fmt.Sprint("agent", i), ClaudeStatus: fmt.Sprint("s", n)})
+					if err != nil {
+						t.Error(err)
+					}
 				}
 			})
 		}

@@ -303,7 +303,7 @@ func TestManyWhoClaimAtOnceGetEachTaskOnce(t *testing.T) {
 		for i := range tasks {
 			f.task(c, fmt.Sprint(i))
 		}
-		other := desk.New(f.store, f.engine, f.clock) // it keeps nothing, so that two are one
+		other := f.another()
 		var mu sync.Mutex
 		times := map[string]int{}
 		var wg sync.WaitGroup
