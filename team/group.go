@@ -16,9 +16,9 @@ type Group struct {
 	Status           GroupStatus     `json:"status"`
 	CurrentAgent     Role            `json:"current_agent"`
 	Iterations       Iterations      `json:"iterations"`
-	StartTime        Time            `json:"start_time"`
-	EndTime          Time            `json:"end_time"`
-	DurationMinutes  *float64        `json:"duration_minutes"`
+	StartTime        Time            `json:"start_time,omitzero"`
+	EndTime          Time            `json:"end_time,omitzero"`
+	DurationMinutes  *float64        `json:"duration_minutes,omitempty"`
 	BranchName       string          `json:"branch_name"`
 	FilesModified    List[string]    `json:"files_modified"`
 	Commits          List[string]    `json:"commits"`
@@ -89,9 +89,9 @@ type Blocker struct {
 
 // QualityMetrics are the tech lead's measures of a group.
 type QualityMetrics struct {
-	CodeQualityScore    float64 `json:"code_quality_score"`
-	SecurityIssuesCount int     `json:"security_issues_count"`
-	FirstPassApproval   bool    `json:"first_pass_approval"`
+	CodeQualityScore    *float64 `json:"code_quality_score,omitempty"` // nil: nobody has said
+	SecurityIssuesCount *int     `json:"security_issues_count,omitempty"`
+	FirstPassApproval   bool     `json:"first_pass_approval"`
 }
 
 // newGroup returns a planned group that nobody has begun.

@@ -28,3 +28,11 @@ func (s *Session) logBegin(step Step) {
 		s.note(fmt.Sprintf("spawn_%s_group_%s", step.Role, step.Group), step.Reason)
 	}
 }
+
+// counted is a number of things: 1 group, 2 groups.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

@@ -75,7 +75,7 @@ func (s *Session) planned(said team.Answer, at time.Time) error {
 		return err
 	}
 	s.adopt(p, at)
-	s.note("plan_"+string(p.mode), fmt.Sprintf("%d groups in %d phases; %s", len(p.groups), len(p.phases), p.reasoning))
+	s.note("plan_"+string(p.mode), fmt.Sprintf("%s in %s; %s", counted(len(p.groups), "group"), counted(len(p.phases), "phase"), p.reasoning))
 	if len(dropped) > 0 {
 		s.note("reduce_scope", strings.Join(dropped, "; "))
 	}

@@ -124,10 +124,12 @@ func (g *group) rate(body jsontree.Value, first bool) {
 		q = *g.status.QualityMetrics
 	}
 	if v := body.Get("code_quality_score"); !v.Absent() {
-		q.CodeQualityScore = measured(v)
+		score := measured(v)
+		q.CodeQualityScore = &score
 	}
 	if v := body.Get("security_issues_count"); !v.Absent() {
-		q.SecurityIssuesCount = int(measured(v))
+		count := int(measured(v))
+		q.SecurityIssuesCount = &count
 	}
 	q.FirstPassApproval = first
 	g.status.QualityMetrics = &q

@@ -226,7 +226,7 @@ func TestRequestedChangesGoThroughEveryoneAgain(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	g := p.status("A")
-	if g.QualityMetrics.FirstPassApproval || g.QualityMetrics.CodeQualityScore != 9 || g.TechLeadFeedback[0].Feedback != "limit the rate" {
+	if g.QualityMetrics.FirstPassApproval || *g.QualityMetrics.CodeQualityScore != 9 || g.TechLeadFeedback[0].Feedback != "limit the rate" {
 		t.Errorf("%+v %+v", g.QualityMetrics, g.TechLeadFeedback)
 	}
 }
