@@ -40,9 +40,8 @@ type frame struct {
 }
 
 const (
-	page  = 200                   // changes that are read at once
-	pace  = 10 * time.Millisecond // between readings, so that many changes are sent together
-	retry = time.Second           // after the database did not answer
+	page  = 200         // changes that are read at once
+	retry = time.Second // after the database did not answer
 )
 
 func newHub(desk Desk, log *slog.Logger, room int) *hub {
@@ -61,13 +60,19 @@ func (h *hub) run(ctx context.Context) {
 			}
 			continue
 		}
-		wait := pace
+		wait := pace(h.followers())
 		if err := h.read(ctx); err != nil && ctx.Err() == nil {
 			h.log.Warn("changes cannot be read", "error", err)
 			wait = retry
 		}
 		pause(ctx, wait)
 	}
+}
+
+// pace is the time between readings. The more follow, the more changes are sent
+// together, since what costs is to send and not how much.
+func pace(followers int) time.Duration {
+	return min(5*time.Millisecond+time.Duration(followers)*20*time.Microsecond, 50*time.Millisecond)
 }
 
 func pause(ctx context.Context, d time.Duration) {
