@@ -178,8 +178,7 @@ func first(ctx context.Context, e *env.Env, book *token.Book, file string) error
 		return err
 	}
 	if text == "" {
-		e.Talk("the first admin's token is in %s, if it was made here; 'gaffer token create' makes others", file)
-		return nil
+		return e.Printf("The first admin's token is in %s, if it was made on this machine\n", file)
 	}
 	return e.Printf("The token of the first admin is kept in %s and not shown again:\n  %s\n", file, text)
 }
