@@ -76,13 +76,32 @@ func (d *Desk) agent(w store.Worker) coordinator.Agent { return agentAt(w, d.now
 func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	a := coordinator.Agent{
 		ID: w.ID, Name: cmp.Or(w.Name, w.ID), Status: w.Status, ClaudeStatus: w.Status, ClaudeSince: utc(w.Said), CurrentTaskID: w.Task,
-		LastSeen: utc(w.Seen), Meta: w.Meta, Subscriptions: w.Channels, CreatedAt: utc(w.Created), UpdatedAt: utc(w.Updated),
+		LastSeen: utc(w.Seen), Meta: metaOf(w), Subscriptions: w.Channels, CreatedAt: utc(w.Created), UpdatedAt: utc(w.Updated),
 		WorkerStatus: coordinator.Offline,
 	}
 	if now.Sub(w.Seen) < coordinator.OfflineAfter {
 		a.WorkerStatus = coordinator.Online
 	}
 	return a
+}
+
+// metaOf is what an agent says of itself, with the channels that it follows, which
+// old clients look for there.
+func metaOf(w store.Worker) json.RawMessage {
+	members := map[string]json.RawMessage{}
+	if len(w.Channels) == 0 || len(w.Meta) > 0 && json.Unmarshal(w.Meta, &members) != nil {
+		return w.Meta
+	}
+	list, err := json.Marshal(w.Channels)
+	if err != nil {
+		return w.Meta
+	}
+	members["subscriptions"] = list
+	whole, err := json.Marshal(members)
+	if err != nil {
+		return w.Meta
+	}
+	return whole
 }
 
 func utc(t time.Time) time.Time {

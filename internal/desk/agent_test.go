@@ -276,6 +276,9 @@ func TestSubscriptionsAreKept(t *testing.T) {
 		if strings.Join(again.Subscriptions, " ") != "build test" || strings.Join(a.Subscriptions, " ") != "build test" {
 			t.Errorf("subscriptions are %v", again.Subscriptions)
 		}
+		if told := f.beat(coordinator.Heartbeat{AgentID: "dev", Meta: json.RawMessage(`{"host":"x"}`)}); string(told.Meta) != `{"host":"x","subscriptions":["build","test"]}` {
+			t.Errorf("old clients read %s", told.Meta)
+		}
 		_, err = f.Subscribe(f.ctx, worker, "nobody", nil)
 		f.refused(err, "not found", "agent_not_found")
 	})

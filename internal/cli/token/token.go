@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 	complete := cobra.FixedCompletions(roles(), cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("role", complete) // the flag was declared just above
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if role == "" || name == "" {
+		if name == "" || !slices.Contains(roles(), role) {
 			return exit.Usage(fmt.Errorf("a token needs --role, one of %s, and --name", strings.Join(roles(), ", ")))
 		}
 		return with(cmd.Context(), e, open, func(b *token.Book) error {

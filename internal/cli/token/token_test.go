@@ -78,7 +78,7 @@ func TestMistakesEndWithTheirCodes(t *testing.T) {
 	for args, want := range map[string]exit.Code{
 		"create":                      exit.CodeUsage,
 		"create --role viewer":        exit.CodeUsage,
-		"create --role root --name n": exit.CodeInvalid,
+		"create --role root --name n": exit.CodeUsage,
 		"revoke nobody":               exit.CodeNotFound,
 		"revoke twice":                exit.CodeConflict,
 	} {
