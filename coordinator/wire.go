@@ -185,7 +185,7 @@ type Dashboard struct {
 type Update struct {
 	Type   string          `json:"type"` // agents, tasks, channels, inputs or events
 	Time   time.Time       `json:"time"`
-	Change json.RawMessage `json:"change,omitempty"` // what it is about, as it is now
+	Change json.RawMessage `json:"change,omitempty"` // what it is about, as it was then
 }
 
 // Problem is what went wrong with a request.
