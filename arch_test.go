@@ -64,11 +64,11 @@ var rules = []rule{
 	{"internal/supervisor", []string{"statefile/..."}, []string{"golang.org/x/sys"}},
 
 	// What runs as others see it, and the one place that knows everyone.
-	{"internal/fleet", nil, nil},
+	{"fleet", nil, nil},
 	{"internal/worktree", []string{"statefile/..."}, nil},
-	{"internal/runner", []string{"internal/agent/...", "internal/failure", "internal/fleet", "internal/supervisor", "statefile/..."}, nil},
+	{"internal/runner", []string{"internal/agent/...", "internal/failure", "fleet", "internal/supervisor", "statefile/..."}, nil},
 	{"internal/worker", []string{"internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
-	{"internal/recorder", []string{"internal/engine", "internal/failure", "internal/fleet", "internal/plan", "internal/store", "ledger", "session", "statefile/..."}, nil},
+	{"internal/recorder", []string{"internal/engine", "internal/failure", "fleet", "internal/plan", "internal/store", "ledger", "session", "statefile/..."}, nil},
 	{"internal/prompt", []string{"internal/suggest", "statefile", "statefile/lazyregexp"}, nil},
 	{"internal/dispatch", []string{"internal/engine", "internal/plan", "internal/prompt", "internal/suggest"}, nil},
 	{"internal/tmux", nil, nil},
@@ -76,7 +76,7 @@ var rules = []rule{
 	{"internal/inboxwork/webpage", nil, nil},
 	{"internal/inboxwork", []string{"internal/inboxwork/webpage", "internal/spec", "statefile/...", "workflow"}, nil},
 	{"internal/verify", []string{"statefile", "statefile/host", "statefile/lazyregexp", "workflow"}, nil},
-	{"internal/build", []string{"internal/failure", "internal/fleet", "internal/plan", "internal/store", "internal/suggest", "statefile/...", "workflow"}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/build", []string{"internal/failure", "fleet", "internal/plan", "internal/store", "internal/suggest", "statefile/...", "workflow"}, []string{"github.com/goccy/go-yaml"}},
 	{"internal/teamwork", []string{"internal/failure", "statefile/...", "team"}, nil},
 	{"internal/teammerge", []string{"internal/teamwork", "internal/worktree", "statefile/lazyregexp"}, nil},
 	{"internal/roles", []string{"internal/config", "internal/plan", "internal/prompt", "internal/suggest", "internal/teamwork", "statefile/...", "team"}, nil},
@@ -84,7 +84,7 @@ var rules = []rule{
 	{"internal/pane", []string{"internal/agent", "internal/runner", "internal/supervisor", "internal/tui/safe"}, nil},
 
 	// Past one machine. The protocol is for anyone to use; the server has no rules.
-	{"coordinator/...", []string{"coordinator/..."}, nil},
+	{"coordinator/...", []string{"coordinator/...", "fleet"}, nil},
 	{"internal/token", nil, nil},
 	{"internal/server", []string{"coordinator/...", "internal/token"}, nil},
 	{"internal/desk", []string{"coordinator", "internal/engine", "internal/failure", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
@@ -92,8 +92,8 @@ var rules = []rule{
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
-	{"internal/statusline", []string{"internal/cli/env", "internal/fleet", "internal/tui/cells", "internal/tui/phrase", "statefile/jsontree", "workflow"}, nil},
-	{"internal/tui/...", []string{"internal/tui/...", "internal/failure", "internal/fleet", "internal/cli/env", "session"}, []string{"golang.org/x/sys"}},
+	{"internal/statusline", []string{"internal/cli/env", "fleet", "internal/tui/cells", "internal/tui/phrase", "statefile/jsontree", "workflow"}, nil},
+	{"internal/tui/...", []string{"internal/tui/...", "internal/failure", "fleet", "internal/cli/env", "session"}, []string{"golang.org/x/sys"}},
 
 	// The user's side. It asks the packages above for everything and never
 	// reaches past them into a store.

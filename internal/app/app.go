@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
-	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
 	"gaffer/internal/store"

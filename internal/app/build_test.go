@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/build"
-	"gaffer/internal/fleet"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"

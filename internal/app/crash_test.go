@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/internal/plan"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/engine"
-	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/supervisor"
 	"gaffer/ledger"

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/agent"
-	"gaffer/internal/fleet"
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
 )

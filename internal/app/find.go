@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/internal/store"
 )
 

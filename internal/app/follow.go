@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/internal/store"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/internal/store"
 	"gaffer/internal/store/sqlite"
 )

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/config"
-	"gaffer/internal/fleet"
 	"gaffer/internal/project"
 	"gaffer/internal/store"
 	"gaffer/internal/store/postgres"

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/statefile/host"
 )
 

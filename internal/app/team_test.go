@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/fleet"
 	"gaffer/statefile/host"
 	"gaffer/team"
 )

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/fleet"
 	"gaffer/team"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
 	"gaffer/team"
 )

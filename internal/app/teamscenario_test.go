@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/fleet"
 	"gaffer/team"
 )
 

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
-	"gaffer/internal/fleet"
 	"gaffer/internal/pane"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"

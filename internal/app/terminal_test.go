@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/supervisor"
 	"gaffer/internal/tmux"

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/internal/plan"
 )
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/teamrun"

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
-	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/recorder"
 	"gaffer/internal/store"

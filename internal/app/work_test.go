@@ -13,10 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/agent/fake"
 	"gaffer/internal/app"
 	"gaffer/internal/config"
-	"gaffer/internal/fleet"
 	"gaffer/internal/pane"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/failure"
-	"gaffer/internal/fleet"
 	"gaffer/internal/store"
 	"gaffer/statefile/timestamp"
 	"gaffer/workflow"

@@ -9,9 +9,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gaffer/fleet"
 	"gaffer/internal/engine"
 	"gaffer/internal/failure"
-	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/ledger"

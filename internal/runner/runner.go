@@ -16,9 +16,9 @@ import (
 	"strconv"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/agent"
 	"gaffer/internal/failure"
-	"gaffer/internal/fleet"
 	"gaffer/internal/supervisor"
 )
 

@@ -9,9 +9,9 @@ import (
 	"os"
 	"unicode/utf8"
 
+	"gaffer/fleet"
 	"gaffer/internal/agent"
 	"gaffer/internal/failure"
-	"gaffer/internal/fleet"
 	"gaffer/internal/supervisor"
 )
 

@@ -5,7 +5,7 @@
 package statusline
 
 import (
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/workflow"
 )
 

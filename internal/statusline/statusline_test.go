@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/internal/tui/cells"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gaffer/fleet"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/fleet"
 	"gaffer/internal/tui/phrase"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gaffer/fleet"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/fleet"
 	"gaffer/internal/tui/cells"
 	"gaffer/internal/tui/phrase"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 )
 
 // Do is what a key asks the world to do.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 )
 
 var questions = []fleet.Question{

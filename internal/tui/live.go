@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 )
 
 // Options say what a live view is given.

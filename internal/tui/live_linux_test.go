@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 )
 
 // pty is a terminal whose other side is the test.

@@ -3,8 +3,8 @@ package tui
 import (
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/fleet"
 	"gaffer/internal/tui/cells"
 	"gaffer/internal/tui/phrase"
 )

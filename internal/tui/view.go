@@ -3,7 +3,7 @@ package tui
 import (
 	"time"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 )
 
 // View is all that is seen at one moment.

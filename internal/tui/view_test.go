@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/internal/tui/cells"
 )
 

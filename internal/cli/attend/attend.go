@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
-	"gaffer/internal/fleet"
 	"gaffer/internal/tui"
 	"gaffer/internal/tui/phrase"
 )

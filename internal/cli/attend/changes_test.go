@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 )
 
 var now = time.Date(2026, 2, 1, 14, 30, 0, 0, time.UTC)

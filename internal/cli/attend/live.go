@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/internal/tui"
 )
 

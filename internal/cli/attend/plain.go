@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 )
 
 // plain shows a run as lines on stderr, one for each change. The first signal

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/fleet"
 	"gaffer/internal/tui/phrase"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gaffer/fleet"
 	"gaffer/internal/cli/exit"
-	"gaffer/internal/fleet"
 )
 
 func TestTheSummaryOfARunThatFailed(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"sync"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 	"gaffer/internal/tui"
 )
 

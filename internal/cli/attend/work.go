@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/fleet"
 )
 
 // work is the work on a run beside the view of it. It can be halted, with the

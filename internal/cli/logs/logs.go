@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
-	"gaffer/internal/fleet"
 	"gaffer/internal/tui/safe"
 )
 

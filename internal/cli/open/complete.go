@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/fleet"
 )
 
 // Completer suggests words for the next argument. What cannot be read suggests

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
-	"gaffer/internal/fleet"
 	"gaffer/internal/tui/phrase"
 )
 

@@ -5,10 +5,10 @@ package retry
 import (
 	"github.com/spf13/cobra"
 
+	"gaffer/fleet"
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
-	"gaffer/internal/fleet"
 )
 
 // New makes the command.

@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/fleet"
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
-	"gaffer/internal/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/tui/phrase"
 	"gaffer/statefile/host"

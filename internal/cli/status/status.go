@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/fleet"
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
-	"gaffer/internal/fleet"
 	"gaffer/internal/tui/phrase"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
-	"gaffer/internal/fleet"
 	"gaffer/internal/project"
 	"gaffer/internal/statusline"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/fleet"
 	"gaffer/session"
 )
 

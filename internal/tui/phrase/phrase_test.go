@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 )
 
 func TestNumbersAreShort(t *testing.T) {

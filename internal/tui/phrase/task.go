@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/failure"
-	"gaffer/internal/fleet"
 )
 
 // Try is such as "2/3": the attempt, and how many there may be. It is "" where

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/fleet"
+	"gaffer/fleet"
 )
 
 var now = time.Date(2026, 2, 1, 14, 30, 0, 0, time.UTC)
