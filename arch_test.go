@@ -86,7 +86,8 @@ var rules = []rule{
 	// Past one machine. The protocol is for anyone to use; the server has no rules.
 	{"coordinator/...", []string{"coordinator/...", "fleet"}, nil},
 	{"internal/token", nil, nil},
-	{"internal/server", []string{"coordinator/...", "internal/token"}, nil},
+	{"internal/viewer", []string{"internal/project", "internal/spec", "statefile/...", "workflow"}, nil},
+	{"internal/server", []string{"coordinator/...", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
 	{"internal/desk", []string{"coordinator", "internal/engine", "internal/failure", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},

@@ -60,7 +60,10 @@ func TestSecurityATokenInTheAddressIsForReadingOnly(t *testing.T) {
 func TestSecurityWrongRoleForEachRoute(t *testing.T) {
 	// What each role may not do, spelt out: an admin may do everything.
 	tokens := []string{"GET /v1/tokens", "POST /v1/tokens", "DELETE /v1/tokens/{id}"}
-	people := []string{"POST /v1/channels", "POST /v1/chains", "POST /v1/tasks", "POST /v1/tasks/inputs"}
+	people := []string{
+		"POST /v1/channels", "POST /v1/chains", "POST /v1/tasks", "POST /v1/tasks/inputs",
+		"POST /api/projects", "POST /api/projects/active", "POST /api/build-events", "POST /api/inbox", "PATCH /api/inbox/{id}", "DELETE /api/inbox/{id}",
+	}
 	workers := []string{
 		"POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim", "POST /v1/tasks/complete",
 		"POST /v1/tasks/fail", "POST /v1/tasks/inputs/claim", "POST /v1/events",

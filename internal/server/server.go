@@ -18,6 +18,7 @@ import (
 // the constants below.
 type Options struct {
 	Desk   Desk
+	Viewer Viewer // nil if the server has none
 	Tokens *token.Book
 	Log    *slog.Logger // see NewLog
 	Now    func() time.Time
@@ -99,6 +100,7 @@ type Server struct {
 	stopping chan struct{} // closed when no more is begun
 
 	replaying chan struct{} // has one for each reader that is served from the database
+	sockets   sockets
 }
 
 // New returns a server that listens to nobody yet.
@@ -146,6 +148,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		<-served
 	}
 	abandon()
+	s.sockets.wait(context.Background()) // they end with their requests
 	helpers.Wait()
 	return err
 }
@@ -180,6 +183,7 @@ func (s *Server) stop(web *http.Server) error {
 		s.log.Warn("requests were still under way and were cut off", "waited", s.opts.Grace)
 		err = web.Close()
 	}
+	s.sockets.wait(ctx)
 	return err
 }
 

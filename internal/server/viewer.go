@@ -1,0 +1,229 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gaffer/internal/viewer"
+)
+
+// Viewer is what the requests of a workflow's viewer mean. A project is given by
+// its path or its name; nothing is the active one.
+type Viewer interface {
+	Projects(ctx context.Context) ([]viewer.Project, error)
+	Register(ctx context.Context, path string) (viewer.Project, error)
+	Activate(ctx context.Context, project string) (viewer.Project, error)
+
+	BuildStatus(ctx context.Context, project string) (viewer.BuildStatus, error)
+	BuildLog(ctx context.Context, project string) (viewer.BuildLog, error)
+	AddEvent(ctx context.Context, project string, event []byte) (kind string, err error)
+	Readiness(ctx context.Context, project string) (viewer.Readiness, error)
+
+	Inbox(ctx context.Context, project string) ([]json.RawMessage, error)
+	AddItem(ctx context.Context, project, kind, content string) (json.RawMessage, error)
+	ChangeItem(ctx context.Context, project, id string, c viewer.ItemChange) (json.RawMessage, error)
+	DropItem(ctx context.Context, project, id string) error
+
+	Follow(ctx context.Context, project string) (*viewer.Follower, error)
+	// Listed is closed when the list of projects has changed.
+	Listed() <-chan struct{}
+}
+
+// Shapes of the viewer's requests and answers.
+type (
+	projectPath struct {
+		Path string `json:"path"`
+	}
+	activated struct {
+		OK     bool   `json:"ok"`
+		Active string `json:"active"`
+	}
+	buildEvent struct {
+		Kind string `json:"kind"`
+	}
+	toldBuildEvent struct {
+		OK   bool   `json:"ok"`
+		Kind string `json:"kind"`
+	}
+	idea struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	}
+	done struct {
+		OK bool `json:"ok"`
+	}
+)
+
+// viewerRoutes are those of a workflow's viewer. Without one they lead nowhere.
+func viewerRoutes() []route {
+	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
+	get, post := http.MethodGet, http.MethodPost
+	which, may := []string{"project"}, []int{missing, conflict}
+	list := []route{
+		{method: get, path: "/api/projects", access: look, about: "the projects whose workflow can be viewed", gives: []viewer.Project{}, status: found, others: may, do: (*call).projects},
+		{method: post, path: "/api/projects", access: operate, about: "register a project and make it the active one", takes: projectPath{}, gives: viewer.Project{}, status: made, others: may, do: (*call).addProject},
+		{method: post, path: "/api/projects/active", access: operate, about: "make a project the active one, by path or name", takes: projectPath{}, gives: activated{}, status: found, others: may, do: (*call).activate},
+		{method: get, path: "/api/build-status", access: look, about: "how the build of a project stands", query: which, gives: viewer.BuildStatus{}, status: found, others: may, do: (*call).buildStatus},
+		{method: post, path: "/api/build-events", access: operate, about: "add an event to the feed of a project", query: which, takes: buildEvent{}, gives: toldBuildEvent{}, status: made, others: may, do: (*call).addBuildEvent},
+		{method: get, path: "/api/build-log", access: look, about: "the feed of a project, to keep", query: which, gives: viewer.BuildLog{}, status: found, others: may, do: (*call).buildLog},
+		{method: get, path: "/api/inbox", access: look, about: "the inbox of a project", query: which, gives: []json.RawMessage{}, status: found, others: may, do: (*call).inbox},
+		{method: post, path: "/api/inbox", access: operate, about: "put an idea into the inbox of a project", query: which, takes: idea{}, gives: json.RawMessage{}, status: made, others: may, do: (*call).addIdea},
+		{method: http.MethodPatch, path: "/api/inbox/{id}", access: operate, about: "move an item of the inbox on", query: which, takes: viewer.ItemChange{}, gives: json.RawMessage{}, status: found, others: may, do: (*call).changeIdea},
+		{method: http.MethodDelete, path: "/api/inbox/{id}", access: operate, about: "remove an item of the inbox", query: which, gives: done{}, status: found, others: may, do: (*call).dropIdea},
+		{method: get, path: "/readiness.json", access: look, about: "how ready the sections of a project's spec are", query: which, gives: viewer.Readiness{}, status: found, others: may, do: (*call).readiness},
+		{method: get, path: "/ws", access: look, about: "a WebSocket with what changes in a project", query: which, status: http.StatusSwitchingProtocols, others: append(may, http.StatusUpgradeRequired), do: (*call).socket},
+	}
+	for i := range list {
+		list[i].do = viewed(list[i].do)
+	}
+	return list
+}
+
+// viewed is a route that is there only if the server has a viewer.
+func viewed(do func(*call) error) func(*call) error {
+	return func(c *call) error {
+		if c.opts.Viewer == nil {
+			return refuse(http.StatusNotFound, "not_found", "this coordinator has no viewer")
+		}
+		return do(c)
+	}
+}
+
+const maxProject = 4096
+
+// project is which project a request is about. It is compared with those that
+// are known and leads nowhere else.
+func (c *call) project() (string, error) {
+	return projectName(strings.TrimSpace(c.r.URL.Query().Get("project")))
+}
+
+func projectName(text string) (string, error) {
+	if len(text) > maxProject || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "", refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("project %.60q: want a path or a name of at most %d printable bytes", text, maxProject))
+	}
+	return text, nil
+}
+
+// giveOf answers with what the viewer says of the project that is asked for.
+func giveOf[T any](c *call, ask func(ctx context.Context, project string) (T, error)) error {
+	project, err := c.project()
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (T, error) { return ask(ctx, project) })
+}
+
+func (c *call) projects() error {
+	return give(c, func(ctx context.Context) ([]viewer.Project, error) {
+		all, err := c.opts.Viewer.Projects(ctx)
+		return list(all), err
+	})
+}
+
+func (c *call) addProject() error {
+	var ask projectPath
+	if err := decode(c.w, c.r, &ask); err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (viewer.Project, error) {
+		p, err := c.opts.Viewer.Register(ctx, ask.Path)
+		c.about = "project " + p.Path
+		return p, err
+	})
+}
+
+func (c *call) activate() error {
+	var ask projectPath
+	if err := decode(c.w, c.r, &ask); err != nil {
+		return err
+	}
+	project, err := projectName(ask.Path)
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (activated, error) {
+		p, err := c.opts.Viewer.Activate(ctx, project)
+		c.about = "project " + p.Path
+		return activated{true, p.Path}, err
+	})
+}
+
+func (c *call) buildStatus() error { return giveOf(c, c.opts.Viewer.BuildStatus) }
+func (c *call) readiness() error   { return giveOf(c, c.opts.Viewer.Readiness) }
+func (c *call) inbox() error       { return giveOf(c, c.opts.Viewer.Inbox) }
+
+// buildLog is for keeping: a browser saves it.
+func (c *call) buildLog() error {
+	return giveOf(c, func(ctx context.Context, project string) (viewer.BuildLog, error) {
+		log, err := c.opts.Viewer.BuildLog(ctx, project)
+		if err == nil {
+			c.w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-build-log.json"`, fileName(log.Project)))
+		}
+		return log, err
+	})
+}
+
+// fileName leaves of a name what every file system takes.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_') {
+			return r
+		}
+		return '-'
+	}, name)
+}
+
+func (c *call) addBuildEvent() error {
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	if err != nil {
+		return unread(err)
+	}
+	return giveOf(c, func(ctx context.Context, project string) (toldBuildEvent, error) {
+		kind, err := c.opts.Viewer.AddEvent(ctx, project, body)
+		c.about = "event " + kind
+		return toldBuildEvent{true, kind}, err
+	})
+}
+
+func (c *call) addIdea() error {
+	var ask idea
+	if err := decode(c.w, c.r, &ask); err != nil {
+		return err
+	}
+	return giveOf(c, func(ctx context.Context, project string) (json.RawMessage, error) {
+		c.about = "inbox"
+		return c.opts.Viewer.AddItem(ctx, project, ask.Type, ask.Content)
+	})
+}
+
+func (c *call) changeIdea() error {
+	id, err := c.pathID()
+	if err != nil {
+		return err
+	}
+	var ask viewer.ItemChange
+	if err := decode(c.w, c.r, &ask); err != nil {
+		return err
+	}
+	return giveOf(c, func(ctx context.Context, project string) (json.RawMessage, error) {
+		c.about = "inbox item " + id
+		return c.opts.Viewer.ChangeItem(ctx, project, id, ask)
+	})
+}
+
+func (c *call) dropIdea() error {
+	id, err := c.pathID()
+	if err != nil {
+		return err
+	}
+	return giveOf(c, func(ctx context.Context, project string) (done, error) {
+		c.about = "inbox item " + id
+		return done{true}, c.opts.Viewer.DropItem(ctx, project, id)
+	})
+}
