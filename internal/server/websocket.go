@@ -70,7 +70,8 @@ type asked struct {
 	bad      error
 }
 
-// farewell is with what a socket is closed.
+// farewell is with what a socket is closed. Without a code nobody is there to
+// hear it.
 type farewell struct {
 	code   websocket.StatusCode
 	reason string
@@ -120,7 +121,11 @@ func (s *socket) run(ctx context.Context) {
 	helpers.Go(func() { s.lookAfter(ctx) })
 	bye := s.talk(ctx)
 	close(s.over)
-	_ = s.conn.Close(bye.code, bye.reason) // whoever has gone cannot be told
+	if bye.code == 0 {
+		_ = s.conn.CloseNow()
+	} else {
+		_ = s.conn.Close(bye.code, bye.reason) // whoever has gone cannot be told
+	}
 	cancel()
 	helpers.Wait()
 }
@@ -168,7 +173,7 @@ func (s *socket) lookAfter(ctx context.Context) {
 		err := s.conn.Ping(limit)
 		cancel()
 		if err != nil {
-			s.ending <- farewell{websocket.StatusPolicyViolation, "nothing was heard"}
+			s.ending <- farewell{}
 			return
 		}
 	}
@@ -178,7 +183,7 @@ func (s *socket) lookAfter(ctx context.Context) {
 func (s *socket) talk(ctx context.Context) farewell {
 	listed := s.opts.Viewer.Listed()
 	if s.greet(ctx) != nil {
-		return farewell{websocket.StatusGoingAway, ""}
+		return farewell{}
 	}
 	for {
 		next := s.of.After(s.at)
@@ -188,7 +193,7 @@ func (s *socket) talk(ctx context.Context) farewell {
 		}
 		for _, m := range next.Messages {
 			if s.send(ctx, m) != nil {
-				return farewell{websocket.StatusGoingAway, ""}
+				return farewell{}
 			}
 		}
 		s.at = next.Next
@@ -208,10 +213,10 @@ func (s *socket) talk(ctx context.Context) farewell {
 		case <-s.stopping:
 			return farewell{websocket.StatusGoingAway, "the server stops"}
 		case <-ctx.Done():
-			return farewell{websocket.StatusGoingAway, ""}
+			return farewell{}
 		}
 		if err != nil {
-			return farewell{websocket.StatusGoingAway, ""}
+			return farewell{}
 		}
 	}
 }
@@ -259,7 +264,9 @@ func (s *socket) sendHistory(ctx context.Context, after int64) error {
 	if err != nil {
 		return err
 	}
-	s.at = max(s.at, latest)
+	if after <= s.at {
+		s.at = latest
+	}
 	return s.send(ctx, data)
 }
 

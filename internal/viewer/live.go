@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -95,12 +96,13 @@ func (l *live) keep(m message) {
 
 // after returns what was told after a number, in order. l.mu is held.
 func (l *live) after(seq int64) [][]byte {
-	var list []message
+	first := sort.Search(len(l.events), func(i int) bool { return l.events[i].seq > seq })
+	list := slices.Clone(l.events[first:])
 	for _, m := range l.latest {
-		list = append(list, m)
+		if m.seq > seq {
+			list = append(list, m)
+		}
 	}
-	list = append(list, l.events...)
-	list = slices.DeleteFunc(list, func(m message) bool { return m.seq <= seq })
 	slices.SortFunc(list, func(a, b message) int { return cmp.Compare(a.seq, b.seq) })
 	data := make([][]byte, len(list))
 	for i, m := range list {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -160,6 +161,13 @@ func (v *Viewer) activate(ctx context.Context, root, as string) (Project, error)
 	return v.find(ctx, root)
 }
 
+// Listed is closed when the list of projects has changed.
+func (v *Viewer) Listed() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.listed
+}
+
 // with returns the entries with one more, or that one changed, as the active one.
 func with(all []Entry, e Entry) ([]Entry, error) {
 	list := slices.Clone(all)
@@ -180,7 +188,7 @@ func with(all []Entry, e Entry) ([]Entry, error) {
 // answer is the same, so that nobody can find out what else is on the disk.
 func marked(path string) (string, error) {
 	no := refuse(invalid, "no_project", "%.200q is no project: want the absolute path of a folder that holds %s or %s", path, folder, project.ConfigFile)
-	if len(path) > maxPath || !filepath.IsAbs(path) || !printable(path) || slices.Contains(parts(path), "..") {
+	if len(path) > maxPath || !filepath.IsAbs(path) || !printable(path) || slices.Contains(strings.Split(path, "/"), "..") {
 		return "", no
 	}
 	found, err := project.At(path, "a request")
@@ -194,16 +202,6 @@ func marked(path string) (string, error) {
 		return found.Root, nil
 	}
 	return "", no
-}
-
-func parts(path string) []string {
-	var list []string
-	for path != "" {
-		dir, name := filepath.Split(path)
-		list = append(list, name)
-		path = dir[:max(len(dir)-1, 0)]
-	}
-	return list
 }
 
 func printable(text string) bool {

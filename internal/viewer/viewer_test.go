@@ -363,7 +363,7 @@ func TestEventsAreToldOnceWhileTheFeedMovesToTheArchive(t *testing.T) {
 	r := w.follow("home")
 	defer r.of.Leave()
 	r.first()
-	const events = 170
+	const events = 110
 	var want []string
 	done := make(chan struct{})
 	go func() {
@@ -491,8 +491,8 @@ func TestTheHistoryIsBoundedAndWhoIsBehindItIsToldSo(t *testing.T) {
 	defer r.of.Leave()
 	r.first()
 	slow := r.at
-	big := strings.Repeat("x", 30_000)
-	for i := range 60 {
+	big := strings.Repeat("x", 60_000)
+	for i := range 20 {
 		w.emit("home", fmt.Sprintf(`{"kind":"k%d","summary":%q}`, i, big))
 		r.until("it", event(fmt.Sprintf("k%d", i)))
 	}

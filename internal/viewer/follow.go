@@ -1,0 +1,91 @@
+package viewer
+
+import (
+	"context"
+	"errors"
+)
+
+// ErrClosed is a viewer that is no more.
+var ErrClosed = errors.New("the viewer is closed")
+
+// Follower is somebody who looks at one project. It must be left.
+type Follower struct {
+	viewer *Viewer
+	live   *live
+}
+
+// Follow begins to look at a project. While somebody does, its files are
+// watched.
+func (v *Viewer) Follow(ctx context.Context, ref string) (*Follower, error) {
+	l, err := v.of(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return nil, ErrClosed
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.followers++
+	v.begin(l)
+	return &Follower{v, l}, nil
+}
+
+// Leave ends the looking. It is called once.
+func (f *Follower) Leave() {
+	l := f.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.followers--; l.followers == 0 {
+		l.rest()
+	}
+}
+
+// Reading is what a follower reads next.
+type Reading struct {
+	Messages [][]byte
+	Next     int64           // the number up to which it has read then
+	Behind   bool            // events that come next are gone
+	More     <-chan struct{} // closed when there is more
+}
+
+// After returns what was told after a number.
+func (f *Follower) After(seq int64) Reading {
+	l := f.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return Reading{Messages: l.after(seq), Next: l.seq, Behind: seq < l.floor, More: l.changed}
+}
+
+// History is the message with what was told after a number, as far as it is
+// kept, and the number of the last. A number that was never given, such as that
+// of another server, gets all.
+func (f *Follower) History(after int64) (data []byte, latest int64, err error) {
+	l := f.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	gone := after > 0 && after < l.floor || after > l.seq
+	if gone {
+		after = 0
+	}
+	list := []member{{"events", array(l.after(after))}, {"latestSeq", number(l.seq)}}
+	if gone {
+		list = append(list, member{"truncated", []byte("true")})
+	}
+	data, err = wire(EventHistory, l.path, l.seq, list...)
+	return data, l.seq, err
+}
+
+// State is the message that says how the state is now.
+func (f *Follower) State() ([]byte, error) {
+	state, err := f.live.store.Load()
+	if err != nil {
+		return nil, told(err)
+	}
+	f.live.mu.Lock()
+	seq := f.live.seq
+	f.live.mu.Unlock()
+	return wire(ViewerState, f.live.path, seq, members(state)...)
+}
