@@ -116,9 +116,10 @@ func code(err error) string {
 
 // reader follows a project.
 type reader struct {
-	t  *testing.T
-	of *viewer.Follower
-	at int64
+	t   *testing.T
+	of  *viewer.Follower
+	at  int64
+	had []map[string]any // with the history, when it came
 }
 
 func (w *world) follow(ref string) *reader {
@@ -127,17 +128,22 @@ func (w *world) follow(ref string) *reader {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_, latest, err := of.History(0)
+	data, latest, err := of.History(0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return &reader{w.t, of, latest}
+	var history struct{ Events []map[string]any }
+	if err := json.Unmarshal(data, &history); err != nil {
+		w.t.Fatal(err)
+	}
+	return &reader{w.t, of, latest, history.Events}
 }
 
 // until reads messages up to the first that fits.
 func (r *reader) until(what string, fits func(m map[string]any) bool) []map[string]any {
 	r.t.Helper()
-	var all []map[string]any
+	all := r.had
+	r.had = nil
 	deadline := time.After(20 * time.Second)
 	for {
 		next := r.of.After(r.at)
@@ -512,7 +518,6 @@ func TestNothingIsWatchedWhileNobodyLooksAndAfterTheEnd(t *testing.T) {
 		r.of.Leave()
 	}
 	r := w.follow("home")
-	r.first()
 	w.Close()
 	if _, err := w.Follow(t.Context(), "home"); err == nil {
 		t.Error("a closed viewer watches")
