@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -202,8 +203,12 @@ func TestEveryEventIsToldOnceToEverySocketAndInOrder(t *testing.T) {
 	for _, p := range pages {
 		p.state()
 	}
+	var group sync.WaitGroup
+	defer group.Wait()
 	for i := range posts {
-		go g.ask(token.Operator, "POST", "/api/build-events", fmt.Sprintf(`{"kind":"k","chunk":"c%d"}`, i))
+		group.Go(func() {
+			g.ask(token.Operator, "POST", "/api/build-events", fmt.Sprintf(`{"kind":"k","chunk":"c%d"}`, i))
+		})
 	}
 	for _, p := range pages {
 		got, last := map[any]int{}, 0.0

@@ -87,22 +87,40 @@ func list(v jsontree.Value) error {
 // not followed: what it leads to is not the project's to show.
 func (v *Viewer) watchSpec(ctx context.Context, l *live, watch int) {
 	path := filepath.Join(l.folder, spec.File)
-	var before fs.FileInfo
-	for ctx.Err() == nil {
+	var looks specLooks
+	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, looking) { // the loop asks ctx
 		info, err := v.host.Lstat(opWatchSpec, path)
-		now := v.host.Now()
-		switch {
-		case err != nil || !info.Mode().IsRegular() || info.Size() > spec.MaxSize:
-			before = nil
+		if err != nil || !info.Mode().IsRegular() || info.Size() > spec.MaxSize {
+			looks = specLooks{looked: true}
 			l.sawNoSpec(watch)
-		case before == nil || differs(before, info) || now.Sub(info.ModTime()) < coarse:
-			before = info
-			if text, err := statefile.ReadBytes(v.host, path); err == nil {
-				l.sawSpec(watch, text, now)
-			}
+			continue
 		}
-		_ = v.host.Sleep(ctx, looking) // the loop asks ctx
+		now := v.host.Now()
+		if !looks.due(info, now) {
+			continue
+		}
+		if text, err := statefile.ReadBytes(v.host, path); err == nil {
+			l.sawSpec(watch, text, now)
+		}
 	}
+}
+
+// specLooks are the looks at a spec so far.
+type specLooks struct {
+	looked     bool
+	last, read fs.FileInfo // at the last look, and when it was last read
+}
+
+// due says whether the spec is to be read: at the first look, and when it has
+// changed or may have, but not while it is being written.
+func (s *specLooks) due(info fs.FileInfo, now time.Time) bool {
+	still := !s.looked || s.last != nil && !differs(s.last, info)
+	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < coarse
+	s.looked, s.last = true, info
+	if still && changed {
+		s.read = info
+	}
+	return still && changed
 }
 
 func differs(a, b fs.FileInfo) bool {
