@@ -41,7 +41,7 @@ func sweep(ctx context.Context, e *engine.Engine, notice func(string)) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		more, err := e.Sweep(ctx)
+		more, err := e.Sweep(ctx, time.Time{})
 		if err != nil && ctx.Err() == nil {
 			notice(fmt.Sprintf("sweep: %v; trying again", err))
 		}
