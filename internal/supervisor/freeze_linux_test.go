@@ -20,7 +20,9 @@ import (
 const busy = `setsid sh -c 'while :; do echo grandchild; sleep 0.005; done' & while :; do echo agent; sleep 0.005; done`
 
 // states are those of the processes that carry the attempt's mark, as the kernel
-// has them: T is one that is stopped. Those that have ended are left out.
+// has them: T is one that is stopped, D one that waits in the kernel, such as for a
+// child which it has just made and which is stopped. Those that have ended are left
+// out.
 func (a *attempt) states() (states string) {
 	a.t.Helper()
 	for _, pid := range a.carriers() {
@@ -51,17 +53,33 @@ func (a *attempt) saysFrozen(p *supervisor.Process, want bool) {
 	})
 }
 
+// standsStill looks for a while.
 func (a *attempt) standsStill() {
+	a.t.Helper()
+	if why := a.moves(); why != "" {
+		a.t.Fatal(why)
+	}
+}
+
+// comesToRest waits until it stands still.
+func (a *attempt) comesToRest() {
+	a.t.Helper()
+	eventually(a.t, func() bool { return a.moves() == "" })
+}
+
+// moves tells what moves within a while, if anything.
+func (a *attempt) moves() string {
 	a.t.Helper()
 	size := len(a.text())
 	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if states := a.states(); states == "" || strings.Trim(states, "T") != "" {
-			a.t.Fatalf("its processes are %q", states)
+		if states := a.states(); states == "" || strings.Trim(states, "TD") != "" {
+			return fmt.Sprintf("its processes are %q", states)
 		}
 		if now := len(a.text()); now != size {
-			a.t.Fatalf("it has written %d bytes", now-size)
+			return fmt.Sprintf("it has written %d bytes", now-size)
 		}
 	}
+	return ""
 }
 
 // goesOn waits until both the agent and its grandchild have written more.
@@ -214,8 +232,7 @@ func TestWhatSomebodyElseWakesIsFrozenAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, func() bool { return len(a.text()) > size })
-	eventually(t, func() bool { return strings.Trim(a.states(), "T") == "" })
-	a.standsStill()
+	a.comesToRest()
 }
 
 func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
@@ -235,8 +252,7 @@ func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
 		t.Fatalf("the starter said %q", line)
 	}
 	a.goesOn()
-	eventually(t, func() bool { return strings.Trim(a.states(), "T") == "" })
-	a.standsStill()
+	a.comesToRest()
 	p, state := a.attach()
 	t.Cleanup(func() { a.end(p) })
 	if state != supervisor.Alive {
