@@ -344,6 +344,25 @@ func TestAWorkerThatIsCutOffFreezesItsAgentAndGoesOnWhenItIsBack(t *testing.T) {
 	}
 }
 
+func TestAFrozenAgentHasNotStalled(t *testing.T) {
+	f := newFleet(t, 3*time.Second)
+	script, count := f.ticks("a")
+	run, err := f.Submit(context.Background(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{
+		{ID: "a", Argv: []string{"sh", "-c", strings.Replace(script, "sleep", "echo on; sleep", 1)}, StallTimeout: 3 * time.Second},
+	}}})
+	f.must(err)
+	h := f.hire("w", 1)
+	comesOn(t, count)
+	h.wire.cut.Store(true)
+	standsStill(t, count)
+	still := time.Now()
+	eventually(t, func() bool { return time.Since(still) > 5*time.Second })
+	h.wire.cut.Store(false)
+	comesOn(t, count)
+	f.end("a")
+	f.until(run, "a", store.Complete)
+}
+
 func TestTwoAgentsNeverWorkOnATaskWhoseWorkerIsCutOff(t *testing.T) {
 	f := newFleet(t, 3*time.Second)
 	script, count := f.ticks("a")
