@@ -23,12 +23,21 @@ type Coordinator struct {
 
 // Coordinate begins to look after what workers hold, until Close.
 func (a *App) Coordinate() *Coordinator {
-	e := engine.New(a.store, engine.Options{Now: a.opts.Now, NewID: newID, Rand: mathrand.Float64, Who: userName(a.opts.Getenv)})
+	now := a.clock()
+	e := engine.New(a.store, engine.Options{Now: now, NewID: newID, Rand: mathrand.Float64, Who: userName(a.opts.Getenv)})
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Coordinator{Desk: desk.New(a.store, e, a.opts.Now), State: a.state, stop: stop}
-	r := &round{engine: e, store: a.store, now: a.opts.Now}
+	c := &Coordinator{Desk: desk.New(a.store, e, now), State: a.state, stop: stop}
+	r := &round{engine: e, store: a.store, now: now}
 	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
 	return c
+}
+
+// clock is the database's, if it has one: several coordinators may share that.
+func (a *App) clock() func() time.Time {
+	if s, ok := a.store.(interface{ Now() time.Time }); ok {
+		return s.Now
+	}
+	return a.opts.Now
 }
 
 // Close ends what Coordinate has begun. The store stays open.
