@@ -87,9 +87,18 @@ func TestThatTheEngineIsAwayIsToldOnceAndThatItIsBackOnce(t *testing.T) {
 		what string
 		err  error
 	}{
-		{"claim", nil}, {"claim", engine.ErrNothing}, {"finish a", &engine.ConflictError{What: "x", Why: "y"}},
-		{"beat", away}, {"beat", away}, {"claim", fmt.Errorf("claim: %w", away)}, {"finish a", away}, {"beat", away},
-		{"finish a", nil}, {"beat", nil}, {"beat", nil}, {"claim", engine.ErrNothing},
+		{"claim", nil},
+		{"claim", engine.ErrNothing},
+		{"finish a", &engine.ConflictError{What: "x", Why: "y"}},
+		{"beat", away},
+		{"beat", away},
+		{"claim", fmt.Errorf("claim: %w", away)},
+		{"finish a", away},
+		{"beat", away},
+		{"finish a", nil},
+		{"beat", nil},
+		{"beat", nil},
+		{"claim", engine.ErrNothing},
 	} {
 		c.heard(heard.what, heard.err)
 	}
