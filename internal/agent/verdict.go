@@ -48,7 +48,7 @@ func judge(said *word, denied []string, rest string, exit Exit) Verdict {
 // cancellation.
 func told(said *word, rest string, exit Exit) Verdict {
 	v := Verdict{Class: failure.Cancelled, Summary: rest}
-	known := []failure.Class{failure.Stalled, failure.TimedOut, failure.Lost, failure.OverBudget}
+	known := []failure.Class{failure.Stalled, failure.TimedOut, failure.Lost, failure.OverBudget, failure.Released}
 	if class := failure.Class(exit.Told); slices.Contains(known, class) {
 		v.Class = class
 	}

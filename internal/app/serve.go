@@ -23,11 +23,21 @@ type Coordinator struct {
 
 // Coordinate begins to look after what workers hold, until Close.
 func (a *App) Coordinate() *Coordinator {
-	e := engine.New(a.store, engine.Options{Now: a.opts.Now, NewID: newID, Rand: mathrand.Float64, Who: userName(a.opts.Getenv)})
+	now := a.clock()
+	e := engine.New(a.store, engine.Options{Now: now, NewID: newID, Rand: mathrand.Float64, Who: userName(a.opts.Getenv)})
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Coordinator{Desk: desk.New(a.store, e, a.opts.Now), State: a.state, stop: stop}
-	c.all.Go(func() { sweep(ctx, e, a.opts.Notice) })
+	c := &Coordinator{Desk: desk.New(a.store, e, now), State: a.state, stop: stop}
+	r := &round{engine: e, store: a.store, now: now}
+	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
 	return c
+}
+
+// clock is the database's, if it has one: several coordinators may share that.
+func (a *App) clock() func() time.Time {
+	if s, ok := a.store.(interface{ Now() time.Time }); ok {
+		return s.Now
+	}
+	return a.opts.Now
 }
 
 // Close ends what Coordinate has begun. The store stays open.
@@ -36,15 +46,26 @@ func (c *Coordinator) Close() {
 	c.all.Wait()
 }
 
-// sweep lets time do its work, until ctx ends.
+// sweep lets time do its work on what only this machine can run, until ctx ends.
 func sweep(ctx context.Context, e *engine.Engine, notice func(string)) {
+	keepSweeping(ctx, func(ctx context.Context) (bool, error) { return e.Sweep(ctx, time.Time{}) }, notice)
+}
+
+// keepSweeping sweeps until ctx ends. It says once that it cannot, and once that
+// it can again.
+func keepSweeping(ctx context.Context, sweep func(context.Context) (more bool, err error), notice func(string)) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
-	for {
-		more, err := e.Sweep(ctx)
-		if err != nil && ctx.Err() == nil {
+	for failing := false; ; {
+		more, err := sweep(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil && !failing:
 			notice(fmt.Sprintf("sweep: %v; trying again", err))
+		case err == nil && failing:
+			notice("sweep: done again")
 		}
+		failing = err != nil
 		if more && err == nil {
 			continue
 		}

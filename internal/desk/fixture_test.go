@@ -166,7 +166,7 @@ func (f *fixture) claim(agent, channel string) coordinator.Task {
 func (f *fixture) sweep() {
 	f.t.Helper()
 	for {
-		more, err := f.engine.Sweep(f.ctx)
+		more, err := f.engine.Sweep(f.ctx, time.Time{})
 		f.must(err)
 		if !more {
 			return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"gaffer/internal/failure"
 	"gaffer/internal/store"
@@ -23,6 +24,25 @@ type Assignment struct {
 	Attempt store.Attempt
 	Task    store.Task
 	Before  *store.Attempt // the one before it, if there was one
+	// Lease is how long the attempt lives without a beat, from when the claim
+	// was answered. Zero, which an engine never gives, is for ever.
+	Lease time.Duration `json:"-"`
+}
+
+// Remaining is how long an attempt lives without a beat, as far as its row says.
+// It is never zero: whoever holds an attempt whose lease is over has no time
+// left.
+func Remaining(a store.Attempt, now time.Time) time.Duration {
+	return max(a.Lease.Sub(now), time.Millisecond)
+}
+
+// leased says how long an assignment lives. One that was given before, to the
+// same key, has less time left than at first.
+func (c *change) leased(a *Assignment) *Assignment {
+	if a != nil {
+		a.Lease = Remaining(a.Attempt, c.now)
+	}
+	return a
 }
 
 // Claim gives a task to a worker, for as long as the worker beats. Without a
@@ -31,7 +51,7 @@ func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 	need := store.Need{Promises: promiseNeed("claim", r.Key), Claims: 1}
 	var a *Assignment
 	err := e.write(ctx, r.Worker, need, func(c *change) (err error) {
-		a, err = once(c, "claim", r.Key, func() (*Assignment, error) { return c.claim(r) })
+		a, err = c.claimOnce(r)
 		return err
 	})
 	switch {
@@ -41,6 +61,11 @@ func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 		return Assignment{}, ErrNothing
 	}
 	return *a, nil
+}
+
+func (c *change) claimOnce(r Claim) (*Assignment, error) {
+	a, err := once(c, "claim", r.Key, func() (*Assignment, error) { return c.claim(r) })
+	return c.leased(a), err
 }
 
 // claim returns nil if there is nothing to start. What it set aside on the way
@@ -118,7 +143,7 @@ func (c *change) start(t store.Task, worker string) (Assignment, error) {
 	t.Tries++
 	a := store.Attempt{
 		ID: c.engine.opts.NewID(), Run: t.Run, Task: t.Task, Number: t.Tries, Token: c.NextSeq(), Worker: worker,
-		Status: store.Running, Lease: c.now.Add(c.engine.opts.Lease), Started: c.now,
+		Status: store.Running, Lease: c.lease(c.now), Started: c.now,
 	}
 	if t.Timeout > 0 {
 		a.Deadline = c.now.Add(t.Timeout)
@@ -128,11 +153,11 @@ func (c *change) start(t store.Task, worker string) (Assignment, error) {
 	if err != nil {
 		return Assignment{}, err
 	}
-	if before != nil && !t.Fresh {
+	if before != nil && before.Worker == worker && !t.Fresh { // conversations stay where they are
 		a.Carried = plus(before.Carried, before.Spent)
 	}
 	err = c.moveWith(&t, &a, store.Running, "")
-	return Assignment{a, t, before}, err
+	return Assignment{Attempt: a, Task: t, Before: before}, err
 }
 
 // before returns the attempt at a task that ended last.

@@ -70,7 +70,7 @@ func (f *fixture) finish(a engine.Assignment, class failure.Class) engine.Outcom
 func (f *fixture) sweep(after time.Duration) {
 	f.t.Helper()
 	f.now = f.now.Add(after)
-	_, err := f.Sweep(context.Background())
+	_, err := f.Sweep(context.Background(), time.Time{})
 	f.must(err)
 }
 

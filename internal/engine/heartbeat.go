@@ -17,29 +17,57 @@ import (
 func (s *Step) Heartbeat(said store.Worker) (store.Worker, error) { return s.c.heartbeat(said) }
 
 func (c *change) heartbeat(said store.Worker) (store.Worker, error) {
-	before, err := c.Worker(said.ID)
-	w := before
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		w = store.Worker{ID: said.ID, Owner: said.Owner}
-	case err != nil:
+	before, w, err := c.heard(said)
+	if err != nil {
 		return w, err
 	}
 	if w.Created.IsZero() {
 		w.Created = c.now
 	}
+	if w.Holds, err = c.extendLeases(w); err != nil {
+		return w, err
+	}
+	return c.putWorker(before, w)
+}
+
+// appear writes down that a worker was heard of which names the attempts that it
+// holds. One that has no name is nobody's agent, and no news.
+func (c *change) appear(said store.Worker) error {
+	before, w, err := c.heard(said)
+	if err != nil {
+		return err
+	}
+	if w.Name == "" {
+		c.PutWorker(w)
+		return nil
+	}
+	if w.Created.IsZero() {
+		w.Created = c.now
+	}
+	_, err = c.putWorker(before, w)
+	return err
+}
+
+// heard returns a worker as it was and as it is after it has said something.
+func (c *change) heard(said store.Worker) (before, w store.Worker, err error) {
+	before, err = c.Worker(said.ID)
+	w = before
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		w = store.Worker{ID: said.ID, Owner: said.Owner}
+	case err != nil:
+		return before, w, err
+	}
 	w.Seen, w.Task = c.now, said.Task
 	w.Name, w.Version = cmp.Or(said.Name, w.Name), cmp.Or(said.Version, w.Version)
+	w.Labels, w.Slots = cmp.Or(said.Labels, w.Labels), cmp.Or(said.Slots, w.Slots)
 	if said.Status != "" {
 		w.Status, w.Said = said.Status, c.now
 	}
 	if said.Meta != nil {
 		w.Meta = said.Meta
 	}
-	if w.Holds, err = c.extendLeases(w); err != nil {
-		return w, err
-	}
-	return c.putWorker(before, w)
+	return before, w, nil
 }
 
 // Subscribe says which channels a worker takes tasks from.
@@ -82,7 +110,7 @@ func (c *change) extendLeases(w store.Worker) (held []string, err error) {
 		if a.Status != store.Running {
 			continue
 		}
-		a.Lease = c.now.Add(c.engine.opts.Lease)
+		a.Lease = c.lease(c.now)
 		c.PutAttempt(a)
 		held = append(held, id)
 	}

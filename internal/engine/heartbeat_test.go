@@ -108,7 +108,7 @@ func TestAHeartbeatExtendsTheLeasesOfWhatTheWorkerWasGiven(t *testing.T) {
 		if w := f.heartbeat(store.Worker{ID: "a"}); !slices.Equal(w.Holds, []string{one.Attempt.ID}) {
 			t.Errorf("a holds %v", w.Holds)
 		}
-		_, err := f.Sweep(context.Background())
+		_, err := f.Sweep(context.Background(), time.Time{})
 		f.must(err)
 	}
 	f.must(f.store.Read(context.Background(), func(r store.Reader) error {
@@ -176,7 +176,7 @@ func TestAnOrderedRunTriesATaskAgainBeforeTheNext(t *testing.T) {
 	a := f.claim()
 	f.nothing()
 	f.now = f.now.Add(2 * time.Minute)
-	_, err = f.Sweep(ctx)
+	_, err = f.Sweep(ctx, time.Time{})
 	f.must(err)
 	for _, want := range []string{"first", "second", "third"} {
 		if a = f.claim(); a.Task.Task != want {

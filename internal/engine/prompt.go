@@ -24,7 +24,11 @@ func AgentOf(spec plan.Task) string {
 // Prompt is what the agent of an attempt is told: the task's prompt, and how
 // the attempt before it failed, if there was one.
 func Prompt(spec plan.Task, before *store.Attempt) string {
-	if before == nil || before.Class == "" || failure.Class(before.Class) == failure.RateLimited || len(spec.Argv) > 0 {
+	if before == nil || before.Class == "" || len(spec.Argv) > 0 {
+		return spec.Prompt
+	}
+	switch failure.Class(before.Class) {
+	case failure.RateLimited, failure.Released: // nothing went wrong with the work
 		return spec.Prompt
 	}
 	return fmt.Sprintf("%s\n\n---\nThis was tried before. Attempt %d failed (%s):\n%s\n", spec.Prompt, before.Number, before.Class, before.Summary)

@@ -33,7 +33,7 @@ func judge(class failure.Class, stop string, attempts, retries int, jitter float
 		return verdict{To: store.Cancelled, Counts: true}
 	case class == failure.None:
 		return verdict{To: store.Complete, Counts: true}
-	case class == failure.RateLimited:
+	case class == failure.RateLimited, class == failure.Released:
 		return verdict{To: store.Queued}
 	case class == failure.VerifyFailed:
 		return again(verdict{To: store.Queued, Counts: true})

@@ -64,7 +64,8 @@ type world struct {
 	workers []*worker
 	runs    []string
 	keys    []string // of submissions
-	steady  bool     // nothing goes wrong any more
+	since   time.Time
+	steady  bool // nothing goes wrong any more
 	log     []string
 }
 
@@ -152,9 +153,11 @@ func (w *world) live() error {
 
 // step lets one thing happen.
 func (w *world) step() error {
-	switch w.rng.IntN(12) {
+	switch w.rng.IntN(13) {
 	case 0:
 		return w.submit()
+	case 12:
+		return w.release(w.workers[w.rng.IntN(len(w.workers))])
 	case 1, 2, 3:
 		return w.claim(w.workers[w.rng.IntN(len(w.workers))])
 	case 4, 5, 6:
@@ -354,9 +357,103 @@ func (w *world) beat(by *worker) error {
 	return nil
 }
 
+// release is a worker that stops for a while: it hands back what it holds, and
+// some of it twice.
+func (w *world) release(by *worker) error {
+	var held []engine.Held
+	for _, h := range by.held {
+		held = append(held, engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token})
+	}
+	before, err := w.running()
+	if err != nil {
+		return err
+	}
+	err = w.engine().Release(context.Background(), by.id, held)
+	w.note("%s releases %d attempts: %v", by.id, len(held), err)
+	if err != nil {
+		return expected(err)
+	}
+	for _, h := range by.held {
+		if err := w.released(before, h.Attempt); err != nil {
+			return err
+		}
+	}
+	if w.chance(2) {
+		by.held = nil
+	}
+	return nil
+}
+
+// released checks that a task whose attempt was handed back waits again, with as
+// many attempts left as before it.
+func (w *world) released(before map[string]store.Attempt, a store.Attempt) error {
+	if was, ok := before[a.ID]; !ok || was.Token != a.Token || was.Stop != "" {
+		return nil // it was not the worker's, or was to end for another reason
+	}
+	return w.store.Read(context.Background(), func(r store.Reader) error {
+		ended, err := r.Attempt(a.ID)
+		if err != nil {
+			return err
+		}
+		t, err := r.Task(a.Key())
+		if err != nil {
+			return err
+		}
+		all, err := r.Attempts(a.Key())
+		counted := 0
+		for _, tried := range all {
+			if class := failure.Class(tried.Class); class != failure.Released && class != failure.RateLimited {
+				counted++
+			}
+		}
+		if ended.Class != string(failure.Released) || t.Attempts > counted || t.Status == store.Failed || t.Status == store.Queued && t.NotBefore.After(w.now) {
+			return fmt.Errorf("%s was handed back: it is %q, and its task %s with %d attempts of %d", a.ID, ended.Class, t.Status, t.Attempts, counted)
+		}
+		return err
+	})
+}
+
+// sweep is one coordinator's, that can hear workers since now and then, or has
+// always.
 func (w *world) sweep() error {
-	_, err := w.engine().Sweep(context.Background())
-	return expected(err)
+	switch {
+	case w.steady, w.chance(3):
+		w.since = time.Time{}
+	case w.chance(3):
+		w.since = w.now
+	}
+	before, err := w.running()
+	if err != nil {
+		return err
+	}
+	if _, err := w.engine().Sweep(context.Background(), w.since); err != nil {
+		return expected(err)
+	}
+	after, err := w.running()
+	if err != nil {
+		return err
+	}
+	for id, a := range before {
+		if _, runs := after[id]; !runs && (!a.Lease.Before(w.now) || w.now.Before(w.since.Add(time.Minute))) {
+			return fmt.Errorf("%s was given up: its lease ended at %s, and nobody could be heard before %s", id, a.Lease, w.since)
+		}
+	}
+	return nil
+}
+
+// running returns the attempts that run.
+func (w *world) running() (map[string]store.Attempt, error) {
+	attempts := map[string]store.Attempt{}
+	err := w.store.Read(context.Background(), func(r store.Reader) error {
+		all, err := read(r)
+		for id, a := range all.Attempts {
+			if a.Status == store.Running {
+				attempts[id] = a
+			}
+		}
+		return err
+	})
+	return attempts, err
 }
 
 func (w *world) passTime() {

@@ -84,6 +84,22 @@ func (s *Step) Claim(r Claim) (*Assignment, error) {
 	})
 }
 
+// Take is [Engine.Claim] for a worker that says by [Step.Beat] that it lives. It
+// returns nil if there is nothing to start.
+func (s *Step) Take(r Claim) (*Assignment, error) { return s.c.claimOnce(r) }
+
+// Beat is [Engine.Beat].
+func (s *Step) Beat(said store.Worker, held []Held) ([]Order, error) { return s.c.beats(said, held) }
+
+// Turn is [Engine.Turn].
+func (s *Step) Turn(f Finish, r Claim) (Outcome, *Assignment, error) { return s.c.turn(f, r) }
+
+// Ask is [Engine.Ask].
+func (s *Step) Ask(a Ask) (string, error) { return s.c.ask(a) }
+
+// Release is [Engine.Release].
+func (s *Step) Release(worker string, held []Held) error { return s.c.release(worker, held) }
+
 // Finish is [Engine.Finish].
 func (s *Step) Finish(f Finish) (Outcome, error) {
 	return once(s.c, "finish", f.Key, func() (Outcome, error) { return s.c.finish(f) })

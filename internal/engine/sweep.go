@@ -40,44 +40,53 @@ type Order struct {
 	Stop    string           // why it is to be ended; empty if it may go on
 	Gone    bool             // the attempt is not the worker's any more: end it and say nothing
 	Answers []store.Question // of those that it asked for, the ones that are closed
+	Lease   time.Duration    // how long it lives without another beat, from this one on; 0 if it is gone
 }
 
 // Beat tells that a worker and the attempts it holds are alive, and returns what
 // the worker must do about each. What an agent does and since when is no event;
-// that it has started is one.
-func (e *Engine) Beat(ctx context.Context, w store.Worker, held []Held) (orders []Order, err error) {
-	need := store.Need{}
-	for _, h := range held {
-		need.Attempts = append(need.Attempts, h.Attempt)
-	}
-	err = e.write(ctx, w.ID, need, func(c *change) error {
-		w.Seen = c.now
-		c.PutWorker(w)
-		orders = nil
-		for _, h := range held {
-			order, err := c.beat(h)
-			if err != nil {
-				return err
-			}
-			orders = append(orders, order)
-		}
-		return nil
+// that it has started is one, and that a worker with a name says something else
+// of itself than before. What it does not say of itself stays as it was.
+func (e *Engine) Beat(ctx context.Context, said store.Worker, held []Held) (orders []Order, err error) {
+	err = e.write(ctx, said.ID, BeatNeed(said, held), func(c *change) error {
+		orders, err = c.beats(said, held)
+		return err
 	})
 	return orders, err
 }
 
+// BeatNeed is what a beat, or to hand attempts back, will look up.
+func BeatNeed(said store.Worker, held []Held) store.Need {
+	need := store.Need{Workers: []string{said.ID}}
+	for _, h := range held {
+		need.Attempts = append(need.Attempts, h.Attempt)
+	}
+	return need
+}
+
+func (c *change) beats(said store.Worker, held []Held) (orders []Order, err error) {
+	if err := c.appear(said); err != nil {
+		return nil, err
+	}
+	for _, h := range held {
+		order, err := c.beat(h)
+		if err != nil {
+			return nil, err
+		}
+		orders = append(orders, order)
+	}
+	return orders, nil
+}
+
 func (c *change) beat(h Held) (Order, error) {
 	a, err := c.owned(h.Attempt, h.Token)
-	if conflict := (*ConflictError)(nil); errors.As(err, &conflict) {
-		return Order{Attempt: h.Attempt, Gone: true}, nil
-	}
-	if gone := (*NotFoundError)(nil); errors.As(err, &gone) {
+	if isGone(err) {
 		return Order{Attempt: h.Attempt, Gone: true}, nil
 	}
 	if err != nil {
 		return Order{}, err
 	}
-	a.Lease = c.now.Add(c.engine.opts.Lease)
+	a.Lease = c.lease(c.now)
 	started := a.PID == 0 && h.Now.PID != 0
 	h.Now.apply(&a)
 	c.PutAttempt(a)
@@ -90,7 +99,15 @@ func (c *change) beat(h Held) (Order, error) {
 		return Order{}, err
 	}
 	answers, err := c.answers(h.Asking)
-	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers}, err
+	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers, Lease: Remaining(a, c.now)}, err
+}
+
+// isGone tells the errors of [change.owned] which mean that an attempt is not the
+// worker's any more.
+func isGone(err error) bool {
+	var conflict *ConflictError
+	var missing *NotFoundError
+	return errors.As(err, &conflict) || errors.As(err, &missing)
 }
 
 // compacted makes an event of each time that the conversation was made shorter.
@@ -140,10 +157,15 @@ const sweepAtOnce = 100
 // has not been heard of, asks for the end of those past their deadline, answers
 // questions that nobody has, opens lanes, and readies tasks whose time has come.
 // It reports whether there may be more.
-func (e *Engine) Sweep(ctx context.Context) (more bool, err error) {
+//
+// since is from when on workers could be heard without a break: whoever was not
+// heard of before that may have tried. No attempt is given up until its worker
+// has had a whole lease since then. The zero time is long ago.
+func (e *Engine) Sweep(ctx context.Context, since time.Time) (more bool, err error) {
 	err = e.write(ctx, "sweep", store.Need{}, func(c *change) error {
 		more = false
-		for _, sweep := range []func() (int, error){c.sweepAttempts, c.sweepQuestions, c.sweepLanes, c.sweepDelayed} {
+		attempts := func() (int, error) { return c.sweepAttempts(since) }
+		for _, sweep := range []func() (int, error){attempts, c.sweepQuestions, c.sweepLanes, c.sweepDelayed} {
 			n, err := sweep()
 			if err != nil {
 				return err
@@ -155,21 +177,27 @@ func (e *Engine) Sweep(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-func (c *change) sweepAttempts() (int, error) {
+func (c *change) sweepAttempts(since time.Time) (int, error) {
 	due, err := c.Due(c.now, sweepAtOnce)
 	if err != nil {
 		return 0, err
 	}
 	for _, a := range due {
-		if err := c.sweepAttempt(a); err != nil {
+		if err := c.sweepAttempt(a, since); err != nil {
 			return 0, err
 		}
 	}
 	return len(due), nil
 }
 
-func (c *change) sweepAttempt(a store.Attempt) error {
-	if a.Lease.Before(c.now) {
+func (c *change) sweepAttempt(a store.Attempt, since time.Time) error {
+	silent := a.Lease.Before(c.now)
+	if until := c.lease(since); silent && c.now.Before(until) {
+		a.Lease = until // not to be met again before
+		c.PutAttempt(a)
+		return nil // its deadline, if that has passed, is the next sweep's
+	}
+	if silent {
 		a.Summary = "the worker was not heard of for " + c.engine.opts.Lease.String()
 		_, err := c.end(a, failure.Lost, false)
 		return err
@@ -181,6 +209,9 @@ func (c *change) sweepAttempt(a store.Attempt) error {
 	c.PutAttempt(a)
 	return c.event(store.Event{Kind: "attempt.stopping", Run: a.Run, Task: a.Task, Attempt: a.ID, Why: "its deadline has passed"}, a)
 }
+
+// lease is when a lease ends that begins then.
+func (c *change) lease(from time.Time) time.Time { return from.Add(c.engine.opts.Lease) }
 
 func (c *change) sweepQuestions() (int, error) {
 	expired, err := c.Expired(c.now, sweepAtOnce)

@@ -21,4 +21,5 @@ const (
 	BadPlan         Class = "bad_plan"         // a person must act
 	OverBudget      Class = "budget"           // a person must act
 	Cancelled       Class = "cancelled"        // ended because it was asked to
+	Released        Class = "released"         // handed back by its worker; queued at once and burns no attempt
 )

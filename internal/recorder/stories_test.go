@@ -21,6 +21,7 @@ var stories = map[string]story{
 	"trouble":             trouble,
 	"no tasks":            func(w *world, _ func(string)) { w.submit(plan.Plan{Source: "orchestrate"}) },
 	"layers":              layers,
+	"handed back":         handedBack,
 }
 
 // threeWaves has a retry after a failed check, a question, a task that a person
@@ -116,6 +117,17 @@ func trouble(w *world, at func(string)) {
 	w.end(w.start(0), engine.Finish{Class: failure.Crashed, Exit: -1})
 	_, _ = w.Claim(context.Background(), engine.Claim{Worker: "w"}) // finds the last one too dear
 	at("ended")
+}
+
+// handedBack has a worker that stops and gives its task to another.
+func handedBack(w *world, at func(string)) {
+	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 1)}})
+	a := w.start(1)
+	w.forward(10 * time.Second)
+	w.must(w.Release(context.Background(), "w", []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}))
+	at("handed back")
+	w.complete(2)
+	at("complete")
 }
 
 // layers has no waves of its own.

@@ -96,7 +96,7 @@ func (w *world) forward(d time.Duration) { w.now = w.now.Add(d) }
 func (w *world) sweep(after time.Duration) {
 	w.t.Helper()
 	w.forward(after)
-	_, err := w.Sweep(context.Background())
+	_, err := w.Sweep(context.Background(), time.Time{})
 	w.must(err)
 }
 

@@ -21,6 +21,7 @@ type Attempt struct {
 	folder  folder
 	opts    Options
 	process *supervisor.Process
+	lease   *lease
 	reader  agent.Reader
 	linger  time.Duration
 	orders  chan order
@@ -76,7 +77,7 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	p, err := opts.launch(ctx, f.agentFolder(n+1), supervisor.Spec{
 		Attempt: job.Attempt, Argv: launch.Argv, Env: environ(launch.Env, job.Env), Dir: job.Work, Log: job.Log,
 		Input: launch.Input, Open: launch.Open, Deadline: job.Deadline, Interrupt: job.Grace, Terminate: job.Grace,
-		Job: said,
+		Until: opts.Until, Job: said,
 	}, job.LogFrom)
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *su
 		return nil, errors.Join(err, p.Close())
 	}
 	return &Attempt{
-		job: job, folder: f, opts: opts, process: p, reader: with.Reader(job.Request), linger: linger,
+		job: job, folder: f, opts: opts, process: p, lease: &lease{runs: p, until: opts.Until}, reader: with.Reader(job.Request), linger: linger,
 		orders: make(chan order), over: make(chan struct{}),
 		tail: tail{path: job.Log, at: job.LogFrom}, answered: done, asked: map[string]agent.Question{},
 		now:      Activity{State: agent.Running, Thread: thread(job.Request), PID: p.Started().Agent.PID},
@@ -333,6 +334,9 @@ func (a *Attempt) act() {
 		a.opts.Owner.Doing(a.now)
 	}
 	now := a.opts.Now()
+	if a.lease.over(now) {
+		a.progress = now // it is frozen, and cannot come on
+	}
 	switch {
 	case !a.ended.IsZero():
 		if a.linger > 0 && now.Sub(a.ended) > a.linger {

@@ -82,6 +82,9 @@ type Options struct {
 	Supervisor supervisor.Options
 	Pool       *supervisor.Pool // of supervisors to be used again; nil starts one each time
 	Owner      Owner
+	// Until is when the supervisor freezes the agent, unless [Attempt.Extend]
+	// puts that off. Zero is never.
+	Until time.Time
 	// Terminal returns where people can look at the agent, whose part of the log
 	// begins there; nil, or a function that returns it, is nowhere. It needs a
 	// Pool.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 	"unicode/utf8"
 
 	"gaffer/fleet"
@@ -71,14 +72,19 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*supervisor.Process, error) {
 	for try := 1; ; try++ {
 		dir := a.folder.path(fmt.Sprintf("%s-%d", name, try))
+		until := a.lease.last()
 		p, err := a.opts.supervise(ctx, dir, supervisor.Spec{
 			Attempt: a.job.Attempt, Argv: []string{"sh", "-c", command}, Env: environ(a.job.Env), Dir: a.job.Work, Log: log,
-			Deadline: a.job.Deadline, Interrupt: a.job.Grace, Terminate: a.job.Grace,
+			Deadline: a.job.Deadline, Interrupt: a.job.Grace, Terminate: a.job.Grace, Until: until,
 		})
-		if used := (*supervisor.UsedError)(nil); !errors.As(err, &used) {
-			return p, err
+		state := supervisor.Alive
+		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {
+			until = time.Time{} // whatever it was told, it is told again
+			p, state, err = supervisor.Attach(ctx, dir, a.opts.Supervisor)
 		}
-		p, state, err := supervisor.Attach(ctx, dir, a.opts.Supervisor)
+		if err == nil && state != supervisor.Lost {
+			_ = a.lease.pass(p, until) // if it has ended that is what was wanted
+		}
 		if err != nil || state != supervisor.Lost {
 			return p, err
 		}

@@ -21,6 +21,9 @@ const (
 	specWord = "spec {" // what to run, before a supervisor is given the lock
 	heldWord = "held {" // who the supervisor is; from then on there may be an agent
 	exitWord = "exit {" // how it ended; the last that is whole counts
+
+	frozenWord = "frozen {" // since when everything stands still
+	thawedWord = "thawed {" // and goes on again
 )
 
 // account is what is written in a lock.
@@ -28,6 +31,7 @@ type account struct {
 	spec   []byte // nil if there is none
 	signed bool
 	exit   *Exit
+	frozen bool
 	words  string
 }
 
@@ -52,6 +56,10 @@ func accountOf(text []byte) (a account) {
 			if whole && json.Unmarshal(line[len(exitWord)-1:], &e) == nil {
 				a.exit = &e
 			}
+		case bytes.HasPrefix(line, []byte(frozenWord)):
+			a.frozen = true
+		case bytes.HasPrefix(line, []byte(thawedWord)):
+			a.frozen = false
 		case words.Len() < maxWords && len(bytes.TrimSpace(line)) > 0:
 			words.Write(line)
 		}

@@ -10,18 +10,21 @@ func TestWhatStandsInALockIsReadLineByLine(t *testing.T) {
 	for text, want := range map[string]struct {
 		spec, signed bool
 		code         int // 0 for no exit
+		frozen       bool
 		words        string
 	}{
-		"":                             {},
-		spec:                           {spec: true},
-		spec[:9]:                       {},
-		spec + "\n" + held:             {spec: true, signed: true},
-		spec + held[:8]:                {spec: true, signed: true},
-		spec + held + exit:             {spec: true, signed: true, code: 3},
-		spec + held + exit[:15]:        {spec: true, signed: true},
-		spec + held + exit[:15] + "\n": {spec: true, signed: true},
-		spec + held + exit[:15] + exit: {spec: true, signed: true},
-		spec + exit[:9] + "\n" + exit:  {spec: true, code: 3},
+		"":                                       {},
+		spec:                                     {spec: true},
+		spec[:9]:                                 {},
+		spec + "\n" + held:                       {spec: true, signed: true},
+		spec + held[:8]:                          {spec: true, signed: true},
+		spec + held + exit:                       {spec: true, signed: true, code: 3},
+		spec + held + exit[:15]:                  {spec: true, signed: true},
+		spec + held + exit[:15] + "\n":           {spec: true, signed: true},
+		spec + held + exit[:15] + exit:           {spec: true, signed: true},
+		spec + exit[:9] + "\n" + exit:            {spec: true, code: 3},
+		spec + held + "frozen {}\n":              {spec: true, signed: true, frozen: true},
+		spec + held + "frozen {}\n\nthawed {}\n": {spec: true, signed: true},
 		exit + strings.Replace(exit, "3", "4", 1):        {code: 4},
 		spec + held + "panic: x\n\nexit status 2\n":      {spec: true, signed: true, words: "panic: x\nexit status 2"},
 		spec + "SIGQUIT: quit\nsp" + exit:                {spec: true, words: "SIGQUIT: quit\nsp" + strings.TrimSpace(exit)},
@@ -32,7 +35,7 @@ func TestWhatStandsInALockIsReadLineByLine(t *testing.T) {
 		if a.exit != nil {
 			code = a.exit.Code
 		}
-		if (a.spec != nil) != want.spec || a.signed != want.signed || code != want.code || a.words != want.words {
+		if (a.spec != nil) != want.spec || a.signed != want.signed || code != want.code || a.words != want.words || a.frozen != want.frozen {
 			t.Errorf("%q: %+v", text, a)
 		}
 	}

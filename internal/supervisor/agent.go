@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// launch starts the agent in a process group of its own, with the log as stdout
-// and stderr: what it prints goes there without us.
+// launch starts the agent in a session of its own, and so in a process group of its
+// own, with the log as stdout and stderr: what it prints goes there without us. In
+// our session the kernel would have it go on when it is frozen and we are killed.
 func launch(s Spec, env []string, stdin, log uintptr) (pid int, err error) {
 	if info, err := os.Stat(s.Dir); err != nil {
 		return 0, fmt.Errorf("folder to run in: %w", err)
@@ -27,7 +28,7 @@ func launch(s Spec, env []string, stdin, log uintptr) (pid int, err error) {
 		Dir:   s.Dir,
 		Env:   withMark(env, s.Attempt),
 		Files: []uintptr{stdin, log, log},
-		Sys:   &syscall.SysProcAttr{Setpgid: true},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		return 0, &fs.PathError{Op: "run", Path: program, Err: err}

@@ -219,6 +219,8 @@ func (a account) lostBecause() string {
 	switch {
 	case a.words != "":
 		return "the supervisor died: " + a.words
+	case a.frozen:
+		return "the supervisor was killed while the agent was frozen"
 	case a.signed:
 		return "the supervisor was killed"
 	}

@@ -19,7 +19,8 @@ type attempt struct {
 	spec    Spec
 	log     *os.File
 	clients *clients
-	stops   chan stop // clients send to it
+	stops   chan stop // clients send to it, and to leases
+	leases  chan lease
 	ended   chan struct{}
 
 	self    host.Process
@@ -27,18 +28,22 @@ type attempt struct {
 	started Started
 	gone    bool
 	ending  ending
+	lease   lease
+	freezer freezer
 	swept   map[int]bool
 	left    []int
 	exit    Exit
 
-	signals               signals
-	unwanted              bool // somebody has told the supervisor to end
-	timer, deadline, door *time.Timer
+	signals  signals
+	unwanted bool // somebody has told the supervisor to end
+
+	timer, deadline, lapse, door *time.Timer
 
 	mu    sync.Mutex // for what clients look at
 	in    *stdin
 	stage stage
 	told  string
+	still bool // everything is frozen
 }
 
 // stop is an order to end the agent.
@@ -55,15 +60,18 @@ func newAttempt(f folder, lock *os.File, is account, env []string, s signals) *a
 		env:      env,
 		signals:  s,
 		stops:    make(chan stop),
+		leases:   make(chan lease),
 		ended:    make(chan struct{}),
 		swept:    map[int]bool{},
 		exit:     Exit{Code: -1},
 		timer:    time.NewTimer(time.Hour),
 		deadline: time.NewTimer(time.Hour),
+		lapse:    time.NewTimer(time.Hour),
 		door:     time.NewTimer(openAfter),
 	}
 	a.timer.Stop()
 	a.deadline.Stop()
+	a.lapse.Stop()
 	a.clients = newClients(a)
 	return a
 }
@@ -138,6 +146,8 @@ func (a *attempt) launch() error {
 	a.in = in
 	a.mu.Unlock()
 	a.armDeadline()
+	a.lease = newLease(a.spec.Until.Round(0), a.exit.Started).received(time.Now())
+	a.armLease(time.Now())
 	return nil
 }
 

@@ -51,6 +51,11 @@ func be(role string, args []string) {
 		_, err := supervisor.Start(context.Background(), args[0], stubborn(args[1], args[2]), self())
 		fmt.Println("started", err)
 		forever()
+	case "leaser": // starts an attempt with a lease and waits to be killed
+		spec := supervisor.Spec{Attempt: args[1], Log: args[2], Argv: []string{"sh", "-c", args[3]}, Until: time.Now().Add(time.Second)}
+		_, err := supervisor.Start(context.Background(), args[0], spec, self())
+		fmt.Println("started", err)
+		forever()
 	case "host": // the program of a terminal
 		wait, err := supervisor.Host(args[0], self().Command)
 		if err != nil {

@@ -161,7 +161,7 @@ func (a *attempt) follow(o order) reply {
 	r := reply{ID: o.ID}
 	a.mu.Lock()
 	in := a.in
-	status := Status{Doing: a.stage.String(), Told: a.told}
+	status := Status{Doing: a.stage.String(), Told: a.told, Frozen: a.still}
 	a.mu.Unlock()
 	switch o.Do {
 	case doInput:
@@ -173,6 +173,11 @@ func (a *attempt) follow(o order) reply {
 	case doStop:
 		select {
 		case a.stops <- stop{o.Why, o.Now}:
+		case <-a.ended:
+		}
+	case doExtend:
+		select {
+		case a.leases <- o.Lease.received(time.Now()):
 		case <-a.ended:
 		}
 	case doStatus:

@@ -52,12 +52,14 @@ type ending struct {
 	stage  stage
 	told   string
 	exited bool          // the agent has
+	frozen bool          // nothing of it may run any more
 	pause  time.Duration // the last one while killing
 	killed time.Duration // for how long there was killing
 }
 
 // stop is somebody's wish. The first reason is kept; what comes after the agent
-// has ended by itself has told it nothing.
+// has ended by itself has told it nothing. One that is frozen cannot follow a
+// signal without going on, and is killed.
 func (e *ending) stop(why string, now bool) (deed, time.Duration) {
 	if e.told == "" && !e.exited {
 		e.told = why
@@ -65,7 +67,7 @@ func (e *ending) stop(why string, now bool) (deed, time.Duration) {
 	switch {
 	case e.stage == killing:
 		return nothing, 0
-	case now:
+	case now, e.frozen:
 		return e.kill()
 	case e.stage == running:
 		e.stage = interrupting
@@ -77,11 +79,28 @@ func (e *ending) stop(why string, now bool) (deed, time.Duration) {
 // exit says that the agent has ended and others are left.
 func (e *ending) exit() (deed, time.Duration) {
 	e.exited = true
-	if e.stage == killing {
+	switch {
+	case e.stage == killing:
 		return nothing, 0
+	case e.frozen:
+		return e.kill()
 	}
 	e.stage = sweeping
 	return terminateAll, sweepGrace
+}
+
+// lapse says that nothing may run any more. What is about to end has no time left
+// for that; otherwise it returns whether all is to be frozen.
+func (e *ending) lapse() (freeze bool, do deed, wait time.Duration) {
+	switch e.stage {
+	case running:
+		e.frozen = true
+		return true, nothing, 0
+	case killing:
+		return false, nothing, 0
+	}
+	do, wait = e.kill()
+	return false, do, wait
 }
 
 // timeUp says that the time last returned has passed.

@@ -17,6 +17,11 @@ func TestAnEndingTakesItsSteps(t *testing.T) {
 		"what is left after a stop is too":     {"stop exit time", "interrupt/1s sweep/1s kill/2ms"},
 		"sweeping can be hurried":              {"exit now", "sweep/1s kill/2ms"},
 		"sweeping is not stopped":              {"exit stop time", "sweep/1s - kill/2ms"},
+		"one that is frozen is killed":         {"lapse stop time", "freeze kill/2ms kill/4ms"},
+		"so is what it leaves behind":          {"lapse exit", "freeze kill/2ms"},
+		"what is about to end is killed":       {"stop lapse time", "interrupt/1s kill/2ms kill/4ms"},
+		"also when it is swept":                {"exit lapse", "sweep/1s kill/2ms"},
+		"what is killed is not frozen":         {"now lapse", "kill/2ms -"},
 		"time means nothing while it runs":     {"time stop", "- interrupt/1s"},
 		"pauses grow to a limit while killing": {"now time time time time time time time time", "kill/2ms kill/4ms kill/8ms kill/16ms kill/32ms kill/64ms kill/128ms kill/250ms kill/250ms"},
 	} {
@@ -43,6 +48,11 @@ func step(e *ending, event string) string {
 		do, wait = e.exit()
 	case "time":
 		do, wait = e.timeUp()
+	case "lapse":
+		var freeze bool
+		if freeze, do, wait = e.lapse(); freeze {
+			return "freeze"
+		}
 	}
 	if do == nothing {
 		return "-"

@@ -35,6 +35,14 @@ func (p *Process) Stop(why string, now bool) error {
 	return exceptOver(err)
 }
 
+// Extend has the agent go on until then, for ever if that is zero. One that was
+// frozen goes on if the time is still to come. Whose clock is set meanwhile does
+// not make it longer. It returns when the supervisor knows.
+func (p *Process) Extend(until time.Time) error {
+	_, err := p.ask(order{Do: doExtend, Lease: newLease(until, time.Now())}, true)
+	return exceptOver(err)
+}
+
 // Status asks the supervisor what it does.
 func (p *Process) Status() (Status, error) {
 	r, err := p.ask(order{Do: doStatus}, true)

@@ -45,11 +45,11 @@ func TestASupervisorHasOneAttemptAfterTheOther(t *testing.T) {
 	}
 }
 
-func TestTheSupervisorIsASessionOfItsOwnAndNotTheAgents(t *testing.T) {
+func TestTheSupervisorAndTheAgentAreInSessionsOfTheirOwn(t *testing.T) {
 	a := newReused(t)
-	wait(t, a.start(a.shell("ps -o pid=,sid= -p $PPID; ps -o sid= -p $$")))
-	var pid, session, agents int
-	if _, err := fmt.Sscan(a.text(), &pid, &session, &agents); err != nil || pid != a.reuses || session != pid || agents != pid {
+	wait(t, a.start(a.shell("ps -o pid=,sid= -p $PPID; ps -o pid=,sid= -p $$")))
+	var pid, session, agent, agents int
+	if _, err := fmt.Sscan(a.text(), &pid, &session, &agent, &agents); err != nil || pid != a.reuses || session != pid || agents != agent {
 		t.Errorf("it said %q, %v", a.text(), err)
 	}
 }

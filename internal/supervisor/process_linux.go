@@ -16,7 +16,18 @@ type process struct {
 	pid, parent int    // the parent changes when that ends
 	start       uint64 // clock ticks since boot
 	ended       bool   // and nobody has waited for it yet
+	state       byte   // of its first thread, as /proc has it
+	group       int    // its process group
+	session     int
 }
+
+// identity is a process whatever becomes of it.
+type identity struct {
+	pid   int
+	start uint64
+}
+
+func (p process) identity() identity { return identity{p.pid, p.start} }
 
 // processes lists those that can be seen. While it looks, some end and others
 // begin.
@@ -50,8 +61,8 @@ func look(pid int) (process, error) {
 }
 
 // parseStat reads a stat file. The program's name stands in brackets and may
-// itself hold spaces and brackets. After it come the state, the parent, as the
-// 18th field how many threads there are, and as the 20th the start time. The
+// itself hold spaces and brackets. After it come the state, the parent, the
+// process group, the session, as the 18th field how many threads there are, and as the 20th the start time. The
 // state is that of the first thread: others may go on without it.
 func parseStat(pid int, stat []byte) (process, error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
@@ -62,7 +73,10 @@ func parseStat(pid int, stat []byte) (process, error) {
 	threads, err2 := strconv.Atoi(string(fields[17]))
 	start, err3 := strconv.ParseUint(string(fields[19]), 10, 64)
 	ended := (fields[0][0] == 'Z' || fields[0][0] == 'X') && threads <= 1
-	return process{pid: pid, parent: parent, start: start, ended: ended}, errors.Join(err1, err2, err3)
+	group, err4 := strconv.Atoi(string(fields[2]))
+	session, err5 := strconv.Atoi(string(fields[3]))
+	p := process{pid: pid, parent: parent, start: start, ended: ended, state: fields[0][0], group: group, session: session}
+	return p, errors.Join(err1, err2, err3, err4, err5)
 }
 
 // below returns the live processes that descend from roots.

@@ -10,10 +10,10 @@ import (
 func TestAProcessIsReadFromItsStat(t *testing.T) {
 	const tail = " 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 3 0 12345 0"
 	for stat, want := range map[string]process{
-		"9 (sh) S 7" + tail:                                        {pid: 9, parent: 7, start: 12345},
-		"9 (a ) Z 1 (b)) S 7" + tail:                               {pid: 9, parent: 7, start: 12345},
-		"9 (first thread gone) Z 7" + tail:                         {pid: 9, parent: 7, start: 12345},
-		"9 (gone) Z 7 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0": {pid: 9, parent: 7, start: 12345, ended: true},
+		"9 (sh) S 7" + tail:                                        {pid: 9, parent: 7, start: 12345, state: 'S', group: 7, session: 7},
+		"9 (a ) Z 1 (b)) S 7" + tail:                               {pid: 9, parent: 7, start: 12345, state: 'S', group: 7, session: 7},
+		"9 (first thread gone) Z 7" + tail:                         {pid: 9, parent: 7, start: 12345, state: 'Z', group: 7, session: 7},
+		"9 (gone) Z 7 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 12345 0": {pid: 9, parent: 7, start: 12345, ended: true, state: 'Z', group: 7, session: 7},
 	} {
 		if got, err := parseStat(9, []byte(stat)); err != nil || got != want {
 			t.Errorf("%q is %+v, %v", stat, got, err)

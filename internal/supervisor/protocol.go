@@ -20,6 +20,7 @@ type order struct {
 	Input []byte `json:"input,omitempty"`
 	Why   string `json:"why,omitempty"`
 	Now   bool   `json:"now,omitempty"`
+	Lease lease  `json:"lease,omitzero"`
 }
 
 // The orders.
@@ -27,6 +28,7 @@ const (
 	doInput  = "input"
 	doClose  = "close input"
 	doStop   = "stop"
+	doExtend = "extend"
 	doStatus = "state"
 )
 
@@ -50,6 +52,9 @@ type Status struct {
 	// Doing is running, interrupting, terminating, sweeping or killing.
 	Doing string `json:"doing"`
 	Told  string `json:"told,omitempty"`
+	// Frozen says that the agent and all below it stand still, since nobody has
+	// extended its time.
+	Frozen bool `json:"frozen,omitempty"`
 	// Pending is how many bytes of input the agent has not taken yet.
 	Pending int `json:"pending,omitempty"`
 }

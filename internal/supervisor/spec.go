@@ -33,6 +33,10 @@ type Spec struct {
 	Open bool `json:"open,omitempty"`
 	// Deadline is when the supervisor stops the agent by itself. Zero is never.
 	Deadline time.Time `json:"deadline,omitzero"`
+	// Until is when the supervisor freezes the agent by itself, unless that is put
+	// off by [Process.Extend]: whoever wants the agent run has not been heard of,
+	// and another may be about to do its work. Zero is never.
+	Until time.Time `json:"until,omitzero"`
 	// Interrupt and Terminate are how long the agent may take to follow those
 	// signals before it is sent the next. Zero is DefaultGrace.
 	Interrupt time.Duration `json:"interrupt_ns,omitempty"`

@@ -12,8 +12,8 @@
 //	lock         held by the supervisor until the attempt is over, and before
 //	             that by who starts it. In it stand, each in a line: what to run;
 //	             who the supervisor is, as soon as there may be an agent; how it
-//	             ended, durable before the lock is free; and what the supervisor
-//	             said in a crash
+//	             ended, durable before the lock is free; that it is frozen, and goes
+//	             on again; and what the supervisor said in a crash
 //	started.json who runs: the supervisor and the agent
 //	socket       where it takes orders
 //
@@ -27,6 +27,12 @@
 // lock is passed on to the supervisor as an open file, without a gap. Before it
 // says so it ends what the attempt has left behind and writes that into the lock;
 // a supervisor that finds an end there does not start.
+//
+// An agent may have a lease ([Spec.Until], [Process.Extend]). When that is over the
+// supervisor freezes it with all below it: so an agent whose gaffer is dead or cut
+// off does nothing any more when somebody else may have begun its work, and goes on
+// where it was if nobody has. What is frozen is ended by being killed, since to
+// follow any other signal it would have to run.
 //
 // A supervisor looks after one attempt at a time. One that belongs to a Pool may be
 // given another when all of the last has ended and is on record: it leaves the

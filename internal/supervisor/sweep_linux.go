@@ -26,7 +26,7 @@ func Sweep(attempt string) (left []int, err error) {
 		return nil, fmt.Errorf("attempt %q: not an id", attempt)
 	}
 	begin := time.Now()
-	told := map[process]bool{}
+	told := map[identity]bool{}
 	for clean := 0; clean < 2; {
 		list := marked(attempt)
 		age := time.Since(begin)
@@ -50,10 +50,10 @@ func Sweep(attempt string) (left []int, err error) {
 
 // terminateOnce passes over those that were told: some take a second signal for
 // an order to hurry.
-func terminateOnce(list []process, told map[process]bool) {
+func terminateOnce(list []process, told map[identity]bool) {
 	for _, p := range list {
-		if !told[p] {
-			told[p] = true
+		if id := p.identity(); !told[id] {
+			told[id] = true
 			p.signal(syscall.SIGTERM)
 		}
 	}

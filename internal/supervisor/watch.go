@@ -22,6 +22,10 @@ func (a *attempt) watch() {
 			do, wait = a.ending.stop(s.why, s.now)
 		case <-a.deadline.C:
 			do, wait = a.deadlineReached()
+		case l := <-a.leases:
+			a.extend(l)
+		case <-a.lapse.C:
+			do, wait = a.lapsed()
 		case <-a.door.C:
 			a.open()
 		case <-a.clients.left:

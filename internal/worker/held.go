@@ -25,8 +25,12 @@ type held struct {
 	engine.Assignment
 	worker *Worker
 
+	lease    lease // also for its own goroutine
+	unwanted bool  // it was given when nothing was wanted any more; set before it runs
+
 	attempt   *runner.Attempt // nil before it runs and while it cannot be told whether it does
 	now       engine.Activity
+	endless   bool              // the agent knows of no end of its lease
 	questions map[string]string // those that wait for an answer: the engine's id to the agent's
 	stopped   string
 }
@@ -35,11 +39,15 @@ type held struct {
 func (h *held) run(ctx context.Context) {
 	a, err := h.begin(ctx)
 	if err == nil && a != nil {
-		h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain() })
+		h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain(); h.extendAgain() })
 		var r runner.Result
 		if r, err = a.Run(ctx); err == nil {
 			h.outlive(ctx, r.Left)
-			h.finish(ctx, finishOf(r, keeps(h.Task)))
+			if r.Class == failure.Released {
+				h.handBack(ctx, r)
+			} else {
+				h.finish(ctx, finishOf(r, keeps(h.Task)))
+			}
 			return
 		}
 	}
@@ -52,6 +60,8 @@ func (h *held) run(ctx context.Context) {
 	case errors.As(err, &unknown):
 		h.worker.opts.Notice(fmt.Sprintf("task %s: %v (%s)", h.Task.Task, err, unknown.Hint()))
 		<-ctx.Done() // it stays ours: nobody may start it a second time
+	case errors.Is(err, errReleased):
+		h.handBack(ctx, runner.Result{})
 	case errors.As(err, &failed):
 		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: failed.Exit.Failed, Exit: -1})
 	case errors.Is(err, errLost):
@@ -74,7 +84,10 @@ func (h *held) outlive(ctx context.Context, left []int) {
 
 func isThere(pid int) bool { return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-var errLost = errors.New("the agent and its supervisor were killed")
+var (
+	errLost     = errors.New("the agent and its supervisor were killed")
+	errReleased = errors.New("it is handed back before it has begun")
+)
 
 // begin starts the agent, or takes it over if it was started before.
 func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
@@ -109,8 +122,11 @@ func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
 
 func (h *held) start(ctx context.Context, dir string, opts runner.Options) (*runner.Attempt, error) {
 	w := h.worker
-	if w.drains {
+	switch {
+	case w.collects:
 		return nil, errLost
+	case h.unwanted || w.releases.Load():
+		return nil, errReleased
 	}
 	spec, err := specOf(h.Task)
 	if err != nil {
@@ -130,7 +146,28 @@ func (h *held) start(ctx context.Context, dir string, opts runner.Options) (*run
 	if w.opts.Terminal != nil {
 		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, spec, job.Log, from) }
 	}
+	if err := h.awaitLease(ctx); err != nil {
+		return nil, err
+	}
+	opts.Until = h.lease.ends()
 	return runner.Start(ctx, dir, with, job, opts)
+}
+
+// awaitLease waits until the attempt may run. Its lease may have ended before there
+// was anything to freeze.
+func (h *held) awaitLease(ctx context.Context) error {
+	for h.lease.over(h.worker.opts.Now()) {
+		switch {
+		case h.lease.lost():
+			return errLost
+		case h.worker.releases.Load():
+			return errReleased
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+		pause(ctx, sayEvery)
+	}
+	return nil
 }
 
 // finish reports the end of the attempt until that is acknowledged, or until
@@ -140,21 +177,54 @@ func (h *held) finish(ctx context.Context, f engine.Finish) {
 	w := h.worker
 	f.Attempt, f.Token, f.Key, f.Log = h.Attempt.ID, h.Attempt.Token, h.Attempt.ID, w.opts.Place.Log(h.Task)
 	var next *engine.Assignment
-	for wait := 50 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, 5*time.Second) {
-		var err error
-		_, next, err = w.opts.Engine.Turn(ctx, f, w.claim())
-		var conflict *engine.ConflictError
-		if err == nil || errors.As(err, &conflict) {
-			break
+	var sent time.Time
+	r := w.request()
+	h.insist(ctx, "finish "+h.Task.Task, func() (err error) {
+		sent = w.opts.Now()
+		_, next, err = w.opts.Engine.Turn(ctx, f, r)
+		return err
+	})
+	h.retire(ctx, next, sent)
+}
+
+// handBack is finish for an attempt that the worker gives up, and others may have.
+// Nothing of it runs any more.
+func (h *held) handBack(ctx context.Context, r runner.Result) {
+	w := h.worker
+	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token}
+	back.Now = engine.Activity{State: string(agent.Running), At: w.opts.Now(), Log: w.opts.Place.Log(h.Task), Thread: r.Thread, Spent: amountOf(r.Usage)}
+	h.insist(ctx, "release "+h.Task.Task, func() error {
+		return w.opts.Engine.Release(ctx, w.opts.ID, []engine.Held{back})
+	})
+	h.retire(ctx, nil, time.Time{})
+}
+
+// insist makes a request until it is acknowledged or refused. One that is not
+// understood is told of: another version of the coordinator may understand it.
+func (h *held) insist(ctx context.Context, what string, request func() error) {
+	told := false
+	for wait := firstPause; ctx.Err() == nil; wait = min(2*wait, lastPause) {
+		err := request()
+		h.worker.heard(ctx, what, err)
+		if err == nil || isRefusal(err) {
+			return
 		}
-		w.trouble(ctx, "finish "+h.Task.Task, err)
+		if isAnswer(err) && !told {
+			told = true
+			h.worker.opts.Notice(fmt.Sprintf("%s: %v; trying again", what, err))
+		}
 		pause(ctx, wait)
 	}
+}
+
+// retire is for an attempt that was reported.
+func (h *held) retire(ctx context.Context, next *engine.Assignment, asked time.Time) {
+	w := h.worker
 	if ctx.Err() != nil {
 		return // whoever takes over reports it
 	}
 	w.retire(w.folder(h.Attempt.ID))
-	w.tell(ctx, func() { w.done(ctx, h, next) })
+	w.tell(ctx, func() { w.done(ctx, h, next, asked) })
 }
 
 func pause(ctx context.Context, d time.Duration) {
@@ -175,13 +245,18 @@ func (h *held) report() engine.Held {
 	return r
 }
 
-// follow does what the engine orders.
-func (h *held) follow(o engine.Order) {
+// follow does what the engine orders in answer to a beat that was sent then. What is
+// to stop is stopped at once if its lease is over: it goes on no more.
+func (h *held) follow(o engine.Order, sent time.Time) {
 	switch {
 	case o.Gone:
+		h.lease.lose()
 		h.stop(string(failure.Cancelled))
 	case o.Stop != "":
 		h.stop(o.Stop)
+	}
+	if o.Lease > 0 && h.lease.renew(o.Lease, sent) {
+		h.extendAgain()
 	}
 	for _, q := range o.Answers {
 		asked, waiting := h.questions[q.ID]
@@ -208,6 +283,20 @@ func (h *held) stopAgain() {
 	}
 }
 
+// extendAgain has the agent go on as long as its lease, if that ever ends.
+func (h *held) extendAgain() {
+	until := h.lease.ends()
+	if h.endless && until.IsZero() {
+		return
+	}
+	h.endless = until.IsZero()
+	h.order(func(a *runner.Attempt) {
+		if err := a.Extend(until); err != nil {
+			h.worker.opts.Notice(fmt.Sprintf("task %s: %v", h.Task.Task, err))
+		}
+	})
+}
+
 // order gives an order to the attempt without waiting until it is followed.
 func (h *held) order(give func(*runner.Attempt)) {
 	if a := h.attempt; a != nil {
@@ -229,7 +318,7 @@ func (o owner) Doing(a runner.Activity) {
 			State: string(a.State), Doing: a.Doing, Source: "output", At: at, PID: a.PID, Log: o.worker.opts.Place.Log(o.Task),
 			Thread: a.Thread, Spent: amountOf(a.Usage), Compacted: a.Compacted, Compactions: a.Compactions,
 		}
-		o.worker.dirty = true
+		o.worker.beats.dirty = true
 	})
 }
 
@@ -239,14 +328,19 @@ func (o owner) Asked(q agent.Question) {
 		Attempt: o.Attempt.ID, Token: o.Attempt.Token, Ref: q.ID, Text: q.Text, Options: q.Options,
 	}
 	ask.Within, ask.Default = patience(o.Task)
-	id, err := o.worker.opts.Engine.Ask(o.ctx, ask)
-	if err != nil {
-		o.worker.trouble(o.ctx, "ask", err)
-		return
-	}
-	o.worker.tell(o.ctx, func() {
-		o.questions[id] = q.ID
-		o.worker.dirty = true
+	o.worker.running.Go(func() { // the agent's orders must not wait for it
+		var id string
+		o.insist(o.ctx, "ask "+o.Task.Task, func() (err error) {
+			id, err = o.worker.opts.Engine.Ask(o.ctx, ask)
+			return err
+		})
+		if id == "" {
+			return
+		}
+		o.worker.tell(o.ctx, func() {
+			o.questions[id] = q.ID
+			o.worker.beats.dirty = true
+		})
 	})
 }
 

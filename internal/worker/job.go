@@ -23,13 +23,13 @@ func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
 }
 
 // requestOf asks the agent for the task, in the conversation of the attempt
-// before it if that can be gone on with.
+// before it if that can be gone on with: conversations stay on their machine.
 func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
 	r := agent.Request{
 		Prompt: engine.Prompt(spec, a.Before), Model: spec.Model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
 		Thread: newThread(a.Attempt.ID), Begin: true,
 	}
-	if before := a.Before; before != nil && before.Thread != "" && !a.Task.Fresh {
+	if before := a.Before; before != nil && before.Thread != "" && before.Worker == a.Attempt.Worker && !a.Task.Fresh {
 		r.Thread, r.Begin = before.Thread, false
 		r.Used = agent.Usage{Input: a.Attempt.Carried.Tokens, USD: float64(a.Attempt.Carried.MicroUSD) / 1e6}
 	}

@@ -5,16 +5,19 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
+	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/runner"
 	"gaffer/internal/store"
@@ -28,19 +31,27 @@ type Engine interface {
 	Ask(context.Context, engine.Ask) (string, error)
 	// Turn is Finish and then Claim, at once.
 	Turn(context.Context, engine.Finish, engine.Claim) (engine.Outcome, *engine.Assignment, error)
+	// Release hands attempts back.
+	Release(ctx context.Context, worker string, held []engine.Held) error
 }
 
 // Options are what a worker needs of the world.
 type Options struct {
 	ID       string
+	Name     string          // for others to see; without one nobody does
+	Version  string          // of the program, for others to see
+	Meta     json.RawMessage // what else others may see
 	Labels   []string
 	Slots    int
 	Engine   Engine
 	Attempts string // the folder of the attempts' folders
 	Place    Place
 	Agents   func(name string) (agent.Agent, error)
-	Now      func() time.Time
+	Now      func() time.Time  // of this machine
 	Notice   func(text string) // what a person should know
+	// NewKey returns a key that was never used, for requests whose answer may get
+	// lost. Nil is for an engine in the same process.
+	NewKey func() string
 	// Supervisor says how supervisors are started.
 	Supervisor supervisor.Options
 	// Terminal returns where people can look at an attempt while it runs, or
@@ -60,73 +71,97 @@ type Place interface {
 	Work(ctx context.Context, t store.Task, spec plan.Task) (dir string, err error)
 }
 
-// Worker runs attempts. All its state belongs to the goroutine of Run.
+// Worker runs attempts. All its state belongs to the goroutine of Run, but for what
+// says otherwise.
 type Worker struct {
 	opts    Options
 	held    map[string]*held
 	news    chan func() // from the attempts, for the goroutine of Run
 	wake    chan struct{}
 	attend  chan struct{}
+	resolve chan struct{} // it is to drain, or to release what it holds
+	ended   chan struct{} // closed when Run has ended
 	running sync.WaitGroup
+	pool    *supervisor.Pool
+	contact contact // for all
 
-	pool   *supervisor.Pool
-	dirty  bool // there is something to say in the next beat
-	asking bool // something may be claimed
-	drains bool // takes and starts nothing, and is done when it holds nothing
+	drains   atomic.Bool // takes nothing, and is done when it holds nothing
+	releases atomic.Bool // and hands back what it holds
+	collects bool        // starts nothing that has not begun; set before Run
+
+	asking   bool // something may be claimed
+	claiming bool // a claim is under way
+	beats    beats
 }
 
 // New returns a worker.
 func New(opts Options) *Worker {
 	return &Worker{
-		opts: opts, pool: supervisor.NewPool(opts.Supervisor, opts.Slots), held: map[string]*held{}, news: make(chan func()), wake: make(chan struct{}, 1), attend: make(chan struct{}, 1), asking: true,
+		opts: opts, pool: supervisor.NewPool(opts.Supervisor, opts.Slots), held: map[string]*held{}, news: make(chan func()),
+		wake: make(chan struct{}, 1), attend: make(chan struct{}, 1), resolve: make(chan struct{}, 1), ended: make(chan struct{}), asking: true,
+		contact: contact{notice: opts.Notice},
 	}
 }
 
 // Wake says that there may be tasks to claim. It never waits.
-func (w *Worker) Wake() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
+func (w *Worker) Wake() { poke(w.wake) }
 
 // Attend says that there may be answers or orders for what runs. It never waits.
-func (w *Worker) Attend() {
+func (w *Worker) Attend() { poke(w.attend) }
+
+// Drain has the worker take nothing new. Run returns when what it holds has ended.
+// It never waits.
+func (w *Worker) Drain() {
+	w.drains.Store(true)
+	poke(w.resolve)
+}
+
+// Release is Drain, and has the agents stopped and handed back: others may take
+// their tasks at once, and no retry is used up. What has ended by itself meanwhile
+// is reported as ever. It returns when Run has ended, or with ctx's error; what was
+// not handed back then is when the worker runs again.
+func (w *Worker) Release(ctx context.Context) error {
+	w.releases.Store(true)
+	w.Drain()
 	select {
-	case w.attend <- struct{}{}:
-	default:
+	case <-w.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-// beatEvery is how often a worker tells that it is alive; sayEvery how soon it
-// tells what is new.
-const (
-	beatEvery = 15 * time.Second
-	sayEvery  = 100 * time.Millisecond
-)
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default: // that is known already
+	}
+}
 
 // Run claims tasks and runs them until ctx ends; then it lets go of those that
-// run, which go on without it. Errors of the engine are told and the request is
-// made again.
+// run, which go on without it, as long as their leases are. Errors of the engine
+// are told and the request is made again. It is called once.
 func (w *Worker) Run(ctx context.Context) error {
 	running, letGo := context.WithCancel(ctx)
+	defer close(w.ended)
 	defer w.pool.Close()
 	defer w.running.Wait()
 	defer letGo()
 	for _, h := range w.held {
 		w.look(running, h)
 	}
-	last := w.opts.Now()
+	w.beats.last = w.opts.Now()
 	beat := time.NewTimer(beatEvery)
 	defer beat.Stop()
 	for {
-		switch {
-		case w.drains && len(w.held) == 0:
-			return nil
-		case w.asking && !w.drains:
-			w.claimAll(running)
+		if w.releases.Load() {
+			w.stopAll()
 		}
-		beat.Reset(w.untilBeat(last))
+		if w.drains.Load() && len(w.held) == 0 && !w.claiming {
+			return nil
+		}
+		w.claimNext(running)
+		beat.Reset(w.beats.wait(w.opts.Now(), w.shortest()))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -135,49 +170,85 @@ func (w *Worker) Run(ctx context.Context) error {
 		case <-w.wake:
 			w.asking = true
 		case <-w.attend:
-			w.dirty = true
+			w.beats.dirty = true
+		case <-w.resolve:
 		case <-beat.C:
-			last, w.dirty = w.opts.Now(), false
-			w.beat(ctx)
+			w.beat(running)
 		}
 	}
 }
 
-// untilBeat is how long there is nothing to tell, if the last beat was then.
-func (w *Worker) untilBeat(last time.Time) time.Duration {
-	since := w.opts.Now().Sub(last)
-	if w.dirty {
-		return max(sayEvery-since, 0)
+// stopAll stops what is to be handed back.
+func (w *Worker) stopAll() {
+	for _, h := range w.held {
+		h.stop(string(failure.Released))
 	}
-	return max(beatEvery-since, 0)
 }
 
-// claimAll takes tasks as long as there are slots and tasks.
-func (w *Worker) claimAll(ctx context.Context) {
-	w.asking = false
-	for len(w.held) < w.opts.Slots && ctx.Err() == nil {
-		a, err := w.opts.Engine.Claim(ctx, w.claim())
-		if errors.Is(err, engine.ErrNothing) {
-			return
+// claimNext has a task be claimed if there is a slot for it, one at a time. It does
+// not wait for that: a beat must not either.
+func (w *Worker) claimNext(ctx context.Context) {
+	if !w.asking || w.claiming || w.drains.Load() {
+		return
+	}
+	if w.asking = false; len(w.held) >= w.opts.Slots {
+		return
+	}
+	w.claiming = true
+	w.running.Go(func() {
+		a, sent := w.claim(ctx)
+		w.tell(ctx, func() {
+			if w.claiming = false; a != nil {
+				w.asking = true // there may be more
+				w.take(ctx, *a, sent)
+			}
+		})
+	})
+}
+
+// claim returns nil if there is nothing to start, and when the request was made. A
+// request that was not answered is made again with the same key.
+func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
+	r := w.request()
+	for wait := firstPause; ctx.Err() == nil; wait = min(2*wait, lastPause) {
+		sent := w.opts.Now()
+		a, err := w.opts.Engine.Claim(ctx, r)
+		w.heard(ctx, "claim", err)
+		switch {
+		case err == nil:
+			return &a, sent
+		case errors.Is(err, engine.ErrNothing):
+			return nil, sent
 		}
-		if err != nil {
-			w.trouble(ctx, "claim", err)
-			return
-		}
-		h := w.hold(a)
-		w.look(ctx, h)
+		pause(ctx, wait)
 	}
+	return nil, time.Time{}
 }
 
-func (w *Worker) claim() engine.Claim {
-	if w.drains {
-		return engine.Claim{Worker: w.opts.ID} // no task of a place can be had without its label
+// request asks for a task, each with a key of its own.
+func (w *Worker) request() engine.Claim {
+	r := engine.Claim{Worker: w.opts.ID}
+	if !w.drains.Load() { // no task of a place can be had without its label
+		r.Labels = w.opts.Labels
 	}
-	return engine.Claim{Worker: w.opts.ID, Labels: w.opts.Labels}
+	if w.opts.NewKey != nil {
+		r.Key = w.opts.NewKey()
+	}
+	return r
 }
 
-func (w *Worker) hold(a engine.Assignment) *held {
+// take holds an attempt that the worker was given when it asked then, and looks
+// after it.
+func (w *Worker) take(ctx context.Context, a engine.Assignment, asked time.Time) {
+	h := w.hold(a, asked)
+	h.unwanted = w.drains.Load()
+	w.look(ctx, h)
+}
+
+func (w *Worker) hold(a engine.Assignment, asked time.Time) *held {
 	h := &held{worker: w, Assignment: a, questions: map[string]string{}}
+	h.lease.renew(a.Lease, asked)
+	h.endless = h.lease.ends().IsZero()
 	w.held[a.Attempt.ID] = h
 	return h
 }
@@ -197,40 +268,13 @@ func (w *Worker) tell(ctx context.Context, do func()) {
 
 // done forgets an attempt that was reported, and begins the one that was
 // claimed with the report.
-func (w *Worker) done(ctx context.Context, h *held, next *engine.Assignment) {
+func (w *Worker) done(ctx context.Context, h *held, next *engine.Assignment, asked time.Time) {
 	delete(w.held, h.Attempt.ID)
 	if next == nil {
 		w.asking = true // there may be something by now
 		return
 	}
-	w.look(ctx, w.hold(*next))
-}
-
-// beat tells that the worker is alive and what its attempts do, and does what
-// it is told.
-func (w *Worker) beat(ctx context.Context) {
-	var list []engine.Held
-	for _, h := range w.held {
-		list = append(list, h.report())
-	}
-	orders, err := w.opts.Engine.Beat(ctx, store.Worker{ID: w.opts.ID, Slots: w.opts.Slots}, list)
-	if err != nil {
-		w.trouble(ctx, "beat", err)
-		w.dirty = true
-		return
-	}
-	for _, o := range orders {
-		if h := w.held[o.Attempt]; h != nil {
-			h.follow(o)
-		}
-	}
-}
-
-// trouble tells a person of an error, unless it is ours to end.
-func (w *Worker) trouble(ctx context.Context, what string, err error) {
-	if ctx.Err() == nil {
-		w.opts.Notice(fmt.Sprintf("%s: %v; trying again", what, err))
-	}
+	w.take(ctx, *next, asked)
 }
 
 // doneSuffix ends the name of the folder of an attempt that was reported. They
@@ -253,8 +297,10 @@ func (w *Worker) folder(attempt string) string { return filepath.Join(w.opts.Att
 
 // Adopt takes over the attempts that the store says this worker runs. Before it
 // returns, every attempt that the store does not know as running is ended. It
-// must be called before Run, and by one process at a time.
+// must be called before Run, by one process at a time, and at once when it was asked
+// what runs: leases are counted from then on.
 func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
+	asked := w.opts.Now()
 	known := map[string]bool{}
 	for _, a := range running {
 		known[a.Attempt.ID] = true
@@ -272,8 +318,9 @@ func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 		}
 	}
 	for _, a := range running {
-		w.hold(a)
+		w.hold(a, asked)
 	}
+	w.beats.dirty = len(running) > 0
 	return nil
 }
 
@@ -282,10 +329,12 @@ func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 // those that still run, and stops them if the engine says so. It is instead of
 // Run.
 func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error {
+	asked := w.opts.Now()
 	for _, a := range running {
-		w.hold(a)
+		w.hold(a, asked)
 	}
-	w.drains, w.dirty = true, true
+	w.collects, w.beats.dirty = true, true
+	w.drains.Store(true)
 	return w.Run(ctx)
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -201,4 +202,33 @@ func TestTheViewsCanBeReadByAPerson(t *testing.T) {
 			t.Errorf("%s: %d, %v", view, n, err)
 		}
 	}
+}
+
+func TestTheStoresClockIsTheDatabasesAndGoesOn(t *testing.T) {
+	address := pgtest.Database(t)
+	s := open(t, address)
+	defer func() { _ = s.Close() }()
+	look := connect(t, address)
+	for last := (time.Time{}); time.Since(opened(t, look)) < 7*time.Second; { // that is beyond the second look
+		var theirs time.Time
+		before := s.Now()
+		if err := look.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&theirs); err != nil {
+			t.Fatal(err)
+		}
+		after := s.Now()
+		if before.After(theirs.Add(2*time.Second)) || after.Before(theirs.Add(-2*time.Second)) || before.Before(last) || after.Before(before) {
+			t.Fatalf("the database's clock says %s between %s and %s, and %s before", theirs, before, after, last)
+		}
+		last = after
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// opened is when a connection was.
+func opened(t *testing.T, conn *pgx.Conn) (at time.Time) {
+	t.Helper()
+	if err := conn.QueryRow(t.Context(), "SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&at); err != nil {
+		t.Fatal(err)
+	}
+	return at
 }

@@ -32,6 +32,7 @@ type Store struct {
 	reads  *pgxpool.Pool
 	ears   *listener
 	herald herald
+	clock  *clock
 
 	open  chan struct{} // held by the session that is open
 	slots chan struct{} // held by the sessions that are not yet answered
@@ -82,6 +83,10 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	}
 	config.ConnConfig = s.config.Copy()
 	if s.reads, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, errors.Join(s.fail(err), s.Close())
+	}
+	s.clock = clockOf(s.reads)
+	if err := s.clock.start(ctx); err != nil {
 		return nil, errors.Join(s.fail(err), s.Close())
 	}
 	s.ears = listen(s.config, s.channel(), s.bell.Ring)
@@ -159,6 +164,9 @@ func (s *Store) Close() error {
 		s.ears.stop()
 	}
 	s.line.land()
+	if s.clock != nil {
+		s.clock.stop()
+	}
 	if s.reads != nil {
 		s.herald.stop()
 		s.reads.Close()

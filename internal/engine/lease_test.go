@@ -1,0 +1,201 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/failure"
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+)
+
+func held(a engine.Assignment) []engine.Held {
+	return []engine.Held{{Attempt: a.Attempt.ID, Token: a.Attempt.Token}}
+}
+
+func (f *fixture) attempt(id string) (a store.Attempt) {
+	f.t.Helper()
+	f.must(f.store.Read(context.Background(), func(r store.Reader) (err error) {
+		a, err = r.Attempt(id)
+		return err
+	}))
+	return a
+}
+
+func (f *fixture) task(run, id string) (t store.Task) {
+	f.t.Helper()
+	f.must(f.store.Read(context.Background(), func(r store.Reader) (err error) {
+		t, err = r.Task(store.TaskKey{Run: run, Task: id})
+		return err
+	}))
+	return t
+}
+
+func TestAClaimABeatAndATurnSayHowLongTheLeaseIs(t *testing.T) {
+	f := newFixture(t)
+	ctx := context.Background()
+	f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b")}})
+	a, err := f.Claim(ctx, engine.Claim{Worker: "w", Key: "k"})
+	f.must(err)
+	f.now = f.now.Add(20 * time.Second)
+	again, err := f.Claim(ctx, engine.Claim{Worker: "w", Key: "k"})
+	f.must(err)
+	if a.Lease != time.Minute || again.Lease != 40*time.Second {
+		t.Errorf("leases of a claim and of the same 20 s later: %s, %s", a.Lease, again.Lease)
+	}
+	orders, err := f.Beat(ctx, store.Worker{ID: "w"}, append(held(a), engine.Held{Attempt: "none"}))
+	f.must(err)
+	if orders[0].Lease != time.Minute || orders[1].Lease != 0 || !orders[1].Gone {
+		t.Errorf("orders are %+v", orders)
+	}
+	finish := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID}
+	_, first, err := f.Turn(ctx, finish, engine.Claim{Worker: "w", Key: "next"})
+	f.must(err)
+	f.now = f.now.Add(2 * time.Minute)
+	_, same, err := f.Turn(ctx, finish, engine.Claim{Worker: "w", Key: "next"})
+	f.must(err)
+	if first.Lease != time.Minute || same.Attempt.ID != first.Attempt.ID || same.Lease != time.Millisecond {
+		t.Errorf("a turn gives %s for %s, and when that is over %s for %s", first.Attempt.ID, first.Lease, same.Attempt.ID, same.Lease)
+	}
+}
+
+func TestAnAttemptThatIsHandedBackIsQueuedAtOnceAndUsesUpNoRetry(t *testing.T) {
+	f := newFixture(t)
+	ctx := context.Background()
+	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
+	a := f.claim()
+	f.must(f.Release(ctx, "thief", held(a)))
+	if late := held(a); true {
+		late[0].Token++
+		f.must(f.Release(ctx, "w", late))
+	}
+	if got := f.status(run, "a"); got != store.Running {
+		t.Fatalf("the task is %s after others have spoken for it", got)
+	}
+	back := held(a)
+	back[0].Now = engine.Activity{State: "running", Spent: store.Amount{Tokens: 7}, Thread: "talk"}
+	for range 2 {
+		f.must(f.Release(ctx, "w", back))
+	}
+	ended, left := f.attempt(a.Attempt.ID), f.task(run, "a")
+	if ended.Class != string(failure.Released) || ended.Exit != -1 || ended.Spent.Tokens != 7 || ended.Thread != "talk" {
+		t.Errorf("the attempt is %+v", ended)
+	}
+	if left.Status != store.Queued || !left.Ready || left.Attempts != 0 || left.Tries != 1 || !left.NotBefore.IsZero() {
+		t.Errorf("the task is %+v", left)
+	}
+	if _, err := f.Finish(ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token}); !conflict(err) {
+		t.Errorf("a late end: %v", err)
+	}
+	next := f.claim()
+	if next.Attempt.Number != 2 || next.Before.ID != a.Attempt.ID || engine.Prompt(plan.Task{Prompt: "do"}, next.Before) != "do" {
+		t.Errorf("the next attempt is %+v", next)
+	}
+	if o := f.finish(next, failure.Crashed); o.Status != store.Failed {
+		t.Errorf("without retries it is %s", o.Status)
+	}
+}
+
+func TestWhatWasToBeCancelledIsNotQueuedAgainWhenItIsHandedBack(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
+	a := f.claim()
+	f.must(f.Cancel(context.Background(), engine.Target{Run: run}, "sam", "enough"))
+	f.must(f.Release(context.Background(), "w", held(a)))
+	if got := f.status(run, "a"); got != store.Cancelled {
+		t.Errorf("the task is %s", got)
+	}
+}
+
+func TestWhoCouldNotBeHeardIsNotGivenUpBeforeAWholeLease(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Timeout: 62 * time.Minute, Retries: 1}}})
+	a := f.claim()
+	since := f.now.Add(time.Hour)
+	for _, c := range []struct {
+		at   time.Time
+		want store.Status
+	}{{since, store.Running}, {since.Add(time.Minute), store.Running}, {since.Add(time.Minute + time.Second), store.Queued}} {
+		f.now = c.at
+		_, err := f.Sweep(context.Background(), since)
+		f.must(err)
+		if got := f.status(run, "a"); got != c.want {
+			t.Errorf("%s after it could be heard: %s", c.at.Sub(since), got)
+		}
+	}
+	if got := f.attempt(a.Attempt.ID); got.Class != string(failure.Lost) {
+		t.Errorf("the attempt is %s", got.Class)
+	}
+}
+
+func TestADeadlineIsKeptAlsoOfWhoCouldNotBeHeard(t *testing.T) {
+	f := newFixture(t)
+	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Timeout: time.Minute}}})
+	a := f.claim()
+	f.now = f.now.Add(time.Hour)
+	for range 2 {
+		_, err := f.Sweep(context.Background(), f.now)
+		f.must(err)
+	}
+	if got := f.attempt(a.Attempt.ID); got.Status != store.Running || got.Stop != string(failure.TimedOut) {
+		t.Errorf("the attempt is %s and is to stop because of %q", got.Status, got.Stop)
+	}
+}
+
+func TestABeatKeepsWhatItDoesNotSay(t *testing.T) {
+	f := newFixture(t)
+	ctx := context.Background()
+	beat := func(said store.Worker) (w store.Worker) {
+		said.ID = "w"
+		_, err := f.Beat(ctx, said, nil)
+		f.must(err)
+		f.must(f.store.Read(ctx, func(r store.Reader) (err error) {
+			w, err = r.Worker("w")
+			return err
+		}))
+		return w
+	}
+	if w := beat(store.Worker{Slots: 2}); !w.Created.IsZero() || w.Slots != 2 || !w.Seen.Equal(f.now) {
+		t.Errorf("one without a name is %+v", w)
+	}
+	if n := f.kinds("worker.changed"); n != 0 {
+		t.Errorf("%d events of one without a name", n)
+	}
+	first := beat(store.Worker{Name: "build-1", Labels: "gpu", Status: "idle", Version: "1", Meta: []byte(`{"host":"x"}`)})
+	if !first.Created.Equal(f.now) || first.Slots != 2 {
+		t.Errorf("one with a name is %+v", first)
+	}
+	f.now = f.now.Add(15 * time.Second)
+	again := beat(store.Worker{Owner: "thief"})
+	if !again.Seen.Equal(f.now) || again.Name != "build-1" || again.Labels != "gpu" || again.Version != "1" || again.Status != "idle" ||
+		string(again.Meta) != `{"host":"x"}` || !again.Said.Equal(first.Said) || again.Owner != "" {
+		t.Errorf("what is not said has become %+v", again)
+	}
+	if n := f.kinds("worker.changed"); n != 1 {
+		t.Errorf("%d events, want 1", n)
+	}
+	beat(store.Worker{Status: "running"})
+	if n := f.kinds("worker.changed"); n != 2 {
+		t.Errorf("%d events after a change, want 2", n)
+	}
+}
+
+func TestAConversationIsNotCarriedToAnotherWorker(t *testing.T) {
+	f := newFixture(t)
+	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude", Retries: 9}}})
+	for i, c := range []struct {
+		worker string
+		want   int64
+	}{{"w", 0}, {"w", 5}, {"other", 0}} {
+		a, err := f.Claim(context.Background(), engine.Claim{Worker: c.worker})
+		f.must(err)
+		if a.Attempt.Carried.Tokens != c.want {
+			t.Errorf("attempt %d carries %d tokens", i+1, a.Attempt.Carried.Tokens)
+		}
+		h := held(a)
+		h[0].Now = engine.Activity{State: "running", Spent: store.Amount{Tokens: 5}}
+		f.must(f.Release(context.Background(), c.worker, h))
+	}
+}

@@ -1,0 +1,123 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// sky has two clocks to turn: that of this machine and the database's.
+type sky struct {
+	ours, theirs time.Time
+	there, back  time.Duration // the way to the database, and back
+	err          error
+}
+
+func newSky(ahead time.Duration) *sky {
+	s := &sky{ours: time.Now()}
+	s.theirs = s.ours.Round(0).Add(ahead)
+	return s
+}
+
+func (s *sky) pass(d time.Duration) { s.ours, s.theirs = s.ours.Add(d), s.theirs.Add(d) }
+
+func (s *sky) clock() *clock {
+	return &clock{ours: func() time.Time { return s.ours }, open: func(context.Context) (func() (time.Time, error), func(), error) {
+		return func() (time.Time, error) {
+			s.pass(s.there)
+			theirs := s.theirs
+			s.pass(s.back)
+			return theirs, s.err
+		}, func() {}, nil
+	}}
+}
+
+// isRight checks that the clock is right but for so much.
+func (s *sky) isRight(t *testing.T, c *clock, within time.Duration) {
+	t.Helper()
+	if wrong := c.now().Sub(s.theirs); wrong.Abs() > within {
+		t.Errorf("it is wrong by %s", wrong)
+	}
+}
+
+func TestTheDatabasesClockIsKnownUpToHalfTheWay(t *testing.T) {
+	for name, s := range map[string]*sky{
+		"at once": newSky(time.Hour), "behind": newSky(-time.Hour),
+		"far away": {there: 300 * time.Millisecond, back: 300 * time.Millisecond},
+		"one way":  {there: 600 * time.Millisecond},
+	} {
+		if s.ours.IsZero() {
+			far := newSky(-time.Hour)
+			s.ours, s.theirs = far.ours, far.theirs
+		}
+		c := s.clock()
+		if err := c.measure(t.Context(), 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(name, func(t *testing.T) {
+			s.isRight(t, c, (s.there-s.back).Abs()/2)
+			s.pass(time.Minute)
+			s.isRight(t, c, (s.there-s.back).Abs()/2)
+		})
+	}
+}
+
+func TestALookThatTookTooLongOrFailedIsPassedOver(t *testing.T) {
+	s := newSky(time.Hour)
+	c := s.clock()
+	if err := c.measure(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	s.there = 10 * time.Second
+	if err := c.measure(t.Context(), maxTrip); err != nil {
+		t.Fatal(err)
+	}
+	s.isRight(t, c, 0)
+	s.err = errors.New("away")
+	if err := c.measure(t.Context(), maxTrip); err == nil {
+		t.Error("it did not fail")
+	}
+	s.isRight(t, c, 0)
+}
+
+func TestTheClockDoesNotGoBackUnlessTheDatabasesWasSet(t *testing.T) {
+	s := newSky(0)
+	c := s.clock()
+	measure := func() time.Time {
+		t.Helper()
+		if err := c.measure(t.Context(), maxTrip); err != nil {
+			t.Fatal(err)
+		}
+		return c.now()
+	}
+	before := measure()
+	s.theirs = s.theirs.Add(-10 * time.Second)
+	if after := measure(); !after.Equal(before) {
+		t.Errorf("corrected by ten seconds it went by %s", after.Sub(before))
+	}
+	s.pass(11 * time.Second)
+	s.isRight(t, c, 0)
+	s.theirs = s.theirs.Add(-time.Hour)
+	measure()
+	s.isRight(t, c, 0)
+}
+
+func TestTheDatabasesClockIsLookedAtAgainInTimeAndWhenOursWasSet(t *testing.T) {
+	for name, c := range map[string]struct {
+		wall, monotonic time.Duration
+		want            bool
+	}{
+		"at once":       {0, 0, false},
+		"later":         {4 * time.Second, 4 * time.Second, false},
+		"after a while": {measureEvery, measureEvery, true},
+		"set on":        {time.Minute, time.Second, true},
+		"set back":      {-time.Minute, time.Second, true},
+		"having slept":  {time.Hour, time.Millisecond, true},
+		"a little off":  {900 * time.Millisecond, time.Second, false},
+	} {
+		if got := isDue(c.wall, c.monotonic); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
