@@ -7,6 +7,7 @@ import (
 
 	"gaffer/internal/cli/answer"
 	"gaffer/internal/cli/attach"
+	"gaffer/internal/cli/backup"
 	"gaffer/internal/cli/build"
 	"gaffer/internal/cli/cancel"
 	"gaffer/internal/cli/command"
@@ -24,6 +25,7 @@ import (
 	"gaffer/internal/cli/prune"
 	"gaffer/internal/cli/ps"
 	"gaffer/internal/cli/report"
+	"gaffer/internal/cli/restore"
 	"gaffer/internal/cli/resume"
 	"gaffer/internal/cli/retry"
 	"gaffer/internal/cli/run"
@@ -74,7 +76,7 @@ func groups() []group {
 			validate.New, report.New, schema.New,
 		}},
 		{settings, []func(*env.Env) *cobra.Command{
-			config.New, statusline.New, hook.New, prune.New, completion.New, version.New,
+			config.New, statusline.New, hook.New, prune.New, backup.New, restore.New, completion.New, version.New,
 		}},
 	}
 }

@@ -30,6 +30,9 @@ func (e *ExistsError) Error() string { return e.Path + " is there already" }
 // Conflict marks the error as one about what is there.
 func (e *ExistsError) Conflict() bool { return true }
 
+// Hint says what to do.
+func (e *ExistsError) Hint() string { return "--force replaces it" }
+
 // Backup writes a copy of the database at path, as it is at one moment, to a
 // file. Whoever uses the database goes on meanwhile. The copy is synced and
 // checked before the file gets its name; a file that has it is replaced only with
