@@ -85,8 +85,10 @@ func (f *fixture) run(id string, class failure.Class, tasks ...plan.Task) {
 		_, err = f.engine.Ask(f.ctx, engine.Ask{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Ref: "q", Text: "really?"})
 		f.must(err)
 		f.must(f.store.Write(f.ctx, store.Need{}, func(tx *store.Tx) error {
-			key := a.Task.TaskKey
-			tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: "log", ID: a.Attempt.ID}, Parent: key.Run + "/" + key.Task, Seq: 1})
+			tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: "log-head", ID: a.Attempt.ID}})
+			for i := range 3 {
+				tx.PutItem(store.Item{ItemKey: store.ItemKey{Kind: "log", ID: fmt.Sprint(a.Attempt.ID, "@", i)}, Parent: a.Attempt.ID, Seq: int64(i)})
+			}
 			tx.PutCursor(store.Cursor{Name: "recorder " + id, Seq: 1})
 			return nil
 		}))
@@ -173,9 +175,8 @@ func (f *fixture) dump() (lines []string) {
 			attempts, err3 := r.AttemptsOf(run.ID)
 			for _, t := range tasks {
 				add("task", t)
-				logs, _ := r.Items("log", run.ID+"/"+t.Task, 0, 99)
 				inputs, _ := r.Items("input", run.ID+"."+t.Task, 0, 99)
-				for _, i := range append(logs, inputs...) {
+				for _, i := range inputs {
 					add("item", i)
 				}
 			}
@@ -199,7 +200,13 @@ func (f *fixture) dump() (lines []string) {
 		for _, p := range promises {
 			add("promise", p)
 		}
-		for _, kind := range []string{"input", "note", "channel", "count", "pruning"} {
+		for n := range f.ids + 1 { // attempts that are gone may have left their logs
+			logs, _ := r.Items("log", fmt.Sprint("id", n), -1, 99)
+			for _, i := range logs {
+				add("item", i)
+			}
+		}
+		for _, kind := range []string{"input", "note", "channel", "count", "pruning", "log-head"} {
 			items, _ := r.Items(kind, "", math.MinInt64, 999)
 			for _, i := range items {
 				add("item", i)
