@@ -40,10 +40,11 @@ type Found struct {
 	Kept   int // runs that are old and among those that ended last
 	Counts
 
-	promises time.Time // those that were made before this go
-	rest     []string  // runs of which somebody else has left the rest
-	desk     desk.Old
-	workers  []string
+	questions map[string][]string // by run
+	promises  time.Time           // those that were made before this go
+	rest      []string            // runs of which somebody else has left the rest
+	desk      desk.Old
+	workers   []string
 }
 
 // Spared is a run that is old and stays.
@@ -60,8 +61,8 @@ func (c Counts) None() bool { return c == Counts{} }
 // Look finds what is old, and changes nothing.
 func Look(ctx context.Context, s store.Store, r Retention) (f Found, err error) {
 	err = s.Read(ctx, func(from store.Reader) error {
-		f = Found{Before: r.Before, promises: r.Now.Add(-promised)}
-		l := &looker{Reader: from, Retention: r, found: &f, there: map[string]bool{}, goes: map[string]bool{}, questions: map[string]int{}}
+		f = Found{Before: r.Before, promises: r.Now.Add(-promised), questions: map[string][]string{}}
+		l := &looker{Reader: from, Retention: r, found: &f, there: map[string]bool{}, goes: map[string]bool{}}
 		for _, look := range []func() error{l.runs, l.rest, l.rows, l.desk, l.workers, l.promises, l.events} {
 			if err := look(); err != nil {
 				return err
@@ -76,10 +77,9 @@ func Look(ctx context.Context, s store.Store, r Retention) (f Found, err error) 
 type looker struct {
 	store.Reader
 	Retention
-	found     *Found
-	there     map[string]bool // runs that stay
-	goes      map[string]bool // runs that do not
-	questions map[string]int  // by run
+	found *Found
+	there map[string]bool // runs that stay
+	goes  map[string]bool // runs that do not
 }
 
 // skew is more than the clocks of machines that share a store are apart.
@@ -167,7 +167,9 @@ func (l *looker) rows() error {
 		return err
 	}
 	for _, q := range questions {
-		l.questions[q.Run]++
+		if l.goes[q.Run] || slices.Contains(l.found.rest, q.Run) {
+			l.found.questions[q.Run] = append(l.found.questions[q.Run], q.ID)
+		}
 	}
 	c := &l.found.Counts
 	for _, id := range ids {
@@ -179,7 +181,7 @@ func (l *looker) rows() error {
 		if err != nil {
 			return err
 		}
-		c.Tasks, c.Attempts, c.Questions = c.Tasks+len(tasks), c.Attempts+len(attempts), c.Questions+l.questions[id]
+		c.Tasks, c.Attempts, c.Questions = c.Tasks+len(tasks), c.Attempts+len(attempts), c.Questions+len(l.found.questions[id])
 	}
 	return nil
 }

@@ -142,6 +142,12 @@ func TestARunThatIsSparedOrWorkedOnStays(t *testing.T) {
 // fact. The next one brings it to the same end, and in between nobody sees half a
 // run, nor does the stream break.
 func TestAPruneThatIsInterruptedIsFinishedByTheNext(t *testing.T) {
+	for name, atOnce := range map[string]int{"small runs": 0, "big runs": 1} {
+		t.Run(name, func(t *testing.T) { interrupted(t, atOnce) })
+	}
+}
+
+func interrupted(t *testing.T, atOnce int) {
 	past := func() (*fixture, *memory.Store) {
 		s := memory.New()
 		f := newFixture(t, s)
@@ -155,9 +161,15 @@ func TestAPruneThatIsInterruptedIsFinishedByTheNext(t *testing.T) {
 	f, s := past()
 	commits := 0
 	s.FailCommit = func() (bool, error) { commits++; return false, nil }
-	f.take(f.look(30 * day))
+	take := func(f *fixture) error {
+		how := f.taking()
+		how.AtOnce = atOnce
+		_, err := prune.Take(f.ctx, f.store, f.look(30*day), how)
+		return err
+	}
+	f.must(take(f))
 	want := f.dump()
-	if commits < 8 {
+	if commits < 6+7*atOnce {
 		t.Fatalf("only %d commits", commits)
 	}
 	for at := range commits {
@@ -171,7 +183,7 @@ func TestAPruneThatIsInterruptedIsFinishedByTheNext(t *testing.T) {
 				}
 				return false, nil
 			}
-			if _, err := prune.Take(f.ctx, f.store, f.look(30*day), f.taking()); !errors.Is(err, broken) {
+			if err := take(f); !errors.Is(err, broken) {
 				t.Fatalf("commit %d: %v", at, err)
 			}
 			if err := f.updates(); err != nil {
@@ -180,7 +192,7 @@ func TestAPruneThatIsInterruptedIsFinishedByTheNext(t *testing.T) {
 			if err := whole(f); err != nil {
 				t.Errorf("commit %d, lost %v: %v", at, lost, err)
 			}
-			f.take(f.look(30 * day))
+			f.must(take(f))
 			if got := f.dump(); !slices.Equal(got, want) {
 				t.Errorf("commit %d, lost %v:\n%s\nwant\n%s", at, lost, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}

@@ -18,7 +18,7 @@ func (t *taker) takeTasks(ctx context.Context) error {
 		byRun[task.Run] = append(byRun[task.Run], task)
 	}
 	for run, tasks := range byRun {
-		for chunk := range slices.Chunk(tasks, tasksAtOnce) {
+		for chunk := range slices.Chunk(tasks, t.atOnce()) {
 			if err := t.takeOld(ctx, run, chunk); err != nil {
 				return fmt.Errorf("tasks of %s: %w", run, err)
 			}

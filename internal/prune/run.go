@@ -1,6 +1,7 @@
 package prune
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,7 +19,11 @@ func mark(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: r
 
 func (t *taker) takeRest(ctx context.Context) error {
 	for _, id := range t.found.rest {
-		if err := t.finish(ctx, id); err != nil {
+		left, err := t.remains(ctx, id)
+		if err == nil {
+			err = t.finish(ctx, id, left)
+		}
+		if err != nil {
 			return fmt.Errorf("what is left of run %s: %w", id, err)
 		}
 	}
@@ -44,23 +49,41 @@ func (t *taker) takeRuns(ctx context.Context) error {
 	return nil
 }
 
-// takeRun takes a run away, unless it goes on by now. From its first transaction
-// on nobody finds it.
+// takeRun takes a run away, unless it goes on by now. A small one goes at once. Of
+// a big one the row goes first, so that nobody finds it any more, and a mark stays
+// until the rest has gone.
 func (t *taker) takeRun(ctx context.Context, id string) (gone bool, err error) {
-	err = t.take(ctx, store.Need{Alone: true, Runs: []string{id}}, &t.done.Runs, func(tx *store.Tx) (store.Gone, int, error) {
+	left, err := t.remains(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	small := len(left.tasks) <= t.atOnce() && len(left.questions) <= keysAtOnce && len(left.logs) <= logsAtOnce
+	err = t.store.Write(ctx, store.Need{Alone: true, Runs: []string{id}}, func(tx *store.Tx) error {
 		gone = false
 		run, err := tx.Run(id)
 		if errors.Is(err, store.ErrNotFound) || err == nil && !(run.Status.Final() && run.Ended.Before(t.found.Before)) {
-			return store.Gone{}, 0, nil
+			return nil
 		}
 		gone = err == nil
-		tx.PutItem(store.Item{ItemKey: mark(id), Seq: tx.NextSeq(), Made: t.Now()})
-		return store.Gone{Runs: []string{id}, Cursors: []string{recorder.CursorOf(id)}}, 1, err
+		tx.TakeAway(store.Gone{Runs: []string{id}, Cursors: []string{recorder.CursorOf(id)}})
+		if small {
+			takeLogs(tx, left.logs)
+			tx.TakeAway(store.Gone{Tasks: left.tasks, Questions: left.questions})
+		} else {
+			tx.PutItem(store.Item{ItemKey: mark(id), Seq: tx.NextSeq(), Made: t.Now()})
+		}
+		return err
 	})
 	if err != nil || !gone {
 		return false, err
 	}
-	return true, t.finish(ctx, id)
+	t.done.Runs++
+	if small {
+		t.count(left.tasks, left)
+		t.done.Questions += len(left.questions)
+		return true, nil
+	}
+	return true, t.finish(ctx, id, left)
 }
 
 const (
@@ -68,8 +91,10 @@ const (
 	// attempts.
 	tasksAtOnce = 100
 	// logsAtOnce is how many logs are, each of which may be megabytes.
-	logsAtOnce = 4
+	logsAtOnce = 8
 )
+
+func (t *taker) atOnce() int { return cmp.Or(t.AtOnce, tasksAtOnce) }
 
 // The kinds of the items that logs are kept as: pieces, whose parent is the
 // attempt, and one item of the attempt's id.
@@ -78,7 +103,7 @@ const (
 	logHead  = "log-head"
 )
 
-// remains is what is left of a run whose row has gone.
+// remains is what there is of a run beside its row.
 type remains struct {
 	tasks     []store.TaskKey
 	attempts  map[store.TaskKey]int
@@ -86,63 +111,55 @@ type remains struct {
 	logs      []string // attempts that have one
 }
 
-func remainsOf(r store.Reader, run string) (left remains, err error) {
-	tasks, err := r.Tasks(run)
-	if err != nil {
-		return left, err
-	}
-	for _, task := range tasks {
-		left.tasks = append(left.tasks, task.TaskKey)
-	}
+func (t *taker) remains(ctx context.Context, run string) (left remains, err error) {
+	err = t.store.Read(ctx, func(r store.Reader) error {
+		left = remains{attempts: map[store.TaskKey]int{}, questions: t.found.questions[run]}
+		tasks, err := r.Tasks(run)
+		if err != nil {
+			return err
+		}
+		for _, task := range tasks {
+			left.tasks = append(left.tasks, task.TaskKey)
+		}
+		return left.addAttempts(r, run)
+	})
+	return left, err
+}
+
+func (left *remains) addAttempts(r store.Reader, run string) error {
 	attempts, err := r.AttemptsOf(run)
-	if err != nil {
-		return left, err
-	}
-	left.attempts = map[store.TaskKey]int{}
 	for _, a := range attempts {
 		left.attempts[a.Key()]++
 		_, err := r.Item(store.ItemKey{Kind: logHead, ID: a.ID})
 		if err == nil {
 			left.logs = append(left.logs, a.ID)
 		} else if !errors.Is(err, store.ErrNotFound) {
-			return left, err
+			return err
 		}
 	}
-	questions, err := r.Questions(false)
-	for _, q := range questions {
-		if q.Run == run {
-			left.questions = append(left.questions, q.ID)
-		}
-	}
-	return left, err
+	return err
 }
 
 // finish takes away what belongs to a run whose row has gone.
-func (t *taker) finish(ctx context.Context, id string) error {
-	var left remains
-	err := t.store.Read(ctx, func(r store.Reader) (err error) {
-		left, err = remainsOf(r, id)
-		return err
-	})
-	if err != nil {
-		return err
-	}
+func (t *taker) finish(ctx context.Context, id string, left remains) error {
+	alone := store.Need{Alone: true}
 	for chunk := range slices.Chunk(left.logs, logsAtOnce) {
-		if err := t.takeLogs(ctx, chunk); err != nil {
+		if err := t.store.Write(ctx, alone, func(tx *store.Tx) error { takeLogs(tx, chunk); return nil }); err != nil {
 			return err
 		}
 	}
 	for chunk := range slices.Chunk(left.questions, keysAtOnce) {
-		if err := t.take(ctx, store.Need{Alone: true}, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
+		if err := t.take(ctx, alone, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
 			return store.Gone{Questions: chunk}, len(chunk), nil
 		}); err != nil {
 			return err
 		}
 	}
-	for chunk := range slices.Chunk(left.tasks, tasksAtOnce) {
-		if err := t.takeChunk(ctx, chunk, left.attempts); err != nil {
+	for chunk := range slices.Chunk(left.tasks, t.atOnce()) {
+		if err := t.store.Write(ctx, alone, func(tx *store.Tx) error { tx.TakeAway(store.Gone{Tasks: chunk}); return nil }); err != nil {
 			return err
 		}
+		t.count(chunk, left)
 	}
 	return t.store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
 		tx.DropItem(mark(id))
@@ -150,28 +167,20 @@ func (t *taker) finish(ctx context.Context, id string) error {
 	})
 }
 
-func (t *taker) takeLogs(ctx context.Context, attempts []string) error {
-	return t.store.Write(ctx, store.Need{Alone: true}, func(tx *store.Tx) error {
-		var gone store.Gone
-		for _, id := range attempts {
-			gone.Lists = append(gone.Lists, store.ItemList{Kind: logPiece, Parent: id})
-			tx.DropItem(store.ItemKey{Kind: logHead, ID: id})
-		}
-		tx.TakeAway(gone)
-		return nil
-	})
+// takeLogs takes away the logs of attempts.
+func takeLogs(tx *store.Tx, attempts []string) {
+	var gone store.Gone
+	for _, id := range attempts {
+		gone.Lists = append(gone.Lists, store.ItemList{Kind: logPiece, Parent: id})
+		tx.DropItem(store.ItemKey{Kind: logHead, ID: id})
+	}
+	tx.TakeAway(gone)
 }
 
-func (t *taker) takeChunk(ctx context.Context, keys []store.TaskKey, attempts map[store.TaskKey]int) error {
-	tries := 0
-	for _, key := range keys {
-		tries += attempts[key]
+// count counts tasks that have gone, with their attempts.
+func (t *taker) count(tasks []store.TaskKey, of remains) {
+	t.done.Tasks += len(tasks)
+	for _, key := range tasks {
+		t.done.Attempts += of.attempts[key]
 	}
-	err := t.take(ctx, store.Need{Alone: true}, &t.done.Tasks, func(*store.Tx) (store.Gone, int, error) {
-		return store.Gone{Tasks: keys}, len(keys), nil
-	})
-	if err == nil {
-		t.done.Attempts += tries
-	}
-	return err
 }

@@ -18,6 +18,8 @@ type Taking struct {
 	Hold func(run string) (release func(), err error)
 	Gone func(run string)
 	Tell func(text string)
+	// AtOnce is how many tasks go in one transaction; 100 if zero.
+	AtOnce int
 }
 
 // Take takes away what was found, as far as it is still so, and returns how much
