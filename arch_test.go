@@ -90,6 +90,8 @@ var rules = []rule{
 	{"internal/server", []string{"coordinator/...", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
 	{"internal/desk", []string{"coordinator", "internal/engine", "internal/failure", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
+	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/recorder", "internal/store"}, nil},
+
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},

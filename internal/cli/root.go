@@ -7,6 +7,7 @@ import (
 
 	"gaffer/internal/cli/answer"
 	"gaffer/internal/cli/attach"
+	"gaffer/internal/cli/backup"
 	"gaffer/internal/cli/build"
 	"gaffer/internal/cli/cancel"
 	"gaffer/internal/cli/command"
@@ -21,8 +22,10 @@ import (
 	"gaffer/internal/cli/logs"
 	"gaffer/internal/cli/plan"
 	"gaffer/internal/cli/poll"
+	"gaffer/internal/cli/prune"
 	"gaffer/internal/cli/ps"
 	"gaffer/internal/cli/report"
+	"gaffer/internal/cli/restore"
 	"gaffer/internal/cli/resume"
 	"gaffer/internal/cli/retry"
 	"gaffer/internal/cli/run"
@@ -54,7 +57,7 @@ func brief() []string { return []string{beads, documents, settings} }
 const (
 	beads     = "Builds, teams, beads, terminals, branches, other machines"
 	documents = "State documents and records"
-	settings  = "Settings"
+	settings  = "Settings and upkeep"
 )
 
 // groups is the command tree's first level, in the order of 'gaffer --help'.
@@ -72,7 +75,9 @@ func groups() []group {
 			session.New, state.New, step.New, command.New, inbox.New, emit.New,
 			validate.New, report.New, schema.New,
 		}},
-		{settings, []func(*env.Env) *cobra.Command{config.New, statusline.New, hook.New, completion.New, version.New}},
+		{settings, []func(*env.Env) *cobra.Command{
+			config.New, statusline.New, hook.New, prune.New, backup.New, restore.New, completion.New, version.New,
+		}},
 	}
 }
 

@@ -203,8 +203,8 @@ func current(w store.Worker, held []store.Attempt) store.Attempt {
 func heldBy(r rows, w store.Worker) (held []store.Attempt, err error) {
 	for _, id := range w.Holds {
 		a, err := r.Attempt(id)
-		if err != nil {
-			return nil, missing(err, "attempt", id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
 		}
 		if a.Status == store.Running {
 			held = append(held, a)

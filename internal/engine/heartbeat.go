@@ -104,10 +104,10 @@ func sameButTimes(a, b *store.Worker) bool {
 func (c *change) extendLeases(w store.Worker) (held []string, err error) {
 	for _, id := range w.Holds {
 		a, err := c.Attempt(id)
-		if err != nil {
-			return nil, missing(err, "attempt", id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
 		}
-		if a.Status != store.Running {
+		if a.Status != store.Running { // or it has ended long ago, and is gone
 			continue
 		}
 		a.Lease = c.lease(c.now)
@@ -127,8 +127,8 @@ func (c *change) give(worker, attempt string) error {
 	holds := []string{}
 	for _, id := range w.Holds {
 		a, err := c.Attempt(id)
-		if err != nil {
-			return missing(err, "attempt", id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
 		}
 		if a.Status == store.Running {
 			holds = append(holds, id)

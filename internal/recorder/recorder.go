@@ -75,6 +75,9 @@ func (r *Recorder) pace() time.Duration { return max(r.opts.Pace, largeShare*r.t
 // not wait for that.
 func (r *Recorder) due() bool { return time.Since(r.wrote) >= r.pace() }
 
+// CursorOf names the cursor of a run's records.
+func CursorOf(run string) string { return "recorder " + run }
+
 // New returns a recorder. It touches nothing.
 func New(opts Options) *Recorder {
 	if opts.Pace == 0 {
@@ -83,7 +86,7 @@ func New(opts Options) *Recorder {
 	if opts.Look == 0 {
 		opts.Look = DefaultLook
 	}
-	return &Recorder{opts: opts, name: "recorder " + opts.Run, told: map[string]error{}, whole: map[attemptOf]bool{}}
+	return &Recorder{opts: opts, name: CursorOf(opts.Run), told: map[string]error{}, whole: map[attemptOf]bool{}}
 }
 
 // Run writes what happens until the run has ended and all is written, or until

@@ -216,10 +216,11 @@ type Cursor struct {
 }
 
 // Event is one change. Row and Tried are what the changed rows were afterwards,
-// so that the events of a store replay to what it holds; the Plan of a run and
-// the Spec of a task are in the first event of each alone.
+// so that the events of a store replay to what it holds, as long as nothing was
+// taken away; the Plan of a run and the Spec of a task are in the first event of
+// each alone.
 type Event struct {
-	Seq     int64           `json:"seq"` // from 1, without gaps; given by the store
+	Seq     int64           `json:"seq"` // from 1; given by the store without gaps, and never twice
 	At      time.Time       `json:"at"`
 	Kind    string          `json:"kind"` // such as task.running
 	Run     string          `json:"run,omitempty"`

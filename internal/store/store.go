@@ -60,9 +60,18 @@ type Reader interface {
 	Workers() ([]Worker, error)
 	Questions(open bool) ([]Question, error) // all, or only those not Closed
 	Lanes() ([]Lane, error)
-	// Events returns events after seq, at most limit.
+	// Events returns events after seq, at most limit. The numbers of those that
+	// were taken away are missing.
 	Events(after int64, limit int) ([]Event, error)
 	LastSeq() (int64, error)
+	// Headings returns events after seq, at most limit, without their rows.
+	Headings(after int64, limit int) ([]Event, error)
+	// RunsBefore returns the runs that were created before then, without their
+	// plans.
+	RunsBefore(created time.Time) ([]Run, error)
+	// Promises returns promises that were made before then, by their keys from
+	// one on, at most limit.
+	Promises(made time.Time, after string, limit int) ([]Promise, error)
 	// Items returns items of a kind and a parent whose Seq is after a number, by
 	// Seq and then by id, at most limit.
 	Items(kind, parent string, after int64, limit int) ([]Item, error)
@@ -96,6 +105,7 @@ type Need struct {
 	Claims   int      // how many tasks it will claim at the most
 	Workers  []string // ids
 	Items    []ItemKey
+	Alone    bool // no other request shares its session
 }
 
 // Claim says which tasks a worker could start.
@@ -129,5 +139,6 @@ type Changes struct {
 	Cursors   []Cursor
 	Items     []Item
 	Dropped   []ItemKey // items that are gone
-	Events    []Event   // with their Seq
+	Gone      Gone
+	Events    []Event // with their Seq
 }

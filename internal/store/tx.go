@@ -44,6 +44,7 @@ type rows struct {
 	promises  table[string, Promise]
 	cursors   table[string, Cursor]
 	items     table[ItemKey, itemChange]
+	gone      Gone
 	events    []Event
 }
 
@@ -105,6 +106,7 @@ func (r *rows) takeIn(later *rows) {
 	r.promises.takeIn(&later.promises)
 	r.cursors.takeIn(&later.cursors)
 	r.items.takeIn(&later.items)
+	r.gone.takeIn(&later.gone)
 	r.events = append(r.events, later.events...)
 }
 
@@ -113,7 +115,7 @@ func (r *rows) changes() Changes {
 	return Changes{
 		Items: items, Dropped: dropped, Runs: r.runs.rows, Tasks: r.tasks.rows, Attempts: r.attempts.rows, Workers: r.workers.rows,
 		Questions: r.questions.rows, Lanes: r.lanes.rows, Promises: r.promises.rows, Cursors: r.cursors.rows,
-		Events: r.events,
+		Gone: r.gone, Events: r.events,
 	}
 }
 

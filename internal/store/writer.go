@@ -45,7 +45,7 @@ type sent struct {
 
 // Write implements [Store].
 func (w *Writer) Write(ctx context.Context, need Need, change func(tx *Tx) error) error {
-	r := &request{ticket: w.tickets.Add(1), need: need, change: change}
+	r := &request{ticket: w.tickets.Add(1), need: need, change: change, alone: need.Alone}
 	for {
 		r.sent = sent{}
 		if err := w.group.Do(ctx, r, &leader{writer: w}); err != nil {
@@ -188,6 +188,10 @@ func (l *leader) commit(batch []*request) (answer func() error) {
 			continue
 		}
 		if r.err = tx.mine.check(); r.err != nil {
+			continue
+		}
+		if !r.alone && !tx.mine.gone.Empty() {
+			r.err = errShared
 			continue
 		}
 		last += int64(len(tx.mine.events))

@@ -2,7 +2,9 @@ package serve
 
 import (
 	"context"
+	"time"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/server"
@@ -11,9 +13,11 @@ import (
 
 // Backend is what the command puts behind HTTP.
 type Backend struct {
-	Desk   server.Desk  // what requests mean
-	Tokens token.Rows   // where tokens are kept, beside what the desk keeps
-	State  string       // the folder of this machine's own files
+	Desk   server.Desk // what requests mean
+	Tokens token.Rows  // where tokens are kept, beside what the desk keeps
+	State  string      // the folder of this machine's own files
+	// Retain takes away what ended longer ago, every hour, until stop is called.
+	Retain func(older time.Duration) (stop func())
 	Close  func() error // gives everything back; called once, after the last request
 }
 
@@ -28,7 +32,8 @@ func Open(e *env.Env) Opener {
 			return Backend{}, err
 		}
 		c := a.Coordinate()
-		return Backend{Desk: c.Desk, Tokens: c.Desk.Tokens(), State: c.State, Close: func() error {
+		retain := func(older time.Duration) func() { return a.Retain(app.Retention{Older: older}) }
+		return Backend{Desk: c.Desk, Tokens: c.Desk.Tokens(), State: c.State, Retain: retain, Close: func() error {
 			c.Close()
 			return a.Close()
 		}}, nil

@@ -11,6 +11,7 @@ import (
 	"net"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,14 +31,17 @@ type options struct {
 	openReads   bool
 	rate        float64
 	connections int
+	keep        env.Age // 0 for ever
 	verbose     bool
+
+	terminal bool // what is printed is for a person, and not kept
 }
 
 // New makes the command.
-func New(e *env.Env) *cobra.Command { return newWith(e, Open(e)) }
+func New(e *env.Env) *cobra.Command { return newWith(e, Open(e), env.IsTerminal(e.Out)) }
 
-func newWith(e *env.Env, open Opener) *cobra.Command {
-	var o options
+func newWith(e *env.Env, open Opener, terminal bool) *cobra.Command {
+	o := options{terminal: terminal}
 	cmd := &cobra.Command{
 		Use:                   "serve [--listen ADDRESS] [FLAG]…",
 		DisableFlagsInUseLine: true,
@@ -46,8 +50,9 @@ func newWith(e *env.Env, open Opener) *cobra.Command {
 and report them; people add tasks, answer, and watch what changes.
 
 Every request needs a token; 'gaffer token' makes them. The first start makes one
-for an admin, prints it once and keeps it in a file that only you can read. The
-link that each start prints logs a browser in; it works once, for a minute.
+for an admin and keeps it in a file that only you can read. On a terminal it also
+prints it, once, and at each start a link that logs a browser in; that works once,
+for a minute. Elsewhere it prints neither: what it prints may be kept in a journal.
 
 Beyond this machine it listens only with TLS: with --tls-cert and --tls-key, or
 with --tls and a certificate of its own, whose fingerprint it prints.
@@ -69,9 +74,13 @@ SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
 	flags.BoolVar(&o.openReads, "open-reads", false, "let everybody on this machine look without a token")
 	flags.Float64Var(&o.rate, "rate", 1000, "requests that one token may make in a second, `N`; 0 for no limit")
 	flags.IntVar(&o.connections, "connections", 4096, "connections that may be open at once, `N`")
+	flags.Var(&o.keep, "keep", "take away every hour what ended longer ago, as 'gaffer prune' does, such as 30d")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
 	return cmd
 }
+
+// shortestKeep leaves those who watch the time to see how something ended.
+const shortestKeep = time.Hour
 
 func (o options) check() error {
 	switch {
@@ -81,6 +90,8 @@ func (o options) check() error {
 		return exit.Usage(errors.New("--tls makes a certificate: leave it out with --tls-cert"))
 	case o.connections < 1:
 		return exit.Usage(fmt.Errorf("--connections %d: want 1 at least", o.connections))
+	case o.keep > 0 && time.Duration(o.keep) < shortestKeep:
+		return exit.Usage(fmt.Errorf("--keep %s: want %s at least", o.keep.String(), shortestKeep))
 	case o.rate < 0 || math.IsNaN(o.rate):
 		return exit.Usage(fmt.Errorf("--rate %g: want 0 or more", o.rate))
 	}
@@ -109,8 +120,11 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := greet(e, s, opts, l); err != nil {
+	if err := greet(e, s, o, opts, l); err != nil {
 		return err
+	}
+	if o.keep > 0 {
+		defer b.Retain(time.Duration(o.keep))()
 	}
 	if err := s.Serve(ctx, l); err != nil {
 		return fmt.Errorf("serve: %w", err)
@@ -164,15 +178,15 @@ func newServer(ctx context.Context, e *env.Env, o options, b Backend, l net.List
 	if err != nil {
 		return nil, opts, err
 	}
-	if err := first(ctx, e, opts.Tokens, filepath.Join(b.State, "token")); err != nil {
+	if err := first(ctx, e, o, opts.Tokens, filepath.Join(b.State, "token")); err != nil {
 		return nil, opts, err
 	}
 	s, err := server.New(opts)
 	return s, opts, err
 }
 
-// first makes the first token and shows it, this once.
-func first(ctx context.Context, e *env.Env, book *token.Book, file string) error {
+// first makes the first token and shows it to a person, this once.
+func first(ctx context.Context, e *env.Env, o options, book *token.Book, file string) error {
 	text, err := token.First(ctx, book, file)
 	if err != nil {
 		return err
@@ -180,22 +194,30 @@ func first(ctx context.Context, e *env.Env, book *token.Book, file string) error
 	if text == "" {
 		return e.Printf("The first admin's token is in %s, if it was made on this machine\n", file)
 	}
+	if !o.terminal {
+		return e.Printf("The token of the first admin is in %s, which only you can read\n", file)
+	}
 	return e.Printf("The token of the first admin is kept in %s and not shown again:\n  %s\n", file, text)
 }
 
 // greet says where the server is and how to get in.
-func greet(e *env.Env, s *server.Server, opts server.Options, l net.Listener) error {
+func greet(e *env.Env, s *server.Server, o options, opts server.Options, l net.Listener) error {
 	scheme := "http"
 	if opts.TLS != nil {
 		scheme = "https"
 	}
-	path, err := s.LoginPath()
-	if err != nil {
+	base := scheme + "://" + reachable(l.Addr())
+	if err := e.Printf("Listening on %s\n", base); err != nil {
 		return err
 	}
-	base := scheme + "://" + reachable(l.Addr())
-	if err := e.Printf("Listening on %s\nLog a browser in, once, within a minute: %s%s\n", base, base, path); err != nil {
-		return err
+	if o.terminal {
+		path, err := s.LoginPath()
+		if err != nil {
+			return err
+		}
+		if err := e.Printf("Log a browser in, once, within a minute: %s%s\n", base, path); err != nil {
+			return err
+		}
 	}
 	if opts.TLS != nil {
 		return e.Printf("SHA-256 fingerprint of the certificate: %s\n", server.Fingerprint(opts.TLS))

@@ -90,6 +90,9 @@ type command struct {
 	rows     *rows
 	out, err *output
 	closed   int
+	piped    bool          // what it prints is no terminal's
+	retained time.Duration // what it was told to keep
+	stopped  bool          // and that it no longer is
 }
 
 func newCommand(t *testing.T) *command {
@@ -101,8 +104,14 @@ func (c *command) start(ctx context.Context, args ...string) <-chan error {
 	c.out, c.err = &output{}, &output{}
 	e := &env.Env{Out: c.out, Err: c.err, Getenv: func(string) string { return "" }, Dir: c.t.TempDir(), Now: time.Now}
 	cmd := newWith(e, func(context.Context) (Backend, error) {
-		return Backend{Desk: desk{}, Tokens: c.rows, State: c.state, Close: func() error { c.closed++; return nil }}, nil
-	})
+		return Backend{
+			Desk: desk{}, Tokens: c.rows, State: c.state, Close: func() error { c.closed++; return nil },
+			Retain: func(older time.Duration) func() {
+				c.retained = older
+				return func() { c.stopped = c.closed == 0 }
+			},
+		}, nil
+	}, !c.piped)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(append([]string{"--listen", "127.0.0.1:0"}, args...))
 	ended := make(chan error, 1)
@@ -192,6 +201,46 @@ func TestTheFirstTokenIsPrintedOnce(t *testing.T) {
 	}
 }
 
+// A journal keeps what it is given, and others may read it.
+func TestNeitherTheTokenNorALinkIsPrintedButToATerminal(t *testing.T) {
+	c := newCommand(t)
+	c.piped = true
+	ctx, stop := context.WithCancel(t.Context())
+	ended := c.start(ctx)
+	base := c.find(`Listening on (\S+)`)
+	file := c.find(`token of the first admin is in (\S+),`)
+	kept, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, body := get(t, base+"/v1/agents?token="+strings.TrimSpace(string(kept))); status != 200 {
+		t.Errorf("with the token: %d %s", status, body)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %v, %v", info.Mode(), err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if all := c.out.String() + c.err.String(); strings.Contains(all, "gft_") || strings.Contains(all, "/login") {
+		t.Errorf("printed:\n%s", all)
+	}
+}
+
+func TestServeKeepsForAsLongAsItIsTold(t *testing.T) {
+	for args, want := range map[string]time.Duration{"": 0, "--keep 30d": 30 * 24 * time.Hour} {
+		c := newCommand(t)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := c.start(ctx, strings.Fields(args)...)
+		c.find(`(Listening) on`)
+		stop()
+		if err := <-ended; err != nil || c.retained != want || c.stopped != (want > 0) {
+			t.Errorf("%q: %v, kept %s, stopped before the database is closed: %v", args, err, c.retained, c.stopped)
+		}
+	}
+}
+
 func TestServeWithItsOwnCertificatePrintsTheFingerprint(t *testing.T) {
 	c := newCommand(t)
 	ctx, stop := context.WithCancel(t.Context())
@@ -225,6 +274,7 @@ func TestServeRefusesToSendTokensInPlainTextBeyondThisMachine(t *testing.T) {
 		"--tls --tls-cert x --tls-key y":             "leave it out",
 		"--connections 0":                            "want 1 at least",
 		"--rate -1":                                  "want 0 or more",
+		"--keep 10m":                                 "--keep 10m0s: want 1h0m0s at least",
 	} {
 		c := newCommand(t)
 		err := <-c.start(t.Context(), strings.Fields(args)...)

@@ -1,9 +1,6 @@
 package session
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +10,7 @@ import (
 )
 
 func cleanCommand(e *env.Env) *cobra.Command {
-	older := age(7 * day)
+	older := env.Age(7 * 24 * time.Hour)
 	var c session.Cleaning
 	cmd := &cobra.Command{
 		Use:                   "clean [--older-than AGE] [--dry-run] [--force]",
@@ -59,35 +56,3 @@ func printCleaned(e *env.Env, done []session.Cleaned, err error) error {
 	}
 	return err
 }
-
-const day = 24 * time.Hour
-
-// age is a flag for a duration that may be in days.
-type age time.Duration
-
-func (a *age) Set(text string) error {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16)
-		if err != nil {
-			return fmt.Errorf("%q: want a number of days such as 7d", text)
-		}
-		*a = age(time.Duration(n) * day)
-		return nil
-	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return fmt.Errorf("%q: want a duration such as 7d, 12h or 30m", text)
-	}
-	*a = age(d)
-	return nil
-}
-
-func (a *age) String() string {
-	if d := time.Duration(*a); d%day != 0 {
-		return d.String()
-	}
-	return fmt.Sprintf("%dd", time.Duration(*a)/day)
-}
-
-// Type is the word that stands for the value in the help.
-func (a *age) Type() string { return "AGE" }

@@ -42,6 +42,16 @@ func (p *Plans) Put(run string, plan json.RawMessage) {
 	}
 }
 
+// Forget forgets the plans of runs that are gone.
+func (p *Plans) Forget(runs ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, run := range runs {
+		p.size -= len(p.byRun[run])
+		delete(p.byRun, run)
+	}
+}
+
 func (p *Plans) put(run string, plan json.RawMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

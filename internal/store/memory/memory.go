@@ -7,6 +7,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ type data struct {
 	cursors   map[string]store.Cursor
 	items     map[store.ItemKey]store.Item
 	events    []store.Event
+	last      int64 // the number of the last event
 	ready     ready
 }
 
@@ -71,7 +73,7 @@ func (s *Store) Read(_ context.Context, look func(r store.Reader) error) error {
 func (s *Store) Wait(ctx context.Context, after int64) error {
 	for {
 		s.mu.RLock()
-		last, stored := int64(len(s.data.events)), s.stored
+		last, stored := s.data.last, s.stored
 		s.mu.RUnlock()
 		if last > after {
 			return nil
@@ -147,6 +149,8 @@ func (d *data) apply(c store.Changes) {
 		delete(d.items, key)
 	}
 	d.events = append(d.events, c.Events...)
+	d.last += int64(len(c.Events))
+	d.takeAway(c.Gone)
 }
 
 func put[K comparable, V any](to map[K]V, rows []V, key func(V) K) {
@@ -185,7 +189,7 @@ func (d *data) Lane(name string) (store.Lane, error)       { return one(d.lanes,
 func (d *data) Promise(key string) (store.Promise, error)  { return one(d.promises, key) }
 func (d *data) Cursor(name string) (store.Cursor, error)   { return one(d.cursors, name) }
 func (d *data) Item(key store.ItemKey) (store.Item, error) { return one(d.items, key) }
-func (d *data) LastSeq() (int64, error)                    { return int64(len(d.events)), nil }
+func (d *data) LastSeq() (int64, error)                    { return d.last, nil }
 
 func (d *data) Runs() ([]store.Run, error) { return some(d.runs, all, byCreation) }
 
@@ -241,8 +245,8 @@ func (d *data) Lanes() ([]store.Lane, error) {
 }
 
 func (d *data) Events(after int64, limit int) ([]store.Event, error) {
-	from := min(max(after, 0), int64(len(d.events)))
-	to := min(from+int64(limit), int64(len(d.events)))
+	from := sort.Search(len(d.events), func(i int) bool { return d.events[i].Seq > after })
+	to := min(from+limit, len(d.events))
 	return slices.Clone(d.events[from:to]), nil
 }
 

@@ -26,6 +26,7 @@ func (w *write) all(c store.Changes, after head) {
 	w.small(c)
 	w.items(pointers(c.Items), c.Dropped)
 	w.events(pointers(c.Events))
+	w.takeAway(c.Gone)
 	if len(c.Events) > 0 && w.store.herald.now() {
 		w.statement(notify)
 		w.text(w.store.channel())

@@ -5,10 +5,10 @@ type statement struct{ name, query string }
 
 // statements lists all.
 func statements() []statement {
-	return []statement{
+	return append([]statement{
 		moveHead, changeRuns, putRuns, putPlans, moveTasks, putTasks, putNeeds, changeAttempts, putAttempts, putQuestions,
 		putWorkers, putLanes, putPromises, putCursors, putItems, dropItems, addEvents, notify, commit,
-	}
+	}, takers()...)
 }
 
 var (

@@ -21,6 +21,10 @@ const (
 
 // applied brings what is remembered up to date with what was sent.
 func (s *session) applied(c store.Changes) {
+	if !c.Gone.Empty() {
+		s.store.forget(c.Gone)
+		return
+	}
 	added := s.added(c)
 	k := &s.store.known
 	for _, t := range c.Tasks {

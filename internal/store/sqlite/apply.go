@@ -23,6 +23,7 @@ func (s *session) apply(c store.Changes) error {
 		func() error { return each(c.Items, s.putItem) },
 		func() error { return each(c.Dropped, s.dropItem) },
 		func() error { return s.putEvents(c.Events) },
+		func() error { return s.takeAway(c.Gone) },
 	} {
 		if err := apply(); err != nil {
 			return err

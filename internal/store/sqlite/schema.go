@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 
 	"gaffer/internal/store"
 )
@@ -31,6 +33,9 @@ func (s *Store) prepareFile(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = turn.Unlock() }()
+	if now, err := os.Stat(s.path); err != nil || !os.SameFile(now, s.file) {
+		return cmp.Or(ignoreAbsent(err), errReplaced)
+	}
 	version, err := s.write.version()
 	if err != nil {
 		return err

@@ -74,6 +74,10 @@ func (s *session) Commit(c store.Changes) error {
 		_ = s.store.write.exec("ROLLBACK") // some errors have done it already
 		return &store.CommitError{Err: errors.Join(err, s.end())}
 	}
+	if !c.Gone.Empty() {
+		s.store.forget(c.Gone)
+		return s.end()
+	}
 	s.Seen.Applied(c)
 	for _, r := range c.Runs {
 		s.store.plans.Put(r.ID, r.Plan)

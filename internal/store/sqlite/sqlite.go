@@ -25,6 +25,7 @@ type Store struct {
 	bell     store.Bell
 	plans    memo.Plans
 	queue    queue
+	file     os.FileInfo // that of the path, before it was opened
 
 	open   chan struct{} // held by the session that is open
 	db     *sql.DB
@@ -60,18 +61,30 @@ func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := makeFile(path); err != nil {
-		return nil, fmt.Errorf("open database %s: %w", path, err)
-	}
 	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: queueOf(path)}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
-	if err := s.connect(ctx); err != nil {
+	err = s.connect(ctx)
+	for try := 1; errors.Is(err, errReplaced) && try < maxTries; try++ {
+		if err = s.disconnect(); err == nil {
+			err = s.connect(ctx)
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
+// maxTries is how often a database is opened that is always another by then.
+const maxTries = 10
+
 func (s *Store) connect(ctx context.Context) (err error) {
+	if err := makeFile(s.path); err != nil {
+		return fmt.Errorf("open database %s: %w", s.path, err)
+	}
+	if s.file, err = os.Stat(s.path); err != nil {
+		return err
+	}
 	s.db, err = sql.Open("sqlite", dsn(s.path))
 	if err != nil {
 		return err
@@ -85,6 +98,23 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	}
 	s.reads, err = newPool(s.path)
 	return err
+}
+
+// errReplaced is that another file has the database's name since it was opened:
+// somebody has restored a backup.
+var errReplaced = errors.New("the database was replaced while it was opened")
+
+// disconnect closes the connection that writes.
+func (s *Store) disconnect() error {
+	var errs []error
+	if s.write != nil {
+		errs = append(errs, s.write.close())
+	}
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	s.write, s.db = nil, nil
+	return errors.Join(errs...)
 }
 
 // smallestFile is the size of SQLite's smallest page.
@@ -165,15 +195,9 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	var errs []error
+	var err error
 	if s.reads != nil {
-		errs = append(errs, s.reads.close())
+		err = s.reads.close()
 	}
-	if s.write != nil {
-		errs = append(errs, s.write.close())
-	}
-	if s.db != nil {
-		errs = append(errs, s.db.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, s.disconnect())
 }

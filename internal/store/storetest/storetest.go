@@ -23,7 +23,7 @@ type Database struct {
 
 // Run runs the suite. create makes a new database for each test.
 func Run(t *testing.T, create func(t *testing.T) Database) {
-	for _, suite := range []map[string]func(*testing.T, Database){rows, lists, queues, texts, transactions, events, items, crowds} {
+	for _, suite := range []map[string]func(*testing.T, Database){rows, lists, queues, texts, transactions, events, items, gone, crowds} {
 		for name, test := range suite {
 			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) { test(t, create(t)) })
 		}

@@ -1,0 +1,239 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/prune"
+	"gaffer/internal/store"
+	"gaffer/internal/store/sqlite"
+	"gaffer/statefile"
+)
+
+// Retention is how long is kept what has ended.
+type Retention struct {
+	Older time.Duration // what ended longer ago goes
+	Keep  int           // but not the last so many runs of each project
+}
+
+// Pruned is what goes, or has gone.
+type Pruned struct {
+	Before    time.Time `json:"before"`
+	Runs      int       `json:"runs"`
+	Oldest    time.Time `json:"oldest,omitzero"` // when the runs ended
+	Newest    time.Time `json:"newest,omitzero"`
+	Tasks     int       `json:"tasks"`
+	Attempts  int       `json:"attempts"`
+	Questions int       `json:"questions"`
+	Inputs    int       `json:"inputs"`
+	Notes     int       `json:"notes"`
+	Promises  int       `json:"promises"`
+	Workers   int       `json:"workers"`
+	Events    int       `json:"events"`
+	Folders   int       `json:"folders"` // on this machine
+	IDs       []string  `json:"run_ids"`
+	Kept      int       `json:"kept"` // runs that are old and among the last ones
+	Spared    []Spared  `json:"spared"`
+	Taken     bool      `json:"taken"` // otherwise it is still there
+	// Of a database in a file, when all is done: how big it is, and how much of
+	// that is free for what comes next.
+	File      string `json:"file,omitempty"`
+	FileBytes int64  `json:"file_bytes,omitempty"`
+	FreeBytes int64  `json:"free_bytes,omitempty"`
+}
+
+// Spared is a run that is old and stays.
+type Spared struct {
+	Run string `json:"run"`
+	Why string `json:"why"`
+}
+
+// Nothing reports whether nothing goes.
+func (p Pruned) Nothing() bool {
+	return p.Runs+p.Tasks+p.Attempts+p.Questions+p.Inputs+p.Notes+p.Promises+p.Workers+p.Events+p.Folders == 0
+}
+
+// Pruning is what was found to be old.
+type Pruning struct {
+	Pruned
+	app   *App
+	found prune.Found
+}
+
+// Prunable finds what ended long ago, in the database of this app and on this
+// machine. It changes nothing.
+func (a *App) Prunable(ctx context.Context, r Retention) (*Pruning, error) {
+	now := a.opts.Now()
+	s := &sparing{app: a, resumable: map[string]string{}}
+	found, err := prune.Look(ctx, a.store, prune.Retention{Before: now.Add(-r.Older), Now: now, Keep: r.Keep, Spare: s.why})
+	if err != nil {
+		return nil, fmt.Errorf("look for what is old: %w", err)
+	}
+	p := &Pruning{app: a, found: found, Pruned: counted(found.Counts)}
+	p.Before, p.Kept, p.IDs, p.Spared = found.Before, found.Kept, []string{}, []Spared{}
+	for _, run := range found.Ended {
+		p.IDs = append(p.IDs, run.ID)
+		p.Folders += len(a.leftovers(run.ID))
+		if p.Oldest.IsZero() || run.Ended.Before(p.Oldest) {
+			p.Oldest = run.Ended
+		}
+		if run.Ended.After(p.Newest) {
+			p.Newest = run.Ended
+		}
+	}
+	for _, s := range found.Spared {
+		p.Spared = append(p.Spared, Spared(s))
+	}
+	return p, nil
+}
+
+func counted(c prune.Counts) Pruned {
+	return Pruned{
+		Runs: c.Runs, Tasks: c.Tasks, Attempts: c.Attempts, Questions: c.Questions, Inputs: c.Inputs, Notes: c.Notes,
+		Promises: c.Promises, Workers: c.Workers, Events: c.Events,
+	}
+}
+
+// Take takes away what was found, as far as it is still so.
+func (p *Pruning) Take(ctx context.Context) (Pruned, error) {
+	a, gone := p.app, []string{}
+	folders := 0
+	counts, err := prune.Take(ctx, a.store, p.found, prune.Taking{
+		Now: a.opts.Now, Who: userName(a.opts.Getenv), Tell: a.opts.Notice,
+		Hold: func(run string) (func(), error) {
+			if err := statefile.CheckName("run", run); err != nil {
+				return nil, err // somebody else has put it there, and no path may be made of it
+			}
+			return a.own(ctx, run)
+		},
+		Gone: func(run string) {
+			gone = append(gone, run)
+			folders += a.clear(run)
+		},
+	})
+	done := counted(counts)
+	done.Before, done.Oldest, done.Newest, done.Kept, done.Spared = p.Before, p.Oldest, p.Newest, p.Kept, p.Spared
+	done.Folders, done.IDs, done.Taken = folders, gone, true
+	if err == nil {
+		err = a.weigh(ctx, &done)
+	}
+	return done, err
+}
+
+// leftovers are what the work on a run has left on this machine, beside its
+// documents.
+func (a *App) leftovers(run string) (there []string) {
+	if statefile.CheckName("run", run) != nil {
+		return nil
+	}
+	for _, path := range []string{a.attempts(run), filepath.Join(a.state, "merges", run)} {
+		if _, err := os.Lstat(path); err == nil {
+			there = append(there, path)
+		}
+	}
+	return there
+}
+
+// clear removes what is left of a run on this machine, while it is ours.
+func (a *App) clear(run string) (folders int) {
+	for _, path := range a.leftovers(run) {
+		if err := os.RemoveAll(path); err != nil {
+			a.opts.Notice(fmt.Sprintf("what is left of run %s: %v", run, err))
+			continue
+		}
+		folders++
+	}
+	// The log of a gaffer in the background, and the lock that we hold.
+	for _, file := range []string{filepath.Join(a.state, "runs", run+".log"), a.ownerFile(run) + ".lock"} {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			a.opts.Notice(fmt.Sprintf("what is left of run %s: %v", run, err))
+		}
+	}
+	return folders
+}
+
+// weigh adds how big the file is.
+func (a *App) weigh(ctx context.Context, p *Pruned) (err error) {
+	if file, ok := a.store.(*sqlite.Store); ok {
+		p.File = a.database
+		p.FileBytes, p.FreeBytes, err = file.Size(ctx)
+	}
+	return err
+}
+
+const (
+	// retainAfter is when the first look is, so that it does not slow down a
+	// start.
+	retainAfter = time.Minute
+	// retainEvery is how often it is looked for what has become old.
+	retainEvery = time.Hour
+)
+
+// Retain takes away what ended long ago, again and again, until stop is called,
+// which waits. What it cannot do is told, and tried again.
+func (a *App) Retain(r Retention) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for wait := retainAfter; ; wait = retainEvery {
+			if pause(ctx, wait); ctx.Err() != nil {
+				return
+			}
+			if err := a.retain(ctx, r); err != nil && ctx.Err() == nil {
+				a.opts.Notice(fmt.Sprintf("retention: %v; trying again in an hour", err))
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func (a *App) retain(ctx context.Context, r Retention) error {
+	p, err := a.Prunable(ctx, r)
+	if err != nil || p.Nothing() {
+		return err
+	}
+	_, err = p.Take(ctx)
+	return err
+}
+
+// sparing says which runs stay although they are old.
+type sparing struct {
+	app       *App
+	alive     map[string]int    // processes, by run; nil until it was looked
+	resumable map[string]string // the latest run of a kind and a project
+}
+
+// why returns why a run stays, or nothing. A bead counts its attempts on from its
+// records, so that its earlier runs may go.
+func (s *sparing) why(r store.Reader, run store.Run) (string, error) {
+	if o := s.app.owner(run.ID); o.Alive {
+		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
+	}
+	if err := s.look(r); err != nil {
+		return "", err
+	}
+	if pid := s.alive[run.ID]; pid > 0 {
+		return fmt.Sprintf("process %d of it is alive: 'gaffer doctor --repair'", pid), nil
+	}
+	if run.Status == store.Complete {
+		return "", nil
+	}
+	kind, err := resumableAs(run)
+	if err != nil || kind == "" {
+		return "", err
+	}
+	latest, err := s.latest(r, run, kind)
+	if err != nil || latest != run.ID {
+		return "", err
+	}
+	return fmt.Sprintf("it is the latest %s of its project, and can be resumed", kind), nil
+}

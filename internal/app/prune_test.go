@@ -1,0 +1,186 @@
+package app
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gaffer/internal/store"
+	"gaffer/internal/store/memory"
+)
+
+// oldRuns is a store with runs that ended long ago.
+type oldRuns struct {
+	*App
+	t    *testing.T
+	made int
+	told []string
+}
+
+func newOldRuns(t *testing.T) *oldRuns {
+	o := &oldRuns{t: t}
+	o.App = &App{store: memory.New(), state: t.TempDir(), opts: Options{
+		Now: time.Now, Getenv: func(string) string { return "" }, Notice: func(text string) { o.told = append(o.told, text) },
+	}}
+	return o
+}
+
+// add puts a run that ended a hundred days ago.
+func (o *oldRuns) add(id string, status store.Status, plan string) {
+	o.t.Helper()
+	o.made++
+	created := time.Now().Add(-100*24*time.Hour + time.Duration(o.made)*time.Minute)
+	err := o.store.Write(o.t.Context(), store.Need{}, func(tx *store.Tx) error {
+		tx.PutRun(store.Run{
+			ID: id, Status: status, Project: "/p", Created: created, Ended: created.Add(time.Second), Plan: json.RawMessage(plan),
+			Conducted: strings.Contains(plan, "Team"),
+		})
+		tx.Append(store.Event{At: created, Kind: "run.running", Run: id})
+		return nil
+	})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o *oldRuns) left() (ids []string) {
+	o.t.Helper()
+	err := o.store.Read(o.t.Context(), func(r store.Reader) error {
+		runs, err := r.Runs()
+		for _, run := range runs {
+			ids = append(ids, run.ID)
+		}
+		return err
+	})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return ids
+}
+
+func (o *oldRuns) prune() (*Pruning, Pruned) {
+	o.t.Helper()
+	p, err := o.Prunable(o.t.Context(), Retention{Older: 30 * 24 * time.Hour})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	done, err := p.Take(o.t.Context())
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return p, done
+}
+
+const (
+	aTeam  = `{"Team":{"session":"s"}}`
+	aBuild = `{"Build":{"Run":{"runId":"run-1"}}}`
+)
+
+func TestTheLatestTeamAndBuildThatCanBeResumedStay(t *testing.T) {
+	o := newOldRuns(t)
+	o.add("team-1", store.Failed, aTeam)
+	o.add("build-1", store.Cancelled, aBuild)
+	o.add("team-2", store.Cancelled, aTeam)
+	o.add("build-2", store.Failed, aBuild)
+	o.add("plain", store.Failed, `{}`)
+	p, _ := o.prune()
+	if got := fmt.Sprint(o.left()); got != "[team-2 build-2]" {
+		t.Errorf("left are %s", got)
+	}
+	if len(p.Spared) != 2 || p.Spared[0] != (Spared{"team-2", "it is the latest team of its project, and can be resumed"}) {
+		t.Errorf("spared are %v", p.Spared)
+	}
+	// Another one has come since, and was completed.
+	o.add("team-3", store.Complete, aTeam)
+	o.prune()
+	if got := fmt.Sprint(o.left()); got != "[build-2]" {
+		t.Errorf("left are %s", got)
+	}
+}
+
+func TestARunThatAGafferWorksOnStays(t *testing.T) {
+	o := newOldRuns(t)
+	o.add("mine", store.Complete, `{}`)
+	release, err := o.own(t.Context(), "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := o.prune()
+	if len(o.left()) != 1 || len(p.Spared) != 1 || !strings.Contains(p.Spared[0].Why, fmt.Sprintf("pid %d works on it", os.Getpid())) {
+		t.Errorf("left are %v, spared %v", o.left(), p.Spared)
+	}
+	release()
+	o.prune()
+	if len(o.left()) != 0 {
+		t.Errorf("left are %v", o.left())
+	}
+}
+
+func TestWhatIsLeftOfARunOnThisMachineGoesWithIt(t *testing.T) {
+	o := newOldRuns(t)
+	o.add("r", store.Complete, `{}`)
+	mine, other := filepath.Join(o.attempts("r"), "a1"), filepath.Join(o.attempts("elsewhere"), "a1")
+	for _, dir := range []string{mine, other, filepath.Join(o.state, "merges", "r")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, done := o.prune()
+	if p.Folders != 2 || done.Folders != 2 {
+		t.Errorf("%d folders were found, %d are gone", p.Folders, done.Folders)
+	}
+	if _, err := os.Stat(mine); err == nil {
+		t.Error("the attempts are still there")
+	}
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("a run of another database: %v", err)
+	}
+}
+
+func TestNoPathIsMadeOfARunsName(t *testing.T) {
+	o := newOldRuns(t)
+	precious := filepath.Join(filepath.Dir(o.state), "precious")
+	if err := os.MkdirAll(precious, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(precious)
+	o.add("../../precious", store.Complete, `{}`)
+	o.prune()
+	if _, err := os.Stat(precious); err != nil {
+		t.Error(err)
+	}
+	if len(o.told) != 1 || !strings.Contains(o.told[0], "has a slash") {
+		t.Errorf("told %q", o.told)
+	}
+}
+
+func TestRetentionGoesOnUntilItIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOldRuns(t)
+		o.add("first", store.Complete, `{}`)
+		stop := o.Retain(Retention{Older: 30 * 24 * time.Hour})
+		time.Sleep(retainAfter - time.Second)
+		synctest.Wait()
+		if !slices.Equal(o.left(), []string{"first"}) {
+			t.Errorf("left are %v, right after the start", o.left())
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if len(o.left()) != 0 {
+			t.Errorf("left are %v", o.left())
+		}
+		o.add("second", store.Complete, `{}`)
+		time.Sleep(retainEvery)
+		synctest.Wait()
+		if len(o.left()) != 0 || len(o.told) != 0 {
+			t.Errorf("left are %v, told %v", o.left(), o.told)
+		}
+		stop()
+	})
+}

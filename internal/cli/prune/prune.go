@@ -1,0 +1,153 @@
+// Package prune is the command 'gaffer prune': takes away what ended long ago.
+package prune
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/open"
+)
+
+// options are what the flags say.
+type options struct {
+	older  env.Age
+	keep   int
+	dryRun bool
+	yes    bool
+	json   *bool
+}
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	o := options{older: env.Age(30 * 24 * time.Hour)}
+	cmd := &cobra.Command{
+		Use:                   "prune [--older AGE] [--keep N] [--dry-run] [--yes]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Take away what ended long ago",
+		Long: `Take away from the database what ended more than 30 days ago, of all projects:
+runs with their tasks, attempts, questions, logs and events, ended tasks of
+channels, inputs and notes, workers that nobody has heard of, and on this machine
+the folders of those runs' attempts. The answers to idempotency keys go after a
+day. Documents and records of projects stay as they are.
+
+What has not ended always stays, and so does a run that a gaffer works on or a
+process is alive of, and the latest team and the latest build of a project that
+can still be resumed.
+
+It asks before it does so, or needs --yes where nobody can be asked. It may be
+interrupted at any time, while everything else goes on; the next one finishes it.
+'gaffer serve --keep AGE' does the same every hour.`,
+		Example: "  gaffer prune --dry-run\n  gaffer prune --older 90d --keep 20\n  gaffer prune --older 12h --yes --json",
+		Args:    cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.Var(&o.older, "older", "how long ago it ended, such as 30d, 12h or 90m")
+	flags.IntVar(&o.keep, "keep", 0, "let the last `N` runs of each project stay, however old")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "take nothing away, only say what would go")
+	flags.BoolVar(&o.yes, "yes", false, "do not ask")
+	o.json = env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) }
+	return cmd
+}
+
+func run(ctx context.Context, e *env.Env, o options) error {
+	switch {
+	case o.keep < 0:
+		return exit.Usage(fmt.Errorf("--keep %d: want 0 or more", o.keep))
+	case !o.dryRun && !o.yes && !e.Interactive():
+		return exit.WithHint(exit.Usage(errors.New("nobody can be asked whether it may go")),
+			"--yes takes it away without asking, --dry-run shows what would go")
+	}
+	return open.With(ctx, e, func(a *app.App) error {
+		p, err := a.Prunable(ctx, app.Retention{Older: time.Duration(o.older), Keep: o.keep})
+		if err != nil {
+			return err
+		}
+		if o.dryRun || p.Nothing() || !o.yes && !agreed(e, p.Pruned) {
+			return show(e, p.Pruned, *o.json)
+		}
+		done, err := p.Take(ctx)
+		return errors.Join(show(e, done, *o.json), err)
+	})
+}
+
+// agreed asks a person. The end of the input is a no.
+func agreed(e *env.Env, p app.Pruned) bool {
+	for _, row := range table(p) {
+		e.Talk("%s", strings.Join(row, "  "))
+	}
+	fmt.Fprint(e.Err, "Take it away? [y/N] ")
+	lines := bufio.NewScanner(e.In)
+	if !lines.Scan() {
+		e.Talk("")
+		return false
+	}
+	answer := strings.ToLower(strings.TrimSpace(lines.Text()))
+	return answer == "y" || answer == "yes"
+}
+
+func show(e *env.Env, p app.Pruned, asJSON bool) error {
+	if asJSON {
+		return e.PrintJSON(p)
+	}
+	for _, s := range p.Spared {
+		e.Talk("kept %s: %s", env.Printable(s.Run), env.Printable(s.Why))
+	}
+	if p.Kept > 0 {
+		e.Talk("kept %d runs that are the last of their projects", p.Kept)
+	}
+	if p.Nothing() {
+		e.Talk("nothing ended before %s", stamp(p.Before))
+		return nil
+	}
+	if err := e.Table(table(p)); err != nil {
+		return err
+	}
+	if p.FreeBytes >= worthShrinking {
+		e.Talk("%s has %s, of which %s are free for what comes next; 'gaffer backup' and 'gaffer restore' make it small",
+			env.Printable(p.File), env.Bytes(p.FileBytes), env.Bytes(p.FreeBytes))
+	}
+	return nil
+}
+
+// worthShrinking is how much room in a file is worth a word.
+const worthShrinking = 1 << 20
+
+// table has a row for each kind of which something goes, or has gone.
+func table(p app.Pruned) [][]string {
+	verb := "would go"
+	if p.Taken {
+		verb = "gone"
+	}
+	rows := [][]string{{strings.ToUpper(verb), "FROM BEFORE " + stamp(p.Before)}}
+	for _, of := range []struct {
+		kind string
+		n    int
+	}{
+		{"runs", p.Runs}, {"tasks", p.Tasks}, {"attempts", p.Attempts}, {"questions", p.Questions}, {"inputs", p.Inputs},
+		{"notes", p.Notes}, {"promises", p.Promises}, {"workers", p.Workers}, {"events", p.Events}, {"folders", p.Folders},
+	} {
+		if of.n == 0 {
+			continue
+		}
+		text := fmt.Sprintf("%d %s", of.n, of.kind)
+		if of.kind == "runs" && !p.Oldest.IsZero() {
+			rows = append(rows, []string{text, fmt.Sprintf("ended %s to %s", stamp(p.Oldest), stamp(p.Newest))})
+			continue
+		}
+		rows = append(rows, []string{text})
+	}
+	return rows
+}
+
+func stamp(t time.Time) string { return t.Format("2006-01-02 15:04") }

@@ -1,0 +1,50 @@
+// Package restore is the command 'gaffer restore': a backup in the place of the
+// database.
+package restore
+
+import (
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/backup"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:                   "restore FILE",
+		DisableFlagsInUseLine: true,
+		Short:                 "Put a backup in the place of the database",
+		Long: `Put a copy of FILE, which 'gaffer backup' has made, in the place of the database.
+It is refused while any program has the database open: stop 'gaffer serve' and
+what runs first. FILE is checked from end to end before anything is touched, and
+one of a newer gaffer is refused.
+
+The database before stays beside it, by a name that is printed: restore that file
+to undo it. Agents that run meanwhile go on; of what began after the backup the
+database knows nothing then.`,
+		Example: "  gaffer restore gaffer-2026-03-01.db",
+		Args:    cobra.ExactArgs(1),
+	}
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		opts, err := open.Options(e, nil)
+		if err != nil {
+			return err
+		}
+		c, err := app.Restore(cmd.Context(), opts, e.Path(args[0]), backup.Progress(e))
+		if err != nil {
+			return backup.Instead(err)
+		}
+		if *asJSON {
+			return e.PrintJSON(c)
+		}
+		if c.Before != "" {
+			e.Talk("the database before is kept; 'gaffer restore %s' undoes this", env.ShellLine([]string{c.Before}))
+		}
+		return e.Printf("%s: %s, up to event %d, schema version %d\n", env.Printable(c.File), env.Bytes(c.Bytes), c.Last, c.Version)
+	}
+	return cmd
+}

@@ -1,0 +1,284 @@
+// Package prune takes away what ended long ago: runs with all that belongs to
+// them, ended tasks of the desk, answers that nobody will ask for again, workers
+// that nobody has heard of, and the events about all of these.
+//
+// It looks first and then takes, in transactions that are each small enough for
+// everybody else to write in between. Whoever dies half way leaves nothing that
+// another cannot finish: of a run its row goes first, and a mark stays until the
+// rest has gone. What is still in the store has all of its events.
+package prune
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"gaffer/internal/desk"
+	"gaffer/internal/store"
+)
+
+// Retention says what is old.
+type Retention struct {
+	Before time.Time // what ended before this
+	Now    time.Time
+	Keep   int // so many of the runs that ended last stay, of each project
+	// Spare says why a run stays all the same, or nothing. The run has its plan.
+	Spare func(r store.Reader, run store.Run) (why string, err error)
+}
+
+// promised is how long a request may be repeated and get the same answer.
+const promised = 24 * time.Hour
+
+// Found is what is old.
+type Found struct {
+	Before time.Time
+	Ended  []store.Run // the runs, without their plans, those first that were created first
+	Spared []Spared
+	Kept   int // runs that are old and among those that ended last
+	Counts
+
+	questions map[string][]string // by run
+	promises  time.Time           // those that were made before this go
+	rest      []string            // runs of which somebody else has left the rest
+	desk      desk.Old
+	workers   []string
+}
+
+// Spared is a run that is old and stays.
+type Spared struct{ Run, Why string }
+
+// Counts is how many rows there are.
+type Counts struct {
+	Runs, Tasks, Attempts, Questions, Inputs, Notes, Promises, Workers, Events int
+}
+
+// None reports whether there is nothing.
+func (c Counts) None() bool { return c == Counts{} }
+
+// Look finds what is old, and changes nothing.
+func Look(ctx context.Context, s store.Store, r Retention) (f Found, err error) {
+	err = s.Read(ctx, func(from store.Reader) error {
+		f = Found{Before: r.Before, promises: r.Now.Add(-promised), questions: map[string][]string{}}
+		l := &looker{Reader: from, Retention: r, found: &f, there: map[string]bool{}, goes: map[string]bool{}}
+		for _, look := range []func() error{l.runs, l.rest, l.rows, l.desk, l.workers, l.promises, l.events} {
+			if err := look(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return f, err
+}
+
+// looker is one look.
+type looker struct {
+	store.Reader
+	Retention
+	found *Found
+	there map[string]bool // runs that stay
+	goes  map[string]bool // runs that do not
+}
+
+// skew is more than the clocks of machines that share a store are apart.
+const skew = 24 * time.Hour
+
+func (l *looker) runs() error {
+	all, err := l.RunsBefore(l.Before.Add(skew))
+	if err != nil {
+		return err
+	}
+	kept, err := l.keep()
+	if err != nil {
+		return err
+	}
+	for _, run := range all {
+		why, old := "", run.Status.Final() && run.Ended.Before(l.Before)
+		switch {
+		case old && kept[run.ID]:
+			l.found.Kept++
+		case old:
+			if why, err = l.spare(run.ID); err != nil {
+				return err
+			}
+			if why == "" {
+				l.found.Ended, l.goes[run.ID] = append(l.found.Ended, run), true
+				continue
+			}
+			l.found.Spared = append(l.found.Spared, Spared{run.ID, why})
+		}
+		l.there[run.ID] = true
+	}
+	l.found.Runs = len(l.found.Ended)
+	return nil
+}
+
+func (l *looker) spare(id string) (string, error) {
+	if l.Spare == nil {
+		return "", nil
+	}
+	run, err := l.Run(id)
+	if err != nil {
+		return "", err
+	}
+	return l.Spare(l.Reader, run)
+}
+
+// keep returns the runs of each project that ended last.
+func (l *looker) keep() (map[string]bool, error) {
+	kept := map[string]bool{}
+	if l.Keep <= 0 {
+		return kept, nil
+	}
+	all, err := l.RunsBefore(l.Now.Add(skew))
+	all = slices.DeleteFunc(all, func(r store.Run) bool { return !r.Status.Final() })
+	slices.SortFunc(all, func(a, b store.Run) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(b.ID, a.ID)) })
+	seen := map[string]int{}
+	for _, run := range all {
+		if seen[run.Project]++; seen[run.Project] <= l.Keep {
+			kept[run.ID] = true
+		}
+	}
+	return kept, err
+}
+
+// rest finds what somebody has begun to take away.
+func (l *looker) rest() error {
+	marks, err := l.Items(markKind, "", math.MinInt64, math.MaxInt32)
+	for _, mark := range marks {
+		l.found.rest = append(l.found.rest, mark.ID)
+	}
+	return err
+}
+
+// rows counts what belongs to the runs.
+func (l *looker) rows() error {
+	ids := slices.Clone(l.found.rest)
+	for _, run := range l.found.Ended {
+		ids = append(ids, run.ID)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	questions, err := l.Questions(false)
+	if err != nil {
+		return err
+	}
+	for _, q := range questions {
+		if l.goes[q.Run] || slices.Contains(l.found.rest, q.Run) {
+			l.found.questions[q.Run] = append(l.found.questions[q.Run], q.ID)
+		}
+	}
+	c := &l.found.Counts
+	for _, id := range ids {
+		tasks, err := l.Tasks(id)
+		if err != nil {
+			return err
+		}
+		attempts, err := l.AttemptsOf(id)
+		if err != nil {
+			return err
+		}
+		c.Tasks, c.Attempts, c.Questions = c.Tasks+len(tasks), c.Attempts+len(attempts), c.Questions+len(l.found.questions[id])
+	}
+	return nil
+}
+
+func (l *looker) desk() (err error) {
+	f := l.found
+	f.desk, err = desk.FindOld(l, l.Before)
+	f.Tasks, f.Inputs, f.Notes = f.Tasks+len(f.desk.Tasks), len(f.desk.Inputs), len(f.desk.Notes)
+	for _, t := range f.desk.Tasks {
+		f.Attempts += t.Attempts
+	}
+	return err
+}
+
+// workers finds those that nobody has heard of and that hold nothing.
+func (l *looker) workers() error {
+	running, err := l.Due(farthest, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	busy := map[string]bool{}
+	for _, a := range running {
+		busy[a.Worker] = true
+	}
+	all, err := l.Workers()
+	for _, w := range all {
+		if silent(w, l.Before) && !busy[w.ID] {
+			l.found.workers = append(l.found.workers, w.ID)
+		}
+	}
+	l.found.Workers = len(l.found.workers)
+	return err
+}
+
+// farthest is later than any lease.
+var farthest = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func silent(w store.Worker, since time.Time) bool {
+	return w.Seen.Before(since) && w.Updated.Before(since)
+}
+
+func (l *looker) promises() error {
+	return eachPromise(l, l.found.promises, func(p store.Promise) error {
+		gone, err := expired(l, p, func(run string) bool { return l.goes[run] })
+		if gone {
+			l.found.Promises++
+		}
+		return err
+	})
+}
+
+func (l *looker) events() error {
+	last, err := l.LastSeq()
+	if err != nil {
+		return err
+	}
+	for after := int64(0); ; {
+		page, err := l.Headings(after, eventsAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			after = e.Seq
+			if !e.At.Before(l.Before) {
+				return nil
+			}
+			if e.Seq < last && l.found.orphan(e, l.there) {
+				l.found.Events++
+			}
+		}
+		if len(page) < eventsAtOnce {
+			return nil
+		}
+	}
+}
+
+// orphan reports whether what an event is about is not there, or not any longer.
+// What is of no run is told for a while.
+func (f *Found) orphan(e store.Event, there map[string]bool) bool {
+	switch {
+	case e.Run == "" || !there[e.Run]:
+		return true
+	case desk.Ours(e.Run) && e.Task != "":
+		return !f.desk.Stay[store.TaskKey{Run: e.Run, Task: e.Task}]
+	}
+	return false
+}
+
+// Floor is up to which number events may be missing. Whoever follows the events
+// from an earlier one on gets those that are left.
+func Floor(r store.Reader) (int64, error) {
+	c, err := r.Cursor(floor)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	return c.Seq, err
+}
+
+// floor is the name of the cursor.
+const floor = "pruned"

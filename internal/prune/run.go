@@ -1,0 +1,186 @@
+package prune
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gaffer/internal/recorder"
+	"gaffer/internal/store"
+)
+
+// markKind is the kind of the items that name runs of which only the rest is
+// there.
+const markKind = "pruning"
+
+func mark(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: run} }
+
+func (t *taker) takeRest(ctx context.Context) error {
+	for _, id := range t.found.rest {
+		left, err := t.remains(ctx, id)
+		if err == nil {
+			err = t.finish(ctx, id, left)
+		}
+		if err != nil {
+			return fmt.Errorf("what is left of run %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func (t *taker) takeRuns(ctx context.Context) error {
+	for _, run := range t.found.Ended {
+		release, err := t.Hold(run.ID)
+		if err != nil {
+			t.Tell(fmt.Sprintf("run %s stays: %v", run.ID, err))
+			continue
+		}
+		gone, err := t.takeRun(ctx, run.ID)
+		if err == nil && gone {
+			t.Gone(run.ID)
+		}
+		release()
+		if err != nil {
+			return fmt.Errorf("run %s: %w", run.ID, err)
+		}
+	}
+	return nil
+}
+
+// takeRun takes a run away, unless it goes on by now. A small one goes at once. Of
+// a big one the row goes first, so that nobody finds it any more, and a mark stays
+// until the rest has gone.
+func (t *taker) takeRun(ctx context.Context, id string) (gone bool, err error) {
+	left, err := t.remains(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	small := len(left.tasks) <= t.atOnce() && len(left.questions) <= keysAtOnce && len(left.logs) <= logsAtOnce
+	err = t.store.Write(ctx, store.Need{Alone: true, Runs: []string{id}}, func(tx *store.Tx) error {
+		gone = false
+		run, err := tx.Run(id)
+		if errors.Is(err, store.ErrNotFound) || err == nil && !(run.Status.Final() && run.Ended.Before(t.found.Before)) {
+			return nil
+		}
+		gone = err == nil
+		tx.TakeAway(store.Gone{Runs: []string{id}, Cursors: []string{recorder.CursorOf(id)}})
+		if small {
+			takeLogs(tx, left.logs)
+			tx.TakeAway(store.Gone{Tasks: left.tasks, Questions: left.questions})
+		} else {
+			tx.PutItem(store.Item{ItemKey: mark(id), Seq: tx.NextSeq(), Made: t.Now()})
+		}
+		return err
+	})
+	if err != nil || !gone {
+		return false, err
+	}
+	t.done.Runs++
+	if small {
+		t.count(left.tasks, left)
+		t.done.Questions += len(left.questions)
+		return true, nil
+	}
+	return true, t.finish(ctx, id, left)
+}
+
+const (
+	// tasksAtOnce is how many tasks are taken away together, with all their
+	// attempts.
+	tasksAtOnce = 100
+	// logsAtOnce is how many logs are, each of which may be megabytes.
+	logsAtOnce = 8
+)
+
+func (t *taker) atOnce() int { return cmp.Or(t.AtOnce, tasksAtOnce) }
+
+// The kinds of the items that logs are kept as: pieces, whose parent is the
+// attempt, and one item of the attempt's id.
+const (
+	logPiece = "log"
+	logHead  = "log-head"
+)
+
+// remains is what there is of a run beside its row.
+type remains struct {
+	tasks     []store.TaskKey
+	attempts  map[store.TaskKey]int
+	questions []string
+	logs      []string // attempts that have one
+}
+
+func (t *taker) remains(ctx context.Context, run string) (left remains, err error) {
+	err = t.store.Read(ctx, func(r store.Reader) error {
+		left = remains{attempts: map[store.TaskKey]int{}, questions: t.found.questions[run]}
+		tasks, err := r.Tasks(run)
+		if err != nil {
+			return err
+		}
+		for _, task := range tasks {
+			left.tasks = append(left.tasks, task.TaskKey)
+		}
+		return left.addAttempts(r, run)
+	})
+	return left, err
+}
+
+func (left *remains) addAttempts(r store.Reader, run string) error {
+	attempts, err := r.AttemptsOf(run)
+	for _, a := range attempts {
+		left.attempts[a.Key()]++
+		_, err := r.Item(store.ItemKey{Kind: logHead, ID: a.ID})
+		if err == nil {
+			left.logs = append(left.logs, a.ID)
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	return err
+}
+
+// finish takes away what belongs to a run whose row has gone.
+func (t *taker) finish(ctx context.Context, id string, left remains) error {
+	alone := store.Need{Alone: true}
+	for chunk := range slices.Chunk(left.logs, logsAtOnce) {
+		if err := t.store.Write(ctx, alone, func(tx *store.Tx) error { takeLogs(tx, chunk); return nil }); err != nil {
+			return err
+		}
+	}
+	for chunk := range slices.Chunk(left.questions, keysAtOnce) {
+		if err := t.take(ctx, alone, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
+			return store.Gone{Questions: chunk}, len(chunk), nil
+		}); err != nil {
+			return err
+		}
+	}
+	for chunk := range slices.Chunk(left.tasks, t.atOnce()) {
+		if err := t.store.Write(ctx, alone, func(tx *store.Tx) error { tx.TakeAway(store.Gone{Tasks: chunk}); return nil }); err != nil {
+			return err
+		}
+		t.count(chunk, left)
+	}
+	return t.store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+		tx.DropItem(mark(id))
+		return nil
+	})
+}
+
+// takeLogs takes away the logs of attempts.
+func takeLogs(tx *store.Tx, attempts []string) {
+	var gone store.Gone
+	for _, id := range attempts {
+		gone.Lists = append(gone.Lists, store.ItemList{Kind: logPiece, Parent: id})
+		tx.DropItem(store.ItemKey{Kind: logHead, ID: id})
+	}
+	tx.TakeAway(gone)
+}
+
+// count counts tasks that have gone, with their attempts.
+func (t *taker) count(tasks []store.TaskKey, of remains) {
+	t.done.Tasks += len(tasks)
+	for _, key := range tasks {
+		t.done.Attempts += of.attempts[key]
+	}
+}

@@ -1,0 +1,28 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+)
+
+// Size returns how big the file is, and how much of it is free: what was taken
+// away leaves room for what comes next, and the file does not shrink by itself.
+func (s *Store) Size(ctx context.Context) (total, free int64, err error) {
+	c, err := s.reads.take(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer s.reads.giveBack(c)
+	total, free, err = c.size()
+	return total, free, err
+}
+
+func (c *conn) size() (total, free int64, err error) {
+	var page, pages, unused int64
+	err = errors.Join(
+		c.get("PRAGMA page_size", []any{&page}),
+		c.get("PRAGMA page_count", []any{&pages}),
+		c.get("PRAGMA freelist_count", []any{&unused}),
+	)
+	return page * pages, page * unused, err
+}
