@@ -65,6 +65,7 @@ var rules = []rule{
 
 	// What runs as others see it, and the one place that knows everyone.
 	{"fleet", nil, nil},
+	{"internal/lookout", []string{"fleet", "internal/plan", "internal/store"}, nil},
 	{"internal/worktree", []string{"statefile/..."}, nil},
 	{"internal/runner", []string{"internal/agent/...", "internal/failure", "fleet", "internal/supervisor", "statefile/..."}, nil},
 	{"internal/worker", []string{"internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
