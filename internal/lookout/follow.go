@@ -117,7 +117,7 @@ func (f *follower) news(r store.Reader, run *fleet.Run) error {
 	running, err := r.Due(farthest, manyEvents)
 	for _, a := range running {
 		if at, known := f.at[a.Task]; known && a.Run == f.id {
-			run.Tasks[at].Attempt = attemptOf(a)
+			run.Tasks[at].Attempt = AttemptOf(a)
 		}
 	}
 	return err

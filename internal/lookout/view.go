@@ -1,6 +1,7 @@
 package lookout
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"gaffer/fleet"
@@ -36,19 +37,11 @@ func (l *Lookout) View(r store.Reader, id string) (fleet.Run, error) {
 }
 
 func (l *Lookout) runOf(run store.Run) fleet.Run {
-	v := fleet.Run{
-		ID: run.ID, Name: run.Name, Status: fleet.Status(run.Status), Project: run.Project, SourceFile: run.SourceFile,
-		Parallel: run.Parallel, Stopping: run.Stopping, Spent: costOf(run.Spent), Budget: costOf(run.Budget),
-		Created: run.Created, Ended: run.Ended, Tasks: []fleet.Task{},
-	}
+	v := RunOf(run)
 	if l.opts.Adorn != nil {
 		l.opts.Adorn(&v, run)
 	}
 	return v
-}
-
-func costOf(a store.Amount) fleet.Cost {
-	return fleet.Cost{USD: float64(a.MicroUSD) / 1e6, Tokens: a.Tokens}
 }
 
 func (l *Lookout) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
@@ -56,21 +49,11 @@ func (l *Lookout) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
 	if err := json.Unmarshal(t.Spec, &spec); err != nil {
 		return fleet.Task{}, err
 	}
-	v := fleet.Task{
-		Run: t.Run, ID: t.Task, Name: t.Name, Status: fleet.Status(t.Status), Wave: t.Wave, After: t.Needs,
-		Agent: spec.Agent, Model: spec.Model, Tries: t.Tries, Retries: t.Retries, Outcome: t.Outcome, RetryAt: t.NotBefore,
-		Branch: spec.Branch, Prompt: spec.Prompt,
-	}
-	if spec.Dispatch != nil {
-		v.Session = spec.Dispatch.Session
-	}
+	v := TaskOf(t, spec)
 	if l.opts.AdornTask != nil {
 		l.opts.AdornTask(&v, spec)
 	}
-	id := t.Attempt
-	if id == "" {
-		id = t.Last
-	}
+	id := cmp.Or(t.Attempt, t.Last)
 	if id == "" {
 		return v, nil
 	}
@@ -78,20 +61,8 @@ func (l *Lookout) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
 	if err != nil {
 		return v, err
 	}
-	v.Attempt = attemptOf(attempt)
+	v.Attempt = AttemptOf(attempt)
 	return v, nil
-}
-
-func attemptOf(a store.Attempt) *fleet.Attempt {
-	v := &fleet.Attempt{
-		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: a.Class, Summary: a.Summary,
-		Exit: a.Exit, Thread: a.Thread, Log: a.Log, PID: a.PID, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent),
-		State: a.State, Doing: a.Doing, Source: a.Source, Said: a.Said,
-	}
-	if len(a.Checks) > 0 {
-		_ = json.Unmarshal(a.Checks, &v.Checks) // the worker wrote them
-	}
-	return v
 }
 
 func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, error) {
@@ -101,11 +72,8 @@ func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, erro
 		if q.Run != run || byTask[q.Task] != nil { // the oldest first
 			continue
 		}
-		v := &fleet.Question{ID: q.ID, Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default}
-		if len(q.Options) > 0 {
-			_ = json.Unmarshal(q.Options, &v.Options) // the engine wrote them
-		}
-		byTask[q.Task] = v
+		v := QuestionOf(q)
+		byTask[q.Task] = &v
 	}
 	return byTask, err
 }
