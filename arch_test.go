@@ -88,8 +88,9 @@ var rules = []rule{
 	{"coordinator/...", []string{"coordinator/...", "fleet"}, nil},
 	{"internal/token", nil, nil},
 	{"internal/viewer", []string{"internal/project", "internal/spec", "statefile/...", "workflow"}, nil},
-	{"internal/server", []string{"coordinator/...", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
-	{"internal/desk", []string{"coordinator", "internal/engine", "internal/failure", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
+	{"internal/server", []string{"coordinator/...", "fleet", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
+	{"internal/rundesk", []string{"coordinator", "fleet", "internal/engine", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
+	{"internal/desk", []string{"coordinator", "fleet", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 

@@ -11,7 +11,7 @@ import (
 func (l *Lookout) Summaries(ctx context.Context, project string, ended bool, limit int) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		rows, err := l.latest(r, project, ended, limit)
+		rows, err := l.Latest(r, project, ended, limit)
 		if err != nil {
 			return err
 		}
@@ -32,8 +32,9 @@ func (l *Lookout) Summaries(ctx context.Context, project string, ended bool, lim
 	return list, err
 }
 
-// latest are the rows of the latest runs.
-func (l *Lookout) latest(r store.Reader, project string, ended bool, limit int) ([]store.Run, error) {
+// Latest are the rows of the latest runs, at most limit, without their plans where the
+// store can do so.
+func (l *Lookout) Latest(r store.Reader, project string, ended bool, limit int) ([]store.Run, error) {
 	rows, err := l.Rows(r, project, ended)
 	return rows[:min(len(rows), limit)], err
 }

@@ -143,6 +143,10 @@ var errPanic = errors.New("panic")
 func (c *call) guarded() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				c.tell(http.ErrAbortHandler)
+				panic(p)
+			}
 			err = fmt.Errorf("%w: %v\n%s", errPanic, p, debug.Stack())
 		}
 	}()
