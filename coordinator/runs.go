@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"time"
 
 	"gaffer/fleet"
 )
@@ -150,4 +151,22 @@ func flag(on bool) string {
 		return "1"
 	}
 	return ""
+}
+
+// AttemptChange is what the stream tells of an attempt.
+type AttemptChange struct {
+	Run  string `json:"run"`
+	Task string `json:"task"`
+	fleet.Attempt
+}
+
+// QuestionChange is what the stream tells of a question: that it was asked, and
+// how it was answered, or that nobody waits for an answer any more.
+type QuestionChange struct {
+	fleet.Question
+	Closed   bool      `json:"closed,omitempty"`
+	Answer   string    `json:"answer,omitempty"`
+	Denied   bool      `json:"denied,omitempty"`
+	By       string    `json:"by,omitempty"`
+	Answered time.Time `json:"answered,omitzero"`
 }

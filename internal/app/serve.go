@@ -9,12 +9,14 @@ import (
 
 	"gaffer/internal/desk"
 	"gaffer/internal/engine"
+	"gaffer/internal/rundesk"
 )
 
 // Coordinator is the engine for workers that are not this process's: their
 // attempts are given up when nobody has heard of them for a while.
 type Coordinator struct {
 	Desk  *desk.Desk
+	Runs  *rundesk.Desk
 	State string // the folder of this machine's own files
 
 	stop context.CancelFunc
@@ -25,7 +27,7 @@ type Coordinator struct {
 func (a *App) Coordinate() *Coordinator {
 	e := engine.New(a.store, engine.Options{Now: a.opts.Now, NewID: newID, Rand: mathrand.Float64, Who: userName(a.opts.Getenv)})
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Coordinator{Desk: desk.New(a.store, e, a.opts.Now), State: a.state, stop: stop}
+	c := &Coordinator{Desk: desk.New(a.store, e, a.opts.Now), Runs: a.runDesk(e), State: a.state, stop: stop}
 	c.all.Go(func() { sweep(ctx, e, a.opts.Notice) })
 	return c
 }

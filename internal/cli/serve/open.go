@@ -12,6 +12,7 @@ import (
 // Backend is what the command puts behind HTTP.
 type Backend struct {
 	Desk   server.Desk  // what requests mean
+	Runs   server.Runs  // and those about runs; nil for none
 	Tokens token.Rows   // where tokens are kept, beside what the desk keeps
 	State  string       // the folder of this machine's own files
 	Close  func() error // gives everything back; called once, after the last request
@@ -28,7 +29,7 @@ func Open(e *env.Env) Opener {
 			return Backend{}, err
 		}
 		c := a.Coordinate()
-		return Backend{Desk: c.Desk, Tokens: c.Desk.Tokens(), State: c.State, Close: func() error {
+		return Backend{Desk: c.Desk, Runs: c.Runs, Tokens: c.Desk.Tokens(), State: c.State, Close: func() error {
 			c.Close()
 			return a.Close()
 		}}, nil
