@@ -1,6 +1,7 @@
 package rundesk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -53,7 +54,7 @@ func (d *Desk) change(ctx context.Context, by token.Identity, run string) error 
 
 // Cancel implements [server.Runs].
 func (d *Desk) Cancel(ctx context.Context, by token.Identity, run, task, why string) error {
-	if err := errors.Join(d.change(ctx, by, run), checkText("why", why, maxReason)); err != nil {
+	if err := cmp.Or(d.change(ctx, by, run), checkText("why", why, maxReason)); err != nil {
 		return err
 	}
 	return d.opts.Engine.Cancel(ctx, engine.Target{Run: run, Task: task}, who(by), why)
@@ -72,7 +73,7 @@ func (d *Desk) Retry(ctx context.Context, by token.Identity, run, task string) e
 
 // Answer implements [server.Runs].
 func (d *Desk) Answer(ctx context.Context, by token.Identity, question, text string, deny bool) error {
-	if err := errors.Join(mayChange(by), checkText("text", text, maxAnswer)); err != nil {
+	if err := cmp.Or(mayChange(by), checkText("text", text, maxAnswer)); err != nil {
 		return err
 	}
 	if text == "" && !deny {

@@ -89,7 +89,7 @@ func (d *Desk) woven(p plan.Plan, run string, labels []string) (plan.Plan, error
 
 // planOf reads and checks what was sent.
 func planOf(n coordinator.NewRun) (plan.Plan, error) {
-	if err := errors.Join(checkLabel("project", n.Project, true), checkLabel("on", n.On, false)); err != nil {
+	if err := cmp.Or(checkLabel("project", n.Project, true), checkLabel("on", n.On, false)); err != nil {
 		return plan.Plan{}, err
 	}
 	if hasZero(n.Plan) {
