@@ -45,6 +45,8 @@ type fixture struct {
 	engine *engine.Engine
 	runs   *rundesk.Desk
 	url    string
+	token  string // the operator's
+	stop   func() // the server
 	*coordinator.Client
 	as map[token.Role]*coordinator.Client
 
@@ -115,16 +117,20 @@ func (f *fixture) serve() {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
-	f.t.Cleanup(func() {
+	f.stop = sync.OnceFunc(func() {
 		stop()
 		f.must(<-ended)
 	})
+	f.t.Cleanup(f.stop)
 	f.url = "http://" + l.Addr().String()
 	for _, role := range token.Roles() {
 		text, _, err := book.Create(f.ctx, token.New{Role: role, Name: "the " + string(role)})
 		f.must(err)
 		f.as[role], err = coordinator.New(f.url, coordinator.Options{Token: text, Tries: 1})
 		f.must(err)
+		if role == token.Operator {
+			f.token = text
+		}
 	}
 	f.Client = f.as[token.Operator]
 }
