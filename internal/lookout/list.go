@@ -32,11 +32,30 @@ func (l *Lookout) Summaries(ctx context.Context, project string, ended bool, lim
 	return list, err
 }
 
-// Latest are the rows of the latest runs, at most limit, without their plans where the
-// store can do so.
-func (l *Lookout) Latest(r store.Reader, project string, ended bool, limit int) ([]store.Run, error) {
-	rows, err := l.Rows(r, project, ended)
-	return rows[:min(len(rows), limit)], err
+// Latest are the rows of what [Lookout.Runs] lists, at most limit of them, without
+// their plans where the store can do without.
+func (l *Lookout) Latest(r store.Reader, project string, ended bool, limit int) (list []store.Run, err error) {
+	quick, ok := r.(store.Summaries)
+	if !ok {
+		rows, err := l.Rows(r, project, ended)
+		return rows[:min(len(rows), limit)], err
+	}
+	const page = 200
+	for from := 0; len(list) < limit; from += page {
+		rows, err := quick.LatestRuns(!ended, from, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if l.shows(row, project) && len(list) < limit {
+				list = append(list, row)
+			}
+		}
+		if len(rows) < page {
+			break
+		}
+	}
+	return list, nil
 }
 
 func (l *Lookout) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
@@ -47,14 +66,10 @@ func (l *Lookout) summary(r store.Reader, row store.Run) (v fleet.Run, err error
 
 // Count counts the tasks of a run by status.
 func Count(r store.Reader, run string) (c fleet.Counts, err error) {
-	if quick, ok := r.(interface {
-		TaskCounts(run string) (map[store.Status]int, error)
-	}); ok {
+	if quick, ok := r.(store.Summaries); ok {
 		counts, err := quick.TaskCounts(run)
 		for status, n := range counts {
-			for range n {
-				c.Add(fleet.Status(status))
-			}
+			c.Count(fleet.Status(status), n)
 		}
 		return c, err
 	}

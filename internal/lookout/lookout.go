@@ -66,9 +66,12 @@ func (l *Lookout) Rows(r store.Reader, project string, ended bool) ([]store.Run,
 		read = r.Runs
 	}
 	runs, err := read()
-	runs = slices.DeleteFunc(runs, func(run store.Run) bool {
-		return project != "" && run.Project != project || l.opts.Hide != nil && l.opts.Hide(run)
-	})
+	runs = slices.DeleteFunc(runs, func(run store.Run) bool { return !l.shows(run, project) })
 	slices.Reverse(runs)
 	return runs, err
+}
+
+// shows reports whether a run is in the lists of a project, or of all.
+func (l *Lookout) shows(run store.Run, project string) bool {
+	return (project == "" || run.Project == project) && (l.opts.Hide == nil || !l.opts.Hide(run))
 }
