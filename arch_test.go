@@ -87,6 +87,7 @@ var rules = []rule{
 	// Past one machine. The protocol is for anyone to use; the server has no rules.
 	{"coordinator/...", []string{"coordinator/...", "fleet"}, nil},
 	{"internal/token", nil, nil},
+	{"internal/logstore", []string{"internal/engine", "internal/store"}, nil},
 	{"internal/viewer", []string{"internal/project", "internal/spec", "statefile/...", "workflow"}, nil},
 	{"internal/server", []string{"coordinator/...", "fleet", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
 	{"internal/rundesk", []string{"coordinator", "fleet", "internal/engine", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
