@@ -11,7 +11,8 @@ import (
 func TestAPlanThatWasSentIsCheckedAsOneThatWasRead(t *testing.T) {
 	good := func() plan.Plan {
 		return plan.Plan{Tasks: []plan.Task{
-			{ID: "a", Prompt: "x"}, {ID: "b", Prompt: "x", After: []string{"a"}, Labels: []string{"gpu"}, Env: map[string]string{"A_1": "x"}},
+			{ID: "a", Prompt: "x"},
+			{ID: "b", Prompt: "x", After: []string{"a"}, Labels: []string{"gpu"}, Env: map[string]string{"A_1": "x"}},
 			{ID: "c", Agent: plan.CommandAgent, Argv: []string{"true"}, Wave: 1},
 		}}
 	}

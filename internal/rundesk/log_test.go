@@ -73,9 +73,16 @@ func TestALogBeginsWithWhatIsKept(t *testing.T) {
 	})
 }
 
-func (f *fixture) get(path string, header ...string) *http.Response {
+// reply is an answer that was read to its end.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (f *fixture) get(path string, header ...string) reply {
 	f.t.Helper()
-	r, err := http.NewRequestWithContext(f.ctx, "GET", f.url+path, nil)
+	r, err := http.NewRequestWithContext(f.ctx, http.MethodGet, f.url+path, nil)
 	f.must(err)
 	r.Header.Set("Authorization", "Bearer "+f.token)
 	for i := 0; i < len(header); i += 2 {
@@ -83,8 +90,10 @@ func (f *fixture) get(path string, header ...string) *http.Response {
 	}
 	res, err := http.DefaultTransport.RoundTrip(r)
 	f.must(err)
-	f.t.Cleanup(func() { _ = res.Body.Close() }) // it was read
-	return res
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	f.must(err)
+	return reply{res.StatusCode, res.Header, string(body)}
 }
 
 func TestARangeOfALog(t *testing.T) {
@@ -109,10 +118,8 @@ func TestARangeOfALog(t *testing.T) {
 		"bytes=--1":     {200, "", "one\ntwo\n"},
 	} {
 		res := f.get(path, "Range", asked)
-		body, err := io.ReadAll(res.Body)
-		f.must(err)
-		if res.StatusCode != want.status || res.Header.Get("Content-Range") != want.is || want.status < 300 && string(body) != want.body {
-			t.Errorf("%q: %d %s %q", asked, res.StatusCode, res.Header.Get("Content-Range"), body)
+		if res.status != want.status || res.header.Get("Content-Range") != want.is || want.status < 300 && res.body != want.body {
+			t.Errorf("%q: %d %s %q", asked, res.status, res.header.Get("Content-Range"), res.body)
 		}
 	}
 }
@@ -123,15 +130,13 @@ func TestALogIsTextWhateverIsInIt(t *testing.T) {
 	evil := "<script>alert(1)</script>\x1b[31m\x00\xff\r\n"
 	f.write(f.claim().Attempt.ID, evil, plenty, false)
 	res := f.get("/v1/runs/" + run + "/tasks/api/log")
-	body, err := io.ReadAll(res.Body)
-	f.must(err)
-	if string(body) != evil || res.Header.Get("Content-Type") != "text/plain; charset=utf-8" || res.Header.Get("X-Content-Type-Options") != "nosniff" ||
-		!strings.HasPrefix(res.Header.Get("Content-Security-Policy"), "default-src 'none'") {
-		t.Errorf("%q %v", body, res.Header)
+	if res.body != evil || res.header.Get("Content-Type") != "text/plain; charset=utf-8" || res.header.Get("X-Content-Type-Options") != "nosniff" ||
+		!strings.HasPrefix(res.header.Get("Content-Security-Policy"), "default-src 'none'") {
+		t.Errorf("%q %v", res.body, res.header)
 	}
 	for _, q := range []string{"?offset=-1", "?offset=x", "?tail=-5", "?offset=99999999999999999999"} {
-		if res := f.get("/v1/runs/" + run + "/tasks/api/log" + q); res.StatusCode != 400 {
-			t.Errorf("%s: %d", q, res.StatusCode)
+		if res := f.get("/v1/runs/" + run + "/tasks/api/log" + q); res.status != 400 {
+			t.Errorf("%s: %d", q, res.status)
 		}
 	}
 }

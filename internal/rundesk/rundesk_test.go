@@ -2,6 +2,7 @@ package rundesk_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -330,7 +331,7 @@ func TestTheStreamTellsOfARunAlone(t *testing.T) {
 				}
 				return nil
 			})
-			if err != end || types[0] != "runs" || !strings.Contains(strings.Join(types, " "), "tasks tasks") {
+			if !errors.Is(err, end) || types[0] != "runs" || !strings.Contains(strings.Join(types, " "), "tasks tasks") {
 				t.Errorf("%+v: %v, %v", from, types, err)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"gaffer/coordinator"
@@ -54,7 +55,7 @@ func (c *call) records() error {
 		if c.w.status == 0 {
 			return err
 		}
-		panic(http.ErrAbortHandler) // so that the reader does not take it for the end
+		return fmt.Errorf("%w: %w", errCut, err)
 	}
 	_ = out.Flush() // whoever has gone away cannot be told
 	return nil

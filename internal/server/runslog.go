@@ -145,8 +145,7 @@ func (c *call) sendLog(log Log, span coordinator.LogSpan, follow bool, of part) 
 		return nil
 	}
 	if err := out.copy(c.r.Context(), log, size); err != nil {
-		c.log.Debug("a log was not sent to its end", "request", c.id, "error", err)
-		panic(http.ErrAbortHandler) // so that the reader does not take it for the end
+		return fmt.Errorf("%w: %w", errCut, err)
 	}
 	return nil
 }
