@@ -58,7 +58,7 @@ func TestOddBytesInTheFieldsOfRunsAreRefused(t *testing.T) {
 	for _, odd := range []string{"a\x00b", "a\nb", "a\x1b[31m", "\u202eevil", strings.Repeat("x", 201)} {
 		for _, r := range runRoutes() {
 			for _, field := range fields[r.name()] {
-				w.wants(r.name()+" "+field, w.ask(token.Admin, r.method, concrete(r, "x"), jsonOf(field, odd)), 400, "invalid_request")
+				w.wants(r.name()+" "+field, w.ask(token.Admin, r.method, concrete(r, "x"), fieldOf(field, odd)), 400, "invalid_request")
 			}
 			for _, name := range queries[r.name()] {
 				w.wants(r.name()+" "+name, w.ask(token.Admin, r.method, concrete(r, "x")+"?"+queryOf(name, odd), ""), 400, "invalid_request")
@@ -79,11 +79,11 @@ func TestOddBytesInTheFieldsOfRunsAreRefused(t *testing.T) {
 }
 
 // noRuns panics when it is asked: what is refused before never gets that far.
-type noRuns struct{ asked }
+type noRuns struct{ unasked }
 
-type asked = Runs
+type unasked = Runs
 
-func jsonOf(field, value string) string {
+func fieldOf(field, value string) string {
 	data, err := json.Marshal(map[string]string{field: value, "plan": "x"})
 	if err != nil {
 		panic(err)
