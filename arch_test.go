@@ -65,6 +65,7 @@ var rules = []rule{
 
 	// What runs as others see it, and the one place that knows everyone.
 	{"fleet", nil, nil},
+	{"internal/lookout", []string{"fleet", "internal/plan", "internal/store"}, nil},
 	{"internal/worktree", []string{"statefile/..."}, nil},
 	{"internal/runner", []string{"internal/agent/...", "internal/failure", "fleet", "internal/supervisor", "statefile/..."}, nil},
 	{"internal/worker", []string{"internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
@@ -86,9 +87,11 @@ var rules = []rule{
 	// Past one machine. The protocol is for anyone to use; the server has no rules.
 	{"coordinator/...", []string{"coordinator/...", "fleet"}, nil},
 	{"internal/token", nil, nil},
+	{"internal/logstore", []string{"internal/engine", "internal/store"}, nil},
 	{"internal/viewer", []string{"internal/project", "internal/spec", "statefile/...", "workflow"}, nil},
-	{"internal/server", []string{"coordinator/...", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
-	{"internal/desk", []string{"coordinator", "internal/engine", "internal/failure", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
+	{"internal/server", []string{"coordinator/...", "fleet", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
+	{"internal/rundesk", []string{"coordinator", "fleet", "internal/engine", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
+	{"internal/desk", []string{"coordinator", "fleet", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
 	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/recorder", "internal/store"}, nil},
 

@@ -183,7 +183,7 @@ type Dashboard struct {
 
 // Update is what the stream tells of a change.
 type Update struct {
-	Type   string          `json:"type"` // agents, tasks, channels, inputs or events
+	Type   string          `json:"type"` // agents, tasks, channels, inputs or events; of runs also runs, attempts or questions
 	Time   time.Time       `json:"time"`
 	Change json.RawMessage `json:"change,omitempty"` // what it is about, as it was then
 }

@@ -138,12 +138,13 @@ type Lane struct {
 }
 
 // Add counts a task.
-func (c *Counts) Add(s Status) { c.count(s, +1) }
+func (c *Counts) Add(s Status) { c.Count(s, +1) }
 
 // Remove takes a task away.
-func (c *Counts) Remove(s Status) { c.count(s, -1) }
+func (c *Counts) Remove(s Status) { c.Count(s, -1) }
 
-func (c *Counts) count(s Status, by int) {
+// Count counts so many tasks.
+func (c *Counts) Count(s Status, by int) {
 	c.Total += by
 	switch s {
 	case Queued:

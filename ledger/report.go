@@ -1,10 +1,6 @@
 package ledger
 
-import (
-	"context"
-
-	"gaffer/statefile/timestamp"
-)
+import "context"
 
 // Report is what the records of a ledger say together.
 type Report struct {
@@ -32,13 +28,10 @@ const maxNamed = 10
 // memory does not grow with the ledger. A file that cannot be read is left out
 // and named.
 func (s *Store) Report(ctx context.Context, q Query, each func(Attempt) error) (Report, error) {
-	now := s.opts.Now()
-	t, pick := newTally(now), newSelection(q)
+	c := NewCount(q, s.opts.Now())
 	work := func(t task) merged { return mergeTask(s.host, t) }
 	err := inOrder(ctx, tasks(s.folders()...), work, func(m merged) error {
-		kept := pick.from(&m)
-		q.price(kept)
-		t.add(kept, m.left)
+		kept := c.add(m)
 		for _, a := range kept {
 			if err := each(a); err != nil {
 				return err
@@ -49,15 +42,5 @@ func (s *Store) Report(ctx context.Context, q Query, each func(Attempt) error) (
 	if err != nil {
 		return Report{}, err
 	}
-	stats := t.statistics()
-	details := t.recommend(stats)
-	return Report{
-		GeneratedAt:     timestamp.Format(now),
-		Filter:          q.filter(),
-		Statistics:      stats,
-		Recommendations: sentences(details, stats),
-		Details:         details,
-		LeftOut:         t.leftOut,
-		Unmatched:       pick.unmatched(),
-	}, nil
+	return c.Report(), nil
 }

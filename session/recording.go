@@ -263,6 +263,16 @@ func (r *Recording) build(is *Status) ([]byte, error) {
 	return layOut(text)
 }
 
+// Render returns the document of a session that says what a recording would
+// write where there is none. It touches nothing.
+func (s *Store) Render(id string, is *Status) ([]byte, error) {
+	r, err := s.Recording(id)
+	if err != nil {
+		return nil, err
+	}
+	return r.build(is)
+}
+
 // fresh is what is known of a document that was just built.
 func (r *Recording) fresh(is *Status) written {
 	at := make([]int, len(is.Agents))

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/fleet"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
+	"gaffer/internal/lookout"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
 	"gaffer/internal/store"
@@ -46,6 +46,7 @@ type App struct {
 	state    string // the folder of what this machine runs
 	store    store.Store
 	engine   *engine.Engine
+	lookout  *lookout.Lookout
 	session  *session.Store
 	ledger   *ledger.Store
 }
@@ -80,6 +81,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.engine = engine.New(a.store, engine.Options{
 		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Who: userName(opts.Getenv),
 	})
+	a.lookout = lookout.New(a.store, lookout.Options{Adorn: a.adorn, AdornTask: a.adornTask})
 	a.session = session.New(opts.Config.Path("paths.session"), session.Options{
 		Now: opts.Now, LogPrefix: a.shown(opts.Config.Path("paths.session")), LockTimeout: min(opts.Config.Duration("lock_timeout"), lockTimeout),
 	})
@@ -186,12 +188,3 @@ func (a *App) Retry(ctx context.Context, run, task string) error {
 
 // attempts is the folder of the attempts of a run.
 func (a *App) attempts(run string) string { return filepath.Join(a.state, "attempts", run) }
-
-// Run returns a run as it stands.
-func (a *App) Run(ctx context.Context, id string) (run fleet.Run, err error) {
-	err = a.store.Read(ctx, func(r store.Reader) error {
-		run, err = a.view(r, id)
-		return err
-	})
-	return run, err
-}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"gaffer/internal/lookout"
 	"gaffer/internal/store/sqlite"
 	"gaffer/internal/supervisor"
 )
@@ -49,7 +50,7 @@ func Backup(ctx context.Context, opts Options, file string, force bool, tell fun
 		return Copy{}, err
 	}
 	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
-		return Copy{}, &NotFoundError{"database", database}
+		return Copy{}, &lookout.NotFoundError{What: "database", Name: database}
 	}
 	c, err := sqlite.Backup(ctx, database, file, force, tell)
 	return Copy{File: c.Path, Bytes: c.Bytes, Version: c.Version, Last: c.Last}, err

@@ -140,7 +140,7 @@ func (a *App) FindBuild(ctx context.Context) (BuildFound, error) {
 // of.
 func (a *App) findEngine(ctx context.Context, told string, f *BuildFound) error {
 	return a.store.Read(ctx, func(r store.Reader) error {
-		runs, err := a.runs(r, false, false)
+		runs, err := a.runs(r, false)
 		if err != nil {
 			return err
 		}

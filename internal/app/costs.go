@@ -43,7 +43,7 @@ func Costs(ctx context.Context, opts Options) (func(bead string, attempt int) (u
 func (a *App) spent(ctx context.Context) (map[string]int64, error) {
 	spent := map[string]int64{}
 	err := a.store.Read(ctx, func(r store.Reader) error {
-		runs, err := a.runs(r, false, true)
+		runs, err := a.runs(r, true)
 		if err != nil {
 			return err
 		}

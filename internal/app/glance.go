@@ -5,11 +5,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/lookout"
 	"gaffer/internal/store"
 	"gaffer/internal/store/sqlite"
 )
@@ -27,7 +26,7 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance,
 		project = ""
 	}
 	look := func(r store.Reader) error {
-		g, err = glance(r, project, opts.Now())
+		g, err = lookout.Glance(r, project, opts.Now())
 		return err
 	}
 	if !strings.Contains(database, "://") {
@@ -41,131 +40,4 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance,
 		return g, err
 	}
 	return g, errors.Join(a.store.Read(ctx, look), a.Close())
-}
-
-// glanceBack is how long ago a run that has ended today may have begun. Nobody
-// waits for a prompt until all runs of a year are read.
-const glanceBack = 30 * 24 * time.Hour
-
-// glance looks at the runs of a project, or of all.
-func glance(r store.Reader, project string, now time.Time) (g fleet.Glance, err error) {
-	year, month, day := now.Date()
-	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
-	runs, err := runsOf(r, project, today)
-	if err != nil {
-		return g, err
-	}
-	var spent store.Amount
-	for _, run := range runs {
-		g.Failed += run.Failed
-		if run.Status == store.Running {
-			g.Running += run.Active
-		}
-		if err := addEnded(r, run, today, &spent); err != nil {
-			return g, err
-		}
-	}
-	if err := errors.Join(addRunning(r, runs, today, &spent), addQuestions(r, runs, &g)); err != nil {
-		return g, err
-	}
-	g.Today = costOf(spent)
-	g.Lanes, err = pausedLanes(r)
-	g.Lanes = slices.DeleteFunc(g.Lanes, func(l fleet.Lane) bool { return !l.Until.After(now) })
-	return g, err
-}
-
-// runsOf are the runs that run or have ended today, by their ids.
-func runsOf(r store.Reader, project string, today time.Time) (map[string]store.Run, error) {
-	list, err := recentRuns(r, today.Add(-glanceBack))
-	runs := map[string]store.Run{}
-	for _, run := range list {
-		ours := project == "" || run.Project == project
-		if ours && (run.Status == store.Running || !run.Ended.Before(today)) {
-			runs[run.ID] = run
-		}
-	}
-	return runs, err
-}
-
-// addEnded adds what the attempts of a run cost that have begun today and ended.
-func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amount) error {
-	if run.Spent == (store.Amount{}) {
-		return nil
-	}
-	if !run.Created.Before(today) {
-		addAmount(spent, run.Spent)
-		return nil
-	}
-	attempts, err := attemptsSince(r, run.ID, today)
-	for _, a := range attempts {
-		if a.Status != store.Running {
-			addAmount(spent, a.Spent)
-		}
-	}
-	return err
-}
-
-// addRunning adds what the attempts cost that run now, as far as is known.
-func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spent *store.Amount) error {
-	attempts, err := r.Due(farthest, manyEvents)
-	for _, a := range attempts {
-		if _, ours := runs[a.Run]; ours && !a.Started.Before(today) {
-			addAmount(spent, a.Spent)
-		}
-	}
-	return err
-}
-
-func addQuestions(r store.Reader, runs map[string]store.Run, g *fleet.Glance) error {
-	questions, err := r.Questions(true)
-	tasks := map[store.TaskKey]bool{}
-	for _, q := range questions { // the oldest first
-		if _, ours := runs[q.Run]; !ours {
-			continue
-		}
-		if g.Waiting == 0 {
-			g.Asked = q.Asked
-		}
-		g.Waiting++
-		tasks[store.TaskKey{Run: q.Run, Task: q.Task}] = true
-	}
-	g.Running = max(g.Running-len(tasks), 0)
-	return err
-}
-
-func addAmount(to *store.Amount, a store.Amount) {
-	to.MicroUSD += a.MicroUSD
-	to.Tokens += a.Tokens
-}
-
-// recentRuns are the runs that run, and those that were made since then.
-func recentRuns(r store.Reader, since time.Time) ([]store.Run, error) {
-	if quick, ok := r.(interface {
-		RunsSince(time.Time) ([]store.Run, error)
-	}); ok {
-		return quick.RunsSince(since)
-	}
-	return r.Runs()
-}
-
-// attemptsSince are the attempts of a run that have begun since then.
-func attemptsSince(r store.Reader, run string, since time.Time) (list []store.Attempt, err error) {
-	if quick, ok := r.(interface {
-		AttemptsSince(string, time.Time) ([]store.Attempt, error)
-	}); ok {
-		return quick.AttemptsSince(run, since)
-	}
-	tasks, err := r.Tasks(run)
-	for _, t := range tasks {
-		attempts, err := r.Attempts(t.TaskKey)
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range attempts {
-			if !a.Started.Before(since) {
-				list = append(list, a)
-			}
-		}
-	}
-	return list, err
 }

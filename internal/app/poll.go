@@ -75,7 +75,7 @@ func (a *App) pollRuns(ctx context.Context) (list []Polled, err error) {
 		alive[p.Attempt] = true
 	}
 	err = a.store.Read(ctx, func(r store.Reader) error {
-		runs, err := a.runs(r, false, false)
+		runs, err := a.runs(r, false)
 		if err != nil {
 			return err
 		}
@@ -299,7 +299,7 @@ func (a *App) repairRecords(ctx context.Context, list []Polled) error {
 func (a *App) finishRecords(ctx context.Context, stale map[string]*Polled) error {
 	var runs []store.Run
 	err := a.store.Read(ctx, func(r store.Reader) (err error) {
-		runs, err = a.runs(r, false, true)
+		runs, err = a.runs(r, true)
 		return err
 	})
 	if err != nil {

@@ -9,12 +9,14 @@ import (
 
 	"gaffer/internal/desk"
 	"gaffer/internal/engine"
+	"gaffer/internal/rundesk"
 )
 
 // Coordinator is the engine for workers that are not this process's: their
 // attempts are given up when nobody has heard of them for a while.
 type Coordinator struct {
 	Desk  *desk.Desk
+	Runs  *rundesk.Desk
 	State string // the folder of this machine's own files
 
 	stop context.CancelFunc
@@ -26,7 +28,7 @@ func (a *App) Coordinate() *Coordinator {
 	now := a.clock()
 	e := engine.New(a.store, engine.Options{Now: now, NewID: newID, Rand: mathrand.Float64, Who: userName(a.opts.Getenv)})
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Coordinator{Desk: desk.New(a.store, e, now), State: a.state, stop: stop}
+	c := &Coordinator{Desk: desk.New(a.store, e, now), Runs: a.runDesk(e), State: a.state, stop: stop}
 	r := &round{engine: e, store: a.store, now: now}
 	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
 	return c

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
@@ -51,7 +52,7 @@ func (s *sparing) latest(r store.Reader, of store.Run, kind string) (string, err
 	if id, known := s.resumable[key]; known {
 		return id, nil
 	}
-	all, err := r.RunsBefore(farthest)
+	all, err := r.RunsBefore(endOfTime)
 	if err != nil {
 		return "", err
 	}
@@ -70,3 +71,6 @@ func (s *sparing) latest(r store.Reader, of store.Run, kind string) (string, err
 	}
 	return "", nil
 }
+
+// endOfTime is after every run's end.
+var endOfTime = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)

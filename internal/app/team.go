@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"gaffer/internal/lookout"
 	"gaffer/internal/plan"
 	"gaffer/internal/roles"
 	"gaffer/internal/store"
@@ -85,7 +86,7 @@ func (a *App) canMerge(ctx context.Context, into string) error {
 	}
 	base, err := repo.Base(ctx, into)
 	if err == nil && base.Branch == "" {
-		err = &NotFoundError{"branch", into}
+		err = &lookout.NotFoundError{What: "branch", Name: into}
 	}
 	return err
 }

@@ -43,7 +43,7 @@ func (a *App) FindTeam(ctx context.Context, session string) (f TeamFound, err er
 // teamOf finds the run of a session and what it began with, nil if there is
 // none.
 func (a *App) teamOf(r store.Reader, session string) (store.Run, *teamwork.Start, error) {
-	runs, err := a.runs(r, false, true)
+	runs, err := a.runs(r, true)
 	for _, run := range runs {
 		if !run.Conducted {
 			continue

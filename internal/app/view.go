@@ -3,9 +3,8 @@ package app
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"path/filepath"
-	"slices"
+	"time"
 
 	"gaffer/fleet"
 	"gaffer/internal/plan"
@@ -13,39 +12,9 @@ import (
 	"gaffer/internal/teamrun"
 )
 
-// view returns a run as others see it.
-func (a *App) view(r store.Reader, id string) (fleet.Run, error) {
-	run, err := r.Run(id)
-	if err != nil {
-		return fleet.Run{}, missing(err, "run", id)
-	}
-	v := a.runOf(run)
-	tasks, err := r.Tasks(id)
-	if err != nil {
-		return v, err
-	}
-	questions, err := openQuestions(r, id)
-	if err != nil {
-		return v, err
-	}
-	v.Tasks = make([]fleet.Task, len(tasks))
-	for i, t := range tasks {
-		if v.Tasks[i], err = a.taskOf(r, t); err != nil {
-			return v, err
-		}
-		v.Tasks[i].Question = questions[t.Task]
-		v.Counts.Add(v.Tasks[i].Status)
-	}
-	v.Lanes, err = pausedLanes(r)
-	return v, err
-}
-
-func (a *App) runOf(run store.Run) fleet.Run {
-	v := fleet.Run{
-		ID: run.ID, Name: run.Name, Status: fleet.Status(run.Status), Project: run.Project, SourceFile: run.SourceFile,
-		Parallel: run.Parallel, Stopping: run.Stopping, Spent: costOf(run.Spent), Budget: costOf(run.Budget),
-		Created: run.Created, Ended: run.Ended, Owner: a.owner(run.ID), Tasks: []fleet.Task{},
-	}
+// adorn adds what the store does not say of a run, or only this machine knows.
+func (a *App) adorn(v *fleet.Run, run store.Run) {
+	v.Owner = a.owner(run.ID)
 	if run.Conducted {
 		if start, err := teamrun.StartOf(run); err == nil && start != nil {
 			v.Team = start.Session
@@ -54,110 +23,53 @@ func (a *App) runOf(run store.Run) fleet.Run {
 	if run.Project == a.opts.Project.Root {
 		v.Documents, _ = a.session.Dir(run.ID) // an id is always a name
 	}
-	return v
 }
 
-func costOf(a store.Amount) fleet.Cost {
-	return fleet.Cost{USD: float64(a.MicroUSD) / 1e6, Tokens: a.Tokens}
+// adornTask says where the worktree of a task is.
+func (a *App) adornTask(v *fleet.Task, spec plan.Task) {
+	if spec.Worktree || spec.Branch != "" {
+		v.Worktree = filepath.Join(a.state, "worktrees", v.Run, cmp.Or(spec.Tree, v.ID))
+	}
 }
 
-func (a *App) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
-	var spec plan.Task
-	if err := json.Unmarshal(t.Spec, &spec); err != nil {
-		return fleet.Task{}, err
-	}
-	v := fleet.Task{
-		Run: t.Run, ID: t.Task, Name: t.Name, Status: fleet.Status(t.Status), Wave: t.Wave, After: t.Needs,
-		Agent: spec.Agent, Model: spec.Model, Tries: t.Tries, Retries: t.Retries, Outcome: t.Outcome, RetryAt: t.NotBefore,
-		Branch: spec.Branch, Prompt: spec.Prompt,
-	}
-	if spec.Dispatch != nil {
-		v.Session = spec.Dispatch.Session
-	}
-	if path := filepath.Join(a.state, "worktrees", t.Run, cmp.Or(spec.Tree, t.Task)); spec.Worktree || spec.Branch != "" {
-		v.Worktree = path
-	}
-	id := t.Attempt
-	if id == "" {
-		id = t.Last
-	}
-	if id == "" {
-		return v, nil
-	}
-	attempt, err := r.Attempt(id)
-	if err != nil {
-		return v, err
-	}
-	v.Attempt = attemptOf(attempt)
-	return v, nil
-}
-
-func attemptOf(a store.Attempt) *fleet.Attempt {
-	v := &fleet.Attempt{
-		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: a.Class, Summary: a.Summary,
-		Exit: a.Exit, Thread: a.Thread, Log: a.Log, PID: a.PID, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent),
-		State: a.State, Doing: a.Doing, Source: a.Source, Said: a.Said,
-	}
-	if len(a.Checks) > 0 {
-		_ = json.Unmarshal(a.Checks, &v.Checks) // the worker wrote them
-	}
-	return v
-}
-
-func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, error) {
-	list, err := r.Questions(true)
-	byTask := map[string]*fleet.Question{}
-	for _, q := range list {
-		if q.Run != run || byTask[q.Task] != nil { // the oldest first
-			continue
-		}
-		v := &fleet.Question{ID: q.ID, Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default}
-		if len(q.Options) > 0 {
-			_ = json.Unmarshal(q.Options, &v.Options) // the engine wrote them
-		}
-		byTask[q.Task] = v
-	}
-	return byTask, err
-}
-
-func pausedLanes(r store.Reader) (paused []fleet.Lane, err error) {
-	lanes, err := r.Lanes()
-	for _, l := range lanes {
-		if !l.Until.IsZero() {
-			paused = append(paused, fleet.Lane{Name: l.Name, Until: l.Until, Reason: l.Reason})
-		}
-	}
-	return paused, err
-}
+// Run returns a run as it stands.
+func (a *App) Run(ctx context.Context, id string) (fleet.Run, error) { return a.lookout.Run(ctx, id) }
 
 // Runs lists the runs of this project, or of all projects, the latest first:
 // those that are not final, or all.
-func (a *App) Runs(ctx context.Context, everywhere, ended bool) (list []fleet.Run, err error) {
-	err = a.store.Read(ctx, func(r store.Reader) error {
-		runs, err := a.runs(r, everywhere, ended)
-		if err != nil {
-			return err
-		}
-		for _, run := range runs {
-			v, err := a.view(r, run.ID)
-			if err != nil {
-				return err
-			}
-			list = append(list, v)
-		}
-		return nil
-	})
-	return list, err
+func (a *App) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error) {
+	return a.lookout.Runs(ctx, a.projectOr(everywhere), ended)
 }
 
-// runs lists rows of runs, the latest first.
-func (a *App) runs(r store.Reader, everywhere, ended bool) ([]store.Run, error) {
-	read := r.RunningRuns
-	if ended {
-		read = r.Runs
+// projectOr is this project, or none for everywhere.
+func (a *App) projectOr(everywhere bool) string {
+	if everywhere {
+		return ""
 	}
-	runs, err := read()
-	runs = slices.DeleteFunc(runs, func(run store.Run) bool { return !everywhere && run.Project != a.opts.Project.Root })
-	slices.Reverse(runs)
-	return runs, err
+	return a.opts.Project.Root
+}
+
+// runs lists rows of runs of this project, the latest first.
+func (a *App) runs(r store.Reader, ended bool) ([]store.Run, error) {
+	return a.lookout.Rows(r, a.opts.Project.Root, ended)
+}
+
+// FindRun returns the id of the run of this project that a person means: the
+// whole id, a unique prefix of it or of its last part, or "-" or "" for the
+// latest. With unfinished, only runs that have not ended count.
+func (a *App) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
+	return a.lookout.FindRun(ctx, a.opts.Project.Root, text, unfinished)
+}
+
+// FindTask returns the task of this project that a person means: RUN/TASK, or
+// TASK or a unique prefix of one in the latest run that has it.
+func (a *App) FindTask(ctx context.Context, text string) (fleet.Task, error) {
+	return a.lookout.FindTask(ctx, a.opts.Project.Root, text)
+}
+
+// Follow calls each with the run as it stands, at once and then whenever it has
+// changed, but not more often than every interval, until the run has ended or
+// each returns an error or ctx ends.
+func (a *App) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
+	return a.lookout.Follow(ctx, run, interval, each)
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
+	"gaffer/internal/lookout"
 	"gaffer/internal/plan"
 	"gaffer/internal/recorder"
 	"gaffer/internal/store"
@@ -80,7 +80,7 @@ func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment,
 	var running []engine.Assignment
 	err := a.store.Read(ctx, func(r store.Reader) (err error) {
 		if s.run, err = r.Run(id); err != nil {
-			return missing(err, "run", id)
+			return lookout.Missing(err, "run", id)
 		}
 		if s.from, err = r.LastSeq(); err != nil {
 			return err
@@ -107,13 +107,6 @@ func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment,
 		Supervisor: a.opts.Supervisor, Terminal: a.terminal,
 	})
 	return s, running, nil
-}
-
-func missing(err error, what, name string) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return &NotFoundError{what, name}
-	}
-	return err
 }
 
 // assignments are the attempts of a run that run.

@@ -13,7 +13,7 @@ import (
 )
 
 // Updates implements [server.Desk]. A change is told as it was when it was made.
-// Those of runs that are no channel's or chain's are told without the change.
+// Those of runs that are no channel's or chain's have the shapes of package fleet.
 func (d *Desk) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
@@ -63,8 +63,8 @@ func (t *teller) update(e store.Event) (u server.Update, told bool, err error) {
 		u.Change, err = t.agent(e)
 	case u.Type == "tasks" && ours(e.Run):
 		u.Change, err = t.task(e)
-	case u.Type == "tasks":
-		u.Project, err = t.project(e.Run)
+	case isRuns(e):
+		u.Change, u.Project, err = t.changed(e)
 	case e.Kind != "chain.added": // whoever shows chains asks for them
 		u.Change, err = data(e)
 	}
@@ -73,11 +73,30 @@ func (t *teller) update(e store.Event) (u server.Update, told bool, err error) {
 
 // typeOf is what an event is told as, or empty if it is not told.
 func typeOf(e store.Event) string {
-	task, run := strings.HasPrefix(e.Kind, "task."), strings.HasPrefix(e.Kind, "run.")
-	if e.To != "" && (task || run && !ours(e.Run)) {
+	switch {
+	case isRuns(e):
+		return runType(e)
+	case strings.HasPrefix(e.Kind, "task.") && e.To != "":
 		return "tasks"
 	}
 	return types[e.Kind]
+}
+
+// isRuns reports whether an event is one of a run that is no channel's or chain's.
+func isRuns(e store.Event) bool { return e.Run != "" && !ours(e.Run) && types[e.Kind] == "" }
+
+// changed is such a change, with the project that it is of.
+func (t *teller) changed(e store.Event) (json.RawMessage, string, error) {
+	row, err := t.ofRun(e)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := json.Marshal(row)
+	if err != nil {
+		return nil, "", err
+	}
+	project, err := t.project(e.Run)
+	return text, project, err
 }
 
 // data is what the item of an event holds.

@@ -13,8 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
 	"gaffer/internal/desk"
 	"gaffer/internal/engine"
+	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/server"
 	"gaffer/internal/store"
@@ -118,26 +120,45 @@ func TestAnOldUpdateDoesNotMakeAnAgentOffline(t *testing.T) {
 	}
 }
 
-func TestOtherRunsAreToldWithoutTheChange(t *testing.T) {
-	f := inMemory(t)
-	run, err := f.engine.Submit(f.ctx, engine.Submission{Project: "/p", Plan: plan.Plan{Tasks: []plan.Task{{ID: "a"}}}})
-	f.must(err)
-	a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: "w"})
-	f.must(err)
-	_, err = f.engine.Finish(f.ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token})
-	f.must(err)
-	list := f.updates(0, 10)
-	if len(list) != 5 { // the run begins, the task is queued, runs, is complete, and so is the run
-		t.Fatalf("%d updates", len(list))
-	}
-	for _, u := range list {
-		if u.Type != "tasks" || u.Run != run || u.Project != "/p" || u.Change != nil {
-			t.Errorf("update is %+v", u)
+func TestOtherRunsAreToldInTheShapesOfTheFleetWithoutTheirPrompts(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		run, err := f.engine.Submit(f.ctx, engine.Submission{Project: "p", Plan: plan.Plan{Name: "n", Tasks: []plan.Task{{ID: "a", Prompt: "a secret", Model: "m"}}}})
+		f.must(err)
+		a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: "w"})
+		f.must(err)
+		question, err := f.engine.Ask(f.ctx, engine.Ask{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Text: "may I?", Options: []string{"yes"}})
+		f.must(err)
+		f.must(f.engine.Answer(f.ctx, engine.Answer{Question: question, Text: "yes", Who: "olga"}))
+		f.must(f.engine.Cancel(f.ctx, engine.Target{Run: run, Task: "a"}, "", "because"))
+		_, err = f.engine.Finish(f.ctx, engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.Cancelled})
+		f.must(err)
+		list := f.updates(0, 10)
+		var types []string
+		for _, u := range list {
+			types = append(types, u.Type)
+			if u.Run != run || u.Project != "p" || strings.Contains(string(u.Change), "secret") {
+				t.Errorf("update of run %q and project %q: %s", u.Run, u.Project, u.Change)
+			}
 		}
-	}
-	if board, err := f.Dashboard(f.ctx); err != nil || len(board.Tasks) > 0 {
-		t.Errorf("the dashboard has %v, %v", board.Tasks, err)
-	}
+		if got := strings.Join(types, " "); got != "runs tasks tasks questions questions attempts tasks runs" {
+			t.Fatalf("updates are %s", got)
+		}
+		if v := change[fleet.Run](f, list[7]); v.ID != run || v.Status != fleet.Cancelled || v.Counts.Cancelled != 1 {
+			t.Errorf("the run is %+v", v)
+		}
+		if v := change[fleet.Task](f, list[2]); v.Run != run || v.ID != "a" || v.Status != fleet.Running || v.Model != "m" || v.Attempt.Worker != "w" {
+			t.Errorf("the task is %+v", v)
+		}
+		if v := change[coordinator.QuestionChange](f, list[4]); v.ID != question || v.Task != "a" || !v.Closed || v.By != "olga" || v.Answer != "yes" {
+			t.Errorf("the question is %+v", v)
+		}
+		if v := change[coordinator.AttemptChange](f, list[5]); v.ID != a.Attempt.ID || v.Run != run || v.Task != "a" || v.Worker != "w" {
+			t.Errorf("the attempt is %+v", v)
+		}
+		if board, err := f.Dashboard(f.ctx); err != nil || len(board.Tasks) > 0 {
+			t.Errorf("the dashboard has %v, %v", board.Tasks, err)
+		}
+	})
 }
 
 func TestATaskThatIsLostIsToldAsQueuedAgain(t *testing.T) {

@@ -68,24 +68,25 @@ func first(tasks []store.Task) int64 { return tasks[0].Seq - 2 }
 const eventsAtOnce = 1000
 
 // catchUp takes in the events that there are.
-func (r *Recorder) catchUp(ctx context.Context) error {
-	return r.follow(ctx, &r.seq, func(e store.Event) error {
-		n, ok, err := read(e)
-		if err != nil || !ok {
+func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.seq, r.takeIn) }
+
+// takeIn takes one event of the run in.
+func (r *Recorder) takeIn(e store.Event) error {
+	n, ok, err := read(e)
+	if err != nil || !ok {
+		return err
+	}
+	if _, known := r.picture.at[e.Task]; n.task != nil && !known {
+		if err := r.picture.grow(*n.task, r.opts.Project); err != nil {
 			return err
 		}
-		if _, known := r.picture.at[e.Task]; n.task != nil && !known {
-			if err := r.picture.grow(*n.task, r.opts.Project); err != nil {
-				return err
-			}
-		}
-		r.picture.take(n)
-		entry, ok := entryOf(n, r.picture.stopping)
-		if ok && e.Seq > r.recorded && r.opts.Ledger != nil {
-			r.pending = append(r.pending, entry)
-		}
-		return nil
-	})
+	}
+	r.picture.take(n)
+	entry, ok := entryOf(n, r.picture.stopping)
+	if ok && e.Seq > r.recorded && r.opts.Ledger != nil {
+		r.pending = append(r.pending, entry)
+	}
+	return nil
 }
 
 // follow calls each with the run's events after a number, which it moves on.

@@ -130,7 +130,14 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, to route) {
 	}
 	s.metrics.count(to, c.w.status, time.Since(started))
 	c.tell(err)
+	if errors.Is(err, errCut) {
+		panic(http.ErrAbortHandler)
+	}
 }
+
+// errCut is an answer that cannot be sent to its end. The connection is cut, so
+// that nobody takes what was sent for all of it.
+var errCut = errors.New("the answer was cut off")
 
 func (s *Server) requestID() string {
 	var bits [8]byte

@@ -80,6 +80,10 @@ func (r route) responses(shapes schemas) object {
 		failures = append(failures, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
 	}
 	for _, status := range failures {
+		if status < 300 && r.gives == nil {
+			all[strconv.Itoa(status)] = done
+			continue
+		}
 		body := content(shapes.of(reflect.TypeFor[failure]()))
 		if status < 300 || status == http.StatusServiceUnavailable && r.gives != nil {
 			body = content(shapes.of(reflect.TypeOf(r.gives)))
@@ -112,6 +116,10 @@ func (s schemas) of(t reflect.Type) object {
 		return object{"type": "object"}
 	case reflect.Bool:
 		return object{"type": "boolean"}
+	case reflect.Float64:
+		return object{"type": "number"}
+	case reflect.Interface:
+		return object{"description": "any JSON"}
 	case reflect.Int, reflect.Int64:
 		return object{"type": "integer"}
 	}
@@ -119,7 +127,7 @@ func (s schemas) of(t reflect.Type) object {
 }
 
 func (s schemas) ofStruct(t reflect.Type) object {
-	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+	name := nameOf(t)
 	if s.named[name] == nil {
 		fields := object{}
 		s.named[name] = object{"type": "object", "properties": fields}
@@ -128,6 +136,14 @@ func (s schemas) ofStruct(t reflect.Type) object {
 		}
 	}
 	return object{"$ref": "#/components/schemas/" + name}
+}
+
+// nameOf is the name of a shape. Both the protocol and runs have tasks.
+func nameOf(t reflect.Type) string {
+	if strings.HasSuffix(t.PkgPath(), "/fleet") && !strings.HasPrefix(t.Name(), "Run") {
+		return "Run" + t.Name()
+	}
+	return strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
 }
 
 func fieldsOf(t reflect.Type) map[string]reflect.Type {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 
 	"gaffer/coordinator"
 	"gaffer/internal/token"
@@ -102,10 +103,12 @@ type (
 	}
 )
 
-func routes() []route {
+func routes() []route { return slices.Concat(viewerRoutes(), deskRoutes(), runRoutes()) }
+
+func deskRoutes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
-	return append(viewerRoutes(), []route{
+	return []route{
 		{method: get, path: "/{$}", access: open, about: "the front page", status: found, do: (*call).root},
 		{method: get, path: "/health", access: open, about: "whether the database answers", gives: health{}, status: found, others: []int{http.StatusServiceUnavailable}, do: (*call).health},
 		{method: get, path: "/metrics", access: look, about: "figures for Prometheus", status: found, do: (*call).scrape},
@@ -143,5 +146,5 @@ func routes() []route {
 		{method: get, path: "/v1/tokens", access: manage, about: "all tokens, without what is secret", gives: allTokens{}, status: found, do: (*call).listTokens},
 		{method: post, path: "/v1/tokens", access: manage, about: "make a token, which is told once", takes: newToken{}, gives: oneToken{}, status: made, do: (*call).addToken},
 		{method: http.MethodDelete, path: "/v1/tokens/{id}", access: manage, about: "revoke a token", gives: oneToken{}, status: found, others: []int{missing, conflict}, do: (*call).revokeToken},
-	}...)
+	}
 }

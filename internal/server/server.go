@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Desk   Desk
 	Viewer Viewer // nil if the server has none
+	Runs   Runs   // nil for a coordinator that has none
 	Tokens *token.Book
 	Log    *slog.Logger // see NewLog
 	Now    func() time.Time
@@ -99,8 +100,9 @@ type Server struct {
 	handler  http.Handler
 	stopping chan struct{} // closed when no more is begun
 
-	replaying chan struct{} // has one for each reader that is served from the database
-	sockets   sockets
+	replaying  chan struct{} // has one for each reader that is served from the database
+	submitting chan struct{} // has one for each plan that is taken in
+	sockets    sockets
 }
 
 // New returns a server that listens to nobody yet.
@@ -111,7 +113,7 @@ func New(opts Options) (*Server, error) {
 		hosts:    hostSet(opts.Hosts),
 		rates:    newRates(opts.Rate, opts.Strangers, opts.Now),
 		logins:   &logins{now: opts.Now, random: opts.Random},
-		stopping: make(chan struct{}), replaying: make(chan struct{}, replays),
+		stopping: make(chan struct{}), replaying: make(chan struct{}, replays), submitting: make(chan struct{}, submits),
 	}
 	s.hub = newHub(opts.Desk, opts.Log, opts.Buffer)
 	s.metrics = newMetrics()

@@ -14,6 +14,7 @@ import (
 // Backend is what the command puts behind HTTP.
 type Backend struct {
 	Desk   server.Desk // what requests mean
+	Runs   server.Runs // and those about runs; nil for none
 	Tokens token.Rows  // where tokens are kept, beside what the desk keeps
 	State  string      // the folder of this machine's own files
 	// Retain takes away what ended longer ago, every hour, until stop is called.
@@ -33,7 +34,7 @@ func Open(e *env.Env) Opener {
 		}
 		c := a.Coordinate()
 		retain := func(older time.Duration) func() { return a.Retain(app.Retention{Older: older}) }
-		return Backend{Desk: c.Desk, Tokens: c.Desk.Tokens(), State: c.State, Retain: retain, Close: func() error {
+		return Backend{Desk: c.Desk, Runs: c.Runs, Tokens: c.Desk.Tokens(), State: c.State, Retain: retain, Close: func() error {
 			c.Close()
 			return a.Close()
 		}}, nil

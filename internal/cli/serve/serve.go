@@ -159,7 +159,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b Backend, l net.List
 		level = slog.LevelDebug
 	}
 	opts := server.Options{
-		Desk: b.Desk, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
+		Desk: b.Desk, Runs: b.Runs, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
 		Now: e.Now, Random: rand.Reader, OpenReads: o.openReads, Rate: o.rate, Connections: o.connections,
 	}
 	if o.rate == 0 {

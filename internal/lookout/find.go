@@ -1,4 +1,4 @@
-package app
+package lookout
 
 import (
 	"context"
@@ -37,16 +37,24 @@ func (e *AmbiguousError) Error() string {
 // Conflict marks the error as one about several that are there.
 func (e *AmbiguousError) Conflict() bool { return true }
 
+// Missing says of a row that is not there what a person called it.
+func Missing(err error, what, name string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return &NotFoundError{what, name}
+	}
+	return err
+}
+
 // FindRun returns the id of the run that a person means: the whole id, a prefix
-// of it or of its last part that is unique in this project, or "-" or "" for
+// of it or of its last part that is unique in the project, or "-" or "" for
 // the latest. With unfinished, only runs that have not ended count.
-func (a *App) FindRun(ctx context.Context, text string, unfinished bool) (id string, err error) {
-	err = a.store.Read(ctx, func(r store.Reader) error {
+func (l *Lookout) FindRun(ctx context.Context, project, text string, unfinished bool) (id string, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) error {
 		if run, err := r.Run(text); err == nil { // also one of another project
 			id = run.ID
 			return nil
 		}
-		runs, err := a.runs(r, false, !unfinished)
+		runs, err := l.Rows(r, project, !unfinished)
 		if err != nil {
 			return err
 		}
@@ -88,24 +96,24 @@ func pick(what, text string, ids []string, forms func(id string) []string) (stri
 
 // FindTask returns the run and the task that a person means: RUN/TASK, or TASK
 // or a unique prefix of one in the latest run that has it.
-func (a *App) FindTask(ctx context.Context, text string) (fleet.Task, error) {
+func (l *Lookout) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
 	if at := strings.IndexByte(text, '/'); at >= 0 {
-		run, err := a.FindRun(ctx, text[:at], false)
+		run, err := l.FindRun(ctx, project, text[:at], false)
 		if err != nil {
 			return fleet.Task{}, err
 		}
-		return a.findTask(ctx, run, text[at+1:])
+		return l.findTask(ctx, run, text[at+1:])
 	}
 	var runs []store.Run
-	err := a.store.Read(ctx, func(r store.Reader) (err error) {
-		runs, err = a.runs(r, false, true)
+	err := l.store.Read(ctx, func(r store.Reader) (err error) {
+		runs, err = l.Rows(r, project, true)
 		return err
 	})
 	if err != nil {
 		return fleet.Task{}, err
 	}
 	for _, run := range runs {
-		t, err := a.findTask(ctx, run.ID, text)
+		t, err := l.findTask(ctx, run.ID, text)
 		if missing := (*NotFoundError)(nil); !errors.As(err, &missing) {
 			return t, err
 		}
@@ -113,8 +121,8 @@ func (a *App) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	return fleet.Task{}, &NotFoundError{"task", text}
 }
 
-func (a *App) findTask(ctx context.Context, run, text string) (task fleet.Task, err error) {
-	v, err := a.Run(ctx, run)
+func (l *Lookout) findTask(ctx context.Context, run, text string) (task fleet.Task, err error) {
+	v, err := l.Run(ctx, run)
 	if err != nil {
 		return task, err
 	}

@@ -1,4 +1,4 @@
-package app
+package lookout
 
 import (
 	"context"
@@ -12,16 +12,16 @@ import (
 // Follow calls each with the run as it stands, at once and then whenever it has
 // changed, but not more often than every interval, until the run has ended or
 // each returns an error or ctx ends.
-func (a *App) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
-	f := &follower{app: a, id: run}
+func (l *Lookout) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
+	f := &follower{lookout: l, id: run}
 	for {
-		if err := a.store.Read(ctx, f.look); err != nil {
+		if err := l.store.Read(ctx, f.look); err != nil {
 			return err
 		}
 		if err := each(f.run); err != nil || f.run.Status.Final() {
 			return err
 		}
-		if err := a.change(ctx, f.last, interval); err != nil {
+		if err := l.change(ctx, f.last, interval); err != nil {
 			return err
 		}
 	}
@@ -31,12 +31,12 @@ func (a *App) Follow(ctx context.Context, run string, interval time.Duration, ea
 const beatShown = time.Second
 
 // change returns when there is something new, but not before interval.
-func (a *App) change(ctx context.Context, last int64, interval time.Duration) error {
+func (l *Lookout) change(ctx context.Context, last int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
 	wait, cancel := context.WithTimeout(ctx, max(interval, beatShown))
 	defer cancel()
-	if err := a.store.Wait(wait, last); err != nil && wait.Err() == nil {
+	if err := l.store.Wait(wait, last); err != nil && wait.Err() == nil {
 		return err
 	}
 	select {
@@ -49,11 +49,11 @@ func (a *App) change(ctx context.Context, last int64, interval time.Duration) er
 // follower keeps a view of a run up to date. A run may have very many tasks, so
 // it looks only at those that have changed, and at the attempts that run.
 type follower struct {
-	app  *App
-	id   string
-	last int64 // the last event that is in the view
-	run  fleet.Run
-	at   map[string]int // where the tasks are in the view
+	lookout *Lookout
+	id      string
+	last    int64 // the last event that is in the view
+	run     fleet.Run
+	at      map[string]int // where the tasks are in the view
 }
 
 // manyEvents is more than are worth looking at one by one.
@@ -73,13 +73,13 @@ func (f *follower) look(r store.Reader) error {
 	}
 	row, err := r.Run(f.id)
 	if err != nil {
-		return missing(err, "run", f.id)
+		return Missing(err, "run", f.id)
 	}
 	questions, err := openQuestions(r, f.id)
 	if err != nil {
 		return err
 	}
-	run := f.app.runOf(row)
+	run := f.lookout.runOf(row)
 	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // whoever has the last view keeps it
 	for _, id := range changed {
 		if err := f.update(r, &run, id); err != nil {
@@ -102,7 +102,7 @@ func (f *follower) begin(r store.Reader) (err error) {
 	if f.last, err = r.LastSeq(); err != nil {
 		return err
 	}
-	if f.run, err = f.app.view(r, f.id); err != nil {
+	if f.run, err = f.lookout.View(r, f.id); err != nil {
 		return err
 	}
 	f.at = make(map[string]int, len(f.run.Tasks))
@@ -117,7 +117,7 @@ func (f *follower) news(r store.Reader, run *fleet.Run) error {
 	running, err := r.Due(farthest, manyEvents)
 	for _, a := range running {
 		if at, known := f.at[a.Task]; known && a.Run == f.id {
-			run.Tasks[at].Attempt = attemptOf(a)
+			run.Tasks[at].Attempt = AttemptOf(a)
 		}
 	}
 	return err
@@ -148,9 +148,9 @@ func (f *follower) changed(r store.Reader) (tasks []string, ok bool, err error) 
 func (f *follower) update(r store.Reader, run *fleet.Run, id string) error {
 	row, err := r.Task(store.TaskKey{Run: f.id, Task: id})
 	if err != nil {
-		return missing(err, "task", id)
+		return Missing(err, "task", id)
 	}
-	task, err := f.app.taskOf(r, row)
+	task, err := f.lookout.taskOf(r, row)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,70 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+)
+
+// LogQuery says which part of a task's log is wanted. Its zero value wants all
+// that there is now.
+type LogQuery struct {
+	Offset int64 // of the first byte
+	Tail   int64 // only so many bytes at the end; 0 for all
+	Follow bool  // also what comes, until nothing more will
+}
+
+// LogSpan is which part of a log an answer has.
+type LogSpan struct {
+	From int64 // of the first byte that is sent
+	To   int64 // where the log ended when it was asked for
+	Kept int64 // of the first byte that the coordinator still has
+}
+
+// Log returns the log of a task: what its attempts wrote, one after the other. The
+// text is as the agent's program wrote it and may hold anything. Offsets count
+// bytes of the whole. A log that is followed ends when nothing more will come, and
+// may be torn before; then it can be gone on with from where it was.
+func (c *Client) Log(ctx context.Context, run, task string, q LogQuery) (io.ReadCloser, LogSpan, error) {
+	query := set(url.Values{}, "offset", size(q.Offset), "tail", size(q.Tail), "follow", flag(q.Follow))
+	ask := get(query, "v1", "runs", run, "tasks", task, "log")
+	req, err := c.request(ctx, ask)
+	if err != nil {
+		return nil, LogSpan{}, err
+	}
+	req.Header.Set("Accept-Encoding", "identity") // a compressor would hold what comes back
+	res, err := c.http.Do(req)
+	if err != nil {
+		return nil, LogSpan{}, fmt.Errorf("%s: %w", ask, reason(ctx, err))
+	}
+	if res.StatusCode != http.StatusOK {
+		defer res.Body.Close()
+		return nil, LogSpan{}, fmt.Errorf("%s: %w", ask, c.refused(res))
+	}
+	return res.Body, spanOf(res.Header), nil
+}
+
+// The headers that say which part of a log an answer has.
+const (
+	LogFrom = "Gaffer-Log-From"
+	LogTo   = "Gaffer-Log-To"
+	LogKept = "Gaffer-Log-Kept"
+)
+
+func spanOf(h http.Header) LogSpan {
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // one that is missing is 0
+		return max(n, 0)
+	}
+	return LogSpan{From: number(LogFrom), To: number(LogTo), Kept: number(LogKept)}
+}
+
+func size(n int64) string {
+	if n <= 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}

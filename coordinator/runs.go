@@ -1,0 +1,172 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"time"
+
+	"gaffer/fleet"
+)
+
+// RunQuery says which runs are wanted. Its zero value wants those of all projects
+// that have not ended.
+type RunQuery struct {
+	Project string
+	Ended   bool // also those that have ended
+	Limit   int  // the latest; 0 for as many as the coordinator thinks right
+}
+
+// Runs returns runs without their tasks, the latest first.
+func (c *Client) Runs(ctx context.Context, q RunQuery) ([]fleet.Run, error) {
+	query := set(url.Values{}, "project", q.Project, "ended", flag(q.Ended), "limit", number(q.Limit))
+	return ask[[]fleet.Run](ctx, c, get(query, "v1", "runs"), "runs")
+}
+
+// Run returns one run with its tasks, without their prompts.
+func (c *Client) Run(ctx context.Context, id string) (fleet.Run, error) {
+	return ask[fleet.Run](ctx, c, get(nil, "v1", "runs", id), "run")
+}
+
+// FindRun returns the id of the run that a person means: the whole id, a prefix of
+// it or of its last part that is unique in the project, or "-" or "" for the
+// latest. With unfinished, only runs that have not ended count.
+func (c *Client) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
+	query := set(url.Values{}, "project", project, "name", name, "unfinished", flag(unfinished))
+	return ask[string](ctx, c, get(query, "v1", "runs", "find"), "id")
+}
+
+// FindTask returns the task that a person means, with its prompt: RUN/TASK, or
+// TASK or a unique prefix of one in the latest run that has it.
+func (c *Client) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
+	query := set(url.Values{}, "project", project, "task", name)
+	return ask[fleet.Task](ctx, c, get(query, "v1", "runs", "find"), "task")
+}
+
+// RunTask returns one task of a run, with its prompt.
+func (c *Client) RunTask(ctx context.Context, run, task string) (fleet.Task, error) {
+	return ask[fleet.Task](ctx, c, get(nil, "v1", "runs", run, "tasks", task), "task")
+}
+
+// NewRun is a plan to be run.
+type NewRun struct {
+	Project string          `json:"project"`
+	On      string          `json:"on,omitempty"`  // the name of the only worker that may take its tasks
+	Key     string          `json:"key,omitempty"` // the same run is returned for the same key
+	Plan    json.RawMessage `json:"plan"`          // as 'gaffer run' makes it, with all prompts in it
+}
+
+// Submit stores a plan as a run, which workers of the project begin to work on. It
+// returns the run without its tasks. Only with a key is it repeated.
+func (c *Client) Submit(ctx context.Context, n NewRun) (fleet.Run, error) {
+	return ask[fleet.Run](ctx, c, post(n, n.Key != "", "v1", "runs"), "run")
+}
+
+// Cancel ends a run, or one task of it with what waits for it.
+func (c *Client) Cancel(ctx context.Context, run, task, why string) error {
+	body := map[string]string{"task": task, "why": why}
+	_, err := c.do(ctx, post(body, true, "v1", "runs", run, "cancel"))
+	return err
+}
+
+// Retry queues a task again that failed or was cancelled. It is never repeated:
+// the task may have failed again meanwhile.
+func (c *Client) Retry(ctx context.Context, run, task string) error {
+	_, err := c.do(ctx, post(map[string]string{"task": task}, false, "v1", "runs", run, "retry"))
+	return err
+}
+
+// Questions returns what agents wait for people to decide, the oldest first, of
+// one run or of all if it is empty.
+func (c *Client) Questions(ctx context.Context, run string) ([]fleet.Question, error) {
+	return ask[[]fleet.Question](ctx, c, get(set(url.Values{}, "run", run), "v1", "questions"), "questions")
+}
+
+// Answer answers a question. deny refuses what was asked for, with text as the
+// reason. If somebody else was first the [Error] is a Conflict that says who.
+func (c *Client) Answer(ctx context.Context, question, text string, deny bool) error {
+	body := map[string]any{"text": text, "deny": deny}
+	_, err := c.do(ctx, post(body, false, "v1", "questions", question, "answer"))
+	return err
+}
+
+// Attempts returns all tries at a task, the first one first.
+func (c *Client) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
+	return ask[[]fleet.Attempt](ctx, c, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")
+}
+
+// Plan returns the plan of a run as it was submitted.
+func (c *Client) Plan(ctx context.Context, run string) (json.RawMessage, error) {
+	return ask[json.RawMessage](ctx, c, get(nil, "v1", "runs", run, "plan"), "plan")
+}
+
+// Sessions returns the runs that have a session's document, the latest first.
+func (c *Client) Sessions(ctx context.Context, q RunQuery) ([]Session, error) {
+	query := set(url.Values{}, "project", q.Project, "limit", number(q.Limit))
+	return ask[[]Session](ctx, c, get(query, "v1", "sessions"), "sessions")
+}
+
+// Session names a session's document.
+type Session struct {
+	ID      string       `json:"id"`
+	Name    string       `json:"name,omitempty"`
+	Project string       `json:"project,omitempty"`
+	Status  fleet.Status `json:"status"`
+}
+
+// Document returns a document of a session, such as status.json.
+func (c *Client) Document(ctx context.Context, session, name string) ([]byte, error) {
+	return c.do(ctx, get(nil, "v1", "sessions", session, name))
+}
+
+// Records are what the ledger has of a run's attempts: run records and result
+// records, in the order in which they were written.
+type Records struct {
+	Runs    []json.RawMessage `json:"runs"`
+	Results []json.RawMessage `json:"results"`
+}
+
+// Records returns the ledger's records of a run.
+func (c *Client) Records(ctx context.Context, run string) (Records, error) {
+	return ask[Records](ctx, c, get(set(url.Values{}, "run", run), "v1", "records"), "records")
+}
+
+// ReportQuery says what a report is over. Its zero value wants everything.
+type ReportQuery struct {
+	Project                string
+	Since                  string // a day or a time; runs that began earlier do not count
+	Agent, Model, Template []string
+}
+
+// Report returns the report over the records of the coordinator's runs, as
+// 'gaffer report --json' writes it.
+func (c *Client) Report(ctx context.Context, q ReportQuery) (json.RawMessage, error) {
+	query := set(url.Values{}, "project", q.Project, "since", q.Since)
+	query["agent"], query["model"], query["template"] = q.Agent, q.Model, q.Template
+	return ask[json.RawMessage](ctx, c, get(query, "v1", "report"), "report")
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return ""
+}
+
+// AttemptChange is what the stream tells of an attempt.
+type AttemptChange struct {
+	Run  string `json:"run"`
+	Task string `json:"task"`
+	fleet.Attempt
+}
+
+// QuestionChange is what the stream tells of a question: that it was asked, and
+// how it was answered, or that nobody waits for an answer any more.
+type QuestionChange struct {
+	fleet.Question
+	Closed   bool      `json:"closed,omitempty"`
+	Answer   string    `json:"answer,omitempty"`
+	Denied   bool      `json:"denied,omitempty"`
+	By       string    `json:"by,omitempty"`
+	Answered time.Time `json:"answered,omitzero"`
+}

@@ -1,0 +1,89 @@
+package desk
+
+import (
+	"encoding/json"
+	"strings"
+
+	"gaffer/coordinator"
+	"gaffer/internal/lookout"
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+)
+
+// Owns reports whether a run is that of a channel or a chain, and none that a
+// person has submitted.
+func Owns(run string) bool { return ours(run) }
+
+// runTypes are the updates that events of other runs are told as, by the first
+// part of their kind.
+var runTypes = map[string]string{"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions"}
+
+// runType is what an event of a run that is no channel's or chain's is told as, or
+// empty if it is not told: what only the engine cares for.
+func runType(e store.Event) string {
+	kind, _, _ := strings.Cut(e.Kind, ".")
+	if kind == "task" && e.To == "" {
+		return ""
+	}
+	return runTypes[kind]
+}
+
+// ofRun is a change of such a run, in the shapes of package fleet. What agents are
+// told to do is not in it: there may be very much of it.
+func (t *teller) ofRun(e store.Event) (any, error) {
+	switch runType(e) {
+	case "runs":
+		return t.run(e)
+	case "tasks":
+		return t.runTask(e)
+	case "attempts":
+		a, err := decoded[store.Attempt](e.Row)
+		return coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *lookout.AttemptOf(a)}, err
+	}
+	q, err := decoded[store.Question](e.Row)
+	return coordinator.QuestionChange{
+		Question: lookout.QuestionOf(q), Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By, Answered: q.Answered,
+	}, err
+}
+
+func decoded[V any](text json.RawMessage) (v V, err error) {
+	err = json.Unmarshal(text, &v)
+	return v, err
+}
+
+// run is a run as it was after an event. Its tasks are counted as they are now:
+// each has updates of its own.
+func (t *teller) run(e store.Event) (any, error) {
+	row, err := decoded[store.Run](e.Row)
+	if err != nil {
+		return nil, err
+	}
+	v := lookout.RunOf(row)
+	v.Counts, err = lookout.Count(t.r, row.ID)
+	return v, err
+}
+
+func (t *teller) runTask(e store.Event) (any, error) {
+	row, err := decoded[store.Task](e.Row)
+	if err != nil {
+		return nil, err
+	}
+	if row.Spec == nil {
+		now, err := t.r.Task(row.TaskKey)
+		if err != nil {
+			return nil, missing(err, "task", row.Run+"/"+row.Task)
+		}
+		row.Spec = now.Spec
+	}
+	spec, err := decoded[plan.Task](row.Spec)
+	if err != nil {
+		return nil, err
+	}
+	v := lookout.TaskOf(row, spec)
+	v.Prompt = ""
+	a, err := t.attempt(e, row)
+	if a != nil {
+		v.Attempt = lookout.AttemptOf(*a)
+	}
+	return v, err
+}

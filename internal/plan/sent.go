@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/statefile"
+)
+
+// Check says what is wrong with a plan that was not read by [Load] but sent by
+// another program, which may be any: the first few of all that Load would not
+// have let pass. It looks at no file.
+func (p Plan) Check() error {
+	c := sent{known: make(map[string]bool, len(p.Tasks))}
+	c.plan(p)
+	for i := range p.Tasks {
+		if c.task(i, &p.Tasks[i]); c.full() {
+			return c.problems
+		}
+	}
+	for i := range p.Tasks {
+		if c.references(&p.Tasks[i]); c.full() {
+			return c.problems
+		}
+	}
+	if len(c.problems) == 0 {
+		for _, cycle := range p.Graph().Cycles() {
+			c.report(&p.Tasks[0], !c.full(), "the tasks wait for each other: %s", cycle)
+		}
+	}
+	if len(c.problems) == 0 {
+		return nil
+	}
+	return c.problems
+}
+
+// sent collects what is wrong with a plan that was sent.
+type sent struct {
+	problems Problems
+	known    map[string]bool // ids
+}
+
+// full reports whether nobody would read on.
+func (c *sent) full() bool {
+	const most = 20
+	return len(c.problems) >= most
+}
+
+func (c *sent) report(t *Task, wrong bool, format string, args ...any) {
+	if wrong {
+		c.problems = append(c.problems, Problem{Line: t.Line, Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// The most that the words of a plan may have, in bytes.
+const (
+	maxLine = 1 << 10
+	maxList = 1000
+)
+
+func (c *sent) plan(p Plan) {
+	whole := &Task{}
+	c.report(whole, len(p.Tasks) == 0, "found no tasks, want one at least")
+	c.report(whole, len(p.Tasks) > maxTasks, "found %d tasks, want %d at most", len(p.Tasks), maxTasks)
+	c.report(whole, p.Parallel < 0, "parallel: found %d, want 0 or more", p.Parallel)
+	c.report(whole, !slices.Contains([]OnFailure{"", Continue, Stop, StopNow}, p.OnFailure), "on_failure: found %.60q, want continue, stop or stop-now", p.OnFailure)
+	c.report(whole, !isLine(p.Name) || !isLine(p.Source) || !isLine(p.SourceFile), "name or source: found more than a line of text")
+	c.budget(whole, p.Budget)
+	if w := p.Workflow; w != nil {
+		for _, name := range []string{w.Base, w.Branch, w.OnComplete.MergeTo} {
+			c.report(whole, name != "" && !isBranch(name), "workflow: %.60q is not the name of a git branch", name)
+		}
+		c.report(whole, w.Branch == "", "workflow: no branch")
+	}
+}
+
+// isLine reports whether a text can be shown in one line.
+func isLine(text string) bool {
+	return len(text) <= maxLine && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+func (c *sent) task(i int, t *Task) {
+	if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("task", t.ID)); ok {
+		c.report(t, true, "task %d: the id %.60q %s", i+1, t.ID, bad.Problem)
+	}
+	c.report(t, c.known[t.ID], "the id %.60q is that of two tasks", t.ID)
+	c.known[t.ID] = true
+	wrong := func(is bool, format string, args ...any) {
+		c.report(t, is, "task %.60q: "+format, append([]any{t.ID}, args...)...)
+	}
+	wrong(!isLine(t.Name) || !isLine(t.PromptFile), "name or prompt_file: found more than a line of text")
+	wrong(!isLine(t.Agent) || !isLine(t.Model) || strings.ContainsAny(t.Agent, "/, "), "agent or model: found more than a name")
+	wrong(len(t.Prompt) > maxPrompt, "the prompt has %d bytes, more than the %d it may have", len(t.Prompt), maxPrompt)
+	wrong(t.Agent == CommandAgent && len(t.Argv) == 0, "agent command needs command or shell")
+	wrong(t.Prompt == "" && len(t.Argv) == 0, "needs a prompt or a command")
+	wrong(t.Wave < 0 || t.Wave > maxWave, "wave: found %d, want 0 to %d", t.Wave, maxWave)
+	wrong(t.Retries < 0 || t.Retries > maxRetries, "retries: found %d, want 0 to %d", t.Retries, maxRetries)
+	wrong(t.Priority < -maxPriority || t.Priority > maxPriority, "priority: found %d, want %d to %d", t.Priority, -maxPriority, maxPriority)
+	for _, d := range []time.Duration{t.Timeout, t.StallTimeout, t.AnswerTimeout} {
+		wrong(d < 0, "found a time of %s, want 0 or more", d)
+	}
+	wrong(!slices.Contains([]QuestionPolicy{"", Ask, Deny, Allow}, t.Questions), "questions: found %.60q, want ask, deny or allow", t.Questions)
+	for _, branch := range []string{t.Branch, t.Base} {
+		wrong(branch != "" && !isBranch(branch), "%.60q is not the name of a git branch", branch)
+	}
+	wrong(t.Tree != "" && statefile.CheckName("tree", t.Tree) != nil, "tree: %.60q cannot be a name", t.Tree)
+	c.lists(t, wrong)
+	c.budget(t, t.Budget)
+}
+
+func (c *sent) lists(t *Task, wrong func(is bool, format string, args ...any)) {
+	longest := max(len(t.Argv), len(t.Verify), len(t.Env), len(t.Labels), len(t.Files))
+	wrong(longest > maxList, "has a list of %d things, want %d at most", longest, maxList)
+	for _, label := range t.Labels {
+		wrong(label == "" || !isLine(label) || strings.ContainsAny(label, "@,"), "labels: found %.60q, want words without @ and commas", label)
+	}
+	for name := range t.Env {
+		wrong(!variableName().MatchString(name), "env: %.60q is no variable's name, want letters, digits and _", name)
+	}
+	for _, file := range t.Files {
+		problem := checkPattern(file)
+		wrong(problem != "", "files: %.60q %s", file, problem)
+	}
+}
+
+func (c *sent) budget(t *Task, b Budget) {
+	bad := b.USD < 0 || b.Tokens < 0 || math.IsNaN(b.USD) || b.USD > 1e9
+	c.report(t, bad, "budget: found %g USD and %d tokens, want 0 or more", b.USD, b.Tokens)
+}
+
+func (c *sent) references(t *Task) {
+	seen := make(map[string]bool, len(t.After))
+	for _, id := range t.After {
+		switch {
+		case c.full():
+			return
+		case id == t.ID:
+			c.report(t, true, "task %q waits for itself", id)
+		case !c.known[id]:
+			c.report(t, true, "no task has the id %.60q, which %q waits for", id, t.ID)
+		default:
+			c.report(t, seen[id], "task %q waits for %q twice", t.ID, id)
+		}
+		seen[id] = true
+	}
+}
+
+// Bound says what of a plan is only there on one machine, such as its worktrees,
+// or is empty.
+func (p Plan) Bound() string {
+	what := ""
+	if p.Workflow != nil {
+		what = "a workflow"
+	}
+	for _, t := range p.Tasks {
+		switch {
+		case what != "":
+			return what
+		case t.Dispatch != nil:
+			what = fmt.Sprintf("bead %s", t.Dispatch.Bead)
+		case t.Worktree || t.Branch != "" || t.Tree != "":
+			what = fmt.Sprintf("the worktree of task %s", cmp.Or(t.ID, t.Name))
+		}
+	}
+	return what
+}

@@ -1,0 +1,102 @@
+package rundesk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+	"unicode/utf8"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/store"
+	"gaffer/internal/token"
+)
+
+// mayChange returns an error unless somebody may change runs.
+func mayChange(by token.Identity) error {
+	if by.Role == token.Admin || by.Role == token.Operator {
+		return nil
+	}
+	return &DeniedError{problem{"forbidden", "a token of role " + string(by.Role) + " may not do this: use one of role operator or admin"}}
+}
+
+const (
+	maxReason = 16 << 10
+	maxAnswer = 64 << 10
+)
+
+func checkText(field, text string, most int) error {
+	switch {
+	case len(text) > most:
+		return invalid("%s: has %d bytes, and may have %d", field, len(text), most)
+	case !utf8.ValidString(text) || hasZeroByte(text):
+		return invalid("%s: is not text", field)
+	}
+	return nil
+}
+
+func hasZeroByte(text string) bool {
+	for i := range len(text) {
+		if text[i] == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// change checks who asks, and that the run is one that people see.
+func (d *Desk) change(ctx context.Context, by token.Identity, run string) error {
+	if err := mayChange(by); err != nil {
+		return err
+	}
+	return d.see(ctx, run)
+}
+
+// Cancel implements [server.Runs].
+func (d *Desk) Cancel(ctx context.Context, by token.Identity, run, task, why string) error {
+	if err := cmp.Or(d.change(ctx, by, run), checkText("why", why, maxReason)); err != nil {
+		return err
+	}
+	return d.opts.Engine.Cancel(ctx, engine.Target{Run: run, Task: task}, who(by), why)
+}
+
+// Retry implements [server.Runs].
+func (d *Desk) Retry(ctx context.Context, by token.Identity, run, task string) error {
+	if err := d.change(ctx, by, run); err != nil {
+		return err
+	}
+	if task == "" {
+		return invalid("task: is missing")
+	}
+	return d.opts.Engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, who(by), "a person asked for it")
+}
+
+// Answer implements [server.Runs].
+func (d *Desk) Answer(ctx context.Context, by token.Identity, question, text string, deny bool) error {
+	if err := cmp.Or(mayChange(by), checkText("text", text, maxAnswer)); err != nil {
+		return err
+	}
+	if text == "" && !deny {
+		return invalid("text: is missing")
+	}
+	err := d.opts.Engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny, Who: who(by)})
+	if _, late := errors.AsType[*engine.ConflictError](err); late {
+		return d.tooLate(ctx, question, err)
+	}
+	return err
+}
+
+// tooLate says who was first.
+func (d *Desk) tooLate(ctx context.Context, question string, err error) error {
+	var q store.Question
+	if e := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		q, err = r.Question(question)
+		return err
+	}); e != nil {
+		return errors.Join(err, e)
+	}
+	if q.Answered.IsZero() {
+		return conflict("question_closed", "question %s: nobody waits for an answer any more", question)
+	}
+	return conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
+}

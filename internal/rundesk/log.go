@@ -1,0 +1,234 @@
+package rundesk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/server"
+	"gaffer/internal/store"
+)
+
+// Logs is where the logs of attempts are read.
+type Logs struct {
+	// Span is the offset of the first byte that is kept and that after the last.
+	Span func(r store.Reader, attempt string) (from, to int64, err error)
+	// Read returns at most limit bytes from an offset on.
+	Read func(r store.Reader, attempt string, offset int64, limit int) ([]byte, error)
+	// Done reports whether nothing will follow.
+	Done func(r store.Reader, attempt string) (bool, error)
+}
+
+// part is the log of one attempt in that of its task.
+type part struct {
+	attempt  store.Attempt
+	base     int64 // where it begins in the whole
+	from, to int64 // what is kept of it
+}
+
+// layout is the log of a task: what its attempts wrote, one after the other.
+type layout []part
+
+func (d *Desk) layout(r store.Reader, key store.TaskKey) (layout, error) {
+	attempts, err := r.Attempts(key)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(attempts, func(a, b store.Attempt) int { return cmp.Compare(a.Number, b.Number) })
+	var l layout
+	base := int64(0)
+	for _, a := range attempts {
+		p := part{attempt: a, base: base}
+		if p.from, p.to, err = d.opts.Logs.Span(r, a.ID); err != nil {
+			return nil, err
+		}
+		base += p.to
+		l = append(l, p)
+	}
+	return l, nil
+}
+
+// kept is where that begins from which on nothing is missing.
+func (l layout) kept() (at int64) {
+	for _, p := range l {
+		if p.from > 0 {
+			at = p.base + p.from
+		}
+	}
+	return at
+}
+
+func (l layout) end() int64 {
+	if len(l) == 0 {
+		return 0
+	}
+	return l[len(l)-1].base + l[len(l)-1].to
+}
+
+// find returns the attempt that an offset of the whole is in, and where in it. At
+// the end that is behind the last.
+func (l layout) find(offset int64) (attempt string, at int64) {
+	for i, p := range l {
+		if offset < p.base+p.to || i == len(l)-1 {
+			return p.attempt.ID, offset - p.base
+		}
+	}
+	return "", 0
+}
+
+// span says which part of a log is meant.
+func (l layout) span(q coordinator.LogQuery) (coordinator.LogSpan, error) {
+	s := coordinator.LogSpan{Kept: l.kept(), To: l.end(), From: q.Offset}
+	if q.Tail > 0 {
+		s.From = max(s.From, s.To-q.Tail)
+	}
+	if s.From > s.To {
+		return s, &server.RangeError{Size: s.To}
+	}
+	s.From = max(s.From, s.Kept)
+	return s, nil
+}
+
+// Log implements [server.Runs].
+func (d *Desk) Log(ctx context.Context, run, task string, q coordinator.LogQuery) (log server.Log, s coordinator.LogSpan, err error) {
+	t := &taskLog{desk: d, key: store.TaskKey{Run: run, Task: task}, follow: q.Follow}
+	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+		if _, err := d.find(r, run); err != nil {
+			return err
+		}
+		if _, err := r.Task(t.key); err != nil {
+			return missing(err, "task", run+"/"+task)
+		}
+		l, err := d.layout(r, t.key)
+		if err != nil {
+			return err
+		}
+		if s, err = l.span(q); err != nil {
+			return err
+		}
+		t.attempt, t.at = l.find(s.From)
+		t.left = s.To - s.From
+		t.ends = l.current()
+		return nil
+	})
+	return t, s, err
+}
+
+// current is the attempt whose end is the end of following: the one that runs, or
+// else the last.
+func (l layout) current() string {
+	if len(l) == 0 {
+		return ""
+	}
+	for _, p := range l {
+		if !p.attempt.Status.Final() {
+			return p.attempt.ID
+		}
+	}
+	return l[len(l)-1].attempt.ID
+}
+
+// taskLog is a place in the log of a task. It remembers the attempt and not the
+// offset in the whole: an attempt that was given up may write more later.
+type taskLog struct {
+	desk    *Desk
+	key     store.TaskKey
+	attempt string // empty before the first
+	at      int64
+	left    int64 // bytes that are sent if it is not followed
+	follow  bool
+	ends    string    // the attempt with which it ends, empty if none has begun
+	over    time.Time // since when that has ended and nothing came
+}
+
+const (
+	gulp = 128 << 10
+	// linger is how long the last words of an attempt may be under way that has
+	// ended and whose worker has not said that it was all.
+	linger = 3 * time.Second
+)
+
+var errForgotten = errors.New("the log was forgotten while it was read")
+
+// Next implements [server.Log].
+func (t *taskLog) Next(ctx context.Context) (data []byte, err error) {
+	if !t.follow && t.left == 0 {
+		return nil, io.EOF
+	}
+	err = t.desk.opts.Store.Read(ctx, func(r store.Reader) error {
+		data, err = t.read(r)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !t.follow && len(data) == 0:
+		return nil, errForgotten
+	case !t.follow:
+		data = data[:min(int64(len(data)), t.left)]
+		t.left -= int64(len(data))
+	}
+	if len(data) > 0 {
+		t.at, t.over = t.at+int64(len(data)), time.Time{}
+	}
+	return data, nil
+}
+
+// read returns what comes next, and goes on to the next attempt where one has
+// ended.
+func (t *taskLog) read(r store.Reader) ([]byte, error) {
+	l, err := t.desk.layout(r, t.key)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range l {
+		if t.attempt == "" { // none had begun
+			t.attempt, t.ends = p.attempt.ID, l.current()
+		}
+		if p.attempt.ID != t.attempt {
+			continue
+		}
+		if t.at < p.from {
+			return nil, errForgotten
+		}
+		if t.at < p.to {
+			return t.desk.opts.Logs.Read(r, t.attempt, t.at, gulp)
+		}
+		if t.attempt == t.ends || i == len(l)-1 {
+			break
+		}
+		t.attempt, t.at = l[i+1].attempt.ID, 0
+	}
+	return nil, t.ended(r, l)
+}
+
+// ended returns io.EOF if nothing more will come.
+func (t *taskLog) ended(r store.Reader, l layout) error {
+	if t.ends == "" {
+		task, err := r.Task(t.key)
+		if err == nil && task.Status.Final() {
+			err = io.EOF // it never began
+		}
+		return err
+	}
+	for _, p := range l {
+		if p.attempt.ID == t.ends && !p.attempt.Status.Final() {
+			return nil
+		}
+	}
+	if done, err := t.desk.opts.Logs.Done(r, t.ends); err != nil || done {
+		return cmp.Or(err, io.EOF)
+	}
+	now := t.desk.opts.Now()
+	if t.over.IsZero() {
+		t.over = now
+	}
+	if now.Sub(t.over) >= linger {
+		return io.EOF
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+// Package rundesk is what the coordinator's requests about runs mean: submitting
+// plans, looking at runs, cancelling, retrying, answering, and what runs leave
+// behind: logs, documents, records.
+//
+// A run of a coordinator belongs to a project by name, and each of its tasks has
+// that name as a label, so that only workers of the project take it. Nothing is
+// kept here but what was rendered last, so any number of coordinators can be on
+// one store.
+package rundesk
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/engine"
+	"gaffer/internal/lookout"
+	"gaffer/internal/plan"
+	"gaffer/internal/server"
+	"gaffer/internal/store"
+)
+
+// Options are what a Desk needs.
+type Options struct {
+	Store  store.Store
+	Engine *engine.Engine // on the same store
+	Now    func() time.Time
+	Random io.Reader
+	Logs   Logs
+
+	// Hide says which runs are none for people, such as those that others keep
+	// their own things in. They are not found here. Nil hides none.
+	Hide func(run store.Run) bool
+	// Weave adds to a plan what is done between its tasks on the one machine
+	// that it is bound to. Nil adds nothing.
+	Weave func(p plan.Plan, run string) (plan.Plan, error)
+}
+
+// Desk answers requests. It is safe for concurrent use.
+type Desk struct {
+	opts    Options
+	lookout *lookout.Lookout
+	sheets  sheets
+}
+
+var _ server.Runs = (*Desk)(nil)
+
+// New returns a desk.
+func New(opts Options) *Desk {
+	if opts.Hide == nil {
+		opts.Hide = func(store.Run) bool { return false }
+	}
+	return &Desk{opts: opts, lookout: lookout.New(opts.Store, lookout.Options{Hide: opts.Hide})}
+}
+
+// find returns a run that people see.
+func (d *Desk) find(r store.Reader, id string) (store.Run, error) {
+	run, err := r.Run(id)
+	if err == nil && d.opts.Hide(run) {
+		err = store.ErrNotFound
+	}
+	return run, missing(err, "run", id)
+}
+
+// see returns an error unless a run is there and people see it.
+func (d *Desk) see(ctx context.Context, id string) error {
+	return d.opts.Store.Read(ctx, func(r store.Reader) error {
+		_, err := d.find(r, id)
+		return err
+	})
+}
+
+// Runs implements [server.Runs].
+func (d *Desk) Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error) {
+	return d.lookout.Summaries(ctx, q.Project, q.Ended, q.Limit)
+}
+
+// Run implements [server.Runs]. The prompts of many tasks are no part of a
+// picture of them.
+func (d *Desk) Run(ctx context.Context, id string) (run fleet.Run, err error) {
+	if err := d.see(ctx, id); err != nil {
+		return run, err
+	}
+	run, err = d.lookout.Run(ctx, id)
+	for i := range run.Tasks {
+		run.Tasks[i].Prompt = ""
+	}
+	return run, err
+}
+
+// FindRun implements [server.Runs].
+func (d *Desk) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
+	id, err := d.lookout.FindRun(ctx, project, name, unfinished)
+	if err != nil {
+		return "", err
+	}
+	return id, d.see(ctx, id)
+}
+
+// FindTask implements [server.Runs].
+func (d *Desk) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
+	t, err := d.lookout.FindTask(ctx, project, name)
+	if err != nil {
+		return t, err
+	}
+	return t, d.see(ctx, t.Run)
+}
+
+// Task implements [server.Runs].
+func (d *Desk) Task(ctx context.Context, run, task string) (fleet.Task, error) {
+	if err := d.see(ctx, run); err != nil {
+		return fleet.Task{}, err
+	}
+	return d.lookout.Task(ctx, store.TaskKey{Run: run, Task: task})
+}
+
+// Attempts implements [server.Runs].
+func (d *Desk) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
+	if err := d.see(ctx, run); err != nil {
+		return nil, err
+	}
+	return d.lookout.Attempts(ctx, store.TaskKey{Run: run, Task: task})
+}
+
+// Plan implements [server.Runs].
+func (d *Desk) Plan(ctx context.Context, id string) (text json.RawMessage, err error) {
+	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+		run, err := d.find(r, id)
+		text = run.Plan
+		return err
+	})
+	return text, err
+}
+
+// Questions implements [server.Runs].
+func (d *Desk) Questions(ctx context.Context, run string) ([]fleet.Question, error) {
+	if run != "" {
+		if err := d.see(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+	return d.lookout.Questions(ctx, run)
+}

@@ -1,0 +1,94 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"gaffer/internal/token"
+)
+
+func TestACoordinatorWithoutRunsSaysSo(t *testing.T) {
+	w := start(t, nil)
+	for _, r := range runRoutes() {
+		got := w.ask(token.Admin, r.method, concrete(r, "x")+"?run=x", `{"text":"y","task":"t"}`)
+		w.wants(r.name(), got, 404, "not_found")
+	}
+}
+
+// What is no GET changes something, and whoever may only look may not do it.
+func TestEveryRouteThatChangesSomethingIsClosedToViewers(t *testing.T) {
+	theirs := []string{"POST /v1/login", "POST /v1/logout"} // about the viewer alone
+	w := start(t, nil)
+	for _, r := range routes() {
+		if r.method == http.MethodGet || slices.Contains(theirs, r.name()) {
+			continue
+		}
+		w.wants(r.name(), w.ask(token.Viewer, r.method, concrete(r, "x"), `{}`), 403, "forbidden")
+	}
+}
+
+// A worker's token may do what is about its own agents and attempts.
+func TestEveryRouteThatChangesSomethingOfPeopleIsClosedToWorkers(t *testing.T) {
+	theirs := []string{
+		"POST /v1/login", "POST /v1/logout", "POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim",
+		"POST /v1/tasks/complete", "POST /v1/tasks/fail", "POST /v1/tasks/inputs/claim", "POST /v1/events",
+	}
+	w := start(t, nil)
+	for _, r := range routes() {
+		if r.method == http.MethodGet || slices.Contains(theirs, r.name()) || strings.HasPrefix(r.path, "/v1/work/") {
+			continue
+		}
+		w.wants(r.name(), w.ask(token.Worker, r.method, concrete(r, "x"), `{}`), 403, "forbidden")
+	}
+}
+
+func TestOddBytesInTheFieldsOfRunsAreRefused(t *testing.T) {
+	w := start(t, func(o *Options) { o.Runs = noRuns{} })
+	fields := map[string][]string{
+		"POST /v1/runs": {"project", "on", "key"}, "POST /v1/runs/{id}/cancel": {"task"}, "POST /v1/runs/{id}/retry": {"task"},
+	}
+	queries := map[string][]string{
+		"GET /v1/runs": {"project"}, "GET /v1/runs/find": {"project", "name", "task"}, "GET /v1/questions": {"run"},
+		"GET /v1/sessions": {"project"}, "GET /v1/records": {"run"}, "GET /v1/report": {"project", "since", "agent"},
+	}
+	for _, odd := range []string{"a\x00b", "a\nb", "a\x1b[31m", "\u202eevil", strings.Repeat("x", 201)} {
+		for _, r := range runRoutes() {
+			for _, field := range fields[r.name()] {
+				w.wants(r.name()+" "+field, w.ask(token.Admin, r.method, concrete(r, "x"), fieldOf(field, odd)), 400, "invalid_request")
+			}
+			for _, name := range queries[r.name()] {
+				w.wants(r.name()+" "+name, w.ask(token.Admin, r.method, concrete(r, "x")+"?"+queryOf(name, odd), ""), 400, "invalid_request")
+			}
+		}
+	}
+	for _, path := range []string{"..%2fx", "%2e%2e", "a%2fb", "..%5cx"} {
+		for _, r := range runRoutes() {
+			if !strings.Contains(r.path, "{") {
+				continue
+			}
+			got := w.ask(token.Admin, r.method, strings.NewReplacer("{id}", path, "{name}", path).Replace(r.path), `{"text":"y","task":"t"}`)
+			if got.status != 400 && got.status != 404 {
+				t.Errorf("%s with %s: %d %s", r.name(), path, got.status, got.body)
+			}
+		}
+	}
+}
+
+// noRuns panics when it is asked: what is refused before never gets that far.
+type noRuns struct{ unasked }
+
+type unasked = Runs
+
+func fieldOf(field, value string) string {
+	data, err := json.Marshal(map[string]string{field: value, "plan": "x"})
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+func queryOf(name, value string) string { return url.Values{name: {value}}.Encode() }

@@ -1,0 +1,89 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"gaffer/coordinator"
+)
+
+func (c *call) statusDocument() error {
+	id, err := c.pathID()
+	if err != nil {
+		return err
+	}
+	runs, err := c.theRuns()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	text, err := runs.Document(ctx, id)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	c.w.WriteHeader(c.route.status)
+	var out bytes.Buffer
+	json.HTMLEscape(&out, text)
+	_, _ = out.WriteTo(c.w) // whoever has gone away cannot be told
+	return nil
+}
+
+// records writes as it goes: a run may have very many.
+func (c *call) records() error {
+	run := c.r.URL.Query().Get("run")
+	if err := ids("run", run); err != nil {
+		return err
+	}
+	if run == "" {
+		return refuse(http.StatusBadRequest, "invalid_request", "run: is missing")
+	}
+	runs, err := c.theRuns()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	out := bufio.NewWriterSize(c.w, 64<<10)
+	if err := runs.Records(ctx, run, out); err != nil {
+		if c.w.status == 0 {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errCut, err)
+	}
+	_ = out.Flush() // whoever has gone away cannot be told
+	return nil
+}
+
+const maxNames = 100
+
+func (c *call) runReport() error {
+	query := c.r.URL.Query()
+	q := coordinator.ReportQuery{
+		Project: query.Get("project"), Since: query.Get("since"),
+		Agent: query["agent"], Model: query["model"], Template: query["template"],
+	}
+	if err := names("project", q.Project, "since", q.Since); err != nil {
+		return err
+	}
+	for _, list := range [][]string{q.Agent, q.Model, q.Template} {
+		if len(list) > maxNames {
+			return refuse(http.StatusBadRequest, "invalid_request", "too many names")
+		}
+		for _, name := range list {
+			if err := names("name", name); err != nil {
+				return err
+			}
+		}
+	}
+	return giveRuns(c, func(ctx context.Context, runs Runs) (oneReport, error) {
+		report, err := runs.Report(ctx, q)
+		return oneReport{report}, err
+	})
+}

@@ -1,0 +1,236 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"gaffer/coordinator"
+)
+
+// Log is a place in a log.
+type Log interface {
+	// Next returns what follows: nothing if there is nothing now, and io.EOF if
+	// there never will be.
+	Next(ctx context.Context) ([]byte, error)
+}
+
+// RangeError is a part of a log that does not begin before its end.
+type RangeError struct{ Size int64 }
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("the log has %d bytes: nothing begins after them", e.Size)
+}
+
+// taskLog answers with a part of a log, or with all of it as it grows.
+func (c *call) taskLog() error {
+	runs, err := c.theRuns()
+	if err != nil {
+		return err
+	}
+	run, task, err := c.runAndTask()
+	if err != nil {
+		return err
+	}
+	q, err := c.logQuery()
+	if err != nil {
+		return err
+	}
+	part, err := c.byteRange(&q)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	log, span, err := runs.Log(ctx, run, task, q)
+	if outside, ok := errors.AsType[*RangeError](err); ok {
+		p := refuse(http.StatusRequestedRangeNotSatisfiable, "invalid_range", outside.Error())
+		p.header = map[string]string{"Content-Range": fmt.Sprintf("bytes */%d", outside.Size)}
+		return p
+	}
+	if err != nil {
+		return err
+	}
+	c.quiet = true
+	return c.sendLog(log, span, q.Follow, part)
+}
+
+func (c *call) logQuery() (q coordinator.LogQuery, err error) {
+	query := c.r.URL.Query()
+	for name, to := range map[string]*int64{"offset": &q.Offset, "tail": &q.Tail} {
+		text := query.Get(name)
+		if text == "" {
+			continue
+		}
+		if *to, err = strconv.ParseInt(text, 10, 64); err != nil || *to < 0 {
+			return q, refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("%s %.20q: want a number of bytes", name, text))
+		}
+	}
+	q.Follow = yes(query.Get("follow"))
+	return q, nil
+}
+
+// part is what a Range asks for: so many bytes, or all if it is negative.
+type part struct {
+	asked bool
+	bytes int64
+}
+
+// byteRange reads a Range of one part into a query. Others are ignored, as HTTP
+// allows, and so is one of a log that is followed.
+func (c *call) byteRange(q *coordinator.LogQuery) (part, error) {
+	text, ok := strings.CutPrefix(c.r.Header.Get("Range"), "bytes=")
+	if !ok || strings.Contains(text, ",") || q.Follow {
+		return part{bytes: -1}, nil
+	}
+	first, last, ok := strings.Cut(strings.TrimSpace(text), "-")
+	from, err1 := strconv.ParseUint(first, 10, 62)
+	to, err2 := strconv.ParseUint(last, 10, 62)
+	switch {
+	case ok && first == "" && err2 == nil && to > 0:
+		q.Offset, q.Tail = 0, int64(to)
+		return part{true, -1}, nil
+	case ok && last == "" && err1 == nil:
+		q.Offset, q.Tail = int64(from), 0
+		return part{true, -1}, nil
+	case ok && err1 == nil && err2 == nil && from <= to:
+		q.Offset, q.Tail = int64(from), 0
+		return part{true, int64(to-from) + 1}, nil
+	}
+	return part{bytes: -1}, nil
+}
+
+// sendLog writes the answer. What an agent wrote is text for everybody who reads
+// it, whatever it looks like.
+func (c *call) sendLog(log Log, span coordinator.LogSpan, follow bool, of part) error {
+	size := span.To - span.From
+	if of.bytes >= 0 {
+		size = min(size, of.bytes)
+	}
+	status := http.StatusOK
+	h := c.w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Accept-Ranges", "bytes")
+	h.Set(coordinator.LogFrom, strconv.FormatInt(span.From, 10))
+	h.Set(coordinator.LogTo, strconv.FormatInt(span.To, 10))
+	h.Set(coordinator.LogKept, strconv.FormatInt(span.Kept, 10))
+	switch {
+	case follow:
+		h.Set("X-Accel-Buffering", "no") // else a proxy may hold it back
+	case of.asked && size == 0:
+		p := refuse(http.StatusRequestedRangeNotSatisfiable, "invalid_range", "the log has nothing there")
+		p.header = map[string]string{"Content-Range": fmt.Sprintf("bytes */%d", span.To)}
+		return p
+	case of.asked:
+		status = http.StatusPartialContent
+		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", span.From, span.From+size-1, span.To))
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
+	default:
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	out := &logWriter{call: c, out: http.NewResponseController(c.w)}
+	if follow {
+		if err := out.out.SetReadDeadline(time.Time{}); err != nil {
+			return err
+		}
+		size = -1
+	}
+	c.w.WriteHeader(status)
+	if c.r.Method == http.MethodHead {
+		return nil
+	}
+	if err := out.copy(c.r.Context(), log, size); err != nil {
+		return fmt.Errorf("%w: %w", errCut, err)
+	}
+	return nil
+}
+
+// logWriter sends a log.
+type logWriter struct {
+	*call
+	out *http.ResponseController
+}
+
+const (
+	soon = 200 * time.Millisecond // how often a log that grows is looked at
+	late = 2 * time.Second        // and one that has been quiet for a while
+)
+
+// copy sends so many bytes, or all until the end if it is negative.
+func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
+	wait, checked := soon, time.Now()
+	if err := w.flush(nil); err != nil {
+		return err
+	}
+	for size != 0 {
+		data, err := w.next(ctx, log)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if size > 0 {
+			data = data[:min(int64(len(data)), size)]
+			size -= int64(len(data))
+		}
+		if len(data) > 0 {
+			wait = soon
+			if err := w.flush(data); err != nil {
+				return err
+			}
+			continue
+		}
+		if time.Since(checked) > w.opts.Ping {
+			checked = time.Now()
+			if holds, err := w.tokens.Holds(ctx, w.by.ID); w.by.ID != "" && err == nil && !holds {
+				return context.Canceled
+			}
+		}
+		if err := w.rest(ctx, wait); err != nil {
+			return err
+		}
+		wait = min(wait*3/2, late)
+	}
+	return nil
+}
+
+func (w *logWriter) next(ctx context.Context, log Log) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, deskTime)
+	defer cancel()
+	return log.Next(ctx)
+}
+
+// flush sends data, or what was written before if there is none.
+func (w *logWriter) flush(data []byte) error {
+	if err := w.out.SetWriteDeadline(time.Now().Add(w.opts.Send)); err != nil {
+		return err
+	}
+	if _, err := w.w.Write(data); err != nil {
+		return err
+	}
+	if err := w.out.Flush(); err != nil {
+		return err
+	}
+	// With HTTP/2 a deadline that passes ends the stream, also a quiet one.
+	return w.out.SetWriteDeadline(time.Time{})
+}
+
+// rest waits before the log is looked at again.
+func (w *logWriter) rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-w.stopping:
+		return context.Canceled
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

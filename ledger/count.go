@@ -1,0 +1,99 @@
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+// Count makes the report of records that are in no files. It is for one goroutine
+// at a time.
+type Count struct {
+	query Query
+	now   time.Time
+	tally *tally
+	pick  *selection
+}
+
+// NewCount returns a count of nothing yet.
+func NewCount(q Query, now time.Time) *Count {
+	return &Count{query: q, now: now, tally: newTally(now), pick: newSelection(q)}
+}
+
+// Pair is what is recorded of an attempt: its run, and its result if it has ended.
+type Pair struct {
+	Run    Run
+	Result *Result
+}
+
+// Add counts the attempts of one task, as [Store.Report] counts those of its
+// files.
+func (c *Count) Add(attempts []Pair) error {
+	var m merged
+	for _, p := range attempts {
+		if p.Result != nil {
+			if err := m.take(ResultKind, p.Run.Bead, p.Run.Attempt, *p.Result); err != nil {
+				return err
+			}
+		}
+		if err := m.take(RunKind, p.Run.Bead, p.Run.Attempt, p.Run); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(m.attempts, func(a, b Attempt) int { return a.Attempt - b.Attempt })
+	for i := range m.attempts {
+		m.attempts[i].derive()
+	}
+	c.add(m)
+	return nil
+}
+
+// add counts one task and returns those of its attempts that count.
+func (c *Count) add(m merged) []Attempt {
+	kept := c.pick.from(&m)
+	c.query.price(kept)
+	c.tally.add(kept, m.left)
+	return kept
+}
+
+// take reads a record as if it were a file's.
+func (m *merged) take(kind Kind, bead string, attempt int, record any) error {
+	text, err := encode(record)
+	if err != nil {
+		return err
+	}
+	doc, err := jsontree.Parse(text)
+	if err != nil {
+		return err
+	}
+	rec := fields{kind: kind}
+	rec.collect(doc.Value())
+	m.attempt(bead, attempt).take(rec)
+	return nil
+}
+
+// Report is what was counted.
+func (c *Count) Report() Report {
+	stats := c.tally.statistics()
+	details := c.tally.recommend(stats)
+	return Report{
+		GeneratedAt: timestamp.Format(c.now), Filter: c.query.filter(), Statistics: stats,
+		Recommendations: sentences(details, stats), Details: details,
+		LeftOut: c.tally.leftOut, Unmatched: c.pick.unmatched(),
+	}
+}
+
+// Completed returns the records of an attempt as [Store.Begin], and
+// [Store.Finish] if it has ended, write them. It touches nothing.
+func (s *Store) Completed(p Pair) Pair {
+	if p.Run.ResultFile == "" {
+		p.Run.ResultFile = s.resultFile(p.Run.Bead)
+	}
+	if p.Result == nil {
+		return p
+	}
+	r := filled(*p.Result, p.Run, nil, s.opts.Now())
+	return Pair{Run: completed(p.Run, r), Result: &r}
+}
