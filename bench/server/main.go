@@ -43,7 +43,7 @@ type settings struct {
 func main() {
 	log.SetFlags(0)
 	var s settings
-	flag.StringVar(&s.program, "gaffer", "gaffer", "the program to measure")
+	flag.StringVar(&s.program, "gaffer", "gaffer", "the program to measure, a file")
 	flag.StringVar(&s.db, "db", "", "its database: a PostgreSQL URL, or postgres for a server of its own (a SQLite file if empty)")
 	flag.StringVar(&s.dir, "dir", "", "the disk to measure (a temporary folder if empty)")
 	flag.DurationVar(&s.each, "each", 5*time.Second, "how long each figure is measured")

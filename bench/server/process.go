@@ -33,12 +33,15 @@ func start(ctx context.Context, s settings, dir string) (*process, error) {
 	if db == "" {
 		db = filepath.Join(dir, "gaffer.db")
 	}
+	program, err := filepath.Abs(s.program)
+	if err != nil {
+		return nil, err
+	}
 	p := &process{drained: make(chan struct{})}
-	var err error
 	if p.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		return nil, err
 	}
-	p.cmd = exec.CommandContext(ctx, s.program, "serve", "--listen", "127.0.0.1:0", "--db", db, "--rate", "0")
+	p.cmd = exec.CommandContext(ctx, program, "serve", "--listen", "127.0.0.1:0", "--db", db, "--rate", "0")
 	p.cmd.Dir, p.cmd.Stderr = dir, p.log
 	p.cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir, "HOME="+dir)
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }

@@ -89,21 +89,31 @@ func wireTask(t store.Task, a *store.Attempt) (coordinator.Task, error) {
 	return w, nil
 }
 
-// taskOf returns a task as the protocol has it.
-func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
-	t, err := r.Task(key)
-	if err != nil {
-		return coordinator.Task{}, missing(err, "task", wireID(key))
-	}
-	return withAttempt(r, t)
+// tried is a task with the attempt at it that runs or ended last, if there is one.
+// Transactions return it as it is: what the protocol makes of it takes time, in
+// which nobody else could write.
+type tried struct {
+	task    store.Task
+	attempt *store.Attempt
 }
 
-func withAttempt(r rows, t store.Task) (coordinator.Task, error) {
-	a, err := lastAttempt(r, t)
+func (t tried) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
+
+func triedTask(r rows, key store.TaskKey) (t tried, err error) {
+	if t.task, err = r.Task(key); err != nil {
+		return t, missing(err, "task", wireID(key))
+	}
+	t.attempt, err = lastAttempt(r, t.task)
+	return t, err
+}
+
+// taskOf returns a task as the protocol has it.
+func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
+	t, err := triedTask(r, key)
 	if err != nil {
 		return coordinator.Task{}, err
 	}
-	return wireTask(t, a)
+	return t.wire()
 }
 
 // Task implements [server.Desk].
@@ -129,15 +139,19 @@ func (d *Desk) AddTask(ctx context.Context, by token.Identity, t coordinator.New
 		run = chainRun + t.ChainID
 	}
 	need := store.Need{Runs: []string{run}, Items: []store.ItemKey{channelKey(t.ChannelID), chainKey(t.ChainID)}}
+	var added tried
 	err = d.do(ctx, by, need, func(s *engine.Step) error {
 		channel, err := channelFor(s, t)
 		if err != nil {
 			return err
 		}
-		task, err = addTask(s, run, channel, t)
+		added, err = addTask(s, run, channel, t)
 		return err
 	})
-	return task, err
+	if err != nil {
+		return task, err
+	}
+	return added.wire()
 }
 
 func checkTask(t coordinator.NewTask) error {
@@ -172,11 +186,11 @@ func channelFor(s *engine.Step, t coordinator.NewTask) (string, error) {
 			return "", &InvalidError{problem{"invalid_request", "channel_id: is missing, and the chain has none"}}
 		}
 	}
-	_, err := channelOf(s, id)
+	_, err := s.Item(channelKey(id))
 	return id, missing(err, "channel", id)
 }
 
-func addTask(s *engine.Step, run, channel string, t coordinator.NewTask) (task coordinator.Task, err error) {
+func addTask(s *engine.Step, run, channel string, t coordinator.NewTask) (task tried, err error) {
 	more := details{
 		Channel: channel, Chain: t.ChainID, Sequence: t.Sequence, Type: t.Type, Mode: t.ExecutionMode, Priority: t.Priority,
 		Created: s.Now().UTC(),
@@ -193,7 +207,7 @@ func addTask(s *engine.Step, run, channel string, t coordinator.NewTask) (task c
 	if err := s.Extend(engine.Extension{Run: run, Tasks: []plan.Task{words}}); err != nil {
 		return task, err
 	}
-	return taskOf(s, store.TaskKey{Run: run, Task: words.ID})
+	return triedTask(s, store.TaskKey{Run: run, Task: words.ID})
 }
 
 // Tasks implements [server.Desk]. They are in the order in which they were added;
