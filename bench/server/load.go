@@ -46,32 +46,45 @@ type client struct {
 	of    *result
 }
 
-// load asks over some connections until each has no more to ask, and adds the
-// time that it took to all.
-func (b *bench) load(clients int, all *result, newClient func(i int) func(answer) ([]byte, *result)) (err error) {
+// crew is the connections of all clients, which stay open.
+type crew struct {
+	*loop
+	clients []*client
+	busy    int // clients that have more to ask
+}
+
+func (b *bench) newCrew() (*crew, error) {
 	l, err := newLoop()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, l.close()) }()
-	busy := 0
-	var list []*client
-	for i := range clients {
-		c := &client{next: newClient(i)}
-		if c.conn, err = l.dial(b.server.address, func(*conn) (int, error) { return c.answered(&busy) }); err != nil {
-			return err
+	w := &crew{loop: l}
+	for range b.clients {
+		c := &client{}
+		if c.conn, err = l.dial(b.server.address, func(*conn) (int, error) { return c.answered(&w.busy) }); err != nil {
+			return nil, errors.Join(err, l.close())
 		}
-		list = append(list, c)
+		w.clients = append(w.clients, c)
+	}
+	return w, nil
+}
+
+// load asks over some connections until each has no more to ask, and adds the
+// time that it took to all.
+func (b *bench) load(clients int, all *result, newClient func(i int) func(answer) ([]byte, *result)) error {
+	list := b.crew.clients[:clients]
+	for i, c := range list {
+		c.next = newClient(i)
 	}
 	began, server, mine := time.Now(), b.server.cpu(), own()
 	for _, c := range list {
-		busy++
-		if err := c.ask(answer{status: http.StatusOK}, &busy); err != nil {
+		b.crew.busy++
+		if err := c.ask(answer{status: http.StatusOK}, &b.crew.busy); err != nil {
 			return err
 		}
 	}
-	for busy > 0 {
-		if err := l.turn(time.Second); err != nil {
+	for b.crew.busy > 0 {
+		if err := b.crew.turn(time.Second); err != nil {
 			return err
 		}
 	}

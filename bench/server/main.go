@@ -47,7 +47,7 @@ func main() {
 	flag.StringVar(&s.db, "db", "", "its database: a PostgreSQL URL, or postgres for a server of its own (a SQLite file if empty)")
 	flag.StringVar(&s.dir, "dir", "", "the disk to measure (a temporary folder if empty)")
 	flag.DurationVar(&s.each, "each", 5*time.Second, "how long each figure is measured")
-	flag.IntVar(&s.clients, "clients", 32, "connections that ask at once")
+	flag.IntVar(&s.clients, "clients", 64, "connections that ask at once")
 	flag.IntVar(&s.short, "short", 2_000, "tasks in the short queue")
 	flag.IntVar(&s.long, "long", 100_000, "tasks in the long queue; 0 leaves it out")
 	flag.IntVar(&s.readers, "readers", 1_000, "readers of the stream; 0 leaves it out")
@@ -85,13 +85,18 @@ func run(ctx context.Context, s settings) (err error) {
 	if err := describe(s, dir); err != nil {
 		return err
 	}
-	return measure(&bench{settings: s, server: p})
+	b := &bench{settings: s, server: p}
+	if b.crew, err = b.newCrew(); err != nil {
+		return err
+	}
+	return errors.Join(measure(b), b.crew.close())
 }
 
 // bench is one run.
 type bench struct {
 	settings
 	server *process
+	crew   *crew
 }
 
 func (b *bench) wants(part string) bool { return b.only == "" || b.only == part }

@@ -7,7 +7,7 @@ import (
 
 const (
 	agents  = 1_000 // that send heartbeats
-	bite    = 1_000 // tasks that are claimed before the queue is filled up again
+	bite    = 2_000 // tasks that are claimed before the queue is filled up again
 	channel = "bench"
 )
 
@@ -116,7 +116,7 @@ type claiming struct{ claim, finish, pair result }
 func (b *bench) claims(channel string, clients int) (all claiming, err error) {
 	n := bite
 	if clients == 1 {
-		n = bite / 5
+		n = bite / 10
 	}
 	for until := time.Now().Add(b.each); time.Now().Before(until) || len(all.claim.waits) == 0; {
 		if _, err := b.lay(channel, n); err != nil {

@@ -5,15 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
-	"gaffer/internal/server"
 	"gaffer/internal/store"
 	"gaffer/internal/token"
 )
@@ -208,105 +205,4 @@ func addTask(s *engine.Step, run, channel string, t coordinator.NewTask) (task t
 		return task, err
 	}
 	return triedTask(s, store.TaskKey{Run: run, Task: words.ID})
-}
-
-// Tasks implements [server.Desk]. They are in the order in which they were added;
-// a limit leaves the newest.
-func (d *Desk) Tasks(ctx context.Context, f server.TaskFilter) (list []coordinator.Task, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) error {
-		found, err := tasks(r, f)
-		if err != nil {
-			return err
-		}
-		if f.Limit > 0 && len(found) > f.Limit {
-			found = found[len(found)-f.Limit:]
-		}
-		list = found.wire()
-		return nil
-	})
-	return list, err
-}
-
-// found is tasks with their places among all.
-type found []foundTask
-
-type foundTask struct {
-	seq  int64
-	task coordinator.Task
-}
-
-func (f found) wire() []coordinator.Task {
-	list := make([]coordinator.Task, len(f))
-	for i := range f {
-		list[i] = f[i].task
-	}
-	return list
-}
-
-// tasks returns the tasks of a filter, whatever its limit, in their order.
-func tasks(r store.Reader, f server.TaskFilter) (list found, err error) {
-	runs, err := runsOf(r, f)
-	if err != nil {
-		return nil, err
-	}
-	for _, run := range runs {
-		of, err := tasksOf(r, run)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, slices.DeleteFunc(of, func(t foundTask) bool { return !wants(f, t.task) })...)
-	}
-	slices.SortFunc(list, func(a, b foundTask) int { return cmp.Compare(a.seq, b.seq) })
-	return list, nil
-}
-
-func wants(f server.TaskFilter, t coordinator.Task) bool {
-	return (f.Channel == "" || f.Channel == t.ChannelID) && (f.Chain == "" || f.Chain == t.ChainID) &&
-		(f.Agent == "" || f.Agent == t.AssignedAgentID) && (f.Status == "" || f.Status == t.Status)
-}
-
-// runsOf lists the runs in which tasks of a filter may be.
-func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
-	if f.Chain != "" {
-		return []string{chainRun + f.Chain}, nil
-	}
-	chains, err := r.Items(kindChain, "", 0, math.MaxInt32)
-	if err != nil {
-		return nil, err
-	}
-	for _, i := range chains {
-		runs = append(runs, chainRun+i.ID)
-	}
-	if f.Channel != "" {
-		return append(runs, channelRun+f.Channel), nil
-	}
-	channels, err := r.Items(kindChannel, "", 0, math.MaxInt32)
-	for _, i := range channels {
-		runs = append(runs, channelRun+i.ID)
-	}
-	return runs, err
-}
-
-func tasksOf(r store.Reader, run string) (found, error) {
-	rows, err := r.Tasks(run)
-	if err != nil {
-		return nil, err
-	}
-	attempts, err := r.AttemptsOf(run)
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[string]*store.Attempt, len(attempts))
-	for i := range attempts {
-		byID[attempts[i].ID] = &attempts[i]
-	}
-	list := make(found, len(rows))
-	for i, t := range rows {
-		task, err := wireTask(t, byID[cmp.Or(t.Attempt, t.Last)])
-		if err != nil {
-			return nil, err
-		}
-		list[i] = foundTask{t.Seq, task}
-	}
-	return list, nil
 }

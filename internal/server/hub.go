@@ -74,7 +74,7 @@ func (h *hub) run(ctx context.Context) {
 // pace is the time between readings. The more follow, the more changes are sent
 // together, since what costs is to send and not how much.
 func pace(followers int) time.Duration {
-	return min(5*time.Millisecond+time.Duration(followers)*20*time.Microsecond, 50*time.Millisecond)
+	return min(5*time.Millisecond+time.Duration(followers)*10*time.Microsecond, 50*time.Millisecond)
 }
 
 func pause(ctx context.Context, d time.Duration) {
