@@ -35,7 +35,7 @@ func (d *Desk) dashboard(r store.Reader) (board coordinator.Dashboard, tasks fou
 	if board.Chains, err = all[coordinator.Chain](r, kindChain); err != nil {
 		return board, nil, err
 	}
-	if tasks, err = list(r, server.TaskFilter{}, maxShown); err != nil {
+	if tasks, err = list(r, server.TaskFilter{}, maxShown, maxShown); err != nil {
 		return board, nil, err
 	}
 	board.Events, err = notes(r, someNotes)

@@ -27,11 +27,11 @@ func (d *Desk) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Ta
 	var tasks found
 	err := d.store.Read(ctx, func(r store.Reader) (err error) {
 		if f.Limit == 0 {
-			tasks, err = list(r, f, maxListed)
+			tasks, err = list(r, f, maxListed, maxListed)
 			tasks = tasks.shown(maxListed)
 			return err
 		}
-		tasks, err = list(r, f, f.Limit)
+		tasks, err = list(r, f, max(f.Limit, maxWaiting), f.Limit)
 		tasks = tasks[max(0, len(tasks)-f.Limit):]
 		return err
 	})
@@ -62,10 +62,10 @@ func (f found) shown(most int) found {
 		return f
 	}
 	rank := func(t tried) int {
-		switch {
-		case t.task.Status == store.Running:
+		switch t.task.Status {
+		case store.Running:
 			return 0
-		case t.task.Status == store.Queued:
+		case store.Queued:
 			return 1
 		}
 		return 2
@@ -89,19 +89,20 @@ type lister struct {
 	store.Reader
 	filter server.TaskFilter
 	runs   []string // in which they may be
-	most   int      // of those that have ended
+	next   int      // how many of those that wait
+	last   int      // how many of those that have ended in each way
 	list   found
 }
 
-// list returns tasks of a filter, whatever its limit: all that are under way, the
-// next of those that wait, and as many as asked for of those that ended in each way,
-// the latest.
-func list(r store.Reader, f server.TaskFilter, most int) (found, error) {
+// list returns tasks of a filter, whatever its limit: all that are under way, so
+// many of those that wait and are next, and so many of those that ended last in each
+// way.
+func list(r store.Reader, f server.TaskFilter, next, last int) (found, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
 		return nil, err
 	}
-	l := &lister{Reader: r, filter: f, runs: runs, most: most}
+	l := &lister{Reader: r, filter: f, runs: runs, next: next, last: last}
 	for _, step := range []struct {
 		of  coordinator.TaskStatus
 		add func() error
@@ -200,7 +201,7 @@ func (l *lister) ready() error {
 		}
 		labels = slices.DeleteFunc(all, func(set string) bool { return !strings.HasPrefix(set, channelLabel("")) })
 	}
-	tasks, err := l.Claimable(store.Claim{Labels: labels, Limit: max(l.most, maxWaiting)})
+	tasks, err := l.Claimable(store.Claim{Labels: labels, Limit: l.next})
 	if err != nil {
 		return err
 	}
@@ -217,7 +218,7 @@ func (l *lister) waiting() error {
 		return l.addAll(slices.DeleteFunc(tasks, func(t store.Task) bool { return t.Status != store.Queued }))
 	}
 	for _, run := range l.runs {
-		tasks, err := l.Waiting(store.Wait{Run: run, Wave: math.MaxInt32, Now: never(), Limit: max(l.most, maxWaiting)})
+		tasks, err := l.Waiting(store.Wait{Run: run, Wave: math.MaxInt32, Now: never(), Limit: l.next})
 		if err != nil {
 			return err
 		}
@@ -230,7 +231,7 @@ func (l *lister) waiting() error {
 
 // ended adds the latest of those that ended in one way, over all runs.
 func (l *lister) ended(in store.Status) error {
-	most := l.most
+	most := l.last
 	if l.filter.Agent != "" {
 		most = maxListed // most of them may be others'
 	}
