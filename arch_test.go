@@ -109,7 +109,8 @@ var rules = []rule{
 	}},
 	{"cmd/gaffer", []string{"internal/cli"}, nil},
 
-	// Measurements use the library as its users do.
+	// Measurements use the library as its users do, and programs from outside.
+	{"bench/server", []string{"internal/store/postgres/pgtest"}, nil},
 	{"bench/...", []string{"bench/...", "statefile/...", "session/...", "workflow/...", "team/...", "ledger/..."}, nil},
 }
 

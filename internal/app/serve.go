@@ -23,8 +23,14 @@ type Coordinator struct {
 	all  sync.WaitGroup
 }
 
+// served is how many rows are remembered for many workers at once.
+const served = 16384
+
 // Coordinate begins to look after what workers hold, until Close.
 func (a *App) Coordinate() *Coordinator {
+	if s, ok := a.store.(interface{ Remember(rows int) }); ok {
+		s.Remember(served)
+	}
 	now := a.clock()
 	e := engine.New(a.store, engine.Options{Now: now, NewID: newID, Rand: mathrand.Float64, Who: userName(a.opts.Getenv)})
 	ctx, stop := context.WithCancel(context.Background())

@@ -95,15 +95,20 @@ func (d *Desk) Channel(ctx context.Context, name string) (c coordinator.Channel,
 
 // named returns the channel of a name.
 func named(r rows, name string) (c coordinator.Channel, err error) {
-	i, err := r.Item(namedKey(name))
-	if err != nil {
-		return c, err
-	}
-	id, err := wireItem[string](i)
+	id, err := idNamed(r, name)
 	if err != nil {
 		return c, err
 	}
 	return channelOf(r, id)
+}
+
+// idNamed returns the id of the channel of a name.
+func idNamed(r rows, name string) (string, error) {
+	i, err := r.Item(namedKey(name))
+	if err != nil {
+		return "", err
+	}
+	return wireItem[string](i)
 }
 
 func channelOf(r rows, id string) (c coordinator.Channel, err error) {

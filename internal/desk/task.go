@@ -5,15 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"time"
 
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
-	"gaffer/internal/server"
 	"gaffer/internal/store"
 	"gaffer/internal/token"
 )
@@ -89,21 +86,31 @@ func wireTask(t store.Task, a *store.Attempt) (coordinator.Task, error) {
 	return w, nil
 }
 
-// taskOf returns a task as the protocol has it.
-func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
-	t, err := r.Task(key)
-	if err != nil {
-		return coordinator.Task{}, missing(err, "task", wireID(key))
-	}
-	return withAttempt(r, t)
+// tried is a task with the attempt at it that runs or ended last, if there is one.
+// Transactions return it as it is: what the protocol makes of it takes time, in
+// which nobody else could write.
+type tried struct {
+	task    store.Task
+	attempt *store.Attempt
 }
 
-func withAttempt(r rows, t store.Task) (coordinator.Task, error) {
-	a, err := lastAttempt(r, t)
+func (t tried) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
+
+func triedTask(r rows, key store.TaskKey) (t tried, err error) {
+	if t.task, err = r.Task(key); err != nil {
+		return t, missing(err, "task", wireID(key))
+	}
+	t.attempt, err = lastAttempt(r, t.task)
+	return t, err
+}
+
+// taskOf returns a task as the protocol has it.
+func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
+	t, err := triedTask(r, key)
 	if err != nil {
 		return coordinator.Task{}, err
 	}
-	return wireTask(t, a)
+	return t.wire()
 }
 
 // Task implements [server.Desk].
@@ -129,15 +136,19 @@ func (d *Desk) AddTask(ctx context.Context, by token.Identity, t coordinator.New
 		run = chainRun + t.ChainID
 	}
 	need := store.Need{Runs: []string{run}, Items: []store.ItemKey{channelKey(t.ChannelID), chainKey(t.ChainID)}}
+	var added tried
 	err = d.do(ctx, by, need, func(s *engine.Step) error {
 		channel, err := channelFor(s, t)
 		if err != nil {
 			return err
 		}
-		task, err = addTask(s, run, channel, t)
+		added, err = addTask(s, run, channel, t)
 		return err
 	})
-	return task, err
+	if err != nil {
+		return task, err
+	}
+	return added.wire()
 }
 
 func checkTask(t coordinator.NewTask) error {
@@ -172,11 +183,11 @@ func channelFor(s *engine.Step, t coordinator.NewTask) (string, error) {
 			return "", &InvalidError{problem{"invalid_request", "channel_id: is missing, and the chain has none"}}
 		}
 	}
-	_, err := channelOf(s, id)
+	_, err := s.Item(channelKey(id))
 	return id, missing(err, "channel", id)
 }
 
-func addTask(s *engine.Step, run, channel string, t coordinator.NewTask) (task coordinator.Task, err error) {
+func addTask(s *engine.Step, run, channel string, t coordinator.NewTask) (task tried, err error) {
 	more := details{
 		Channel: channel, Chain: t.ChainID, Sequence: t.Sequence, Type: t.Type, Mode: t.ExecutionMode, Priority: t.Priority,
 		Created: s.Now().UTC(),
@@ -193,106 +204,5 @@ func addTask(s *engine.Step, run, channel string, t coordinator.NewTask) (task c
 	if err := s.Extend(engine.Extension{Run: run, Tasks: []plan.Task{words}}); err != nil {
 		return task, err
 	}
-	return taskOf(s, store.TaskKey{Run: run, Task: words.ID})
-}
-
-// Tasks implements [server.Desk]. They are in the order in which they were added;
-// a limit leaves the newest.
-func (d *Desk) Tasks(ctx context.Context, f server.TaskFilter) (list []coordinator.Task, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) error {
-		found, err := tasks(r, f)
-		if err != nil {
-			return err
-		}
-		if f.Limit > 0 && len(found) > f.Limit {
-			found = found[len(found)-f.Limit:]
-		}
-		list = found.wire()
-		return nil
-	})
-	return list, err
-}
-
-// found is tasks with their places among all.
-type found []foundTask
-
-type foundTask struct {
-	seq  int64
-	task coordinator.Task
-}
-
-func (f found) wire() []coordinator.Task {
-	list := make([]coordinator.Task, len(f))
-	for i := range f {
-		list[i] = f[i].task
-	}
-	return list
-}
-
-// tasks returns the tasks of a filter, whatever its limit, in their order.
-func tasks(r store.Reader, f server.TaskFilter) (list found, err error) {
-	runs, err := runsOf(r, f)
-	if err != nil {
-		return nil, err
-	}
-	for _, run := range runs {
-		of, err := tasksOf(r, run)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, slices.DeleteFunc(of, func(t foundTask) bool { return !wants(f, t.task) })...)
-	}
-	slices.SortFunc(list, func(a, b foundTask) int { return cmp.Compare(a.seq, b.seq) })
-	return list, nil
-}
-
-func wants(f server.TaskFilter, t coordinator.Task) bool {
-	return (f.Channel == "" || f.Channel == t.ChannelID) && (f.Chain == "" || f.Chain == t.ChainID) &&
-		(f.Agent == "" || f.Agent == t.AssignedAgentID) && (f.Status == "" || f.Status == t.Status)
-}
-
-// runsOf lists the runs in which tasks of a filter may be.
-func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
-	if f.Chain != "" {
-		return []string{chainRun + f.Chain}, nil
-	}
-	chains, err := r.Items(kindChain, "", 0, math.MaxInt32)
-	if err != nil {
-		return nil, err
-	}
-	for _, i := range chains {
-		runs = append(runs, chainRun+i.ID)
-	}
-	if f.Channel != "" {
-		return append(runs, channelRun+f.Channel), nil
-	}
-	channels, err := r.Items(kindChannel, "", 0, math.MaxInt32)
-	for _, i := range channels {
-		runs = append(runs, channelRun+i.ID)
-	}
-	return runs, err
-}
-
-func tasksOf(r store.Reader, run string) (found, error) {
-	rows, err := r.Tasks(run)
-	if err != nil {
-		return nil, err
-	}
-	attempts, err := r.AttemptsOf(run)
-	if err != nil {
-		return nil, err
-	}
-	byID := make(map[string]*store.Attempt, len(attempts))
-	for i := range attempts {
-		byID[attempts[i].ID] = &attempts[i]
-	}
-	list := make(found, len(rows))
-	for i, t := range rows {
-		task, err := wireTask(t, byID[cmp.Or(t.Attempt, t.Last)])
-		if err != nil {
-			return nil, err
-		}
-		list[i] = foundTask{t.Seq, task}
-	}
-	return list, nil
+	return triedTask(s, store.TaskKey{Run: run, Task: words.ID})
 }

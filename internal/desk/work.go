@@ -27,23 +27,27 @@ func (d *Desk) Claim(ctx context.Context, by token.Identity, c coordinator.Claim
 		Workers: []string{c.AgentID}, Claims: 1, Promises: engine.OnceNeed("desk-claim", key),
 		Items: []store.ItemKey{namedKey(c.Channel), channelKey(c.ChannelID)},
 	}
-	none := false
+	var given tried
 	err = d.do(ctx, by, need, func(s *engine.Step) error {
 		w, err := agentOf(s, by, c.AgentID)
 		if err != nil {
 			return err
 		}
-		given, err := engine.Once(s, "desk-claim", key, func() (*store.TaskKey, error) { return claim(s, w, c) })
-		if none = given == nil; none || err != nil {
+		given = tried{}
+		key, err := engine.Once(s, "desk-claim", key, func() (*store.TaskKey, error) { return claim(s, w, c) })
+		if err != nil || key == nil {
 			return err
 		}
-		task, err = taskOf(s, *given)
+		given, err = triedTask(s, *key)
 		return err
 	})
-	if err == nil && none {
-		err = nothing("no_tasks", "no task of the channel can start now")
+	switch {
+	case err != nil:
+		return task, err
+	case given.task.Task == "":
+		return task, nothing("no_tasks", "no task of the channel can start now")
 	}
-	return task, err
+	return given.wire()
 }
 
 func checkClaim(c coordinator.Claim) error {
@@ -84,11 +88,11 @@ func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey,
 // claimed is the id of the channel that a claim names.
 func claimed(s *engine.Step, c coordinator.Claim) (string, error) {
 	if c.ChannelID != "" {
-		channel, err := channelOf(s, c.ChannelID)
-		return channel.ID, missing(err, "channel", c.ChannelID)
+		_, err := s.Item(channelKey(c.ChannelID))
+		return c.ChannelID, missing(err, "channel", c.ChannelID)
 	}
-	channel, err := named(s, c.Channel)
-	return channel.ID, missing(err, "channel", c.Channel)
+	id, err := idNamed(s, c.Channel)
+	return id, missing(err, "channel", c.Channel)
 }
 
 // Complete implements [server.Desk].
@@ -115,6 +119,7 @@ func (d *Desk) report(ctx context.Context, by token.Identity, r coordinator.Repo
 	if err != nil {
 		return task, err
 	}
+	var ended tried
 	err = d.do(ctx, by, store.Need{Workers: []string{r.AgentID}}, func(s *engine.Step) error {
 		if _, err := agentOf(s, by, r.AgentID); err != nil {
 			return err
@@ -122,10 +127,13 @@ func (d *Desk) report(ctx context.Context, by token.Identity, r coordinator.Repo
 		if err := finish(s, key, r.AgentID, f); err != nil {
 			return err
 		}
-		task, err = taskOf(s, key)
+		ended, err = triedTask(s, key)
 		return err
 	})
-	return task, err
+	if err != nil {
+		return task, err
+	}
+	return ended.wire()
 }
 
 // finish ends the attempt of an agent at a task. If the agent has ended it before,

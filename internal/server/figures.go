@@ -11,7 +11,10 @@ import (
 type Figures struct {
 	AgentsOnline int
 	Tasks        map[coordinator.TaskStatus]int
-	Waiting      time.Time // since when the oldest question is unanswered; zero if there is none
+	Waiting      time.Time  // since when the oldest question is unanswered; zero if there is none
+	Runs         int        // that have not ended
+	LanesPaused  int        // agent accounts that start nothing now
+	Writes       *Histogram // how long changes took; nil if nobody has measured
 }
 
 // Counter is a desk that can count without listing everything. For one that

@@ -51,6 +51,7 @@ func (s *Server) newHandler(table []route) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
 	for _, r := range table {
+		r.label = r.name()
 		byPath[r.path] = append(byPath[r.path], r)
 	}
 	for path, list := range byPath {
@@ -80,12 +81,19 @@ func dirty(escaped string) bool {
 
 // harden sets what keeps browsers from doing more with an answer than show it.
 func harden(h http.Header) {
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("X-Frame-Options", "DENY")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store")
+	all := [...][2]string{
+		{"X-Content-Type-Options", "nosniff"},
+		{"X-Frame-Options", "DENY"},
+		{"Referrer-Policy", "no-referrer"},
+		{"Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"},
+		{"Cross-Origin-Resource-Policy", "same-origin"},
+		{"Cache-Control", "no-store"},
+	}
+	values := make([]string, len(all)) // in one piece, for each may be changed
+	for i, header := range all {
+		values[i] = header[1]
+		h[header[0]] = values[i : i+1 : i+1]
+	}
 }
 
 func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, list []route) {
@@ -217,8 +225,12 @@ func (c *call) tell(err error) {
 	c.log.LogAttrs(c.r.Context(), level, message, facts...)
 }
 
+// name is what a route is called in the log and in figures.
 func (r route) name() string {
-	if r.method == "" {
+	switch {
+	case r.label != "":
+		return r.label
+	case r.method == "":
 		return "none"
 	}
 	return r.method + " " + r.path

@@ -20,40 +20,22 @@ type metrics struct {
 
 	mu       sync.Mutex
 	requests map[string]map[int]int64 // by route and status
-	took     map[string]*histogram    // by route
+	took     map[string]*Histogram    // by route; never changed
 
 	counting sync.Mutex // held by the one who has the desk count
 	counted  Figures
 	at       time.Time
 }
 
-// histogram counts how often something took at most so long.
-type histogram struct {
-	counts []int64 // one for each bound, and one for what is longer
-	sum    float64
-	count  int64
-}
-
-// bounds are in seconds.
-func bounds() []float64 {
-	return []float64{.001, .0025, .005, .01, .02, .05, .1, .25, .5, 1, 2.5, 10}
-}
-
-func (h *histogram) add(d time.Duration) {
-	seconds := d.Seconds()
-	i, _ := slices.BinarySearch(bounds(), seconds)
-	h.counts[i]++
-	h.sum += seconds
-	h.count++
-}
-
 // timed are the routes whose time is measured.
-func timed() []string { return []string{"POST /v1/tasks/claim", "POST /v1/agents/heartbeat"} }
+func timed() []string {
+	return []string{"POST /v1/tasks/claim", "POST /v1/agents/heartbeat", "POST /v1/work/claim", "POST /v1/work/turn", "POST /v1/work/beat"}
+}
 
 func newMetrics() *metrics {
-	m := &metrics{requests: map[string]map[int]int64{}, took: map[string]*histogram{}}
+	m := &metrics{requests: map[string]map[int]int64{}, took: map[string]*Histogram{}}
 	for _, name := range timed() {
-		m.took[name] = &histogram{counts: make([]int64, len(bounds())+1)}
+		m.took[name] = &Histogram{}
 	}
 	return m
 }
@@ -61,16 +43,16 @@ func newMetrics() *metrics {
 // count notes a request. Its labels come from the table of routes, so that
 // nobody can make up new ones.
 func (m *metrics) count(r route, status int, took time.Duration) {
+	name := r.name()
+	if h := m.took[name]; h != nil {
+		h.Add(took)
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	name := r.name()
 	if m.requests[name] == nil {
 		m.requests[name] = map[int]int64{}
 	}
 	m.requests[name][status]++
-	if h := m.took[name]; h != nil {
-		h.add(took)
-	}
 }
 
 // write writes what was counted as Prometheus reads it.
@@ -84,20 +66,10 @@ func (m *metrics) write(b *strings.Builder) {
 		}
 	}
 	const took = "gaffer_http_request_seconds"
-	head(b, took, "histogram", "how long claims and heartbeats took")
+	head(b, took, "histogram", "how long claims, turns and heartbeats took")
 	for _, name := range timed() {
-		m.took[name].write(b, took, fmt.Sprintf("route=%q", name))
+		m.took[name].write(b, took, fmt.Sprintf("route=%q,", name))
 	}
-}
-
-func (h *histogram) write(b *strings.Builder, name, label string) {
-	sum := int64(0)
-	for i, bound := range bounds() {
-		sum += h.counts[i]
-		fmt.Fprintf(b, "%s_bucket{%s,le=\"%g\"} %d\n", name, label, bound, sum)
-	}
-	fmt.Fprintf(b, "%s_bucket{%s,le=\"+Inf\"} %d\n", name, label, h.count)
-	fmt.Fprintf(b, "%s_sum{%s} %g\n%s_count{%s} %d\n", name, label, h.sum, name, label, h.count)
 }
 
 func head(b *strings.Builder, name, kind, help string) {
@@ -158,6 +130,12 @@ func (c *call) scrape() error {
 
 func (f Figures) write(b *strings.Builder, now time.Time) {
 	gauge(b, "gaffer_agents_online", "agents that were heard of lately", float64(f.AgentsOnline))
+	gauge(b, "gaffer_runs", "runs that have not ended", float64(f.Runs))
+	gauge(b, "gaffer_lanes_paused", "agent accounts that start nothing now", float64(f.LanesPaused))
+	if f.Writes != nil {
+		head(b, "gaffer_store_write_seconds", "histogram", "how long changes took to be made and durable")
+		f.Writes.write(b, "gaffer_store_write_seconds", "")
+	}
 	head(b, "gaffer_tasks", "gauge", "tasks by status")
 	for _, s := range []coordinator.TaskStatus{coordinator.Queued, coordinator.InProgress, coordinator.Done, coordinator.Failed} {
 		fmt.Fprintf(b, "gaffer_tasks{status=%q} %d\n", s, f.Tasks[s])

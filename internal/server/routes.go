@@ -47,6 +47,7 @@ type route struct {
 	status       int      // of the answer
 	others       []int    // statuses that mean something here beside those of every route
 	do           func(*call) error
+	label        string // its name, once it is registered
 }
 
 // Shapes of answers that hold one thing under its name.

@@ -33,7 +33,7 @@ func (c *call) stream() error {
 		after = last // a number of another database means nothing here
 	}
 	q := c.r.URL.Query()
-	f := &follower{call: c, out: http.NewResponseController(c.w), at: after, project: q.Get("project"), run: q.Get("run")}
+	f := &follower{call: c, out: http.NewResponseController(c.w), at: after, fits: fitting(q.Get("project"), q.Get("run"))}
 	if err := f.hello(); err != nil {
 		return nil // the reader has gone
 	}
@@ -61,13 +61,19 @@ func (c *call) lastEventID() (int64, bool, error) {
 // follower is one reader of the stream.
 type follower struct {
 	*call
-	out          *http.ResponseController
-	at           int64 // it has everything up to this number
-	project, run string
+	out   *http.ResponseController
+	at    int64            // it has everything up to this number
+	fits  func(frame) bool // what it wants; nil for everything
+	until time.Time        // it may take so long to take something
 }
 
-func (f *follower) fits(u frame) bool {
-	return (f.project == "" || f.project == u.project) && (f.run == "" || f.run == u.run)
+func fitting(project, run string) func(frame) bool {
+	if project == "" && run == "" {
+		return nil
+	}
+	return func(u frame) bool {
+		return (project == "" || project == u.project) && (run == "" || run == u.run)
+	}
 }
 
 func (f *follower) hello() error {
@@ -89,7 +95,7 @@ func (f *follower) send(data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
-	if err := f.out.SetWriteDeadline(time.Now().Add(f.opts.Send)); err != nil {
+	if err := f.allow(time.Now()); err != nil {
 		return err
 	}
 	if _, err := f.w.Write(data); err != nil {
@@ -98,8 +104,22 @@ func (f *follower) send(data []byte) error {
 	if err := f.out.Flush(); err != nil {
 		return err
 	}
+	if f.r.ProtoMajor < 2 {
+		return nil
+	}
 	// With HTTP/2 a deadline that passes ends the stream, also a quiet one.
-	return f.out.SetWriteDeadline(time.Time{})
+	f.until = time.Time{}
+	return f.out.SetWriteDeadline(f.until)
+}
+
+// allow gives the reader its time, and some more, so that it need not be done for
+// everything that is sent.
+func (f *follower) allow(now time.Time) error {
+	if f.until.Sub(now) >= f.opts.Send {
+		return nil
+	}
+	f.until = now.Add(f.opts.Send + f.opts.Send/2)
+	return f.out.SetWriteDeadline(f.until)
 }
 
 // follow sends until the reader has gone, is too slow or may no longer read, or
@@ -199,7 +219,7 @@ func (f *follower) replay(ctx context.Context) error {
 	}
 	var data []byte
 	for _, u := range framed(list) {
-		if f.fits(u) {
+		if f.fits == nil || f.fits(u) {
 			data = append(data, u.data...)
 		}
 	}

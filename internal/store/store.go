@@ -53,6 +53,11 @@ type Reader interface {
 	Runs() ([]Run, error)
 	RunningRuns() ([]Run, error) // those whose Status is Running
 	Tasks(run string) ([]Task, error)
+	// Ended returns tasks of a run that are in a final status, those of the
+	// highest Seq first, at most limit.
+	Ended(run string, in Status, limit int) ([]Task, error)
+	// EndedCounts says how many tasks of all runs are in each final status.
+	EndedCounts() (map[Status]int, error)
 	// Dependents returns the tasks that name key's task in their Needs.
 	Dependents(key TaskKey) ([]Task, error)
 	Attempts(key TaskKey) ([]Attempt, error)

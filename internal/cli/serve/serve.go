@@ -98,6 +98,9 @@ func (o options) check() error {
 	return nil
 }
 
+// garbage is how much of it there may be, in per cent of what is held.
+const garbage = 300
+
 // run serves until ctx ends.
 func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err := o.check(); err != nil {
@@ -114,8 +117,9 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	// The limit of the other commands, which end soon, would have a server
-	// collect garbage all the time.
+	// collect garbage all the time. And a server holds little and makes much of it.
 	debug.SetMemoryLimit(math.MaxInt64)
+	debug.SetGCPercent(garbage)
 	s, opts, err := newServer(ctx, e, o, b, l)
 	if err != nil {
 		return err

@@ -207,6 +207,22 @@ func (d *data) Tasks(run string) ([]store.Task, error) {
 	return some(d.tasks, func(t store.Task) bool { return t.Run == run }, bySeq)
 }
 
+func (d *data) Ended(run string, in store.Status, limit int) ([]store.Task, error) {
+	list, err := some(d.tasks, func(t store.Task) bool { return t.Run == run && t.Status == in && in.Final() }, bySeq)
+	slices.Reverse(list)
+	return list[:min(limit, len(list))], err
+}
+
+func (d *data) EndedCounts() (map[store.Status]int, error) {
+	counts := map[store.Status]int{}
+	for _, t := range d.tasks {
+		if t.Status.Final() {
+			counts[t.Status]++
+		}
+	}
+	return counts, nil
+}
+
 func (d *data) Dependents(key store.TaskKey) ([]store.Task, error) {
 	return some(d.tasks, func(t store.Task) bool {
 		return t.Run == key.Run && slices.Contains(t.Needs, key.Task)

@@ -29,6 +29,7 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 		"ready keys":  {readyKeys, []any{1}, "task_ready"},
 		"idle lists":  {idleLists, []any{"r", math.MaxInt32}, "task_idle"},
 		"idle head":   {idleHead, []any{"r", 1, "", 1}, "task_idle"},
+		"ended":       {ended, []any{"r", "failed", 1}, "task_ended"},
 		"items":       {itemList, []any{"k", "p", 0, 1}, "item_list"},
 		"item keys":   {itemsByKey, []any{[]string{"k"}, []string{"i"}}, "item_pkey"},
 		"idle heads":  {idleHeads, []any{[]string{"r"}, math.MaxInt32, maxLists, 1}, "task_idle"},

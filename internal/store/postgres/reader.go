@@ -155,6 +155,32 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = $1 ORDER BY seq", run)
 }
 
+// final is the condition of the index task_ended.
+const (
+	final       = "status IN ('complete', 'failed', 'cancelled')"
+	ended       = "SELECT data, spec FROM task WHERE run = $1 AND status = $2 AND " + final + " ORDER BY seq DESC LIMIT $3"
+	endedCounts = "SELECT status, count(*) FROM task WHERE " + final + " GROUP BY status"
+)
+
+func (r *reader) Ended(run string, in store.Status, limit int) ([]store.Task, error) {
+	return r.tasks(ended, run, in, limit)
+}
+
+func (r *reader) EndedCounts() (map[store.Status]int, error) {
+	rows, err := r.db.Query(r.ctx, endedCounts)
+	if err != nil {
+		return nil, r.store.fail(err)
+	}
+	counts := map[store.Status]int{}
+	var in store.Status
+	var n int
+	_, err = pgx.ForEachRow(rows, []any{&in, &n}, func() error {
+		counts[in] = n
+		return nil
+	})
+	return counts, r.store.fail(err)
+}
+
 func (r *reader) Dependents(key store.TaskKey) ([]store.Task, error) {
 	return r.tasks(`SELECT t.data, t.spec FROM need n JOIN task t ON t.run = n.run AND t.task = n.task
 		WHERE n.run = $1 AND n.need = $2 ORDER BY t.seq`, key.Run, key.Task)

@@ -122,6 +122,29 @@ func (r *reader) Tasks(run string) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec FROM task WHERE run = ? ORDER BY seq", run)
 }
 
+// final is the condition of the index task_ended.
+const (
+	final       = "status IN ('complete', 'failed', 'cancelled')"
+	ended       = "SELECT data, spec FROM task WHERE run = ? AND status = ? AND " + final + " ORDER BY seq DESC LIMIT ?+0"
+	endedCounts = "SELECT status, count(*) FROM task WHERE " + final + " GROUP BY status"
+)
+
+func (r *reader) Ended(run string, in store.Status, limit int) ([]store.Task, error) {
+	return r.tasks(ended, run, in, limit)
+}
+
+func (r *reader) EndedCounts() (map[store.Status]int, error) {
+	counts := map[store.Status]int{}
+	err := r.c.each(endedCounts, func(scan func(...any) error) error {
+		var in string
+		var n int
+		err := scan(&in, &n)
+		counts[store.Status(in)] = n
+		return err
+	})
+	return counts, err
+}
+
 func (r *reader) Dependents(key store.TaskKey) ([]store.Task, error) {
 	return r.tasks(`SELECT t.data, t.spec FROM need n JOIN task t ON t.run = n.run AND t.task = n.task
 		WHERE n.run = ? AND n.need = ? ORDER BY t.seq`, key.Run, key.Task)

@@ -170,6 +170,14 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 	return err
 }
 
+// Remember changes how many tasks and attempts are remembered between sessions,
+// for who turns out to serve many at once.
+func (s *Store) Remember(rows int) {
+	s.open <- struct{}{}
+	defer func() { <-s.open }()
+	s.remember, s.seen = rows, nil
+}
+
 // Wait implements [store.Store].
 func (s *Store) Wait(ctx context.Context, after int64) error {
 	return s.bell.Wait(ctx, after, pollEvery, s.lastSeq)

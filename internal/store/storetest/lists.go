@@ -12,6 +12,7 @@ var lists = map[string]func(*testing.T, Database){
 	"lists are in their order":                        listsInOrder,
 	"names are ordered by their bytes":                byteOrder,
 	"dependents are the tasks that need it":           dependents,
+	"tasks that have ended come latest first":         ended,
 	"due attempts come earliest first":                due,
 	"expired questions come earliest first":           expired,
 	"a list belongs to the caller":                    listBelongs,
@@ -115,6 +116,40 @@ func dependents(t *testing.T, db Database) {
 		if list[0].Blockers != 1 {
 			t.Errorf("a dependent has %d blockers, want 1", list[0].Blockers)
 		}
+	})
+}
+
+func ended(t *testing.T, db Database) {
+	s := open(t, db)
+	statuses := []store.Status{store.Complete, store.Queued, store.Complete, store.Failed, store.Running, store.Complete, store.Cancelled}
+	put := func(run, task string, i int, in store.Status) {
+		write(t, s, func(tx *store.Tx) {
+			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: run, Task: task}, Seq: int64(i), Status: in, Ready: in == store.Queued, Spec: []byte(`{"id":"x"}`)})
+		})
+	}
+	for _, i := range shuffled(len(statuses)) {
+		put("r", string(rune('a'+i)), i, statuses[i])
+		put("other", string(rune('a'+i)), 10+i, statuses[i])
+	}
+	check := func(when string, in store.Status, limit int, want string) {
+		t.Helper()
+		read(t, s, func(r store.Reader) {
+			tasks, err := r.Ended("r", in, limit)
+			same(t, when+", "+string(in), names(tasks, taskName), err, want)
+		})
+	}
+	check("all", store.Complete, 9, "f c a")
+	check("two", store.Complete, 2, "f c")
+	check("all", store.Failed, 9, "d")
+	check("all", store.Cancelled, 9, "g")
+	check("nothing is final in it", store.Running, 9, "")
+	put("r", "b", 1, store.Complete)
+	put("r", "d", 3, store.Queued)
+	check("one ended, one is tried again", store.Complete, 9, "f c b a")
+	check("one ended, one is tried again", store.Failed, 9, "")
+	read(t, s, func(r store.Reader) {
+		counts, err := r.EndedCounts()
+		same(t, "counts", counts, err, map[store.Status]int{store.Complete: 7, store.Failed: 1, store.Cancelled: 2})
 	})
 }
 

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// result is what some requests came to.
+type result struct {
+	took        time.Duration
+	waits       []time.Duration
+	size        int           // of the last body
+	server, own time.Duration // processor time
+}
+
+func (r *result) perSecond() float64 { return float64(len(r.waits)) / r.took.Seconds() }
+
+// quantile returns the wait that a share of all does not exceed.
+func (r *result) quantile(share float64) time.Duration {
+	if len(r.waits) == 0 {
+		return 0
+	}
+	slices.Sort(r.waits)
+	return r.waits[min(len(r.waits)-1, int(share*float64(len(r.waits))))]
+}
+
+// add puts two measurements together.
+func (r *result) add(more result) {
+	r.took += more.took
+	r.waits = append(r.waits, more.waits...)
+	r.size = more.size
+	r.server += more.server
+	r.own += more.own
+}
+
+// client is a connection that asks over and over.
+type client struct {
+	*conn
+	// next returns the next request and which figure its time belongs to; nil
+	// if there is no more. It is given the answer to the last.
+	next  func(last answer) (request []byte, figure *result)
+	asked time.Time
+	of    *result
+}
+
+// crew is the connections of all clients, which stay open.
+type crew struct {
+	*loop
+	clients []*client
+	busy    int // clients that have more to ask
+}
+
+func (b *bench) newCrew() (*crew, error) {
+	l, err := newLoop()
+	if err != nil {
+		return nil, err
+	}
+	w := &crew{loop: l}
+	for range b.clients {
+		c := &client{}
+		if c.conn, err = l.dial(b.server.address, func(*conn) (int, error) { return c.answered(&w.busy) }); err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+		w.clients = append(w.clients, c)
+	}
+	return w, nil
+}
+
+// load asks over some connections until each has no more to ask, and adds the
+// time that it took to all.
+func (b *bench) load(clients int, all *result, newClient func(i int) func(answer) ([]byte, *result)) error {
+	list := b.crew.clients[:clients]
+	for i, c := range list {
+		c.next = newClient(i)
+	}
+	began, server, mine := time.Now(), b.server.cpu(), own()
+	for _, c := range list {
+		b.crew.busy++
+		if err := c.ask(answer{status: http.StatusOK}, &b.crew.busy); err != nil {
+			return err
+		}
+	}
+	for b.crew.busy > 0 {
+		if err := b.crew.turn(time.Second); err != nil {
+			return err
+		}
+	}
+	all.took += time.Since(began)
+	all.server += b.server.cpu() - server
+	all.own += own() - mine
+	return nil
+}
+
+// ask sends the next request, if there is one.
+func (c *client) ask(last answer, busy *int) error {
+	request, figure := c.next(last)
+	if request == nil {
+		*busy--
+		return nil
+	}
+	c.asked, c.of = time.Now(), figure
+	return c.write(request)
+}
+
+func (c *client) answered(busy *int) (int, error) {
+	a, err := parse(c.buffer)
+	if errors.Is(err, errPart) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if a.status >= 300 {
+		return 0, fmt.Errorf("status %d: %.200s", a.status, a.body)
+	}
+	if c.of != nil {
+		c.of.waits = append(c.of.waits, time.Since(c.asked))
+		c.of.size = len(a.body)
+	}
+	return a.size, c.ask(a, busy)
+}
+
+// one asks once and returns the body.
+func (b *bench) one(method, path, body string) (text string, err error) {
+	var r result
+	err = b.load(1, &r, func(int) func(answer) ([]byte, *result) {
+		asked := false
+		return func(last answer) ([]byte, *result) {
+			if asked {
+				text = string(last.body)
+				return nil, nil
+			}
+			asked = true
+			return b.server.request(method, path, body), nil
+		}
+	})
+	return text, err
+}

@@ -1,0 +1,122 @@
+// Command server measures a coordinator over HTTP on this machine: heartbeats,
+// claims with a short and a long queue, the dashboard, the stream with many
+// readers, and memory. It starts the real program with a database on disk, in a
+// process of its own, and is the load for it.
+//
+// Both share the machine, so the load is made as cheaply as it can be: one
+// thread waits for all connections with epoll, requests are bytes that were
+// written beforehand, and of an answer only the status, the length and one
+// member are looked at. A browser or a Go client costs several times as much,
+// which would be measured as if it were the server's.
+//
+// Each connection sends its next request when it has its answer. A time is from
+// the moment before a request is written until its answer was read, and so has
+// in it what the load itself is late.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"gaffer/internal/store/postgres/pgtest"
+)
+
+type settings struct {
+	program     string
+	db          string
+	dir         string
+	each        time.Duration
+	clients     int
+	short, long int // tasks that are queued while claims are measured
+	readers     int
+	events      int // in a second
+	only        string
+}
+
+func main() {
+	log.SetFlags(0)
+	var s settings
+	flag.StringVar(&s.program, "gaffer", "gaffer", "the program to measure, a file")
+	flag.StringVar(&s.db, "db", "", "its database: a PostgreSQL URL, or postgres for a server of its own (a SQLite file if empty)")
+	flag.StringVar(&s.dir, "dir", "", "the disk to measure (a temporary folder if empty)")
+	flag.DurationVar(&s.each, "each", 5*time.Second, "how long each figure is measured")
+	flag.IntVar(&s.clients, "clients", 64, "connections that ask at once")
+	flag.IntVar(&s.short, "short", 2_000, "tasks in the short queue")
+	flag.IntVar(&s.long, "long", 100_000, "tasks in the long queue; 0 leaves it out")
+	flag.IntVar(&s.readers, "readers", 1_000, "readers of the stream; 0 leaves it out")
+	flag.IntVar(&s.events, "events", 100, "events in a second for them")
+	flag.StringVar(&s.only, "only", "", "measure only beats, tasks or stream")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, s)
+	stop()
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, s settings) (err error) {
+	dir, err := os.MkdirTemp(s.dir, "gaffer-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if s.db == "postgres" {
+		pg, err := pgtest.Start()
+		if err != nil {
+			return fmt.Errorf("start PostgreSQL: %w", err)
+		}
+		defer func() { _ = pg.Stop() }() // it ends with this process either way
+		s.db = pg.URL
+	}
+	p, err := start(ctx, s, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.stop()) }()
+	if err := describe(s, dir); err != nil {
+		return err
+	}
+	b := &bench{settings: s, server: p}
+	if b.crew, err = b.newCrew(); err != nil {
+		return err
+	}
+	return errors.Join(measure(b), b.crew.close())
+}
+
+// bench is one run.
+type bench struct {
+	settings
+	server *process
+	crew   *crew
+}
+
+func (b *bench) wants(part string) bool { return b.only == "" || b.only == part }
+
+func measure(b *bench) error {
+	heading()
+	if b.wants("beats") {
+		if err := b.beats(); err != nil {
+			return fmt.Errorf("heartbeats: %w", err)
+		}
+	}
+	if b.wants("tasks") {
+		if err := b.tasks(); err != nil {
+			return fmt.Errorf("tasks: %w", err)
+		}
+	}
+	if b.wants("stream") && b.readers > 0 {
+		if err := b.stream(); err != nil {
+			return fmt.Errorf("stream: %w", err)
+		}
+	}
+	return b.server.memory("at the end")
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is the server that is measured.
+type process struct {
+	cmd     *exec.Cmd
+	address string
+	host    string
+	token   string
+	log     *os.File
+	drained chan struct{} // closed when its output has ended
+}
+
+// start runs the server as somebody would: a database on disk, its log in a
+// file. Only the limit for one token is off, since all requests have the same.
+func start(ctx context.Context, s settings, dir string) (*process, error) {
+	db := s.db
+	if db == "" {
+		db = filepath.Join(dir, "gaffer.db")
+	}
+	program, err := filepath.Abs(s.program)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{drained: make(chan struct{})}
+	if p.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
+		return nil, err
+	}
+	p.cmd = exec.CommandContext(ctx, program, "serve", "--listen", "127.0.0.1:0", "--db", db, "--rate", "0")
+	p.cmd.Dir, p.cmd.Stderr = dir, p.log
+	p.cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir, "HOME="+dir)
+	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+	p.cmd.WaitDelay = 20 * time.Second
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if err := p.greeting(out); err != nil {
+		return nil, errors.Join(err, p.stop(), p.lastWords())
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "gaffer", "token"))
+	if err != nil {
+		return nil, errors.Join(err, p.stop())
+	}
+	p.token = strings.TrimSpace(string(text))
+	return p, nil
+}
+
+// greeting reads where the server listens.
+func (p *process) greeting(out io.Reader) error {
+	lines := bufio.NewScanner(out)
+	defer func() {
+		go func() {
+			defer close(p.drained)
+			_, _ = io.Copy(io.Discard, out) // until the server has ended
+		}()
+	}()
+	for lines.Scan() {
+		if at, ok := strings.CutPrefix(lines.Text(), "Listening on http://"); ok {
+			p.address = at
+			host, _, err := net.SplitHostPort(at)
+			p.host = host
+			return err
+		}
+	}
+	return errors.New("the server did not say where it listens")
+}
+
+func (p *process) lastWords() error {
+	text, err := os.ReadFile(p.log.Name())
+	if err != nil {
+		return err
+	}
+	return errors.New(strings.TrimSpace(string(text)))
+}
+
+func (p *process) stop() error {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	<-p.drained
+	return errors.Join(p.cmd.Wait(), p.log.Close())
+}
+
+// cpu is the processor time that the server has used.
+func (p *process) cpu() time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	const perSecond = 100 // Linux has no other
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * time.Second / perSecond
+}
+
+// memory prints how much the server has now and how much it had at the most.
+func (p *process) memory(when string) error {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return err
+	}
+	now, most := 0.0, 0.0
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(line, ":")
+		kb, _ := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 64)
+		switch name {
+		case "VmRSS":
+			now = kb / 1024
+		case "VmHWM":
+			most = kb / 1024
+		}
+	}
+	fmt.Printf("%-44s %9.0f MB  (at most %.0f MB)\n", "memory of the server, "+when, now, most)
+	return nil
+}
+
+// own is the processor time that the load has used.
+func own() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// request returns the bytes of a request.
+func (p *process) request(method, path, body string) []byte {
+	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		method, path, p.host, p.token, len(body), body)
+}
+
+// answer is what a request came to.
+type answer struct {
+	status int
+	body   []byte // until the next read
+	size   int    // of head and body
+}
+
+var errPart = errors.New("there is more to come")
+
+// parse reads one answer, or says errPart.
+func parse(data []byte) (a answer, err error) {
+	head, rest, whole := bytes.Cut(data, []byte("\r\n\r\n"))
+	if !whole {
+		return a, errPart
+	}
+	if len(head) < len("HTTP/1.1 200") {
+		return a, fmt.Errorf("no answer of HTTP: %.40q", head)
+	}
+	if a.status, err = strconv.Atoi(string(head[9:12])); err != nil {
+		return a, fmt.Errorf("no answer of HTTP: %.40q", head)
+	}
+	a.size = len(head) + 4
+	length, ok := header(head, "\r\nContent-Length: ")
+	if !ok {
+		return a.chunked(rest)
+	}
+	n, err := strconv.Atoi(length)
+	if err != nil || n > len(rest) {
+		return a, errPart
+	}
+	a.body, a.size = rest[:n], a.size+n
+	return a, nil
+}
+
+func header(head []byte, name string) (string, bool) {
+	_, value, ok := bytes.Cut(head, []byte(name))
+	value, _, _ = bytes.Cut(value, []byte("\r\n"))
+	return string(value), ok
+}
+
+// chunked reads a body that comes in pieces, which long ones do.
+func (a answer) chunked(rest []byte) (answer, error) {
+	for {
+		line, after, whole := bytes.Cut(rest, []byte("\r\n"))
+		if !whole {
+			return a, errPart
+		}
+		n, err := strconv.ParseInt(string(line), 16, 32)
+		if err != nil {
+			return a, fmt.Errorf("the length of a piece: %.20q", line)
+		}
+		if len(after) < int(n)+2 {
+			return a, errPart
+		}
+		a.body = append(a.body, after[:n]...)
+		a.size += len(line) + int(n) + 4
+		if rest = after[n+2:]; n == 0 {
+			return a, nil
+		}
+	}
+}
+
+// member returns a member of an answer that is a string without escapes.
+func member(body []byte, name string) string {
+	_, rest, _ := bytes.Cut(body, []byte(`"`+name+`":"`))
+	value, _, _ := bytes.Cut(rest, []byte(`"`))
+	return string(value)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// describe prints what the figures depend on.
+func describe(s settings, dir string) error {
+	load, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return err
+	}
+	synced, err := syncs(dir)
+	if err != nil {
+		return err
+	}
+	db := "SQLite"
+	if s.db != "" {
+		db = "PostgreSQL"
+	}
+	fmt.Printf("%d cores for server and load, load %s, a synced append takes %s, %s, %d clients\n\n", runtime.NumCPU(),
+		strings.Join(strings.Fields(string(load))[:2], " "), round(synced.quantile(.5)), db, s.clients)
+	return nil
+}
+
+// syncs appends to a file and syncs it, a few times.
+func syncs(dir string) (r result, err error) {
+	f, err := os.Create(filepath.Join(dir, "sync"))
+	if err != nil {
+		return r, err
+	}
+	defer func() { _ = f.Close() }() // nobody needs it
+	for range 50 {
+		began := time.Now()
+		if _, err := f.Write(make([]byte, 4096)); err != nil {
+			return r, err
+		}
+		if err := f.Sync(); err != nil {
+			return r, err
+		}
+		r.waits = append(r.waits, time.Since(began))
+	}
+	return r, os.Remove(f.Name())
+}
+
+func heading() {
+	fmt.Printf("%-44s %9s %9s %9s %9s %11s %9s   %s\n", "", "in 1 s", "p50", "p99", "most", "server CPU", "load CPU", "aims")
+}
+
+// row prints a figure. Processor time is for each of it.
+func row(name string, r result, aims ...aim) {
+	var texts []string
+	for _, a := range aims {
+		texts = append(texts, a.String())
+	}
+	fmt.Printf("%-44s %9.0f %9s %9s %9s %11s %9s   %s\n", name, r.perSecond(), round(r.quantile(.5)), round(r.quantile(.99)), round(r.quantile(1)),
+		r.each(r.server), r.each(r.own), strings.Join(texts, ", "))
+}
+
+// each is the share of one request.
+func (r *result) each(all time.Duration) string {
+	if all == 0 || len(r.waits) == 0 {
+		return "-"
+	}
+	return (all / time.Duration(len(r.waits))).Round(100 * time.Nanosecond).String()
+}
+
+// aim is what a figure should be.
+type aim struct {
+	text string
+	met  bool
+}
+
+func (a aim) String() string {
+	if a.met {
+		return a.text + ": met"
+	}
+	return a.text + ": MISSED"
+}
+
+func atLeast(perSecond, want float64) aim {
+	return aim{fmt.Sprintf("%.0f in 1 s", want), perSecond >= want}
+}
+
+func below(d, want time.Duration) aim {
+	return aim{fmt.Sprintf("p99 below %s", want), d < want}
+}
+
+// round drops digits that mean nothing.
+func round(d time.Duration) time.Duration {
+	if d < time.Millisecond {
+		return d.Round(time.Microsecond)
+	}
+	return d.Round(10 * time.Microsecond)
+}
+
+func bytesOf(n int) string { return fmt.Sprintf("%.0f kB", float64(n)/1000) }

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Histogram counts how often something took at most so long. The zero value is
+// ready, and it is safe for concurrent use.
+type Histogram struct {
+	mu     sync.Mutex
+	counts [len(bounds) + 1]int64 // one for each bound, and one for what is longer
+	sum    float64
+	count  int64
+}
+
+// bounds are in seconds.
+var bounds = [...]float64{.001, .0025, .005, .01, .02, .05, .1, .25, .5, 1, 2.5, 10}
+
+// Add counts one that took so long.
+func (h *Histogram) Add(d time.Duration) {
+	seconds := d.Seconds()
+	i, _ := slices.BinarySearch(bounds[:], seconds)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.counts[i]++
+	h.sum += seconds
+	h.count++
+}
+
+// write writes it as Prometheus reads it. Labels end with a comma.
+func (h *Histogram) write(b *strings.Builder, name, labels string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sum := int64(0)
+	for i, bound := range bounds {
+		sum += h.counts[i]
+		fmt.Fprintf(b, "%s_bucket{%sle=\"%g\"} %d\n", name, labels, bound, sum)
+	}
+	fmt.Fprintf(b, "%s_bucket{%sle=\"+Inf\"} %d\n", name, labels, h.count)
+	all := ""
+	if labels != "" {
+		all = "{" + strings.TrimSuffix(labels, ",") + "}"
+	}
+	fmt.Fprintf(b, "%s_sum%s %g\n%s_count%s %d\n", name, all, h.sum, name, all, h.count)
+}
