@@ -149,7 +149,7 @@ func TestNoPathIsMadeOfARunsName(t *testing.T) {
 	if err := os.MkdirAll(precious, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(precious)
+	defer func() { _ = os.RemoveAll(precious) }()
 	o.add("../../precious", store.Complete, `{}`)
 	o.prune()
 	if _, err := os.Stat(precious); err != nil {

@@ -95,11 +95,11 @@ func (l *looker) runs() error {
 		return err
 	}
 	for _, run := range all {
-		why, old := "", run.Status.Final() && run.Ended.Before(l.Before)
+		why, goes := "", old(run, l.Before)
 		switch {
-		case old && kept[run.ID]:
+		case goes && kept[run.ID]:
 			l.found.Kept++
-		case old:
+		case goes:
 			if why, err = l.spare(run.ID); err != nil {
 				return err
 			}
@@ -114,6 +114,9 @@ func (l *looker) runs() error {
 	l.found.Runs = len(l.found.Ended)
 	return nil
 }
+
+// old reports whether a run ended before a time.
+func old(run store.Run, before time.Time) bool { return run.Status.Final() && run.Ended.Before(before) }
 
 func (l *looker) spare(id string) (string, error) {
 	if l.Spare == nil {

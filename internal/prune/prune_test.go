@@ -328,6 +328,7 @@ func TestWhatWasTakenIsAnEventAndTheFloorGrows(t *testing.T) {
 	var first int64
 	f.must(f.store.Read(f.ctx, func(r store.Reader) (err error) {
 		events, err := r.Events(0, 99)
+		f.must(err)
 		last := events[len(events)-1]
 		if last.Kind != "store.pruned" || last.Who != "test" || !strings.HasPrefix(last.Why, "1 runs, 1 tasks, 1 attempts, 1 questions") {
 			t.Errorf("the last event is %+v", last)

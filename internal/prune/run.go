@@ -61,7 +61,7 @@ func (t *taker) takeRun(ctx context.Context, id string) (gone bool, err error) {
 	err = t.store.Write(ctx, store.Need{Alone: true, Runs: []string{id}}, func(tx *store.Tx) error {
 		gone = false
 		run, err := tx.Run(id)
-		if errors.Is(err, store.ErrNotFound) || err == nil && !(run.Status.Final() && run.Ended.Before(t.found.Before)) {
+		if errors.Is(err, store.ErrNotFound) || err == nil && !old(run, t.found.Before) {
 			return nil
 		}
 		gone = err == nil

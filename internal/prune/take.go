@@ -92,7 +92,14 @@ type Count struct {
 // List returns the counts with their names.
 func (c Counts) List() []Count {
 	return []Count{
-		{"runs", c.Runs}, {"tasks", c.Tasks}, {"attempts", c.Attempts}, {"questions", c.Questions}, {"inputs", c.Inputs},
-		{"notes", c.Notes}, {"promises", c.Promises}, {"workers", c.Workers}, {"events", c.Events},
+		{"runs", c.Runs},
+		{"tasks", c.Tasks},
+		{"attempts", c.Attempts},
+		{"questions", c.Questions},
+		{"inputs", c.Inputs},
+		{"notes", c.Notes},
+		{"promises", c.Promises},
+		{"workers", c.Workers},
+		{"events", c.Events},
 	}
 }

@@ -134,8 +134,16 @@ func table(p app.Pruned) [][]string {
 		kind string
 		n    int
 	}{
-		{"runs", p.Runs}, {"tasks", p.Tasks}, {"attempts", p.Attempts}, {"questions", p.Questions}, {"inputs", p.Inputs},
-		{"notes", p.Notes}, {"promises", p.Promises}, {"workers", p.Workers}, {"events", p.Events}, {"folders", p.Folders},
+		{"runs", p.Runs},
+		{"tasks", p.Tasks},
+		{"attempts", p.Attempts},
+		{"questions", p.Questions},
+		{"inputs", p.Inputs},
+		{"notes", p.Notes},
+		{"promises", p.Promises},
+		{"workers", p.Workers},
+		{"events", p.Events},
+		{"folders", p.Folders},
 	} {
 		if of.n == 0 {
 			continue

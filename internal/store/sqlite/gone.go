@@ -30,11 +30,17 @@ func (s *session) takeAway(g store.Gone) error {
 		count int
 		keys  any
 	}{
-		{dropRuns, len(g.Runs), g.Runs}, {dropPlans, len(g.Runs), g.Runs},
-		{dropNeeds, len(g.Tasks), g.Tasks}, {dropAttempts, len(g.Tasks), g.Tasks}, {dropTasks, len(g.Tasks), g.Tasks},
-		{dropQuestions, len(g.Questions), g.Questions}, {dropWorkers, len(g.Workers), g.Workers},
-		{dropPromises, len(g.Promises), g.Promises}, {dropCursors, len(g.Cursors), g.Cursors},
-		{dropLists, len(g.Lists), g.Lists}, {dropEvents, len(g.Events), g.Events},
+		{dropRuns, len(g.Runs), g.Runs},
+		{dropPlans, len(g.Runs), g.Runs},
+		{dropNeeds, len(g.Tasks), g.Tasks},
+		{dropAttempts, len(g.Tasks), g.Tasks},
+		{dropTasks, len(g.Tasks), g.Tasks},
+		{dropQuestions, len(g.Questions), g.Questions},
+		{dropWorkers, len(g.Workers), g.Workers},
+		{dropPromises, len(g.Promises), g.Promises},
+		{dropCursors, len(g.Cursors), g.Cursors},
+		{dropLists, len(g.Lists), g.Lists},
+		{dropEvents, len(g.Events), g.Events},
 	} {
 		if drop.count == 0 {
 			continue
