@@ -154,6 +154,35 @@ func (c *Config) Number(name string) int {
 // List gives the texts of a List key.
 func (c *Config) List(name string) []string { return splitList(c.mustGet(name, List)) }
 
+// Server gives the address of the coordinator that is asked about runs, or "".
+func (c *Config) Server() string { return orEmpty(c.mustGet("server", Server)) }
+
+// File gives the absolute path of a File key, or "".
+func (c *Config) File(name string) string {
+	if path := orEmpty(c.mustGet(name, File)); path != "" {
+		return c.abs(path)
+	}
+	return ""
+}
+
+// Text gives the value of a Text key, "" if it is none.
+func (c *Config) Text(name string) string { return orEmpty(c.mustGet(name, Text)) }
+
+// ProjectName gives the name by which a server knows the project.
+func (c *Config) ProjectName() string {
+	if name := c.mustGet("project", Text); name != "auto" && name != "" {
+		return name
+	}
+	return filepath.Base(c.root)
+}
+
+func orEmpty(text string) string {
+	if text == none {
+		return ""
+	}
+	return text
+}
+
 func (c *Config) abs(path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)

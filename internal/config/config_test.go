@@ -219,3 +219,40 @@ func TestAnAgentThatCannotWorkIsRefusedWithItsPlace(t *testing.T) {
 		}
 	}
 }
+
+func TestAServerIsAnAddressOrNone(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                            "",
+		"none":                        "",
+		"http://127.0.0.1:4870":       "http://127.0.0.1:4870",
+		"https://build.example/fleet": "https://build.example/fleet",
+	} {
+		c, _, err := sources{user: "server: http://other", flags: []Setting{{"server", text, "--server"}}}.load(t)
+		if err != nil || c.Server() != want {
+			t.Errorf("%q: %q, %v", text, c.Server(), err)
+		}
+	}
+	for _, text := range []string{"build.example:4870", "ftp://x", "https://", "http://a b", "http://u:hush@x:y/"} {
+		_, _, err := sources{flags: []Setting{{"server", text, "--server"}}}.load(t)
+		if err == nil || strings.Contains(err.Error(), "hush") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestAProjectHasTheNameOfItsFolderUnlessItIsGivenOne(t *testing.T) {
+	c, root, err := sources{env: map[string]string{"GAFFER_PROJECT": "/some/where"}}.load(t)
+	if err != nil || c.ProjectName() != filepath.Base(root) {
+		t.Errorf("%q, %v", c.ProjectName(), err)
+	}
+	c, _, err = sources{project: "project: web", user: "server_ca: ca.pem"}.load(t)
+	if err != nil || c.ProjectName() != "web" {
+		t.Errorf("%q, %v", c.ProjectName(), err)
+	}
+	if got := c.File("server_ca"); !filepath.IsAbs(got) || filepath.Base(got) != "ca.pem" {
+		t.Errorf("server_ca is %q", got)
+	}
+	if c.Text("server_fingerprint") != "" {
+		t.Errorf("a fingerprint that nobody gave: %q", c.Text("server_fingerprint"))
+	}
+}

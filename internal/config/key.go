@@ -8,6 +8,7 @@ type Key struct {
 	Kind    Kind
 	Default string
 	Flag    string // a flag of its own beside --set, or ""
+	EnvVar  string // the environment variable, if it is not the name's
 	Doc     string // one line, without a full stop
 	Example string
 	Choices []string // of a Choice
@@ -37,6 +38,22 @@ var keys = []Key{
 	{
 		Name: "db", Kind: Database, Default: "auto", Flag: "db",
 		Doc: "the database of runs, a file or postgres://…; auto is one for all of your projects", Example: "postgres://gaffer@db/fleet",
+	},
+	{
+		Name: "project", Kind: Text, Default: "auto", EnvVar: "GAFFER_PROJECT_NAME",
+		Doc: "the project's name on a server; auto is that of the root's folder", Example: "web",
+	},
+	{
+		Name: "server", Kind: Server, Default: "none",
+		Doc: "the coordinator that is asked about runs; none is this machine", Example: "https://build.example:4870",
+	},
+	{
+		Name: "server_ca", Kind: File, Default: "none",
+		Doc: "the certificates that the server's must come from, a file", Example: "/etc/fleet/ca.pem",
+	},
+	{
+		Name: "server_fingerprint", Kind: Text, Default: "none",
+		Doc: "the SHA-256 of the server's own certificate, as 'gaffer serve --tls' prints it", Example: "2F:91:(and so on)",
 	},
 	{
 		Name: "lock_timeout", Kind: Duration, Default: "30s",
@@ -81,8 +98,12 @@ func Names() []string {
 
 func allKeys() []Key { return append(Keys(), roleKeys()...) }
 
-// Env is the environment variable that sets the key: GAFFER_ and the name.
+// Env is the environment variable that sets the key: GAFFER_ and the name,
+// unless that is taken.
 func (k Key) Env() string {
+	if k.EnvVar != "" {
+		return k.EnvVar
+	}
 	return "GAFFER_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,7 +25,12 @@ const (
 	Number               // from the key's Min to its Max
 	Text                 // any line
 	List                 // a JSON list of texts, or one text
+	Server               // the address of a coordinator, none or nothing
+	File                 // a file, relative to the project's root, or none
 )
+
+// none is the value of a key that is not set.
+const none = "none"
 
 // check tells whether text is a value of the key, and if not, what was found
 // and what is allowed.
@@ -36,7 +42,7 @@ func (k Key) check(text string) error {
 		if !slices.Contains(k.Choices, text) {
 			return fmt.Errorf("found %s, want %s", quote(text), orList(k.Choices))
 		}
-	case Path, Database:
+	case Path, Database, File:
 		return checkPath(text)
 	case Number:
 		return k.checkNumber(text)
@@ -44,6 +50,8 @@ func (k Key) check(text string) error {
 		return checkLine(text)
 	case List:
 		return checkList(text)
+	case Server:
+		return checkServer(text)
 	}
 	return nil
 }
@@ -98,6 +106,20 @@ func checkPath(text string) error {
 		return errors.New("found an empty path, want a folder relative to the project's root, or an absolute one")
 	case strings.ContainsRune(text, 0):
 		return fmt.Errorf("found a NUL character in the path %s", quote(text))
+	}
+	return nil
+}
+
+// checkServer shows no password that somebody has put into the address.
+func checkServer(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case text == "" || text == none:
+		return nil
+	case err != nil:
+		return errors.New("found what is no URL, want http://HOST:PORT or https://HOST:PORT")
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return fmt.Errorf("found %s, want http://HOST:PORT or https://HOST:PORT", quote(u.Redacted()))
 	}
 	return nil
 }

@@ -12,8 +12,9 @@ import (
 
 // globalFlags holds what the flags of every command say.
 type globalFlags struct {
-	project  string
-	settings []config.Setting
+	project   string
+	settings  []config.Setting
+	tokenFile string
 }
 
 // GlobalFlags declares on the root the flags that every command has: the

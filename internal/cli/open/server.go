@@ -1,0 +1,138 @@
+package open
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/coordinator"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+)
+
+// ServerFlags declares what says which server is asked, and with what token.
+func ServerFlags(e *env.Env, cmd *cobra.Command) { e.ServerFlags(cmd.Flags()) }
+
+// FleetFlags declares the flags of a command that asks this machine or a server
+// about runs. Those that are seldom needed are told by 'gaffer help server'.
+func FleetFlags(e *env.Env, cmd *cobra.Command) {
+	ServerFlags(e, cmd)
+	e.LocalFlag(cmd.Flags())
+	for _, flag := range []string{"token-file", "ca", "fingerprint"} {
+		cmd.Flags().Lookup(flag).Hidden = true
+	}
+}
+
+// Client returns a client for the server that the command line or the settings
+// name. Naming none is a mistake of the person who typed the command.
+func Client(e *env.Env) (*coordinator.Client, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	address := c.Server()
+	if address == "" {
+		return nil, exit.WithHint(exit.Usage(errors.New("no server is named")),
+			"--server URL, GAFFER_SERVER or the setting 'server' name one; 'gaffer serve' starts one")
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, exit.Usage(fmt.Errorf("the server's address is no URL"))
+	}
+	text, err := token(e, u)
+	if err != nil {
+		return nil, err
+	}
+	via, err := transport(e, c, u)
+	if err != nil {
+		return nil, err
+	}
+	client, err := coordinator.New(address, coordinator.Options{Token: text, HTTP: &http.Client{Transport: via}, Now: e.Now})
+	if err != nil {
+		return nil, exit.Usage(err)
+	}
+	return client, nil
+}
+
+// token is the one that a file holds, the one in GAFFER_TOKEN, or, for a server
+// of this machine, the one that its first start has made. Without any the server
+// says what it thinks of that.
+func token(e *env.Env, server *url.URL) (string, error) {
+	if path := e.TokenFile(); path != "" {
+		text, err := readToken(path)
+		if err != nil {
+			return "", fmt.Errorf("the token's file: %w", err)
+		}
+		return text, nil
+	}
+	if text := strings.TrimSpace(e.Getenv("GAFFER_TOKEN")); text != "" {
+		return text, nil
+	}
+	if !here(server) {
+		return "", nil
+	}
+	state, err := e.StateDir()
+	if err != nil {
+		return "", nil // then no server of this user has made one
+	}
+	text, err := readToken(filepath.Join(state, "token"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return "", nil
+	}
+	return text, err
+}
+
+// readToken reads the last line that is not empty, which is where
+// 'gaffer token create' prints it.
+func readToken(path string) (string, error) {
+	f, err := openRegular(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	const most = 64 << 10
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return "", err
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	text := strings.TrimSpace(lines[len(lines)-1])
+	if text == "" {
+		return "", exit.Invalid(&fs.PathError{Op: "read", Path: path, Err: errors.New("holds no token")})
+	}
+	return text, nil
+}
+
+// here reports whether a server can only be one of this machine.
+func here(server *url.URL) bool {
+	host := server.Hostname()
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// openRegular waits for nothing, whatever stands in the file's place.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		_ = f.Close() // nothing was written
+		return nil, err
+	}
+	return f, nil
+}
