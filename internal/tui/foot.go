@@ -32,6 +32,9 @@ func (v View) foot(width, height int) []line {
 	k := v.Keyboard.See(open)
 	running := phrase.Count(v.Run.Counts.Running, "agent")
 	switch {
+	case k.mode == offering && k.Far:
+		rows = append(rows, styled(env.Bold, "The run goes on without you, "+running+" running."),
+			styled(env.Bold, "Enter detaches  [c]ancel the run  any other key goes on watching"))
 	case k.mode == offering:
 		rows = append(rows, styled(env.Bold, "No more work is taken, "+running+" going on."),
 			styled(env.Bold, "[d]etach  [c]ancel the run  Enter goes on"))

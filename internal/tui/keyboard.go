@@ -43,6 +43,7 @@ const (
 // Keyboard is what a person is at. It is a value: a key makes another of it.
 type Keyboard struct {
 	Onlooker bool // the run is another's: there is nothing to stop
+	Far      bool // others work on the run: leaving it is what is expected
 
 	mode     mode
 	question string // the id of the one that is shown
@@ -58,6 +59,9 @@ const maxInput = 2000
 //	watching     Stop, then offering  ── the question's answer is typed ──
 //	offering     CancelRun            Detach   CancelRun  GoOn         –
 //	cancelling   Leave                –        –          –            –
+//
+// A run that others work on is not stopped, and while it is offered Ctrl-C and
+// Enter detach and any other key goes on watching.
 func (k Keyboard) Press(key Key, open []fleet.Question) (Keyboard, Action) {
 	k = k.See(open)
 	switch {
@@ -77,9 +81,16 @@ func (k Keyboard) Press(key Key, open []fleet.Question) (Keyboard, Action) {
 
 // End is what follows from a word from outside that the run is to end.
 func (k Keyboard) End() (Keyboard, Action) {
-	if k.Onlooker || k.mode == cancelling {
+	switch {
+	case k.Onlooker || k.mode == cancelling:
 		return k, Action{Do: Leave}
+	case k.Far:
+		return k, Action{Do: Detach}
 	}
+	return k.cancel()
+}
+
+func (k Keyboard) cancel() (Keyboard, Action) {
 	k.mode = cancelling
 	return k, Action{Do: CancelRun}
 }
@@ -106,7 +117,9 @@ func (k Keyboard) interrupt() (Keyboard, Action) {
 	case k.Onlooker:
 		return k, Action{Do: Leave}
 	case k.mode == watching:
-		k.mode = offering
+		if k.mode = offering; k.Far {
+			return k, Action{}
+		}
 		return k, Action{Do: Stop}
 	}
 	return k.End()
@@ -114,13 +127,15 @@ func (k Keyboard) interrupt() (Keyboard, Action) {
 
 func (k Keyboard) offered(key Key) (Keyboard, Action) {
 	switch {
+	case key.Rune == 'd', key.Kind == Enter && k.Far:
+		return k, Action{Do: Detach}
+	case key.Rune == 'c':
+		return k.cancel()
 	case key.Kind == Enter:
 		k.mode = watching
 		return k, Action{Do: GoOn}
-	case key.Rune == 'd':
-		return k, Action{Do: Detach}
-	case key.Rune == 'c':
-		return k.End()
+	case k.Far:
+		k.mode = watching
 	}
 	return k, Action{}
 }

@@ -17,6 +17,7 @@ var questions = []fleet.Question{
 func TestWhatKeysDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		onlooker bool
+		far      bool
 		asked    []fleet.Question
 		keys     string
 		want     []Action
@@ -35,6 +36,11 @@ func TestWhatKeysDo(t *testing.T) {
 		"an onlooker leaves":               {onlooker: true, keys: "\x03", want: []Action{{Do: Leave}}},
 		"an onlooker leaves with q":        {onlooker: true, keys: "q", want: []Action{{Do: Leave}}},
 		"an onlooker's q in an answer":     {onlooker: true, asked: questions, keys: "q\r", want: []Action{{Do: Answer, Question: "q1", Text: "q"}}},
+		"a run of others is not stopped":   {far: true, keys: "\x03", want: nil},
+		"Enter leaves it to them":          {far: true, keys: "\x03\r", want: []Action{{Do: Detach}}},
+		"so does another Ctrl-C":           {far: true, keys: "\x03\x03", want: []Action{{Do: Detach}}},
+		"c cancels theirs":                 {far: true, keys: "\x03c\x03", want: []Action{{Do: CancelRun}, {Do: Leave}}},
+		"another key goes on watching":     {far: true, keys: "\x03x\r\x03d", want: []Action{{Do: Detach}}},
 		"a number is an option":            {asked: questions, keys: "2\r", want: []Action{{Do: Answer, Question: "q1", Text: "No"}}},
 		"a number that is none is text":    {asked: questions, keys: "3\r", want: []Action{{Do: Answer, Question: "q1", Text: "3"}}},
 		"zero is text":                     {asked: questions, keys: "0\r", want: []Action{{Do: Answer, Question: "q1", Text: "0"}}},
@@ -52,7 +58,7 @@ func TestWhatKeysDo(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := Keyboard{Onlooker: c.onlooker}
+			k := Keyboard{Onlooker: c.onlooker, Far: c.far}
 			var got []Action
 			for _, b := range bytes.SplitAfter([]byte(c.keys), nil) {
 				keys, _ := decode(b)
@@ -83,6 +89,9 @@ func TestAWordFromOutsideCancelsAndASecondLeaves(t *testing.T) {
 	_, second := k.End()
 	if first.Do != CancelRun || second.Do != Leave {
 		t.Errorf("%v, %v", first.Do, second.Do)
+	}
+	if _, act := (Keyboard{Far: true}).End(); act.Do != Detach {
+		t.Errorf("of others' run: %v", act.Do)
 	}
 	if _, act := (Keyboard{Onlooker: true}).End(); act.Do != Leave {
 		t.Errorf("an onlooker: %v", act.Do)

@@ -18,6 +18,7 @@ type Options struct {
 	Now      func() time.Time
 	Color    bool
 	Onlooker bool // the run is another's
+	Far      bool // others work on the run
 
 	// Runs has the run as it stands, whenever it has changed, and is closed
 	// when the run has ended.
@@ -52,7 +53,7 @@ func Live(ctx context.Context, t *Terminal, o Options) (Do, error) {
 		keys: make(chan Key), says: make(chan string, 1), broken: make(chan string, 2), done: make(chan struct{}),
 		actions: make(chan Action, 16),
 	}
-	l.view.Keyboard.Onlooker = o.Onlooker
+	l.view.Keyboard.Onlooker, l.view.Keyboard.Far = o.Onlooker, o.Far
 	acting, leave := context.WithCancel(ctx)
 	defer leave()
 	l.start(acting)

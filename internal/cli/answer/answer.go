@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
@@ -47,6 +46,7 @@ answer, show the question and its options.`,
 	}
 	cmd.Flags().IntVar(&o.option, "option", 0, "choose option `N`, from 1")
 	cmd.Flags().BoolVar(&o.deny, "deny", false, "refuse what is asked for")
+	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.json = *asJSON
@@ -63,13 +63,13 @@ answer, show the question and its options.`,
 		if chosen && o.option < 1 {
 			return exit.Usage(fmt.Errorf("--option %d: options are counted from 1", o.option))
 		}
-		return open.With(cmd.Context(), e, func(a *app.App) error { return answer(cmd.Context(), e, a, args[0], o) })
+		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error { return answer(cmd.Context(), e, f, args[0], o) })
 	}
 	return cmd
 }
 
-func answer(ctx context.Context, e *env.Env, a *app.App, name string, o options) error {
-	t, err := a.FindTask(ctx, name)
+func answer(ctx context.Context, e *env.Env, f open.Fleet, name string, o options) error {
+	t, err := f.FindTask(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func answer(ctx context.Context, e *env.Env, a *app.App, name string, o options)
 	if o.option > 0 {
 		o.text = q.Options[o.option-1]
 	}
-	if err := a.Answer(ctx, q.ID, o.text, o.deny); err != nil {
+	if err := f.Answer(ctx, q.ID, o.text, o.deny); err != nil {
 		return err
 	}
 	return done(e, t, o)

@@ -19,28 +19,60 @@ import (
 
 // Attendant looks after runs for one command.
 type Attendant struct {
-	App *app.App
+	Fleet open.Fleet
+	App   *app.App // nil if the fleet is a server's
 
 	env     *env.Env
 	notices notices
 }
 
-// With opens gaffer in the project of the command, calls do and closes it. What
-// runs goes on.
+// With opens gaffer on this machine, in the project of the command, calls do and
+// closes it. What runs goes on.
 func With(ctx context.Context, e *env.Env, do func(*Attendant) error) error {
-	t := &Attendant{env: e}
-	t.notices.to = t.talk
+	t := newAttendant(e)
 	a, err := open.App(ctx, e, t.notices.tell)
 	if err != nil {
 		return err
 	}
-	t.App = a
-	err = do(t)
-	if closed := a.Close(); err == nil {
+	t.App, t.Fleet = a, open.Here(e, a)
+	return t.finally(do)
+}
+
+// WithFleet is like [With] for this machine or the server that is named.
+func WithFleet(ctx context.Context, e *env.Env, do func(*Attendant) error) error {
+	far, err := open.Remote(e)
+	if err != nil {
+		return err
+	}
+	if !far {
+		return With(ctx, e, do)
+	}
+	t := newAttendant(e)
+	f, err := open.Server(e, t.notices.tell)
+	if err != nil {
+		return err
+	}
+	t.Fleet = f
+	return t.finally(do)
+}
+
+func newAttendant(e *env.Env) *Attendant {
+	t := &Attendant{env: e}
+	t.notices.to = t.talk
+	return t
+}
+
+// finally calls do and closes the fleet.
+func (t *Attendant) finally(do func(*Attendant) error) error {
+	err := do(t)
+	if closed := t.Fleet.Close(); err == nil {
 		err = closed
 	}
 	return err
 }
+
+// far reports whether others work on what is attended to.
+func (t *Attendant) far() bool { return t.Fleet.Where() != "" }
 
 func (t *Attendant) talk(text string) { t.env.Talk("gaffer: %s", env.Printable(text)) }
 
@@ -52,10 +84,11 @@ type ending struct {
 	detached    bool
 }
 
-// Work works on a run until it has ended, and says so. The error has the exit
-// code: none if all is complete.
+// Work works on a run until it has ended, and says so. A server's run is worked
+// on by others, and followed. The error has the exit code: none if all is
+// complete.
 func (t *Attendant) Work(ctx context.Context, run string, asJSON bool) error {
-	r, err := t.App.Run(ctx, run)
+	r, err := t.Fleet.Run(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -67,7 +100,7 @@ func (t *Attendant) Work(ctx context.Context, run string, asJSON bool) error {
 	}
 	// Signals are dealt with below; the work itself ends when it is told to.
 	ctx = context.WithoutCancel(ctx)
-	end, err := show(ctx, job{run: r, work: newWork(ctx, t.App, run), signals: signals.hear, interval: interval(len(r.Tasks))})
+	end, err := show(ctx, job{run: r, work: newWork(ctx, t, run), signals: signals.hear, interval: interval(len(r.Tasks))})
 	if err != nil {
 		return err
 	}
@@ -104,9 +137,17 @@ func (t *Attendant) background(ctx context.Context, end ending, asJSON bool) err
 		return err
 	}
 	if end.interrupted {
-		return exit.Interrupted(fmt.Errorf("run %s: hung up; it goes on in the background", end.run.ID))
+		return exit.Interrupted(fmt.Errorf("run %s: %s", end.run.ID, t.goesOn()))
 	}
 	return nil
+}
+
+// goesOn is what becomes of a run that nobody here looks after any more.
+func (t *Attendant) goesOn() string {
+	if t.far() {
+		return "left; it goes on without this"
+	}
+	return "hung up; it goes on in the background"
 }
 
 // tell gives the result and what the exit code is to be.

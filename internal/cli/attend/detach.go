@@ -27,6 +27,9 @@ const startWithin = 20 * time.Second
 // Detach lets a gaffer in the background work on a run, and tells the run's id
 // and how to see it again.
 func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
+	if t.far() {
+		return t.leaveTo(run, asJSON)
+	}
 	d, err := t.detach(ctx, run)
 	if err != nil {
 		return err
@@ -40,6 +43,23 @@ func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
 	}
 	t.env.Talk("'gaffer status --watch %s' shows it, 'gaffer cancel %s' ends it", d.Run, d.Run)
 	return t.env.Printf("%s\n", d.Run)
+}
+
+// left is a run that others work on.
+type left struct {
+	Run    string `json:"run"`
+	Server string `json:"server"`
+}
+
+// leaveTo tells how to see a run again that the workers of a server work on.
+func (t *Attendant) leaveTo(run string, asJSON bool) error {
+	if asJSON {
+		return t.env.PrintJSON(left{run, t.Fleet.Where()})
+	}
+	again := t.env.ServerArg()
+	t.env.Talk("it runs on the workers of %s", env.Printable(t.Fleet.Where()))
+	t.env.Talk("'gaffer status --watch %s%s' shows it, 'gaffer cancel %s%s' ends it", run, again, run, again)
+	return t.env.Printf("%s\n", run)
 }
 
 // detach starts 'gaffer resume' in a session of its own, and returns when it
@@ -81,7 +101,7 @@ func (t *Attendant) resume(run string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"resume", run, "--project", p.Root}
+	args := []string{"resume", run, "--project", p.Root, "--local"}
 	for _, v := range c.Values() {
 		if v.Source.Flag != "" {
 			args = append(args, "--set", v.Key.Name+"="+v.Text)
@@ -95,11 +115,11 @@ func (t *Attendant) resume(run string) (*exec.Cmd, error) {
 
 // openLog opens the file that takes what a gaffer in the background says.
 func (t *Attendant) openLog(run string) (*os.File, error) {
-	dir := filepath.Join(t.env.Getenv("HOME"), ".local", "state")
-	if set := t.env.Getenv("XDG_STATE_HOME"); filepath.IsAbs(set) {
-		dir = set
+	state, err := t.env.StateDir()
+	if err != nil {
+		return nil, err
 	}
-	dir = filepath.Join(dir, "gaffer", "runs")
+	dir := filepath.Join(state, "runs")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}

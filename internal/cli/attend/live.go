@@ -26,7 +26,7 @@ func (t *Attendant) live(ctx context.Context, term *tui.Terminal, j job) (ending
 	var all sync.WaitGroup
 	all.Go(func() { v.bridge(ctx, cancel) })
 	do, err := tui.Live(ctx, term, tui.Options{
-		Now: t.env.Now, Color: t.env.Color(t.env.Err), Onlooker: j.work == nil,
+		Now: t.env.Now, Color: t.env.Color(t.env.Err), Onlooker: j.work == nil, Far: t.far(),
 		Runs: v.runs, Notes: v.notes, End: v.end, Act: v.act,
 	})
 	cancel(nil)
@@ -85,7 +85,7 @@ func (v *live) bridge(ctx context.Context, cancel context.CancelCauseFunc) {
 	defer all.Wait()
 	following, stop := context.WithCancel(ctx)
 	defer stop()
-	runs, failed := follow(following, v.attendant.App, v.job.run.ID, v.job.interval, &all)
+	runs, failed := follow(following, v.attendant.Fleet, v.job.run.ID, v.job.interval, &all)
 	var ended <-chan result
 	if v.job.work != nil {
 		ended = v.job.work.ended
@@ -98,10 +98,7 @@ func (v *live) bridge(ctx context.Context, cancel context.CancelCauseFunc) {
 				v.last = r
 				v.pass(ctx, r)
 			case ended == nil:
-				select {
-				case v.err = <-failed:
-				default:
-				}
+				v.err = pending(failed)
 				close(v.runs)
 				return
 			default:
@@ -155,7 +152,7 @@ func (v *live) act(ctx context.Context, a tui.Action) string {
 		v.cancelled = true
 		err = v.job.work.cancel(ctx, "interrupted")
 	case tui.Answer:
-		if err = v.attendant.App.Answer(ctx, a.Question, a.Text, a.Deny); err == nil {
+		if err = v.attendant.Fleet.Answer(ctx, a.Question, a.Text, a.Deny); err == nil {
 			said = "answered"
 		}
 	}

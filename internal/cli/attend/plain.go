@@ -9,13 +9,13 @@ import (
 
 // plain shows a run as lines on stderr, one for each change. The first signal
 // cancels the run and waits for its agents to end, the second leaves at once;
-// hanging up leaves the run to another gaffer.
+// hanging up leaves the run to another gaffer. A server's run is only ever left.
 func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	runs, failed := follow(ctx, t.App, j.run.ID, j.interval, &all)
+	runs, failed := follow(ctx, t.Fleet, j.run.ID, j.interval, &all)
 	j.work.start()
 	defer j.work.halt()
 	end.run = j.run
@@ -29,11 +29,14 @@ func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
 	for {
 		select {
 		case r, ok := <-runs:
-			if !ok {
-				runs = nil
-				continue
+			switch {
+			case ok:
+				show(r)
+			case t.far():
+				return end, pending(failed)
+			default:
+				runs = nil // the end comes from the work
 			}
-			show(r)
 		case err := <-failed:
 			return end, err
 		case r := <-j.work.ended:
@@ -43,7 +46,7 @@ func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
 			return end, r.err
 		case w := <-j.signals:
 			switch {
-			case w == hungUp:
+			case w == hungUp || t.far():
 				end.interrupted, end.detached = true, true
 				return end, nil
 			case end.interrupted:
@@ -56,5 +59,15 @@ func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
 				return end, err
 			}
 		}
+	}
+}
+
+// pending is the error that has come, if one has.
+func pending(failed <-chan error) error {
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
 	}
 }

@@ -14,7 +14,7 @@ import (
 // leaves. Without a terminal, and with asJSON, each change is one line of the
 // result.
 func (t *Attendant) Watch(ctx context.Context, run string, asJSON bool) error {
-	r, err := t.App.Run(ctx, run)
+	r, err := t.Fleet.Run(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (t *Attendant) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	runs, failed := follow(ctx, t.App, r.ID, interval(len(r.Tasks)), &all)
+	runs, failed := follow(ctx, t.Fleet, r.ID, interval(len(r.Tasks)), &all)
 	seen := r
 	if !asJSON {
 		if err := t.env.Printf("%s\n", opening(r)); err != nil {
@@ -50,10 +50,8 @@ func (t *Attendant) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 		}
 		seen = r
 	}
-	select {
-	case err := <-failed:
+	if err := pending(failed); err != nil {
 		return err
-	default:
 	}
 	if err := ctx.Err(); err != nil {
 		return err

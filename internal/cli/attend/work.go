@@ -10,15 +10,17 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/cli/open"
 )
 
 // work is the work on a run beside the view of it. It can be halted, with the
-// agents going on, and taken up again.
+// agents going on, and taken up again. On a server's run others work.
 type work struct {
 	ctx   context.Context
-	app   *app.App
+	app   *app.App // nil if others work on it
+	fleet open.Fleet
 	run   string
-	ended chan result // has one when the run has ended or cannot be worked on
+	ended chan result // has one when the run has ended or cannot be worked on; nil if others work on it
 
 	mu   sync.Mutex
 	stop func() // halts and waits; nil if nobody works
@@ -30,15 +32,19 @@ type result struct {
 	err error
 }
 
-func newWork(ctx context.Context, a *app.App, run string) *work {
-	return &work{ctx: ctx, app: a, run: run, ended: make(chan result, 1)}
+func newWork(ctx context.Context, t *Attendant, run string) *work {
+	w := &work{ctx: ctx, app: t.App, fleet: t.Fleet, run: run}
+	if w.app != nil {
+		w.ended = make(chan result, 1)
+	}
+	return w
 }
 
 // start takes the work up, if it is not under way.
 func (w *work) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.stop != nil {
+	if w.stop != nil || w.app == nil {
 		return
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
@@ -77,7 +83,7 @@ func (w *work) halt() {
 
 // cancel ends the run. Somebody must work on it, so that its agents end.
 func (w *work) cancel(ctx context.Context, why string) error {
-	err := w.app.Cancel(ctx, w.run, "", why)
+	err := w.fleet.Cancel(ctx, w.run, "", why)
 	var late interface{ Conflict() bool }
 	if errors.As(err, &late) && late.Conflict() {
 		err = nil // it has ended meanwhile
@@ -88,11 +94,11 @@ func (w *work) cancel(ctx context.Context, why string) error {
 
 // follow gives the run as it stands, the latest only, until ctx ends or the run
 // has ended, and then closes. Its error is of reading, and comes at most once.
-func follow(ctx context.Context, a *app.App, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
+func follow(ctx context.Context, f open.Fleet, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
 	runs, failed := make(chan fleet.Run, 1), make(chan error, 1)
 	all.Go(func() {
 		defer close(runs)
-		err := a.Follow(ctx, run, every, func(r fleet.Run) error {
+		err := f.Follow(ctx, run, every, func(r fleet.Run) error {
 			select {
 			case <-runs: // an older one that nobody has looked at
 			default:

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
@@ -30,25 +29,26 @@ RUN/TASK; - is the latest run.`,
 		ValidArgsFunction: open.RunsAndTasks(e),
 	}
 	cmd.Flags().StringVar(&why, "why", "a person asked for it", "`TEXT` for the records")
+	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return open.With(ctx, e, func(a *app.App) error {
-			run, task, err := find(ctx, a, args[0])
+		return open.WithFleet(ctx, e, func(f open.Fleet) error {
+			run, task, err := find(ctx, f, args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.Cancel(ctx, run, task, why); err != nil {
+			if err := f.Cancel(ctx, run, task, why); err != nil {
 				return err
 			}
-			r, err := a.Run(ctx, run)
+			r, err := f.Run(ctx, run)
 			if err != nil {
 				return err
 			}
 			if *asJSON {
 				return e.PrintJSON(r)
 			}
-			tell(e, r, task)
+			tell(e, r, task, f.Where() != "")
 			return nil
 		})
 	}
@@ -56,19 +56,19 @@ RUN/TASK; - is the latest run.`,
 }
 
 // find tells a run from a task. A name that could be both is refused.
-func find(ctx context.Context, a *app.App, name string) (run, task string, err error) {
+func find(ctx context.Context, f open.Fleet, name string) (run, task string, err error) {
 	if name == "" {
 		return "", "", exit.Usage(fmt.Errorf("the name is empty, want a run or a task"))
 	}
 	if name == "-" {
-		run, err = open.FindRun(ctx, a, name, true)
+		run, err = open.FindRun(ctx, f, name, true)
 		return run, "", err
 	}
-	t, noTask := a.FindTask(ctx, name)
+	t, noTask := f.FindTask(ctx, name)
 	if strings.Contains(name, "/") {
 		return t.Run, t.ID, noTask
 	}
-	run, noRun := a.FindRun(ctx, name, false)
+	run, noRun := f.FindRun(ctx, name, false)
 	isRun, isTask := noRun == nil && run == name, noTask == nil && t.ID == name
 	switch {
 	case isRun && !isTask:
@@ -97,7 +97,7 @@ func neither(name string, errs ...error) error {
 		"'gaffer ps' lists what runs, 'gaffer status' the tasks")
 }
 
-func tell(e *env.Env, r fleet.Run, task string) {
+func tell(e *env.Env, r fleet.Run, task string, far bool) {
 	what := "run " + r.ID
 	if task != "" {
 		what = "task " + env.Printable(task) + " of " + what
@@ -105,7 +105,7 @@ func tell(e *env.Env, r fleet.Run, task string) {
 	switch running := r.Counts.Running; {
 	case running == 0:
 		e.Talk("cancelled %s", what)
-	case r.Owner.Alive:
+	case r.Owner.Alive || far:
 		e.Talk("cancelled %s; its agents are told to end", what)
 	default:
 		e.Talk("cancelled %s, but nobody looks after it: 'gaffer resume %s' ends its agents", what, r.ID)

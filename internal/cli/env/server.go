@@ -35,6 +35,20 @@ func (e *Env) LocalFlag(flags *pflag.FlagSet) {
 	})
 }
 
+// ServerArg is what a command line that is suggested needs to ask the same server
+// as this one, with a space before it: nothing, unless a flag named it.
+func (e *Env) ServerArg() string {
+	c, err := e.Config()
+	if err != nil {
+		return ""
+	}
+	v, err := c.Lookup("server")
+	if err != nil || v.Source.Flag == "" || c.Server() == "" {
+		return ""
+	}
+	return " " + ShellLine([]string{"--server", c.Server()})
+}
+
 // TokenFile is the file that the command line or the environment names for the
 // token, or "".
 func (e *Env) TokenFile() string {

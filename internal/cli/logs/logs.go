@@ -5,17 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
@@ -44,34 +38,23 @@ steer the terminal is made visible.`,
 	}
 	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on until the attempt ends")
 	cmd.Flags().IntVar(&o.tail, "tail", -1, "begin with the last `N` lines")
+	open.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("tail") && o.tail < 0 {
 			return exit.Usage(fmt.Errorf("--tail %d: want 0 or more", o.tail))
 		}
-		return open.With(cmd.Context(), e, func(a *app.App) error { return logs(cmd.Context(), e, a, args[0], o) })
+		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error { return logs(cmd.Context(), e, f, args[0], o) })
 	}
 	return cmd
 }
 
-func logs(ctx context.Context, e *env.Env, a *app.App, name string, o options) error {
-	t, err := a.FindTask(ctx, name)
+func logs(ctx context.Context, e *env.Env, f open.Fleet, name string, o options) error {
+	t, err := f.FindTask(ctx, name)
 	if err != nil {
 		return err
 	}
-	t, err = started(ctx, a, t, o.follow)
+	t, err = started(ctx, f, t, o.follow)
 	if err != nil {
-		return err
-	}
-	path, err := pathOf(e, t)
-	if err != nil {
-		return err
-	}
-	f, err := openLog(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := seek(f, o.tail); err != nil {
 		return err
 	}
 	out := e.Out
@@ -80,20 +63,20 @@ func logs(ctx context.Context, e *env.Env, a *app.App, name string, o options) e
 		defer shown.End()
 		out = shown
 	}
-	if !o.follow {
-		_, err = io.Copy(out, f)
-		return err
-	}
-	return follow(ctx, f, out, ended(ctx, a, t))
+	return f.Log(ctx, t, out, o.tail, o.follow)
 }
 
-// started waits for a task that has not begun if it is to be followed.
-func started(ctx context.Context, a *app.App, t fleet.Task, wait bool) (fleet.Task, error) {
-	hasLog := func(t fleet.Task) bool { return t.Attempt != nil && t.Attempt.Log != "" }
+// pause is how long to wait before looking again at a task that has not begun.
+const pause = 200 * time.Millisecond
+
+// started waits for a task that has not begun if it is to be followed. Where the
+// log is only matters on this machine.
+func started(ctx context.Context, f open.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
+	hasLog := func(t fleet.Task) bool { return t.Attempt != nil && (t.Attempt.Log != "" || f.Where() != "") }
 	if hasLog(t) || !wait {
 		return t, nil
 	}
-	err := a.Follow(ctx, t.Run, pause, func(r fleet.Run) error {
+	err := f.Follow(ctx, t.Run, pause, func(r fleet.Run) error {
 		for _, now := range r.Tasks {
 			if now.ID == t.ID {
 				t = now
@@ -112,64 +95,3 @@ func started(ctx context.Context, a *app.App, t fleet.Task, wait bool) (fleet.Ta
 
 // errFound ends a search.
 var errFound = errors.New("found")
-
-func pathOf(e *env.Env, t fleet.Task) (string, error) {
-	if t.Attempt == nil || t.Attempt.Log == "" {
-		return "", exit.NotFound(fmt.Errorf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status))
-	}
-	if filepath.IsAbs(t.Attempt.Log) {
-		return t.Attempt.Log, nil
-	}
-	p, err := e.Project()
-	return filepath.Join(p.Root, t.Attempt.Log), err
-}
-
-// openLog waits for nothing, whatever stands in the log's place.
-func openLog(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
-	}
-	if err != nil {
-		f.Close() //nolint:errcheck // nothing was written
-		return nil, err
-	}
-	return f, nil
-}
-
-// pause is how long to wait before looking again at something that grows.
-const pause = 200 * time.Millisecond
-
-// ended reports whether the attempt that ran has ended.
-func ended(ctx context.Context, a *app.App, t fleet.Task) func() (bool, error) {
-	return func() (bool, error) {
-		now, err := a.FindTask(ctx, t.Run+"/"+t.ID)
-		if err != nil {
-			return false, err
-		}
-		return now.Status != fleet.Running || now.Attempt == nil || now.Attempt.ID != t.Attempt.ID, nil
-	}
-}
-
-// follow copies what is added until the attempt has ended. That is asked before
-// the last copy, so that nothing written before the end is missed.
-func follow(ctx context.Context, from io.Reader, to io.Writer, over func() (bool, error)) error {
-	for {
-		last, err := over()
-		if err != nil {
-			return err
-		}
-		if _, err := io.Copy(to, from); err != nil || last {
-			return err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}

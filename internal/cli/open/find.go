@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 
-	"gaffer/internal/app"
 	"gaffer/internal/cli/exit"
 )
 
 // FindRun returns the id of the run that a person means, the latest if text is
 // empty. With unfinished, only runs that have not ended count.
-func FindRun(ctx context.Context, a *app.App, text string, unfinished bool) (string, error) {
-	id, err := a.FindRun(ctx, text, unfinished)
+func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string, error) {
+	id, err := f.FindRun(ctx, text, unfinished)
 	if text != "" && text != "-" || exit.Of(err) != exit.CodeNotFound {
 		return id, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
@@ -27,32 +26,33 @@ when and who says so; then paused lanes, and runs that nobody looks after.`,
 		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "of all projects")
+	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return open.With(cmd.Context(), e, func(a *app.App) error {
-			runs, err := a.Runs(cmd.Context(), all, false)
+		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error {
+			runs, err := f.Runs(cmd.Context(), all, false)
 			if err != nil {
 				return err
 			}
 			if *asJSON {
 				return e.PrintJSON(append([]fleet.Run{}, runs...))
 			}
-			return show(e, runs, all)
+			return show(e, runs, all, f.Where() != "")
 		})
 	}
 	return cmd
 }
 
-func show(e *env.Env, runs []fleet.Run, all bool) error {
+func show(e *env.Env, runs []fleet.Run, all, far bool) error {
 	now := e.Now()
-	if rows := rows(runs, now, all); len(rows) > 1 {
+	if rows := rows(runs, now, all, far); len(rows) > 1 {
 		if err := table.Print(e, rows); err != nil {
 			return err
 		}
 	} else {
 		e.Talk("no agent runs")
 	}
-	for _, line := range remarks(runs, now) {
+	for _, line := range remarks(runs, now, far) {
 		if err := e.Printf("%s\n", line); err != nil {
 			return err
 		}
@@ -61,8 +61,12 @@ func show(e *env.Env, runs []fleet.Run, all bool) error {
 }
 
 // rows has a row for each task that runs or waits for its next attempt.
-func rows(runs []fleet.Run, now time.Time, all bool) [][]table.Cell {
-	head := table.Row("Run", "Task", "PID", "Attempt", "Time", "Cost", "State")
+// Of a server it has the workers and not the processes, which are theirs.
+func rows(runs []fleet.Run, now time.Time, all, far bool) [][]table.Cell {
+	head, where := table.Row("Run", "Task", "PID", "Attempt", "Time", "Cost", "State"), pidOf
+	if far {
+		head[2].Text, where = "Worker", workerOf
+	}
 	if all {
 		head = append(table.Row("Project"), head...)
 	}
@@ -72,7 +76,7 @@ func rows(runs []fleet.Run, now time.Time, all bool) [][]table.Cell {
 			if t.Status != fleet.Running && (t.Status != fleet.Queued || t.RetryAt.IsZero()) {
 				continue
 			}
-			row := row(r, t, now)
+			row := row(r, t, now, where(t))
 			if all {
 				row = append(table.Row(r.Project), row...)
 			}
@@ -82,13 +86,24 @@ func rows(runs []fleet.Run, now time.Time, all bool) [][]table.Cell {
 	return rows
 }
 
-func row(r fleet.Run, t fleet.Task, now time.Time) []table.Cell {
-	pid, number, took, cost := "", "", "", ""
+func pidOf(t fleet.Task) string {
+	if t.Attempt == nil || t.Attempt.PID <= 0 || t.Status != fleet.Running {
+		return ""
+	}
+	return fmt.Sprint(t.Attempt.PID)
+}
+
+func workerOf(t fleet.Task) string {
+	if t.Attempt == nil {
+		return ""
+	}
+	return t.Attempt.Worker
+}
+
+func row(r fleet.Run, t fleet.Task, now time.Time, where string) []table.Cell {
+	number, took, cost := "", "", ""
 	if a := t.Attempt; a != nil {
 		number, cost = fmt.Sprint(a.Number), phrase.Money(a.Spent.USD)
-		if a.PID > 0 && t.Status == fleet.Running {
-			pid = fmt.Sprint(a.PID)
-		}
 		if d, ok := phrase.Took(a, now); ok {
 			took = phrase.Elapsed(d)
 		}
@@ -96,7 +111,7 @@ func row(r fleet.Run, t fleet.Task, now time.Time) []table.Cell {
 	if try := phrase.Try(t); try != "" {
 		number = try
 	}
-	cells := table.Row(r.ID, t.ID, pid, number, took, cost, phrase.State(t, now))
+	cells := table.Row(r.ID, t.ID, where, number, took, cost, phrase.State(t, now))
 	if phrase.Waiting(t) {
 		cells[len(cells)-1].Style = env.Yellow
 	}
@@ -104,7 +119,7 @@ func row(r fleet.Run, t fleet.Task, now time.Time) []table.Cell {
 }
 
 // remarks are the lanes that are paused and the runs that need somebody.
-func remarks(runs []fleet.Run, now time.Time) (lines []string) {
+func remarks(runs []fleet.Run, now time.Time, far bool) (lines []string) {
 	seen := map[string]bool{}
 	for _, r := range runs {
 		for _, l := range r.Lanes {
@@ -115,7 +130,7 @@ func remarks(runs []fleet.Run, now time.Time) (lines []string) {
 		}
 	}
 	for _, r := range runs {
-		if !r.Owner.Alive {
+		if !r.Owner.Alive && !far {
 			lines = append(lines, fmt.Sprintf("run %s: nobody looks after it, %s; 'gaffer resume %s' takes it up",
 				r.ID, phrase.Counts(r.Counts), r.ID))
 		}

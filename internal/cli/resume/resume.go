@@ -21,17 +21,20 @@ unless another is named. Agents that still run are taken over; the results of
 those that ended meanwhile are collected; nothing is started twice.
 
 It shows the run and ends as 'gaffer run' does, with the same exit codes. A run
-that another gaffer works on is refused with exit code 4.`,
+that another gaffer works on is refused with exit code 4.
+
+A server's run needs nobody to take it up: it is followed.`,
 		Example:           "  gaffer resume\n  gaffer resume 20260201-143022-abc12345\n  gaffer resume abc1 --detach",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: open.Runs(e, false),
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "let it run in the background")
+	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return attend.With(ctx, e, func(t *attend.Attendant) error {
-			id, err := open.FindRun(ctx, t.App, append(args, "")[0], true)
+		return attend.WithFleet(ctx, e, func(t *attend.Attendant) error {
+			id, err := open.FindRun(ctx, t.Fleet, append(args, "")[0], true)
 			if err != nil {
 				return err
 			}

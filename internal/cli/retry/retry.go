@@ -27,18 +27,19 @@ works on the run takes it up; otherwise 'gaffer resume' does, or --resume here.`
 		}),
 	}
 	cmd.Flags().BoolVar(&resume, "resume", false, "work on the run until it ends, as 'gaffer resume' does")
+	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return attend.With(ctx, e, func(a *attend.Attendant) error {
-			t, err := a.App.FindTask(ctx, args[0])
+		return attend.WithFleet(ctx, e, func(a *attend.Attendant) error {
+			t, err := a.Fleet.FindTask(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			if err := a.App.Retry(ctx, t.Run, t.ID); err != nil {
+			if err := a.Fleet.Retry(ctx, t.Run, t.ID); err != nil {
 				return err
 			}
-			r, err := a.App.Run(ctx, t.Run)
+			r, err := a.Fleet.Run(ctx, t.Run)
 			if err != nil {
 				return err
 			}
@@ -48,15 +49,19 @@ works on the run takes it up; otherwise 'gaffer resume' does, or --resume here.`
 			case *asJSON:
 				return e.PrintJSON(r)
 			}
-			tell(e, t, r)
+			tell(e, t, r, a.Fleet.Where() != "")
 			return nil
 		})
 	}
 	return cmd
 }
 
-func tell(e *env.Env, t fleet.Task, r fleet.Run) {
+func tell(e *env.Env, t fleet.Task, r fleet.Run, far bool) {
 	id := env.Printable(t.ID)
+	if far {
+		e.Talk("%s is queued again; a worker takes it up", id)
+		return
+	}
 	if r.Owner.Alive {
 		e.Talk("%s is queued again; gaffer with pid %d takes it up", id, r.Owner.PID)
 		return

@@ -38,41 +38,48 @@ run as JSON. Ctrl-C leaves, and the run goes on.`,
 		ValidArgsFunction: open.Runs(e, true),
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it until it has ended")
+	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return attend.With(ctx, e, func(t *attend.Attendant) error {
-			id, err := open.FindRun(ctx, t.App, append(args, "")[0], false)
+		return attend.WithFleet(ctx, e, func(t *attend.Attendant) error {
+			id, err := open.FindRun(ctx, t.Fleet, append(args, "")[0], false)
 			if err != nil {
 				return err
 			}
 			if watch {
 				return t.Watch(ctx, id, *asJSON)
 			}
-			r, err := t.App.Run(ctx, id)
+			r, err := t.Fleet.Run(ctx, id)
 			if err != nil {
 				return err
 			}
 			if *asJSON {
 				return e.PrintJSON(r)
 			}
-			return show(e, r)
+			return show(e, r, t.Fleet.Where() != "")
 		})
 	}
 	return cmd
 }
 
-func show(e *env.Env, r fleet.Run) error {
+// show prints the table. Of a run that is far away it has the workers and not
+// the paths of logs, which are theirs.
+func show(e *env.Env, r fleet.Run, far bool) error {
 	now := e.Now()
 	e.Talk("run %s, %s", env.Printable(r.ID), env.Line(r.Name, 60))
-	rows := [][]table.Cell{table.Row("#", "Task", "Status", "Time", "Now", "Log")}
+	where, last := logOf(e.Dir), "Log"
+	if far {
+		where, last = workerOf, "Worker"
+	}
+	rows := [][]table.Cell{table.Row("#", "Task", "Status", "Time", "Now", last)}
 	for _, t := range r.Tasks {
-		rows = append(rows, row(t, now, e.Dir))
+		rows = append(rows, row(t, now, where(t)))
 	}
 	if err := table.Print(e, rows); err != nil {
 		return err
 	}
-	for _, line := range summary(r, now) {
+	for _, line := range summary(r, now, far) {
 		if err := e.Printf("%s\n", line); err != nil {
 			return err
 		}
@@ -82,27 +89,41 @@ func show(e *env.Env, r fleet.Run) error {
 
 // row is a line of the table that users of sessions know, and what the task
 // does now.
-func row(t fleet.Task, now time.Time, dir string) []table.Cell {
-	name, took, log := t.Name, "", ""
+func row(t fleet.Task, now time.Time, last string) []table.Cell {
+	name, took := t.Name, ""
 	if name == "" {
 		name = t.ID
 	}
 	if d, ok := phrase.Took(t.Attempt, now); ok {
 		took = phrase.Elapsed(d)
 	}
-	if t.Attempt != nil && t.Attempt.Log != "" {
-		log = relative(dir, t.Attempt.Log)
-		if t.Status == fleet.Running {
-			log = "tail -f " + log
-		}
-	}
 	state := phrase.Detail(t, now)
 	if try := phrase.Try(t); try != "" {
 		state = strings.TrimSuffix("attempt "+try+", "+state, ", ")
 	}
 	return []table.Cell{
-		{Text: t.ID}, {Text: env.Line(name, 40)}, {Text: phrase.Label(t.Status), Style: style(t)}, {Text: took}, {Text: env.Line(state, 100)}, {Text: log},
+		{Text: t.ID}, {Text: env.Line(name, 40)}, {Text: phrase.Label(t.Status), Style: style(t)}, {Text: took}, {Text: env.Line(state, 100)}, {Text: last},
 	}
+}
+
+// logOf is where a task's log is, from dir.
+func logOf(dir string) func(fleet.Task) string {
+	return func(t fleet.Task) string {
+		switch {
+		case t.Attempt == nil || t.Attempt.Log == "":
+			return ""
+		case t.Status == fleet.Running:
+			return "tail -f " + relative(dir, t.Attempt.Log)
+		}
+		return relative(dir, t.Attempt.Log)
+	}
+}
+
+func workerOf(t fleet.Task) string {
+	if t.Attempt == nil {
+		return ""
+	}
+	return t.Attempt.Worker
 }
 
 func style(t fleet.Task) env.Style {
@@ -119,7 +140,7 @@ func style(t fleet.Task) env.Style {
 
 // summary is such as "Running: 2 complete, 1 queued, $0.42", and what needs
 // somebody.
-func summary(r fleet.Run, now time.Time) []string {
+func summary(r fleet.Run, now time.Time, far bool) []string {
 	word := string(r.Status)
 	first := strings.ToUpper(word[:1]) + word[1:] + ": " + phrase.Counts(r.Counts)
 	if spent := phrase.Spent(r.Spent); spent != "" {
@@ -134,7 +155,7 @@ func summary(r fleet.Run, now time.Time) []string {
 			lines = append(lines, fmt.Sprintf("%s asks: %s; 'gaffer answer %s'", env.Printable(t.ID), phrase.Line(t.Question.Text), env.Printable(t.ID)))
 		}
 	}
-	if !r.Status.Final() && !r.Owner.Alive {
+	if !r.Status.Final() && !r.Owner.Alive && !far {
 		lines = append(lines, fmt.Sprintf("nobody looks after this run; 'gaffer resume %s' takes it up", r.ID))
 	}
 	return lines

@@ -1,4 +1,4 @@
-package logs
+package open
 
 import (
 	"bytes"
@@ -45,7 +45,7 @@ func TestWhatIsAddedIsFollowedUntilTheEnd(t *testing.T) {
 	if err := os.WriteFile(path, []byte("one\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	f, err := openLog(path)
+	f, err := openRegular(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestWhatIsAddedIsFollowedUntilTheEnd(t *testing.T) {
 		return asked == 3, err
 	}
 	var b bytes.Buffer
-	if err := follow(context.Background(), f, &b, over); err != nil || b.String() != "one\nmore\nmore\nmore\n" {
+	if err := followFile(context.Background(), f, &b, over); err != nil || b.String() != "one\nmore\nmore\nmore\n" {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }
@@ -74,7 +74,7 @@ func TestWhatIsNoFileIsNoLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{dir, pipe, filepath.Join(dir, "none")} {
-		if f, err := openLog(path); err == nil {
+		if f, err := openRegular(path); err == nil {
 			f.Close() //nolint:errcheck // the test fails anyway
 			t.Errorf("%s was opened", path)
 		}

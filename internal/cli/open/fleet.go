@@ -1,0 +1,126 @@
+package open
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/distant"
+	"gaffer/internal/plan"
+)
+
+// Fleet is what commands ask about runs: gaffer on this machine, or a server.
+type Fleet interface {
+	// Where is the server's address, or empty for this machine.
+	Where() string
+
+	Run(ctx context.Context, id string) (fleet.Run, error)
+	Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error)
+
+	// FindRun and FindTask return what a person means by a name, in the
+	// command's project.
+	FindRun(ctx context.Context, text string, unfinished bool) (string, error)
+	FindTask(ctx context.Context, text string) (fleet.Task, error)
+
+	// Follow calls each with the run as it stands, at once and then whenever it
+	// has changed, but not more often than every interval, until the run has
+	// ended or each returns an error or ctx ends.
+	Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error
+
+	Submit(ctx context.Context, p plan.Plan) (id string, err error)
+	Answer(ctx context.Context, question, text string, deny bool) error
+	Cancel(ctx context.Context, run, task, why string) error
+	Retry(ctx context.Context, run, task string) error
+
+	// Log writes what the agents of a task have written: the last lines, as many
+	// as tail says, or all if that is negative. With follow it goes on until the
+	// attempt that runs has ended.
+	Log(ctx context.Context, t fleet.Task, to io.Writer, tail int, follow bool) error
+
+	Close() error
+}
+
+// Remote reports whether the command line or the settings name a server.
+func Remote(e *env.Env) (bool, error) {
+	c, err := e.Config()
+	return err == nil && c.Server() != "", err
+}
+
+// Runs of this machine or of the server that is named. What a person should
+// know is told on stderr as it happens, or given to notice if that is not nil.
+func newFleet(ctx context.Context, e *env.Env, notice func(text string)) (Fleet, error) {
+	far, err := Remote(e)
+	if err != nil {
+		return nil, err
+	}
+	if far {
+		return Server(e, notice)
+	}
+	a, err := App(ctx, e, notice)
+	if err != nil {
+		return nil, err
+	}
+	return Here(e, a), nil
+}
+
+// Server is the fleet of the server that is named.
+func Server(e *env.Env, notice func(text string)) (*distant.Fleet, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := Client(e)
+	if err != nil {
+		return nil, err
+	}
+	if notice == nil {
+		notice = func(text string) { e.Talk("gaffer: %s", env.Printable(text)) }
+	}
+	return distant.New(client, distant.Options{Address: c.Server(), Project: c.ProjectName(), Notice: notice}), nil
+}
+
+// WithFleet opens what is asked about runs, calls do and closes it again.
+func WithFleet(ctx context.Context, e *env.Env, do func(Fleet) error) error {
+	f, err := newFleet(ctx, e, nil)
+	if err != nil {
+		return err
+	}
+	err = do(f)
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// Here is gaffer on this machine as a fleet.
+func Here(e *env.Env, a *app.App) Fleet { return machine{a, e} }
+
+type machine struct {
+	*app.App
+	env *env.Env
+}
+
+func (machine) Where() string { return "" }
+
+func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, tail int, follow bool) error {
+	path, err := pathOf(m.env, t)
+	if err != nil {
+		return err
+	}
+	f, err := openRegular(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	if err := seek(f, tail); err != nil {
+		return err
+	}
+	if !follow {
+		_, err = io.Copy(to, f)
+		return err
+	}
+	return followFile(ctx, f, to, ended(ctx, m, t))
+}

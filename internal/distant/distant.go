@@ -1,0 +1,113 @@
+// Package distant is the fleet of a server as a command sees it: its runs, their
+// tasks and logs, and its workers, asked for over the coordinator's client.
+package distant
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/plan"
+)
+
+// Options say how a fleet is asked.
+type Options struct {
+	Address string            // of the server, for people
+	Project string            // the name of the project that names are looked for in
+	Notice  func(text string) // things a person should know, as they happen; never nil
+}
+
+// Fleet is the fleet of one server. It is safe for concurrent use.
+type Fleet struct {
+	client *coordinator.Client
+	opts   Options
+}
+
+// New asks nothing yet.
+func New(c *coordinator.Client, o Options) *Fleet { return &Fleet{c, o} }
+
+// Where is the server's address.
+func (f *Fleet) Where() string { return f.opts.Address }
+
+// Project is the name of the project that names are looked for in.
+func (f *Fleet) Project() string { return f.opts.Project }
+
+// Close gives nothing back: whatever runs goes on.
+func (f *Fleet) Close() error { return nil }
+
+// Run returns a run with its tasks.
+func (f *Fleet) Run(ctx context.Context, id string) (fleet.Run, error) {
+	r, err := f.client.Run(ctx, id)
+	return r, f.problem(err)
+}
+
+// Runs lists the runs of the project, or of all projects, the latest first: those
+// that are not final, or all. Those that are not final have their tasks.
+func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error) {
+	q := coordinator.RunQuery{Project: f.opts.Project, Ended: ended}
+	if everywhere {
+		q.Project = ""
+	}
+	list, err := f.client.Runs(ctx, q)
+	if err != nil {
+		return nil, f.problem(err)
+	}
+	for i, r := range list {
+		if r.Status.Final() {
+			continue
+		}
+		if list[i], err = f.Run(ctx, r.ID); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// FindRun returns the id of the run that a person means, as on one machine.
+func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
+	id, err := f.client.FindRun(ctx, f.opts.Project, text, unfinished)
+	return id, f.problem(err)
+}
+
+// FindTask returns the task that a person means, as on one machine.
+func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
+	t, err := f.client.FindTask(ctx, f.opts.Project, text)
+	return t, f.problem(err)
+}
+
+// Submit stores a plan as a run of the project that any of its workers may take
+// tasks of.
+func (f *Fleet) Submit(ctx context.Context, p plan.Plan) (string, error) {
+	return f.SubmitOn(ctx, p, "")
+}
+
+// SubmitOn is like [Fleet.Submit] for tasks that only the worker of a name may
+// take. The request may be repeated, and makes one run.
+func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (string, error) {
+	p.Warnings = nil // they are for whoever wrote it
+	text, err := json.Marshal(p)
+	if err != nil {
+		return "", fmt.Errorf("plan %s: %w", p.Name, err)
+	}
+	r, err := f.client.Submit(ctx, coordinator.NewRun{Project: f.opts.Project, On: worker, Key: rand.Text(), Plan: text})
+	return r.ID, f.problem(err)
+}
+
+// Answer answers a question. deny refuses what was asked for, with text as the
+// reason.
+func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) error {
+	return f.problem(f.client.Answer(ctx, question, text, deny))
+}
+
+// Cancel ends a run, or one task of it with what waits for it.
+func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
+	return f.problem(f.client.Cancel(ctx, run, task, why))
+}
+
+// Retry queues a task again that failed or was cancelled.
+func (f *Fleet) Retry(ctx context.Context, run, task string) error {
+	return f.problem(f.client.Retry(ctx, run, task))
+}

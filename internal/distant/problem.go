@@ -1,0 +1,52 @@
+package distant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"gaffer/coordinator"
+)
+
+// Error is what went wrong between a command and a server.
+type Error struct {
+	text, hint string
+	err        error
+}
+
+func (e *Error) Error() string { return e.text }
+func (e *Error) Unwrap() error { return e.err }
+
+// Hint says what to do next, or nothing.
+func (e *Error) Hint() string { return e.hint }
+
+// problem tells a server's refusal as gaffer itself would tell it, and all else
+// with the server's address.
+func (f *Fleet) problem(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	told, ok := errors.AsType[*coordinator.Error](err)
+	if !ok {
+		return &Error{fmt.Sprintf("server %s: cannot be reached: %v", f.opts.Address, err), "'gaffer serve' starts one; --local asks this machine", err}
+	}
+	switch {
+	case told.Status == http.StatusUnauthorized:
+		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, told.Message),
+			"--token-file FILE or GAFFER_TOKEN gives a token, 'gaffer token create' where the server runs makes one", err}
+	case told.Status == http.StatusForbidden:
+		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, told.Message), "'gaffer doctor' tells the role of your token; an operator's may run plans", err}
+	case told.NotFound() && told.Code == "not_found", told.Conflict(), told.Invalid():
+		return &Error{told.Message, "", err}
+	}
+	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), "", err}
+}
+
+// passing reports whether the same request may succeed later.
+func passing(err error) bool {
+	if told, ok := errors.AsType[*coordinator.Error](err); ok {
+		return told.Temporary()
+	}
+	return !errors.Is(err, context.Canceled)
+}
