@@ -18,7 +18,7 @@ import (
 func addHelp(root *cobra.Command, e *env.Env) {
 	root.PersistentFlags().BoolP("help", "h", false, "show help")
 	root.PersistentFlags().Lookup("help").Hidden = true
-	root.AddCommand(append(treeTopics(), exitCodes())...)
+	root.AddCommand(append(treeTopics(), servers(), exitCodes())...)
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(e.Out, cmd) })
 	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(e.Err, cmd); return nil })
@@ -47,9 +47,8 @@ func rootHelp(b *strings.Builder, root *cobra.Command) {
 			listCommands(b, group.Title, root, group.ID)
 		}
 	}
-	fmt.Fprintf(b, "Flags of every command\n  %s\n", strings.Join(flagNames(root), "  "))
-	b.WriteString("'gaffer COMMAND --help' shows examples.\n")
-	b.WriteString("'gaffer help TOPIC' tells more: commands, flags, exit-codes.\n")
+	fmt.Fprintf(b, "Flags: %s\n", strings.Join(flagNames(root), "  "))
+	b.WriteString("More: 'gaffer COMMAND --help', 'gaffer help commands|flags|server|exit-codes'\n")
 }
 
 func flagNames(root *cobra.Command) (names []string) {
@@ -144,6 +143,30 @@ func topicBody(b *strings.Builder, topic *cobra.Command) {
 		}
 	case topicFlags:
 		b.WriteString(root.PersistentFlags().FlagUsagesWrapped(80))
+	}
+}
+
+// servers is the help topic of the flags that ask a server.
+func servers() *cobra.Command {
+	return &cobra.Command{
+		Use:   "server",
+		Short: "How a server is asked instead of this machine",
+		Long: `Every command about runs (run, resume, status, ps, logs, answer, cancel, retry,
+doctor, report) asks the server that is named, and this machine if none is:
+
+  --server URL         or GAFFER_SERVER, or the setting 'server'
+  --local              this machine, whatever else names a server
+  --token-file FILE    or GAFFER_TOKEN_FILE; its last line is the token.
+                       Else GAFFER_TOKEN. A server of this machine has left one
+                       in gaffer's state folder, which is taken without asking.
+  --fingerprint SHA    or the setting 'server_fingerprint': the certificate that
+                       'gaffer serve --tls' has made and whose SHA-256 it prints
+  --ca FILE            or the setting 'server_ca': who vouches for a certificate
+
+Names are looked for in the project, which a server knows by the setting
+'project', or else by the name of its root folder. 'gaffer workers' lists who
+runs the tasks, 'gaffer doctor' says what your token may do. A server that is
+away is waited for where a run or a log is followed.`,
 	}
 }
 

@@ -72,9 +72,20 @@ func misuse(cmd *cobra.Command, err error) error {
 	}
 	near := ""
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if unknown.GetSpecifiedName() == "server" {
+			return ofThisMachine(cmd)
+		}
 		near = nearestFlag(cmd, unknown.GetSpecifiedName())
 	}
 	return &exit.Error{Code: exit.CodeUsage, Err: err, Next: didYouMean(cmd, near)}
+}
+
+// ofThisMachine says that a command knows no servers.
+func ofThisMachine(cmd *cobra.Command) error {
+	return &exit.Error{
+		Code: exit.CodeUsage, Err: fmt.Errorf("%s is of this machine: it asks no server", cmd.CommandPath()),
+		Next: "'gaffer help server' says which commands do",
+	}
 }
 
 func nearestFlag(cmd *cobra.Command, name string) string {

@@ -41,6 +41,7 @@ import (
 	"gaffer/internal/cli/token"
 	"gaffer/internal/cli/validate"
 	"gaffer/internal/cli/version"
+	"gaffer/internal/cli/workers"
 	"gaffer/internal/cli/worktree"
 )
 
@@ -52,10 +53,11 @@ type group struct {
 
 // brief are the groups of which the overview has the names only, so that it fits
 // one screen. 'gaffer help commands' says what each command does.
-func brief() []string { return []string{beads, documents, settings} }
+func brief() []string { return []string{beads, machines, documents, settings} }
 
 const (
-	beads     = "Builds, teams, beads, terminals, branches, other machines"
+	beads     = "Builds, teams, beads, terminals, branches"
+	machines  = "Many machines"
 	documents = "State documents and records"
 	settings  = "Settings and upkeep"
 )
@@ -69,8 +71,9 @@ func groups() []group {
 			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, doctor.New,
 		}},
 		{beads, []func(*env.Env) *cobra.Command{
-			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New, serve.New, token.New,
+			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
 		}},
+		{machines, []func(*env.Env) *cobra.Command{serve.New, token.New, workers.New}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New,
 			validate.New, report.New, schema.New,

@@ -29,7 +29,7 @@ func (f *Fleet) problem(err error) error {
 	}
 	told, ok := errors.AsType[*coordinator.Error](err)
 	if !ok {
-		return &Error{fmt.Sprintf("server %s: cannot be reached: %v", f.opts.Address, err), "'gaffer serve' starts one; --local asks this machine", err}
+		return &Error{fmt.Sprintf("server %s: cannot be reached: %v", f.opts.Address, root(err)), "'gaffer serve' starts one; --local asks this machine", err}
 	}
 	switch {
 	case told.Status == http.StatusUnauthorized:

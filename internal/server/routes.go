@@ -117,6 +117,7 @@ func deskRoutes() []route {
 		{method: get, path: "/login", access: open, about: "trade a one-time code for a cookie", query: []string{"code"}, status: http.StatusSeeOther, do: (*call).login},
 		{method: post, path: "/v1/login", access: look, about: "make a one-time link to log a browser in with", gives: loginLink{}, status: made, do: (*call).link},
 		{method: post, path: "/v1/logout", access: look, about: "end the session of a browser", gives: loggedOut{}, status: found, do: (*call).logout},
+		{method: get, path: "/v1/self", access: look, about: "which program answers, and who asks", gives: oneSelf{}, status: found, do: (*call).self},
 
 		{method: post, path: "/v1/agents/heartbeat", access: work, about: "say that an agent lives and what it does", takes: coordinator.Heartbeat{}, gives: oneAgent{}, status: found, do: (*call).heartbeat},
 		{method: get, path: "/v1/agents", access: look, about: "all agents", gives: allAgents{}, status: found, do: (*call).agents},

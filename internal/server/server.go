@@ -25,6 +25,7 @@ type Options struct {
 	Now    func() time.Time
 	Random io.Reader
 
+	Version   string      // of the program, for those who ask
 	Hosts     []string    // by which it may be called, without ports; see HostsOf
 	TLS       *tls.Config // nil for plain HTTP
 	OpenReads bool        // who only looks needs no token

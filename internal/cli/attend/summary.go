@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,8 @@ const maxTold = 20
 
 // summary prints what is left to know of a run.
 func (t *Attendant) summary(r fleet.Run) error {
-	for _, line := range summary(r, t.env.Now(), t.env.Dir, isThere) {
+	at := site{dir: t.env.Dir, there: isThere, far: t.far()}
+	for _, line := range summary(r, t.env.Now(), at) {
 		if style := lineStyle(line); style != "" {
 			line = t.env.Paint(t.env.Out, style, line)
 		}
@@ -40,11 +42,18 @@ func lineStyle(line string) env.Style {
 	return ""
 }
 
+// site is where a summary is read: paths below dir are told from there, and
+// worktrees only if they are there. A run that is far away has left nothing here.
+type site struct {
+	dir   string
+	there func(path string) bool
+	far   bool
+}
+
 // summary is what was done, what was verified, what it cost, where logs and
-// worktrees are, and what to do next. Paths below dir are told from there, and
-// worktrees only if they are there. What a team's run has verified, its session
-// says.
-func summary(r fleet.Run, now time.Time, dir string, there func(path string) bool) []string {
+// worktrees are, or who worked, and what to do next. What a team's run has
+// verified, its session says.
+func summary(r fleet.Run, now time.Time, at site) []string {
 	lines := []string{headline(r, now), "  tasks     " + phrase.Counts(r.Counts)}
 	if text := verified(r); text != "" && r.Team == "" {
 		lines = append(lines, "  verified  "+text)
@@ -55,13 +64,38 @@ func summary(r fleet.Run, now time.Time, dir string, there func(path string) boo
 		}
 		lines = append(lines, "  cost      "+text)
 	}
-	if r.Documents != "" {
-		lines = append(lines, "  logs      "+env.Printable(relative(dir, r.Documents)))
-	}
-	for _, path := range worktrees(r, there) {
-		lines = append(lines, "  worktree  "+env.Printable(relative(dir, path)))
+	if at.far {
+		lines = append(lines, workers(r)...)
+	} else {
+		lines = append(lines, places(r, at)...)
 	}
 	return append(lines, troubles(r)...)
+}
+
+// places are where logs and worktrees are.
+func places(r fleet.Run, at site) (lines []string) {
+	if r.Documents != "" {
+		lines = append(lines, "  logs      "+env.Printable(relative(at.dir, r.Documents)))
+	}
+	for _, path := range worktrees(r, at.there) {
+		lines = append(lines, "  worktree  "+env.Printable(relative(at.dir, path)))
+	}
+	return lines
+}
+
+// workers are who has worked on the tasks.
+func workers(r fleet.Run) []string {
+	var names []string
+	for _, t := range r.Tasks {
+		if t.Attempt != nil && t.Attempt.Worker != "" && !slices.Contains(names, t.Attempt.Worker) && len(names) < maxTold {
+			names = append(names, t.Attempt.Worker)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return []string{"  workers   " + env.Printable(strings.Join(names, ", ")) + "; 'gaffer logs TASK' shows what an agent wrote"}
 }
 
 func headline(r fleet.Run, now time.Time) string {

@@ -46,7 +46,7 @@ func TestTheSummaryOfARunThatFailed(t *testing.T) {
     log in to claude, or give it its key
     gaffer logs d, then gaffer retry d --resume
 next: retry what failed, and what was cancelled for it comes back with it`, "\n")
-	if diff := cmp.Diff(want, summary(r, now, "/p", always)); diff != "" {
+	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", there: always})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
@@ -72,11 +72,11 @@ func TestTheSummaryOfATeamSendsNobodyToRetry(t *testing.T) {
     gaffer logs A-developer-1
 next: 'gaffer team resume' goes on`, "\n")
 	there := func(path string) bool { return path == "/p/trees/A" }
-	if diff := cmp.Diff(want, summary(r, now, "/p", there)); diff != "" {
+	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", there: there})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	r.Status = fleet.Complete
-	if lines := summary(r, now, "/p", there); strings.Contains(strings.Join(lines, "\n"), "A-developer-1") {
+	if lines := summary(r, now, site{dir: "/p", there: there}); strings.Contains(strings.Join(lines, "\n"), "A-developer-1") {
 		t.Errorf("what the session has got over is told: %q", lines)
 	}
 	r.Status = fleet.Failed
@@ -86,12 +86,37 @@ next: 'gaffer team resume' goes on`, "\n")
 	}
 }
 
+func TestTheSummaryOfARunFarAwayNamesItsWorkers(t *testing.T) {
+	on := func(worker string) *fleet.Attempt {
+		a := attempt(1, fleet.Complete)
+		a.Worker, a.Log = worker, "/elsewhere/log"
+		return a
+	}
+	r := fleet.Run{
+		ID: "r", Name: "release", Status: fleet.Complete, Created: ago(time.Minute), Ended: now,
+		Counts: fleet.Counts{Total: 4, Complete: 3, Queued: 1}, Documents: "/elsewhere",
+		Tasks: []fleet.Task{
+			{ID: "a", Status: fleet.Complete, Attempt: on("build-2"), Worktree: "/elsewhere/a"},
+			{ID: "b", Status: fleet.Complete, Attempt: on("build-1")},
+			{ID: "c", Status: fleet.Complete, Attempt: on("build-2")},
+			{ID: "d", Status: fleet.Queued},
+		},
+	}
+	want := strings.Split(`✓ release complete after 1m 00s, run r
+  tasks     3 complete, 1 queued
+  verified  nothing: no task has a verify command
+  workers   build-1, build-2; 'gaffer logs TASK' shows what an agent wrote`, "\n")
+	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", there: always, far: true})); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestOfManyFailuresTheFirstAreTold(t *testing.T) {
 	r := fleet.Run{ID: "r", Name: "many", Status: fleet.Failed}
 	for i := range 1000 {
 		r.Tasks = append(r.Tasks, fleet.Task{ID: fmt.Sprint(i), Status: fleet.Failed})
 	}
-	lines := summary(r, now, "/", always)
+	lines := summary(r, now, site{dir: "/", there: always})
 	if len(lines) > 60 || lines[len(lines)-1] != "✗ … 980 more failed, 'gaffer status r' has them all" {
 		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1])
 	}

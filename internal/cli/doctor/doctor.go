@@ -22,13 +22,25 @@ func New(e *env.Env) *cobra.Command {
 		Short: "Tell what is installed, what is orphaned, what to do",
 		Long: `Look at this machine: which agents are installed, what holds capacity now,
 which processes of agents no run knows, and what is weaker on this system.
---repair ends what is orphaned. The exit code is 0 whatever is found.`,
-		Example: "  gaffer doctor\n  gaffer doctor --repair\n  gaffer doctor --json | jq .orphans",
+--repair ends what is orphaned. The exit code is 0 whatever is found.
+
+Of a server: whether it can be reached, which version it is, what your token is
+good for, its workers and what they could take, who waits for an answer, and
+which accounts are paused.`,
+		Example: "  gaffer doctor\n  gaffer doctor --repair\n  gaffer doctor --json | jq .orphans\n  gaffer doctor --server https://build.example:4870",
 		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "end what is orphaned")
+	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		far, err := open.Remote(e)
+		if err != nil {
+			return err
+		}
+		if far {
+			return server(cmd.Context(), e, repair, *asJSON)
+		}
 		return open.With(cmd.Context(), e, func(a *app.App) error {
 			h, err := a.Doctor(cmd.Context(), repair)
 			if err != nil {

@@ -4,10 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
 	"gaffer/internal/plan"
 )
 
-func (o *options) flags(cmd *cobra.Command) {
+func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.over.agent, "agent", "", "who does the tasks that name no agent: `NAME`, such as claude")
@@ -26,6 +27,8 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.StringVar(&o.load.PromptsDir, "prompts-dir", "", "find prompts by id below `DIR` (default prompts in the project)")
 	flags.StringVar(&o.format, "format", "", "read PLAN as `FORMAT` instead of finding it out, see 'gaffer plan check'")
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
+	flags.StringVar(&o.on, "on", "", "have one `WORKER` of the server run all of it")
+	open.FleetFlags(e, cmd)
 	o.json = env.JSONFlag(cmd)
 	complete(cmd, "agent", agents())
 	complete(cmd, "on-failure", failures())

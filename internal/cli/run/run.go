@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/distant"
 	"gaffer/internal/plan"
 	"gaffer/internal/tui/phrase"
 	"gaffer/statefile/host"
@@ -37,6 +38,9 @@ The exit code is 0 if every task is complete, 1 if one failed or was cancelled,
 5 if the plan is not valid, in which case nothing runs. Whatever happens to
 gaffer, agents go on, and 'gaffer resume' takes them up again.
 
+With --server the plan is read here and run by the server's workers. Ctrl-C then
+offers to leave it to them, which SIGINT and SIGTERM do at once, or to cancel it.
+
 --agent and --model are for tasks that name none. --verify is done after the
 checks that the plan has. The other flags stand over what the plan says.`
 
@@ -45,6 +49,7 @@ type options struct {
 	load   plan.Options
 	format string
 	over   overrides
+	on     string
 	detach bool
 	json   *bool
 }
@@ -61,10 +66,11 @@ func New(e *env.Env) *cobra.Command {
   gaffer run prompts/*.md --agent claude --parallel 3 --verify 'go test ./...'
   gaffer run "Add GET /health and cover it with a test" --agent codex --worktree
   id=$(gaffer run plan.yaml --detach) && gaffer status --watch $id
-  gaffer run plan.yaml --json | jq .counts`,
+  gaffer run plan.yaml --json | jq .counts
+  gaffer run plan.yaml --server https://build.example:4870`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	o.flags(cmd)
+	o.flags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := o.over.check(); err != nil {
 			return exit.Usage(err)
@@ -99,11 +105,17 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	if len(p.Tasks) == 0 {
 		return nothingLeft(e, p, *o.json)
 	}
-	return attend.With(ctx, e, func(t *attend.Attendant) error { return submit(ctx, t, p, o) })
+	return attend.WithFleet(ctx, e, func(t *attend.Attendant) error { return submit(ctx, e, t, p, o) })
 }
 
-func submit(ctx context.Context, t *attend.Attendant, p plan.Plan, o options) error {
-	id, err := t.App.Submit(ctx, p)
+func submit(ctx context.Context, e *env.Env, t *attend.Attendant, p plan.Plan, o options) error {
+	if f, far := t.Fleet.(*distant.Fleet); far {
+		return submitFar(ctx, e, t, f, p, o)
+	}
+	if o.on != "" {
+		return exit.Usage(errors.New("--on names a worker of a server, and no server is named"))
+	}
+	id, err := t.Fleet.Submit(ctx, p)
 	if err != nil {
 		return err
 	}

@@ -165,6 +165,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b Backend, l net.List
 	opts := server.Options{
 		Desk: b.Desk, Runs: b.Runs, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
 		Now: e.Now, Random: rand.Reader, OpenReads: o.openReads, Rate: o.rate, Connections: o.connections,
+		Version: e.Version,
 	}
 	if o.rate == 0 {
 		opts.Rate = -1

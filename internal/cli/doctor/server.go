@@ -1,0 +1,74 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/workers"
+	"gaffer/internal/distant"
+	"gaffer/internal/tui/phrase"
+)
+
+// server looks at a server instead of this machine.
+func server(ctx context.Context, e *env.Env, repair, asJSON bool) error {
+	if repair {
+		return exit.WithHint(exit.Usage(errors.New("--repair ends processes of this machine, not of a server")), "'gaffer doctor --local --repair'")
+	}
+	f, err := open.Server(e, nil)
+	if err != nil {
+		return err
+	}
+	h, err := f.Doctor(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return e.PrintJSON(h)
+	}
+	if err := e.Printf("server   %s, version %s\ntoken    %s\nproject  %s\n", env.Printable(h.Server), env.Printable(cmp.Or(h.Version, "unknown")),
+		tokenOf(h), env.Printable(h.Project)); err != nil {
+		return err
+	}
+	if err := workers.Show(e, h.Workers); err != nil {
+		return err
+	}
+	for _, line := range serverRemarks(h, e.Now()) {
+		if err := e.Printf("%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func tokenOf(h distant.Health) string {
+	if h.Role == "" {
+		return "of an unknown role"
+	}
+	return env.Printable(h.Role + " " + h.Name)
+}
+
+func serverRemarks(h distant.Health, now time.Time) (lines []string) {
+	projects := h.Projects()
+	for _, project := range slices.Sorted(maps.Keys(projects)) {
+		lines = append(lines, fmt.Sprintf("project %s: %s at once", env.Printable(project), phrase.Count(projects[project], "task")))
+	}
+	lines = append(lines, phrase.Count(len(h.Runs), "run")+" going on")
+	for _, q := range h.Questions {
+		lines = append(lines, fmt.Sprintf("%s/%s asks: %s", env.Printable(q.Run), env.Printable(q.Task), phrase.Line(q.Text)))
+	}
+	for _, l := range h.Lanes {
+		lines = append(lines, phrase.Paused(l, now))
+	}
+	for _, text := range h.Advice {
+		lines = append(lines, "advice: "+phrase.Line(text))
+	}
+	return lines
+}

@@ -1,0 +1,99 @@
+// Package workers is the command 'gaffer workers': who may run a server's tasks.
+package workers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/distant"
+	"gaffer/internal/tui/phrase"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "workers",
+		Short: "List the workers of a server, and what they do",
+		Long: `List who may run the tasks of a server: whether each was heard of in the last half
+minute, and what it last said that its agents do, with how long ago that was. Both
+are told apart: a worker that is offline may have agents that run.`,
+		Example: "  gaffer workers --server https://build.example:4870\n  gaffer workers --json | jq -r '.[] | select(.worker_status == \"online\").name'",
+		Args:    cobra.NoArgs,
+	}
+	open.ServerFlags(e, cmd)
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		f, err := open.Server(e, nil)
+		if err != nil {
+			return err
+		}
+		list, err := f.Workers(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return e.PrintJSON(list)
+		}
+		return Show(e, list)
+	}
+	return cmd
+}
+
+// Show prints a table of workers, those that are online first.
+func Show(e *env.Env, list []distant.Worker) error {
+	if len(list) == 0 {
+		e.Talk("no worker has ever been heard of: 'gaffer worker%s' starts one", e.ServerArg())
+		return nil
+	}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b distant.Worker) int { return rank(a) - rank(b) })
+	rows := [][]table.Cell{table.Row("Name", "Worker", "Agents", "Task", "Slots", "Labels", "Seen", "Version")}
+	for _, w := range list {
+		rows = append(rows, row(w, e.Now()))
+	}
+	return table.Print(e, rows)
+}
+
+func rank(w distant.Worker) int {
+	if w.Online() {
+		return 0
+	}
+	return 1
+}
+
+func row(w distant.Worker, now time.Time) []table.Cell {
+	status := table.Cell{Text: string(w.WorkerStatus), Style: env.Green}
+	if !w.Online() {
+		status.Style = env.Faint
+	}
+	slots := ""
+	if w.Slots > 0 {
+		slots = fmt.Sprint(w.Slots)
+	}
+	return []table.Cell{
+		{Text: w.Name}, status, {Text: doing(w, now)}, {Text: w.Task}, {Text: slots},
+		{Text: env.Line(strings.Join(w.Labels, ", "), 60)}, {Text: ago(w.LastSeen, now)}, {Text: w.Version},
+	}
+}
+
+// doing is what the worker last said, with its age if it may be old.
+func doing(w distant.Worker, now time.Time) string {
+	if w.Online() || w.ClaudeStatus == "" || w.ClaudeSince.IsZero() {
+		return w.ClaudeStatus
+	}
+	return w.ClaudeStatus + ", said " + ago(w.ClaudeSince, now)
+}
+
+func ago(t, now time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return phrase.Age(max(now.Sub(t), 0)) + " ago"
+}

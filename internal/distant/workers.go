@@ -1,0 +1,92 @@
+package distant
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/plan"
+)
+
+// Worker is who may run tasks, with both statuses: whether it was heard of lately,
+// and what it last said that its agents do.
+type Worker struct {
+	ID           string                   `json:"id"`
+	Name         string                   `json:"name"`
+	WorkerStatus coordinator.WorkerStatus `json:"worker_status"`
+	ClaudeStatus string                   `json:"claude_status"`
+	ClaudeSince  time.Time                `json:"claude_status_at,omitzero"`
+	Task         string                   `json:"current_task_id,omitempty"`
+	LastSeen     time.Time                `json:"last_seen"`
+	Slots        int                      `json:"slots,omitempty"`
+	Labels       []string                 `json:"labels,omitempty"`
+	Version      string                   `json:"version,omitempty"`
+	Host         string                   `json:"host,omitempty"`
+}
+
+// Online reports whether it was heard of lately.
+func (w Worker) Online() bool { return w.WorkerStatus == coordinator.Online }
+
+// Workers lists all workers, the protocol's own agents among them.
+func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
+	agents, err := f.client.Agents(ctx)
+	if err != nil {
+		return nil, f.problem(err)
+	}
+	list := make([]Worker, len(agents))
+	for i, a := range agents {
+		list[i] = workerOf(a)
+	}
+	return list, nil
+}
+
+// workerOf reads what a worker says of itself. What is not in the form of gaffer's
+// own workers is passed over.
+func workerOf(a coordinator.Agent) Worker {
+	w := Worker{
+		ID: a.ID, Name: a.Name, WorkerStatus: a.WorkerStatus, ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,
+		Task: a.CurrentTaskID, LastSeen: a.LastSeen,
+	}
+	var said map[string]json.RawMessage
+	_ = json.Unmarshal(a.Meta, &said) // what is no object says nothing
+	for name, to := range map[string]any{"labels": &w.Labels, "slots": &w.Slots, "version": &w.Version, "host": &w.Host} {
+		_ = json.Unmarshal(said[name], to) // nor does what has another form
+	}
+	return w
+}
+
+// The labels by which a worker says which project it works for and who it is.
+const (
+	projectLabel = "project:"
+	placeLabel   = "place:"
+)
+
+// Of reports whether the worker works for a project.
+func (w Worker) Of(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }
+
+// Idle tells why the tasks of a plan would wait for ever as things are, or nothing:
+// which labels no worker has that is online.
+func Idle(workers []Worker, p plan.Plan, project, on string) (lacking []string) {
+	needed := []string{projectLabel + project}
+	if on != "" {
+		needed = append(needed, placeLabel+on)
+	}
+	seen := map[string]bool{}
+	for _, t := range p.Tasks {
+		labels := slices.Concat(needed, t.Labels)
+		if key := strings.Join(labels, ","); !seen[key] && !anyHas(workers, labels) {
+			seen[key] = true
+			lacking = append(lacking, strings.Join(t.Labels, ", "))
+		}
+	}
+	return lacking
+}
+
+func anyHas(workers []Worker, labels []string) bool {
+	return slices.ContainsFunc(workers, func(w Worker) bool {
+		return w.Online() && !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
+	})
+}
