@@ -111,3 +111,10 @@ func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
 func (f *Fleet) Retry(ctx context.Context, run, task string) error {
 	return f.problem(f.client.Retry(ctx, run, task))
 }
+
+// Report returns what the server's records of the project's runs say together.
+func (f *Fleet) Report(ctx context.Context, q coordinator.ReportQuery) (json.RawMessage, error) {
+	q.Project = f.opts.Project
+	text, err := f.client.Report(ctx, q)
+	return text, f.problem(err)
+}

@@ -40,7 +40,8 @@ Every attempt is one run. success_rate is of the runs that have ended, and
 retry_rate of the tasks. A file that cannot be read is left out and named.
 --since counts what started or ended since then. With --json, raw_data has a row
 for each attempt. With --html, the report is one page with charts that needs
-nothing beside it.`,
+nothing beside it. A server counts the runs of the project that it has, and has no
+raw_data.`,
 		Example: `  gaffer report
   gaffer report --since 7d --agent claude,codex
   gaffer report --json | jq '.statistics.by_agent'
@@ -53,6 +54,7 @@ nothing beside it.`,
 	flags.StringSliceVar(&o.models, "model", nil, "count only runs with model `NAME`")
 	flags.StringSliceVar(&o.templates, "template", nil, "count only runs from template `NAME`; custom is none")
 	flags.StringVar(&o.html, "html", "", "write a page with charts to `FILE`, - for stdout")
+	open.FleetFlags(e, cmd)
 	o.json = env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) }
 	return cmd
@@ -69,6 +71,9 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	c, err := e.Config()
 	if err != nil {
 		return err
+	}
+	if c.Server() != "" {
+		return server(ctx, e, o, query)
 	}
 	query.Cost = costs(ctx, e)
 	root := c.Path("paths.ledger")

@@ -1,0 +1,37 @@
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"gaffer/coordinator"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/report"
+	"gaffer/ledger"
+)
+
+// server shows what a server has counted.
+func server(ctx context.Context, e *env.Env, o options, query ledger.Query) error {
+	f, err := open.Server(e, nil)
+	if err != nil {
+		return err
+	}
+	text, err := f.Report(ctx, coordinator.ReportQuery{Since: o.since, Agent: query.Agents, Model: query.Models, Template: query.Templates})
+	if err != nil {
+		return err
+	}
+	var r ledger.Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		return fmt.Errorf("server %s: the report: %w", f.Where(), err)
+	}
+	tellUnmatched(e, r.Unmatched)
+	switch {
+	case *o.json:
+		return e.PrintJSON(text)
+	case o.html != "":
+		return writePage(e, o.html, r, report.Source{Ledger: f.Where(), Version: e.Version})
+	}
+	return e.Printf("%s", report.Text(r, screen(e)))
+}
