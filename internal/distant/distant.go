@@ -24,10 +24,11 @@ type Options struct {
 type Fleet struct {
 	client *coordinator.Client
 	opts   Options
+	names  names
 }
 
 // New asks nothing yet.
-func New(c *coordinator.Client, o Options) *Fleet { return &Fleet{c, o} }
+func New(c *coordinator.Client, o Options) *Fleet { return &Fleet{client: c, opts: o} }
 
 // Where is the server's address.
 func (f *Fleet) Where() string { return f.opts.Address }
@@ -38,10 +39,19 @@ func (f *Fleet) Project() string { return f.opts.Project }
 // Close gives nothing back: whatever runs goes on.
 func (f *Fleet) Close() error { return nil }
 
-// Run returns a run with its tasks.
+// Run returns a run with its tasks. Workers are called by their names.
 func (f *Fleet) Run(ctx context.Context, id string) (fleet.Run, error) {
-	r, err := f.client.Run(ctx, id)
+	r, err := f.run(ctx, id)
 	return r, f.problem(err)
+}
+
+// run is like [Fleet.Run] with the client's own error.
+func (f *Fleet) run(ctx context.Context, id string) (fleet.Run, error) {
+	r, err := f.client.Run(ctx, id)
+	if err == nil {
+		f.names.put(ctx, f.client, r.Tasks)
+	}
+	return r, err
 }
 
 // Runs lists the runs of the project, or of all projects, the latest first: those
@@ -75,7 +85,11 @@ func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (stri
 // FindTask returns the task that a person means, as on one machine.
 func (f *Fleet) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	t, err := f.client.FindTask(ctx, f.opts.Project, text)
-	return t, f.problem(err)
+	if err != nil {
+		return t, f.problem(err)
+	}
+	f.names.put(ctx, f.client, []fleet.Task{t})
+	return t, nil
 }
 
 // Submit stores a plan as a run of the project that any of its workers may take

@@ -28,7 +28,7 @@ func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, 
 	defer bell.stop()
 	absent := absence{fleet: f}
 	for {
-		r, err := f.client.Run(ctx, run)
+		r, err := f.run(ctx, run)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -37,7 +37,7 @@ func (f *Fleet) problem(err error) error {
 			"--token-file FILE or GAFFER_TOKEN gives a token, 'gaffer token create' where the server runs makes one", err}
 	case told.Status == http.StatusForbidden:
 		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, told.Message), "'gaffer doctor' tells the role of your token; an operator's may run plans", err}
-	case told.NotFound() && told.Code == "not_found", told.Conflict(), told.Invalid():
+	case told.Code != "http" && (told.NotFound() || told.Conflict() || told.Invalid()):
 		return &Error{told.Message, "", err}
 	}
 	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), "", err}
