@@ -130,7 +130,10 @@ func remarks(runs []fleet.Run, now time.Time, far bool) (lines []string) {
 		}
 	}
 	for _, r := range runs {
-		if !r.Owner.Alive && !far {
+		switch {
+		case far && r.Counts.Running == 0:
+			lines = append(lines, fmt.Sprintf("run %s: %s, and no worker has a task of it", r.ID, phrase.Counts(r.Counts)))
+		case !far && !r.Owner.Alive:
 			lines = append(lines, fmt.Sprintf("run %s: nobody looks after it, %s; 'gaffer resume %s' takes it up",
 				r.ID, phrase.Counts(r.Counts), r.ID))
 		}
