@@ -94,6 +94,7 @@ var rules = []rule{
 	{"internal/desk", []string{"coordinator", "fleet", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
 	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/recorder", "internal/store"}, nil},
+	{"internal/distant", []string{"coordinator", "fleet", "internal/plan"}, nil},
 
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 

@@ -164,8 +164,8 @@ doctor, report) asks the server that is named, and this machine if none is:
   --ca FILE            or the setting 'server_ca': who vouches for a certificate
 
 Names are looked for in the project, which a server knows by the setting
-'project', or else by the name of its root folder. 'gaffer workers' lists who
-runs the tasks, 'gaffer doctor' says what your token may do. A server that is
+'project_name', or else by the name of its root folder. 'gaffer workers' lists
+who runs the tasks, 'gaffer doctor' says what your token may do. A server that is
 away is waited for where a run or a log is followed.`,
 	}
 }

@@ -170,7 +170,7 @@ func (c *Config) Text(name string) string { return orEmpty(c.mustGet(name, Text)
 
 // ProjectName gives the name by which a server knows the project.
 func (c *Config) ProjectName() string {
-	if name := c.mustGet("project", Text); name != "auto" && name != "" {
+	if name := c.mustGet("project_name", Text); name != "auto" && name != "" {
 		return name
 	}
 	return filepath.Base(c.root)

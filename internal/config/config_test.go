@@ -245,7 +245,7 @@ func TestAProjectHasTheNameOfItsFolderUnlessItIsGivenOne(t *testing.T) {
 	if err != nil || c.ProjectName() != filepath.Base(root) {
 		t.Errorf("%q, %v", c.ProjectName(), err)
 	}
-	c, _, err = sources{project: "project: web", user: "server_ca: ca.pem"}.load(t)
+	c, _, err = sources{project: "project_name: web", user: "server_ca: ca.pem"}.load(t)
 	if err != nil || c.ProjectName() != "web" {
 		t.Errorf("%q, %v", c.ProjectName(), err)
 	}

@@ -8,7 +8,6 @@ type Key struct {
 	Kind    Kind
 	Default string
 	Flag    string // a flag of its own beside --set, or ""
-	EnvVar  string // the environment variable, if it is not the name's
 	Doc     string // one line, without a full stop
 	Example string
 	Choices []string // of a Choice
@@ -40,7 +39,7 @@ var keys = []Key{
 		Doc: "the database of runs, a file or postgres://…; auto is one for all of your projects", Example: "postgres://gaffer@db/fleet",
 	},
 	{
-		Name: "project", Kind: Text, Default: "auto", EnvVar: "GAFFER_PROJECT_NAME",
+		Name: "project_name", Kind: Text, Default: "auto",
 		Doc: "the project's name on a server; auto is that of the root's folder", Example: "web",
 	},
 	{
@@ -98,12 +97,8 @@ func Names() []string {
 
 func allKeys() []Key { return append(Keys(), roleKeys()...) }
 
-// Env is the environment variable that sets the key: GAFFER_ and the name,
-// unless that is taken.
+// Env is the environment variable that sets the key: GAFFER_ and the name.
 func (k Key) Env() string {
-	if k.EnvVar != "" {
-		return k.EnvVar
-	}
 	return "GAFFER_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }
 
