@@ -33,8 +33,10 @@ func (f *Fleet) problem(err error) error {
 	}
 	switch {
 	case told.Status == http.StatusUnauthorized:
-		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, told.Message),
-			"--token-file FILE or GAFFER_TOKEN gives a token, 'gaffer token create' where the server runs makes one", err}
+		return &Error{
+			fmt.Sprintf("server %s: %s", f.opts.Address, told.Message),
+			"--token-file FILE or GAFFER_TOKEN gives a token, 'gaffer token create' where the server runs makes one", err,
+		}
 	case told.Status == http.StatusForbidden:
 		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, told.Message), "'gaffer doctor' tells the role of your token; an operator's may run plans", err}
 	case told.Code != "http" && (told.NotFound() || told.Conflict() || told.Invalid()):

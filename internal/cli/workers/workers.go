@@ -78,8 +78,14 @@ func row(w distant.Worker, now time.Time) []table.Cell {
 		slots = fmt.Sprint(w.Slots)
 	}
 	return []table.Cell{
-		{Text: w.Name}, status, {Text: doing(w, now)}, {Text: w.Task}, {Text: slots},
-		{Text: env.Line(strings.Join(w.Labels, ", "), 60)}, {Text: ago(w.LastSeen, now)}, {Text: w.Version},
+		{Text: w.Name},
+		status,
+		{Text: doing(w, now)},
+		{Text: w.Task},
+		{Text: slots},
+		{Text: env.Line(strings.Join(w.Labels, ", "), 60)},
+		{Text: ago(w.LastSeen, now)},
+		{Text: w.Version},
 	}
 }
 
