@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
@@ -74,8 +73,8 @@ func lanesOf(runs []fleet.Run) (lanes []fleet.Lane) {
 func (h Health) Projects() map[string]int {
 	slots := map[string]int{}
 	for _, w := range h.Workers {
-		for _, l := range w.Labels {
-			if project, ok := strings.CutPrefix(l, projectLabel); ok && w.Online() {
+		for _, project := range w.Projects() {
+			if w.Online() {
 				slots[project] += max(w.Slots, 1)
 			}
 		}

@@ -64,6 +64,26 @@ const (
 	placeLabel   = "place:"
 )
 
+// Projects are the names of the projects that the worker works for.
+func (w Worker) Projects() (names []string) {
+	for _, l := range w.Labels {
+		if name, ok := strings.CutPrefix(l, projectLabel); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Own are the labels that a person has given to the worker.
+func (w Worker) Own() (labels []string) {
+	for _, l := range w.Labels {
+		if !strings.HasPrefix(l, projectLabel) && !strings.HasPrefix(l, placeLabel) && !strings.HasPrefix(l, "@") {
+			labels = append(labels, l)
+		}
+	}
+	return labels
+}
+
 // Of reports whether the worker works for a project.
 func (w Worker) Of(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }
 

@@ -54,7 +54,7 @@ func Show(e *env.Env, list []distant.Worker) error {
 	}
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b distant.Worker) int { return rank(a) - rank(b) })
-	rows := [][]table.Cell{table.Row("Name", "Worker", "Agents", "Task", "Slots", "Labels", "Seen", "Version")}
+	rows := [][]table.Cell{table.Row("Name", "Worker", "Agents", "Project", "Task", "Slots", "Labels", "Seen", "Version")}
 	for _, w := range list {
 		rows = append(rows, row(w, e.Now()))
 	}
@@ -81,9 +81,10 @@ func row(w distant.Worker, now time.Time) []table.Cell {
 		{Text: w.Name},
 		status,
 		{Text: doing(w, now)},
+		{Text: env.Line(strings.Join(w.Projects(), ", "), 40)},
 		{Text: w.Task},
 		{Text: slots},
-		{Text: env.Line(strings.Join(w.Labels, ", "), 60)},
+		{Text: env.Line(strings.Join(w.Own(), ", "), 60)},
 		{Text: ago(w.LastSeen, now)},
 		{Text: w.Version},
 	}
