@@ -339,6 +339,23 @@ func TestWhatTheServerHasForgottenIsTold(t *testing.T) {
 	}
 }
 
+func TestTheLastWordsOfAnAttemptThatHasEndedAreWaitedFor(t *testing.T) {
+	for tail, want := range map[int]string{-1: "first\nlast\n", 1: "last\n"} {
+		s := newServer(t)
+		s.on("GET /v1/runs/r1/tasks/a/log", func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, "first\n")
+			if r.URL.Query().Get("follow") == "1" {
+				fmt.Fprint(w, "last\n") // which has come meanwhile
+			}
+		})
+		var b bytes.Buffer
+		task := fleet.Task{Run: "r1", ID: "a", Attempt: &fleet.Attempt{ID: "x", Status: fleet.Complete}}
+		if err := s.fleet.Log(within(t), task, &b, tail, false); err != nil || b.String() != want {
+			t.Errorf("tail %d: %q, %v", tail, b.String(), err)
+		}
+	}
+}
+
 func TestAReaderThatIsGoneEndsALog(t *testing.T) {
 	s := logServer(t, "some\ntext\n", 0)
 	task := fleet.Task{Run: "r1", ID: "a", Attempt: &fleet.Attempt{ID: "x"}}

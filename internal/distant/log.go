@@ -23,7 +23,7 @@ func (f *Fleet) Log(ctx context.Context, t fleet.Task, to io.Writer, tail int, f
 	if tail >= 0 {
 		err = l.last(ctx, tail)
 	} else {
-		err = l.copy(ctx, coordinator.LogQuery{})
+		err = l.copy(ctx, coordinator.LogQuery{Follow: l.settling()})
 	}
 	if err != nil && (!follow || !passing(err) || l.broken) {
 		return f.problem(err)
@@ -47,6 +47,10 @@ type log struct {
 	next   int64 // the offset of what is wanted next
 	broken bool  // nobody takes what is written
 }
+
+// settling reports whether the last words of an attempt may still be under way
+// from its worker: then the server says when that was all.
+func (l *log) settling() bool { return l.task.Attempt.Status.Final() }
 
 // copy writes a part of the log.
 func (l *log) copy(ctx context.Context, q coordinator.LogQuery) error {
@@ -98,7 +102,7 @@ func (l *log) last(ctx context.Context, n int) error {
 }
 
 func (l *log) read(ctx context.Context, size int64) ([]byte, coordinator.LogSpan, error) {
-	from, span, err := l.fleet.client.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: size})
+	from, span, err := l.fleet.client.Log(ctx, l.task.Run, l.task.ID, coordinator.LogQuery{Tail: size, Follow: l.settling()})
 	if err != nil {
 		return nil, span, err
 	}

@@ -250,3 +250,14 @@ func TestMetricsCountRequestsTasksAndReaders(t *testing.T) {
 		t.Error("a stranger can make up labels")
 	}
 }
+
+func TestWhoAsksIsToldWhoTheyAre(t *testing.T) {
+	w := start(t, func(o *Options) { o.Version = "1.2.3" })
+	for _, role := range token.Roles() {
+		got := w.ask(role, "GET", "/v1/self", "")
+		if got.status != http.StatusOK || !strings.Contains(got.body, `"role":"`+string(role)+`"`) || !strings.Contains(got.body, `"version":"1.2.3"`) {
+			t.Errorf("%s: %d %s", role, got.status, got.body)
+		}
+	}
+	w.wants("a stranger", w.do(w.request("GET", "/v1/self", "")), http.StatusUnauthorized, "unauthorized")
+}
