@@ -10,9 +10,16 @@ import (
 	"gaffer/internal/tui/phrase"
 )
 
-// opening is what a run is and how it stands before its changes are told.
-func opening(r fleet.Run) string {
-	return "run " + r.ID + ": " + join(", ", env.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), phrase.Counts(r.Counts))
+// opening is what a run is and how it stands before its changes are told, and who
+// waits for a person already.
+func opening(r fleet.Run) []string {
+	lines := []string{"run " + r.ID + ": " + join(", ", env.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), phrase.Counts(r.Counts))}
+	for _, t := range r.Tasks {
+		if phrase.Waiting(t) {
+			lines = append(lines, env.Printable(t.ID)+": "+asks(*t.Question))
+		}
+	}
+	return lines
 }
 
 // changes tells what happened between two states of a run, one line for each.

@@ -83,3 +83,14 @@ func TestAPauseAndAStopAreToldOnce(t *testing.T) {
 		t.Errorf("again: %q", again)
 	}
 }
+
+func TestWhoWaitsAlreadyIsToldAtTheBeginning(t *testing.T) {
+	r := fleet.Run{ID: "r", Name: "x", Counts: fleet.Counts{Total: 2, Running: 2}, Tasks: []fleet.Task{
+		{ID: "a", Status: fleet.Running, Attempt: attempt(1, fleet.Running), Question: &fleet.Question{ID: "q", Task: "a", Text: "Which?", Options: []string{"this"}}},
+		{ID: "b", Status: fleet.Running, Attempt: attempt(1, fleet.Running)},
+	}}
+	want := []string{"run r: x, 2 tasks, 2 running", "a: asks: Which? [1 this]; answer with 'gaffer answer a'"}
+	if diff := cmp.Diff(want, opening(r)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -19,7 +19,9 @@ func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
 	j.work.start()
 	defer j.work.halt()
 	end.run = j.run
-	t.env.Talk("%s", opening(j.run))
+	for _, line := range opening(j.run) {
+		t.env.Talk("%s", line)
+	}
 	show := func(r fleet.Run) {
 		for _, line := range changes(end.run, r, t.env.Now()) {
 			t.env.Talk("%s", line)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 
 	"gaffer/fleet"
@@ -40,7 +41,7 @@ func (t *Attendant) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 	runs, failed := follow(ctx, t.Fleet, r.ID, interval(len(r.Tasks)), &all)
 	seen := r
 	if !asJSON {
-		if err := t.env.Printf("%s\n", opening(r)); err != nil {
+		if err := t.env.Printf("%s\n", strings.Join(opening(r), "\n")); err != nil {
 			return err
 		}
 	}
