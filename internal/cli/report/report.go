@@ -40,7 +40,7 @@ Every attempt is one run. success_rate is of the runs that have ended, and
 retry_rate of the tasks. A file that cannot be read is left out and named.
 --since counts what started or ended since then. With --json, raw_data has a row
 for each attempt. With --html, the report is one page with charts that needs
-nothing beside it. A server counts the runs of the project that it has, and has no
+nothing beside it. A server counts the project's runs that it has, and gives no
 raw_data.`,
 		Example: `  gaffer report
   gaffer report --since 7d --agent claude,codex
