@@ -102,7 +102,9 @@ type (
 	}
 )
 
-func routes() []route {
+func routes() []route { return append(deskRoutes(), workRoutes()...) }
+
+func deskRoutes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
 	return []route{

@@ -18,6 +18,7 @@ import (
 // the constants below.
 type Options struct {
 	Desk   Desk
+	Work   Work // nil if gaffer's own workers have no business here
 	Tokens *token.Book
 	Log    *slog.Logger // see NewLog
 	Now    func() time.Time
