@@ -131,7 +131,7 @@ func (c *Config) Duration(name string) time.Duration {
 func (c *Config) Database(name string) string {
 	text := c.mustGet(name, Database)
 	switch {
-	case text == "auto":
+	case text == auto:
 		return ""
 	case strings.HasPrefix(text, "postgres://"), strings.HasPrefix(text, "postgresql://"):
 		return text
@@ -141,6 +141,22 @@ func (c *Config) Database(name string) string {
 
 // Choice gives the value of a Choice key.
 func (c *Config) Choice(name string) string { return c.mustGet(name, Choice) }
+
+// Server gives the address of the coordinator, or empty for none.
+func (c *Config) Server() string {
+	if text := c.mustGet("server", Text); text != none {
+		return text
+	}
+	return ""
+}
+
+// ProjectName gives what a coordinator calls the project.
+func (c *Config) ProjectName() string {
+	if text := c.mustGet("project_name", Text); text != auto && text != "" {
+		return text
+	}
+	return filepath.Base(c.root)
+}
 
 // Number gives the value of a Number key.
 func (c *Config) Number(name string) int {

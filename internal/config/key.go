@@ -15,6 +15,12 @@ type Key struct {
 	Max     int
 }
 
+// Values that stand for something else.
+const (
+	auto = "auto"
+	none = "none"
+)
+
 // keys is the table that everything follows from: reading files, variables and
 // flags, the suggestions, what 'gaffer config' prints, and its help.
 var keys = []Key{
@@ -35,8 +41,16 @@ var keys = []Key{
 		Doc: "where run and result records live", Example: "records",
 	},
 	{
-		Name: "db", Kind: Database, Default: "auto", Flag: "db",
+		Name: "db", Kind: Database, Default: auto, Flag: "db",
 		Doc: "the database of runs, a file or postgres://…; auto is one for all of your projects", Example: "postgres://gaffer@db/fleet",
+	},
+	{
+		Name: "server", Kind: Text, Default: none,
+		Doc: "the coordinator that runs are sent to and workers work for; none is this machine alone", Example: "https://build.example:4870",
+	},
+	{
+		Name: "project_name", Kind: Text, Default: auto,
+		Doc: "what a coordinator calls this project, on every machine; auto is the name of its folder", Example: "shop",
 	},
 	{
 		Name: "lock_timeout", Kind: Duration, Default: "30s",
