@@ -9,24 +9,37 @@ import (
 
 	"gaffer/internal/desk"
 	"gaffer/internal/engine"
+	"gaffer/internal/workdesk"
 )
 
 // Coordinator is the engine for workers that are not this process's: their
 // attempts are given up when nobody has heard of them for a while.
 type Coordinator struct {
 	Desk  *desk.Desk
+	Work  *workdesk.Desk
 	State string // the folder of this machine's own files
 
 	stop context.CancelFunc
 	all  sync.WaitGroup
 }
 
+// Terms are what a coordinator and its workers work by. Zero values are the
+// defaults.
+type Terms struct {
+	Lease   time.Duration // how long an attempt lives without a word of its worker
+	KeepLog int64         // bytes of each attempt's log that are kept
+}
+
 // Coordinate begins to look after what workers hold, until Close.
-func (a *App) Coordinate() *Coordinator {
+func (a *App) Coordinate(terms Terms) *Coordinator {
 	now := a.clock()
-	e := engine.New(a.store, engine.Options{Now: now, NewID: newID, Rand: mathrand.Float64, Who: userName(a.opts.Getenv)})
+	e := engine.New(a.store, engine.Options{
+		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: terms.Lease, Who: userName(a.opts.Getenv),
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Coordinator{Desk: desk.New(a.store, e, now), State: a.state, stop: stop}
+	c.Work = workdesk.New(workdesk.Options{Store: a.store, Engine: e, Lease: terms.Lease, Keep: terms.KeepLog, Notice: a.opts.Notice})
+	c.all.Go(func() { c.Work.Run(ctx) })
 	r := &round{engine: e, store: a.store, now: now}
 	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
 	return c

@@ -38,6 +38,7 @@ import (
 	"gaffer/internal/cli/token"
 	"gaffer/internal/cli/validate"
 	"gaffer/internal/cli/version"
+	"gaffer/internal/cli/worker"
 	"gaffer/internal/cli/worktree"
 )
 
@@ -66,7 +67,7 @@ func groups() []group {
 			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, doctor.New,
 		}},
 		{beads, []func(*env.Env) *cobra.Command{
-			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New, serve.New, token.New,
+			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New, serve.New, worker.New, token.New,
 		}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New,

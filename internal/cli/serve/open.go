@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/server"
@@ -12,23 +13,24 @@ import (
 // Backend is what the command puts behind HTTP.
 type Backend struct {
 	Desk   server.Desk  // what requests mean
+	Work   server.Work  // what those of gaffer's own workers mean
 	Tokens token.Rows   // where tokens are kept, beside what the desk keeps
 	State  string       // the folder of this machine's own files
 	Close  func() error // gives everything back; called once, after the last request
 }
 
 // Opener opens the database that the settings name.
-type Opener func(ctx context.Context) (Backend, error)
+type Opener func(ctx context.Context, terms app.Terms) (Backend, error)
 
 // Open returns what opens the desk and the tokens of the command's database.
 func Open(e *env.Env) Opener {
-	return func(ctx context.Context) (Backend, error) {
+	return func(ctx context.Context, terms app.Terms) (Backend, error) {
 		a, err := open.App(ctx, e, func(text string) { e.Talk("gaffer: %s", env.Printable(text)) })
 		if err != nil {
 			return Backend{}, err
 		}
-		c := a.Coordinate()
-		return Backend{Desk: c.Desk, Tokens: c.Desk.Tokens(), State: c.State, Close: func() error {
+		c := a.Coordinate(terms)
+		return Backend{Desk: c.Desk, Work: c.Work, Tokens: c.Desk.Tokens(), State: c.State, Close: func() error {
 			c.Close()
 			return a.Close()
 		}}, nil

@@ -11,11 +11,15 @@ import (
 	"net"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/engine"
+	"gaffer/internal/logstore"
 	"gaffer/internal/server"
 	"gaffer/internal/token"
 )
@@ -30,6 +34,8 @@ type options struct {
 	openReads   bool
 	rate        float64
 	connections int
+	lease       time.Duration
+	logLimit    int
 	verbose     bool
 }
 
@@ -69,9 +75,16 @@ SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
 	flags.BoolVar(&o.openReads, "open-reads", false, "let everybody on this machine look without a token")
 	flags.Float64Var(&o.rate, "rate", 1000, "requests that one token may make in a second, `N`; 0 for no limit")
 	flags.IntVar(&o.connections, "connections", 4096, "connections that may be open at once, `N`")
+	flags.DurationVar(&o.lease, "lease", engine.DefaultLease, "give up a task whose worker was not heard of for `TIME`")
+	flags.IntVar(&o.logLimit, "log-limit", logstore.DefaultKeep>>20, "how many of the last `MIB` of each attempt's log are kept")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
 	return cmd
 }
+
+const (
+	minLease    = 2 * time.Second // beats come four times as often
+	maxLogLimit = 1024            // MiB
+)
 
 func (o options) check() error {
 	switch {
@@ -79,6 +92,10 @@ func (o options) check() error {
 		return exit.Usage(errors.New("--tls-cert and --tls-key go together"))
 	case o.tls && o.cert != "":
 		return exit.Usage(errors.New("--tls makes a certificate: leave it out with --tls-cert"))
+	case o.lease < minLease:
+		return exit.Usage(fmt.Errorf("--lease %s: want %s at least", o.lease, minLease))
+	case o.logLimit < 1 || o.logLimit > maxLogLimit:
+		return exit.Usage(fmt.Errorf("--log-limit %d: want 1 to %d", o.logLimit, maxLogLimit))
 	case o.connections < 1:
 		return exit.Usage(fmt.Errorf("--connections %d: want 1 at least", o.connections))
 	case o.rate < 0 || math.IsNaN(o.rate):
@@ -97,7 +114,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 		return err
 	}
 	defer func() { _ = l.Close() }() // it was closed by the server, if that began
-	b, err := open(ctx)
+	b, err := open(ctx, app.Terms{Lease: o.lease, KeepLog: int64(o.logLimit) << 20})
 	if err != nil {
 		return err
 	}
@@ -145,7 +162,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b Backend, l net.List
 		level = slog.LevelDebug
 	}
 	opts := server.Options{
-		Desk: b.Desk, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
+		Desk: b.Desk, Work: b.Work, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
 		Now: e.Now, Random: rand.Reader, OpenReads: o.openReads, Rate: o.rate, Connections: o.connections,
 	}
 	if o.rate == 0 {
