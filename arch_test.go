@@ -96,6 +96,10 @@ var rules = []rule{
 	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/recorder", "internal/store"}, nil},
 	{"internal/distant", []string{"coordinator", "fleet", "internal/plan"}, nil},
 
+	{"internal/logstore", []string{"internal/engine", "internal/store"}, nil},
+	{"internal/workdesk", []string{"coordinator", "internal/desk", "internal/engine", "internal/failure", "internal/logstore", "internal/server", "internal/store", "internal/token"}, nil},
+	{"internal/remote", []string{"coordinator", "internal/engine", "internal/store", "statefile/..."}, nil},
+
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},

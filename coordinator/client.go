@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 type Options struct {
 	Token string           // sent to the coordinator's own host and nowhere else
 	HTTP  *http.Client     // its transport and cookies are used; redirects are never followed
+	TLS   *tls.Config      // of the standard transport, which is used if HTTP has none
 	Now   func() time.Time // for what a coordinator says about times
 
 	Rand    func() float64 // spreads repeated requests: from 0 up to 1
@@ -50,7 +52,7 @@ func New(base string, o Options) (*Client, error) {
 	case strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return nil, &badCall{"coordinator's token: has characters that no token has"}
 	}
-	return &Client{base: u, http: plain(o.HTTP), opt: o.filled()}, nil
+	return &Client{base: u, http: plain(o.HTTP, o.TLS), opt: o.filled()}, nil
 }
 
 func (o Options) filled() Options {
@@ -75,13 +77,13 @@ func (e *badCall) Error() string { return e.why }
 func (e *badCall) Invalid() bool { return true }
 
 // plain returns a client that goes where it is told and nowhere else.
-func plain(given *http.Client) *http.Client {
+func plain(given *http.Client, secure *tls.Config) *http.Client {
 	c := http.Client{}
 	if given != nil {
 		c = *given
 	}
 	if c.Transport == nil {
-		c.Transport = transport()
+		c.Transport = transport(secure)
 	}
 	c.Timeout = 0 // each request has its own
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -89,9 +91,12 @@ func plain(given *http.Client) *http.Client {
 }
 
 // transport is the standard one, except that only encrypted requests go through a
-// proxy: it would read the token of the others.
-func transport() *http.Transport {
+// proxy, which would read the token of the others, and that a connection which a
+// network has lost is noticed.
+func transport(secure *tls.Config) *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = secure.Clone()
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second}
 	t.Proxy = func(r *http.Request) (*url.URL, error) {
 		if r.URL.Scheme != "https" {
 			return nil, nil
@@ -201,7 +206,7 @@ func (c *Client) try(ctx context.Context, via *http.Client, q call) ([]byte, err
 	case err != nil:
 		return nil, reason(ctx, err)
 	case int64(len(body)) > c.opt.Limit:
-		return nil, &Error{TooLarge, fmt.Sprintf("the answer is larger than %d bytes", c.opt.Limit), res.StatusCode, 0}
+		return nil, &Error{Code: TooLarge, Message: fmt.Sprintf("the answer is larger than %d bytes", c.opt.Limit), Status: res.StatusCode}
 	}
 	return body, nil
 }
@@ -211,25 +216,33 @@ func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	var body io.Reader
-	if q.body != nil {
-		data, err := json.Marshal(q.body)
-		if err != nil {
-			return nil, &badCall{err.Error()}
-		}
-		body = bytes.NewReader(data)
+	body, kind, err := q.encoded()
+	if err != nil {
+		return nil, &badCall{err.Error()}
 	}
 	req, err := http.NewRequestWithContext(ctx, q.method, target, body)
 	if err != nil {
 		return nil, err
 	}
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", kind)
 	}
 	if c.opt.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.opt.Token)
 	}
 	return req, nil
+}
+
+// encoded is the body as it is sent, with its type, or nil for none.
+func (q call) encoded() (body io.Reader, kind string, err error) {
+	switch b := q.body.(type) {
+	case nil:
+		return nil, "", nil
+	case bytesBody:
+		return bytes.NewReader(b), "application/octet-stream", nil
+	}
+	data, err := json.Marshal(q.body)
+	return bytes.NewReader(data), "application/json", err
 }
 
 // refused reads no more of a refusal than a person would.

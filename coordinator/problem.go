@@ -30,6 +30,7 @@ type Error struct {
 	Message string
 	Status  int           // of the HTTP answer
 	After   time.Duration // how long the coordinator asks to be left alone
+	Offset  int64         // with LogGap: where to go on
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code) }
@@ -90,7 +91,7 @@ func refusal(res *http.Response, body []byte, now time.Time) *Error {
 		Error Problem `json:"error"`
 	}
 	_ = json.Unmarshal(body, &told) // an answer in another form says nothing
-	e.Code, e.Message = printable(told.Error.Code), printable(told.Error.Message)
+	e.Code, e.Message, e.Offset = printable(told.Error.Code), printable(told.Error.Message), told.Error.Offset
 	if e.Code == "" {
 		e.Code = "http"
 	}

@@ -192,4 +192,5 @@ type Update struct {
 type Problem struct {
 	Code    string `json:"code"` // such as no_tasks
 	Message string `json:"message"`
+	Offset  int64  `json:"offset,omitempty"` // of a log, where to go on
 }

@@ -10,6 +10,7 @@ import (
 	"gaffer/internal/desk"
 	"gaffer/internal/engine"
 	"gaffer/internal/rundesk"
+	"gaffer/internal/workdesk"
 )
 
 // Coordinator is the engine for workers that are not this process's: their
@@ -17,6 +18,7 @@ import (
 type Coordinator struct {
 	Desk  *desk.Desk
 	Runs  *rundesk.Desk
+	Work  *workdesk.Desk
 	State string // the folder of this machine's own files
 
 	stop context.CancelFunc
@@ -26,15 +28,26 @@ type Coordinator struct {
 // served is how many rows are remembered for many workers at once.
 const served = 16384
 
+// Terms are what a coordinator and its workers work by. Zero values are the
+// defaults.
+type Terms struct {
+	Lease   time.Duration // how long an attempt lives without a word of its worker
+	KeepLog int64         // bytes of each attempt's log that are kept
+}
+
 // Coordinate begins to look after what workers hold, until Close.
-func (a *App) Coordinate() *Coordinator {
+func (a *App) Coordinate(terms Terms) *Coordinator {
 	if s, ok := a.store.(interface{ Remember(rows int) }); ok {
 		s.Remember(served)
 	}
 	now := a.clock()
-	e := engine.New(a.store, engine.Options{Now: now, NewID: newID, Rand: mathrand.Float64, Who: userName(a.opts.Getenv)})
+	e := engine.New(a.store, engine.Options{
+		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: terms.Lease, Who: userName(a.opts.Getenv),
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	c := &Coordinator{Desk: desk.New(a.store, e, now), Runs: a.runDesk(e), State: a.state, stop: stop}
+	c.Work = workdesk.New(workdesk.Options{Store: a.store, Engine: e, Lease: terms.Lease, Keep: terms.KeepLog, Notice: a.opts.Notice})
+	c.all.Go(func() { c.Work.Run(ctx) })
 	r := &round{engine: e, store: a.store, now: now}
 	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
 	return c

@@ -151,7 +151,7 @@ func noTerminal(t fleet.Task) error {
 
 // kind is which protocol an agent speaks.
 func (a *App) kind(name string) string {
-	custom, err := a.agents(name)
+	custom, err := agentsOf(a.opts.Config, name)
 	if err != nil {
 		return plan.CommandAgent
 	}

@@ -49,9 +49,11 @@ func (a *App) baseOf(ctx context.Context, p plan.Plan) (string, error) {
 
 // place is where this machine works on the tasks of a run.
 type place struct {
-	app  *App
-	base string         // the commit that worktrees start from
-	flow *plan.Workflow // nil if the plan is none
+	root  string                    // of the project
+	trees string                    // the folder of worktrees
+	log   func(t store.Task) string // empty for none
+	base  string                    // the commit that worktrees start from
+	flow  *plan.Workflow            // nil if the plan is none
 
 	terminals bool // some agents are to have one
 }
@@ -63,22 +65,31 @@ func (a *App) place(run store.Run) (place, error) {
 		return place{}, fmt.Errorf("plan of run %s: %w", run.ID, err)
 	}
 	inTerminal := func(t plan.Task) bool { return t.Dispatch != nil && t.Dispatch.Session != "" }
-	return place{a, run.Base, p.Workflow, slices.ContainsFunc(p.Tasks, inTerminal)}, nil
+	return place{
+		root: a.opts.Project.Root, trees: treesIn(a.state), log: a.logOf, base: run.Base, flow: p.Workflow,
+		terminals: slices.ContainsFunc(p.Tasks, inTerminal),
+	}, nil
 }
 
-// Log implements [worker.Place].
-func (p place) Log(t store.Task) string {
-	log, err := p.app.session.LogPath(t.Run, t.Task)
+// treesIn is the folder of the worktrees of this machine.
+func treesIn(state string) string { return filepath.Join(state, "worktrees") }
+
+// logOf is the file of all that is said at a task.
+func (a *App) logOf(t store.Task) string {
+	log, err := a.session.LogPath(t.Run, t.Task)
 	if err != nil { // no name for a file, which no plan can have
 		return ""
 	}
 	return log
 }
 
+// Log implements [worker.Place].
+func (p place) Log(t store.Task) string { return p.log(t) }
+
 // Work implements [worker.Place]: the task's worktree, or the root of the project
 // or of the repository that a bead is for.
 func (p place) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
-	root := p.app.opts.Project.Root
+	root := p.root
 	spec := p.tree(t.TaskKey, task)
 	if task.Dispatch != nil {
 		root = task.Dispatch.Repo
@@ -102,7 +113,7 @@ func (p place) Work(ctx context.Context, t store.Task, task plan.Task) (string, 
 func (p place) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
 	spec := &worktree.Spec{
 		Run: key.Run, Task: key.Task, Branch: task.Branch, Base: worktree.Base{Commit: p.base},
-		Root: filepath.Join(p.app.state, "worktrees"),
+		Root: p.trees,
 	}
 	switch flow := p.flow; {
 	case task.Agent == joinAgent:

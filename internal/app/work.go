@@ -11,6 +11,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/agent"
+	"gaffer/internal/config"
 	"gaffer/internal/engine"
 	"gaffer/internal/lookout"
 	"gaffer/internal/plan"
@@ -136,19 +137,21 @@ func assignments(r store.Reader, run string) (list []engine.Assignment, err erro
 }
 
 // agent returns the agent of that name, as gaffer.yaml wants it.
-func (a *App) agent(name string) (agent.Agent, error) {
-	custom, err := a.agents(name)
+func (a *App) agent(name string) (agent.Agent, error) { return agentOf(a.opts.Config, name) }
+
+func agentOf(c *config.Config, name string) (agent.Agent, error) {
+	custom, err := agentsOf(c, name)
 	if err != nil {
 		return nil, err
 	}
 	return agent.New(name, custom)
 }
 
-// agents are those that gaffer.yaml names, and the one of that name if it is of
+// agentsOf are those that gaffer.yaml names, and the one of that name if it is of
 // our own. The program gaffer of an agent is this one, whether or not one is
 // installed.
-func (a *App) agents(name string) (map[string]agent.Custom, error) {
-	custom := a.opts.Config.Agents()
+func agentsOf(c *config.Config, name string) (map[string]agent.Custom, error) {
+	custom := c.Agents()
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -41,6 +41,7 @@ import (
 	"gaffer/internal/cli/token"
 	"gaffer/internal/cli/validate"
 	"gaffer/internal/cli/version"
+	"gaffer/internal/cli/worker"
 	"gaffer/internal/cli/workers"
 	"gaffer/internal/cli/worktree"
 )
@@ -73,7 +74,7 @@ func groups() []group {
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
 		}},
-		{machines, []func(*env.Env) *cobra.Command{serve.New, token.New, workers.New}},
+		{machines, []func(*env.Env) *cobra.Command{serve.New, worker.New, workers.New, token.New}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New,
 			validate.New, report.New, schema.New,

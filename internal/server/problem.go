@@ -37,7 +37,9 @@ func problemOf(err error) *problem {
 	case says(err, interface{ NotFound() bool }.NotFound):
 		return refuse(http.StatusNotFound, codeOf(err, "not_found"), err.Error())
 	case says(err, interface{ Conflict() bool }.Conflict):
-		return refuse(http.StatusConflict, codeOf(err, "conflict"), err.Error())
+		p := refuse(http.StatusConflict, codeOf(err, "conflict"), err.Error())
+		p.Offset = offsetOf(err)
+		return p
 	case says(err, interface{ Invalid() bool }.Invalid):
 		return refuse(http.StatusBadRequest, codeOf(err, "invalid_request"), err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
@@ -76,6 +78,18 @@ func codeOf(err error, without string) string {
 		return without
 	}
 	return e.Code()
+}
+
+// offsetOf is where a log goes on, of an error that says so.
+func offsetOf(err error) int64 {
+	e, ok := errors.AsType[interface {
+		error
+		Offset() int64
+	}](err)
+	if !ok {
+		return 0
+	}
+	return e.Offset()
 }
 
 // answer writes a value as JSON. Characters that mean something in HTML are

@@ -20,6 +20,7 @@ type Options struct {
 	Desk   Desk
 	Viewer Viewer // nil if the server has none
 	Runs   Runs   // nil for a coordinator that has none
+	Work   Work   // nil if gaffer's own workers have no business here
 	Tokens *token.Book
 	Log    *slog.Logger // see NewLog
 	Now    func() time.Time

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type world struct {
 	t      *testing.T
 	desk   *standIn
+	work   *workStandIn
 	rows   *memory
 	book   *token.Book
 	log    *lines
@@ -58,7 +59,7 @@ func (l *lines) String() string {
 func start(t *testing.T, change func(*Options)) *world {
 	t.Helper()
 	w := &world{
-		t: t, desk: newStandIn(time.Now), rows: &memory{rows: map[string]token.Row{}}, log: &lines{},
+		t: t, desk: newStandIn(time.Now), work: &workStandIn{}, rows: &memory{rows: map[string]token.Row{}}, log: &lines{},
 		tokens: map[token.Role]string{},
 	}
 	w.book = token.NewBook(w.rows, time.Now, rand.Reader)
@@ -85,7 +86,7 @@ func (w *world) serve(change func(*Options)) {
 		w.t.Fatal(err)
 	}
 	opts := Options{
-		Desk: w.desk, Tokens: w.book, Log: NewLog(w.log, slog.LevelDebug), Now: time.Now, Random: rand.Reader,
+		Desk: w.desk, Work: w.work, Tokens: w.book, Log: NewLog(w.log, slog.LevelDebug), Now: time.Now, Random: rand.Reader,
 		Hosts: hosts, Rate: -1,
 	}
 	if change != nil {

@@ -18,9 +18,11 @@ type contact struct {
 	lost string // the request that was the first not to be answered
 }
 
-// heard takes in how a request went. A refusal is an answer.
+// heard takes in how a request went. A refusal is an answer. What the engine has told
+// itself is not told again.
 func (w *Worker) heard(ctx context.Context, what string, err error) {
-	if ctx.Err() == nil {
+	var told interface{ Told() bool }
+	if ctx.Err() == nil && (!errors.As(err, &told) || !told.Told()) {
 		w.contact.heard(what, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 type Backend struct {
 	Desk   server.Desk // what requests mean
 	Runs   server.Runs // and those about runs; nil for none
+	Work   server.Work // what those of gaffer's own workers mean
 	Tokens token.Rows  // where tokens are kept, beside what the desk keeps
 	State  string      // the folder of this machine's own files
 	// Retain takes away what ended longer ago, every hour, until stop is called.
@@ -23,18 +24,18 @@ type Backend struct {
 }
 
 // Opener opens the database that the settings name.
-type Opener func(ctx context.Context) (Backend, error)
+type Opener func(ctx context.Context, terms app.Terms) (Backend, error)
 
 // Open returns what opens the desk and the tokens of the command's database.
 func Open(e *env.Env) Opener {
-	return func(ctx context.Context) (Backend, error) {
+	return func(ctx context.Context, terms app.Terms) (Backend, error) {
 		a, err := open.App(ctx, e, func(text string) { e.Talk("gaffer: %s", env.Printable(text)) })
 		if err != nil {
 			return Backend{}, err
 		}
-		c := a.Coordinate()
+		c := a.Coordinate(terms)
 		retain := func(older time.Duration) func() { return a.Retain(app.Retention{Older: older}) }
-		return Backend{Desk: c.Desk, Runs: c.Runs, Tokens: c.Desk.Tokens(), State: c.State, Retain: retain, Close: func() error {
+		return Backend{Desk: c.Desk, Runs: c.Runs, Work: c.Work, Tokens: c.Desk.Tokens(), State: c.State, Retain: retain, Close: func() error {
 			c.Close()
 			return a.Close()
 		}}, nil

@@ -15,8 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/engine"
+	"gaffer/internal/logstore"
 	"gaffer/internal/server"
 	"gaffer/internal/token"
 )
@@ -32,6 +35,8 @@ type options struct {
 	rate        float64
 	connections int
 	keep        env.Age // 0 for ever
+	lease       time.Duration
+	logLimit    int
 	verbose     bool
 
 	terminal bool // what is printed is for a person, and not kept
@@ -74,13 +79,20 @@ SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
 	flags.BoolVar(&o.openReads, "open-reads", false, "let everybody on this machine look without a token")
 	flags.Float64Var(&o.rate, "rate", 1000, "requests that one token may make in a second, `N`; 0 for no limit")
 	flags.IntVar(&o.connections, "connections", 4096, "connections that may be open at once, `N`")
+	flags.DurationVar(&o.lease, "lease", engine.DefaultLease, "give up a task whose worker was not heard of for `TIME`")
+	flags.IntVar(&o.logLimit, "log-limit", logstore.DefaultKeep>>20, "how many of the last `MIB` of each attempt's log are kept")
 	flags.Var(&o.keep, "keep", "take away every hour what ended longer ago, as 'gaffer prune' does, such as 30d")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
 	return cmd
 }
 
-// shortestKeep leaves those who watch the time to see how something ended.
-const shortestKeep = time.Hour
+const (
+	// shortestKeep leaves those who watch the time to see how something ended.
+	shortestKeep = time.Hour
+
+	minLease    = 2 * time.Second // beats come four times as often
+	maxLogLimit = 1024            // MiB
+)
 
 func (o options) check() error {
 	switch {
@@ -88,6 +100,10 @@ func (o options) check() error {
 		return exit.Usage(errors.New("--tls-cert and --tls-key go together"))
 	case o.tls && o.cert != "":
 		return exit.Usage(errors.New("--tls makes a certificate: leave it out with --tls-cert"))
+	case o.lease < minLease:
+		return exit.Usage(fmt.Errorf("--lease %s: want %s at least", o.lease, minLease))
+	case o.logLimit < 1 || o.logLimit > maxLogLimit:
+		return exit.Usage(fmt.Errorf("--log-limit %d: want 1 to %d", o.logLimit, maxLogLimit))
 	case o.connections < 1:
 		return exit.Usage(fmt.Errorf("--connections %d: want 1 at least", o.connections))
 	case o.keep > 0 && time.Duration(o.keep) < shortestKeep:
@@ -111,7 +127,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 		return err
 	}
 	defer func() { _ = l.Close() }() // it was closed by the server, if that began
-	b, err := open(ctx)
+	b, err := open(ctx, app.Terms{Lease: o.lease, KeepLog: int64(o.logLimit) << 20})
 	if err != nil {
 		return err
 	}
@@ -163,7 +179,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b Backend, l net.List
 		level = slog.LevelDebug
 	}
 	opts := server.Options{
-		Desk: b.Desk, Runs: b.Runs, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
+		Desk: b.Desk, Runs: b.Runs, Work: b.Work, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
 		Now: e.Now, Random: rand.Reader, OpenReads: o.openReads, Rate: o.rate, Connections: o.connections,
 		Version: e.Version,
 	}

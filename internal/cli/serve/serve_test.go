@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gaffer/coordinator"
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/server"
@@ -103,7 +104,7 @@ func newCommand(t *testing.T) *command {
 func (c *command) start(ctx context.Context, args ...string) <-chan error {
 	c.out, c.err = &output{}, &output{}
 	e := &env.Env{Out: c.out, Err: c.err, Getenv: func(string) string { return "" }, Dir: c.t.TempDir(), Now: time.Now}
-	cmd := newWith(e, func(context.Context) (Backend, error) {
+	cmd := newWith(e, func(context.Context, app.Terms) (Backend, error) {
 		return Backend{
 			Desk: desk{}, Tokens: c.rows, State: c.state, Close: func() error { c.closed++; return nil },
 			Retain: func(older time.Duration) func() {
@@ -272,6 +273,8 @@ func TestServeRefusesToSendTokensInPlainTextBeyondThisMachine(t *testing.T) {
 		"--tls-cert x":                               "go together",
 		"--tls-key x":                                "go together",
 		"--tls --tls-cert x --tls-key y":             "leave it out",
+		"--lease 1s":                                 "want 2s at least",
+		"--log-limit 0":                              "want 1 to 1024",
 		"--connections 0":                            "want 1 at least",
 		"--rate -1":                                  "want 0 or more",
 		"--keep 10m":                                 "--keep 10m0s: want 1h0m0s at least",
@@ -323,7 +326,7 @@ func TestAnAddressThatIsTakenIsToldAndNothingIsOpened(t *testing.T) {
 func TestADeskThatCannotBeOpenedIsTheError(t *testing.T) {
 	e := &env.Env{Out: &output{}, Err: &output{}, Now: time.Now}
 	want := errors.New("no database")
-	err := run(t.Context(), e, options{listen: "127.0.0.1:0", connections: 1}, func(context.Context) (Backend, error) { return Backend{}, want })
+	err := run(t.Context(), e, options{listen: "127.0.0.1:0", connections: 1, lease: time.Minute, logLimit: 1}, func(context.Context, app.Terms) (Backend, error) { return Backend{}, want })
 	if !errors.Is(err, want) {
 		t.Errorf("%v", err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/serve"
@@ -40,7 +41,7 @@ a worker may take tasks and speak for its own agents; a viewer may look.`,
 
 // with opens the tokens, calls do and gives them back.
 func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*token.Book) error) error {
-	b, err := open(ctx)
+	b, err := open(ctx, app.Terms{})
 	if err != nil {
 		return err
 	}

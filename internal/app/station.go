@@ -1,0 +1,265 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/agent"
+	"gaffer/internal/config"
+	"gaffer/internal/engine"
+	"gaffer/internal/project"
+	"gaffer/internal/remote"
+	"gaffer/internal/store"
+	"gaffer/internal/supervisor"
+	"gaffer/internal/worker"
+	"gaffer/statefile"
+)
+
+// StationOptions are what a Station needs of the world.
+type StationOptions struct {
+	Project project.Project
+	Config  *config.Config
+	Now     func() time.Time
+	Getenv  func(string) string
+	Tell    func(remote.Event) // what happens, as it happens; never nil
+
+	Server  string // the coordinator's address
+	Token   string
+	TLS     *tls.Config // nil for what this machine trusts
+	Name    string
+	Slots   int
+	Labels  []string
+	Version string
+	Once    bool // ends when there is nothing to do
+
+	Supervisor supervisor.Options
+}
+
+// Station is a worker of a coordinator, on this machine and in one project: it
+// takes tasks, runs them and reports. What it runs outlives it, and the next
+// station of the same name takes it over.
+type Station struct {
+	opts    StationOptions
+	dir     string
+	state   string
+	engine  *remote.Engine
+	worker  *worker.Worker
+	release func()
+
+	letGo    chan struct{} // closed when what is held is to be handed back
+	released sync.Once
+}
+
+// projectLabel is the label of the tasks of a project, which its workers have.
+func projectLabel(name string) string { return "project:" + name }
+
+// OpenStation makes this process the worker of a name. One that another process is
+// already is a conflict.
+func OpenStation(ctx context.Context, opts StationOptions) (*Station, error) {
+	if err := statefile.CheckName("name of the worker", opts.Name); err != nil {
+		return nil, err
+	}
+	state, err := stateFolder(opts.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	s := &Station{opts: opts, state: state, dir: filepath.Join(state, "workers", opts.Name), letGo: make(chan struct{})}
+	if s.release, err = s.occupy(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.equip(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close lets another process be the worker.
+func (s *Station) Close() { s.release() }
+
+// equip makes the engine and the worker.
+func (s *Station) equip() (err error) {
+	id, err := s.identity()
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname() // for people
+	name := s.opts.Name
+	labels := append([]string{projectLabel(s.opts.Config.ProjectName()), "place:" + name, engine.PlaceLabel(name)}, s.opts.Labels...)
+	s.engine, err = remote.New(remote.Options{
+		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.tell,
+		Worker: coordinator.WorkerInfo{ID: id, Name: name, Labels: labels, Slots: s.opts.Slots, Version: s.opts.Version, Host: host},
+		Logs:   s.folder("unsent"), LogOf: s.Log,
+	})
+	if err != nil {
+		return err
+	}
+	s.worker = worker.New(worker.Options{
+		ID: id, Labels: labels, Slots: s.opts.Slots, Engine: s.engine, Attempts: s.folder("attempts"), Place: s, Now: s.opts.Now,
+		Agents:     func(name string) (agent.Agent, error) { return agentOf(s.opts.Config, name) },
+		Notice:     func(text string) { s.tell(remote.Event{Kind: "notice", Text: text}) },
+		Supervisor: s.opts.Supervisor, NewKey: newID,
+	})
+	return nil
+}
+
+func (s *Station) connect(timeout time.Duration) (*coordinator.Client, error) {
+	return coordinator.New(s.opts.Server, coordinator.Options{
+		Token: s.opts.Token, TLS: s.opts.TLS, Now: s.opts.Now, Timeout: timeout, Tries: 1,
+	})
+}
+
+func (s *Station) folder(name string) string { return filepath.Join(s.dir, name) }
+
+func (s *Station) tell(e remote.Event) {
+	e.Time = s.opts.Now()
+	s.opts.Tell(e)
+}
+
+// parting is how long a station that ends waits for the rest of the logs.
+const parting = 10 * time.Second
+
+// Run works until there is nothing left to do, after Drain or Release, or with
+// Once. When ctx ends it lets go of what runs, which goes on.
+func (s *Station) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel(nil)
+	all.Go(func() { s.watch(ctx, cancel) })
+	if err := s.adopt(ctx); err != nil {
+		return why(ctx, err)
+	}
+	listening, stop := context.WithCancel(ctx)
+	defer stop()
+	all.Go(func() { s.engine.Listen(listening, s.worker.Wake, s.worker.Attend) })
+	all.Go(func() { s.tidy(listening) })
+	if err := s.worker.Run(ctx); err != nil {
+		return why(ctx, err)
+	}
+	s.part(ctx)
+	return nil
+}
+
+// why is the reason that ctx ended, or another error.
+func why(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
+		return cause
+	}
+	return err
+}
+
+// watch ends everything when the coordinator wants none of it, and has the worker
+// drain or release when that is called for.
+func (s *Station) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	letGo := s.letGo
+	for {
+		select {
+		case <-letGo:
+			letGo = nil
+			_ = s.worker.Release(ctx) // Run returns when it has
+		case err := <-s.engine.Failed():
+			cancel(err)
+			return
+		case <-s.engine.Idle():
+			if s.opts.Once {
+				s.worker.Drain()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// adopt takes over what an earlier station has left running.
+func (s *Station) adopt(ctx context.Context) error {
+	held, err := s.engine.Held(ctx)
+	if err != nil {
+		return err
+	}
+	return s.worker.Adopt(ctx, held)
+}
+
+// part says good-bye.
+func (s *Station) part(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, parting)
+	defer cancel()
+	s.engine.Farewell(ctx)
+	s.engine.Flush(ctx)
+	s.sweep()
+}
+
+// Drain takes no more tasks: Run returns when those that are held have ended.
+func (s *Station) Drain() { s.worker.Drain() }
+
+// Release ends what is held and hands it back: others, or this worker later, begin
+// it again. Then Run returns. It does not wait for that.
+func (s *Station) Release() { s.released.Do(func() { close(s.letGo) }) }
+
+// Holding lists the tasks that are held, each with its run before it.
+func (s *Station) Holding() (list []string) {
+	for _, key := range s.engine.Holding() {
+		list = append(list, key.Run+"/"+key.Task)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// tidyEvery is how often the folders of attempts that were reported are removed.
+const tidyEvery = 10 * time.Minute
+
+func (s *Station) tidy(ctx context.Context) {
+	for s.sweep(); ctx.Err() == nil; s.sweep() {
+		pause(ctx, tidyEvery)
+	}
+}
+
+// sweep removes the folders of attempts that were reported.
+func (s *Station) sweep() {
+	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // the pattern is one
+	for _, dir := range done {
+		_ = os.RemoveAll(dir) // or the next time
+	}
+}
+
+// Log implements [worker.Place]: each attempt has a file of its own, so that it can
+// be sent from its beginning.
+func (s *Station) Log(t store.Task) string {
+	return filepath.Join(s.logsOf(t.Run), t.Task+"."+strconv.Itoa(t.Tries)+".log")
+}
+
+// logsOf is the folder of the logs of a run.
+func (s *Station) logsOf(run string) string { return filepath.Join(s.folder("logs"), run) }
+
+// identity is the worker's own id, which is the same for as long as its folder
+// lives: what it names is there and nowhere else.
+func (s *Station) identity() (string, error) {
+	file := s.folder("id")
+	data, err := os.ReadFile(file)
+	if err == nil {
+		if id := strings.TrimSpace(string(data)); statefile.CheckName("id", id) == nil {
+			return id, nil
+		}
+		return "", fmt.Errorf("%s: is not the id of a worker; if nothing of it runs any more, remove it", file)
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	id := s.opts.Name + "-" + newID()
+	temp := file + ".new"
+	if err := os.WriteFile(temp, []byte(id+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	return id, os.Rename(temp, file)
+}

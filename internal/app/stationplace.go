@@ -1,0 +1,122 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"gaffer/coordinator"
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+	"gaffer/internal/worktree"
+	"gaffer/statefile/host"
+)
+
+// TakenError is the name of a worker that another process has.
+type TakenError struct {
+	Name string
+	PID  int
+}
+
+func (e *TakenError) Error() string {
+	return fmt.Sprintf("worker %s: gaffer with pid %d is it", e.Name, e.PID)
+}
+
+// Conflict marks the error as one about what somebody else does.
+func (e *TakenError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *TakenError) Hint() string {
+	return "one more worker on this machine needs a name of its own: --name NAME"
+}
+
+const opStation host.Op = "take the worker's name"
+
+// occupy makes this process the worker. The kernel gives it back if the process
+// dies.
+func (s *Station) occupy(ctx context.Context) (release func(), err error) {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, err
+	}
+	within, cancel := context.WithTimeout(ctx, ownWithin)
+	defer cancel()
+	lock, err := host.OS().Lock(within, opStation, s.folder("lock"))
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil, &TakenError{s.opts.Name, occupant(s.folder("pid"))}
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(host.OS().Self())
+	if err == nil {
+		err = os.WriteFile(s.folder("pid"), text, 0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Unlock())
+	}
+	return func() { _ = lock.Unlock() }, nil // the process may end as well
+}
+
+func occupant(file string) int {
+	var p host.Process
+	data, err := os.ReadFile(file)
+	if err != nil || json.Unmarshal(data, &p) != nil {
+		return 0
+	}
+	return p.PID
+}
+
+// ElsewhereError is a task that only the machine of its run can do.
+type ElsewhereError struct{ Task, Needs string }
+
+func (e *ElsewhereError) Error() string {
+	return fmt.Sprintf("task %s needs %s, and its run is not bound to this worker: run the plan with --on WORKER", e.Task, e.Needs)
+}
+
+// Work implements [worker.Place]: the root of the project, or a worktree of a run
+// that only this worker does.
+func (s *Station) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
+	run := s.engine.Run(t.Attempt)
+	p := place{root: s.opts.Project.Root, trees: treesIn(s.state), log: s.Log, base: run.Base}
+	if len(run.Workflow) > 0 {
+		if err := json.Unmarshal(run.Workflow, &p.flow); err != nil {
+			return "", fmt.Errorf("workflow of run %s: %w", run.ID, err)
+		}
+	}
+	switch {
+	case spec.Dispatch != nil:
+		return "", &ElsewhereError{t.Task, "the repository of its bead"}
+	case run.Place != s.opts.Name && p.tree(t.TaskKey, spec) != nil:
+		return "", &ElsewhereError{t.Task, "a worktree"}
+	}
+	if err := os.MkdirAll(s.logsOf(t.Run), 0o700); err != nil {
+		return "", err
+	}
+	if err := s.branch(ctx, p, run); err != nil {
+		return "", err
+	}
+	return p.Work(ctx, t, spec)
+}
+
+// branch makes the branch of a workflow, which nobody else could.
+func (s *Station) branch(ctx context.Context, p place, run coordinator.WorkRun) error {
+	if p.flow == nil {
+		return nil
+	}
+	repo, err := worktree.Open(ctx, p.root)
+	if err != nil {
+		return err
+	}
+	name := run.Base
+	if name == "" {
+		name = p.flow.Base
+	}
+	base, err := repo.Base(ctx, name)
+	if err != nil {
+		return err
+	}
+	_, err = repo.Branch(ctx, p.flow.Branch, base)
+	return err
+}

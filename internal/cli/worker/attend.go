@@ -1,0 +1,153 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/remote"
+	"gaffer/internal/tui/phrase"
+)
+
+// attend runs a station and passes the signals on to it. They are this command's
+// own: the command line's handler would end the process at the second one.
+func attend(ctx context.Context, s *app.Station, shown *lines) error {
+	heard := make(chan os.Signal, 4)
+	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	signal.Reset(wanted...)
+	signal.Notify(heard, wanted...)
+	defer signal.Stop(heard)
+
+	working, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer leave()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(working) }()
+	before := ctx.Done() // a signal that came before they were ours
+	for n := 0; ; {
+		select {
+		case err := <-ended:
+			return end(err, s)
+		case <-heard:
+		case <-before:
+			before = nil
+		}
+		n++
+		react(n, s, shown, leave)
+	}
+}
+
+// react does what the n-th signal means.
+func react(n int, s *app.Station, shown *lines, leave func()) {
+	held := s.Holding()
+	switch n {
+	case 1:
+		s.Drain()
+		if len(held) > 0 {
+			shown.say("takes no more, and waits for %s: %s; the next signal hands them back", phrase.Count(len(held), "task"), strings.Join(held, ", "))
+		}
+	case 2:
+		s.Release()
+		shown.say("stops and hands back %s; the next signal leaves them running", phrase.Count(len(held), "task"))
+	default:
+		leave()
+	}
+}
+
+// end is how the command ends, perhaps because it was told to leave.
+func end(err error, s *app.Station) error {
+	if err == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	held := s.Holding()
+	if len(held) == 0 {
+		return exit.Interrupted(errors.New("nothing is left running"))
+	}
+	return exit.Interrupted(fmt.Errorf("%s left running: %s", phrase.Count(len(held), "task"), strings.Join(held, ", ")))
+}
+
+// lines shows what happens.
+type lines struct {
+	env  *env.Env
+	json bool
+	mu   sync.Mutex
+}
+
+// say says something of the worker as a whole.
+func (l *lines) say(format string, args ...any) {
+	l.tell(remote.Event{Time: l.env.Now(), Kind: "notice", Text: fmt.Sprintf(format, args...)})
+}
+
+// tell prints an event. A terminal that is gone ends nothing.
+func (l *lines) tell(e remote.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.json {
+		text, err := json.Marshal(e)
+		if err == nil {
+			_ = l.env.Printf("%s\n", text)
+		}
+		return
+	}
+	_ = l.env.Printf("%s %s\n", e.Time.Local().Format(time.TimeOnly), line(e))
+}
+
+// line is an event in words.
+func line(e remote.Event) string {
+	task := env.Printable(e.Run + "/" + e.Task)
+	text := phrase.Line(e.Text)
+	switch e.Kind {
+	case "started":
+		return task + again(" started", e.Number)
+	case "adopted":
+		return task + again(" goes on", e.Number)
+	case "ended":
+		return task + " " + outcome(e) + colon(text)
+	case "gone":
+		return task + " is not this worker's any more" + colon(text)
+	case "released":
+		return task + " was handed back"
+	case "asked":
+		return fmt.Sprintf("%s asks%s ('gaffer answer %s')", task, colon(text), env.Printable(e.Task))
+	case "away":
+		return "the coordinator is away" + colon(text) + "; what runs goes on, and it is asked again and again"
+	case "back":
+		return "the coordinator is back " + text
+	}
+	return text
+}
+
+func again(what string, number int) string {
+	if number > 1 {
+		return fmt.Sprintf("%s, attempt %d", what, number)
+	}
+	return what
+}
+
+// outcome is what became of a task when an attempt at it ended.
+func outcome(e remote.Event) string {
+	class := env.Printable(e.Class)
+	switch {
+	case e.Class == "":
+		return "is complete"
+	case e.Status == "queued":
+		return "did not succeed (" + class + ") and will be tried again"
+	}
+	return "is " + env.Printable(e.Status) + " (" + class + ")"
+}
+
+func colon(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}

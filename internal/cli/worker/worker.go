@@ -1,0 +1,167 @@
+// Package worker is the command 'gaffer worker': this machine runs tasks for a
+// coordinator.
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/remote"
+)
+
+// options are what the flags say.
+type options struct {
+	server      string
+	name        string
+	slots       int
+	labels      []string
+	tokenFile   string
+	ca          string
+	fingerprint string
+	once        bool
+	json        bool
+}
+
+const (
+	defaultSlots = 4
+	maxSlots     = 1000
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:                   "worker --server URL [FLAG]…",
+		DisableFlagsInUseLine: true,
+		Short:                 "Run tasks for a coordinator on this machine",
+		Long: `Take tasks of this project from a coordinator, run them here, and report them.
+
+The token of role worker comes from --token-file, from GAFFER_TOKEN, or, if the
+coordinator is on this machine, from gaffer's state folder. A certificate that
+'gaffer serve --tls' has made is trusted with --fingerprint.
+
+SIGTERM or Ctrl-C takes no more tasks and waits for those that run; the second
+one stops them and hands them back, the third leaves them running. Killed, or
+with its terminal gone, it leaves them running too: the next worker of that name
+takes them over. While nobody does, they stand still when their time is up, and
+the coordinator gives them to others.`,
+		Example: `  gaffer worker --server http://127.0.0.1:4870
+  gaffer worker --server https://build.example:4870 --token-file token --fingerprint 5E:1F:…
+  gaffer worker --server https://build.example:4870 --name gpu-1 --slots 2 --labels gpu,linux`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.server, "server", "", "the coordinator's `URL`; the setting server without it")
+	flags.StringVar(&o.name, "name", "", "what the worker is called, `NAME`; this machine's name without it")
+	flags.IntVar(&o.slots, "slots", defaultSlots, "run `N` tasks at once")
+	flags.StringSliceVar(&o.labels, "labels", nil, "take tasks that want these too, `A,B`")
+	flags.StringVar(&o.tokenFile, "token-file", "", "read the token from `FILE`")
+	flags.StringVar(&o.ca, "ca", "", "trust certificates that one in `FILE` vouches for")
+	flags.StringVar(&o.fingerprint, "fingerprint", "", "trust the certificate that has this `SHA256` alone")
+	flags.BoolVar(&o.once, "once", false, "end when there is nothing to do")
+	flags.BoolVar(&o.json, "json", false, "print what happens as JSON, an object on each line")
+	return cmd
+}
+
+func run(ctx context.Context, e *env.Env, o options) error {
+	opts, err := station(e, o)
+	if err != nil {
+		return err
+	}
+	shown := &lines{env: e, json: o.json}
+	opts.Tell = shown.tell
+	// No agent may speak for its worker.
+	if err := os.Unsetenv(app.TokenEnv); err != nil {
+		return err
+	}
+	s, err := app.OpenStation(ctx, opts)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if !o.json {
+		shown.say("worker %s takes tasks of %s from %s, %d at once", opts.Name, opts.Config.ProjectName(), opts.Server, opts.Slots)
+	}
+	return attend(ctx, s, shown)
+}
+
+// station is what the flags and the settings say together.
+func station(e *env.Env, o options) (opts app.StationOptions, err error) {
+	if opts.Project, err = e.Project(); err != nil {
+		return opts, err
+	}
+	if opts.Config, err = e.Config(); err != nil {
+		return opts, err
+	}
+	opts.Server, opts.Name, opts.Slots, opts.Labels = o.server, o.name, o.slots, o.labels
+	opts.Now, opts.Getenv, opts.Version, opts.Once = e.Now, e.Getenv, e.Version, o.once
+	if opts.Server == "" {
+		opts.Server = opts.Config.Server()
+	}
+	if opts.Name == "" {
+		if opts.Name, err = os.Hostname(); err != nil {
+			return opts, fmt.Errorf("the name of this machine: %w; --name says another", err)
+		}
+	}
+	if err := check(opts); err != nil {
+		return opts, err
+	}
+	if opts.TLS, err = remote.Secure(path(e, o.ca), o.fingerprint); err != nil {
+		return opts, exit.Usage(err)
+	}
+	opts.Token, err = token(e, o, opts.Server)
+	return opts, err
+}
+
+func path(e *env.Env, file string) string {
+	if file == "" {
+		return ""
+	}
+	return e.Path(file)
+}
+
+func check(opts app.StationOptions) error {
+	switch {
+	case opts.Server == "":
+		return exit.WithHint(exit.Usage(errors.New("no coordinator is named")), "use --server URL, or the setting server")
+	case opts.Slots < 1 || opts.Slots > maxSlots:
+		return exit.Usage(fmt.Errorf("--slots %d: want 1 to %d", opts.Slots, maxSlots))
+	case slices.ContainsFunc(opts.Labels, bad):
+		return exit.Usage(fmt.Errorf("--labels %s: place: and project: are given, and there can be no @, space or comma in a label", strings.Join(opts.Labels, ",")))
+	case strings.ContainsAny(opts.Name, " \t,@"):
+		return exit.Usage(fmt.Errorf("--name %q: want a word without @, spaces and commas", opts.Name))
+	}
+	return nil
+}
+
+// bad tells labels that gaffer gives itself, and those that no task can have.
+func bad(label string) bool {
+	return label == "" || strings.ContainsAny(label, "@, \t") || strings.HasPrefix(label, "place:") || strings.HasPrefix(label, "project:")
+}
+
+// token finds the token. It is never a flag: what runs can be listed by anybody.
+func token(e *env.Env, o options, server string) (string, error) {
+	if o.tokenFile != "" {
+		return app.ReadToken(e.Path(o.tokenFile))
+	}
+	if text := e.Getenv(app.TokenEnv); text != "" {
+		return text, nil
+	}
+	text, err := app.LocalToken(e.Getenv, server)
+	if err == nil && text == "" {
+		err = exit.WithHint(exit.Usage(errors.New("a worker needs a token")),
+			"use --token-file FILE or GAFFER_TOKEN; 'gaffer token create --role worker --name NAME' on the coordinator makes one")
+	}
+	return text, err
+}

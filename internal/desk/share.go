@@ -1,0 +1,58 @@
+package desk
+
+import (
+	"gaffer/internal/store"
+	"gaffer/internal/token"
+)
+
+// What holds for the requests of gaffer's own workers too.
+
+// MaySpeak returns an error if somebody may speak for no worker at all.
+func MaySpeak(by token.Identity) error { return maySpeak(by) }
+
+// SpeaksFor returns an error unless somebody may speak for a worker.
+func SpeaksFor(by token.Identity, w store.Worker) error { return speaksFor(by, w) }
+
+// CheckID returns an error unless a value may name something.
+func CheckID(field, value string) error {
+	var c check
+	c.id(field, value)
+	return c.err
+}
+
+// CheckLine returns an error unless a value is a line of at most so many bytes.
+func CheckLine(field, value string, most int) error {
+	var c check
+	c.line(field, value, most)
+	return c.err
+}
+
+// CheckText returns an error unless a value is a text of at most so many bytes.
+func CheckText(field, value string, most int) error {
+	var c check
+	c.text(field, value, most)
+	return c.err
+}
+
+// CheckNumber returns an error unless a value is within its bounds.
+func CheckNumber(field string, value, least, most int) error {
+	var c check
+	c.number(field, value, least, most)
+	return c.err
+}
+
+// Invalid is a request that cannot be meant.
+func Invalid(format string, args ...any) error {
+	var c check
+	c.fail(format, args...)
+	return c.err
+}
+
+// Conflict is a request for what somebody else has.
+func Conflict(code, format string, args ...any) error { return conflict(code, format, args...) }
+
+// Missing says of a row that is not there what it would have been.
+func Missing(err error, what, id string) error { return missing(err, what, id) }
+
+// Nothing is a request for something of which there is none now.
+func Nothing(code, text string) error { return nothing(code, text) }

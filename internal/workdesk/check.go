@@ -1,0 +1,194 @@
+package workdesk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/coordinator"
+	"gaffer/internal/desk"
+	"gaffer/internal/engine"
+	"gaffer/internal/store"
+)
+
+// The most that a request may hold.
+const (
+	maxLabel   = 200
+	maxLabels  = 64
+	maxSlots   = 1000
+	maxHeld    = 1000
+	maxAsking  = 100
+	maxShort   = 200     // bytes of a word or a few
+	maxDoing   = 1000    // bytes of what an agent does
+	maxPath    = 4 << 10 // bytes
+	maxOption  = 1000    // bytes
+	maxOptions = 50
+)
+
+// first is the first error there is.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkBeat(b coordinator.WorkBeat) error {
+	w := b.Worker
+	err := first(
+		desk.CheckID("worker.id", w.ID),
+		desk.CheckID("worker.name", w.Name),
+		checkLabels(w.Labels),
+		ownPlaces(w.Labels, w.Name),
+		desk.CheckNumber("worker.slots", w.Slots, 0, maxSlots),
+		desk.CheckLine("worker.version", w.Version, maxShort),
+		desk.CheckLine("worker.host", w.Host, maxShort),
+		desk.CheckNumber("held", len(b.Held), 0, maxHeld),
+	)
+	for _, h := range b.Held {
+		err = first(err, desk.CheckID("held.attempt", h.Attempt), desk.CheckNumber("held.asking", len(h.Asking), 0, maxAsking), checkNow(h.Now))
+	}
+	return err
+}
+
+func checkNow(n coordinator.WorkNow) error {
+	return first(
+		desk.CheckLine("now.state", n.State, maxShort), desk.CheckText("now.doing", n.Doing, maxDoing),
+		desk.CheckLine("now.source", n.Source, maxShort), desk.CheckLine("now.thread", n.Thread, maxShort),
+		desk.CheckText("now.log", n.Log, maxPath), desk.CheckText("now.compacted", n.Compacted, maxDoing),
+	)
+}
+
+// checkLabels: a row has its labels in one text, with commas between them.
+func checkLabels(labels []string) error {
+	err := desk.CheckNumber("labels", len(labels), 0, maxLabels)
+	for _, label := range labels {
+		err = first(err, desk.CheckLine("labels", label, maxLabel))
+		if err == nil && (strings.TrimSpace(label) == "" || strings.Contains(label, ",")) {
+			err = desk.Invalid("labels: %.40q is empty or has a comma", label)
+		}
+	}
+	return err
+}
+
+// placePrefix begins the label of tasks that one worker must do, as people write
+// it. The engine has its own form.
+const placePrefix = "place:"
+
+// ownPlaces returns an error if a label is the place of another worker.
+func ownPlaces(labels []string, name string) error {
+	for _, label := range labels {
+		place, ok := strings.CutPrefix(label, placePrefix)
+		if !ok {
+			place, ok = strings.CutPrefix(label, engine.PlaceLabel(""))
+		}
+		if ok && place != name {
+			return desk.Invalid("labels: %.60q is the place of another worker than %s", label, name)
+		}
+	}
+	return nil
+}
+
+func splitLabels(row string) []string {
+	if row == "" {
+		return nil
+	}
+	return strings.Split(row, ",")
+}
+
+func checkClaim(c coordinator.WorkClaim, keyed bool) error {
+	err := first(desk.CheckID("worker", c.Worker), checkLabels(c.Labels), desk.CheckLine("key", c.Key, maxShort))
+	if err == nil && keyed && c.Key == "" {
+		err = desk.Invalid("key: is missing")
+	}
+	return err
+}
+
+func checkTurn(t coordinator.WorkTurn) error {
+	f := t.Finish
+	err := first(
+		desk.CheckID("finish.attempt", f.Attempt), desk.CheckLine("finish.class", f.Class, maxShort),
+		desk.CheckText("finish.summary", f.Summary, coordinator.MaxWorkText), desk.CheckLine("finish.thread", f.Thread, maxShort),
+		desk.CheckText("finish.log", f.Log, maxPath), desk.CheckText("finish.answer", f.Answer, coordinator.MaxWorkAnswer),
+		desk.CheckNumber("finish.checks", len(f.Checks), 0, coordinator.MaxWorkChecks), desk.CheckText("finish.compacted", f.Compacted, maxDoing),
+	)
+	if t.Claim != nil {
+		err = first(err, checkClaim(*t.Claim, false))
+	}
+	return err
+}
+
+// checkQuestion: the ref makes the question's id one of its attempt's.
+func checkQuestion(q coordinator.WorkQuestion) error {
+	err := first(
+		desk.CheckID("attempt", q.Attempt), desk.CheckText("ref", q.Ref, maxPath),
+		desk.CheckText("text", q.Text, coordinator.MaxWorkText), desk.CheckText("default", q.Default, maxOption),
+		desk.CheckNumber("options", len(q.Options), 0, maxOptions),
+	)
+	for _, o := range q.Options {
+		err = first(err, desk.CheckText("options", o, maxOption))
+	}
+	if err == nil && q.Ref == "" {
+		err = desk.Invalid("ref: is missing")
+	}
+	return err
+}
+
+func checkRelease(r coordinator.WorkRelease) error {
+	err := first(desk.CheckID("worker", r.Worker), desk.CheckNumber("attempts", len(r.Attempts), 0, maxHeld))
+	for _, h := range r.Attempts {
+		err = first(err, desk.CheckID("attempts.attempt", h.Attempt), checkNow(h.Now))
+	}
+	return err
+}
+
+func nameKey(name string) store.ItemKey { return store.ItemKey{Kind: "worker-name", ID: name} }
+
+// takeName gives a name to a worker. Runs are placed by it, so that two workers
+// that are there must not have the same; and none may have that of a run, which is
+// the place of what runs on one machine alone.
+func takeName(s *engine.Step, w store.Worker, name string) error {
+	item, err := s.Item(nameKey(name))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	var has string
+	if err == nil {
+		if err := json.Unmarshal(item.Data, &has); err != nil {
+			return fmt.Errorf("stored name %s: %w", name, err)
+		}
+	}
+	if has == w.ID {
+		return nil
+	}
+	if err := free(s, has, name); err != nil {
+		return err
+	}
+	data, err := json.Marshal(w.ID)
+	if err != nil {
+		return err
+	}
+	s.PutItem(store.Item{ItemKey: nameKey(name), Data: data, Made: s.Now()})
+	return nil
+}
+
+// free returns an error if a name is of a run, or of a worker that is there.
+func free(s *engine.Step, has, name string) error {
+	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
+		return first(err, desk.Invalid("worker.name: %s is a run", name))
+	}
+	if has == "" {
+		return nil
+	}
+	other, err := s.Worker(has)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err == nil && other.Name == name && s.Now().Sub(other.Seen) < coordinator.OfflineAfter {
+		return desk.Conflict("name_taken", "another worker is called %s, and was heard of %s ago: choose another name", name, s.Now().Sub(other.Seen).Round(1e9))
+	}
+	return err
+}

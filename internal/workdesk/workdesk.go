@@ -1,0 +1,391 @@
+// Package workdesk is what the requests of gaffer's own workers mean, on an engine
+// and its store: beats, claims, ends, questions, logs. Whatever a request changes
+// is changed in one transaction. But for the changes that all waiting workers are
+// told of from memory nothing is kept here, so that any number of workdesks can be
+// on one store.
+package workdesk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/desk"
+	"gaffer/internal/engine"
+	"gaffer/internal/logstore"
+	"gaffer/internal/server"
+	"gaffer/internal/store"
+	"gaffer/internal/token"
+)
+
+// Options are what a Desk needs.
+type Options struct {
+	Store  store.Store
+	Engine *engine.Engine // on the same store
+	Lease  time.Duration  // the engine's; its default if zero
+	Keep   int64          // how many bytes of an attempt's log are kept; logstore's default if zero
+	Notice func(text string)
+}
+
+// Desk answers requests. It is safe for concurrent use. Workers that wait are told
+// of changes while Run goes on.
+type Desk struct {
+	opts Options
+	bell *bell
+}
+
+var _ server.Work = (*Desk)(nil)
+
+// New returns a desk.
+func New(opts Options) *Desk {
+	opts.Lease = cmp.Or(opts.Lease, engine.DefaultLease)
+	opts.Keep = cmp.Or(opts.Keep, logstore.DefaultKeep)
+	return &Desk{opts: opts, bell: newBell(opts.Store)}
+}
+
+// Run reads changes for all who wait for them, until ctx ends.
+func (d *Desk) Run(ctx context.Context) { d.bell.run(ctx, d.opts.Notice) }
+
+func (d *Desk) do(ctx context.Context, who string, need store.Need, do func(s *engine.Step) error) error {
+	return d.opts.Engine.Do(ctx, who, need, do)
+}
+
+func (d *Desk) lease() int64 { return d.opts.Lease.Milliseconds() }
+
+// rows is where rows are looked up: in a transaction, or while reading.
+type rows interface {
+	Worker(id string) (store.Worker, error)
+	Run(id string) (store.Run, error)
+	Task(key store.TaskKey) (store.Task, error)
+	Attempt(id string) (store.Attempt, error)
+}
+
+// workerOf returns a worker that somebody may speak for. One that is not there is
+// nobody's yet.
+func workerOf(r rows, by token.Identity, id string) (w store.Worker, known bool, err error) {
+	if err := desk.MaySpeak(by); err != nil {
+		return w, false, err
+	}
+	w, err = r.Worker(id)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Worker{ID: id, Owner: by.ID}, false, nil
+	}
+	if err != nil {
+		return w, false, err
+	}
+	return w, true, desk.SpeaksFor(by, w)
+}
+
+// attemptOf returns an attempt of a worker that somebody may speak for.
+func attemptOf(r rows, by token.Identity, key coordinator.WorkKey) (store.Attempt, error) {
+	if err := desk.MaySpeak(by); err != nil {
+		return store.Attempt{}, err
+	}
+	a, err := r.Attempt(key.Attempt)
+	if err != nil {
+		return a, desk.Missing(err, "attempt", key.Attempt)
+	}
+	if _, _, err := workerOf(r, by, a.Worker); err != nil {
+		return a, err
+	}
+	if a.Token != key.Token {
+		return a, desk.Conflict("not_owner", "attempt %s was given to somebody else", key.Attempt)
+	}
+	return a, nil
+}
+
+// Beat implements [server.Work].
+func (d *Desk) Beat(ctx context.Context, by token.Identity, b coordinator.WorkBeat) (told coordinator.WorkOrders, err error) {
+	if err := checkBeat(b); err != nil {
+		return told, err
+	}
+	need := store.Need{Workers: []string{b.Worker.ID}, Items: []store.ItemKey{nameKey(b.Worker.Name)}}
+	for _, h := range b.Held {
+		need.Attempts = append(need.Attempts, h.Attempt)
+	}
+	err = d.do(ctx, b.Worker.ID, need, func(s *engine.Step) error {
+		told = coordinator.WorkOrders{LeaseMS: d.lease()}
+		if told.Orders, err = beat(s, by, b); err != nil {
+			return err
+		}
+		told.Seq = s.NextSeq() - 1
+		return nil
+	})
+	return told, err
+}
+
+func beat(s *engine.Step, by token.Identity, b coordinator.WorkBeat) ([]coordinator.WorkOrder, error) {
+	w, _, err := workerOf(s, by, b.Worker.ID)
+	if err != nil {
+		return nil, err
+	}
+	if err := takeName(s, w, b.Worker.Name); err != nil {
+		return nil, err
+	}
+	held, gone, current, err := sorted(s, b)
+	if err != nil {
+		return nil, err
+	}
+	orders, err := s.Beat(said(b, w.Owner, current), held)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]coordinator.WorkOrder, 0, len(orders)+len(gone))
+	for _, o := range orders {
+		list = append(list, wireOrder(o))
+	}
+	for _, attempt := range gone {
+		list = append(list, coordinator.WorkOrder{Attempt: attempt, Gone: true})
+	}
+	return list, nil
+}
+
+// sorted tells the attempts that are a worker's from those that are not, and names
+// the task of one that is.
+func sorted(s *engine.Step, b coordinator.WorkBeat) (held []engine.Held, gone []string, current string, err error) {
+	for _, h := range b.Held {
+		a, err := s.Attempt(h.Attempt)
+		switch {
+		case errors.Is(err, store.ErrNotFound), err == nil && a.Worker != b.Worker.ID:
+			gone = append(gone, h.Attempt)
+			continue
+		case err != nil:
+			return nil, nil, "", err
+		}
+		if current == "" && a.Status == store.Running {
+			current = a.Run + "." + a.Task
+		}
+		held = append(held, heldOf(h, s.Now()))
+	}
+	return held, gone, current, nil
+}
+
+// Claim implements [server.Work].
+func (d *Desk) Claim(ctx context.Context, by token.Identity, c coordinator.WorkClaim) (given coordinator.Claimed, err error) {
+	if err := checkClaim(c, true); err != nil {
+		return given, err
+	}
+	key := c.Worker + " " + c.Key
+	need := store.Need{Workers: []string{c.Worker}, Claims: 1, Promises: engine.OnceNeed(claimOp, key)}
+	var work *coordinator.Work
+	err = d.do(ctx, c.Worker, need, func(s *engine.Step) error {
+		w, known, err := workerOf(s, by, c.Worker)
+		if err != nil {
+			return err
+		}
+		if !known {
+			if err := enter(s, w); err != nil {
+				return err
+			}
+		}
+		id, err := engine.Once(s, claimOp, key, func() (*string, error) { return claim(s, w, c) })
+		if err != nil {
+			return err
+		}
+		work, err = taken(s, id, c.Worker)
+		return err
+	})
+	switch {
+	case err != nil:
+		return given, err
+	case work == nil:
+		return given, desk.Nothing(coordinator.NoTasks, "no task can start now")
+	}
+	return coordinator.Claimed{Work: *work, LeaseMS: d.lease()}, nil
+}
+
+// The names under which answers are kept, to be given again.
+const (
+	claimOp = "work-claim"
+	turnOp  = "work-turn"
+)
+
+// enter writes down a worker that claims before it has beaten. Its name is its id.
+func enter(s *engine.Step, w store.Worker) error {
+	if err := takeName(s, w, w.ID); err != nil {
+		return err
+	}
+	w.Name, w.Status = w.ID, coordinator.Idle
+	_, err := s.Beat(w, nil)
+	return err
+}
+
+// claim gives a task to a worker and returns its attempt, or nil if there is
+// nothing to start.
+func claim(s *engine.Step, w store.Worker, c coordinator.WorkClaim) (*string, error) {
+	if err := ownPlaces(c.Labels, cmp.Or(w.Name, w.ID)); err != nil {
+		return nil, err
+	}
+	a, err := s.Claim(engine.Claim{Worker: w.ID, Labels: c.Labels})
+	if err != nil || a == nil {
+		return nil, err
+	}
+	return &a.Attempt.ID, nil
+}
+
+// taken is what a worker is to do now about an attempt that it was given, perhaps
+// a while ago: nothing, if the attempt is over. Starting it again would let two
+// agents work on one task.
+func taken(s *engine.Step, id *string, worker string) (*coordinator.Work, error) {
+	if id == nil {
+		return nil, nil
+	}
+	a, err := s.Attempt(*id)
+	if errors.Is(err, store.ErrNotFound) || err == nil && (a.Status != store.Running || a.Worker != worker) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return workOf(s, a, s.Now())
+}
+
+// turned is the answer to a turn, as it is kept.
+type turned struct {
+	Outcome engine.Outcome `json:"outcome"`
+	Next    *string        `json:"next,omitempty"` // the attempt that was given
+}
+
+// Turn implements [server.Work].
+func (d *Desk) Turn(ctx context.Context, by token.Identity, t coordinator.WorkTurn) (done coordinator.Turned, err error) {
+	if err := checkTurn(t); err != nil {
+		return done, err
+	}
+	key := fmt.Sprintf("%s %d", t.Finish.Attempt, t.Finish.Token)
+	need := store.Need{Attempts: []string{t.Finish.Attempt}, Promises: engine.OnceNeed(turnOp, key)}
+	if t.Claim != nil {
+		need.Claims, need.Workers = 1, []string{t.Claim.Worker}
+	}
+	err = d.do(ctx, "", need, func(s *engine.Step) error {
+		a, err := attemptOf(s, by, t.Finish.WorkKey)
+		if err != nil {
+			return err
+		}
+		kept, err := engine.Once(s, turnOp, key, func() (turned, error) { return turn(s, a, t) })
+		if err != nil {
+			return err
+		}
+		done = coordinator.Turned{Outcome: wireOutcome(kept.Outcome, s.Now()), LeaseMS: d.lease()}
+		done.Work, err = taken(s, kept.Next, a.Worker)
+		return err
+	})
+	return done, err
+}
+
+func turn(s *engine.Step, a store.Attempt, t coordinator.WorkTurn) (done turned, err error) {
+	if t.Claim != nil && t.Claim.Worker != a.Worker {
+		return done, desk.Invalid("claim.worker: attempt %s is of worker %s", a.ID, a.Worker)
+	}
+	if done.Outcome, err = s.Finish(finishOf(t.Finish, s.Now())); err != nil || t.Claim == nil {
+		return done, err
+	}
+	w, err := s.Worker(a.Worker)
+	if err != nil {
+		return done, desk.Missing(err, "worker", a.Worker)
+	}
+	done.Next, err = claim(s, w, *t.Claim)
+	return done, err
+}
+
+// Ask implements [server.Work].
+func (d *Desk) Ask(ctx context.Context, by token.Identity, q coordinator.WorkQuestion) (id string, err error) {
+	if err := checkQuestion(q); err != nil {
+		return "", err
+	}
+	err = d.do(ctx, "", store.Need{Attempts: []string{q.Attempt}}, func(s *engine.Step) error {
+		if _, err := attemptOf(s, by, q.WorkKey); err != nil {
+			return err
+		}
+		id, err = s.Ask(askOf(q))
+		return err
+	})
+	return id, err
+}
+
+// Release implements [server.Work].
+func (d *Desk) Release(ctx context.Context, by token.Identity, r coordinator.WorkRelease) error {
+	if err := checkRelease(r); err != nil {
+		return err
+	}
+	need := store.Need{Workers: []string{r.Worker}}
+	for _, h := range r.Attempts {
+		need.Attempts = append(need.Attempts, h.Attempt)
+	}
+	return d.do(ctx, r.Worker, need, func(s *engine.Step) error {
+		if _, _, err := workerOf(s, by, r.Worker); err != nil {
+			return err
+		}
+		held := make([]engine.Held, len(r.Attempts))
+		for i, h := range r.Attempts {
+			held[i] = heldOf(h, s.Now())
+		}
+		return s.Release(r.Worker, held)
+	})
+}
+
+// Held implements [server.Work].
+func (d *Desk) Held(ctx context.Context, by token.Identity, worker string) (list []coordinator.Work, err error) {
+	if err := desk.CheckID("worker", worker); err != nil {
+		return nil, err
+	}
+	err = d.do(ctx, worker, store.Need{Workers: []string{worker}}, func(s *engine.Step) error {
+		list = nil
+		w, _, err := workerOf(s, by, worker)
+		if err != nil {
+			return err
+		}
+		for _, id := range w.Holds {
+			work, err := taken(s, &id, worker)
+			if err != nil {
+				return err
+			}
+			if work != nil {
+				list = append(list, *work)
+			}
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Log implements [server.Work]. An attempt that has ended may still be told of.
+func (d *Desk) Log(ctx context.Context, by token.Identity, p coordinator.LogPiece) (next int64, err error) {
+	if err := desk.CheckID("attempt", p.Attempt); err != nil {
+		return 0, err
+	}
+	add := logstore.Append
+	if p.Done {
+		add = logstore.End
+	}
+	need := store.Need{Attempts: []string{p.Attempt}, Items: logstore.Need(p.Attempt)}
+	err = d.do(ctx, "", need, func(s *engine.Step) error {
+		if _, err := attemptOf(s, by, p.WorkKey); err != nil {
+			return err
+		}
+		next, err = add(s, p.Attempt, p.Offset, p.Data, d.opts.Keep)
+		return err
+	})
+	return next, err
+}
+
+// Wait implements [server.Work].
+func (d *Desk) Wait(ctx context.Context, by token.Identity, worker string, after int64) (news coordinator.WorkNews, err error) {
+	if err := desk.CheckID("worker", worker); err != nil {
+		return news, err
+	}
+	var w store.Worker
+	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+		var known bool
+		if w, known, err = workerOf(r, by, worker); err == nil && !known {
+			err = desk.Missing(store.ErrNotFound, "worker", worker)
+		}
+		return err
+	})
+	if err != nil {
+		return news, err
+	}
+	return d.bell.wait(ctx, listener{worker, splitLabels(w.Labels)}, after)
+}
