@@ -96,7 +96,7 @@ func (s *Station) equip() (err error) {
 	}
 	host, _ := os.Hostname() // for people
 	name := s.opts.Name
-	labels := append([]string{projectLabel(s.opts.Config.ProjectName()), "place:" + name, engine.PlaceLabel(name)}, s.opts.Labels...)
+	labels := append([]string{projectLabel(s.opts.Config.ProjectName()), engine.PlaceLabel(name)}, s.opts.Labels...)
 	s.engine, err = remote.New(remote.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.tell,
 		Worker: coordinator.WorkerInfo{ID: id, Name: name, Labels: labels, Slots: s.opts.Slots, Version: s.opts.Version, Host: host},

@@ -369,8 +369,8 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
 
 func TestTasksThatNobodyCouldTakeAreKnown(t *testing.T) {
-	gpu := workerOf(coordinator.Agent{WorkerStatus: coordinator.Online, Meta: json.RawMessage(`{"labels":["gpu","project:web","place:a"],"slots":2}`)})
-	away := workerOf(coordinator.Agent{WorkerStatus: coordinator.Offline, Meta: json.RawMessage(`{"labels":["mac","project:web","place:b"]}`)})
+	gpu := workerOf(coordinator.Agent{WorkerStatus: coordinator.Online, Meta: json.RawMessage(`{"labels":["gpu","project:web","@a"],"slots":2}`)})
+	away := workerOf(coordinator.Agent{WorkerStatus: coordinator.Offline, Meta: json.RawMessage(`{"labels":["mac","project:web","@b"]}`)})
 	stranger := workerOf(coordinator.Agent{WorkerStatus: coordinator.Online, Meta: json.RawMessage(`{"labels":"project:web","slots":"many"}`)})
 	p := plan.Plan{Tasks: []plan.Task{{ID: "any"}, {ID: "gpu", Labels: []string{"gpu"}}, {ID: "mac", Labels: []string{"mac"}}, {ID: "again", Labels: []string{"mac"}}}}
 	for _, c := range []struct {

@@ -61,7 +61,7 @@ func workerOf(a coordinator.Agent) Worker {
 // The labels by which a worker says which project it works for and who it is.
 const (
 	projectLabel = "project:"
-	placeLabel   = "place:"
+	placeLabel   = "@"
 )
 
 // Projects are the names of the projects that the worker works for.
@@ -77,7 +77,7 @@ func (w Worker) Projects() (names []string) {
 // Own are the labels that a person has given to the worker.
 func (w Worker) Own() (labels []string) {
 	for _, l := range w.Labels {
-		if !strings.HasPrefix(l, projectLabel) && !strings.HasPrefix(l, placeLabel) && !strings.HasPrefix(l, "@") {
+		if !strings.HasPrefix(l, projectLabel) && !strings.HasPrefix(l, placeLabel) {
 			labels = append(labels, l)
 		}
 	}

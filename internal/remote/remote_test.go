@@ -140,7 +140,7 @@ func (w *world) kinds() (kinds []string) {
 
 const name = "mill"
 
-func labels() []string { return []string{"project:app", "place:" + name, "@" + name} }
+func labels() []string { return []string{"project:app", "@" + name} }
 
 // worker returns the engine of a worker, as each start of its process makes one.
 func (w *world) worker() *remote.Engine {

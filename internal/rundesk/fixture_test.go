@@ -173,7 +173,7 @@ func (f *fixture) submit(p plan.Plan) fleet.Run {
 // claim takes a task as a worker of the project does.
 func (f *fixture) claim() engine.Assignment {
 	f.t.Helper()
-	a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: "w", Labels: []string{"gpu", "project:web", "place:w"}})
+	a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: "w", Labels: []string{"gpu", "project:web", "@w"}})
 	return must(f, a, err)
 }
 

@@ -80,7 +80,7 @@ func TestOnlyAWorkerOfTheProjectTakesATask(t *testing.T) {
 	run, err := f.Submit(f.ctx, coordinator.NewRun{Project: "web", On: "den", Plan: text(plan.Plan{Tasks: []plan.Task{{ID: "a", Prompt: "x"}}})})
 	f.must(err)
 	for labels, want := range map[string]string{
-		"gpu": "", "gpu project:other": "", "project:web": "", "gpu project:web": "api", "project:web place:den": run.ID, "project:web place:bath": "",
+		"gpu": "", "gpu project:other": "", "project:web": "", "gpu project:web": "api", "project:web @den": run.ID, "project:web @bath": "",
 	} {
 		a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: "w", Labels: strings.Fields(labels)})
 		got := a.Task.Task

@@ -20,9 +20,6 @@ import (
 // ProjectLabel is the label of tasks, and of workers, that are of a project.
 func ProjectLabel(project string) string { return "project:" + project }
 
-// PlaceLabel is the label of tasks that only the worker of that name may take.
-func PlaceLabel(worker string) string { return "place:" + worker }
-
 // Submit implements [server.Runs].
 func (d *Desk) Submit(ctx context.Context, by token.Identity, n coordinator.NewRun) (fleet.Run, error) {
 	if err := mayChange(by); err != nil {
@@ -46,11 +43,11 @@ func (d *Desk) submit(ctx context.Context, by token.Identity, n coordinator.NewR
 		if err != nil {
 			return "", err
 		}
-		whole, err := d.woven(p, id, labelsOf(n))
+		whole, err := d.woven(p, id, ProjectLabel(n.Project))
 		if err != nil {
 			return "", err
 		}
-		s := engine.Submission{Plan: whole, ID: id, Project: n.Project, Who: who(by)}
+		s := engine.Submission{Plan: whole, ID: id, Project: n.Project, Place: n.On, Who: who(by)}
 		if n.Key != "" {
 			s.Key = "run " + by.ID + " " + n.Key // another's key is another key
 		}
@@ -63,17 +60,9 @@ func (d *Desk) submit(ctx context.Context, by token.Identity, n coordinator.NewR
 
 func who(by token.Identity) string { return cmp.Or(by.Name, by.ID) }
 
-func labelsOf(n coordinator.NewRun) []string {
-	labels := []string{ProjectLabel(n.Project)}
-	if n.On != "" {
-		labels = append(labels, PlaceLabel(n.On))
-	}
-	return labels
-}
-
 // woven is the plan with all that is to be done, each task for the workers that
 // may do it.
-func (d *Desk) woven(p plan.Plan, run string, labels []string) (plan.Plan, error) {
+func (d *Desk) woven(p plan.Plan, run, label string) (plan.Plan, error) {
 	if d.opts.Weave != nil {
 		var err error
 		if p, err = d.opts.Weave(p, run); err != nil {
@@ -82,7 +71,7 @@ func (d *Desk) woven(p plan.Plan, run string, labels []string) (plan.Plan, error
 	}
 	p.Tasks = slices.Clone(p.Tasks)
 	for i := range p.Tasks {
-		p.Tasks[i].Labels = slices.Concat(p.Tasks[i].Labels, labels)
+		p.Tasks[i].Labels = append(slices.Clip(p.Tasks[i].Labels), label)
 	}
 	return p, nil
 }
@@ -131,7 +120,7 @@ func checkReach(p plan.Plan, on string) error {
 			return invalid("plan: task %s is a step of something else", t.ID)
 		}
 		for _, label := range t.Labels {
-			if kind, _, ok := strings.Cut(label, ":"); ok && slices.Contains([]string{"project", "place", "channel"}, kind) {
+			if kind, _, ok := strings.Cut(label, ":"); ok && slices.Contains([]string{"project", "channel"}, kind) {
 				return invalid("plan: task %s: the label %.60q is given by the coordinator", t.ID, label)
 			}
 		}

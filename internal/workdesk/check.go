@@ -74,17 +74,10 @@ func checkLabels(labels []string) error {
 	return err
 }
 
-// placePrefix begins the label of tasks that one worker must do, as people write
-// it. The engine has its own form.
-const placePrefix = "place:"
-
 // ownPlaces returns an error if a label is the place of another worker.
 func ownPlaces(labels []string, name string) error {
 	for _, label := range labels {
-		place, ok := strings.CutPrefix(label, placePrefix)
-		if !ok {
-			place, ok = strings.CutPrefix(label, engine.PlaceLabel(""))
-		}
+		place, ok := strings.CutPrefix(label, engine.PlaceLabel(""))
 		if ok && place != name {
 			return desk.Invalid("labels: %.60q is the place of another worker than %s", label, name)
 		}

@@ -123,7 +123,7 @@ func (f *fixture) submitAt(place string, tasks ...plan.Task) string {
 
 func info(name string, labels ...string) coordinator.WorkerInfo {
 	return coordinator.WorkerInfo{
-		ID: "w-" + name, Name: name, Labels: append([]string{"project:app", "place:" + name, "@" + name}, labels...),
+		ID: "w-" + name, Name: name, Labels: append([]string{"project:app", "@" + name}, labels...),
 		Slots: 4, Version: "1", Host: name + ".example",
 	}
 }
@@ -339,7 +339,7 @@ func TestAWorkerHasNoPlaceButItsOwn(t *testing.T) {
 		run := f.submitAt("barn", plan.Task{ID: "one"})
 		f.beat(worker, "mill")
 		f.nothing("mill", "k")
-		for _, label := range []string{"place:barn", "@barn", "a,b", " "} {
+		for _, label := range []string{"@barn", "a,b", " "} {
 			b := coordinator.WorkBeat{Worker: info("mill", label)}
 			if _, err := f.Beat(f.ctx, worker, b); code(err) != "invalid_request" {
 				t.Errorf("a beat with %q: %v", label, err)

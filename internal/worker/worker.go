@@ -242,6 +242,7 @@ func (w *Worker) request() engine.Claim {
 func (w *Worker) take(ctx context.Context, a engine.Assignment, asked time.Time) {
 	h := w.hold(a, asked)
 	h.unwanted = w.drains.Load()
+	w.beats.dirty = w.beats.dirty || !h.endless
 	w.look(ctx, h)
 }
 
@@ -270,6 +271,7 @@ func (w *Worker) tell(ctx context.Context, do func()) {
 // claimed with the report.
 func (w *Worker) done(ctx context.Context, h *held, next *engine.Assignment, asked time.Time) {
 	delete(w.held, h.Attempt.ID)
+	w.beats.dirty = w.beats.dirty || !h.endless // others see what it does
 	if next == nil {
 		w.asking = true // there may be something by now
 		return

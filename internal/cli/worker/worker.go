@@ -138,7 +138,7 @@ func check(opts app.StationOptions) error {
 	case opts.Slots < 1 || opts.Slots > maxSlots:
 		return exit.Usage(fmt.Errorf("--slots %d: want 1 to %d", opts.Slots, maxSlots))
 	case slices.ContainsFunc(opts.Labels, bad):
-		return exit.Usage(fmt.Errorf("--labels %s: place: and project: are given, and there can be no @, space or comma in a label", strings.Join(opts.Labels, ",")))
+		return exit.Usage(fmt.Errorf("--labels %s: project: is given, and there can be no @, space or comma in a label", strings.Join(opts.Labels, ",")))
 	case strings.ContainsAny(opts.Name, " \t,@"):
 		return exit.Usage(fmt.Errorf("--name %q: want a word without @, spaces and commas", opts.Name))
 	}
@@ -147,7 +147,7 @@ func check(opts app.StationOptions) error {
 
 // bad tells labels that gaffer gives itself, and those that no task can have.
 func bad(label string) bool {
-	return label == "" || strings.ContainsAny(label, "@, \t") || strings.HasPrefix(label, "place:") || strings.HasPrefix(label, "project:")
+	return label == "" || strings.ContainsAny(label, "@, \t") || strings.HasPrefix(label, "project:")
 }
 
 // token finds the token. It is never a flag: what runs can be listed by anybody.
