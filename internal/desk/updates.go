@@ -24,6 +24,9 @@ func (d *Desk) Updates(ctx context.Context, after int64, limit int) (list []serv
 		t := &teller{desk: d, r: r, projects: map[string]string{}}
 		for _, e := range events {
 			u, ok, err := t.update(e)
+			if gone(err) {
+				ok, err = false, nil
+			}
 			if err != nil {
 				return fmt.Errorf("event %d (%s): %w", e.Seq, e.Kind, err)
 			}
@@ -35,6 +38,13 @@ func (d *Desk) Updates(ctx context.Context, after int64, limit int) (list []serv
 		return nil
 	})
 	return list, last, err
+}
+
+// gone reports whether what an event is about is no longer there: it has ended long
+// ago, and was taken away. Whoever follows the stream gets what is left.
+func gone(err error) bool {
+	missing := (*NotFoundError)(nil)
+	return errors.Is(err, store.ErrNotFound) || errors.As(err, &missing)
 }
 
 // teller turns events of the engine into updates.

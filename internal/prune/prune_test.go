@@ -349,3 +349,39 @@ func TestWhatWasTakenIsAnEventAndTheFloorGrows(t *testing.T) {
 		return err
 	}))
 }
+
+// Several coordinators may look after one database.
+func TestTwoPrunesAtOnceTakeTheSameAway(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		for i := range 5 {
+			f.run(fmt.Sprint("r", i), failure.Denied, tasks("a", "b", "c")...)
+		}
+		f.serve("old", "silent")
+		f.pass(40 * day)
+		f.run("new", failure.None, tasks("a")...)
+		found := f.look(30 * day)
+		how := f.taking()
+		how.AtOnce = 1
+		errs := make(chan error)
+		for range 2 {
+			go func() {
+				_, err := prune.Take(f.ctx, f.store, found, how)
+				errs <- err
+			}()
+		}
+		f.must(errors.Join(<-errs, <-errs))
+		if again := f.look(30 * day); !again.None() {
+			t.Errorf("left is %+v", again.Counts)
+		}
+		f.must(whole(f))
+		f.must(f.store.Read(f.ctx, func(r store.Reader) error {
+			runs, err := r.Runs()
+			for _, run := range runs {
+				if run.Failed != 0 {
+					t.Errorf("run %s counts %d failed tasks", run.ID, run.Failed)
+				}
+			}
+			return err
+		}))
+	})
+}
