@@ -93,7 +93,7 @@ var rules = []rule{
 	{"internal/rundesk", []string{"coordinator", "fleet", "internal/engine", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
 	{"internal/desk", []string{"coordinator", "fleet", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
-	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/recorder", "internal/store"}, nil},
+	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/logstore", "internal/recorder", "internal/store"}, nil},
 	{"internal/distant", []string{"coordinator", "fleet", "internal/plan"}, nil},
 
 	{"internal/logstore", []string{"internal/engine", "internal/store"}, nil},

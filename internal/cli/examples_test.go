@@ -31,9 +31,6 @@ func understood(t *testing.T, where string, args []string) {
 	t.Helper()
 	root := newRoot(&env.Env{})
 	cmd, rest, err := root.Find(args)
-	if args[0] == "worker" && cmd == root {
-		cmd, rest, err = workerFlags(), args[1:], nil
-	}
 	if err != nil || cmd == root {
 		t.Errorf("%s: gaffer %s: no such command", where, strings.Join(args, " "))
 		return
@@ -45,17 +42,6 @@ func understood(t *testing.T, where string, args []string) {
 	if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
 		t.Errorf("%s: gaffer %s: %v", where, strings.Join(args, " "), err)
 	}
-}
-
-// workerFlags is 'gaffer worker' as far as the examples use it, where the tree has
-// none.
-func workerFlags() *cobra.Command {
-	cmd := &cobra.Command{Use: "worker", Args: cobra.NoArgs}
-	for _, name := range []string{"server", "name", "labels", "token-file"} {
-		cmd.Flags().String(name, "", "")
-	}
-	cmd.Flags().Int("slots", 0, "")
-	return cmd
 }
 
 var setting = regexp.MustCompile(`^[A-Z][A-Za-z]+=`)

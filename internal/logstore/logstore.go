@@ -17,10 +17,14 @@ import (
 // DefaultKeep is how many bytes of an attempt's log are kept.
 const DefaultKeep = 8 << 20
 
+// The kinds of the items that a log is kept as: pieces, whose parent is the
+// attempt, and a head, whose id is the attempt's.
 const (
-	kindPiece = "log"
-	kindHead  = "log-head"
+	Piece = "log"
+	Head  = "log-head"
+)
 
+const (
 	maxPiece = 64 << 10 // of the bytes in one piece
 	small    = 4 << 10  // pieces shorter than this grow
 )
@@ -64,10 +68,10 @@ type head struct {
 // Need is what an append to a log will look up.
 func Need(attempt string) []store.ItemKey { return []store.ItemKey{headKey(attempt)} }
 
-func headKey(attempt string) store.ItemKey { return store.ItemKey{Kind: kindHead, ID: attempt} }
+func headKey(attempt string) store.ItemKey { return store.ItemKey{Kind: Head, ID: attempt} }
 
 func pieceKey(attempt string, at int64) store.ItemKey {
-	return store.ItemKey{Kind: kindPiece, ID: attempt + "@" + strconv.FormatInt(at, 10)}
+	return store.ItemKey{Kind: Piece, ID: attempt + "@" + strconv.FormatInt(at, 10)}
 }
 
 // items looks items up: a transaction, or a reader.
@@ -175,7 +179,7 @@ const page = 16
 func (w writer) forget(keep int64) error {
 	h := w.head
 	for h.Next-h.From > keep {
-		list, err := w.Items(kindPiece, w.attempt, h.From-1, page)
+		list, err := w.Items(Piece, w.attempt, h.From-1, page)
 		if err != nil {
 			return err
 		}
@@ -194,7 +198,7 @@ func (w writer) forget(keep int64) error {
 // Drop takes pieces of a log away, at most a page of them, and reports whether
 // there may be more. With the last of them all that is known of the log is gone.
 func Drop(s *engine.Step, attempt string) (more bool, err error) {
-	list, err := s.Items(kindPiece, attempt, -1, page)
+	list, err := s.Items(Piece, attempt, -1, page)
 	if err != nil {
 		return false, err
 	}

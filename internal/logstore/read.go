@@ -27,7 +27,7 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 	var out []byte
 	at := offset - maxPiece // no piece that begins there or before reaches the offset
 	for len(out) < limit {
-		list, err := r.Items(kindPiece, attempt, at, page)
+		list, err := r.Items(Piece, attempt, at, page)
 		if err != nil || len(list) == 0 {
 			return out, err
 		}

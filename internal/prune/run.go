@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gaffer/internal/recorder"
+	"gaffer/internal/logstore"
 	"gaffer/internal/store"
 )
 
@@ -96,13 +97,6 @@ const (
 
 func (t *taker) atOnce() int { return cmp.Or(t.AtOnce, tasksAtOnce) }
 
-// The kinds of the items that logs are kept as: pieces, whose parent is the
-// attempt, and one item of the attempt's id.
-const (
-	logPiece = "log"
-	logHead  = "log-head"
-)
-
 // remains is what there is of a run beside its row.
 type remains struct {
 	tasks     []store.TaskKey
@@ -130,7 +124,7 @@ func (left *remains) addAttempts(r store.Reader, run string) error {
 	attempts, err := r.AttemptsOf(run)
 	for _, a := range attempts {
 		left.attempts[a.Key()]++
-		_, err := r.Item(store.ItemKey{Kind: logHead, ID: a.ID})
+		_, err := r.Item(store.ItemKey{Kind: logstore.Head, ID: a.ID})
 		if err == nil {
 			left.logs = append(left.logs, a.ID)
 		} else if !errors.Is(err, store.ErrNotFound) {
@@ -171,8 +165,8 @@ func (t *taker) finish(ctx context.Context, id string, left remains) error {
 func takeLogs(tx *store.Tx, attempts []string) {
 	var gone store.Gone
 	for _, id := range attempts {
-		gone.Lists = append(gone.Lists, store.ItemList{Kind: logPiece, Parent: id})
-		tx.DropItem(store.ItemKey{Kind: logHead, ID: id})
+		gone.Lists = append(gone.Lists, store.ItemList{Kind: logstore.Piece, Parent: id})
+		tx.DropItem(store.ItemKey{Kind: logstore.Head, ID: id})
 	}
 	tx.TakeAway(gone)
 }
