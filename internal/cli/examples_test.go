@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
-	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
 )

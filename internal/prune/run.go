@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"gaffer/internal/recorder"
 	"gaffer/internal/logstore"
+	"gaffer/internal/recorder"
 	"gaffer/internal/store"
 )
 
