@@ -10,16 +10,18 @@ import (
 	"gaffer/internal/desk"
 	"gaffer/internal/engine"
 	"gaffer/internal/rundesk"
+	"gaffer/internal/viewer"
 	"gaffer/internal/workdesk"
 )
 
 // Coordinator is the engine for workers that are not this process's: their
 // attempts are given up when nobody has heard of them for a while.
 type Coordinator struct {
-	Desk  *desk.Desk
-	Runs  *rundesk.Desk
-	Work  *workdesk.Desk
-	State string // the folder of this machine's own files
+	Desk   *desk.Desk
+	Runs   *rundesk.Desk
+	Work   *workdesk.Desk
+	Viewer *viewer.Viewer
+	State  string // the folder of this machine's own files
 
 	stop context.CancelFunc
 	all  sync.WaitGroup
@@ -36,7 +38,7 @@ type Terms struct {
 }
 
 // Coordinate begins to look after what workers hold, until Close.
-func (a *App) Coordinate(terms Terms) *Coordinator {
+func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	if s, ok := a.store.(interface{ Remember(rows int) }); ok {
 		s.Remember(served)
 	}
@@ -44,13 +46,17 @@ func (a *App) Coordinate(terms Terms) *Coordinator {
 	e := engine.New(a.store, engine.Options{
 		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: terms.Lease, Who: userName(a.opts.Getenv),
 	})
+	v, err := a.viewer(e)
+	if err != nil {
+		return nil, err
+	}
 	ctx, stop := context.WithCancel(context.Background())
-	c := &Coordinator{Desk: desk.New(a.store, e, now), Runs: a.runDesk(e), State: a.state, stop: stop}
+	c := &Coordinator{Desk: desk.New(a.store, e, now), Runs: a.runDesk(e), Viewer: v, State: a.state, stop: stop}
 	c.Work = workdesk.New(workdesk.Options{Store: a.store, Engine: e, Lease: terms.Lease, Keep: terms.KeepLog, Notice: a.opts.Notice})
 	c.all.Go(func() { c.Work.Run(ctx) })
 	r := &round{engine: e, store: a.store, now: now}
 	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
-	return c
+	return c, nil
 }
 
 // clock is the database's, if it has one: several coordinators may share that.
@@ -64,6 +70,7 @@ func (a *App) clock() func() time.Time {
 // Close ends what Coordinate has begun. The store stays open.
 func (c *Coordinator) Close() {
 	c.stop()
+	c.Viewer.Close()
 	c.all.Wait()
 }
 

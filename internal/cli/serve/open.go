@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"gaffer/internal/app"
@@ -13,11 +14,12 @@ import (
 
 // Backend is what the command puts behind HTTP.
 type Backend struct {
-	Desk   server.Desk // what requests mean
-	Runs   server.Runs // and those about runs; nil for none
-	Work   server.Work // what those of gaffer's own workers mean
-	Tokens token.Rows  // where tokens are kept, beside what the desk keeps
-	State  string      // the folder of this machine's own files
+	Desk   server.Desk   // what requests mean
+	Runs   server.Runs   // and those about runs; nil for none
+	Work   server.Work   // what those of gaffer's own workers mean
+	Viewer server.Viewer // what those of a workflow's viewer mean; nil for none
+	Tokens token.Rows    // where tokens are kept, beside what the desk keeps
+	State  string        // the folder of this machine's own files
 	// Retain takes away what ended longer ago, every hour, until stop is called.
 	Retain func(older time.Duration) (stop func())
 	Close  func() error // gives everything back; called once, after the last request
@@ -33,9 +35,12 @@ func Open(e *env.Env) Opener {
 		if err != nil {
 			return Backend{}, err
 		}
-		c := a.Coordinate(terms)
+		c, err := a.Coordinate(terms)
+		if err != nil {
+			return Backend{}, errors.Join(err, a.Close())
+		}
 		retain := func(older time.Duration) func() { return a.Retain(app.Retention{Older: older}) }
-		return Backend{Desk: c.Desk, Runs: c.Runs, Work: c.Work, Tokens: c.Desk.Tokens(), State: c.State, Retain: retain, Close: func() error {
+		return Backend{Desk: c.Desk, Runs: c.Runs, Work: c.Work, Viewer: c.Viewer, Tokens: c.Desk.Tokens(), State: c.State, Retain: retain, Close: func() error {
 			c.Close()
 			return a.Close()
 		}}, nil

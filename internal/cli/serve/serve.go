@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"gaffer/internal/logstore"
 	"gaffer/internal/server"
 	"gaffer/internal/token"
+	"gaffer/internal/viewer"
 )
 
 // options are what the flags say.
@@ -37,6 +39,7 @@ type options struct {
 	keep        env.Age // 0 for ever
 	lease       time.Duration
 	logLimit    int
+	announce    bool
 	verbose     bool
 
 	terminal bool // what is printed is for a person, and not kept
@@ -82,6 +85,7 @@ SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
 	flags.DurationVar(&o.lease, "lease", engine.DefaultLease, "give up a task whose worker was not heard of for `TIME`")
 	flags.IntVar(&o.logLimit, "log-limit", logstore.DefaultKeep>>20, "how many of the last `MIB` of each attempt's log are kept")
 	flags.Var(&o.keep, "keep", "take away every hour what ended longer ago, as 'gaffer prune' does, such as 30d")
+	flags.BoolVar(&o.announce, "announce", false, "write where the server is to ~/.fctry/viewer.port.json, for programs that look for a viewer")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
 	return cmd
 }
@@ -143,6 +147,13 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err := greet(e, s, o, opts, l); err != nil {
 		return err
 	}
+	if o.announce {
+		gone, wrong := announce(e, opts, l)
+		if wrong != nil {
+			return wrong
+		}
+		defer func() { err = errors.Join(err, gone()) }()
+	}
 	if o.keep > 0 {
 		defer b.Retain(time.Duration(o.keep))()
 	}
@@ -179,7 +190,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b Backend, l net.List
 		level = slog.LevelDebug
 	}
 	opts := server.Options{
-		Desk: b.Desk, Runs: b.Runs, Work: b.Work, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
+		Desk: b.Desk, Runs: b.Runs, Work: b.Work, Viewer: b.Viewer, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
 		Now: e.Now, Random: rand.Reader, OpenReads: o.openReads, Rate: o.rate, Connections: o.connections,
 		Version: e.Version,
 	}
@@ -223,11 +234,7 @@ func first(ctx context.Context, e *env.Env, o options, book *token.Book, file st
 
 // greet says where the server is and how to get in.
 func greet(e *env.Env, s *server.Server, o options, opts server.Options, l net.Listener) error {
-	scheme := "http"
-	if opts.TLS != nil {
-		scheme = "https"
-	}
-	base := scheme + "://" + reachable(l.Addr())
+	base := baseOf(opts, l)
 	if err := e.Printf("Listening on %s\n", base); err != nil {
 		return err
 	}
@@ -244,6 +251,24 @@ func greet(e *env.Env, s *server.Server, o options, opts server.Options, l net.L
 		return e.Printf("SHA-256 fingerprint of the certificate: %s\n", server.Fingerprint(opts.TLS))
 	}
 	return nil
+}
+
+// announce tells programs of this machine that look for a viewer where it is,
+// until gone is called.
+func announce(e *env.Env, opts server.Options, l net.Listener) (gone func() error, err error) {
+	home := e.Getenv("HOME")
+	if home == "" {
+		return nil, errors.New("--announce: HOME does not say where to write it")
+	}
+	return viewer.Announce(viewer.PortFile(home), viewer.Port{Port: l.Addr().(*net.TCPAddr).Port, PID: os.Getpid(), URL: baseOf(opts, l)})
+}
+
+// baseOf is the address of the server.
+func baseOf(opts server.Options, l net.Listener) string {
+	if opts.TLS != nil {
+		return "https://" + reachable(l.Addr())
+	}
+	return "http://" + reachable(l.Addr())
 }
 
 // reachable is an address that a browser on this machine can open.

@@ -1,0 +1,86 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"gaffer/internal/config"
+	"gaffer/internal/engine"
+	"gaffer/internal/store"
+	"gaffer/internal/viewer"
+)
+
+// viewer shows the workflow state of this machine's projects.
+func (a *App) viewer(e *engine.Engine) (*viewer.Viewer, error) {
+	home, err := filepath.EvalSymlinks(a.opts.Project.Root)
+	if err != nil {
+		return nil, fmt.Errorf("project: %w", err)
+	}
+	machine, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("name of this machine: %w", err)
+	}
+	list := &projectList{a.store, e, store.ItemKey{Kind: viewedKind, ID: machine}}
+	return viewer.New(viewer.Options{Home: home, Registry: list, Locate: a.locate, Now: a.opts.Now, Notice: a.opts.Notice}), nil
+}
+
+// locate says what the settings of a project say about it.
+func (a *App) locate(root string) (viewer.Place, error) {
+	c, err := config.Load(config.Inputs{Root: root, Getenv: a.opts.Getenv})
+	if err != nil {
+		return viewer.Place{}, err
+	}
+	return viewer.Place{Name: c.ProjectName(), Folder: c.Path("paths.workflow")}, nil
+}
+
+// viewedKind is the kind of the items that say which projects of a machine are
+// shown. The id is the machine's name: the projects are folders of it.
+const viewedKind = "viewed"
+
+// projectList keeps the projects that are shown in the store.
+type projectList struct {
+	store  store.Store
+	engine *engine.Engine
+	key    store.ItemKey
+}
+
+// Get implements [viewer.Registry].
+func (l *projectList) Get(ctx context.Context) (list []viewer.Entry, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) (err error) {
+		list, err = entries(r.Item(l.key))
+		return err
+	})
+	return list, err
+}
+
+func entries(item store.Item, err error) (list []viewer.Entry, _ error) {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, json.Unmarshal(item.Data, &list)
+}
+
+// Put implements [viewer.Registry].
+func (l *projectList) Put(ctx context.Context, change func([]viewer.Entry) ([]viewer.Entry, error)) error {
+	return l.engine.Do(ctx, "", store.Need{Items: []store.ItemKey{l.key}}, func(s *engine.Step) error {
+		list, err := entries(s.Item(l.key))
+		if err != nil {
+			return err
+		}
+		list, changed := change(list)
+		data, err := json.Marshal(list)
+		if err := cmp.Or(changed, err); err != nil {
+			return err
+		}
+		s.PutItem(store.Item{ItemKey: l.key, Data: data, Made: s.Now()})
+		return nil
+	})
+}
