@@ -115,7 +115,7 @@ var rules = []rule{
 	{"cmd/gaffer", []string{"internal/cli"}, nil},
 
 	// Measurements use the library as its users do, and programs from outside.
-	{"bench/server", []string{"internal/store/postgres/pgtest"}, nil},
+	{"bench/server", []string{"internal/store/postgres/pgtest"}, []string{"github.com/jackc/pgx"}},
 	{"bench/...", []string{"bench/...", "statefile/...", "session/...", "workflow/...", "team/...", "ledger/..."}, nil},
 }
 

@@ -27,15 +27,6 @@ func (r *result) quantile(share float64) time.Duration {
 	return r.waits[min(len(r.waits)-1, int(share*float64(len(r.waits))))]
 }
 
-// add puts two measurements together.
-func (r *result) add(more result) {
-	r.took += more.took
-	r.waits = append(r.waits, more.waits...)
-	r.size = more.size
-	r.server += more.server
-	r.own += more.own
-}
-
 // client is a connection that asks over and over.
 type client struct {
 	*conn

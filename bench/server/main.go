@@ -31,6 +31,7 @@ import (
 type settings struct {
 	program     string
 	db          string
+	postgres    string // the URL of the server that was started
 	dir         string
 	each        time.Duration
 	clients     int
@@ -44,7 +45,7 @@ func main() {
 	log.SetFlags(0)
 	var s settings
 	flag.StringVar(&s.program, "gaffer", "gaffer", "the program to measure, a file")
-	flag.StringVar(&s.db, "db", "", "its database: a PostgreSQL URL, or postgres for a server of its own (a SQLite file if empty)")
+	flag.StringVar(&s.db, "db", "sqlite", "its database: sqlite, or postgres, of which a server is started")
 	flag.StringVar(&s.dir, "dir", "", "the disk to measure (a temporary folder if empty)")
 	flag.DurationVar(&s.each, "each", 5*time.Second, "how long each figure is measured")
 	flag.IntVar(&s.clients, "clients", 64, "connections that ask at once")
@@ -69,35 +70,59 @@ func run(ctx context.Context, s settings) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if s.db == "postgres" {
+	switch s.db {
+	case "sqlite":
+	case "postgres":
 		pg, err := pgtest.Start()
 		if err != nil {
 			return fmt.Errorf("start PostgreSQL: %w", err)
 		}
 		defer func() { _ = pg.Stop() }() // it ends with this process either way
-		s.db = pg.URL
+		s.postgres = pg.URL
+	default:
+		return fmt.Errorf("-db %q: want sqlite or postgres", s.db)
 	}
-	p, err := start(ctx, s, dir)
+	b, err := newBench(ctx, s, dir)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.stop()) }()
+	defer func() { err = errors.Join(err, b.close()) }()
 	if err := describe(s, dir); err != nil {
 		return err
 	}
-	b := &bench{settings: s, server: p}
-	if b.crew, err = b.newCrew(); err != nil {
-		return err
-	}
-	return errors.Join(measure(b), b.crew.close())
+	return measure(b)
 }
 
-// bench is one run.
+// bench is a server that is measured.
 type bench struct {
 	settings
+	ctx    context.Context
+	dir    string
 	server *process
 	crew   *crew
 }
+
+func newBench(ctx context.Context, s settings, dir string) (b *bench, err error) {
+	b = &bench{settings: s, ctx: ctx, dir: dir}
+	if b.server, err = start(ctx, s, dir); err != nil {
+		return nil, err
+	}
+	if b.crew, err = b.newCrew(); err != nil {
+		return nil, errors.Join(err, b.server.stop())
+	}
+	return b, nil
+}
+
+// another starts a server beside this one, with a database of its own.
+func (b *bench) another() (*bench, error) {
+	dir, err := os.MkdirTemp(b.dir, "another-")
+	if err != nil {
+		return nil, err
+	}
+	return newBench(b.ctx, b.settings, dir)
+}
+
+func (b *bench) close() error { return errors.Join(b.crew.close(), b.server.stop()) }
 
 func (b *bench) wants(part string) bool { return b.only == "" || b.only == part }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // process is the server that is measured.
@@ -29,11 +32,11 @@ type process struct {
 // start runs the server as somebody would: a database on disk, its log in a
 // file. Only the limit for one token is off, since all requests have the same.
 func start(ctx context.Context, s settings, dir string) (*process, error) {
-	db := s.db
-	if db == "" {
-		db = filepath.Join(dir, "gaffer.db")
-	}
+	db := filepath.Join(dir, "gaffer.db")
 	program, err := filepath.Abs(s.program)
+	if err == nil && s.postgres != "" {
+		db, err = database(ctx, s.postgres)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +65,25 @@ func start(ctx context.Context, s settings, dir string) (*process, error) {
 	}
 	p.token = strings.TrimSpace(string(text))
 	return p, nil
+}
+
+// database makes an empty one on a server and returns its URL.
+func database(ctx context.Context, server string) (string, error) {
+	c, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = c.Close(ctx) }() // it was of use already
+	name := fmt.Sprintf("bench%d", time.Now().UnixNano())
+	if _, err := c.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	address, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	address.Path = "/" + name
+	return address.String(), nil
 }
 
 // greeting reads where the server listens.

@@ -19,12 +19,8 @@ func describe(s settings, dir string) error {
 	if err != nil {
 		return err
 	}
-	db := "SQLite"
-	if s.db != "" {
-		db = "PostgreSQL"
-	}
 	fmt.Printf("%d cores for server and load, load %s, a synced append takes %s, %s, %d clients\n\n", runtime.NumCPU(),
-		strings.Join(strings.Fields(string(load))[:2], " "), round(synced.quantile(.5)), db, s.clients)
+		strings.Join(strings.Fields(string(load))[:2], " "), round(synced.quantile(.5)), s.db, s.clients)
 	return nil
 }
 
@@ -58,8 +54,16 @@ func row(name string, r result, aims ...aim) {
 	for _, a := range aims {
 		texts = append(texts, a.String())
 	}
-	fmt.Printf("%-44s %9.0f %9s %9s %9s %11s %9s   %s\n", name, r.perSecond(), round(r.quantile(.5)), round(r.quantile(.99)), round(r.quantile(1)),
+	fmt.Printf("%-44s %9.0f %9s %9s %9s %11s %9s   %s\n", name, r.perSecond(), r.wait(.5), r.wait(.99), r.wait(1),
 		r.each(r.server), r.each(r.own), strings.Join(texts, ", "))
+}
+
+// wait is a quantile for people.
+func (r *result) wait(share float64) string {
+	if d := r.quantile(share); d > 0 {
+		return round(d).String()
+	}
+	return "-"
 }
 
 // each is the share of one request.

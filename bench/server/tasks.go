@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -43,54 +44,90 @@ func (b *bench) beats() error {
 	return nil
 }
 
-// tasks measures claims with a short queue and with a long one, and the
-// dashboard.
-func (b *bench) tasks() error {
-	for i := range b.clients {
-		if _, err := b.one("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(i))); err != nil {
+// depth is a server with so many tasks in its queue.
+type depth struct {
+	*bench
+	queued  int
+	channel string
+	alone   claiming // by one client
+	all     claiming
+}
+
+// tasks measures claims with a short queue and with a long one, and the dashboard.
+// Each is in a server of its own, and they are measured by turns, so that what else
+// the machine does falls on both alike.
+func (b *bench) tasks() (err error) {
+	depths := []*depth{{bench: b, queued: b.short}}
+	if b.long > 0 {
+		other, err := b.another()
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, other.close()) }()
+		depths = append(depths, &depth{bench: other, queued: b.long})
+	}
+	for _, d := range depths {
+		if err := d.prepare(); err != nil {
 			return err
 		}
 	}
-	made, err := b.one("POST", "/v1/channels", fmt.Sprintf(`{"name":%q}`, channel))
-	if err != nil {
-		return err
+	const turns = 4
+	for range turns {
+		for _, d := range depths {
+			if err := d.turn(b.each / turns); err != nil {
+				return err
+			}
+		}
 	}
-	id := member([]byte(made), "id")
-	if err := b.depth(id, b.short, b.short); err != nil {
-		return err
+	for _, d := range depths {
+		if err := d.print(depths[0]); err != nil {
+			return err
+		}
 	}
-	if b.long <= b.short {
-		return nil
-	}
-	if err := b.server.memory("then"); err != nil {
-		return err
-	}
-	return b.depth(id, b.long, b.long-b.short)
+	return nil
 }
 
-// depth lays tasks up and measures what depends on how many there are.
-func (b *bench) depth(channel string, queued, more int) error {
-	laid, err := b.lay(channel, more)
+// prepare lays the tasks up, and looks at the dashboard.
+func (d *depth) prepare() error {
+	for i := range d.clients {
+		if _, err := d.one("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(i))); err != nil {
+			return err
+		}
+	}
+	made, err := d.one("POST", "/v1/channels", fmt.Sprintf(`{"name":%q}`, channel))
 	if err != nil {
 		return err
 	}
-	row(fmt.Sprintf("add tasks, up to %d", queued), laid)
-	if err := b.dashboard(queued); err != nil {
-		return err
-	}
-	alone, err := b.claims(channel, 1)
+	d.channel = member([]byte(made), "id")
+	laid, err := d.lay(d.channel, d.queued)
 	if err != nil {
 		return err
 	}
-	row(fmt.Sprintf("claim, 1 client, %d queued", queued), alone.claim)
-	all, err := b.claims(channel, b.clients)
-	if err != nil {
+	row(fmt.Sprintf("add tasks, up to %d", d.queued), laid)
+	return d.dashboard(d.queued)
+}
+
+func (d *depth) turn(each time.Duration) error {
+	if err := d.claims(&d.alone, d.channel, 1, each); err != nil {
 		return err
 	}
-	row(fmt.Sprintf("claim, %d clients, %d queued", b.clients, queued), all.claim, below(all.claim.quantile(.99), 20*time.Millisecond))
-	row("  finish", all.finish, below(all.finish.quantile(.99), 20*time.Millisecond))
-	row("  claim + finish", all.pair, atLeast(all.pair.perSecond(), 5_000))
-	return nil
+	return d.claims(&d.all, d.channel, d.clients, each)
+}
+
+// print prints what was measured, with how it compares to another depth.
+func (d *depth) print(other *depth) error {
+	flat := func(mine, theirs result) aim {
+		ratio := float64(mine.quantile(.5)) / float64(theirs.quantile(.5))
+		return aim{fmt.Sprintf("flat (p50 × %.2f)", ratio), ratio < 1.5}
+	}
+	queued := fmt.Sprintf("%d queued, ", d.queued)
+	row(queued+"claim, 1 client", d.alone.claim, flat(d.alone.claim, other.alone.claim))
+	row(fmt.Sprintf("%sclaim, %d clients", queued, d.clients), d.all.claim,
+		flat(d.all.claim, other.all.claim), below(d.all.claim.quantile(.99), 20*time.Millisecond))
+	row(queued+"finish", d.all.finish, below(d.all.finish.quantile(.99), 20*time.Millisecond))
+	pairs := d.all.pairs()
+	row(queued+"claim + finish", pairs, atLeast(pairs.perSecond(), 5_000))
+	return d.server.memory(fmt.Sprintf("%d queued", d.queued))
 }
 
 // lay adds tasks.
@@ -108,33 +145,40 @@ func (b *bench) lay(channel string, n int) (r result, err error) {
 	return r, err
 }
 
-// claiming is the times of claims, of ends, and of both together.
-type claiming struct{ claim, finish, pair result }
+// claiming is the times of claims and of ends, and what both together took.
+type claiming struct{ claim, finish, both result }
+
+// pairs is claims with their ends.
+func (c *claiming) pairs() result {
+	r := c.both
+	r.waits = make([]time.Duration, len(c.finish.waits)) // a pair is no wait
+	return r
+}
 
 // claims has clients claim and finish, and fills the queue up again after every
 // bite, so that it stays as long as it is.
-func (b *bench) claims(channel string, clients int) (all claiming, err error) {
+func (b *bench) claims(all *claiming, channel string, clients int, each time.Duration) error {
 	n := bite
 	if clients == 1 {
 		n = bite / 10
 	}
-	for until := time.Now().Add(b.each); time.Now().Before(until) || len(all.claim.waits) == 0; {
+	for until := time.Now().Add(each); ; {
 		if _, err := b.lay(channel, n); err != nil {
-			return all, err
+			return err
 		}
-		var did result
 		left := n
-		err := b.load(clients, &did, func(i int) func(answer) ([]byte, *result) {
-			return b.claimer(agentID(i), &left, &all)
+		err := b.load(clients, &all.both, func(i int) func(answer) ([]byte, *result) {
+			return b.claimer(agentID(i), &left, all)
 		})
 		if err != nil {
-			return all, err
+			return err
 		}
-		all.pair.add(did)
+		if time.Now().After(until) {
+			break
+		}
 	}
-	all.pair.waits = all.finish.waits // one for each pair
-	all.claim.took, all.finish.took = all.pair.took, all.pair.took
-	return all, nil
+	all.claim.took, all.finish.took = all.both.took, all.both.took
+	return nil
 }
 
 // claimer claims and finishes by turns.
