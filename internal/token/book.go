@@ -17,8 +17,8 @@ const (
 	// fresh is for how long rows are believed: so late a token that another
 	// process has revoked still works.
 	fresh = 2 * time.Second
-	// again is how soon an unknown token has the rows read again: so late a
-	// token that another process has made begins to work.
+	// again is how often unknown tokens have the rows read again: whoever shows
+	// one waits so long, in case another process has just made it.
 	again = 200 * time.Millisecond
 	// touched is how old the time of the last use may be.
 	touched = time.Minute
@@ -30,6 +30,7 @@ type Book struct {
 	rows   Rows
 	now    func() time.Time
 	random io.Reader
+	wait   func(ctx context.Context, d time.Duration)
 
 	loading sync.Mutex // held by the one who reads the rows
 
@@ -42,7 +43,7 @@ type Book struct {
 
 // NewBook returns a book of rows.
 func NewBook(rows Rows, now func() time.Time, random io.Reader) *Book {
-	return &Book{rows: rows, now: now, random: random, used: map[string]time.Time{}}
+	return &Book{rows: rows, now: now, random: random, wait: pause, used: map[string]time.Time{}}
 }
 
 // New is a token to be made.
@@ -129,12 +130,13 @@ func find(rows []Row, name string) (Row, error) {
 func (b *Book) Check(ctx context.Context, text string) (Identity, error) {
 	sum := sha256.Sum256([]byte(text))
 	hash := hex.EncodeToString(sum[:])
+	came := b.now()
 	if err := b.load(ctx, fresh); err != nil {
 		return Identity{}, err
 	}
 	r, ok := b.lookup(hash)
-	if !ok {
-		if err := b.load(ctx, again); err != nil {
+	if !ok { // another process may just have made it
+		if err := b.loadAfter(ctx, came); err != nil {
 			return Identity{}, err
 		}
 		r, ok = b.lookup(hash)
@@ -181,6 +183,39 @@ func (b *Book) load(ctx context.Context, age time.Duration) error {
 	if age > 0 && b.recent(age) {
 		return nil // somebody else has, while this one waited
 	}
+	return b.read(ctx)
+}
+
+// loadAfter reads the rows unless that was begun after a time, but not too soon
+// after the last time. Those who wait for it together share one reading.
+func (b *Book) loadAfter(ctx context.Context, came time.Time) error {
+	b.wait(ctx, b.last().Add(again).Sub(b.now()))
+	b.loading.Lock()
+	defer b.loading.Unlock()
+	if b.last().After(came) {
+		return nil
+	}
+	return b.read(ctx)
+}
+
+// last is when the rows were last read.
+func (b *Book) last() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.loaded
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// read reads the rows. The caller holds loading.
+func (b *Book) read(ctx context.Context) error {
 	at := b.now()
 	all, err := b.rows.List(ctx)
 	if err != nil {
