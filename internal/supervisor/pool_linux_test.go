@@ -79,7 +79,7 @@ func TestTheSupervisorsOwnEnvironmentIsNoAgents(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	for range 2 {
 		a := pooled(t, pool)
-		spec := a.shell("tr '\\0' '\\n' < /proc/$PPID/environ | grep -c mine; ls -l /proc/$PPID/cwd | grep -c -- '-> '\"$FOLDER\"'$'")
+		spec := a.shell("tr '\\0' '\\n' < /proc/$PPID/environ | grep -c secret-of-mine; ls -l /proc/$PPID/cwd | grep -c -- '-> '\"$FOLDER\"'$'")
 		spec.Env = []string{"PATH=" + os.Getenv("PATH"), "KEY=secret-of-mine", "FOLDER=" + a.dir}
 		wait(t, a.start(spec))
 		if a.text() != "0\n1\n" {
