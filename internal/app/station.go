@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -34,9 +33,8 @@ type StationOptions struct {
 	Getenv  func(string) string
 	Tell    func(remote.Event) // what happens, as it happens; never nil
 
-	Server  string // the coordinator's address
-	Token   string
-	TLS     *tls.Config // nil for what this machine trusts
+	// Connect returns a client of the coordinator with connections of its own.
+	Connect func(coordinator.Options) (*coordinator.Client, error)
 	Name    string
 	Slots   int
 	Labels  []string
@@ -115,9 +113,7 @@ func (s *Station) equip() (err error) {
 }
 
 func (s *Station) connect(timeout time.Duration) (*coordinator.Client, error) {
-	return coordinator.New(s.opts.Server, coordinator.Options{
-		Token: s.opts.Token, TLS: s.opts.TLS, Now: s.opts.Now, Timeout: timeout, Tries: 1,
-	})
+	return s.opts.Connect(coordinator.Options{Timeout: timeout, Tries: 1})
 }
 
 func (s *Station) folder(name string) string { return filepath.Join(s.dir, name) }

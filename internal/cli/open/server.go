@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -36,6 +35,16 @@ func FleetFlags(e *env.Env, cmd *cobra.Command) {
 // Client returns a client for the server that the command line or the settings
 // name. Naming none is a mistake of the person who typed the command.
 func Client(e *env.Env) (*coordinator.Client, error) {
+	connect, err := Connector(e)
+	if err != nil {
+		return nil, err
+	}
+	return connect(coordinator.Options{})
+}
+
+// Connector returns what makes clients for the server that the command line or the
+// settings name, each with connections of its own.
+func Connector(e *env.Env) (connect func(coordinator.Options) (*coordinator.Client, error), err error) {
 	c, err := e.Config()
 	if err != nil {
 		return nil, err
@@ -53,15 +62,18 @@ func Client(e *env.Env) (*coordinator.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	via, err := transport(e, c, u)
+	trust, err := trusted(e, c, u)
 	if err != nil {
 		return nil, err
 	}
-	client, err := coordinator.New(address, coordinator.Options{Token: text, HTTP: &http.Client{Transport: via}, Now: e.Now})
-	if err != nil {
-		return nil, exit.Usage(err)
-	}
-	return client, nil
+	return func(o coordinator.Options) (*coordinator.Client, error) {
+		o.Token, o.TLS, o.Now = text, trust, e.Now
+		client, err := coordinator.New(address, o)
+		if err != nil {
+			return nil, exit.Usage(err)
+		}
+		return client, nil
+	}, nil
 }
 
 // token is the one that a file holds, the one in GAFFER_TOKEN, or, for a server

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -18,21 +17,10 @@ import (
 	"gaffer/internal/config"
 )
 
-// transport is how a server is reached, and what its certificate must be: the
-// one with the fingerprint, or one that a given authority or the system vouches
-// for. A server of this machine may have made its own, which lies beside its
-// token.
-func transport(e *env.Env, c *config.Config, server *url.URL) (http.RoundTripper, error) {
-	trust, err := trusted(e, c, server)
-	if err != nil || trust == nil {
-		return nil, err
-	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.TLSClientConfig = trust
-	return t, nil
-}
-
-// trusted is nil where the system's authorities are enough.
+// trusted is what a server's certificate must be: the one with the fingerprint, or
+// one that a given authority or the system vouches for. A server of this machine may
+// have made its own, which lies beside its token. It is nil where the system's
+// authorities are enough.
 func trusted(e *env.Env, c *config.Config, server *url.URL) (*tls.Config, error) {
 	if server.Scheme != "https" {
 		return nil, nil

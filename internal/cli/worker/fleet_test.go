@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	_ "gaffer/internal/cli" // what is built and run: without it an old result would be taken for this one's
 	"gaffer/internal/engine"
 	"gaffer/internal/logstore"
 	"gaffer/internal/plan"

@@ -4,7 +4,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -15,20 +14,16 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
-	"gaffer/internal/remote"
+	"gaffer/internal/cli/open"
 )
 
 // options are what the flags say.
 type options struct {
-	server      string
-	name        string
-	slots       int
-	labels      []string
-	tokenFile   string
-	ca          string
-	fingerprint string
-	once        bool
-	json        bool
+	name   string
+	slots  int
+	labels []string
+	once   bool
+	json   bool
 }
 
 const (
@@ -62,13 +57,10 @@ the coordinator gives them to others.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.server, "server", "", "the coordinator's `URL`; the setting server without it")
+	open.ServerFlags(e, cmd)
 	flags.StringVar(&o.name, "name", "", "what the worker is called, `NAME`; this machine's name without it")
 	flags.IntVar(&o.slots, "slots", defaultSlots, "run `N` tasks at once")
 	flags.StringSliceVar(&o.labels, "labels", nil, "take tasks that want these too, `A,B`")
-	flags.StringVar(&o.tokenFile, "token-file", "", "read the token from `FILE`")
-	flags.StringVar(&o.ca, "ca", "", "trust certificates that one in `FILE` vouches for")
-	flags.StringVar(&o.fingerprint, "fingerprint", "", "trust the certificate that has this `SHA256` alone")
 	flags.BoolVar(&o.once, "once", false, "end when there is nothing to do")
 	flags.BoolVar(&o.json, "json", false, "print what happens as JSON, an object on each line")
 	return cmd
@@ -81,9 +73,10 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	}
 	shown := &lines{env: e, json: o.json}
 	opts.Tell = shown.tell
-	// No agent may speak for its worker.
-	if err := os.Unsetenv(app.TokenEnv); err != nil {
-		return err
+	for _, secret := range []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE"} { // no agent may speak for its worker
+		if err := os.Unsetenv(secret); err != nil {
+			return err
+		}
 	}
 	s, err := app.OpenStation(ctx, opts)
 	if err != nil {
@@ -91,7 +84,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	}
 	defer s.Close()
 	if !o.json {
-		shown.say("worker %s takes tasks of %s from %s, %d at once", opts.Name, opts.Config.ProjectName(), opts.Server, opts.Slots)
+		shown.say("worker %s takes tasks of %s from %s, %d at once", opts.Name, opts.Config.ProjectName(), opts.Config.Server(), opts.Slots)
 	}
 	return attend(ctx, s, shown)
 }
@@ -104,11 +97,8 @@ func station(e *env.Env, o options) (opts app.StationOptions, err error) {
 	if opts.Config, err = e.Config(); err != nil {
 		return opts, err
 	}
-	opts.Server, opts.Name, opts.Slots, opts.Labels = o.server, o.name, o.slots, o.labels
-	opts.Now, opts.Getenv, opts.Version, opts.Once = e.Now, e.Getenv, e.Version, o.once
-	if opts.Server == "" {
-		opts.Server = opts.Config.Server()
-	}
+	opts.Name, opts.Slots, opts.Labels, opts.Once = o.name, o.slots, o.labels, o.once
+	opts.Now, opts.Getenv, opts.Version = e.Now, e.Getenv, e.Version
 	if opts.Name == "" {
 		if opts.Name, err = os.Hostname(); err != nil {
 			return opts, fmt.Errorf("the name of this machine: %w; --name says another", err)
@@ -117,24 +107,12 @@ func station(e *env.Env, o options) (opts app.StationOptions, err error) {
 	if err := check(opts); err != nil {
 		return opts, err
 	}
-	if opts.TLS, err = remote.Secure(path(e, o.ca), o.fingerprint); err != nil {
-		return opts, exit.Usage(err)
-	}
-	opts.Token, err = token(e, o, opts.Server)
+	opts.Connect, err = open.Connector(e)
 	return opts, err
-}
-
-func path(e *env.Env, file string) string {
-	if file == "" {
-		return ""
-	}
-	return e.Path(file)
 }
 
 func check(opts app.StationOptions) error {
 	switch {
-	case opts.Server == "":
-		return exit.WithHint(exit.Usage(errors.New("no coordinator is named")), "use --server URL, or the setting server")
 	case opts.Slots < 1 || opts.Slots > maxSlots:
 		return exit.Usage(fmt.Errorf("--slots %d: want 1 to %d", opts.Slots, maxSlots))
 	case slices.ContainsFunc(opts.Labels, bad):
@@ -148,20 +126,4 @@ func check(opts app.StationOptions) error {
 // bad tells labels that gaffer gives itself, and those that no task can have.
 func bad(label string) bool {
 	return label == "" || strings.ContainsAny(label, "@, \t") || strings.HasPrefix(label, "project:")
-}
-
-// token finds the token. It is never a flag: what runs can be listed by anybody.
-func token(e *env.Env, o options, server string) (string, error) {
-	if o.tokenFile != "" {
-		return app.ReadToken(e.Path(o.tokenFile))
-	}
-	if text := e.Getenv(app.TokenEnv); text != "" {
-		return text, nil
-	}
-	text, err := app.LocalToken(e.Getenv, server)
-	if err == nil && text == "" {
-		err = exit.WithHint(exit.Usage(errors.New("a worker needs a token")),
-			"use --token-file FILE or GAFFER_TOKEN; 'gaffer token create --role worker --name NAME' on the coordinator makes one")
-	}
-	return text, err
 }
