@@ -18,6 +18,7 @@ import (
 
 // Options are how a client speaks. The zero value of each means its default.
 type Options struct {
+	Also  []string         // further addresses, of coordinators that share a database with the first
 	Token string           // sent to the coordinator's own host and nowhere else
 	HTTP  *http.Client     // its transport and cookies are used; redirects are never followed
 	TLS   *tls.Config      // of the standard transport, which is used if HTTP has none
@@ -31,28 +32,31 @@ type Options struct {
 	Limit   int64          // bytes of an answer that are read: 64 MiB
 }
 
-// Client speaks to one coordinator. It may be used by many goroutines at once.
+// Client speaks to a coordinator, or to one of several that share a database: the
+// one that has answered last, until that is away. It may be used by many goroutines
+// at once.
 type Client struct {
-	base *url.URL
+	at   *addresses
 	http *http.Client
 	opt  Options
 }
 
 // New returns a client for the coordinator at an address such as
-// http://127.0.0.1:4870. It sends nothing yet.
+// http://127.0.0.1:4870, or for those at several, separated by commas. It sends
+// nothing yet.
 func New(base string, o Options) (*Client, error) {
-	u, err := url.Parse(base)
-	switch {
-	case err != nil:
-		return nil, &badCall{"coordinator's address: not a URL"}
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return nil, &badCall{fmt.Sprintf("coordinator's address %q: want http://host:port or https://host", u.Redacted())}
-	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return nil, &badCall{fmt.Sprintf("coordinator's address %q: only a host and a path are allowed, the token is given apart", u.Redacted())}
-	case strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }):
+	at, err := find(base, o.Also)
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, &badCall{"coordinator's token: has characters that no token has"}
 	}
-	return &Client{base: u, http: plain(o.HTTP, o.TLS), opt: o.filled()}, nil
+	c := &Client{at: at, http: plain(o.HTTP, o.TLS), opt: o.filled()}
+	if len(at.list) > 1 {
+		hasten(c.http)
+	}
+	return c, nil
 }
 
 func (o Options) filled() Options {
@@ -185,11 +189,19 @@ func rest(ctx context.Context, d time.Duration) bool {
 
 var errNoAnswer = errors.New("no answer in time")
 
-// try asks once.
-func (c *Client) try(ctx context.Context, via *http.Client, q call) ([]byte, error) {
+// try asks once, wherever a coordinator can be reached.
+func (c *Client) try(ctx context.Context, via *http.Client, q call) (body []byte, err error) {
+	err = c.visit(ctx, q.safe, func(ctx context.Context, at *address) (err error) {
+		body, err = c.tryAt(ctx, at.URL, via, q)
+		return err
+	})
+	return body, err
+}
+
+func (c *Client) tryAt(ctx context.Context, base *url.URL, via *http.Client, q call) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.Timeout, errNoAnswer)
 	defer cancel()
-	req, err := c.request(ctx, q)
+	req, err := c.request(ctx, base, q)
 	if err != nil {
 		return nil, err
 	}
@@ -211,8 +223,8 @@ func (c *Client) try(ctx context.Context, via *http.Client, q call) ([]byte, err
 	return body, nil
 }
 
-func (c *Client) request(ctx context.Context, q call) (*http.Request, error) {
-	target, err := q.url(c.base)
+func (c *Client) request(ctx context.Context, base *url.URL, q call) (*http.Request, error) {
+	target, err := q.url(base)
 	if err != nil {
 		return nil, err
 	}

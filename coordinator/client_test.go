@@ -327,7 +327,7 @@ func TestAPathBeforeTheRoutesIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u, err := get(nil, "v1", "agents", "a/b").url(c.base); err != nil || u != "https://desk/behind/a/proxy/v1/agents/a%2Fb" {
+	if u, err := get(nil, "v1", "agents", "a/b").url(c.at.list[0].URL); err != nil || u != "https://desk/behind/a/proxy/v1/agents/a%2Fb" {
 		t.Errorf("the address is %s: %v", u, err)
 	}
 }

@@ -31,18 +31,32 @@ type LogSpan struct {
 func (c *Client) Log(ctx context.Context, run, task string, q LogQuery) (io.ReadCloser, LogSpan, error) {
 	query := set(url.Values{}, "offset", size(q.Offset), "tail", size(q.Tail), "follow", flag(q.Follow))
 	ask := get(query, "v1", "runs", run, "tasks", task, "log")
-	req, err := c.request(ctx, ask)
+	var body io.ReadCloser
+	var span LogSpan
+	// Not as one that is safe: what is read outlives the visit.
+	err := c.visit(ctx, false, func(ctx context.Context, at *address) (err error) {
+		body, span, err = c.openLog(ctx, at.URL, ask)
+		return err
+	})
+	if err != nil {
+		return nil, LogSpan{}, fmt.Errorf("%s: %w", ask, err)
+	}
+	return body, span, nil
+}
+
+func (c *Client) openLog(ctx context.Context, base *url.URL, q call) (io.ReadCloser, LogSpan, error) {
+	req, err := c.request(ctx, base, q)
 	if err != nil {
 		return nil, LogSpan{}, err
 	}
 	req.Header.Set("Accept-Encoding", "identity") // a compressor would hold what comes back
 	res, err := c.http.Do(req)
 	if err != nil {
-		return nil, LogSpan{}, fmt.Errorf("%s: %w", ask, reason(ctx, err))
+		return nil, LogSpan{}, reason(ctx, err)
 	}
 	if res.StatusCode != http.StatusOK {
 		defer res.Body.Close()
-		return nil, LogSpan{}, fmt.Errorf("%s: %w", ask, c.refused(res))
+		return nil, LogSpan{}, c.refused(res)
 	}
 	return res.Body, spanOf(res.Header), nil
 }

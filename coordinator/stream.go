@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,7 +44,7 @@ func (c *Client) Stream(ctx context.Context, from From, tell func(Change) error)
 	q := s.call()
 	for failures := 1; ; failures++ {
 		greeted := s.greeted
-		err := s.connection(ctx, q)
+		err := s.connect(ctx, q)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -81,18 +82,35 @@ const longestMessage = 8 << 20
 
 var errSilent = errors.New("the stream fell silent")
 
+// connect reads one connection to its end, at the first address where there is
+// one. What tears afterwards tells nothing about the coordinator: it may have had
+// enough of a reader that is behind.
+func (s *stream) connect(ctx context.Context, q call) error {
+	greeted := s.greeted
+	var torn error
+	err := s.client.visit(ctx, true, func(ctx context.Context, at *address) error {
+		err := s.connection(ctx, at, q)
+		if s.greeted > greeted && !errors.Is(err, errSilent) {
+			torn, err = err, nil
+		}
+		return err
+	})
+	return cmp.Or(err, torn)
+}
+
 // connection reads one connection to its end.
-func (s *stream) connection(ctx context.Context, q call) error {
+func (s *stream) connection(ctx context.Context, at *address, q call) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := s.client.opt.Silence
 	watchdog := time.AfterFunc(silence, func() { cancel(errSilent) })
 	defer watchdog.Stop()
 
-	body, err := s.open(ctx, q)
+	body, err := s.open(ctx, at.URL, q)
 	if err != nil {
 		return reason(ctx, err)
 	}
+	s.client.at.answered(at)
 	defer body.Close()
 	r := newMessages(body, longestMessage, func() { watchdog.Reset(silence) })
 	for fresh := true; ; fresh = false {
@@ -108,8 +126,8 @@ func (s *stream) connection(ctx context.Context, q call) error {
 	}
 }
 
-func (s *stream) open(ctx context.Context, q call) (io.ReadCloser, error) {
-	req, err := s.client.request(ctx, q)
+func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser, error) {
+	req, err := s.client.request(ctx, base, q)
 	if err != nil {
 		return nil, err
 	}
