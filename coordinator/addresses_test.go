@@ -319,6 +319,21 @@ func TestAStreamGoesOnAtAnotherAddress(t *testing.T) {
 	})
 }
 
+func TestWhoIsAwayIsKnownToClientsThatAreApart(t *testing.T) {
+	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{Timeout: time.Hour}, func(t *testing.T, d *desks, c *Client) {
+		start := time.Now()
+		waits := make(chan error, 1)
+		go func() { _, err := c.Agents(t.Context()); waits <- err }()
+		time.Sleep(time.Second) // of the test's own clock: it waits at a by now
+		own := c.Apart(5 * time.Second)
+		defer own.http.CloseIdleConnections()
+		agents(t, own)
+		if err := <-waits; err != nil || time.Since(start) != 6*time.Second || d.order() != "a a b b" {
+			t.Errorf("it came back after %s: %v", time.Since(start), err)
+		}
+	})
+}
+
 func TestAddressesMayBeGivenAsOneText(t *testing.T) {
 	c, err := New("http://a:1, https://b/path", Options{Also: []string{"http://c"}})
 	if err != nil {

@@ -123,6 +123,15 @@ func (c *Client) apart() (own *http.Client, end func()) {
 	return &copied, t.CloseIdleConnections
 }
 
+// Apart returns a client with connections of its own and this much time for one
+// try. What one of the two finds out about an address that is away, the other knows.
+func (c *Client) Apart(timeout time.Duration) *Client {
+	own := *c
+	own.http, _ = c.apart()
+	own.opt.Timeout = timeout
+	return &own
+}
+
 // call is one request of the protocol.
 type call struct {
 	method string
