@@ -3,6 +3,7 @@ package remote
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -82,8 +83,9 @@ type link struct {
 	opts   Options
 	failed chan error // has the first error after which nothing can succeed
 
-	mu    sync.Mutex
-	since time.Time // when it was first away; zero if it is not
+	mu      sync.Mutex
+	since   time.Time // when it was first away; zero if it is not
+	unknown time.Time // when it first said that it does not know the token; zero if it does
 }
 
 func newLink(opts Options) *link { return &link{opts: opts, failed: make(chan error, 1)} }
@@ -92,7 +94,7 @@ func newLink(opts Options) *link { return &link{opts: opts, failed: make(chan er
 func (l *link) well() {
 	l.mu.Lock()
 	since := l.since
-	l.since = time.Time{}
+	l.since, l.unknown = time.Time{}, time.Time{}
 	l.mu.Unlock()
 	if !since.IsZero() {
 		l.opts.Tell(Event{Kind: "back", Text: fmt.Sprintf("after %s", l.opts.Now().Sub(since).Round(time.Second))})
@@ -103,7 +105,9 @@ func (l *link) well() {
 func (l *link) ill(err error) {
 	var refused *coordinator.Error
 	if errors.As(err, &refused) && ends(refused) {
-		l.fail(refused)
+		if !l.mayKnowLater(refused) {
+			l.fail(refused)
+		}
 		return
 	}
 	l.mu.Lock()
@@ -115,6 +119,23 @@ func (l *link) ill(err error) {
 	if first {
 		l.opts.Tell(Event{Kind: "away", Text: err.Error()})
 	}
+}
+
+// newToken is how long a coordinator may not know a token yet that was made beside
+// it.
+const newToken = time.Second
+
+// mayKnowLater tells a token that may be new from one that is wrong.
+func (l *link) mayKnowLater(refused *coordinator.Error) bool {
+	if refused.Status != http.StatusUnauthorized {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unknown.IsZero() {
+		l.unknown = l.opts.Now()
+	}
+	return l.opts.Now().Sub(l.unknown) < newToken
 }
 
 // fail notes that there is no use in going on.

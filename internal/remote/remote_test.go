@@ -392,6 +392,25 @@ func TestATokenThatIsNotAcceptedEndsTheWorker(t *testing.T) {
 	w.secret = good
 }
 
+func TestATokenThatWasJustMadeBesideTheCoordinatorIsAccepted(t *testing.T) {
+	w := start(t)
+	beside := token.NewBook(desk.New(w.store, w.engine, time.Now).Tokens(), time.Now, rand.Reader)
+	if _, err := w.book.Check(t.Context(), "gft_none"); err == nil {
+		t.Error("a token that nobody has made is accepted")
+	}
+	var err error
+	if w.secret, _, err = beside.Create(t.Context(), token.New{Role: token.Worker, Name: "later"}); err != nil {
+		t.Fatal(err)
+	}
+	e := w.worker()
+	if _, err := e.Held(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if len(e.Failed()) > 0 {
+		t.Errorf("the worker ends: %v", <-e.Failed())
+	}
+}
+
 func (w *world) another(role token.Role) string {
 	w.t.Helper()
 	secret, _, err := w.book.Create(w.t.Context(), token.New{Role: role, Name: "another"})
