@@ -51,6 +51,7 @@ type Station struct {
 	opts    StationOptions
 	dir     string
 	state   string
+	client  *coordinator.Client // nil before the first connection
 	engine  *remote.Engine
 	worker  *worker.Worker
 	release func()
@@ -112,8 +113,14 @@ func (s *Station) equip() (err error) {
 	return nil
 }
 
-func (s *Station) connect(timeout time.Duration) (*coordinator.Client, error) {
-	return s.opts.Connect(coordinator.Options{Timeout: timeout, Tries: 1})
+// connect returns clients that know the same of coordinators which are away.
+func (s *Station) connect(timeout time.Duration) (_ *coordinator.Client, err error) {
+	if s.client == nil {
+		if s.client, err = s.opts.Connect(coordinator.Options{Tries: 1}); err != nil {
+			return nil, err
+		}
+	}
+	return s.client.Apart(timeout), nil
 }
 
 func (s *Station) folder(name string) string { return filepath.Join(s.dir, name) }

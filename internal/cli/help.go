@@ -154,7 +154,8 @@ func servers() *cobra.Command {
 		Long: `Every command about runs (run, resume, status, ps, logs, answer, cancel, retry,
 doctor, report) asks the server that is named, and this machine if none is:
 
-  --server URL         or GAFFER_SERVER, or the setting 'server'
+  --server URL         or GAFFER_SERVER, or the setting 'server'; several that
+                       share a database with commas between them
   --local              this machine, whatever else names a server
   --token-file FILE    or GAFFER_TOKEN_FILE; its last line is the token.
                        Else GAFFER_TOKEN. A server of this machine has left one

@@ -226,13 +226,14 @@ func TestAServerIsAnAddressOrNone(t *testing.T) {
 		"none":                        "",
 		"http://127.0.0.1:4870":       "http://127.0.0.1:4870",
 		"https://build.example/fleet": "https://build.example/fleet",
+		"http://a:1, http://b:2":      "http://a:1, http://b:2",
 	} {
 		c, _, err := sources{user: "server: http://other", flags: []Setting{{"server", text, "--server"}}}.load(t)
 		if err != nil || c.Server() != want {
 			t.Errorf("%q: %q, %v", text, c.Server(), err)
 		}
 	}
-	for _, text := range []string{"build.example:4870", "ftp://x", "https://", "http://a b", "http://u:hush@x:y/"} {
+	for _, text := range []string{"build.example:4870", "ftp://x", "https://", "http://a b", "http://u:hush@x:y/", "http://a,", "http://a,b", "http://a,http://u:hush@x:y/"} {
 		_, _, err := sources{flags: []Setting{{"server", text, "--server"}}}.load(t)
 		if err == nil || strings.Contains(err.Error(), "hush") {
 			t.Errorf("%q: %v", text, err)

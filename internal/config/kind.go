@@ -110,12 +110,23 @@ func checkPath(text string) error {
 	return nil
 }
 
-// checkServer shows no password that somebody has put into the address.
+// checkServer looks at addresses with commas between them.
 func checkServer(text string) error {
+	if text == "" || text == none {
+		return nil
+	}
+	for _, address := range strings.Split(text, ",") {
+		if err := checkAddress(strings.TrimSpace(address)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkAddress shows no password that somebody has put into the address.
+func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
-	case text == "" || text == none:
-		return nil
 	case err != nil:
 		return errors.New("found what is no URL, want http://HOST:PORT or https://HOST:PORT")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":

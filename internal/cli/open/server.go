@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -54,15 +55,15 @@ func Connector(e *env.Env) (connect func(coordinator.Options) (*coordinator.Clie
 		return nil, exit.WithHint(exit.Usage(errors.New("no server is named")),
 			"--server URL, GAFFER_SERVER or the setting 'server' name one; 'gaffer serve' starts one")
 	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, exit.Usage(fmt.Errorf("the server's address is no URL"))
-	}
-	text, err := token(e, u)
+	servers, err := parse(address)
 	if err != nil {
 		return nil, err
 	}
-	trust, err := trusted(e, c, u)
+	text, err := token(e, servers)
+	if err != nil {
+		return nil, err
+	}
+	trust, err := trusted(e, c, servers)
 	if err != nil {
 		return nil, err
 	}
@@ -76,10 +77,22 @@ func Connector(e *env.Env) (connect func(coordinator.Options) (*coordinator.Clie
 	}, nil
 }
 
+// parse reads addresses with commas between them.
+func parse(list string) (servers []*url.URL, err error) {
+	for _, address := range strings.Split(list, ",") {
+		u, err := url.Parse(strings.TrimSpace(address))
+		if err != nil {
+			return nil, exit.Usage(errors.New("the server's address is no URL"))
+		}
+		servers = append(servers, u)
+	}
+	return servers, nil
+}
+
 // token is the one that a file holds, the one in GAFFER_TOKEN, or, for a server
 // of this machine, the one that its first start has made. Without any the server
 // says what it thinks of that.
-func token(e *env.Env, server *url.URL) (string, error) {
+func token(e *env.Env, servers []*url.URL) (string, error) {
 	if path := e.TokenFile(); path != "" {
 		text, err := readToken(path)
 		if err != nil {
@@ -90,7 +103,7 @@ func token(e *env.Env, server *url.URL) (string, error) {
 	if text := strings.TrimSpace(e.Getenv("GAFFER_TOKEN")); text != "" {
 		return text, nil
 	}
-	if !here(server) {
+	if !here(servers) {
 		return "", nil
 	}
 	state, err := e.StateDir()
@@ -125,11 +138,13 @@ func readToken(path string) (string, error) {
 	return text, nil
 }
 
-// here reports whether a server can only be one of this machine.
-func here(server *url.URL) bool {
-	host := server.Hostname()
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+// here reports whether all servers can only be of this machine: what is meant for
+// those must not go to others.
+func here(servers []*url.URL) bool {
+	return !slices.ContainsFunc(servers, func(u *url.URL) bool {
+		ip := net.ParseIP(u.Hostname())
+		return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+	})
 }
 
 // openRegular waits for nothing, whatever stands in the file's place.

@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,10 +87,13 @@ func TestTheTokenIsOfTheFileThenTheVariableThenThisMachinesServer(t *testing.T) 
 func TestTheTokenOfThisMachineStaysHere(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "gaffer/token"), "mine\n")
-	for _, server := range []string{"http://10.1.2.3:4870", "https://localhost.example", "http://127.0.0.1.example"} {
+	for _, server := range []string{"http://10.1.2.3:4870", "https://localhost.example", "http://127.0.0.1.example", "http://127.0.0.1:4870,http://10.1.2.3:4870"} {
 		e := command(t, map[string]string{"XDG_STATE_HOME": dir}, "--server", server)
-		u := mustParse(t, server)
-		if text, err := token(e, u); err != nil || text != "" {
+		servers, err := parse(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := token(e, servers); err != nil || text != "" {
 			t.Errorf("%s would be sent %q, %v", server, text, err)
 		}
 	}
@@ -151,13 +153,4 @@ func TestACertificateIsKnownByItsFingerprintOrItsAuthority(t *testing.T) {
 		}
 		cancel()
 	}
-}
-
-func mustParse(t *testing.T, text string) *url.URL {
-	t.Helper()
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
 }

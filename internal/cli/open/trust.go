@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gaffer/internal/cli/env"
@@ -21,8 +22,8 @@ import (
 // one that a given authority or the system vouches for. A server of this machine may
 // have made its own, which lies beside its token. It is nil where the system's
 // authorities are enough.
-func trusted(e *env.Env, c *config.Config, server *url.URL) (*tls.Config, error) {
-	if server.Scheme != "https" {
+func trusted(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, error) {
+	if !slices.ContainsFunc(servers, func(u *url.URL) bool { return u.Scheme == "https" }) {
 		return nil, nil
 	}
 	if text := c.Text("server_fingerprint"); text != "" {
@@ -39,14 +40,14 @@ func trusted(e *env.Env, c *config.Config, server *url.URL) (*tls.Config, error)
 		}
 		return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 	}
-	return ownServer(e, server), nil
+	return ownServer(e, servers), nil
 }
 
 // ownServer trusts the certificate that a server of this user has made, beside
 // all that the system trusts.
-func ownServer(e *env.Env, server *url.URL) *tls.Config {
+func ownServer(e *env.Env, servers []*url.URL) *tls.Config {
 	state, err := e.StateDir()
-	if err != nil || !here(server) {
+	if err != nil || !here(servers) {
 		return nil
 	}
 	pool, err := x509.SystemCertPool()
