@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -127,6 +128,36 @@ func TestWhoCouldNotBeHeardIsNotGivenUpBeforeAWholeLease(t *testing.T) {
 	}
 	if got := f.attempt(a.Attempt.ID); got.Class != string(failure.Lost) {
 		t.Errorf("the attempt is %s", got.Class)
+	}
+}
+
+// slow is a store that is asked in time and does it much later.
+type slow struct {
+	store.Store
+	meanwhile func()
+}
+
+func (s slow) Write(ctx context.Context, need store.Need, change func(*store.Tx) error) error {
+	s.meanwhile()
+	return s.Store.Write(context.WithoutCancel(ctx), need, change)
+}
+
+func TestASweepThatHadToWaitTooLongGivesNobodyUp(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
+	f.claim()
+	ctx, cancel := context.WithCancel(context.Background())
+	late := engine.New(slow{f.store, func() {
+		f.now = f.now.Add(time.Hour) // nobody could be heard meanwhile
+		cancel()
+	}}, engine.Options{
+		Now: func() time.Time { return f.now }, Rand: func() float64 { return 0.5 }, NewID: func() string { return "id" }, Lease: time.Minute,
+	})
+	if _, err := late.Sweep(ctx, f.now); !errors.Is(err, context.Canceled) {
+		t.Errorf("the sweep ended with %v", err)
+	}
+	if got := f.status(run, "a"); got != store.Running {
+		t.Errorf("the task is %s", got)
 	}
 }
 

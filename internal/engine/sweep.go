@@ -163,6 +163,10 @@ const sweepAtOnce = 100
 // has had a whole lease since then. The zero time is long ago.
 func (e *Engine) Sweep(ctx context.Context, since time.Time) (more bool, err error) {
 	err = e.write(ctx, "sweep", store.Need{}, func(c *change) error {
+		// The database may have kept us waiting for longer than since is worth.
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		more = false
 		attempts := func() (int, error) { return c.sweepAttempts(since) }
 		for _, sweep := range []func() (int, error){attempts, c.sweepQuestions, c.sweepLanes, c.sweepDelayed} {
