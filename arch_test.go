@@ -100,6 +100,9 @@ var rules = []rule{
 	{"internal/workdesk", []string{"coordinator", "internal/desk", "internal/engine", "internal/failure", "internal/logstore", "internal/server", "internal/store", "internal/token"}, nil},
 	{"internal/remote", []string{"coordinator", "internal/engine", "internal/store", "statefile/..."}, nil},
 
+	// Machines for the tests of several of them.
+	{"internal/machines", []string{"internal/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
+
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},

@@ -86,7 +86,7 @@ type Server struct {
 
 // Start starts a server with the newest PostgreSQL that is installed.
 func Start() (*Server, error) {
-	bin, err := programs()
+	bin, err := Programs()
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,8 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// programs returns the folder of initdb and postgres.
-func programs() (string, error) {
+// Programs returns the folder of initdb and postgres.
+func Programs() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
 		return "", err

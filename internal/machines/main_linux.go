@@ -1,0 +1,67 @@
+package machines
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Main runs the tests of a package as root, whom alone the kernel lets make
+// machines: if they are not, as root of a user namespace.
+func Main(m *testing.M) int {
+	if os.Getuid() == 0 {
+		return m.Run()
+	}
+	code, err := again()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "make a user namespace:", err)
+		return m.Run() // each test says that it cannot make machines
+	}
+	return code
+}
+
+// again runs this program as root of a user namespace.
+func again() (code int, err error) {
+	runtime.LockOSThread() // the child ends with the thread that has started it
+	defer runtime.UnlockOSThread()
+	cmd := exec.Command(os.Args[0], os.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		Pdeathsig:   syscall.SIGKILL,
+	}
+	err = cmd.Run()
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+		return max(ended.ExitCode(), 1), nil
+	}
+	return 0, err
+}
+
+// refused ends a test that cannot have machines. Where every change is tested it
+// fails: what is not tested there is tested nowhere.
+func refused(t testing.TB, err error) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatalf("the kernel refuses to make a machine, and CI must be where it does not: %v", err)
+	}
+	t.Skipf("the kernel refuses to make a machine: %v; run the test as root", err)
+}
+
+// somebody returns a command that is not run as root, which some programs
+// refuse, and the owner that its files need.
+func somebody(argv []string) (as []string, uid, gid int) {
+	const nobody = 65534
+	all, err := os.ReadFile("/proc/self/uid_map")
+	if fields := strings.Fields(string(all)); err == nil && len(fields) == 3 && fields[2] == "1" {
+		return append([]string{"unshare", "--user", "--map-user=1000", "--map-group=1000", "--"}, argv...), 0, 0
+	}
+	id := fmt.Sprint(nobody)
+	return append([]string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--"}, argv...), nobody, nobody
+}

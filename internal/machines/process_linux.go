@@ -1,0 +1,146 @@
+package machines
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Process is a program that runs on a machine.
+type Process struct {
+	t     testing.TB
+	on    *Machine
+	outer *exec.Cmd // enters the machine and has the program as its child
+	inner *os.Process
+	ended chan struct{}
+	err   error // how it ended, when ended is closed
+}
+
+// Start starts a program on the machine. What it says is added to a file, whose
+// end is shown if the test fails.
+func (m *Machine) Start(env []string, dir string, argv ...string) *Process {
+	t := m.network.t
+	t.Helper()
+	p := &Process{t: t, on: m, ended: make(chan struct{})}
+	log, err := os.OpenFile(m.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := m.inside(append([]string{"/bin/sh", "-c", `cd "$1" && shift && exec "$@"`, "sh", dir}, argv...)...)
+	p.outer = exec.Command(words[0], words[1:]...)
+	p.outer.Env, p.outer.Stdout, p.outer.Stderr = env, log, log
+	err = p.outer.Start()
+	_ = log.Close() // the program has its own
+	if err != nil {
+		t.Fatalf("%s: %v", m.Name, err)
+	}
+	go func() {
+		p.err = p.outer.Wait()
+		close(p.ended)
+	}()
+	m.all = append(m.all, p)
+	p.inner = p.child()
+	return p
+}
+
+// child finds the program itself. It is nil if that has ended already.
+func (p *Process) child() *os.Process {
+	p.t.Helper()
+	pid := p.outer.Process.Pid
+	var found *os.Process
+	Eventually(p.t, 20*time.Second, p.on.Name+" begins", func() bool {
+		list, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+		if err != nil {
+			return p.Ended()
+		}
+		if children := strings.Fields(string(list)); len(children) > 0 {
+			child, _ := strconv.Atoi(children[0])
+			found, err = os.FindProcess(child)
+			return err == nil
+		}
+		return p.Ended()
+	})
+	return found
+}
+
+// Ended says whether the process has ended.
+func (p *Process) Ended() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// Signal sends a signal to the program alone, not to what it has started.
+func (p *Process) Signal(sig syscall.Signal) {
+	p.t.Helper()
+	if p.inner == nil {
+		return
+	}
+	if err := p.inner.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Errorf("%s: %v", p.on.Name, err)
+	}
+	if sig == syscall.SIGCONT {
+		p.wake()
+	}
+}
+
+// wake lets the program that has entered the machine go on: it stops when its
+// child does.
+func (p *Process) wake() { _ = p.outer.Process.Signal(syscall.SIGCONT) } // it may have ended
+
+// Wait waits until the program has ended, and returns how it did.
+func (p *Process) Wait(within time.Duration) error {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+		return p.err
+	case <-time.After(within):
+		p.t.Fatalf("%s still runs after %s; it said\n%s", p.on.Name, within, p.on.Said(4000))
+		return nil
+	}
+}
+
+// Kill ends the program alone, at once.
+func (p *Process) Kill() {
+	p.t.Helper()
+	p.Signal(syscall.SIGKILL)
+	_ = p.Wait(20 * time.Second) // it was killed
+}
+
+// log is the file of what the machine's programs say.
+func (m *Machine) log() string { return filepath.Join(m.Home, "log") }
+
+// Said is the end of what the machine's programs have said.
+func (m *Machine) Said(most int) string {
+	data, err := os.ReadFile(m.log())
+	if err != nil {
+		return err.Error()
+	}
+	if len(data) > most {
+		data = data[len(data)-most:]
+		data = data[bytes.IndexByte(data, '\n')+1:]
+	}
+	return string(data)
+}
+
+// Eventually waits until something is so.
+func Eventually(t testing.TB, within time.Duration, what string, so func() bool) {
+	t.Helper()
+	const between = 20 * time.Millisecond
+	for end := time.Now().Add(within); !so(); time.Sleep(between) {
+		if time.Now().After(end) {
+			t.Fatalf("waited %s in vain: %s", within, what)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package machines
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Watch looks at the processes of all machines for two agents of one task that
+// live at the same time. One that is stopped does nothing and does not count.
+type Watch struct {
+	run string // whose agents are watched
+
+	ending chan struct{}
+	ended  chan struct{}
+	once   sync.Once
+
+	mu      sync.Mutex
+	looks   int
+	seen    map[string]bool // attempts that lived
+	frozen  map[string]bool // attempts that were stopped
+	doubles []string
+}
+
+// lookEvery is short beside the time for which an agent must have been stopped
+// before another one may begin.
+const lookEvery = 50 * time.Millisecond
+
+// Look begins to watch the agents of a run.
+func Look(run string) *Watch {
+	w := &Watch{run: run, ending: make(chan struct{}), ended: make(chan struct{}), seen: map[string]bool{}, frozen: map[string]bool{}}
+	go func() {
+		defer close(w.ended)
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			w.look()
+			select {
+			case <-tick.C:
+			case <-w.ending:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// Stop ends the watch, and returns every pair of agents that lived together.
+func (w *Watch) Stop() (doubles []string) {
+	w.once.Do(func() { close(w.ending) })
+	<-w.ended
+	return slices.Compact(slices.Sorted(slices.Values(w.doubles)))
+}
+
+// Stopped is how many attempts were seen that were stopped.
+func (w *Watch) Stopped() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.frozen)
+}
+
+// Report says what the watch has seen.
+func (w *Watch) Report() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return fmt.Sprintf("%d looks saw %d attempts live and %d stopped", w.looks, len(w.seen), len(w.frozen))
+}
+
+// Live returns the processes of the run's agents, stopped ones among them.
+func (w *Watch) Live() (pids []string) {
+	for _, a := range agents(w.run) {
+		pids = append(pids, fmt.Sprintf("%s of %s (%s)", a.proc, a.attempt, a.state()))
+	}
+	return pids
+}
+
+func (w *Watch) look() {
+	live := map[string]agent{} // by task
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.looks++
+	for _, a := range agents(w.run) {
+		if a.state() == stopped {
+			w.frozen[a.attempt] = true
+			continue
+		}
+		w.seen[a.attempt] = true
+		other, there := live[a.task]
+		// A look takes a while: the first may have ended when the second began.
+		if there && other.attempt != a.attempt && other.state() == running && a.state() == running {
+			w.doubles = append(w.doubles, fmt.Sprintf("task %s: attempts %s and %s live at once",
+				a.task, min(a.attempt, other.attempt), max(a.attempt, other.attempt)))
+		}
+		live[a.task] = a
+	}
+}
+
+// agent is a process of an attempt.
+type agent struct{ proc, task, attempt, number, home string }
+
+// agents returns all processes of the attempts of a run.
+func agents(run string) (found []agent) {
+	list, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
+	for _, proc := range list {
+		data, err := os.ReadFile(filepath.Join(proc, "environ"))
+		if err != nil || !bytes.Contains(data, []byte("GAFFER_RUN="+run+"\x00")) {
+			continue
+		}
+		a := agent{proc: proc}
+		for _, pair := range strings.Split(string(data), "\x00") {
+			switch name, value, _ := strings.Cut(pair, "="); name {
+			case "GAFFER_TASK":
+				a.task = value
+			case "GAFFER_ATTEMPT":
+				a.attempt = value
+			case "GAFFER_ATTEMPT_NUMBER":
+				a.number = value
+			case "HOME":
+				a.home = value
+			}
+		}
+		if a.attempt != "" && a.state() != gone { // an agent, and not its supervisor
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// state is what a process does.
+type state string
+
+const (
+	running state = "running"
+	stopped state = "stopped"
+	gone    state = "gone"
+)
+
+func (a agent) state() state {
+	stat, err := os.ReadFile(filepath.Join(a.proc, "stat"))
+	if err != nil {
+		return gone
+	}
+	status, err := os.ReadFile(filepath.Join(a.proc, "status"))
+	if err != nil {
+		return gone
+	}
+	return stateOf(string(stat), string(status))
+}
+
+// exiting is the kernel's flag of a process that is on its way out.
+const exiting = 0x4
+
+// stateOf goes by what a process can still do. One that is killed does nothing
+// more. One that waits in the kernel, such as for a child that is stopped, stops
+// before it does anything if that is what comes next.
+func stateOf(stat, status string) state {
+	// 12 (name) S 1 2 …, where the name may have any characters.
+	fields := strings.Fields(stat[max(strings.LastIndexByte(stat, ')'), 0):])
+	if len(fields) < 8 {
+		return gone
+	}
+	flags, _ := strconv.ParseUint(fields[7], 10, 64) // the kernel writes a number
+	pending := signals(status, "SigPnd") | signals(status, "ShdPnd")
+	has := func(sig syscall.Signal) bool { return pending>>(sig-1)&1 == 1 }
+	switch now := fields[1]; {
+	case now == "Z", now == "X", flags&exiting != 0, has(syscall.SIGKILL):
+		return gone
+	case now == "T", now == "t", now == "D" && has(syscall.SIGSTOP):
+		return stopped
+	}
+	return running
+}
+
+// signals returns a set of signals of a process.
+func signals(status, name string) (set uint64) {
+	_, after, _ := strings.Cut(status, "\n"+name+":")
+	text, _, _ := strings.Cut(after, "\n")
+	set, _ = strconv.ParseUint(strings.TrimSpace(text), 16, 64) // a set that is missing is empty
+	return set
+}
