@@ -1,0 +1,254 @@
+package machines
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+)
+
+// lease is how long a worker may be silent before others get its tasks.
+const lease = 3 * time.Second
+
+// fleet is coordinators on one database, and workers for them.
+type fleet struct {
+	t       *testing.T
+	network *Network
+	db      *Postgres
+	desks   []*service
+	workers []*service
+	client  *Machine
+	token   string // an admin's
+	marks   string // the folder in which tasks leave what they did
+}
+
+// service is a program that runs on a machine of its own.
+type service struct {
+	*Machine
+	program string // changed by an upgrade
+	args    []string
+	env     []string
+	process *Process
+}
+
+func (s *service) start() {
+	s.process = s.Start(s.env, s.project(), append([]string{s.program}, s.args...)...)
+}
+
+// project is where the machine has its copy of the project.
+func (m *Machine) project() string { return filepath.Join(m.Home, "shop") }
+
+// service makes a machine for a program.
+func (f *fleet) service(name, program string, args ...string) *service {
+	f.t.Helper()
+	m := f.network.Machine(name)
+	if err := os.MkdirAll(m.project(), 0o755); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(m.project(), "gaffer.yaml"), nil, 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+	return &service{Machine: m, program: program, args: args, env: m.env()}
+}
+
+// env is the environment of programs on the machine.
+func (m *Machine) env(also ...string) []string {
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.Home, "LC_ALL=C", "USER=" + m.Name}
+	for name, folder := range map[string]string{"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache", "TMPDIR": "tmp"} {
+		dir := filepath.Join(m.Home, folder)
+		_ = os.MkdirAll(dir, 0o700) // the program says if it is missing
+		env = append(env, name+"="+dir)
+	}
+	return append(env, also...)
+}
+
+// newFleet starts coordinators and, if there are to be any, workers with two slots.
+func newFleet(t *testing.T, program string, desks, workers int) *fleet {
+	t.Helper()
+	f := &fleet{t: t, network: New(t), marks: t.TempDir()}
+	f.db = f.network.Machine("db").Postgres()
+	for i := range desks {
+		f.addDesk(fmt.Sprintf("desk%d", i+1), program)
+	}
+	f.client = f.service("client", program).Machine
+	for i := range workers {
+		f.addWorker(fmt.Sprintf("worker%d", i+1), program)
+	}
+	return f
+}
+
+func (f *fleet) addDesk(name, program string) {
+	f.t.Helper()
+	s := f.service(name, program)
+	s.args = []string{"serve", "--db", f.db.URL, "--listen", s.Address + ":4870", "--insecure", "--lease", lease.String()}
+	f.desks = append(f.desks, s)
+	s.start()
+	f.ready(s)
+	if f.token == "" { // the first to start makes it
+		text, err := os.ReadFile(filepath.Join(s.Home, "state", "gaffer", "token"))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		f.token = strings.TrimSpace(string(text))
+	}
+}
+
+// ready waits until a coordinator answers.
+func (f *fleet) ready(s *service) {
+	f.t.Helper()
+	via := s.HTTP()
+	defer via.CloseIdleConnections()
+	Eventually(f.t, 30*time.Second, s.Name+" is ready", func() bool {
+		if s.process.Ended() {
+			f.t.Fatalf("%s has ended: %v\n%s", s.Name, s.process.err, s.Said(4000))
+		}
+		res, err := via.Get("http://" + s.Address + ":4870/health") //nolint:noctx // it answers or is refused
+		if err != nil {
+			return false
+		}
+		_ = res.Body.Close() // the status says it all
+		return res.StatusCode == http.StatusOK
+	})
+}
+
+func (f *fleet) addWorker(name, program string) {
+	f.t.Helper()
+	s := f.service(name, program, "worker", "--server", f.addresses(), "--name", name, "--slots", "2")
+	s.env = append(s.env, "GAFFER_TOKEN="+f.tokenFor("worker", name))
+	f.workers = append(f.workers, s)
+	s.start()
+}
+
+// addresses are those of all coordinators, the nth first.
+func (f *fleet) addresses() string {
+	var list []string
+	for _, d := range f.desks {
+		list = append(list, "http://"+d.Address+":4870")
+	}
+	return strings.Join(list, ",")
+}
+
+// tokenFor has a token made, and waits until all coordinators have heard of it.
+func (f *fleet) tokenFor(role, name string) string {
+	f.t.Helper()
+	lines := strings.Split(strings.TrimSpace(f.run("token", "create", "--role", role, "--name", name, "--db", f.db.URL)), "\n")
+	token := lines[len(lines)-1]
+	for _, d := range f.desks {
+		c, err := coordinator.New("http://"+d.Address+":4870", coordinator.Options{Token: token, HTTP: d.HTTP()})
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		Eventually(f.t, 20*time.Second, d.Name+" knows the token of "+name, func() bool { _, err := c.Agents(f.t.Context()); return err == nil })
+	}
+	return token
+}
+
+// run runs gaffer on the client's machine to its end and returns what it printed.
+func (f *fleet) run(args ...string) string {
+	f.t.Helper()
+	words := f.client.inside(append([]string{"/bin/sh", "-c", `cd "$1" && shift && exec "$@"`, "sh", f.client.project(), f.desks[0].program}, args...)...)
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Env = f.client.env("GAFFER_TOKEN="+f.token, "GAFFER_SERVER="+f.addresses())
+	var out, talk bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &talk
+	if err := cmd.Run(); err != nil {
+		f.t.Fatalf("gaffer %s: %v\n%s", strings.Join(args, " "), err, talk.String())
+	}
+	return out.String()
+}
+
+// asks returns a client of the coordinators, which asks the nth first.
+func (f *fleet) asks(n int) *coordinator.Client {
+	f.t.Helper()
+	list := strings.Split(f.addresses(), ",")
+	c, err := coordinator.New(list[n], coordinator.Options{
+		Also: append(list[n+1:len(list):len(list)], list[:n]...), Token: f.token, HTTP: f.client.HTTP(), Silence: 20 * time.Second,
+	})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return c
+}
+
+const (
+	step = 100 * time.Millisecond
+	// longEvery is how many tasks there are to one that takes longer than a lease.
+	longEvery = 4
+)
+
+// script leaves a mark with each step. The first attempt at a task that is held
+// goes on and on: should it have to give way to another, it is still there.
+const script = `
+m() { echo "$1 $GAFFER_ATTEMPT" >>$marks/$GAFFER_TASK; sleep $step; }
+m begin
+for i in $(seq $steps); do m step; done
+for i in $(seq 300); do
+	[ $GAFFER_ATTEMPT_NUMBER = 1 ] && [ -e $marks/$GAFFER_TASK.held ] || break
+	m step
+done
+m end`
+
+// submit gives the fleet tasks. Most take up to two seconds. It returns the run and
+// its tasks.
+func (f *fleet) submit(rng *rand.Rand, tasks int) (run string, ids []string) {
+	f.t.Helper()
+	type task struct {
+		ID    string `json:"id"`
+		Shell string `json:"shell"`
+	}
+	var list []task
+	for i := range tasks {
+		id, steps := fmt.Sprintf("t%02d", i+1), 2+rng.IntN(18)
+		if i%longEvery == 0 {
+			steps = int((lease+time.Second)/step) + rng.IntN(10)
+		}
+		ids = append(ids, id)
+		list = append(list, task{id, fmt.Sprintf("marks=%s step=%g steps=%d%s", f.marks, step.Seconds(), steps, script)})
+	}
+	data, err := json.Marshal(map[string]any{"name": "marks", "parallel": 3, "defaults": map[string]any{"retries": 50}, "tasks": list})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.client.project(), "plan.json"), data, 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+	run = strings.TrimSpace(f.run("run", "--detach", "plan.json"))
+	return run, ids
+}
+
+// ended is how many tasks have come to their end, as they say themselves.
+func (f *fleet) ended() (n int) {
+	files, _ := filepath.Glob(filepath.Join(f.marks, "t??")) // the pattern is right
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil && bytes.Contains(data, []byte("end ")) {
+			n++
+		}
+	}
+	return n
+}
+
+// alive fails the test if a program has ended by itself.
+func (f *fleet) alive() {
+	f.t.Helper()
+	for _, s := range slices.Concat(f.desks, f.workers) {
+		if s.process.Ended() {
+			f.t.Errorf("%s has ended: %v", s.Name, s.process.err)
+		}
+	}
+}
+
+// await waits until so many tasks have come to their end.
+func (f *fleet) await(n int) {
+	f.t.Helper()
+	Eventually(f.t, 2*time.Minute, fmt.Sprintf("%d tasks have ended", n), func() bool { return f.ended() >= n })
+}

@@ -1,0 +1,96 @@
+package machines
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+)
+
+// follower reads the stream from the beginning, through every coordinator that
+// goes away.
+type follower struct {
+	name   string
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+
+	mu   sync.Mutex
+	told []int64 // the numbers of the changes, as they came
+	gaps int
+	err  error
+}
+
+func follow(name string, c *coordinator.Client) *follower {
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &follower{name: name, cancel: cancel}
+	f.done.Go(func() {
+		err := c.Stream(ctx, coordinator.From{After: "0"}, f.take)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.err = err
+	})
+	return f
+}
+
+func (f *follower) take(change coordinator.Change) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if change.Gap {
+		f.gaps++
+	}
+	if change.Type == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(change.ID, 10, 64)
+	f.told = append(f.told, n)
+	return err
+}
+
+func (f *follower) last() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.told) == 0 {
+		return 0
+	}
+	return f.told[len(f.told)-1]
+}
+
+// stop ends the follower and returns what it was told.
+func (f *follower) stop() []int64 {
+	f.cancel()
+	f.done.Wait()
+	return f.told
+}
+
+// check compares what a follower was told with the numbers of all changes up to
+// the last that counts.
+func (f *follower) check(t *testing.T, want []int64) {
+	t.Helper()
+	if len(want) == 0 {
+		t.Fatal("there were no changes")
+	}
+	last := want[len(want)-1]
+	Eventually(t, 60*time.Second, f.name+" is told the last change", func() bool { return f.last() >= last })
+	got := f.stop()
+	if end := slices.Index(got, last); end >= 0 {
+		got = got[:end+1]
+	}
+	if f.gaps > 0 {
+		t.Errorf("%s was told of %d gaps", f.name, f.gaps)
+	}
+	for i := range max(len(got), len(want)) {
+		if i >= len(got) || i >= len(want) || got[i] != want[i] {
+			t.Errorf("%s was told %d changes of %d, and is wrong from the %dth on: got %v, want %v",
+				f.name, len(got), len(want), i+1, around(got, i), around(want, i))
+			return
+		}
+	}
+}
+
+func around(list []int64, i int) []int64 {
+	return list[max(min(i-2, len(list)), 0):min(i+3, len(list))]
+}

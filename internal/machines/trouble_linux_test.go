@@ -1,0 +1,119 @@
+package machines
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// trouble is something that goes wrong and is mended again.
+type trouble struct {
+	what       string
+	with       *service // nil for a worker in the middle of a long task
+	begin, end func(*service)
+	away       time.Duration // with nil: until somebody else has begun the task
+}
+
+// make has a trouble happen. It reports whether an agent had to give way to another
+// that has begun meanwhile.
+func (f *fleet) make(run string, t trouble) (gaveWay bool) {
+	f.t.Helper()
+	s, held := t.with, agent{}
+	if s == nil {
+		if s, held = f.victim(run); s == nil {
+			f.t.Logf("too late: no worker %s in the middle of a long task", t.what)
+			return false
+		}
+	}
+	f.t.Logf("%s, %2d tasks have ended: %s %s", time.Now().Format(time.TimeOnly), f.ended(), s.Name, t.what)
+	t.begin(s)
+	if t.with == nil {
+		gaveWay = f.superseded(held)
+	} else {
+		time.Sleep(t.away)
+	}
+	t.end(s)
+	return gaveWay
+}
+
+// victim waits for a worker that has just begun a task which takes longer than a
+// lease: what happens to the worker now happens to its agent. It returns nil if
+// none does.
+func (f *fleet) victim(run string) (found *service, held agent) {
+	f.t.Helper()
+	for end := time.Now().Add(20 * time.Second); found == nil; time.Sleep(step) {
+		if time.Now().After(end) {
+			return nil, agent{}
+		}
+		found, held = f.midway(run)
+	}
+	if err := os.WriteFile(filepath.Join(f.marks, held.task+".held"), nil, 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+	return found, held
+}
+
+func (f *fleet) midway(run string) (*service, agent) {
+	for _, a := range agents(run) {
+		n, _ := strconv.Atoi(strings.TrimPrefix(a.task, "t"))
+		at := slices.IndexFunc(f.workers, func(s *service) bool { return s.Home == a.home })
+		if n%longEvery == 1 && at >= 0 && a.number == "1" && bytes.Count(f.left(a.task), []byte("step ")) <= 5 {
+			return f.workers[at], a
+		}
+	}
+	return nil, agent{}
+}
+
+// left is what a task has left so far.
+func (f *fleet) left(task string) []byte {
+	data, err := os.ReadFile(filepath.Join(f.marks, task))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// superseded waits until somebody else has been at the task for a while.
+func (f *fleet) superseded(a agent) bool {
+	const patience = 25 * time.Second // of the lease, and of the pause before the next attempt
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(step) {
+		if bytes.Count(f.left(a.task), []byte("begin ")) > 1 {
+			time.Sleep(5 * step)
+			return true
+		}
+	}
+	f.t.Logf("nobody else has begun task %s", a.task)
+	return false
+}
+
+// restart kills a program and starts it again. What it has started goes on.
+func (f *fleet) restart(with *service, away time.Duration) trouble {
+	return trouble{"is killed", with, func(s *service) { s.process.Kill() }, func(s *service) {
+		s.start()
+		if slices.Contains(f.desks, s) {
+			f.ready(s) // one that cannot reach the database ends when it starts
+		}
+	}, away}
+}
+
+// hang stops a program. Its connections stay open, and nobody answers.
+func hang(with *service, away time.Duration) trouble {
+	return trouble{"hangs", with, func(s *service) { s.process.Signal(syscall.SIGSTOP) }, func(s *service) { s.process.Signal(syscall.SIGCONT) }, away}
+}
+
+// cut cuts a machine off.
+func cut(with *service, how Cut, away time.Duration) trouble {
+	return trouble{fmt.Sprintf("is %s", how), with, func(s *service) { s.Cut(how) }, func(s *service) { s.Mend() }, away}
+}
+
+// stop stops the database.
+func (f *fleet) stop(how syscall.Signal, away time.Duration) trouble {
+	db := &service{Machine: f.db.machine}
+	return trouble{fmt.Sprintf("is stopped with signal %v", how), db, func(*service) { f.db.Stop(how) }, func(*service) { f.db.Start() }, away}
+}
