@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -44,6 +45,10 @@ func problemOf(err error) *problem {
 		return refuse(http.StatusBadRequest, codeOf(err, "invalid_request"), err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		p := refuse(http.StatusServiceUnavailable, "busy", "the coordinator did not get to it in time: try again")
+		p.header = map[string]string{"Retry-After": "1"}
+		return p
+	case says(err, func(net.Error) bool { return true }):
+		p := refuse(http.StatusServiceUnavailable, "database_away", "the coordinator does not reach its database: try again")
 		p.header = map[string]string{"Retry-After": "1"}
 		return p
 	}

@@ -2,6 +2,9 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -154,6 +157,16 @@ func TestADeskThatFailsIs500AndOnlyTheLogSaysWhy(t *testing.T) {
 	id := got.header.Get("X-Request-Id")
 	if log := w.log.String(); id == "" || !strings.Contains(log, id) || !strings.Contains(log, errTest.Error()) {
 		t.Errorf("request %q is not in the log:\n%s", id, log)
+	}
+}
+
+func TestADatabaseThatIsAwayIs503AndNoFailure(t *testing.T) {
+	w := start(t, nil)
+	w.desk.fall(fmt.Errorf("read: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")}))
+	got := w.ask(token.Admin, "GET", "/v1/agents", "")
+	w.wants("agents", got, 503, "database_away")
+	if got.header.Get("Retry-After") == "" {
+		t.Error("it does not say when to come again")
 	}
 }
 
