@@ -58,6 +58,8 @@ type Station struct {
 
 	letGo    chan struct{} // closed when what is held is to be handed back
 	released sync.Once
+	noMore   chan struct{} // closed when nothing is to be taken any more
+	drained  sync.Once
 }
 
 // projectLabel is the label of the tasks of a project, which its workers have.
@@ -73,7 +75,7 @@ func OpenStation(ctx context.Context, opts StationOptions) (*Station, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Station{opts: opts, state: state, dir: filepath.Join(state, "workers", opts.Name), letGo: make(chan struct{})}
+	s := &Station{opts: opts, state: state, dir: filepath.Join(state, "workers", opts.Name), letGo: make(chan struct{}), noMore: make(chan struct{})}
 	if s.release, err = s.occupy(ctx); err != nil {
 		return nil, err
 	}
@@ -141,7 +143,7 @@ func (s *Station) Run(ctx context.Context) error {
 	defer all.Wait()
 	defer cancel(nil)
 	all.Go(func() { s.watch(ctx, cancel) })
-	if err := s.adopt(ctx); err != nil {
+	if heard, err := s.adopt(ctx); err != nil || !heard {
 		return why(ctx, err)
 	}
 	listening, stop := context.WithCancel(ctx)
@@ -185,13 +187,29 @@ func (s *Station) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// adopt takes over what an earlier station has left running.
-func (s *Station) adopt(ctx context.Context) error {
-	held, err := s.engine.Held(ctx)
+// adopt takes over what an earlier station has left running. It reports false if
+// the station was told to take nothing more before any coordinator has answered:
+// then there is nothing that it could wait for.
+func (s *Station) adopt(ctx context.Context) (bool, error) {
+	asking, stop := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	all.Go(func() {
+		select {
+		case <-s.noMore:
+			stop()
+		case <-asking.Done():
+		}
+	})
+	held, err := s.engine.Held(asking)
 	if err != nil {
-		return err
+		if asking.Err() != nil && ctx.Err() == nil {
+			return false, nil
+		}
+		return false, err
 	}
-	return s.worker.Adopt(ctx, held)
+	return true, s.worker.Adopt(ctx, held)
 }
 
 // part says good-bye.
@@ -204,7 +222,10 @@ func (s *Station) part(ctx context.Context) {
 }
 
 // Drain takes no more tasks: Run returns when those that are held have ended.
-func (s *Station) Drain() { s.worker.Drain() }
+func (s *Station) Drain() {
+	s.drained.Do(func() { close(s.noMore) })
+	s.worker.Drain()
+}
 
 // Release ends what is held and hands it back: others, or this worker later, begin
 // it again. Then Run returns. It does not wait for that.

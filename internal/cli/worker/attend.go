@@ -119,7 +119,7 @@ func line(e remote.Event) string {
 	case "asked":
 		return fmt.Sprintf("%s asks%s ('gaffer answer %s')", task, colon(text), env.Printable(e.Task))
 	case "away":
-		return "the coordinator is away" + colon(text) + "; what runs goes on, and it is asked again and again"
+		return "the coordinator is away" + colon(text) + "; it is asked again and again; what runs goes on until its lease is over, and then stands still"
 	case "back":
 		return "the coordinator is back " + text
 	}
