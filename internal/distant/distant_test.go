@@ -207,12 +207,39 @@ func TestErrorsSayWhichServerAndWhatToDo(t *testing.T) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
-	s.stop()
+	s.on("GET /v1/runs/r1", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, `{"error":{"code":"not_found","message":"there is no such path: x"}}`, http.StatusNotFound)
+	})
 	_, err := s.fleet.Run(within(t), "r1")
+	if e, ok := errors.AsType[*Error](err); !ok || e.Error() != "server http://"+s.addr+": there is no such path: x" || !strings.Contains(e.Hint(), "a path too much") {
+		t.Errorf("%v", err)
+	}
+	s.stop()
+	_, err = s.fleet.Run(within(t), "r1")
 	if err == nil || !strings.HasPrefix(err.Error(), "server http://"+s.addr+": cannot be reached: ") {
 		t.Errorf("%v", err)
 	}
 	s.start(s.addr)
+}
+
+func TestWhatTLSRefusesSaysWhatToDo(t *testing.T) {
+	encrypted, plain := httptest.NewTLSServer(http.NotFoundHandler()), httptest.NewServer(http.NotFoundHandler())
+	defer encrypted.Close()
+	defer plain.Close()
+	for address, hint := range map[string]string{
+		encrypted.URL: "--fingerprint",
+		strings.Replace(encrypted.URL, "https:", "http:", 1): "https://",
+		strings.Replace(plain.URL, "http:", "https:", 1):     "http://",
+	} {
+		c, err := coordinator.New(address, coordinator.Options{Tries: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = New(c, Options{Address: address}).Run(within(t), "r1")
+		if e, ok := errors.AsType[*Error](err); !ok || !strings.Contains(e.Hint(), hint) {
+			t.Errorf("%v, want %s in its hint", err, hint)
+		}
+	}
 }
 
 func TestAPlanIsSubmittedOnceHoweverOftenItIsSent(t *testing.T) {

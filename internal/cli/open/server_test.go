@@ -99,6 +99,27 @@ func TestTheTokenOfThisMachineStaysHere(t *testing.T) {
 	}
 }
 
+func TestAnotherCertificateIsToldByItsFingerprint(t *testing.T) {
+	var got string
+	s := httptest.NewTLSServer(authorization(&got))
+	defer s.Close()
+	sum := sha256.Sum256(s.Certificate().Raw)
+	other := command(t, nil, "--server", s.URL, "--fingerprint", strings.Repeat("AB:", 31)+"AB")
+	client, err := Client(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	err = client.Health(ctx)
+	if err == nil || !strings.Contains(err.Error(), printed(sum)) {
+		t.Errorf("%v, want %s in it", err, printed(sum))
+	}
+	if client, err = Client(command(t, nil, "--server", s.URL, "--fingerprint", printed(sum))); err != nil || client.Health(ctx) != nil {
+		t.Errorf("what is told cannot be given: %v", err)
+	}
+}
+
 func TestWhatSaysNoServerOrNoTokenIsAMistake(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {

@@ -69,14 +69,22 @@ func parseFingerprint(text string) (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(raw), nil
 }
 
+// printed is a fingerprint as 'gaffer serve' prints it.
+func printed(sum [sha256.Size]byte) string {
+	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
+}
+
 // pinned accepts one certificate, whatever name and authority it has.
 func pinned(sum [sha256.Size]byte) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		InsecureSkipVerify: true, //nolint:gosec // the certificate itself is compared below
 		VerifyConnection: func(s tls.ConnectionState) error {
-			if len(s.PeerCertificates) == 0 || sha256.Sum256(s.PeerCertificates[0].Raw) != sum {
-				return errors.New("the server's certificate has another fingerprint than the one that was given")
+			if len(s.PeerCertificates) == 0 {
+				return errors.New("the server shows no certificate")
+			}
+			if got := sha256.Sum256(s.PeerCertificates[0].Raw); got != sum {
+				return fmt.Errorf("the server's certificate has another fingerprint than the one that was given: %s", printed(got))
 			}
 			return nil
 		},
