@@ -50,9 +50,10 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// isolate gives the script a home of its own and stops the search for a
-// project at its folder. EXAMPLES is where the repository's examples are.
+// isolate gives the script a home of its own, stops the search for a project at
+// its folder, and ends what it leaves running. EXAMPLES is where the repository's examples are.
 func isolate(e *testscript.Env) error {
+	leaveNothing(e)
 	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 	if err != nil {
 		return err
