@@ -19,6 +19,7 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/project"
 	"gaffer/internal/remote"
+	"gaffer/internal/rundesk"
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
 	"gaffer/internal/worker"
@@ -62,9 +63,6 @@ type Station struct {
 	drained  sync.Once
 }
 
-// projectLabel is the label of the tasks of a project, which its workers have.
-func projectLabel(name string) string { return "project:" + name }
-
 // OpenStation makes this process the worker of a name. One that another process is
 // already is a conflict.
 func OpenStation(ctx context.Context, opts StationOptions) (*Station, error) {
@@ -97,7 +95,7 @@ func (s *Station) equip() (err error) {
 	}
 	host, _ := os.Hostname() // for people
 	name := s.opts.Name
-	labels := append([]string{projectLabel(s.opts.Config.ProjectName()), engine.PlaceLabel(name)}, s.opts.Labels...)
+	labels := append([]string{rundesk.ProjectLabel(s.opts.Config.ProjectName()), engine.PlaceLabel(name)}, s.opts.Labels...)
 	s.engine, err = remote.New(remote.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.tell,
 		Worker: coordinator.WorkerInfo{ID: id, Name: name, Labels: labels, Slots: s.opts.Slots, Version: s.opts.Version, Host: host},

@@ -40,9 +40,9 @@ func New(e *env.Env) *cobra.Command {
 		Short:                 "Run tasks for a coordinator on this machine",
 		Long: `Take tasks of this project from a coordinator, run them here, and report them.
 
-The token of role worker comes from --token-file, from GAFFER_TOKEN, or, if the
-coordinator is on this machine, from gaffer's state folder. A certificate that
-'gaffer serve --tls' has made is trusted with --fingerprint.
+It needs a token of role worker, and trusts a certificate that 'gaffer serve --tls'
+has made with --fingerprint; 'gaffer help server' says where both may come from. A
+coordinator on this machine needs neither.
 
 SIGTERM or Ctrl-C takes no more tasks and waits for those that run; the second
 one stops them and hands them back, the third leaves them running. Killed, or
