@@ -15,3 +15,9 @@ func Routes() (all []Route) {
 	}
 	return all
 }
+
+// The most bytes that a body may have, and one with a plan.
+const (
+	MaxBody = maxBody
+	MaxPlan = maxPlan
+)

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -12,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -111,7 +113,7 @@ func startWhole(t *testing.T) *whole {
 		}
 	})
 	transport := &http.Transport{}
-	w.addr, w.client = l.Addr().String(), &http.Client{Transport: transport, Timeout: 5 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	w.addr, w.client = l.Addr().String(), &http.Client{Transport: transport, Timeout: 40 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		stop()
@@ -237,4 +239,29 @@ func (w *whole) begin(name, text string) held {
 		w.t.Fatalf("%v: %s", err, got.body)
 	}
 	return held{run, filepath.Join(w.base, "home"), coordinator.WorkKey{Attempt: c.Work.Attempt.ID, Token: c.Work.Attempt.Token}}
+}
+
+// stream reads the stream up to a change.
+func (w *whole) stream(query string, last int64) said {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	r := must[*http.Request](w.t)(http.NewRequestWithContext(ctx, "GET", "http://"+w.addr+"/v1/stream"+query, nil))
+	r.Header.Set("Authorization", "Bearer "+w.tokens[token.Viewer])
+	resp := must[*http.Response](w.t)(w.client.Do(r)) //nolint:bodyclose // it is closed below
+	defer resp.Body.Close()
+	got := said{status: resp.StatusCode, header: resp.Header}
+	in := bufio.NewReader(resp.Body)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			w.t.Fatalf("the stream ends: %v", err)
+		}
+		got.body += line
+		if seq, ok := strings.CutPrefix(line, "id: "); ok {
+			if n, err := strconv.ParseInt(strings.TrimSpace(seq), 10, 64); err == nil && n >= last {
+				return got
+			}
+		}
+	}
 }
