@@ -162,7 +162,7 @@ func (c *crowded) beat(client *http.Client) (took time.Duration, again bool, err
 	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { again = i.Reused }}
 	ctx, cancel := context.WithTimeout(httptrace.WithClientTrace(context.Background(), trace), 10*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, "POST", "http://"+c.addr+"/v1/agents/heartbeat", strings.NewReader(`{"agent_id":"a"}`))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.addr+"/v1/agents/heartbeat", strings.NewReader(`{"agent_id":"a"}`))
 	if err != nil {
 		return 0, false, err
 	}

@@ -43,23 +43,28 @@ func (w *whole) knock(r server.Route, h held, change func(*http.Request)) said {
 func bearer(q *http.Request, text string) { q.Header.Set("Authorization", "Bearer "+text) }
 
 // turnedAway fails unless each route answers everybody with a status and a code,
-// and nothing was changed.
+// and nothing was changed. All ask at once: whoever shows an unknown token is made
+// to wait.
 func (w *whole) turnedAway(h held, status int, code string, who map[string]func(*http.Request), routes []server.Route) {
 	w.t.Helper()
 	before := w.last()
+	var all sync.WaitGroup
 	for _, r := range routes {
-		for what, change := range who {
-			got := w.knock(r, h, change)
-			if got.status != status || got.code() != code {
-				w.t.Errorf("%s, %s: %d %.200s", r.Name, what, got.status, got.body)
-			}
-			for name := range got.header {
-				if strings.HasPrefix(name, "Access-Control") || name == "Set-Cookie" {
-					w.t.Errorf("%s, %s: the answer has %s", r.Name, what, name)
+		all.Go(func() {
+			for what, change := range who {
+				got := w.knock(r, h, change)
+				if got.status != status || got.code() != code {
+					w.t.Errorf("%s, %s: %d %.200s", r.Name, what, got.status, got.body)
+				}
+				for name := range got.header {
+					if strings.HasPrefix(name, "Access-Control") || name == "Set-Cookie" {
+						w.t.Errorf("%s, %s: the answer has %s", r.Name, what, name)
+					}
 				}
 			}
-		}
+		})
 	}
+	all.Wait()
 	if after := w.last(); after != before {
 		w.t.Errorf("%d changes were made", after-before)
 	}
@@ -69,10 +74,14 @@ func TestSecurityNoTokenOnEveryRouteThatIsNotOpen(t *testing.T) {
 	open := []string{"GET /{$}", "GET /health", "GET /openapi.json", "GET /login"} // and nothing else
 	w := startWhole(t)
 	h := w.begin("n", "text")
+	hash := must[[]token.Row](t)(w.desk.Tokens().List(t.Context()))[0].Hash
 	closed := slices.DeleteFunc(server.Routes(), func(r server.Route) bool { return slices.Contains(open, r.Name) })
 	_, port, _ := net.SplitHostPort(w.addr)
 	w.turnedAway(h, 401, "unauthorized", map[string]func(*http.Request){
 		"nothing":          func(*http.Request) {},
+		"another scheme":   func(q *http.Request) { q.SetBasicAuth("admin", w.tokens[token.Admin]) },
+		"a token and more": func(q *http.Request) { bearer(q, w.tokens[token.Admin]+"x") },
+		"a token's hash":   func(q *http.Request) { bearer(q, hash) },
 		"an empty token":   func(q *http.Request) { bearer(q, "") },
 		"an unknown token": func(q *http.Request) { bearer(q, "gft_"+strings.Repeat("A", 43)) },
 		"part of a token":  func(q *http.Request) { bearer(q, w.tokens[token.Admin][:40]) },
@@ -134,6 +143,7 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 	shown := w.tokens[token.Operator] // as a credential, rightly and wrongly
 	typed := w.tokens[token.Viewer]   // as a text, by mistake
 	var told []said
+	var wrong sync.WaitGroup
 	try := func(r server.Route, path, body string, change func(*http.Request)) {
 		q := must[*http.Request](t)(http.NewRequestWithContext(t.Context(), r.Method, "http://"+w.addr+path, strings.NewReader(body)))
 		bearer(q, w.tokens[token.Admin])
@@ -149,13 +159,20 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 		if !stream {
 			try(r, path+"?token="+shown, full, func(q *http.Request) { q.Header.Del("Authorization") })
 			try(r, path, full, func(q *http.Request) { bearer(q, shown) })
+		}
+		if !stream && r.Path != "/v1/logout" { // which would end the token
 			try(r, path, full, func(q *http.Request) {
 				q.Header.Del("Authorization")
 				q.AddCookie(&http.Cookie{Name: "gaffer-" + port, Value: shown})
 				q.Header.Set("Origin", "http://"+w.addr)
 			})
 		}
-		try(r, path+"?token="+shown, full, func(q *http.Request) { q.Header.Set("Authorization", "Bearer gft_wrong") })
+		wrong.Go(func() {
+			w.knock(r, h, func(q *http.Request) {
+				bearer(q, "gft_wrong")
+				q.URL.RawQuery = "token=" + shown
+			})
+		})
 		try(r, path, full, func(q *http.Request) { q.SetBasicAuth("x", shown) })
 		try(r, path, full, func(q *http.Request) { q.Header.Set("Origin", "http://"+shown) })
 		try(r, path, full, func(q *http.Request) { q.Host = shown })
@@ -180,6 +197,7 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 			try(r, path, `{"`+typed+`":`, nil)
 		}
 	}
+	wrong.Wait()
 	w.hidden("the log", w.log.String(), shown, typed)
 	w.hidden("the figures", w.ask(token.Admin, "GET", "/metrics", "").body, shown, typed)
 	refused := 0
@@ -238,7 +256,7 @@ func limitOf(r server.Route) int64 {
 func takers() []server.Route {
 	none := []string{"POST /v1/login", "POST /v1/logout"} // they read none, and what is sent is not taken
 	return slices.DeleteFunc(server.Routes(), func(r server.Route) bool {
-		return r.Method == "GET" || r.Method == "DELETE" || slices.Contains(none, r.Name)
+		return r.Method == http.MethodGet || r.Method == http.MethodDelete || slices.Contains(none, r.Name)
 	})
 }
 

@@ -21,31 +21,6 @@ func concrete(r route, id string) string {
 	return strings.NewReplacer("{id}", id, "{name}", id, "{$}", "").Replace(r.path)
 }
 
-func TestSecurityNoToken(t *testing.T) {
-	w := start(t, func(o *Options) { o.Strangers = -1 })
-	for _, r := range routes() {
-		if r.access == open {
-			continue
-		}
-		for what, change := range map[string]func(*http.Request){
-			"nothing":             func(*http.Request) {},
-			"an unknown token":    func(q *http.Request) { q.Header.Set("Authorization", "Bearer gft_"+strings.Repeat("A", 43)) },
-			"another scheme":      func(q *http.Request) { q.SetBasicAuth("admin", w.tokens[token.Admin]) },
-			"a token and more":    func(q *http.Request) { q.Header.Set("Authorization", "Bearer "+w.tokens[token.Admin]+"x") },
-			"the hash of a token": func(q *http.Request) { q.Header.Set("Authorization", "Bearer "+aHash(w)) },
-		} {
-			q := w.request(r.method, concrete(r, "x"), `{}`)
-			change(q)
-			w.wants(r.name()+" with "+what, w.do(q), 401, "unauthorized")
-		}
-	}
-}
-
-func aHash(w *world) string {
-	rows, _ := w.rows.List(w.t.Context())
-	return rows[0].Hash
-}
-
 func TestSecurityATokenInTheAddressIsForReadingOnly(t *testing.T) {
 	w := start(t, nil)
 	in := "?token=" + w.tokens[token.Admin]

@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -164,7 +165,7 @@ func (w *whole) looked(h held, task, evil string) {
 	w.t.Helper()
 	held := 0
 	for _, r := range server.Routes() {
-		if r.Method != "GET" || slices.Contains([]string{"/v1/stream", "/ws", "/login"}, r.Path) {
+		if r.Method != http.MethodGet || slices.Contains([]string{"/v1/stream", "/ws", "/login"}, r.Path) {
 			continue // the stream is below, the socket in its own test
 		}
 		id := h.run
