@@ -43,6 +43,7 @@ func (c *call) authenticate() error {
 		return fmt.Errorf("check a token: %w", err)
 	}
 	c.by, c.how = by, how
+	c.knowConnection()
 	if !c.rates.allow(by.ID) {
 		return tooMany()
 	}

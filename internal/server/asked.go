@@ -170,6 +170,9 @@ func (c *call) addChannel() error {
 
 func (c *call) chains() error {
 	channel := c.r.URL.Query().Get("channel_id")
+	if err := ids("channel_id", channel); err != nil {
+		return err
+	}
 	return give(c, func(ctx context.Context) (allChains, error) {
 		all, err := c.desk.Chains(ctx)
 		kept := []coordinator.Chain{}

@@ -100,6 +100,17 @@ func names(pairs ...string) error {
 	return nil
 }
 
+// texts checks what people write, of which no program that reads it may take a zero
+// byte for the end.
+func texts(pairs ...string) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if strings.IndexByte(pairs[i+1], 0) >= 0 {
+			return refuse(http.StatusBadRequest, "invalid_request", pairs[i]+": has a zero byte")
+		}
+	}
+	return nil
+}
+
 func plain(text string) bool {
 	return len(text) <= maxID && utf8.ValidString(text) &&
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })

@@ -3,7 +3,6 @@ package server
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -20,31 +19,6 @@ import (
 func concrete(r route, id string) string {
 	id = url.PathEscape(id)
 	return strings.NewReplacer("{id}", id, "{name}", id, "{$}", "").Replace(r.path)
-}
-
-func TestSecurityNoToken(t *testing.T) {
-	w := start(t, func(o *Options) { o.Strangers = -1 })
-	for _, r := range routes() {
-		if r.access == open {
-			continue
-		}
-		for what, change := range map[string]func(*http.Request){
-			"nothing":             func(*http.Request) {},
-			"an unknown token":    func(q *http.Request) { q.Header.Set("Authorization", "Bearer gft_"+strings.Repeat("A", 43)) },
-			"another scheme":      func(q *http.Request) { q.SetBasicAuth("admin", w.tokens[token.Admin]) },
-			"a token and more":    func(q *http.Request) { q.Header.Set("Authorization", "Bearer "+w.tokens[token.Admin]+"x") },
-			"the hash of a token": func(q *http.Request) { q.Header.Set("Authorization", "Bearer "+aHash(w)) },
-		} {
-			q := w.request(r.method, concrete(r, "x"), `{}`)
-			change(q)
-			w.wants(r.name()+" with "+what, w.do(q), 401, "unauthorized")
-		}
-	}
-}
-
-func aHash(w *world) string {
-	rows, _ := w.rows.List(w.t.Context())
-	return rows[0].Hash
 }
 
 func TestSecurityATokenInTheAddressIsForReadingOnly(t *testing.T) {
@@ -76,13 +50,16 @@ func TestSecurityWrongRoleForEachRoute(t *testing.T) {
 		token.Admin: nil, token.Operator: tokens, token.Worker: slices.Concat(tokens, people), token.Viewer: slices.Concat(tokens, people, workers),
 	} {
 		for _, r := range routes() {
-			if r.path == "/v1/stream" || r.path == "/login" {
-				continue // everybody may; they have tests of their own
+			if r.path == "/v1/stream" {
+				r.method = http.MethodHead // else it does not end
+			}
+			if r.path == "/login" {
+				continue // everybody may; it has a test of its own
 			}
 			got := w.ask(role, r.method, concrete(r, "x"), `{"name":"n"}`)
 			if slices.Contains(denied, r.name()) {
 				w.wants(string(role)+" "+r.name(), got, 403, "forbidden")
-			} else if got.code() == "forbidden" || got.status == 401 {
+			} else if got.code() == "forbidden" || got.status == 401 || r.method == http.MethodHead && got.status != 200 {
 				t.Errorf("%s %s: %d %s", role, r.name(), got.status, got.body)
 			}
 		}
@@ -188,54 +165,6 @@ func rawStatus(t *testing.T, w *world, text string) int {
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode
-}
-
-func TestSecurityPathsAndOddBytesInEveryID(t *testing.T) {
-	odd := []string{
-		"../x", "..", ".", "../../etc/passwd", `..\x`, "a/b", "a\x00b", "\xff\xfe", "a\nb", "a\x1b[31m", "\u202eevil", "a\u2028b",
-		strings.Repeat("x", 201), "a\rb", "\t\x7f",
-	}
-	bodies := map[string][]string{ // the fields of each route that name something
-		"POST /v1/agents/heartbeat":   {"agent_id", "current_task_id"},
-		"POST /v1/tasks":              {"channel_id", "chain_id"},
-		"POST /v1/chains":             {"channel_id", "id"},
-		"POST /v1/channels":           {"id"},
-		"POST /v1/tasks/claim":        {"agent_id", "channel_id"},
-		"POST /v1/tasks/complete":     {"agent_id", "task_id"},
-		"POST /v1/tasks/fail":         {"agent_id", "task_id"},
-		"POST /v1/tasks/inputs":       {"agent_id", "task_id"},
-		"POST /v1/tasks/inputs/claim": {"agent_id", "task_id"},
-		"POST /v1/events":             {"agent_id", "task_id"},
-	}
-	w := start(t, nil)
-	for _, id := range odd {
-		for _, r := range routes() {
-			if strings.Contains(r.path, "{id}") {
-				got := w.ask(token.Admin, r.method, concrete(r, id), `{"subscriptions":[]}`)
-				if got.status != 400 && got.status != 404 || got.header.Get("Content-Type") != "application/json; charset=utf-8" {
-					t.Errorf("%s with %q: %d %s", r.name(), id, got.status, got.body)
-				}
-			}
-			for _, field := range bodies[r.name()] {
-				if strings.ToValidUTF8(id, "") != id {
-					continue // JSON cannot say it
-				}
-				body, _ := json.Marshal(map[string]string{field: id, "name": "n", "title": "t", "type": "t"})
-				w.wants(fmt.Sprintf("%s with %s %q", r.name(), field, id), w.ask(token.Admin, r.method, r.path, string(body)), 400, "invalid_request")
-			}
-		}
-		for _, query := range []string{"channel_id", "chain_id", "agent_id"} {
-			w.wants("tasks by "+query, w.ask(token.Admin, "GET", "/v1/tasks?"+query+"="+url.QueryEscape(id), ""), 400, "invalid_request")
-		}
-	}
-	for _, name := range []string{"a\x00b", "\xff", "a\nb", strings.Repeat("x", 201)} {
-		w.wants(name, w.ask(token.Admin, "GET", "/v1/channels/by-name/"+url.PathEscape(name), ""), 400, "invalid_request")
-	}
-	w.desk.mu.Lock()
-	defer w.desk.mu.Unlock()
-	if n := len(w.desk.agents) + len(w.desk.tasks) + len(w.desk.chains) + len(w.desk.channels) + len(w.desk.events); n != 0 {
-		t.Errorf("the desk has %d things", n)
-	}
 }
 
 func TestSecurityHTMLInEveryStringComesBackAsJSONOnly(t *testing.T) {

@@ -162,6 +162,7 @@ func (s *Server) web(base context.Context) *http.Server {
 		Handler:           s.handler,
 		TLSConfig:         s.opts.TLS,
 		BaseContext:       func(net.Listener) context.Context { return base },
+		ConnContext:       withPlace,
 		ReadHeaderTimeout: s.opts.Header,
 		ReadTimeout:       s.opts.Header + s.opts.Body,
 		WriteTimeout:      answering,

@@ -22,6 +22,10 @@ func (c *call) stream() error {
 	if err != nil {
 		return err
 	}
+	q := c.r.URL.Query()
+	if err := names("project", q.Get("project"), "run", q.Get("run")); err != nil {
+		return err
+	}
 	ctx, cancel := c.context()
 	last, err := c.hub.join(ctx)
 	cancel()
@@ -32,7 +36,6 @@ func (c *call) stream() error {
 	if !given || after > last {
 		after = last // a number of another database means nothing here
 	}
-	q := c.r.URL.Query()
 	f := &follower{call: c, out: http.NewResponseController(c.w), at: after, fits: fitting(q.Get("project"), q.Get("run"))}
 	if err := f.hello(); err != nil {
 		return nil // the reader has gone

@@ -196,6 +196,9 @@ func (c *call) addIdea() error {
 	if err := decode(c.w, c.r, &ask); err != nil {
 		return err
 	}
+	if err := texts("type", ask.Type, "content", ask.Content); err != nil {
+		return err
+	}
 	return giveOf(c, func(ctx context.Context, project string) (json.RawMessage, error) {
 		c.about = "inbox"
 		return c.opts.Viewer.AddItem(ctx, project, ask.Type, ask.Content)
@@ -209,6 +212,9 @@ func (c *call) changeIdea() error {
 	}
 	var ask viewer.ItemChange
 	if err := decode(c.w, c.r, &ask); err != nil {
+		return err
+	}
+	if err := texts("status", ask.Status, "consumedBy", ask.ConsumedBy, "error", ask.Error); err != nil {
 		return err
 	}
 	return giveOf(c, func(ctx context.Context, project string) (json.RawMessage, error) {

@@ -70,10 +70,13 @@ func worked[T any](c *call, ask func(ctx context.Context, w Work) (T, error)) er
 	return give(c, func(ctx context.Context) (T, error) { return ask(ctx, c.opts.Work) })
 }
 
-// pairs names the attempts of a list, for their check.
-func pairs[T any](items []T, id func(T) string) (list []string) {
-	for _, item := range items {
-		list = append(list, "attempt", id(item))
+// idsOf names the ids in what a worker holds, for their check.
+func idsOf(held []coordinator.HeldWork) (list []string) {
+	for _, h := range held {
+		list = append(list, "attempt", h.Attempt)
+		for _, id := range h.Asking {
+			list = append(list, "asking", id)
+		}
 	}
 	return list
 }
@@ -84,8 +87,7 @@ func (c *call) beatWork() error {
 		return err
 	}
 	trim(&b.Worker.ID, &b.Worker.Name)
-	attempts := pairs(b.Held, func(h coordinator.HeldWork) string { return h.Attempt })
-	if err := ids(append(attempts, "worker.id", b.Worker.ID, "worker.name", b.Worker.Name)...); err != nil {
+	if err := ids(append(idsOf(b.Held), "worker.id", b.Worker.ID, "worker.name", b.Worker.Name)...); err != nil {
 		return err
 	}
 	if err := names("worker.version", b.Worker.Version, "worker.host", b.Worker.Host); err != nil {
@@ -168,8 +170,7 @@ func (c *call) releaseWork() error {
 	if err := decode(c.w, c.r, &ask); err != nil {
 		return err
 	}
-	attempts := pairs(ask.Attempts, func(h coordinator.HeldWork) string { return h.Attempt })
-	if err := ids(append(attempts, "worker", ask.Worker)...); err != nil {
+	if err := ids(append(idsOf(ask.Attempts), "worker", ask.Worker)...); err != nil {
 		return err
 	}
 	c.about = fmt.Sprintf("%d attempts of worker %s", len(ask.Attempts), ask.Worker)

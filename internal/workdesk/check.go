@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"gaffer/coordinator"
 	"gaffer/internal/desk"
@@ -49,7 +50,15 @@ func checkBeat(b coordinator.WorkBeat) error {
 		desk.CheckNumber("held", len(b.Held), 0, maxHeld),
 	)
 	for _, h := range b.Held {
-		err = first(err, desk.CheckID("held.attempt", h.Attempt), desk.CheckNumber("held.asking", len(h.Asking), 0, maxAsking), checkNow(h.Now))
+		err = first(err, checkHeld(h))
+	}
+	return err
+}
+
+func checkHeld(h coordinator.HeldWork) error {
+	err := first(desk.CheckID("attempt", h.Attempt), desk.CheckNumber("asking", len(h.Asking), 0, maxAsking), checkNow(h.Now))
+	for _, id := range h.Asking {
+		err = first(err, desk.CheckID("asking", id))
 	}
 	return err
 }
@@ -67,11 +76,15 @@ func checkLabels(labels []string) error {
 	err := desk.CheckNumber("labels", len(labels), 0, maxLabels)
 	for _, label := range labels {
 		err = first(err, desk.CheckLine("labels", label, maxLabel))
-		if err == nil && (strings.TrimSpace(label) == "" || strings.Contains(label, ",")) {
-			err = desk.Invalid("labels: %.40q is empty or has a comma", label)
+		if err == nil && (strings.TrimSpace(label) == "" || strings.Contains(label, ",") || !printable(label)) {
+			err = desk.Invalid("labels: %.40q is empty, or has a comma or what cannot be printed", label)
 		}
 	}
 	return err
+}
+
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // ownPlaces returns an error if a label is the place of another worker.
@@ -133,7 +146,7 @@ func checkQuestion(q coordinator.WorkQuestion) error {
 func checkRelease(r coordinator.WorkRelease) error {
 	err := first(desk.CheckID("worker", r.Worker), desk.CheckNumber("attempts", len(r.Attempts), 0, maxHeld))
 	for _, h := range r.Attempts {
-		err = first(err, desk.CheckID("attempts.attempt", h.Attempt), checkNow(h.Now))
+		err = first(err, checkHeld(h))
 	}
 	return err
 }
