@@ -100,6 +100,7 @@ type bench struct {
 	dir    string
 	server *process
 	crew   *crew
+	keys   int // idempotency keys that were used
 }
 
 func newBench(ctx context.Context, s settings, dir string) (b *bench, err error) {

@@ -51,6 +51,7 @@ type depth struct {
 	channel string
 	alone   claiming // by one client
 	all     claiming
+	turns   claiming // by gaffer's own workers
 }
 
 // tasks measures claims with a short queue and with a long one, and the dashboard.
@@ -108,10 +109,18 @@ func (d *depth) prepare() error {
 }
 
 func (d *depth) turn(each time.Duration) error {
-	if err := d.claims(&d.alone, d.channel, 1, each); err != nil {
+	claimer := func(of *claiming) func(int, *int) func(answer) ([]byte, *result) {
+		return func(i int, left *int) func(answer) ([]byte, *result) { return d.claimer(agentID(i), left, of) }
+	}
+	if err := d.claims(&d.alone, 1, each, claimer(&d.alone)); err != nil {
 		return err
 	}
-	return d.claims(&d.all, d.channel, d.clients, each)
+	if err := d.claims(&d.all, d.clients, each, claimer(&d.all)); err != nil {
+		return err
+	}
+	return d.claims(&d.turns, d.clients, each, func(i int, left *int) func(answer) ([]byte, *result) {
+		return d.turner(workerID(i), d.channel, left, &d.turns)
+	})
 }
 
 // print prints what was measured, with how it compares to another depth.
@@ -126,7 +135,10 @@ func (d *depth) print(other *depth) error {
 		flat(d.all.claim, other.all.claim), below(d.all.claim.quantile(.99), 20*time.Millisecond))
 	row(queued+"finish", d.all.finish, below(d.all.finish.quantile(.99), 20*time.Millisecond))
 	pairs := d.all.pairs()
-	row(queued+"claim + finish", pairs, atLeast(pairs.perSecond(), 5_000))
+	row(queued+"claim + finish, 2 requests", pairs, atLeast(pairs.perSecond(), 5_000))
+	turns := d.turns.both
+	turns.waits = d.turns.finish.waits
+	row(queued+"claim + finish, 1 request (a worker)", turns, atLeast(turns.perSecond(), 5_000), below(turns.quantile(.99), 20*time.Millisecond))
 	return d.server.memory(fmt.Sprintf("%d queued", d.queued))
 }
 
@@ -157,19 +169,17 @@ func (c *claiming) pairs() result {
 
 // claims has clients claim and finish, and fills the queue up again after every
 // bite, so that it stays as long as it is.
-func (b *bench) claims(all *claiming, channel string, clients int, each time.Duration) error {
+func (d *depth) claims(all *claiming, clients int, each time.Duration, newClient func(i int, left *int) func(answer) ([]byte, *result)) error {
 	n := bite
 	if clients == 1 {
 		n = bite / 10
 	}
 	for until := time.Now().Add(each); ; {
-		if _, err := b.lay(channel, n); err != nil {
+		if _, err := d.lay(d.channel, n); err != nil {
 			return err
 		}
 		left := n
-		err := b.load(clients, &all.both, func(i int) func(answer) ([]byte, *result) {
-			return b.claimer(agentID(i), &left, all)
-		})
+		err := d.load(clients, &all.both, func(i int) func(answer) ([]byte, *result) { return newClient(i, &left) })
 		if err != nil {
 			return err
 		}
