@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"bytes"
-	"slices"
-	"strings"
 
 	"gaffer/internal/store"
 	"gaffer/internal/store/record"
@@ -14,11 +12,11 @@ func (s *session) apply(c store.Changes) error {
 	for _, apply := range []func() error{
 		func() error { return each(c.Runs, s.putRun) },
 		func() error { return each(c.Tasks, s.putTask) },
-		func() error { return each(c.Attempts, s.putAttempt) },
-		func() error { return each(c.Workers, s.putWorker) },
+		func() error { return s.putAttempts(c.Attempts) },
+		func() error { return s.putWorkers(c.Workers) },
 		func() error { return each(c.Questions, s.putQuestion) },
 		func() error { return each(c.Lanes, s.putLane) },
-		func() error { return each(c.Promises, s.putPromise) },
+		func() error { return s.putPromises(c.Promises) },
 		func() error { return each(c.Cursors, s.putCursor) },
 		func() error { return each(c.Items, s.putItem) },
 		func() error { return each(c.Dropped, s.dropItem) },
@@ -71,8 +69,10 @@ func (s *session) putTask(t store.Task) error {
 	before, known := s.Seen.Tasks.Known(t.TaskKey)
 	same := known && bytes.Equal(before.Spec, spec)
 	switch {
-	case same && stays(&before, &t):
+	case same && stays(&before, &t) && before.Ready == t.Ready:
 		return s.put("UPDATE task SET status = ?3, data = ?4 WHERE run = ?1 AND task = ?2", &t, t.Run, t.Task, t.Status)
+	case same && stays(&before, &t):
+		return s.put("UPDATE task SET status = ?3, ready = ?4, data = ?5 WHERE run = ?1 AND task = ?2", &t, t.Run, t.Task, t.Status, t.Ready)
 	case same:
 		return s.put(`UPDATE task SET seq = ?3, status = ?4, ready = ?5, idle = ?6, wave = ?7, not_before = ?8, priority = ?9,
 			labels = ?10, lane = ?11, data = ?12 WHERE run = ?1 AND task = ?2`, &t, taskColumns(&t)...)
@@ -91,10 +91,10 @@ func (s *session) putTask(t store.Task) error {
 		lane = excluded.lane, spec = excluded.spec, data = excluded.data`, &t, append(taskColumns(&t), textOrNull(spec))...)
 }
 
-// stays reports whether all columns that an index has, or is about, are the same:
-// SQLite writes every index that a statement names a column of.
+// stays reports whether all columns that an index has, or is about, are the same,
+// but for ready: SQLite looks at every index that a statement names a column of.
 func stays(before, t *store.Task) bool {
-	return before.Ready == t.Ready && record.Idle(*before) == record.Idle(*t) && before.NotBefore.Equal(t.NotBefore) &&
+	return record.Idle(*before) == record.Idle(*t) && before.NotBefore.Equal(t.NotBefore) &&
 		before.Seq == t.Seq && before.Wave == t.Wave && before.Priority == t.Priority && before.Labels == t.Labels && before.Lane == t.Lane
 }
 
@@ -112,18 +112,36 @@ func textOrNull(raw []byte) any {
 	return string(raw)
 }
 
-func (s *session) putAttempt(a store.Attempt) error {
-	if s.Seen.Attempts.Has(a.ID) {
-		return s.put("UPDATE attempt SET status = ?, started = ?, due = ?, data = ?5 WHERE id = ?4",
-			&a, a.Status, record.Nanos(a.Started), record.Nanos(a.Due()), a.ID)
+var insertAttempts = newBulk("INSERT INTO attempt (id, run, task, status, started, due, data) VALUES ", "(?, ?, ?, ?, ?, ?, ?)",
+	` ON CONFLICT DO UPDATE SET status = excluded.status, started = excluded.started, due = excluded.due, data = excluded.data`)
+
+func (s *session) putAttempts(attempts []store.Attempt) error {
+	var unknown []store.Attempt
+	for i := range attempts {
+		a := &attempts[i]
+		if !s.Seen.Attempts.Has(a.ID) {
+			unknown = append(unknown, *a)
+			continue
+		}
+		err := s.put("UPDATE attempt SET status = ?, started = ?, due = ?, data = ?5 WHERE id = ?4",
+			a, a.Status, record.Nanos(a.Started), record.Nanos(a.Due()), a.ID)
+		if err != nil {
+			return err
+		}
 	}
-	return s.put(`INSERT INTO attempt (id, run, task, status, started, due, data) VALUES (?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET status = excluded.status, started = excluded.started, due = excluded.due, data = excluded.data`,
-		&a, a.ID, a.Run, a.Task, a.Status, record.Nanos(a.Started), record.Nanos(a.Due()))
+	return putAll(s.store.write, insertAttempts, unknown, func(to []any, a store.Attempt) ([]any, error) {
+		data, err := s.store.record.Text(&a)
+		return append(to, a.ID, a.Run, a.Task, a.Status, record.Nanos(a.Started), record.Nanos(a.Due()), data), err
+	})
 }
 
-func (s *session) putWorker(w store.Worker) error {
-	return s.put("INSERT INTO worker (id, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data", &w, w.ID)
+var insertWorkers = newBulk("INSERT INTO worker (id, data) VALUES ", "(?, ?)", " ON CONFLICT DO UPDATE SET data = excluded.data")
+
+func (s *session) putWorkers(workers []store.Worker) error {
+	return putAll(s.store.write, insertWorkers, workers, func(to []any, w store.Worker) ([]any, error) {
+		data, err := s.store.record.Text(&w)
+		return append(to, w.ID, data), err
+	})
 }
 
 func (s *session) putQuestion(q store.Question) error {
@@ -136,9 +154,14 @@ func (s *session) putLane(l store.Lane) error {
 	return s.put("INSERT INTO lane (name, data) VALUES (?, ?) ON CONFLICT DO UPDATE SET data = excluded.data", &l, l.Name)
 }
 
-func (s *session) putPromise(p store.Promise) error {
-	return s.put("INSERT INTO promise (key, made, data) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET made = excluded.made, data = excluded.data",
-		&p, p.Key, record.Nanos(p.Made))
+var insertPromises = newBulk("INSERT INTO promise (key, made, data) VALUES ", "(?, ?, ?)",
+	" ON CONFLICT DO UPDATE SET made = excluded.made, data = excluded.data")
+
+func (s *session) putPromises(promises []store.Promise) error {
+	return putAll(s.store.write, insertPromises, promises, func(to []any, p store.Promise) ([]any, error) {
+		data, err := s.store.record.Text(&p)
+		return append(to, p.Key, record.Nanos(p.Made), data), err
+	})
 }
 
 func (s *session) putCursor(c store.Cursor) error {
@@ -155,42 +178,13 @@ func (s *session) dropItem(key store.ItemKey) error {
 	return s.store.write.exec("DELETE FROM item WHERE kind = ? AND id = ?", key.Kind, key.ID)
 }
 
-// eventsAtOnce is how many events one statement writes. They are the most
-// frequent rows, and the half of a statement's cost is its own.
-const eventsAtOnce = 16
-
-var (
-	insertEvent  = "INSERT INTO event (seq, at, kind, run, task, row, tried, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-	insertEvents = insertEvent + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?)", eventsAtOnce-1)
-)
+var insertEvents = newBulk("INSERT INTO event (seq, at, kind, run, task, row, tried, data) VALUES ", "(?, ?, ?, ?, ?, ?, ?, ?)", "")
 
 func (s *session) putEvents(events []store.Event) error {
-	for chunk := range slices.Chunk(events, eventsAtOnce) {
-		if len(chunk) == eventsAtOnce {
-			if err := s.putChunk(insertEvents, chunk); err != nil {
-				return err
-			}
-			continue
-		}
-		for i := range chunk {
-			if err := s.putChunk(insertEvent, chunk[i:i+1]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (s *session) putChunk(query string, events []store.Event) error {
-	args := make([]any, 0, 8*len(events))
-	for _, e := range events {
+	return putAll(s.store.write, insertEvents, events, func(to []any, e store.Event) ([]any, error) {
 		row, tried := e.Row, e.Tried
 		e.Row, e.Tried = nil, nil
 		data, err := s.store.record.Text(&e)
-		if err != nil {
-			return err
-		}
-		args = append(args, e.Seq, record.Nanos(e.At), e.Kind, e.Run, e.Task, textOrNull(row), textOrNull(tried), data)
-	}
-	return s.store.write.exec(query, args...)
+		return append(to, e.Seq, record.Nanos(e.At), e.Kind, e.Run, e.Task, textOrNull(row), textOrNull(tried), data), err
+	})
 }
