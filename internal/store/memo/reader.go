@@ -10,6 +10,9 @@ import (
 type Reader struct {
 	store.Reader
 	Seen *Seen
+	// Independent reports whether no task of a run needs another, of a database
+	// that can tell. If it is nil nobody asks.
+	Independent func(run string) (bool, error)
 }
 
 // Seen is what a [Reader] remembers.
@@ -21,6 +24,7 @@ type Seen struct {
 	Promises   Rows[string, store.Promise]
 	Items      Rows[store.ItemKey, store.Item]
 	Dependents Rows[store.TaskKey, []store.TaskKey]
+	Alone      Rows[string, bool]   // whether no task of a run needs another
 	Questions  List[store.Question] // those that are open
 	Lanes      List[store.Lane]
 	LabelSets  List[string]
@@ -37,7 +41,7 @@ const (
 // NewSeen returns a memory of nothing, for so many rows of a kind; DefaultLimit
 // if that is zero.
 func NewSeen(limit int) *Seen {
-	s := &Seen{Runs: Rows[string, store.Run]{Limit: maxRuns}, Items: Rows[store.ItemKey, store.Item]{Limit: maxItems}}
+	s := &Seen{Runs: Rows[string, store.Run]{Limit: maxRuns}, Alone: Rows[string, bool]{Limit: maxRuns}, Items: Rows[store.ItemKey, store.Item]{Limit: maxItems}}
 	s.Tasks.Limit, s.Attempts.Limit = limit, limit
 	return s
 }
@@ -76,6 +80,7 @@ func (s *Seen) applied(t store.Task) {
 	if _, known := s.Tasks.Known(t.TaskKey); !known {
 		for _, need := range t.Needs {
 			s.Dependents.Forget(store.TaskKey{Run: t.Run, Task: need})
+			s.Alone.Forget(t.Run)
 		}
 	}
 	s.Tasks.Put(t.TaskKey, t)
@@ -125,8 +130,20 @@ func (r *Reader) Promise(key string) (store.Promise, error) {
 	return r.Seen.Promises.Get(key, r.Reader.Promise)
 }
 
+// InNeedOfNone reports whether it is known, or found out, that no task of a run
+// needs another.
+func (r *Reader) InNeedOfNone(run string) (bool, error) {
+	if r.Independent == nil {
+		return false, nil
+	}
+	return r.Seen.Alone.Get(run, r.Independent)
+}
+
 // Dependents implements [store.Reader].
 func (r *Reader) Dependents(key store.TaskKey) ([]store.Task, error) {
+	if none, err := r.InNeedOfNone(key.Run); none || err != nil {
+		return nil, err
+	}
 	if keys, ok := r.Seen.Dependents.Known(key); ok {
 		return r.Known(keys)
 	}

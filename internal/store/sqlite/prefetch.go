@@ -95,7 +95,11 @@ func (s *session) fetchTasks(keys []store.TaskKey) error {
 func (s *session) fetchDependents(keys []store.TaskKey) error {
 	var unknown []store.TaskKey
 	for _, key := range keys {
-		if !s.Seen.Dependents.Has(key) {
+		none, err := s.InNeedOfNone(key.Run)
+		if err != nil {
+			return err
+		}
+		if !none && !s.Seen.Dependents.Has(key) {
 			unknown = append(unknown, key)
 		}
 	}

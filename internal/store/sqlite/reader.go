@@ -150,6 +150,13 @@ func (r *reader) Dependents(key store.TaskKey) ([]store.Task, error) {
 		WHERE n.run = ? AND n.need = ? ORDER BY t.seq`, key.Run, key.Task)
 }
 
+// independent reports whether no task of a run needs another.
+func (r *reader) independent(run string) (bool, error) {
+	var needs bool
+	err := r.c.get("SELECT EXISTS (SELECT 1 FROM need WHERE run = ?)", []any{&needs}, run)
+	return !needs, err
+}
+
 func (r *reader) Delayed(now time.Time, limit int) ([]store.Task, error) {
 	return r.tasks(`SELECT data, spec FROM task WHERE idle = 1 AND not_before IS NOT NULL AND not_before <= ?
 		ORDER BY not_before, seq LIMIT ?+0`, record.Nanos(now), limit)

@@ -34,7 +34,7 @@ func (s *Store) begin(ctx context.Context) (store.Session, error) {
 	if err := s.recall(); err != nil {
 		return nil, errors.Join(err, session.Rollback())
 	}
-	session.Reader = memo.Reader{Reader: session.stored, Seen: s.seen}
+	session.Reader = memo.Reader{Reader: session.stored, Seen: s.seen, Independent: session.stored.independent}
 	return session, nil
 }
 
