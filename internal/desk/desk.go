@@ -4,8 +4,9 @@
 // An agent is a worker of the store. A channel and a chain are items, each with a
 // run of the engine that is never concluded, and a task of the protocol is a task
 // of that run: its id is that of the run and that of the task, with a dot between.
-// Whatever a request changes is changed in one transaction. Nothing but figures is
-// kept here, so that any number of desks can be on one store.
+// Whatever a request changes is changed in one transaction. Nothing but figures and
+// what was read of specs is kept here, so that any number of desks can be on one
+// store.
 package desk
 
 import (
@@ -25,6 +26,7 @@ type Desk struct {
 	engine *engine.Engine
 	now    func() time.Time
 	writes server.Histogram // how long changes took
+	specs  specs
 }
 
 var _ server.Desk = (*Desk)(nil)

@@ -62,17 +62,21 @@ var statuses = map[store.Status]coordinator.TaskStatus{
 // wireTask is a task with the attempt at it that runs or ended last, if there is
 // one, as the protocol has it.
 func wireTask(t store.Task, a *store.Attempt) (coordinator.Task, error) {
-	var s spec
-	if err := json.Unmarshal(t.Spec, &s); err != nil {
-		return coordinator.Task{}, fmt.Errorf("stored task %s: %w", wireID(t.TaskKey), err)
+	s, err := specOf(t)
+	if err != nil {
+		return coordinator.Task{}, err
 	}
+	return wireWith(s, t, a), nil
+}
+
+func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	w := coordinator.Task{
 		ID: wireID(t.TaskKey), ChainID: s.Step.Chain, Sequence: s.Step.Sequence, ChannelID: s.Step.Channel, Title: s.Name,
 		Description: s.Prompt, Type: s.Step.Type, Status: statuses[t.Status], Priority: s.Step.Priority, ExecutionMode: s.Step.Mode,
 		CreatedAt: utc(s.Step.Created), UpdatedAt: utc(s.Step.Created),
 	}
 	if a == nil {
-		return w, nil
+		return w
 	}
 	started, ended := utc(a.Started), utc(a.Ended)
 	switch {
@@ -83,7 +87,7 @@ func wireTask(t store.Task, a *store.Attempt) (coordinator.Task, error) {
 	default:
 		w.AssignedAgentID, w.ClaimedAt, w.UpdatedAt = a.Worker, &started, started
 	}
-	return w, nil
+	return w
 }
 
 // tried is a task with the attempt at it that runs or ended last, if there is one.
@@ -95,6 +99,15 @@ type tried struct {
 }
 
 func (t tried) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
+
+// wire is a task that is likely to be asked for again.
+func (d *Desk) wire(t tried) (coordinator.Task, error) {
+	s, err := d.specs.of(t.task)
+	if err != nil {
+		return coordinator.Task{}, err
+	}
+	return wireWith(s, t.task, t.attempt), nil
+}
 
 func triedTask(r rows, key store.TaskKey) (t tried, err error) {
 	if t.task, err = r.Task(key); err != nil {

@@ -47,7 +47,7 @@ func (d *Desk) Claim(ctx context.Context, by token.Identity, c coordinator.Claim
 	case given.task.Task == "":
 		return task, nothing("no_tasks", "no task of the channel can start now")
 	}
-	return given.wire()
+	return d.wire(given)
 }
 
 func checkClaim(c coordinator.Claim) error {
@@ -133,7 +133,7 @@ func (d *Desk) report(ctx context.Context, by token.Identity, r coordinator.Repo
 	if err != nil {
 		return task, err
 	}
-	return ended.wire()
+	return d.wire(ended)
 }
 
 // finish ends the attempt of an agent at a task. If the agent has ended it before,
