@@ -11,7 +11,7 @@ import (
 func (s *session) apply(c store.Changes) error {
 	for _, apply := range []func() error{
 		func() error { return each(c.Runs, s.putRun) },
-		func() error { return each(c.Tasks, s.putTask) },
+		func() error { return s.putTasks(c.Tasks) },
 		func() error { return s.putAttempts(c.Attempts) },
 		func() error { return s.putWorkers(c.Workers) },
 		func() error { return each(c.Questions, s.putQuestion) },
@@ -61,19 +61,56 @@ func (s *session) putRun(r store.Run) error {
 		&r, r.ID, r.Status, record.Nanos(r.Created))
 }
 
+var (
+	moveTasks = newChange("UPDATE task SET status = v.column3, data = v.column4", "(?, ?, ?, ?)",
+		"WHERE task.run = v.column1 AND task.task = v.column2",
+		"UPDATE task SET status = ?3, data = ?4 WHERE run = ?1 AND task = ?2")
+	takeTasks = newChange("UPDATE task SET status = v.column3, data = v.column4, ready = v.column5", "(?, ?, ?, ?, ?)",
+		"WHERE task.run = v.column1 AND task.task = v.column2",
+		"UPDATE task SET status = ?3, data = ?4, ready = ?5 WHERE run = ?1 AND task = ?2")
+)
+
+// putTasks writes together those of which little has changed.
+func (s *session) putTasks(tasks []store.Task) error {
+	var moved, taken []*store.Task
+	for i := range tasks {
+		t := &tasks[i]
+		before, known := s.Seen.Tasks.Known(t.TaskKey)
+		same := known && bytes.Equal(before.Spec, t.Spec)
+		switch {
+		case same && stays(&before, t) && before.Ready == t.Ready:
+			moved = append(moved, t)
+		case same && stays(&before, t):
+			taken = append(taken, t)
+		default:
+			if err := s.putTask(*t, known, same); err != nil {
+				return err
+			}
+		}
+	}
+	err := putAll(s.store.write, moveTasks, moved, s.moved)
+	if err != nil {
+		return err
+	}
+	return putAll(s.store.write, takeTasks, taken, func(to []any, t *store.Task) ([]any, error) {
+		to, err := s.moved(to, t)
+		return append(to, t.Ready), err
+	})
+}
+
+func (s *session) moved(to []any, t *store.Task) ([]any, error) {
+	row := *t
+	row.Spec = nil
+	data, err := s.store.record.Text(&row)
+	return append(to, t.Run, t.Task, t.Status, data), err
+}
+
 // putTask leaves out what is known to be there: the needs, which never change,
 // and the spec, which hardly ever does.
-func (s *session) putTask(t store.Task) error {
+func (s *session) putTask(t store.Task, known, same bool) error {
 	spec := t.Spec
 	t.Spec = nil
-	before, known := s.Seen.Tasks.Known(t.TaskKey)
-	same := known && bytes.Equal(before.Spec, spec)
-	switch {
-	case same && stays(&before, &t) && before.Ready == t.Ready:
-		return s.put("UPDATE task SET status = ?3, data = ?4 WHERE run = ?1 AND task = ?2", &t, t.Run, t.Task, t.Status)
-	case same && stays(&before, &t):
-		return s.put("UPDATE task SET status = ?3, ready = ?4, data = ?5 WHERE run = ?1 AND task = ?2", &t, t.Run, t.Task, t.Status, t.Ready)
-	case same:
+	if same {
 		return s.put(`UPDATE task SET seq = ?3, status = ?4, ready = ?5, idle = ?6, wave = ?7, not_before = ?8, priority = ?9,
 			labels = ?10, lane = ?11, data = ?12 WHERE run = ?1 AND task = ?2`, &t, taskColumns(&t)...)
 	}
@@ -115,22 +152,28 @@ func textOrNull(raw []byte) any {
 var insertAttempts = newBulk("INSERT INTO attempt (id, run, task, status, started, due, data) VALUES ", "(?, ?, ?, ?, ?, ?, ?)",
 	` ON CONFLICT DO UPDATE SET status = excluded.status, started = excluded.started, due = excluded.due, data = excluded.data`)
 
+var changeAttempts = newChange("UPDATE attempt SET status = v.column2, started = v.column3, due = v.column4, data = v.column5",
+	"(?, ?, ?, ?, ?)", "WHERE attempt.id = v.column1",
+	"UPDATE attempt SET status = ?2, started = ?3, due = ?4, data = ?5 WHERE id = ?1")
+
 func (s *session) putAttempts(attempts []store.Attempt) error {
-	var unknown []store.Attempt
+	var known, unknown []*store.Attempt
 	for i := range attempts {
-		a := &attempts[i]
-		if !s.Seen.Attempts.Has(a.ID) {
-			unknown = append(unknown, *a)
-			continue
-		}
-		err := s.put("UPDATE attempt SET status = ?, started = ?, due = ?, data = ?5 WHERE id = ?4",
-			a, a.Status, record.Nanos(a.Started), record.Nanos(a.Due()), a.ID)
-		if err != nil {
-			return err
+		if a := &attempts[i]; s.Seen.Attempts.Has(a.ID) {
+			known = append(known, a)
+		} else {
+			unknown = append(unknown, a)
 		}
 	}
-	return putAll(s.store.write, insertAttempts, unknown, func(to []any, a store.Attempt) ([]any, error) {
-		data, err := s.store.record.Text(&a)
+	err := putAll(s.store.write, changeAttempts, known, func(to []any, a *store.Attempt) ([]any, error) {
+		data, err := s.store.record.Text(a)
+		return append(to, a.ID, a.Status, record.Nanos(a.Started), record.Nanos(a.Due()), data), err
+	})
+	if err != nil {
+		return err
+	}
+	return putAll(s.store.write, insertAttempts, unknown, func(to []any, a *store.Attempt) ([]any, error) {
+		data, err := s.store.record.Text(a)
 		return append(to, a.ID, a.Run, a.Task, a.Status, record.Nanos(a.Started), record.Nanos(a.Due()), data), err
 	})
 }

@@ -2,8 +2,8 @@ package sqlite
 
 import "strings"
 
-// bulk is a statement that adds rows, for several of them at once: half of what a
-// statement of one row costs is its own.
+// bulk is a statement that adds or changes rows, for several of them at once: half
+// of what a statement of one row costs is its own.
 type bulk []sized
 
 // sized is such a statement for so many rows.
@@ -22,10 +22,18 @@ func newBulk(before, row, after string) bulk {
 	return b
 }
 
+// newChange returns the statement that changes rows, each by its key, and how it is
+// for a single one. The parameters are the same in both.
+func newChange(before, row, after, single string) bulk {
+	b := newBulk(before+" FROM (VALUES ", row, ") AS v "+after)
+	b[len(b)-1].query = single
+	return b
+}
+
 // maxColumns is how many parameters a row has at the most.
 const maxColumns = 8
 
-// putAll adds rows. args appends the parameters of one of them.
+// putAll adds or changes rows. args appends the parameters of one of them.
 func putAll[V any](c *conn, b bulk, rows []V, args func(to []any, row V) ([]any, error)) error {
 	for _, s := range b {
 		for len(rows) >= s.rows {
