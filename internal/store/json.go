@@ -106,6 +106,17 @@ func (i *Item) AppendJSON(b []byte) ([]byte, error) {
 	return o.end()
 }
 
+// AppendJSON appends the promise as JSON.
+func (p *Promise) AppendJSON(b []byte) ([]byte, error) {
+	o := object{b: append(b, '{')}
+	o.text("key", p.Key)
+	if o.raw("answer", p.Answer); len(p.Answer) == 0 {
+		o.raw("answer", json.RawMessage("null"))
+	}
+	o.time("made", p.Made)
+	return o.end()
+}
+
 // AppendJSON appends the event as JSON.
 func (e *Event) AppendJSON(b []byte) ([]byte, error) {
 	o := object{b: append(b, '{')}

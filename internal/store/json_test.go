@@ -15,7 +15,7 @@ import (
 func TestRowsAreWrittenAsPackageJSONWritesThem(t *testing.T) {
 	for _, row := range []interface {
 		AppendJSON([]byte) ([]byte, error)
-	}{&Task{}, &Attempt{}, &Worker{}, &Item{}, &Event{}} {
+	}{&Task{}, &Attempt{}, &Worker{}, &Item{}, &Promise{}, &Event{}} {
 		rapid.Check(t, func(t *rapid.T) {
 			fill(t, reflect.ValueOf(row).Elem())
 			got, err := row.AppendJSON([]byte("before"))

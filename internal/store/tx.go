@@ -89,23 +89,26 @@ func (t *table[K, V]) put(key K, row V) {
 
 func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
-// takeIn adds the rows of a later request.
-func (t *table[K, V]) takeIn(later *table[K, V]) {
+// takeIn adds the rows of a later request, of which there will be about so many.
+func (t *table[K, V]) takeIn(later *table[K, V], requests int) {
+	if t.keys == nil && len(later.keys) > 0 {
+		t.keys, t.rows = make([]K, 0, requests), make([]V, 0, requests)
+	}
 	for i, key := range later.keys {
 		t.put(key, later.rows[i])
 	}
 }
 
-func (r *rows) takeIn(later *rows) {
-	r.runs.takeIn(&later.runs)
-	r.tasks.takeIn(&later.tasks)
-	r.attempts.takeIn(&later.attempts)
-	r.workers.takeIn(&later.workers)
-	r.questions.takeIn(&later.questions)
-	r.lanes.takeIn(&later.lanes)
-	r.promises.takeIn(&later.promises)
-	r.cursors.takeIn(&later.cursors)
-	r.items.takeIn(&later.items)
+func (r *rows) takeIn(later *rows, requests int) {
+	r.runs.takeIn(&later.runs, 1) // most are of one
+	r.tasks.takeIn(&later.tasks, requests)
+	r.attempts.takeIn(&later.attempts, requests)
+	r.workers.takeIn(&later.workers, requests)
+	r.questions.takeIn(&later.questions, requests)
+	r.lanes.takeIn(&later.lanes, requests)
+	r.promises.takeIn(&later.promises, requests)
+	r.cursors.takeIn(&later.cursors, requests)
+	r.items.takeIn(&later.items, requests)
 	r.gone.takeIn(&later.gone)
 	r.events = append(r.events, later.events...)
 }

@@ -195,7 +195,7 @@ func (l *leader) commit(batch []*request) (answer func() error) {
 			continue
 		}
 		last += int64(len(tx.mine.events))
-		all.takeIn(&tx.mine)
+		all.takeIn(&tx.mine, len(batch))
 		changed = true
 	}
 	session := l.session
