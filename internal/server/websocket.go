@@ -221,12 +221,15 @@ func (s *socket) talk(ctx context.Context) farewell {
 	}
 }
 
-// send gives a message. Who does not take it in time is cut off.
+var errSlow = errors.New("the message was not taken in time")
+
+// send gives a message. Who does not take it in time is cut off. That ends the
+// reading too, and with it ctx: the cause tells which of the two was first.
 func (s *socket) send(ctx context.Context, data []byte) error {
-	limit, cancel := context.WithTimeout(ctx, s.opts.Send)
+	limit, cancel := context.WithTimeoutCause(ctx, s.opts.Send, errSlow)
 	defer cancel()
 	err := s.conn.Write(limit, websocket.MessageText, data)
-	if err != nil && ctx.Err() == nil && limit.Err() != nil {
+	if err != nil && errors.Is(context.Cause(limit), errSlow) {
 		s.metrics.cut.Add(1)
 	}
 	return err
