@@ -90,7 +90,7 @@ var rules = []rule{
 	{"internal/logstore", []string{"internal/engine", "internal/store"}, nil},
 	{"internal/viewer", []string{"internal/project", "internal/spec", "statefile/...", "workflow"}, nil},
 	{"internal/server", []string{"coordinator/...", "fleet", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
-	{"internal/rundesk", []string{"coordinator", "fleet", "internal/engine", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
+	{"internal/rundesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
 	{"internal/desk", []string{"coordinator", "fleet", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
 	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/logstore", "internal/recorder", "internal/store"}, nil},

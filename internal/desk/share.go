@@ -5,7 +5,7 @@ import (
 	"gaffer/internal/token"
 )
 
-// What holds for the requests of gaffer's own workers too.
+// What holds for requests about runs and for those of gaffer's own workers too.
 
 // MaySpeak returns an error if somebody may speak for no worker at all.
 func MaySpeak(by token.Identity) error { return maySpeak(by) }
@@ -50,6 +50,9 @@ func Invalid(format string, args ...any) error {
 
 // Conflict is a request for what somebody else has.
 func Conflict(code, format string, args ...any) error { return conflict(code, format, args...) }
+
+// Denied is a request by somebody who may not make it.
+func Denied(format string, args ...any) error { return denied(format, args...) }
 
 // Missing says of a row that is not there what it would have been.
 func Missing(err error, what, id string) error { return missing(err, what, id) }

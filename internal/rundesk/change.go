@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gaffer/internal/desk"
 	"gaffer/internal/engine"
 	"gaffer/internal/store"
 	"gaffer/internal/token"
@@ -17,7 +18,7 @@ func mayChange(by token.Identity) error {
 	if by.Role == token.Admin || by.Role == token.Operator {
 		return nil
 	}
-	return &DeniedError{problem{"forbidden", "a token of role " + string(by.Role) + " may not do this: use one of role operator or admin"}}
+	return desk.Denied("a token of role %s may not do this: use one of role operator or admin", by.Role)
 }
 
 const (
@@ -28,9 +29,9 @@ const (
 func checkText(field, text string, most int) error {
 	switch {
 	case len(text) > most:
-		return invalid("%s: has %d bytes, and may have %d", field, len(text), most)
+		return desk.Invalid("%s: has %d bytes, and may have %d", field, len(text), most)
 	case !utf8.ValidString(text) || hasZeroByte(text):
-		return invalid("%s: is not text", field)
+		return desk.Invalid("%s: is not text", field)
 	}
 	return nil
 }
@@ -66,7 +67,7 @@ func (d *Desk) Retry(ctx context.Context, by token.Identity, run, task string) e
 		return err
 	}
 	if task == "" {
-		return invalid("task: is missing")
+		return desk.Invalid("task: is missing")
 	}
 	return d.opts.Engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, who(by), "a person asked for it")
 }
@@ -77,7 +78,7 @@ func (d *Desk) Answer(ctx context.Context, by token.Identity, question, text str
 		return err
 	}
 	if text == "" && !deny {
-		return invalid("text: is missing")
+		return desk.Invalid("text: is missing")
 	}
 	err := d.opts.Engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny, Who: who(by)})
 	if _, late := errors.AsType[*engine.ConflictError](err); late {
@@ -96,7 +97,7 @@ func (d *Desk) tooLate(ctx context.Context, question string, err error) error {
 		return errors.Join(err, e)
 	}
 	if q.Answered.IsZero() {
-		return conflict("question_closed", "question %s: nobody waits for an answer any more", question)
+		return desk.Conflict("question_closed", "question %s: nobody waits for an answer any more", question)
 	}
-	return conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
+	return desk.Conflict("already_answered", "question %s: %s has answered it at %s", question, q.By, q.Answered.UTC().Format(time.RFC3339))
 }

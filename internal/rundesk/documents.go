@@ -11,6 +11,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/desk"
 	"gaffer/internal/recorder"
 	"gaffer/internal/store"
 	"gaffer/ledger"
@@ -131,7 +132,7 @@ func (d *Desk) Records(ctx context.Context, id string, to io.Writer) error {
 func (d *Desk) Report(ctx context.Context, q coordinator.ReportQuery) (any, error) {
 	since, err := ledger.ParseSince(q.Since, d.opts.Now())
 	if err != nil {
-		return nil, invalid("since: %s", err)
+		return nil, desk.Invalid("since: %s", err)
 	}
 	costs := spent{}
 	c := ledger.NewCount(ledger.Query{Since: since, Agents: q.Agent, Models: q.Model, Templates: q.Template, Cost: costs.of}, d.opts.Now())

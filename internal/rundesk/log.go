@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/internal/desk"
 	"gaffer/internal/server"
 	"gaffer/internal/store"
 )
@@ -101,7 +102,7 @@ func (d *Desk) Log(ctx context.Context, run, task string, q coordinator.LogQuery
 			return err
 		}
 		if _, err := r.Task(t.key); err != nil {
-			return missing(err, "task", run+"/"+task)
+			return desk.Missing(err, "task", run+"/"+task)
 		}
 		l, err := d.layout(r, t.key)
 		if err != nil {

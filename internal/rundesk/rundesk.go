@@ -16,6 +16,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/desk"
 	"gaffer/internal/engine"
 	"gaffer/internal/lookout"
 	"gaffer/internal/plan"
@@ -62,7 +63,7 @@ func (d *Desk) find(r store.Reader, id string) (store.Run, error) {
 	if err == nil && d.opts.Hide(run) {
 		err = store.ErrNotFound
 	}
-	return run, missing(err, "run", id)
+	return run, desk.Missing(err, "run", id)
 }
 
 // see returns an error unless a run is there and people see it.

@@ -11,6 +11,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/desk"
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
 	"gaffer/internal/token"
@@ -82,7 +83,7 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 		return plan.Plan{}, err
 	}
 	if hasZero(n.Plan) {
-		return plan.Plan{}, invalid("plan: has a zero byte in a text")
+		return plan.Plan{}, desk.Invalid("plan: has a zero byte in a text")
 	}
 	p, err := decodePlan(n.Plan)
 	if err != nil {
@@ -90,7 +91,7 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 	}
 	p.Warnings = nil // those who sent it have seen them
 	if err := p.Check(); err != nil {
-		return p, invalid("plan: %s", err)
+		return p, desk.Invalid("plan: %s", err)
 	}
 	return p, checkReach(p, n.On)
 }
@@ -99,9 +100,9 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 func checkLabel(field, name string, wanted bool) error {
 	switch {
 	case name == "" && wanted:
-		return invalid("%s: is missing", field)
+		return desk.Invalid("%s: is missing", field)
 	case strings.ContainsAny(name, "@,"):
-		return invalid("%s: %.60q has an @ or a comma", field, name)
+		return desk.Invalid("%s: %.60q has an @ or a comma", field, name)
 	}
 	return nil
 }
@@ -110,18 +111,18 @@ func checkLabel(field, name string, wanted bool) error {
 // for any.
 func checkReach(p plan.Plan, on string) error {
 	if len(p.Team) > 0 || len(p.Build) > 0 {
-		return invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")
+		return desk.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")
 	}
 	if what := p.Bound(); what != "" && on == "" {
-		return invalid("plan: %s is on one machine: say on which worker (on, or --on WORKER)", what)
+		return desk.Invalid("plan: %s is on one machine: say on which worker (on, or --on WORKER)", what)
 	}
 	for _, t := range p.Tasks {
 		if len(t.Step) > 0 {
-			return invalid("plan: task %s is a step of something else", t.ID)
+			return desk.Invalid("plan: task %s is a step of something else", t.ID)
 		}
 		for _, label := range t.Labels {
 			if kind, _, ok := strings.Cut(label, ":"); ok && slices.Contains([]string{"project", "channel"}, kind) {
-				return invalid("plan: task %s: the label %.60q is given by the coordinator", t.ID, label)
+				return desk.Invalid("plan: task %s: the label %.60q is given by the coordinator", t.ID, label)
 			}
 		}
 	}
@@ -180,10 +181,10 @@ func (s *sentTasks) UnmarshalJSON(text []byte) error {
 func decodePlan(text json.RawMessage) (plan.Plan, error) {
 	var sent sentPlan
 	if len(text) == 0 || string(text) == "null" {
-		return plan.Plan{}, invalid("plan: is missing")
+		return plan.Plan{}, desk.Invalid("plan: is missing")
 	}
 	if err := json.Unmarshal(text, &sent); err != nil {
-		return plan.Plan{}, invalid("plan: %s", err)
+		return plan.Plan{}, desk.Invalid("plan: %s", err)
 	}
 	p := sent.Plan
 	p.Tasks = sent.Tasks
