@@ -93,6 +93,10 @@ var rules = []rule{
 	{"internal/rundesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
 	{"internal/desk", []string{"coordinator", "fleet", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
+	// The page that browsers load. It is files and nothing else.
+	{"internal/dashboard", nil, nil},
+	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
+
 	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/logstore", "internal/recorder", "internal/store"}, nil},
 	{"internal/distant", []string{"coordinator", "fleet", "internal/plan"}, nil},
 

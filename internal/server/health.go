@@ -30,14 +30,6 @@ func (c *call) health() error {
 	return nil
 }
 
-// front page until there is one.
-func (c *call) root() error {
-	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write([]byte("gaffer coordinator\n")) // whoever has gone away cannot be told
-	return nil
-}
-
 func (c *call) document() error {
 	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	c.w.WriteHeader(http.StatusOK)

@@ -110,7 +110,8 @@ func deskRoutes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
-		{method: get, path: "/{$}", access: open, about: "the front page", status: found, do: (*call).root},
+		{method: get, path: "/{$}", access: open, about: "the dashboard's page, which holds no data", status: found, do: (*call).page},
+		{method: get, path: "/assets/{path...}", access: open, about: "what the dashboard's page loads", status: found, others: []int{missing}, do: (*call).page},
 		{method: get, path: "/health", access: open, about: "whether the database answers", gives: health{}, status: found, others: []int{http.StatusServiceUnavailable}, do: (*call).health},
 		{method: get, path: "/metrics", access: look, about: "figures for Prometheus", status: found, do: (*call).scrape},
 		{method: get, path: "/openapi.json", access: open, about: "this document", gives: map[string]any{}, status: found, do: (*call).document},

@@ -21,6 +21,7 @@ type Options struct {
 	Viewer Viewer // nil if the server has none
 	Runs   Runs   // nil for a coordinator that has none
 	Work   Work   // nil if gaffer's own workers have no business here
+	Page   Page   // nil for a coordinator without a dashboard
 	Tokens *token.Book
 	Log    *slog.Logger // see NewLog
 	Now    func() time.Time

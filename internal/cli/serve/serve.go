@@ -19,6 +19,7 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/dashboard"
 	"gaffer/internal/engine"
 	"gaffer/internal/logstore"
 	"gaffer/internal/server"
@@ -213,6 +214,11 @@ func newServer(ctx context.Context, e *env.Env, o options, b Backend, l net.List
 	if err := first(ctx, e, o, opts.Tokens, filepath.Join(b.State, "token")); err != nil {
 		return nil, opts, err
 	}
+	page, err := dashboard.New()
+	if err != nil {
+		return nil, opts, fmt.Errorf("dashboard: %w", err)
+	}
+	opts.Page = page
 	s, err := server.New(opts)
 	return s, opts, err
 }

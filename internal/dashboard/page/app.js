@@ -1,0 +1,60 @@
+// The page: which part of it is shown follows from the address.
+import { html, render, signal, useEffect } from './core/view.js';
+import { begin, loaded } from './core/fleet.js';
+import { route } from './core/route.js';
+import { Shell } from './parts/shell.js';
+import { Empty, Wrong } from './parts/status.js';
+import { Fleet } from './pages/fleet.js';
+
+// Pages that are fetched when they are first shown.
+const later = {
+  runs: () => import('./pages/runs.js'),
+  run: () => import('./pages/run.js'),
+  task: () => import('./pages/task.js'),
+  replay: () => import('./pages/replay.js'),
+  projects: () => import('./pages/projects.js'),
+  build: () => import('./pages/build.js'),
+  team: () => import('./pages/team.js'),
+  sessions: () => import('./pages/sessions.js'),
+  records: () => import('./pages/records.js'),
+};
+
+/** The name of the page that an address means, with what it is about. @param {string[]} path */
+function pageOf([first, ...rest]) {
+  if (!first) return ['fleet', {}];
+  if (first === 'records') return ['records', {}];
+  if (first === 'runs') {
+    const [run, what, task] = rest;
+    if (!run) return ['runs', {}];
+    if (what === 'tasks' && task) return ['task', { run, task }];
+    return [what === 'replay' ? 'replay' : 'run', { run }];
+  }
+  if (first === 'projects') {
+    const [project, what, id] = rest;
+    return project ? [{ team: 'team', sessions: 'sessions' }[what] ?? 'build', { project, id }] : ['projects', {}];
+  }
+  return ['nowhere', {}];
+}
+
+const fetched = signal({ fleet: Fleet, nowhere: () => html`<${Empty} title="There is no such page."><a href="#/">To the fleet</a><//>` });
+const failed = signal('');
+
+function Page() {
+  const [name, about] = pageOf(route.value.path);
+  const Shown = fetched.value[name];
+  useEffect(() => {
+    if (Shown) return;
+    later[name]().then(
+      (m) => { fetched.value = { ...fetched.value, [name]: m.Page }; failed.value = ''; },
+      () => { failed.value = 'This page could not be loaded from the server.'; });
+  }, [name, Shown]);
+  useEffect(() => { scrollTo(0, 0); }, [name, JSON.stringify(about)]);
+  if (Shown && (loaded.value || name === 'nowhere')) return html`<${Shown} key=${JSON.stringify(about)} ...${about} />`;
+  if (failed.value) return html`<${Wrong} message=${failed.value} />`;
+  return html`<p class="starting">Loading…</p>`;
+}
+
+begin();
+const place = document.getElementById('app');
+place.replaceChildren();
+render(html`<${Shell}><${Page} /><//>`, place);

@@ -1,0 +1,44 @@
+// Requests to the server that the page came from, with the cookie of whoever looks.
+import { signal } from './view.js';
+
+/** Why the server does not let us in, or empty. */
+export const refused = signal('');
+
+/** What the server said was wrong. */
+export class Problem extends Error {
+  /** @param {number} status @param {string} code @param {string} message */
+  constructor(status, code, message) { super(message); this.status = status; this.code = code; }
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @returns {Promise<Response>} one that is good
+ */
+export async function ask(path, init) {
+  let res;
+  try {
+    res = await fetch(path, { credentials: 'same-origin', cache: 'no-store', ...init });
+  } catch (e) {
+    if (e.name === 'AbortError') throw e;
+    throw new Problem(0, 'away', 'The server does not answer.');
+  }
+  if (res.ok) {
+    refused.value = '';
+    return res;
+  }
+  const body = await res.json().catch(() => ({}));
+  const problem = new Problem(res.status, body.error?.code ?? '', body.error?.message ?? `The server answered ${res.status}.`);
+  if (res.status === 401) refused.value = problem.message;
+  throw problem;
+}
+
+/** @param {string} path @param {AbortSignal} [signal] */
+export const get = async (path, signal) => (await ask(path, { signal })).json();
+
+/** @param {string} path @param {unknown} body @param {string} [method] */
+export const send = async (path, body, method = 'POST') =>
+  (await ask(path, { method, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body ?? {}) })).json();
+
+/** A path with its parts escaped: path`/v1/runs/${id}`. */
+export const path = (parts, ...values) => String.raw({ raw: parts }, ...values.map((v) => encodeURIComponent(v)));

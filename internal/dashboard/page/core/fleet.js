@@ -1,0 +1,227 @@
+// The picture of the fleet: fetched once, then kept right by the changes that the
+// stream tells. Nothing is asked for again unless changes were missed.
+import { get, path } from './api.js';
+import { follow } from './stream.js';
+import { Table } from './table.js';
+import { at, now, setClock } from './time.js';
+import { final } from './words.js';
+import { signal } from './view.js';
+
+/** Workers, which the protocol calls agents. @type {Table<any>} */
+export const agents = new Table();
+/** Runs without their tasks. @type {Table<any>} */
+export const runs = new Table();
+/** What agents wait for people to decide. @type {Table<any>} */
+export const questions = new Table();
+/** Agent accounts that are paused. @type {Table<any>} */
+export const lanes = new Table();
+/** Tasks of channels and chains, those that were changed last. @type {Table<any>} */
+export const tasks = new Table();
+/** The last question of each task of a channel, by the task. @type {Table<any>} */
+export const prompts = new Table();
+
+/** Whether there is a picture. */
+export const loaded = signal(false);
+/** Which program answers, and who looks. */
+export const self = signal({ version: '', name: '', role: '' });
+
+const offlineAfter = 30_000;
+const keptTasks = 500;
+const keptRuns = 200;
+
+/** Computed, as the protocol has it: from when a worker was last heard of. */
+export const online = (agent) => now() - at(agent.last_seen) < offlineAfter;
+
+/** Runs whose tasks somebody looks at. @type {Map<string, Detail>} */
+const details = new Map();
+
+/** One run with its tasks, while it is shown. */
+class Detail {
+  /** @param {string} id */
+  constructor(id) {
+    this.id = id;
+    this.users = 0;
+    this.run = signal(null);
+    this.error = signal('');
+    /** Tasks in the order of the plan. @type {Table<any>} */
+    this.tasks = new Table();
+    /** All tries, by their id, once history was asked for. @type {Table<any>} */
+    this.attempts = new Table();
+    /** All questions, answered or not, once history was asked for. @type {Table<any>} */
+    this.questions = new Table();
+    this.history = signal(false);
+  }
+
+  async load() {
+    try {
+      const { run } = await get(path`/v1/runs/${this.id}`);
+      const { tasks: list, ...rest } = run;
+      this.tasks.fill(list.map((t) => [t.id, t]));
+      this.run.value = rest;
+      this.error.value = '';
+      if (this.history.value) await this.loadHistory();
+    } catch (e) {
+      this.error.value = e.message;
+    }
+  }
+
+  async loadHistory() {
+    const [tried, asked] = await Promise.all([get(path`/v1/runs/${this.id}/attempts`), get(path`/v1/runs/${this.id}/questions`)]);
+    this.attempts.fill((tried.attempts ?? []).map((a) => [a.attempt.id, a]));
+    this.questions.fill((asked.questions ?? []).map((q) => [q.id, q]));
+    this.history.value = true;
+  }
+
+  task(change) {
+    const before = this.tasks.rows.get(change.id);
+    this.tasks.put(change.id, { ...change, attempt: change.attempt ?? before?.attempt, question: change.status === 'running' ? before?.question : undefined });
+    if (this.history.value && change.attempt) this.attempts.put(change.attempt.id, { run: this.id, task: change.id, attempt: change.attempt });
+  }
+
+  attempt(change) {
+    const task = this.tasks.rows.get(change.task);
+    if (task && (task.attempt?.number ?? 0) <= change.attempt.number) this.tasks.put(task.id, { ...task, attempt: change.attempt });
+    if (this.history.value) this.attempts.put(change.attempt.id, change);
+  }
+
+  question(change) {
+    const task = this.tasks.rows.get(change.task);
+    if (task) this.tasks.put(task.id, { ...task, question: change.closed ? undefined : change });
+    if (this.history.value) this.questions.put(change.id, change);
+  }
+}
+
+/**
+ * The tasks of a run, kept right until release is called.
+ * @param {string} id
+ * @returns {Detail}
+ */
+export function watchRun(id) {
+  let d = details.get(id);
+  if (!d) {
+    details.set(id, d = new Detail(id));
+    d.load();
+  }
+  d.users++;
+  return d;
+}
+
+/** @param {Detail} d */
+export function releaseRun(d) {
+  if (--d.users === 0) details.delete(d.id);
+}
+
+const pairs = (list, key = 'id') => (list ?? []).map((row) => [row[key], row]);
+
+/** Fetches everything. Changes that come meanwhile wait for it. */
+async function load() {
+  const [who, a, r, q, l, t, e] = await Promise.all([
+    get('/v1/self'), get('/v1/agents'), get(`/v1/runs?ended=1&limit=${keptRuns}`), get('/v1/questions'), get('/v1/lanes').catch(() => ({})),
+    get(`/v1/tasks?limit=${keptTasks}`), get('/v1/events?limit=100'),
+  ]);
+  self.value = who.self;
+  setClock(who.self.time);
+  agents.fill(pairs(a.agents));
+  runs.fill(pairs(r.runs));
+  questions.fill(pairs(q.questions));
+  lanes.fill(pairs(l.lanes, 'name'));
+  tasks.fill(pairs(t.tasks));
+  prompts.fill([]);
+  for (const event of [...(e.events ?? [])].sort((x, y) => at(x.created_at) - at(y.created_at))) prompted(event);
+  await Promise.all([...details.values()].map((d) => d.load()));
+  loaded.value = true;
+}
+
+function prompted(event) {
+  if (event.type === 'task.prompt' && event.task_id) prompts.put(event.task_id, event);
+}
+
+// The oldest go, of those that are over first.
+function trim(table, most, over) {
+  for (const [id, row] of table.rows) {
+    if (table.rows.size <= most) return;
+    if (over(row)) table.drop(id);
+  }
+}
+
+/** What a change does to the picture, by its type. */
+const apply = {
+  agents(c) { agents.put(c.id, c); },
+  runs(c) {
+    runs.put(c.id, c);
+    trim(runs, keptRuns, (r) => final(r.status));
+    const d = details.get(c.id);
+    if (d?.run.value) d.run.value = { ...d.run.value, ...c, tasks: undefined };
+  },
+  tasks(c) {
+    if (c.run) return details.get(c.run)?.task(c);
+    tasks.put(c.id, c);
+    trim(tasks, keptTasks, (t) => t.status === 'done' || t.status === 'failed');
+  },
+  attempts(c) { details.get(c.run)?.attempt(c); },
+  questions(c) {
+    if (c.closed) questions.drop(c.id);
+    else questions.put(c.id, c);
+    details.get(c.run)?.question(c);
+  },
+  lanes(c) {
+    if (at(c.until) > now()) lanes.put(c.name, c);
+    else lanes.drop(c.name);
+  },
+  events(c) { prompted(c); },
+  inputs(c) { prompts.drop(c.task_id); },
+};
+
+const listeners = new Set();
+
+/** Calls told with each change, until the function that is returned is called. */
+export function onChange(told) {
+  listeners.add(told);
+  return () => listeners.delete(told);
+}
+
+function change(text) {
+  let update;
+  try { update = JSON.parse(text); } catch { return; }
+  if (!update.change) return;
+  apply[update.type]?.(update.change);
+  for (const told of listeners) told(update);
+}
+
+function seen(text) {
+  const news = JSON.parse(text);
+  setClock(news.time);
+  for (const [id, last_seen] of Object.entries(news.seen ?? {})) {
+    const agent = agents.rows.get(id);
+    if (agent) agents.put(id, { ...agent, last_seen });
+  }
+}
+
+let waiting = null; // changes that came while the picture was fetched
+let pause = 1000;
+
+async function sync() {
+  waiting = [];
+  try {
+    await load();
+    pause = 1000;
+  } catch (e) {
+    if (e.status !== 401) setTimeout(sync, pause = Math.min(10_000, pause * 2));
+    return;
+  }
+  for (const data of waiting) change(data);
+  waiting = null;
+}
+
+/** Begins to keep the picture. Called once. */
+export function begin() {
+  follow((told) => {
+    if (told.kind === 'hello') {
+      const { time } = JSON.parse(told.data);
+      if (time) setClock(time);
+      if (told.gap || !loaded.value) sync();
+    } else if (told.name === 'seen') seen(told.data);
+    else if (waiting) waiting.push(told.data);
+    else change(told.data);
+  });
+}

@@ -1,0 +1,23 @@
+// What a person has chosen in this browser.
+import { signal, effect } from './view.js';
+
+/** @param {string} name @param {string} otherwise */
+function kept(name, otherwise) {
+  const value = signal(load(name) ?? otherwise);
+  effect(() => { try { localStorage.setItem(`gaffer.${name}`, value.value); } catch { /* it is not kept then */ } });
+  return value;
+}
+
+function load(name) {
+  try { return localStorage.getItem(`gaffer.${name}`); } catch { return null; }
+}
+
+/** auto, light or dark. */
+export const theme = kept('theme', 'auto');
+/** on or off. */
+export const sound = kept('sound', 'off');
+
+effect(() => {
+  if (theme.value === 'auto') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme.value;
+});

@@ -1,0 +1,34 @@
+// The one stream of a browser, as a page hears it.
+import { Source, everything } from './source.js';
+import { signal } from './view.js';
+
+/** Whether what is shown is live, and since when. */
+export const connection = signal({ state: 'lost', since: Date.now(), began: true });
+
+/**
+ * Tells what the stream says until the page is left.
+ * @param {(told: import('./source.js').Told) => void} tell
+ */
+export function follow(tell) {
+  const hear = (told) => {
+    if (told.kind === 'state') connection.value = { state: told.state, since: told.since, began: false };
+    else tell(told);
+  };
+  if (typeof SharedWorker === 'undefined') {
+    const source = new Source(everything.url, everything.names, hear);
+    again = () => source.again(0);
+    return;
+  }
+  const { port } = new SharedWorker('/assets/core/shared.js', { type: 'module', name: 'gaffer' });
+  let taken = 0;
+  port.onmessage = ({ data }) => {
+    hear(data);
+    if (++taken === 50) { port.postMessage(taken); taken = 0; }
+  };
+  addEventListener('pagehide', () => port.postMessage('bye'));
+  addEventListener('pageshow', (e) => { if (e.persisted) location.reload(); });
+  again = () => port.postMessage('again');
+}
+
+/** Tries again after we were refused. */
+export let again = () => {};

@@ -1,0 +1,46 @@
+import { signal, batch } from './view.js';
+
+/** Tables that have changed since the last frame. @type {Set<Table<any>>} */
+const touched = new Set();
+let planned = false;
+
+function flush() {
+  planned = false;
+  batch(() => {
+    for (const t of touched) t.version.value++;
+    touched.clear();
+  });
+}
+
+// However many changes come, what shows them is drawn once a frame, and once a
+// second while nobody looks.
+function touch(table) {
+  touched.add(table);
+  if (planned) return;
+  planned = true;
+  if (document.hidden) setTimeout(flush, 1000);
+  else requestAnimationFrame(flush);
+}
+
+/**
+ * Rows by id. A row is replaced, never changed. Who reads is drawn again after a change.
+ * @template R
+ */
+export class Table {
+  constructor() {
+    /** @type {Map<string, R>} */
+    this.rows = new Map();
+    this.version = signal(0);
+  }
+  /** @param {string} id */
+  get(id) { this.version.value; return this.rows.get(id); }
+  /** All rows, in the order in which they came. */
+  all() { this.version.value; return [...this.rows.values()]; }
+  get size() { this.version.value; return this.rows.size; }
+  /** @param {string} id @param {R} row */
+  put(id, row) { this.rows.set(id, row); touch(this); }
+  /** @param {string} id */
+  drop(id) { if (this.rows.delete(id)) touch(this); }
+  /** Replaces all rows. @param {[string, R][]} pairs */
+  fill(pairs) { this.rows = new Map(pairs); touch(this); }
+}

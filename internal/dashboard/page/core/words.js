@@ -1,0 +1,43 @@
+// The words and signs of statuses, the same on every page. A status is always a
+// sign, a word and a colour.
+
+const signs = {
+  queued: '○', running: '●', complete: '✓', failed: '✗', cancelled: '⊘', waiting: '?', paused: '⏸', retrying: '↻',
+  online: '●', offline: '○', idle: '–',
+  in_progress: '●', done: '✓', planned: '○', active: '●', completed: '✓', pending: '○', blocked: '!', timeout: '⏱',
+};
+
+// Words that mean the same as one that has a colour.
+const kinds = {
+  in_progress: 'running', active: 'running', done: 'complete', completed: 'complete', planned: 'queued', pending: 'queued',
+  timeout: 'failed', blocked: 'waiting', retrying: 'waiting', 'awaiting-user': 'waiting',
+};
+
+/** @param {string} word */
+export const sign = (word) => signs[word] ?? '·';
+/** The class of a status's colour. Words of other tools have none. @param {string} word */
+export const kind = (word) => kinds[word] ?? (signs[word] ? word : 'other');
+
+/** Whether nothing follows by itself. @param {string} status */
+export const final = (status) => status === 'complete' || status === 'failed' || status === 'cancelled';
+
+/** 1,234 or 12.3k or 4.5M. @param {number} n */
+export function count(n) {
+  if (!Number.isFinite(n)) return '';
+  if (n < 10_000) return n.toLocaleString('en');
+  return n < 1_000_000 ? `${(n / 1000).toFixed(n < 100_000 ? 1 : 0)}k` : `${(n / 1_000_000).toFixed(1)}M`;
+}
+
+/** $1.23, or nothing for nothing. @param {number|undefined} usd */
+export const money = (usd) => (usd ? (usd < 0.01 ? '< $0.01' : `$${usd.toFixed(2)}`) : '');
+
+/** "1 task", "2 tasks". @param {number} n @param {string} one */
+export const many = (n, one) => `${count(n)} ${one}${n === 1 ? '' : 's'}`;
+
+/** "42 kB". @param {number} n */
+export function bytes(n) {
+  const units = ['B', 'kB', 'MB', 'GB'];
+  let i = 0;
+  for (; n >= 1000 && i < units.length - 1; i++) n /= 1000;
+  return `${i && n < 10 ? n.toFixed(1) : Math.round(n)} ${units[i]}`;
+}

@@ -1,0 +1,59 @@
+// Questions to whoever looks, and short news.
+import { html, signal, useEffect, useRef } from '../core/view.js';
+
+const asked = signal(null);
+
+/**
+ * Asks whether something should be done. What it is done to is named in the text.
+ * @param {{title: string, text?: any, action: string, danger?: boolean, input?: string}} what
+ * @returns {Promise<string|null>} what was typed, or '' if nothing was asked for, or null for no
+ */
+export function confirm(what) {
+  return new Promise((done) => { asked.value = { ...what, done }; });
+}
+
+function Dialog({ title, text, action, danger, input, done }) {
+  const ref = useRef(null);
+  useEffect(() => { ref.current.showModal(); }, []);
+  const end = (value) => { asked.value = null; done(value); };
+  const submit = (e) => { e.preventDefault(); end(input === undefined ? '' : ref.current.querySelector('input').value); };
+  return html`<dialog ref=${ref} aria-labelledby="dialog-title" onCancel=${() => end(null)}>
+    <form method="dialog" onSubmit=${submit}>
+      <h2 id="dialog-title">${title}</h2>
+      <div class="text">${text}</div>
+      ${input !== undefined && html`<label>${input}<input type="text" maxlength="1000" autofocus /></label>`}
+      <div class="actions">
+        <button type="button" onClick=${() => end(null)}>No</button>
+        <button type="submit" class=${danger ? 'danger' : 'primary'} autofocus=${input === undefined}>${action}</button>
+      </div>
+    </form>
+  </dialog>`;
+}
+
+const news = signal([]);
+let number = 0;
+
+/** Says something for a while. @param {string} text @param {'good'|'bad'} [mood] */
+export function say(text, mood = 'good') {
+  const id = ++number;
+  news.value = [...news.value, { id, text, mood }].slice(-4);
+  setTimeout(() => { news.value = news.value.filter((n) => n.id !== id); }, mood === 'bad' ? 10_000 : 4_000);
+}
+
+/** Does something and says what came of it. @param {string} done @param {() => Promise<any>} action */
+export async function attempt(done, action) {
+  try {
+    await action();
+    say(done);
+    return true;
+  } catch (e) {
+    say(e.message, 'bad');
+    return false;
+  }
+}
+
+/** Where dialogs and news are shown: once in the page. */
+export function Dialogs() {
+  return html`${asked.value && html`<${Dialog} ...${asked.value} />`}
+    <div class="news" role="status" aria-live="polite">${news.value.map((n) => html`<p key=${n.id} class=${n.mood}>${n.text}</p>`)}</div>`;
+}

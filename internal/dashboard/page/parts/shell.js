@@ -1,0 +1,114 @@
+// What is around every page: where one can go, whether the picture is live, what
+// waits for a person.
+import { html, useEffect } from '../core/view.js';
+import { refused, send } from '../core/api.js';
+import { agents, loaded, self } from '../core/fleet.js';
+import { sound, theme } from '../core/prefs.js';
+import { route } from '../core/route.js';
+import { again, connection } from '../core/stream.js';
+import { clock, exact, tick } from '../core/time.js';
+import { Dialogs, confirm } from './dialog.js';
+import { openQuestions } from './question.js';
+
+const places = [['Fleet', '#/', ''], ['Runs', '#/runs', 'runs'], ['Projects', '#/projects', 'projects'], ['Records', '#/records', 'records']];
+
+function Live() {
+  const { state, since, began } = connection.value;
+  tick.value;
+  if (state === 'live') return html`<span class="live" role="status" title=${`Connected since ${exact(since)}`}><span class="sign" aria-hidden="true">●</span> live</span>`;
+  if (began) return html`<span class="live lost" role="status">connecting…</span>`;
+  return html`<span class="live lost" role="status" title="What you see may have changed since. It comes back by itself."><span class="sign" aria-hidden="true">○</span> stale since ${clock(since)}, reconnecting…</span>`;
+}
+
+const themes = { auto: ['dark', '◐', 'as the system'], dark: ['light', '●', 'dark'], light: ['auto', '○', 'light'] };
+
+function Choices() {
+  const [next, mark, word] = themes[theme.value] ?? themes.auto;
+  return html`<div class="choices">
+    <button class="quiet" onClick=${() => { theme.value = next; }} aria-label=${`Colours: ${word}. Change to ${next}.`} title=${`Colours: ${word}`}>${mark}</button>
+    <button class="quiet" aria-pressed=${sound.value === 'on'} onClick=${() => { sound.value = sound.value === 'on' ? 'off' : 'on'; }} aria-label="Sound when an agent asks" title=${`Sound when an agent asks: ${sound.value}`}>♪ ${sound.value}</button>
+    <button class="quiet" onClick=${help} aria-label="Keys" title="Keys (?)">?</button>
+    <button class="quiet" onClick=${leave} title=${self.value.name && `${self.value.name}, ${self.value.role}`}>Log out</button>
+  </div>`;
+}
+
+async function leave() {
+  if (await confirm({ title: 'Log this browser out?', text: 'To come back: gaffer open', action: 'Log out' }) === null) return;
+  await send('/v1/logout').catch(() => {});
+  location.reload();
+}
+
+const keys = [['g f', 'fleet'], ['g r', 'runs'], ['g p', 'projects'], ['g e', 'records'], ['q', 'to the first question'], ['/', 'filter'], ['↑ ↓ Enter', 'rows'], ['?', 'this help']];
+
+function help() {
+  confirm({ title: 'Keys', text: html`<dl class="keys">${keys.map(([k, what]) => html`<dt>${k.split(' ').map((one) => html`<kbd>${one}</kbd> `)}</dt><dd>${what}</dd>`)}</dl>`, action: 'Good' });
+}
+
+let before = '';
+
+function onKey(e) {
+  if (e.target.closest('input,textarea,select,dialog') || e.ctrlKey || e.metaKey || e.altKey) return;
+  const to = before === 'g' && { f: '#/', r: '#/runs', p: '#/projects', e: '#/records' }[e.key];
+  before = e.key;
+  if (to) location.hash = to;
+  else if (e.key === '?') help();
+  else if (e.key === '/') focus(e, '[data-filter]');
+  else if (e.key === 'q') focus(e, '.question button, .question input');
+}
+
+function focus(e, selector) {
+  const found = document.querySelector(selector);
+  if (!found) return;
+  e.preventDefault();
+  found.focus();
+}
+
+// The title says how many wait, so that it is seen from another tab.
+function useBadge(n) {
+  useEffect(() => {
+    document.title = n ? `(${n}) gaffer` : 'gaffer';
+    if (n > (useBadge.last ?? n) && sound.value === 'on') ring();
+    useBadge.last = n;
+  }, [n]);
+}
+
+function ring() {
+  const audio = new AudioContext();
+  const tone = audio.createOscillator();
+  const loud = audio.createGain();
+  loud.gain.setValueAtTime(0.08, audio.currentTime);
+  loud.gain.exponentialRampToValueAtTime(0.0001, audio.currentTime + 0.5);
+  tone.frequency.value = 660;
+  tone.connect(loud).connect(audio.destination);
+  tone.start();
+  tone.stop(audio.currentTime + 0.5);
+  tone.onended = () => audio.close();
+}
+
+function Stranger() {
+  return html`<main class="stranger"><h1>gaffer</h1>
+    <p>${refused.value || 'This browser is not logged in.'}</p>
+    <p>On a machine that has a token, this opens the page with a link that works once:</p>
+    <pre>gaffer open</pre>
+    <p class="faint">“gaffer serve” prints such a link when it starts in a terminal.</p>
+    <button onClick=${() => { refused.value = ''; again(); location.reload(); }}>Try again</button></main>`;
+}
+
+/** @param {{children: any}} props */
+export function Shell({ children }) {
+  useEffect(() => { addEventListener('keydown', onKey); return () => removeEventListener('keydown', onKey); }, []);
+  const asked = loaded.value ? openQuestions().length : 0;
+  useBadge(asked);
+  if (refused.value || connection.value.state === 'refused') return html`<${Stranger} />`;
+  const here = route.value.path[0] ?? '';
+  return html`<a class="skip" href="#main" onClick=${(e) => { e.preventDefault(); document.getElementById('main').focus(); }}>To the content</a>
+    <header class="top">
+      <a class="brand" href="#/" aria-label="gaffer, the fleet"><img src="/assets/icon.svg" alt="" width="22" height="22" /> gaffer</a>
+      <nav aria-label="Pages">${places.map(([name, href, at]) => html`<a href=${href} aria-current=${here === at ? 'page' : undefined}>${name}</a>`)}</nav>
+      ${asked > 0 && html`<a class="asked" href="#/"><span aria-hidden="true">?</span> ${asked} waiting</a>`}
+      <span class="space"></span>
+      <${Live} /><${Choices} />
+    </header>
+    <main id="main" tabindex="-1" aria-busy=${!loaded.value && agents.size === 0}>${children}</main>
+    <${Dialogs} />`;
+}

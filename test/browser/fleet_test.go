@@ -1,0 +1,88 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+)
+
+// badges is a script for what the row of a worker says: worker, agent.
+func badges(name string) string {
+	return fmt.Sprintf(`(() => { const row = [...document.querySelectorAll('.workers tbody tr')].find((r) => r.querySelector('th').innerText.startsWith(%s)); return row && [...row.querySelectorAll('.status')].map((s) => s.lastChild.textContent).join(' '); })()`, quoted(name))
+}
+
+func (p *page) seesBadges(name, want string) {
+	p.Helper()
+	p.wait(name+" is "+want, badges(name)+" === "+quoted(want))
+}
+
+// channelTask puts a task into a new channel and lets an agent take it.
+func (w *world) channelTask(agent, title string) (task coordinator.Task) {
+	w.Helper()
+	var channel struct{ Channel coordinator.Channel }
+	w.must(json.Unmarshal(w.post("/v1/channels", map[string]string{"name": "build"}), &channel))
+	w.post("/v1/tasks", map[string]any{"channel_id": channel.Channel.ID, "title": title})
+	var claimed struct{ Task coordinator.Task }
+	w.must(json.Unmarshal(w.post("/v1/tasks/claim", map[string]string{"agent_id": agent, "channel": "build"}), &claimed))
+	return claimed.Task
+}
+
+func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
+	w := newWorld(t)
+	p := w.open("#/")
+	p.sees("No worker has been heard of.")
+
+	// A worker that runs and has no task.
+	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: "dev", ClaudeStatus: coordinator.Idle})
+	w.beat(coordinator.Heartbeat{AgentID: "old", Name: "old", ClaudeStatus: coordinator.Running})
+	crashed := time.Now()
+	p.seesBadges("dev", "online idle")
+
+	// One whose task is under way. Taking it changes nothing by itself.
+	task := w.channelTask("dev", "Paint the door")
+	p.sees("Paint the door")
+	p.seesBadges("dev", "online idle")
+	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
+	p.seesBadges("dev", "online running")
+
+	// One that waits for a person, who answers in the page.
+	w.post("/v1/events", coordinator.NewEvent{
+		AgentID: "dev", TaskID: task.ID, Type: coordinator.TaskPrompt,
+		Payload: json.RawMessage(`{"kind":"choice","question":"Which colour?","options":["red","blue"],"input_mode":"number"}`),
+	})
+	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Waiting, CurrentTaskID: task.ID})
+	p.seesBadges("dev", "online waiting")
+	p.sees("One agent waits for you", "Which colour?")
+	p.wait("the title says so", `document.title === '(1) gaffer'`)
+	p.shot("fleet-question")
+	p.click("blue")
+	var input struct{ Input coordinator.Input }
+	w.until("the answer is there", func() bool {
+		text, ok := w.try("/v1/tasks/inputs/claim", map[string]string{"task_id": task.ID, "agent_id": "dev"})
+		return ok && json.Unmarshal(text, &input) == nil
+	})
+	if input.Input.Text != "2" || !input.Input.SendEnter {
+		t.Errorf("the agent was given %+v", input.Input)
+	}
+	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
+	p.seesBadges("dev", "online running")
+	p.seesNot("Which colour?")
+
+	// One that has crashed: offline after 30 seconds, and what it last said stays.
+	for time.Since(crashed) < coordinator.OfflineAfter-5*time.Second {
+		w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
+		if !p.holds(badges("old") + " === 'online running'") && time.Since(crashed) < coordinator.OfflineAfter-10*time.Second {
+			t.Fatalf("old is %s after %s", eval[string](p, badges("old")), time.Since(crashed))
+		}
+		time.Sleep(2 * time.Second) // the time of a heartbeat
+	}
+	p.seesBadges("old", "offline running")
+	if late := time.Since(crashed); late < coordinator.OfflineAfter || late > coordinator.OfflineAfter+10*time.Second {
+		t.Errorf("old was offline after %s", late)
+	}
+	p.seesBadges("dev", "online running")
+	p.shot("fleet-offline")
+}

@@ -1,0 +1,233 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// page is a tab in a browser profile of its own, logged in.
+type page struct {
+	*world
+	ctx context.Context
+
+	mu     sync.Mutex
+	errors []string // what the page has complained about
+}
+
+// open logs a new browser in and shows a page. What goes wrong in the page fails
+// the test at its end.
+func (w *world) open(hash string) *page {
+	w.Helper()
+	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	p := &page{world: w, ctx: ctx}
+	w.must(chromedp.Do(ctx)) // the tab lives as long as the context of its first step
+	p.size(1280, 800)
+	var heard sync.WaitGroup
+	heard.Go(func() { p.hearExceptions(ctx) })
+	heard.Go(func() { p.hearLog(ctx) })
+	w.Cleanup(func() {
+		if w.Failed() {
+			p.shot("failed-" + strings.ReplaceAll(w.Name(), "/", "-"))
+		}
+		end()
+		heard.Wait()
+		for _, e := range p.errors {
+			w.Errorf("the page complains: %s", e)
+		}
+	})
+	p.do(call(log.Enable, cdp.Empty{}), chromedp.Navigate(w.loginURL()))
+	p.visit(hash)
+	return p
+}
+
+// hearExceptions notes what the page's scripts do not catch.
+func (p *page) hearExceptions(ctx context.Context) {
+	for e, err := range chromedp.Events(ctx, runtime.ExceptionThrown) {
+		if err != nil {
+			return
+		}
+		p.complain(fmt.Sprint(e.ExceptionDetails.Text, " ", describe(e.ExceptionDetails.Exception)))
+	}
+}
+
+func describe(o *runtime.RemoteObject) string {
+	if o == nil {
+		return ""
+	}
+	return o.Description
+}
+
+// hearLog notes what is logged as an error, such as a breach of the page's policy.
+// A server that is away is no error of the page.
+func (p *page) hearLog(ctx context.Context) {
+	for e, err := range chromedp.Events(ctx, log.EntryAdded) {
+		if err != nil {
+			return
+		}
+		if e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork {
+			p.complain(string(e.Entry.Source) + ": " + e.Entry.Text)
+		}
+	}
+}
+
+func (p *page) complain(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.errors = append(p.errors, text)
+}
+
+// call is a command of the browser's as an action.
+func call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, command, params)
+		return err
+	})
+}
+
+func (p *page) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.Fatal(err)
+	}
+}
+
+// visit shows another page of the dashboard.
+func (p *page) visit(hash string) {
+	p.Helper()
+	p.act("location.hash = " + quoted(hash))
+	p.wait("the page is there", `document.querySelector('main') && !document.querySelector('.starting')`)
+}
+
+func (p *page) size(width, height int64) { p.do(chromedp.EmulateViewport(width, height)) }
+
+// dark lets the page believe that its person likes it dark.
+func (p *page) dark(on bool) {
+	value := "light"
+	if on {
+		value = "dark"
+	}
+	p.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}}))
+}
+
+func quoted(text string) string {
+	data, _ := json.Marshal(text) // a string can be written
+	return string(data)
+}
+
+// eval returns what a script in the page comes to.
+func eval[V any](p *page, script string) V {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[V](script, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.Fatalf("%s: %v", script, err)
+	}
+	return value
+}
+
+// act runs a script in the page.
+func (p *page) act(script string) {
+	p.Helper()
+	_ = eval[bool](p, "(() => { "+script+"; return true; })()")
+}
+
+// holds says whether a script's value is true.
+func (p *page) holds(script string) bool {
+	p.Helper()
+	return eval[bool](p, "!!("+script+")")
+}
+
+// wait waits until a script's value is true.
+func (p *page) wait(what, script string) {
+	p.Helper()
+	p.within(patience, what, script)
+}
+
+func (p *page) within(limit time.Duration, what, script string) {
+	p.Helper()
+	for deadline := time.Now().Add(limit); !p.holds(script); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.Fatalf("not within %s: %s: %s\nThe page says:\n%s", limit, what, script, p.text())
+		}
+	}
+}
+
+// text is all that the page says.
+func (p *page) text() string {
+	p.Helper()
+	return eval[string](p, "document.body.innerText")
+}
+
+// sees waits until the page says something.
+func (p *page) sees(texts ...string) {
+	p.Helper()
+	for _, text := range texts {
+		p.wait("the page says "+text, fmt.Sprintf("document.body.innerText.includes(%s)", quoted(text)))
+	}
+}
+
+// seesNot waits until the page no longer says something.
+func (p *page) seesNot(text string) {
+	p.Helper()
+	p.wait("the page no longer says "+text, fmt.Sprintf("!document.body.innerText.includes(%s)", quoted(text)))
+}
+
+// click clicks what a person would click: the first button, link or tab with
+// that text or label.
+func (p *page) click(text string) {
+	p.Helper()
+	find := fmt.Sprintf(`[...document.querySelectorAll('button,a,[role=tab],summary')].find((e) => e.offsetParent !== null && (e.innerText.trim() === %[1]s || e.getAttribute('aria-label') === %[1]s))`, quoted(text))
+	p.wait("there is "+text+" to click", find)
+	p.act(find + ".click()")
+}
+
+// press presses keys as a keyboard does.
+func (p *page) press(keys ...string) {
+	p.Helper()
+	for _, k := range keys {
+		p.do(chromedp.KeyEvent(k))
+	}
+}
+
+const (
+	tab   = kb.Tab
+	enter = kb.Enter
+)
+
+// shots is where pictures are kept, to be looked at.
+func (p *page) shots() string {
+	if dir := os.Getenv("SCREENSHOTS"); dir != "" {
+		return dir
+	}
+	return p.ArtifactDir()
+}
+
+// shot takes a picture of what is in sight.
+func (p *page) shot(name string) {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	data, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.Errorf("picture %s: %v", name, err)
+		return
+	}
+	p.must(os.MkdirAll(p.shots(), 0o755))
+	p.must(os.WriteFile(filepath.Join(p.shots(), name+".png"), data, 0o600))
+}

@@ -1,0 +1,277 @@
+package browser
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+)
+
+// patience is how long a test waits for something that should happen at once.
+const patience = 30 * time.Second
+
+// world is a project on a machine of its own, with a server.
+type world struct {
+	*testing.T
+	dir    string // the project
+	home   string
+	url    string
+	token  string
+	server *process
+	flags  []string // of the server
+}
+
+// newWorld starts a server in an empty project.
+func newWorld(t *testing.T, flags ...string) *world {
+	t.Helper()
+	w := &world{T: t, dir: t.TempDir(), home: t.TempDir(), flags: flags}
+	w.must(exec.Command("git", "init", "-q", w.dir).Run())
+	w.serve("127.0.0.1:0")
+	return w
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+var (
+	listening = regexp.MustCompile(`Listening on (http://\S+)`)
+	tokenFile = regexp.MustCompile(`token.* is (?:kept )?in (\S+?),`)
+)
+
+// serve starts the server and waits until it listens.
+func (w *world) serve(address string) {
+	w.Helper()
+	w.server = w.start(append([]string{"serve", "--listen", address}, w.flags...)...)
+	w.url = w.server.await(listening)
+	if w.token == "" {
+		text, err := os.ReadFile(w.server.await(tokenFile))
+		w.must(err)
+		w.token = strings.TrimSpace(string(text))
+	}
+}
+
+// restart ends the server with -9 and starts it again where it was.
+func (w *world) restart(while func()) {
+	w.Helper()
+	w.server.kill()
+	while()
+	w.serve(strings.TrimPrefix(w.url, "http://"))
+}
+
+// command returns a gaffer that was not started.
+func (w *world) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(gaffer, args...)
+	cmd.Dir = w.dir
+	cmd.Env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "GAFFER_TOKEN=" + w.token, "LANG=C.UTF-8", "TZ=UTC"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// gaffer runs a command to its end.
+func (w *world) gaffer(args ...string) string {
+	w.Helper()
+	out, err := w.command(args...).CombinedOutput()
+	if err != nil {
+		w.Fatalf("gaffer %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// process is a gaffer that goes on.
+type process struct {
+	*world
+	cmd  *exec.Cmd
+	name string
+	mu   sync.Mutex
+	said bytes.Buffer
+	over chan struct{}
+}
+
+// start starts a gaffer that is ended with the test.
+func (w *world) start(args ...string) *process {
+	w.Helper()
+	p := &process{world: w, cmd: w.command(args...), name: args[0], over: make(chan struct{})}
+	out, err := p.cmd.StdoutPipe()
+	w.must(err)
+	p.cmd.Stderr = p.cmd.Stdout
+	w.must(p.cmd.Start())
+	go func() {
+		defer close(p.over)
+		lines := bufio.NewScanner(out)
+		for lines.Scan() {
+			p.mu.Lock()
+			p.said.Write(append(lines.Bytes(), '\n'))
+			p.mu.Unlock()
+		}
+		_ = p.cmd.Wait() // how it ends is for the test to say
+	}()
+	w.Cleanup(func() {
+		p.end()
+		if w.Failed() {
+			w.Logf("gaffer %s said:\n%s", strings.Join(args, " "), p.text())
+		}
+	})
+	return p
+}
+
+func (p *process) text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := p.said.String()
+	return text[max(0, len(text)-4000):]
+}
+
+// await returns what a process has said, once it has.
+func (p *process) await(want *regexp.Regexp) string {
+	p.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if m := want.FindStringSubmatch(p.text()); m != nil {
+			return m[1]
+		}
+		select {
+		case <-p.over:
+			p.Fatalf("gaffer %s ended:\n%s", p.name, p.text())
+		default:
+		}
+	}
+	p.Fatalf("gaffer %s did not say %s:\n%s", p.name, want, p.text())
+	return ""
+}
+
+// end asks a process to end, and insists after a while.
+func (p *process) end() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	select {
+	case <-p.over:
+	case <-time.After(20 * time.Second):
+		p.kill()
+	}
+}
+
+func (p *process) kill() {
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // it may have ended
+	<-p.over
+}
+
+// worker starts a worker of the project, with a folder of its own.
+func (w *world) worker(name string, args ...string) *process {
+	w.Helper()
+	p := w.start(append([]string{"worker", "--server", w.url, "--name", name}, args...)...)
+	w.until("worker "+name+" is known", func() bool {
+		for _, a := range w.agents() {
+			if a.Name == name {
+				return true
+			}
+		}
+		return false
+	})
+	return p
+}
+
+// submit runs a plan on the server, without waiting for it, and returns its id.
+func (w *world) submit(plan string) string {
+	w.Helper()
+	file := filepath.Join(w.dir, "plan.yaml")
+	w.must(os.WriteFile(file, []byte(plan), 0o600))
+	var out struct {
+		Run string `json:"run"`
+		ID  string `json:"id"`
+	}
+	text, err := w.command("run", "--server", w.url, "--detach", "--json", file).Output()
+	if err != nil {
+		w.Fatalf("submit: %v\n%s", err, text)
+	}
+	w.must(json.Unmarshal(text, &out))
+	if out.Run == "" {
+		out.Run = out.ID
+	}
+	return out.Run
+}
+
+// client speaks the protocol as an admin.
+func (w *world) client() *coordinator.Client {
+	w.Helper()
+	c, err := coordinator.New(w.url, coordinator.Options{Token: w.token})
+	w.must(err)
+	return c
+}
+
+func (w *world) agents() []coordinator.Agent {
+	w.Helper()
+	list, err := w.client().Agents(context.Background())
+	w.must(err)
+	return list
+}
+
+// beat says what an agent of the protocol does.
+func (w *world) beat(h coordinator.Heartbeat) coordinator.Agent {
+	w.Helper()
+	a, err := w.client().Heartbeat(context.Background(), h)
+	w.must(err)
+	return a
+}
+
+// post makes a request as an admin and returns the answer's body.
+func (w *world) post(path string, body any) []byte {
+	w.Helper()
+	answer, ok := w.try(path, body)
+	if !ok {
+		w.Fatalf("%s: %s", path, answer)
+	}
+	return answer
+}
+
+// try is post for a request that may be refused.
+func (w *world) try(path string, body any) (answer []byte, ok bool) {
+	w.Helper()
+	text, err := json.Marshal(body)
+	w.must(err)
+	req, err := http.NewRequest(http.MethodPost, w.url+path, bytes.NewReader(text))
+	w.must(err)
+	req.Header.Set("Authorization", "Bearer "+w.token)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	w.must(err)
+	defer func() { _ = res.Body.Close() }()
+	answer, err = io.ReadAll(res.Body)
+	w.must(err)
+	return answer, res.StatusCode < 300
+}
+
+// until waits until something holds.
+func (w *world) until(what string, holds func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
+
+// loginURL makes a link that logs a browser in.
+func (w *world) loginURL() string {
+	w.Helper()
+	var link struct {
+		Path string `json:"path"`
+	}
+	w.must(json.Unmarshal(w.post("/v1/login", nil), &link))
+	return fmt.Sprint(w.url, link.Path)
+}
