@@ -74,7 +74,7 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	// One that has crashed: offline after 30 seconds, and what it last said stays.
 	for time.Since(crashed) < coordinator.OfflineAfter-5*time.Second {
 		w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
-		if !p.holds(badges("old") + " === 'online running'") && time.Since(crashed) < coordinator.OfflineAfter-10*time.Second {
+		if !p.holds(badges("old")+" === 'online running'") && time.Since(crashed) < coordinator.OfflineAfter-10*time.Second {
 			t.Fatalf("old is %s after %s", eval[string](p, badges("old")), time.Since(crashed))
 		}
 		time.Sleep(2 * time.Second) // the time of a heartbeat
