@@ -18,15 +18,10 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The cost of a task must not grow with the run. The records are not synced
-// here: how long a disk takes is not what is looked at.
-func TestTenThousandTasksAreRecordedWhileTheyRun(t *testing.T) {
-	for _, n := range []int{1_000, 10_000} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) { recordMany(t, n) })
-	}
-}
-
-func recordMany(t *testing.T, n int) {
+// The records are not synced here: how long a disk takes is not what is looked at.
+// How long ten thousand take beside a thousand is measured by script/bench.
+func TestThousandsOfTasksAreRecordedWhileTheyRun(t *testing.T) {
+	const n = 3_000
 	m, p := &many{t: t, store: memory.New(), now: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)}, newProject(t)
 	p.ledger = ledger.Open(filepath.Join(p.dir, "state"), ledger.Options{Host: unsynced{host.OS()}})
 	m.submit(n)
@@ -35,18 +30,12 @@ func recordMany(t *testing.T, n int) {
 		Notice: func(text string) { t.Error(text) },
 	})
 	ended := make(chan error, 1)
-	began := time.Now()
 	go func() { ended <- r.Run(t.Context()) }()
 	for i := range n {
 		m.finish(i, n)
 	}
 	must(t, <-ended)
-	took := time.Since(began)
 	must(t, r.Flush(t.Context()))
-	t.Logf("%d tasks in %s, %s each", n, took, took/time.Duration(n))
-	if limit := 3 * time.Minute; took > limit {
-		t.Errorf("it took %s", took)
-	}
 	files := len(p.files())
 	if got := p.status(); got.Status != session.Complete || got.Summary.Complete != n || files != 2*n+1 {
 		t.Errorf("%s %+v, %d files", got.Status, got.Summary, files)

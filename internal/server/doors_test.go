@@ -71,7 +71,7 @@ func (w *whole) turnedAway(h held, status int, code string, who map[string]func(
 }
 
 func TestSecurityNoTokenOnEveryRouteThatIsNotOpen(t *testing.T) {
-	open := []string{"GET /{$}", "GET /health", "GET /openapi.json", "GET /login"} // and nothing else
+	open := []string{"GET /{$}", "GET /assets/{path...}", "GET /health", "GET /openapi.json", "GET /login"} // and nothing else
 	w := startWhole(t)
 	h := w.begin("n", "text")
 	hash := must[[]token.Row](t)(w.desk.Tokens().List(t.Context()))[0].Hash

@@ -98,7 +98,7 @@ func (w *world) serve(change func(*Options)) {
 	}
 	opts := Options{
 		Desk: w.desk, Work: w.work, Tokens: w.book, Log: NewLog(w.log, slog.LevelDebug), Now: time.Now, Random: rand.Reader,
-		Hosts: hosts, Rate: -1,
+		Hosts: hosts, Rate: -1, Page: front{},
 	}
 	if change != nil {
 		change(&opts)
@@ -200,4 +200,13 @@ func eventually(t *testing.T, what string, ok func() bool) {
 			t.Fatalf("never: %s", what)
 		}
 	}
+}
+
+// front is a page with one file.
+type front struct{}
+
+func (front) Has(path string) bool { return path == "x" }
+
+func (front) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	_, _ = w.Write([]byte("a page")) // whoever has gone away cannot be told
 }
