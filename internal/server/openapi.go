@@ -16,7 +16,7 @@ type object = map[string]any
 func describe(table []route) ([]byte, error) {
 	paths, shapes := object{}, schemas{named: object{}}
 	for _, r := range table {
-		path := strings.TrimSuffix(r.path, "{$}")
+		path := described(r.path)
 		if paths[path] == nil {
 			paths[path] = object{}
 		}
@@ -40,6 +40,11 @@ func describe(table []route) ([]byte, error) {
 	}, "", " ")
 }
 
+// described is a path as OpenAPI writes it, which has no word for the rest of one.
+func described(path string) string {
+	return strings.TrimSuffix(strings.ReplaceAll(path, "...}", "}"), "{$}")
+}
+
 func (r route) describe(shapes schemas) object {
 	op := object{"summary": r.about, "x-access": string(r.access), "responses": r.responses(shapes)}
 	if r.access == open {
@@ -56,7 +61,7 @@ func (r route) describe(shapes schemas) object {
 
 func (r route) parameters() (all []object) {
 	for _, part := range strings.Split(r.path, "/") {
-		if name := strings.Trim(part, "{}"); name != part && name != "$" {
+		if name := strings.Trim(part, "{.}"); name != part && name != "$" {
 			all = append(all, object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}})
 		}
 	}
