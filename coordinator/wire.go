@@ -183,7 +183,7 @@ type Dashboard struct {
 
 // Update is what the stream tells of a change.
 type Update struct {
-	Type   string          `json:"type"` // agents, tasks, channels, inputs or events; of runs also runs, attempts or questions
+	Type   string          `json:"type"` // agents, tasks, channels, inputs or events; of runs also runs, attempts, questions or lanes
 	Time   time.Time       `json:"time"`
 	Change json.RawMessage `json:"change,omitempty"` // what it is about, as it was then
 }

@@ -38,12 +38,22 @@ func (t *teller) ofRun(e store.Event) (any, error) {
 		return t.runTask(e)
 	case "attempts":
 		a, err := decoded[store.Attempt](e.Row)
-		return coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *lookout.AttemptOf(a)}, err
+		return AttemptOf(a), err
 	}
 	q, err := decoded[store.Question](e.Row)
+	return QuestionOf(q), err
+}
+
+// AttemptOf is an attempt as the stream tells it.
+func AttemptOf(a store.Attempt) coordinator.AttemptChange {
+	return coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *lookout.AttemptOf(a)}
+}
+
+// QuestionOf is a question as the stream tells it.
+func QuestionOf(q store.Question) coordinator.QuestionChange {
 	return coordinator.QuestionChange{
 		Question: lookout.QuestionOf(q), Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By, Answered: q.Answered,
-	}, err
+	}
 }
 
 func decoded[V any](text json.RawMessage) (v V, err error) {
@@ -59,8 +69,15 @@ func (t *teller) run(e store.Event) (any, error) {
 		return nil, err
 	}
 	v := lookout.RunOf(row)
-	v.Counts, err = lookout.Count(t.r, row.ID)
-	return v, err
+	counts, known := t.counts[row.ID]
+	if !known {
+		if counts, err = lookout.Count(t.r, row.ID); err != nil {
+			return nil, err
+		}
+		t.counts[row.ID] = counts
+	}
+	v.Counts = counts
+	return v, nil
 }
 
 func (t *teller) runTask(e store.Event) (any, error) {
@@ -68,12 +85,8 @@ func (t *teller) runTask(e store.Event) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if row.Spec == nil {
-		now, err := t.r.Task(row.TaskKey)
-		if err != nil {
-			return nil, missing(err, "task", row.Run+"/"+row.Task)
-		}
-		row.Spec = now.Spec
+	if err := t.specify(&row, row.Run+"/"+row.Task); err != nil {
+		return nil, err
 	}
 	spec, err := decoded[plan.Task](row.Spec)
 	if err != nil {

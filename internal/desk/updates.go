@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
 	"gaffer/internal/server"
 	"gaffer/internal/store"
 )
@@ -21,23 +23,24 @@ func (d *Desk) Updates(ctx context.Context, after int64, limit int) (list []serv
 		if err != nil {
 			return err
 		}
-		t := &teller{desk: d, r: r, projects: map[string]string{}}
-		for _, e := range events {
-			u, ok, err := t.update(e)
-			if gone(err) {
-				ok, err = false, nil
-			}
-			if err != nil {
-				return fmt.Errorf("event %d (%s): %w", e.Seq, e.Kind, err)
-			}
-			if ok {
-				list = append(list, u)
-			}
-			last = e.Seq
+		if len(events) > 0 {
+			last = events[len(events)-1].Seq
 		}
-		return nil
+		list, err = newTeller(r, d.now()).updates(events)
+		return err
 	})
 	return list, last, err
+}
+
+// UpdatesOf is [Desk.Updates] of one run that is no channel's or chain's, from a
+// reader that the caller has.
+func UpdatesOf(r store.Reader, run string, after int64, limit int) (list []server.Update, last int64, err error) {
+	events, err := r.EventsOf(run, after, limit)
+	if err != nil || len(events) == 0 {
+		return nil, after, err
+	}
+	list, err = newTeller(r, time.Time{}).updates(events) // no event of a run is about an agent
+	return list, events[len(events)-1].Seq, err
 }
 
 // gone reports whether what an event is about is no longer there: it has ended long
@@ -49,9 +52,31 @@ func gone(err error) bool {
 
 // teller turns events of the engine into updates.
 type teller struct {
-	desk     *Desk
 	r        store.Reader
-	projects map[string]string // by run
+	now      time.Time
+	projects map[string]string                 // by run
+	counts   map[string]fleet.Counts           // by run
+	specs    map[store.TaskKey]json.RawMessage // which never change
+}
+
+func newTeller(r store.Reader, now time.Time) *teller {
+	return &teller{r: r, now: now, projects: map[string]string{}, counts: map[string]fleet.Counts{}, specs: map[store.TaskKey]json.RawMessage{}}
+}
+
+func (t *teller) updates(events []store.Event) (list []server.Update, err error) {
+	for _, e := range events {
+		u, ok, err := t.update(e)
+		if gone(err) {
+			ok, err = false, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("event %d (%s): %w", e.Seq, e.Kind, err)
+		}
+		if ok {
+			list = append(list, u)
+		}
+	}
+	return list, nil
 }
 
 // types are the updates that events are told as, but for those of tasks.
@@ -62,6 +87,8 @@ var types = map[string]string{
 	"input.added":    "inputs",
 	"input.claimed":  "inputs",
 	"note.added":     "events",
+	"lane.paused":    "lanes",
+	"lane.open":      "lanes",
 }
 
 func (t *teller) update(e store.Event) (u server.Update, told bool, err error) {
@@ -71,6 +98,8 @@ func (t *teller) update(e store.Event) (u server.Update, told bool, err error) {
 		return u, false, nil
 	case u.Type == "agents":
 		u.Change, err = t.agent(e)
+	case u.Type == "lanes":
+		u.Change, err = lane(e)
 	case u.Type == "tasks" && ours(e.Run):
 		u.Change, err = t.task(e)
 	case isRuns(e):
@@ -116,6 +145,16 @@ func data(e store.Event) (json.RawMessage, error) {
 	return i.Data, err
 }
 
+// lane is an agent account as it is for others. One that is open again is paused
+// until a time that is long past.
+func lane(e store.Event) (json.RawMessage, error) {
+	l, err := decoded[store.Lane](e.Row)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(fleet.Lane{Name: l.Name, Until: utc(l.Until), Reason: l.Reason})
+}
+
 // agent is an agent as it has said of itself, and last seen as it is now: that is
 // no event, and whoever reads an old one must not take the agent for offline.
 func (t *teller) agent(e store.Event) (json.RawMessage, error) {
@@ -128,7 +167,7 @@ func (t *teller) agent(e store.Event) (json.RawMessage, error) {
 		return nil, missing(err, "agent", w.ID)
 	}
 	w.Seen = now.Seen
-	return json.Marshal(t.desk.agent(w))
+	return json.Marshal(agentAt(w, t.now))
 }
 
 // task is a task as it was after an event. Its words are in the store alone.
@@ -137,12 +176,8 @@ func (t *teller) task(e store.Event) (json.RawMessage, error) {
 	if err := json.Unmarshal(e.Row, &row); err != nil {
 		return nil, err
 	}
-	if row.Spec == nil {
-		now, err := t.r.Task(row.TaskKey)
-		if err != nil {
-			return nil, missing(err, "task", wireID(row.TaskKey))
-		}
-		row.Spec = now.Spec
+	if err := t.specify(&row, wireID(row.TaskKey)); err != nil {
+		return nil, err
 	}
 	a, err := t.attempt(e, row)
 	if err != nil {
@@ -153,6 +188,23 @@ func (t *teller) task(e store.Event) (json.RawMessage, error) {
 		return nil, err
 	}
 	return json.Marshal(task)
+}
+
+// specify adds the plan's words to a task, which are in its first event alone.
+func (t *teller) specify(row *store.Task, name string) error {
+	if row.Spec == nil {
+		spec, known := t.specs[row.TaskKey]
+		if !known {
+			now, err := t.r.Task(row.TaskKey)
+			if err != nil {
+				return missing(err, "task", name)
+			}
+			spec = now.Spec
+		}
+		row.Spec = spec
+	}
+	t.specs[row.TaskKey] = row.Spec
+	return nil
 }
 
 func (t *teller) attempt(e store.Event, row store.Task) (*store.Attempt, error) {

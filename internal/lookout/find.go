@@ -46,8 +46,8 @@ func Missing(err error, what, name string) error {
 }
 
 // FindRun returns the id of the run that a person means: the whole id, a prefix
-// of it or of its last part that is unique in the project, or "-" or "" for
-// the latest. With unfinished, only runs that have not ended count.
+// of it or of its last part that is unique in the project, the name of its plan
+// for the latest of that name, or "-" or "" for the latest of all. With unfinished, only runs that have not ended count.
 func (l *Lookout) FindRun(ctx context.Context, project, text string, unfinished bool) (id string, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		if run, err := r.Run(text); err == nil { // also one of another project
@@ -63,9 +63,22 @@ func (l *Lookout) FindRun(ctx context.Context, project, text string, unfinished 
 			ids[i] = run.ID
 		}
 		id, err = pick("run", text, ids, func(id string) []string { return []string{id, lastPart(id)} })
+		if missing := (*NotFoundError)(nil); errors.As(err, &missing) {
+			id, err = named(runs, text, err)
+		}
 		return err
 	})
 	return id, err
+}
+
+// named returns the latest run of a name, or else the error.
+func named(runs []store.Run, name string, err error) (string, error) {
+	for _, run := range runs {
+		if run.Name == name && name != "" {
+			return run.ID, nil
+		}
+	}
+	return "", err
 }
 
 // lastPart is the random part of a run's id.

@@ -126,14 +126,27 @@ func (l *Lookout) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 	return list, err
 }
 
+// Lanes are those that are paused.
+func (l *Lookout) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) (err error) {
+		paused, err = pausedLanes(r)
+		return err
+	})
+	return paused, err
+}
+
 // Questions are what agents wait for people to decide, the oldest first, in one
 // run or in all if it is empty.
 func (l *Lookout) Questions(ctx context.Context, run string) (list []fleet.Question, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		rows, err := r.Questions(true)
+		read := func() ([]store.Question, error) { return r.Questions(true) }
+		if run != "" {
+			read = func() ([]store.Question, error) { return r.QuestionsOf(run) }
+		}
+		rows, err := read()
 		for _, row := range rows {
-			if run == "" || row.Run == run {
+			if !row.Closed {
 				list = append(list, QuestionOf(row))
 			}
 		}

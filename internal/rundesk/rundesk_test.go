@@ -36,7 +36,7 @@ func TestARunIsSubmittedSeenWorkedOnAndFound(t *testing.T) {
 		if len(run.Tasks) != 2 || run.Tasks[0].Status != fleet.Complete || run.Tasks[0].Attempt.Summary != "it is there" || run.Tasks[0].Prompt != "" {
 			t.Errorf("the run is %+v", run)
 		}
-		for name, want := range map[string]string{"": made.ID, "-": made.ID, made.ID: made.ID, made.ID[len(made.ID)-8:][:5]: made.ID} {
+		for name, want := range map[string]string{"": made.ID, "-": made.ID, made.ID: made.ID, made.ID[len(made.ID)-8:][:5]: made.ID, "shop": made.ID} {
 			if id := must2(f.FindRun(f.ctx, "web", name, true))(f); id != want {
 				t.Errorf("%q is %s", name, id)
 			}

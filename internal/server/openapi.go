@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"strconv"
@@ -155,6 +156,9 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if t.Field(i).Anonymous && name == "" {
+			maps.Copy(fields, fieldsOf(t.Field(i).Type))
+		}
 		if name != "" && name != "-" {
 			fields[name] = t.Field(i).Type
 		}

@@ -104,7 +104,9 @@ type (
 	}
 )
 
-func routes() []route { return slices.Concat(viewerRoutes(), deskRoutes(), runRoutes(), workRoutes()) }
+func routes() []route {
+	return slices.Concat(viewerRoutes(), deskRoutes(), runRoutes(), workRoutes())
+}
 
 func deskRoutes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict

@@ -31,6 +31,14 @@ type Runs interface {
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by token.Identity, question, text string, deny bool) error
 
+	// Lanes are the agent accounts that are paused.
+	Lanes(ctx context.Context) ([]fleet.Lane, error)
+	RunAttempts(ctx context.Context, run string) ([]coordinator.AttemptChange, error)
+	RunQuestions(ctx context.Context, run string) ([]coordinator.QuestionChange, error)
+	// RunChanges returns what the stream told of a run after a number, of at most
+	// limit changes, and the number to go on after, or 0 if there are no more.
+	RunChanges(ctx context.Context, run string, after int64, limit int) (list []Update, next int64, err error)
+
 	// Log opens the log of a task. A place that is not in it is a [*RangeError].
 	Log(ctx context.Context, run, task string, q coordinator.LogQuery) (Log, coordinator.LogSpan, error)
 
@@ -91,7 +99,7 @@ type (
 func runRoutes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
-	return []route{
+	return append(pastRoutes(), []route{
 		{method: get, path: "/v1/runs", access: look, about: "runs without their tasks, the latest first; those that have ended with ended=1", query: []string{"project", "ended", "limit"}, gives: allRuns{}, status: found, do: (*call).listRuns},
 		{method: post, path: "/v1/runs", access: operate, about: "submit a plan; the same key gives the same run", takes: coordinator.NewRun{}, gives: oneRun{}, status: made, others: []int{conflict}, do: (*call).submitRun},
 		{method: get, path: "/v1/runs/find", access: look, about: "the run that a person means by name, or the task by task", query: []string{"project", "name", "unfinished", "task"}, gives: foundRun{}, status: found, others: []int{missing, conflict}, do: (*call).findRun},
@@ -110,7 +118,7 @@ func runRoutes() []route {
 		{method: get, path: "/v1/sessions/{id}/status.json", access: look, about: "the document of a session, as its protocol has it", gives: map[string]any{}, status: found, others: []int{missing}, do: (*call).statusDocument},
 		{method: get, path: "/v1/records", access: look, about: "the ledger's records of a run's attempts", query: []string{"run"}, gives: allRecords{}, status: found, others: []int{missing}, do: (*call).records},
 		{method: get, path: "/v1/report", access: look, about: "the report over the records of all runs", query: []string{"project", "since", "agent", "model", "template"}, gives: oneReport{}, status: found, others: []int{http.StatusBadRequest}, do: (*call).runReport},
-	}
+	}...)
 }
 
 // theRuns returns what answers, of a coordinator that has runs.

@@ -64,10 +64,14 @@ type Reader interface {
 	AttemptsOf(run string) ([]Attempt, error)
 	Workers() ([]Worker, error)
 	Questions(open bool) ([]Question, error) // all, or only those not Closed
+	QuestionsOf(run string) ([]Question, error)
 	Lanes() ([]Lane, error)
 	// Events returns events after seq, at most limit. The numbers of those that
 	// were taken away are missing.
 	Events(after int64, limit int) ([]Event, error)
+	// EventsOf returns events of a run after seq, at most limit. It looks at no
+	// others.
+	EventsOf(run string, after int64, limit int) ([]Event, error)
 	LastSeq() (int64, error)
 	// Headings returns events after seq, at most limit, without their rows.
 	Headings(after int64, limit int) ([]Event, error)

@@ -251,9 +251,11 @@ func (d *data) Workers() ([]store.Worker, error) {
 }
 
 func (d *data) Questions(open bool) ([]store.Question, error) {
-	return some(d.questions, func(q store.Question) bool { return !open || !q.Closed }, func(a, b store.Question) int {
-		return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID))
-	})
+	return some(d.questions, func(q store.Question) bool { return !open || !q.Closed }, byAsking)
+}
+
+func byAsking(a, b store.Question) int {
+	return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID))
 }
 
 func (d *data) Lanes() ([]store.Lane, error) {

@@ -30,6 +30,8 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 		"idle lists":  {idleLists, []any{"r", math.MaxInt32}, "task_idle"},
 		"idle head":   {idleHead, []any{"r", 1, "", 1}, "task_idle"},
 		"ended":       {ended, []any{"r", "failed", 1}, "task_ended"},
+		"events of":   {eventsOf, []any{"r", 0, 1}, "event_run"},
+		"questions":   {questionsOf, []any{"r"}, "question_run"},
 		"items":       {itemList, []any{"k", "p", 0, 1}, "item_list"},
 		"item keys":   {itemsByKey, []any{[]string{"k"}, []string{"i"}}, "item_pkey"},
 		"idle heads":  {idleHeads, []any{[]string{"r"}, math.MaxInt32, maxLists, 1}, "task_idle"},

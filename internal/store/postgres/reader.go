@@ -261,7 +261,12 @@ func (r *reader) Cursor(name string) (store.Cursor, error) {
 }
 
 func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
-	rows, err := r.db.Query(r.ctx, "SELECT data, row, tried FROM event WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
+	return r.events("SELECT data, row, tried FROM event WHERE seq > $1 ORDER BY seq LIMIT $2", after, limit)
+}
+
+// events returns the rows of a query that selects data, row and tried.
+func (r *reader) events(query string, args ...any) ([]store.Event, error) {
+	rows, err := r.db.Query(r.ctx, query, args...)
 	if err != nil {
 		return nil, r.store.fail(err)
 	}

@@ -188,7 +188,7 @@ func TestWhatIsNoWholeDatabaseIsNeitherBackedUpNorRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	torn := append([]byte{}, whole...)
-	copy(torn[len(torn)/2:], make([]byte, 8192))
+	clear(torn[len(torn)/2:])
 	for name, content := range map[string][]byte{
 		"file is not a database": []byte(strings.Repeat("no database ", 1000)),
 		"it is too small":        []byte("x"),

@@ -78,12 +78,12 @@ func TestANewDatabaseIsItsOwnersAlone(t *testing.T) {
 func TestADatabaseOfANewerGafferIsRefused(t *testing.T) {
 	path := made(t)
 	run(t, path, "PRAGMA user_version = 99")
-	err := refused(t, path, "version 99", "up to 3")
+	err := refused(t, path, "version 99", "up to 4")
 	var newer *store.NewerError
 	if !errors.As(err, &newer) || newer.Hint() == "" {
 		t.Errorf("error is %T, want a NewerError with a hint", err)
 	}
-	run(t, path, "PRAGMA user_version = 3") // it was left as it was
+	run(t, path, "PRAGMA user_version = 4") // it was left as it was
 	if err := open(t, path).Close(); err != nil {
 		t.Error(err)
 	}

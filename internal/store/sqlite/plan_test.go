@@ -36,6 +36,8 @@ func TestTheQueueIsReadFromItsIndexes(t *testing.T) {
 		"tasks taken":  {takeTasks[0].query, []string{"SEARCH task USING COVERING INDEX task_key (run=? AND task=?)"}},
 		"attempts":     {changeAttempts[0].query, []string{"SEARCH attempt USING PRIMARY KEY (id=?)"}},
 		"ended":        {ended, []string{"USING INDEX task_ended (run=? AND status=?)"}},
+		"events of":    {eventsOf, []string{"SEARCH event USING INDEX event_run (run=? AND rowid>?)"}},
+		"questions of": {questionsOf, []string{"SEARCH question USING INDEX question_run (<expr>=?)"}},
 		"items":        {itemList, []string{"USING INDEX item_list (kind=? AND parent=? AND seq>?)"}},
 		"idle head":    {"SELECT run, task " + idleHead, []string{"USING INDEX task_idle (run=? AND wave=? AND lane=?)"}},
 	} {

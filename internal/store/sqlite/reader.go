@@ -229,8 +229,13 @@ func (r *reader) Cursor(name string) (store.Cursor, error) {
 	return one[store.Cursor](r.c, "SELECT data FROM cursor WHERE name = ?", name)
 }
 
-func (r *reader) Events(after int64, limit int) (list []store.Event, err error) {
-	err = r.c.each("SELECT data, row, tried FROM event WHERE seq > ? ORDER BY seq LIMIT ?+0", func(scan func(...any) error) error {
+func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
+	return r.events("SELECT data, row, tried FROM event WHERE seq > ? ORDER BY seq LIMIT ?+0", after, limit)
+}
+
+// events returns the rows of a query that selects data, row and tried.
+func (r *reader) events(query string, args ...any) (list []store.Event, err error) {
+	err = r.c.each(query, func(scan func(...any) error) error {
 		var data string
 		var row, tried *string
 		if err := scan(&data, &row, &tried); err != nil {
@@ -240,7 +245,7 @@ func (r *reader) Events(after int64, limit int) (list []store.Event, err error) 
 		e.Row, e.Tried = rawOrNil(row), rawOrNil(tried)
 		list = append(list, e)
 		return err
-	}, after, limit)
+	}, args...)
 	return list, err
 }
 

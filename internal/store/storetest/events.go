@@ -13,6 +13,7 @@ import (
 
 var events = map[string]func(*testing.T, Database){
 	"events are read from a number on":                eventsAfter,
+	"events and questions of one run are read":        eventsOfRun,
 	"a follower sees every event once while 16 write": follower,
 	"waiting ends when there is an event":             waitWakes,
 	"waiting ends with its context":                   waitEnds,
@@ -38,6 +39,38 @@ func eventsAfter(t *testing.T, db Database) {
 		same(t, "none yet", kinds(list), err, "")
 		last, err := r.LastSeq()
 		same(t, "last", last, err, 10)
+	})
+}
+
+func eventsOfRun(t *testing.T, db Database) {
+	s := open(t, db)
+	runs := []string{"r", "", "r\"x", "r-2"} // the events of the empty one are of no run
+	for i := range 12 {
+		write(t, s, func(tx *store.Tx) {
+			run := runs[i%len(runs)]
+			tx.Append(store.Event{Kind: fmt.Sprint(i), At: at(i), Run: run, Row: []byte(`{"a":1}`), Tried: []byte(`{"b":2}`)})
+			tx.PutQuestion(store.Question{ID: fmt.Sprintf("q%02d", 20-i), Run: run, Asked: at(i / 8), Closed: i > 4})
+		})
+	}
+	kinds := func(list []store.Event) string { return names(list, func(e store.Event) string { return e.Kind }) }
+	read(t, s, func(r store.Reader) {
+		for i, want := range []string{"0 4 8", "", "2 6 10", "3 7 11"} {
+			list, err := r.EventsOf(runs[i], 0, 100)
+			same(t, "events of "+runs[i], kinds(list), err, want)
+		}
+		list, err := r.EventsOf("r", 1, 1)
+		same(t, "one after the first", kinds(list), err, "4")
+		if len(list) == 1 {
+			same(t, "with its rows", string(list[0].Row)+string(list[0].Tried), nil, `{"a":1}{"b":2}`)
+		}
+		list, err = r.EventsOf("r", 9, 10)
+		same(t, "none after the last", kinds(list), err, "")
+		list, err = r.EventsOf("other", 0, 10)
+		same(t, "none of another run", kinds(list), err, "")
+		questions, err := r.QuestionsOf("r\"x")
+		same(t, "questions, by time and id", names(questions, questionName), err, "q14 q18 q10")
+		questions, err = r.QuestionsOf("other")
+		same(t, "no questions", names(questions, questionName), err, "")
 	})
 }
 
