@@ -116,7 +116,7 @@ const pairs = (list, key = 'id') => (list ?? []).map((row) => [row[key], row]);
 /** Fetches everything. Changes that come meanwhile wait for it. */
 async function load() {
   const [who, a, r, q, l, t, e] = await Promise.all([
-    get('/v1/self'), get('/v1/agents'), get(`/v1/runs?ended=1&limit=${keptRuns}`), get('/v1/questions'), get('/v1/lanes').catch(() => ({})),
+    get('/v1/self'), get('/v1/agents'), get(`/v1/runs?ended=1&limit=${keptRuns}`), get('/v1/questions'), get('/v1/lanes'),
     get(`/v1/tasks?limit=${keptTasks}`), get('/v1/events?limit=100'),
   ]);
   self.value = who.self;
