@@ -31,7 +31,25 @@ type page struct {
 // the test at its end.
 func (w *world) open(hash string) *page {
 	w.Helper()
-	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
+	p := w.tab(browser, chromedp.WithNewBrowserContext())
+	p.do(chromedp.Navigate(w.loginURL()))
+	p.visit(hash)
+	return p
+}
+
+// another opens one more tab of the same browser.
+func (p *page) another(hash string) *page {
+	p.Helper()
+	next := p.tab(p.ctx)
+	next.do(chromedp.Navigate(p.url + "/" + hash))
+	next.wait("the page is there", there)
+	return next
+}
+
+// tab opens an empty tab, and listens to what goes wrong in it.
+func (w *world) tab(in context.Context, how ...chromedp.ContextOption) *page {
+	w.Helper()
+	ctx, end := chromedp.NewContext(in, how...)
 	p := &page{world: w, ctx: ctx}
 	w.must(chromedp.Do(ctx)) // the tab lives as long as the context of its first step
 	p.size(1280, 800)
@@ -48,8 +66,7 @@ func (w *world) open(hash string) *page {
 			w.Errorf("the page complains: %s", e)
 		}
 	})
-	p.do(call(log.Enable, cdp.Empty{}), chromedp.Navigate(w.loginURL()))
-	p.visit(hash)
+	p.do(call(log.Enable, cdp.Empty{}))
 	return p
 }
 
@@ -110,8 +127,11 @@ func (p *page) do(steps ...chromedp.Action[chromedp.Void]) {
 func (p *page) visit(hash string) {
 	p.Helper()
 	p.act("location.hash = " + quoted(hash))
-	p.wait("the page is there", `document.querySelector('main') && !document.querySelector('.starting')`)
+	p.wait("the page is there", there)
 }
+
+// there is a script for whether a page is shown.
+const there = `document.querySelector('main') && !document.querySelector('.starting')`
 
 func (p *page) size(width, height int64) { p.do(chromedp.EmulateViewport(width, height)) }
 
@@ -153,6 +173,14 @@ func (p *page) holds(script string) bool {
 	return eval[bool](p, "!!("+script+")")
 }
 
+// may is holds for a page that may be on its way to another.
+func (p *page) may(script string) bool {
+	ctx, cancel := context.WithTimeout(p.ctx, patience)
+	defer cancel()
+	yes, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+script+")", chromedp.EvalAwaitPromise))
+	return yes && err == nil
+}
+
 // wait waits until a script's value is true.
 func (p *page) wait(what, script string) {
 	p.Helper()
@@ -161,7 +189,7 @@ func (p *page) wait(what, script string) {
 
 func (p *page) within(limit time.Duration, what, script string) {
 	p.Helper()
-	for deadline := time.Now().Add(limit); !p.holds(script); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); !p.may(script); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			p.Fatalf("not within %s: %s: %s\nThe page says:\n%s", limit, what, script, p.text())
 		}

@@ -58,7 +58,7 @@ const Worker = memo(({ a, on }) => {
     <td data-label="Agent"><${Status} of=${a.claude_status || 'idle'} word=${a.claude_status || 'unknown'} title=${source} /> ${a.claude_status_at && html`<span class="faint said" title=${source}>${!on && 'last known, '}<${Ago} time=${a.claude_status_at} /></span>`}</td>
     <td data-label="Task"><${TaskOf} id=${a.current_task_id} /></td>
     <td data-label="Last seen"><${Ago} time=${a.last_seen} /></td>
-    <td data-label="Slots">${meta.slots ? `${meta.held ?? 0}/${meta.slots}` : ''}</td>
+    <td data-label="Slots">${Number.isFinite(meta.slots) ? `${Number(meta.held) || 0}/${meta.slots}` : ''}</td>
     <td data-label="Labels">${labels}</td>
     <td data-label="Version">${String(meta.version ?? '')}</td>
   </tr>`;
