@@ -50,14 +50,35 @@ class Detail {
     /** All questions, answered or not, once history was asked for. @type {Table<any>} */
     this.questions = new Table();
     this.history = signal(false);
+    /** Changes that came while something was fetched, of each fetch. @type {Set<[string, any][]>} */
+    this.late = new Set();
+  }
+
+  // What was fetched may be older than the changes that came meanwhile: they are
+  // applied again.
+  async fetching(fetch) {
+    const late = [];
+    this.late.add(late);
+    try {
+      await fetch();
+    } finally {
+      this.late.delete(late);
+      for (const [what, change] of late) this[what](change);
+    }
+  }
+
+  note(what, change) {
+    for (const late of this.late) late.push([what, change]);
   }
 
   async load() {
     try {
-      const { run } = await get(path`/v1/runs/${this.id}`);
-      const { tasks: list, ...rest } = run;
-      this.tasks.fill(list.map((t) => [t.id, t]));
-      this.run.value = rest;
+      await this.fetching(async () => {
+        const { run } = await get(path`/v1/runs/${this.id}`);
+        const { tasks: list, ...rest } = run;
+        this.tasks.fill((list ?? []).map((t) => [t.id, t]));
+        this.run.value = rest;
+      });
       this.error.value = '';
       if (this.history.value) await this.loadHistory();
     } catch (e) {
@@ -65,26 +86,31 @@ class Detail {
     }
   }
 
-  async loadHistory() {
-    const [tried, asked] = await Promise.all([get(path`/v1/runs/${this.id}/attempts`), get(path`/v1/runs/${this.id}/questions`)]);
-    this.attempts.fill((tried.attempts ?? []).map((a) => [a.attempt.id, a]));
-    this.questions.fill((asked.questions ?? []).map((q) => [q.id, q]));
-    this.history.value = true;
+  loadHistory() {
+    return this.fetching(async () => {
+      const [tried, asked] = await Promise.all([get(path`/v1/runs/${this.id}/attempts`), get(path`/v1/runs/${this.id}/questions`)]);
+      this.attempts.fill((tried.attempts ?? []).map((a) => [a.id, a]));
+      this.questions.fill((asked.questions ?? []).map((q) => [q.id, q]));
+      this.history.value = true;
+    });
   }
 
   task(change) {
+    this.note('task', change);
     const before = this.tasks.rows.get(change.id);
     this.tasks.put(change.id, { ...change, attempt: change.attempt ?? before?.attempt, question: change.status === 'running' ? before?.question : undefined });
-    if (this.history.value && change.attempt) this.attempts.put(change.attempt.id, { run: this.id, task: change.id, attempt: change.attempt });
+    if (this.history.value && change.attempt) this.attempts.put(change.attempt.id, { run: this.id, task: change.id, ...change.attempt });
   }
 
   attempt(change) {
+    this.note('attempt', change);
     const task = this.tasks.rows.get(change.task);
-    if (task && (task.attempt?.number ?? 0) <= change.attempt.number) this.tasks.put(task.id, { ...task, attempt: change.attempt });
-    if (this.history.value) this.attempts.put(change.attempt.id, change);
+    if (task && (task.attempt?.number ?? 0) <= change.number) this.tasks.put(task.id, { ...task, attempt: change });
+    if (this.history.value) this.attempts.put(change.id, change);
   }
 
   question(change) {
+    this.note('question', change);
     const task = this.tasks.rows.get(change.task);
     if (task) this.tasks.put(task.id, { ...task, question: change.closed ? undefined : change });
     if (this.history.value) this.questions.put(change.id, change);
