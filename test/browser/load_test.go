@@ -1,0 +1,179 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+)
+
+const (
+	crowd     = 40
+	pile      = 2000
+	changes   = 100 // in a second
+	loadTime  = time.Minute
+	samplings = 6
+)
+
+// stand is a worker that only says what it does.
+type stand struct {
+	*world
+	client *coordinator.Client
+	info   coordinator.WorkerInfo
+	held   *coordinator.Work
+	beats  int
+}
+
+func (w *world) stand(i int) *stand {
+	w.Helper()
+	name := fmt.Sprintf("stand-%02d", i)
+	labels := []string{"project:" + filepath.Base(w.dir)}
+	s := &stand{world: w, client: w.client(), info: coordinator.WorkerInfo{ID: name, Name: name, Labels: labels, Slots: 1, Version: "test", Host: name}}
+	s.beat()
+	return s
+}
+
+// beat says something else each time.
+func (s *stand) beat() {
+	s.beats++
+	b := coordinator.WorkBeat{Worker: s.info}
+	if s.held != nil {
+		b.Held = []coordinator.HeldWork{{WorkKey: s.key(), Now: coordinator.WorkNow{State: "running", Doing: fmt.Sprint("step ", s.beats), Source: "control", PID: 1 + s.beats}}}
+	}
+	if _, err := s.client.BeatWork(context.Background(), b); err != nil {
+		s.Errorf("%s: beat: %v", s.info.Name, err)
+	}
+}
+
+func (s *stand) key() coordinator.WorkKey {
+	return coordinator.WorkKey{Attempt: s.held.Attempt.ID, Token: s.held.Attempt.Token}
+}
+
+// turn ends what it has and takes the next.
+func (s *stand) turn() {
+	claim := coordinator.WorkClaim{Worker: s.info.ID, Labels: s.info.Labels, Key: fmt.Sprint(s.info.ID, "-", s.beats)}
+	s.beats++
+	if s.held == nil {
+		claimed, err := s.client.ClaimWork(context.Background(), claim)
+		if err != nil {
+			s.Errorf("%s: claim: %v", s.info.Name, err)
+			return
+		}
+		s.held = &claimed.Work
+		return
+	}
+	turned, err := s.client.TurnWork(context.Background(), coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: s.key(), Summary: "done"}, Claim: &claim})
+	if err != nil {
+		s.Errorf("%s: turn: %v", s.info.Name, err)
+		return
+	}
+	s.held = turned.Work
+}
+
+// bustle has workers change things so many times a second until the time is over.
+func bustle(stands []*stand, over time.Time) (made int) {
+	every := time.NewTicker(time.Second * 2 / changes) // a turn is two changes
+	defer every.Stop()
+	var all sync.WaitGroup
+	busy := make([]sync.Mutex, len(stands))
+	for i := 0; time.Now().Before(over); i++ {
+		<-every.C
+		n := i % len(stands)
+		all.Go(func() {
+			busy[n].Lock()
+			defer busy[n].Unlock()
+			if i%3 == 2 {
+				stands[n].beat()
+			} else {
+				stands[n].turn()
+			}
+		})
+		made = i
+	}
+	all.Wait()
+	return made
+}
+
+// listen has the page note how old each change is when it comes.
+const listen = `import('/assets/core/fleet.js').then((m) => { window.ages = []; m.onChange((u) => window.ages.push(Date.now() - Date.parse(u.time))); return true; })`
+
+// sample is what the page holds after garbage was collected, in MB, and how old
+// changes were since the last sample: the median and the worst of a hundred.
+type sample struct {
+	MB     float64   `json:"mb"`
+	Ages   []float64 `json:"ages"`
+	Rows   int       `json:"rows"`
+	median float64
+	late   float64
+}
+
+func (p *page) sample() sample {
+	p.Helper()
+	s := eval[sample](p, `(() => { gc(); const ages = window.ages.splice(0); return { mb: performance.memory.usedJSHeapSize / 1e6, ages, rows: document.querySelectorAll('*').length }; })()`)
+	slices.Sort(s.Ages)
+	if n := len(s.Ages); n > 0 {
+		s.median, s.late = s.Ages[n/2], s.Ages[n*99/100]
+	}
+	return s
+}
+
+func TestUnderAMinuteOfChangesThePageNeitherGrowsNorFallsBehind(t *testing.T) {
+	w := newWorld(t, "--rate", "0")
+	var plan strings.Builder
+	fmt.Fprintf(&plan, "name: load\ndefaults: {agent: fake}\nparallel: %d\ntasks:\n", crowd)
+	for i := range pile + crowd {
+		fmt.Fprintf(&plan, "  - {id: task-%04d, name: Task %d, prompt: hello}\n", i, i)
+	}
+	run := w.submit(plan.String())
+	var stands []*stand
+	for i := range crowd {
+		stands = append(stands, w.stand(i))
+	}
+	p := w.open("#/runs/" + run)
+	p.sees("task-0000")
+	eval[bool](p, listen)
+	p.eachStep(stands, run)
+}
+
+// eachStep makes changes and takes samples, the first of which warms up.
+func (p *page) eachStep(stands []*stand, run string) {
+	p.Helper()
+	var all []sample
+	for i := range samplings + 1 {
+		made := bustle(stands, time.Now().Add(loadTime/samplings))
+		s := p.sample()
+		p.Logf("%d: %d requests, %d changes, %.1f MB, %d nodes, changes %.0f ms old, the latest of a hundred %.0f ms", i, made, len(s.Ages), s.MB, s.Rows, s.median, s.late)
+		all = append(all, s)
+	}
+	first, last := all[1], all[len(all)-1]
+	heard := 0
+	for _, s := range all {
+		heard += len(s.Ages)
+	}
+	if want := int(loadTime.Seconds()) * changes / 2; heard < want {
+		p.Errorf("the page heard %d changes, want %d at least", heard, want)
+	}
+	if last.MB > first.MB*1.3+5 {
+		p.Errorf("the page grew from %.1f to %.1f MB", first.MB, last.MB)
+	}
+	if last.Rows > first.Rows*3/2+200 {
+		p.Errorf("the page grew from %d to %d nodes", first.Rows, last.Rows)
+	}
+	if last.median > 3*first.median+1000 {
+		p.Errorf("changes were %.0f ms old at first and %.0f at last", first.median, last.median)
+	}
+	p.matches(run)
+}
+
+// matches fails unless the page has every task as the server has it.
+func (p *page) matches(run string) {
+	p.Helper()
+	p.wait("the page knows what the server knows", fmt.Sprintf(`Promise.all([import('/assets/core/fleet.js'), fetch('/v1/runs/%s').then((r) => r.json())]).then(([m, { run }]) => {
+		const d = m.watchRun(run.id); const same = run.tasks.every((t) => d.tasks.rows.get(t.id)?.status === t.status); m.releaseRun(d); return same && run.tasks.some((t) => t.status === 'complete'); })`, run))
+}
