@@ -1,9 +1,9 @@
 package remote
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -13,7 +13,7 @@ import (
 // Event is something that happens to a worker.
 type Event struct {
 	Time    time.Time `json:"time"`
-	Kind    string    `json:"event"` // started, adopted, ended, gone, released, asked, away, back, notice
+	Kind    string    `json:"event"` // joined, started, adopted, ended, gone, released, asked, away, back, notice
 	Run     string    `json:"run,omitempty"`
 	Task    string    `json:"task,omitempty"`
 	Attempt string    `json:"attempt,omitempty"`
@@ -83,9 +83,9 @@ type link struct {
 	opts   Options
 	failed chan error // has the first error after which nothing can succeed
 
-	mu      sync.Mutex
-	since   time.Time // when it was first away; zero if it is not
-	unknown time.Time // when it first said that it does not know the token; zero if it does
+	mu    sync.Mutex
+	met   bool      // it has answered once
+	since time.Time // when it was first away; zero if it is not
 }
 
 func newLink(opts Options) *link { return &link{opts: opts, failed: make(chan error, 1)} }
@@ -93,9 +93,12 @@ func newLink(opts Options) *link { return &link{opts: opts, failed: make(chan er
 // well notes that the coordinator has answered.
 func (l *link) well() {
 	l.mu.Lock()
-	since := l.since
-	l.since, l.unknown = time.Time{}, time.Time{}
+	since, met := l.since, l.met
+	l.since, l.met = time.Time{}, true
 	l.mu.Unlock()
+	if !met {
+		l.opts.Tell(Event{Kind: "joined"})
+	}
 	if !since.IsZero() {
 		l.opts.Tell(Event{Kind: "back", Text: fmt.Sprintf("after %s", l.opts.Now().Sub(since).Round(time.Second))})
 	}
@@ -105,43 +108,49 @@ func (l *link) well() {
 func (l *link) ill(err error) {
 	var refused *coordinator.Error
 	if errors.As(err, &refused) && ends(refused) {
-		if !l.mayKnowLater(refused) {
-			l.fail(refused)
-		}
+		l.fail(&DeniedError{refused})
 		return
 	}
 	l.mu.Lock()
-	first := l.since.IsZero()
+	stranger := !l.met && unverified(err)
+	first := !stranger && l.since.IsZero()
 	if first {
 		l.since = l.opts.Now()
 	}
 	l.mu.Unlock()
-	if first {
+	switch {
+	case stranger:
+		l.fail(&StrangerError{err})
+	case first:
 		l.opts.Tell(Event{Kind: "away", Text: err.Error()})
 	}
 }
 
-// newToken is how long a coordinator may not know a token yet that was made beside
-// it.
-const newToken = time.Second
+// unverified tells a certificate that nobody has said to trust.
+func unverified(err error) bool {
+	var wrong *tls.CertificateVerificationError
+	var other interface{ Untrusted() bool }
+	return errors.As(err, &wrong) || errors.As(err, &other) && other.Untrusted()
+}
 
-// mayKnowLater tells a token that may be new from one that is wrong.
-func (l *link) mayKnowLater(refused *coordinator.Error) bool {
-	if refused.Status != http.StatusUnauthorized {
-		return false
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.unknown.IsZero() {
-		l.unknown = l.opts.Now()
-	}
-	return l.opts.Now().Sub(l.unknown) < newToken
+// StrangerError is a coordinator whose certificate is not trusted, when a worker
+// first speaks to it. One that was trusted before is away: it may be another that
+// has its address for a while.
+type StrangerError struct{ Err error }
+
+func (e *StrangerError) Error() string { return "the coordinator is not trusted: " + e.Err.Error() }
+
+func (e *StrangerError) Unwrap() error { return e.Err }
+
+// Hint says what to do next.
+func (e *StrangerError) Hint() string {
+	return "--fingerprint SHA-256 trusts the certificate that 'gaffer serve --tls' has made and prints, --ca FILE those of an authority"
 }
 
 // fail notes that there is no use in going on.
-func (l *link) fail(refused *coordinator.Error) {
+func (l *link) fail(err error) {
 	select {
-	case l.failed <- &DeniedError{refused}:
+	case l.failed <- err:
 	default: // there was another reason before
 	}
 }

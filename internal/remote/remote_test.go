@@ -11,6 +11,7 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -295,7 +296,7 @@ func TestAnEngineBehindANetworkAnswersAsTheEngineDoes(t *testing.T) {
 	if _, err := e.Claim(t.Context(), engine.Claim{Worker: "w-mill", Key: "k4"}); !errors.Is(err, engine.ErrNothing) {
 		t.Errorf("without labels: %v", err)
 	}
-	if want := []string{"started", "started", "asked", "ended", "started", "ended", "started", "released", "gone"}; !slices.Equal(w.kinds(), want) {
+	if want := []string{"joined", "started", "started", "asked", "ended", "started", "ended", "started", "released", "gone"}; !slices.Equal(w.kinds(), want) {
 		t.Errorf("told %v", w.kinds())
 	}
 }
@@ -348,7 +349,7 @@ func TestThatTheCoordinatorIsAwayIsToldOnceAndThatItIsBack(t *testing.T) {
 	}
 	w.cut.Store(false)
 	w.claim(e, "k")
-	if want := []string{"away", "back", "started"}; !slices.Equal(w.kinds(), want) {
+	if want := []string{"joined", "away", "back", "started"}; !slices.Equal(w.kinds(), want) {
 		t.Errorf("told %v", w.kinds())
 	}
 }
@@ -390,6 +391,29 @@ func TestATokenThatIsNotAcceptedEndsTheWorker(t *testing.T) {
 		}
 	}
 	w.secret = good
+}
+
+func TestACoordinatorThatIsNotTrustedEndsTheWorkerAtItsFirstWord(t *testing.T) {
+	w := start(t)
+	encrypted := httptest.NewUnstartedServer(http.NotFoundHandler())
+	encrypted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	encrypted.StartTLS()
+	defer encrypted.Close()
+	w.front = encrypted.URL
+	e := w.worker()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _, _ = e.Held(ctx) }()
+	err := <-e.Failed()
+	cancel()
+	<-ended
+	stranger := (*remote.StrangerError)(nil)
+	if !errors.As(err, &stranger) || !strings.Contains(stranger.Hint(), "--fingerprint") {
+		t.Errorf("%v", err)
+	}
+	if slices.Contains(w.kinds(), "joined") {
+		t.Error("it says that it has joined")
+	}
 }
 
 func TestATokenThatWasJustMadeBesideTheCoordinatorIsAccepted(t *testing.T) {

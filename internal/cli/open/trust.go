@@ -84,12 +84,21 @@ func pinned(sum [sha256.Size]byte) *tls.Config {
 				return errors.New("the server shows no certificate")
 			}
 			if got := sha256.Sum256(s.PeerCertificates[0].Raw); got != sum {
-				return fmt.Errorf("the server's certificate has another fingerprint than the one that was given: %s", printed(got))
+				return &otherServer{printed(got)}
 			}
 			return nil
 		},
 	}
 }
+
+// otherServer is one that has another certificate than it should have.
+type otherServer struct{ fingerprint string }
+
+func (e *otherServer) Error() string {
+	return "the server's certificate has another fingerprint than the one that was given: " + e.fingerprint
+}
+
+func (*otherServer) Untrusted() bool { return true }
 
 // add puts the certificates of a file into the pool.
 func add(pool *x509.CertPool, path string) error {

@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/remote"
 )
 
 // options are what the flags say.
@@ -72,7 +73,12 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		return err
 	}
 	shown := &lines{env: e, json: o.json}
-	opts.Tell = shown.tell
+	opts.Tell = func(e remote.Event) {
+		if e.Kind == "joined" {
+			e.Text = fmt.Sprintf("worker %s takes tasks of %s from %s, %d at once", opts.Name, opts.Config.ProjectName(), opts.Config.Server(), opts.Slots)
+		}
+		shown.tell(e)
+	}
 	for _, secret := range []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE"} { // no agent may speak for its worker
 		if err := os.Unsetenv(secret); err != nil {
 			return err
@@ -83,9 +89,6 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		return err
 	}
 	defer s.Close()
-	if !o.json {
-		shown.say("worker %s takes tasks of %s from %s, %d at once", opts.Name, opts.Config.ProjectName(), opts.Config.Server(), opts.Slots)
-	}
 	return attend(ctx, s, shown)
 }
 
