@@ -18,7 +18,12 @@ type From struct {
 	After   string // the id of the last change that is known; empty begins with the next one
 	Project string // only this project's changes
 	Run     string // only this run's changes
+	Seen    bool   // also tell when agents were last seen
 }
+
+// Seen is the type of a [Change] that is none: its Change has, by the ids of agents,
+// when each was last seen; at first of all, then of those for which it has moved.
+const Seen = "seen"
 
 // Change is an update of the stream.
 type Change struct {
@@ -73,7 +78,7 @@ type stream struct {
 }
 
 func (s *stream) call() call {
-	query := set(url.Values{}, "project", s.from.Project, "run", s.from.Run)
+	query := set(url.Values{}, "project", s.from.Project, "run", s.from.Run, "seen", flag(s.from.Seen))
 	return get(query, "v1", "stream")
 }
 
@@ -164,8 +169,11 @@ func (s *stream) handle(m message, fresh bool) error {
 		gap = s.greeted > 0 && s.last == "" // nobody can say what happened meanwhile
 		s.greeted, s.moved = s.greeted+1, false
 	}
-	if m.name == "hello" {
+	switch m.name {
+	case "hello":
 		return s.hello(m, gap)
+	case "seen":
+		return s.seen(m, gap)
 	}
 	if !s.moved && m.id != "" && m.id == s.last {
 		return s.note(m.id, gap) // told before the connection was made anew
@@ -193,6 +201,19 @@ func (s *stream) hello(m message, gap bool) error {
 		s.last = m.id
 	}
 	return s.note(m.id, gap)
+}
+
+// seen tells when agents were last seen. That is no change, and nobody goes on
+// after it.
+func (s *stream) seen(m message, gap bool) error {
+	var said struct {
+		Time time.Time       `json:"time"`
+		Seen json.RawMessage `json:"seen"`
+	}
+	if m.cut || json.Unmarshal(m.data, &said) != nil {
+		return s.note("", gap)
+	}
+	return s.tell(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
 }
 
 // note tells a gap by itself.

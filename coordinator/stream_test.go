@@ -185,6 +185,7 @@ func TestAReaderMayTakeItsTime(t *testing.T) {
 
 func TestAGapIsTold(t *testing.T) {
 	hello := func(id string) string { return "id: " + id + "\nevent: hello\ndata: {}\n\n" }
+	seen := "event: seen\ndata: {\"time\":\"2026-02-06T12:00:00Z\",\"seen\":{\"a\":\"2026-02-06T12:00:00Z\"}}\n\n"
 	plain := "event: update\ndata: {\"type\":\"agents\"}\n\n"
 	long := "id: 6\nevent: update\ndata: {" + strings.Repeat(" ", longestMessage) + "\"type\":\"tasks\"}\n\n"
 	many := "id: 6\nevent: update\ndata: {\n" + strings.Repeat("data: "+strings.Repeat(" ", 1<<20)+"\n", 9) + "data: \"type\":\"tasks\"}\n\n"
@@ -209,6 +210,8 @@ func TestAGapIsTold(t *testing.T) {
 		"sends what is not JSON":                {"", []string{"id: 5\nevent: update\ndata: {\n\n" + event(6)}, []string{"5!", "6 tasks"}},
 		"sends events that are not ours":        {"", []string{"id: 5\nevent: notification\ndata: {}\n\n" + event(6)}, []string{"6 tasks"}},
 		"repeats a torn number":                 {"", []string{event(5) + "id: 6\nevent: upd#", event(6)}, []string{"5 tasks", "6 tasks"}},
+		"tells who was seen":                    {"4", []string{hello("4") + seen + event(4) + event(5) + seen + "#", hello("5") + seen + event(6)}, []string{"seen", "5 tasks", "seen", "seen", "6 tasks"}},
+		"tells in no form who was seen":         {"4", []string{hello("4") + "event: seen\ndata: [\n\n" + event(5)}, []string{"5 tasks"}},
 		"tears twice and then goes on with ids": {"5", []string{"#", "#", hello("5") + event(6)}, []string{"6 tasks"}},
 	} {
 		t.Run(what, func(t *testing.T) {

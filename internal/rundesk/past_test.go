@@ -101,7 +101,9 @@ func TestThePastOfARunIsWhatTheStreamHasTold(t *testing.T) {
 			f.finish(a, engine.Finish{Summary: "done"})
 		}
 		want := f.told(run.ID)
-		if len(want) < 6 || !slices.ContainsFunc(want, func(c coordinator.PastChange) bool { return c.Type == "runs" && strings.Contains(string(c.Change), "complete") }) {
+		if len(want) < 6 || !slices.ContainsFunc(want, func(c coordinator.PastChange) bool {
+			return c.Type == "runs" && strings.Contains(string(c.Change), "complete")
+		}) {
 			t.Fatalf("the stream told %d changes", len(want))
 		}
 		for _, atOnce := range []int{0, 1, 3, 2000, 5000} {

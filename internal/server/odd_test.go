@@ -221,7 +221,7 @@ func oddForQuery(name string) []string {
 	switch name {
 	case "limit", "offset", "tail", "after", "last_event_id", "token":
 		return []string{"../x", zero, "-2", "x", "99999999999999999999"}
-	case "ended", "unfinished", "follow", "done":
+	case "ended", "unfinished", "follow", "done", "seen":
 		return nil // what is not yes is no
 	case "code":
 		return []string{"../x", zero} // it is compared with those that were made

@@ -146,7 +146,7 @@ func deskRoutes() []route {
 		{method: get, path: "/v1/events", access: look, about: "the latest events", query: []string{"limit"}, gives: allEvents{}, status: found, do: (*call).events},
 		{method: post, path: "/v1/events", access: work, about: "tell something; 200 and deduped if it was told before", takes: coordinator.NewEvent{}, gives: toldEvent{}, status: made, others: []int{found, missing}, do: (*call).addEvent},
 		{method: get, path: "/v1/dashboard", access: look, about: "everything at a glance", gives: coordinator.Dashboard{}, status: found, do: (*call).dashboard},
-		{method: get, path: "/v1/stream", access: look, about: "changes as server-sent events, replayed from Last-Event-ID", query: []string{"project", "run", "last_event_id"}, status: found, do: (*call).stream},
+		{method: get, path: "/v1/stream", access: look, about: "changes as server-sent events, replayed from Last-Event-ID", query: []string{"project", "run", "last_event_id", "seen"}, status: found, do: (*call).stream},
 
 		{method: get, path: "/v1/tokens", access: manage, about: "all tokens, without what is secret", gives: allTokens{}, status: found, do: (*call).listTokens},
 		{method: post, path: "/v1/tokens", access: manage, about: "make a token, which is told once", takes: newToken{}, gives: oneToken{}, status: made, do: (*call).addToken},

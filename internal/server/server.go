@@ -90,18 +90,20 @@ func (o Options) withDefaults() Options {
 
 // Server answers the protocol's requests. It is made by New and used once.
 type Server struct {
-	opts     Options
-	desk     Desk
-	tokens   *token.Book
-	log      *slog.Logger
-	hosts    map[string]bool
-	rates    *rates
-	logins   *logins
-	metrics  *metrics
-	hub      *hub
-	openapi  []byte
-	handler  http.Handler
-	stopping chan struct{} // closed when no more is begun
+	opts    Options
+	desk    Desk
+	tokens  *token.Book
+	log     *slog.Logger
+	hosts   map[string]bool
+	rates   *rates
+	logins  *logins
+	metrics *metrics
+	hub     *hub
+
+	sightings *sightings
+	openapi   []byte
+	handler   http.Handler
+	stopping  chan struct{} // closed when no more is begun
 
 	replaying  chan struct{} // has one for each reader that is served from the database
 	submitting chan struct{} // has one for each plan that is taken in
@@ -119,6 +121,7 @@ func New(opts Options) (*Server, error) {
 		stopping: make(chan struct{}), replaying: make(chan struct{}, replays), submitting: make(chan struct{}, submits),
 	}
 	s.hub = newHub(opts.Desk, opts.Log, opts.Buffer)
+	s.sightings = newSightings(opts.Desk, opts.Now, opts.Log)
 	s.metrics = newMetrics()
 	document, err := describe(routes())
 	if err != nil {
@@ -139,6 +142,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 	var helpers sync.WaitGroup
 	helpers.Go(func() { s.hub.run(requests) })
+	helpers.Go(func() { s.sightings.run(requests) })
 	helpers.Go(func() { s.tidy(requests) })
 	served := make(chan error, 1)
 	go func() { served <- serve(web, l) }()

@@ -36,9 +36,13 @@ func (c *call) stream() error {
 	if !given || after > last {
 		after = last // a number of another database means nothing here
 	}
-	f := &follower{call: c, out: http.NewResponseController(c.w), at: after, fits: fitting(q.Get("project"), q.Get("run"))}
+	f := &follower{call: c, out: http.NewResponseController(c.w), at: after, fits: fitting(q.Get("project"), q.Get("run")), seen: yes(q.Get("seen"))}
 	if err := f.hello(); err != nil {
 		return nil // the reader has gone
+	}
+	if f.seen {
+		c.sightings.join()
+		defer c.sightings.leave()
 	}
 	c.quiet = true
 	f.follow(c.r.Context())
@@ -68,6 +72,10 @@ type follower struct {
 	at    int64            // it has everything up to this number
 	fits  func(frame) bool // what it wants; nil for everything
 	until time.Time        // it may take so long to take something
+
+	seen  bool            // it asks when agents were last seen
+	round int             // of the sightings that it has
+	sight <-chan struct{} // closed when there are more; nil if it does not ask
 }
 
 func fitting(project, run string) func(frame) bool {
@@ -128,7 +136,7 @@ func (f *follower) allow(now time.Time) error {
 // follow sends until the reader has gone, is too slow or may no longer read, or
 // the server stops.
 func (f *follower) follow(ctx context.Context) {
-	if f.r.Method == http.MethodHead || f.catchUp(ctx) != nil {
+	if f.r.Method == http.MethodHead || f.firstSight(ctx) != nil || f.catchUp(ctx) != nil {
 		return
 	}
 	ping := time.NewTicker(f.opts.Ping)
@@ -146,7 +154,7 @@ func (f *follower) follow(ctx context.Context) {
 			}
 			return
 		}
-		if f.at = next.next; f.wait(ctx, next.more, ping.C) != nil {
+		if f.at = next.next; f.sighted() != nil || f.wait(ctx, next.more, ping.C) != nil {
 			return
 		}
 	}
@@ -158,6 +166,10 @@ func (f *follower) wait(ctx context.Context, more <-chan struct{}, ping <-chan t
 		select {
 		case <-more:
 			return nil
+		case <-f.sight:
+			if err := f.sighted(); err != nil {
+				return err
+			}
 		case <-ping:
 			if err := f.alive(ctx); err != nil {
 				return err
