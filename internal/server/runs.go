@@ -22,6 +22,8 @@ type Runs interface {
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
 	Plan(ctx context.Context, run string) (json.RawMessage, error)
+	// Doing returns the attempts that run, of all runs.
+	Doing(ctx context.Context) ([]coordinator.AttemptChange, error)
 
 	Submit(ctx context.Context, by token.Identity, n coordinator.NewRun) (fleet.Run, error)
 	// Cancel ends a run, or one task of it if it is not empty.

@@ -1,37 +1,64 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
 
-// sightings knows when agents were last seen, for followers who asked for that:
-// it is no change. It reads once for all of them, and not while there are none.
+// sightings knows when agents were last seen and what attempts do, for followers
+// who asked for that: it is no change. It reads once for all of them, and not while
+// there are none.
 type sightings struct {
 	desk  Desk
+	runs  Runs // nil for a coordinator that has none
 	now   func() time.Time
 	log   *slog.Logger
 	every time.Duration
 
 	mu      sync.Mutex
 	readers int
-	round   int                  // readings that told something, 0 before the first
-	seen    map[string]time.Time // nil while nothing is known
-	all     []byte               // of the last reading, as it is sent
-	moved   []byte               // what differs from the one before
+	round   int           // readings that told something, 0 before the first
+	seen    *sight        // nil while nothing is known
+	all     []byte        // of the last reading, as it is sent
+	moved   []byte        // what differs from the one before
 	changed chan struct{}        // closed, and replaced, with every round
 	wake    chan struct{}        // has one when somebody asks
+}
+
+// sight is one reading.
+type sight struct {
+	agents map[string]time.Time       // when each was last seen
+	doing  map[string]json.RawMessage // attempts that run, by their ids
+}
+
+// since is what differs from an earlier reading.
+func (s *sight) since(before *sight) *sight {
+	moved := &sight{map[string]time.Time{}, map[string]json.RawMessage{}}
+	for id, at := range s.agents {
+		if then, known := before.agents[id]; !known || !then.Equal(at) {
+			moved.agents[id] = at
+		}
+	}
+	for id, now := range s.doing {
+		if !bytes.Equal(before.doing[id], now) {
+			moved.doing[id] = now
+		}
+	}
+	return moved
 }
 
 // seenEvery bounds how often it is told when agents were last seen.
 const seenEvery = 2 * time.Second
 
-func newSightings(desk Desk, now func() time.Time, log *slog.Logger) *sightings {
-	return &sightings{desk: desk, now: now, log: log, every: seenEvery, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+func newSightings(desk Desk, runs Runs, now func() time.Time, log *slog.Logger) *sightings {
+	return &sightings{desk: desk, runs: runs, now: now, log: log, every: seenEvery, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 // run reads until ctx ends.
@@ -68,37 +95,46 @@ func (s *sightings) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seen := make(map[string]time.Time, len(agents))
+	now := &sight{make(map[string]time.Time, len(agents)), map[string]json.RawMessage{}}
 	for _, a := range agents {
-		seen[a.ID] = a.LastSeen
+		now.agents[a.ID] = a.LastSeen
 	}
-	s.publish(seen)
+	if s.runs != nil {
+		running, err := s.runs.Doing(ctx)
+		if err != nil {
+			return err
+		}
+		for _, a := range running {
+			if now.doing[a.ID], err = json.Marshal(a); err != nil {
+				return err
+			}
+		}
+	}
+	s.publish(now)
 	return nil
 }
 
 // publish tells a reading, unless it is as the one before.
-func (s *sightings) publish(seen map[string]time.Time) {
+func (s *sightings) publish(seen *sight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	moved := map[string]time.Time{}
-	for id, at := range seen {
-		if before, known := s.seen[id]; !known || !before.Equal(at) {
-			moved[id] = at
+	moved := seen
+	if s.seen != nil {
+		if moved = seen.since(s.seen); len(moved.agents)+len(moved.doing) == 0 {
+			return
 		}
-	}
-	if s.seen != nil && len(moved) == 0 {
-		return
 	}
 	now := s.now().UTC()
 	s.round++
-	s.seen, s.all, s.moved = seen, seenFrame(now, seen), seenFrame(now, moved)
+	s.seen, s.all, s.moved = seen, seen.frame(now), moved.frame(now)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// seenFrame is a message of the stream. It has no id: nobody goes on after it.
-func seenFrame(now time.Time, seen map[string]time.Time) []byte {
-	data, err := json.Marshal(map[string]any{"time": now, "seen": seen})
+// frame is a message of the stream. It has no id: nobody goes on after it.
+func (s *sight) frame(now time.Time) []byte {
+	doing := slices.AppendSeq(make([]json.RawMessage, 0, len(s.doing)), maps.Values(s.doing))
+	data, err := json.Marshal(map[string]any{"time": now, "seen": s.agents, "attempts": doing})
 	if err != nil {
 		return nil // a time that cannot be written is nobody's
 	}
@@ -164,4 +200,13 @@ func (f *follower) firstSight(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// ping tells a follower that the stream lives: one that asks for sightings, by a
+// message, since browsers show no comments to a page.
+func (f *follower) ping() error {
+	if f.seen {
+		return f.send((&sight{}).frame(f.opts.Now().UTC()))
+	}
+	return f.send([]byte(": ping\n\n"))
 }

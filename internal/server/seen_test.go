@@ -126,25 +126,25 @@ func (awayDesk) Agents(context.Context) ([]coordinator.Agent, error) {
 
 func TestWhoHasMissedARoundGetsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSightings(nil, time.Now, nil)
+		s := newSightings(nil, nil, time.Now, nil)
 		at := time.Now()
-		s.publish(map[string]time.Time{"a": at, "b": at})
+		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at}})
 		data, round, more := s.after(0)
 		if strings.Count(string(data), "2000-") != 3 {
 			t.Errorf("at first: %s", data)
 		}
-		s.publish(map[string]time.Time{"a": at, "b": at})
+		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at}})
 		select {
 		case <-more:
 			t.Error("what is as it was is told again")
 		default:
 		}
-		s.publish(map[string]time.Time{"a": at, "b": at.Add(time.Second)})
+		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at.Add(time.Second)}})
 		<-more
 		if data, next, _ := s.after(round); next != round+1 || strings.Contains(string(data), `"a"`) || !strings.Contains(string(data), `"b"`) {
 			t.Errorf("then: %s", data)
 		}
-		s.publish(map[string]time.Time{"a": at, "b": at, "c": at})
+		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at, "c": at}})
 		if data, _, _ := s.after(round); !strings.Contains(string(data), `"a"`) || !strings.Contains(string(data), `"c"`) {
 			t.Errorf("after two: %s", data)
 		}

@@ -121,7 +121,7 @@ func New(opts Options) (*Server, error) {
 		stopping: make(chan struct{}), replaying: make(chan struct{}, replays), submitting: make(chan struct{}, submits),
 	}
 	s.hub = newHub(opts.Desk, opts.Log, opts.Buffer)
-	s.sightings = newSightings(opts.Desk, opts.Now, opts.Log)
+	s.sightings = newSightings(opts.Desk, opts.Runs, opts.Now, opts.Log)
 	s.metrics = newMetrics()
 	document, err := describe(routes())
 	if err != nil {

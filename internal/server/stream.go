@@ -191,7 +191,7 @@ func (f *follower) alive(ctx context.Context) error {
 			return context.Canceled
 		}
 	}
-	return f.send([]byte(": ping\n\n"))
+	return f.ping()
 }
 
 // catchUp sends from the database what the hub no longer keeps.

@@ -109,6 +109,14 @@ class Detail {
     if (this.history.value) this.attempts.put(change.id, change);
   }
 
+  // What an attempt does is read now and then: it may have ended meanwhile.
+  doing(change) {
+    const task = this.tasks.rows.get(change.task);
+    if (task?.status !== 'running' || task.attempt?.id !== change.id || task.attempt.ended) return;
+    this.tasks.put(task.id, { ...task, attempt: change });
+    if (this.history.value) this.attempts.put(change.id, change);
+  }
+
   question(change) {
     this.note('question', change);
     const task = this.tasks.rows.get(change.task);
@@ -221,6 +229,7 @@ function seen(text) {
     const agent = agents.rows.get(id);
     if (agent) agents.put(id, { ...agent, last_seen });
   }
+  for (const attempt of news.attempts ?? []) details.get(attempt.run)?.doing(attempt);
 }
 
 let waiting = null; // changes that came while the picture was fetched

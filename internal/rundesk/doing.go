@@ -1,0 +1,30 @@
+package rundesk
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/lookout"
+	"gaffer/internal/store"
+)
+
+// mostDoing is how many attempts are told of at once. No fleet has so many.
+const mostDoing = 5000
+
+// Doing implements [server.Runs]. What an attempt does is no event, so whoever
+// follows it has to look again.
+func (d *Desk) Doing(ctx context.Context) (list []coordinator.AttemptChange, err error) {
+	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+		list = nil
+		running, err := r.Due(time.Unix(0, math.MaxInt64), mostDoing) // due at any time
+		for _, a := range running {
+			if !d.opts.Hide(store.Run{ID: a.Run}) {
+				list = append(list, coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *lookout.AttemptOf(a)})
+			}
+		}
+		return err
+	})
+	return list, err
+}
