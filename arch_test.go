@@ -68,7 +68,7 @@ var rules = []rule{
 	{"internal/lookout", []string{"fleet", "internal/plan", "internal/store"}, nil},
 	{"internal/worktree", []string{"statefile/..."}, nil},
 	{"internal/runner", []string{"internal/agent/...", "internal/failure", "fleet", "internal/supervisor", "statefile/..."}, nil},
-	{"internal/worker", []string{"internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
+	{"internal/worker", []string{"fleet", "internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
 	{"internal/recorder", []string{"internal/engine", "internal/failure", "fleet", "internal/plan", "internal/store", "ledger", "session", "statefile/..."}, nil},
 	{"internal/prompt", []string{"internal/suggest", "statefile", "statefile/lazyregexp"}, nil},
 	{"internal/dispatch", []string{"internal/engine", "internal/plan", "internal/prompt", "internal/suggest"}, nil},
@@ -101,7 +101,7 @@ var rules = []rule{
 	{"internal/distant", []string{"coordinator", "fleet", "internal/plan"}, nil},
 
 	{"internal/logstore", []string{"internal/engine", "internal/store"}, nil},
-	{"internal/workdesk", []string{"coordinator", "internal/desk", "internal/engine", "internal/failure", "internal/logstore", "internal/server", "internal/store", "internal/token"}, nil},
+	{"internal/workdesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/failure", "internal/logstore", "internal/server", "internal/store", "internal/token"}, nil},
 	{"internal/remote", []string{"coordinator", "internal/engine", "internal/store", "statefile/..."}, nil},
 
 	// Machines for the tests of several of them.

@@ -22,6 +22,7 @@ type Agent struct {
 	CreatedAt     time.Time       `json:"created_at"`
 	UpdatedAt     time.Time       `json:"updated_at"`
 	WorkerStatus  WorkerStatus    `json:"worker_status"`
+	Gone          bool            `json:"gone,omitempty"` // the run that it worked for has ended: it is in no list any more
 }
 
 // WorkerStatus says whether a worker was heard of lately.

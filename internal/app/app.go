@@ -35,6 +35,7 @@ type Options struct {
 	Now     func() time.Time
 	Getenv  func(string) string
 	Notice  func(text string) // things a person should know, as they happen; never nil
+	Version string            // of the program, for others to see
 
 	Supervisor supervisor.Options
 }

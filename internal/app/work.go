@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -103,11 +104,23 @@ func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment,
 		return nil, nil, err
 	}
 	s.worker = worker.New(worker.Options{
-		ID: s.run.Place, Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, defaultSlots),
+		ID: s.run.Place, Name: a.workerName(s.run), About: a.aboutWorker(id), Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, defaultSlots),
 		Engine: a.engine, Attempts: a.attempts(id), Place: s.place, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
 		Supervisor: a.opts.Supervisor, Terminal: a.terminal,
 	})
 	return s, running, nil
+}
+
+// workerName is what others call the worker of a run: a machine and a project.
+func (a *App) workerName(run store.Run) string {
+	host, _ := os.Hostname() // for people
+	return host + ":" + filepath.Base(cmp.Or(run.Project, a.opts.Project.Root))
+}
+
+// aboutWorker is what else they may know of it.
+func (a *App) aboutWorker(run string) fleet.WorkerMeta {
+	host, _ := os.Hostname() // for people
+	return fleet.WorkerMeta{Program: "gaffer", Host: host, Version: a.opts.Version, Run: run}
 }
 
 // assignments are the attempts of a run that run.

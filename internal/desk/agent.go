@@ -77,9 +77,9 @@ func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	a := coordinator.Agent{
 		ID: w.ID, Name: cmp.Or(w.Name, w.ID), Status: w.Status, ClaudeStatus: w.Status, ClaudeSince: utc(w.Said), CurrentTaskID: w.Task,
 		LastSeen: utc(w.Seen), Meta: metaOf(w), Subscriptions: w.Channels, CreatedAt: utc(w.Created), UpdatedAt: utc(w.Updated),
-		WorkerStatus: coordinator.Offline,
+		WorkerStatus: coordinator.Offline, Gone: !w.Left.IsZero(),
 	}
-	if now.Sub(w.Seen) < coordinator.OfflineAfter {
+	if now.Sub(w.Seen) < coordinator.OfflineAfter && !a.Gone {
 		a.WorkerStatus = coordinator.Online
 	}
 	return a
@@ -120,14 +120,14 @@ func (d *Desk) Agents(ctx context.Context) (list []coordinator.Agent, err error)
 	return list, err
 }
 
-// agents leaves out workers that have never said what they do: they speak to the
-// engine, and not to the desk.
+// agents leaves out workers that have never said what they do, since they speak to
+// the engine and not to the desk, and those whose only run has ended.
 func (d *Desk) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))
 	now := d.now()
 	for _, w := range workers {
-		if !w.Created.IsZero() {
+		if !w.Created.IsZero() && w.Left.IsZero() {
 			list = append(list, agentAt(w, now))
 		}
 	}

@@ -30,7 +30,7 @@ func (d *Desk) countAgents(r store.Reader, f *server.Figures) error {
 	workers, err := r.Workers()
 	now := d.now()
 	for _, w := range workers {
-		if w.Created.IsZero() || now.Sub(w.Seen) >= coordinator.OfflineAfter {
+		if w.Created.IsZero() || !w.Left.IsZero() || now.Sub(w.Seen) >= coordinator.OfflineAfter {
 			continue
 		}
 		f.AgentsOnline++

@@ -25,6 +25,9 @@ type Worker struct {
 	Labels       []string                 `json:"labels,omitempty"`
 	Version      string                   `json:"version,omitempty"`
 	Host         string                   `json:"host,omitempty"`
+	Held         int                      `json:"held,omitempty"`   // tasks that it has now
+	Source       string                   `json:"source,omitempty"` // how it knows what its agents do
+	Run          string                   `json:"run,omitempty"`    // the only one that it works on, of one that ends with it
 }
 
 // Online reports whether it was heard of lately.
@@ -52,8 +55,14 @@ func workerOf(a coordinator.Agent) Worker {
 	}
 	var said map[string]json.RawMessage
 	_ = json.Unmarshal(a.Meta, &said) // what is no object says nothing
-	for name, to := range map[string]any{"labels": &w.Labels, "slots": &w.Slots, "version": &w.Version, "host": &w.Host} {
+	for name, to := range map[string]any{
+		"labels": &w.Labels, "slots": &w.Slots, "version": &w.Version, "host": &w.Host, "held": &w.Held, "source": &w.Source, "run": &w.Run,
+	} {
 		_ = json.Unmarshal(said[name], to) // nor does what has another form
+	}
+	var program string
+	if _ = json.Unmarshal(said["program"], &program); program == "gaffer" {
+		w.Task = strings.Replace(w.Task, ".", "/", 1) // the protocol's id of what people call RUN/TASK
 	}
 	return w
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"time"
 
 	"gaffer/internal/store"
 )
@@ -44,6 +45,34 @@ func (c *change) appear(said store.Worker) error {
 	if w.Created.IsZero() {
 		w.Created = c.now
 	}
+	if !w.Left.IsZero() && c.goesOn(w.ID) {
+		w.Left = time.Time{}
+	}
+	_, err = c.putWorker(before, w)
+	return err
+}
+
+// goesOn reports whether a run has not ended, or not for good.
+func (c *change) goesOn(run string) bool {
+	row, err := c.Run(run)
+	return err == nil && !row.Status.Final()
+}
+
+// leave writes down that the worker of a run which has ended is no more: it worked
+// for no other. It may still say a last word.
+func (c *change) leave(run store.Run) error {
+	if run.Place != run.ID {
+		return nil // others may come
+	}
+	before, err := c.Worker(run.Place)
+	if errors.Is(err, store.ErrNotFound) || before.Name == "" {
+		return nil // nobody has seen it
+	}
+	if err != nil {
+		return err
+	}
+	w := before
+	w.Left = c.now
 	_, err = c.putWorker(before, w)
 	return err
 }
@@ -96,7 +125,7 @@ func (c *change) putWorker(before, w store.Worker) (store.Worker, error) {
 func sameButTimes(a, b *store.Worker) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
 		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && slices.Equal(a.Channels, b.Channels) &&
-		a.Created.Equal(b.Created)
+		a.Created.Equal(b.Created) && a.Left.IsZero() == b.Left.IsZero()
 }
 
 // extendLeases extends the leases of the attempts that a worker holds, and

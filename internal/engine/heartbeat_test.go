@@ -186,3 +186,41 @@ func TestAnOrderedRunTriesATaskAgainBeforeTheNext(t *testing.T) {
 		f.must(err)
 	}
 }
+
+func TestAWorkerOfOneRunIsGoneWithItAndComesBackWithIt(t *testing.T) {
+	f := newFixture(t)
+	ctx := context.Background()
+	said := store.Worker{ID: "r1", Name: "here", Status: "running"}
+	beat := func() (w store.Worker) {
+		_, err := f.Beat(ctx, said, nil)
+		f.must(err)
+		f.must(f.store.Read(ctx, func(r store.Reader) error {
+			w, err = r.Worker("r1")
+			return err
+		}))
+		return w
+	}
+	for _, run := range []string{"r1", "r2"} { // the second is bound to a worker that stays
+		_, err := f.Submit(ctx, engine.Submission{ID: run, Place: "r1", Plan: plan.Plan{Tasks: []plan.Task{{ID: "one"}}}})
+		f.must(err)
+	}
+	if w := beat(); !w.Left.IsZero() {
+		t.Errorf("before: %+v", w)
+	}
+	f.must(f.Cancel(ctx, engine.Target{Run: "r2"}, "", ""))
+	if w := beat(); !w.Left.IsZero() {
+		t.Errorf("when another run has ended: %+v", w)
+	}
+	events := f.kinds("worker.changed")
+	f.must(f.Cancel(ctx, engine.Target{Run: "r1"}, "", ""))
+	if n := f.kinds("worker.changed"); n != events+1 {
+		t.Errorf("%d events tell that it is gone", n-events)
+	}
+	if w := beat(); !w.Left.Equal(f.now) { // a last word
+		t.Errorf("after the end: %+v", w)
+	}
+	f.must(f.Retry(ctx, store.TaskKey{Run: "r1", Task: "one"}, "", ""))
+	if w := beat(); !w.Left.IsZero() {
+		t.Errorf("when it goes on: %+v", w)
+	}
+}

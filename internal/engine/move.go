@@ -271,5 +271,9 @@ func (c *change) moveRun(run store.Run, to store.Status, why string) error {
 		run.Ended = c.now
 	}
 	c.PutRun(run)
-	return c.event(store.Event{Kind: "run." + string(to), Run: run.ID, From: string(from), To: string(to), Why: why}, run)
+	err := c.event(store.Event{Kind: "run." + string(to), Run: run.ID, From: string(from), To: string(to), Why: why}, run)
+	if err != nil || !to.Final() {
+		return err
+	}
+	return c.leave(run)
 }

@@ -59,6 +59,11 @@ func (l *Lookout) Latest(r store.Reader, project string, ended bool, limit int) 
 }
 
 func (l *Lookout) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
+	if row.Conducted && row.Plan == nil && l.opts.Adorn != nil {
+		if row, err = r.Run(row.ID); err != nil { // its plan says whose it is
+			return v, err
+		}
+	}
 	v = l.runOf(row)
 	v.Counts, err = Count(r, row.ID)
 	return v, err

@@ -48,7 +48,8 @@ type fixture struct {
 	token  string // the operator's
 	stop   func() // the server
 	*coordinator.Client
-	as map[token.Role]*coordinator.Client
+	as   map[token.Role]*coordinator.Client
+	file string // the log of all attempts that run here; empty for none
 
 	mu  sync.Mutex
 	now time.Time
@@ -97,6 +98,7 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 	f.runs = rundesk.New(rundesk.Options{
 		Store: s, Engine: f.engine, Now: f.clock, Random: rand.Reader,
 		Logs: rundesk.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
+		File: func(store.Run, store.Attempt) (string, bool) { return f.file, f.file != "" },
 		Hide: func(run store.Run) bool { return desk.Owns(run.ID) },
 	})
 	f.serve()

@@ -26,36 +26,48 @@ type Logs struct {
 
 // part is the log of one attempt in that of its task.
 type part struct {
-	attempt  store.Attempt
+	attempt  string
 	base     int64 // where it begins in the whole
 	from, to int64 // what is kept of it
 }
 
-// layout is the log of a task: what its attempts wrote, one after the other.
-type layout []part
+// layout is the log of a task: what its attempts wrote, one after the other. Where
+// all of it is in one file there is one part, which stands for its first attempt.
+type layout struct {
+	attempts []store.Attempt
+	parts    []part
+	file     string
+}
 
-func (d *Desk) layout(r store.Reader, key store.TaskKey) (layout, error) {
-	attempts, err := r.Attempts(key)
-	if err != nil {
-		return nil, err
+func (d *Desk) layout(r store.Reader, run store.Run, task string) (l layout, err error) {
+	if l.attempts, err = r.Attempts(store.TaskKey{Run: run.ID, Task: task}); err != nil {
+		return l, err
 	}
-	slices.SortFunc(attempts, func(a, b store.Attempt) int { return cmp.Compare(a.Number, b.Number) })
-	var l layout
+	slices.SortFunc(l.attempts, func(a, b store.Attempt) int { return cmp.Compare(a.Number, b.Number) })
 	base := int64(0)
-	for _, a := range attempts {
-		p := part{attempt: a, base: base}
+	for _, a := range l.attempts {
+		p := part{attempt: a.ID, base: base}
 		if p.from, p.to, err = d.opts.Logs.Span(r, a.ID); err != nil {
-			return nil, err
+			return l, err
 		}
 		base += p.to
-		l = append(l, p)
+		l.parts = append(l.parts, p)
 	}
-	return l, nil
+	if base > 0 {
+		return l, nil
+	}
+	if l.file = d.fileOf(run, l.attempts); l.file == "" {
+		return l, nil
+	}
+	whole := part{attempt: l.attempts[0].ID}
+	whole.to, err = sizeOf(l.file)
+	l.parts = []part{whole}
+	return l, err
 }
 
 // kept is where that begins from which on nothing is missing.
 func (l layout) kept() (at int64) {
-	for _, p := range l {
+	for _, p := range l.parts {
 		if p.from > 0 {
 			at = p.base + p.from
 		}
@@ -64,18 +76,19 @@ func (l layout) kept() (at int64) {
 }
 
 func (l layout) end() int64 {
-	if len(l) == 0 {
+	if len(l.parts) == 0 {
 		return 0
 	}
-	return l[len(l)-1].base + l[len(l)-1].to
+	last := l.parts[len(l.parts)-1]
+	return last.base + last.to
 }
 
 // find returns the attempt that an offset of the whole is in, and where in it. At
 // the end that is behind the last.
 func (l layout) find(offset int64) (attempt string, at int64) {
-	for i, p := range l {
-		if offset < p.base+p.to || i == len(l)-1 {
-			return p.attempt.ID, offset - p.base
+	for i, p := range l.parts {
+		if offset < p.base+p.to || i == len(l.parts)-1 {
+			return p.attempt, offset - p.base
 		}
 	}
 	return "", 0
@@ -98,13 +111,13 @@ func (l layout) span(q coordinator.LogQuery) (coordinator.LogSpan, error) {
 func (d *Desk) Log(ctx context.Context, run, task string, q coordinator.LogQuery) (log server.Log, s coordinator.LogSpan, err error) {
 	t := &taskLog{desk: d, key: store.TaskKey{Run: run, Task: task}, follow: q.Follow}
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
-		if _, err := d.find(r, run); err != nil {
+		if t.run, err = d.find(r, run); err != nil {
 			return err
 		}
 		if _, err := r.Task(t.key); err != nil {
 			return desk.Missing(err, "task", run+"/"+task)
 		}
-		l, err := d.layout(r, t.key)
+		l, err := d.layout(r, t.run, task)
 		if err != nil {
 			return err
 		}
@@ -122,21 +135,22 @@ func (d *Desk) Log(ctx context.Context, run, task string, q coordinator.LogQuery
 // current is the attempt whose end is the end of following: the one that runs, or
 // else the last.
 func (l layout) current() string {
-	if len(l) == 0 {
+	if len(l.attempts) == 0 {
 		return ""
 	}
-	for _, p := range l {
-		if !p.attempt.Status.Final() {
-			return p.attempt.ID
+	for _, a := range l.attempts {
+		if !a.Status.Final() {
+			return a.ID
 		}
 	}
-	return l[len(l)-1].attempt.ID
+	return l.attempts[len(l.attempts)-1].ID
 }
 
 // taskLog is a place in the log of a task. It remembers the attempt and not the
 // offset in the whole: an attempt that was given up may write more later.
 type taskLog struct {
 	desk    *Desk
+	run     store.Run // of which only is used what never changes
 	key     store.TaskKey
 	attempt string // empty before the first
 	at      int64
@@ -182,29 +196,37 @@ func (t *taskLog) Next(ctx context.Context) (data []byte, err error) {
 // read returns what comes next, and goes on to the next attempt where one has
 // ended.
 func (t *taskLog) read(r store.Reader) ([]byte, error) {
-	l, err := t.desk.layout(r, t.key)
+	l, err := t.desk.layout(r, t.run, t.key.Task)
 	if err != nil {
 		return nil, err
 	}
-	for i, p := range l {
+	for i, p := range l.parts {
 		if t.attempt == "" { // none had begun
-			t.attempt, t.ends = p.attempt.ID, l.current()
+			t.attempt, t.ends = p.attempt, l.current()
 		}
-		if p.attempt.ID != t.attempt {
+		if p.attempt != t.attempt {
 			continue
 		}
 		if t.at < p.from {
 			return nil, errForgotten
 		}
 		if t.at < p.to {
-			return t.desk.opts.Logs.Read(r, t.attempt, t.at, gulp)
+			return t.desk.piece(r, l, p.attempt, t.at)
 		}
-		if t.attempt == t.ends || i == len(l)-1 {
+		if t.attempt == t.ends || i == len(l.parts)-1 {
 			break
 		}
-		t.attempt, t.at = l[i+1].attempt.ID, 0
+		t.attempt, t.at = l.parts[i+1].attempt, 0
 	}
 	return nil, t.ended(r, l)
+}
+
+// piece returns some of the log of an attempt from an offset on.
+func (d *Desk) piece(r store.Reader, l layout, attempt string, at int64) ([]byte, error) {
+	if l.file != "" {
+		return readFile(l.file, at, gulp)
+	}
+	return d.opts.Logs.Read(r, attempt, at, gulp)
 }
 
 // ended returns io.EOF if nothing more will come.
@@ -216,10 +238,13 @@ func (t *taskLog) ended(r store.Reader, l layout) error {
 		}
 		return err
 	}
-	for _, p := range l {
-		if p.attempt.ID == t.ends && !p.attempt.Status.Final() {
+	for _, a := range l.attempts {
+		if a.ID == t.ends && !a.Status.Final() {
 			return nil
 		}
+	}
+	if l.file != "" {
+		return io.EOF // it was written before its end was
 	}
 	if done, err := t.desk.opts.Logs.Done(r, t.ends); err != nil || done {
 		return cmp.Or(err, io.EOF)

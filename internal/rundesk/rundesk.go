@@ -32,6 +32,12 @@ type Options struct {
 	Random io.Reader
 	Logs   Logs
 
+	// File returns the file with the log of an attempt that has run on this
+	// machine and has written it there alone. Nil is for none.
+	File func(run store.Run, a store.Attempt) (path string, ok bool)
+	// Adorn adds to a run what is not in the store. It may be nil.
+	Adorn func(v *fleet.Run, run store.Run)
+
 	// Hide says which runs are none for people, such as those that others keep
 	// their own things in. They are not found here. Nil hides none.
 	Hide func(run store.Run) bool
@@ -54,7 +60,7 @@ func New(opts Options) *Desk {
 	if opts.Hide == nil {
 		opts.Hide = func(store.Run) bool { return false }
 	}
-	return &Desk{opts: opts, lookout: lookout.New(opts.Store, lookout.Options{Hide: opts.Hide})}
+	return &Desk{opts: opts, lookout: lookout.New(opts.Store, lookout.Options{Hide: opts.Hide, Adorn: opts.Adorn})}
 }
 
 // find returns a run that people see.

@@ -91,6 +91,7 @@ func (w *Worker) AppendJSON(b []byte) ([]byte, error) {
 	o.texts("holds", w.Holds)
 	o.timeIf("created", w.Created)
 	o.timeIf("updated", w.Updated)
+	o.timeIf("left", w.Left)
 	return o.end()
 }
 

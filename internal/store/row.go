@@ -159,6 +159,7 @@ type Worker struct {
 	Holds    []string  `json:"holds,omitempty"`    // attempts that were given to it, of one that does not name them when it beats; some may have ended
 	Created  time.Time `json:"created,omitzero"`
 	Updated  time.Time `json:"updated,omitzero"` // when anything but a time changed
+	Left     time.Time `json:"left,omitzero"`    // when the only run that it works on ended
 }
 
 // ItemKey names an item.

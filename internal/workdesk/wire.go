@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
 	"gaffer/internal/desk"
 	"gaffer/internal/engine"
 	"gaffer/internal/failure"
@@ -16,8 +17,8 @@ import (
 // said is a worker's word as its row has it.
 func said(b coordinator.WorkBeat, owner, current string) store.Worker {
 	w := b.Worker
-	meta, err := json.Marshal(map[string]any{
-		"program": "gaffer", "host": w.Host, "slots": w.Slots, "labels": w.Labels, "version": w.Version,
+	meta, err := json.Marshal(fleet.WorkerMeta{
+		Program: "gaffer", Host: w.Host, Slots: w.Slots, Labels: w.Labels, Version: w.Version, Source: sourceOf(b.Held), Held: len(b.Held),
 	})
 	if err != nil {
 		panic("workdesk: texts and numbers without JSON: " + err.Error())
@@ -26,6 +27,16 @@ func said(b coordinator.WorkBeat, owner, current string) store.Worker {
 		ID: w.ID, Name: w.Name, Labels: strings.Join(w.Labels, ","), Slots: w.Slots, Version: w.Version, Owner: owner,
 		Status: statusOf(b.Held), Task: current, Meta: meta,
 	}
+}
+
+// sourceOf is how a worker knows what its agents do, if it has any.
+func sourceOf(held []coordinator.HeldWork) string {
+	for _, h := range held {
+		if h.Now.Source != "" {
+			return h.Now.Source
+		}
+	}
+	return "worker"
 }
 
 // statusOf is what the agents of a worker do, as the protocol has it for one.

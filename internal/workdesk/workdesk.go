@@ -146,6 +146,7 @@ func beat(s *engine.Step, by token.Identity, b coordinator.WorkBeat) ([]coordina
 // sorted tells the attempts that are a worker's from those that are not, and names
 // the task of one that is.
 func sorted(s *engine.Step, b coordinator.WorkBeat) (held []engine.Held, gone []string, current string, err error) {
+	var shown store.Attempt
 	for _, h := range b.Held {
 		a, err := s.Attempt(h.Attempt)
 		switch {
@@ -155,8 +156,8 @@ func sorted(s *engine.Step, b coordinator.WorkBeat) (held []engine.Held, gone []
 		case err != nil:
 			return nil, nil, "", err
 		}
-		if current == "" && a.Status == store.Running {
-			current = a.Run + "." + a.Task
+		if a.Status == store.Running && (shown.ID == "" || a.ID < shown.ID) {
+			shown, current = a, a.Run+"."+a.Task // they may come in any order
 		}
 		held = append(held, heldOf(h, s.Now()))
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -84,6 +85,7 @@ func (w *Worker) beat(ctx context.Context) {
 	for _, h := range w.held {
 		list = append(list, h.report())
 	}
+	slices.SortFunc(list, func(a, b engine.Held) int { return strings.Compare(a.Attempt, b.Attempt) }) // the first is shown
 	w.running.Go(func() {
 		orders, err := w.say(ctx, said, list, shortest)
 		w.tell(ctx, func() {
@@ -120,16 +122,39 @@ func (w *Worker) self() store.Worker {
 		return said
 	}
 	labels := slices.Sorted(slices.Values(w.opts.Labels))
-	said.Name, said.Version, said.Meta, said.Labels = w.opts.Name, w.opts.Version, w.opts.Meta, strings.Join(labels, ",")
-	said.Status = w.status()
+	about := w.opts.About
+	about.Slots, about.Labels, about.Held, about.Source = w.opts.Slots, labels, len(w.held), "worker"
+	if len(w.held) > 0 {
+		about.Source = outputSource
+	}
+	said.Meta, _ = json.Marshal(about) // texts and numbers can always be JSON
+	said.Name, said.Version, said.Labels = w.opts.Name, about.Version, strings.Join(labels, ",")
+	said.Status, said.Task = w.status(), w.current()
 	return said
 }
+
+// current is the task that the worker shows: one that waits for a person, or else
+// the one that it has had for longest.
+func (w *Worker) current() string {
+	var shown *held
+	for _, h := range w.held {
+		if shown == nil || h.waits() && !shown.waits() || h.waits() == shown.waits() && h.Attempt.ID < shown.Attempt.ID {
+			shown = h
+		}
+	}
+	if shown == nil {
+		return ""
+	}
+	return shown.Task.Run + "." + shown.Task.Task // its id in the coordinator's protocol
+}
+
+func (h *held) waits() bool { return h.now.State == string(agent.Waiting) }
 
 // status is what the worker's agents do together.
 func (w *Worker) status() string {
 	status := "idle"
 	for _, h := range w.held {
-		if h.now.State == string(agent.Waiting) {
+		if h.waits() {
 			return string(agent.Waiting)
 		}
 		status = string(agent.Running)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/store"
 )
 
 func TestAnAgentIsFrozenBeforeItsLeaseEnds(t *testing.T) {
@@ -105,5 +106,25 @@ func TestThatTheEngineIsAwayIsToldOnceAndThatItIsBackOnce(t *testing.T) {
 	want := []string{"beat: connection refused; going on, and trying again", "beat: answered again"}
 	if !slices.Equal(told, want) {
 		t.Errorf("told %q", told)
+	}
+}
+
+func TestAWorkerShowsWhatWaitsOrElseWhatItHasHadForLongest(t *testing.T) {
+	w := New(Options{ID: "w", Name: "n", Slots: 4})
+	if w.current() != "" || string(w.self().Meta) != `{"program":"","slots":4,"labels":null,"source":"worker","held":0}` {
+		t.Errorf("%q, %s", w.current(), w.self().Meta)
+	}
+	for _, id := range []string{"b", "a", "d", "c"} {
+		key := store.TaskKey{Run: "r", Task: id}
+		w.hold(engine.Assignment{Attempt: store.Attempt{ID: id, Run: "r", Task: id}, Task: store.Task{TaskKey: key}}, time.Time{})
+	}
+	if w.current() != "r.a" || w.self().Status != "running" {
+		t.Errorf("it shows %s", w.current())
+	}
+	for _, id := range []string{"d", "c"} {
+		w.held[id].now.State = "waiting"
+	}
+	if w.current() != "r.c" || w.self().Status != "waiting" {
+		t.Errorf("it shows %s", w.current())
 	}
 }

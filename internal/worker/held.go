@@ -310,12 +310,15 @@ type owner struct {
 	ctx context.Context
 }
 
+// outputSource is how a worker knows what its agents do: they say so.
+const outputSource = "output"
+
 // Doing implements [runner.Owner].
 func (o owner) Doing(a runner.Activity) {
 	at := o.worker.opts.Now()
 	o.worker.tell(o.ctx, func() {
 		o.now = engine.Activity{
-			State: string(a.State), Doing: a.Doing, Source: "output", At: at, PID: a.PID, Log: o.worker.opts.Place.Log(o.Task),
+			State: string(a.State), Doing: a.Doing, Source: outputSource, At: at, PID: a.PID, Log: o.worker.opts.Place.Log(o.Task),
 			Thread: a.Thread, Spent: amountOf(a.Usage), Compacted: a.Compacted, Compactions: a.Compactions,
 		}
 		o.worker.beats.dirty = true

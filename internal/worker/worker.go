@@ -5,7 +5,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
 	"gaffer/internal/failure"
@@ -38,9 +38,8 @@ type Engine interface {
 // Options are what a worker needs of the world.
 type Options struct {
 	ID       string
-	Name     string          // for others to see; without one nobody does
-	Version  string          // of the program, for others to see
-	Meta     json.RawMessage // what else others may see
+	Name     string           // for others to see; without one nobody does
+	About    fleet.WorkerMeta // what else others may see; the worker adds what it knows itself
 	Labels   []string
 	Slots    int
 	Engine   Engine
@@ -150,7 +149,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	for _, h := range w.held {
 		w.look(running, h)
 	}
-	w.beats.last = w.opts.Now()
+	w.beats.last, w.beats.dirty = w.opts.Now(), w.beats.dirty || w.opts.Name != ""
 	beat := time.NewTimer(beatEvery)
 	defer beat.Stop()
 	for {
@@ -242,9 +241,13 @@ func (w *Worker) request() engine.Claim {
 func (w *Worker) take(ctx context.Context, a engine.Assignment, asked time.Time) {
 	h := w.hold(a, asked)
 	h.unwanted = w.drains.Load()
-	w.beats.dirty = w.beats.dirty || !h.endless
+	w.beats.dirty = w.beats.dirty || w.heeded(h)
 	w.look(ctx, h)
 }
+
+// heeded reports whether anybody cares when an attempt is held and when not: who
+// gave it, or those who see the worker.
+func (w *Worker) heeded(h *held) bool { return !h.endless || w.opts.Name != "" }
 
 func (w *Worker) hold(a engine.Assignment, asked time.Time) *held {
 	h := &held{worker: w, Assignment: a, questions: map[string]string{}}
@@ -271,7 +274,7 @@ func (w *Worker) tell(ctx context.Context, do func()) {
 // claimed with the report.
 func (w *Worker) done(ctx context.Context, h *held, next *engine.Assignment, asked time.Time) {
 	delete(w.held, h.Attempt.ID)
-	w.beats.dirty = w.beats.dirty || !h.endless // others see what it does
+	w.beats.dirty = w.beats.dirty || w.heeded(h)
 	if next == nil {
 		w.asking = true // there may be something by now
 		return
