@@ -162,6 +162,7 @@ type WorkFinish struct {
 	Log         string          `json:"log,omitempty"`
 	Spent       Amount          `json:"spent,omitzero"`
 	Checks      json.RawMessage `json:"checks,omitempty"`
+	Diff        json.RawMessage `json:"diff,omitempty"` // a fleet.Diff, of a task that has a worktree
 	Answer      string          `json:"answer,omitempty"`
 	ResetInMS   int64           `json:"reset_in_ms,omitempty"` // until a rate limit ends
 	Compacted   string          `json:"compacted,omitempty"`
@@ -220,6 +221,7 @@ const (
 	MaxLogPiece   = 256 << 10
 	MaxWorkAnswer = 512 << 10 // of a finish's answer
 	MaxWorkChecks = 128 << 10
+	MaxWorkDiff   = 128 << 10
 	MaxWorkText   = 64 << 10 // of a summary or a question
 )
 

@@ -101,6 +101,7 @@ type Attempt struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Spent   Cost      `json:"spent,omitzero"`
 	Checks  []Check   `json:"checks,omitempty"`
+	Diff    *Diff     `json:"diff,omitempty"` // of one that has ended, in a worktree
 
 	// What the agent does, who says so, and when it was said.
 	State  string    `json:"state,omitempty"` // running, waiting, retrying
@@ -117,6 +118,25 @@ type Check struct {
 	Output  string `json:"output,omitempty"` // its end
 	Millis  int64  `json:"millis"`
 }
+
+// Diff is what the worktree of a task had in it that the commit had not which its
+// branch started from, also what was not committed.
+type Diff struct {
+	Files   []FileDiff `json:"files"`   // the first of them, by their paths
+	Changed int        `json:"changed"` // how many there are
+	Added   int        `json:"added"`   // lines in all of them
+	Removed int        `json:"removed"`
+}
+
+// FileDiff is a file that is different. One that is no text has no lines.
+type FileDiff struct {
+	Path    string `json:"path"`
+	Added   int    `json:"added"`
+	Removed int    `json:"removed"`
+}
+
+// MostFiles is how many files a [Diff] lists.
+const MostFiles = 200
 
 // Question is something that an agent waits for a person to decide.
 type Question struct {

@@ -79,11 +79,9 @@ func (e *ElsewhereError) Error() string {
 // that only this worker does.
 func (s *Station) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
 	run := s.engine.Run(t.Attempt)
-	p := place{root: s.opts.Project.Root, trees: treesIn(s.state), log: s.Log, base: run.Base}
-	if len(run.Workflow) > 0 {
-		if err := json.Unmarshal(run.Workflow, &p.flow); err != nil {
-			return "", fmt.Errorf("workflow of run %s: %w", run.ID, err)
-		}
+	p, err := s.placeOf(run)
+	if err != nil {
+		return "", err
 	}
 	switch {
 	case spec.Dispatch != nil:
@@ -98,6 +96,17 @@ func (s *Station) Work(ctx context.Context, t store.Task, spec plan.Task) (strin
 		return "", err
 	}
 	return p.Work(ctx, t, spec)
+}
+
+// placeOf is where this machine works on a run.
+func (s *Station) placeOf(run coordinator.WorkRun) (place, error) {
+	p := place{root: s.opts.Project.Root, trees: treesIn(s.state), log: s.Log, base: run.Base}
+	if len(run.Workflow) > 0 {
+		if err := json.Unmarshal(run.Workflow, &p.flow); err != nil {
+			return p, fmt.Errorf("workflow of run %s: %w", run.ID, err)
+		}
+	}
+	return p, nil
 }
 
 // branch makes the branch of a workflow, which nobody else could.

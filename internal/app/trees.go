@@ -89,15 +89,11 @@ func (p place) Log(t store.Task) string { return p.log(t) }
 // Work implements [worker.Place]: the task's worktree, or the root of the project
 // or of the repository that a bead is for.
 func (p place) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
-	root := p.root
 	spec := p.tree(t.TaskKey, task)
-	if task.Dispatch != nil {
-		root = task.Dispatch.Repo
-	}
 	if spec == nil {
-		return root, nil
+		return p.rootOf(task), nil
 	}
-	repo, err := worktree.Open(ctx, root)
+	repo, err := worktree.Open(ctx, p.rootOf(task))
 	if err != nil {
 		return "", err
 	}
@@ -106,6 +102,14 @@ func (p place) Work(ctx context.Context, t store.Task, task plan.Task) (string, 
 	}
 	tree, err := repo.Create(ctx, *spec)
 	return tree.Path, err
+}
+
+// rootOf is where a task would be worked on without a worktree.
+func (p place) rootOf(task plan.Task) string {
+	if task.Dispatch != nil {
+		return task.Dispatch.Repo
+	}
+	return p.root
 }
 
 // tree says which worktree a task has, or nil for none. Base.Commit is the name

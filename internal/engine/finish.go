@@ -25,6 +25,7 @@ type Finish struct {
 	Log     string // where its output is
 	Spent   store.Amount
 	Checks  json.RawMessage // how the verify commands went
+	Diff    json.RawMessage // what it had changed in its worktree, if it had one
 	Answer  string          // all that the agent said last, of a task that keeps it
 	Reset   time.Time       // of a rate limit: when it ends
 
@@ -86,7 +87,7 @@ func (c *change) finish(f Finish) (Outcome, error) {
 	if err := c.compacted(a, f.Compactions, f.Compacted); err != nil {
 		return Outcome{}, err
 	}
-	a.Summary, a.Answer, a.Spent, a.Exit, a.Checks = f.Summary, f.Answer, f.Spent, f.Exit, f.Checks
+	a.Summary, a.Answer, a.Spent, a.Exit, a.Checks, a.Diff = f.Summary, f.Answer, f.Spent, f.Exit, f.Checks, f.Diff
 	a.Thread, a.Log = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log)
 	if f.Class == failure.RateLimited {
 		t, err := c.Task(a.Key())

@@ -44,7 +44,19 @@ func AttemptOf(a store.Attempt) *fleet.Attempt {
 	if len(a.Checks) > 0 {
 		_ = json.Unmarshal(a.Checks, &v.Checks) // the worker wrote them
 	}
+	v.Diff = diffOf(a.Diff)
 	return v
+}
+
+// diffOf is what a worker has written of what was changed. A list is never null.
+func diffOf(text json.RawMessage) *fleet.Diff {
+	d := &fleet.Diff{}
+	if len(text) == 0 || json.Unmarshal(text, d) != nil {
+		return nil
+	}
+	d.Files = append([]fleet.FileDiff{}, d.Files[:min(len(d.Files), fleet.MostFiles)]...)
+	d.Changed = max(d.Changed, len(d.Files))
+	return d
 }
 
 // QuestionOf is a question as others see it.

@@ -311,6 +311,7 @@ func TestAFailureWithMuchToSayIsReported(t *testing.T) {
 	f.Class, f.Reset = failure.RateLimited, time.Now().Add(time.Hour)
 	f.Summary, f.Answer = strings.Repeat("\xff\x00", 1<<20), strings.Repeat("é", 1<<20)
 	f.Checks = json.RawMessage(`["` + strings.Repeat("x", 1<<20) + `"]`)
+	f.Diff = f.Checks
 	outcome, _, err := e.Turn(t.Context(), f, engine.Claim{})
 	if err != nil || outcome.Status != store.Queued {
 		t.Fatalf("%+v %v", outcome, err)

@@ -110,6 +110,9 @@ func wireFinish(f engine.Finish, now time.Time) coordinator.WorkFinish {
 	if len(f.Checks) <= coordinator.MaxWorkChecks {
 		w.Checks = f.Checks
 	}
+	if len(f.Diff) <= coordinator.MaxWorkDiff {
+		w.Diff = f.Diff
+	}
 	if !f.Reset.IsZero() {
 		w.ResetInMS = max(f.Reset.Sub(now).Milliseconds()+1, 1)
 	}

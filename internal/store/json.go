@@ -69,6 +69,7 @@ func (a *Attempt) AppendJSON(b []byte) ([]byte, error) {
 	o.textIf("source", a.Source)
 	o.timeIf("said", a.Said)
 	o.raw("checks", a.Checks)
+	o.raw("diff", a.Diff)
 	o.textIf("answer", a.Answer)
 	return o.end()
 }

@@ -132,6 +132,7 @@ type Attempt struct {
 	Said   time.Time `json:"said,omitzero"`
 
 	Checks json.RawMessage `json:"checks,omitempty"` // how the verify commands went
+	Diff   json.RawMessage `json:"diff,omitempty"`   // what it had changed when it ended
 	Answer string          `json:"answer,omitempty"` // all that the agent said last, of a task that keeps it
 }
 

@@ -119,7 +119,8 @@ func checkTurn(t coordinator.WorkTurn) error {
 		desk.CheckID("finish.attempt", f.Attempt), desk.CheckLine("finish.class", f.Class, maxShort),
 		desk.CheckText("finish.summary", f.Summary, coordinator.MaxWorkText), desk.CheckLine("finish.thread", f.Thread, maxShort),
 		desk.CheckText("finish.log", f.Log, maxPath), desk.CheckText("finish.answer", f.Answer, coordinator.MaxWorkAnswer),
-		desk.CheckNumber("finish.checks", len(f.Checks), 0, coordinator.MaxWorkChecks), desk.CheckText("finish.compacted", f.Compacted, maxDoing),
+		desk.CheckNumber("finish.checks", len(f.Checks), 0, coordinator.MaxWorkChecks),
+		desk.CheckNumber("finish.diff", len(f.Diff), 0, coordinator.MaxWorkDiff), desk.CheckText("finish.compacted", f.Compacted, maxDoing),
 	)
 	if t.Claim != nil {
 		err = first(err, checkClaim(*t.Claim, false))

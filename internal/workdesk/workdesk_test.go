@@ -19,6 +19,7 @@ import (
 	"gaffer/internal/desk"
 	"gaffer/internal/engine"
 	"gaffer/internal/logstore"
+	"gaffer/internal/lookout"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/store/memory"
@@ -526,6 +527,38 @@ func TestATaskForOthersWakesNobody(t *testing.T) {
 		defer cancel()
 		if news, err := f.Wait(ctx, worker, "w-mill", first.Seq); err != nil || news.Wake || news.Attend || news.Seq <= first.Seq {
 			t.Errorf("%+v, %v", news, err)
+		}
+	})
+}
+
+func TestWhatAWorkerSaysOfItsDiffIsKeptWithinBounds(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		f.beat(worker, "mill")
+		for text, want := range map[string]string{
+			``:        "<nil>",
+			`"words"`: "<nil>",
+			`{"files":[{"path":"a","added":2,"removed":1}],"changed":7,"added":2,"removed":1}`: "&{[{a 2 1}] 7 2 1}",
+			`{"files":null,"changed":0,"later":[]}`:                                            "&{[] 0 0 0}",
+		} {
+			run := f.submit(plan.Task{ID: "one"})
+			w := f.claim("mill", "k"+text)
+			turn := coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey, Diff: json.RawMessage(text)}}
+			_, err := f.Turn(f.ctx, worker, turn)
+			f.must(err)
+			f.must(f.store.Read(f.ctx, func(r store.Reader) error {
+				rows, err := r.AttemptsOf(run)
+				if len(rows) != 1 || fmt.Sprint(lookout.AttemptOf(rows[0]).Diff) != want {
+					t.Errorf("%s: %+v", text, rows)
+				}
+				return err
+			}))
+		}
+		f.submit(plan.Task{ID: "one"})
+		w := f.claim("mill", "long")
+		long := json.RawMessage(`"` + strings.Repeat("x", coordinator.MaxWorkDiff) + `"`)
+		_, err := f.Turn(f.ctx, worker, coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey, Diff: long}})
+		if err == nil || !strings.Contains(err.Error(), "finish.diff") {
+			t.Errorf("one that is too long: %v", err)
 		}
 	})
 }

@@ -176,6 +176,7 @@ func (h *held) awaitLease(ctx context.Context) error {
 func (h *held) finish(ctx context.Context, f engine.Finish) {
 	w := h.worker
 	f.Attempt, f.Token, f.Key, f.Log = h.Attempt.ID, h.Attempt.Token, h.Attempt.ID, w.opts.Place.Log(h.Task)
+	f.Diff = h.diff(ctx)
 	var next *engine.Assignment
 	var sent time.Time
 	r := w.request()
@@ -185,6 +186,30 @@ func (h *held) finish(ctx context.Context, f engine.Finish) {
 		return err
 	})
 	h.retire(ctx, next, sent)
+}
+
+// diffWithin bounds how long the end of an attempt may wait for what it has
+// changed to be counted.
+const diffWithin = 10 * time.Second
+
+// diff is what the attempt has changed, before whatever follows from its end can
+// change it further. That it cannot be told is no reason not to report the end.
+func (h *held) diff(ctx context.Context) json.RawMessage {
+	spec, err := specOf(h.Task)
+	if err != nil {
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, diffWithin)
+	defer cancel()
+	d, err := h.worker.opts.Place.Diff(within, h.Task, spec)
+	if err != nil && ctx.Err() == nil {
+		h.worker.opts.Notice(fmt.Sprintf("task %s: what it has changed is not known: %v", h.Task.Task, err))
+	}
+	if err != nil || d == nil {
+		return nil
+	}
+	text, _ := json.Marshal(d) // texts and numbers can always be JSON
+	return text
 }
 
 // handBack is finish for an attempt that the worker gives up, and others may have.

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	seen "gaffer/fleet"
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
@@ -210,6 +211,8 @@ type place struct{ dir string }
 func (p place) Log(t store.Task) string { return filepath.Join(p.dir, t.Task+".log") }
 
 func (p place) Work(context.Context, store.Task, plan.Task) (string, error) { return p.dir, nil }
+
+func (p place) Diff(context.Context, store.Task, plan.Task) (*seen.Diff, error) { return nil, nil }
 
 // hire starts a worker, which ends with the test, and all that it runs with it.
 func (f *fleet) hire(id string, slots int, adopt ...engine.Assignment) *hand {

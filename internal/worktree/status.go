@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // Status is what can be said about a tree at one moment.
@@ -128,40 +127,10 @@ func (g git) count(ctx context.Context, args ...string) (int, error) {
 	return strconv.Atoi(out)
 }
 
-// diff compares all files with the base. What it has to write for that is
-// thrown away.
-func (r *Repo) diff(ctx context.Context, g git, t Tree, without []string) (Diff, error) {
-	dir, err := r.gitFolder(t.Path)
-	if err != nil {
-		return Diff{}, err
+func (r *Repo) diff(ctx context.Context, g git, t Tree, without []string) (d Diff, err error) {
+	list, err := r.compare(ctx, g, t, without)
+	for _, f := range list {
+		d = Diff{d.Files + 1, d.Insertions + f.Insertions, d.Deletions + f.Deletions}
 	}
-	s, err := newScratch(ctx, g, dir)
-	if err != nil {
-		return Diff{}, err
-	}
-	defer s.close()
-	if err := s.apart(r.common); err != nil {
-		return Diff{}, err
-	}
-	snap, err := s.take(ctx, without)
-	if err != nil {
-		return Diff{}, err
-	}
-	out, err := s.git.run(ctx, "diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", t.Base.Commit, snap.tree)
-	return parseNumstat(out), err
-}
-
-func parseNumstat(out string) Diff {
-	var d Diff
-	for line := range strings.SplitSeq(out, "\x00") {
-		added, rest, ok := strings.Cut(line, "\t")
-		if !ok {
-			continue
-		}
-		removed, _, _ := strings.Cut(rest, "\t")
-		a, _ := strconv.Atoi(added) // a dash for a binary file
-		b, _ := strconv.Atoi(removed)
-		d = Diff{d.Files + 1, d.Insertions + a, d.Deletions + b}
-	}
-	return d
+	return d, err
 }

@@ -1,0 +1,68 @@
+package app
+
+import (
+	"context"
+	"strings"
+	"unicode"
+
+	"gaffer/fleet"
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+	"gaffer/internal/worktree"
+)
+
+// Diff implements [worker.Place].
+func (p place) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
+	spec := p.tree(t.TaskKey, task)
+	if spec == nil {
+		return nil, nil
+	}
+	repo, err := worktree.Open(ctx, p.rootOf(task))
+	if err != nil {
+		return nil, err
+	}
+	list, there, err := repo.Diff(ctx, spec.Run, spec.Task)
+	if err != nil || !there {
+		return nil, err
+	}
+	return diffOf(list), nil
+}
+
+// Diff implements [worker.Place].
+func (s *Station) Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error) {
+	p, err := s.placeOf(s.engine.Run(t.Attempt))
+	if err != nil {
+		return nil, err
+	}
+	return p.Diff(ctx, t, spec)
+}
+
+// maxShownPath is how many bytes of a path are shown.
+const maxShownPath = 300
+
+// diffOf counts all files, and lists the first.
+func diffOf(list []worktree.FileDiff) *fleet.Diff {
+	d := &fleet.Diff{Files: []fleet.FileDiff{}, Changed: len(list)}
+	for _, f := range list {
+		d.Added, d.Removed = d.Added+f.Insertions, d.Removed+f.Deletions
+		if len(d.Files) < fleet.MostFiles {
+			d.Files = append(d.Files, fleet.FileDiff{Path: shownPath(f.Path), Added: f.Insertions, Removed: f.Deletions})
+		}
+	}
+	return d
+}
+
+// shownPath makes what a file may be called fit to be shown. The end of a path says
+// more than its beginning.
+func shownPath(path string) string {
+	path = strings.ToValidUTF8(strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, path), string(unicode.ReplacementChar))
+	if len(path) <= maxShownPath {
+		return path
+	}
+	return "…" + strings.ToValidUTF8(path[len(path)-maxShownPath:], "")
+}
