@@ -28,8 +28,8 @@ type sightings struct {
 	seen    *sight        // nil while nothing is known
 	all     []byte        // of the last reading, as it is sent
 	moved   []byte        // what differs from the one before
-	changed chan struct{}        // closed, and replaced, with every round
-	wake    chan struct{}        // has one when somebody asks
+	changed chan struct{} // closed, and replaced, with every round
+	wake    chan struct{} // has one when somebody asks
 }
 
 // sight is one reading.
