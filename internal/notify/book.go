@@ -96,26 +96,26 @@ func (b *book) putEntry(tx *store.Tx, e entry) error {
 	if e.State == Pending {
 		parent = openList(b.channel)
 	}
-	return put(tx, store.Item{ItemKey: b.noteKey(e.Note.ID), Parent: parent, Seq: e.Queued.UnixMilli(), Made: e.Queued}, e)
+	return put(tx, store.Item{ItemKey: b.noteKey(e.Note.ID), Parent: parent, Seq: e.Queued.UnixMicro(), Made: e.Queued}, e)
 }
 
 // open returns from where on events are told: where an earlier program has come
 // to, or what happens from now on.
 func (b *book) open(ctx context.Context, now time.Time) (c cursor, err error) {
+	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
-		found, err := get(r, b.cursorKey(), &c)
-		if err != nil || found {
+		if found, err = get(r, b.cursorKey(), &c); err != nil || found {
 			return err
 		}
 		c.Began = now
 		c.Seq, err = r.LastSeq()
 		return err
 	})
-	if err != nil {
+	if err != nil || found {
 		return c, err
 	}
 	return c, b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.cursorKey()}}, func(tx *store.Tx) error {
-		found, err := get(tx, b.cursorKey(), &c)
+		found, err := get(tx, b.cursorKey(), &c) // somebody may have been faster
 		if err != nil || found {
 			return err
 		}
@@ -154,7 +154,7 @@ func (b *book) queue(tx *store.Tx, notes []Note, now time.Time) error {
 		return err
 	}
 	room := openMost - len(open)
-	for _, n := range notes {
+	for i, n := range notes {
 		var before entry
 		found, err := get(tx, b.noteKey(n.ID), &before)
 		if err != nil {
@@ -163,7 +163,7 @@ func (b *book) queue(tx *store.Tx, notes []Note, now time.Time) error {
 		if found {
 			continue
 		}
-		e := entry{Note: n, Queued: now, State: Pending}
+		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // they stay in order
 		if room--; room < 0 {
 			e.State, e.Ended, e.Why = GivenUp, now, "too many others waited to be told"
 		}

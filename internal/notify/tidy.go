@@ -3,9 +3,9 @@ package notify
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"gaffer/internal/store"
@@ -14,48 +14,47 @@ import (
 // tidy takes away what was told long ago, and how far runs were read that have
 // ended long ago.
 func (b *book) tidy(ctx context.Context, now time.Time) error {
-	before := now.Add(-keep)
-	return b.store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
-		told, err := tx.Items(noteKind, b.channel, math.MinInt64, tidyMost)
-		if err != nil {
-			return err
-		}
-		for _, item := range told {
-			if item.Seq < before.UnixMilli() {
-				tx.DropItem(item.ItemKey)
-			}
-		}
-		cursors, err := tx.Items(cursorKind, b.channel, math.MinInt64, tidyMost)
-		for _, item := range cursors {
-			if err := b.tidyCursor(tx, item, before); err != nil {
-				return err
-			}
-		}
+	var old []store.ItemKey
+	err := b.store.Read(ctx, func(r store.Reader) (err error) {
+		old, err = b.old(r, now.Add(-keep))
 		return err
+	})
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	return b.store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+		for _, key := range old {
+			tx.DropItem(key)
+		}
+		return nil
 	})
 }
 
-func (b *book) tidyCursor(tx *store.Tx, item store.Item, before time.Time) error {
-	_, run, _ := cutLast(item.ID)
-	if run == everything || !item.Made.Before(before) {
-		return nil
+// old are the items that nobody needs any more. None of them will change.
+func (b *book) old(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
+	told, err := r.Items(noteKind, b.channel, math.MinInt64, tidyMost)
+	if err != nil {
+		return nil, err
 	}
-	r, err := tx.Run(run)
-	if errors.Is(err, store.ErrNotFound) || err == nil && r.Status.Final() {
-		tx.DropItem(item.ItemKey)
-		return nil
-	}
-	return err
-}
-
-// cutLast cuts a text at its last space.
-func cutLast(text string) (before, after string, found bool) {
-	for i := len(text) - 1; i >= 0; i-- {
-		if text[i] == ' ' {
-			return text[:i], text[i+1:], true
+	for _, item := range told {
+		if item.Seq < before.UnixMicro() {
+			keys = append(keys, item.ItemKey)
 		}
 	}
-	return text, "", false
+	cursors, err := r.Items(cursorKind, b.channel, math.MinInt64, tidyMost)
+	for _, item := range cursors {
+		if !item.Made.Before(before) || strings.HasSuffix(item.ID, " "+everything) {
+			continue
+		}
+		run, err := r.Run(item.ID[strings.LastIndex(item.ID, " ")+1:])
+		if gone(err) != nil {
+			return nil, err
+		}
+		if err != nil || run.Status.Final() {
+			keys = append(keys, item.ItemKey)
+		}
+	}
+	return keys, err
 }
 
 // Record is a note and what became of it.
@@ -75,7 +74,7 @@ func Lately(ctx context.Context, s store.Store, channels []Channel, since time.T
 	err = s.Read(ctx, func(r store.Reader) error {
 		list = nil
 		for _, c := range channels {
-			for parent, after := range map[string]int64{c.Key(): since.UnixMilli() - 1, openList(c.Key()): math.MinInt64} {
+			for parent, after := range map[string]int64{c.Key(): since.UnixMicro() - 1, openList(c.Key()): math.MinInt64} {
 				found, err := r.Items(noteKind, parent, after, math.MaxInt32)
 				if err != nil {
 					return err
