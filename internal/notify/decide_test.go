@@ -58,8 +58,14 @@ func TestWhatEventsAreToldAs(t *testing.T) {
 
 func TestWhatIsNotTold(t *testing.T) {
 	for _, e := range []store.Event{
-		{Kind: "task.queued", To: "queued"}, {Kind: "task.complete", To: "complete"}, {Kind: "run.running", To: "running"}, {Kind: "run.stopping"},
-		{Kind: "question.answered"}, {Kind: "attempt.started"}, {Kind: "worker.changed", From: "waiting", To: "waiting"}, {Kind: "worker.changed", To: "idle"},
+		{Kind: "task.queued", To: "queued"},
+		{Kind: "task.complete", To: "complete"},
+		{Kind: "run.running", To: "running"},
+		{Kind: "run.stopping"},
+		{Kind: "question.answered"},
+		{Kind: "attempt.started"},
+		{Kind: "worker.changed", From: "waiting", To: "waiting"},
+		{Kind: "worker.changed", To: "idle"},
 	} {
 		if told(e) {
 			t.Errorf("%s from %q to %q is told", e.Kind, e.From, e.To)

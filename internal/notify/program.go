@@ -39,8 +39,17 @@ func (c *Command) Send(ctx context.Context, n Note) error {
 func facts(n Note) []string {
 	var env []string
 	for _, f := range [][2]string{
-		{"ID", n.ID}, {"KIND", string(n.Kind)}, {"TITLE", n.Title}, {"TEXT", n.Text}, {"NEXT", n.Next}, {"RUN", n.Run},
-		{"TASK", n.Task}, {"WORKER", n.Worker}, {"QUESTION", n.Question}, {"STATUS", n.Status}, {"TIME", n.Time.UTC().Format(time.RFC3339)},
+		{"ID", n.ID},
+		{"KIND", string(n.Kind)},
+		{"TITLE", n.Title},
+		{"TEXT", n.Text},
+		{"NEXT", n.Next},
+		{"RUN", n.Run},
+		{"TASK", n.Task},
+		{"WORKER", n.Worker},
+		{"QUESTION", n.Question},
+		{"STATUS", n.Status},
+		{"TIME", n.Time.UTC().Format(time.RFC3339)},
 	} {
 		env = append(env, "GAFFER_NOTE_"+f[0]+"="+strings.ReplaceAll(f[1], "\x00", ""))
 	}

@@ -43,7 +43,7 @@ func TestAMessageIsSignedAndSaysWhatItIs(t *testing.T) {
 		t.Errorf("%s: %v", body, err)
 	}
 	h := req.Header
-	if req.Method != "POST" || req.URL.Path != "/deep/path" || h.Get("Content-Type") != "application/json" || h.Get(HeaderID) != "abc" {
+	if req.Method != http.MethodPost || req.URL.Path != "/deep/path" || h.Get("Content-Type") != "application/json" || h.Get(HeaderID) != "abc" {
 		t.Errorf("%s %s %v", req.Method, req.URL, h)
 	}
 	if at, want := h.Get(HeaderTime), Sign([]byte("s3cret"), fmt.Sprint(noon.Unix()), body); at != fmt.Sprint(noon.Unix()) || h.Get(HeaderSignature) != want {
