@@ -479,3 +479,48 @@ func TestAFullQueueGivesUpWhatComesLate(t *testing.T) {
 		}
 	})
 }
+
+func TestAWorkerThatWasBackBeforeMorningIsNotToldOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it begins at midnight
+		w, in := newWorld(t), &inbox{}
+		beat := func(id string) {
+			t.Helper()
+			_, err := w.engine.Beat(t.Context(), store.Worker{ID: id, Name: id, Slots: 1}, nil)
+			w.must(err)
+		}
+		teller := w.tell(in, "", func(o *Options) { o.Rules.Quiet = Quiet{From: 22 * 60, To: 7 * 60} })
+		pass(time.Second)
+		beat("back")
+		beat("gone")
+		pass(time.Hour)
+		beat("back")
+		pass(10 * time.Second)
+		for range 7 * 60 * 3 {
+			beat("back")
+			pass(20 * time.Second)
+		}
+		teller.Stop()
+		w.want(in, "worker gone is offline")
+	})
+}
+
+func TestNobodyIsMissedWhoWasSilentWhileTheMachineSlept(t *testing.T) {
+	f := follower{}
+	for _, c := range []struct {
+		at   time.Duration
+		due  bool
+		from time.Duration // workers could be heard from then on
+	}{
+		{0, true, 0}, {time.Second, false, 0}, {5 * time.Second, true, 0}, {12 * time.Second, true, 0},
+		{10 * time.Minute, true, 10 * time.Minute}, {10*time.Minute + 6*time.Second, true, 10 * time.Minute},
+		{time.Minute, true, time.Minute}, // the clock was set
+	} {
+		now := noon.Add(c.at)
+		if due := f.timeFor(now); due != c.due || !f.since.Equal(noon.Add(c.from)) {
+			t.Errorf("after %s: due is %v, heard since %s", c.at, due, f.since)
+		}
+		if c.due {
+			f.looked = now
+		}
+	}
+}
