@@ -97,6 +97,9 @@ var rules = []rule{
 	{"internal/dashboard", nil, nil},
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
 
+	// What a person is told who looks elsewhere.
+	{"internal/notify", []string{"internal/failure", "internal/store"}, nil},
+
 	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/logstore", "internal/recorder", "internal/store"}, nil},
 	{"internal/distant", []string{"coordinator", "fleet", "internal/plan"}, nil},
 

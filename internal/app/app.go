@@ -50,6 +50,7 @@ type App struct {
 	lookout  *lookout.Lookout
 	session  *session.Store
 	ledger   *ledger.Store
+	notify   notifying
 }
 
 // forever is the lease of attempts that only this machine can run: their agents

@@ -71,6 +71,7 @@ func (a *App) Doctor(ctx context.Context, repair bool) (Health, error) {
 		err = h.repair()
 	}
 	h.advise()
+	h.Advice = append(h.Advice, a.notifyAdvice(ctx)...)
 	return h, err
 }
 

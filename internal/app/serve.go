@@ -9,6 +9,7 @@ import (
 
 	"gaffer/internal/desk"
 	"gaffer/internal/engine"
+	"gaffer/internal/notify"
 	"gaffer/internal/rundesk"
 	"gaffer/internal/viewer"
 	"gaffer/internal/workdesk"
@@ -23,8 +24,9 @@ type Coordinator struct {
 	Viewer *viewer.Viewer
 	State  string // the folder of this machine's own files
 
-	stop context.CancelFunc
-	all  sync.WaitGroup
+	stop   context.CancelFunc
+	all    sync.WaitGroup
+	teller *notify.Teller // nil if nobody is told
 }
 
 // served is how many rows are remembered for many workers at once.
@@ -35,6 +37,7 @@ const served = 16384
 type Terms struct {
 	Lease   time.Duration // how long an attempt lives without a word of its worker
 	KeepLog int64         // bytes of each attempt's log that are kept
+	Tell    bool          // a person is told what happens, as the settings say
 }
 
 // Coordinate begins to look after what workers hold, until Close.
@@ -56,6 +59,9 @@ func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	c.all.Go(func() { c.Work.Run(ctx) })
 	r := &round{engine: e, store: a.store, now: now}
 	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
+	if terms.Tell {
+		c.teller = a.teller("")
+	}
 	return c, nil
 }
 
@@ -70,6 +76,9 @@ func (a *App) clock() func() time.Time {
 // Close ends what Coordinate has begun. The store stays open.
 func (c *Coordinator) Close() {
 	c.stop()
+	if c.teller != nil {
+		c.teller.Stop()
+	}
 	c.Viewer.Close()
 	c.all.Wait()
 }

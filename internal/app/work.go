@@ -47,6 +47,7 @@ func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 		return fleet.Run{}, err
 	}
 	defer frugal(len(s.run.Plan))()
+	defer a.tellOf(ctx, id)()
 	if err := s.prepare(ctx, running); err != nil {
 		return fleet.Run{}, err
 	}

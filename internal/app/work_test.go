@@ -112,9 +112,15 @@ func newPlace(t *testing.T) place {
 	return place{t: t, root: t.TempDir(), home: t.TempDir(), notices: &notices{}}
 }
 
-func (p place) open() *app.App {
+func (p place) open() *app.App { return p.openWith(func(string) string { return "" }) }
+
+// openWith opens gaffer in an environment, where that says more than the place.
+func (p place) openWith(others func(string) string) *app.App {
 	getenv := func(name string) string {
-		return map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home, "GAFFER_DB": p.db}[name]
+		if text, here := map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home, "GAFFER_DB": p.db}[name]; here {
+			return text
+		}
+		return others(name)
 	}
 	root, err := project.At(p.root, "test")
 	if err != nil {

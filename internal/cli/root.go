@@ -20,6 +20,7 @@ import (
 	"gaffer/internal/cli/hook"
 	"gaffer/internal/cli/inbox"
 	"gaffer/internal/cli/logs"
+	"gaffer/internal/cli/notify"
 	"gaffer/internal/cli/plan"
 	"gaffer/internal/cli/poll"
 	"gaffer/internal/cli/prune"
@@ -80,7 +81,7 @@ func groups() []group {
 			validate.New, report.New, schema.New,
 		}},
 		{settings, []func(*env.Env) *cobra.Command{
-			config.New, statusline.New, hook.New, prune.New, backup.New, restore.New, completion.New, version.New,
+			config.New, notify.New, statusline.New, hook.New, prune.New, backup.New, restore.New, completion.New, version.New,
 		}},
 	}
 }

@@ -168,6 +168,19 @@ func (c *Config) File(name string) string {
 // Text gives the value of a Text key, "" if it is none.
 func (c *Config) Text(name string) string { return orEmpty(c.mustGet(name, Text)) }
 
+// URL gives the value of a URL key, "" if it is none.
+func (c *Config) URL(name string) string { return orEmpty(c.mustGet(name, URL)) }
+
+// Hours gives when a part of the day begins and ends, in minutes after midnight.
+// Both are 0 of none.
+func (c *Config) Hours(name string) (from, to int) {
+	from, to, err := parseHours(c.mustGet(name, Hours))
+	if err != nil {
+		panic("config: " + name + " was not checked: " + err.Error())
+	}
+	return from, to
+}
+
 // ProjectName gives the name by which a server knows the project.
 func (c *Config) ProjectName() string {
 	if name := c.mustGet("project_name", Text); name != "auto" && name != "" {

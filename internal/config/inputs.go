@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"path/filepath"
 
 	"gaffer/internal/project"
@@ -55,8 +56,25 @@ func fromEnv(in Inputs) ([]Value, error) {
 	return values, nil
 }
 
+// fromProject refuses what is the user's own: a project that somebody has cloned
+// must neither run programs of its choice nor send elsewhere what happens here.
 func fromProject(in Inputs) ([]Value, error) {
-	return readFile(filepath.Join(in.Root, project.ConfigFile))
+	path := filepath.Join(in.Root, project.ConfigFile)
+	values, err := readFile(path)
+	for _, v := range values {
+		if v.Key.Own && path != UserFile(in.Getenv) {
+			err := errors.New("found in a project's file, want it in your own or in the environment")
+			return nil, &Error{Source: v.Source, Err: keyError{v.Key.Name, err}, Next: ownHint(in, v.Key)}
+		}
+	}
+	return values, err
+}
+
+func ownHint(in Inputs, k Key) string {
+	if path := UserFile(in.Getenv); path != "" {
+		return "put it into " + path + ", or into " + k.Env()
+	}
+	return "put it into " + k.Env()
 }
 
 func fromUser(in Inputs) ([]Value, error) {

@@ -10,7 +10,8 @@ type Key struct {
 	Flag    string // a flag of its own beside --set, or ""
 	Doc     string // one line, without a full stop
 	Example string
-	Choices []string // of a Choice
+	Choices []string // of a Choice, and of a List that may have no others
+	Own     bool     // not to be set by a project's file: it could run programs or send things elsewhere
 	Min     int      // of a Number
 	Max     int
 }
@@ -76,11 +77,49 @@ var keys = []Key{
 		Doc: "shell commands that must succeed after each merge: one, or a JSON list", Example: `["go vet ./...", "go test ./..."]`,
 	},
 	{
+		Name: "notify.events", Kind: List, Default: joinList(notices()),
+		Doc: "what a person is told of: one of them, or a JSON list", Example: `["waiting", "failed"]`,
+		Choices: notices(),
+	},
+	{
+		Name: "notify.desktop", Kind: Choice, Default: "auto",
+		Doc: "tell on this machine's screen; auto is if there is one", Example: "never",
+		Choices: []string{"auto", "never"},
+	},
+	{
+		Name: "notify.webhook", Kind: URL, Default: none, Own: true,
+		Doc: "the address that is told by HTTP", Example: "https://hooks.example/gaffer",
+	},
+	{
+		Name: "notify.webhook_secret_file", Kind: File, Default: none, Own: true,
+		Doc: "the secret that signs what the address is told, an absolute path", Example: "/home/ada/.config/gaffer/webhook-secret",
+	},
+	{
+		Name: "notify.command", Kind: List, Default: "[]", Own: true,
+		Doc: "the program that is told, with its arguments: a JSON list", Example: `["/usr/local/bin/page-me", "--urgent"]`,
+	},
+	{
+		Name: "notify.quiet", Kind: Hours, Default: none,
+		Doc: "when nothing is told before it is over, in the local time", Example: "22:00-07:00",
+	},
+	{
+		Name: "notify.quiet_questions", Kind: Choice, Default: "true",
+		Doc: "whether that holds for questions too", Example: "false",
+		Choices: []string{"true", "false"},
+	},
+	{
+		Name: "notify.burst", Kind: Number, Min: 1, Max: 1000, Default: "10",
+		Doc: "how many a person is told one by one in a minute; more become one", Example: "3",
+	},
+	{
 		Name: "color", Kind: Choice, Default: "auto", Flag: "color",
 		Doc: "when to use colour", Example: "never",
 		Choices: []string{"auto", "always", "never"},
 	},
 }
+
+// notices are what a person may be told of.
+func notices() []string { return []string{"waiting", "failed", "offline", "finished", "budget"} }
 
 // Keys lists every setting but those of the roles of a team, in the order in
 // which they are shown. See [RoleKeys] for the others.
@@ -104,7 +143,7 @@ func (k Key) Env() string {
 
 // Usage is what the key is for and, of a Choice, what it may be.
 func (k Key) Usage() string {
-	if k.Kind == Choice {
+	if len(k.Choices) > 0 {
 		return k.Doc + ": " + orList(k.Choices)
 	}
 	return k.Doc

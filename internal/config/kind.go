@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,8 @@ const (
 	List                 // a JSON list of texts, or one text
 	Server               // the address of a coordinator, none or nothing
 	File                 // a file, relative to the project's root, or none
+	URL                  // an address of HTTP, or none
+	Hours                // a part of the day, such as 22:00-07:00, or none
 )
 
 // none is the value of a key that is not set.
@@ -42,14 +45,21 @@ func (k Key) check(text string) error {
 		if !slices.Contains(k.Choices, text) {
 			return fmt.Errorf("found %s, want %s", quote(text), orList(k.Choices))
 		}
-	case Path, Database, File:
+	case Path, Database:
 		return checkPath(text)
+	case File:
+		return k.checkFile(text)
 	case Number:
 		return k.checkNumber(text)
 	case Text:
 		return checkLine(text)
 	case List:
-		return checkList(text)
+		return k.checkList(text)
+	case URL:
+		return checkURL(text)
+	case Hours:
+		_, _, err := parseHours(text)
+		return err
 	case Server:
 		return checkServer(text)
 	}
@@ -70,8 +80,11 @@ func checkLine(text string) error {
 	return nil
 }
 
-func checkList(text string) error {
+func (k Key) checkList(text string) error {
 	for _, item := range splitList(text) {
+		if len(k.Choices) > 0 && !slices.Contains(k.Choices, item) {
+			return fmt.Errorf("found %s, want %s", quote(item), orList(k.Choices))
+		}
 		if strings.TrimSpace(item) == "" || strings.ContainsRune(item, 0) || !utf8.ValidString(item) {
 			return fmt.Errorf("found %s, want text that is not empty", quote(item))
 		}
@@ -110,6 +123,15 @@ func checkPath(text string) error {
 	return nil
 }
 
+// checkFile wants a whole path of a file that is the user's own: what a project has
+// at a path is the project's.
+func (k Key) checkFile(text string) error {
+	if k.Own && text != none && !filepath.IsAbs(text) {
+		return fmt.Errorf("found %s, want an absolute path", quote(text))
+	}
+	return checkPath(text)
+}
+
 // checkServer looks at addresses with commas between them.
 func checkServer(text string) error {
 	if text == "" || text == none {
@@ -133,6 +155,34 @@ func checkAddress(text string) error {
 		return fmt.Errorf("found %s, want http://HOST:PORT or https://HOST:PORT", quote(u.Redacted()))
 	}
 	return nil
+}
+
+// checkURL shows nothing of the address: those who may tell it something are often
+// known by it.
+func checkURL(text string) error {
+	if text == none {
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Fragment != "" {
+		return errors.New("found what is no such URL, want https://HOST/PATH or http://HOST/PATH")
+	}
+	return nil
+}
+
+// parseHours reads when a part of the day begins and ends, in minutes after
+// midnight. Both are 0 of none.
+func parseHours(text string) (from, to int, err error) {
+	if text == none {
+		return 0, 0, nil
+	}
+	begin, end, _ := strings.Cut(text, "-")
+	a, err := time.Parse("15:04", strings.TrimSpace(begin))
+	b, err2 := time.Parse("15:04", strings.TrimSpace(end))
+	if err != nil || err2 != nil || a.Equal(b) {
+		return 0, 0, fmt.Errorf("found %s, want two times of the day, such as 22:00-07:00, or none", quote(text))
+	}
+	return a.Hour()*60 + a.Minute(), b.Hour()*60 + b.Minute(), nil
 }
 
 func checkDuration(text string) error {

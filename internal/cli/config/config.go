@@ -78,8 +78,8 @@ at the project's root.
 Keys:
 `)
 	for _, k := range config.Keys() {
-		fmt.Fprintf(&b, "  %-18s  %s\n", k.Name, k.Usage())
-		fmt.Fprintf(&b, "  %-18s  default %s, env %s\n", "", k.Default, k.Env())
+		fmt.Fprintf(&b, "  %-26s  %s\n", k.Name, k.Usage())
+		fmt.Fprintf(&b, "  %-26s  default %s, env %s\n", "", k.Default, k.Env())
 	}
 	fmt.Fprintf(&b, `
 Each role of a team, which is %s, has keys of

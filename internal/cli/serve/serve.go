@@ -132,7 +132,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 		return err
 	}
 	defer func() { _ = l.Close() }() // it was closed by the server, if that began
-	b, err := open(ctx, app.Terms{Lease: o.lease, KeepLog: int64(o.logLimit) << 20})
+	b, err := open(ctx, app.Terms{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Tell: true})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,209 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/app"
+	"gaffer/internal/notify"
+	"gaffer/internal/plan"
+	"gaffer/internal/store/postgres/pgtest"
+)
+
+// settings writes the user's own file, as %s with the folder of it.
+func (p place) settings(format string, args ...any) {
+	p.t.Helper()
+	dir := filepath.Join(p.home, "gaffer")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "gaffer.yaml"), fmt.Appendf(nil, format, args...), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// receiver is a webhook that checks signatures.
+type receiver struct {
+	*httptest.Server
+	mu    sync.Mutex
+	notes []notify.Note
+}
+
+func newReceiver(t *testing.T, secret string) *receiver {
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		body, err := io.ReadAll(req.Body)
+		var n notify.Note
+		if err != nil || json.Unmarshal(body, &n) != nil || req.Header.Get(notify.HeaderSignature) != notify.Sign([]byte(secret), req.Header.Get(notify.HeaderTime), body) {
+			t.Errorf("%s %v %v", body, req.Header, err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.notes = append(r.notes, n)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) titles() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []string
+	for _, n := range r.notes {
+		list = append(list, n.Title)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (p place) secret(text string) string {
+	p.t.Helper()
+	path := filepath.Join(p.home, "secret")
+	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
+}
+
+func TestARunTellsAPersonWhatHappensAndACoordinatorOnItsStoreDoesNotTellItAgain(t *testing.T) {
+	for name, db := range map[string]func() string{"sqlite": func() string { return "" }, "postgres": func() string { return pgtest.Database(t) }} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			p.db = db()
+			r := newReceiver(t, "s3cret")
+			told := filepath.Join(t.TempDir(), "told")
+			p.settings("notify:\n  webhook: %s\n  webhook_secret_file: %s\n  command: [sh, -c, 'echo \"$GAFFER_NOTE_TITLE\" >> %s']\n", r.URL, p.secret("s3cret"), told)
+			a := p.open()
+			defer a.Close()
+			c, err := a.Coordinate(app.Terms{Tell: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if run := p.run(shell("a", "true"), shell("b", "exit 3"), shell("c", "true", "b")); run.Status != fleet.Failed {
+				t.Errorf("the run is %s", run.Status)
+			}
+			want := []string{"b failed", "run test has failed"}
+			eventually(t, func() bool { // whichever of the two does it
+				n, err := a.Notifications(t.Context(), time.Time{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(n.Lately) == 4 && !slices.ContainsFunc(n.Lately, func(r notify.Record) bool { return r.State != notify.Told })
+			})
+			if got := r.titles(); !slices.Equal(got, want) {
+				t.Errorf("told %q", got)
+			}
+			text, err := os.ReadFile(told)
+			lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+			if slices.Sort(lines); err != nil || !slices.Equal(lines, want) {
+				t.Errorf("the command was told %q, %v", lines, err)
+			}
+		})
+	}
+}
+
+func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
+	p := newPlace(t)
+	free := make(chan struct{})
+	var mu sync.Mutex
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		asked++
+		mu.Unlock()
+		<-free
+	}))
+	defer s.Close()
+	p.settings("notify: {webhook: %q, command: [sh, -c, 'sleep 600']}\n", s.URL)
+	began := time.Now()
+	run := p.run(shell("a", "true"), shell("b", "true"))
+	if took := time.Since(began); run.Status != fleet.Complete || took > 30*time.Second {
+		t.Errorf("%s after %s", run.Status, took)
+	}
+	a := p.open()
+	defer a.Close()
+	c, err := a.Coordinate(app.Terms{Tell: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return asked == 2 })
+	began = time.Now()
+	c.Close()
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s to stop", took)
+	}
+	close(free)
+	p.run(shell("a", "true"))
+	n, err := a.Notifications(t.Context(), time.Time{})
+	var got []string
+	for _, r := range n.Lately {
+		if r.Channel == "webhook" {
+			got = append(got, r.Note.Title+" "+string(r.State))
+		}
+	}
+	if want := []string{"run test is complete told", "run test is complete told"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestAgentsDoNotGetTheSecretThatSigns(t *testing.T) {
+	p := newPlace(t)
+	r := newReceiver(t, "from the environment")
+	p.settings("notify: {webhook: %q}\n", r.URL)
+	const name = "GAFFER_NOTIFY_WEBHOOK_SECRET"
+	t.Setenv(name, "from the environment")
+	a := p.openWith(os.Getenv)
+	defer a.Close()
+	for range 2 { // and it is still known after it was taken away
+		id, err := a.Submit(t.Context(), plan.Plan{Name: "test", Tasks: []plan.Task{shell("a", `test -z "$`+name+`"`)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run, err := a.Work(context.Background(), id); err != nil || run.Status != fleet.Complete {
+			t.Errorf("%s, %v", run.Status, err)
+		}
+	}
+	if got, want := r.titles(), []string{"run test is complete", "run test is complete"}; !slices.Equal(got, want) {
+		t.Errorf("told %q", got)
+	}
+}
+
+func TestDoctorSaysWhatIsWrongWithNotifications(t *testing.T) {
+	p := newPlace(t)
+	for settings, want := range map[string]string{
+		"notify: {}":                             "",
+		"notify: {webhook: 'http://10.0.0.1/x'}": "what notify.webhook is told is not signed; goes over the network in plain text",
+		"notify: {webhook: 'http://localhost:9/x', webhook_secret_file: " + p.secret("x") + "}": "",
+		"notify: {webhook: 'https://h/x', webhook_secret_file: /nowhere/at-all}":                "notifications by webhook are not sent: the secret: ",
+		"notify: {command: [no-such-program-here]}":                                             "notifications by command are not sent: ",
+	} {
+		p.settings("%s", settings)
+		a := p.open()
+		h, err := a.Doctor(t.Context(), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Close(); err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(slices.DeleteFunc(h.Advice, func(text string) bool { return !strings.Contains(text, "notif") }), "\n")
+		for part := range strings.SplitSeq(want, "; ") {
+			if !strings.Contains(all, part) || want == "" && all != "" {
+				t.Errorf("%s: advice %q, want %q", settings, all, part)
+			}
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"time"
+
+	"gaffer/internal/notify"
+)
+
+// Notifications is what a person is told, how, and what they were told lately.
+type Notifications struct {
+	Events         []notify.Kind   `json:"events"`
+	Quiet          string          `json:"quiet,omitempty"`
+	QuietQuestions bool            `json:"quiet_questions"` // are held as well
+	Burst          int             `json:"burst"`
+	Channels       []NotifyChannel `json:"channels"`
+	Lately         []notify.Record `json:"lately"` // the latest first
+}
+
+// Notifications tells what the settings say, and what was told since a time.
+func (a *App) Notifications(ctx context.Context, since time.Time) (n Notifications, err error) {
+	c := a.opts.Config
+	n = Notifications{Events: notifyKinds(c), Burst: c.Number("notify.burst"), QuietQuestions: c.Choice("notify.quiet_questions") == "true"}
+	if from, to := c.Hours("notify.quiet"); from != to {
+		n.Quiet = fmt.Sprintf("%02d:%02d-%02d:%02d", from/60, from%60, to/60, to%60)
+	}
+	n.Channels = notifyChannels(a.opts)
+	n.Lately, err = notify.Lately(ctx, a.store, usable(n.Channels), since)
+	return n, err
+}
+
+// Tested is how a test went.
+type Tested struct {
+	NotifyChannel
+	Error string `json:"error,omitempty"`
+}
+
+// TestNotify tells a person over all channels, or over one, that it works. It
+// needs no store, and heeds neither quiet hours nor what was told before.
+func TestNotify(ctx context.Context, opts Options, name string) (list []Tested, err error) {
+	for _, c := range notifyChannels(opts) {
+		if name != "" && c.Name != name || name == "" && !c.On && c.Problem == "" {
+			continue
+		}
+		list = append(list, test(ctx, c, opts.Now()))
+	}
+	if len(list) == 0 {
+		return nil, &NoChannelError{name}
+	}
+	return list, nil
+}
+
+// testWithin bounds how long a test takes.
+const testWithin = 15 * time.Second
+
+func test(ctx context.Context, c NotifyChannel, now time.Time) Tested {
+	t := Tested{NotifyChannel: c}
+	if c.channel == nil {
+		t.Error = c.Problem + c.Off
+		return t
+	}
+	ctx, cancel := context.WithTimeout(ctx, testWithin)
+	defer cancel()
+	note := notify.Note{ID: "test-" + newID(), Kind: notify.Test, Time: now.UTC(), Title: "a test", Text: "This is how gaffer tells you that it needs you."}
+	if err := c.channel.Send(ctx, note); err != nil {
+		t.Error = err.Error()
+	}
+	return t
+}
+
+// NoChannelError is that there is no way to tell a person anything.
+type NoChannelError struct{ Name string }
+
+func (e *NoChannelError) Error() string {
+	if e.Name == "" {
+		return "there is no way to tell you anything"
+	}
+	return fmt.Sprintf("no channel %q", e.Name)
+}
+
+// NotFound is true: what was asked for is not there.
+func (e *NoChannelError) NotFound() bool { return true }
+
+// Hint says what there could be.
+func (e *NoChannelError) Hint() string {
+	if e.Name != "" {
+		return "the channels are desktop, webhook and command"
+	}
+	return "set notify.webhook or notify.command in your own gaffer.yaml; 'gaffer notify list' says what is wrong with the screen"
+}
+
+// notifyAdvice says what is wrong with how a person is told.
+func (a *App) notifyAdvice(ctx context.Context) (advice []string) {
+	channels := notifyChannels(a.opts)
+	for _, c := range channels {
+		if c.Problem != "" {
+			advice = append(advice, fmt.Sprintf("notifications by %s are not sent: %s", c.Name, c.Problem))
+		}
+	}
+	advice = append(advice, webhookAdvice(a.opts)...)
+	told, err := notify.Lately(ctx, a.store, usable(channels), a.opts.Now().Add(-24*time.Hour))
+	if err != nil {
+		return append(advice, fmt.Sprintf("what was told lately cannot be read: %v", err))
+	}
+	given := slices.DeleteFunc(told, func(r notify.Record) bool { return r.State != notify.GivenUp })
+	if len(given) > 0 {
+		advice = append(advice, fmt.Sprintf("%d notifications could not be told within a day, the last by %s: %s; 'gaffer notify test' tries it", len(given), given[0].Channel, given[0].Why))
+	}
+	return advice
+}
+
+// webhookAdvice says how what a webhook is told could be read or forged.
+func webhookAdvice(opts Options) (advice []string) {
+	address := opts.Config.URL("notify.webhook")
+	if address == "" {
+		return nil
+	}
+	secret, err := webhookSecret(opts)
+	if err == nil && len(secret) == 0 {
+		advice = append(advice, "what notify.webhook is told is not signed: notify.webhook_secret_file names a file with a secret")
+	}
+	if info, err := os.Stat(opts.Config.File("notify.webhook_secret_file")); err == nil && info.Mode().Perm()&0o077 != 0 {
+		advice = append(advice, fmt.Sprintf("others can read the webhook's secret: chmod 600 %s", info.Name()))
+	}
+	if u, err := url.Parse(address); err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {
+		advice = append(advice, "what notify.webhook is told goes over the network in plain text: use https")
+	}
+	return advice
+}
+
+func loopback(name string) bool {
+	ip := net.ParseIP(name)
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}

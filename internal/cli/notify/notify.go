@@ -1,0 +1,182 @@
+// Package notify is the command 'gaffer notify': how a person is told what needs
+// them, and what they were told.
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/notify"
+	"gaffer/internal/tui/phrase"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "notify",
+		Short: "How you are told what needs you, and what you were told",
+		Long: `gaffer tells you when an agent asks something, a task has failed for good, a
+worker went offline, a run has ended or a budget is used up: on the screen of this
+machine, by HTTP, or with a program of yours. 'gaffer run' tells you of its run,
+'gaffer serve' of everything. The settings are below notify: see 'gaffer config'.`,
+	}
+	cmd.AddCommand(test(e), list(e))
+	return cmd
+}
+
+func test(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:                   "test [CHANNEL]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Send a notification and say what happened",
+		Long: `Tell you over every channel that is set, or over one of desktop, webhook and
+command, that it works. Quiet hours do not matter. The exit code is 1 if one of
+them does not work.`,
+		Example:   "  gaffer notify test\n  gaffer notify test webhook",
+		Args:      cobra.MaximumNArgs(1),
+		ValidArgs: []string{"desktop", "webhook", "command"},
+	}
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		opts, err := open.Options(e, nil)
+		if err != nil {
+			return err
+		}
+		results, err := app.TestNotify(cmd.Context(), opts, strings.Join(args, ""))
+		if err != nil {
+			return err
+		}
+		return showTests(e, results, *asJSON)
+	}
+	return cmd
+}
+
+func showTests(e *env.Env, results []app.Tested, asJSON bool) error {
+	var wrong []string
+	rows := [][]table.Cell{table.Row("Channel", "Sent", "Where", "What happened")}
+	for _, r := range results {
+		mark, said := table.Cell{Text: "✓", Style: env.Green}, "sent"
+		if r.Error != "" {
+			mark, said = table.Cell{Text: "✗", Style: env.Red}, phrase.Line(r.Error)
+			wrong = append(wrong, r.Name)
+		}
+		rows = append(rows, []table.Cell{{Text: r.Name}, mark, {Text: phrase.Line(r.Where)}, {Text: said}})
+	}
+	var err error
+	if asJSON {
+		err = e.PrintJSON(results)
+	} else {
+		err = table.Print(e, rows)
+	}
+	if err == nil && len(wrong) > 0 {
+		err = errors.New("not told by " + strings.Join(wrong, ", "))
+	}
+	return err
+}
+
+// lately is how far back is shown what was told.
+const lately = 7 * 24 * time.Hour
+
+func list(e *env.Env) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:                   "list",
+		DisableFlagsInUseLine: true,
+		Short:                 "Show what is set, and what you were told lately",
+		Long: `Show how you are told, what is wrong with that, and what you were told in the last
+days, the latest first: told, waiting to be told, given up, or overtaken, such as a
+question that was answered before you could be told of it.`,
+		Example: "  gaffer notify list\n  gaffer notify list --json | jq '.lately[] | select(.state == \"given up\")'",
+		Args:    cobra.NoArgs,
+	}
+	cmd.Flags().IntVar(&limit, "limit", 20, "show so many at the most, `N`")
+	asJSON := env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return open.With(cmd.Context(), e, func(a *app.App) error {
+			n, err := a.Notifications(cmd.Context(), e.Now().Add(-lately))
+			if err != nil {
+				return err
+			}
+			n.Lately = n.Lately[:min(max(limit, 0), len(n.Lately))]
+			if *asJSON {
+				return e.PrintJSON(n)
+			}
+			return show(e, n)
+		})
+	}
+	return cmd
+}
+
+func show(e *env.Env, n app.Notifications) error {
+	if err := e.Printf("events  %s\nquiet   %s\nburst   %d in a minute\n", events(n.Events), quiet(n), n.Burst); err != nil {
+		return err
+	}
+	if err := table.Print(e, channels(n.Channels)); err != nil {
+		return err
+	}
+	if len(n.Lately) == 0 {
+		e.Talk("nothing was told in the last %d days", lately/(24*time.Hour))
+		return nil
+	}
+	return table.Print(e, records(n.Lately, e.Now()))
+}
+
+func events(kinds []notify.Kind) string {
+	if len(kinds) == 0 {
+		return "none: nothing is told"
+	}
+	words := make([]string, len(kinds))
+	for i, k := range kinds {
+		words[i] = string(k)
+	}
+	return strings.Join(words, ", ")
+}
+
+func quiet(n app.Notifications) string {
+	switch {
+	case n.Quiet == "":
+		return "never"
+	case n.QuietQuestions:
+		return n.Quiet + ", for questions too"
+	}
+	return n.Quiet + ", but not for questions"
+}
+
+func channels(list []app.NotifyChannel) [][]table.Cell {
+	rows := [][]table.Cell{table.Row("Channel", "State", "Where")}
+	for _, c := range list {
+		mark, where := table.Cell{Text: "✓ on", Style: env.Green}, c.Where
+		switch {
+		case c.Problem != "":
+			mark, where = table.Cell{Text: "✗ broken", Style: env.Red}, c.Problem
+		case !c.On:
+			mark, where = table.Cell{Text: "○ off", Style: env.Faint}, c.Off
+		}
+		rows = append(rows, []table.Cell{{Text: c.Name}, mark, {Text: phrase.Line(where)}})
+	}
+	return rows
+}
+
+func records(list []notify.Record, now time.Time) [][]table.Cell {
+	rows := [][]table.Cell{table.Row("When", "Channel", "State", "What")}
+	for _, r := range list {
+		state := table.Cell{Text: string(r.State)}
+		if r.State == notify.GivenUp {
+			state.Style = env.Red
+		}
+		what := phrase.Line(r.Note.Title)
+		if r.Why != "" {
+			what = fmt.Sprintf("%s (%s)", what, phrase.Line(r.Why))
+		}
+		rows = append(rows, []table.Cell{{Text: phrase.Clock(r.Queued, now)}, {Text: r.Channel}, state, {Text: what}})
+	}
+	return rows
+}

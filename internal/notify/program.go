@@ -1,0 +1,96 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Command tells a program: it is given the note as JSON on its input, and the
+// facts in its environment.
+type Command struct{ Argv []string }
+
+// Name implements [Channel].
+func (c *Command) Name() string { return "command" }
+
+// Key implements [Channel].
+func (c *Command) Key() string { return keyOf(c.Name(), c.Argv...) }
+
+// Where implements [Channel].
+func (c *Command) Where() string { return line(strings.Join(c.Argv, " "), titleMost) }
+
+// Send implements [Channel]. What a program has done before it failed nobody
+// knows, so it is not started again.
+func (c *Command) Send(ctx context.Context, n Note) error {
+	body, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	return run(ctx, c.Argv, append(body, '\n'), facts(n))
+}
+
+// facts are what a program is told in its environment.
+func facts(n Note) []string {
+	var env []string
+	for _, f := range [][2]string{
+		{"ID", n.ID},
+		{"KIND", string(n.Kind)},
+		{"TITLE", n.Title},
+		{"TEXT", n.Text},
+		{"NEXT", n.Next},
+		{"RUN", n.Run},
+		{"TASK", n.Task},
+		{"WORKER", n.Worker},
+		{"QUESTION", n.Question},
+		{"STATUS", n.Status},
+		{"TIME", n.Time.UTC().Format(time.RFC3339)},
+	} {
+		env = append(env, "GAFFER_NOTE_"+f[0]+"="+strings.ReplaceAll(f[1], "\x00", ""))
+	}
+	return env
+}
+
+// lastWords is how long the output of a program that has ended is waited for:
+// somebody it has left behind may hold it open.
+const lastWords = time.Second
+
+// run runs a program until it ends or ctx does. What it prints is in the error if
+// it fails.
+func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	said := &head{}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(stdin)), said, said
+	cmd.Env = append(os.Environ(), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that all of it ends, and no Ctrl-C of ours reaches it
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = lastWords
+	err := cmd.Run()
+	switch {
+	case err == nil, errors.Is(err, exec.ErrWaitDelay) && ctx.Err() == nil:
+		return nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		err = fmt.Errorf("did not end within %s and was killed", sendWithin)
+	}
+	if text := line(said.String(), textMost/2); text != "" {
+		return fmt.Errorf("%s: %w: %s", argv[0], err, text)
+	}
+	return fmt.Errorf("%s: %w", argv[0], err)
+}
+
+// head keeps the beginning of what is written to it.
+type head struct{ text strings.Builder }
+
+const headMost = 8 << 10
+
+func (h *head) Write(p []byte) (int, error) {
+	h.text.Write(p[:min(len(p), max(headMost-h.text.Len(), 0))])
+	return len(p), nil
+}
+
+func (h *head) String() string { return h.text.String() }

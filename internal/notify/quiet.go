@@ -1,0 +1,41 @@
+package notify
+
+import "time"
+
+// Quiet is a part of every day, in minutes after midnight. It may go on past
+// midnight. The zero value is no time at all.
+type Quiet struct {
+	From, To int
+	Zone     *time.Location // nil for UTC
+}
+
+// Holds reports whether t is in it.
+func (q Quiet) Holds(t time.Time) bool {
+	if q.From == q.To {
+		return false
+	}
+	t = t.In(q.zone())
+	at := t.Hour()*60 + t.Minute()
+	if q.From < q.To {
+		return q.From <= at && at < q.To
+	}
+	return at >= q.From || at < q.To
+}
+
+// End is when it next ends, after t.
+func (q Quiet) End(t time.Time) time.Time {
+	t = t.In(q.zone())
+	for day := 0; ; day++ {
+		end := time.Date(t.Year(), t.Month(), t.Day()+day, q.To/60, q.To%60, 0, 0, q.zone())
+		if end.After(t) {
+			return end
+		}
+	}
+}
+
+func (q Quiet) zone() *time.Location {
+	if q.Zone == nil {
+		return time.UTC
+	}
+	return q.Zone
+}

@@ -1,0 +1,148 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// The headers of a message.
+const (
+	HeaderID        = "Gaffer-Notification"
+	HeaderTime      = "Gaffer-Timestamp" // in seconds since 1970
+	HeaderSignature = "Gaffer-Signature" // sha256= and the HMAC of time, full stop and body, in hex
+)
+
+// Webhook tells by HTTP.
+type Webhook struct {
+	URL    string
+	Secret []byte // signs every message; none if empty
+	Agent  string // what it calls itself
+	Now    func() time.Time
+
+	client *http.Client
+}
+
+// NewWebhook returns a channel that posts to an address. Redirects are not
+// followed, and certificates are checked.
+func NewWebhook(address string, secret []byte, agent string, now func() time.Time) *Webhook {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxResponseHeaderBytes, transport.MaxIdleConns = 64<<10, 1
+	return &Webhook{URL: address, Secret: secret, Agent: agent, Now: now, client: &http.Client{
+		Transport: transport, Timeout: sendWithin,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Name implements [Channel].
+func (w *Webhook) Name() string { return "webhook" }
+
+// Key implements [Channel].
+func (w *Webhook) Key() string { return keyOf(w.Name(), w.URL) }
+
+// Where names the machine alone: the rest of the address is often what lets
+// somebody post.
+func (w *Webhook) Where() string {
+	u, err := url.Parse(w.URL)
+	if err != nil {
+		return "an address that is no URL"
+	}
+	signed := "signed"
+	if len(w.Secret) == 0 {
+		signed = "not signed"
+	}
+	return fmt.Sprintf("%s://%s/…, %s", u.Scheme, u.Host, signed)
+}
+
+// Send implements [Channel].
+func (w *Webhook) Send(ctx context.Context, n Note) error {
+	req, err := w.request(ctx, n)
+	if err != nil {
+		return err
+	}
+	res, err := w.client.Do(req)
+	if err != nil {
+		return &Again{Err: bare(err)}
+	}
+	defer func() { _ = res.Body.Close() }()                      // nothing was written
+	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*textMost))  // for people, as far as it comes
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be used again
+	return verdict(res.StatusCode, res.Header, line(string(said), textMost/2))
+}
+
+func (w *Webhook) request(ctx context.Context, n Note) (*http.Request, error) {
+	body, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, bare(err)
+	}
+	at := strconv.FormatInt(w.Now().Unix(), 10)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", w.Agent)
+	req.Header.Set(HeaderID, n.ID)
+	req.Header.Set(HeaderTime, at)
+	if len(w.Secret) > 0 {
+		req.Header.Set(HeaderSignature, Sign(w.Secret, at, body))
+	}
+	return req, nil
+}
+
+// Sign is what the header of a message says that was sent at a time, in seconds
+// since 1970.
+func Sign(secret []byte, at string, body []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(at + "."))
+	mac.Write(body)
+	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// bare drops the address from an error.
+func bare(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		if u.Timeout() {
+			return errors.New("no answer in time")
+		}
+		return u.Err
+	}
+	return err
+}
+
+// verdict is what an answer means. Those that will not change are not asked for
+// again.
+func verdict(code int, header http.Header, said string) error {
+	if code >= 200 && code < 300 {
+		return nil
+	}
+	err := fmt.Errorf("the answer was %d %s", code, http.StatusText(code))
+	if said != "" {
+		err = fmt.Errorf("%w: %s", err, said)
+	}
+	switch {
+	case code >= 300 && code < 400:
+		return fmt.Errorf("%w; redirects are not followed, notify.webhook must be the place itself", err)
+	case code >= 500, code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
+		return &Again{Err: err, After: retryAfter(header)}
+	}
+	return err
+}
+
+func retryAfter(header http.Header) time.Duration {
+	seconds, err := strconv.Atoi(header.Get("Retry-After"))
+	if err != nil || seconds < 0 || seconds > int(lastWait/time.Second) {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
