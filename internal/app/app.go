@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gaffer/internal/config"
@@ -49,6 +50,7 @@ type App struct {
 	lookout  *lookout.Lookout
 	session  *session.Store
 	ledger   *ledger.Store
+	shows    atomic.Bool // beside what it does, see Show
 }
 
 // forever is the lease of attempts that only this machine can run: their agents

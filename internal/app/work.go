@@ -45,7 +45,7 @@ func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 	if err != nil {
 		return fleet.Run{}, err
 	}
-	defer frugal(len(s.run.Plan))()
+	defer frugal(len(s.run.Plan), a.shows.Load())()
 	if err := s.prepare(ctx, running); err != nil {
 		return fleet.Run{}, err
 	}
