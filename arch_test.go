@@ -110,6 +110,7 @@ var rules = []rule{
 	// How a person gets to the dashboard.
 	{"internal/browser", nil, nil},
 	{"internal/signpost", []string{"statefile/..."}, nil},
+	{"internal/demo", []string{"internal/supervisor"}, nil},
 
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 

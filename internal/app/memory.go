@@ -8,8 +8,8 @@ import "runtime/debug"
 const (
 	memoryAlways = 40 << 20
 	memoryShown  = 64 << 20 // more, for those who are shown it by the same process
-	memoryOfPlan = 16  // times the plan's size
-	garbage      = 400 // per cent of what is held, at most
+	memoryOfPlan = 16       // times the plan's size
+	garbage      = 400      // per cent of what is held, at most
 )
 
 // frugal bounds the memory that is used for a run with a plan of so many bytes,

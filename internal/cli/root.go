@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/completion"
 	"gaffer/internal/cli/config"
 	"gaffer/internal/cli/dashboard"
+	"gaffer/internal/cli/demo"
 	"gaffer/internal/cli/dispatch"
 	"gaffer/internal/cli/doctor"
 	"gaffer/internal/cli/emit"
@@ -75,7 +76,7 @@ func groups() []group {
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
 		}},
-		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, worker.New, workers.New, token.New}},
+		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New,
 			validate.New, report.New, schema.New,

@@ -25,6 +25,7 @@ type Attendant struct {
 
 	env     *env.Env
 	notices notices
+	remark  string // for whoever looks at the live view
 }
 
 // With opens gaffer on this machine, in the project of the command, calls do and

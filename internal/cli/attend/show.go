@@ -62,7 +62,7 @@ func (t *Attendant) show(ctx context.Context, run string) *shown {
 		return nil
 	}
 	if link, err := p.Link(page.RunPlace(run)); err == nil {
-		page.Offer(ctx, t.env, p.URL, link, page.Unasked(t.env), "gaffer open "+run)
+		t.offer(ctx, p.URL, link, "gaffer open "+run)
 	}
 	return &shown{t, p}
 }
@@ -79,8 +79,15 @@ func (t *Attendant) showFar(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	page.Offer(ctx, t.env, address, address+login.To(page.RunPlace(run)), page.Unasked(t.env), fmt.Sprintf("gaffer open %s%s", run, t.env.ServerArg()))
+	t.offer(ctx, address, address+login.To(page.RunPlace(run)), fmt.Sprintf("gaffer open %s%s", run, t.env.ServerArg()))
 	return nil
+}
+
+// offer keeps for the live view what it will cover.
+func (t *Attendant) offer(ctx context.Context, address, link, again string) {
+	if !page.Offer(ctx, t.env, address, link, page.Unasked(t.env), again) {
+		t.remark = page.How(address, again)
+	}
 }
 
 // end closes the page: a while after the run has ended, if anybody has looked at it

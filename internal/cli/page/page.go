@@ -49,14 +49,16 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 	}
 	b := Of(c)
 	b.Tokens = &token.Memory{}
-	p, err := begin(ctx, e, b, l, run, notice)
+	p, err := Begin(ctx, e, b, l, run, notice)
 	if err != nil {
 		return nil, errors.Join(err, l.Close(), b.Close())
 	}
 	return p, nil
 }
 
-func begin(ctx context.Context, e *env.Env, b Backend, l net.Listener, run string, notice func(string)) (*Page, error) {
+// Begin shows what a backend has to browsers that reach l, and closes both in the
+// end. If there is an error it closes neither.
+func Begin(ctx context.Context, e *env.Env, b Backend, l net.Listener, run string, notice func(string)) (*Page, error) {
 	opts, err := b.Options(e, l, nil, slog.New(&failures{notice}))
 	if err != nil {
 		return nil, err
