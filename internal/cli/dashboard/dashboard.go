@@ -25,7 +25,7 @@ link is printed.`
 
 // New makes the command.
 func New(e *env.Env) *cobra.Command {
-	var print bool
+	var printed bool
 	cmd := &cobra.Command{
 		Use:                   "open [RUN|TASK] [--print]",
 		Aliases:               []string{"dashboard"},
@@ -36,15 +36,15 @@ func New(e *env.Env) *cobra.Command {
 		Args:                  cobra.MaximumNArgs(1),
 		ValidArgsFunction:     open.RunsAndTasks(e),
 	}
-	cmd.Flags().BoolVar(&print, "print", false, "print the link and open nothing")
+	cmd.Flags().BoolVar(&printed, "print", false, "print the link and open nothing")
 	open.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return run(cmd.Context(), e, append(args, "")[0], print)
+		return run(cmd.Context(), e, append(args, "")[0], printed)
 	}
 	return cmd
 }
 
-func run(ctx context.Context, e *env.Env, name string, print bool) error {
+func run(ctx context.Context, e *env.Env, name string, printed bool) error {
 	doors, err := find(e)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func run(ctx context.Context, e *env.Env, name string, print bool) error {
 	if err != nil {
 		return err
 	}
-	if print {
+	if printed {
 		return e.Printf("%s\n", link)
 	}
 	page.Offer(ctx, e, d.address, link, e.Getenv("CI") == "", "gaffer open --print"+e.ServerArg())

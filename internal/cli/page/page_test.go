@@ -145,7 +145,8 @@ func TestAPageThatIsClosedIsNotFoundAnyMore(t *testing.T) {
 	if list := notes(t, e); len(list) != 0 {
 		t.Errorf("%+v", list)
 	}
-	if _, err := http.Get(p.URL); err == nil {
+	if res, err := http.Get(p.URL); err == nil {
+		_ = res.Body.Close()
 		t.Error("it still answers")
 	}
 }
