@@ -110,6 +110,11 @@ var rules = []rule{
 	// Machines for the tests of several of them.
 	{"internal/machines", []string{"internal/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
 
+	// How a person gets to the dashboard.
+	{"internal/browser", nil, nil},
+	{"internal/signpost", []string{"statefile/..."}, nil},
+	{"internal/demo", []string{"internal/supervisor"}, nil},
+
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},

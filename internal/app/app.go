@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gaffer/internal/config"
@@ -51,6 +52,7 @@ type App struct {
 	session  *session.Store
 	ledger   *ledger.Store
 	notify   notifying
+	shows    atomic.Bool // beside what it does, see Show
 }
 
 // forever is the lease of attempts that only this machine can run: their agents

@@ -20,7 +20,7 @@ import (
 type Coordinator struct {
 	Desk   *desk.Desk
 	Runs   *rundesk.Desk
-	Work   *workdesk.Desk
+	Work   *workdesk.Desk // nil for one that only shows
 	Viewer *viewer.Viewer
 	State  string // the folder of this machine's own files
 
@@ -45,24 +45,46 @@ func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	if s, ok := a.store.(interface{ Remember(rows int) }); ok {
 		s.Remember(served)
 	}
+	c, e, err := a.desks(terms)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	c.Work = workdesk.New(workdesk.Options{Store: a.store, Engine: e, Lease: terms.Lease, Keep: terms.KeepLog, Notice: a.opts.Notice})
+	c.all.Go(func() { c.Work.Run(ctx) })
+	r := &round{engine: e, store: a.store, now: a.clock()}
+	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
+	if terms.Tell {
+		c.teller = a.teller("")
+	}
+	return c, nil
+}
+
+// Show lets people look at what runs here and step in, until Close, beside what
+// this process does: nothing is given up, and there is no work for workers of
+// other machines.
+func (a *App) Show() (*Coordinator, error) {
+	c, _, err := a.desks(Terms{})
+	if err != nil {
+		return nil, err
+	}
+	a.shows.Store(true)
+	c.stop = func() { a.shows.Store(false) }
+	return c, nil
+}
+
+// desks are what answers people and their programs.
+func (a *App) desks(terms Terms) (*Coordinator, *engine.Engine, error) {
 	now := a.clock()
 	e := engine.New(a.store, engine.Options{
 		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: terms.Lease, Who: userName(a.opts.Getenv),
 	})
 	v, err := a.viewer(e)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	c := &Coordinator{Desk: desk.New(a.store, e, now), Runs: a.runDesk(e), Viewer: v, State: a.state, stop: stop}
-	c.Work = workdesk.New(workdesk.Options{Store: a.store, Engine: e, Lease: terms.Lease, Keep: terms.KeepLog, Notice: a.opts.Notice})
-	c.all.Go(func() { c.Work.Run(ctx) })
-	r := &round{engine: e, store: a.store, now: now}
-	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
-	if terms.Tell {
-		c.teller = a.teller("")
-	}
-	return c, nil
+	return &Coordinator{Desk: desk.New(a.store, e, now), Runs: a.runDesk(e), Viewer: v, State: a.state}, e, nil
 }
 
 // clock is the database's, if it has one: several coordinators may share that.

@@ -46,7 +46,7 @@ func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 	if err != nil {
 		return fleet.Run{}, err
 	}
-	defer frugal(len(s.run.Plan))()
+	defer frugal(len(s.run.Plan), a.shows.Load())()
 	defer a.tellOf(ctx, id)()
 	if err := s.prepare(ctx, running); err != nil {
 		return fleet.Run{}, err

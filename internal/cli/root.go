@@ -13,6 +13,8 @@ import (
 	"gaffer/internal/cli/command"
 	"gaffer/internal/cli/completion"
 	"gaffer/internal/cli/config"
+	"gaffer/internal/cli/dashboard"
+	"gaffer/internal/cli/demo"
 	"gaffer/internal/cli/dispatch"
 	"gaffer/internal/cli/doctor"
 	"gaffer/internal/cli/emit"
@@ -59,7 +61,7 @@ func brief() []string { return []string{beads, machines, documents, settings} }
 
 const (
 	beads     = "Builds, teams, beads, terminals, branches"
-	machines  = "Many machines"
+	machines  = "The browser, and many machines"
 	documents = "State documents and records"
 	settings  = "Settings and upkeep"
 )
@@ -75,7 +77,7 @@ func groups() []group {
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
 		}},
-		{machines, []func(*env.Env) *cobra.Command{serve.New, worker.New, workers.New, token.New}},
+		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New,
 			validate.New, report.New, schema.New,

@@ -8,6 +8,7 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/statusline"
+	"gaffer/internal/demo"
 	"gaffer/internal/pane"
 	"gaffer/internal/supervisor"
 	"gaffer/internal/teammerge"
@@ -31,6 +32,8 @@ func self(args []string) (code int, ok bool) {
 		return teammerge.Main(context.Background(), os.Stdin, os.Stdout, os.Stderr), true
 	case len(args) > 0 && args[0] == "fake-agent":
 		return fake.Main(args[1:], os.Stdin, os.Stdout, os.Stderr), true
+	case len(args) > 0 && args[0] == demo.KeeperCommand:
+		return demo.KeeperMain(args[1:], os.Stdin, os.Stderr), true
 	case len(args) > 0 && args[0] == "statusline":
 		return statusline.Main(env.System(release), args[1:])
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type logins struct {
 
 	mu    sync.Mutex
 	codes map[[sha256.Size]byte]login
+	used  int // codes that were traded for a cookie
 }
 
 // login is what a code is good for.
@@ -68,7 +70,11 @@ func (l *logins) use(code string) (login, bool) {
 	defer l.mu.Unlock()
 	found, ok := l.codes[sum]
 	delete(l.codes, sum)
-	return found, ok && l.now().Before(found.expires)
+	ok = ok && l.now().Before(found.expires)
+	if ok {
+		l.used++
+	}
+	return found, ok
 }
 
 // LoginPath makes a one-time link, without scheme and host, for a browser of
@@ -76,6 +82,13 @@ func (l *logins) use(code string) (login, bool) {
 func (s *Server) LoginPath() (string, error) {
 	code, _, err := s.logins.add("browser", token.Operator, "")
 	return "/login?code=" + code, err
+}
+
+// Visited reports whether any browser has logged in.
+func (s *Server) Visited() bool {
+	s.logins.mu.Lock()
+	defer s.logins.mu.Unlock()
+	return s.logins.used > 0
 }
 
 type loginLink struct {
@@ -101,7 +114,12 @@ func (c *call) login() error {
 	if c.r.Method != http.MethodGet {
 		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "a code is used with GET")
 	}
-	found, ok := c.logins.use(c.r.URL.Query().Get("code"))
+	query := c.r.URL.Query()
+	place, ok := landing(query["to"])
+	if !ok {
+		return refuse(http.StatusBadRequest, "invalid_request", "to is a place on this server's page, such as #/runs/ID")
+	}
+	found, ok := c.logins.use(query.Get("code"))
 	if !ok {
 		return c.stranger("the link was used before or is too old: ask for another one")
 	}
@@ -113,10 +131,27 @@ func (c *call) login() error {
 	}
 	c.by, c.about = row.Identity(), "logged in"
 	http.SetCookie(c.w, c.newCookie(text, int(sessionLife.Seconds())))
-	c.w.Header().Set("Location", "/")
+	c.w.Header().Set("Location", place)
 	c.w.WriteHeader(http.StatusSeeOther)
 	c.log.Info("logged in", "by", row.ID, "name", row.Name, "role", row.Role, "from", c.r.RemoteAddr)
 	return nil
+}
+
+// maxPlace bounds the places on the page that a link may lead to.
+const maxPlace = 1000
+
+// landing is where a browser is sent that has logged in: to the page, or to a
+// place on it. That is a fragment and nothing else, since whoever makes a link must
+// not be able to send people who follow it elsewhere.
+func landing(to []string) (location string, ok bool) {
+	switch {
+	case len(to) == 0 || len(to) == 1 && to[0] == "":
+		return "/", true
+	case len(to) > 1 || len(to[0]) > maxPlace || !strings.HasPrefix(to[0], "#/") || strings.HasPrefix(to[0], "#//"):
+		return "", false
+	}
+	odd := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"#<>\^`+"`{|}", r) }
+	return "/" + to[0], !strings.ContainsFunc(to[0][1:], odd)
 }
 
 // clip keeps a name within what a token may be called.

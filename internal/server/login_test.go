@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -95,5 +96,53 @@ func TestABrowserIsLoggedOutWhenTheTokenBehindItIsRevoked(t *testing.T) {
 	}
 	if got := look(); got != 401 {
 		t.Errorf("after that: %d", got)
+	}
+}
+
+func TestABrowserLandsAtThePlaceThatTheLinkNames(t *testing.T) {
+	w := start(t, nil)
+	for to, want := range map[string]string{
+		"":                            "/",
+		"&to=":                        "/",
+		"&to=%23/runs/20260201-1":     "/#/runs/20260201-1",
+		"&to=%23/":                    "/#/",
+		"&to=%23/runs/a/tasks/b%2520": "/#/runs/a/tasks/b%20",
+	} {
+		path, err := w.server.LoginPath()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := w.ask("", "GET", path+to, "")
+		if got.status != 303 || got.header.Get("Location") != want || got.header.Get("Set-Cookie") == "" {
+			t.Errorf("%q: %d %v", to, got.status, got.header)
+		}
+	}
+	if !w.server.Visited() {
+		t.Error("nobody has logged in")
+	}
+}
+
+func TestSecurityALinkLeadsNowhereElse(t *testing.T) {
+	w := start(t, nil)
+	path, err := w.server.LoginPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, to := range []string{
+		"https://evil.example", "//evil.example", "/", "/\\evil.example", "/v1/tasks", "runs", "#", "#runs", "#//evil.example", "#/\\evil.example",
+		"\\#/", " #/runs", "#/a b", "#/a\r\nSet-Cookie: x=y", "#/a\x00", "#/a#/b", "#/<script>", "#/\u202e", "javascript:alert(1)", "#/" + strings.Repeat("a", 1000),
+	} {
+		got := w.ask("", "GET", path+"&to="+url.QueryEscape(to), "")
+		w.wants(to, got, 400, "invalid_request")
+		if got.header.Get("Location") != "" || got.header.Get("Set-Cookie") != "" {
+			t.Errorf("%q: %v", to, got.header)
+		}
+	}
+	w.wants("two places", w.ask("", "GET", path+"&to=%23/a&to=https://evil.example", ""), 400, "invalid_request")
+	if w.server.Visited() {
+		t.Error("somebody has logged in")
+	}
+	if got := w.ask("", "GET", path, ""); got.status != 303 || got.header.Get("Location") != "/" {
+		t.Errorf("the link was used up by what was refused: %d", got.status)
 	}
 }

@@ -117,7 +117,7 @@ func deskRoutes() []route {
 		{method: get, path: "/health", access: open, about: "whether the database answers", gives: health{}, status: found, others: []int{http.StatusServiceUnavailable}, do: (*call).health},
 		{method: get, path: "/metrics", access: look, about: "figures for Prometheus", status: found, do: (*call).scrape},
 		{method: get, path: "/openapi.json", access: open, about: "this document", gives: map[string]any{}, status: found, do: (*call).document},
-		{method: get, path: "/login", access: open, about: "trade a one-time code for a cookie", query: []string{"code"}, status: http.StatusSeeOther, do: (*call).login},
+		{method: get, path: "/login", access: open, about: "trade a one-time code for a cookie", query: []string{"code", "to"}, status: http.StatusSeeOther, do: (*call).login},
 		{method: post, path: "/v1/login", access: look, about: "make a one-time link to log a browser in with", gives: loginLink{}, status: made, do: (*call).link},
 		{method: post, path: "/v1/logout", access: look, about: "end the session of a browser", gives: loggedOut{}, status: found, do: (*call).logout},
 		{method: get, path: "/v1/self", access: look, about: "which program answers, and who asks", gives: oneSelf{}, status: found, do: (*call).self},

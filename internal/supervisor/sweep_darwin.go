@@ -10,3 +10,8 @@ func Sweep(string) (left []int, err error) {
 
 // Living cannot see other processes' environments here.
 func Living() []Marked { return nil }
+
+// SweepMarked cannot be done either.
+func SweepMarked(string, string) (left []int, err error) {
+	return nil, errors.New("on macOS the variables of other processes cannot be seen")
+}

@@ -25,10 +25,20 @@ func Sweep(attempt string) (left []int, err error) {
 	if attempt == "" {
 		return nil, fmt.Errorf("attempt %q: not an id", attempt)
 	}
+	return SweepMarked(Mark, attempt)
+}
+
+// SweepMarked is like [Sweep] for everything that was started with a variable. It
+// must be one that nobody else could have, such as a folder that was made for it.
+func SweepMarked(variable, value string) (left []int, err error) {
+	if variable == "" || value == "" {
+		return nil, fmt.Errorf("variable %q=%q: everybody could have it", variable, value)
+	}
+	mark := []byte(variable + "=" + value)
 	begin := time.Now()
 	told := map[identity]bool{}
 	for clean := 0; clean < 2; {
-		list := marked(attempt)
+		list := marked(mark)
 		age := time.Since(begin)
 		switch {
 		case len(list) == 0:
@@ -68,9 +78,8 @@ func pids(list []process) (pids []int) {
 
 // marked lists the processes that carry the mark and those below them, but for
 // this one.
-func marked(attempt string) []process {
+func marked(mark []byte) []process {
 	all := slices.DeleteFunc(processes(), func(p process) bool { return p.pid == os.Getpid() })
-	mark := []byte(Mark + "=" + attempt)
 	var list []process
 	seen := map[int]bool{}
 	for _, p := range all {

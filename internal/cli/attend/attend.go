@@ -21,9 +21,11 @@ import (
 type Attendant struct {
 	Fleet open.Fleet
 	App   *app.App // nil if the fleet is a server's
+	Show  bool     // Work also shows the run in the browser
 
 	env     *env.Env
 	notices notices
+	remark  string // for whoever looks at the live view
 }
 
 // With opens gaffer on this machine, in the project of the command, calls do and
@@ -88,6 +90,13 @@ type ending struct {
 // on by others, and followed. The error has the exit code: none if all is
 // complete.
 func (t *Attendant) Work(ctx context.Context, run string, asJSON bool) error {
+	shown := t.show(ctx, run)
+	err := t.attend(ctx, run, asJSON)
+	shown.end(err)
+	return err
+}
+
+func (t *Attendant) attend(ctx context.Context, run string, asJSON bool) error {
 	r, err := t.Fleet.Run(ctx, run)
 	if err != nil {
 		return err

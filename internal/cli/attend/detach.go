@@ -28,6 +28,7 @@ const startWithin = 20 * time.Second
 // and how to see it again.
 func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
 	if t.far() {
+		t.show(ctx, run)
 		return t.leaveTo(run, asJSON)
 	}
 	d, err := t.detach(ctx, run)

@@ -19,6 +19,9 @@ func (t *Attendant) live(ctx context.Context, term *tui.Terminal, j job) (ending
 	v := &live{attendant: t, job: j, runs: make(chan fleet.Run), notes: make(chan string, 16), end: make(chan struct{}, 1)}
 	back := t.notices.divert(v.note)
 	defer back()
+	if t.remark != "" {
+		v.note(t.remark)
+	}
 	if j.work != nil {
 		j.work.start()
 		defer j.work.halt()

@@ -49,7 +49,7 @@ type options struct {
 	parallel     int
 	fresh, skip  bool
 	yes, detach  bool
-	json         *bool
+	open, json   *bool
 }
 
 // New makes the command.
@@ -72,8 +72,12 @@ func New(e *env.Env) *cobra.Command {
 	flags.BoolVar(&o.skip, "skip", false, "go on although the workflow's steps before it were not done")
 	flags.BoolVar(&o.yes, "yes", false, "approve the plan without being asked")
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
+	o.open = attend.ShowFlag(cmd)
 	o.json = env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := attend.CheckShow(*o.open, o.detach, false); err != nil {
+			return err
+		}
 		p, err := o.read(e, args[0])
 		if err != nil {
 			return err
@@ -149,6 +153,7 @@ func (o options) work(ctx context.Context, t *attend.Attendant, id string) error
 	if o.detach {
 		return t.Detach(ctx, id, *o.json)
 	}
+	t.Show = *o.open
 	return t.Work(ctx, id, *o.json)
 }
 

@@ -54,10 +54,14 @@ and nothing runs, unless --yes is given.`,
 	flags.StringSliceVar(&r.keep, "keep", nil, "keep `CHUNK` although its spec has changed; may be repeated")
 	flags.BoolVar(&r.yes, "yes", false, "resume without being asked")
 	flags.BoolVar(&r.detach, "detach", false, "let it run in the background")
+	r.open = attend.ShowFlag(cmd)
 	r.json = env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if r.fresh && (r.cancel || len(r.rebuild)+len(r.keep) > 0) || r.cancel && len(r.rebuild)+len(r.keep) > 0 {
 			return exit.Usage(errors.New("--fresh, --cancel and --rebuild or --keep exclude each other"))
+		}
+		if err := attend.CheckShow(*r.open, r.detach, false); err != nil {
+			return err
 		}
 		if len(args) > 0 {
 			r.plan = args[0]

@@ -2,15 +2,10 @@
 package cancel
 
 import (
-	"context"
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 )
 
@@ -34,7 +29,7 @@ RUN/TASK; - is the latest run.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		return open.WithFleet(ctx, e, func(f open.Fleet) error {
-			run, task, err := find(ctx, f, args[0])
+			run, task, err := open.FindEither(ctx, f, args[0])
 			if err != nil {
 				return err
 			}
@@ -53,48 +48,6 @@ RUN/TASK; - is the latest run.`,
 		})
 	}
 	return cmd
-}
-
-// find tells a run from a task. A name that could be both is refused.
-func find(ctx context.Context, f open.Fleet, name string) (run, task string, err error) {
-	if name == "" {
-		return "", "", exit.Usage(fmt.Errorf("the name is empty, want a run or a task"))
-	}
-	if name == "-" {
-		run, err = open.FindRun(ctx, f, name, true)
-		return run, "", err
-	}
-	t, noTask := f.FindTask(ctx, name)
-	if strings.Contains(name, "/") {
-		return t.Run, t.ID, noTask
-	}
-	run, noRun := f.FindRun(ctx, name, false)
-	isRun, isTask := noRun == nil && run == name, noTask == nil && t.ID == name
-	switch {
-	case isRun && !isTask:
-		return run, "", nil
-	case isTask && !isRun:
-		return t.Run, t.ID, nil
-	case noRun == nil && noTask == nil:
-		return "", "", exit.Usage(fmt.Errorf("%q could be run %s or task %s: name it whole, a task as RUN/TASK", name, run, t.ID))
-	case noTask == nil:
-		return t.Run, t.ID, nil
-	case noRun == nil:
-		return run, "", nil
-	}
-	return "", "", neither(name, noRun, noTask)
-}
-
-// neither is the error that says more than that something is not there, or one
-// that says it of both.
-func neither(name string, errs ...error) error {
-	for _, err := range errs {
-		if exit.Of(err) != exit.CodeNotFound {
-			return err
-		}
-	}
-	return exit.WithHint(exit.NotFound(fmt.Errorf("no run and no task is called %q", name)),
-		"'gaffer ps' lists what runs, 'gaffer status' the tasks")
 }
 
 func tell(e *env.Env, r fleet.Run, task string, far bool) {

@@ -3,6 +3,8 @@ package open
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"gaffer/internal/cli/exit"
 )
@@ -18,4 +20,47 @@ func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string
 		return "", exit.WithHint(exit.NotFound(errors.New("every run of this project has ended")), "'gaffer status' shows the latest, 'gaffer run PLAN' begins another")
 	}
 	return "", exit.WithHint(exit.NotFound(errors.New("this project has no runs")), "'gaffer run PLAN' begins one")
+}
+
+// FindEither tells a run from a task, whose id is empty for a run; - is the latest
+// run that has not ended. A name that could be both is refused.
+func FindEither(ctx context.Context, f Fleet, name string) (run, task string, err error) {
+	if name == "" {
+		return "", "", exit.Usage(fmt.Errorf("the name is empty, want a run or a task"))
+	}
+	if name == "-" {
+		run, err = FindRun(ctx, f, name, true)
+		return run, "", err
+	}
+	t, noTask := f.FindTask(ctx, name)
+	if strings.Contains(name, "/") {
+		return t.Run, t.ID, noTask
+	}
+	run, noRun := f.FindRun(ctx, name, false)
+	isRun, isTask := noRun == nil && run == name, noTask == nil && t.ID == name
+	switch {
+	case isRun && !isTask:
+		return run, "", nil
+	case isTask && !isRun:
+		return t.Run, t.ID, nil
+	case noRun == nil && noTask == nil:
+		return "", "", exit.Usage(fmt.Errorf("%q could be run %s or task %s: name it whole, a task as RUN/TASK", name, run, t.ID))
+	case noTask == nil:
+		return t.Run, t.ID, nil
+	case noRun == nil:
+		return run, "", nil
+	}
+	return "", "", neither(name, noRun, noTask)
+}
+
+// neither is the error that says more than that something is not there, or one
+// that says it of both.
+func neither(name string, errs ...error) error {
+	for _, err := range errs {
+		if exit.Of(err) != exit.CodeNotFound {
+			return err
+		}
+	}
+	return exit.WithHint(exit.NotFound(fmt.Errorf("no run and no task is called %q", name)),
+		"'gaffer ps' lists what runs, 'gaffer status' the tasks")
 }

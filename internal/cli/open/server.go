@@ -18,6 +18,7 @@ import (
 	"gaffer/coordinator"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/config"
 )
 
 // ServerFlags declares what says which server is asked, and with what token.
@@ -55,6 +56,23 @@ func Connector(e *env.Env) (connect func(coordinator.Options) (*coordinator.Clie
 		return nil, exit.WithHint(exit.Usage(errors.New("no server is named")),
 			"--server URL, GAFFER_SERVER or the setting 'server' name one; 'gaffer serve' starts one")
 	}
+	return connector(e, c, address)
+}
+
+// At returns a client for one server, which need not be the one that is named.
+func At(e *env.Env, address string, o coordinator.Options) (*coordinator.Client, error) {
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	connect, err := connector(e, c, address)
+	if err != nil {
+		return nil, err
+	}
+	return connect(o)
+}
+
+func connector(e *env.Env, c *config.Config, address string) (connect func(coordinator.Options) (*coordinator.Client, error), err error) {
 	servers, err := parse(address)
 	if err != nil {
 		return nil, err

@@ -29,11 +29,16 @@ A server's run needs nobody to take it up: it is followed.`,
 		ValidArgsFunction: open.Runs(e, false),
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "let it run in the background")
+	show := attend.ShowFlag(cmd)
 	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		return attend.WithFleet(ctx, e, func(t *attend.Attendant) error {
+			t.Show = *show
+			if err := attend.CheckShow(t.Show, detach, t.App == nil); err != nil {
+				return err
+			}
 			id, err := open.FindRun(ctx, t.Fleet, append(args, "")[0], true)
 			if err != nil {
 				return err

@@ -38,6 +38,9 @@ The exit code is 0 if every task is complete, 1 if one failed or was cancelled,
 5 if the plan is not valid, in which case nothing runs. Whatever happens to
 gaffer, agents go on, and 'gaffer resume' takes them up again.
 
+With --open the run is shown in the browser, too: by this process, to browsers of
+this machine that have the link, until 10 seconds after its end.
+
 With --server the plan is read here and run by the server's workers. Ctrl-C then
 offers to leave it to them, which SIGINT and SIGTERM do at once, or to cancel it.
 
@@ -51,6 +54,7 @@ type options struct {
 	over   overrides
 	on     string
 	detach bool
+	open   *bool
 	json   *bool
 }
 
@@ -66,6 +70,7 @@ func New(e *env.Env) *cobra.Command {
   gaffer run prompts/*.md --agent claude --parallel 3 --verify 'go test ./...'
   gaffer run "Add GET /health and cover it with a test" --agent codex --worktree
   id=$(gaffer run plan.yaml --detach) && gaffer status --watch $id
+  gaffer run plan.yaml --open
   gaffer run plan.yaml --json | jq .counts
   gaffer run plan.yaml --server https://build.example:4870`,
 		Args: cobra.MinimumNArgs(1),
@@ -109,7 +114,12 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 }
 
 func submit(ctx context.Context, e *env.Env, t *attend.Attendant, p plan.Plan, o options) error {
-	if f, far := t.Fleet.(*distant.Fleet); far {
+	t.Show = *o.open
+	f, far := t.Fleet.(*distant.Fleet)
+	if err := attend.CheckShow(t.Show, o.detach, far); err != nil {
+		return err
+	}
+	if far {
 		return submitFar(ctx, e, t, f, p, o)
 	}
 	if o.on != "" {

@@ -3,7 +3,6 @@ package serve
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,10 +18,11 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
-	"gaffer/internal/dashboard"
+	"gaffer/internal/cli/page"
 	"gaffer/internal/engine"
 	"gaffer/internal/logstore"
 	"gaffer/internal/server"
+	"gaffer/internal/signpost"
 	"gaffer/internal/token"
 	"gaffer/internal/viewer"
 )
@@ -62,6 +62,7 @@ Every request needs a token; 'gaffer token' makes them. The first start makes on
 for an admin and keeps it in a file that only you can read. On a terminal it also
 prints it, once, and at each start a link that logs a browser in; that works once,
 for a minute. Elsewhere it prints neither: what it prints may be kept in a journal.
+'gaffer open' makes another link, and opens it.
 
 Beyond this machine it listens only with TLS: with --tls-cert and --tls-key, or
 with --tls and a certificate of its own, whose fingerprint it prints.
@@ -145,6 +146,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err != nil {
 		return err
 	}
+	defer note(e, b, opts, l)()
 	if err := greet(e, s, o, opts, l); err != nil {
 		return err
 	}
@@ -185,22 +187,18 @@ func listen(ctx context.Context, o options) (net.Listener, error) {
 	return l, nil
 }
 
-func newServer(ctx context.Context, e *env.Env, o options, b Backend, l net.Listener) (*server.Server, server.Options, error) {
+func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net.Listener) (*server.Server, server.Options, error) {
 	level := slog.LevelInfo
 	if o.verbose {
 		level = slog.LevelDebug
 	}
-	opts := server.Options{
-		Desk: b.Desk, Runs: b.Runs, Work: b.Work, Viewer: b.Viewer, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader), Log: server.NewLog(e.Err, level),
-		Now: e.Now, Random: rand.Reader, OpenReads: o.openReads, Rate: o.rate, Connections: o.connections,
-		Version: e.Version,
+	opts, err := b.Options(e, l, o.hosts, server.NewLog(e.Err, level))
+	if err != nil {
+		return nil, opts, err
 	}
+	opts.OpenReads, opts.Rate, opts.Connections = o.openReads, o.rate, o.connections
 	if o.rate == 0 {
 		opts.Rate = -1
-	}
-	var err error
-	if opts.Hosts, err = server.HostsOf(l.Addr(), o.hosts); err != nil {
-		return nil, opts, err
 	}
 	switch {
 	case o.cert != "":
@@ -214,11 +212,6 @@ func newServer(ctx context.Context, e *env.Env, o options, b Backend, l net.List
 	if err := first(ctx, e, o, opts.Tokens, filepath.Join(b.State, "token")); err != nil {
 		return nil, opts, err
 	}
-	page, err := dashboard.New()
-	if err != nil {
-		return nil, opts, fmt.Errorf("dashboard: %w", err)
-	}
-	opts.Page = page
 	s, err := server.New(opts)
 	return s, opts, err
 }
@@ -240,7 +233,7 @@ func first(ctx context.Context, e *env.Env, o options, book *token.Book, file st
 
 // greet says where the server is and how to get in.
 func greet(e *env.Env, s *server.Server, o options, opts server.Options, l net.Listener) error {
-	base := baseOf(opts, l)
+	base := page.URL(l.Addr(), opts.TLS != nil)
 	if err := e.Printf("Listening on %s\n", base); err != nil {
 		return err
 	}
@@ -259,6 +252,24 @@ func greet(e *env.Env, s *server.Server, o options, opts server.Options, l net.L
 	return nil
 }
 
+// note lets 'gaffer open' find the server, if a browser of this machine can. A
+// server that cannot be found that way serves all the same.
+func note(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (forget func()) {
+	s := signpost.Server{URL: page.URL(l.Addr(), opts.TLS != nil)}
+	if p, err := e.Project(); err == nil {
+		s.Project = p.Root
+	}
+	if !signpost.OnLoopback(s.URL) {
+		return func() {}
+	}
+	remove, err := signpost.Put(b.State, s)
+	if err != nil {
+		opts.Log.Warn("'gaffer open' will not find this server", "error", err)
+		return func() {}
+	}
+	return func() { _ = remove() } // what is left names a process that is gone
+}
+
 // announce tells programs of this machine that look for a viewer where it is,
 // until gone is called.
 func announce(e *env.Env, opts server.Options, l net.Listener) (gone func() error, err error) {
@@ -266,22 +277,5 @@ func announce(e *env.Env, opts server.Options, l net.Listener) (gone func() erro
 	if home == "" {
 		return nil, errors.New("--announce: HOME does not say where to write it")
 	}
-	return viewer.Announce(viewer.PortFile(home), viewer.Port{Port: l.Addr().(*net.TCPAddr).Port, PID: os.Getpid(), URL: baseOf(opts, l)})
-}
-
-// baseOf is the address of the server.
-func baseOf(opts server.Options, l net.Listener) string {
-	if opts.TLS != nil {
-		return "https://" + reachable(l.Addr())
-	}
-	return "http://" + reachable(l.Addr())
-}
-
-// reachable is an address that a browser on this machine can open.
-func reachable(a net.Addr) string {
-	tcp := *a.(*net.TCPAddr)
-	if tcp.IP.IsUnspecified() {
-		return net.JoinHostPort("localhost", fmt.Sprint(tcp.Port))
-	}
-	return tcp.String()
+	return viewer.Announce(viewer.PortFile(home), viewer.Port{Port: l.Addr().(*net.TCPAddr).Port, PID: os.Getpid(), URL: page.URL(l.Addr(), opts.TLS != nil)})
 }

@@ -29,7 +29,7 @@ type options struct {
 	budget     float64
 	fresh      bool
 	detach     bool
-	json       *bool
+	open, json *bool
 }
 
 func (o *options) flags(cmd *cobra.Command) {
@@ -43,6 +43,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.IntVar(&o.iterations, "iterations", 0, "stop when a group has had `N` starts of agents")
 	flags.Float64Var(&o.budget, "budget", 0, "stop when `USD` is spent")
 	flags.BoolVar(&o.detach, "detach", false, "run in the background, and print the run's id")
+	o.open = attend.ShowFlag(cmd)
 	o.json = env.JSONFlag(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -68,6 +69,9 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	}
 	if mode != "auto" {
 		n.Mode = team.Mode(mode)
+	}
+	if err := attend.CheckShow(*o.open, o.detach, false); err != nil {
+		return n, err
 	}
 	switch {
 	case !slices.Contains(modes, mode):
@@ -97,6 +101,7 @@ func (o options) work(ctx context.Context, e *env.Env, t *attend.Attendant, run 
 	if o.detach {
 		return t.Detach(ctx, run, *o.json)
 	}
+	t.Show = *o.open
 	err := t.Work(ctx, run, *o.json)
 	if !*o.json {
 		if told := o.tell(ctx, e, t); told != nil {

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/serve"
+	"gaffer/internal/cli/page"
 	"gaffer/internal/token"
 )
 
@@ -34,8 +34,8 @@ func run(t *testing.T, kept rows, args ...string) (stdout, stderr string, err er
 	t.Helper()
 	var out, talk bytes.Buffer
 	e := &env.Env{Out: &out, Err: &talk, Getenv: func(string) string { return "" }, Dir: t.TempDir(), Now: time.Now}
-	cmd := newWith(e, func(context.Context, app.Terms) (serve.Backend, error) {
-		return serve.Backend{Tokens: kept, Close: func() error { return nil }}, nil
+	cmd := newWith(e, func(context.Context, app.Terms) (page.Backend, error) {
+		return page.Backend{Tokens: kept, Close: func() error { return nil }}, nil
 	})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(args)

@@ -1,0 +1,61 @@
+// Package dashboard is the command 'gaffer open', which is also called 'gaffer
+// dashboard': it opens the page of a server in the browser.
+package dashboard
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/page"
+)
+
+const long = `Open the dashboard in the browser, at a run or a task if one is named; - is the
+latest run that has not ended. The server makes a link for it that logs one browser
+in, within a minute, with what your token is good for.
+
+The server is the one that a flag or the settings name. Without one it is a server
+of yours on this machine: that of 'gaffer run --open' in this project, then 'gaffer
+serve', wherever it listens.
+
+The browser is that of BROWSER, or the system's. Without one, or with --print, the
+link is printed.`
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var printed bool
+	cmd := &cobra.Command{
+		Use:                   "open [RUN|TASK] [--print]",
+		Aliases:               []string{"dashboard"},
+		DisableFlagsInUseLine: true,
+		Short:                 "Open the dashboard in the browser",
+		Long:                  long,
+		Example:               "  gaffer open\n  gaffer open abc1/api\n  gaffer open --print --server https://build.example:4870",
+		Args:                  cobra.MaximumNArgs(1),
+		ValidArgsFunction:     open.RunsAndTasks(e),
+	}
+	cmd.Flags().BoolVar(&printed, "print", false, "print the link and open nothing")
+	open.FleetFlags(e, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return run(cmd.Context(), e, append(args, "")[0], printed)
+	}
+	return cmd
+}
+
+func run(ctx context.Context, e *env.Env, name string, printed bool) error {
+	doors, err := find(e)
+	if err != nil {
+		return err
+	}
+	d, link, err := enter(ctx, e, doors, name)
+	if err != nil {
+		return err
+	}
+	if printed {
+		return e.Printf("%s\n", link)
+	}
+	page.Offer(ctx, e, d.address, link, e.Getenv("CI") == "", "gaffer open --print"+e.ServerArg())
+	return nil
+}

@@ -1,0 +1,162 @@
+// Package demo is the command 'gaffer demo': an example fleet, with the dashboard.
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/page"
+	"gaffer/internal/demo"
+)
+
+const long = `Show an example fleet in the browser: four workers, a plan that asks you things,
+fails and tries again, an agent whose rate limit is used up, a build and a team.
+The agents are part of gaffer and have no model: there is no key and no network.
+
+Everything is in a folder of its own and disturbs nothing of yours. It goes on for
+about three minutes and then stays, until Ctrl-C ends all of it and removes the
+folder. A demo that is killed is tidied up after, too.`
+
+// options are what the flags say.
+type options struct {
+	listen    string
+	lasts     time.Duration
+	noBrowser bool
+	keep      bool
+}
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:                   "demo [FLAG]…",
+		DisableFlagsInUseLine: true,
+		Short:                 "Show an example fleet in the browser",
+		Long:                  long,
+		Example:               "  gaffer demo\n  gaffer demo --no-browser --listen 127.0.0.1:4871",
+		Args:                  cobra.NoArgs,
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.listen, "listen", "127.0.0.1:0", "`ADDRESS` and port of this machine to listen on; port 0 is any that is free")
+	flags.BoolVar(&o.noBrowser, "no-browser", false, "open no browser")
+	flags.DurationVar(&o.lasts, "for", 0, "end by itself after `TIME`, such as 5m")
+	flags.BoolVar(&o.keep, "keep", false, "leave the folder there, for a look at the documents")
+	return cmd
+}
+
+// run shows the demo until it is ended.
+func (o options) run(ctx context.Context, e *env.Env) (err error) {
+	l, err := o.hear(ctx)
+	if err != nil {
+		return err
+	}
+	f, err := demo.Make()
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	keeper, err := demo.StartKeeper(f, o.keep)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	defer func() { err = errors.Join(err, o.tidy(e, f, keeper)) }()
+	if o.lasts > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.lasts)
+		defer cancel()
+	}
+	if err := o.show(ctx, e, f, l); ctx.Err() == nil {
+		return err
+	}
+	return nil // it was ended, in the middle of whatever
+}
+
+func (o options) hear(ctx context.Context) (net.Listener, error) {
+	if o.lasts < 0 {
+		return nil, exit.Usage(fmt.Errorf("--for %s: want a time above 0", o.lasts))
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if !l.Addr().(*net.TCPAddr).IP.IsLoopback() {
+		return nil, errors.Join(exit.Usage(fmt.Errorf("--listen %s: the demo is for this machine alone, want an address such as 127.0.0.1:4871", o.listen)), l.Close())
+	}
+	return l, nil
+}
+
+// show serves the dashboard and has everything happen, until ctx ends.
+func (o options) show(ctx context.Context, e *env.Env, f demo.Folder, l net.Listener) (err error) {
+	own := &env.Env{In: e.In, Out: e.Out, Err: e.Err, Getenv: f.Getenv(e.Getenv), Dir: f.Project(), Now: e.Now, Version: e.Version}
+	notice := func(text string) { e.Talk("gaffer: %s", env.Printable(text)) }
+	cast, err := demo.NewCast(f, e.Getenv, notice)
+	if err == nil {
+		err = cast.Prepare(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	debug.SetMemoryLimit(math.MaxInt64) // that of commands which end soon
+	p, err := serve(ctx, own, l, notice)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.Close()) }()
+	if err := errors.Join(f.Explain(p.URL), o.greet(e, f)); err != nil {
+		return err
+	}
+	o.offer(ctx, e, f, p)
+	defer cast.End()
+	if err := cast.Play(ctx, p.URL); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// offer opens the page, or says how.
+func (o options) offer(ctx context.Context, e *env.Env, f demo.Folder, p *page.Page) {
+	link, err := p.Link("")
+	if err != nil {
+		return // there are too many already, none of which was used
+	}
+	again := fmt.Sprintf(". %s && gaffer open --print", env.ShellLine([]string{f.Variables()}))
+	page.Offer(ctx, e, p.URL, link, !o.noBrowser && page.Unasked(e), again)
+}
+
+// greet says what is what.
+func (o options) greet(e *env.Env, f demo.Folder) error {
+	return e.Printf(`An example fleet, without a model, a key or a network, in %s
+
+  checkout  12 tasks on four workers: three ask you something, one is tried again, one fails
+  nightly   its agent's rate limit is used up: the lane is paused for a minute and a half
+  fixes     a run of this machine alone, in git worktrees
+  shop      a build in chunks, with an inbox of ideas; a team works beside it
+  laptop    a worker that dies after 40 seconds; half a minute later it is offline
+
+It goes on for about three minutes, and then stays as it is. Ctrl-C ends all of it.
+In another terminal: . %s && gaffer ps
+
+`, f, env.ShellLine([]string{f.Variables()}))
+}
+
+// tidy ends everything, and says where the folder is if it stays.
+func (o options) tidy(e *env.Env, f demo.Folder, k *demo.Keeper) error {
+	if err := k.End(); err != nil {
+		return fmt.Errorf("tidy up after the demo: %w", err)
+	}
+	if o.keep {
+		e.Talk("the folder of the demo is %s", f)
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package demo_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	_ "gaffer/internal/cli" // what is built and run: without it an old result would be taken for this one's
+)
+
+// build makes the program, once.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "gaffer-demo-test")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "gaffer")
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "gaffer/cmd/gaffer").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build gaffer: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := build(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path)) // at worst a file is left
+	}
+	os.Exit(code)
+}
+
+// demo is a demo that runs, as a process of the real program.
+type demo struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	err    error
+	temp   string // where its folder is
+	folder string
+	out    *os.File
+}
+
+func start(t *testing.T, args ...string) *demo {
+	t.Helper()
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &demo{t: t, temp: t.TempDir(), ended: make(chan struct{})}
+	if d.out, err = os.Create(filepath.Join(t.TempDir(), "out")); err != nil {
+		t.Fatal(err)
+	}
+	d.cmd = exec.Command(binary, append([]string{"demo", "--no-browser"}, args...)...)
+	d.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + d.temp, "GAFFER_SERVER=http://192.0.2.1:1", "GAFFER_DB=/nowhere/at/all.db"}
+	d.cmd.Stdout, d.cmd.Stderr = d.out, d.out
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { defer close(d.ended); d.err = d.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = d.cmd.Process.Kill() // it may have ended
+		<-d.ended
+		for _, pid := range d.processes() {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return d
+}
+
+func (d *demo) said() string {
+	text, _ := os.ReadFile(d.out.Name())
+	return string(text)
+}
+
+func (d *demo) until(what string, is func() bool) {
+	d.t.Helper()
+	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("no %s: %s", what, d.said())
+		}
+		select {
+		case <-d.ended:
+			if what != gone {
+				d.t.Fatalf("it ended before there was %s: %v\n%s", what, d.err, d.said())
+			}
+		default:
+		}
+	}
+}
+
+const gone = "end of all processes"
+
+// begins waits until agents are at work.
+func (d *demo) begins() {
+	d.t.Helper()
+	d.until("folder", func() bool {
+		found, _ := filepath.Glob(filepath.Join(d.temp, "gaffer-demo-*", "env"))
+		if len(found) == 0 {
+			return false
+		}
+		d.folder = filepath.Dir(found[0])
+		return true
+	})
+	d.until("workers and agents", func() bool {
+		commands := strings.Join(d.commands(), "\n")
+		return strings.Count(commands, " worker --server ") == 4 && strings.Contains(commands, " fake-agent ") &&
+			strings.Contains(commands, " team -f ") && strings.Contains(commands, " build ")
+	})
+}
+
+// processes lists what belongs to the demo, but for itself.
+func (d *demo) processes() (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is one
+	for _, file := range files {
+		env, _ := os.ReadFile(file)
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		marked := d.folder != "" && bytes.Contains(append([]byte{0}, env...), []byte("\x00GAFFER_DEMO="+d.folder+"\x00"))
+		keeper := bytes.Contains(line, []byte("\x00demo-keeper\x00"+d.temp))
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && (marked || keeper) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (d *demo) commands() (lines []string) {
+	for _, pid := range d.processes() {
+		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		lines = append(lines, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
+	}
+	return lines
+}
+
+// leavesNothing looks at the process table and at the disk.
+func (d *demo) leavesNothing() {
+	d.t.Helper()
+	d.until(gone, func() bool { return len(d.processes()) == 0 })
+	if _, err := os.Stat(d.folder); !errors.Is(err, fs.ErrNotExist) {
+		d.t.Errorf("the folder is still there: %v", err)
+	}
+}
+
+// gaffer runs a command on the demo, as the person in another terminal does.
+func (d *demo) gaffer(line string) string {
+	d.t.Helper()
+	cmd := exec.Command("sh", "-c", ". "+d.folder+"/env && "+d.cmd.Path+" "+line)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + d.t.TempDir()}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		d.t.Logf("%s: %v\n%s", line, err, out)
+	}
+	return string(out)
+}
+
+func TestADemoHasSomethingOfEverythingAndLeavesNothing(t *testing.T) {
+	d := start(t)
+	d.begins()
+	d.until("question", func() bool { return strings.Contains(d.gaffer("ps"), "Which payment provider") })
+	d.until("paused lane", func() bool { return strings.Contains(d.gaffer("ps"), "limited paused until") })
+	if workers := d.gaffer("workers"); strings.Count(workers, " online ") < 4 {
+		t.Errorf("workers:\n%s", workers)
+	}
+	d.until("build", func() bool { return d.document("shop/.fctry/state.json")["buildRun"] != nil })
+	d.until("plan of the team", func() bool {
+		return d.document("shop/coordination/orchestrator_state.json")["current_phase"] != nil
+	})
+	if ideas := d.gaffer("inbox list"); strings.Count(ideas, " pending ") != 3 {
+		t.Errorf("the inbox:\n%s", ideas)
+	}
+	link := strings.TrimSpace(d.gaffer("open provider --print"))
+	visits(t, link)
+	if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-d.ended:
+	case <-time.After(time.Minute):
+		t.Fatalf("it goes on\n%s", d.said())
+	}
+	if d.err != nil {
+		t.Errorf("%v\n%s", d.err, d.said())
+	}
+	if left := d.commands(); len(left) > 0 {
+		t.Errorf("these outlive it: %q", left)
+	}
+	d.leavesNothing()
+}
+
+// document is a JSON object in the demo's folder, or nil if it is not there yet.
+func (d *demo) document(name string) (object map[string]any) {
+	data, err := os.ReadFile(filepath.Join(d.folder, name))
+	if err != nil || json.Unmarshal(data, &object) != nil {
+		return nil
+	}
+	return object
+}
+
+// visits follows a link as a browser does.
+func visits(t *testing.T, link string) {
+	t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	defer client.CloseIdleConnections()
+	res, err := client.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if place := res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || !strings.HasSuffix(place, "/tasks/provider") || len(res.Cookies()) != 1 {
+		t.Errorf("%s: %d %v", link, res.StatusCode, res.Header)
+	}
+}
+
+func TestNothingOutlivesADemoThatIsKilled(t *testing.T) {
+	d := start(t)
+	d.begins()
+	if err := d.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-d.ended
+	d.leavesNothing()
+}
+
+func TestADemoEndsByItselfAndMayKeepItsFolder(t *testing.T) {
+	d := start(t, "--for", "8s", "--keep")
+	d.begins()
+	<-d.ended
+	if d.err != nil || !strings.Contains(d.said(), "the folder of the demo is "+d.folder) {
+		t.Errorf("%v\n%s", d.err, d.said())
+	}
+	if left := d.commands(); len(left) > 0 {
+		t.Errorf("these outlive it: %q", left)
+	}
+	if _, err := os.Stat(filepath.Join(d.folder, "shop", "checkout.yaml")); err != nil {
+		t.Error(err)
+	}
+}

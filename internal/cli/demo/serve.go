@@ -1,0 +1,43 @@
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/page"
+	"gaffer/internal/token"
+)
+
+// lease is short, so that the tasks of a worker that died are soon seen elsewhere.
+const lease = 20 * time.Second
+
+// serve coordinates the demo's workers and shows what they do, until the page is
+// closed. It closes l.
+func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text string)) (_ *page.Page, err error) {
+	a, err := open.App(ctx, e, notice)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	c, err := a.Coordinate(app.Terms{Lease: lease})
+	if err != nil {
+		return nil, errors.Join(err, l.Close(), a.Close())
+	}
+	b := page.Of(c)
+	b.Close = func() error { c.Close(); return a.Close() }
+	// Workers and commands of this machine find it in the state folder.
+	_, err = token.First(ctx, token.NewBook(b.Tokens, e.Now, rand.Reader), filepath.Join(b.State, "token"))
+	if err == nil {
+		var p *page.Page
+		if p, err = page.Begin(ctx, e, b, l, "", notice); err == nil {
+			return p, nil
+		}
+	}
+	return nil, errors.Join(err, l.Close(), b.Close())
+}
