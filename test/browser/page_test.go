@@ -31,9 +31,16 @@ type page struct {
 // the test at its end.
 func (w *world) open(hash string) *page {
 	w.Helper()
-	p := w.tab(browser, chromedp.WithNewBrowserContext())
-	p.do(chromedp.Navigate(w.loginURL()))
+	p := w.tabAt(w.loginURL())
 	p.visit(hash)
+	return p
+}
+
+// tabAt opens an address in a browser profile of its own.
+func (w *world) tabAt(url string) *page {
+	w.Helper()
+	p := w.tab(browser, chromedp.WithNewBrowserContext())
+	p.do(chromedp.Navigate(url))
 	return p
 }
 

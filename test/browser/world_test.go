@@ -259,9 +259,14 @@ func (w *world) try(path string, body any) (answer []byte, ok bool) {
 // until waits until something holds.
 func (w *world) until(what string, holds func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
+	w.eventually(patience, what, holds)
+}
+
+func (w *world) eventually(limit time.Duration, what string, holds func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(limit); !holds(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.Fatalf("not within %s: %s", patience, what)
+			w.Fatalf("not within %s: %s", limit, what)
 		}
 	}
 }

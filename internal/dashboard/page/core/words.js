@@ -2,9 +2,9 @@
 // sign, a word and a colour.
 
 const signs = {
-  queued: '○', running: '●', complete: '✓', failed: '✗', cancelled: '⊘', waiting: '?', paused: '⏸', retrying: '↻',
+  queued: '○', running: '●', complete: '✓', failed: '✗', cancelled: '⊘', waiting: '?', paused: '‖', retrying: '↻',
   online: '●', offline: '○', idle: '–',
-  in_progress: '●', done: '✓', planned: '○', active: '●', completed: '✓', pending: '○', blocked: '!', timeout: '⏱',
+  in_progress: '●', done: '✓', planned: '○', active: '●', completed: '✓', pending: '○', blocked: '!', timeout: '◷',
 };
 
 // Words that mean the same as one that has a colour.

@@ -71,7 +71,8 @@ function TaskOf({ id }) {
   if (task) return html`<span title=${id}>${task.title}</span>`;
   const [run, ...rest] = id.split(/[./]/);
   if (!runs.get(run) || !rest.length) return html`<code>${id}</code>`;
-  return html`<a href=${link('runs', run, 'tasks', id.slice(run.length + 1))}>${id}</a>`;
+  const name = id.slice(run.length + 1);
+  return html`<a href=${link('runs', run, 'tasks', name)} title=${id}>${runs.get(run).name || run}/${name}</a>`;
 }
 
 function Running() {

@@ -1,6 +1,6 @@
 // Something that an agent waits for a person to decide, answered in place.
 import { send, path } from '../core/api.js';
-import { agents, prompts, questions, tasks } from '../core/fleet.js';
+import { agents, prompts, questions, runs, tasks } from '../core/fleet.js';
 import { html, memo, useState } from '../core/view.js';
 import { at } from '../core/time.js';
 import { link } from '../core/route.js';
@@ -9,7 +9,7 @@ import { Ago, Until } from './status.js';
 
 /** All open questions, the oldest first: those of runs, and those of the protocol's agents. */
 export function openQuestions() {
-  const list = questions.all().map((q) => ({ ...q, where: `${q.run}/${q.task}`, href: link('runs', q.run, 'tasks', q.task) }));
+  const list = questions.all().map((q) => ({ ...q, where: `${runs.get(q.run)?.name || q.run}/${q.task}`, href: link('runs', q.run, 'tasks', q.task) }));
   for (const event of prompts.all()) {
     const agent = agents.get(event.agent_id);
     if (agent?.claude_status === 'waiting' && agent.current_task_id === event.task_id) list.push(fromPrompt(event, agent));

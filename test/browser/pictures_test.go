@@ -1,0 +1,97 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/fleet"
+)
+
+var (
+	demoPlace = regexp.MustCompile(`(?i)in another terminal: \. (\S+) `)
+	demoThere = regexp.MustCompile(`the dashboard is at (http://\S+);`)
+)
+
+// demo starts the example fleet and returns a page of it, logged in.
+func demo(t *testing.T) *page {
+	t.Helper()
+	w := &world{T: t, dir: t.TempDir(), home: t.TempDir()}
+	d := w.start("demo", "--no-browser", "--for", "10m")
+	w.url = d.await(demoThere)
+	open := exec.Command("sh", "-c", `. "$1" && exec "$2" open --print`, "sh", d.await(demoPlace), gaffer)
+	open.Dir, open.Env = w.dir, []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH")}
+	link, err := open.Output()
+	w.must(err)
+	p := w.tabAt(strings.TrimSpace(string(link)))
+	p.wait("the page is there", there)
+	return p
+}
+
+// ask reads something with the page's own cookie.
+func ask[V any](p *page, path, member string) V {
+	p.Helper()
+	text := eval[string](p, fmt.Sprintf("fetch(%s).then((r) => r.text())", quoted(path)))
+	var all map[string]json.RawMessage
+	p.must(json.Unmarshal([]byte(text), &all))
+	var v V
+	p.must(json.Unmarshal(all[member], &v))
+	return v
+}
+
+// views are the pages that are looked at, by the name of their picture.
+func (p *page) views() map[string]string {
+	p.Helper()
+	var run fleet.Run
+	p.eventually(3*time.Minute, "a run has a question, an end and something that runs", func() bool {
+		runs := ask[[]fleet.Run](p, "/v1/runs?ended=1", "runs")
+		i := slices.IndexFunc(runs, func(r fleet.Run) bool { return r.Counts.Total >= 8 && r.Counts.Complete >= 2 && r.Counts.Running >= 1 })
+		if i >= 0 {
+			run = ask[fleet.Run](p, "/v1/runs/"+runs[i].ID, "run")
+		}
+		return i >= 0
+	})
+	talkative := run.Tasks[0].ID
+	for _, t := range run.Tasks {
+		if t.Status == fleet.Running {
+			talkative = t.ID
+		}
+	}
+	project := eval[string](p, `fetch('/api/projects').then((r) => r.json()).then((all) => all[0].path)`)
+	in := "#/projects/" + escaped(p, project)
+	return map[string]string{
+		"fleet": "#/", "runs": "#/runs", "run": "#/runs/" + run.ID, "graph": "#/runs/" + run.ID + "?view=graph", "timeline": "#/runs/" + run.ID + "?view=timeline",
+		"replay": "#/runs/" + run.ID + "/replay", "task": "#/runs/" + run.ID + "/tasks/" + talkative, "records": "#/records",
+		"projects": "#/projects", "build": in + "/build", "team": in + "/team", "sessions": in + "/sessions",
+	}
+}
+
+func escaped(p *page, text string) string {
+	return eval[string](p, fmt.Sprintf("encodeURIComponent(%s)", quoted(text)))
+}
+
+// Every page of the example fleet is there in the light, in the dark and on a
+// narrow screen, without an error, and is kept as a picture.
+func TestEveryPageIsPictured(t *testing.T) {
+	p := demo(t)
+	p.sees("live")
+	for name, hash := range p.views() {
+		p.visit(hash)
+		p.wait(name+" shows something", `document.querySelector('main').innerText.trim().length > 20 && !document.querySelector('.wrong')`)
+		for _, dark := range []bool{false, true} {
+			p.dark(dark)
+			p.shot(name + map[bool]string{false: "", true: "-dark"}[dark])
+		}
+		p.dark(false)
+		p.size(400, 800)
+		p.fits(name)
+		p.shot(name + "-narrow")
+		p.size(1280, 800)
+	}
+}
