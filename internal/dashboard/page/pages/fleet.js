@@ -51,7 +51,7 @@ function Workers() {
 const Worker = memo(({ a, on }) => {
   const meta = a.meta && typeof a.meta === 'object' ? a.meta : {};
   const source = typeof meta.source === 'string' ? meta.source : 'reported by the worker';
-  const labels = Array.isArray(meta.labels) ? meta.labels.join(', ') : String(meta.labels ?? '');
+  const labels = Array.isArray(meta.labels) ? meta.labels.filter((l) => !String(l).startsWith('@')).join(', ') : String(meta.labels ?? '');
   return html`<tr class=${on ? '' : 'off'}>
     <th scope="row">${a.name}${meta.host && meta.host !== a.name && html`<span class="faint"> ${String(meta.host)}</span>`}</th>
     <td data-label="Worker"><${Status} of=${on ? 'online' : 'offline'} title="Computed from when it was last heard of" /></td>
