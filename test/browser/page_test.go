@@ -227,7 +227,7 @@ func (p *page) seesNot(text string) {
 // that text or label.
 func (p *page) click(text string) {
 	p.Helper()
-	find := fmt.Sprintf(`[...document.querySelectorAll('button,a,[role=tab],summary')].find((e) => e.offsetParent !== null && (e.innerText.trim() === %[1]s || e.getAttribute('aria-label') === %[1]s))`, quoted(text))
+	find := fmt.Sprintf(`[...document.querySelectorAll('button,a,[role=tab],summary')].find((e) => e.offsetParent !== null && (e.innerText?.trim() === %[1]s || e.getAttribute('aria-label') === %[1]s))`, quoted(text))
 	p.wait("there is "+text+" to click", find)
 	p.act(find + ".click()")
 }

@@ -13,6 +13,7 @@ export function Rows({ rows, height, draw, id, open, label }) {
   const [sight, setSight] = useState({ from: 0, to: 40 });
   const [at, setAt] = useState(0);
   const moved = useRef(false);
+  const where = useRef(0); // at, also between a key and the next drawing
 
   useLayoutEffect(() => {
     const look = () => {
@@ -28,18 +29,20 @@ export function Rows({ rows, height, draw, id, open, label }) {
   }, [height, rows.length]);
 
   useEffect(() => {
-    if (!moved.current) return;
+    const row = moved.current && ref.current.querySelector(`[data-index="${where.current}"]`);
+    if (!row) return; // it comes into sight later
     moved.current = false;
-    ref.current.querySelector(`[data-index="${at}"]`)?.focus();
+    row.focus();
   }, [at, sight]);
 
   const key = (e) => {
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15, Home: -Infinity, End: Infinity };
     if (e.target.dataset.index === undefined) return;
-    if (e.key === 'Enter' && open) return open(rows[at]);
+    if (e.key === 'Enter' && open) return open(rows[where.current]);
     if (!(e.key in steps)) return;
     e.preventDefault();
-    const next = Math.min(rows.length - 1, Math.max(0, at + steps[e.key]));
+    const next = Math.min(rows.length - 1, Math.max(0, where.current + steps[e.key]));
+    where.current = next;
     const top = ref.current.getBoundingClientRect().top + scrollY + next * height;
     if (top < scrollY + 80) scrollTo(0, top - 80);
     else if (top + height > scrollY + innerHeight) scrollTo(0, top + height - innerHeight + 8);
@@ -51,7 +54,7 @@ export function Rows({ rows, height, draw, id, open, label }) {
   for (let i = sight.from; i < Math.min(rows.length, sight.to); i++) {
     shown.push(html`<div key=${id(rows[i])} role="listitem" class="row" data-index=${i} tabindex=${i === Math.min(at, rows.length - 1) ? 0 : -1}
       aria-posinset=${i + 1} aria-setsize=${rows.length} style=${{ top: `${i * height}px`, height: `${height}px` }}
-      onFocus=${() => setAt(i)} onClick=${(e) => { if (open && !e.target.closest('a,button,input')) open(rows[i]); }}>${draw(rows[i], i)}</div>`);
+      onFocus=${() => { where.current = i; setAt(i); }} onClick=${(e) => { if (open && !e.target.closest('a,button,input')) open(rows[i]); }}>${draw(rows[i], i)}</div>`);
   }
   return html`<div ref=${ref} role="list" aria-label=${label} class="rows" style=${{ height: `${rows.length * height}px` }} onKeyDown=${key}>${shown}</div>`;
 }

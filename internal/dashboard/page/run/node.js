@@ -1,0 +1,43 @@
+// A task as a box of a graph, and the lines between boxes.
+import { link } from '../core/route.js';
+import { kind, sign } from '../core/words.js';
+import { html, memo } from '../core/view.js';
+import { box } from './layout-size.js';
+import { line, named, stateOf, text, tryOf } from './task.js';
+
+// Text in a picture is not cut by itself. Signs of some scripts are twice as wide.
+function cut(value, room) {
+  let out = '';
+  for (const c of line(value)) {
+    room -= c > '\u2e80' ? 2 : 1;
+    if (room < 0) return `${out}…`;
+    out += c;
+  }
+  return out;
+}
+
+/** What a screen reader says of a task. */
+const label = (t, state, layer) => [text(t.id), named(t) && text(t.name), state, `wave ${layer}`, t.tries > 1 && `attempt ${t.tries}`, Array.isArray(t.after) && t.after.length > 0 && `after ${t.after.map(text).join(', ')}`].filter(Boolean).join(', ');
+
+/** @param {{t: any, x: number, y: number, layer: number, index: number, dim: boolean, lit: boolean, tab: boolean}} props */
+export const Node = memo(({ t, x, y, layer, index, dim, lit, tab }) => {
+  const state = stateOf(t);
+  return html`<a class=${`node k-${kind(state)}${dim ? ' dim' : ''}${lit ? ' lit' : ''}`} data-node=${index} data-task=${text(t.id)} href=${link('runs', text(t.run), 'tasks', text(t.id))} tabindex=${tab ? 0 : -1}
+    transform=${`translate(${x} ${y})`} aria-label=${label(t, state, layer)}>
+    <title>${label(t, state, layer)}</title>
+    <rect class="body" width=${box.width} height=${box.height} rx="8" />
+    <path class="stripe" d=${`M8 0.5H5A4.5 4.5 0 0 0 0.5 5V${box.height - 5}A4.5 4.5 0 0 0 5 ${box.height - 0.5}H8Z`} />
+    <text class="id" x="18" y="21">${cut(t.id, t.tries > 1 ? 19 : 25)}</text>
+    ${t.tries > 1 && html`<text class="tries" x=${box.width - 10} y="21" text-anchor="end">↻ ${tryOf(t)}</text>`}
+    <text class="word" x="18" y="39" clip-path="url(#inside)"><tspan class="state">${sign(state)} ${cut(state, 12)}</tspan><tspan class="name" dx="6">${named(t) ? cut(t.name, 25 - Math.min(12, state.length)) : ''}</tspan></text>
+    <text class="far-sign" x=${box.width / 2} y=${box.height / 2 + 13} text-anchor="middle">${sign(state)}</text>
+  </a>`;
+});
+
+/** @param {{edges: any[], path: Set<number>|null}} props */
+export const Edges = memo(({ edges, path }) => html`<g class=${`edges ${path ? 'some' : ''}`} aria-hidden="true">${edges.map((e) => html`<path key=${`${e.from}-${e.to}`} d=${e.d} class=${path?.has(e.from) && path.has(e.to) ? 'lit' : ''} marker-end="url(#arrow)" />`)}</g>`);
+
+/** The columns behind the boxes, each with its wave. */
+export const Bands = memo(({ picture }) => html`<g class="bands" aria-hidden="true">${picture.bands.map((b, k) => html`<g key=${b.layer} transform=${`translate(${b.x} 0)`}>
+  <rect width=${b.width} height=${picture.height} rx="10" /><text x="14" y="22">Wave ${b.layer}<tspan class="count" dx="7">${b.count}</tspan></text>
+  ${!picture.edges.length && k > 0 && html`<path class="then" d=${`M-33 ${picture.height / 2}h22m-7 -6l7 6l-7 6`} />`}</g>`)}</g>`);

@@ -1,0 +1,403 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+
+	"github.com/chromedp/chromedp/kb"
+)
+
+// shop is a run that has everything: tasks that wait for others, a question, an
+// attempt that fails, and a name that is no markup.
+const shop = `
+name: shop
+parallel: 4
+budget: {usd: 1}
+defaults: {agent: fake, timeout: 2m}
+tasks:
+  - id: schema
+    name: Draw up the schema
+    prompt: |
+      fake: work 1s
+      fake: usage 1200 300 0.004
+      fake: say The schema has one table.
+  - id: design
+    name: Sketch <b onclick="alert(1)">the pages</b>
+    prompt: |
+      fake: ask Which colour shall the shop have? | blue | green
+      fake: say The pages are sketched.
+  - id: api
+    name: Build the API
+    after: [schema]
+    retries: 1
+    prompt: |
+      fake: work 1s
+      fake: usage 5000 700 0.2
+      fake: on-attempt 1 exit 3
+      fake: say The API is built.
+  - id: copy
+    name: Write the words
+    after: [schema]
+    prompt: |
+      fake: say It is written.
+  - id: pages
+    name: Build the pages
+    after: [design, copy]
+    prompt: |
+      fake: say Three pages are built.
+  - id: tests
+    name: Write the tests
+    after: [api]
+    prompt: |
+      fake: work 2s
+      fake: say Eleven tests are written.
+  - id: review
+    name: Review all of it
+    after: [tests, pages]
+    prompt: |
+      fake: work 2s
+      fake: say It is good.
+`
+
+// shopPath is the chain that shop takes its time for.
+const shopPath = "schema api tests review"
+
+func (w *world) run(id string) fleet.Run {
+	w.Helper()
+	run, err := w.client().Run(context.Background(), id)
+	w.must(err)
+	return run
+}
+
+func (w *world) ends(id string) fleet.Run {
+	w.Helper()
+	w.until("run "+id+" has ended", func() bool { return w.run(id).Status.Final() })
+	return w.run(id)
+}
+
+// looks takes pictures of a page as people have it: light, dark, and on a phone.
+func (p *page) looks(name string) {
+	p.Helper()
+	p.shot(name)
+	p.dark(true)
+	p.shot(name + "-dark")
+	p.dark(false)
+	p.size(400, 800)
+	p.wait("the page fits 400 pixels", `document.documentElement.scrollWidth <= 400`)
+	p.shot(name + "-400")
+	p.size(1280, 800)
+}
+
+// nodes are the words of a graph's boxes, by their task.
+const nodes = `Object.fromEntries([...document.querySelectorAll('.node')].map((n) => [n.dataset.task, n.querySelector('.state').textContent]))`
+
+// watchNodes notes what happens to the boxes of a graph from here on.
+const watchNodes = `
+window.boxes = new Map([...document.querySelectorAll('.node')].map((n) => [n.dataset.task, n]));
+window.words = {}; window.others = [];
+const note = () => { for (const [task, n] of boxes) { const w = n.querySelector('.state').textContent.slice(2); const all = words[task] ??= []; if (all.at(-1) !== w) all.push(w); } };
+note();
+new MutationObserver((all) => {
+  note();
+  for (const m of all) { const n = (m.target.nodeType === 1 ? m.target : m.target.parentElement).closest('.node'); if (!n || m.attributeName === 'transform') others.push(m.type + ' ' + m.attributeName + ' of ' + m.target.nodeName); }
+}).observe(document.querySelector('.graph svg'), { subtree: true, childList: true, attributes: true, characterData: true })`
+
+func TestTheGraphOfARunIsLive(t *testing.T) {
+	w := newWorld(t)
+	id := w.submit(shop)
+	p := w.open("#/runs/" + id + "?view=graph")
+	p.wait("the graph is there", `document.querySelectorAll('.node').length === 7`)
+	for task, word := range eval[map[string]string](p, nodes) {
+		if word != "○ queued" {
+			t.Errorf("%s is %q before there is a worker", task, word)
+		}
+	}
+	if n := eval[int](p, `document.querySelectorAll('.edges path').length`); n != 7 {
+		t.Errorf("%d lines are drawn", n)
+	}
+	p.act(watchNodes)
+
+	w.worker("w1", "--slots", "4")
+	p.sees("One agent waits for you", "Which colour shall the shop have?")
+	p.wait("the box says so", nodes+`.design === '? waiting'`)
+	p.wait("one runs", nodes+`.api === '● running'`)
+	p.looks("run-graph")
+	p.click("green")
+	w.ends(id)
+	p.wait("all boxes are complete", `Object.values(`+nodes+`).every((s) => s === '✓ complete')`)
+
+	if !p.holds(`[...document.querySelectorAll('.node')].every((n) => boxes.get(n.dataset.task) === n)`) {
+		t.Error("boxes were made anew")
+	}
+	if others := eval[[]string](p, "others"); len(others) > 0 {
+		t.Errorf("changes of statuses touched more than their boxes: %s", others[:min(5, len(others))])
+	}
+	words := eval[map[string][]string](p, "words")
+	if got := strings.Join(words["tests"], " "); got != "queued running complete" {
+		t.Errorf("tests was %s", got)
+	}
+	if got := strings.Join(words["design"], " "); got != "queued running waiting running complete" && got != "queued running waiting complete" {
+		t.Errorf("design was %s", got)
+	}
+
+	p.act(`document.querySelector('[data-task=copy]').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))`)
+	p.wait("its path is shown", `[...document.querySelectorAll('.node.lit')].map((n) => n.dataset.task).sort().join() === 'copy,pages,review,schema'`)
+	p.shot("run-graph-path")
+	p.graphByKeyboard(id)
+}
+
+// graphByKeyboard goes through the graph of shop without a pointer.
+func (p *page) graphByKeyboard(id string) {
+	p.Helper()
+	transform := `document.querySelector('.graph svg > g').getAttribute('transform')`
+	p.act(`document.querySelector('.node[tabindex="0"]').focus()`)
+	before := eval[string](p, transform)
+	p.press("+")
+	p.wait("it is closer", transform+" !== "+quoted(before))
+	p.press("0", kb.ArrowRight)
+	p.wait("the focus is one on", `document.activeElement.dataset.task === 'api' || document.activeElement.dataset.task === 'copy'`)
+	p.wait("a screen reader is told", `/^(api|copy), .+, complete, wave 2/.test(document.activeElement.getAttribute('aria-label'))`)
+	p.press(enter)
+	p.wait("the task is opened", `/^#\/runs\/`+id+`\/tasks\/(api|copy)$/.test(location.hash)`)
+}
+
+func TestTheTimelineShowsAttemptsAndTheCriticalPath(t *testing.T) {
+	w := newWorld(t)
+	w.worker("w1", "--slots", "4")
+	id := w.submit(shop)
+	p := w.open("#/runs/" + id + "?view=timeline")
+	p.sees("Which colour shall the shop have?")
+	p.wait("waiting for a person is hatched", `document.querySelector('[data-task=design] .g-bar.asked')`)
+	p.wait("there is a line for now", `document.querySelector('.g-lines .now')`)
+	p.shot("run-timeline-live")
+	p.click("blue")
+	w.ends(id)
+
+	bars := func(task string) string {
+		return fmt.Sprintf(`[...document.querySelectorAll('[data-task=%s] .g-bar:not(.asked)')].map((b) => b.className).join()`, task)
+	}
+	p.wait("both attempts are shown", bars("api")+` === 'g-bar k-failed,g-bar k-complete'`)
+	p.wait("the wait between them is shown", `document.querySelector('[data-task=api] .g-gap')`)
+	p.wait("the line for now is gone", `!document.querySelector('.g-lines .now')`)
+	p.wait("the critical path is "+shopPath, `[...document.querySelectorAll('.gantt.critical')].map((r) => r.dataset.task).join(' ') === `+quoted(shopPath))
+	p.sees(strings.ReplaceAll(shopPath, " ", " → "))
+	p.act(`document.querySelector('[data-task=api] .g-bar.k-failed').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))`)
+	p.wait("details are shown", `/attempt 1 .*failed/s.test(document.querySelector('.g-tip')?.innerText)`)
+	p.looks("run-timeline")
+	p.click("Closer")
+	p.click("Closer")
+	p.wait("the run is longer than what is in sight", `parseFloat(document.querySelector('.whole .g-bar').style.width) > 200`)
+}
+
+func TestTheCriticalPathIsTheChainThatARunWaitedFor(t *testing.T) {
+	p := newWorld(t).open("#/")
+	script := func(tasks, spans string) string {
+		return fmt.Sprintf(`Promise.all([import('/assets/run/structure.js'), import('/assets/run/critical.js')]).then(([s, c]) => { const r = c.criticalPath(s.structureOf(%s), new Map(Object.entries(%s))); return r.ids.join(' ') + ' ' + r.work + ' ' + r.wait; })`, tasks, spans)
+	}
+	for _, c := range []struct{ about, tasks, spans, want string }{
+		{"by name", `[{id:'a'},{id:'b'},{id:'c',after:['a','b']}]`, `{a:{start:0,end:5},b:{start:0,end:9},c:{start:11,end:12}}`, "b c 10 2"},
+		{"by wave", `[{id:'a',wave:1},{id:'b',wave:2},{id:'c',wave:2},{id:'d',wave:7}]`, `{a:{start:0,end:5},b:{start:5,end:6},c:{start:5,end:8},d:{start:8,end:9}}`, "a c d 9 0"},
+		{"of those that go on, the one that more follows on", `[{id:'a'},{id:'b'},{id:'c',after:['b']}]`, `{a:{start:0,end:5},b:{start:2,end:5}}`, "b 3 0"},
+		{"of what has not begun, nothing", `[{id:'a'}]`, `{}`, " 0 0"},
+		{"a circle ends", `[{id:'a',after:['b']},{id:'b',after:['a']}]`, `{a:{start:0,end:5},b:{start:5,end:6}}`, "a b 6 0"},
+		{"names that are no list", `[{id:'a',after:'b'},{id:'b',after:[null,7,'nobody'],wave:'x'}]`, `{a:{start:0,end:5}}`, "a 5 0"},
+	} {
+		if got := eval[string](p, script(c.tasks, c.spans)); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.about, got, c.want)
+		}
+	}
+}
+
+const stuck = `
+name: stuck
+defaults: {agent: fake}
+tasks:
+  - id: hangs
+    prompt: |
+      fake: hang
+  - id: fails
+    prompt: |
+      fake: fail There is no such database.
+  - {id: never, prompt: Never., after: [hangs]}
+`
+
+func TestARunIsCancelledAndItsFailuresRetriedByClick(t *testing.T) {
+	w := newWorld(t)
+	w.worker("w1", "--slots", "2")
+	id := w.submit(stuck)
+	p := w.open("#/runs/" + id)
+	p.sees("There is no such database.", "waits for hangs", "1 failed")
+	p.wait("one hangs", `document.querySelector('.row[data-index="0"] .status').innerText.includes('running')`)
+	p.click("Retry the failed task…")
+	p.sees("Retry 1 task?", "fails")
+	p.click("Retry")
+	w.until("it was tried again", func() bool { t := w.run(id).Tasks[1]; return t.Tries > 1 && t.Status == fleet.Failed })
+	p.wait("the page knows", `/failed[^]*2.2[^]*no such database/.test(document.querySelector('.row[data-index="1"]').innerText)`)
+
+	p.click("Cancel run…")
+	p.sees("Cancel the run stuck?", "1 task that runs is ended")
+	p.shot("run-cancel")
+	p.click("No")
+	if w.run(id).Status.Final() {
+		t.Fatal("no was taken for yes")
+	}
+	p.click("Cancel run…")
+	p.click("Cancel the run")
+	p.sees("Cancelled: stuck")
+	if run := w.ends(id); run.Status != fleet.Cancelled {
+		t.Errorf("the run is %s", run.Status)
+	}
+	p.wait("the page says so", `document.querySelector('.run-head .status').innerText.includes('cancelled')`)
+	p.looks("run-list")
+	p.act(`document.querySelector('.counter.k-failed').click()`)
+	p.wait("only what failed is shown", `document.querySelectorAll('.row').length === 1 && location.hash.includes('status=failed')`)
+}
+
+func TestATaskIsReachedFromTheRunsAndLeftByKeyboardAlone(t *testing.T) {
+	w := newWorld(t)
+	id := w.submit(shop)
+	p := w.open("#/runs")
+	p.sees("shop")
+	p.tabTo("the run", `document.activeElement.matches('a.card')`)
+	p.press(enter)
+	p.wait("the run is shown", `document.querySelectorAll('.t-rows .row').length === 7`)
+	p.tabTo("the tasks", `document.activeElement.matches('.t-rows .row')`)
+	p.press(kb.ArrowDown, kb.ArrowDown)
+	p.wait("the third has the focus", `document.activeElement.dataset.index === '2'`)
+	p.shot("run-focus")
+	task := eval[string](p, `document.activeElement.querySelector('.c-task a').innerText`)
+	p.press(enter)
+	p.wait("the task is shown", `location.hash === `+quoted("#/runs/"+id+"/tasks/"+task))
+	p.act(`history.back()`)
+	p.wait("the row has the focus again", `document.activeElement.dataset.index === '2'`)
+}
+
+// tabTo presses Tab until something has the focus.
+func (p *page) tabTo(what, holds string) {
+	p.Helper()
+	for range 60 {
+		if p.holds(holds) {
+			return
+		}
+		p.press(tab)
+	}
+	p.Fatalf("%s has no focus after 60 tabs; it is on %s", what, eval[string](p, `document.activeElement.outerHTML.slice(0, 200)`))
+}
+
+// crowd is a plan with that many tasks, in ten waves.
+func crowd(tasks int) string {
+	var b strings.Builder
+	b.WriteString("name: crowd\ndefaults: {agent: fake}\ntasks:\n")
+	for i := range tasks {
+		fmt.Fprintf(&b, "  - {id: task-%04d, name: Number %d, prompt: Nothing., wave: %d}\n", i, i, 1+i*10/tasks)
+	}
+	return b.String()
+}
+
+func TestARunOfFiveThousandTasksIsShownAtOnceAndScrolls(t *testing.T) {
+	w := newWorld(t)
+	id := w.submit(crowd(5000))
+	p := w.open("#/")
+	p.act(`window.began = performance.now(); location.hash = ` + quoted("#/runs/"+id) + `; new MutationObserver((_, o) => { if (document.querySelector('.t-rows .row')) { o.disconnect(); requestAnimationFrame(() => requestAnimationFrame(() => { window.shown = performance.now() - began; })); } }).observe(document.getElementById('app'), {subtree: true, childList: true})`)
+	p.wait("the rows are there", `window.shown > 0`)
+	shown := eval[float64](p, `Math.round(shown)`)
+	t.Logf("5,000 tasks were shown %.0f ms after they were asked for", shown)
+	if shown > 5000 {
+		t.Errorf("it took %.0f ms", shown)
+	}
+	most, longest := 0, 0.0
+	p.act(`window.slow = 0; let before = performance.now(); (function next(t) { slow = Math.max(slow, t - before); before = t; requestAnimationFrame(next); })(before)`)
+	for part := range 20 {
+		p.act(fmt.Sprintf(`scrollTo(0, document.documentElement.scrollHeight * %d / 20)`, part+1))
+		p.wait("rows are in sight", `[...document.querySelectorAll('.t-rows .row')].some((r) => { const b = r.getBoundingClientRect(); return b.top < innerHeight && b.bottom > innerHeight / 2; })`)
+		most = max(most, eval[int](p, `document.querySelectorAll('.t-rows .row').length`))
+	}
+	longest = eval[float64](p, "Math.round(slow)")
+	t.Logf("at most %d rows were in the page, the longest frame took %.0f ms", most, longest)
+	p.sees("task-4999")
+	if most > 80 {
+		t.Errorf("%d rows were in the page", most)
+	}
+	p.shot("run-crowd")
+	p.act(`scrollTo(0, 0)`)
+	p.wait("the first is there", `document.querySelector('.row[data-index="0"]')`)
+	p.act(`document.querySelector('.row[data-index="0"]').focus()`)
+	p.press(kb.End)
+	p.wait("a key goes to the last", `document.activeElement.dataset.index === '4999'`)
+	p.visit("#/runs/" + id + "?view=graph")
+	p.sees("5,000 tasks are too many for a graph.")
+	p.visit("#/runs/" + id + "?view=timeline")
+	p.act(`scrollTo(0, document.documentElement.scrollHeight)`)
+	p.sees("task-4999")
+	if n := eval[int](p, `document.querySelectorAll('.gantt').length`); n > 80 {
+		t.Errorf("%d rows of the timeline were in the page", n)
+	}
+	p.visit("#/runs/" + id + "?filter=number+4321")
+	p.wait("one task is like that", `document.querySelectorAll('.t-rows .row').length === 1`)
+}
+
+func TestAGraphOfAThousandTasksIsLaidOutBesideThePage(t *testing.T) {
+	w := newWorld(t)
+	var b strings.Builder
+	b.WriteString("name: web\ndefaults: {agent: fake}\ntasks:\n")
+	const wide = 25
+	for i := range 1000 {
+		after := ""
+		if i >= wide {
+			after = fmt.Sprintf(", after: [t%d, t%d]", i-wide, (i/wide-1)*wide+(i*7+3)%wide)
+		}
+		fmt.Fprintf(&b, "  - {id: t%d, prompt: Nothing.%s}\n", i, strings.Replace(after, fmt.Sprintf("t%d, t%d]", i-wide, i-wide), fmt.Sprintf("t%d]", i-wide), 1))
+	}
+	id := w.submit(b.String())
+	p := w.open("#/")
+	p.act(`window.slow = 0; let before = performance.now(); (function next(t) { slow = Math.max(slow, t - before); before = t; requestAnimationFrame(next); })(before); window.began = performance.now()`)
+	p.visit("#/runs/" + id + "?view=graph")
+	p.wait("the graph is there", `document.querySelectorAll('.node').length === 1000 && (window.took ??= performance.now() - began)`)
+	t.Logf("1,000 tasks were laid out after %.0f ms; the page's longest frame took %.0f ms", eval[float64](p, "took"), eval[float64](p, "slow"))
+	p.shot("run-graph-1000")
+	p.click("All of it")
+	p.shot("run-graph-1000-fit")
+}
+
+func TestTheTasksOfWavesStandInTheirColumns(t *testing.T) {
+	w := newWorld(t)
+	id := w.submit(crowd(120))
+	p := w.open("#/runs/" + id + "?view=graph")
+	p.wait("the graph is there", `document.querySelectorAll('.node').length === 120`)
+	p.wait("there are ten waves of twelve", `[...document.querySelectorAll('.bands text')].map((t) => t.textContent).join() === [...Array(10).keys()].map((i) => 'Wave ' + (i + 1) + '12').join()`)
+	p.wait("each task is in the column of its wave", `[...document.querySelectorAll('.node')].every((n, i) => { const band = document.querySelectorAll('.bands rect')[Math.floor(i / 12)].getBoundingClientRect(); const box = n.getBoundingClientRect(); return box.left >= band.left && box.right <= band.right; })`)
+	p.looks("run-waves")
+}
+
+// past returns a run's changes as the page gets them.
+func (w *world) past(id string) (all []coordinator.PastChange) {
+	w.Helper()
+	for after := ""; ; {
+		page, err := w.client().RunChanges(context.Background(), id, after, 0)
+		w.must(err)
+		all = append(all, page.Changes...)
+		if after = page.Next; after == "" {
+			return all
+		}
+	}
+}
+
+// statuses are the tasks of a run with their status, as JSON with keys in order.
+func statuses(run fleet.Run) string {
+	all := map[string]string{}
+	for _, t := range run.Tasks {
+		all[t.ID] = string(t.Status)
+	}
+	text, _ := json.Marshal(all) // strings can be written
+	return string(text)
+}
+
+// soon is a limit for what takes no time, on a machine that is busy.
+const soon = 10 * time.Second
