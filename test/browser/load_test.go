@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	crowd     = 40
+	hands     = 40
 	pile      = 2000
 	changes   = 100 // in a second
 	loadTime  = time.Minute
@@ -126,13 +126,13 @@ func (p *page) sample() sample {
 func TestUnderAMinuteOfChangesThePageNeitherGrowsNorFallsBehind(t *testing.T) {
 	w := newWorld(t, "--rate", "0")
 	var plan strings.Builder
-	fmt.Fprintf(&plan, "name: load\ndefaults: {agent: fake}\nparallel: %d\ntasks:\n", crowd)
-	for i := range pile + crowd {
+	fmt.Fprintf(&plan, "name: load\ndefaults: {agent: fake}\nparallel: %d\ntasks:\n", hands)
+	for i := range pile + hands {
 		fmt.Fprintf(&plan, "  - {id: task-%04d, name: Task %d, prompt: hello}\n", i, i)
 	}
 	run := w.submit(plan.String())
 	var stands []*stand
-	for i := range crowd {
+	for i := range hands {
 		stands = append(stands, w.stand(i))
 	}
 	p := w.open("#/runs/" + run)
