@@ -511,8 +511,12 @@ func TestNobodyIsMissedWhoWasSilentWhileTheMachineSlept(t *testing.T) {
 		due  bool
 		from time.Duration // workers could be heard from then on
 	}{
-		{0, true, 0}, {time.Second, false, 0}, {5 * time.Second, true, 0}, {12 * time.Second, true, 0},
-		{10 * time.Minute, true, 10 * time.Minute}, {10*time.Minute + 6*time.Second, true, 10 * time.Minute},
+		{0, true, 0},
+		{time.Second, false, 0},
+		{5 * time.Second, true, 0},
+		{12 * time.Second, true, 0},
+		{10 * time.Minute, true, 10 * time.Minute},
+		{10*time.Minute + 6*time.Second, true, 10 * time.Minute},
 		{time.Minute, true, time.Minute}, // the clock was set
 	} {
 		now := noon.Add(c.at)
