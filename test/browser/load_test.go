@@ -51,6 +51,15 @@ func (s *stand) beat() {
 	}
 }
 
+// fidget has an agent of the protocol, beside the worker, do something else.
+func (s *stand) fidget() {
+	s.beats++
+	status := []string{coordinator.Idle, coordinator.Running, coordinator.Waiting}[s.beats%3]
+	if _, err := s.client.Heartbeat(context.Background(), coordinator.Heartbeat{AgentID: "agent-" + s.info.Name, ClaudeStatus: status}); err != nil {
+		s.Errorf("%s: heartbeat: %v", s.info.Name, err)
+	}
+}
+
 func (s *stand) key() coordinator.WorkKey {
 	return coordinator.WorkKey{Attempt: s.held.Attempt.ID, Token: s.held.Attempt.Token}
 }
@@ -77,8 +86,9 @@ func (s *stand) turn() {
 }
 
 // bustle has workers change things so many times a second until the time is over.
+// A turn is two changes; there are tasks for one in four.
 func bustle(stands []*stand, over time.Time) (made int) {
-	every := time.NewTicker(time.Second * 2 / changes) // a turn is two changes
+	every := time.NewTicker(time.Second / changes)
 	defer every.Stop()
 	var all sync.WaitGroup
 	busy := make([]sync.Mutex, len(stands))
@@ -88,10 +98,10 @@ func bustle(stands []*stand, over time.Time) (made int) {
 		all.Go(func() {
 			busy[n].Lock()
 			defer busy[n].Unlock()
-			if i%3 == 2 {
-				stands[n].beat()
-			} else {
+			if i%4 == 0 {
 				stands[n].turn()
+			} else {
+				stands[n].fidget()
 			}
 		})
 		made = i
@@ -156,6 +166,7 @@ func (p *page) eachStep(stands []*stand, run string) {
 	for _, s := range all {
 		heard += len(s.Ages)
 	}
+	// A machine that does other things as well makes fewer.
 	if want := int(loadTime.Seconds()) * changes / 2; heard < want {
 		p.Errorf("the page heard %d changes, want %d at least", heard, want)
 	}
