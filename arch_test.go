@@ -88,8 +88,9 @@ var rules = []rule{
 	{"coordinator/...", []string{"coordinator/...", "fleet"}, nil},
 	{"internal/token", nil, nil},
 	{"internal/logstore", []string{"internal/engine", "internal/store"}, nil},
-	{"internal/viewer", []string{"internal/project", "internal/spec", "statefile/...", "workflow"}, nil},
-	{"internal/server", []string{"coordinator/...", "fleet", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
+	{"internal/showcase", []string{"internal/spec", "session", "statefile/...", "team", "workflow"}, nil},
+	{"internal/viewer", []string{"internal/project", "internal/showcase", "internal/spec", "statefile/...", "team", "workflow"}, nil},
+	{"internal/server", []string{"coordinator/...", "fleet", "internal/showcase", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
 	{"internal/rundesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
 	{"internal/desk", []string{"coordinator", "fleet", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/viewer"
 )
 
-// viewer shows the workflow state of this machine's projects.
+// viewer shows the documents of this machine's projects.
 func (a *App) viewer(e *engine.Engine) (*viewer.Viewer, error) {
 	home, err := filepath.EvalSymlinks(a.opts.Project.Root)
 	if err != nil {
@@ -26,7 +26,9 @@ func (a *App) viewer(e *engine.Engine) (*viewer.Viewer, error) {
 		return nil, fmt.Errorf("name of this machine: %w", err)
 	}
 	list := &projectList{a.store, e, store.ItemKey{Kind: viewedKind, ID: machine}}
-	return viewer.New(viewer.Options{Home: home, Registry: list, Locate: a.locate, Now: a.opts.Now, Notice: a.opts.Notice}), nil
+	return viewer.New(viewer.Options{
+		Home: home, Registry: list, Locate: a.locate, Ours: ours{a}, Now: a.opts.Now, Notice: a.opts.Notice,
+	}), nil
 }
 
 // locate says what the settings of a project say about it.
@@ -35,7 +37,9 @@ func (a *App) locate(root string) (viewer.Place, error) {
 	if err != nil {
 		return viewer.Place{}, err
 	}
-	return viewer.Place{Name: c.ProjectName(), Folder: c.Path("paths.workflow")}, nil
+	return viewer.Place{
+		Name: c.ProjectName(), Folder: c.Path("paths.workflow"), Team: c.Path("paths.team"), Sessions: c.Path("paths.session"),
+	}, nil
 }
 
 // viewedKind is the kind of the items that say which projects of a machine are

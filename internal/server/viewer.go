@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gaffer/internal/showcase"
 	"gaffer/internal/viewer"
 )
 
@@ -30,7 +31,14 @@ type Viewer interface {
 	ChangeItem(ctx context.Context, project, id string, c viewer.ItemChange) (json.RawMessage, error)
 	DropItem(ctx context.Context, project, id string) error
 
+	Team(ctx context.Context, project string) (showcase.TeamPicture, error)
+	Sessions(ctx context.Context, project string) ([]showcase.SessionEntry, error)
+	Session(ctx context.Context, project, id string) (showcase.SessionPicture, error)
+	SessionLog(ctx context.Context, project, id, agent string, tail int64) (showcase.LogTail, error)
+
 	Follow(ctx context.Context, project string) (*viewer.Follower, error)
+	// FollowAll is also about what is no workflow's.
+	FollowAll(ctx context.Context, project string) (*viewer.Follower, error)
 	// Listed is closed when the list of projects has changed.
 	Listed() <-chan struct{}
 }
@@ -77,6 +85,11 @@ func viewerRoutes() []route {
 		{method: http.MethodPatch, path: "/api/inbox/{id}", access: operate, about: "move an item of the inbox on", query: which, takes: viewer.ItemChange{}, gives: json.RawMessage{}, status: found, others: may, do: (*call).changeIdea},
 		{method: http.MethodDelete, path: "/api/inbox/{id}", access: operate, about: "remove an item of the inbox", query: which, gives: done{}, status: found, others: may, do: (*call).dropIdea},
 		{method: get, path: "/readiness.json", access: look, about: "how ready the sections of a project's spec are", query: which, gives: viewer.Readiness{}, status: found, others: may, do: (*call).readiness},
+		{method: get, path: "/api/team", access: look, about: "where the team of a project stands", query: which, gives: showcase.TeamPicture{}, status: found, others: may, do: (*call).projectTeam},
+		{method: get, path: "/api/sessions", access: look, about: "the newest sessions of a project", query: which, gives: sessionList{}, status: found, others: may, do: (*call).projectSessions},
+		{method: get, path: "/api/sessions/{id}", access: look, about: "one session with its waves", query: which, gives: showcase.SessionPicture{}, status: found, others: may, do: (*call).projectSession},
+		{method: get, path: "/api/sessions/{id}/agents/{name}/log", access: look, about: "the end of an agent's log, as text", query: []string{"project", "tail"}, status: found, others: may, do: (*call).sessionLog},
+		{method: get, path: "/api/stream", access: look, about: "what changes in a project's documents as server-sent events", query: which, status: found, others: may, do: (*call).documentStream},
 		{method: get, path: "/ws", access: look, about: "a WebSocket with what changes in a project", query: which, status: http.StatusSwitchingProtocols, others: append(may, http.StatusUpgradeRequired), do: (*call).socket},
 	}
 	for i := range list {

@@ -94,7 +94,8 @@ func TestTheViewersRoutesAreThoseThatItsClientsCall(t *testing.T) {
 	// Written from what clients call, not from the table.
 	want := []string{
 		"DELETE /api/inbox/{id} operate 200", "GET /api/build-log look 200", "GET /api/build-status look 200", "GET /api/inbox look 200",
-		"GET /api/projects look 200", "GET /readiness.json look 200", "GET /ws look 101", "PATCH /api/inbox/{id} operate 200",
+		"GET /api/projects look 200", "GET /api/sessions look 200", "GET /api/sessions/{id} look 200", "GET /api/sessions/{id}/agents/{name}/log look 200",
+		"GET /api/stream look 200", "GET /api/team look 200", "GET /readiness.json look 200", "GET /ws look 101", "PATCH /api/inbox/{id} operate 200",
 		"POST /api/build-events operate 201", "POST /api/inbox operate 201", "POST /api/projects operate 201", "POST /api/projects/active operate 200",
 	}
 	var got []string

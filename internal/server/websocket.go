@@ -244,20 +244,25 @@ func (s *socket) greet(ctx context.Context) error {
 }
 
 func (s *socket) sendProjects(ctx context.Context) error {
-	limit, cancel := context.WithTimeout(ctx, deskTime)
-	defer cancel()
-	all, err := s.opts.Viewer.Projects(limit)
+	data, err := projectsMessage(ctx, s.opts.Viewer)
 	if err != nil {
 		return s.sendProblem(ctx, err)
 	}
-	data, err := json.Marshal(struct {
+	return s.send(ctx, data)
+}
+
+// projectsMessage says which projects there are.
+func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, deskTime)
+	defer cancel()
+	all, err := v.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
 		Type     string           `json:"type"`
 		Projects []viewer.Project `json:"projects"`
 	}{viewer.ProjectsUpdate, list(all)})
-	if err != nil {
-		return err
-	}
-	return s.send(ctx, data)
 }
 
 // sendHistory sends what was told after a number. What comes then, and is not in
@@ -275,15 +280,20 @@ func (s *socket) sendHistory(ctx context.Context, after int64) error {
 
 // sendProblem says that something went wrong, and the socket goes on.
 func (s *socket) sendProblem(ctx context.Context, err error) error {
-	data, err := json.Marshal(struct {
-		Type  string              `json:"type"`
-		Error coordinator.Problem `json:"error"`
-	}{"error", problemOf(err).Problem})
+	data, err := json.Marshal(problemMessage(err))
 	if err != nil {
 		return err
 	}
 	return s.send(ctx, data)
 }
+
+// trouble is the message that something went wrong.
+type trouble struct {
+	Type  string              `json:"type"`
+	Error coordinator.Problem `json:"error"`
+}
+
+func problemMessage(err error) trouble { return trouble{"error", problemOf(err).Problem} }
 
 // answer does what a client wants.
 func (s *socket) answer(ctx context.Context, a asked) error {

@@ -39,6 +39,9 @@ type live struct {
 	watch     int                // counts the watches; what an earlier one still says does not count
 	stop      context.CancelFunc // ends the watch, nil if there is none
 	seen      seen
+
+	documents *documents
+	wide      wideWatch
 }
 
 // message is a message that was told.
@@ -94,12 +97,13 @@ func (l *live) keep(m message) {
 	l.events = slices.Delete(l.events, 0, n)
 }
 
-// after returns what was told after a number, in order. l.mu is held.
-func (l *live) after(seq int64) [][]byte {
+// after returns what was told after a number, in order: also of all documents if
+// it is wide. l.mu is held.
+func (l *live) after(seq int64, wide bool) [][]byte {
 	first := sort.Search(len(l.events), func(i int) bool { return l.events[i].seq > seq })
 	list := slices.Clone(l.events[first:])
-	for _, m := range l.latest {
-		if m.seq > seq {
+	for kind, m := range l.latest {
+		if m.seq > seq && (wide || !isWide(kind)) {
 			list = append(list, m)
 		}
 	}

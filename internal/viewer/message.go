@@ -18,6 +18,17 @@ const (
 	SpecUpdate     = "spec-update"
 )
 
+// The messages that only those are sent who look at all documents.
+const (
+	TeamUpdate     = "team-update"
+	SessionsUpdate = "sessions-update"
+	BuildUpdate    = "build-update"
+)
+
+func isWide(kind string) bool {
+	return kind == TeamUpdate || kind == SessionsUpdate || kind == BuildUpdate
+}
+
 // maxMessage is how long a message may be. A document that is longer is not told.
 const maxMessage = 2 << 20
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"gaffer/internal/showcase"
 	"gaffer/internal/spec"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
@@ -28,6 +29,8 @@ type BuildStatus struct {
 	BuildEvents         json.RawMessage `json:"buildEvents"`
 	BuildRun            json.RawMessage `json:"buildRun"`
 	ContextState        json.RawMessage `json:"contextState"`
+
+	Mission showcase.BuildPicture `json:"mission"` // what all of that means
 }
 
 // BuildStatus reads how a project's build stands.
@@ -52,6 +55,7 @@ func (v *Viewer) BuildStatus(ctx context.Context, ref string) (BuildStatus, erro
 		ChunkProgress: one("chunkProgress"), ActiveSection: one("activeSection"), ActiveSectionNumber: one("activeSectionNumber"),
 		ScenarioScore: one("scenarioScore"), NextStep: one("nextStep"), LastUpdated: one("lastUpdated"),
 		BuildEvents: many("buildEvents"), BuildRun: one("buildRun"), ContextState: one("contextState"),
+		Mission: v.mission(ctx, l, state),
 	}, nil
 }
 

@@ -23,18 +23,21 @@ import (
 type Options struct {
 	Home     string   // the root of the server's own project, which is always known
 	Registry Registry // where the others are kept
-	// Locate says what a project is called and where its workflow state is.
-	// Without it they are the name of the root folder and .fctry in it.
+	// Locate says what a project is called and where its documents are. Without
+	// it they are where their protocols have them.
 	Locate func(root string) (Place, error)
+	Ours   Ours             // whose documents they are; all are others' if nil
 	Now    func() time.Time // the machine's clock if nil
 	Rand   io.Reader        // for ids; the machine's if nil
 	Notice func(text string)
 }
 
-// Place is where a project's workflow state is.
+// Place is where a project's documents are.
 type Place struct {
-	Name   string
-	Folder string
+	Name     string
+	Folder   string // of the workflow
+	Team     string
+	Sessions string
 }
 
 // Viewer answers for the projects of one machine. Close ends what it has begun.
@@ -66,7 +69,10 @@ func New(opts Options) *Viewer {
 }
 
 func locate(root string) (Place, error) {
-	return Place{Name: filepath.Base(root), Folder: filepath.Join(root, folder)}, nil
+	return Place{
+		Name: filepath.Base(root), Folder: filepath.Join(root, folder),
+		Team: filepath.Join(root, "coordination"), Sessions: filepath.Join(root, ".founder-mode", "status"),
+	}, nil
 }
 
 // Close ends all watching and waits for it. Requests that follow are refused
@@ -77,6 +83,7 @@ func (v *Viewer) Close() {
 	for _, l := range v.lives {
 		l.mu.Lock()
 		l.rest()
+		l.restWide()
 		l.mu.Unlock()
 	}
 	v.mu.Unlock()
@@ -98,6 +105,7 @@ func (v *Viewer) live(root string) (*live, error) {
 	l := newLive(root, place, v.opts.Now())
 	l.store = workflow.Open(place.Folder, workflow.Options{Now: v.opts.Now, Rand: v.opts.Rand, Notice: func(n statefile.Notice) { v.opts.Notice(n.Text) }})
 	l.notice = v.opts.Notice
+	l.documents = newDocuments(v.host, place)
 	v.lives[root] = l
 	return l, nil
 }

@@ -1,0 +1,106 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"gaffer/internal/build"
+	"gaffer/internal/store"
+	"gaffer/internal/teamrun"
+	"gaffer/statefile/jsontree"
+)
+
+// ours says which documents of this machine's projects are those of runs in the
+// store.
+type ours struct{ app *App }
+
+// at says which runs are of the project at a root: those that are bound to a
+// machine have its folder, others its name.
+func (o ours) at(root string) func(store.Run) bool {
+	name := sync.OnceValue(func() string {
+		place, err := o.app.locate(root)
+		if err != nil {
+			return root
+		}
+		return place.Name
+	})
+	return func(run store.Run) bool { return run.Project == root || run.Project == name() }
+}
+
+// Sessions implements [viewer.Ours]. The session of a run is called like it.
+func (o ours) Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error) {
+	of := o.at(root)
+	err = o.app.store.Read(ctx, func(r store.Reader) error {
+		runs = map[string]string{}
+		for _, id := range ids {
+			run, err := r.Run(id)
+			if errors.Is(err, store.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if of(run) {
+				runs[id] = id
+			}
+		}
+		return nil
+	})
+	return runs, err
+}
+
+// Team implements [viewer.Ours].
+func (o ours) Team(ctx context.Context, root, session string) (id string, err error) {
+	err = o.app.store.Read(ctx, func(r store.Reader) (err error) {
+		id, err = o.team(r, root, session)
+		return err
+	})
+	return id, err
+}
+
+func (o ours) team(r store.Reader, root, session string) (string, error) {
+	const most = 10_000
+	rows, err := o.app.lookout.Latest(r, "", true, most)
+	if err != nil {
+		return "", err
+	}
+	of := o.at(root)
+	for _, row := range rows {
+		if !row.Conducted || !of(row) {
+			continue
+		}
+		run, err := r.Run(row.ID) // the list has no plans
+		if err != nil {
+			return "", err
+		}
+		if start, err := teamrun.StartOf(run); err == nil && start != nil && start.Session == session {
+			return run.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// Build implements [viewer.Ours].
+func (o ours) Build(ctx context.Context, root string, state jsontree.Value) (id string, working bool, err error) {
+	told, _ := build.Cursor(state)
+	if told == "" {
+		return "", false, nil
+	}
+	err = o.app.store.Read(ctx, func(r store.Reader) error {
+		run, err := r.Run(told)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		b, err := buildOf(run)
+		if err != nil || b == nil || !o.at(root)(run) || b.Run.RunID != state.Get("buildRun").Get("runId").Text() {
+			return nil // the build in the state is another one
+		}
+		id, working = run.ID, o.app.owner(run.ID).Alive
+		return nil
+	})
+	return id, working, err
+}
