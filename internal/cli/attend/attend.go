@@ -36,7 +36,7 @@ func With(ctx context.Context, e *env.Env, do func(*Attendant) error) error {
 	if err != nil {
 		return err
 	}
-	t.App, t.Fleet = a, open.Here(e, a)
+	t.App, t.Fleet = a, open.Here(a)
 	return t.finally(do)
 }
 
