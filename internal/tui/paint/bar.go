@@ -20,7 +20,9 @@ func Bar(c fleet.Counts, room int) Line {
 		return nil
 	}
 	done, lost := share(c.Complete, c.Total, room), share(c.Failed+c.Cancelled, c.Total, room)
-	lost = min(lost, room-done)
+	if lost = min(lost, room-done); c.Complete+c.Failed+c.Cancelled == c.Total && lost > 0 {
+		lost = room - done // nothing is open
+	}
 	return Line{
 		{strings.Repeat(barDone, done), env.Green},
 		{strings.Repeat(barLost, lost), env.Red},

@@ -10,6 +10,7 @@ import (
 // Column is one thing told of every row of a table.
 type Column struct {
 	Most  int  // it is never wider
+	Least int  // nor narrower, if anything stands in it: what changes all the time moves nothing
 	Right bool // the text stands at the right
 	Drop  int  // where room is short, the columns with the lowest go first; one with 0 stays
 	Flex  bool // it takes what room the others leave, of which it needs least
@@ -26,7 +27,9 @@ const (
 func Fit(cols []Column, texts [][]string, width int) {
 	for _, row := range texts {
 		for c := range cols {
-			cols[c].Width = max(cols[c].Width, min(cells.Width(row[c]), cols[c].Most))
+			if row[c] != "" {
+				cols[c].Width = max(cols[c].Width, cols[c].Least, min(cells.Width(row[c]), cols[c].Most))
+			}
 		}
 	}
 	flex := slices.IndexFunc(cols, func(c Column) bool { return c.Flex })
