@@ -69,6 +69,9 @@ func Wrap(text string, width, most int) []string {
 				rows = append(rows, row)
 				row = ""
 			}
+			if len(rows) > most {
+				break
+			}
 			row = strings.TrimLeft(row+" "+word, " ")
 		}
 		if row != "" {

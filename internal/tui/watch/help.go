@@ -17,14 +17,14 @@ func keyList() []keyHelp {
 		{"Tab", "next section; in a question the next question"},
 		{"/", "filter: what is shown has the text in it; Esc takes it away"},
 		{"a", "answer: the question of what is chosen, else the oldest"},
-		{"c", "cancel the run or the task that is chosen, after a question"},
-		{"C", "cancel the run that is looked at, after a question"},
+		{"c", "cancel the run or the task that is chosen; asks first"},
+		{"C", "cancel the run that is looked at; asks first"},
 		{"r", "try a task again that failed or was cancelled"},
 		{"l", "the log on the whole screen; ← → go sideways, End follows"},
 		{"q", "leave; what runs goes on"},
 		{"", ""},
 		{"In a question", "a number chooses an option, other text is the answer;"},
-		{"", "d or Ctrl-D (with the text as the reason) denies, after a question"},
+		{"", "d denies, Ctrl-D denies with the text as the reason; asks first"},
 	}
 }
 

@@ -75,6 +75,9 @@ func (l list) top(p place, room int) int {
 
 // rows draws the list in a room.
 func (l list) rows(p place, width, room int, color bool) []string {
+	if room <= 0 {
+		return nil
+	}
 	top := l.top(p, room)
 	end := min(top+room, len(l.keys))
 	var rows []string

@@ -120,6 +120,9 @@ func (m Model) taskRows(at []int, from, to, width int) []paint.Line {
 		{Most: 6, Right: true, Drop: 3},
 		{Most: 8, Right: true, Drop: 5},
 	}}
+	if width < 60 {
+		t.columns[1].Most = 12
+	}
 	for _, i := range at[first:last] {
 		if i < 0 {
 			continue

@@ -20,28 +20,39 @@ func (m Model) current() (fleet.Task, bool) {
 	return m.task.Task, m.task.ID != ""
 }
 
-// taskRowsOf is the task's screen: what it is and what became of it, and the end
-// of its log in all the rest.
+// taskScreenRows is what the task is and what became of it, and the end of its log
+// in all the rest.
 func (m Model) taskScreenRows(width, room int) []string {
-	t, known := m.current()
-	if !known {
+	if _, known := m.current(); !known {
 		return []string{paint.Styled(env.Faint, "reading task "+env.Printable(m.looked.Task)+" …").Render(width, m.Color)}
 	}
-	var rows []paint.Line
-	if rows = m.taskHead(t); !m.here().full {
-		spare := max(room-len(rows)-6, 0) // for the log, with its heading
+	var rows []string
+	for _, l := range m.taskTop(width, room) {
+		rows = append(rows, l.Render(width, m.Color))
+	}
+	return append(rows, m.logRows(width, room-len(rows))...)
+}
+
+// logLeast is what a log has at least of the screen, with its heading.
+const logLeast = 6
+
+// taskTop is what stands above the log. The sections that matter less get what
+// the others leave, each at most half of it.
+func (m Model) taskTop(width, room int) []paint.Line {
+	t, _ := m.current()
+	rows := m.taskHead(t)
+	if !m.here().full {
+		spare := max(room-len(rows)-logLeast, 0)
 		for _, section := range [][]paint.Line{m.checkRows(t), m.attemptRows(width), m.promptRows(width)} {
-			most := min(len(section), spare/2+spare%2)
+			most := min(len(section), (spare+1)/2)
+			if most < 2 {
+				continue // a heading alone says nothing
+			}
 			spare -= most
 			rows = append(rows, section[:most]...)
 		}
 	}
-	var lines []string
-	for _, l := range rows {
-		lines = append(lines, l.Render(width, m.Color))
-	}
-	lines = lines[:min(len(lines), room)]
-	return append(lines, m.logRows(width, room-len(lines))...)
+	return rows[:min(len(rows), max(room, 0))]
 }
 
 // taskHead is what the task is now.
@@ -88,7 +99,8 @@ func (m Model) taskHead(t fleet.Task) []paint.Line {
 
 // promptRows is the head of the prompt.
 func (m Model) promptRows(width int) []paint.Line {
-	text := paint.Wrap(m.task.Prompt, width-markWidth, 6)
+	const head = 4000 // bytes, more than fit on any screen's six rows
+	text := paint.Wrap(m.task.Prompt[:min(len(m.task.Prompt), head)], width-markWidth, 6)
 	if len(text) == 0 {
 		return nil
 	}

@@ -35,8 +35,11 @@ func (m Model) Rows() []string {
 // room is how many rows there are for what the place shows.
 func (m Model) room() int { return m.height - len(m.head()) - len(m.foot()) }
 
-// logRoom is how many lines of a log are seen at most.
-func (m Model) logRoom() int { return max(m.room()-1, 1) }
+// logRoom is how many lines of a log are seen.
+func (m Model) logRoom() int {
+	room := m.room()
+	return max(room-len(m.taskTop(m.width, room))-1, 0)
+}
 
 func (m Model) body(room int) []string {
 	switch {
