@@ -29,7 +29,7 @@ func columns(width int) []paint.Column {
 		colName:   {Most: 28, Drop: 1},
 		colTime:   {Most: 8, Right: true, Drop: 6},
 		colTry:    {Most: 7, Drop: 3},
-		colDoing:  {Most: 200, Flex: true, Drop: 5},
+		colDoing:  {Most: 200, Least: 16, Flex: true, Drop: 5},
 		colTokens: {Most: 6, Right: true, Drop: 2},
 		colCost:   {Most: 8, Right: true, Drop: 4},
 	}

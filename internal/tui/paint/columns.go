@@ -13,14 +13,11 @@ type Column struct {
 	Least int  // nor narrower, if anything stands in it: what changes all the time moves nothing
 	Right bool // the text stands at the right
 	Drop  int  // where room is short, the columns with the lowest go first; one with 0 stays
-	Flex  bool // it takes what room the others leave, of which it needs least
+	Flex  bool // it takes what room the others leave, and Least of it before others give way
 	Width int  // set by [Fit]; 0 leaves the column out
 }
 
-const (
-	gap       = "  "
-	leastText = 16 // what is left for the column that takes the rest, if anything is
-)
+const gap = "  "
 
 // Fit makes columns as wide as what stands in them, and takes columns out until
 // the rest fits: the least needed first.
@@ -28,35 +25,46 @@ func Fit(cols []Column, texts [][]string, width int) {
 	for _, row := range texts {
 		for c := range cols {
 			if row[c] != "" {
-				cols[c].Width = max(cols[c].Width, cols[c].Least, min(cells.Width(row[c]), cols[c].Most))
+				cols[c].Width = max(cols[c].Width, least(cols[c]), min(cells.Width(row[c]), cols[c].Most))
 			}
 		}
 	}
 	flex := slices.IndexFunc(cols, func(c Column) bool { return c.Flex })
-	wanted := 0
+	wanted, least := 0, 0
 	if flex >= 0 {
-		wanted, cols[flex].Width = cols[flex].Width, 0
+		wanted, least, cols[flex].Width = cols[flex].Width, cols[flex].Least, 0
 	}
 	for {
 		rest := width - taken(cols)
 		if wanted > 0 && taken(cols) > 0 {
 			rest -= len(gap)
 		}
-		if rest >= min(wanted, leastText) {
+		if rest >= min(wanted, least) {
 			if flex >= 0 {
 				cols[flex].Width = min(wanted, rest)
 			}
 			return
 		}
-		least := dropped(cols, flex, wanted)
-		if least < 0 {
+		next := dropped(cols, flex, wanted)
+		if next < 0 {
+			if flex >= 0 {
+				cols[flex].Width = max(min(wanted, rest), 0)
+			}
 			break
 		}
-		if cols[least].Width = 0; least == flex {
+		if cols[next].Width = 0; next == flex {
 			wanted = 0
 		}
 	}
 	squeeze(cols, width)
+}
+
+// least is how narrow a column may be that does not take the rest.
+func least(c Column) int {
+	if c.Flex {
+		return 0
+	}
+	return c.Least
 }
 
 // taken is the room of all columns with the gaps between them.

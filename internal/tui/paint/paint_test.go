@@ -23,7 +23,7 @@ func TestColumnsFitEveryWidth(t *testing.T) {
 	rows := [][]string{{"● running", "api", "Bash: go test ./... and more of it", "1m 02s"}, {"○ queued", "a-long-name", "", ""}}
 	styles := make([]env.Style, 4)
 	for width := range 100 {
-		cols := []Column{{Most: 12}, {Most: 20}, {Most: 200, Flex: true, Drop: 2}, {Most: 8, Right: true, Drop: 1}}
+		cols := []Column{{Most: 12}, {Most: 20}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Right: true, Drop: 1}}
 		Fit(cols, rows, width)
 		for _, row := range rows {
 			if l := Row(cols, row, styles); l.Width() > width {
@@ -36,7 +36,7 @@ func TestColumnsFitEveryWidth(t *testing.T) {
 func TestWhatIsLeastNeededGoesFirst(t *testing.T) {
 	rows := [][]string{{"id", "what it does at the moment", "time"}}
 	for width, want := range map[int]string{40: "id what time", 26: "id what time", 25: "id what", 20: "id what", 10: "id", 1: "…"} {
-		cols := []Column{{Most: 12}, {Most: 200, Flex: true, Drop: 2}, {Most: 8, Drop: 1}}
+		cols := []Column{{Most: 12}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Drop: 1}}
 		Fit(cols, rows, width)
 		got := strings.Fields(Row(cols, []string{rows[0][0], "what", rows[0][2]}, make([]env.Style, 3)).Render(width, false))
 		if strings.Join(got, " ") != want {

@@ -46,7 +46,7 @@ func (m Model) fleetList(width int) list {
 }
 
 func (m Model) questionRows(filter string, width int) (keys []string, rows []paint.Line) {
-	t := table{columns: []paint.Column{{Most: 9}, {Most: 20}, {Most: 400, Flex: true}, {Most: 20, Drop: 1}, {Most: 7, Least: 7, Right: true, Drop: 2}}}
+	t := table{columns: []paint.Column{{Most: 9}, {Most: 20}, {Most: 400, Least: 30, Flex: true}, {Most: 20, Drop: 1}, {Most: 7, Least: 7, Right: true, Drop: 2}}}
 	for _, q := range m.fleet.Questions {
 		run := m.runName(q.Run)
 		if !fits(filter, q.Task, q.Text, run) {
@@ -80,7 +80,7 @@ func (m Model) runRows(filter string, width int) (keys []string, rows []paint.Li
 		{Most: 16, Drop: 1}, // the project
 		{Most: 10, Drop: 5}, // the bar
 		{Most: 11, Right: true, Drop: 6},
-		{Most: 80, Flex: true, Drop: 2},
+		{Most: 80, Least: 16, Flex: true, Drop: 2},
 		{Most: 8, Right: true, Drop: 3},
 		{Most: 8, Least: 7, Right: true, Drop: 4},
 		{Most: 24, Drop: 1}, // the id
@@ -136,7 +136,7 @@ func (m Model) workerRows(filter string, width int) (keys []string, rows []paint
 		{Most: 24},
 		{Most: 12, Drop: 9},
 		{Most: 20, Least: 11, Right: true, Drop: 3}, // who says so, and when
-		{Most: 40, Flex: true, Drop: 8},
+		{Most: 40, Least: 16, Flex: true, Drop: 8},
 		{Most: 11, Right: true, Drop: 6},
 		{Most: 15, Least: 12, Right: true, Drop: 7},
 		{Most: 30, Drop: 2},

@@ -115,13 +115,13 @@ func (m Model) taskRows(at []int, from, to, width int) []paint.Line {
 		{Most: 28, Drop: 1}, // the name
 		{Most: 8, Least: 7, Right: true, Drop: 8},
 		{Most: 7, Drop: 4},
-		{Most: 200, Flex: true, Drop: 7},
+		{Most: 200, Least: 22, Flex: true, Drop: 7},
 		{Most: 18, Least: 10, Right: true, Drop: 2}, // who says so, and when
 		{Most: 6, Right: true, Drop: 3},
 		{Most: 8, Right: true, Drop: 5},
 	}}
-	if width < 60 {
-		t.columns[1].Most = 12
+	if width < 90 {
+		t.columns[1].Most = 14
 	}
 	for _, i := range at[first:last] {
 		if i < 0 {

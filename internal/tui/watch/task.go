@@ -117,7 +117,7 @@ func (m Model) attemptRows(width int) []paint.Line {
 		return nil
 	}
 	now, _ := m.current()
-	t := table{columns: []paint.Column{{Most: 4}, {Most: 11}, {Most: 8, Least: 7, Right: true}, {Most: 200, Flex: true, Drop: 9}, {Most: 24, Drop: 1}, {Most: 8, Right: true, Drop: 2}, {Most: 6, Drop: 3}}}
+	t := table{columns: []paint.Column{{Most: 4}, {Most: 11}, {Most: 8, Least: 7, Right: true}, {Most: 200, Least: 30, Flex: true, Drop: 9}, {Most: 24, Drop: 1}, {Most: 8, Right: true, Drop: 2}, {Most: 6, Drop: 3}}}
 	for _, a := range slices.Backward(m.task.Attempts) {
 		if now.Attempt != nil && now.Attempt.ID == a.ID {
 			a = *now.Attempt // the run is read more often
