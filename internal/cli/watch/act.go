@@ -33,7 +33,7 @@ func (f *feed) Retry(ctx context.Context, run, task string) (string, error) {
 	if err := f.fleet.Retry(ctx, run, task); err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("queued %s again", env.Printable(task))
+	text := fmt.Sprintf("%s is queued again", env.Printable(task))
 	if r, err := f.fleet.Run(ctx, run); err == nil && f.fleet.Where() == "" && !r.Owner.Alive {
 		text += fmt.Sprintf("; nobody looks after its run, 'gaffer resume %s' does", env.Printable(run))
 	}

@@ -170,9 +170,9 @@ func (p *place) start(state, says string, more []string, args ...string) (*os.Pr
 
 func (p *place) until(holds func() bool, found func() string) {
 	p.t.Helper()
-	for end := time.Now().Add(60 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			p.t.Fatalf("did not come true in a minute:\n%s", found())
+			p.t.Fatalf("did not come true in half a minute:\n%s", found())
 		}
 	}
 }

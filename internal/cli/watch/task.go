@@ -85,6 +85,7 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 		case err != nil:
 			w.end(err.Error())
 		default:
+			w.log.Ended = true
 			w.end("")
 		}
 	})
@@ -129,7 +130,5 @@ func (l *lines) end(problem string) {
 		l.rest = nil
 	}
 	l.log.Problem = problem
-	if l.log.Problem != "" || len(l.log.Lines) > 0 {
-		l.flush()
-	}
+	l.flush()
 }

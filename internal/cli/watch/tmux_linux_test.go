@@ -87,13 +87,18 @@ func (s terminal) gone() {
 //   - A duration such as 42s, 2m 34s or 1h 05m becomes "#s". Where it stands in a
 //     column, which has a fixed width and is filled from the left, the blanks before
 //     it take up the difference; the words seen, output and ago are part of it.
+//     In a row of facts, where a " ·" or " ago," follows, there are none to do so.
 //   - A run's id keeps its length: its digits become 0.
+//   - A worker with several tasks names any of them: it is TASK of RUN.
 //   - The port of 127.0.0.1 becomes 00000, a time of day 00:00, a version 0.0.0.
 var (
 	span     = `(?:\d+h \d\dm|\d+m \d\ds|\d+[smh])`
 	inColumn = regexp.MustCompile(`(  +)((?:seen |output |heartbeat )?)` + span + `((?: ago)?)`)
+	inRow    = regexp.MustCompile(`  ` + span + `( ·| ago,)`)
+	holds    = regexp.MustCompile(`(  )\S+ of (?:release 1\.4|nightly) *(  \d slots)`)
 	inText   = regexp.MustCompile(`([ (])` + span + `\b`)
-	runID    = regexp.MustCompile(`\b\d{8}-\d{6}-[0-9a-f]{8}\b`)
+	runID    = regexp.MustCompile(`\b\d{8}-\d{6}-[0-9a-f]{1,8}`)
+	hex      = regexp.MustCompile(`[0-9a-f]`)
 	port     = regexp.MustCompile(`127\.0\.0\.1:\d+ *`)
 	clock    = regexp.MustCompile(`\b\d\d:\d\d\b`)
 	version  = regexp.MustCompile(`(?m)( )\d+\.\d+\.\d+(?:-\w+)?( |$)`)
@@ -101,14 +106,16 @@ var (
 
 func normal(screen string) string {
 	screen = port.ReplaceAllString(screen, "127.0.0.1:00000  ")
-	screen = runID.ReplaceAllString(screen, "00000000-000000-00000000")
+	screen = runID.ReplaceAllStringFunc(screen, func(id string) string { return hex.ReplaceAllString(id, "0") })
 	screen = clock.ReplaceAllString(screen, "00:00")
 	screen = version.ReplaceAllString(screen, "${1}0.0.0${2}")
+	screen = inRow.ReplaceAllString(screen, "  #s$1")
 	screen = inColumn.ReplaceAllStringFunc(screen, func(found string) string {
 		part := inColumn.FindStringSubmatch(found)
 		text := part[2] + "#s" + part[3]
 		return strings.Repeat(" ", max(len(found)-len(text), 2)) + text
 	})
+	screen = holds.ReplaceAllString(screen, "${1}TASK of RUN${2}")
 	return inText.ReplaceAllString(screen, "${1}#s")
 }
 
@@ -162,6 +169,7 @@ func TestTimesAndIDsAreReplacedInTheirPlace(t *testing.T) {
 		"the oldest 12s   ●":             "the oldest #s   ●",
 		"run 20261115-175751-760507bc":   "run 00000000-000000-00000000",
 		"http://127.0.0.1:36467  ● live": "http://127.0.0.1:00000  ● live",
+		"✗ failed  12s · 118 tokens":     "✗ failed  #s · 118 tokens",
 		"until 15:00, 0.1.0-dev":         "until 00:00, 0.0.0",
 		"1/6  1 complete":                "1/6  1 complete",
 	} {

@@ -80,11 +80,14 @@ func (m Model) runRows(filter string, width int) (keys []string, rows []paint.Li
 		{Most: 16, Drop: 1}, // the project
 		{Most: 10, Drop: 5}, // the bar
 		{Most: 11, Right: true, Drop: 6},
-		{Most: 80, Least: 16, Flex: true, Drop: 2},
+		{Most: 80, Least: 20, Flex: true, Drop: 2},
 		{Most: 8, Right: true, Drop: 3},
 		{Most: 8, Least: 7, Right: true, Drop: 4},
 		{Most: 24, Drop: 1}, // the id
 	}}
+	if width < 130 {
+		t.columns[8].Most = 0 // what is told of the runs says more
+	}
 	several := m.severalProjects()
 	for _, r := range m.sortedRuns() {
 		if !fits(filter, r.Name, r.ID, r.Project, string(r.Status)) {
@@ -96,7 +99,7 @@ func (m Model) runRows(filter string, width int) (keys []string, rows []paint.Li
 		}
 		keys = append(keys, runKey+r.ID)
 		t.add(
-			badgeOf(r.Status), cell(nameOf(r), ""), cell(project, env.Faint), bar(r.Counts, 10),
+			badgeOf(r.Status), cell(nameOf(r), ""), cell(project, env.Faint), bar(r, 10),
 			cell(fmt.Sprintf("%d/%d", r.Counts.Complete, r.Counts.Total), ""), cell(m.runWords(r), ""),
 			cell(phrase.Money(r.Spent.USD), env.Faint), cell(m.took(r), env.Faint), cell(env.Printable(r.ID), env.Faint),
 		)
@@ -245,13 +248,9 @@ func nameOf(r fleet.Run) string {
 	return env.Printable(r.ID)
 }
 
-// bar is a run's bar in one style.
-func bar(c fleet.Counts, room int) paint.Span {
-	style := env.Green
-	if c.Failed > 0 {
-		style = env.Red
-	}
-	return paint.Span{Text: paint.Bar(c, room).Render(room, false), Style: style}
+// bar is a run's bar in the style of its badge: the shapes tell its parts apart.
+func bar(r fleet.Run, room int) paint.Span {
+	return paint.Span{Text: paint.Bar(r.Counts, room).Render(room, false), Style: badgeOf(r.Status).Style}
 }
 
 // fits reports whether a text is in one of several.

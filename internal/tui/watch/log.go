@@ -14,6 +14,7 @@ import (
 type record struct {
 	lines   []string
 	begun   bool
+	ended   bool
 	problem string
 	lost    int // lines before those
 }
@@ -33,6 +34,7 @@ func (m Model) seeLog(l Log) Model {
 	if l.Problem != "" {
 		r.problem = l.Problem
 	}
+	r.ended = r.ended || l.Ended
 	before := len(r.lines)
 	for _, line := range l.Lines {
 		if len(line) > maxLine {
@@ -97,8 +99,12 @@ func (m Model) logRows(width, room int) []string {
 		where = env.Line(m.log.problem, 200)
 	case !m.log.begun:
 		where = "…"
+	case len(lines) == 0 && m.log.ended:
+		where = "nothing was said"
 	case len(lines) == 0:
 		where = "nothing yet"
+	case m.log.ended:
+		where = "ended"
 	}
 	if back > 0 {
 		where = fmt.Sprintf("%d to %d of %d, End follows", m.log.lost+first+1, m.log.lost+end, m.log.lost+len(lines))

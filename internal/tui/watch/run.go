@@ -6,6 +6,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/tui/cells"
 	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 	"gaffer/internal/tui/waves"
@@ -42,10 +43,7 @@ func (m Model) runHead(width int) []paint.Line {
 	if r.Budget.USD > 0 {
 		spent = fmt.Sprintf("$%.2f of $%.2f", r.Spent.USD, r.Budget.USD)
 	}
-	right := paint.Plain(m.took(r))
-	if spent != "" {
-		right = paint.Plain(spent + "  " + m.took(r))
-	}
+	right := paint.Plain(spent + "  " + cells.FillLeft(m.took(r), 7)) // a width that stays
 	words := fmt.Sprintf(" %d/%d  %s", r.Counts.Complete, r.Counts.Total, phrase.Counts(r.Counts))
 	counts := append(paint.Bar(r.Counts, min(max(width-len(words), 0), 30)), paint.Span{Text: words})
 	return append([]paint.Line{paint.Apart(left, right, width), counts}, m.runFacts()...)

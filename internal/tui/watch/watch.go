@@ -37,6 +37,7 @@ type (
 		Run, Task string
 		Begin     bool
 		Lines     []string
+		Ended     bool   // no more will come
 		Problem   string // why there is none, or no more
 	}
 
