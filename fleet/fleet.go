@@ -3,7 +3,10 @@
 // of every '--json' about runs, and all that a user interface knows of them.
 package fleet
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Status is where a run, a task or an attempt is.
 type Status string
@@ -178,4 +181,20 @@ func (c *Counts) Count(s Status, by int) {
 	case Cancelled:
 		c.Cancelled += by
 	}
+}
+
+// Merge is runs and those of others that are not among them, the latest first.
+func Merge(runs, others []Run) []Run {
+	known := make(map[string]bool, len(runs))
+	for _, r := range runs {
+		known[r.ID] = true
+	}
+	all := slices.Clone(runs)
+	for _, r := range others {
+		if !known[r.ID] {
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Run) int { return b.Created.Compare(a.Created) })
+	return all
 }

@@ -1,5 +1,11 @@
 package fleet
 
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
 // WorkerMeta is what gaffer's own workers say of themselves beside what the
 // protocol has: it is the meta of an agent.
 type WorkerMeta struct {
@@ -14,3 +20,54 @@ type WorkerMeta struct {
 	// ends with it.
 	Run string `json:"run,omitempty"`
 }
+
+// Worker is who may run tasks, with both statuses: whether it was heard of lately,
+// and what it last said that its agents do.
+type Worker struct {
+	ID           string    `json:"id"`
+	Name         string    `json:"name"`
+	WorkerStatus string    `json:"worker_status"` // online or offline, when it was asked for
+	ClaudeStatus string    `json:"claude_status"` // idle, running or waiting, as reported
+	ClaudeSince  time.Time `json:"claude_status_at,omitzero"`
+	Task         string    `json:"current_task_id,omitempty"`
+	LastSeen     time.Time `json:"last_seen"`
+	Slots        int       `json:"slots,omitempty"`
+	Held         int       `json:"held,omitempty"` // attempts that it has now
+	Labels       []string  `json:"labels,omitempty"`
+	Version      string    `json:"version,omitempty"`
+	Host         string    `json:"host,omitempty"`
+	Source       string    `json:"source,omitempty"` // how it knows what its agents do
+	Run          string    `json:"run,omitempty"`    // the only one that it works on, of one that ends with it
+}
+
+// Online reports whether it was heard of lately.
+func (w Worker) Online() bool { return w.WorkerStatus == "online" }
+
+// The labels by which a worker says which project it works for and who it is.
+const (
+	projectLabel = "project:"
+	placeLabel   = "@"
+)
+
+// Projects are the names of the projects that the worker works for.
+func (w Worker) Projects() (names []string) {
+	for _, l := range w.Labels {
+		if name, ok := strings.CutPrefix(l, projectLabel); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Own are the labels that a person has given to the worker.
+func (w Worker) Own() (labels []string) {
+	for _, l := range w.Labels {
+		if !strings.HasPrefix(l, projectLabel) && !strings.HasPrefix(l, placeLabel) {
+			labels = append(labels, l)
+		}
+	}
+	return labels
+}
+
+// Of reports whether the worker works for a project.
+func (w Worker) Of(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }

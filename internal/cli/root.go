@@ -44,6 +44,7 @@ import (
 	"gaffer/internal/cli/token"
 	"gaffer/internal/cli/validate"
 	"gaffer/internal/cli/version"
+	"gaffer/internal/cli/watch"
 	"gaffer/internal/cli/worker"
 	"gaffer/internal/cli/workers"
 	"gaffer/internal/cli/worktree"
@@ -72,12 +73,12 @@ func groups() []group {
 	return []group{
 		{"Run a plan", []func(*env.Env) *cobra.Command{plan.New, run.New, resume.New}},
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
-			status.New, ps.New, logs.New, answer.New, cancel.New, retry.New, doctor.New,
+			watch.New, status.New, ps.New, logs.New, answer.New, cancel.New, retry.New,
 		}},
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
 		}},
-		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New}},
+		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New}},
 		{documents, []func(*env.Env) *cobra.Command{
 			session.New, state.New, step.New, command.New, inbox.New, emit.New,
 			validate.New, report.New, schema.New,

@@ -396,9 +396,9 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
 
 func TestTasksThatNobodyCouldTakeAreKnown(t *testing.T) {
-	gpu := workerOf(coordinator.Agent{WorkerStatus: coordinator.Online, Meta: json.RawMessage(`{"labels":["gpu","project:web","@a"],"slots":2}`)})
-	away := workerOf(coordinator.Agent{WorkerStatus: coordinator.Offline, Meta: json.RawMessage(`{"labels":["mac","project:web","@b"]}`)})
-	stranger := workerOf(coordinator.Agent{WorkerStatus: coordinator.Online, Meta: json.RawMessage(`{"labels":"project:web","slots":"many"}`)})
+	gpu := WorkerOf(coordinator.Agent{WorkerStatus: coordinator.Online, Meta: json.RawMessage(`{"labels":["gpu","project:web","@a"],"slots":2}`)})
+	away := WorkerOf(coordinator.Agent{WorkerStatus: coordinator.Offline, Meta: json.RawMessage(`{"labels":["mac","project:web","@b"]}`)})
+	stranger := WorkerOf(coordinator.Agent{WorkerStatus: coordinator.Online, Meta: json.RawMessage(`{"labels":"project:web","slots":"many"}`)})
 	p := plan.Plan{Tasks: []plan.Task{{ID: "any"}, {ID: "gpu", Labels: []string{"gpu"}}, {ID: "mac", Labels: []string{"mac"}}, {ID: "again", Labels: []string{"mac"}}}}
 	for _, c := range []struct {
 		workers []Worker

@@ -5,33 +5,14 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"gaffer/coordinator"
+	"gaffer/fleet"
 	"gaffer/internal/plan"
 )
 
-// Worker is who may run tasks, with both statuses: whether it was heard of lately,
-// and what it last said that its agents do.
-type Worker struct {
-	ID           string                   `json:"id"`
-	Name         string                   `json:"name"`
-	WorkerStatus coordinator.WorkerStatus `json:"worker_status"`
-	ClaudeStatus string                   `json:"claude_status"`
-	ClaudeSince  time.Time                `json:"claude_status_at,omitzero"`
-	Task         string                   `json:"current_task_id,omitempty"`
-	LastSeen     time.Time                `json:"last_seen"`
-	Slots        int                      `json:"slots,omitempty"`
-	Labels       []string                 `json:"labels,omitempty"`
-	Version      string                   `json:"version,omitempty"`
-	Host         string                   `json:"host,omitempty"`
-	Held         int                      `json:"held,omitempty"`   // tasks that it has now
-	Source       string                   `json:"source,omitempty"` // how it knows what its agents do
-	Run          string                   `json:"run,omitempty"`    // the only one that it works on, of one that ends with it
-}
-
-// Online reports whether it was heard of lately.
-func (w Worker) Online() bool { return w.WorkerStatus == coordinator.Online }
+// Worker is who may run tasks.
+type Worker = fleet.Worker
 
 // Workers lists all workers, the protocol's own agents among them.
 func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
@@ -41,16 +22,16 @@ func (f *Fleet) Workers(ctx context.Context) ([]Worker, error) {
 	}
 	list := make([]Worker, len(agents))
 	for i, a := range agents {
-		list[i] = workerOf(a)
+		list[i] = WorkerOf(a)
 	}
 	return list, nil
 }
 
-// workerOf reads what a worker says of itself. What is not in the form of gaffer's
+// WorkerOf reads what a worker says of itself. What is not in the form of gaffer's
 // own workers is passed over.
-func workerOf(a coordinator.Agent) Worker {
+func WorkerOf(a coordinator.Agent) Worker {
 	w := Worker{
-		ID: a.ID, Name: a.Name, WorkerStatus: a.WorkerStatus, ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,
+		ID: a.ID, Name: a.Name, WorkerStatus: string(a.WorkerStatus), ClaudeStatus: a.ClaudeStatus, ClaudeSince: a.ClaudeSince,
 		Task: a.CurrentTaskID, LastSeen: a.LastSeen,
 	}
 	var said map[string]json.RawMessage
@@ -72,29 +53,6 @@ const (
 	projectLabel = "project:"
 	placeLabel   = "@"
 )
-
-// Projects are the names of the projects that the worker works for.
-func (w Worker) Projects() (names []string) {
-	for _, l := range w.Labels {
-		if name, ok := strings.CutPrefix(l, projectLabel); ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// Own are the labels that a person has given to the worker.
-func (w Worker) Own() (labels []string) {
-	for _, l := range w.Labels {
-		if !strings.HasPrefix(l, projectLabel) && !strings.HasPrefix(l, placeLabel) {
-			labels = append(labels, l)
-		}
-	}
-	return labels
-}
-
-// Of reports whether the worker works for a project.
-func (w Worker) Of(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }
 
 // Idle tells why the tasks of a plan would wait for ever as things are, or nothing:
 // which labels no worker has that is online.

@@ -27,6 +27,28 @@ func (l *Lookout) Follow(ctx context.Context, run string, interval time.Duration
 	}
 }
 
+// Changes calls each at once and then whenever anything has changed, but not more
+// often than every interval, until each returns an error or ctx ends. What agents
+// do is no change, so each is called from time to time as well.
+func (l *Lookout) Changes(ctx context.Context, interval time.Duration, each func() error) error {
+	for {
+		var last int64
+		err := l.store.Read(ctx, func(r store.Reader) (err error) {
+			last, err = r.LastSeq()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := each(); err != nil {
+			return err
+		}
+		if err := l.change(ctx, last, interval); err != nil {
+			return err
+		}
+	}
+}
+
 // beatShown is how often what agents do is looked at: it is no event.
 const beatShown = time.Second
 

@@ -6,60 +6,48 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
+	"gaffer/internal/tui/waves"
 )
 
 // body is the tasks in at most room rows: all of them under the headings of
 // their waves if they fit, else those first that a person should see.
-func (v View) body(width, room int) []line {
+func (v View) body(width, room int) []paint.Line {
 	n := len(v.Run.Tasks)
 	if headings := v.headings(); n+headings <= room {
 		return v.all(width)
 	}
 	if n <= room {
-		return v.rows(width, v.order())
+		return v.rows(width, waves.Order(v.layers))
 	}
 	if room <= 0 {
 		return nil
 	}
 	chosen, rest := v.chosen(room - 1)
-	return append(v.rows(width, chosen), styled(env.Faint, more(rest)))
+	return append(v.rows(width, chosen), paint.Styled(env.Faint, more(rest)))
 }
 
 // headings is how many rows the names of the waves take: none if all tasks are
 // in one.
 func (v View) headings() int {
-	seen := map[int]bool{}
-	for _, n := range v.layers {
-		seen[n] = true
+	if n := waves.Count(v.layers); n > 1 {
+		return n
 	}
-	if len(seen) < 2 {
-		return 0
-	}
-	return len(seen)
+	return 0
 }
 
-// order is the tasks by wave, and within one as the plan has them.
-func (v View) order() []int {
-	order := make([]int, len(v.Run.Tasks))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return v.layers[a] - v.layers[b] })
-	return order
-}
-
-func (v View) all(width int) []line {
-	order := v.order()
+func (v View) all(width int) []paint.Line {
+	order := waves.Order(v.layers)
 	rows := v.rows(width, order)
 	if v.headings() == 0 {
 		return rows
 	}
-	var headed []line
+	var headed []paint.Line
 	last := 0
 	for i, task := range order {
 		if n := v.layers[task]; n != last {
-			headed = append(headed, styled(env.Faint, fmt.Sprintf("wave %d", n)))
+			headed = append(headed, paint.Styled(env.Faint, fmt.Sprintf("wave %d", n)))
 			last = n
 		}
 		headed = append(headed, rows[i])

@@ -7,6 +7,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/tui/cells"
+	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -23,54 +24,54 @@ func Questions(r fleet.Run) []fleet.Question {
 
 // foot is what a person is asked or may do. It takes half of the screen at
 // most, and one row at least.
-func (v View) foot(width, height int) []line {
-	var rows []line
+func (v View) foot(width, height int) []paint.Line {
+	var rows []paint.Line
 	if v.Note != "" {
-		rows = append(rows, plain(phrase.Line(v.Note)))
+		rows = append(rows, paint.Plain(phrase.Line(v.Note)))
 	}
 	open := Questions(v.Run)
 	k := v.Keyboard.See(open)
 	running := phrase.Count(v.Run.Counts.Running, "agent")
 	switch {
 	case k.mode == offering && k.Far:
-		rows = append(rows, styled(env.Bold, "The run goes on without you, "+running+" running."),
-			styled(env.Bold, "Enter detaches  [c]ancel the run  any other key goes on watching"))
+		rows = append(rows, paint.Styled(env.Bold, "The run goes on without you, "+running+" running."),
+			paint.Styled(env.Bold, "Enter detaches  [c]ancel the run  any other key goes on watching"))
 	case k.mode == offering:
-		rows = append(rows, styled(env.Bold, "No more work is taken, "+running+" going on."),
-			styled(env.Bold, "[d]etach  [c]ancel the run  Enter goes on"))
+		rows = append(rows, paint.Styled(env.Bold, "No more work is taken, "+running+" going on."),
+			paint.Styled(env.Bold, "[d]etach  [c]ancel the run  Enter goes on"))
 	case k.mode == cancelling:
-		rows = append(rows, styled(env.Bold, "Cancelling, "+running+" to end. Ctrl-C leaves at once."))
+		rows = append(rows, paint.Styled(env.Bold, "Cancelling, "+running+" to end. Ctrl-C leaves at once."))
 	case k.question != "":
 		rows = append(rows, v.question(k, open, width, max(height/2, 1))...)
 	case k.Onlooker:
-		rows = append(rows, styled(env.Faint, "Ctrl-C leaves, the run goes on"))
+		rows = append(rows, paint.Styled(env.Faint, "Ctrl-C leaves, the run goes on"))
 	default:
-		rows = append(rows, styled(env.Faint, "Ctrl-C to detach or cancel"))
+		rows = append(rows, paint.Styled(env.Faint, "Ctrl-C to detach or cancel"))
 	}
 	return rows[max(len(rows)-max(height/2, 1), 0):]
 }
 
 // question shows one question in at most room rows. The last row, where the
 // answer is typed, is always there, and then as many of the others as fit.
-func (v View) question(k Keyboard, open []fleet.Question, width, room int) []line {
+func (v View) question(k Keyboard, open []fleet.Question, width, room int) []paint.Line {
 	at := k.at(open)
 	q := open[at]
-	rows := []line{v.asks(q, at, len(open))}
-	for _, text := range wrap(q.Text, width-2, 6) {
-		rows = append(rows, plain("  "+text))
+	rows := []paint.Line{v.asks(q, at, len(open))}
+	for _, text := range paint.Wrap(q.Text, width-2, 6) {
+		rows = append(rows, paint.Plain("  "+text))
 	}
 	for i, option := range q.Options {
-		rows = append(rows, line{{fmt.Sprintf("  %d ", i+1), env.Bold}, {text: env.Line(option, width)}})
+		rows = append(rows, paint.Line{{Text: fmt.Sprintf("  %d ", i+1), Style: env.Bold}, {Text: env.Line(option, width)}})
 	}
 	if left := len(rows) - (room - 1); left > 0 && room > 2 {
-		rows = append(rows[:room-2], styled(env.Faint, fmt.Sprintf("  … %d more", left+1)))
+		rows = append(rows[:room-2], paint.Styled(env.Faint, fmt.Sprintf("  … %d more", left+1)))
 	} else if left > 0 {
 		rows = rows[:room-1]
 	}
 	return append(rows, v.input(k, q, width))
 }
 
-func (v View) asks(q fleet.Question, at, n int) line {
+func (v View) asks(q fleet.Question, at, n int) paint.Line {
 	head := "? " + env.Line(q.Task, 40) + " asks"
 	facts := []string{phrase.Age(v.Now.Sub(q.Asked))}
 	if n > 1 {
@@ -79,10 +80,10 @@ func (v View) asks(q fleet.Question, at, n int) line {
 	if !q.Expires.IsZero() {
 		facts = append(facts, fmt.Sprintf("in %s the answer is %q", phrase.Age(q.Expires.Sub(v.Now)), phrase.Line(q.Default)))
 	}
-	return line{{head, env.Yellow}, {"  " + strings.Join(facts, ", "), env.Faint}}
+	return paint.Line{{Text: head, Style: env.Yellow}, {Text: "  " + strings.Join(facts, ", "), Style: env.Faint}}
 }
 
-func (v View) input(k Keyboard, q fleet.Question, width int) line {
+func (v View) input(k Keyboard, q fleet.Question, width int) paint.Line {
 	help := "text and Enter; d denies"
 	if len(q.Options) > 0 {
 		help = "a number or text, and Enter; d denies"
@@ -92,31 +93,9 @@ func (v View) input(k Keyboard, q fleet.Question, width int) line {
 	for cells.Width(typed) > max(width-4, 0) && typed != "" {
 		typed = string([]rune(typed)[1:])
 	}
-	l := line{{"> ", env.Bold}, {text: typed}, {text: "▏"}}
+	l := paint.Line{{Text: "> ", Style: env.Bold}, {Text: typed}, {Text: "▏"}}
 	if typed == "" {
-		l = append(l, span{help, env.Faint})
+		l = append(l, paint.Span{Text: help, Style: env.Faint})
 	}
 	return l
-}
-
-// wrap breaks a text into at most most lines of a width.
-func wrap(text string, width, most int) []string {
-	var lines []string
-	for _, paragraph := range strings.Split(env.PrintableLines(text), "\n") {
-		row := ""
-		for _, word := range strings.Fields(paragraph) {
-			if row != "" && cells.Width(row)+1+cells.Width(word) > width {
-				lines = append(lines, row)
-				row = ""
-			}
-			row = strings.TrimLeft(row+" "+word, " ")
-		}
-		if row != "" {
-			lines = append(lines, row)
-		}
-		if len(lines) > most {
-			return append(lines[:most-1], "…")
-		}
-	}
-	return lines
 }

@@ -7,25 +7,26 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 )
 
 // head is what holds for the whole run: its name, how far it is, what it cost,
 // which lanes are paused.
-func (v View) head(width int) []line {
-	rows := []line{v.title(width), v.bar(width)}
+func (v View) head(width int) []paint.Line {
+	rows := []paint.Line{v.title(width), v.bar(width)}
 	for _, l := range v.Run.Lanes {
-		rows = append(rows, styled(env.Yellow, "‖ "+phrase.Paused(l, v.Now)))
+		rows = append(rows, paint.Styled(env.Yellow, "‖ "+phrase.Paused(l, v.Now)))
 	}
 	if v.Run.Stopping != "" && !v.Run.Status.Final() {
-		rows = append(rows, styled(env.Yellow, "‖ no task starts any more: "+phrase.Line(v.Run.Stopping)))
+		rows = append(rows, paint.Styled(env.Yellow, "‖ no task starts any more: "+phrase.Line(v.Run.Stopping)))
 	}
 	return rows
 }
 
-func (v View) title(width int) line {
+func (v View) title(width int) paint.Line {
 	r := v.Run
-	left := line{{env.Line(r.Name, 40), env.Bold}, {"  " + env.Printable(r.ID), env.Faint}}
+	left := paint.Line{{Text: env.Line(r.Name, 40), Style: env.Bold}, {Text: "  " + env.Printable(r.ID), Style: env.Faint}}
 	end := v.Now
 	if !r.Ended.IsZero() {
 		end = r.Ended
@@ -37,14 +38,14 @@ func (v View) title(width int) line {
 	if !r.Created.IsZero() {
 		facts = append(facts, phrase.Elapsed(max(end.Sub(r.Created), time.Duration(0))))
 	}
-	right := plain(strings.Join(facts, "  "))
-	if left.width()+right.width()+2 > width {
+	right := paint.Plain(strings.Join(facts, "  "))
+	if left.Width()+right.Width()+2 > width {
 		left = left[:1] // the name says more than the id
 	}
-	if left.width()+right.width()+2 > width && len(facts) > 1 {
-		right = plain(facts[1])
+	if left.Width()+right.Width()+2 > width && len(facts) > 1 {
+		right = paint.Plain(facts[1])
 	}
-	return apart(left, right, width)
+	return paint.Apart(left, right, width)
 }
 
 func spentOf(r fleet.Run) string {
@@ -62,35 +63,12 @@ func orZero(spent string) string {
 	return spent
 }
 
-// The parts of the bar are told apart by their shape, and by colour as well.
-const (
-	barDone = "█"
-	barLost = "▒"
-	barOpen = "░"
-)
-
-func (v View) bar(width int) line {
+func (v View) bar(width int) paint.Line {
 	c := v.Run.Counts
 	words := fmt.Sprintf(" %d/%d  %s", c.Complete, c.Total, phrase.Counts(c))
 	room := min(width-len(words), 30)
 	if room < 6 || c.Total == 0 {
-		return plain(strings.TrimLeft(words, " "))
+		return paint.Plain(strings.TrimLeft(words, " "))
 	}
-	done, lost := share(c.Complete, c.Total, room), share(c.Failed+c.Cancelled, c.Total, room)
-	lost = min(lost, room-done)
-	return line{
-		{strings.Repeat(barDone, done), env.Green},
-		{strings.Repeat(barLost, lost), env.Red},
-		{strings.Repeat(barOpen, room-done-lost), env.Faint},
-		{text: words},
-	}
-}
-
-// share is how many of room stand for n of total: never none for some, and all
-// for all only.
-func share(n, total, room int) int {
-	if n == 0 {
-		return 0
-	}
-	return max(n*room/total, 1)
+	return append(paint.Bar(c, room), paint.Span{Text: words})
 }

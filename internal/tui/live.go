@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/tui/waves"
 )
 
 // Options say what a live view is given.
@@ -199,7 +200,7 @@ func (l *live) do(act Action) {
 // update takes the run as it stands now. It is drawn with the next beat.
 func (l *live) update(r fleet.Run) {
 	if len(l.view.layers) != len(r.Tasks) || l.view.Run.ID != r.ID {
-		l.view.layers = layers(r.Tasks)
+		l.view.layers = waves.Of(r.Tasks)
 	}
 	l.view.Run = r
 	l.view.Keyboard = l.view.Keyboard.See(Questions(r))

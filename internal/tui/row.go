@@ -5,17 +5,9 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/tui/cells"
+	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 )
-
-// column is one thing told of every task.
-type column struct {
-	text  func(fleet.Task, time.Time) string
-	most  int
-	right bool
-	width int // 0 leaves the column out
-}
 
 // The columns in the order of the screen, after the mark. What the task does
 // takes the room that the others leave.
@@ -30,17 +22,27 @@ const (
 	numColumns
 )
 
-func columns() [numColumns]column {
-	return [numColumns]column{
-		colID:   {text: func(t fleet.Task, _ time.Time) string { return env.Line(t.ID, 40) }, most: 20},
-		colName: {text: func(t fleet.Task, _ time.Time) string { return nameOf(t) }, most: 28},
-		colTime: {text: elapsed, most: 8, right: true},
-		colTry:  {text: func(t fleet.Task, _ time.Time) string { return phrase.Try(t) }, most: 7},
-		colDoing: {text: func(t fleet.Task, now time.Time) string {
-			return phrase.Doing(t, now)
-		}, most: 200},
-		colTokens: {text: func(t fleet.Task, _ time.Time) string { return phrase.Tokens(spent(t).Tokens) }, most: 6, right: true},
-		colCost:   {text: func(t fleet.Task, _ time.Time) string { return phrase.Money(spent(t).USD) }, most: 8, right: true},
+// columns are without the mark, which has its place before them.
+func columns(width int) []paint.Column {
+	cols := []paint.Column{
+		colID:     {Most: 20},
+		colName:   {Most: 28, Drop: 1},
+		colTime:   {Most: 8, Right: true, Drop: 6},
+		colTry:    {Most: 7, Drop: 3},
+		colDoing:  {Most: 200, Least: 16, Flex: true, Drop: 5},
+		colTokens: {Most: 6, Right: true, Drop: 2},
+		colCost:   {Most: 8, Right: true, Drop: 4},
+	}
+	if width < 60 {
+		cols[colID].Most = 12
+	}
+	return cols
+}
+
+func texts(t fleet.Task, now time.Time) []string {
+	return []string{
+		colID: env.Line(t.ID, 40), colName: nameOf(t), colTime: elapsed(t, now), colTry: phrase.Try(t), colDoing: phrase.Doing(t, now),
+		colTokens: phrase.Tokens(spent(t).Tokens), colCost: phrase.Money(spent(t).USD),
 	}
 }
 
@@ -67,81 +69,36 @@ func spent(t fleet.Task) fleet.Cost {
 }
 
 // rows draws tasks in columns that are as wide as what stands in them.
-func (v View) rows(width int, tasks []int) []line {
-	cols := columns()
-	texts := make([][numColumns]string, len(tasks))
+func (v View) rows(width int, tasks []int) []paint.Line {
+	cols := columns(width)
+	all := make([][]string, len(tasks))
 	for i, task := range tasks {
-		for c := range cols {
-			texts[i][c] = cols[c].text(v.Run.Tasks[task], v.Now)
-			cols[c].width = max(cols[c].width, min(cells.Width(texts[i][c]), cols[c].most))
-		}
+		all[i] = texts(v.Run.Tasks[task], v.Now)
 	}
-	divide(&cols, width)
-	rows := make([]line, len(tasks))
+	paint.Fit(cols, all, width-markWidth)
+	rows := make([]paint.Line, len(tasks))
 	for i, task := range tasks {
-		rows[i] = v.row(v.Run.Tasks[task], texts[i], cols)
+		t := v.Run.Tasks[task]
+		mark, style := v.mark(t)
+		rows[i] = append(paint.Line{{Text: mark, Style: style}, {Text: " "}}, paint.Row(cols, all[i], styles(t))...)
 	}
 	return rows
 }
 
-const (
-	markWidth = 2 // the mark and a space
-	gap       = "  "
-	leastText = 16 // what is left for what the task does, if anything is
-)
+const markWidth = 2 // the mark and a space
 
-// divide takes columns out until the rest fits: the least needed first.
-func divide(cols *[numColumns]column, width int) {
-	if width < 60 {
-		cols[colID].width = min(cols[colID].width, 12)
+func styles(t fleet.Task) []env.Style {
+	list := make([]env.Style, numColumns)
+	for c := range list {
+		list[c] = textStyle(t, c)
 	}
-	doing := cols[colDoing].width
-	for _, drop := range []int{colName, colTokens, colTry, colCost, colDoing, colTime} {
-		rest := width - markWidth
-		for c := range cols {
-			if c != colDoing && cols[c].width > 0 {
-				rest -= cols[c].width + len(gap)
-			}
-		}
-		if doing == 0 {
-			rest += len(gap) // there is none after the last column
-		}
-		if rest >= min(doing, leastText) {
-			cols[colDoing].width = min(doing, rest)
-			return
-		}
-		cols[drop].width = 0
-		if drop == colDoing {
-			doing = 0
-		}
-	}
-	cols[colID].width = min(cols[colID].width, max(width-markWidth, 0))
-}
-
-func (v View) row(t fleet.Task, texts [numColumns]string, cols [numColumns]column) line {
-	mark, style := v.mark(t)
-	l := line{{mark, style}, {text: " "}}
-	for c, col := range cols {
-		if col.width == 0 {
-			continue
-		}
-		if c != colID {
-			l = append(l, span{text: gap})
-		}
-		text, style := cells.Fill(texts[c], col.width), textStyle(t, c)
-		if col.right {
-			text, style = cells.FillLeft(texts[c], col.width), env.Faint
-		}
-		if texts[c] == "" {
-			style = ""
-		}
-		l = append(l, span{text, style})
-	}
-	return l
+	return list
 }
 
 func textStyle(t fleet.Task, c int) env.Style {
 	switch {
+	case c == colTime, c == colTokens, c == colCost:
+		return env.Faint
 	case c == colDoing && t.Status == fleet.Failed:
 		return env.Red
 	case c == colDoing && phrase.Waiting(t):

@@ -9,6 +9,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/tui/cells"
+	"gaffer/internal/tui/waves"
 )
 
 func picture(rows []string, width int) string {
@@ -97,26 +98,11 @@ func TestAQuestionIsAskedWithItsNumberedOptions(t *testing.T) {
 	}
 }
 
-func TestWavesComeFromThePlanOrFromWhatWaits(t *testing.T) {
-	tasks := []fleet.Task{{ID: "c", After: []string{"b"}}, {ID: "b", After: []string{"a", "gone"}}, {ID: "a"}}
-	if got := layers(tasks); !slices.Equal(got, []int{3, 2, 1}) {
-		t.Errorf("by dependencies: %v", got)
-	}
-	tasks = []fleet.Task{{ID: "a", Wave: 2}, {ID: "b", Wave: 1}}
-	if got := layers(tasks); !slices.Equal(got, []int{2, 1}) {
-		t.Errorf("by waves: %v", got)
-	}
-	tasks = []fleet.Task{{ID: "a", After: []string{"b"}}, {ID: "b", After: []string{"a"}}}
-	if got := layers(tasks); len(got) != 2 {
-		t.Errorf("a cycle: %v", got)
-	}
-}
-
 // Fifty agents that do nothing are drawn five times a second; one percent of a
 // core would be 2 ms for each frame.
 func BenchmarkFiftyIdleAgents(b *testing.B) {
 	v := View{Run: crowd(66, 50), Now: now}
-	v.layers = layers(v.Run.Tasks)
+	v.layers = waves.Of(v.Run.Tasks)
 	s := screen{out: discard{}}
 	for b.Loop() {
 		v.Frame++

@@ -36,7 +36,7 @@ func With(ctx context.Context, e *env.Env, do func(*Attendant) error) error {
 	if err != nil {
 		return err
 	}
-	t.App, t.Fleet = a, open.Here(e, a)
+	t.App, t.Fleet = a, open.Here(a)
 	return t.finally(do)
 }
 
@@ -109,7 +109,7 @@ func (t *Attendant) attend(ctx context.Context, run string, asJSON bool) error {
 	}
 	// Signals are dealt with below; the work itself ends when it is told to.
 	ctx = context.WithoutCancel(ctx)
-	end, err := show(ctx, job{run: r, work: newWork(ctx, t, run), signals: signals.hear, interval: interval(len(r.Tasks))})
+	end, err := show(ctx, job{run: r, work: newWork(ctx, t, run), signals: signals.hear, interval: open.Pace(len(r.Tasks))})
 	if err != nil {
 		return err
 	}
@@ -125,19 +125,6 @@ type job struct {
 	work     *work // nil for an onlooker
 	signals  <-chan word
 	interval time.Duration
-}
-
-// interval is how often a run is looked at: reading a large one takes longer.
-func interval(tasks int) time.Duration {
-	switch {
-	case tasks < 200:
-		return 100 * time.Millisecond
-	case tasks < 2000:
-		return 500 * time.Millisecond
-	case tasks < 20_000:
-		return 2 * time.Second
-	}
-	return 5 * time.Second
 }
 
 // background lets another gaffer go on with the run.

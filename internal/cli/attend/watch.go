@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"gaffer/fleet"
+	"gaffer/internal/cli/open"
 	"gaffer/internal/tui"
 )
 
@@ -25,7 +26,7 @@ func (t *Attendant) Watch(ctx context.Context, run string, asJSON bool) error {
 	}
 	signals := takeSignals(ctx)
 	defer signals.give()
-	end, err := t.live(context.WithoutCancel(ctx), term, job{run: r, signals: signals.hear, interval: interval(len(r.Tasks))})
+	end, err := t.live(context.WithoutCancel(ctx), term, job{run: r, signals: signals.hear, interval: open.Pace(len(r.Tasks))})
 	if err != nil || !end.run.Status.Final() {
 		return err
 	}
@@ -38,7 +39,7 @@ func (t *Attendant) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	runs, failed := follow(ctx, t.Fleet, r.ID, interval(len(r.Tasks)), &all)
+	runs, failed := follow(ctx, t.Fleet, r.ID, open.Pace(len(r.Tasks)), &all)
 	seen := r
 	if !asJSON {
 		if err := t.env.Printf("%s\n", strings.Join(opening(r), "\n")); err != nil {

@@ -59,7 +59,7 @@ func asked(ctx context.Context, e *env.Env, cmd *cobra.Command, do func(Fleet) e
 	if cmd.Flags().Lookup("server") != nil {
 		return WithFleet(ctx, e, do)
 	}
-	return With(ctx, e, func(a *app.App) error { return do(Here(e, a)) })
+	return With(ctx, e, func(a *app.App) error { return do(Here(a)) })
 }
 
 func runs(ctx context.Context, f Fleet, ended bool) (words []string) {

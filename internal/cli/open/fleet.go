@@ -30,6 +30,19 @@ type Fleet interface {
 	// ended or each returns an error or ctx ends.
 	Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error
 
+	// Latest are the runs of all projects without their tasks, the latest first:
+	// those that have not ended, and as many of all as n says.
+	Latest(ctx context.Context, n int) ([]fleet.Run, error)
+	Workers(ctx context.Context) ([]fleet.Worker, error)
+	Questions(ctx context.Context) ([]fleet.Question, error) // the open ones, the oldest first
+	Task(ctx context.Context, run, task string) (fleet.Task, error)
+	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
+
+	// Changes calls each at once and then whenever anything has changed, but not
+	// more often than every interval, and from time to time whatever happens,
+	// until each returns an error or ctx ends.
+	Changes(ctx context.Context, interval time.Duration, each func() error) error
+
 	Submit(ctx context.Context, p plan.Plan) (id string, err error)
 	Answer(ctx context.Context, question, text string, deny bool) error
 	Cancel(ctx context.Context, run, task, why string) error
@@ -49,9 +62,9 @@ func Remote(e *env.Env) (bool, error) {
 	return err == nil && c.Server() != "", err
 }
 
-// Runs of this machine or of the server that is named. What a person should
+// New opens the runs of this machine or of the server that is named. What a person should
 // know is told on stderr as it happens, or given to notice if that is not nil.
-func newFleet(ctx context.Context, e *env.Env, notice func(text string)) (Fleet, error) {
+func New(ctx context.Context, e *env.Env, notice func(text string)) (Fleet, error) {
 	far, err := Remote(e)
 	if err != nil {
 		return nil, err
@@ -63,7 +76,7 @@ func newFleet(ctx context.Context, e *env.Env, notice func(text string)) (Fleet,
 	if err != nil {
 		return nil, err
 	}
-	return Here(e, a), nil
+	return Here(a), nil
 }
 
 // Server is the fleet of the server that is named.
@@ -84,7 +97,7 @@ func Server(e *env.Env, notice func(text string)) (*distant.Fleet, error) {
 
 // WithFleet opens what is asked about runs, calls do and closes it again.
 func WithFleet(ctx context.Context, e *env.Env, do func(Fleet) error) error {
-	f, err := newFleet(ctx, e, nil)
+	f, err := New(ctx, e, nil)
 	if err != nil {
 		return err
 	}
@@ -96,17 +109,14 @@ func WithFleet(ctx context.Context, e *env.Env, do func(Fleet) error) error {
 }
 
 // Here is gaffer on this machine as a fleet.
-func Here(e *env.Env, a *app.App) Fleet { return machine{a, e} }
+func Here(a *app.App) Fleet { return machine{a} }
 
-type machine struct {
-	*app.App
-	env *env.Env
-}
+type machine struct{ *app.App }
 
 func (machine) Where() string { return "" }
 
 func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, tail int, follow bool) error {
-	path, err := pathOf(m.env, t)
+	path, err := m.pathOf(ctx, t)
 	if err != nil {
 		return err
 	}

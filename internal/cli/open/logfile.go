@@ -8,19 +8,20 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 )
 
-func pathOf(e *env.Env, t fleet.Task) (string, error) {
+// pathOf is where the log of a task is. What is relative is below the project of
+// its run, which may be another than the command's.
+func (m machine) pathOf(ctx context.Context, t fleet.Task) (string, error) {
 	if t.Attempt == nil || t.Attempt.Log == "" {
 		return "", exit.NotFound(fmt.Errorf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status))
 	}
 	if filepath.IsAbs(t.Attempt.Log) {
 		return t.Attempt.Log, nil
 	}
-	p, err := e.Project()
-	return filepath.Join(p.Root, t.Attempt.Log), err
+	root, err := m.ProjectOf(ctx, t.Run)
+	return filepath.Join(root, t.Attempt.Log), err
 }
 
 // ended reports whether the attempt that ran has ended.

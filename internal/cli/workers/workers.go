@@ -69,7 +69,7 @@ func rank(w distant.Worker) int {
 }
 
 func row(w distant.Worker, now time.Time) []table.Cell {
-	status := table.Cell{Text: string(w.WorkerStatus), Style: env.Green}
+	status := table.Cell{Text: w.WorkerStatus, Style: env.Green}
 	if !w.Online() {
 		status.Style = env.Faint
 	}

@@ -51,13 +51,17 @@ func Cut(text string, columns int) string {
 	case len(text) <= columns || Width(text) <= columns:
 		return text
 	}
-	room := columns - 1
+	return text[:Fits(text, columns-1)] + "…"
+}
+
+// Fits is how many bytes of a text fit into a number of columns.
+func Fits(text string, columns int) int {
 	for i, r := range text {
-		if room -= runeWidth(r); room < 0 {
-			return text[:i] + "…"
+		if columns -= runeWidth(r); columns < 0 {
+			return i
 		}
 	}
-	return text
+	return len(text)
 }
 
 // Fill makes a text exactly as wide as a column.

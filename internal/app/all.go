@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/desk"
+	"gaffer/internal/distant"
+	"gaffer/internal/store"
+)
+
+// Latest are the runs of all projects without their tasks, the latest first:
+// those that have not ended, and as many of all as n says.
+func (a *App) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
+	const every = 10_000
+	running, err := a.lookout.Summaries(ctx, "", false, every)
+	if err != nil {
+		return nil, err
+	}
+	all, err := a.lookout.Summaries(ctx, "", true, n)
+	return fleet.Merge(all, running), err
+}
+
+// Workers lists all workers that say what they do, as a server on the same store
+// would.
+func (a *App) Workers(ctx context.Context) ([]fleet.Worker, error) {
+	agents, err := desk.New(a.store, a.engine, a.clock()).Agents(ctx)
+	list := make([]fleet.Worker, len(agents))
+	for i, agent := range agents {
+		list[i] = distant.WorkerOf(agent)
+	}
+	return list, err
+}
+
+// Questions are what agents wait for people to decide, the oldest first.
+func (a *App) Questions(ctx context.Context) ([]fleet.Question, error) {
+	return a.lookout.Questions(ctx, "")
+}
+
+// Task returns one task, with its prompt.
+func (a *App) Task(ctx context.Context, run, task string) (fleet.Task, error) {
+	return a.lookout.Task(ctx, store.TaskKey{Run: run, Task: task})
+}
+
+// Attempts are all tries at a task, the first one first.
+func (a *App) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
+	return a.lookout.Attempts(ctx, store.TaskKey{Run: run, Task: task})
+}
+
+// ProjectOf is the project that a run belongs to.
+func (a *App) ProjectOf(ctx context.Context, run string) (string, error) {
+	v, err := a.lookout.Summary(ctx, run)
+	return v.Project, err
+}
+
+// Changes calls each at once and then whenever anything has changed, but not more
+// often than every interval, until each returns an error or ctx ends. What agents
+// do is no change, so each is called from time to time as well.
+func (a *App) Changes(ctx context.Context, interval time.Duration, each func() error) error {
+	return a.lookout.Changes(ctx, interval, each)
+}

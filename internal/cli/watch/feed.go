@@ -1,0 +1,222 @@
+package watch
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/open"
+	screen "gaffer/internal/tui/watch"
+)
+
+// ended is how many runs that have ended are shown, if they are among the latest.
+const ended = 20
+
+// overview reads what is shown of the whole fleet.
+func overview(ctx context.Context, f open.Fleet) (v screen.Fleet, err error) {
+	if v.Runs, err = f.Latest(ctx, ended); err != nil {
+		return v, err
+	}
+	if v.Workers, err = f.Workers(ctx); err != nil {
+		return v, err
+	}
+	v.Questions, err = f.Questions(ctx)
+	v.Lanes = lanes(v.Runs)
+	return v, err
+}
+
+// lanes are those of any run: a lane is the whole fleet's.
+func lanes(runs []fleet.Run) (list []fleet.Lane) {
+	for _, r := range runs {
+		for _, l := range r.Lanes {
+			if !slices.ContainsFunc(list, func(known fleet.Lane) bool { return known.Name == l.Name }) {
+				list = append(list, l)
+			}
+		}
+	}
+	return list
+}
+
+// feed reads for a screen: the whole fleet always, and beside it what the person
+// looks at. It is the screen's [screen.World] as well.
+type feed struct {
+	fleet   open.Fleet
+	now     func() time.Time
+	notices <-chan string
+	looks   chan screen.Look // what is looked at, if that has changed
+	tell    func(any)
+
+	mu   sync.Mutex
+	runs []fleet.Run   // as they were last read
+	rung chan struct{} // closed when they are read again
+	last time.Time     // when that was
+	away bool          // and it could not be read since then
+}
+
+const (
+	fleetPace = 250 * time.Millisecond
+	patience  = 2 * time.Second // before what failed is tried again
+)
+
+// run reads until ctx ends, and returns when all has ended.
+func (f *feed) run(ctx context.Context) {
+	var all sync.WaitGroup
+	all.Go(func() { f.follow(ctx) })
+	all.Go(func() { f.lookAfter(ctx) })
+	all.Go(func() { f.pass(ctx) })
+	all.Wait()
+}
+
+// follow reads the whole fleet whenever anything has changed.
+func (f *feed) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := f.fleet.Changes(ctx, fleetPace, func() error {
+			v, err := overview(ctx, f.fleet)
+			if err == nil {
+				f.seen(v)
+				return nil
+			}
+			f.failed(ctx, err)
+			return nil
+		})
+		f.failed(ctx, err)
+		rest(ctx, patience)
+	}
+}
+
+func (f *feed) seen(v screen.Fleet) {
+	f.mu.Lock()
+	back := f.away
+	f.runs, f.last, f.away = v.Runs, f.now(), false
+	close(f.rung)
+	f.rung = make(chan struct{})
+	f.mu.Unlock()
+	if back {
+		f.tell(screen.Away{})
+	}
+	f.tell(v)
+}
+
+// failed tells since when the fleet cannot be read.
+func (f *feed) failed(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil {
+		return
+	}
+	f.mu.Lock()
+	f.away = true
+	since := f.last
+	f.mu.Unlock()
+	f.tell(screen.Away{Since: since, Why: strings.TrimPrefix(err.Error(), "server "+f.fleet.Where()+": ")})
+}
+
+// pass passes on what a person should know. Of a server that is away they are
+// told anyway.
+func (f *feed) pass(ctx context.Context) {
+	for {
+		select {
+		case text := <-f.notices:
+			if f.fleet.Where() == "" {
+				f.tell(screen.Said{Text: text})
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// lookAfter reads what the person looks at, until they look at something else.
+func (f *feed) lookAfter(ctx context.Context) {
+	end := func() {}
+	for {
+		select {
+		case look := <-f.looks:
+			end()
+			end = f.read(ctx, look)
+		case <-ctx.Done():
+			end()
+			return
+		}
+	}
+}
+
+// read begins to read a run and a task. What it returns ends that and waits for
+// it.
+func (f *feed) read(ctx context.Context, look screen.Look) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	if look.Run != "" {
+		changed := make(chan fleet.Task, 1)
+		all.Go(func() { f.followRun(ctx, look, changed) })
+		if look.Task != "" {
+			all.Go(func() { f.followTask(ctx, look, changed) })
+		}
+	}
+	return func() { cancel(); all.Wait() }
+}
+
+// followRun tells a run as it stands, also one that ends and is taken up again.
+func (f *feed) followRun(ctx context.Context, look screen.Look, changed chan fleet.Task) {
+	for ctx.Err() == nil {
+		err := f.fleet.Follow(ctx, look.Run, open.Pace(f.known(look.Run).Counts.Total), func(r fleet.Run) error {
+			f.tell(r)
+			offer(changed, r, look.Task)
+			return nil
+		})
+		if err != nil {
+			rest(ctx, patience)
+			continue
+		}
+		f.untilAgain(ctx, look.Run)
+	}
+}
+
+// offer gives the newest of a task to whoever reads about it.
+func offer(changed chan fleet.Task, r fleet.Run, id string) {
+	at := slices.IndexFunc(r.Tasks, func(t fleet.Task) bool { return t.ID == id })
+	if at < 0 {
+		return
+	}
+	select {
+	case <-changed: // an older one, which was not taken
+	default:
+	}
+	changed <- r.Tasks[at]
+}
+
+// untilAgain waits until a run that has ended goes on.
+func (f *feed) untilAgain(ctx context.Context, run string) {
+	for f.known(run).Status.Final() || f.known(run).ID == "" {
+		f.mu.Lock()
+		rung := f.rung
+		f.mu.Unlock()
+		select {
+		case <-rung:
+		case <-ctx.Done():
+			return
+		}
+	}
+	rest(ctx, fleetPace)
+}
+
+// known is a run as it was last read with the fleet.
+func (f *feed) known(id string) fleet.Run {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at := slices.IndexFunc(f.runs, func(r fleet.Run) bool { return r.ID == id }); at >= 0 {
+		return f.runs[at]
+	}
+	return fleet.Run{}
+}
+
+// rest waits, unless ctx ends first.
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,200 @@
+package watch
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// build makes the real program, once.
+var build = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "gaffer-watch-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "gaffer")
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "gaffer/cmd/gaffer").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build gaffer: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := build(); err == nil {
+		_ = os.RemoveAll(filepath.Dir(path)) // at worst a file is left
+	}
+	os.Exit(code)
+}
+
+// place is a project with a state of its own. Whatever is started in it carries
+// its folder in a variable, and is ended with the test.
+type place struct {
+	t      *testing.T
+	binary string
+	dir    string
+	server string // the address, if there is one
+}
+
+const mark = "WATCH_TEST"
+
+func newPlace(t *testing.T, files map[string]string) *place {
+	t.Helper()
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "watch-") // the test's own folder has a path that is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{t: t, binary: binary, dir: dir}
+	t.Cleanup(p.end)
+	for name, text := range files {
+		path := filepath.Join(dir, "web", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+// env is the environment of whatever runs here, with a state of that name.
+func (p *place) env(state string) []string {
+	list := []string{
+		"HOME=" + p.dir, "PATH=" + filepath.Dir(p.binary) + ":" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(p.dir, state),
+		"GAFFER_PROJECT=" + filepath.Join(p.dir, "web"), "LANG=C.UTF-8", "TZ=UTC", mark + "=" + p.dir,
+	}
+	if p.server != "" {
+		list = append(list, "GAFFER_SERVER="+p.server)
+	}
+	return list
+}
+
+func (p *place) end() {
+	variable := []byte(mark + "=" + p.dir)
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		left := having(variable)
+		if len(left) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			p.t.Errorf("processes %v cannot be ended", left)
+			break
+		}
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended by itself
+		}
+	}
+	if err := os.RemoveAll(p.dir); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// having lists the processes with a variable, given as NAME=VALUE.
+func having(variable []byte) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is one
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended, or is somebody else's
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && slices.ContainsFunc(bytes.Split(data, []byte{0}), func(v []byte) bool { return bytes.Equal(v, variable) }) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// gaffer runs a command to its end and returns what it prints.
+func (p *place) gaffer(args ...string) string {
+	p.t.Helper()
+	cmd := exec.Command(p.binary, args...)
+	cmd.Dir, cmd.Env = filepath.Join(p.dir, "web"), p.env("state")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		p.t.Fatalf("gaffer %s: %v\n%s%s", strings.Join(args, " "), err, out, said.Bytes())
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// start runs a command beside the test until it says a text, and returns the
+// process and the line with the text.
+func (p *place) start(state, says string, more []string, args ...string) (*os.Process, string) {
+	p.t.Helper()
+	cmd := exec.Command(p.binary, args...)
+	out := filepath.Join(p.dir, fmt.Sprintf("%s-%d.out", args[0], time.Now().UnixNano()))
+	file, err := os.Create(out)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = filepath.Join(p.dir, "web"), append(p.env(state), more...), file, file
+	if err := cmd.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	_ = file.Close() // the process has its own
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = cmd.Wait() }() // how it ends is no matter
+	p.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // or it has ended
+		<-ended
+	})
+	line := ""
+	p.until(func() bool {
+		data, _ := os.ReadFile(out)
+		for text := range strings.Lines(string(data)) {
+			if strings.Contains(text, says) {
+				line = strings.TrimSpace(text)
+			}
+		}
+		return line != ""
+	}, func() string { data, _ := os.ReadFile(out); return string(data) })
+	return cmd.Process, line
+}
+
+func (p *place) until(holds func() bool, found func() string) {
+	p.t.Helper()
+	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			p.t.Fatalf("did not come true in half a minute:\n%s", found())
+		}
+	}
+}
+
+// serve starts a server, at the address it had if there was one before.
+func (p *place) serve() *os.Process {
+	p.t.Helper()
+	listen := "127.0.0.1:0"
+	if p.server != "" {
+		listen = strings.TrimPrefix(p.server, "http://")
+	}
+	process, line := p.start("state", "Listening on", nil, "serve", "--listen", listen)
+	p.server = strings.TrimPrefix(line, "Listening on ")
+	return process
+}
+
+func (p *place) worker(name string) *os.Process {
+	p.t.Helper()
+	token, err := os.ReadFile(filepath.Join(p.dir, "state", "gaffer", "token"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	process, _ := p.start("state-"+name, "takes tasks", []string{"GAFFER_TOKEN=" + strings.TrimSpace(string(token))}, "worker", "--name", name, "--slots", "4")
+	return process
+}

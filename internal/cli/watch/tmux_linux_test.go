@@ -1,0 +1,180 @@
+package watch
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
+
+// terminal is 'gaffer watch' in a tmux of its own.
+type terminal struct {
+	*place
+	socket string
+}
+
+// watch starts the command on a screen of a size.
+func (p *place) watch(width, height int, more []string, args ...string) terminal {
+	p.t.Helper()
+	term := terminal{p, filepath.Join(p.dir, "tmux")}
+	command := append([]string{"new-session", "-d", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height), p.binary, "watch"}, args...)
+	cmd := exec.Command("tmux", append([]string{"-S", term.socket, "-f", os.DevNull}, command...)...)
+	cmd.Dir, cmd.Env = filepath.Join(p.dir, "web"), append(p.env("state"), more...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("tmux: %v: %s", err, out)
+	}
+	return term
+}
+
+func (s terminal) tmux(args ...string) string {
+	s.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-S", s.socket}, args...)...).CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("tmux %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+func (s terminal) capture() string { return s.tmux("capture-pane", "-p") }
+
+// press types keys, by tmux's names for them. An Escape that is followed at once
+// would be read as the beginning of another key, so whoever presses it waits for
+// what it does.
+func (s terminal) press(keys ...string) {
+	s.t.Helper()
+	s.tmux(append([]string{"send-keys"}, keys...)...)
+}
+
+func (s terminal) sees(texts ...string) {
+	s.t.Helper()
+	var screen string
+	s.until(func() bool {
+		screen = s.capture()
+		for _, text := range texts {
+			if !strings.Contains(screen, text) {
+				return false
+			}
+		}
+		return true
+	}, func() string { return fmt.Sprintf("want %q on\n%s", texts, screen) })
+}
+
+func (s terminal) resize(width, height int) {
+	s.t.Helper()
+	s.tmux("resize-window", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height))
+}
+
+// gone waits until the person has left the screen.
+func (s terminal) gone() {
+	s.t.Helper()
+	s.until(func() bool {
+		return exec.Command("tmux", "-S", s.socket, "has-session").Run() != nil
+	}, s.capture)
+}
+
+// A capture has times, ids and addresses in it that are other ones each time. They
+// are replaced so that everything keeps its place on the screen:
+//
+//   - A duration such as 42s, 2m 34s or 1h 05m becomes "#s". Where it stands in a
+//     column, which has a fixed width and is filled from the left, the blanks before
+//     it take up the difference; the words seen, output and ago are part of it.
+//     In a row of facts, where a " ·" or " ago," follows, there are none to do so.
+//   - A run's id keeps its length: its digits become 0.
+//   - A worker with several tasks names any of them: it is TASK of RUN.
+//   - The port of 127.0.0.1 becomes 00000, a time of day 00:00, a version 0.0.0.
+var (
+	span     = `(?:\d+h \d\dm|\d+m \d\ds|\d+[smh])`
+	inColumn = regexp.MustCompile(`(  +)((?:seen |output |heartbeat )?)` + span + `((?: ago)?)`)
+	inRow    = regexp.MustCompile(`  ` + span + `( ·| ago,)`)
+	holds    = regexp.MustCompile(`(  )\S+ of (?:release 1\.4|nightly) *(  \d slots)`)
+	inText   = regexp.MustCompile(`([ (])` + span + `\b`)
+	runID    = regexp.MustCompile(`\b\d{8}-\d{6}-[0-9a-f]{1,8}`)
+	hex      = regexp.MustCompile(`[0-9a-f]`)
+	port     = regexp.MustCompile(`127\.0\.0\.1:\d+ *`)
+	clock    = regexp.MustCompile(`\b\d\d:\d\d\b`)
+	version  = regexp.MustCompile(`(?m)( )\d+\.\d+\.\d+(?:-\w+)?( |$)`)
+)
+
+func normal(screen string) string {
+	screen = port.ReplaceAllString(screen, "127.0.0.1:00000  ")
+	screen = runID.ReplaceAllStringFunc(screen, func(id string) string { return hex.ReplaceAllString(id, "0") })
+	screen = clock.ReplaceAllString(screen, "00:00")
+	screen = version.ReplaceAllString(screen, "${1}0.0.0${2}")
+	screen = inRow.ReplaceAllString(screen, "  #s$1")
+	screen = inColumn.ReplaceAllStringFunc(screen, func(found string) string {
+		part := inColumn.FindStringSubmatch(found)
+		text := part[2] + "#s" + part[3]
+		return strings.Repeat(" ", max(len(found)-len(text), 2)) + text
+	})
+	screen = holds.ReplaceAllString(screen, "${1}TASK of RUN${2}")
+	return inText.ReplaceAllString(screen, "${1}#s")
+}
+
+// shows waits until the screen is the golden one. With -update it waits for some
+// texts, and until the screen has settled.
+func (s terminal) shows(name string, texts ...string) {
+	s.t.Helper()
+	path := filepath.Join("testdata", name+".golden")
+	if *update {
+		s.sees(texts...)
+		if err := os.WriteFile(path, []byte(s.settled()), 0o644); err != nil {
+			s.t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		s.t.Fatalf("%v; go test ./internal/cli/watch -update writes it", err)
+	}
+	got := ""
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if got = normal(s.capture()); got == string(want) {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("%s: (-want +got)\n%s", path, cmp.Diff(string(want), got))
+		}
+	}
+}
+
+// settled is the screen when it has not changed for a while, but for the time.
+func (s terminal) settled() string {
+	last, since := "", time.Now()
+	for time.Since(since) < 3*time.Second {
+		if now := normal(s.capture()); now != last {
+			last, since = now, time.Now()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return last
+}
+
+func TestTimesAndIDsAreReplacedInTheirPlace(t *testing.T) {
+	for got, want := range map[string]string{
+		"a  9s\nb 10s":                   "a  #s\nb #s",
+		"x     9s  y":                    "x     #s  y",
+		"x  1m 02s  y":                   "x      #s  y",
+		"x   seen 3s ago  y":             "x   seen #s ago  y",
+		"x  seen 10s ago  y":             "x   seen #s ago  y",
+		"x  output 12s  $0.12":           "x   output #s  $0.12",
+		"the oldest 12s   ●":             "the oldest #s   ●",
+		"run 20261115-175751-760507bc":   "run 00000000-000000-00000000",
+		"http://127.0.0.1:36467  ● live": "http://127.0.0.1:00000  ● live",
+		"✗ failed  12s · 118 tokens":     "✗ failed  #s · 118 tokens",
+		"until 15:00, 0.1.0-dev":         "until 00:00, 0.0.0",
+		"1/6  1 complete":                "1/6  1 complete",
+	} {
+		if got := normal(got); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+// Package watch is the command 'gaffer watch': the fleet on a screen.
+package watch
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/tui"
+	screen "gaffer/internal/tui/watch"
+)
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "watch [RUN]",
+		Short: "See the whole fleet in the terminal, answer, cancel, retry",
+		Long: `Show everything that runs, of all projects, until you leave: questions first, the
+oldest on top, then lanes that are paused, runs and workers. Enter opens a run, a
+task with its log, a question; '?' shows the keys. With RUN, begin with that run.
+
+It shows this machine, or the server that --server or the settings name. A server
+that is away is said to be so, and waited for. Leaving ends nothing that runs.`,
+		Example: `  gaffer watch
+  gaffer watch -
+  gaffer watch --server https://build.example:4870`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: open.Runs(e, true),
+	}
+	open.FleetFlags(e, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, err := tui.Open(e.In, e.Out); err != nil || e.Getenv("TERM") == "dumb" {
+			return exit.WithHint(exit.Usage(errors.New("this is no terminal that a screen could be shown on")),
+				"'gaffer ps' lists what runs, 'gaffer status --json' is for programs")
+		}
+		return watch(cmd.Context(), e, args)
+	}
+	return cmd
+}
+
+// watch shows the screen until the person leaves. What cannot be read at all is
+// told before there is a screen.
+func watch(ctx context.Context, e *env.Env, args []string) (err error) {
+	notices := make(chan string, 16)
+	fleet, err := open.New(ctx, e, func(text string) {
+		select {
+		case notices <- text:
+		default: // a person reads no more than that
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fleet.Close()) }()
+	run := ""
+	if len(args) > 0 {
+		if run, err = open.FindRun(ctx, fleet, args[0], false); err != nil {
+			return err
+		}
+	}
+	first, err := overview(ctx, fleet)
+	if err != nil {
+		return err
+	}
+	return show(ctx, e, fleet, notices, run, first)
+}
+
+func show(ctx context.Context, e *env.Env, fleet open.Fleet, notices <-chan string, run string, first screen.Fleet) error {
+	ctx, cancel := context.WithCancel(ctx)
+	m := screen.New(run, e.Now())
+	m.Where = fleet.Where()
+	f := &feed{fleet: fleet, now: e.Now, notices: notices, looks: make(chan screen.Look, 1), rung: make(chan struct{}), last: e.Now()}
+	p := screen.NewProgram(ctx, m, screen.Terminal{In: e.In, Out: e.Out, Color: e.Color(e.Out), Now: e.Now}, f)
+	f.tell = p.Tell
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		p.Tell(first)
+		f.run(ctx)
+	}()
+	err := p.Show()
+	cancel()
+	<-ended
+	return err
+}

@@ -1,0 +1,40 @@
+package paint
+
+import (
+	"strings"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/env"
+)
+
+// The parts of a bar are told apart by their shape, and by colour as well.
+const (
+	barDone = "█"
+	barLost = "▒"
+	barOpen = "░"
+)
+
+// Bar is how far a run is, in room columns.
+func Bar(c fleet.Counts, room int) Line {
+	if room <= 0 || c.Total <= 0 {
+		return nil
+	}
+	done, lost := share(c.Complete, c.Total, room), share(c.Failed+c.Cancelled, c.Total, room)
+	if lost = min(lost, room-done); c.Complete+c.Failed+c.Cancelled == c.Total && lost > 0 {
+		lost = room - done // nothing is open
+	}
+	return Line{
+		{strings.Repeat(barDone, done), env.Green},
+		{strings.Repeat(barLost, lost), env.Red},
+		{strings.Repeat(barOpen, room-done-lost), env.Faint},
+	}
+}
+
+// share is how many of room stand for n of total: never none for some, and all
+// for all only.
+func share(n, total, room int) int {
+	if n == 0 {
+		return 0
+	}
+	return max(n*room/total, 1)
+}

@@ -1,0 +1,55 @@
+package paint
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/tui/cells"
+)
+
+func TestALongWordGoesOnInTheNextRow(t *testing.T) {
+	got := Wrap("look at abcdefghijklmnop\x1b\n日本語日本語 ok", 8, 10)
+	if want := []string{"look at", "abcdefgh", "ijklmnop", "\ufffd", "日本語日", "本語 ok"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Wrap("a b c d e f g h", 1, 3); !slices.Equal(got, []string{"a", "b", "…"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestColumnsFitEveryWidth(t *testing.T) {
+	rows := [][]string{{"● running", "api", "Bash: go test ./... and more of it", "1m 02s"}, {"○ queued", "a-long-name", "", ""}}
+	styles := make([]env.Style, 4)
+	for width := range 100 {
+		cols := []Column{{Most: 12}, {Most: 20}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Right: true, Drop: 1}}
+		Fit(cols, rows, width)
+		for _, row := range rows {
+			if l := Row(cols, row, styles); l.Width() > width {
+				t.Fatalf("%d columns on %d: %q", l.Width(), width, l.Render(200, false))
+			}
+		}
+	}
+}
+
+func TestWhatIsLeastNeededGoesFirst(t *testing.T) {
+	rows := [][]string{{"id", "what it does at the moment", "time"}}
+	for width, want := range map[int]string{40: "id what time", 26: "id what time", 25: "id what", 20: "id what", 10: "id", 1: "…"} {
+		cols := []Column{{Most: 12}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Drop: 1}}
+		Fit(cols, rows, width)
+		got := strings.Fields(Row(cols, []string{rows[0][0], "what", rows[0][2]}, make([]env.Style, 3)).Render(width, false))
+		if strings.Join(got, " ") != want {
+			t.Errorf("%d columns show %q, want %q", width, got, want)
+		}
+	}
+}
+
+func TestNothingIsWiderThanTheScreen(t *testing.T) {
+	l := Line{{Text: "日本語 and more", Style: env.Bold}, {Text: "the rest"}}
+	for width := range 30 {
+		if got := l.Render(width, false); cells.Width(got) > width {
+			t.Errorf("%q on %d", got, width)
+		}
+	}
+}

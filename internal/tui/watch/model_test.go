@@ -1,0 +1,301 @@
+package watch
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/fleet"
+)
+
+func TestEnterAndEscapeGoInAndOut(t *testing.T) {
+	m := screenOf(80, 24)
+	m, do := does(m, onRun)
+	if want := []any{Look{Run: releaseID}}; !reflect.DeepEqual(do, want) {
+		t.Fatalf("a run that is opened: %v, want %v", do, want)
+	}
+	m = take(m, release())
+	m, do = does(m, "j enter")
+	if want := []any{Look{releaseID, "api"}}; !reflect.DeepEqual(do, want) {
+		t.Fatalf("a task that is opened: %v, want %v", do, want)
+	}
+	m, do = does(m, "a")
+	if len(do) > 0 || m.here().question != "q2" {
+		t.Errorf("the run's question is %q, %v", m.here().question, do)
+	}
+	m, _ = does(m, "esc")
+	if m, do = does(m, "esc"); !reflect.DeepEqual(do, []any{Look{Run: releaseID}}) || m.here().screen != runScreen {
+		t.Errorf("back from the task: %v", do)
+	}
+	if m, do = does(m, "esc"); !reflect.DeepEqual(do, []any{Look{}}) || m.here().screen != fleetScreen {
+		t.Errorf("back from the run: %v", do)
+	}
+	if _, do = does(m, "esc"); len(do) > 0 {
+		t.Errorf("back from the fleet: %v", do)
+	}
+	if _, do = does(m, "q"); !reflect.DeepEqual(do, []any{Quit{}}) {
+		t.Errorf("left: %v", do)
+	}
+}
+
+func TestARunThatIsNamedIsShownAtOnce(t *testing.T) {
+	m, do := New(releaseID, now).Take(Size{80, 24})
+	if want := []any{Look{Run: releaseID}}; !reflect.DeepEqual(do, want) {
+		t.Errorf("%v, want %v", do, want)
+	}
+	if p := picture(m); !strings.Contains(p, "reading run "+releaseID) {
+		t.Error(p)
+	}
+}
+
+func TestAWorkerLeadsToItsTask(t *testing.T) {
+	_, do := does(screenOf(80, 24), "tab tab enter")
+	if want := []any{Look{releaseID, "page"}}; !reflect.DeepEqual(do, want) {
+		t.Errorf("%v, want %v", do, want)
+	}
+	m, do := does(screenOf(80, 24), "G enter")
+	if len(do) > 0 || !strings.Contains(picture(m), "this worker has no task") {
+		t.Errorf("%v\n%s", do, picture(m))
+	}
+}
+
+// What is chosen stays chosen while others come and go around it.
+func TestTheCursorStaysWithItsRow(t *testing.T) {
+	m := screenOf(80, 24, "tab")
+	f := everything()
+	f.Questions = append(f.Questions, fleet.Question{ID: "q3", Text: "new", Asked: now})
+	m = take(m, f)
+	if kind, id := m.chosen(); kind != runKey || id != releaseID {
+		t.Errorf("%s%s is chosen", kind, id)
+	}
+	f.Runs = f.Runs[:1]
+	if kind, id := take(m, f).chosen(); kind != runKey && kind != questionKey {
+		t.Errorf("%s%s is chosen after it went away", kind, id)
+	}
+	if kind, _ := take(m, Fleet{}).chosen(); kind != "" {
+		t.Errorf("%s is chosen of nothing", kind)
+	}
+	// Whoever has not moved yet sees what needs them first.
+	fresh := screenOf(80, 24)
+	f.Questions = append([]fleet.Question{{ID: "q0", Text: "older", Asked: before(time.Hour)}}, f.Questions...)
+	if _, id := take(fresh, f).chosen(); id != "q0" {
+		t.Errorf("%s is chosen", id)
+	}
+}
+
+func TestTheCursorReachesEveryRowAndStaysInSight(t *testing.T) {
+	f := everything()
+	for i := range 60 {
+		f.Workers = append(f.Workers, fleet.Worker{ID: string(rune('A' + i)), Name: strings.Repeat("x", i)})
+	}
+	m := take(New("", now), Size{80, 12}, f)
+	seen := map[string]bool{}
+	for range 100 {
+		_, id := m.chosen()
+		seen[id] = true
+		if !strings.Contains(picture(m), "|▸ ") {
+			t.Fatalf("%s is out of sight\n%s", id, picture(m))
+		}
+		m = take(m, "down")
+	}
+	if len(seen) != 2+3+63 {
+		t.Errorf("%d rows were reached", len(seen))
+	}
+	for _, keys := range []string{"pgup", "g", "pgdown", "G", "tab", "shift+tab", "home", "end"} {
+		if m = take(m, keys); !strings.Contains(picture(m), "|▸ ") {
+			t.Errorf("%s: out of sight\n%s", keys, picture(m))
+		}
+	}
+}
+
+func TestSectionsAreGoneThroughBothWays(t *testing.T) {
+	m := screenOf(80, 24)
+	for _, want := range []string{runKey, workerKey, questionKey} {
+		if m = take(m, "tab"); func() string { k, _ := m.chosen(); return k }() != want {
+			t.Errorf("tab leads not to %s", want)
+		}
+	}
+	for _, want := range []string{workerKey, runKey, questionKey} {
+		if m = take(m, "shift+tab"); func() string { k, _ := m.chosen(); return k }() != want {
+			t.Errorf("shift+tab leads not to %s", want)
+		}
+	}
+}
+
+func TestAQuestionIsAnswered(t *testing.T) {
+	for keys, want := range map[string]Answer{
+		"2 enter":             {"q2", "page", "No", false},
+		"7 enter":             {"q2", "page", "7", false},
+		"down down enter":     {"q2", "page", "No", false},
+		"up enter":            {"q2", "page", "Always in this folder", false},
+		"o k enter":           {"q2", "page", "ok", false},
+		"d o enter":           {"q2", "page", "do", false},
+		"x backspace 1 enter": {"q2", "page", "Yes", false},
+		"x ctrl+u 1 enter":    {"q2", "page", "Yes", false},
+		"d enter y":           {"q2", "page", "", true},
+		"n o ctrl+d y":        {"q2", "page", "no", true},
+	} {
+		m := screenOf(80, 24, "j enter")
+		_, do := does(m, keys)
+		if !reflect.DeepEqual(do, []any{want}) {
+			t.Errorf("%s: %v, want %v", keys, do, want)
+		}
+	}
+}
+
+func TestDenyingIsConfirmed(t *testing.T) {
+	m := screenOf(80, 24, "j enter n o ctrl+d")
+	if p := picture(m); !strings.Contains(p, `Deny what page of release 1.4 asks for, because "no"?`) {
+		t.Error(p)
+	}
+	for _, k := range []string{"n", "enter", "esc", "d", "Y"} {
+		if m, do := does(m, k); len(do) > 0 || m.here().screen != questionScreen || m.input != "no" {
+			t.Errorf("%s does %v", k, do)
+		}
+	}
+}
+
+func TestAnAnswerThatIsUnderWayIsNotSentTwiceAndWhatFailsIsKept(t *testing.T) {
+	m := screenOf(80, 24, "j enter 1 enter")
+	if m, do := does(m, "1 enter"); len(do) > 0 || !strings.Contains(picture(m), "sending …") {
+		t.Errorf("sent again: %v", do)
+	}
+	failed := take(m, Said{Text: "away", Failed: true, Question: "q2"})
+	if failed.here().screen != questionScreen || failed.input != "1" {
+		t.Errorf("what was typed is %q", failed.input)
+	}
+	if _, do := does(failed, "enter"); len(do) != 1 {
+		t.Errorf("not sent again: %v", do)
+	}
+	if done := take(m, Said{Text: "answered", Question: "q2"}); done.here().screen != fleetScreen {
+		t.Error("the question stays")
+	}
+}
+
+func TestWhatWasTypedForOneQuestionIsNotSentToAnother(t *testing.T) {
+	m := screenOf(80, 24, "j enter 1")
+	f := everything()
+	f.Questions = f.Questions[:1]
+	m = take(m, f)
+	if m, do := does(m, "enter"); len(do) > 0 || !strings.Contains(picture(m), "not open any more") {
+		t.Errorf("%v", do)
+	}
+	if _, do := does(m, "tab enter"); len(do) > 0 {
+		t.Errorf("sent to the next: %v", do)
+	}
+}
+
+func TestCancellingNamesItsTargetAndIsConfirmed(t *testing.T) {
+	for keys, want := range map[string]struct {
+		asks string
+		do   Cancel
+	}{
+		"tab c":        {"Cancel run release 1.4 (" + releaseID + ")? 2 agents are ended, 2 tasks", Cancel{releaseID, "", "run release 1.4"}},
+		onRun + " j c": {"Cancel task api of release 1.4? Its agent is ended", Cancel{releaseID, "api", "task api of release 1.4"}},
+		onRun + " j C": {"Cancel run release 1.4", Cancel{releaseID, "", "run release 1.4"}},
+		onTask + " c":  {"Cancel task api of release 1.4?", Cancel{releaseID, "api", "task api of release 1.4"}},
+		"j c":          {"Cancel task page of release 1.4?", Cancel{releaseID, "page", "task page of release 1.4"}},
+		onRun + " G c": {"Cancel task ship of release 1.4? What waits", Cancel{releaseID, "ship", "task ship of release 1.4"}},
+	} {
+		m := screenOf(100, 24)
+		for name := range strings.FieldsSeq(keys) {
+			m = take(m, name, release())
+		}
+		if p := picture(m); !strings.Contains(p, want.asks) {
+			t.Errorf("%s: want %q in\n%s", keys, want.asks, p)
+		}
+		if _, do := does(m, "n"); len(do) > 0 {
+			t.Errorf("%s: no does %v", keys, do)
+		}
+		if _, do := does(m, "y"); !reflect.DeepEqual(do, []any{want.do}) {
+			t.Errorf("%s: yes does %v", keys, do)
+		}
+	}
+}
+
+func TestOnlyWhatEndedBadlyIsTriedAgain(t *testing.T) {
+	m := screenOf(80, 24, onRun, release())
+	if m, do := does(m, "r"); len(do) > 0 || !strings.Contains(picture(m), "task schema is complete: only") {
+		t.Errorf("%v", do)
+	}
+	m = take(m, "/ m a i l enter")
+	if _, do := does(m, "r"); !reflect.DeepEqual(do, []any{Retry{releaseID, "mail"}}) {
+		t.Errorf("%v", do)
+	}
+}
+
+func TestAFilterHoldsAtOnceAndEscapeTakesItAway(t *testing.T) {
+	m := screenOf(80, 24, "/ B U I L D")
+	if p := picture(m); strings.Contains(p, "nightly") || !strings.Contains(p, "build-2") {
+		t.Error(p)
+	}
+	m = take(m, "enter down down")
+	if p := picture(m); !strings.Contains(p, "|▸ ○ offline  build-2") {
+		t.Error(p)
+	}
+	if p := picture(take(m, "esc")); !strings.Contains(p, "nightly") {
+		t.Error(p)
+	}
+	if p := picture(take(m, "/ esc")); !strings.Contains(p, "nightly") {
+		t.Error(p)
+	}
+}
+
+func TestALogIsFollowedUntilThePersonGoesBack(t *testing.T) {
+	m := screenOf(80, 24, onRun, release(), "j enter", apiTask(), logOf(100))
+	if p := picture(m); !strings.Contains(p, "line 100 green") {
+		t.Fatal(p)
+	}
+	m = take(m, "l pgup")
+	first := picture(m)
+	if strings.Contains(first, "line 100 green") || !strings.Contains(first, "of 100, End follows") {
+		t.Fatal(first)
+	}
+	more := Log{Run: releaseID, Task: "api", Lines: []string{"line 101", "line 102"}}
+	same := func(p string) string { return p[strings.Index(p, "\n|line "):] }
+	if p := picture(take(m, more)); same(p) != same(first) {
+		t.Errorf("the lines moved\n%s\n%s", first, p)
+	}
+	if p := picture(take(m, more, "end")); !strings.Contains(p, "|line 102") {
+		t.Error(p)
+	}
+	if p := picture(take(m, "g")); !strings.Contains(p, "|line 1 green") {
+		t.Error(p)
+	}
+	if p := picture(take(m, "/ 9 7 enter")); !strings.Contains(p, "|line 97 green") || strings.Contains(p, "line 98") {
+		t.Error(p)
+	}
+	// Another attempt has another log, and it is followed again.
+	if p := picture(take(m, Log{Run: releaseID, Task: "api", Begin: true, Lines: []string{"afresh"}})); !strings.Contains(p, "|afresh") {
+		t.Error(p)
+	}
+}
+
+func TestALogDoesNotGrowForEver(t *testing.T) {
+	m := screenOf(80, 24, onRun, release(), "j enter")
+	for range 20 {
+		m = take(m, Log{Run: releaseID, Task: "api", Lines: append(logOf(999).Lines, strings.Repeat("long", 100_000))})
+	}
+	if n := len(m.log.lines); n > maxLines*11/10 || n+m.log.lost != 20_000 {
+		t.Errorf("%d lines are kept of %d", n, n+m.log.lost)
+	}
+	for _, line := range m.log.lines {
+		if len(line) > maxLine+10 {
+			t.Fatalf("a line of %d bytes", len(line))
+		}
+	}
+}
+
+func TestWhatComesLateIsNotShown(t *testing.T) {
+	other := release()
+	other.ID = "20260201-000000-dddddddd"
+	m := screenOf(80, 24, onRun, release(), other)
+	if m.run.ID != releaseID {
+		t.Errorf("run %s is shown", m.run.ID)
+	}
+	m = take(m, "j enter", Log{Run: releaseID, Task: "page", Begin: true, Lines: []string{"of another"}})
+	if strings.Contains(picture(m), "of another") {
+		t.Error("the log of another task is shown")
+	}
+}

@@ -1,0 +1,86 @@
+// Command ansisvg makes a picture of what a terminal shows: it reads lines with
+// colours, as 'tmux capture-pane -e -p' writes them, and writes SVG.
+//
+//	ansisvg -title 'gaffer watch' <capture >picture.svg
+package main
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+func main() {
+	title := flag.String("title", "", "what stands above the screen")
+	columns := flag.Int("columns", 80, "how wide the screen is")
+	flag.Parse()
+	if err := convert(os.Stdin, os.Stdout, *title, *columns); err != nil {
+		fmt.Fprintln(os.Stderr, "ansisvg:", err)
+		os.Exit(1)
+	}
+}
+
+func convert(in io.Reader, out io.Writer, title string, columns int) error {
+	var rows [][]piece
+	var now look
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		var row []piece
+		row, now = parse(lines.Text(), now)
+		rows = append(rows, row)
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	w := bufio.NewWriter(out)
+	draw(w, rows, title, columns)
+	return w.Flush()
+}
+
+// The measures of the picture, in its own units.
+const (
+	cellWidth  = 8.4
+	cellHeight = 18.0
+	margin     = 16.0
+	bar        = 34.0 // above the screen
+)
+
+func draw(w io.Writer, rows [][]piece, title string, columns int) {
+	width, height := float64(columns)*cellWidth+2*margin, float64(len(rows))*cellHeight+margin+bar
+	fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n", width, height, width, height, escape(title))
+	fmt.Fprintf(w, `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:%s;white-space:pre}.b{font-weight:700}.f{opacity:.6}</style>`+"\n", foreground)
+	fmt.Fprintf(w, `<rect width="%.0f" height="%.0f" rx="9" fill="%s"/>`+"\n", width, height, background)
+	for i, color := range []string{"#ff5f57", "#febc2e", "#28c840"} {
+		fmt.Fprintf(w, `<circle cx="%d" cy="17" r="5.5" fill="%s"/>`+"\n", 20+i*18, color)
+	}
+	fmt.Fprintf(w, `<text x="%.0f" y="22" text-anchor="middle" class="f">%s</text>`+"\n", width/2, escape(title))
+	for i, row := range rows {
+		drawRow(w, row, bar+float64(i)*cellHeight)
+	}
+	fmt.Fprintln(w, "</svg>")
+}
+
+// drawRow gives each piece exactly the room of its cells, whatever the font is.
+func drawRow(w io.Writer, row []piece, top float64) {
+	at := 0
+	for _, p := range row {
+		x, width := margin+float64(at)*cellWidth, float64(p.cells)*cellWidth
+		at += p.cells
+		fill, back := p.look.colors()
+		if back != "" {
+			fmt.Fprintf(w, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" fill="%s"/>`+"\n", x, top, width, cellHeight, back)
+		}
+		if strings.TrimSpace(p.text) == "" {
+			continue
+		}
+		fmt.Fprintf(w, `<text x="%.1f" y="%.1f" textLength="%.1f" lengthAdjust="spacingAndGlyphs"%s%s>%s</text>`+"\n",
+			x, top+13.5, width, p.look.class(), fill, escape(p.text))
+	}
+}
+
+func escape(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(text)
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"gaffer/internal/tui/cells"
+)
+
+// look is how text is shown.
+type look struct {
+	bold, faint, reverse bool
+	color                int // 30 to 37 or 90 to 97; 0 is the terminal's own
+}
+
+// piece is text in one look.
+type piece struct {
+	text  string
+	cells int
+	look  look
+}
+
+const (
+	foreground = "#d6deeb"
+	background = "#0f1720"
+)
+
+// palette are the colours by their numbers.
+var palette = map[int]string{
+	30: "#2b3440", 31: "#ff6b6b", 32: "#4ade80", 33: "#fbbf24", 34: "#60a5fa", 35: "#c084fc", 36: "#22d3ee", 37: "#d6deeb",
+	90: "#7c8896", 91: "#ff8f8f", 92: "#86efac", 93: "#fde047", 94: "#93c5fd", 95: "#d8b4fe", 96: "#67e8f9", 97: "#ffffff",
+}
+
+func (l look) colors() (fill, back string) {
+	color := palette[l.color]
+	if l.reverse {
+		if color == "" {
+			color = foreground
+		}
+		return fmt.Sprintf(` style="fill:%s"`, background), color
+	}
+	if color != "" {
+		fill = fmt.Sprintf(` style="fill:%s"`, color)
+	}
+	return fill, ""
+}
+
+func (l look) class() string {
+	var names []string
+	if l.bold {
+		names = append(names, "b")
+	}
+	if l.faint {
+		names = append(names, "f")
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ` class="` + strings.Join(names, " ") + `"`
+}
+
+var sequence = regexp.MustCompile(`\x1b\[([0-9;:]*)m|\x1b[()][A-Z0-9]|[\x0e\x0f]`)
+
+// parse splits a line where its look changes, which goes on in the next line.
+func parse(line string, now look) ([]piece, look) {
+	var row []piece
+	add := func(text string) {
+		if text != "" {
+			row = append(row, piece{text, cells.Width(text), now})
+		}
+	}
+	for {
+		at := sequence.FindStringSubmatchIndex(line)
+		if at == nil {
+			add(line)
+			return row, now
+		}
+		add(line[:at[0]])
+		if at[2] >= 0 {
+			now = now.after(line[at[2]:at[3]])
+		}
+		line = line[at[1]:]
+	}
+}
+
+// after is the look after a sequence with these parameters. What is not known
+// changes nothing.
+func (l look) after(parameters string) look {
+	for word := range strings.SplitSeq(parameters, ";") {
+		n, _ := strconv.Atoi(word) // nothing is 0
+		switch {
+		case n == 0:
+			l = look{}
+		case n == 1:
+			l.bold = true
+		case n == 2:
+			l.faint = true
+		case n == 7:
+			l.reverse = true
+		case n == 22:
+			l.bold, l.faint = false, false
+		case n == 27:
+			l.reverse = false
+		case n == 39:
+			l.color = 0
+		case palette[n] != "":
+			l.color = n
+		}
+	}
+	return l
+}
