@@ -92,6 +92,13 @@ type Sender interface {
 	Send(Changes) (answer func() error)
 }
 
+// Leaver is a [Session] that may show what is committed and not durable yet.
+type Leaver interface {
+	// Leave is Rollback. The answer, which must be waited for, is there when
+	// all that the session has shown is durable.
+	Leave() (answer func() error)
+}
+
 // CommitError is a commit that failed. Whether it was made is not known: the
 // database may have lost only its answer. A request with an idempotency key may
 // be made again; one without must not be made again unasked.
@@ -201,8 +208,7 @@ func (l *leader) commit(batch []*request) (answer func() error) {
 	session := l.session
 	l.session = nil
 	if !changed {
-		err := session.Rollback()
-		return func() error { return err }
+		return leave(session)
 	}
 	return l.writer.send(session, all.changes(), last, len(batch))
 }
@@ -249,6 +255,16 @@ func (w *Writer) depart(session Session, c Changes, requests int64) (wait func()
 		defer w.flying.Add(-requests)
 		return answer()
 	}
+}
+
+// leave ends a session without a change. What it has answered counts when it is
+// known to hold.
+func leave(session Session) (answer func() error) {
+	if leaver, ok := session.(Leaver); ok {
+		return sync.OnceValue(leaver.Leave())
+	}
+	err := session.Rollback()
+	return func() error { return err }
 }
 
 func (l *leader) giveUp(err error) error {

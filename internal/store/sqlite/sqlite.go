@@ -30,6 +30,8 @@ type Store struct {
 	open   chan struct{} // held by the session that is open
 	db     *sql.DB
 	write  *conn
+	deep   bool // SQLite syncs what write commits
+	disk   *disk
 	record record.Writer
 	// What the sessions remember, and the version of the file that holds for.
 	seen    *memo.Seen
@@ -90,6 +92,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 		return err
 	}
 	s.db.SetMaxOpenConns(1)
+	s.deep, s.disk = true, newDisk()
 	if s.write, err = connect(ctx, s.db, s.path); err != nil {
 		return err
 	}
@@ -113,7 +116,10 @@ func (s *Store) disconnect() error {
 	if s.db != nil {
 		errs = append(errs, s.db.Close())
 	}
-	s.write, s.db = nil, nil
+	if s.disk != nil {
+		errs = append(errs, s.disk.detach())
+	}
+	s.write, s.db, s.disk = nil, nil, nil
 	return errors.Join(errs...)
 }
 
@@ -156,18 +162,19 @@ func (s *Store) Write(ctx context.Context, need store.Need, change func(tx *stor
 	return s.writer.Write(ctx, need, change)
 }
 
-// Read implements [store.Store].
+// Read implements [store.Store]. It returns when all that can have been seen is on
+// the disk.
 func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error {
 	c, err := s.reads.take(ctx)
 	if err != nil {
 		return err
 	}
-	err = c.exec("BEGIN")
-	if err == nil {
-		err = errors.Join(look(newReader(c, &s.plans)), c.exec("ROLLBACK"))
+	defer s.reads.giveBack(c)
+	if err := c.exec("BEGIN"); err != nil {
+		return err
 	}
-	s.reads.giveBack(c)
-	return err
+	err = errors.Join(look(newReader(c, &s.plans)), c.exec("ROLLBACK"))
+	return errors.Join(err, s.disk.wait(s.disk.last()))
 }
 
 // Remember changes how many tasks and attempts are remembered between sessions,
@@ -190,7 +197,8 @@ func (s *Store) lastSeq(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	defer s.reads.giveBack(c)
-	return newReader(c, &s.plans).LastSeq()
+	last, err := newReader(c, &s.plans).LastSeq()
+	return last, errors.Join(err, s.disk.wait(s.disk.last()))
 }
 
 var errClosed = errors.New("the store is closed")
@@ -203,9 +211,12 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
-	var err error
-	if s.reads != nil {
-		err = s.reads.close()
+	var errs []error
+	if s.disk != nil {
+		errs = append(errs, s.disk.wait(s.disk.last()))
 	}
-	return errors.Join(err, s.disconnect())
+	if s.reads != nil {
+		errs = append(errs, s.reads.close())
+	}
+	return errors.Join(append(errs, s.disconnect())...)
 }
