@@ -60,6 +60,9 @@ func (w *Writer) Write(ctx context.Context, need Need, change func(tx *Tx) error
 	}
 }
 
+// Waiting returns how many requests are in no session yet.
+func (w *Writer) Waiting() int { return w.group.Waiting() }
+
 // answered waits until it is known what became of the session that r was in. If
 // the database refused it, each request is made again in a session of its own,
 // so that one cannot spoil another, unless that would help nobody.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -144,7 +145,7 @@ func (i *images) lastIn(image int) int64 {
 }
 
 func TestNothingThatAnybodyWasToldIsLostWhenThePowerFails(t *testing.T) {
-	const writers, writes = 6, 40
+	const writers, writes = 12, 20
 	i := newImages(t)
 	run(t, i.store, "PRAGMA wal_autocheckpoint = 20") // so that the log begins anew now and then
 	var work, look sync.WaitGroup
@@ -223,6 +224,19 @@ func run(t *testing.T, s *Store, statement string) {
 	}
 }
 
+// together starts as many requests as are worth a session, and lets them in when
+// all of them wait. Another session is on its way.
+func together(s *Store, start func()) {
+	s.slots <- struct{}{}
+	for range worthwhile {
+		start()
+	}
+	for s.writer.Waiting() < worthwhile {
+		runtime.Gosched()
+	}
+	<-s.slots
+}
+
 var errDisk = errors.New("the disk is gone")
 
 func TestNothingIsAcknowledgedAfterASyncThatFailed(t *testing.T) {
@@ -249,10 +263,14 @@ func TestNothingIsAcknowledgedAfterASyncThatFailed(t *testing.T) {
 	start(put)
 	<-reached
 	s.disk.flush = flush
-	start(put) // it is committed while the other is synced
+	before := s.disk.last()
+	together(s, func() { start(put) }) // they are committed while the other is synced
+	for s.disk.last() == before {
+		runtime.Gosched()
+	}
 	start(lastOf)
 	close(fail)
-	for range 3 {
+	for range worthwhile + 2 {
 		mustFail(t, <-answers)
 	}
 	for name, ask := range map[string]func(*Store) (int64, error){"write": put, "read": lastOf, "refusal": refused, "wait": waited} {
@@ -286,7 +304,7 @@ func TestASessionIsMadeWhileTheOneBeforeIsSynced(t *testing.T) {
 		<-goOn
 		return flush(f)
 	}
-	done := make(chan error, 2)
+	done := make(chan error, worthwhile+1)
 	write := func() {
 		_, err := put(s)
 		done <- err
@@ -294,16 +312,17 @@ func TestASessionIsMadeWhileTheOneBeforeIsSynced(t *testing.T) {
 	go write()
 	<-reached
 	before := s.disk.last()
-	go write()
+	together(s, func() { go write() })
 	for s.disk.last() == before { // the second is committed though the first is not synced
 		select {
 		case err := <-done:
 			t.Fatalf("a write returned before it was synced: %v", err)
 		default:
+			runtime.Gosched()
 		}
 	}
 	close(goOn)
-	for range 2 {
+	for range worthwhile + 1 {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -372,5 +391,39 @@ func TestASyncThatFailedIsNoLongerFeltOnceTheStoreIsOpenedAnew(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Error(fmt.Errorf("close: %w", err))
+	}
+}
+
+func TestCloseWaitsForASyncThatIsUnderWay(t *testing.T) {
+	s, err := Open(t.Context(), filepath.Join(t.TempDir(), "gaffer.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	s.disk.flush = func(f *os.File) error {
+		close(reached)
+		<-goOn
+		return flush(f)
+	}
+	wrote, closed := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := put(s)
+		wrote <- err
+	}()
+	<-reached
+	go func() { closed <- s.Close() }()
+	for len(s.slots) < atOnce { // it waits for the session
+		runtime.Gosched()
+	}
+	select {
+	case err := <-closed:
+		t.Fatalf("it was closed before the sync had ended: %v", err)
+	default:
+	}
+	close(goOn)
+	for _, ended := range []chan error{wrote, closed} {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	}
 }
