@@ -205,6 +205,8 @@ func (c *call) tell(err error) {
 		level, message = slog.LevelError, "request failed"
 	case status == http.StatusForbidden, status == http.StatusUnauthorized, status == http.StatusTooManyRequests:
 		level, message = slog.LevelWarn, "request refused"
+	case change && status < 300 && !c.quiet && c.route.access == work:
+		message = "changed" // there are thousands in a second, and each is an event
 	case change && status < 300 && !c.quiet:
 		level, message = slog.LevelInfo, "changed"
 	}

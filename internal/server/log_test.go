@@ -97,17 +97,17 @@ func TestEveryChangeIsInTheLogWithWhoMadeIt(t *testing.T) {
 		got = nil
 		for _, line := range strings.Split(strings.TrimSpace(w.log.String()), "\n") {
 			var l struct{ Level, Msg, Route, Name, About string }
-			if json.Unmarshal([]byte(line), &l) == nil && l.Level != "DEBUG" {
-				got = append(got, l.Msg+", "+l.Name+": "+l.Route+" "+l.About)
+			if json.Unmarshal([]byte(line), &l) == nil && l.Msg != "request" {
+				got = append(got, l.Level+" "+l.Msg+", "+l.Name+": "+l.Route+" "+l.About)
 			}
 		}
 		return len(got) >= 4
 	})
 	want := []string{
-		"changed, the operator: POST /v1/tasks task t1",
-		"changed, the worker: POST /v1/tasks/claim task t1 by agent a",
-		"changed, the worker: POST /v1/tasks/complete task t1 by agent a",
-		"request refused, the viewer: POST /v1/tasks ",
+		"INFO changed, the operator: POST /v1/tasks task t1",
+		"DEBUG changed, the worker: POST /v1/tasks/claim task t1 by agent a",
+		"DEBUG changed, the worker: POST /v1/tasks/complete task t1 by agent a",
+		"WARN request refused, the viewer: POST /v1/tasks ",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

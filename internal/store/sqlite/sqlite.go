@@ -27,9 +27,12 @@ type Store struct {
 	queue    queue
 	file     os.FileInfo // that of the path, before it was opened
 
+	slots  chan struct{} // one for each session whose end is not known
 	open   chan struct{} // held by the session that is open
 	db     *sql.DB
 	write  *conn
+	deep   bool // SQLite syncs what write commits
+	disk   *disk
 	record record.Writer
 	// What the sessions remember, and the version of the file that holds for.
 	seen    *memo.Seen
@@ -61,7 +64,10 @@ func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: queueOf(path)}
+	s := &Store{
+		path: path, remember: opts.Remember, queue: queueOf(path),
+		slots: make(chan struct{}, atOnce), open: make(chan struct{}, 1),
+	}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
 	err = s.connect(ctx)
 	for try := 1; errors.Is(err, errReplaced) && try < maxTries; try++ {
@@ -75,6 +81,10 @@ func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	return s, nil
 }
 
+// atOnce is how many sessions may be under way: one is synced and the other is
+// made. With more of them each would have fewer requests.
+const atOnce = 2
+
 // maxTries is how often a database is opened that is always another by then.
 const maxTries = 10
 
@@ -85,11 +95,12 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if s.file, err = os.Stat(s.path); err != nil {
 		return err
 	}
-	s.db, err = sql.Open("sqlite", dsn(s.path))
+	s.db, err = sql.Open("sqlite", dsn(s.path, writing...))
 	if err != nil {
 		return err
 	}
 	s.db.SetMaxOpenConns(1)
+	s.deep, s.disk = true, newDisk()
 	if s.write, err = connect(ctx, s.db, s.path); err != nil {
 		return err
 	}
@@ -99,6 +110,12 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	s.reads, err = newPool(s.path)
 	return err
 }
+
+// writing is how the connection that writes is set up. It has room for the pages
+// that a busy coordinator goes on changing. Its log grows to 32 MiB before it is
+// copied to the database, which holds everybody up: with four it would happen ten
+// times in a second, and the same pages would be copied again and again.
+var writing = []string{"cache_size(-16384)", "wal_autocheckpoint(8000)"}
 
 // errReplaced is that another file has the database's name since it was opened:
 // somebody has restored a backup.
@@ -113,7 +130,10 @@ func (s *Store) disconnect() error {
 	if s.db != nil {
 		errs = append(errs, s.db.Close())
 	}
-	s.write, s.db = nil, nil
+	if s.disk != nil {
+		errs = append(errs, s.disk.detach())
+	}
+	s.write, s.db, s.disk = nil, nil, nil
 	return errors.Join(errs...)
 }
 
@@ -156,18 +176,25 @@ func (s *Store) Write(ctx context.Context, need store.Need, change func(tx *stor
 	return s.writer.Write(ctx, need, change)
 }
 
-// Read implements [store.Store].
+// Read implements [store.Store]. It returns when all that can have been seen is on
+// the disk.
 func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error {
 	c, err := s.reads.take(ctx)
 	if err != nil {
 		return err
 	}
-	err = c.exec("BEGIN")
-	if err == nil {
-		err = errors.Join(look(newReader(c, &s.plans)), c.exec("ROLLBACK"))
+	defer s.reads.giveBack(c)
+	err = s.snapshot(c, look)
+	return errors.Join(err, s.disk.wait(s.disk.last()))
+}
+
+// snapshot runs look on one state.
+func (s *Store) snapshot(c *conn, look func(r store.Reader) error) (err error) {
+	if err := c.exec("BEGIN"); err != nil {
+		return err
 	}
-	s.reads.giveBack(c)
-	return err
+	defer func() { err = errors.Join(err, c.exec("ROLLBACK")) }()
+	return look(newReader(c, &s.plans))
 }
 
 // Remember changes how many tasks and attempts are remembered between sessions,
@@ -190,22 +217,30 @@ func (s *Store) lastSeq(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	defer s.reads.giveBack(c)
-	return newReader(c, &s.plans).LastSeq()
+	last, err := newReader(c, &s.plans).LastSeq()
+	return last, errors.Join(err, s.disk.wait(s.disk.last()))
 }
 
 var errClosed = errors.New("the store is closed")
 
 // Close implements [store.Store].
 func (s *Store) Close() error {
+	for range atOnce {
+		s.slots <- struct{}{}
+		defer func() { <-s.slots }()
+	}
 	s.open <- struct{}{}
 	defer func() { <-s.open }()
 	if s.closed {
 		return nil
 	}
 	s.closed = true
-	var err error
-	if s.reads != nil {
-		err = s.reads.close()
+	var errs []error
+	if s.disk != nil {
+		errs = append(errs, s.disk.wait(s.disk.last()))
 	}
-	return errors.Join(err, s.disconnect())
+	if s.reads != nil {
+		errs = append(errs, s.reads.close())
+	}
+	return errors.Join(append(errs, s.disconnect())...)
 }
