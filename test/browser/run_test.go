@@ -291,10 +291,10 @@ func (p *page) tabTo(what, holds string) {
 	p.Fatalf("%s has no focus after 60 tabs; it is on %s", what, eval[string](p, `document.activeElement.outerHTML.slice(0, 200)`))
 }
 
-// crowd is a plan with that many tasks, in ten waves.
-func crowd(tasks int) string {
+// waves is a plan with that many tasks, in ten waves.
+func waves(tasks int) string {
 	var b strings.Builder
-	b.WriteString("name: crowd\ndefaults: {agent: fake}\ntasks:\n")
+	b.WriteString("name: waves\ndefaults: {agent: fake}\ntasks:\n")
 	for i := range tasks {
 		fmt.Fprintf(&b, "  - {id: task-%04d, name: Number %d, prompt: Nothing., wave: %d}\n", i, i, 1+i*10/tasks)
 	}
@@ -303,7 +303,7 @@ func crowd(tasks int) string {
 
 func TestARunOfFiveThousandTasksIsShownAtOnceAndScrolls(t *testing.T) {
 	w := newWorld(t)
-	id := w.submit(crowd(5000))
+	id := w.submit(waves(5000))
 	p := w.open("#/")
 	p.act(`window.began = performance.now(); location.hash = ` + quoted("#/runs/"+id) + `; new MutationObserver((_, o) => { if (document.querySelector('.t-rows .row')) { o.disconnect(); requestAnimationFrame(() => requestAnimationFrame(() => { window.shown = performance.now() - began; })); } }).observe(document.getElementById('app'), {subtree: true, childList: true})`)
 	p.wait("the rows are there", `window.shown > 0`)
@@ -368,7 +368,7 @@ func TestAGraphOfAThousandTasksIsLaidOutBesideThePage(t *testing.T) {
 
 func TestTheTasksOfWavesStandInTheirColumns(t *testing.T) {
 	w := newWorld(t)
-	id := w.submit(crowd(120))
+	id := w.submit(waves(120))
 	p := w.open("#/runs/" + id + "?view=graph")
 	p.wait("the graph is there", `document.querySelectorAll('.node').length === 120`)
 	p.wait("there are ten waves of twelve", `[...document.querySelectorAll('.bands text')].map((t) => t.textContent).join() === [...Array(10).keys()].map((i) => 'Wave ' + (i + 1) + '12').join()`)

@@ -12,7 +12,16 @@ import { Tip } from './tip.js';
 const place = (scale, start, end) => ({ left: `${scale.x(start)}%`, width: `${scale.x(end) - scale.x(start)}%` });
 
 /** A bar in the colour of its status, with its sign where there is room. */
-const Bar = ({ scale, start, end, state, name, label }) => html`<span class=${`g-bar k-${kind(state)}`} data-bar=${name} style=${place(scale, start, end)}>${scale.px(end - start) > 17 && html`<span class="sign" aria-hidden="true">${sign(state)}</span>`}<span class="hidden">${label}</span></span>`;
+const Bar = ({ scale, start, end, state, name, label }) => html`<span class=${`g-bar k-${kind(state)}`} data-bar=${name} style=${place(scale, start, end)}>
+  ${scale.px(end - start) > 17 && html`<span class="sign" aria-hidden="true">${sign(state)}</span>`}<span class="hidden">${label}</span></span>`;
+
+const Gap = ({ scale, w, name }) => html`<span class="g-gap" data-bar=${name} style=${place(scale, w.start, w.end)}>
+  ${scale.px(w.end - w.start) > 14 && html`<span class="sign" aria-hidden="true">${w.limited ? '⏸' : '↻'}</span>`}<span class="hidden">waited ${span(w.end - w.start)} after ${w.why}</span></span>`;
+
+const Label = ({ t, state, critical }) => html`<span class="g-label">
+  <span class=${`sign k-${kind(state)}`} title=${state} aria-hidden="true">${sign(state)}</span><span class="hidden">${state}, </span>
+  <a tabindex="-1" href=${link('runs', text(t.run), 'tasks', text(t.id))} title=${text(t.name)}><bdi>${text(t.id)}</bdi></a>
+  ${critical && html`<span class="g-mark" title="on the critical path"><span aria-hidden="true">◆</span><span class="hidden">, on the critical path</span></span>`}</span>`;
 
 /** @param {{t: any, history: import('./spans.js').History|undefined, scale: any, time: number, critical: boolean}} props */
 export function TaskBars({ t, history = { tries: [], asked: [] }, scale, time, critical }) {
@@ -20,9 +29,9 @@ export function TaskBars({ t, history = { tries: [], asked: [] }, scale, time, c
   const state = stateOf(t);
   const ends = (s) => (Number.isNaN(s.end) ? time : s.end);
   return html`<div class=${`gantt ${critical ? 'critical' : ''}`} data-task=${text(t.id)}>
-    <span class="g-label"><span class=${`sign k-${kind(state)}`} title=${state} aria-hidden="true">${sign(state)}</span><span class="hidden">${state}, </span><a tabindex="-1" href=${link('runs', text(t.run), 'tasks', text(t.id))} title=${text(t.name)}><bdi>${text(t.id)}</bdi></a>${critical && html`<span class="g-mark" title="on the critical path"><span aria-hidden="true">◆</span><span class="hidden">, on the critical path</span></span>`}</span>
+    <${Label} t=${t} state=${state} critical=${critical} />
     <span class="g-track">
-      ${waitsOf(history, t, time).map((w, k) => html`<span key=${`w${k}`} class="g-gap" data-bar=${`w${k}`} style=${place(scale, w.start, w.end)}>${scale.px(w.end - w.start) > 14 && html`<span class="sign" aria-hidden="true">${w.limited ? '⏸' : '↻'}</span>`}<span class="hidden">waited ${span(w.end - w.start)} after ${w.why}</span></span>`)}
+      ${waitsOf(history, t, time).map((w, k) => html`<${Gap} key=${`w${k}`} scale=${scale} w=${w} name=${`w${k}`} />`)}
       ${history.tries.map((s, k) => html`<${Bar} key=${s.row.id} scale=${scale} start=${s.start} end=${ends(s)} state=${s === history.tries.at(-1) && s.row.status === 'running' ? state : text(s.row.status)} name=${`a${k}`} label=${words(s, ends(s))} />`)}
       ${history.asked.map((q, k) => html`<span key=${q.row.id} class="g-bar asked" data-bar=${`q${k}`} style=${place(scale, q.start, ends(q))}><span class="hidden">asked a person for ${span(ends(q) - q.start)}</span></span>`)}
       ${!history.tries.length && t.status !== 'queued' && html`<span class="g-never faint">did not begin</span>`}

@@ -7,6 +7,7 @@ import { Camera, steer } from './camera.js';
 import { box } from './layout-size.js';
 import { Bands, Edges, Node } from './node.js';
 import { pathOf } from './structure.js';
+import { Zoom } from './zoom.js';
 
 const most = 1000; // boxes that can be looked at
 const patience = 30_000;
@@ -65,20 +66,20 @@ function Drawing({ picture, structure, row, shown }) {
     camera.current.show(picture.nodes[i], box);
     svg.current.querySelector(`[data-node="${i}"]`)?.focus({ preventScroll: true });
   };
+  const nodeOf = (e) => Number(e.target.closest?.('[data-node]')?.dataset.node ?? -1);
   const key = (e) => {
     const act = keys[e.key];
+    const here = nodeOf(e) < 0 ? at : nodeOf(e);
     if (!act || e.ctrlKey || e.metaKey || e.altKey) return;
     e.preventDefault();
-    act({ camera: camera.current, to: (dx, dy) => focus(nearest(picture, at, dx, dy)), first: () => focus(structure.order[0]), last: () => focus(structure.order.at(-1)) });
+    act({ camera: camera.current, to: (dx, dy) => focus(nearest(picture, here, dx, dy)), first: () => focus(structure.order[0]), last: () => focus(structure.order.at(-1)) });
   };
-  const nodeOf = (e) => Number(e.target.closest?.('[data-node]')?.dataset.node ?? -1);
-  const zoom = (f) => () => camera.current.zoom(f);
 
   return html`<div class="graph" style=${{ '--tall': `${Math.max(240, Math.min(5000, picture.height) + 60)}px` }} onKeyDown=${key}>
     <svg ref=${svg} role="group" aria-label=${`Graph of ${structure.ids.length} tasks. Arrow keys move from task to task, Enter opens one, plus and minus zoom.`}
       onPointerOver=${(e) => setOver(nodeOf(e))} onPointerLeave=${() => setOver(-1)}
       onFocusIn=${(e) => { const i = nodeOf(e); if (i >= 0) { setAt(i); camera.current.show(picture.nodes[i], box); } }}>
-      <defs><marker id="arrow" viewBox="0 0 8 8" refX="3" refY="4" markerWidth="7" markerHeight="7" orient="auto" markerUnits="userSpaceOnUse"><path d="M0 0.5L7 4L0 7.5Z" /></marker><clipPath id="inside"><rect width=${box.width - 6} height=${box.height} /></clipPath></defs>
+      <${Shapes} />
       <g ref=${scene}>
         <${Bands} picture=${picture} />
         <${Edges} edges=${picture.edges} path=${path} />
@@ -89,9 +90,13 @@ function Drawing({ picture, structure, row, shown }) {
   })}
       </g>
     </svg>
-    <div class="zoom-keys" role="group" aria-label="Zoom"><button onClick=${zoom(1.3)} aria-label="Closer" title="Closer (+)">+</button><button onClick=${zoom(1 / 1.3)} aria-label="Farther" title="Farther (−)">−</button><button onClick=${() => camera.current.fit()} aria-label="All of it" title="All of it (0)">Fit</button></div>
+    <${Zoom} closer=${() => camera.current.zoom(1.3)} farther=${() => camera.current.zoom(1 / 1.3)} fit=${() => camera.current.fit()} />
   </div>`;
 }
+
+const Shapes = () => html`<defs>
+  <marker id="arrow" viewBox="0 0 8 8" refX="3" refY="4" markerWidth="7" markerHeight="7" orient="auto" markerUnits="userSpaceOnUse"><path d="M0 0.5L7 4L0 7.5Z" /></marker>
+  <clipPath id="inside"><rect width=${box.width - 6} height=${box.height} /></clipPath></defs>`;
 
 // The camera stays where a person has put it when the picture grows.
 function useCamera(svg, scene, picture, structure) {

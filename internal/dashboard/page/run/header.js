@@ -16,7 +16,7 @@ export function Header({ detail, run, tasks, counts }) {
     <div class="title"><h1><bdi>${text(run.name) || text(run.id)}</bdi></h1><${Status} of=${text(run.status)} />
       <span class="space"></span><${Actions} run=${run} tasks=${tasks} counts=${counts} /></div>
     ${run.stopping && !final(run.status) && html`<p class="stopping"><${Status} of="paused" word="stopping" /> no task starts any more: ${text(run.stopping)}</p>`}
-    ${run.stopping && final(run.status) && html`<p class="faint">It was stopped: ${text(run.stopping)}</p>`}
+    ${run.stopping && run.stopping !== run.status && final(run.status) && html`<p class="faint">It was stopped: ${text(run.stopping)}</p>`}
     <${Progress} counts=${counts} />
     <${Facts} detail=${detail} run=${run} tasks=${tasks} counts=${counts} />
     <${Lanes} tasks=${tasks} />

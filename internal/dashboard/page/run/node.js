@@ -29,7 +29,7 @@ export const Node = memo(({ t, x, y, layer, index, dim, lit, tab }) => {
     <path class="stripe" d=${`M8 0.5H5A4.5 4.5 0 0 0 0.5 5V${box.height - 5}A4.5 4.5 0 0 0 5 ${box.height - 0.5}H8Z`} />
     <text class="id" x="18" y="21">${cut(t.id, t.tries > 1 ? 19 : 25)}</text>
     ${t.tries > 1 && html`<text class="tries" x=${box.width - 10} y="21" text-anchor="end">↻ ${tryOf(t)}</text>`}
-    <text class="word" x="18" y="39" clip-path="url(#inside)"><tspan class="state">${sign(state)} ${cut(state, 12)}</tspan><tspan class="name" dx="6">${named(t) ? cut(t.name, 25 - Math.min(12, state.length)) : ''}</tspan></text>
+    <text class="word" x="18" y="39" clip-path="url(#inside)"><tspan class="state">${sign(state)} ${cut(state, 12)}</tspan><tspan class="name" dx="6">${named(t) ? cut(t.name, 23 - Math.min(12, state.length)) : ''}</tspan></text>
     <text class="far-sign" x=${box.width / 2} y=${box.height / 2 + 13} text-anchor="middle">${sign(state)}</text>
   </a>`;
 });

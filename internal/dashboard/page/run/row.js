@@ -5,7 +5,7 @@ import { at, now, span } from '../core/time.js';
 import { count, money } from '../core/words.js';
 import { html, memo } from '../core/view.js';
 import { Ago, Lasting, Status, Until } from '../parts/status.js';
-import { line, named, stateOf, text, tryOf } from './task.js';
+import { line, named, stateOf, text, tryOf, whyCancelled } from './task.js';
 
 /** What people call a worker. @param {unknown} id */
 export const workerName = (id) => text(agents.get(id)?.name ?? id);
@@ -39,7 +39,7 @@ function Now({ t, state, waits, then }) {
   if (state === 'running') return html`<span class="said">${line(a.doing) || line(a.state) || 'started'}</span><${Since} time=${a.said ?? a.started} source=${a.source} then=${then} />`;
   if (state === 'failed') return html`<span class="said bad" title=${text(a.summary)}>${line(a.summary) || text(t.outcome) || 'failed'}</span><span class="faint by">${text(a.class || t.outcome)}</span>`;
   if (state === 'queued') return html`<span class="said faint">${waits}</span>${t.tries > 0 && html`<${Again} t=${t} then=${then} />`}`;
-  return html`<span class="said faint" title=${text(a.summary)}>${line(state === 'complete' ? a.summary : t.outcome)}</span>`;
+  return html`<span class="said faint" title=${text(a.summary)}>${state === 'complete' ? line(a.summary) : whyCancelled(t)}</span>`;
 }
 
 const Since = ({ time, source, then }) => html`<span class="faint by">${source && `${text(source)}, `}${then ? `${span(then - at(time))} before` : html`<${Ago} time=${time} />`}</span>`;

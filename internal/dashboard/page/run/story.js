@@ -1,5 +1,5 @@
 // A change of a run in words.
-import { line, text } from './task.js';
+import { line, text, whyCancelled } from './task.js';
 
 const ends = { complete: 'is complete', failed: 'failed', cancelled: 'was cancelled' };
 const because = (why) => (line(why) ? `: ${line(why)}` : '');
@@ -26,7 +26,7 @@ const tellers = {
     const said = { state: text(c.status), task: text(c.id), who: c.tries > 0 ? worker(a.worker) : '' };
     if (c.status === 'running') return { ...said, what: `started${c.tries > 1 ? `, attempt ${c.tries}` : ''}` };
     if (c.status === 'queued') return { ...said, what: c.tries > 0 ? `attempt ${text(a.number)} failed${c.outcome && c.outcome !== 'failed' ? ` (${text(c.outcome)})` : ''}, queued again${because(a.summary)}` : 'queued' };
-    if (c.status === 'cancelled') return { ...said, what: `was cancelled${because(c.outcome)}` };
+    if (c.status === 'cancelled') return { ...said, what: `was cancelled${because(whyCancelled(c))}` };
     return { ...said, what: `${ends[c.status] ?? text(c.status)}${because(a.summary || c.outcome)}` };
   },
   attempts(c, worker) {

@@ -40,6 +40,9 @@ export function spentOf(attempts) {
   return sum;
 }
 
+/** Why a task was cancelled, in words. */
+export const whyCancelled = (t) => ({ dependency: 'did not start: what it waits for did not complete', cancelled: t.tries > 0 ? 'was ended' : 'did not start' })[t.outcome] ?? line(t.outcome);
+
 /** "attempt 2 of 3", or nothing before the first. */
 export const tryOf = (t) => (t.tries > 0 ? `${t.tries}/${Math.max(t.tries, 1 + (t.retries || 0))}` : '');
 

@@ -8,6 +8,7 @@ import { Wrong } from '../parts/status.js';
 import { BarTip, RunBars, TaskBars } from './bars.js';
 import { criticalPath } from './critical.js';
 import { historiesOf, marks, wholeSpans } from './spans.js';
+import { Zoom } from './zoom.js';
 
 const shortest = 1000; // milliseconds that can be looked at
 const height = 34;
@@ -39,15 +40,14 @@ function Chart({ run, whole, detail, structure, shown, row }) {
     ? html`<${RunBars} run=${whole} spans=${spans} scale=${scale} time=${time} />`
     : html`<${TaskBars} t=${row(structure.ids[i])} history=${histories.get(structure.ids[i])} scale=${scale} time=${time} critical=${critical.has(structure.ids[i])} />`);
   const open = (i) => { if (i >= 0) go(link('runs', run, 'tasks', structure.ids[i])); };
-  useEffect(() => { const away = () => setTip(null); addEventListener('scroll', away, { passive: true }); addEventListener('resize', away); return () => { removeEventListener('scroll', away); removeEventListener('resize', away); }; }, []);
+  useWhenMoved(() => setTip(null));
   const point = (e) => setTip(tipOf(e.target, e.type === 'focusin'));
 
   return html`<div class="timeline" ref=${ref} onKeyDown=${scale.key} onPointerOver=${point} onPointerLeave=${() => setTip(null)} onFocusIn=${point} onFocusOut=${() => setTip(null)}>
     <div class="g-tools"><button class="counter" aria-pressed=${lit} onClick=${() => setLit(!lit)}><span aria-hidden="true">◆</span> critical path</button>
-      <${PathWords} path=${path} /><span class="space"></span><${Legend} />
-      <div class="zoom-keys" role="group" aria-label="Zoom"><button onClick=${() => scale.zoom(1.5)} aria-label="Closer" title="Closer (+)">+</button><button onClick=${() => scale.zoom(1 / 1.5)} aria-label="Farther" title="Farther (−)">−</button><button onClick=${scale.fit} aria-label="All of it" title="All of it (0)">Fit</button></div></div>
+      <${PathWords} path=${path} /><span class="space"></span><${Legend} /><${Zoom} closer=${() => scale.zoom(1.5)} farther=${() => scale.zoom(1 / 1.5)} fit=${scale.fit} /></div>
     <div class="scroll chart">
-      <${Axis} scale=${scale} begin=${at(whole.created)} width=${width} />
+      <${Axis} scale=${scale} begin=${at(whole.created)} />
       <div class="g-lines" aria-hidden="true">${scale.ticks.map((t) => html`<i key=${t} style=${{ left: `${scale.x(t)}%` }}></i>`)}
         ${!final(whole.status) && html`<i class="now" style=${{ left: `${scale.x(time)}%` }}></i>`}</div>
       <${Rows} rows=${rows} height=${height} draw=${draw} id=${(i) => (i < 0 ? '\n' : structure.ids[i])} open=${open} label="Tasks over time" />
@@ -73,9 +73,17 @@ function PathWords({ path }) {
   return html`<span class="path-words" title=${path.ids.join(' → ')}><b>${span(path.work + path.wait)}</b> <span class="faint"><bdi>${names.join(' → ')}</bdi>${path.wait >= 1000 ? `, ${span(path.wait)} of it between tasks` : ''}</span></span>`;
 }
 
-function Axis({ scale, begin, width }) {
+function Axis({ scale, begin }) {
   return html`<div class="g-axis"><span class="g-label faint" title=${exact(begin)}>from ${clock(begin)}</span>
     <span class="g-track">${scale.ticks.map((t) => html`<span key=${t} class=${scale.x(t) > 94 ? 'last' : ''} style=${{ left: `${scale.x(t)}%` }} title=${exact(t)}>${span(t - begin)}</span>`)}</span></div>`;
+}
+
+// What stands beside something else goes when that moves.
+function useWhenMoved(away) {
+  useEffect(() => {
+    for (const name of ['scroll', 'resize']) addEventListener(name, away, { passive: true });
+    return () => { for (const name of ['scroll', 'resize']) removeEventListener(name, away); };
+  }, []);
 }
 
 /** How wide the part is in which bars are. */
