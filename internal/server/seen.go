@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"gaffer/coordinator"
 )
 
 // sightings knows when agents were last seen and what attempts do, for followers
@@ -36,23 +38,31 @@ type sightings struct {
 type sight struct {
 	agents map[string]time.Time       // when each was last seen
 	doing  map[string]json.RawMessage // attempts that run, by their ids
+	runs   map[string]json.RawMessage // runs that have not ended, by their ids
 }
 
 // since is what differs from an earlier reading.
 func (s *sight) since(before *sight) *sight {
-	moved := &sight{map[string]time.Time{}, map[string]json.RawMessage{}}
+	moved := &sight{map[string]time.Time{}, differing(s.doing, before.doing), differing(s.runs, before.runs)}
 	for id, at := range s.agents {
 		if then, known := before.agents[id]; !known || !then.Equal(at) {
 			moved.agents[id] = at
 		}
 	}
-	for id, now := range s.doing {
-		if !bytes.Equal(before.doing[id], now) {
-			moved.doing[id] = now
-		}
-	}
 	return moved
 }
+
+func differing(rows, before map[string]json.RawMessage) map[string]json.RawMessage {
+	other := map[string]json.RawMessage{}
+	for id, row := range rows {
+		if !bytes.Equal(before[id], row) {
+			other[id] = row
+		}
+	}
+	return other
+}
+
+func (s *sight) empty() bool { return len(s.agents)+len(s.doing)+len(s.runs) == 0 }
 
 // seenEvery bounds how often it is told when agents were last seen.
 const seenEvery = 2 * time.Second
@@ -95,24 +105,44 @@ func (s *sightings) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := &sight{make(map[string]time.Time, len(agents)), map[string]json.RawMessage{}}
+	now := &sight{make(map[string]time.Time, len(agents)), map[string]json.RawMessage{}, map[string]json.RawMessage{}}
 	for _, a := range agents {
 		now.agents[a.ID] = a.LastSeen
 	}
 	if s.runs != nil {
-		running, err := s.runs.Doing(ctx)
-		if err != nil {
+		if err := now.look(ctx, s.runs); err != nil {
 			return err
-		}
-		for _, a := range running {
-			if now.doing[a.ID], err = json.Marshal(a); err != nil {
-				return err
-			}
 		}
 	}
 	s.publish(now)
 	return nil
 }
+
+// look reads how far runs are, and what their attempts do.
+func (s *sight) look(ctx context.Context, at Runs) error {
+	doing, err := at.Doing(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range doing {
+		if s.doing[a.ID], err = json.Marshal(a); err != nil {
+			return err
+		}
+	}
+	runs, err := at.Runs(ctx, coordinator.RunQuery{Limit: mostSeen})
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if s.runs[r.ID], err = json.Marshal(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostSeen is how many runs are told of that have not ended, the latest.
+const mostSeen = 100
 
 // publish tells a reading, unless it is as the one before.
 func (s *sightings) publish(seen *sight) {
@@ -120,7 +150,7 @@ func (s *sightings) publish(seen *sight) {
 	defer s.mu.Unlock()
 	moved := seen
 	if s.seen != nil {
-		if moved = seen.since(s.seen); len(moved.agents)+len(moved.doing) == 0 {
+		if moved = seen.since(s.seen); moved.empty() {
 			return
 		}
 	}
@@ -133,12 +163,15 @@ func (s *sightings) publish(seen *sight) {
 
 // frame is a message of the stream. It has no id: nobody goes on after it.
 func (s *sight) frame(now time.Time) []byte {
-	doing := slices.AppendSeq(make([]json.RawMessage, 0, len(s.doing)), maps.Values(s.doing))
-	data, err := json.Marshal(map[string]any{"time": now, "seen": s.agents, "attempts": doing})
+	data, err := json.Marshal(map[string]any{"time": now, "seen": s.agents, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)})
 	if err != nil {
 		return nil // a time that cannot be written is nobody's
 	}
 	return fmt.Appendf(nil, "event: seen\ndata: %s\n\n", data)
+}
+
+func rowsOf(rows map[string]json.RawMessage) []json.RawMessage {
+	return slices.AppendSeq(make([]json.RawMessage, 0, len(rows)), maps.Values(rows))
 }
 
 // join has the sightings be read. The caller leaves when it is done.

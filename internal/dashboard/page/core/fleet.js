@@ -229,6 +229,7 @@ function seen(text) {
     const agent = agents.rows.get(id);
     if (agent) agents.put(id, { ...agent, last_seen });
   }
+  for (const run of news.runs ?? []) if (!final(runs.rows.get(run.id)?.status)) apply.runs(run);
   for (const attempt of news.attempts ?? []) details.get(attempt.run)?.doing(attempt);
 }
 

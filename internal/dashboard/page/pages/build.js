@@ -118,16 +118,20 @@ function Feed({ feed, project }) {
 
 function Inbox({ items, project }) {
   const [text, setText] = useState('');
+  const [type, setType] = useState('');
+  // A link is a reference unless somebody says otherwise.
+  const meant = type || (/^https?:/.test(text.trim()) ? 'reference' : 'evolve');
   const add = async (e) => {
     e.preventDefault();
-    if (await attempt('It is in the inbox.', () => send(path`/api/inbox?project=${project}`, { type: 'idea', content: text }))) setText('');
+    if (await attempt('It is in the inbox.', () => send(path`/api/inbox?project=${project}`, { type: meant, content: text }))) { setText(''); setType(''); }
   };
   const drop = async (i) => {
     if (await confirm({ title: 'Remove this from the inbox?', text: i.content, action: 'Remove', danger: true }) !== null) attempt('Removed.', () => send(`${path`/api/inbox/${i.id}`}?${new URLSearchParams({ project })}`, {}, 'DELETE'));
   };
   const sorted = [...items].sort((a, b) => at(b.at) - at(a.at)).slice(0, 100);
   return html`<section class="panel inbox" aria-label="Inbox"><h2>Inbox</h2>
-    <form onSubmit=${add}><input type="text" aria-label="New idea" placeholder="An idea, a link, a wish" value=${text} onInput=${(e) => setText(e.currentTarget.value)} /><button disabled=${!text.trim()}>Add</button></form>
+    <form onSubmit=${add}><input type="text" aria-label="New idea" placeholder="An idea, a link, a wish" value=${text} onInput=${(e) => setText(e.currentTarget.value)} />
+      <select aria-label="What it is" value=${meant} onChange=${(e) => setType(e.currentTarget.value)}>${['evolve', 'feature', 'reference'].map((t) => html`<option value=${t}>${t}</option>`)}</select><button disabled=${!text.trim()}>Add</button></form>
     <ul>${sorted.map((i) => html`<li key=${i.id}><div><${Status} of=${i.status === 'processed' || i.status === 'incorporated' ? 'complete' : i.status === 'error' ? 'failed' : i.status === 'processing' ? 'running' : 'queued'} word=${i.status} /> <span class="faint"><${Ago} time=${i.at} /></span>
         <button class="quiet" aria-label=${`Remove ${i.content}`} onClick=${() => drop(i)}>×</button></div>
       <p>${i.content}</p>${i.analysis && html`<p class="faint">${i.analysis.summary} ${list(i.analysis.affectedSections).join(', ')}</p>`}${i.error && html`<p class="bad">${i.error}</p>`}</li>`)}</ul></section>`;

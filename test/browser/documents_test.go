@@ -1,0 +1,102 @@
+package browser
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// theirs writes a document as another program does.
+func (w *world) theirs(name, text string) {
+	w.Helper()
+	path := filepath.Join(w.dir, name)
+	w.must(os.MkdirAll(filepath.Dir(path), 0o755))
+	w.must(os.WriteFile(path, []byte(text), 0o600))
+}
+
+// soon waits until the page says something, and fails if that takes long. What is
+// promised is a second; a machine that does other things as well is given more.
+func (p *page) soon(what, text string) {
+	p.Helper()
+	began := time.Now()
+	p.sees(text)
+	took := time.Since(began)
+	p.Logf("%s was seen after %s", what, took.Round(time.Millisecond))
+	if took > 10*time.Second {
+		p.Errorf("%s was seen after %s", what, took)
+	}
+}
+
+const buildDocument = `{
+ "currentCommand": "execute", "workflowStep": "executor-build", "activeSection": "#core-flow", "activeSectionNumber": "2.2",
+ "scenarioScore": {"satisfied": 5, "total": 8}, "chunkProgress": "2 of 4",
+ "buildEvents": [{"kind": "chunk-started", "chunk": "Glossary", "timestamp": "2026-02-17T04:00:00Z"}, {"kind": "a-kind-that-nobody-knows", "x": 1}],
+ "buildRun": {"id": "run-1", "status": "awaiting-user", "startedAt": "2026-02-17T04:00:00+00:00", "plan": {"chunks": [
+  {"id": "11a", "name": "Glossary <b>fix</b>", "status": "completed"},
+  {"id": "MANUAL", "name": "By hand", "status": "awaiting-user", "blockedBy": ["11a"]},
+  {"name": "No id", "status": "completed-partial", "deps": ["MANUAL"]}]}}}`
+
+const teamDocument = `{"session_id": "v4_20260217_040000", "mode": "analysis_only", "all_tasks": ["write", "read"], "unknown_key": {"a": 1},
+ "task_groups": {"auth": {"name": "Sign in <i>", "status": "in_progress_security_fixes"}, "docs": {"name": "Docs", "status": "COMPLETED"}}}`
+
+const sessionDocument = `{"session_id": "20260217-040000", "source": "orchestrate", "status": "running", "started_at": "2026-02-17T04:00:00.123456+00:00",
+ "waves": [{"number": 1, "status": "pending", "agents": ["001", "002"]}],
+ "agents": [{"id": "001", "name": "schema <u>", "status": "complete", "wave": 1, "started_at": "2026-02-17T04:00:00Z", "completed_at": "2026-02-17 04:01:00"},
+  {"id": "002", "name": "writer", "status": "failed", "wave": 1, "error": "it broke <script>window.pwned=1</script>", "pid": "none"}, "odd", {"name": 7}],
+ "summary": {"total": 2, "complete": 1, "failed": 1}}`
+
+func TestDocumentsOfOtherToolsAppearAsTheyAreWritten(t *testing.T) {
+	w := newWorld(t)
+	p := w.open("#/projects")
+	p.sees(filepath.Base(w.dir))
+	project := "#/projects/" + escaped(p, eval[string](p, `fetch('/api/projects').then((r) => r.json()).then((all) => all[0].path)`))
+
+	p.visit(project + "/build")
+	p.sees("There is no build in this project.")
+	w.theirs(".fctry/state.json", buildDocument[:200])
+	w.theirs(".fctry/state.json", buildDocument)
+	p.soon("the build", "By hand")
+	p.sees("Glossary <b>fix</b>", "awaiting-user", "completed-partial", "theirs", "a-kind-that-nobody-knows")
+	p.shot("theirs-build")
+	w.theirs(".fctry/inbox.json", `[{"id": "1", "type": "idea", "content": "A voucher <img src=x>", "status": "approved", "timestamp": "2026-02-17T04:00:00Z"}]`)
+	p.soon("the inbox", "A voucher <img src=x>")
+
+	p.visit(project + "/team")
+	p.sees("There is no team in this project.")
+	w.theirs("coordination/pm_state.json", teamDocument)
+	p.soon("the team", "Sign in <i>")
+	p.sees("in_progress_security_fixes", "analysis_only", "theirs")
+	p.shot("theirs-team")
+
+	p.visit(project + "/sessions")
+	w.theirs(".founder-mode/status/sessions/20260217-040000/status.json", sessionDocument)
+	p.soon("the session", "20260217-040000")
+	p.sees("theirs")
+	p.visit(project + "/sessions/20260217-040000")
+	p.sees("schema <u>", "it broke <script>")
+	p.shot("theirs-session")
+	w.theirs(".founder-mode/status/sessions/20260217-040000/status.json", fmt.Sprint(sessionDocument[:len(sessionDocument)-1], `, "note": 1}`))
+	p.harmless()
+}
+
+func TestAnIdeaIsAddedToTheInboxInThePage(t *testing.T) {
+	w := newWorld(t)
+	w.theirs(".fctry/state.json", `{}`)
+	p := w.open("#/projects")
+	p.click("Build")
+	p.sees("Inbox")
+	p.act(`document.querySelector('[aria-label="New idea"]').focus()`)
+	p.press("Pay later")
+	p.press(enter)
+	p.sees("It is in the inbox.", "Pay later")
+	p.click("Remove Pay later")
+	p.wait("it asks", `document.querySelector('dialog[open]')`)
+	p.click("Remove")
+	p.sees("Removed.")
+	w.until("it is no longer there", func() bool {
+		text, err := os.ReadFile(filepath.Join(w.dir, ".fctry", "inbox.json"))
+		return err == nil && len(text) < 40
+	})
+}
