@@ -85,16 +85,6 @@ func (w *world) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// gaffer runs a command to its end.
-func (w *world) gaffer(args ...string) string {
-	w.Helper()
-	out, err := w.command(args...).CombinedOutput()
-	if err != nil {
-		w.Fatalf("gaffer %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
 // process is a gaffer that goes on.
 type process struct {
 	*world
