@@ -93,8 +93,8 @@ func everything() Fleet {
 		},
 		Workers: []fleet.Worker{
 			{ID: "w2", Name: "build-2", WorkerStatus: "offline", ClaudeStatus: "running", ClaudeSince: before(4 * time.Minute), LastSeen: before(4 * time.Minute), Slots: 4},
-			{ID: "w1", Name: "build-1", WorkerStatus: "online", ClaudeStatus: "waiting", ClaudeSince: before(40 * time.Second), Source: "hook", Task: releaseID + ".page", LastSeen: before(3 * time.Second), Slots: 4, Held: 2, Labels: []string{"@build-1", "project:web", "gpu"}, Version: "1.2.0"},
-			{ID: "w3", Name: "spare", WorkerStatus: "online", ClaudeStatus: "idle", ClaudeSince: before(9 * time.Second), LastSeen: before(time.Second), Slots: 1},
+			{ID: "w1", Name: "build-1", WorkerStatus: "online", ClaudeStatus: "waiting", ClaudeSince: before(40 * time.Second), Source: "hook", Task: releaseID + "/page", LastSeen: before(3 * time.Second), Slots: 4, Held: 2, Labels: []string{"@build-1", "project:web", "gpu"}, Version: "1.2.0"},
+			{ID: "w3", Name: "spare", WorkerStatus: "online", ClaudeStatus: "idle", ClaudeSince: before(9 * time.Second), LastSeen: before(time.Second), Slots: 1, Source: "worker"},
 		},
 		Questions: []fleet.Question{
 			{ID: "q1", Run: "20260201-120000-cccccccc", Task: "port", Text: "Which port?", Asked: before(4 * time.Minute)},

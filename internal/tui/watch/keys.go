@@ -112,7 +112,7 @@ func (m Model) taskOf(worker string) (run, task string, ok bool) {
 		if w.ID != worker {
 			continue
 		}
-		run, task, ok = strings.Cut(w.Task, ".")
+		run, task, ok = strings.Cut(w.Task, "/")
 		return run, task, ok && m.runName(run) != ""
 	}
 	return "", "", false
