@@ -57,7 +57,7 @@ func release() fleet.Run {
 			}},
 			{ID: "api", Name: "Build the API", Status: fleet.Running, Agent: "claude", Model: "opus", Retries: 2, Tries: 2, After: []string{"schema"}, Branch: "gaffer/api", Attempt: &fleet.Attempt{
 				ID: "a3", Number: 2, Status: fleet.Running, Worker: "build-1", Started: before(62 * time.Second), State: "running", Doing: "Bash: go test ./... -run TestEverythingThatTakesAWhile",
-				Source: "hook", Said: before(3 * time.Second), Spent: fleet.Cost{USD: 0.3, Tokens: 80_246},
+				Source: "hook", Said: before(3 * time.Second), Spent: fleet.Cost{USD: 0.3, Tokens: 80_246}, Diff: &fleet.Diff{Changed: 2, Added: 12, Removed: 3},
 			}},
 			{ID: "page", Name: "Build the page 日本語", Status: fleet.Running, After: []string{"schema"}, Attempt: &fleet.Attempt{
 				ID: "a4", Number: 1, Status: fleet.Running, Started: before(48 * time.Second), State: "waiting", Source: "control", Said: before(40 * time.Second),
