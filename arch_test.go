@@ -96,6 +96,7 @@ var rules = []rule{
 
 	// The page that browsers load. It is files and nothing else.
 	{"internal/dashboard", nil, nil},
+	{"script/ansisvg", []string{"internal/tui/cells"}, nil},
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
 
 	// What a person is told who looks elsewhere.
@@ -120,6 +121,9 @@ var rules = []rule{
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
 	{"internal/statusline", []string{"internal/cli/env", "fleet", "internal/tui/cells", "internal/tui/phrase", "statefile/jsontree", "workflow"}, nil},
+	{"internal/tui/watch", []string{"internal/tui/...", "fleet", "internal/cli/env"}, []string{
+		"charm.land/bubbletea", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi",
+	}},
 	{"internal/tui/...", []string{"internal/tui/...", "internal/failure", "fleet", "internal/cli/env", "session"}, []string{"golang.org/x/sys"}},
 
 	// The user's side. It asks the packages above for everything and never

@@ -38,6 +38,9 @@ func (a *App) Questions(ctx context.Context) ([]fleet.Question, error) {
 	return a.lookout.Questions(ctx, "")
 }
 
+// Lanes are the agent accounts that are paused.
+func (a *App) Lanes(ctx context.Context) ([]fleet.Lane, error) { return a.lookout.Lanes(ctx) }
+
 // Task returns one task, with its prompt.
 func (a *App) Task(ctx context.Context, run, task string) (fleet.Task, error) {
 	return a.lookout.Task(ctx, store.TaskKey{Run: run, Task: task})

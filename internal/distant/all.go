@@ -25,6 +25,12 @@ func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
 	return list, f.problem(err)
 }
 
+// Lanes are the agent accounts that are paused.
+func (f *Fleet) Lanes(ctx context.Context) ([]fleet.Lane, error) {
+	list, err := f.client.Lanes(ctx)
+	return list, f.problem(err)
+}
+
 // Task returns one task, with its prompt.
 func (f *Fleet) Task(ctx context.Context, run, task string) (fleet.Task, error) {
 	t, err := f.client.RunTask(ctx, run, task)

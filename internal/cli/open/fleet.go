@@ -35,6 +35,7 @@ type Fleet interface {
 	Latest(ctx context.Context, n int) ([]fleet.Run, error)
 	Workers(ctx context.Context) ([]fleet.Worker, error)
 	Questions(ctx context.Context) ([]fleet.Question, error) // the open ones, the oldest first
+	Lanes(ctx context.Context) ([]fleet.Lane, error)         // those that are paused
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
 

@@ -23,21 +23,11 @@ func overview(ctx context.Context, f open.Fleet) (v screen.Fleet, err error) {
 	if v.Workers, err = f.Workers(ctx); err != nil {
 		return v, err
 	}
-	v.Questions, err = f.Questions(ctx)
-	v.Lanes = lanes(v.Runs)
-	return v, err
-}
-
-// lanes are those of any run: a lane is the whole fleet's.
-func lanes(runs []fleet.Run) (list []fleet.Lane) {
-	for _, r := range runs {
-		for _, l := range r.Lanes {
-			if !slices.ContainsFunc(list, func(known fleet.Lane) bool { return known.Name == l.Name }) {
-				list = append(list, l)
-			}
-		}
+	if v.Questions, err = f.Questions(ctx); err != nil {
+		return v, err
 	}
-	return list
+	v.Lanes, err = f.Lanes(ctx)
+	return v, err
 }
 
 // feed reads for a screen: the whole fleet always, and beside it what the person

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 
 	"gaffer/internal/agent"
 )
@@ -23,11 +24,22 @@ type readable struct {
 func newReadable(to io.Writer) *readable {
 	r := &readable{to: to}
 	for _, name := range agent.Names() {
-		if a, err := agent.New(name, nil); err == nil && name != "command" {
-			r.readers = append(r.readers, a.Reader(agent.Request{}))
+		a, err := agent.New(name, nil)
+		if err != nil || name == "command" {
+			continue
+		}
+		for _, policy := range []agent.Policy{agent.Ask, agent.Deny} { // some speak otherwise if nobody is asked
+			r.readers = append(r.readers, a.Reader(agent.Request{Policy: policy}))
 		}
 	}
 	return r
+}
+
+// understood reports whether a reader has found anything in a line.
+func understood(signals []agent.Signal) bool {
+	return slices.ContainsFunc(signals, func(s agent.Signal) bool {
+		return s.State != "" || s.Doing != "" || s.Thread != "" || s.Ask != nil || s.Usage != nil || s.Ended
+	})
 }
 
 // longest is as much of a line as is looked at.
@@ -76,7 +88,7 @@ func (r *readable) line(out *bytes.Buffer, line []byte) {
 	}
 	for _, reader := range r.readers {
 		signals := reader.Line(line)
-		if len(signals) == 0 {
+		if !understood(signals) {
 			continue
 		}
 		r.readers, r.known = []agent.Reader{reader}, true

@@ -49,6 +49,7 @@ func fleetOf(t *testing.T) *place {
 }
 
 func TestTheFleetAt80x24(t *testing.T) {
+	t.Parallel()
 	s := fleetOf(t).watch(80, 24, nil)
 	s.shows("fleet-80x24", "2 questions", "● online")
 	s.press("?")
@@ -90,6 +91,7 @@ func TestTheFleetAt80x24(t *testing.T) {
 }
 
 func TestTheFleetAt200x50AndThenOnASmallerScreen(t *testing.T) {
+	t.Parallel()
 	s := fleetOf(t).watch(200, 50, nil)
 	s.shows("fleet-200x50", "2 questions", "● online")
 	s.press("j", "Enter")
@@ -119,12 +121,13 @@ func TestTheFleetAt200x50AndThenOnASmallerScreen(t *testing.T) {
 	s.resize(30, 8)
 	s.shows("resized-30x8", "● running")
 	s.resize(200, 50)
-	s.shows("run-200x50", "writing the routes")
+	s.shows("again-200x50", "writing the routes")
 }
 
 // A screen of this machine alone, of a run that is named, without colour, and with
 // a name that would steer the terminal: a server takes none such.
 func TestARunOfThisMachineIsWatchedWithoutColour(t *testing.T) {
+	t.Parallel()
 	hostile := strings.Replace(plans["release.yaml"], "name: Send mail", `name: "Send \e[2J\e]0;x\amail"`, 1)
 	p := newPlace(t, map[string]string{"release.yaml": hostile})
 	p.gaffer("run", "release.yaml", "--detach")
@@ -148,6 +151,7 @@ func TestARunOfThisMachineIsWatchedWithoutColour(t *testing.T) {
 // While nothing happens but that time goes by, little is written and nothing is
 // drawn again as a whole.
 func TestTheScreenDoesNotFlicker(t *testing.T) {
+	t.Parallel()
 	s := fleetOf(t).watch(80, 24, nil)
 	s.sees("2 questions", "● online")
 	written := filepath.Join(s.dir, "written")
@@ -173,6 +177,7 @@ func TestTheScreenDoesNotFlicker(t *testing.T) {
 
 // A server that is away leaves the last picture, and comes back by itself.
 func TestAServerThatIsAwayIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t, plans)
 	server := p.serve()
 	p.worker("build-1")

@@ -95,7 +95,7 @@ var (
 	span     = `(?:\d+h \d\dm|\d+m \d\ds|\d+[smh])`
 	inColumn = regexp.MustCompile(`(  +)((?:seen |output |heartbeat )?)` + span + `((?: ago)?)`)
 	inRow    = regexp.MustCompile(`  ` + span + `( ·| ago,)`)
-	holds    = regexp.MustCompile(`(  )\S+ of (?:release 1\.4|nightly) *(  \d slots)`)
+	holds    = regexp.MustCompile(`(  )\S+ of (?:release 1\.4|nightly) *(  \d(?:/\d)? slots)`)
 	inText   = regexp.MustCompile(`([ (])` + span + `\b`)
 	runID    = regexp.MustCompile(`\b\d{8}-\d{6}-[0-9a-f]{1,8}`)
 	hex      = regexp.MustCompile(`[0-9a-f]`)

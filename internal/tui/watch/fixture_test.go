@@ -57,7 +57,7 @@ func release() fleet.Run {
 			}},
 			{ID: "api", Name: "Build the API", Status: fleet.Running, Agent: "claude", Model: "opus", Retries: 2, Tries: 2, After: []string{"schema"}, Branch: "gaffer/api", Attempt: &fleet.Attempt{
 				ID: "a3", Number: 2, Status: fleet.Running, Worker: "build-1", Started: before(62 * time.Second), State: "running", Doing: "Bash: go test ./... -run TestEverythingThatTakesAWhile",
-				Source: "hook", Said: before(3 * time.Second), Spent: fleet.Cost{USD: 0.3, Tokens: 80_246},
+				Source: "hook", Said: before(3 * time.Second), Spent: fleet.Cost{USD: 0.3, Tokens: 80_246}, Diff: &fleet.Diff{Changed: 2, Added: 12, Removed: 3},
 			}},
 			{ID: "page", Name: "Build the page 日本語", Status: fleet.Running, After: []string{"schema"}, Attempt: &fleet.Attempt{
 				ID: "a4", Number: 1, Status: fleet.Running, Started: before(48 * time.Second), State: "waiting", Source: "control", Said: before(40 * time.Second),
@@ -93,8 +93,8 @@ func everything() Fleet {
 		},
 		Workers: []fleet.Worker{
 			{ID: "w2", Name: "build-2", WorkerStatus: "offline", ClaudeStatus: "running", ClaudeSince: before(4 * time.Minute), LastSeen: before(4 * time.Minute), Slots: 4},
-			{ID: "w1", Name: "build-1", WorkerStatus: "online", ClaudeStatus: "waiting", ClaudeSince: before(40 * time.Second), Source: "hook", Task: releaseID + ".page", LastSeen: before(3 * time.Second), Slots: 4, Held: 2, Labels: []string{"@build-1", "project:web", "gpu"}, Version: "1.2.0"},
-			{ID: "w3", Name: "spare", WorkerStatus: "online", ClaudeStatus: "idle", ClaudeSince: before(9 * time.Second), LastSeen: before(time.Second), Slots: 1},
+			{ID: "w1", Name: "build-1", WorkerStatus: "online", ClaudeStatus: "waiting", ClaudeSince: before(40 * time.Second), Source: "hook", Task: releaseID + "/page", LastSeen: before(3 * time.Second), Slots: 4, Held: 2, Labels: []string{"@build-1", "project:web", "gpu"}, Version: "1.2.0"},
+			{ID: "w3", Name: "spare", WorkerStatus: "online", ClaudeStatus: "idle", ClaudeSince: before(9 * time.Second), LastSeen: before(time.Second), Slots: 1, Source: "worker"},
 		},
 		Questions: []fleet.Question{
 			{ID: "q1", Run: "20260201-120000-cccccccc", Task: "port", Text: "Which port?", Asked: before(4 * time.Minute)},

@@ -174,7 +174,7 @@ func (m Model) saying(w fleet.Worker) string {
 // workerTask is the task that a worker has, called by its run's name if that is
 // known.
 func (m Model) workerTask(w fleet.Worker) string {
-	run, task, ok := strings.Cut(w.Task, ".")
+	run, task, ok := strings.Cut(w.Task, "/")
 	if !ok {
 		return env.Line(w.Task, 60)
 	}
@@ -188,10 +188,10 @@ func slots(w fleet.Worker) string {
 	switch {
 	case w.Slots == 0:
 		return ""
-	case w.Held > 0:
-		return fmt.Sprintf("%d/%d slots", w.Held, w.Slots)
+	case w.Held == 0 && w.Source == "": // an older one, which does not say how many are in use
+		return phrase.Count(w.Slots, "slot")
 	}
-	return phrase.Count(w.Slots, "slot")
+	return fmt.Sprintf("%d/%d slots", w.Held, w.Slots)
 }
 
 // sortedWorkers are those that are online first, each by its name, so that no row

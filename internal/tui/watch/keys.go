@@ -112,7 +112,7 @@ func (m Model) taskOf(worker string) (run, task string, ok bool) {
 		if w.ID != worker {
 			continue
 		}
-		run, task, ok = strings.Cut(w.Task, ".")
+		run, task, ok = strings.Cut(w.Task, "/")
 		return run, task, ok && m.runName(run) != ""
 	}
 	return "", "", false
@@ -137,9 +137,10 @@ func (m Model) toQuestion() Model {
 		func(q fleet.Question) bool { return q.Run == run },
 		func(fleet.Question) bool { return true },
 	}
+	list := m.questions()
 	for _, is := range wanted {
-		if at := slices.IndexFunc(m.fleet.Questions, is); at >= 0 {
-			return m.enter(place{screen: questionScreen, question: m.fleet.Questions[at].ID})
+		if at := slices.IndexFunc(list, is); at >= 0 {
+			return m.enter(place{screen: questionScreen, question: list[at].ID})
 		}
 	}
 	return m.tell("nobody asks anything")

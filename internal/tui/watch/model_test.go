@@ -144,6 +144,15 @@ func TestAQuestionIsAnswered(t *testing.T) {
 	}
 }
 
+func TestAQuestionOfTheRunIsAnsweredBeforeTheFleetIsReadAgain(t *testing.T) {
+	f := everything()
+	f.Questions = nil
+	m := take(New("", now), Size{80, 24}, f, "enter", release(), "j j a")
+	if _, do := does(m, "1 enter"); !reflect.DeepEqual(do, []any{Answer{"q2", "page", "Yes", false}}) {
+		t.Errorf("%v\n%s", do, picture(m))
+	}
+}
+
 func TestDenyingIsConfirmed(t *testing.T) {
 	m := screenOf(80, 24, "j enter n o ctrl+d")
 	if p := picture(m); !strings.Contains(p, `Deny what page of release 1.4 asks for, because "no"?`) {

@@ -19,11 +19,24 @@ const maxInput = 2000
 
 // question is the one that is shown, and false if it is not open any more.
 func (m Model) question() (fleet.Question, bool) {
-	at := slices.IndexFunc(m.fleet.Questions, func(q fleet.Question) bool { return q.ID == m.here().question })
+	list := m.questions()
+	at := slices.IndexFunc(list, func(q fleet.Question) bool { return q.ID == m.here().question })
 	if at < 0 {
 		return fleet.Question{}, false
 	}
-	return m.fleet.Questions[at], true
+	return list[at], true
+}
+
+// questions are those of the fleet, and those that the run has which is looked at:
+// it is read by itself, and may be ahead.
+func (m Model) questions() []fleet.Question {
+	list := slices.Clone(m.fleet.Questions)
+	for _, t := range m.run.Tasks {
+		if phrase.Waiting(t) && !slices.ContainsFunc(list, func(q fleet.Question) bool { return q.ID == t.Question.ID }) {
+			list = append(list, *t.Question)
+		}
+	}
+	return list
 }
 
 // answering is what a key means while an answer is typed. What was typed for one
@@ -114,7 +127,7 @@ func (m Model) send(q fleet.Question) (Model, []any) {
 }
 
 func (m Model) nextQuestion() Model {
-	list := m.fleet.Questions
+	list := m.questions()
 	if len(list) == 0 {
 		return m
 	}

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -75,6 +76,10 @@ func (m Model) taskHead(t fleet.Task) []paint.Line {
 	if t.Attempt != nil && t.Attempt.Worker != "" && m.Where != "" {
 		facts = append(facts, "on "+env.Line(t.Attempt.Worker, 30))
 	}
+	if t.Attempt != nil && t.Attempt.Diff != nil {
+		d := t.Attempt.Diff
+		facts = append(facts, fmt.Sprintf("+%d −%d in %s", d.Added, d.Removed, phrase.Count(d.Changed, "file")))
+	}
 	if t.Branch != "" {
 		facts = append(facts, "branch "+env.Line(t.Branch, 40))
 	}
@@ -126,19 +131,28 @@ func (m Model) attemptRows(width int) []paint.Line {
 		if d, ok := phrase.Took(&a, m.now); ok {
 			took = phrase.Elapsed(d)
 		}
-		words := strings.TrimPrefix(phrase.Line(a.Class)+": "+phrase.Line(a.Summary), ": ")
-		if a.Status == fleet.Running {
-			words = phrase.Line(a.Doing)
-		}
 		worker := ""
 		if m.Where != "" {
 			worker = env.Line(m.workerName(a.Worker), 40)
 		}
-		t.add(cell(fmt.Sprintf("#%d", a.Number), ""), badgeOf(a.Status), cell(took, env.Faint), cell(strings.TrimSuffix(words, ": "), ""),
+		t.add(cell(fmt.Sprintf("#%d", a.Number), ""), badgeOf(a.Status), cell(took, env.Faint), cell(attemptWords(a), ""),
 			cell(worker, env.Faint), cell(phrase.Money(a.Spent.USD), env.Faint), cell(phrase.Clock(a.Started, m.now), env.Faint))
 	}
 	rows := []paint.Line{paint.Styled(env.Bold, fmt.Sprintf("Attempts (%d)", len(m.task.Attempts)))}
 	return append(rows, indent(t.rows(width-markWidth))...)
+}
+
+// attemptWords is what an attempt does, or what became of it.
+func attemptWords(a fleet.Attempt) string {
+	if a.Status == fleet.Running {
+		return phrase.Line(a.Doing)
+	}
+	class, summary := phrase.Line(a.Class), phrase.Line(a.Summary)
+	switch {
+	case summary == "" || class == "" || class == string(a.Status):
+		return cmp.Or(summary, class)
+	}
+	return class + ": " + summary
 }
 
 // checkRows are what was verified.
