@@ -27,7 +27,8 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 	var out []byte
 	at := offset - maxPiece // no piece that begins there or before reaches the offset
 	for len(out) < limit {
-		list, err := r.Items(Piece, attempt, at, page)
+		// Pieces are big: more of them than are wanted would cost more than asking again.
+		list, err := r.Items(Piece, attempt, at, min(page, 2+(limit-len(out))/maxPiece))
 		if err != nil || len(list) == 0 {
 			return out, err
 		}
