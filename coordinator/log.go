@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 )
 
 // LogQuery says which part of a task's log is wanted. Its zero value wants all
@@ -22,6 +23,14 @@ type LogSpan struct {
 	From int64 // of the first byte that is sent
 	To   int64 // where the log ended when it was asked for
 	Kept int64 // of the first byte that the coordinator still has
+
+	Starts []LogStart // of the latest attempts
+}
+
+// LogStart is where an attempt begins in the log of its task.
+type LogStart struct {
+	Attempt int
+	At      int64
 }
 
 // Log returns the log of a task: what its attempts wrote, one after the other. The
@@ -66,6 +75,8 @@ const (
 	LogFrom = "Gaffer-Log-From"
 	LogTo   = "Gaffer-Log-To"
 	LogKept = "Gaffer-Log-Kept"
+	// LogStarts has where the latest attempts begin, such as 1=0,2=18230.
+	LogStarts = "Gaffer-Log-Starts"
 )
 
 func spanOf(h http.Header) LogSpan {
@@ -73,7 +84,20 @@ func spanOf(h http.Header) LogSpan {
 		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // one that is missing is 0
 		return max(n, 0)
 	}
-	return LogSpan{From: number(LogFrom), To: number(LogTo), Kept: number(LogKept)}
+	return LogSpan{From: number(LogFrom), To: number(LogTo), Kept: number(LogKept), Starts: startsOf(h.Get(LogStarts))}
+}
+
+// startsOf reads what it can of a header.
+func startsOf(text string) (list []LogStart) {
+	for part := range strings.SplitSeq(text, ",") {
+		attempt, at, _ := strings.Cut(part, "=")
+		n, err1 := strconv.Atoi(attempt)
+		offset, err2 := strconv.ParseInt(at, 10, 64)
+		if err1 == nil && err2 == nil && offset >= 0 {
+			list = append(list, LogStart{n, offset})
+		}
+	}
+	return list
 }
 
 func size(n int64) string {

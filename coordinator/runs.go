@@ -136,6 +136,7 @@ type ReportQuery struct {
 	Project                string
 	Since                  string // a day or a time; runs that began earlier do not count
 	Agent, Model, Template []string
+	Rows                   int // so many of the latest attempts as raw_data, each with its run and task
 }
 
 // Report returns the report over the records of the coordinator's runs, as
@@ -143,6 +144,7 @@ type ReportQuery struct {
 func (c *Client) Report(ctx context.Context, q ReportQuery) (json.RawMessage, error) {
 	query := set(url.Values{}, "project", q.Project, "since", q.Since)
 	query["agent"], query["model"], query["template"] = q.Agent, q.Model, q.Template
+	set(query, "rows", number(q.Rows))
 	return ask[json.RawMessage](ctx, c, get(query, "v1", "report"), "report")
 }
 

@@ -29,25 +29,24 @@ type Pair struct {
 }
 
 // Add counts the attempts of one task, as [Store.Report] counts those of its
-// files.
-func (c *Count) Add(attempts []Pair) error {
+// files, and returns those that the report is over.
+func (c *Count) Add(attempts []Pair) ([]Attempt, error) {
 	var m merged
 	for _, p := range attempts {
 		if p.Result != nil {
 			if err := m.take(ResultKind, p.Run.Bead, p.Run.Attempt, *p.Result); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if err := m.take(RunKind, p.Run.Bead, p.Run.Attempt, p.Run); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	slices.SortFunc(m.attempts, func(a, b Attempt) int { return a.Attempt - b.Attempt })
 	for i := range m.attempts {
 		m.attempts[i].derive()
 	}
-	c.add(m)
-	return nil
+	return c.add(m), nil
 }
 
 // add counts one task and returns those of its attempts that count.

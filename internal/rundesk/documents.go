@@ -2,11 +2,13 @@ package rundesk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"gaffer/coordinator"
@@ -144,12 +146,50 @@ func (d *Desk) Report(ctx context.Context, q coordinator.ReportQuery) (any, erro
 		return nil, err
 	}
 	slices.Reverse(runs)
+	rows := latest{most: q.Rows}
 	for _, run := range runs {
-		if err := d.count(ctx, c, run, costs); err != nil {
+		if err := d.count(ctx, c, run, costs, &rows); err != nil {
 			return nil, err
 		}
 	}
-	return c.Report(), nil
+	return withRows{c.Report(), rows.sorted()}, nil
+}
+
+// withRows is a report with the attempts that were asked for.
+type withRows struct {
+	ledger.Report
+	Rows []row `json:"raw_data,omitempty"`
+}
+
+// row is an attempt of a report, with the task that it was at.
+type row struct {
+	Run  string `json:"run"`
+	Task string `json:"task"`
+	ledger.Attempt
+}
+
+// latest keeps the attempts that began last.
+type latest struct {
+	most int
+	list []row
+}
+
+func (l *latest) add(r row) {
+	if l.most == 0 {
+		return
+	}
+	l.list = append(l.list, r)
+	if len(l.list) >= 2*l.most {
+		l.list = l.sorted()
+	}
+}
+
+// sorted are the latest, the last one first.
+func (l *latest) sorted() []row {
+	slices.SortFunc(l.list, func(a, b row) int {
+		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(a.Bead, b.Bead), b.Attempt.Attempt-a.Attempt.Attempt)
+	})
+	return l.list[:min(len(l.list), l.most)]
 }
 
 const everything = 1 << 30
@@ -163,7 +203,7 @@ func (s spent) of(_ string, attempt int) (float64, bool) {
 }
 
 // count adds the attempts of one run.
-func (d *Desk) count(ctx context.Context, c *ledger.Count, run store.Run, costs spent) error {
+func (d *Desk) count(ctx context.Context, c *ledger.Count, run store.Run, costs spent, rows *latest) error {
 	return d.opts.Store.Read(ctx, func(r store.Reader) error {
 		tasks, err := r.Tasks(run.ID)
 		if err != nil {
@@ -191,8 +231,12 @@ func (d *Desk) count(ctx context.Context, c *ledger.Count, run store.Run, costs 
 					costs[pairs[i].Run.Attempt] = a.Spent.MicroUSD
 				}
 			}
-			if err := c.Add(pairs); err != nil {
+			counted, err := c.Add(pairs)
+			if err != nil {
 				return err
+			}
+			for _, a := range counted {
+				rows.add(row{run.ID, t.Task, a})
 			}
 		}
 		return ctx.Err()

@@ -108,6 +108,24 @@ func TestTheReportIsOfAllRunsOrThoseThatAreAskedFor(t *testing.T) {
 	})
 }
 
+func TestTheReportHasTheLatestAttemptsOnlyIfTheyAreAskedFor(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		f.worked()
+		f.pass(48 * time.Hour)
+		last := f.claim()
+		f.finish(last, engine.Finish{Class: failure.Denied})
+		for want, q := range map[int]coordinator.ReportQuery{0: {}, 1: {Rows: 1}, 3: {Rows: 5000}} {
+			var r struct {
+				Rows []struct{ Run, Task, Status string } `json:"raw_data"`
+			}
+			f.must(json.Unmarshal(must2(f.Report(f.ctx, q))(f), &r))
+			if len(r.Rows) != want || want > 0 && (r.Rows[0].Run != last.Attempt.Run || r.Rows[0].Task != last.Attempt.Task || r.Rows[0].Status != "failed") {
+				t.Errorf("%+v: %+v", q, r.Rows)
+			}
+		}
+	})
+}
+
 func TestHTMLInAPlanComesBackAsJSONOnly(t *testing.T) {
 	const evil = `<script>alert(1)</script>&'"<img src=x onerror=alert(1)>`
 	f := inMemory(t)

@@ -83,6 +83,18 @@ func (l layout) end() int64 {
 	return last.base + last.to
 }
 
+// maxStarts is how many attempts an answer says the beginning of.
+const maxStarts = 100
+
+// starts says where the latest attempts begin. In a file only the first one's
+// beginning is known.
+func (l layout) starts() (list []coordinator.LogStart) {
+	for i := max(0, len(l.parts)-maxStarts); i < len(l.parts); i++ {
+		list = append(list, coordinator.LogStart{Attempt: l.attempts[i].Number, At: l.parts[i].base})
+	}
+	return list
+}
+
 // find returns the attempt that an offset of the whole is in, and where in it. At
 // the end that is behind the last.
 func (l layout) find(offset int64) (attempt string, at int64) {
@@ -96,7 +108,7 @@ func (l layout) find(offset int64) (attempt string, at int64) {
 
 // span says which part of a log is meant.
 func (l layout) span(q coordinator.LogQuery) (coordinator.LogSpan, error) {
-	s := coordinator.LogSpan{Kept: l.kept(), To: l.end(), From: q.Offset}
+	s := coordinator.LogSpan{Kept: l.kept(), To: l.end(), From: q.Offset, Starts: l.starts()}
 	if q.Tail > 0 {
 		s.From = max(s.From, s.To-q.Tail)
 	}
@@ -161,7 +173,7 @@ type taskLog struct {
 }
 
 const (
-	gulp = 128 << 10
+	gulp = 512 << 10
 	// linger is how long the last words of an attempt may be under way that has
 	// ended and whose worker has not said that it was all.
 	linger = 3 * time.Second

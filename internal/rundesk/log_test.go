@@ -3,6 +3,7 @@ package rundesk_test
 import (
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,13 +44,13 @@ func TestALogIsWhatTheAttemptsWroteOneAfterTheOther(t *testing.T) {
 			"one\ntwo\n": {}, "e\ntwo\n": {Offset: 2}, "two\n": {Offset: 4}, "o\n": {Tail: 2}, "": {Offset: 8}, "wo\n": {Offset: 5, Tail: 100},
 		} {
 			got, span := f.readLog(run, q)
-			if got != want || span.To != 8 || span.From != 8-int64(len(want)) || span.Kept != 0 {
+			if got != want || span.To != 8 || span.From != 8-int64(len(want)) || span.Kept != 0 || !slices.Equal(span.Starts, []coordinator.LogStart{{Attempt: 1, At: 0}, {Attempt: 2, At: 4}}) {
 				t.Errorf("%+v: %q, %+v", q, got, span)
 			}
 		}
 		_, _, err := f.Log(f.ctx, run, "api", coordinator.LogQuery{Offset: 9})
 		f.refused("behind the end", err, 416, "has 8 bytes")
-		if got, span := f.readLog(f.submit(shop()).ID, coordinator.LogQuery{}); got != "" || span != (coordinator.LogSpan{}) {
+		if got, span := f.readLog(f.submit(shop()).ID, coordinator.LogQuery{}); got != "" || span.From+span.To+span.Kept != 0 || span.Starts != nil {
 			t.Errorf("of a task that has not begun: %q, %+v", got, span)
 		}
 	})

@@ -219,7 +219,7 @@ func escaped(text string) string {
 
 func oddForQuery(name string) []string {
 	switch name {
-	case "limit", "offset", "tail", "after", "last_event_id", "token":
+	case "limit", "rows", "offset", "tail", "after", "last_event_id", "token":
 		return []string{"../x", zero, "-2", "x", "99999999999999999999"}
 	case "ended", "unfinished", "follow", "done", "seen":
 		return nil // what is not yes is no

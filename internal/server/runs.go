@@ -119,7 +119,7 @@ func runRoutes() []route {
 		{method: get, path: "/v1/sessions", access: look, about: "the runs that have a session's document", query: []string{"project", "limit"}, gives: allSessions{}, status: found, do: (*call).sessions},
 		{method: get, path: "/v1/sessions/{id}/status.json", access: look, about: "the document of a session, as its protocol has it", gives: map[string]any{}, status: found, others: []int{missing}, do: (*call).statusDocument},
 		{method: get, path: "/v1/records", access: look, about: "the ledger's records of a run's attempts", query: []string{"run"}, gives: allRecords{}, status: found, others: []int{missing}, do: (*call).records},
-		{method: get, path: "/v1/report", access: look, about: "the report over the records of all runs", query: []string{"project", "since", "agent", "model", "template"}, gives: oneReport{}, status: found, others: []int{http.StatusBadRequest}, do: (*call).runReport},
+		{method: get, path: "/v1/report", access: look, about: "the report over the records of all runs", query: []string{"project", "since", "agent", "model", "template", "rows"}, gives: oneReport{}, status: found, others: []int{http.StatusBadRequest}, do: (*call).runReport},
 	}...)
 }
 

@@ -61,7 +61,10 @@ func (c *call) records() error {
 	return nil
 }
 
-const maxNames = 100
+const (
+	maxNames = 100
+	maxRows  = 5000 // of a report's attempts
+)
 
 func (c *call) runReport() error {
 	query := c.r.URL.Query()
@@ -70,6 +73,10 @@ func (c *call) runReport() error {
 		Agent: query["agent"], Model: query["model"], Template: query["template"],
 	}
 	if err := names("project", q.Project, "since", q.Since); err != nil {
+		return err
+	}
+	var err error
+	if q.Rows, err = c.number("rows", maxRows); err != nil {
 		return err
 	}
 	for _, list := range [][]string{q.Agent, q.Model, q.Template} {

@@ -119,6 +119,7 @@ func (c *call) sendLog(log Log, span coordinator.LogSpan, follow bool, of part) 
 	h.Set(coordinator.LogFrom, strconv.FormatInt(span.From, 10))
 	h.Set(coordinator.LogTo, strconv.FormatInt(span.To, 10))
 	h.Set(coordinator.LogKept, strconv.FormatInt(span.Kept, 10))
+	h.Set(coordinator.LogStarts, starts(span))
 	switch {
 	case follow:
 		h.Set("X-Accel-Buffering", "no") // else a proxy may hold it back
@@ -148,6 +149,17 @@ func (c *call) sendLog(log Log, span coordinator.LogSpan, follow bool, of part) 
 		return fmt.Errorf("%w: %w", errCut, err)
 	}
 	return nil
+}
+
+func starts(span coordinator.LogSpan) string {
+	var b strings.Builder
+	for i, s := range span.Starts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%d=%d", s.Attempt, s.At)
+	}
+	return b.String()
 }
 
 // logWriter sends a log.
