@@ -1,0 +1,128 @@
+// What a task is and what can be done with it.
+import { path, send } from '../core/api.js';
+import { agents, self } from '../core/fleet.js';
+import { link } from '../core/route.js';
+import { at, now, tick } from '../core/time.js';
+import { count, many, money } from '../core/words.js';
+import { html } from '../core/view.js';
+import { attempt, confirm } from '../parts/dialog.js';
+import { Question } from '../parts/question.js';
+import { Ago, Lasting, Status, Until } from '../parts/status.js';
+import { waiting } from './source.js';
+
+/** @param {{source: import('./source.js').Source, task: any}} props */
+export function Head({ source, task }) {
+  const run = source.detail.run.value;
+  const open = task.question && { ...task.question, where: `${task.run}/${task.id}` };
+  return html`<nav class="crumbs" aria-label="Where this is"><a href="#/runs">Runs</a> <span aria-hidden="true">/</span> <a href=${link('runs', task.run)}>${run?.name || task.run}</a></nav>
+    <header class="section taskhead"><h1>${task.name || task.id}</h1>
+      <${Status} of=${task.question ? 'waiting' : task.status} /><${Outcome} task=${task} />
+      <span class="space"></span><${Actions} source=${source} task=${task} /></header>
+    ${open && html`<section class="questions" aria-label="Question"><${Question} key=${open.id} q=${open} near=${html`<span>The agent asks</span>`} /></section>`}
+    <${Failure} task=${task} />
+    <${Facts} source=${source} task=${task} />
+    <${Commands} task=${task} />`;
+}
+
+// Outcome says why a task is where it is, if its status does not.
+function Outcome({ task }) {
+  if (task.status === 'queued' && at(task.retry_at) > now()) {
+    tick.value;
+    return html`<span class="status k-waiting"><span class="sign" aria-hidden="true">↻</span>tries again <${Until} time=${task.retry_at} /></span>`;
+  }
+  if (!task.outcome || task.status === 'complete' || task.status === 'failed') return null;
+  const why = String(task.outcome).replaceAll('_', ' ');
+  return html`<span class="faint">${task.status === 'running' || task.status === 'queued' ? `again, after “${why}”` : why}</span>`;
+}
+
+function Failure({ task }) {
+  const last = task.attempt;
+  if (!last || !last.summary || (task.status !== 'failed' && !last.class)) return null;
+  return html`<div class="wrong" role="note"><span class="sign" aria-hidden="true">✗</span><div><strong>${task.status === 'failed' ? 'Failed' : `Attempt ${last.number} failed`}${last.class && last.class !== 'failed' && `: ${String(last.class).replaceAll('_', ' ')}`}</strong>
+    <p class="words">${String(last.summary)}</p></div></div>`;
+}
+
+function Facts({ source, task }) {
+  const a = task.attempt;
+  const doing = source.doing.value?.id === a?.id ? source.doing.value : a;
+  const all = source.detail.tasks.all();
+  const fact = (name, value) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
+  const links = (ids) => ids.length > 0 && html`<${Links} run=${task.run} ids=${ids} tasks=${source.detail.tasks} />`;
+  return html`<dl class="facts panel">
+    ${task.status === 'running' && fact('Does now', html`<${Doing} a=${doing} />`)}
+    ${fact('Task', html`<code>${task.id}</code>`)}
+    ${fact('Wave', task.wave)}
+    ${fact('Needs', links(task.after ?? []))}
+    ${fact('Needed by', links(all.filter((t) => (t.after ?? []).includes(task.id)).map((t) => t.id)))}
+    ${fact('Agent', task.agent && html`${task.agent}${task.model && html` <span class="faint">${task.model}</span>`}`)}
+    ${fact('Worker', a?.worker && html`<${Worker} name=${a.worker} />`)}
+    ${fact('Attempt', `${task.tries ?? 0} of ${1 + (task.retries ?? 0)}`)}
+    ${fact(task.status === 'running' ? 'Runs for' : 'Took', a && html`<${Lasting} from=${a.started} to=${a.ended} />`)}
+    ${fact('Spent', spent(source.attempts.all(), doing))}
+    ${fact('Worktree', task.worktree && html`<code>${task.worktree}</code>`)}
+    ${fact('Branch', task.branch && html`<code>${task.branch}</code>`)}
+    ${fact('Conversation', a?.thread && html`<code>${a.thread}</code>`)}
+    ${fact('Process', a?.pid > 0 && !a.ended && html`<code>${a.pid}</code>`)}
+  </dl>`;
+}
+
+// spent is that of all attempts, the one that runs as it was last said.
+function spent(list, doing) {
+  let usd = 0;
+  let tokens = 0;
+  for (const one of list) {
+    const s = (one.id === doing?.id ? doing : one).spent ?? {};
+    usd += Number(s.usd) || 0;
+    tokens += Number(s.tokens) || 0;
+  }
+  return [tokens > 0 && `${count(tokens)} tokens`, money(usd)].filter(Boolean).join(', ');
+}
+
+function Doing({ a }) {
+  if (!a) return html`<span class="faint">nothing yet</span>`;
+  return html`<${Status} of=${a.state || 'running'} title=${a.source && `said by ${a.source}`} /> ${a.doing && html`<span class="doing">${String(a.doing)}</span> `}<span class="faint">${a.said ? html`${a.source && `${a.source}, `}<${Ago} time=${a.said} />` : 'the agent has not said what it does'}</span>`;
+}
+
+function Worker({ name }) {
+  const known = agents.all().find((w) => w.id === name || w.name === name);
+  return html`<span title=${name}>${known?.name ?? name}</span>`;
+}
+
+const shownLinks = 12;
+
+function Links({ run, ids, tasks }) {
+  return html`<span class="links">${ids.slice(0, shownLinks).map((id) => {
+    const t = tasks.get(id);
+    return html`<a key=${id} href=${link('runs', run, 'tasks', id)} title=${t?.name || id}>${t && html`<${Status} of=${t.status} word="" />`}${id}${t && html`<span class="hidden"> ${t.status}</span>`}</a>`;
+  })}${ids.length > shownLinks && html`<span class="faint">and ${ids.length - shownLinks} more</span>`}</span>`;
+}
+
+function Actions({ source, task }) {
+  const may = self.value.role !== 'viewer' && self.value.role !== 'worker';
+  const title = may ? undefined : 'Your login may only look.';
+  const cancel = async () => {
+    const others = waiting(source.detail.tasks.all(), task.id).filter((t) => t.status === 'queued');
+    const text = html`<p><code>${task.id}</code>${task.name && ` (${task.name})`} of run <code>${task.run}</code>. ${task.status === 'running' ? 'Its agent is ended, with everything that it started.' : 'It will not be begun.'}</p>
+      ${others.length > 0 && html`<p>${many(others.length, 'task')} that ${others.length === 1 ? 'waits' : 'wait'} for it ${others.length === 1 ? 'is' : 'are'} cancelled too:</p>
+      <ul>${others.slice(0, 10).map((t) => html`<li key=${t.id}><code>${t.id}</code></li>`)}${others.length > 10 && html`<li>and ${others.length - 10} more</li>`}</ul>`}`;
+    if (await confirm({ title: 'Cancel this task?', text, action: 'Cancel the task', danger: true }) === null) return;
+    attempt(`Cancelled: ${task.id}`, () => send(path`/v1/runs/${task.run}/cancel`, { task: task.id, why: 'cancelled in the dashboard' }));
+  };
+  const retry = () => attempt(`Queued again: ${task.id}`, () => send(path`/v1/runs/${task.run}/retry`, { task: task.id }));
+  return html`<span class="actions">
+    ${(task.status === 'failed' || task.status === 'cancelled') && html`<button class="primary" disabled=${!may} title=${title} onClick=${retry}>Retry</button>`}
+    ${(task.status === 'running' || task.status === 'queued') && html`<button class="danger" disabled=${!may} title=${title} onClick=${cancel}>Cancel…</button>`}</span>`;
+}
+
+function Commands({ task }) {
+  const list = [`gaffer logs ${task.run}/${task.id}${task.status === 'running' ? ' -f' : ''}`];
+  if (task.session && task.status === 'running') list.push(`gaffer attach ${task.id}`, `tmux attach -t ${task.session}`);
+  if (task.worktree) list.push(`cd ${task.worktree}`);
+  return html`<div class="commands" role="group" aria-label="Commands">${list.map((c) => html`<${Copy} key=${c} text=${c} what=${c} />`)}</div>`;
+}
+
+/** A text that can be taken along. @param {{text: string, what: string, label?: string}} props */
+export function Copy({ text, what, label }) {
+  const copy = () => attempt(label ? `${label}: copied` : `Copied: ${what}`, () => navigator.clipboard.writeText(text));
+  return html`<button class="quiet copy" onClick=${copy} aria-label=${`Copy ${what}`} title="Copy">${label ?? html`<code>${what}</code> <span class="faint">copy</span>`}</button>`;
+}

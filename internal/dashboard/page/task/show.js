@@ -1,0 +1,52 @@
+// A line as it is shown: runs of text with a look, with what was searched marked. Pure.
+import { runs } from './ansi.js';
+import { widest } from './lines.js';
+import { read } from './speech.js';
+
+/**
+ * @typedef {{kind: string, runs: import('./ansi.js').Run[], cut: number}} Shown
+ * kind is how the line is marked, or empty for one that is shown as it was written
+ * @param {{text: string, cut: number}} line
+ * @param {{raw: boolean, wrap: boolean}} how
+ * @returns {Shown}
+ */
+export function show(line, { raw, wrap }) {
+  const said = raw ? null : read(line.text);
+  if (said) return { kind: said.kind, runs: runs(wrap ? said.text : said.text.replace(/\s*\n\s*/g, ' ⏎ ')), cut: 0 };
+  if (line.text.length <= widest) return { kind: '', runs: runs(line.text), cut: line.cut };
+  return { kind: '', runs: runs(line.text.slice(0, widest)), cut: line.cut + line.text.length - widest };
+}
+
+/**
+ * Runs cut where a text is found in them, those that are part of it marked.
+ * @param {import('./ansi.js').Run[]} list
+ * @param {string} text in small letters
+ */
+export function mark(list, text) {
+  if (!text) return list;
+  const whole = list.map((r) => r.text).join('').toLowerCase();
+  const found = [];
+  for (let at = whole.indexOf(text); at >= 0 && found.length < 1000; at = whole.indexOf(text, at + text.length)) found.push(at);
+  if (!found.length) return list;
+  const out = [];
+  let start = 0;
+  for (const run of list) {
+    split(run, start, found, text.length, out);
+    start += run.text.length;
+  }
+  return out;
+}
+
+function split(run, start, found, length, out) {
+  const end = start + run.text.length;
+  let at = start;
+  for (const f of found) {
+    if (f + length <= at || f >= end) continue;
+    if (f > at) out.push({ ...run, text: run.text.slice(at - start, f - start) });
+    const from = Math.max(f, at);
+    const to = Math.min(f + length, end);
+    out.push({ ...run, text: run.text.slice(from - start, to - start), mark: true });
+    at = to;
+  }
+  if (at < end) out.push({ ...run, text: run.text.slice(at - start) });
+}

@@ -1,0 +1,76 @@
+// One task of a run: its row as the run's page has it, with what only this page
+// shows: the prompt and all attempts.
+import { get, path } from '../core/api.js';
+import { onChange, releaseRun, watchRun } from '../core/fleet.js';
+import { Table } from '../core/table.js';
+import { signal, useEffect, useMemo } from '../core/view.js';
+
+const often = 5_000; // what an agent does is no change, so it is asked for when something else tells that it goes on
+
+export class Source {
+  /** @param {string} run @param {string} task */
+  constructor(run, task) {
+    Object.assign(this, { run, task, url: path`/v1/runs/${run}/tasks/${task}` });
+    this.prompt = signal('');
+    this.doing = signal(null);
+    this.error = signal('');
+    /** Attempts by their id. @type {Table<any>} */
+    this.attempts = new Table();
+  }
+
+  open() {
+    this.detail = watchRun(this.run);
+    this.forget = onChange((update) => this.hear(update));
+    this.load();
+    return () => { this.forget(); clearTimeout(this.timer); releaseRun(this.detail); };
+  }
+
+  async load() {
+    try {
+      const [{ task }, { attempts }] = await Promise.all([get(this.url), get(`${this.url}/attempts`)]);
+      this.prompt.value = task.prompt ?? '';
+      this.doing.value = task.attempt ?? null;
+      this.attempts.fill((attempts ?? []).map((a) => [a.id, a]));
+      this.error.value = '';
+    } catch (e) {
+      this.error.value = e.message;
+    }
+  }
+
+  hear({ type, change: c }) {
+    if (type === 'attempts' && c.run === this.run && c.task === this.task) this.attempts.put(c.id, { ...this.attempts.rows.get(c.id), ...c });
+    if (type === 'tasks' && c.run === this.run && c.id === this.task && c.attempt) this.attempts.put(c.attempt.id, c.attempt);
+    if (type === 'agents') this.look();
+  }
+
+  /** Asks what the agent does, soon and not often. */
+  look() {
+    if (this.timer || this.detail.tasks.rows.get(this.task)?.status !== 'running') return;
+    this.timer = setTimeout(async () => {
+      this.timer = 0;
+      if (document.hidden) return;
+      try { this.doing.value = (await get(this.url)).task.attempt ?? null; } catch { /* the stream says that the server is away */ }
+    }, often);
+  }
+}
+
+/** @param {string} run @param {string} task @returns {Source} */
+export function useTask(run, task) {
+  const source = useMemo(() => new Source(run, task), [run, task]);
+  const undo = useMemo(() => source.open(), [source]);
+  useEffect(() => undo, [undo]);
+  return source;
+}
+
+/** The tasks that wait for one, directly or not, in the order of the plan. @param {any[]} tasks @param {string} id */
+export function waiting(tasks, id) {
+  const found = new Set([id]);
+  for (let grown = true; grown;) {
+    grown = false;
+    for (const t of tasks) {
+      if (!found.has(t.id) && (t.after ?? []).some((a) => found.has(a))) { found.add(t.id); grown = true; }
+    }
+  }
+  found.delete(id);
+  return tasks.filter((t) => found.has(t.id));
+}

@@ -1,0 +1,133 @@
+// What agents write as JSON, a line for each thing that happens, as people read it.
+// Lines that are something else stay as they are. Pure, and used by the worker that
+// searches as well as by the page.
+
+/** @typedef {{kind: string, text: string}} Said kind is how it is marked: say, tool, done, bad, note, think */
+
+const longest = 8_000; // characters of one thing that was said
+
+/**
+ * What a line says, or null if it is not one of an agent's.
+ * @param {string} line
+ * @returns {Said|null}
+ */
+export function read(line) {
+  if (line[0] !== '{' || line.length > 4_000_000) return null;
+  let v;
+  try { v = JSON.parse(line); } catch { return null; }
+  if (!v || typeof v.type !== 'string') return null;
+  const said = known[v.type]?.(v) ?? item(v);
+  return said && { kind: said[0], text: cut(said[1]) };
+}
+
+const known = {
+  // Claude Code and what speaks like it.
+  system: (v) => system(v),
+  assistant: (v) => parts(v.message),
+  user: (v) => parts(v.message),
+  result: (v) => result(v),
+  control_request: (v) => ['note', `asks: ${name(v.request?.tool_name) || word(v.request?.subtype)} ${input(v.request?.input)}`],
+  control_response: () => ['note', 'is answered'],
+  rate_limit_event: (v) => ['note', `rate limit: ${word(v.rate_limit_info?.status)}${until(v.rate_limit_info?.resetsAt)}`],
+  stream_event: () => ['note', '…'],
+  // Codex.
+  'thread.started': (v) => ['note', `conversation ${word(v.thread_id)}`],
+  'turn.started': () => ['note', 'turn begins'],
+  'turn.completed': (v) => ['done', `turn ends${tokens(v.usage)}`],
+  'turn.failed': (v) => ['bad', text(v.error?.message ?? v.error)],
+  error: (v) => ['bad', text(v.message ?? v.error?.data?.message ?? v.error)],
+  // Gemini and opencode.
+  init: (v) => ['note', `begins${v.model ? ` with ${word(v.model)}` : ''}`],
+  message: (v) => (v.content === undefined ? null : [v.role === 'user' ? 'note' : 'say', text(v.content)]),
+  text: (v) => ['say', text(v.part?.text ?? v.text)],
+  tool_use: (v) => ['tool', `${name(v.part?.tool ?? v.tool_name ?? v.name)} ${input(v.part?.state?.input ?? v.parameters ?? v.input)}`],
+  tool_result: (v) => [v.status === 'error' ? 'bad' : 'note', text(v.output ?? v.content)],
+  step_start: () => ['note', 'step begins'],
+  step_finish: (v) => ['note', `step ends: ${word(v.part?.reason)}`],
+};
+
+function system(v) {
+  switch (v.subtype) {
+    case 'init': return ['note', `begins${v.model ? ` with ${word(v.model)}` : ''}`];
+    case 'session_state_changed': return ['note', `is ${word(v.state).replace('_', ' ')}`];
+    case 'api_retry': return ['bad', `tries again, ${word(v.attempt)} of ${word(v.max_retries)}: ${word(v.error)} ${word(v.error_status)}`];
+    case 'compact_boundary': return ['note', 'makes its conversation shorter'];
+  }
+  return ['note', `${word(v.subtype).replaceAll('_', ' ')} ${text(v.description ?? v.message ?? '')}`];
+}
+
+// parts is a message, which may say several things.
+function parts(message) {
+  const list = Array.isArray(message?.content) ? message.content : [{ type: 'text', text: message?.content }];
+  const said = list.map(part).filter(Boolean);
+  if (!said.length) return null;
+  return [said[0][0], said.map(([, t]) => t).join('\n')];
+}
+
+function part(p) {
+  switch (p?.type) {
+    case 'text': return ['say', text(p.text)];
+    case 'thinking': return ['think', text(p.thinking)];
+    case 'tool_use': return ['tool', `${name(p.name)} ${input(p.input)}`];
+    case 'tool_result': return [p.is_error ? 'bad' : 'note', text(p.content)];
+  }
+  return null;
+}
+
+function result(v) {
+  if (v.is_error || v.status === 'error') return ['bad', text(v.result ?? v.error?.message ?? v.subtype ?? 'error')];
+  const cost = typeof v.total_cost_usd === 'number' && v.total_cost_usd > 0 ? `, $${v.total_cost_usd.toFixed(4)}` : '';
+  return ['done', `${text(v.result ?? v.status ?? 'done')}${tokens(v.usage)}${cost}`];
+}
+
+// item is a thing of Codex.
+function item(v) {
+  const i = v.item;
+  if (!v.type.startsWith('item.') || !i || typeof i !== 'object') return null;
+  switch (i.type) {
+    case 'agent_message': return ['say', text(i.text)];
+    case 'reasoning': return ['think', text(i.text)];
+    case 'error': return ['bad', text(i.message)];
+    case 'command_execution': return command(v.type, i);
+    case 'file_change': return ['tool', `changes ${(Array.isArray(i.changes) ? i.changes : []).map((c) => word(c?.path)).join(', ')}`];
+    case 'web_search': return ['tool', `searches ${word(i.query)}`];
+    case 'mcp_tool_call': return ['tool', `${name(i.tool)} ${input(i.arguments)}`];
+  }
+  return ['note', `${word(i.type).replaceAll('_', ' ')} ${text(i.text ?? '')}`];
+}
+
+function command(event, i) {
+  if (event === 'item.started') return ['tool', `$ ${bare(word(i.command))}`];
+  const failed = typeof i.exit_code === 'number' && i.exit_code !== 0;
+  return [failed ? 'bad' : 'note', `${failed ? `exit ${i.exit_code} ` : ''}${text(i.aggregated_output) || '(nothing printed)'}`];
+}
+
+/** A command without the shell that runs it. @param {string} line */
+const bare = (line) => line.match(/^(?:\/usr)?\/bin\/(?:ba|z)?sh -l?c '([\s\S]*)'$/)?.[1] ?? line;
+
+const name = (v) => word(v);
+
+/** What a tool is given: the one thing that says most, or all of it. */
+function input(v) {
+  if (!v || typeof v !== 'object') return word(v);
+  const one = v.command ?? v.file_path ?? v.path ?? v.pattern ?? v.query ?? v.url ?? v.questions?.[0]?.question ?? v.description;
+  return typeof one === 'string' ? one : Object.keys(v).length ? JSON.stringify(v) : '';
+}
+
+function tokens(u) {
+  const n = (Number(u?.input_tokens) || 0) + (Number(u?.output_tokens) || 0);
+  return n ? ` (${n.toLocaleString('en')} tokens)` : '';
+}
+
+const until = (seconds) => (Number.isFinite(seconds) ? ` until ${new Date(seconds * 1000).toISOString()}` : '');
+
+/** Something short, whatever it is. */
+const word = (v) => (v === undefined || v === null ? '' : typeof v === 'object' ? JSON.stringify(v) : String(v));
+
+/** Something that may be long, or in parts. */
+function text(v) {
+  const whole = Array.isArray(v) ? v.map((p) => (p && typeof p === 'object' ? p.text ?? `[${word(p.type)}]` : word(p))).join('\n') : word(v);
+  return whole.replace(/\s+$/, '');
+}
+
+const cut = (t) => (t.length > longest ? `${t.slice(0, longest)}… (${(t.length - longest).toLocaleString('en')} characters more)` : t);

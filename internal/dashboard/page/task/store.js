@@ -1,0 +1,304 @@
+// The bytes of a log, in a worker: what is wanted is fetched, what is kept is
+// bounded, and what is written meanwhile is added at the end.
+import { Count, longest, size, starts, texts, within } from './lines.js';
+import { search } from './search.js';
+
+const held = 96; // pieces that are kept
+const tell = 100; // milliseconds between what is told of a log that grows
+const shortest = 1_000;
+const patience = 10_000;
+
+const number = (res, name) => Number(res.headers.get(`Gaffer-Log-${name}`)) || 0;
+
+/** @typedef {{bytes: Uint8Array, begins: Uint32Array, fresh: boolean}} Piece fresh says that a line begins with its first byte */
+
+export class Store {
+  /** @param {string} url @param {(news: any) => void} told */
+  constructor(url, told) {
+    Object.assign(this, { url, told, from: 0, to: 0, starts: [], count: new Count(), query: null });
+    /** The one that was used last comes last. @type {Map<number, Piece>} */
+    this.pieces = new Map();
+    this.loading = new Map();
+    this.wait = shortest;
+    this.more = false;
+    this.following = null;
+  }
+
+  get first() { return Math.floor(this.from / size); }
+  get last() { return Math.max(this.first, Math.ceil(this.to / size) - 1); }
+
+  /** Fetches the end, then what comes. */
+  async open() {
+    try {
+      const res = await this.ask(`?tail=${2 * size + 1}`);
+      const from = number(res, 'From');
+      this.note(res);
+      this.to = number(res, 'To');
+      this.takeEnd(from, new Uint8Array(await res.arrayBuffer()));
+      this.tellSpan('live');
+      this.follow();
+    } catch (e) {
+      if (e.status) return this.tellSpan('wrong', e.message);
+      this.tellSpan('lost');
+      this.timer = setTimeout(() => this.open(), shortest);
+    }
+  }
+
+  async ask(query, init) {
+    const res = await fetch(this.url + query, { credentials: 'same-origin', cache: 'no-store', ...init });
+    if (res.ok) return res;
+    const body = await res.json().catch(() => ({}));
+    throw Object.assign(new Error(body.error?.message ?? `The server answered ${res.status}.`), { status: res.status });
+  }
+
+  // note takes what an answer says of the whole log. The last words of an attempt may
+  // come when the next one has begun, which moves all that follows: then it is read
+  // from the beginning.
+  note(res) {
+    const starts = (res.headers.get('Gaffer-Log-Starts') ?? '').split(',').filter(Boolean).map((s) => s.split('=').map(Number));
+    const moved = this.starts.some(([n, at]) => starts.some((s) => s[0] === n && s[1] !== at));
+    this.from = Math.max(this.from, number(res, 'Kept'));
+    this.starts = starts;
+    if (moved) throw Object.assign(new Error('The log was moved.'), { moved });
+  }
+
+  // takeEnd keeps those pieces of the end that are whole.
+  takeEnd(from, bytes) {
+    this.to = from + bytes.length;
+    for (let p = this.last; p >= this.first; p--) {
+      const begin = Math.max(p * size, this.from);
+      if (begin < from) return;
+      const fresh = begin === this.from || begin > from && bytes[begin - from - 1] === 10;
+      if (begin === from && !fresh) return;
+      this.keep(p, bytes.slice(begin - from, (p + 1) * size - from), fresh);
+    }
+  }
+
+  /** Where attempts begin, counted from the beginning of a piece. */
+  cuts(p) { return this.starts.map(([, at]) => at - Math.max(p * size, this.from)); }
+
+  /** Which lines of a piece are the first of an attempt. @returns {[line: number, attempt: number][]} */
+  marks(p, piece) {
+    const cuts = this.cuts(p);
+    return this.starts.map(([attempt], i) => [piece.begins.indexOf(cuts[i]), attempt]).filter(([line]) => line >= 0);
+  }
+
+  keep(p, bytes, fresh) {
+    const piece = { bytes, fresh, begins: starts(bytes, fresh, this.cuts(p)) };
+    this.pieces.delete(p);
+    this.pieces.set(p, piece);
+    this.count.span(this.first, this.last + 1);
+    this.count.set(p, piece.begins.length, within(fresh, piece.begins));
+    for (const old of this.pieces.keys()) {
+      if (this.pieces.size <= held) break;
+      if (old !== this.last && old !== p) this.pieces.delete(old);
+    }
+    return piece;
+  }
+
+  /** @param {number} p @returns {Promise<Piece>} */
+  async piece(p) {
+    const there = this.pieces.get(p);
+    if (there) {
+      this.pieces.delete(p);
+      this.pieces.set(p, there);
+      return there;
+    }
+    if (!this.loading.has(p)) this.loading.set(p, this.fetchPiece(p).finally(() => this.loading.delete(p)));
+    return this.loading.get(p);
+  }
+
+  async fetchPiece(p) {
+    const begin = Math.max(p * size, this.from);
+    const end = Math.min((p + 1) * size, this.to);
+    if (begin >= end) return { bytes: new Uint8Array(0), begins: new Uint32Array(0), fresh: false };
+    const res = await this.ask('', { headers: { Range: `bytes=${Math.max(begin - 1, this.from)}-${end - 1}` } });
+    const from = number(res, 'From');
+    const bytes = new Uint8Array(await res.arrayBuffer());
+    try { this.note(res); } catch (e) { this.again(); throw e; }
+    if (from < begin) return this.keep(p, bytes.subarray(1), bytes[0] === 10);
+    if (from >= end) return { bytes: new Uint8Array(0), begins: new Uint32Array(0), fresh: false }; // it was forgotten
+    return this.keep(p, bytes, true);
+  }
+
+  /** The lines that begin in a piece, from one of them on. */
+  async lines(p, from = 0) {
+    const piece = await this.piece(p);
+    const begins = from ? piece.begins.subarray(from) : piece.begins;
+    return texts(piece.fresh || from > 0, piece.bytes, begins, await this.after(p, piece));
+  }
+
+  /** The same, for whoever shows them. */
+  async shown(p, from) {
+    const piece = await this.piece(p);
+    return { piece: p, from, lines: await this.lines(p, from), marks: this.marks(p, piece), held: this.pieces.size };
+  }
+
+  /** What follows a piece, as far as its last line needs it. */
+  async after(p, piece) {
+    if (!piece.begins.length || piece.bytes.at(-1) === 10) return new Uint8Array(0);
+    const parts = [];
+    let n = 0;
+    for (let next = p + 1; next <= this.last && n < longest; next++) {
+      const { bytes } = await this.piece(next);
+      parts.push(bytes);
+      n += bytes.length;
+      if (bytes.includes(10)) break;
+    }
+    const whole = new Uint8Array(n);
+    parts.reduce((at, b) => { whole.set(b, at); return at + b.length; }, 0);
+    return whole;
+  }
+
+  // follow adds what comes until the server says that nothing will. Another attempt
+  // has its turn when all of the last one is there.
+  async follow() {
+    if (this.following) { this.more = true; return; }
+    this.stop();
+    const stopper = this.following = new AbortController();
+    try {
+      const res = await this.ask(`?offset=${this.to}&follow=1`, { signal: stopper.signal });
+      this.note(res);
+      this.wait = shortest;
+      this.tellSpan('live');
+      const reader = res.body.getReader();
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) break;
+        this.append(value);
+      }
+      this.flush();
+      this.following = null;
+      await this.ended();
+    } catch (e) {
+      if (stopper.signal.aborted) return;
+      this.following = null;
+      this.torn(e);
+    }
+  }
+
+  // ended goes on if there is more, such as another attempt.
+  async ended() {
+    const res = await this.ask('?tail=1', { method: 'HEAD' });
+    this.note(res);
+    const { more } = this;
+    this.more = false;
+    if (more || number(res, 'To') > this.to) return this.follow();
+    return this.tellSpan('ended');
+  }
+
+  // torn goes on where it was. A log that has become shorter is another one.
+  torn(e) {
+    if (e.status === 416 || e.moved) return this.again();
+    if (e.status >= 400 && e.status < 500) return this.tellSpan('wrong', e.message);
+    this.tellSpan('lost');
+    this.timer = setTimeout(() => this.follow(), this.wait);
+    this.wait = Math.min(patience, 2 * this.wait);
+  }
+
+  again() {
+    this.stop();
+    this.pieces.clear();
+    this.loading.clear();
+    this.count = new Count();
+    Object.assign(this, { from: 0, to: 0, starts: [] });
+    this.told({ kind: 'again' });
+    return this.open();
+  }
+
+  stop() {
+    clearTimeout(this.timer);
+    this.following?.abort();
+    this.following = null;
+  }
+
+  /** @param {Uint8Array} bytes */
+  append(bytes) {
+    for (let at = 0; at < bytes.length;) {
+      const p = Math.floor(this.to / size);
+      const old = this.pieces.get(p);
+      const room = (p + 1) * size - this.to;
+      const part = bytes.subarray(at, at + room);
+      at += part.length;
+      this.to += part.length;
+      this.grow(p, old, part);
+    }
+    this.flushing ??= setTimeout(() => this.flush(), tell);
+  }
+
+  grow(p, old, part) {
+    if (!old) return this.keep(p, part.slice(), p === this.first || this.pieces.get(p - 1)?.bytes.at(-1) === 10);
+    const whole = new Uint8Array(old.bytes.length + part.length);
+    whole.set(old.bytes);
+    whole.set(part, old.bytes.length);
+    return this.keep(p, whole, old.fresh);
+  }
+
+  flush() {
+    clearTimeout(this.flushing);
+    this.flushing = null;
+    this.tellSpan('live');
+    this.query?.grew(this.last);
+  }
+
+  tellSpan(state, error = '') {
+    this.count.span(this.first, this.last + 1);
+    this.told({ kind: 'span', state, error, from: this.from, to: this.to, starts: this.starts, first: this.first, last: this.last, known: this.known() });
+  }
+
+  /** How many lines begin in each piece that was not told of before. */
+  known() {
+    const list = [];
+    for (const p of this.pieces.keys()) list.push(this.count.tell(p));
+    return list;
+  }
+
+  /**
+   * Reads the whole log once, without keeping it: how many lines begin in each
+   * piece, and what else is asked for.
+   * @param {AbortSignal} signal
+   * @param {(p: number, piece: Piece, next: Uint8Array) => void} visit
+   */
+  async sweep(signal, visit) {
+    const res = await this.ask(`?offset=${this.from}`, { signal });
+    let at = number(res, 'From');
+    let bytes = new Uint8Array(0);
+    let fresh = true;
+    let before = null; // a piece that waits for what follows it
+    const done = (whole) => {
+      const p = Math.floor(at / size);
+      const piece = { bytes: whole, fresh, begins: starts(whole, fresh, this.cuts(p)) };
+      if (before) visit(before.p, before.piece, whole);
+      before = { p, piece };
+      fresh = whole.at(-1) === 10;
+      at += whole.length;
+    };
+    for (const reader = res.body.getReader(); ;) {
+      const { done: ended, value } = await reader.read();
+      if (ended) break;
+      bytes = joined(bytes, value);
+      for (let need = size - at % size; bytes.length >= need; need = size - at % size) {
+        const whole = bytes.slice(0, need);
+        bytes = bytes.subarray(need);
+        done(whole);
+      }
+    }
+    if (bytes.length) done(bytes.slice());
+    if (before) visit(before.p, before.piece, new Uint8Array(0));
+  }
+
+  /** Looks for a text, or only counts lines if it is empty. */
+  search(text, raw) {
+    this.query?.end();
+    this.query = search(this, text, raw);
+    this.query.begin();
+  }
+}
+
+function joined(a, b) {
+  if (!a.length) return b;
+  const whole = new Uint8Array(a.length + b.length);
+  whole.set(a);
+  whole.set(b, a.length);
+  return whole;
+}

@@ -1,0 +1,434 @@
+package browser
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+)
+
+// task is the address of the page of a task.
+func task(run, id string) string { return "#/runs/" + run + "/tasks/" + id }
+
+// module is what a function of the page's own files comes to.
+func module[V any](p *page, file, expression string) V {
+	p.Helper()
+	return eval[V](p, fmt.Sprintf("import('/assets/%s').then((m) => %s)", file, expression))
+}
+
+func TestEscapeSequencesBecomeLooksAndNothingElse(t *testing.T) {
+	p := newWorld(t).open("#/")
+	for line, want := range map[string]string{
+		"plain":                                     `[{"text":"plain"}]`,
+		"\x1b[31mred\x1b[0m end":                    `[{"text":"red","class":"a-1"},{"text":" end"}]`,
+		"\x1b[1;3;4;92mx\x1b[22my":                  `[{"text":"x","class":"a-bold a-italic a-underline a-10"},{"text":"y","class":"a-italic a-underline a-10"}]`,
+		"\x1b[7mturned\x1b[27m":                     `[{"text":"turned","class":"a-ground a-on-ink"}]`,
+		"\x1b[31;7mturned":                          `[{"text":"turned","class":"a-ground a-on-1"}]`,
+		"\x1b[38;5;208mo\x1b[48;5;4mb":              `[{"text":"o","fg":"#ff8700"},{"text":"b","class":"a-on-4","fg":"#ff8700"}]`,
+		"\x1b[38;2;1;2;300mt\x1b[39mu":              `[{"text":"t","fg":"#0102ff"},{"text":"u"}]`,
+		"\x1b[38:2::10:20:30mt":                     `[{"text":"t","fg":"#0a141e"}]`,
+		"\x1b[38;5;244mgrey":                        `[{"text":"grey","fg":"#808080"}]`,
+		"a\x1b[2K\x1b[1;1H\x1b]0;title\x07b":        `[{"text":"ab"}]`,
+		"a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\": `[{"text":"alink"}]`,
+		"a\x00\x07\x1b(Bb\u009b":                    `[{"text":"ab"}]`,
+		"torn\x1b[3":                                `[{"text":"torn"}]`,
+		"\x1b[38;5mx\x1b[48;2;1mz\x1b[999mq":        `[{"text":"x"},{"text":"zq","bg":"#010000"}]`,
+		"<b>\x1b[1m<i>":                             `[{"text":"<b>"},{"text":"<i>","class":"a-bold"}]`,
+		"":                                          `[{"text":""}]`,
+	} {
+		if got := module[string](p, "task/ansi.js", "JSON.stringify(m.runs("+quoted(line)+"))"); got != want {
+			t.Errorf("%q is %s, want %s", line, got, want)
+		}
+	}
+}
+
+func TestLinesOfAgentsAreReadAsSentences(t *testing.T) {
+	p := newWorld(t).open("#/")
+	for line, want := range map[string]string{
+		`{"type":"system","subtype":"init","model":"opus"}`: "note: begins with opus",
+		`{"type":"assistant","message":{"content":[{"type":"text","text":"Hello <b>"},{"type":"tool_use","name":"Bash","input":{"command":"ls"}}]}}`: "say: Hello <b>\nBash ls",
+		`{"type":"user","message":{"content":[{"type":"tool_result","content":[{"type":"text","text":"a\nb\n"}],"is_error":true}]}}`:                 "bad: a\nb",
+		`{"type":"result","subtype":"success","is_error":false,"result":"Done","usage":{"input_tokens":240,"output_tokens":14}}`:                     "done: Done (254 tokens)",
+		`{"type":"result","subtype":"success","is_error":true,"result":"API Error: 529"}`:                                                            "bad: API Error: 529",
+		`{"type":"item.started","item":{"type":"command_execution","command":"/bin/bash -lc 'echo hi'"}}`:                                            "tool: $ echo hi",
+		`{"type":"item.completed","item":{"type":"command_execution","aggregated_output":"hi\n","exit_code":3}}`:                                     "bad: exit 3 hi",
+		`{"type":"item.completed","item":{"type":"agent_message","text":"All good."}}`:                                                               "say: All good.",
+		`{"type":"turn.failed","error":{"message":"429"}}`:                                                                                           "bad: 429",
+		`{"type":"mystery","x":1}`: "null",
+		`{"type":"assistant"`:      "null",
+		`{"type":7}`:               "null",
+		`[1]`:                      "null",
+		`{"type":"assistant","message":{"content":[{"type":"tool_use","name":{"a":1},"input":[1]}]}}`: `tool: {"a":1} [1]`,
+		`{"type":"assistant","message":null}`: "say: ",
+		`plain`:                               "null",
+	} {
+		got := module[string](p, "task/speech.js", "((s) => s ? s.kind + ': ' + s.text : 'null')(m.read("+quoted(line)+"))")
+		if got != want {
+			t.Errorf("%s is %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestPiecesOfALogHaveTheLinesThatBeginInThem(t *testing.T) {
+	p := newWorld(t).open("#/")
+	script := `(() => {
+		const bytes = (s) => new TextEncoder().encode(s);
+		const all = (text, fresh, after = '', cuts = []) => m.texts(fresh, bytes(text), m.starts(bytes(text), fresh, cuts), bytes(after)).map((l) => l.text + (l.cut ? '+' + l.cut : ''));
+		const c = new m.Count();
+		c.span(0, 4); c.set(0, 10); c.set(3, 5);
+		const guess = [c.total, c.number(0, 9), c.number(1, 0), c.number(2, 0), c.exact];
+		c.set(1, 0); c.set(2, 20);
+		return JSON.stringify([
+			all('a\nb\r\nc', true), all('rest\nb\n', false), all('one\ntw', true, 'o\nthree'), all('', true), all('10%\r20%\rdone\n', true),
+			all('x'.repeat(20000) + '\ny', true).map((t) => t.length), all('abc', true, '', [1]), all('middle', false),
+			guess, [c.total, c.number(2, 0), c.number(3, 4), c.exact], [c.at(0), c.at(9), c.at(10), c.at(31)],
+		]);
+	})()`
+	want := `[["a","b","c"],["b"],["one","two"],[],["done"],[16389,1],["a","bc"],["+6"],[35,10,11,0,false],[35,11,35,true],` +
+		`[{"piece":0,"line":0},{"piece":0,"line":9},{"piece":2,"line":0},{"piece":3,"line":1}]]`
+	if got := module[string](p, "task/lines.js", script); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// logLines is what the lines of the log in sight say.
+const logLines = `[...document.querySelectorAll('.log .l')].map((l) => l.querySelector('.t').innerText)`
+
+func (p *page) seesLine(text string) {
+	p.Helper()
+	p.wait("the log says "+text, logLines+".some((t) => t.includes("+quoted(text)+"))")
+}
+
+// atEnd is whether the last line of the log is in sight.
+const atEnd = `((el) => el.scrollTop + el.clientHeight >= el.scrollHeight - 2)(document.querySelector('.log'))`
+
+func TestALogIsFollowedUntilSomebodyScrollsUp(t *testing.T) {
+	w := newWorld(t)
+	w.worker("one")
+	gate := filepath.Join(w.dir, "gate")
+	run := w.submit(`
+name: follow
+tasks:
+  - id: talker
+    name: Talk a lot
+    shell: |
+      for i in $(seq 1 200); do printf '\033[32mline %s\033[0m\n' $i; done
+      while [ ! -e ` + gate + `1 ]; do sleep 0.05; done
+      for i in $(seq 201 220); do echo line $i; done
+      while [ ! -e ` + gate + `2 ]; do sleep 0.05; done
+      echo '{"type":"assistant","message":{"content":[{"type":"text","text":"That was all."}]}}'
+`)
+	p := w.open(task(run, "talker"))
+	p.sees("Talk a lot")
+	p.seesLine("line 200")
+	p.wait("the end is in sight", atEnd)
+	p.wait("green is green", `getComputedStyle(document.querySelector('.log .a-2')).color !== getComputedStyle(document.querySelector('.log')).color`)
+	p.wait("lines have numbers", `[...document.querySelectorAll('.log .n')].some((n) => n.dataset.n === '200')`)
+	if n := eval[int](p, `document.querySelectorAll('.log .l').length`); n > 120 {
+		t.Errorf("%d lines are in the page", n)
+	}
+	p.shot("task-log")
+
+	// Who reads what was is not taken away from it.
+	p.act(`document.querySelector('.log').scrollTop = 400`)
+	p.wait("following has stopped", `document.querySelector('.toend')`)
+	top := eval[string](p, logLines+".find((t) => t)")
+	w.must(os.WriteFile(gate+"1", nil, 0o600))
+	p.sees("20 new lines ↓")
+	if now := eval[string](p, logLines+".find((t) => t)"); now != top {
+		t.Errorf("the first line in the page was %q and is %q", top, now)
+	}
+	p.shot("task-log-new-lines")
+	p.click("20 new lines ↓")
+	p.seesLine("line 220")
+	p.wait("the end is in sight", atEnd+" && !document.querySelector('.toend')")
+
+	w.must(os.WriteFile(gate+"2", nil, 0o600))
+	p.seesLine("That was all.")
+	p.wait("the task is complete", `document.querySelector('.taskhead .status').innerText.includes('complete')`)
+	p.wait("the log has ended", `!document.querySelector('.size .live')`)
+	p.click("Raw")
+	p.seesLine(`{"type":"assistant"`)
+}
+
+func TestALogIsSearched(t *testing.T) {
+	w := newWorld(t)
+	w.worker("one")
+	run := w.submit(`
+name: search
+tasks:
+  - id: talker
+    shell: |
+      awk 'BEGIN { for (i = 1; i <= 50000; i++) print "line " i (i % 1000 == 0 ? " Needle \033[1mhay\033[0mstack" : "") }'
+      echo '{"type":"assistant","message":{"content":[{"type":"text","text":"No needle in \"JSON\"."}]}}'
+`)
+	p := w.open(task(run, "talker"))
+	p.seesLine("No needle")
+	p.act(`const i = document.querySelector('[data-filter]'); i.focus()`)
+	p.press("n", "e", "e", "d", "l", "e", " ", "h", "a", "y", "s", "t")
+	p.sees("50 of 50 lines")
+	p.wait("the last one is shown", `document.querySelector('.log .hit .t').innerText.startsWith('line 50000 ')`)
+	p.wait("it is on the screen", `((r) => r.top > 60 && r.bottom < innerHeight)(document.querySelector('.log .hit').getBoundingClientRect())`)
+	if got := eval[string](p, `[...document.querySelectorAll('.log .hit mark')].map((m) => m.innerText).join('|')`); got != "Needle |hay|st" {
+		t.Errorf("marked is %q", got)
+	}
+	p.shot("task-search")
+	p.act(`document.querySelector('[aria-label="Previous match"]').click()`)
+	p.sees("49 of 50 lines")
+	p.wait("the one before is shown", `document.querySelector('.log .hit .t').innerText.startsWith('line 49000 ')`)
+	p.press(enter)
+	p.sees("50 of 50 lines")
+	p.press(enter)
+	p.sees("1 of 50 lines")
+	p.wait("after the last comes the first", `document.querySelector('.log .hit .t').innerText.startsWith('line 1000 ')`)
+	p.wait("it is in the address", `location.hash.includes('find=needle')`)
+
+	p.visit(task(run, "talker") + "?find=" + "in+%22JSON")
+	p.sees("1 of 1 line")
+	p.visit(task(run, "talker") + "?find=nothing+like+it")
+	p.sees("nothing found")
+}
+
+// long is a log that no page could hold: a million lines, a hundred megabytes.
+func (w *world) long() string {
+	w.Helper()
+	run := w.submit(`
+name: long
+tasks:
+  - id: flood
+    shell: |
+      awk 'BEGIN { for (i = 1; i <= 1000000; i++) printf "%07d the quick brown fox jumps over the lazy dog and writes all of it down again, and again %s\n", i, i == 123456 ? "treasure" : "" }'
+      head -c 50000000 /dev/zero | tr '\0' x
+      echo
+      echo the end
+`)
+	w.eventually(4*time.Minute, "the run has ended", func() bool {
+		r, err := w.client().Run(w.Context(), run)
+		w.must(err)
+		return r.Status.Final()
+	})
+	w.eventually(4*time.Minute, "the server has all of the log", func() bool { return strings.HasSuffix(w.logEnd(run, "flood"), "the end\n") })
+	return run
+}
+
+// logEnd is the end of a log as the server has it.
+func (w *world) logEnd(run, task string) string {
+	w.Helper()
+	body, _, err := w.client().Log(w.Context(), run, task, coordinator.LogQuery{Tail: 100})
+	w.must(err)
+	defer func() { _ = body.Close() }()
+	text, err := io.ReadAll(body)
+	w.must(err)
+	return string(text)
+}
+
+func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
+	w := newWorld(t, "--log-limit", "400")
+	w.worker("one")
+	run := w.long()
+	began := time.Now()
+	body, span, err := w.client().Log(w.Context(), run, "flood", coordinator.LogQuery{})
+	w.must(err)
+	n, err := io.Copy(io.Discard, body)
+	w.must(errors.Join(err, body.Close()))
+	t.Logf("the server sends %d of %d bytes in %s", n, span.To, time.Since(began).Round(time.Millisecond))
+	p := w.open("#/")
+	heap := func() int {
+		p.Helper()
+		return eval[int](p, `(() => { gc(); return Math.round(performance.memory.usedJSHeapSize / 1e6); })()`)
+	}
+	before := heap()
+	began = time.Now()
+	p.visit(task(run, "flood"))
+	p.seesLine("the end")
+	t.Logf("the end of the log was there after %s", time.Since(began).Round(time.Millisecond))
+	if opened := time.Since(began); opened > 10*time.Second {
+		t.Errorf("it took %s", opened)
+	}
+	p.wait("the line that is too long is cut", `document.querySelector('.log .cut')?.innerText.includes('more of this line, cut')`)
+	p.wait("the last line is in sight", atEnd)
+
+	// The page answers while it is searched.
+	p.act(`window.late = 0; let last = performance.now(); window.watch = setInterval(() => { const now = performance.now(); window.late = Math.max(window.late, now - last - 50); last = now; }, 50)`)
+	began = time.Now()
+	p.visit(task(run, "flood") + "?find=treasure")
+	p.within(2*time.Minute, "it is found", `document.querySelector('.log .hit .t')?.innerText.startsWith('0123456 ')`)
+	t.Logf("found after %s", time.Since(began).Round(time.Millisecond))
+	p.within(2*time.Minute, "all was searched", `document.body.innerText.includes('1 of 1 line') && document.body.innerText.includes('1,000,002 lines')`)
+	t.Logf("all searched after %s, the page was late by at most %d ms", time.Since(began).Round(time.Millisecond), eval[int](p, `Math.round(window.late)`))
+	p.wait("its number is known", `document.querySelector('.log .hit .n').dataset.n === '123456'`)
+	p.shot("task-long-found")
+
+	// To and fro through all of it.
+	for _, part := range []float64{0, 0.25, 0.5, 0.75, 0.99, 0.1} {
+		p.act(fmt.Sprintf(`((el) => { el.scrollTop = %g * (el.scrollHeight - el.clientHeight); })(document.querySelector('.log'))`, part))
+		want := part * 1e6
+		p.wait(fmt.Sprint("lines about ", part), fmt.Sprintf(`((n) => n && Math.abs(n - %g) < 20000)(Number([...document.querySelectorAll('.log .l')].find((l) => l.getBoundingClientRect().top >= document.querySelector('.log').getBoundingClientRect().top)?.querySelector('.t').innerText.slice(0, 7)))`, want))
+	}
+	p.click("⤒ Beginning")
+	p.wait("the first line is at the top", `((l) => l?.querySelector('.n').dataset.n === '1')(document.elementFromPoint(400, document.querySelector('.log').getBoundingClientRect().top + 10)?.closest('.l'))`)
+	p.act(`document.querySelector('.log').focus()`)
+	for range 5 {
+		p.act(`document.querySelector('.log').scrollBy(0, 300)`)
+		time.Sleep(50 * time.Millisecond) // as a wheel turns
+	}
+	p.wait("1500 pixels are 75 lines", `((l) => l?.querySelector('.n').dataset.n === '76')(document.elementFromPoint(400, document.querySelector('.log').getBoundingClientRect().top + 10)?.closest('.l'))`)
+
+	if n := eval[int](p, `document.querySelectorAll('.log .l').length`); n > 150 {
+		t.Errorf("%d lines are in the page", n)
+	}
+	after := heap()
+	t.Logf("the page's heap: %d MB before, %d MB after", before, after)
+	if after > before+60 {
+		t.Errorf("the heap went from %d to %d MB", before, after)
+	}
+}
+
+func TestATaskIsCancelledAndRetriedByClick(t *testing.T) {
+	w := newWorld(t)
+	w.worker("one")
+	run := w.submit(`
+name: stops
+defaults: {agent: fake}
+tasks:
+  - id: slow
+    name: Takes for ever
+    prompt: |
+      Take your time.
+      fake: unless-attempt 2 hang
+      fake: say It is done.
+  - {id: after, prompt: "fake: say ok", after: [slow]}
+  - {id: later, prompt: "fake: say ok", after: [after]}
+`)
+	p := w.open(task(run, "slow"))
+	p.wait("it runs", `document.querySelector('.taskhead .status')?.innerText.includes('running')`)
+	p.sees("Needed by", "after", "one")
+	p.click("Cancel…")
+	p.sees("Cancel this task?", "2 tasks that wait for it are cancelled too", "later")
+	p.shot("task-cancel")
+	p.click("Cancel the task")
+	p.wait("it is cancelled", `document.querySelector('.taskhead .status').innerText.includes('cancelled')`)
+	p.click("Retry")
+	p.wait("it is complete", `document.querySelector('.taskhead .status').innerText.includes('complete')`)
+	p.click("Attempts 2")
+	p.sees("Attempt 1", "Attempt 2", "It is done.")
+	p.shot("task-attempts")
+}
+
+// evil is what no field of a page may do anything with but show it.
+const evil = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
+
+func TestWhatATaskSaysIsShownAsText(t *testing.T) {
+	w := newWorld(t)
+	w.worker("one")
+	plan, err := json.Marshal(map[string]any{
+		"name": evil, "defaults": map[string]any{"agent": "fake", "model": evil, "answer_timeout": "1h"},
+		"tasks": []map[string]any{
+			{"id": "ask", "name": evil + " task", "prompt": evil + " prompt\nfake: say " + evil + " log\nfake: ask " + evil + " question? | " + evil + " a | no\nfake: fail " + evil + " summary", "verify": "echo '" + evil + "'"},
+			{"id": "check", "name": "check", "prompt": "fake: say ok", "verify": "echo '" + evil + " output' && false"},
+		},
+	})
+	w.must(err)
+	run := w.submit(string(plan))
+	p := w.open(task(run, "ask"))
+	p.sees(evil+" task", evil+" question?", evil+" a")
+	p.seesLine(evil + " log")
+	p.harmless()
+	p.shot("task-evil")
+	p.visit(task(run, "ask") + "?tab=prompt")
+	p.sees(evil + " prompt")
+	p.shot("task-prompt")
+	p.visit(task(run, "ask"))
+	p.click(evil + " a")
+	p.sees(evil + " summary")
+	p.wait("it has failed", `document.querySelector('.taskhead .status').innerText.includes('failed')`)
+	p.shot("task-failed")
+	p.visit(task(run, "ask") + "?tab=attempts")
+	p.sees(evil + " summary")
+	p.visit(task(run, "check") + "?tab=checks")
+	p.sees(evil+" output", "failed", "exit 1")
+	p.shot("task-checks")
+	p.visit(task(run, "check") + "?find=" + "%3Cscript%3E")
+	p.visit(task(run, "%3Cscript%3Ealert(1)%3C%2Fscript%3E"))
+	p.sees("has no task")
+	p.harmless()
+}
+
+func TestATaskIsReadableOnANarrowScreenAndInTheDark(t *testing.T) {
+	w := newWorld(t)
+	w.worker("one", "--slots", "3")
+	run := w.submit(`
+name: shop
+defaults: {agent: fake, timeout: 5m}
+tasks:
+  - {id: schema, name: Draw up the schema, prompt: "fake: say ok"}
+  - id: api
+    name: Build the API
+    after: [schema]
+    retries: 2
+    prompt: |
+      Build the API on the schema, with a route for each table.
+      fake: work 500ms
+      fake: tool printf '\033[32mok\033[0m   shop/api 0.4s\n\033[31mFAIL\033[0m shop/store 0.1s\n'
+      fake: usage 21200 3300 0.14
+      fake: on-attempt 1 say I wrote the handlers, and forgot the file.
+      fake: unless-attempt 1 tool touch api.go
+      fake: unless-attempt 1 say The API is built; there are eleven routes, and tests for each of them.
+      fake: unless-attempt 1 work 3m
+    verify: test -f api.go
+  - {id: pages, name: Build the pages, prompt: "fake: say ok", after: [api]}
+`)
+	p := w.open(task(run, "api"))
+	p.within(time.Minute, "the second attempt", `document.querySelector('.log .attempt[aria-label="Attempt 2"]') && document.body.innerText.includes('eleven routes')`)
+	p.within(10*time.Second, "no word of the first attempt is missing", logLines+`.filter((t) => t.includes('forgot the file') || t.includes('eleven routes')).length === 3`)
+	p.shot("task-light")
+	p.dark(true)
+	p.shot("task-dark")
+	p.size(400, 800)
+	p.fits("the log of a task")
+	p.shot("task-400-dark")
+	p.dark(false)
+	p.shot("task-400")
+	p.click("Wrap")
+	p.wait("lines are broken", `((el) => el.scrollWidth <= el.clientWidth + 1)(document.querySelector('.log'))`)
+	p.act(`document.querySelector('.log').scrollIntoView()`)
+	p.shot("task-400-wrap")
+	p.visit(task(run, "api") + "?tab=attempts")
+	p.sees("check failed")
+	p.fits("the attempts")
+	p.shot("task-400-attempts")
+	p.size(1280, 800)
+	p.visit(task(run, "api") + "?attempt=1")
+	p.wait("the first attempt is in sight", `((a) => { const r = a?.getBoundingClientRect(), l = document.querySelector('.log').getBoundingClientRect(); return r && r.top >= l.top - 1 && r.bottom <= l.bottom; })(document.querySelector('.log .attempt[aria-label="Attempt 1"]'))`)
+	w.must(w.client().Cancel(w.Context(), run, "", "it was looked at"))
+	w.ends(run)
+}
+
+func TestALogGoesOnAfterTheServerWasAway(t *testing.T) {
+	w := newWorld(t)
+	w.worker("one")
+	gate := filepath.Join(w.dir, "gate")
+	run := w.submit(`
+name: away
+tasks:
+  - id: talker
+    shell: |
+      echo before
+      while [ ! -e ` + gate + ` ]; do sleep 0.05; done
+      echo after it all
+`)
+	p := w.open(task(run, "talker"))
+	p.seesLine("before")
+	w.restart(func() { w.must(os.WriteFile(gate, nil, 0o600)) })
+	p.within(time.Minute, "the rest is there", logLines+`.some((t) => t.includes('after it all'))`)
+	if got := eval[string](p, logLines+".filter((t) => t).join('|')"); !strings.Contains(got, "before|after it all") {
+		t.Errorf("the log is %q", got)
+	}
+}
