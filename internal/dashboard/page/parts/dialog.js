@@ -23,8 +23,8 @@ function Dialog({ title, text, action, danger, input, done }) {
       <div class="text">${text}</div>
       ${input !== undefined && html`<label>${input}<input type="text" maxlength="1000" autofocus /></label>`}
       <div class="actions">
-        <button type="button" onClick=${() => end(null)}>No</button>
-        <button type="submit" class=${danger ? 'danger' : 'primary'} autofocus=${input === undefined}>${action}</button>
+        <button type="button" onClick=${() => end(null)} autofocus=${danger && input === undefined}>No</button>
+        <button type="submit" class=${danger ? 'danger' : 'primary'} autofocus=${!danger && input === undefined}>${action}</button>
       </div>
     </form>
   </dialog>`;

@@ -44,12 +44,11 @@ function Failure({ task }) {
 
 function Facts({ source, task }) {
   const a = task.attempt;
-  const doing = source.doing.value?.id === a?.id ? source.doing.value : a;
   const all = source.detail.tasks.all();
   const fact = (name, value) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
   const links = (ids) => ids.length > 0 && html`<${Links} run=${task.run} ids=${ids} tasks=${source.detail.tasks} />`;
   return html`<dl class="facts panel">
-    ${task.status === 'running' && fact('Does now', html`<${Doing} a=${doing} />`)}
+    ${task.status === 'running' && fact('Does now', html`<${Doing} a=${a} />`)}
     ${fact('Task', html`<code>${task.id}</code>`)}
     ${fact('Wave', task.wave)}
     ${fact('Needs', links(task.after ?? []))}
@@ -58,7 +57,7 @@ function Facts({ source, task }) {
     ${fact('Worker', a?.worker && html`<${Worker} name=${a.worker} />`)}
     ${fact('Attempt', `${task.tries ?? 0} of ${1 + (task.retries ?? 0)}`)}
     ${fact(task.status === 'running' ? 'Runs for' : 'Took', a && html`<${Lasting} from=${a.started} to=${a.ended} />`)}
-    ${fact('Spent', spent(source.attempts.all(), doing))}
+    ${fact('Spent', spent(source.attempts.all(), a))}
     ${fact('Worktree', task.worktree && html`<code>${task.worktree}</code>`)}
     ${fact('Branch', task.branch && html`<code>${task.branch}</code>`)}
     ${fact('Conversation', a?.thread && html`<code>${a.thread}</code>`)}

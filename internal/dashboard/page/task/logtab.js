@@ -19,7 +19,6 @@ export function LogTab({ source, task }) {
   useSearch(log, find, raw, control);
   useAttempt(log, query('attempt'), control);
   log.version.value;
-  useEffect(() => { source.look(); }, [log.span.value.to]);
   const { state, error, from, to } = log.span.value;
   const toggle = (name, on, word, title) => html`<button class="counter" aria-pressed=${on} title=${title} onClick=${() => setQuery({ [name]: on ? '' : '1' })}>${word}</button>`;
   return html`<section class="logtab" aria-label="Log of the task">

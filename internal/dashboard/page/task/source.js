@@ -5,14 +5,11 @@ import { onChange, releaseRun, watchRun } from '../core/fleet.js';
 import { Table } from '../core/table.js';
 import { signal, useEffect, useMemo } from '../core/view.js';
 
-const often = 5_000; // what an agent does is no change, so it is asked for when something else tells that it goes on
-
 export class Source {
   /** @param {string} run @param {string} task */
   constructor(run, task) {
     Object.assign(this, { run, task, url: path`/v1/runs/${run}/tasks/${task}` });
     this.prompt = signal('');
-    this.doing = signal(null);
     this.error = signal('');
     /** Attempts by their id. @type {Table<any>} */
     this.attempts = new Table();
@@ -22,14 +19,13 @@ export class Source {
     this.detail = watchRun(this.run);
     this.forget = onChange((update) => this.hear(update));
     this.load();
-    return () => { this.forget(); clearTimeout(this.timer); releaseRun(this.detail); };
+    return () => { this.forget(); releaseRun(this.detail); };
   }
 
   async load() {
     try {
       const [{ task }, { attempts }] = await Promise.all([get(this.url), get(`${this.url}/attempts`)]);
       this.prompt.value = task.prompt ?? '';
-      this.doing.value = task.attempt ?? null;
       this.attempts.fill((attempts ?? []).map((a) => [a.id, a]));
       this.error.value = '';
     } catch (e) {
@@ -40,17 +36,6 @@ export class Source {
   hear({ type, change: c }) {
     if (type === 'attempts' && c.run === this.run && c.task === this.task) this.attempts.put(c.id, { ...this.attempts.rows.get(c.id), ...c });
     if (type === 'tasks' && c.run === this.run && c.id === this.task && c.attempt) this.attempts.put(c.attempt.id, c.attempt);
-    if (type === 'agents') this.look();
-  }
-
-  /** Asks what the agent does, soon and not often. */
-  look() {
-    if (this.timer || this.detail.tasks.rows.get(this.task)?.status !== 'running') return;
-    this.timer = setTimeout(async () => {
-      this.timer = 0;
-      if (document.hidden) return;
-      try { this.doing.value = (await get(this.url)).task.attempt ?? null; } catch { /* the stream says that the server is away */ }
-    }, often);
   }
 }
 
