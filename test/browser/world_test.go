@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,9 +40,27 @@ type world struct {
 func newWorld(t *testing.T, flags ...string) *world {
 	t.Helper()
 	w := &world{T: t, dir: t.TempDir(), home: t.TempDir(), flags: flags}
+	t.Cleanup(w.sweep)
 	w.must(exec.Command("git", "init", "-q", w.dir).Run())
 	w.serve("127.0.0.1:0")
 	return w
+}
+
+// sweep ends what workers have left running: that is what they promise when they
+// are killed.
+func (w *world) sweep() {
+	all, err := os.ReadDir("/proc")
+	w.must(err)
+	for _, entry := range all {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		environ, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		if err == nil && bytes.Contains(environ, []byte("HOME="+w.home+"\x00")) {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
 }
 
 func (w *world) must(err error) {
