@@ -95,7 +95,7 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if s.file, err = os.Stat(s.path); err != nil {
 		return err
 	}
-	s.db, err = sql.Open("sqlite", dsn(s.path, writing...))
+	s.db, err = sql.Open("sqlite", dsn(s.path, writing))
 	if err != nil {
 		return err
 	}
@@ -111,11 +111,13 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// writing is how the connection that writes is set up. It has room for the pages
-// that a busy coordinator goes on changing. Its log grows to 32 MiB before it is
-// copied to the database, which holds everybody up: with four it would happen ten
-// times in a second, and the same pages would be copied again and again.
-var writing = []string{"cache_size(-16384)", "wal_autocheckpoint(8000)"}
+// writing is how the connection that writes is set up. Its log grows to 32 MiB
+// before it is copied to the database, which holds everybody up: with four it would
+// happen ten times in a second, and the same pages would be copied again and again.
+const writing = "wal_autocheckpoint(8000)"
+
+// manyPages is room for the pages that a busy coordinator goes on changing.
+const manyPages = "PRAGMA cache_size = -16384"
 
 // errReplaced is that another file has the database's name since it was opened:
 // somebody has restored a backup.
@@ -203,6 +205,9 @@ func (s *Store) Remember(rows int) {
 	s.open <- struct{}{}
 	defer func() { <-s.open }()
 	s.remember, s.seen = rows, nil
+	if rows >= memo.DefaultLimit && s.write != nil {
+		_, _ = s.write.ExecContext(context.Background(), manyPages) // without it, it is only slower
+	}
 }
 
 // Wait implements [store.Store].
