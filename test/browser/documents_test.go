@@ -42,7 +42,7 @@ const teamDocument = `{"session_id": "v4_20260217_040000", "mode": "analysis_onl
  "task_groups": {"auth": {"name": "Sign in <i>", "status": "in_progress_security_fixes"}, "docs": {"name": "Docs", "status": "COMPLETED"}}}`
 
 const sessionDocument = `{"session_id": "20260217-040000", "source": "orchestrate", "status": "running", "started_at": "2026-02-17T04:00:00.123456+00:00",
- "waves": [{"number": 1, "status": "pending", "agents": ["001", "002"]}],
+ "waves": [{"wave": 1, "status": "pending", "agents": ["001", "002"]}],
  "agents": [{"id": "001", "name": "schema <u>", "status": "complete", "wave": 1, "started_at": "2026-02-17T04:00:00Z", "completed_at": "2026-02-17 04:01:00"},
   {"id": "002", "name": "writer", "status": "failed", "wave": 1, "error": "it broke <script>window.pwned=1</script>", "pid": "none"}, "odd", {"name": 7}],
  "summary": {"total": 2, "complete": 1, "failed": 1}}`
@@ -75,7 +75,7 @@ func TestDocumentsOfOtherToolsAppearAsTheyAreWritten(t *testing.T) {
 	p.soon("the session", "20260217-040000")
 	p.sees("theirs")
 	p.visit(project + "/sessions/20260217-040000")
-	p.sees("schema <u>", "it broke <script>")
+	p.sees("Wave 1", "schema <u>", "it broke <script>")
 	p.shot("theirs-session")
 	w.theirs(".founder-mode/status/sessions/20260217-040000/status.json", fmt.Sprint(sessionDocument[:len(sessionDocument)-1], `, "note": 1}`))
 	p.harmless()
