@@ -69,7 +69,7 @@ func (m Model) laneRows(filter string) (rows []paint.Line) {
 }
 
 func (m Model) laneRow(indent string, l fleet.Lane) paint.Line {
-	return paint.Line{{Text: indent + "⏸ " + phrase.Paused(l, m.now), Style: env.Yellow}, {Text: ", " + phrase.Age(l.Until.Sub(m.now)) + " to go", Style: env.Faint}}
+	return paint.Line{{Text: indent + "‖ " + phrase.Paused(l, m.now), Style: env.Yellow}, {Text: ", " + phrase.Age(l.Until.Sub(m.now)) + " to go", Style: env.Faint}}
 }
 
 // runRows are the runs that run, then those that have ended.

@@ -67,7 +67,7 @@ func (m Model) runFacts() (rows []paint.Line) {
 		return rows
 	}
 	if r.Stopping != "" {
-		rows = append(rows, paint.Styled(env.Yellow, "⏸ no task starts any more: "+phrase.Line(r.Stopping)))
+		rows = append(rows, paint.Styled(env.Yellow, "‖ no task starts any more: "+phrase.Line(r.Stopping)))
 	}
 	if r.Budget.USD > 0 && r.Spent.USD >= 0.8*r.Budget.USD {
 		rows = append(rows, paint.Styled(env.Yellow, fmt.Sprintf("! %.0f %% of the budget is spent", 100*r.Spent.USD/r.Budget.USD)))
