@@ -16,9 +16,10 @@ type freezer struct {
 	others map[identity]bool // stopped by somebody else before
 }
 
-// pass stops what is found to move, and returns whether there was nothing. A
-// process that is being started while it looks is found by the next pass. One that
-// waits in the kernel does not move: it stops before it does anything else.
+// pass stops what is found to move, and returns whether there was nothing. One that
+// waits in the kernel does not move: it stops before it does anything else. A
+// process can be missed only if its parent ended while this looked, and that parent
+// is then a child of ours: whose own parent is gone comes to us.
 func (f *freezer) pass(agent int) (still bool) {
 	list := below(processes(), func(p process) bool { return p.pid == os.Getpid() })
 	first := f.others == nil
@@ -41,7 +42,14 @@ func (f *freezer) pass(agent int) (still bool) {
 		}
 		p.signal(syscall.SIGSTOP)
 	}
-	return still
+	return still && !childEnded()
+}
+
+// childEnded tells whether a child has ended that nobody has waited for yet.
+func childEnded() bool {
+	var who unix.Siginfo
+	err := unix.Waitid(unix.P_ALL, 0, &who, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
+	return err == nil && who.Signo != 0
 }
 
 // mayStopGroup tells whether nobody can be in a process's group but descendants of

@@ -112,7 +112,8 @@ func (a *attempt) setStill(still bool) {
 }
 
 // passes is what the passes of a freezer come to. One that found nothing may have
-// missed a process whose parent ended while it looked.
+// missed a process whose parent, a child of one that is stopped, ended while it
+// looked; whatever that one starts comes from a child of ours.
 type passes struct {
 	clean int // one after the other
 	pause time.Duration
