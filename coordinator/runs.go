@@ -90,6 +90,34 @@ func (c *Client) Answer(ctx context.Context, question, text string, deny bool) e
 	return err
 }
 
+// NewQuestion is a question of an agent that has no task of a run. The same ref of
+// the same asker is the same question.
+type NewQuestion struct {
+	From    string   `json:"from"` // what a person calls it when they answer
+	Ref     string   `json:"ref,omitempty"`
+	Text    string   `json:"text"`
+	Options []string `json:"options,omitempty"`
+	Seconds float64  `json:"seconds"` // that a person has, a day at most
+}
+
+// AskAside asks a person a question that belongs to no task, and returns its id.
+// Only with a ref is it repeated.
+func (c *Client) AskAside(ctx context.Context, q NewQuestion) (string, error) {
+	made, err := ask[QuestionChange](ctx, c, post(q, q.Ref != "", "v1", "questions"), "question")
+	return made.ID, err
+}
+
+// Question returns a question, also one that is closed.
+func (c *Client) Question(ctx context.Context, id string) (QuestionChange, error) {
+	return ask[QuestionChange](ctx, c, get(nil, "v1", "questions", id), "question")
+}
+
+// Withdraw closes a question that belongs to no task.
+func (c *Client) Withdraw(ctx context.Context, question, why string) error {
+	_, err := c.do(ctx, post(map[string]string{"why": why}, true, "v1", "questions", question, "withdraw"))
+	return err
+}
+
 // Attempts returns all tries at a task, the first one first.
 func (c *Client) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
 	return ask[[]fleet.Attempt](ctx, c, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")

@@ -141,7 +141,26 @@ type FileDiff struct {
 // MostFiles is how many files a [Diff] lists.
 const MostFiles = 200
 
-// Question is something that an agent waits for a person to decide.
+// Ask is a question of an agent that has no task, such as one that a person has
+// started by hand.
+type Ask struct {
+	From    string // who asks: what a person calls it when they answer
+	Ref     string // the agent's own id of it: asked again it is the same question
+	Text    string
+	Options []string
+	Within  time.Duration // how long a person has
+}
+
+// Answered is what has become of a question.
+type Answered struct {
+	Closed bool   `json:"closed,omitempty"` // answered, or nobody waits any more
+	Answer string `json:"answer,omitempty"`
+	Denied bool   `json:"denied,omitempty"` // what was asked for, with Answer as the reason
+	By     string `json:"by,omitempty"`     // empty if nobody has answered
+}
+
+// Question is something that an agent waits for a person to decide. One that
+// belongs to no task has no run, and as its task the name of who asks.
 type Question struct {
 	ID      string    `json:"id"`
 	Run     string    `json:"run"`

@@ -33,11 +33,6 @@ func (a *App) Workers(ctx context.Context) ([]fleet.Worker, error) {
 	return list, err
 }
 
-// Questions are what agents wait for people to decide, the oldest first.
-func (a *App) Questions(ctx context.Context) ([]fleet.Question, error) {
-	return a.lookout.Questions(ctx, "")
-}
-
 // Lanes are the agent accounts that are paused.
 func (a *App) Lanes(ctx context.Context) ([]fleet.Lane, error) { return a.lookout.Lanes(ctx) }
 

@@ -122,7 +122,10 @@ func typeOf(e store.Event) string {
 }
 
 // isRuns reports whether an event is one of a run that is no channel's or chain's.
-func isRuns(e store.Event) bool { return e.Run != "" && !ours(e.Run) && types[e.Kind] == "" }
+// Questions may belong to none at all.
+func isRuns(e store.Event) bool {
+	return (e.Run != "" || strings.HasPrefix(e.Kind, "question.")) && !ours(e.Run) && types[e.Kind] == ""
+}
 
 // changed is such a change, with the project that it is of.
 func (t *teller) changed(e store.Event) (json.RawMessage, string, error) {

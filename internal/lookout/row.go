@@ -67,3 +67,8 @@ func QuestionOf(q store.Question) fleet.Question {
 	}
 	return v
 }
+
+// AnsweredOf is what has become of a question.
+func AnsweredOf(q store.Question) fleet.Answered {
+	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}
+}

@@ -152,7 +152,10 @@ func factOf(r store.Reader, e store.Event) (known fact, err error) {
 	if e.Kind == workerChanged {
 		return known, rowOf(r, e, &known.worker)
 	}
-	if known.run, err = r.Run(e.Run); err != nil {
+	if e.Run != "" {
+		known.run, err = r.Run(e.Run)
+	}
+	if err != nil {
 		return known, err
 	}
 	switch {

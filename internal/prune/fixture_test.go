@@ -230,3 +230,12 @@ func (f *fixture) updates() error {
 	_, _, err := f.desk.Updates(f.ctx, 0, math.MaxInt32)
 	return err
 }
+
+// aside asks something that belongs to no task.
+func (f *fixture) aside() {
+	f.t.Helper()
+	_, err := f.engine.AskAside(f.t.Context(), engine.Aside{From: "by hand", Text: "may I?", Within: time.Minute})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}

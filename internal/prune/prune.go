@@ -40,7 +40,7 @@ type Found struct {
 	Kept   int // runs that are old and among those that ended last
 	Counts
 
-	questions map[string][]string // by run
+	questions map[string][]string // by run; those of no task are of none
 	promises  time.Time           // those that were made before this go
 	rest      []string            // runs of which somebody else has left the rest
 	desk      desk.Old
@@ -162,19 +162,17 @@ func (l *looker) rows() error {
 	for _, run := range l.found.Ended {
 		ids = append(ids, run.ID)
 	}
-	if len(ids) == 0 {
-		return nil
-	}
 	questions, err := l.Questions(false)
 	if err != nil {
 		return err
 	}
 	for _, q := range questions {
-		if l.goes[q.Run] || slices.Contains(l.found.rest, q.Run) {
+		if l.goes[q.Run] || slices.Contains(l.found.rest, q.Run) || q.Aside() && q.Expires.Before(l.Before) {
 			l.found.questions[q.Run] = append(l.found.questions[q.Run], q.ID)
 		}
 	}
 	c := &l.found.Counts
+	c.Questions += len(l.found.questions[""])
 	for _, id := range ids {
 		tasks, err := l.Tasks(id)
 		if err != nil {

@@ -142,12 +142,8 @@ func (t *taker) finish(ctx context.Context, id string, left remains) error {
 			return err
 		}
 	}
-	for chunk := range slices.Chunk(left.questions, keysAtOnce) {
-		if err := t.take(ctx, alone, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
-			return store.Gone{Questions: chunk}, len(chunk), nil
-		}); err != nil {
-			return err
-		}
+	if err := t.takeQuestions(ctx, left.questions); err != nil {
+		return err
 	}
 	for chunk := range slices.Chunk(left.tasks, t.atOnce()) {
 		if err := t.store.Write(ctx, alone, func(tx *store.Tx) error { tx.TakeAway(store.Gone{Tasks: chunk}); return nil }); err != nil {
@@ -177,4 +173,21 @@ func (t *taker) count(tasks []store.TaskKey, of remains) {
 	for _, key := range tasks {
 		t.done.Attempts += of.attempts[key]
 	}
+}
+
+// takeAsides takes away the questions that belong to no task. Nobody can ask or
+// answer one again whose time is over.
+func (t *taker) takeAsides(ctx context.Context) error {
+	return t.takeQuestions(ctx, t.found.questions[""])
+}
+
+func (t *taker) takeQuestions(ctx context.Context, ids []string) error {
+	for chunk := range slices.Chunk(ids, keysAtOnce) {
+		if err := t.take(ctx, store.Need{Alone: true}, &t.done.Questions, func(*store.Tx) (store.Gone, int, error) {
+			return store.Gone{Questions: chunk}, len(chunk), nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }

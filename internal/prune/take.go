@@ -27,7 +27,7 @@ type Taking struct {
 func Take(ctx context.Context, s store.Store, f Found, how Taking) (Counts, error) {
 	t := &taker{store: s, found: f, Taking: how}
 	for _, take := range []func(context.Context) error{
-		t.takeRest, t.takeRuns, t.takeEvents, t.takeTasks, t.takeItems, t.takeWorkers, t.takePromises, t.tell,
+		t.takeRest, t.takeRuns, t.takeAsides, t.takeEvents, t.takeTasks, t.takeItems, t.takeWorkers, t.takePromises, t.tell,
 	} {
 		if err := take(ctx); err != nil {
 			return t.done, err

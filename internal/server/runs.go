@@ -32,6 +32,10 @@ type Runs interface {
 
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by token.Identity, question, text string, deny bool) error
+	// Ask asks a question that belongs to no task, Withdraw closes one.
+	Ask(ctx context.Context, q coordinator.NewQuestion) (coordinator.QuestionChange, error)
+	Question(ctx context.Context, id string) (coordinator.QuestionChange, error)
+	Withdraw(ctx context.Context, question, why string) error
 
 	// Lanes are the agent accounts that are paused.
 	Lanes(ctx context.Context) ([]fleet.Lane, error)
@@ -92,6 +96,12 @@ type (
 	again struct {
 		Task string `json:"task"`
 	}
+	oneQuestion struct {
+		Question coordinator.QuestionChange `json:"question"`
+	}
+	withdrawal struct {
+		Why string `json:"why,omitempty"`
+	}
 	questionAnswer struct {
 		Text string `json:"text"`
 		Deny bool   `json:"deny,omitempty"`
@@ -115,6 +125,9 @@ func runRoutes() []route {
 
 		{method: get, path: "/v1/questions", access: look, about: "what agents wait for people to decide", query: []string{"run"}, gives: allQuestions{}, status: found, do: (*call).questions},
 		{method: post, path: "/v1/questions/{id}/answer", access: operate, about: "answer a question, once", takes: questionAnswer{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).answerQuestion},
+		{method: post, path: "/v1/questions", access: work, about: "ask a person a question that belongs to no task; the same ref gives the same one", takes: coordinator.NewQuestion{}, gives: oneQuestion{}, status: made, do: (*call).askAside},
+		{method: get, path: "/v1/questions/{id}", access: look, about: "a question, also one that is closed", gives: oneQuestion{}, status: found, others: []int{missing}, do: (*call).question},
+		{method: post, path: "/v1/questions/{id}/withdraw", access: work, about: "close a question that belongs to no task", takes: withdrawal{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).withdraw},
 
 		{method: get, path: "/v1/sessions", access: look, about: "the runs that have a session's document", query: []string{"project", "limit"}, gives: allSessions{}, status: found, do: (*call).sessions},
 		{method: get, path: "/v1/sessions/{id}/status.json", access: look, about: "the document of a session, as its protocol has it", gives: map[string]any{}, status: found, others: []int{missing}, do: (*call).statusDocument},

@@ -178,7 +178,8 @@ type Item struct {
 	Made   time.Time       `json:"made"`
 }
 
-// Question is something an agent asks a person.
+// Question is something an agent asks a person. One that belongs to no task has
+// neither run nor attempt, and as its task the name of who asks.
 type Question struct {
 	ID       string          `json:"id"`
 	Attempt  string          `json:"attempt"`
@@ -195,6 +196,9 @@ type Question struct {
 	Answered time.Time       `json:"answered,omitzero"`
 	Closed   bool            `json:"closed,omitempty"` // answered, or nobody waits any more
 }
+
+// Aside reports whether it belongs to no task.
+func (q Question) Aside() bool { return q.Run == "" }
 
 // Lane is an agent account. While it is paused none of its tasks start.
 type Lane struct {

@@ -69,7 +69,7 @@ answer, show the question and its options.`,
 }
 
 func answer(ctx context.Context, e *env.Env, f open.Fleet, name string, o options) error {
-	t, err := f.FindTask(ctx, name)
+	t, err := find(ctx, f, name)
 	if err != nil {
 		return err
 	}

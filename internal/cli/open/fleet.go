@@ -46,6 +46,12 @@ type Fleet interface {
 
 	Submit(ctx context.Context, p plan.Plan) (id string, err error)
 	Answer(ctx context.Context, question, text string, deny bool) error
+	// Ask asks a person a question that belongs to no task and returns its id,
+	// Question what has become of it. Who no longer waits withdraws it.
+	Ask(ctx context.Context, q fleet.Ask) (id string, err error)
+	Question(ctx context.Context, id string) (fleet.Answered, error)
+	Withdraw(ctx context.Context, question, why string) error
+
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
 

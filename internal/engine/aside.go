@@ -1,0 +1,95 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/internal/store"
+)
+
+// Aside is a question of an agent that has no task of ours, such as one that a
+// person started by hand.
+type Aside struct {
+	From    string // who asks: what a person calls it when they answer
+	Ref     string // the agent's own id of it: asked again it is the same question
+	Text    string
+	Options []string
+	Within  time.Duration // how long a person has
+}
+
+// MaxAside is how long a question may wait that belongs to no task. Nobody would
+// close it if its asker died.
+const MaxAside = 24 * time.Hour
+
+// AskAside records a question that belongs to no task, and returns its id.
+func (e *Engine) AskAside(ctx context.Context, a Aside) (id string, err error) {
+	if err := a.check(); err != nil {
+		return "", err
+	}
+	err = e.write(ctx, a.From, store.Need{}, func(c *change) error {
+		id, err = c.askAside(a)
+		return err
+	})
+	return id, err
+}
+
+// AsideError is a question that cannot be asked.
+type AsideError struct{ Why string }
+
+func (e *AsideError) Error() string { return "ask: " + e.Why }
+
+// Invalid marks it as the caller's mistake.
+func (e *AsideError) Invalid() bool { return true }
+
+func (a Aside) check() error {
+	switch {
+	case a.From == "":
+		return &AsideError{"it is not said who asks"}
+	case a.Text == "":
+		return &AsideError{"there is no question"}
+	case a.Within <= 0 || a.Within > MaxAside:
+		return &AsideError{fmt.Sprintf("a person has %s to answer, which must be more than nothing and %s at most", a.Within, MaxAside)}
+	}
+	return nil
+}
+
+func (c *change) askAside(a Aside) (string, error) {
+	options, err := json.Marshal(a.Options)
+	if err != nil {
+		return "", fmt.Errorf("ask: %w", err)
+	}
+	id := c.engine.opts.NewID()
+	if a.Ref != "" {
+		id = fmt.Sprintf("aside-%x", sha256.Sum256([]byte(a.From+"\x00"+a.Ref)))[:22]
+		if _, err := c.Question(id); !errors.Is(err, store.ErrNotFound) {
+			return id, err
+		}
+	}
+	q := store.Question{ID: id, Task: a.From, Text: a.Text, Options: options, Asked: c.now, Expires: c.now.Add(a.Within)}
+	c.PutQuestion(q)
+	return q.ID, c.questionEvent("question.asked", q, q.Text)
+}
+
+// Withdraw closes a question that belongs to no task, because nobody waits for the
+// answer any more. It changes nothing if it is closed.
+func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
+	return e.write(ctx, "", store.Need{}, func(c *change) error {
+		q, err := c.Question(question)
+		if err != nil {
+			return missing(err, "question", question)
+		}
+		if !q.Aside() {
+			return &ConflictError{"question " + question, "belongs to task " + q.Task + ", which waits for it"}
+		}
+		if q.Closed {
+			return nil
+		}
+		c.who, q.Closed = q.Task, true
+		c.PutQuestion(q)
+		return c.questionEvent("question.closed", q, why)
+	})
+}

@@ -1,0 +1,66 @@
+package rundesk
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/desk"
+	"gaffer/internal/engine"
+	"gaffer/internal/lookout"
+	"gaffer/internal/store"
+)
+
+const (
+	maxName    = 200
+	maxOptions = 50
+)
+
+// Ask implements [server.Runs].
+func (d *Desk) Ask(ctx context.Context, q coordinator.NewQuestion) (v coordinator.QuestionChange, err error) {
+	if err := checkAsk(q); err != nil {
+		return v, err
+	}
+	within := time.Duration(q.Seconds * float64(time.Second))
+	id, err := d.opts.Engine.AskAside(ctx, engine.Aside{From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: within})
+	if err != nil {
+		return v, err
+	}
+	return d.Question(ctx, id)
+}
+
+func checkAsk(q coordinator.NewQuestion) error {
+	err := cmp.Or(checkText("from", q.From, maxName), checkText("ref", q.Ref, maxReason), checkText("text", q.Text, maxAnswer))
+	for _, option := range q.Options {
+		err = cmp.Or(err, checkText("options", option, maxReason))
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(q.Options) > maxOptions:
+		return desk.Invalid("options: are %d, and may be %d", len(q.Options), maxOptions)
+	case math.IsNaN(q.Seconds) || q.Seconds > engine.MaxAside.Seconds():
+		return desk.Invalid("seconds: may be %g at most", engine.MaxAside.Seconds())
+	}
+	return nil
+}
+
+// Question implements [server.Runs].
+func (d *Desk) Question(ctx context.Context, id string) (v coordinator.QuestionChange, err error) {
+	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+		q, err := r.Question(id)
+		v = desk.QuestionOf(q)
+		return lookout.Missing(err, "question", id)
+	})
+	return v, err
+}
+
+// Withdraw implements [server.Runs].
+func (d *Desk) Withdraw(ctx context.Context, question, why string) error {
+	if err := checkText("why", why, maxReason); err != nil {
+		return err
+	}
+	return d.opts.Engine.Withdraw(ctx, question, why)
+}
