@@ -19,6 +19,7 @@ type Aside struct {
 	Text    string
 	Options []string
 	Within  time.Duration // how long a person has
+	Asker   string        // whose question it is, if that is to be known
 }
 
 // MaxAside is how long a question may wait that belongs to no task. Nobody would
@@ -30,7 +31,7 @@ func (e *Engine) AskAside(ctx context.Context, a Aside) (id string, err error) {
 	if err := a.check(); err != nil {
 		return "", err
 	}
-	err = e.write(ctx, a.From, store.Need{}, func(c *change) error {
+	err = e.write(ctx, a.Asker, store.Need{}, func(c *change) error {
 		id, err = c.askAside(a)
 		return err
 	})
@@ -69,7 +70,7 @@ func (c *change) askAside(a Aside) (string, error) {
 			return id, err
 		}
 	}
-	q := store.Question{ID: id, Task: a.From, Text: a.Text, Options: options, Asked: c.now, Expires: c.now.Add(a.Within)}
+	q := store.Question{ID: id, Task: a.From, Text: a.Text, Options: options, Asker: a.Asker, Asked: c.now, Expires: c.now.Add(a.Within)}
 	c.PutQuestion(q)
 	return q.ID, c.questionEvent("question.asked", q, q.Text)
 }
@@ -88,7 +89,7 @@ func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
 		if q.Closed {
 			return nil
 		}
-		c.who, q.Closed = q.Task, true
+		q.Closed = true
 		c.PutQuestion(q)
 		return c.questionEvent("question.closed", q, why)
 	})

@@ -11,6 +11,7 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/lookout"
 	"gaffer/internal/store"
+	"gaffer/internal/token"
 )
 
 const (
@@ -19,16 +20,32 @@ const (
 )
 
 // Ask implements [server.Runs].
-func (d *Desk) Ask(ctx context.Context, q coordinator.NewQuestion) (v coordinator.QuestionChange, err error) {
+func (d *Desk) Ask(ctx context.Context, by token.Identity, q coordinator.NewQuestion) (v coordinator.QuestionChange, err error) {
 	if err := checkAsk(q); err != nil {
 		return v, err
 	}
 	within := time.Duration(q.Seconds * float64(time.Second))
-	id, err := d.opts.Engine.AskAside(ctx, engine.Aside{From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: within})
+	id, err := d.opts.Engine.AskAside(ctx, engine.Aside{
+		From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: within, Asker: by.ID,
+	})
 	if err != nil {
 		return v, err
 	}
-	return d.Question(ctx, id)
+	asked, err := d.aside(ctx, by, id)
+	return desk.QuestionOf(asked), err
+}
+
+// aside returns a question that somebody may ask again and withdraw: one of their
+// own, or any if they may answer it.
+func (d *Desk) aside(ctx context.Context, by token.Identity, id string) (q store.Question, err error) {
+	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+		q, err = r.Question(id)
+		return lookout.Missing(err, "question", id)
+	})
+	if err == nil && q.Asker != by.ID && mayChange(by) != nil {
+		return store.Question{}, desk.Denied("question %s: somebody else has asked it", id)
+	}
+	return q, err
 }
 
 func checkAsk(q coordinator.NewQuestion) error {
@@ -58,8 +75,11 @@ func (d *Desk) Question(ctx context.Context, id string) (v coordinator.QuestionC
 }
 
 // Withdraw implements [server.Runs].
-func (d *Desk) Withdraw(ctx context.Context, question, why string) error {
+func (d *Desk) Withdraw(ctx context.Context, by token.Identity, question, why string) error {
 	if err := checkText("why", why, maxReason); err != nil {
+		return err
+	}
+	if _, err := d.aside(ctx, by, question); err != nil {
 		return err
 	}
 	return d.opts.Engine.Withdraw(ctx, question, why)

@@ -66,7 +66,7 @@ func TestWhatIsNoQuestionIsNotAsked(t *testing.T) {
 		"seconds: may be 86400":     func(q *coordinator.NewQuestion) { q.Seconds = 1e300 },
 		"text: is not text":         func(q *coordinator.NewQuestion) { q.Text = "a\x00" },
 		"options: are 51":           func(q *coordinator.NewQuestion) { q.Options = make([]string, 51) },
-		"from: has 201 bytes":       func(q *coordinator.NewQuestion) { q.From = strings.Repeat("x", 201) },
+		"want at most 200 printable": func(q *coordinator.NewQuestion) { q.From = strings.Repeat("x", 201) },
 		"options: has 20000 bytes,": func(q *coordinator.NewQuestion) { q.Options = []string{strings.Repeat("x", 20_000)} },
 	} {
 		q := whole
@@ -80,7 +80,8 @@ func TestWhatIsNoQuestionIsNotAsked(t *testing.T) {
 	a := f.claim()
 	id, err := f.engine.Ask(f.ctx, engine.Ask{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Text: "may I?"})
 	f.must(err)
-	f.refused("a task's", agent.Withdraw(f.ctx, id, ""), 409, "belongs to task api")
+	f.refused("a task's", agent.Withdraw(f.ctx, id, ""), 403, "somebody else has asked it")
+	f.refused("a task's, by who may answer it", f.Withdraw(f.ctx, id, ""), 409, "belongs to task api")
 	if open := must2(f.Questions(f.ctx, run.ID))(f); len(open) != 1 {
 		t.Errorf("open are %+v", open)
 	}

@@ -11,8 +11,11 @@ func (c *call) askAside() error {
 	if err := decode(c.w, c.r, &q); err != nil {
 		return err
 	}
+	if err := ids("from", q.From); err != nil {
+		return err
+	}
 	return giveRuns(c, func(ctx context.Context, runs Runs) (oneQuestion, error) {
-		made, err := runs.Ask(ctx, q)
+		made, err := runs.Ask(ctx, c.by, q)
 		c.about = "question " + made.ID
 		return oneQuestion{made}, err
 	})
@@ -40,6 +43,6 @@ func (c *call) withdraw() error {
 	}
 	c.about = "question " + id
 	return giveRuns(c, func(ctx context.Context, runs Runs) (done, error) {
-		return done{true}, runs.Withdraw(ctx, id, ask.Why)
+		return done{true}, runs.Withdraw(ctx, c.by, id, ask.Why)
 	})
 }

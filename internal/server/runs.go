@@ -33,9 +33,9 @@ type Runs interface {
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by token.Identity, question, text string, deny bool) error
 	// Ask asks a question that belongs to no task, Withdraw closes one.
-	Ask(ctx context.Context, q coordinator.NewQuestion) (coordinator.QuestionChange, error)
+	Ask(ctx context.Context, by token.Identity, q coordinator.NewQuestion) (coordinator.QuestionChange, error)
 	Question(ctx context.Context, id string) (coordinator.QuestionChange, error)
-	Withdraw(ctx context.Context, question, why string) error
+	Withdraw(ctx context.Context, by token.Identity, question, why string) error
 
 	// Lanes are the agent accounts that are paused.
 	Lanes(ctx context.Context) ([]fleet.Lane, error)

@@ -23,24 +23,27 @@ func TestSecurityAWorkerTouchingAnothersTaskByEveryRouteOfWorkers(t *testing.T) 
 	task := w.good(token.Admin, "POST", "/v1/tasks", fmt.Sprintf(`{"title":"t","channel_id":%q}`, channel)).dig("task", "id")
 	w.good(token.Worker, "POST", "/v1/tasks/claim", fmt.Sprintf(`{"agent_id":"a1","channel_id":%q}`, channel))
 	w.good(token.Admin, "POST", "/v1/tasks/inputs", fmt.Sprintf(`{"task_id":%q,"text":"a secret"}`, task))
+	aside := w.good(token.Worker, "POST", "/v1/questions", `{"from":"a1","ref":"r","text":"a secret?","seconds":60}`).dig("question", "id")
 	agentsTask := fmt.Sprintf(`{"agent_id":"a1","task_id":%q}`, task)
 
 	theirs := map[string][]string{ // bodies, or queries of what has none
-		"POST /v1/agents/heartbeat":      {`{"agent_id":"a1","claude_status":"idle"}`},
-		"PATCH /v1/agents/{id}/channels": {`{"subscriptions":[]}`},
-		"POST /v1/tasks/claim":           {fmt.Sprintf(`{"agent_id":"a1","channel_id":%q}`, channel)},
-		"POST /v1/tasks/complete":        {agentsTask},
-		"POST /v1/tasks/fail":            {agentsTask},
-		"POST /v1/tasks/inputs/claim":    {agentsTask},
-		"POST /v1/events":                {`{"agent_id":"a1","type":"x"}`, fmt.Sprintf(`{"task_id":%q,"type":"x"}`, task)},
-		"POST /v1/work/beat":             {`{"worker":{"id":"w1","name":"w1"}}`, `{"worker":{"id":"w1","name":"w1"},"held":[{` + key + `,"now":{"state":"running","doing":"evil"}}]}`},
-		"POST /v1/work/claim":            {`{"worker":"w1","labels":["project:web"],"key":"k"}`},
-		"POST /v1/work/turn":             {`{"finish":{` + key + `}}`, `{"finish":{` + key + `},"claim":{"worker":"w2","labels":[],"key":"k"}}`},
-		"POST /v1/work/ask":              {`{` + key + `,"ref":"r","text":"which?"}`, `{` + key + `,"ref":"s","text":"evil?"}`},
-		"POST /v1/work/release":          {`{"worker":"w1","attempts":[{` + key + `}]}`},
-		"GET /v1/work/held":              {"?worker=w1"},
-		"GET /v1/work/wait":              {"?worker=w1&after=-1"},
-		"POST /v1/work/logs":             {fmt.Sprintf("?attempt=%s&token=%d&offset=0", h.Attempt, h.Token)},
+		"POST /v1/agents/heartbeat":        {`{"agent_id":"a1","claude_status":"idle"}`},
+		"PATCH /v1/agents/{id}/channels":   {`{"subscriptions":[]}`},
+		"POST /v1/tasks/claim":             {fmt.Sprintf(`{"agent_id":"a1","channel_id":%q}`, channel)},
+		"POST /v1/tasks/complete":          {agentsTask},
+		"POST /v1/tasks/fail":              {agentsTask},
+		"POST /v1/tasks/inputs/claim":      {agentsTask},
+		"POST /v1/events":                  {`{"agent_id":"a1","type":"x"}`, fmt.Sprintf(`{"task_id":%q,"type":"x"}`, task)},
+		"POST /v1/questions":               {`{"from":"a1","ref":"r","text":"evil?","seconds":60}`},
+		"POST /v1/questions/{id}/withdraw": {`{"why":"evil"}`},
+		"POST /v1/work/beat":               {`{"worker":{"id":"w1","name":"w1"}}`, `{"worker":{"id":"w1","name":"w1"},"held":[{` + key + `,"now":{"state":"running","doing":"evil"}}]}`},
+		"POST /v1/work/claim":              {`{"worker":"w1","labels":["project:web"],"key":"k"}`},
+		"POST /v1/work/turn":               {`{"finish":{` + key + `}}`, `{"finish":{` + key + `},"claim":{"worker":"w2","labels":[],"key":"k"}}`},
+		"POST /v1/work/ask":                {`{` + key + `,"ref":"r","text":"which?"}`, `{` + key + `,"ref":"s","text":"evil?"}`},
+		"POST /v1/work/release":            {`{"worker":"w1","attempts":[{` + key + `}]}`},
+		"GET /v1/work/held":                {"?worker=w1"},
+		"GET /v1/work/wait":                {"?worker=w1&after=-1"},
+		"POST /v1/work/logs":               {fmt.Sprintf("?attempt=%s&token=%d&offset=0", h.Attempt, h.Token)},
 	}
 	w.good(another, "POST", "/v1/work/beat", `{"worker":{"id":"w2","name":"w2","labels":["project:web","@w2"]}}`)
 	w.good(another, "POST", "/v1/agents/heartbeat", `{"agent_id":"a2"}`)
@@ -53,7 +56,11 @@ func TestSecurityAWorkerTouchingAnothersTaskByEveryRouteOfWorkers(t *testing.T) 
 			t.Errorf("%s: nobody has tried", r.Name)
 		}
 		for _, body := range theirs[r.Name] {
-			path, query := strings.Replace(r.Path, "{id}", "a1", 1), ""
+			id := "a1"
+			if strings.HasPrefix(r.Path, "/v1/questions/") {
+				id = aside
+			}
+			path, query := strings.Replace(r.Path, "{id}", id, 1), ""
 			if strings.HasPrefix(body, "?") {
 				query, body = body, "evil"
 			}

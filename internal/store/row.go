@@ -187,6 +187,7 @@ type Question struct {
 	Task     string          `json:"task"`
 	Text     string          `json:"text"`
 	Options  json.RawMessage `json:"options,omitempty"`
+	Asker    string          `json:"asker,omitempty"` // of one that belongs to no task: whose it is
 	Asked    time.Time       `json:"asked"`
 	Expires  time.Time       `json:"expires,omitzero"`
 	Default  string          `json:"default,omitempty"`
