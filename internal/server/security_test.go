@@ -43,7 +43,7 @@ func TestSecurityWrongRoleForEachRoute(t *testing.T) {
 		"POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim", "POST /v1/tasks/complete",
 		"POST /v1/tasks/fail", "POST /v1/tasks/inputs/claim", "POST /v1/events",
 		"POST /v1/work/beat", "POST /v1/work/claim", "POST /v1/work/turn", "POST /v1/work/ask", "POST /v1/work/release",
-		"GET /v1/work/held", "GET /v1/work/wait", "POST /v1/work/logs",
+		"GET /v1/work/held", "GET /v1/work/wait", "POST /v1/work/logs", "POST /v1/questions", "POST /v1/questions/{id}/withdraw",
 	}
 	w := start(t, nil)
 	for role, denied := range map[token.Role][]string{
