@@ -2,7 +2,13 @@
 import { h, Component } from 'preact';
 import htm from 'htm';
 
-export const html = htm.bind(h);
+// A part of a template in which nothing changes would be kept and used again, and
+// would hold on to the tree that it was first a part of: with rows that are not
+// drawn again, to every tree since. htm is told that all may change.
+export const html = htm.bind(function (type, props, ...children) {
+  this[0] = 3;
+  return h(type, props, ...children);
+});
 export { Fragment, render } from 'preact';
 export { signal, computed, effect, batch, untracked, useSignal, useComputed, useSignalEffect } from '@preact/signals';
 export { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';

@@ -7,9 +7,11 @@ import { link } from '../core/route.js';
 import { attempt, confirm } from './dialog.js';
 import { Ago, Until } from './status.js';
 
-/** All open questions, the oldest first: those of runs, and those of the protocol's agents. */
+/** All open questions, the oldest first: those of runs, of agents that have no task, and of the protocol's agents. */
 export function openQuestions() {
-  const list = questions.all().map((q) => ({ ...q, where: `${runs.get(q.run)?.name || q.run}/${q.task}`, href: link('runs', q.run, 'tasks', q.task) }));
+  const list = questions.all().map((q) => (q.run
+    ? { ...q, where: `${runs.get(q.run)?.name || q.run}/${q.task}`, href: link('runs', q.run, 'tasks', q.task) }
+    : { ...q, where: q.task })); // of an agent that has no task
   for (const event of prompts.all()) {
     const agent = agents.get(event.agent_id);
     if (agent?.claude_status === 'waiting' && agent.current_task_id === event.task_id) list.push(fromPrompt(event, agent));
