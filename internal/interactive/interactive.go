@@ -1,0 +1,41 @@
+// Package interactive knows what the agent programs do that people start by
+// hand: Claude Code, Codex and Gemini CLI in a terminal of their own.
+//
+// Their hooks say what happens ([Event]), and [Fold] keeps what follows from it
+// in a document for each session. A [Lookout] gathers that and all else that can
+// be known on this machine, and [Judge] says what each agent does, by the best
+// source that speaks. Whether the process lives comes before all of them.
+package interactive
+
+// The programs.
+const (
+	Claude = "claude"
+	Codex  = "codex"
+	Gemini = "gemini"
+)
+
+// Programs lists them.
+func Programs() []string { return []string{Claude, Codex, Gemini} }
+
+// Status is what an agent does.
+type Status string
+
+// The statuses.
+const (
+	Idle    Status = "idle"
+	Running Status = "running"
+	Waiting Status = "waiting" // for a person
+)
+
+// Source is who says so.
+type Source string
+
+// The sources.
+const (
+	FromFile    Source = "sessions-file" // Claude's own note of each of its processes
+	FromHook    Source = "hook"
+	FromTitle   Source = "title"   // of the tmux pane
+	FromRollout Source = "rollout" // Codex's record of a thread
+	FromScreen  Source = "screen"  // the text in the tmux pane
+	FromProcess Source = "process" // it lives, and nothing else is known
+)
