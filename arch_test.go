@@ -117,6 +117,7 @@ var rules = []rule{
 	{"internal/signpost", []string{"statefile/..."}, nil},
 	{"internal/demo", []string{"internal/supervisor"}, nil},
 
+	{"internal/presence", []string{"coordinator", "fleet", "internal/interactive"}, nil},
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
