@@ -73,6 +73,7 @@ var rules = []rule{
 	{"internal/prompt", []string{"internal/suggest", "statefile", "statefile/lazyregexp"}, nil},
 	{"internal/dispatch", []string{"internal/engine", "internal/plan", "internal/prompt", "internal/suggest"}, nil},
 	{"internal/tmux", nil, nil},
+	{"internal/interactive", []string{"internal/tmux", "statefile/host", "statefile/jsontree"}, []string{"golang.org/x/sys"}},
 	{"internal/spec", []string{"statefile/...", "workflow"}, nil},
 	{"internal/inboxwork/webpage", nil, nil},
 	{"internal/inboxwork", []string{"internal/inboxwork/webpage", "internal/spec", "statefile/...", "workflow"}, nil},

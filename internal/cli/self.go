@@ -7,6 +7,7 @@ import (
 	"gaffer/internal/agent/fake"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/hook"
 	"gaffer/internal/cli/statusline"
 	"gaffer/internal/demo"
 	"gaffer/internal/pane"
@@ -36,6 +37,8 @@ func self(args []string) (code int, ok bool) {
 		return demo.KeeperMain(args[1:], os.Stdin, os.Stderr), true
 	case len(args) > 0 && args[0] == "statusline":
 		return statusline.Main(env.System(release), args[1:])
+	case len(args) > 0 && args[0] == "hook":
+		return hook.Main(env.System(release), args[1:])
 	}
 	return 0, false
 }

@@ -112,6 +112,10 @@ var keys = []Key{
 		Doc: "how many a person is told one by one in a minute; more become one", Example: "3",
 	},
 	{
+		Name: "hooks.answer_within", Kind: Duration, Default: "0s",
+		Doc: "how long a person elsewhere may answer for an agent before it asks at its own prompt; 0s is not at all", Example: "2m",
+	},
+	{
 		Name: "color", Kind: Choice, Default: "auto", Flag: "color",
 		Doc: "when to use colour", Example: "never",
 		Choices: []string{"auto", "always", "never"},

@@ -161,3 +161,8 @@ func readSmall(path string, most int64) ([]byte, error) {
 	}
 	return io.ReadAll(io.LimitReader(file, most))
 }
+
+// Load reads the document of a session, the zero one if there is none.
+func (f Folder) Load(program, session string) Session {
+	return readDoc(f.pathOf(program, session), program, session)
+}

@@ -99,7 +99,7 @@ func (e Evidence) fromFile(time.Time) (word, bool) {
 
 // hookError is how the last turn broke off.
 func (e Evidence) hookError() string {
-	if e.Hook == nil || e.Hook.Status != Idle {
+	if e.Hook == nil || e.Hook.Status != Idle || e.otherSession() {
 		return ""
 	}
 	return e.Hook.Error
@@ -107,10 +107,16 @@ func (e Evidence) hookError() string {
 
 // hookFor is what the hooks know of what is waited for.
 func (e Evidence) hookFor() string {
-	if e.Hook == nil || e.Hook.Status != Waiting {
+	if e.Hook == nil || e.Hook.Status != Waiting || e.otherSession() {
 		return ""
 	}
 	return e.Hook.For()
+}
+
+// otherSession tells whether the hooks spoke of a session that the process has
+// left.
+func (e Evidence) otherSession() bool {
+	return e.File != nil && e.File.Session != "" && e.File.Session != e.Hook.Session
 }
 
 // patience is how long a title may lag behind a hook.

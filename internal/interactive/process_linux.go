@@ -26,8 +26,11 @@ type process struct {
 func agents() []process {
 	var list []process
 	for _, pid := range pids() {
+		if !mayBeAgent(nameOfProcess(pid)) {
+			continue
+		}
 		p, ok := look(pid)
-		if !ok || p.terminal == 0 || !p.mayBeAgent() || p.state == 'Z' || !mine(pid) {
+		if !ok || p.terminal == 0 || p.state == 'Z' || !mine(pid) {
 			continue
 		}
 		if p.program = p.agent(); p.program != "" {
@@ -53,8 +56,25 @@ func pids() []int {
 	return list
 }
 
-// look reads /proc/PID/stat. It is called for every process of the machine at
-// every look, and so asks the system for nothing else.
+// nameOfProcess is the name of its program. It is asked of every process of the
+// machine at every look, and is what costs the system least.
+func nameOfProcess(pid int) string {
+	var path [32]byte
+	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/comm"...)
+	fd, err := unix.Open(string(name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	var buf [64]byte
+	n, err := unix.Read(fd, buf[:])
+	_ = unix.Close(fd) // nothing was written to it
+	if err != nil || n <= 0 {
+		return ""
+	}
+	return strings.TrimSuffix(string(buf[:n]), "\n")
+}
+
+// look reads /proc/PID/stat.
 func look(pid int) (process, bool) {
 	var buf [1024]byte
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -95,7 +115,7 @@ func parseStat(pid int, stat []byte) (process, bool) {
 // their processes have.
 var hosts = []string{"node", "MainThread", "bun", "node-MainThread"}
 
-func (p process) mayBeAgent() bool { return isProgram(p.name) || slices.Contains(hosts, p.name) }
+func mayBeAgent(name string) bool { return isProgram(name) || slices.Contains(hosts, name) }
 
 // mine tells whether this user owns the process.
 func mine(pid int) bool {
@@ -108,8 +128,9 @@ func mine(pid int) bool {
 }
 
 // agent tells which agent a process is that may be one, if a person uses it.
-func (p process) agent() string {
-	words := arguments(p.pid)
+func (p process) agent() string { return p.agentOf(arguments(p.pid)) }
+
+func (p process) agentOf(words []string) string {
 	program := p.name
 	if !isProgram(program) {
 		if program, words = script(words); program == "" {
@@ -220,7 +241,7 @@ func Ancestor(program string) int {
 		if !ok || pid <= 1 {
 			return 0
 		}
-		if p.name == program || p.mayBeAgent() {
+		if p.name == program || mayBeAgent(p.name) {
 			words := arguments(pid)
 			if slices.Contains(words, "app-server") {
 				return 0

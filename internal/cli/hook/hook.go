@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/interactive"
 )
 
 // New makes the group.
@@ -20,9 +21,13 @@ func New(e *env.Env) *cobra.Command {
 		Short: "What an agent program calls when something happens in it",
 		Long: `What an agent program calls when something happens in it.
 
-The event is JSON on stdin. A hook always succeeds, prints no result, and takes
-a second at most; what goes wrong is said on stderr.`,
-		Example: "  gaffer hook post-tool-use <event.json",
+The event is JSON on stdin. A hook always succeeds, prints nothing unless it
+decides something, and takes a second at most, but where a person is asked; what
+goes wrong is said on stderr.`,
+		Example: "  gaffer hook claude <event.json\n  gaffer hook post-tool-use <event.json",
+	}
+	for _, program := range interactive.Programs() {
+		cmd.AddCommand(programCommand(e, program))
 	}
 	cmd.AddCommand(postToolUseCommand(e))
 	return cmd
@@ -31,31 +36,44 @@ a second at most; what goes wrong is said on stderr.`,
 // budget is how long an agent waits for a hook at most.
 const budget = time.Second
 
-// guest makes a function a hook: it ends in time, and its errors and panics end
-// with it. What is still under way then ends with the process, which leaves
-// every document whole.
+// guest makes a function a hook.
 func guest(e *env.Env, hook func(ctx context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), budget)
-		defer cancel()
-		ended := make(chan error, 1)
-		go func() {
-			defer func() {
-				if r := recover(); r != nil {
-					ended <- fmt.Errorf("panic: %v", r)
-				}
-			}()
-			ended <- hook(ctx)
-		}()
-		var err error
-		select {
-		case err = <-ended:
-		case <-ctx.Done():
-			err = fmt.Errorf("not done within %s", budget)
-		}
-		if err != nil {
-			e.Talk("gaffer: hook %s: %s", cmd.Name(), env.Line(err.Error(), 500))
-		}
+		within(cmd.Context(), e, cmd.Name(), hook)
 		return nil
 	}
+}
+
+// within calls a hook, which ends in time, and whose errors and panics end with
+// it. What is still under way then ends with the process, which leaves every
+// document whole. It tells whether the hook has done all it should.
+func within(ctx context.Context, e *env.Env, name string, hook func(ctx context.Context) error) bool {
+	ctx, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- safely(ctx, hook) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		err = fmt.Errorf("not done within %s", budget)
+	}
+	return complain(e, name, err)
+}
+
+func safely(ctx context.Context, hook func(ctx context.Context) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+		}
+	}()
+	return hook(ctx)
+}
+
+// complain says what went wrong, if anything did.
+func complain(e *env.Env, name string, err error) (fine bool) {
+	if err != nil {
+		e.Talk("gaffer: hook %s: %s", name, env.Line(err.Error(), 500))
+	}
+	return err == nil
 }

@@ -5,14 +5,46 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gaffer/internal/cli/env"
 	"gaffer/internal/project"
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
 )
 
 // place is where an event happened.
 type place struct {
 	root   string // of the project, behind all links
 	dir    string // what relative paths are relative to
-	folder string // the workflow folder
+	folder string // the workflow folder, empty if there is none
+}
+
+// locate finds the project of an event: that of the folder the agent works in.
+func locate(e *env.Env, event jsontree.Value) (place, error) {
+	if dir := event.Get("cwd").Text(); filepath.IsAbs(dir) {
+		e.Dir = filepath.Clean(dir)
+	}
+	p, err := e.Project()
+	if err != nil {
+		return place{}, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return place{}, err
+	}
+	at := place{root: p.Root, dir: e.Dir, folder: c.Path("paths.workflow")}
+	if info, err := os.Stat(at.folder); err != nil || !info.IsDir() {
+		at.folder = ""
+	}
+	return at, nil
+}
+
+// store opens the workflow's documents.
+func (p place) store(e *env.Env) *workflow.Store {
+	return workflow.Open(p.folder, workflow.Options{
+		Now: e.Now, LockTimeout: budget,
+		Notice: func(n statefile.Notice) { e.Talk("gaffer: %s", env.PrintableLines(n.Text)) },
+	})
 }
 
 // relative is a file's path as the spec has it. In a linked worktree it is

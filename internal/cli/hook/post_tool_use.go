@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,7 +13,6 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/spec"
-	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
 	"gaffer/statefile/timestamp"
 	"gaffer/workflow"
@@ -49,33 +46,24 @@ func postToolUse(ctx context.Context, e *env.Env) error {
 	if err != nil {
 		return err
 	}
+	return noteWritten(ctx, e, event)
+}
+
+// noteWritten notes the files that a tool has written, if it has.
+func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	files := written(event)
 	if len(files) == 0 {
 		return nil
 	}
-	if dir := event.Get("cwd").Text(); filepath.IsAbs(dir) {
-		e.Dir = filepath.Clean(dir)
-	}
-	p, err := e.Project()
-	if err != nil {
+	at, err := locate(e, event)
+	if err != nil || at.folder == "" {
 		return err
 	}
-	c, err := e.Config()
-	if err != nil {
-		return err
-	}
-	folder := c.Path("paths.workflow")
-	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-		return nil
-	}
-	changes, err := describe(folder, place{p.Root, e.Dir, folder}, files, e.Now())
+	changes, err := describe(at.folder, at, files, e.Now())
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	return record(ctx, workflow.Open(folder, workflow.Options{
-		Now: e.Now, LockTimeout: budget,
-		Notice: func(n statefile.Notice) { e.Talk("gaffer: %s", env.PrintableLines(n.Text)) },
-	}), changes)
+	return record(ctx, at.store(e), changes)
 }
 
 // readEvent reads one JSON object. It does not wait for the end of the input:

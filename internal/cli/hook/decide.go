@@ -1,0 +1,180 @@
+package hook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/interactive"
+	"gaffer/statefile/host"
+)
+
+// The two answers to what needs a permission.
+const (
+	allow = "Allow"
+	deny  = "Deny"
+)
+
+// decide asks a person what the agent asks, for as long as they have said. In
+// all other cases nothing is printed, and the agent asks at its own prompt.
+func (c *call) decide(ctx context.Context) error {
+	if !c.asks() || c.session.Attempt != "" {
+		return nil
+	}
+	if _, err := locate(c.Env, c.raw); err != nil {
+		return err
+	}
+	config, err := c.Config()
+	if err != nil {
+		return err
+	}
+	within := config.Duration("hooks.answer_within")
+	if within <= 0 {
+		return nil
+	}
+	q, ok := c.question(within)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return c.ask(ctx, q)
+}
+
+func (c *call) asks() bool {
+	for _, d := range c.deeds {
+		if d.Kind == interactive.AskPerson {
+			return true
+		}
+	}
+	return false
+}
+
+// question is what a person is asked. It is false for what can be answered at
+// the agent's own prompt only: several questions at once.
+func (c *call) question(within time.Duration) (fleet.Ask, bool) {
+	q := fleet.Ask{From: c.session.Worker(), Within: within, Text: c.session.For(), Options: []string{allow, deny}}
+	q.Ref = fmt.Sprintf("%s %s %d", c.session.Session, c.event.Input, c.session.At.UnixNano())
+	if c.event.Tool != questionTool {
+		return q, true
+	}
+	if c.program != interactive.Claude || len(c.event.Questions) != 1 {
+		return q, false
+	}
+	one := c.event.Questions[0]
+	q.Text, q.Options = one.Text, one.Options
+	return q, one.Text != "" && len(one.Options) > 0 && !one.Many
+}
+
+// questionTool is how Claude asks a person.
+const questionTool = "AskUserQuestion"
+
+// openWithin is how long a store may take to be opened and asked.
+const openWithin = 2 * time.Second
+
+// ask puts the question and waits. Whatever ends the wait, the question does not
+// outlive it.
+func (c *call) ask(ctx context.Context, q fleet.Ask) error {
+	quick, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	f, err := open.New(quick, c.Env, func(string) {})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // what was asked is durable or withdrawn
+	id, err := f.Ask(quick, q)
+	if err != nil {
+		return err
+	}
+	answer, why, err := c.await(ctx, f, id)
+	if why == "" && err == nil {
+		return c.print(answer)
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), openWithin)
+	defer cancel()
+	if withdrawn := f.Withdraw(last, id, or(why, "the hook failed")); err == nil {
+		err = withdrawn
+	}
+	return err
+}
+
+const lookEvery = 250 * time.Millisecond
+
+// await waits for the answer. Else it says why the question is not open any more.
+func (c *call) await(ctx context.Context, f open.Fleet, id string) (a fleet.Answered, why string, err error) {
+	for {
+		a, err := f.Question(ctx, id)
+		switch {
+		case ctx.Err() == context.DeadlineExceeded:
+			return a, "nobody has answered in time", nil
+		case ctx.Err() != nil:
+			return a, "the agent waits no more", nil
+		case err != nil:
+			return a, "", err
+		case a.Closed && a.By == "":
+			return a, "it was closed", nil
+		case a.Closed:
+			return a, "", nil
+		}
+		if why := c.moot(); why != "" {
+			return a, why, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// moot says why nobody needs the answer any more.
+func (c *call) moot() string {
+	if host.OS().Alive(c.session.Process) == host.Dead {
+		return "the agent has ended"
+	}
+	if now := c.folder.Load(c.program, c.session.Session); now.At.After(c.session.At) && now.Status != interactive.Waiting {
+		return "it was answered at the agent's own prompt"
+	}
+	return ""
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// print tells the agent what was decided.
+func (c *call) print(a fleet.Answered) error {
+	decision := map[string]any{"behavior": "allow"}
+	switch {
+	case a.Denied || c.event.Tool != questionTool && !strings.EqualFold(strings.TrimSpace(a.Answer), allow):
+		decision = map[string]any{"behavior": "deny", "message": reason(a)}
+	case c.event.Tool == questionTool:
+		input := map[string]any{}
+		if err := json.Unmarshal(c.raw.Get("tool_input").Raw(), &input); err != nil {
+			return err
+		}
+		input["answers"] = map[string]string{c.event.Questions[0].Text: a.Answer}
+		decision["updatedInput"] = input
+	}
+	data, err := json.Marshal(map[string]any{"hookSpecificOutput": map[string]any{
+		"hookEventName": "PermissionRequest", "decision": decision,
+	}})
+	if err != nil {
+		return err
+	}
+	return c.Printf("%s\n", data)
+}
+
+// reason is what the agent is told about a refusal.
+func reason(a fleet.Answered) string {
+	if text := strings.TrimSpace(a.Answer); text != "" && !strings.EqualFold(text, deny) {
+		return text
+	}
+	return or(a.By, "a person") + " has denied it"
+}

@@ -1,0 +1,69 @@
+package hook
+
+import (
+	"context"
+	"fmt"
+
+	"gaffer/workflow"
+)
+
+// tellLoop has the activity feed of a project's workflow say that an agent does
+// the same again and again.
+func (c *call) tellLoop(ctx context.Context, text string) error {
+	return c.tell(ctx, func(chunk string) workflow.Draft {
+		fields := []workflow.Field{
+			{Name: "summary", Value: c.session.Worker() + " may be in a loop: " + text},
+			{Name: "reason", Value: "doom-loop"},
+		}
+		if chunk != "" {
+			fields = append(fields, workflow.Field{Name: "chunk", Value: chunk})
+		}
+		return workflow.Draft{Kind: workflow.EscalationEmitted, Fields: fields}
+	})
+}
+
+// tellContext has it say that an agent is about to forget the details of what it
+// did.
+func (c *call) tellContext(ctx context.Context, trigger string) error {
+	return c.tell(ctx, func(chunk string) workflow.Draft {
+		how := "because it is full"
+		if trigger == "manual" {
+			how = "because a person asked for it"
+		}
+		d := workflow.Compacted(chunk, fmt.Sprintf("%s summarizes its context %s; the build's state is kept", c.session.Worker(), how))
+		if chunk == "" {
+			d.Fields = d.Fields[1:]
+		}
+		return d
+	})
+}
+
+// tell adds an event to the feed, if the project has a workflow.
+func (c *call) tell(ctx context.Context, draft func(chunk string) workflow.Draft) error {
+	at, err := locate(c.Env, c.raw)
+	if err != nil || at.folder == "" {
+		return err
+	}
+	store := at.store(c.Env)
+	_, err = store.Emit(ctx, draft(activeChunk(store)))
+	return err
+}
+
+// activeChunk is the name of the only chunk that is being built.
+func activeChunk(store *workflow.Store) string {
+	s, err := store.State()
+	if err != nil || s.BuildRun == nil {
+		return ""
+	}
+	name := ""
+	for _, chunk := range s.BuildRun.Chunks {
+		if chunk.Status != workflow.Active && chunk.Status != workflow.Retrying {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = chunk.Name
+	}
+	return name
+}

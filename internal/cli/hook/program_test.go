@@ -1,0 +1,325 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/interactive"
+	"gaffer/workflow"
+)
+
+// desk is a person's machine: a project, and where gaffer keeps its state.
+type desk struct {
+	*testing.T
+	root, state string
+	vars        map[string]string
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	d := &desk{T: t, root: newProject(t), state: t.TempDir()}
+	d.vars = map[string]string{"XDG_STATE_HOME": d.state, "XDG_CONFIG_HOME": d.state}
+	return d
+}
+
+func (d *desk) env(in string, out, talk *bytes.Buffer) *env.Env {
+	getenv := func(name string) string { return d.vars[name] }
+	return &env.Env{In: strings.NewReader(in), Out: out, Err: talk, Getenv: getenv, Dir: "/", Now: time.Now}
+}
+
+// event is one of a session, with the rest of its object.
+func (d *desk) event(session, name, rest string) string {
+	return fmt.Sprintf(`{"hook_event_name": %q, "session_id": %q, "cwd": %q%s}`, name, session, d.root, rest)
+}
+
+// hook calls a hook as an agent does. It must not fail.
+func (d *desk) hook(program, event string, args ...string) (out, talk string) {
+	d.Helper()
+	var o, t bytes.Buffer
+	if code, ok := Main(d.env(event, &o, &t), append([]string{program}, args...)); code != 0 || !ok {
+		d.Errorf("%s: %d, %v", event, code, ok)
+	}
+	return o.String(), t.String()
+}
+
+// tell calls a hook that must have nothing to say.
+func (d *desk) tell(program, session, name, rest string) {
+	d.Helper()
+	if out, talk := d.hook(program, d.event(session, name, rest)); out != "" || talk != "" {
+		d.Errorf("%s: printed %q, said %q", name, out, talk)
+	}
+}
+
+func (d *desk) session(program, session string) interactive.Session {
+	return interactive.In(filepath.Join(d.state, "gaffer")).Load(program, session)
+}
+
+// feed is "kind chunk summary" of the last event.
+func (d *desk) feed() (all []string) {
+	d.Helper()
+	s, err := workflow.Open(filepath.Join(d.root, ".fctry"), workflow.Options{}).State()
+	if err != nil {
+		d.Fatal(err)
+	}
+	for _, e := range workflow.Events(s.BuildEvents) {
+		all = append(all, strings.Join([]string{e.Kind, e.Chunk, e.Summary}, " | "))
+	}
+	return all
+}
+
+const bash = `, "tool_name": "Bash", "tool_input": {"command": "make"}`
+
+func TestWhatAnAgentDoesIsNoted(t *testing.T) {
+	d := newDesk(t)
+	for _, program := range interactive.Programs() {
+		d.tell(program, "s", "SessionStart", "")
+		d.tell(program, "s", "PermissionRequest", bash)
+		got := d.session(program, "s")
+		if got.Status != interactive.Waiting || got.For() != "Bash: make" || got.Dir != d.root || got.Attempt != "" {
+			t.Errorf("%s: %+v", program, got)
+		}
+	}
+	d.vars["GAFFER_ATTEMPT"] = "a1"
+	d.tell("claude", "s", "Stop", "")
+	if got := d.session("claude", "s"); got.Status != interactive.Idle || got.Attempt != "a1" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestCodexNotifiesByAWord(t *testing.T) {
+	d := newDesk(t)
+	const word = `{"type": "agent-turn-complete", "thread-id": "s"}`
+	d.hook("codex", "", word)
+	if got := d.session("codex", "s"); got.Status != "" {
+		t.Errorf("a thread that nobody knows: %+v", got)
+	}
+	d.tell("codex", "s", "UserPromptSubmit", "")
+	d.hook("codex", "", word)
+	if got := d.session("codex", "s"); got.Status != interactive.Idle {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestTheStartOfASessionWipesNothing(t *testing.T) {
+	d := newDesk(t)
+	state := `{"currentCommand": "execute", "completedSteps": ["state-owner-scan"], "untrackedChanges": [{"file": "a"}], "x": 1.50,
+  "buildRun": {"runId": "r", "status": "running", "chunks": [{"id": 1, "name": "One", "status": "completed"}, {"id": 2, "name": "Two", "status": "active"}]}}`
+	put(t, d.root, ".fctry/state.json", state)
+	for _, source := range []string{"startup", "resume", "clear", "compact"} {
+		d.tell("claude", "s", "SessionStart", fmt.Sprintf(`, "source": %q`, source))
+		d.tell("claude", "s", "SessionEnd", `, "reason": "clear"`)
+	}
+	if data, err := os.ReadFile(filepath.Join(d.root, ".fctry/state.json")); err != nil || string(data) != state {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+func TestAfterAToolWhatItWroteIsNotedAsBefore(t *testing.T) {
+	d := newDesk(t)
+	d.tell("claude", "s", "PostToolUse", `, "tool_name": "Write", "tool_input": {"file_path": "src/statusline/a.js"}`)
+	d.tell("claude", "s", "PreToolUse", `, "tool_name": "Write", "tool_input": {"file_path": "src/statusline/b.js"}`)
+	if got := untracked(t, d.root); len(got) != 1 || got[0] != "src/statusline/a.js status-line 2.12" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestALoopAndACompactionAreToldToTheFeed(t *testing.T) {
+	d := newDesk(t)
+	for range 4 {
+		d.tell("claude", "12345678", "PostToolUse", bash)
+	}
+	put(t, d.root, ".fctry/state.json", `{"buildEvents": `+feedOf(t, d.root)+`, "buildRun": {"chunks": [{"id": 1, "name": "Chunk 1", "status": "active"}]}}`)
+	d.tell("claude", "12345678", "PreCompact", `, "trigger": "auto"`)
+	want := []string{
+		"escalation-emitted |  | claude-12345678 may be in a loop: Bash (make) was called 3 times in a row with the same input",
+		"context-compacted | Chunk 1 | claude-12345678 summarizes its context because it is full; the build's state is kept",
+	}
+	if got := d.feed(); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("%q", got)
+	}
+	if got := d.session("claude", "12345678"); got.Loop == "" {
+		t.Errorf("%+v", got)
+	}
+	if err := os.RemoveAll(filepath.Join(d.root, ".fctry")); err != nil {
+		t.Fatal(err)
+	}
+	d.tell("claude", "12345678", "PreCompact", "")
+	if _, err := os.Stat(filepath.Join(d.root, ".fctry")); err == nil {
+		t.Error("a project without a workflow has got one")
+	}
+}
+
+func feedOf(t *testing.T, root string) string {
+	t.Helper()
+	s, err := workflow.Open(filepath.Join(root, ".fctry"), workflow.Options{}).State()
+	if err != nil || len(s.BuildEvents) != 1 {
+		t.Fatalf("%d events, %v", len(s.BuildEvents), err)
+	}
+	return "[" + string(s.BuildEvents[0].Raw()) + "]"
+}
+
+func TestWhateverAProgramSendsItIsLeftAlone(t *testing.T) {
+	d := newDesk(t)
+	for _, in := range []string{
+		"", "{", "\xff\x00", "[]", "7", `{"hook_event_name": "Stop", "session_id": 7}`, `{"hook_event_name": "Stop", "session_id": "../../../x"}`,
+		`{"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Write", "tool_input": {"file_path": "\u0000"}, "cwd": "\u0000"}`,
+		`{"hook_event_name": "PermissionRequest", "session_id": "s", "cwd": "/absent/x", "tool_name": "Bash"}`, strings.Repeat("[", 1<<20),
+	} {
+		for _, program := range interactive.Programs() {
+			if out, _ := d.hook(program, in); out != "" {
+				t.Errorf("%.60q: printed %q", in, out)
+			}
+		}
+	}
+	d.vars = map[string]string{}
+	if out, talk := d.hook("claude", d.event("s", "Stop", "")); out != "" || !strings.Contains(talk, "gaffer: hook claude: ") {
+		t.Errorf("without a home: printed %q, said %q", out, talk)
+	}
+	d.vars = map[string]string{"XDG_STATE_HOME": "/proc/nowhere"}
+	d.hook("claude", d.event("s", "PostToolUse", `, "tool_name": "Write", "tool_input": {"file_path": "src/statusline/a.js"}`))
+	if got := untracked(t, d.root); len(got) != 1 {
+		t.Errorf("a state that cannot be written keeps the rest from being done: %q", got)
+	}
+}
+
+// answered runs a hook that asks, and has a person do something about the
+// question.
+func (d *desk) answered(program, event string, person func(context.Context, open.Fleet, string)) (out, talk string) {
+	d.Helper()
+	done := make(chan bool)
+	go func() {
+		defer close(done)
+		out, talk = d.hook(program, event)
+	}()
+	var o, t bytes.Buffer
+	e := d.env("", &o, &t)
+	e.Dir = d.root
+	err := open.WithFleet(d.Context(), e, func(f open.Fleet) error {
+		id := ""
+		for deadline := time.Now().Add(60 * time.Second); id == "" && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+			list, err := f.Questions(d.Context())
+			if err != nil {
+				return err
+			}
+			if len(list) == 1 {
+				id = list[0].ID
+			}
+		}
+		person(d.Context(), f, id)
+		<-done
+		if list, err := f.Questions(d.Context()); err != nil || len(list) > 0 {
+			d.Errorf("still open: %+v, %v", list, err)
+		}
+		return nil
+	})
+	if err != nil {
+		d.Error(err)
+	}
+	<-done
+	return out, talk
+}
+
+// decision is what the agent is told.
+func (d *desk) decision(out string) (behavior, message string, input map[string]any) {
+	d.Helper()
+	var v struct {
+		Output struct {
+			Name     string `json:"hookEventName"`
+			Decision struct {
+				Behavior string         `json:"behavior"`
+				Message  string         `json:"message"`
+				Input    map[string]any `json:"updatedInput"`
+			} `json:"decision"`
+		} `json:"hookSpecificOutput"`
+	}
+	if err := json.Unmarshal([]byte(out), &v); err != nil || v.Output.Name != "PermissionRequest" {
+		d.Fatalf("%q: %v", out, err)
+	}
+	return v.Output.Decision.Behavior, v.Output.Decision.Message, v.Output.Decision.Input
+}
+
+func TestAPersonElsewhereAnswersForTheAgent(t *testing.T) {
+	d := newDesk(t)
+	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "60s"
+	out, talk := d.answered("claude", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f open.Fleet, id string) {
+		if list, err := f.Questions(ctx); err != nil || len(list) != 1 || list[0].Task != "claude-s" || list[0].Text != "Bash: make" {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if err := f.Answer(ctx, id, "Allow", false); err != nil {
+			t.Error(err)
+		}
+	})
+	if behavior, _, _ := d.decision(out); behavior != "allow" || talk != "" {
+		t.Errorf("%s, said %q", out, talk)
+	}
+	out, _ = d.answered("codex", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f open.Fleet, id string) {
+		if err := f.Answer(ctx, id, "not before lunch", true); err != nil {
+			t.Error(err)
+		}
+	})
+	if behavior, message, _ := d.decision(out); behavior != "deny" || message != "not before lunch" {
+		t.Errorf("%s", out)
+	}
+}
+
+func TestAQuestionWithOptionsIsAnsweredInTheWordsOfItsTool(t *testing.T) {
+	d := newDesk(t)
+	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "60s"
+	const one = `{"question": "Which colour?", "options": [{"label": "Red"}, {"label": "Blue"}]}`
+	ask := func(questions string) string {
+		return d.event("s", "PermissionRequest", `, "tool_name": "AskUserQuestion", "tool_input": {"questions": [`+questions+`], "kept": 1}`)
+	}
+	out, _ := d.answered("claude", ask(one), func(ctx context.Context, f open.Fleet, id string) {
+		if list, err := f.Questions(ctx); err != nil || strings.Join(list[0].Options, " ") != "Red Blue" || list[0].Text != "Which colour?" {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if err := f.Answer(ctx, id, "Blue", false); err != nil {
+			t.Error(err)
+		}
+	})
+	behavior, _, input := d.decision(out)
+	if answers, _ := input["answers"].(map[string]any); behavior != "allow" || answers["Which colour?"] != "Blue" || input["kept"] != 1.0 {
+		t.Errorf("%s", out)
+	}
+	for _, several := range []string{one + "," + one, `{"question": "Free?"}`, `{"question": "Many?", "multiSelect": true, "options": [{"label": "a"}]}`} {
+		if out, talk := d.hook("claude", ask(several)); out != "" || talk != "" {
+			t.Errorf("%s: printed %q, said %q", several, out, talk)
+		}
+	}
+}
+
+func TestTheAgentsOwnPromptHasTheLastWord(t *testing.T) {
+	d := newDesk(t)
+	ask := d.event("s", "PermissionRequest", bash)
+	if out, talk := d.hook("claude", ask); out != "" || talk != "" {
+		t.Errorf("by default: printed %q, said %q", out, talk)
+	}
+	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "1s"
+	if out, talk := d.answered("claude", ask, func(context.Context, open.Fleet, string) {}); out != "" || talk != "" {
+		t.Errorf("nobody answers: printed %q, said %q", out, talk)
+	}
+	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "60s"
+	began := time.Now()
+	out, talk := d.answered("claude", ask, func(context.Context, open.Fleet, string) { d.tell("claude", "s", "PostToolUse", bash) })
+	if took := time.Since(began); out != "" || talk != "" || took > 50*time.Second {
+		t.Errorf("answered at the prompt: printed %q, said %q after %s", out, talk, took)
+	}
+	d.vars["GAFFER_DB"] = d.root + "/.git/HEAD"
+	if out, talk := d.hook("claude", ask); out != "" || talk == "" {
+		t.Errorf("a store that cannot be opened: printed %q, said %q", out, talk)
+	}
+	delete(d.vars, "GAFFER_DB")
+	d.vars["GAFFER_ATTEMPT"] = "a1"
+	if out, talk := d.hook("claude", ask); out != "" || talk != "" {
+		t.Errorf("gaffer's own: printed %q, said %q", out, talk)
+	}
+}

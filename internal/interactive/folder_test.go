@@ -1,0 +1,96 @@
+package interactive
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestUpdatesAtTheSameTimeLoseNothing(t *testing.T) {
+	f := In(t.TempDir())
+	var wg sync.WaitGroup
+	const each, writers = 20, 8
+	for range writers {
+		wg.Go(func() {
+			for range each {
+				_, err := f.Update(t.Context(), Claude, "s", func(s Session) Session {
+					s.Program, s.Session, s.Status = Claude, "s", Idle
+					s.Helpers++
+					return s
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if s := f.Load(Claude, "s"); s.Helpers != each*writers {
+		t.Errorf("%d of %d", s.Helpers, each*writers)
+	}
+}
+
+func TestADocumentThatIsSpoiltIsBegunAnew(t *testing.T) {
+	f := In(t.TempDir())
+	for _, text := range []string{"", "{", "[]", `{"program":"codex","session":"s","status":"idle"}`, `{"program":"claude","session":"s","status":"mad"}`, `{"program":"claude","session":"t","status":"idle"}`} {
+		if err := os.MkdirAll(f.path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.pathOf(Claude, "s"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s := f.Load(Claude, "s"); s.known() {
+			t.Errorf("%s: %+v", text, s)
+		}
+		s, err := f.Update(t.Context(), Claude, "s", func(s Session) Session {
+			s.Program, s.Session, s.Status = Claude, "s", Running
+			return s
+		})
+		if err != nil || s.Status != Running || f.Load(Claude, "s").Status != Running {
+			t.Errorf("%s: %+v, %v", text, s, err)
+		}
+	}
+}
+
+func TestASessionIsKeptUnderAnyID(t *testing.T) {
+	f := In(t.TempDir())
+	for _, id := range []string{"../../x", "a/b", ".", "é", string(make([]byte, 5000)), "fine-1_A"} {
+		_, err := f.Update(t.Context(), Gemini, id, func(s Session) Session {
+			s.Program, s.Session, s.Status = Gemini, id, Idle
+			return s
+		})
+		if got := f.Load(Gemini, id); err != nil || got.Session != id {
+			t.Errorf("%.20q: %.20q, %v", id, got.Session, err)
+		}
+		if dir := filepath.Dir(f.pathOf(Gemini, id)); dir != f.path {
+			t.Errorf("%.20q is kept in %s", id, dir)
+		}
+	}
+}
+
+func TestNothingThatLiesInTheWayIsWaitedFor(t *testing.T) {
+	f := In(t.TempDir())
+	if err := os.MkdirAll(f.path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(f.pathOf(Claude, "s"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Load(Claude, "s"); s.known() {
+		t.Errorf("%+v", s)
+	}
+	unlock, err := f.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := f.Update(ctx, Claude, "s", func(s Session) Session { return s }); err == nil {
+		t.Error("a lock of another was passed over")
+	}
+}

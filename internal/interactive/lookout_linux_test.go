@@ -1,0 +1,344 @@
+package interactive
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/statefile/host"
+)
+
+// stage is a tmux server for programs that are called as agents are.
+type stage struct {
+	*testing.T
+	dir, socket string
+	lookout     *Lookout
+	ahead       time.Duration // of the clock
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gi-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{T: t, dir: dir, socket: filepath.Join(dir, "sock")}
+	s.lookout = NewLookout(dir, dir, func() time.Time { return time.Now().Add(s.ahead) })
+	t.Cleanup(func() {
+		_ = s.tmux("kill-server").Run() // there may be none
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *stage) tmux(args ...string) *exec.Cmd {
+	cmd := exec.Command("tmux", append([]string{"-S", s.socket, "-f", os.DevNull}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TERM=xterm", "LANG=C.UTF-8"}
+	return cmd
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// play starts the program cat under another name in a terminal, in a folder of
+// its own, and returns its pid.
+func (s *stage) play(program, folder string, env ...string) int {
+	s.Helper()
+	dir := filepath.Join(s.dir, folder)
+	s.must(os.MkdirAll(dir, 0o755))
+	binary := filepath.Join(s.dir, program)
+	if _, err := os.Stat(binary); err != nil {
+		s.must(copyFile("/bin/cat", binary))
+	}
+	args := []string{"new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", folder, "-c", dir}
+	for _, v := range env {
+		args = append(args, "-e", v)
+	}
+	out, err := s.tmux(append(args, "exec "+binary)...).Output()
+	s.must(err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	s.must(err)
+	s.until(program+" runs", func() bool { p, ok := look(pid); return ok && p.name == program })
+	return pid
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+func (s *stage) until(what string, holds func() bool) {
+	s.Helper()
+	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.Fatalf("not in time: %s", what)
+		}
+	}
+}
+
+// look returns what is seen of a process.
+func (s *stage) look(pid int) (Sighting, bool) {
+	s.Helper()
+	list, err := s.lookout.Look(s.Context())
+	s.must(err)
+	for _, one := range list {
+		if one.PID == pid {
+			return one, true
+		}
+	}
+	return Sighting{}, false
+}
+
+// sees waits until a process is seen to do something by a source.
+func (s *stage) sees(pid int, status Status, source Source) Sighting {
+	s.Helper()
+	var last Sighting
+	s.until(fmt.Sprintf("%d is %s by %s", pid, status, source), func() bool {
+		last, _ = s.look(pid)
+		return last.Status == status && last.Source == source
+	})
+	return last
+}
+
+// says has a hook of a process say something.
+func (s *stage) says(program string, pid int, session, event string) {
+	s.Helper()
+	process := host.Process{}
+	if pid > 0 {
+		var err error
+		process, err = host.Identify(pid)
+		s.must(err)
+	}
+	_, err := In(s.dir).Update(s.Context(), program, session, func(doc Session) Session {
+		doc, _ = Fold(doc, Event{Program: program, Name: event, Session: session, Tool: "Bash", Doing: "make"}, time.Now())
+		doc.Process = process
+		return doc
+	})
+	s.must(err)
+}
+
+func (s *stage) note(pid int, status, start string) {
+	s.Helper()
+	dir := filepath.Join(s.dir, ".claude/sessions")
+	s.must(os.MkdirAll(dir, 0o755))
+	text := fmt.Sprintf(`{"pid":%d,"sessionId":"x","procStart":%q,"status":%q,"statusUpdatedAt":1700000000000}`, pid, start, status)
+	s.must(os.WriteFile(filepath.Join(dir, strconv.Itoa(pid)+".json"), []byte(text), 0o600))
+}
+
+func TestClaudeIsSeenByItsNoteThenItsHooksThenItsScreen(t *testing.T) {
+	s := newStage(t)
+	pid := s.play(Claude, "web")
+	s.sees(pid, Idle, FromProcess)
+	s.must(s.tmux("send-keys", "-t", "web", "Do you trust the files in this folder?").Run())
+	if got := s.sees(pid, Waiting, FromScreen); got.For != "needs set-up: trust the folder" {
+		t.Errorf("%+v", got)
+	}
+	s.says(Claude, pid, "one", "UserPromptSubmit")
+	first := s.sees(pid, Running, FromHook)
+	p, _ := look(pid)
+	s.note(pid, "waiting", "1")
+	s.sees(pid, Running, FromHook)
+	s.note(pid, "waiting", fmt.Sprint(p.start))
+	got := s.sees(pid, Waiting, FromFile)
+	if got.Since.UnixMilli() != 1700000000000 || got.ID != first.ID || got.Name != fmt.Sprintf("claude-%d", pid) || got.Dir != filepath.Join(s.dir, "web") {
+		t.Errorf("%+v", got)
+	}
+	s.must(syscall.Kill(pid, syscall.SIGKILL))
+	s.until("it is gone", func() bool { _, ok := s.look(pid); return !ok })
+}
+
+func TestClearIsOneWorkerThatGoesOn(t *testing.T) {
+	s := newStage(t)
+	pid := s.play(Claude, "web")
+	s.says(Claude, pid, "one", "UserPromptSubmit")
+	before := s.sees(pid, Running, FromHook)
+	s.says(Claude, pid, "one", "SessionEnd")
+	s.says(Claude, pid, "two", "SessionStart")
+	after := s.sees(pid, Idle, FromHook)
+	s.says(Claude, pid, "two", "PermissionRequest")
+	s.sees(pid, Waiting, FromHook)
+	list, err := s.lookout.Look(t.Context())
+	if err != nil || before.ID != after.ID || after.Session != "two" || len(list) < 1 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	s.ahead = 2 * time.Minute
+	s.look(pid)
+	if docs, _ := In(s.dir).all(); len(docs) != 1 {
+		t.Errorf("%d documents are kept", len(docs))
+	}
+}
+
+func TestTheTitleOfCodexIsItsState(t *testing.T) {
+	s := newStage(t)
+	pid := s.play(Codex, "web")
+	s.says(Codex, pid, "one", "UserPromptSubmit")
+	s.sees(pid, Running, FromHook)
+	for title, want := range map[string]Status{"web": Idle, "⠏ web": Running, "[ ! ] Action Required | web": Waiting} {
+		s.must(s.tmux("select-pane", "-T", title, "-t", "web").Run())
+		if got := s.sees(pid, want, FromTitle); got.Pane == "" {
+			t.Errorf("%+v", got)
+		}
+	}
+	// A server of tmux that hangs is not waited for twice.
+	out, err := s.tmux("display-message", "-p", "#{pid}").Output()
+	s.must(err)
+	server, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	s.must(err)
+	s.must(syscall.Kill(server, syscall.SIGSTOP))
+	s.sees(pid, Running, FromHook)
+	began := time.Now()
+	for range 20 {
+		s.sees(pid, Running, FromHook)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("took %s", took)
+	}
+	s.must(syscall.Kill(server, syscall.SIGCONT))
+}
+
+func TestAnAgentThatGafferRunsIsNotOneOfAPerson(t *testing.T) {
+	s := newStage(t)
+	mine := s.play(Claude, "mine", "GAFFER_ATTEMPT=a1")
+	theirs := s.play(Claude, "theirs")
+	s.sees(theirs, Idle, FromProcess)
+	if got, ok := s.look(mine); ok {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestASessionWhoseHooksAServerRanIsThatOfTheOnlyProcessInItsFolder(t *testing.T) {
+	s := newStage(t)
+	pid := s.play(Codex, "web")
+	doc := func(session string) {
+		_, err := In(s.dir).Update(t.Context(), Codex, session, func(Session) Session {
+			return Session{Program: Codex, Session: session, Status: Running, At: time.Now(), Dir: filepath.Join(s.dir, "web")}
+		})
+		s.must(err)
+	}
+	doc("one")
+	if got := s.sees(pid, Running, FromHook); got.Session != "one" {
+		t.Errorf("%+v", got)
+	}
+	if list, _ := s.lookout.Look(t.Context()); len(list) != 1 {
+		t.Errorf("%+v", list)
+	}
+	doc("two") // and now nobody can tell
+	s.sees(pid, Idle, FromProcess)
+}
+
+func TestWhatIsLongGoneIsForgotten(t *testing.T) {
+	s := newStage(t)
+	cmd := exec.Command("sleep", "60")
+	s.must(cmd.Start())
+	s.says(Claude, cmd.Process.Pid, "dead", "UserPromptSubmit")
+	s.says(Gemini, 0, "unknown", "BeforeAgent")
+	if got := s.sees(cmd.Process.Pid, Running, FromHook); got.Dir != "" {
+		t.Errorf("%+v", got)
+	}
+	s.must(cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	count := func(after time.Duration) (docs, seen int) {
+		s.ahead = after
+		list, err := s.lookout.Look(t.Context())
+		s.must(err)
+		kept, _ := In(s.dir).all()
+		return len(kept), len(list)
+	}
+	for _, c := range []struct {
+		after      time.Duration
+		docs, seen int
+	}{{0, 2, 1}, {59 * time.Minute, 2, 1}, {61 * time.Minute, 1, 0}, {23 * time.Hour, 1, 0}, {25 * time.Hour, 0, 0}} {
+		if docs, seen := count(c.after); docs != c.docs || seen != c.seen {
+			t.Errorf("after %s: %d documents, %d agents; want %d, %d", c.after, docs, seen, c.docs, c.seen)
+		}
+	}
+}
+
+func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "sessions"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "sessions", "42.json")
+	for _, text := range []string{"", "{", "[]", `{"pid": 43, "status": "idle"}`, `{"pid": "42"}`, `{"pid": 42, "status": 7}`, strings.Repeat(" ", 65<<10)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n := readNote(dir, 42); n != nil {
+			t.Errorf("%.40s: %+v", text, n)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := readNote(dir, 42); n != nil {
+		t.Errorf("a pipe: %+v", n)
+	}
+}
+
+func TestACommandLineTellsWhoTalksToAPerson(t *testing.T) {
+	for line, want := range map[string]string{
+		"claude":                               Claude,
+		"claude fix it":                        Claude,
+		"claude -p hi":                         "",
+		"claude --print hi":                    "",
+		"claude mcp serve":                     "",
+		"codex --no-daemon hi":                 Codex,
+		"codex exec hi":                        "",
+		"codex app-server --listen unix://":    "",
+		"codex -c x=y app-server":              "",
+		"node /usr/bin/gemini":                 Gemini,
+		"node --x /a/gemini-cli/dist/index.js": Gemini,
+		"node /usr/bin/gemini -p hi":           "",
+		"node /usr/bin/codex":                  "",
+		"node /a/claude-code/cli.js":           Claude,
+		"node server.js claude":                "",
+		"node":                                 "",
+	} {
+		words := strings.Fields(line)
+		p := process{name: words[0]}
+		if got := p.agentOf(words); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
+// BenchmarkLook is what a look costs with this machine's processes and nothing to
+// see, or with ten agents in terminals.
+func BenchmarkLook(b *testing.B) {
+	l := NewLookout(b.TempDir(), b.TempDir(), time.Now)
+	for b.Loop() {
+		if _, err := l.Look(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
