@@ -118,6 +118,13 @@ func (p *place) write(path, text string) {
 	p.must(os.WriteFile(path, []byte(text), 0o600))
 }
 
+func (p *place) read(path string) string {
+	p.Helper()
+	text, err := os.ReadFile(p.path(path))
+	p.must(err)
+	return string(text)
+}
+
 func (p *place) path(path string) string {
 	if filepath.IsAbs(path) {
 		return path

@@ -42,7 +42,7 @@ func (c chat) say(out *voiceOver, _ string, h heard, r reply) {
 		message := c.message(r)
 		answer["object"], answer["usage"] = "chat.completion", usage
 		answer["choices"] = []object{{"index": 0, "finish_reason": c.reason(r), "message": message}}
-		sendJSON(out, 200, answer)
+		out.whole(answer)
 		return
 	}
 	answer["object"] = "chat.completion.chunk"

@@ -124,6 +124,9 @@ func shell(m Mode, h heard) *call {
 	if _, ok := c.params["description"]; ok {
 		c.args["description"] = "Run " + command
 	}
+	if _, ok := c.params["yield_time_ms"]; ok {
+		c.args["yield_time_ms"] = 30_000 // Codex waits no longer than that
+	}
 	if _, ok := c.params["sandbox_permissions"]; ok && m.Kind == "toolx" {
 		c.args["sandbox_permissions"] = "require_escalated"
 		c.args["justification"] = "the stub model wants out"
@@ -142,7 +145,7 @@ func write(file string, h heard) *call {
 		c.free = "*** Begin Patch\n*** Add File: " + file + "\n+hi\n*** End Patch\n"
 		return c
 	}
-	return nil
+	return shell(Mode{Kind: "tool", Arg: "echo hi > '" + file + "'"}, h)
 }
 
 // The question that mode ask asks, and its options.

@@ -69,7 +69,7 @@ func (gemini) say(out *voiceOver, at string, _ heard, r reply) {
 		part = object{"functionCall": object{"name": r.call.name, "args": r.call.args}}
 	}
 	if !strings.Contains(at, ":stream") {
-		sendJSON(out, 200, chunk(part, "STOP"))
+		out.whole(chunk(part, "STOP"))
 		return
 	}
 	out.begin()

@@ -53,7 +53,7 @@ func (m messages) say(out *voiceOver, _ string, h heard, r reply) {
 	block, reason := m.block(r)
 	if !h.stream {
 		message["content"], message["stop_reason"], message["usage"] = []object{block}, reason, m.usage(OutputTokens)
-		sendJSON(out, 200, message)
+		out.whole(message)
 		return
 	}
 	out.begin()

@@ -16,7 +16,7 @@ type Mode struct {
 const Modes = `text[:WORDS]     a short answer
 tool[:COMMAND]   calls the shell tool, and is done with its result
 toolx[:COMMAND]  the same; asks Codex to let it leave the sandbox, so that a person is asked
-write[:FILE]     writes a file with the tool for that
+write[:FILE]     writes a file, with the tool for that or else the shell
 ask              asks a person which colour, where there is a tool for that
 task             starts a sub-agent, where there is a tool for that
 call:NAME:JSON   calls the named tool with these arguments; the name may be its end

@@ -64,6 +64,19 @@ func sendJSON(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(body) // who asked may be gone
 }
 
+// whole answers without a stream. A mode that breaks a stream breaks this.
+func (v *voiceOver) whole(value any) {
+	switch v.mode.Kind {
+	case "hangmid":
+		v.hang()
+	case "drop":
+		v.Header().Set("content-length", "1000")
+		_, _ = v.Write([]byte("{"))
+		panic(http.ErrAbortHandler)
+	}
+	sendJSON(v, http.StatusOK, value)
+}
+
 // begin begins a stream of events.
 func (v *voiceOver) begin() {
 	v.Header().Set("content-type", "text/event-stream")
