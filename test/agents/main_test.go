@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,10 @@ const where = "GAFFER_AGENTS_BIN"
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	flag.Parse()
+	if flag.Lookup("test.list").Value.String() != "" {
+		return m.Run() // a list needs no program
+	}
 	dir, err := os.MkdirTemp("", "gaffer-agents-")
 	if err != nil {
 		return fail(err)
