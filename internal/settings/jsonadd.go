@@ -2,8 +2,6 @@ package settings
 
 import (
 	"bytes"
-	"encoding/json"
-	"slices"
 	"strings"
 
 	"gaffer/statefile/jsontree"
@@ -100,30 +98,6 @@ func (b *branch) member(name string) *branch {
 	return m
 }
 
-// text is the branch as JSON on one line.
-func (b *branch) text() []byte {
-	switch {
-	case b.leaf != nil:
-		return b.leaf
-	case b.items != nil:
-		return slices.Concat([]byte("["), bytes.Join(b.items, []byte(",")), []byte("]"))
-	}
-	return slices.Concat([]byte("{"), bytes.Join(b.list(), []byte(",")), []byte("}"))
-}
-
-// list is the members or items, each as JSON on one line.
-func (b *branch) list() [][]byte {
-	if b.items != nil {
-		return b.items
-	}
-	var list [][]byte
-	for _, m := range b.members {
-		name, _ := encoded(m.name) // a string always encodes
-		list = append(list, slices.Concat(name, []byte(":"), m.text()))
-	}
-	return list
-}
-
 // exchange puts an entry in the place of a value.
 func (t *jsonText) exchange(at jsontree.Value, e Entry) (Splice, error) {
 	text, err := encoded(e.Value)
@@ -132,8 +106,7 @@ func (t *jsonText) exchange(at jsontree.Value, e Entry) (Splice, error) {
 	}
 	place, _ := at.Place()
 	l := t.layout(t.root)
-	l.indent = lineIndent(t.src, place.From)
-	return Splice{At: place.From, Old: bytes.Clone(t.src[place.From:place.To]), New: []byte(l.value(text))}, nil
+	return Splice{At: place.From, Old: bytes.Clone(t.src[place.From:place.To]), New: []byte(l.flat(text))}, nil
 }
 
 // grow adds parts at the end of a container, or a document to an empty file.
@@ -142,16 +115,10 @@ func (t *jsonText) grow(at jsontree.Value, b branch) []Splice {
 		return []Splice{putIn(len(t.src), t.document(b))}
 	}
 	l := t.layout(at)
-	var text strings.Builder
-	for i, part := range b.list() {
-		if i > 0 {
-			text.WriteString("," + l.between())
-		}
-		text.WriteString(l.part(part))
-	}
+	text := strings.Join(l.parts(b), ","+l.between())
 	list := parts(at)
 	if len(list) == 0 {
-		return []Splice{t.fill(at, l, text.String())}
+		return []Splice{t.fill(at, l, text)}
 	}
 	after := func(at int) int { // where ours may begin: not behind a comment on one line with it
 		if l.lines {
@@ -161,9 +128,9 @@ func (t *jsonText) grow(at jsontree.Value, b branch) []Splice {
 	}
 	last := list[len(list)-1].To
 	if comma := t.comma(last); comma >= 0 { // a trailing one: ours gets one too
-		return []Splice{putIn(after(comma+1), l.between()+text.String()+",")}
+		return []Splice{putIn(after(comma+1), l.between()+text+",")}
 	}
-	return []Splice{putIn(last, ","), putIn(after(last), l.between()+text.String())}
+	return []Splice{putIn(last, ","), putIn(after(last), l.between()+text)}
 }
 
 // lineEnd returns where the line ends if only comments follow on it, else at:
@@ -212,7 +179,7 @@ func (t *jsonText) document(b branch) string {
 	if text := bytes.TrimPrefix(t.src, []byte(byteOrderMark)); len(text) > 0 && text[len(text)-1] != '\n' {
 		lead = l.eol
 	}
-	return lead + l.value(b.text()) + l.eol
+	return lead + l.value(&b) + l.eol
 }
 
 // layout is how the parts of one container are laid out.
@@ -276,31 +243,51 @@ func (l layout) between() string {
 	return ""
 }
 
-// part lays out a member or an item.
-func (l layout) part(text []byte) string {
-	if text[0] != '"' {
-		return l.value(text)
+// parts lays out what a branch has, each on one line but for what has members.
+func (l layout) parts(b branch) (list []string) {
+	for _, item := range b.items {
+		list = append(list, l.flat(item))
 	}
-	name := afterString(text, 0)
-	if name == len(text) || text[name] != ':' { // an item that is a string
-		return l.value(text)
+	for _, m := range b.members {
+		name, _ := encoded(m.name) // a string always encodes
+		list = append(list, l.flat(append(name, ':'))+l.value(m))
 	}
-	colon := ":"
-	if l.space {
-		colon = ": "
-	}
-	return string(text[:name]) + colon + l.value(text[name+1:])
+	return list
 }
 
-func (l layout) value(text []byte) string {
-	if !l.lines {
+func (l layout) value(b *branch) string {
+	switch {
+	case b.leaf != nil:
+		return l.flat(b.leaf)
+	case b.items != nil:
+		l.lines = false
+		return "[" + strings.Join(l.parts(*b), ","+l.between()) + "]"
+	case !l.lines:
+		return "{" + strings.Join(l.parts(*b), ","+l.between()) + "}"
+	}
+	end := l.eol + l.indent
+	l.indent += l.unit
+	return "{" + l.between() + strings.Join(l.parts(*b), ","+l.between()) + end + "}"
+}
+
+// flat is JSON on one line, with spaces if that is how the file has it.
+func (l layout) flat(text []byte) string {
+	if !l.space {
 		return string(text)
 	}
-	var b bytes.Buffer
-	if err := json.Indent(&b, text, l.indent, l.unit); err != nil {
-		return string(text)
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		end := i + 1
+		if text[i] == '"' {
+			end = afterString(text, i)
+		}
+		b.Write(text[i:end])
+		if text[i] == ',' || text[i] == ':' {
+			b.WriteByte(' ')
+		}
+		i = end
 	}
-	return strings.ReplaceAll(b.String(), "\n", l.eol)
+	return b.String()
 }
 
 // replacedIn returns what entries will take the place of, by path.
