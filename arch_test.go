@@ -119,6 +119,7 @@ var rules = []rule{
 	{"internal/demo", []string{"internal/supervisor"}, nil},
 
 	{"internal/presence", []string{"coordinator", "fleet", "internal/interactive"}, nil},
+
 	// Settings files that other programs own.
 	{"internal/settings", []string{"statefile/..."}, nil},
 

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
@@ -122,7 +121,7 @@ func (s *site) makeWish(c *config.Config) error {
 		return err
 	}
 	s.wish = settings.Wish{
-		Argv: []string{program}, Shell: env.ShellLine([]string{program}), Answer: answerWithin(c), LocalState: localState(c, s.root),
+		Argv: []string{program}, Shell: env.ShellLine([]string{program}), Answer: c.Duration("hooks.answer_within"), LocalState: localState(c, s.root),
 	}
 	if s.opts.statusLine {
 		s.wish.Status = settings.StatusLineReplace
@@ -157,19 +156,6 @@ func sameFile(a, b string) bool {
 	}
 	y, err := os.Stat(b)
 	return err == nil && os.SameFile(x, y)
-}
-
-// answerWithin is how long a permission may wait for an answer from elsewhere.
-func answerWithin(c *config.Config) time.Duration {
-	v, err := c.Lookup("hooks.answer_within")
-	if err != nil {
-		return 0
-	}
-	d, err := time.ParseDuration(v.Text)
-	if err != nil {
-		return 0
-	}
-	return d
 }
 
 // localState is what in a project belongs to one machine: which processes run,
