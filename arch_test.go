@@ -98,6 +98,9 @@ var rules = []rule{
 	// The page that browsers load. It is files and nothing else.
 	{"internal/dashboard", nil, nil},
 	{"script/ansisvg", []string{"internal/tui/cells"}, nil},
+	{"test/stubmodel", nil, nil},
+	{"test/stubmodel/stubmodel", []string{"test/stubmodel"}, nil},
+	{"test/agents", []string{"fleet", "test/stubmodel"}, nil},
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
 
 	// What a person is told who looks elsewhere.

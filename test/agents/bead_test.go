@@ -1,0 +1,100 @@
+package agents
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gaffer/fleet"
+)
+
+// record is what is asked of a run or result record.
+type record struct {
+	Status    string `json:"status"`
+	Agent     string `json:"agent"`
+	Attempt   int    `json:"attempt"`
+	ExitCode  *int   `json:"exit_code"`
+	Session   string `json:"session_name"`
+	Reason    string `json:"reason"`
+	WillRetry bool   `json:"will_retry"`
+}
+
+func (p *place) record(file string) record {
+	p.Helper()
+	var r record
+	p.must(json.Unmarshal([]byte(p.read(file)), &r))
+	return r
+}
+
+func TestABeadIsWorkedOnInATerminal(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		p.play("toolx:touch granted")
+		bead := p.start("dispatch", "bd-7", "do the work", "--agent", agent, "--tmux", "--verify", "test -e granted")
+		q := p.asks("touch granted")
+		session := p.status().Tasks[0].Session
+		if q.Task != "bd-7" || session != "agent-bd-7" {
+			p.Errorf("task %q in session %q", q.Task, session)
+		}
+		p.done("answer", "bd-7", "allow")
+		if o := bead.wait(); o.code != 0 {
+			p.Errorf("exit %d\n%s", o.code, o.errors)
+		}
+		p.came(p.ended(), fleet.Complete, "")
+		r := p.record("state/results/bd-7.json")
+		if r.Status != "done" || r.Session != session || r.ExitCode == nil || *r.ExitCode != 0 {
+			p.Errorf("the result:\n%s", p.read("state/results/bd-7.json"))
+		}
+		if r := p.record("state/runs/bd-7.json"); r.Agent != agent || r.Attempt != 1 || r.Status != "done" {
+			p.Errorf("the run:\n%s", p.read("state/runs/bd-7.json"))
+		}
+	})
+}
+
+func TestABeadThatAPersonRefusesIsNotDone(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		p.play("toolx:touch refused")
+		bead := p.start("dispatch", "bd-8", "do the work", "--agent", agent, "--tmux")
+		p.asks("touch refused")
+		p.done("answer", "bd-8", "--deny", "no")
+		if o := bead.wait(); o.code != 1 {
+			p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
+		}
+		p.came(p.ended(), fleet.Failed, "denied")
+		r := p.record("state/results/bd-8.json")
+		if r.Status != "failed" || r.Reason != "denied" || r.WillRetry || p.has("refused") {
+			p.Errorf("done: %v; the result:\n%s", p.has("refused"), p.read("state/results/bd-8.json"))
+		}
+	})
+}
+
+// Nothing depends on the terminal.
+func TestABeadOutlivesItsTerminal(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		p.play("tool:" + held)
+		p.write("beads.jsonl", fmt.Sprintf(`{"bead": "bd-9", "prompt": "do the work", "agent": %q, "questions": "allow"}`, agent))
+		bead := p.start("dispatch", "--from", "beads.jsonl", "--tmux")
+		p.until("the tool has begun", func() bool { return p.has("begun") })
+		task := p.task("its terminal is known", func(t fleet.Task) bool { return t.Session != "" })
+		out, err := p.command("tmux", "-S", p.socket(), "kill-session", "-t", task.Session).CombinedOutput()
+		if err != nil {
+			p.Fatalf("kill-session: %v\n%s", err, out)
+		}
+		p.write("go", "")
+		if o := bead.wait(); o.code != 0 || !strings.Contains(o.errors, "complete") {
+			p.Errorf("exit %d\n%s", o.code, o.errors)
+		}
+		p.came(p.ended(), fleet.Complete, "")
+	})
+}
+
+// socket is that of the tmux server of gaffer's own.
+func (p *place) socket() string {
+	p.Helper()
+	found, err := filepath.Glob(filepath.Join(p.home, ".local/state/gaffer/tmux/*"))
+	if err != nil || len(found) != 1 {
+		p.Fatalf("sockets of tmux: %q, %v", found, err)
+	}
+	return found[0]
+}

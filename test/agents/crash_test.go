@@ -1,0 +1,167 @@
+package agents
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/fleet"
+)
+
+// held is a tool that has begun when the file begun is there, and goes on when
+// go is. It ends by itself, should all else fail. Codex waits half a minute for it.
+const held = "echo $$ >> begun; for i in $(seq 1200); do test -e go && break; sleep 0.1; done; test -e go && echo x >> ended"
+
+// midTool starts a run and waits until its agent is in a tool.
+func (p *place) midTool(agent, more string) (*process, fleet.Task) {
+	p.Helper()
+	p.play("tool:" + held)
+	run := p.start("run", p.plan(agent, "questions: allow, "+more))
+	p.until("the tool has begun", func() bool { return p.has("begun") })
+	task := p.task("it is seen to run", func(t fleet.Task) bool {
+		return t.Attempt.PID > 0 && t.Attempt.State == "running" && strings.Contains(t.Attempt.Doing, "begun")
+	})
+	return run, task
+}
+
+// times is how many lines a file has: how often a tool got there.
+func (p *place) times(file string) int {
+	p.Helper()
+	return strings.Count(p.read(file), "\n")
+}
+
+func TestCancelInMidToolLeavesNothing(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		run, _ := p.midTool(agent, "retries: 2")
+		p.done("cancel", "work")
+		if o := run.wait(); o.code != 1 {
+			p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
+		}
+		task := p.ended()
+		p.came(task, fleet.Cancelled, "cancelled")
+		if task.Tries != 1 || p.has("ended") {
+			p.Errorf("%d tries; the tool came to its end: %v", task.Tries, p.has("ended"))
+		}
+	})
+}
+
+func TestATimeoutInMidToolIsNoSuccess(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		run, _ := p.midTool(agent, "timeout: 12s")
+		if o := run.wait(); o.code != 1 {
+			p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
+		}
+		p.came(p.ended(), fleet.Failed, "timeout")
+		if p.has("ended") {
+			p.Error("the tool came to its end")
+		}
+	})
+}
+
+// A stranger's SIGTERM is not ours: what the program makes of it counts.
+func TestAStrangersSignalInMidToolIsNoSuccess(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		t.Run(fmt.Sprint(int(sig)), func(t *testing.T) {
+			each(t, func(p *place, agent string) {
+				run, task := p.midTool(agent, "")
+				p.must(syscall.Kill(task.Attempt.PID, sig))
+				if o := run.wait(); o.code != 1 {
+					p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
+				}
+				p.came(p.ended(), fleet.Failed, "failed")
+				if p.has("ended") {
+					p.Error("the tool came to its end")
+				}
+			})
+		})
+	}
+}
+
+func TestAnAgentOutlivesAKilledGafferAndIsAdopted(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		run, before := p.midTool(agent, "verify: test -s ended")
+		run.kill()
+		resumed := p.start("resume")
+		after := p.task("it is looked after again", func(t fleet.Task) bool {
+			return t.Attempt.PID == before.Attempt.PID && p.status().Owner.PID == resumed.cmd.Process.Pid
+		})
+		if after.Attempt.ID != before.Attempt.ID {
+			p.Errorf("attempt %s became %s", before.Attempt.ID, after.Attempt.ID)
+		}
+		p.write("go", "")
+		if o := resumed.wait(); o.code != 0 {
+			p.Errorf("exit %d\n%s", o.code, o.errors)
+		}
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		if task.Tries != 1 || p.times("begun") != 1 || p.times("ended") != 1 || len(p.turns()) != 2 {
+			p.Errorf("%d tries, %d begun, %d ended, %d turns", task.Tries, p.times("begun"), p.times("ended"), len(p.turns()))
+		}
+	})
+}
+
+func TestWhatIsDoneWhileNobodyLooksIsFoundDone(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		run, before := p.midTool(agent, "")
+		run.kill()
+		p.write("go", "")
+		p.until("the last word is in the log", func() bool {
+			log := p.read(before.Attempt.Log)
+			return strings.Contains(log, `"type":"result"`) || strings.Contains(log, "turn.completed")
+		})
+		p.done("resume")
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		if task.Tries != 1 || p.times("begun") != 1 || p.times("ended") != 1 {
+			p.Errorf("%d tries, %d begun, %d ended", task.Tries, p.times("begun"), p.times("ended"))
+		}
+	})
+}
+
+func TestAKilledAgentIsFollowedByAFreshOne(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		run, before := p.midTool(agent, "retries: 1")
+		p.play("text:afresh")
+		p.must(syscall.Kill(before.Attempt.PID, syscall.SIGKILL))
+		if o := run.wait(); o.code != 0 {
+			p.Errorf("exit %d\n%s", o.code, o.errors)
+		}
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		if task.Tries != 2 || task.Attempt.Thread == before.Attempt.Thread || !strings.Contains(task.Attempt.Summary, "afresh") {
+			p.Errorf("want two tries in two conversations, the first one %q:\n%s", before.Attempt.Thread, encode(task))
+		}
+		if p.has("ended") {
+			p.Error("the tool of the first attempt came to its end")
+		}
+	})
+}
+
+// The supervisor and its agent go together, so that the attempt is lost. That
+// says nothing against the conversation, which goes on.
+func TestALostAttemptIsFollowedInTheSameConversation(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		run, before := p.midTool(agent, "retries: 1")
+		run.kill()
+		for deadline := time.Now().Add(patience); len(p.alive()) > 0; {
+			for pid := range p.alive() {
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			}
+			if time.Now().After(deadline) {
+				p.Fatal("it cannot be killed")
+			}
+		}
+		p.play("text:resumed")
+		p.done("resume")
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		if task.Tries != 2 || task.Attempt.Thread != before.Attempt.Thread || !strings.Contains(task.Attempt.Summary, "resumed") {
+			p.Errorf("want two tries in conversation %q:\n%s", before.Attempt.Thread, encode(task))
+		}
+		if last := p.turns()[len(p.turns())-1]; !strings.Contains(string(last.Body), "begun") {
+			p.Errorf("the model does not see what was before:\n%s", last.Body)
+		}
+	})
+}

@@ -1,0 +1,350 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/test/stubmodel"
+)
+
+// patience is how long a test waits for something that should happen soon, on a
+// machine that has other things to do.
+const patience = 90 * time.Second
+
+// key is what the programs take for a key.
+const key = "sk-dummy"
+
+// place is a project on a machine of its own: a folder with git, a HOME with
+// nothing in it, and a model that does what the test says.
+type place struct {
+	*testing.T
+	dir  string // the project
+	home string
+	name string // that the model knows it by
+	env  []string
+}
+
+// newPlace waits for a seat among the real programs. When the test ends, nothing
+// of it may live any more.
+func newPlace(t *testing.T) *place {
+	t.Helper()
+	t.Parallel()
+	seats <- true
+	t.Cleanup(func() { <-seats })
+	root := shortDir(t)
+	p := &place{T: t, dir: filepath.Join(root, "project"), home: filepath.Join(root, "home"), name: strings.ReplaceAll(t.Name(), "/", "-")}
+	p.must(os.Mkdir(p.home, 0o755))
+	p.must(exec.Command("git", "init", "-q", p.dir).Run())
+	t.Cleanup(p.leftovers)
+	p.env = []string{
+		"HOME=" + p.home, "PATH=" + programs + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC", "TERM=xterm-256color",
+		"TMPDIR=" + root, "TMUX_TMPDIR=" + root, "IS_SANDBOX=1",
+		"ANTHROPIC_BASE_URL=" + model.Named(p.name), "ANTHROPIC_API_KEY=" + key,
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=2", "DISABLE_AUTOUPDATER=1",
+		"STUB_KEY=" + key,
+	}
+	p.write(filepath.Join(p.home, ".codex/config.toml"), p.codexConfig())
+	p.play("text")
+	return p
+}
+
+// shortDir is a temporary folder with room behind it for the name of a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ga-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// codexConfig is all that Codex must be told to ask another model than its own.
+func (p *place) codexConfig() string {
+	return fmt.Sprintf(`model = "stub-model"
+model_provider = "stub"
+check_for_update_on_startup = false
+[model_providers.stub]
+name = "stub"
+base_url = %q
+env_key = "STUB_KEY"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+[analytics]
+enabled = false
+[projects.%q]
+trust_level = "trusted"
+`, model.Named(p.name)+"/v1", p.dir)
+}
+
+// seedClaude spares Claude Code's terminal its first questions.
+func (p *place) seedClaude() {
+	p.Helper()
+	p.write(filepath.Join(p.home, ".claude.json"), encode(map[string]any{
+		"hasCompletedOnboarding": true, "theme": "dark",
+		"customApiKeyResponses": map[string]any{"approved": []string{key}, "rejected": []string{}},
+		"projects":              map[string]any{p.dir: map[string]any{"hasTrustDialogAccepted": true}},
+	}))
+}
+
+// play says what the model does from now on, see stubmodel.Modes.
+func (p *place) play(modes ...string) { model.Play(p.name, modes...) }
+
+// turns are the requests that the model has had in this place.
+func (p *place) turns() []stubmodel.Request { return model.Turns(p.name) }
+
+// write writes a file, of a path in the project if it is relative.
+func (p *place) write(path, text string) {
+	p.Helper()
+	path = p.path(path)
+	p.must(os.MkdirAll(filepath.Dir(path), 0o755))
+	p.must(os.WriteFile(path, []byte(text), 0o600))
+}
+
+func (p *place) read(path string) string {
+	p.Helper()
+	text, err := os.ReadFile(p.path(path))
+	p.must(err)
+	return string(text)
+}
+
+func (p *place) path(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(p.dir, path)
+}
+
+func (p *place) has(path string) bool {
+	_, err := os.Stat(p.path(path))
+	return err == nil
+}
+
+func (p *place) must(err error) {
+	p.Helper()
+	if err != nil {
+		p.Fatal(err)
+	}
+}
+
+// until waits until something holds.
+func (p *place) until(what string, holds func() bool) {
+	p.Helper()
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			p.Fatalf("not within %s: %s", patience, what)
+		}
+	}
+}
+
+// command returns a program of this place that was not started.
+func (p *place) command(name string, args ...string) *exec.Cmd {
+	if !strings.Contains(name, "/") && (name == "gaffer" || name == "claude" || name == "codex") {
+		name = filepath.Join(programs, name)
+	}
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = p.dir, p.env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return cmd
+}
+
+// outcome is how a command has ended.
+type outcome struct {
+	code        int
+	out, errors string
+}
+
+// gaffer runs a command to its end.
+func (p *place) gaffer(args ...string) outcome {
+	p.Helper()
+	return p.start(args...).wait()
+}
+
+// done runs a command that must succeed, and returns what it prints.
+func (p *place) done(args ...string) string {
+	p.Helper()
+	o := p.gaffer(args...)
+	if o.code != 0 {
+		p.Fatalf("gaffer %s: exit %d\n%s%s", strings.Join(args, " "), o.code, o.out, o.errors)
+	}
+	return o.out
+}
+
+// process is a gaffer that goes on.
+type process struct {
+	*place
+	cmd         *exec.Cmd
+	mu          sync.Mutex
+	out, errors bytes.Buffer
+	over        chan struct{}
+}
+
+// start starts a gaffer that is killed with the test if it still lives then.
+func (p *place) start(args ...string) *process {
+	p.Helper()
+	g := &process{place: p, cmd: p.command("gaffer", args...), over: make(chan struct{})}
+	g.cmd.Stdout, g.cmd.Stderr = locked{&g.mu, &g.out}, locked{&g.mu, &g.errors}
+	g.cmd.WaitDelay = time.Second // what it has started may hold its output
+	p.must(g.cmd.Start())
+	go func() {
+		defer close(g.over)
+		_ = g.cmd.Wait() // how it ends is for the test to say
+	}()
+	p.Cleanup(func() {
+		g.kill()
+		if p.Failed() {
+			p.Logf("gaffer %s said:\n%s", strings.Join(args, " "), g.said())
+		}
+	})
+	return g
+}
+
+// locked is a buffer that is read while it is written.
+type locked struct {
+	mu *sync.Mutex
+	to *bytes.Buffer
+}
+
+func (l locked) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(b)
+}
+
+func (g *process) said() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.out.String() + g.errors.String()
+}
+
+// wait waits for the end.
+func (g *process) wait() outcome {
+	g.Helper()
+	select {
+	case <-g.over:
+	case <-time.After(patience):
+		g.Fatalf("%s did not end within %s:\n%s", g.cmd, patience, g.said())
+	}
+	return outcome{g.cmd.ProcessState.ExitCode(), g.out.String(), g.errors.String()}
+}
+
+// kill is kill -9 of the program alone, not of what it has started.
+func (g *process) kill() {
+	_ = g.cmd.Process.Kill() // it may have ended
+	<-g.over
+}
+
+// status is the latest run.
+func (p *place) status() fleet.Run {
+	p.Helper()
+	o := p.gaffer("status", "--json")
+	var r fleet.Run
+	if o.code != 0 && o.code != 1 || json.Unmarshal([]byte(o.out), &r) != nil {
+		return fleet.Run{}
+	}
+	return r
+}
+
+// task is the only task of the latest run, once something holds for it.
+func (p *place) task(what string, holds func(fleet.Task) bool) fleet.Task {
+	p.Helper()
+	var last fleet.Task
+	p.until(what, func() bool {
+		r := p.status()
+		if len(r.Tasks) != 1 {
+			return false
+		}
+		last = r.Tasks[0]
+		if r.Status.Final() && !holds(last) {
+			p.Fatalf("%s: the run has ended instead:\n%s", what, encode(last))
+		}
+		return holds(last)
+	})
+	return last
+}
+
+// ended is the only task of the latest run, which has ended.
+func (p *place) ended() fleet.Task {
+	p.Helper()
+	r := p.status()
+	if !r.Status.Final() || len(r.Tasks) != 1 || r.Tasks[0].Attempt == nil {
+		p.Fatalf("the run has not ended with one task:\n%s", encode(r))
+	}
+	return r.Tasks[0]
+}
+
+// tmux runs a tmux command on a server of this place, for terminals that a
+// person would have.
+func (p *place) tmux(args ...string) (string, error) {
+	cmd := p.command("tmux", append([]string{"-L", "person", "-f", "/dev/null"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// alive are the processes of this place, by what their environment says.
+func (p *place) alive() map[int]string {
+	all, err := os.ReadDir("/proc")
+	p.must(err)
+	found := map[int]string{}
+	for _, entry := range all {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		environ, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		if err != nil || !bytes.Contains(append([]byte{0}, environ...), []byte("\x00HOME="+p.home+"\x00")) {
+			continue
+		}
+		line, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		found[pid] = strings.ReplaceAll(string(line), "\x00", " ")
+	}
+	return found
+}
+
+// nothingLeft waits until no process of this place lives.
+func (p *place) nothingLeft() {
+	p.Helper()
+	p.until("nothing is left running", func() bool { return len(p.alive()) == 0 })
+}
+
+// leftovers ends what is left of a test, which has failed then.
+func (p *place) leftovers() {
+	_, _ = p.tmux("kill-server") // there may be none
+	var left map[int]string
+	for deadline := time.Now().Add(patience / 3); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if left = p.alive(); len(left) == 0 {
+			return
+		}
+	}
+	for pid, what := range left {
+		p.Errorf("left running: %d %s", pid, what)
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			p.Error(err)
+		}
+	}
+}
+
+func encode(v any) string {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

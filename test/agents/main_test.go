@@ -1,0 +1,62 @@
+package agents
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"gaffer/test/stubmodel"
+)
+
+// What all tests share.
+var (
+	programs string               // a folder with gaffer, claude and codex, for PATH
+	model    *stubmodel.Server    // what the programs take for their vendor
+	seats    = make(chan bool, 2) // of real programs at once: they are big
+)
+
+// where names the folder that the real programs are linked in.
+const where = "GAFFER_AGENTS_BIN"
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	flag.Parse()
+	if flag.Lookup("test.list").Value.String() != "" {
+		return m.Run() // a list needs no program
+	}
+	dir, err := os.MkdirTemp("", "gaffer-agents-")
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	for _, name := range []string{"claude", "codex"} {
+		if err := link(filepath.Join(os.Getenv(where), name), filepath.Join(dir, name)); err != nil {
+			return fail(err)
+		}
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "gaffer"), "gaffer/cmd/gaffer")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fail(fmt.Errorf("build gaffer: %w\n%s", err, out))
+	}
+	programs, model = dir, stubmodel.Serve()
+	defer model.Close()
+	return m.Run()
+}
+
+// link makes a program known in another folder.
+func link(program, as string) error {
+	real, err := filepath.EvalSymlinks(program)
+	if os.Getenv(where) == "" || err != nil {
+		return fmt.Errorf("no %s in %s=%q: run script/test-agents, which installs it", filepath.Base(program), where, os.Getenv(where))
+	}
+	return os.Symlink(real, as)
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, "test/agents:", err)
+	return 1
+}

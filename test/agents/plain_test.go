@@ -1,0 +1,91 @@
+package agents
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"gaffer/fleet"
+	"gaffer/test/stubmodel"
+)
+
+// each runs a test with both programs.
+func each(t *testing.T, test func(p *place, agent string)) {
+	t.Helper()
+	for _, agent := range []string{"claude", "codex"} {
+		t.Run(agent, func(t *testing.T) { test(newPlace(t), agent) })
+	}
+}
+
+// plan writes a plan of one task, which is called work, and returns its file.
+func (p *place) plan(agent, more string) string {
+	p.Helper()
+	p.write("plan.yaml", fmt.Sprintf("tasks:\n  - {id: work, agent: %s, prompt: do the work, %s}\n", agent, more))
+	return "plan.yaml"
+}
+
+// came checks how a task ended and that it left nothing.
+func (p *place) came(task fleet.Task, status fleet.Status, class string) {
+	p.Helper()
+	if task.Status != status || task.Outcome != class || task.Attempt.Class != class {
+		p.Errorf("want %s %q:\n%s", status, class, encode(task))
+	}
+	p.nothingLeft()
+}
+
+func TestAnAnswerIsTheOutcome(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		p.done("run", "say hello", "--agent", agent)
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		a := task.Attempt
+		if !strings.Contains(a.Summary, stubmodel.Text) {
+			p.Errorf("the summary is not the model's text:\n%s", encode(task))
+		}
+		if a.Spent.Tokens != stubmodel.InputTokens+stubmodel.OutputTokens {
+			p.Errorf("spent %+v, want the model's %d+%d tokens", a.Spent, stubmodel.InputTokens, stubmodel.OutputTokens)
+		}
+		if (a.Spent.USD > 0) != (agent == "claude") {
+			p.Errorf("spent %+v: claude alone tells the cost", a.Spent)
+		}
+		if a.Thread == "" {
+			p.Errorf("the conversation is not known:\n%s", encode(task))
+		}
+		if first := p.turns()[0]; !strings.Contains(string(first.Body), "say hello") {
+			p.Errorf("the model was not given the prompt:\n%s", first.Body)
+		}
+	})
+}
+
+func TestAToolDoesItsWork(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		p.play("tool:echo made by a tool")
+		p.done("run", p.plan(agent, "questions: deny"))
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		turns := p.turns()
+		if len(turns) != 2 || !strings.Contains(string(turns[1].Body), "made by a tool") {
+			p.Errorf("%d turns, want the tool's output in the second", len(turns))
+		}
+		if got := task.Attempt.Spent.Tokens; got != 2*(stubmodel.InputTokens+stubmodel.OutputTokens) {
+			p.Errorf("spent %d tokens, want those of two turns", got)
+		}
+		log, err := os.ReadFile(task.Attempt.Log)
+		if err != nil || !strings.Contains(string(log), "made by a tool") {
+			p.Errorf("the log has not what the tool printed: %v\n%s", err, log)
+		}
+	})
+}
+
+func TestAFileIsWrittenWhereItIsAllowed(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		p.play("write:" + p.path("page.txt"))
+		p.done("run", p.plan(agent, "questions: allow, verify: grep hi page.txt"))
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		if len(task.Attempt.Checks) != 1 || !task.Attempt.Checks[0].OK {
+			p.Errorf("the check:\n%s", encode(task.Attempt))
+		}
+	})
+}

@@ -1,0 +1,181 @@
+package stubmodel
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// heard is what a request says, whatever it is written in.
+type heard struct {
+	model  string
+	stream bool
+	tools  []tool
+	done   bool // the last thing in it is the result of a tool
+	side   bool
+}
+
+// tool is one that the program offers to the model.
+type tool struct {
+	name   string
+	space  string // that the name is in, where a vendor has that
+	params map[string]any
+}
+
+func (h heard) names() []string {
+	var names []string
+	for _, t := range h.tools {
+		names = append(names, t.name)
+	}
+	return names
+}
+
+// find returns the first of the names that there is. A name may be the end of
+// one, behind two underscores, as tools of other servers are called.
+func (h heard) find(names ...string) (tool, bool) {
+	for _, name := range names {
+		for _, t := range h.tools {
+			if t.name == name || strings.HasSuffix(t.name, "__"+name) {
+				return t, true
+			}
+		}
+	}
+	return tool{}, false
+}
+
+// reply is what the model says: a text, or else a call.
+type reply struct {
+	text string
+	call *call
+}
+
+type call struct {
+	tool
+	args object
+	free string // what a tool gets that takes text as it is
+}
+
+// decide is what the model does about a request.
+func decide(m Mode, h heard) reply {
+	if h.side || h.done && m.Kind != "loop" {
+		return said(h.done)
+	}
+	if c := calls(m, h); c != nil {
+		return reply{call: c}
+	}
+	if m.Kind == "text" && m.Arg != "" {
+		return reply{text: m.Arg}
+	}
+	return said(h.done)
+}
+
+func said(done bool) reply {
+	if done {
+		return reply{text: Done}
+	}
+	return reply{text: Text}
+}
+
+func calls(m Mode, h heard) *call {
+	switch m.Kind {
+	case "tool", "toolx", "loop":
+		return shell(m, h)
+	case "write":
+		return write(m.or("stub-out.txt"), h)
+	case "ask":
+		return ask(h)
+	case "task":
+		return named(h, object{"description": "say hello", "prompt": subAgent + " say hello", "subagent_type": "general-purpose"}, "Agent", "Task")
+	case "call":
+		name, args, _ := strings.Cut(m.Arg, ":")
+		var given object
+		if json.Unmarshal([]byte(args), &given) != nil {
+			given = object{}
+		}
+		return named(h, given, name)
+	}
+	return nil
+}
+
+func named(h heard, args object, names ...string) *call {
+	t, ok := h.find(names...)
+	if !ok {
+		return nil
+	}
+	return &call{tool: t, args: args}
+}
+
+// shell calls the tool that runs commands, in the words that the program has
+// for it.
+func shell(m Mode, h heard) *call {
+	c := named(h, object{}, "Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "execute_command")
+	if c == nil {
+		return nil
+	}
+	command := m.or("echo hi")
+	key := "command"
+	if _, ok := c.params["cmd"]; ok {
+		key = "cmd"
+	}
+	c.args[key] = command
+	if p, _ := c.params[key].(map[string]any); p["type"] == "array" {
+		c.args[key] = []string{"bash", "-lc", command}
+	}
+	if _, ok := c.params["description"]; ok {
+		c.args["description"] = "Run " + command
+	}
+	if _, ok := c.params["yield_time_ms"]; ok {
+		c.args["yield_time_ms"] = 30_000 // Codex waits no longer than that
+	}
+	if _, ok := c.params["sandbox_permissions"]; ok && m.Kind == "toolx" {
+		c.args["sandbox_permissions"] = "require_escalated"
+		c.args["justification"] = "the stub model wants out"
+	}
+	return c
+}
+
+func write(file string, h heard) *call {
+	if c := named(h, object{"file_path": file, "content": "hi\n"}, "Write", "write_file"); c != nil {
+		return c
+	}
+	if c := named(h, object{"filePath": file, "content": "hi\n"}, "write"); c != nil {
+		return c
+	}
+	if c := named(h, nil, "apply_patch"); c != nil {
+		c.free = "*** Begin Patch\n*** Add File: " + file + "\n+hi\n*** End Patch\n"
+		return c
+	}
+	return shell(Mode{Kind: "tool", Arg: "echo hi > '" + file + "'"}, h)
+}
+
+// The question that mode ask asks, and its options.
+const Question = "Which colour?"
+
+// Colours are the options of [Question].
+func Colours() []string { return []string{"Red", "Blue"} }
+
+func ask(h heard) *call {
+	var options []object
+	for _, c := range Colours() {
+		options = append(options, object{"label": c, "description": "the colour " + strings.ToLower(c)})
+	}
+	question := object{"question": Question, "header": "Colour", "options": options}
+	if c := named(h, object{"questions": []object{question}}, "AskUserQuestion"); c != nil {
+		question["multiSelect"] = false
+		return c
+	}
+	question["id"] = "colour"
+	return named(h, object{"questions": []object{question}}, "request_user_input")
+}
+
+// subAgent marks the prompt of a sub-agent, which is answered with a text
+// whatever the mode is.
+const subAgent = "SUBAGENT"
+
+// sides are words of prompts that are no turn of a conversation: programs ask
+// for titles, and whether there is a quota.
+func isSide(text string) bool {
+	return slices.ContainsFunc([]string{"Generate a concise, single-line task title", subAgent}, func(s string) bool {
+		return strings.Contains(text, s)
+	})
+}

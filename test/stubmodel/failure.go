@@ -1,0 +1,78 @@
+package stubmodel
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// failing is an error as vendors word it.
+type failing struct {
+	kind    string // Anthropic's name for it
+	message string
+	reset   time.Time // of a limit
+}
+
+// limitLasts is how long mode limit says that it lasts.
+const limitLasts = time.Hour
+
+// failure is the error that the mode is.
+func (m Mode) failure() (status int, f failing, ok bool) {
+	switch {
+	case m.Kind == "ctx":
+		return http.StatusBadRequest, failing{kind: "invalid_request_error", message: "prompt is too long: 250000 tokens > 200000 maximum"}, true
+	case m.Kind == "limit":
+		return http.StatusTooManyRequests, failing{kind: "rate_limit_error", message: "The usage limit has been reached", reset: time.Now().Add(limitLasts)}, true
+	case m.status() > 0:
+		return m.status(), failing{kind: kind(m.status()), message: message(m.status())}, true
+	}
+	return 0, failing{}, false
+}
+
+func kind(status int) string {
+	switch status {
+	case 400:
+		return "invalid_request_error"
+	case 401:
+		return "authentication_error"
+	case 403:
+		return "permission_error"
+	case 404:
+		return "not_found_error"
+	case 429:
+		return "rate_limit_error"
+	case 503, 529:
+		return "overloaded_error"
+	}
+	return "api_error"
+}
+
+func message(status int) string {
+	switch status {
+	case 401:
+		return "invalid x-api-key"
+	case 429:
+		return "Rate limit reached, says the stub model"
+	case 529:
+		return "Overloaded"
+	}
+	return fmt.Sprintf("the stub model's error %d", status)
+}
+
+// header sets what a limit says of itself beside its text.
+func (f failing) header(status int, h http.Header) {
+	switch {
+	case !f.reset.IsZero():
+		reset := strconv.FormatInt(f.reset.Unix(), 10)
+		h.Set("retry-after", strconv.Itoa(int(limitLasts.Seconds())))
+		h.Set("x-should-retry", "false")
+		h.Set("anthropic-ratelimit-unified-status", "rejected")
+		h.Set("anthropic-ratelimit-unified-reset", reset)
+		h.Set("anthropic-ratelimit-unified-representative-claim", "five_hour")
+		h.Set("anthropic-ratelimit-unified-5h-utilization", "1.0")
+		h.Set("anthropic-ratelimit-unified-5h-reset", reset)
+	case status == http.StatusTooManyRequests:
+		h.Set("retry-after", "1")
+	}
+}

@@ -1,0 +1,57 @@
+package stubmodel
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Mode is what the model does with a request.
+type Mode struct {
+	Kind string
+	Arg  string // what follows the first colon
+	Once bool   // the first time only; a text after that
+}
+
+// Modes describes the modes, for people.
+const Modes = `text[:WORDS]     a short answer
+tool[:COMMAND]   calls the shell tool, and is done with its result
+toolx[:COMMAND]  the same; asks Codex to let it leave the sandbox, so that a person is asked
+write[:FILE]     writes a file, with the tool for that or else the shell
+ask              asks a person which colour, where there is a tool for that
+task             starts a sub-agent, where there is a tool for that
+call:NAME:JSON   calls the named tool with these arguments; the name may be its end
+loop[:COMMAND]   calls the shell tool without end
+slow[:SECONDS]   a word each second, 8 without a number
+hang             takes the request and says nothing
+hangmid          begins an answer and goes silent
+drop             ends the connection in mid-answer
+STATUS           that HTTP error (400 to 599) as the vendor words it
+STATUSonce       the same for the first request, a text for others
+ctx              the prompt is too long
+limit            the usage limit is reached, with the time of its end`
+
+// ParseMode reads a mode as [Modes] lists them.
+func ParseMode(text string) Mode {
+	kind, arg, _ := strings.Cut(text, ":")
+	m := Mode{Kind: kind, Arg: arg}
+	if status, ok := strings.CutSuffix(kind, "once"); ok {
+		m.Kind, m.Once = status, true
+	}
+	return m
+}
+
+func (m Mode) or(arg string) string {
+	if m.Arg == "" {
+		return arg
+	}
+	return m.Arg
+}
+
+// status is the HTTP error that the mode is, or 0.
+func (m Mode) status() int {
+	n, err := strconv.Atoi(m.Kind)
+	if err != nil || n < 400 || n > 599 {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,124 @@
+package stubmodel
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// responses is OpenAI's protocol, as Codex speaks it.
+type responses struct{}
+
+type responsesTool struct {
+	Type   string          `json:"type"`
+	Name   string          `json:"name"`
+	Params json.RawMessage `json:"parameters"`
+	Tools  []responsesTool `json:"tools"`
+}
+
+type responsesRequest struct {
+	Model string            `json:"model"`
+	Tools []responsesTool   `json:"tools"`
+	Input []json.RawMessage `json:"input"`
+}
+
+func (responses) read(body []byte) heard {
+	var r responsesRequest
+	_ = json.Unmarshal(body, &r) // what fits is read
+	h := heard{model: r.Model, stream: true}
+	for _, t := range r.Tools {
+		h.tools = append(h.tools, t.flat("")...)
+	}
+	for _, item := range r.Input {
+		h.side = h.side || isSide(string(item))
+	}
+	if n := len(r.Input); n > 0 {
+		var last struct {
+			Type string `json:"type"`
+		}
+		_ = json.Unmarshal(r.Input[n-1], &last) // as above
+		h.done = strings.HasSuffix(last.Type, "_output")
+	}
+	return h
+}
+
+// flat is a tool, or all that are in a namespace.
+func (t responsesTool) flat(space string) []tool {
+	if t.Type != "namespace" {
+		name := t.Name
+		if name == "" {
+			name = t.Type
+		}
+		return []tool{{name: name, space: space, params: properties(t.Params)}}
+	}
+	var all []tool
+	for _, inner := range t.Tools {
+		all = append(all, inner.flat(t.Name)...)
+	}
+	return all
+}
+
+func (responses) failed(status int, f failing) any {
+	e := object{"message": f.message, "type": f.kind, "code": f.kind, "param": nil}
+	if status == 429 {
+		e["code"] = "rate_limit_exceeded"
+	}
+	if !f.reset.IsZero() {
+		e["type"], e["plan_type"] = "usage_limit_reached", "pro"
+		e["resets_at"], e["resets_in_seconds"] = f.reset.Unix(), int(limitLasts.Seconds())
+	}
+	return object{"error": e}
+}
+
+func (p responses) say(out *voiceOver, _ string, h heard, r reply) {
+	number := 0
+	event := func(kind string, fields object) {
+		number++
+		fields["type"], fields["sequence_number"] = kind, number
+		out.event(kind, fields)
+	}
+	response := object{"id": id("resp_"), "object": "response", "created_at": 1735689600, "status": "in_progress", "model": h.model, "output": []object{}}
+	out.begin()
+	event("response.created", object{"response": response})
+	item := p.item(out, r, event)
+	event("response.output_item.done", object{"output_index": 0, "item": item})
+	response["status"], response["output"], response["usage"] = "completed", []object{item}, p.usage()
+	event("response.completed", object{"response": response})
+}
+
+// item is the only thing in a response, of which a text is streamed.
+func (responses) item(out *voiceOver, r reply, event func(string, object)) object {
+	if r.call != nil {
+		return r.call.responsesItem()
+	}
+	item := object{"type": "message", "id": id("msg_"), "role": "assistant", "status": "in_progress", "content": []object{}}
+	event("response.output_item.added", object{"output_index": 0, "item": item})
+	var all strings.Builder
+	out.words(r.text, func(word string) {
+		all.WriteString(word)
+		event("response.output_text.delta", object{"item_id": item["id"], "output_index": 0, "content_index": 0, "delta": word})
+	})
+	item["status"] = "completed"
+	item["content"] = []object{{"type": "output_text", "text": all.String(), "annotations": []object{}}}
+	return item
+}
+
+func (c call) responsesItem() object {
+	item := object{"id": id("item_"), "call_id": id("call_"), "name": c.name, "status": "completed"}
+	if c.space != "" {
+		item["namespace"] = c.space
+	}
+	if c.free != "" {
+		item["type"], item["input"] = "custom_tool_call", c.free
+		return item
+	}
+	item["type"], item["arguments"] = "function_call", c.arguments()
+	return item
+}
+
+func (responses) usage() object {
+	return object{
+		"input_tokens": InputTokens, "input_tokens_details": object{"cached_tokens": 0},
+		"output_tokens": OutputTokens, "output_tokens_details": object{"reasoning_tokens": 0},
+		"total_tokens": InputTokens + OutputTokens,
+	}
+}

@@ -1,0 +1,289 @@
+// Package stubmodel is a model server without a model, so that the real agent
+// programs can be run through everything that may happen to them, on one
+// machine and without a key.
+//
+// It speaks what the programs speak: Anthropic's messages, OpenAI's responses
+// and chat completions, and Gemini's generateContent. What it does is its mode,
+// see [ParseMode], which is a part of the base URL that a program is given:
+//
+//	/m/MODE        this mode for ever
+//	/t/NAME        the modes that were set for this name, see [Stub.Play]
+//	/t/NAME/m/MODE this mode, and the requests are kept under this name
+//
+// OpenAI's shapes want /v1 behind it.
+package stubmodel
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// Text is what the model says where nothing else is asked of it, and Done what
+// it says to the result of a tool.
+const (
+	Text = "Hello from the stub model."
+	Done = "Done. The tool ran."
+)
+
+// What each answer is said to have used, in tokens.
+const (
+	InputTokens  = 120
+	OutputTokens = 7
+)
+
+// Stub is the model. It is an [http.Handler].
+type Stub struct {
+	mu    sync.Mutex
+	names map[string]*voice
+	once  map[string]bool // the paths that have had their one error
+	all   []Request
+}
+
+// voice is what is known of one name.
+type voice struct {
+	modes []string
+	used  int
+}
+
+// New returns a stub that nobody has spoken to.
+func New() *Stub { return &Stub{names: map[string]*voice{}, once: map[string]bool{}} }
+
+// Request is what a program sent.
+type Request struct {
+	Name   string // of /t/NAME
+	Mode   string // that it was answered by; empty if no model was asked
+	Method string
+	Path   string // behind the name and the mode
+	Header http.Header
+	Body   json.RawMessage
+	Tools  []string // that were offered to the model
+	Side   bool     // no turn of the conversation, but a title to be found or the like
+}
+
+// Requests are those that were made under a name, the first one first.
+func (s *Stub) Requests(name string) []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var of []Request
+	for _, r := range s.all {
+		if r.Name == name {
+			of = append(of, r)
+		}
+	}
+	return of
+}
+
+// Turns are the requests of a name that were turns of a conversation.
+func (s *Stub) Turns(name string) []Request {
+	var turns []Request
+	for _, r := range s.Requests(name) {
+		if r.Mode != "" && !r.Side {
+			turns = append(turns, r)
+		}
+	}
+	return turns
+}
+
+// Play sets what a name does: each turn of a conversation takes one mode, and
+// the last one stays. What was set before is forgotten. A mode that calls a tool
+// says that it is done when it gets the result. Requests that are no turn are
+// answered with a text and take none.
+func (s *Stub) Play(name string, modes ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names[name] = &voice{modes: modes}
+}
+
+// next is the mode of a request, and whether it is used for the first time.
+func (s *Stub) next(name string, side bool) (mode string, fresh bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.names[name]
+	if v == nil || len(v.modes) == 0 || side {
+		return "text", false
+	}
+	at := min(v.used, len(v.modes)-1)
+	v.used++
+	return v.modes[at], at == v.used-1
+}
+
+// first tells whether a path is asked for the first time.
+func (s *Stub) first(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	was := s.once[path]
+	s.once[path] = true
+	return !was
+}
+
+func (s *Stub) keep(r Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, r)
+}
+
+// Server is a stub that listens.
+type Server struct {
+	*Stub
+	URL  string
+	http *httptest.Server
+}
+
+// Serve starts a stub on a free port of the loopback interface.
+func Serve() *Server {
+	stub := New()
+	h := httptest.NewServer(stub)
+	return &Server{Stub: stub, URL: h.URL, http: h}
+}
+
+// Listen answers at an address until the context is over.
+func (s *Stub) Listen(ctx context.Context, l net.Listener) error {
+	server := &http.Server{Handler: s, BaseContext: func(net.Listener) context.Context { return ctx }}
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Serve(l) }()
+	select {
+	case err := <-stopped:
+		return err
+	case <-ctx.Done():
+		err := server.Close()
+		<-stopped
+		return err
+	}
+}
+
+// Close ends all that is said and heard.
+func (s *Server) Close() {
+	s.http.CloseClientConnections()
+	s.http.Close()
+}
+
+// At is the base URL for a mode.
+func (s *Server) At(mode string) string { return s.URL + "/m/" + url.PathEscape(mode) }
+
+// Named is the base URL for what is played under a name.
+func (s *Server) Named(name string) string { return s.URL + "/t/" + url.PathEscape(name) }
+
+var (
+	namePart = regexp.MustCompile(`^/t/([^/]+)(/.*|$)`)
+	modePart = regexp.MustCompile(`^/m/([^/]+)(/.*|$)`)
+)
+
+// mostBytes is how long a request may be.
+const mostBytes = 64 << 20
+
+func (s *Stub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBytes))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	kept := Request{Method: r.Method, Path: r.URL.EscapedPath(), Header: r.Header, Body: asJSON(body)}
+	kept.Name = cutPart(namePart, &kept.Path)
+	mode := cutPart(modePart, &kept.Path)
+	s.answer(w, r, kept, mode)
+}
+
+// cutPart takes a part with its name off the beginning of a path.
+func cutPart(part *regexp.Regexp, path *string) string {
+	m := part.FindStringSubmatch(*path)
+	if m == nil {
+		return ""
+	}
+	*path = m[2]
+	text, err := url.PathUnescape(m[1])
+	if err != nil {
+		return m[1]
+	}
+	return text
+}
+
+// asJSON keeps what is no JSON as a string of it.
+func asJSON(body []byte) json.RawMessage {
+	switch {
+	case len(body) == 0:
+		return nil
+	case json.Valid(body):
+		return body
+	}
+	text, _ := json.Marshal(string(body)) // a string always can
+	return text
+}
+
+func (s *Stub) answer(w http.ResponseWriter, r *http.Request, kept Request, mode string) {
+	speaks := wireFor(kept.Path)
+	if speaks == nil || r.Method != http.MethodPost {
+		s.keep(kept)
+		s.aside(w, r, kept)
+		return
+	}
+	heard := speaks.read(kept.Body)
+	kept.Tools, kept.Side = heard.names(), heard.side
+	if mode == "" {
+		var fresh bool
+		mode, fresh = s.next(kept.Name, heard.side)
+		// The next one of several may follow on the result of a tool.
+		heard.done = heard.done && !fresh
+	}
+	kept.Mode = mode
+	s.keep(kept)
+	m := ParseMode(mode)
+	if m.Once && !s.first(kept.Name+" "+mode) {
+		m = Mode{Kind: "text"}
+	}
+	out := &voiceOver{ResponseWriter: w, request: r, mode: m}
+	if m.Kind == "hang" {
+		out.hang()
+		return
+	}
+	if status, f, ok := m.failure(); ok {
+		out.fail(status, f, speaks)
+		return
+	}
+	speaks.say(out, kept.Path, heard, decide(m, heard))
+}
+
+// aside answers what is asked of a model server beside answers.
+func (s *Stub) aside(w http.ResponseWriter, r *http.Request, kept Request) {
+	switch {
+	case r.Method == http.MethodPost && strings.HasSuffix(kept.Path, "/mode"):
+		var modes []string
+		if json.Unmarshal(kept.Body, &modes) != nil {
+			http.Error(w, `want a JSON array of modes, such as ["429","text"]`, http.StatusBadRequest)
+			return
+		}
+		s.Play(kept.Name, modes...)
+		sendJSON(w, http.StatusOK, object{"modes": modes})
+	case r.Method == http.MethodGet && strings.HasSuffix(kept.Path, "/requests"):
+		sendJSON(w, http.StatusOK, s.Requests(kept.Name))
+	case r.Method == http.MethodHead:
+	case strings.HasSuffix(kept.Path, "/count_tokens"):
+		sendJSON(w, http.StatusOK, object{"input_tokens": 42})
+	case strings.HasSuffix(kept.Path, ":countTokens"):
+		sendJSON(w, http.StatusOK, object{"totalTokens": 42})
+	case r.Method == http.MethodGet && strings.HasSuffix(kept.Path, "/models"):
+		sendJSON(w, http.StatusOK, models())
+	case strings.Contains(kept.Path, "batch") || strings.Contains(kept.Path, "log"):
+		sendJSON(w, http.StatusOK, object{})
+	default:
+		sendJSON(w, http.StatusNotFound, object{"error": object{"type": "not_found_error", "message": "the stub model has no such path"}})
+	}
+}
+
+func models() object {
+	var list []object
+	for _, id := range []string{"stub-model", "gpt-5", "claude-sonnet-4-5"} {
+		list = append(list, object{
+			"id": id, "object": "model", "type": "model", "display_name": id, "owned_by": "stub",
+			"created": 1735689600, "created_at": "2025-01-01T00:00:00Z",
+		})
+	}
+	return object{"object": "list", "data": list, "models": []object{}, "has_more": false}
+}

@@ -1,0 +1,251 @@
+package stubmodel
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// speech is how one protocol says a few things.
+type speech struct {
+	path    string
+	request string // with %s where the tools and the conversation go
+	tools   string
+	result  string
+	text    string // what a part of a streamed text is followed by
+	called  string
+}
+
+func speeches() map[string]speech {
+	return map[string]speech{
+		"messages": {
+			path:    "/v1/messages",
+			request: `{"model":"m","stream":true,%s}`,
+			tools:   `"tools":[{"name":"Bash","input_schema":{"properties":{"command":{"type":"string"}}}}],"messages":[{"role":"user","content":"hi"}]`,
+			result:  `"tools":[{"name":"Bash","input_schema":{}}],"messages":[{"role":"user","content":[{"type":"tool_result"}]}]`,
+			text:    `"type":"text_delta"`,
+			called:  `"partial_json":"{\"command\":\"echo hi\"}"`,
+		},
+		"responses": {
+			path:    "/v1/responses",
+			request: `{"model":"m","stream":true,%s}`,
+			tools:   `"tools":[{"type":"function","name":"exec_command","parameters":{"properties":{"cmd":{"type":"string"}}}}],"input":[{"type":"message"}]`,
+			result:  `"tools":[],"input":[{"type":"function_call_output"}]`,
+			text:    `"response.output_text.delta"`,
+			called:  `"arguments":"{\"cmd\":\"echo hi\"}"`,
+		},
+		"chat": {
+			path:    "/v1/chat/completions",
+			request: `{"model":"m","stream":true,%s}`,
+			tools:   `"tools":[{"type":"function","function":{"name":"bash","parameters":{}}}],"messages":[{"role":"user"}]`,
+			result:  `"tools":[{"type":"function","function":{"name":"bash"}}],"messages":[{"role":"tool"}]`,
+			text:    `"delta":{"content":`,
+			called:  `"arguments":"{\"command\":\"echo hi\"}"`,
+		},
+		"gemini": {
+			path:    "/v1beta/models/g:streamGenerateContent?alt=sse",
+			request: `{%s}`,
+			tools:   `"tools":[{"functionDeclarations":[{"name":"run_shell_command"}]}],"contents":[{"parts":[{"text":"hi"}]}]`,
+			result:  `"tools":[{"functionDeclarations":[{"name":"run_shell_command"}]}],"contents":[{"parts":[{"functionResponse":{}}]}]`,
+			text:    `"parts":[{"text":`,
+			called:  `"functionCall":{"args":{"command":"echo hi"}`,
+		},
+	}
+}
+
+// post makes a request and returns the answer.
+func post(t *testing.T, url, body string) (int, string) {
+	t.Helper()
+	res, err := http.Post(url, "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+func serve(t *testing.T) *Server {
+	t.Helper()
+	s := Serve()
+	t.Cleanup(s.Close)
+	return s
+}
+
+func forEach(t *testing.T, test func(t *testing.T, s *Server, sp speech)) {
+	t.Helper()
+	for name, sp := range speeches() {
+		t.Run(name, func(t *testing.T) { test(t, serve(t), sp) })
+	}
+}
+
+func TestATextIsStreamedWordByWord(t *testing.T) {
+	forEach(t, func(t *testing.T, s *Server, sp speech) {
+		_, text := post(t, s.At("text")+sp.path, fmt.Sprintf(sp.request, sp.tools))
+		if n := strings.Count(text, sp.text); n < 3 {
+			t.Errorf("%d parts of a text in\n%s", n, text)
+		}
+	})
+}
+
+func TestAToolIsCalledOnceAndItsResultEndsTheTurn(t *testing.T) {
+	forEach(t, func(t *testing.T, s *Server, sp speech) {
+		_, text := post(t, s.At("tool")+sp.path, fmt.Sprintf(sp.request, sp.tools))
+		if !strings.Contains(text, sp.called) {
+			t.Errorf("no call %s in\n%s", sp.called, text)
+		}
+		_, text = post(t, s.At("tool")+sp.path, fmt.Sprintf(sp.request, sp.result))
+		if strings.Contains(text, "echo hi") || !strings.Contains(text, "Done") {
+			t.Errorf("the result was answered with\n%s", text)
+		}
+	})
+}
+
+func TestErrorsAreWordedAsTheVendorDoes(t *testing.T) {
+	forEach(t, func(t *testing.T, s *Server, sp speech) {
+		for mode, want := range map[string]int{"401": 401, "429": 429, "529": 529, "ctx": 400, "limit": 429} {
+			code, text := post(t, s.At(mode)+sp.path, fmt.Sprintf(sp.request, sp.tools))
+			var e struct {
+				Error struct {
+					Message string `json:"message"`
+				} `json:"error"`
+			}
+			if err := json.Unmarshal([]byte(text), &e); code != want || err != nil || e.Error.Message == "" {
+				t.Errorf("%s: %d %s", mode, code, text)
+			}
+		}
+	})
+}
+
+func TestADroppedStreamIsSeenAsOne(t *testing.T) {
+	forEach(t, func(t *testing.T, s *Server, sp speech) {
+		res, err := http.Post(s.At("drop")+sp.path, "", strings.NewReader(fmt.Sprintf(sp.request, sp.tools)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		text, err := io.ReadAll(res.Body)
+		if !errors.Is(err, io.ErrUnexpectedEOF) || !bytes.Contains(text, []byte("data: ")) {
+			t.Errorf("%v after\n%s", err, text)
+		}
+	})
+}
+
+func TestOneThatHangsEndsWithWhoAsked(t *testing.T) {
+	for mode, head := range map[string]bool{"hang": false, "hangmid": true} {
+		s := serve(t)
+		sp := speeches()["messages"]
+		ctx, cancel := context.WithCancel(t.Context())
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.At(mode)+sp.path, strings.NewReader(fmt.Sprintf(sp.request, sp.tools)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := make(chan bool, 1)
+		go func() {
+			defer close(began)
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return
+			}
+			defer func() { _ = res.Body.Close() }()
+			_, err = bufio.NewReader(res.Body).ReadString('\n')
+			began <- err == nil
+		}()
+		for deadline := time.Now().Add(time.Minute); len(s.Turns("")) == 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("not asked")
+			}
+		}
+		if head && !<-began {
+			t.Errorf("%s: no head", mode)
+		}
+		cancel()
+		if !head && <-began {
+			t.Errorf("%s: something was said", mode)
+		}
+	}
+}
+
+func TestANamePlaysItsModesOneForEachTurn(t *testing.T) {
+	s, sp := serve(t), speeches()["messages"]
+	s.Play("a", "429", "tool:ls", "tool:pwd", "text:bye")
+	var heard []string
+	for range 5 {
+		_, text := post(t, s.Named("a")+sp.path, fmt.Sprintf(sp.request, sp.result))
+		for _, word := range []string{"rate_limit_error", `\"ls\"`, `\"pwd\"`, "bye", "Done."} {
+			if strings.Contains(text, word) {
+				heard = append(heard, word)
+			}
+		}
+		// Nothing but a turn takes a mode.
+		post(t, s.Named("a")+sp.path, `{"messages":[{"role":"user","content":"a title, please"}]}`)
+	}
+	if got, want := fmt.Sprint(heard), fmt.Sprint([]string{"rate_limit_error", `\"ls\"`, `\"pwd\"`, "bye", "Done."}); got != want {
+		t.Errorf("heard %s, want %s", got, want)
+	}
+	if n, all := len(s.Turns("a")), len(s.Requests("a")); n != 5 || all != 10 {
+		t.Errorf("%d turns in %d requests", n, all)
+	}
+}
+
+func TestAnErrorOnceIsFollowedByAText(t *testing.T) {
+	s, sp := serve(t), speeches()["responses"]
+	for i, want := range []int{529, 200, 200} {
+		if code, _ := post(t, s.At("529once")+sp.path, fmt.Sprintf(sp.request, sp.tools)); code != want {
+			t.Errorf("request %d: %d, want %d", i+1, code, want)
+		}
+	}
+}
+
+func TestAnyToolCanBeCalledByTheEndOfItsName(t *testing.T) {
+	s := serve(t)
+	_, text := post(t, s.At(`call:inbox_add:{"text":"a"}`)+"/v1/responses",
+		`{"tools":[{"type":"namespace","name":"mcp__gaffer","tools":[{"type":"function","name":"mcp__gaffer__inbox_add"}]}],"input":[{}]}`)
+	for _, want := range []string{`"name":"mcp__gaffer__inbox_add"`, `"namespace":"mcp__gaffer"`, `{\"text\":\"a\"}`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+}
+
+func TestModesAreSetAndRequestsReadFromOutside(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan error, 1)
+	go func() { over <- New().Listen(ctx, l) }()
+	base, sp := "http://"+l.Addr().String()+"/t/x", speeches()["chat"]
+	if code, text := post(t, base+"/mode", `["text:one"]`); code != 200 {
+		t.Fatal(text)
+	}
+	if _, text := post(t, base+sp.path, fmt.Sprintf(sp.request, sp.tools)); !strings.Contains(text, "one") {
+		t.Error(text)
+	}
+	res, err := http.Get(base + "/requests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var kept []Request
+	if err := json.NewDecoder(res.Body).Decode(&kept); err != nil || len(kept) != 3 || kept[1].Mode != "text:one" {
+		t.Errorf("%v: %+v", err, kept)
+	}
+	cancel()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+}
