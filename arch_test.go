@@ -122,6 +122,10 @@ var rules = []rule{
 	{"internal/demo", []string{"internal/supervisor"}, nil},
 
 	{"internal/presence", []string{"coordinator", "fleet", "internal/interactive"}, nil},
+
+	// Settings files that other programs own.
+	{"internal/settings", []string{"statefile/..."}, nil},
+
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
