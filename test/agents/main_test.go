@@ -49,11 +49,11 @@ func run(m *testing.M) int {
 
 // link makes a program known in another folder.
 func link(program, as string) error {
-	real, err := filepath.EvalSymlinks(program)
+	target, err := filepath.EvalSymlinks(program)
 	if os.Getenv(where) == "" || err != nil {
 		return fmt.Errorf("no %s in %s=%q: run script/test-agents, which installs it", filepath.Base(program), where, os.Getenv(where))
 	}
-	return os.Symlink(real, as)
+	return os.Symlink(target, as)
 }
 
 func fail(err error) int {

@@ -28,7 +28,9 @@ func (p *place) plan(agent, more string) string {
 // came checks how a task ended and that it left nothing.
 func (p *place) came(task fleet.Task, status fleet.Status, class string) {
 	p.Helper()
-	if task.Status != status || task.Outcome != class || task.Attempt.Class != class {
+	a := task.Attempt
+	p.Logf("%s %s, tries %d, exit %d, %d tokens, $%f: %s", task.Status, task.Outcome, task.Tries, a.Exit, a.Spent.Tokens, a.Spent.USD, a.Summary)
+	if task.Status != status || task.Outcome != class || a.Class != class {
 		p.Errorf("want %s %q:\n%s", status, class, encode(task))
 	}
 	p.nothingLeft()
