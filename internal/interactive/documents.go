@@ -15,7 +15,7 @@ type document struct {
 }
 
 func (l *Lookout) documents() []*document {
-	sessions, paths := l.folder.all()
+	sessions, paths := l.folder.all(l.now())
 	list := make([]*document, len(sessions))
 	for i := range sessions {
 		list[i] = &document{session: sessions[i], path: paths[i]}

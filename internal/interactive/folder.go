@@ -107,7 +107,7 @@ func readDoc(path, program, session string) Session {
 }
 
 // all reads every document, and says where it is.
-func (f Folder) all() (list []Session, paths []string) {
+func (f Folder) all(now time.Time) (list []Session, paths []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {
 		return nil, nil
@@ -115,6 +115,10 @@ func (f Folder) all() (list []Session, paths []string) {
 	defer func() { _ = dir.Close() }() // nothing was written to it
 	names, _ := dir.Readdirnames(maxDocs)
 	for _, name := range names {
+		if isMeter(name) {
+			f.forgetMeter(name, now)
+			continue
+		}
 		program, rest, _ := strings.Cut(name, ".")
 		if !strings.HasSuffix(rest, ".json") || !isProgram(program) {
 			continue

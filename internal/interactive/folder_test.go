@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gaffer/statefile/jsontree"
 )
 
 func TestUpdatesAtTheSameTimeLoseNothing(t *testing.T) {
@@ -92,5 +94,42 @@ func TestNothingThatLiesInTheWayIsWaitedFor(t *testing.T) {
 	defer cancel()
 	if _, err := f.Update(ctx, Claude, "s", func(s Session) Session { return s }); err == nil {
 		t.Error("a lock of another was passed over")
+	}
+}
+
+func TestWhatAStatusLineIsToldIsKeptWhileItIsUsed(t *testing.T) {
+	f := In(t.TempDir())
+	for text, want := range map[string]Meter{
+		`{"session_id": "s", "context_window": {"used_percentage": 42.5}, "cost": {"total_cost_usd": 0.5}}`: {"s", 42.5, 0.5},
+		`{"session_id": "s", "context_window": null}`:                                                       {"s", 0, 0},
+		`{"session_id": "../s", "cost": {"total_cost_usd": 1}}`:                                             {},
+		`{"session_id": "s", "cost": {"total_cost_usd": -1}}`:                                               {},
+		`{"session_id": "s", "context_window": {"used_percentage": 1e300}}`:                                 {},
+		`[]`: {},
+	} {
+		doc, err := jsontree.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, ok := ReadMeter(doc.Value())
+		if ok != (want.Session != "") || ok && m != want {
+			t.Errorf("%s: %+v, %v", text, m, ok)
+		}
+		if !ok {
+			continue
+		}
+		for range 2 {
+			if err := f.Note(m); err != nil || f.meter("s") != want {
+				t.Errorf("%+v, %v", f.meter("s"), err)
+			}
+		}
+	}
+	f.all(time.Now())
+	if f.meter("s").Session == "" {
+		t.Error("forgotten")
+	}
+	f.all(time.Now().Add(25 * time.Hour))
+	if f.meter("s").Session != "" {
+		t.Error("not forgotten")
 	}
 }

@@ -91,6 +91,10 @@ func (l *Lookout) Look(ctx context.Context) ([]Sighting, error) {
 				s.Since = before.Since
 			}
 		}
+		if s.Program == Claude {
+			m := l.folder.meter(s.Session)
+			s.Context, s.CostUSD = m.Context, m.CostUSD
+		}
 		seen[s.ID] = s
 		list = append(list, s)
 	}

@@ -102,12 +102,23 @@ func (s *stage) until(what string, holds func() bool) {
 	}
 }
 
+// all is what is seen of this stage. Others may run agents on the machine.
+func (s *stage) all() (list []Sighting) {
+	s.Helper()
+	all, err := s.lookout.Look(s.Context())
+	s.must(err)
+	for _, one := range all {
+		if strings.HasPrefix(one.Dir, s.dir) || one.Dir == "" {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
 // look returns what is seen of a process.
 func (s *stage) look(pid int) (Sighting, bool) {
 	s.Helper()
-	list, err := s.lookout.Look(s.Context())
-	s.must(err)
-	for _, one := range list {
+	for _, one := range s.all() {
 		if one.PID == pid {
 			return one, true
 		}
@@ -169,6 +180,10 @@ func TestClaudeIsSeenByItsNoteThenItsHooksThenItsScreen(t *testing.T) {
 	if got.Since.UnixMilli() != 1700000000000 || got.ID != first.ID || got.Name != fmt.Sprintf("claude-%d", pid) || got.Dir != filepath.Join(s.dir, "web") {
 		t.Errorf("%+v", got)
 	}
+	s.must(In(s.dir).Note(Meter{Session: "x", Context: 12.5, CostUSD: 0.25}))
+	if got, _ := s.look(pid); got.Context != 12.5 || got.CostUSD != 0.25 {
+		t.Errorf("%+v", got)
+	}
 	s.must(syscall.Kill(pid, syscall.SIGKILL))
 	s.until("it is gone", func() bool { _, ok := s.look(pid); return !ok })
 }
@@ -183,13 +198,12 @@ func TestClearIsOneWorkerThatGoesOn(t *testing.T) {
 	after := s.sees(pid, Idle, FromHook)
 	s.says(Claude, pid, "two", "PermissionRequest")
 	s.sees(pid, Waiting, FromHook)
-	list, err := s.lookout.Look(t.Context())
-	if err != nil || before.ID != after.ID || after.Session != "two" || len(list) < 1 {
-		t.Errorf("%+v, %v", list, err)
+	if list := s.all(); before.ID != after.ID || after.Session != "two" || len(list) != 1 {
+		t.Errorf("%+v", list)
 	}
 	s.ahead = 2 * time.Minute
 	s.look(pid)
-	if docs, _ := In(s.dir).all(); len(docs) != 1 {
+	if docs, _ := In(s.dir).all(s.lookout.now()); len(docs) != 1 {
 		t.Errorf("%d documents are kept", len(docs))
 	}
 }
@@ -245,7 +259,7 @@ func TestASessionWhoseHooksAServerRanIsThatOfTheOnlyProcessInItsFolder(t *testin
 	if got := s.sees(pid, Running, FromHook); got.Session != "one" {
 		t.Errorf("%+v", got)
 	}
-	if list, _ := s.lookout.Look(t.Context()); len(list) != 1 {
+	if list := s.all(); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
 	doc("two") // and now nobody can tell
@@ -265,9 +279,8 @@ func TestWhatIsLongGoneIsForgotten(t *testing.T) {
 	_ = cmd.Wait() // it was killed
 	count := func(after time.Duration) (docs, seen int) {
 		s.ahead = after
-		list, err := s.lookout.Look(t.Context())
-		s.must(err)
-		kept, _ := In(s.dir).all()
+		list := s.all()
+		kept, _ := In(s.dir).all(s.lookout.now())
 		return len(kept), len(list)
 	}
 	for _, c := range []struct {

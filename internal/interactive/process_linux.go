@@ -311,6 +311,6 @@ func deviceOf(path string) uint64 {
 	if !ok {
 		return 0
 	}
-	major, minor := uint64(unix.Major(uint64(stat.Rdev))), uint64(unix.Minor(uint64(stat.Rdev)))
+	major, minor := uint64(unix.Major(stat.Rdev)), uint64(unix.Minor(stat.Rdev))
 	return minor&0xff | major<<8 | (minor&^0xff)<<12
 }

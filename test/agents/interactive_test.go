@@ -147,6 +147,13 @@ func TestAPersonElsewhereAnswersForAnAgentInATerminal(t *testing.T) {
 				c.until("the question is answered", c.shows("Blue"))
 				c.seen(point{name: "it was answered", status: idle, source: c.best()})
 			}
+
+			c.play(strings.Replace(mode, "granted", "never", 1))
+			c.say("do less")
+			c.until("a person elsewhere is asked", c.asks)
+			c.keys("Escape")
+			c.until("nobody is asked any more", func() bool { return !c.asks() })
+			c.seen(point{name: "Esc while a person elsewhere is asked", status: idle, source: c.best()})
 			c.ends()
 		})
 	}
@@ -160,6 +167,11 @@ func (t *terminal) best() interactive.Source {
 }
 
 func (t *terminal) ready() { t.seen(point{name: "it has started", status: idle, source: t.best()}) }
+
+// asks tells whether a person elsewhere could answer.
+func (t *terminal) asks() bool {
+	return t.gaffer("answer", fmt.Sprintf("%s-%d", t.program, t.pid)).code == 0
+}
 
 // answer answers the agent's question as a person would who is elsewhere.
 func (t *terminal) answer(text string, flags []string) {

@@ -12,6 +12,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/interactive"
+	"gaffer/internal/supervisor"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
 )
@@ -121,7 +122,7 @@ func (c *call) note(ctx context.Context) error {
 	process := c.process()
 	fold := func(s interactive.Session) interactive.Session {
 		s, c.deeds = interactive.Fold(s, c.event, c.Now())
-		s.Attempt = c.Getenv("GAFFER_ATTEMPT")
+		s.Attempt = c.Getenv(supervisor.Mark)
 		if process.PID > 0 || s.Process.PID == 0 {
 			s.Process = process
 		}

@@ -14,8 +14,11 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/interactive"
 	"gaffer/internal/project"
 	"gaffer/internal/statusline"
+	"gaffer/internal/supervisor"
+	"gaffer/statefile/jsontree"
 )
 
 // options are what the flags say.
@@ -75,6 +78,7 @@ func show(ctx context.Context, e *env.Env, o options) {
 	line := statusline.Read(p.documents(agent))
 	if o.fleet || o.all {
 		line.Fleet = glance(ctx, e, o.all)
+		note(e, agent)
 	}
 	if o.json {
 		_ = e.PrintJSON(line)
@@ -82,6 +86,19 @@ func show(ctx context.Context, e *env.Env, o options) {
 	}
 	rows := statusline.Render(line, statusline.Look{Color: colored(e), Columns: columns(e), Now: e.Now()})
 	_ = e.Printf("%s\n", strings.Join(rows, "\n"))
+}
+
+// note keeps what the agent says it has used, for who looks at the fleet. What
+// gaffer runs itself it knows better.
+func note(e *env.Env, agent []byte) {
+	doc, err := jsontree.Parse(agent)
+	if err != nil || e.Getenv(supervisor.Mark) != "" {
+		return
+	}
+	state, err := e.StateDir()
+	if m, ok := interactive.ReadMeter(doc.Value()); ok && err == nil {
+		_ = interactive.In(state).Note(m) // a status line has nobody to tell
+	}
 }
 
 // patience is how long a database on another machine may take to answer.

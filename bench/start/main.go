@@ -1,7 +1,8 @@
-// Command statusline measures what programs cost that start, print and end. They
-// take turns, so that each meets the same machine.
+// Command start measures what programs cost that start, do a little and end. They
+// take turns, so that each meets the same machine. A last word <FILE is what the
+// program gets on stdin.
 //
-//	statusline -n 50 NAME COMMAND -- NAME COMMAND …
+//	start -n 50 NAME COMMAND -- NAME COMMAND …
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -18,56 +20,63 @@ import (
 type program struct {
 	name      string
 	argv      []string
+	stdin     []byte
 	cpu, wall []time.Duration
 }
 
 func main() {
 	n := flag.Int("n", 50, "how often each is started")
-	input := flag.String("stdin", "", "the `FILE` that each gets on stdin")
 	flag.Parse()
-	if err := measure(programs(flag.Args()), *n, *input); err != nil {
+	list, err := programs(flag.Args())
+	if err == nil {
+		err = measure(list, *n)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
 // programs takes the arguments apart at each --.
-func programs(args []string) (list []*program) {
+func programs(args []string) (list []*program, err error) {
 	for len(args) > 1 {
 		end := slices.Index(args, "--")
 		if end < 0 {
 			end = len(args)
 		}
-		list = append(list, &program{name: args[0], argv: args[1:end]})
+		p := &program{name: args[0], argv: args[1:end]}
+		if file, ok := strings.CutPrefix(p.argv[len(p.argv)-1], "<"); ok {
+			p.argv = p.argv[:len(p.argv)-1]
+			if p.stdin, err = os.ReadFile(file); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, p)
 		args = args[min(end+1, len(args)):]
 	}
-	return list
+	return list, nil
 }
 
-func measure(list []*program, n int, input string) error {
-	stdin, err := os.ReadFile(input)
-	if err != nil && input != "" {
-		return err
-	}
+func measure(list []*program, n int) error {
 	for range n {
 		for _, p := range list {
-			if err := p.run(stdin); err != nil {
+			if err := p.run(); err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
 		}
 	}
-	fmt.Printf("%-28s %12s %12s %12s %10s\n", "program", "CPU ms", "best CPU", "best wall", "less CPU")
+	fmt.Printf("%-34s %10s %10s %10s %10s %10s\n", "program", "CPU ms", "best CPU", "wall ms", "best wall", "less CPU")
 	for _, p := range list {
-		fmt.Printf("%-28s %12.2f %12.2f %12.2f %9.1fx\n", p.name, millis(median(p.cpu)), millis(slices.Min(p.cpu)),
-			millis(slices.Min(p.wall)), float64(median(list[0].cpu))/float64(median(p.cpu)))
+		fmt.Printf("%-34s %10.2f %10.2f %10.2f %10.2f %9.1fx\n", p.name, millis(median(p.cpu)), millis(slices.Min(p.cpu)),
+			millis(median(p.wall)), millis(slices.Min(p.wall)), float64(median(list[0].cpu))/float64(median(p.cpu)))
 	}
 	return nil
 }
 
 // run starts the program once. Its CPU time is its own, without ours.
-func (p *program) run(stdin []byte) error {
+func (p *program) run() error {
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
-	cmd.Stdin = bytes.NewReader(stdin)
+	cmd.Stdin = bytes.NewReader(p.stdin)
 	began := time.Now()
 	if err := cmd.Run(); err != nil {
 		return err
