@@ -278,6 +278,31 @@ func TestWhatOthersChangedLaterStaysWhenOursGoes(t *testing.T) {
 	}
 }
 
+// Claude Code writes its settings as a whole when a person changes one of them.
+func TestOursGoesFromAFileThatItsProgramHasLaidOutAnew(t *testing.T) {
+	for name, old := range examples(t) {
+		root, e := t.TempDir(), editor(t)
+		f := theFile(t, wish(), root, name)
+		if f.Format != JSON {
+			continue
+		}
+		put(t, f.Path, old)
+		do(t, e, f)
+		anew, err := json.MarshalIndent(decode(t, JSON, get(t, f.Path)), "", "    ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, f.Path, anew)
+		if edits := do(t, e, f); edits[0].Changes() {
+			t.Errorf("%s: added once more", name)
+		}
+		undo(t, e, f)
+		if got, want := prune(decode(t, JSON, get(t, f.Path))), prune(decode(t, JSON, old)); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: left %v, want %v", name, got, want)
+		}
+	}
+}
+
 var commented = []byte("#[mcp_servers.gaffer]")
 
 // touched is a file after another program has written to it.
