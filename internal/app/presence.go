@@ -10,6 +10,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/config"
 	"gaffer/internal/desk"
 	"gaffer/internal/interactive"
 	"gaffer/internal/presence"
@@ -46,9 +47,13 @@ func (a *App) withByHand(ctx context.Context, list []fleet.Worker) []fleet.Worke
 	return list
 }
 
-// tellByHand tells a fleet of the agents that people start here, until ctx ends. Of
-// several processes that would tell the same fleet, one does.
-func tellByHand(ctx context.Context, o presence.Options, state, fleet string) {
+// tellByHand tells a fleet of the agents that people start here, until ctx ends,
+// unless they do not want it. Of several processes that would tell the same fleet,
+// one does.
+func tellByHand(ctx context.Context, o presence.Options, c *config.Config, state, fleet string) {
+	if c.Choice("hooks.share") == "false" {
+		return
+	}
 	name := fmt.Sprintf("teller-%x", sha256.Sum256([]byte(fleet)))[:23]
 	if err := os.MkdirAll(filepath.Join(state, "interactive"), 0o700); err != nil {
 		o.Notice(fmt.Sprintf("agents that people started are not told of: %v", err))
@@ -92,5 +97,5 @@ func (s *Station) tellByHand(ctx context.Context) {
 			_, err := client.Heartbeat(ctx, h)
 			return err
 		},
-	}, s.state, "server "+s.opts.Config.Server())
+	}, s.opts.Config, s.state, "server "+s.opts.Config.Server())
 }

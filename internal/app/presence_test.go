@@ -33,7 +33,9 @@ func TestAnAgentThatAPersonStartedIsAWorkerOfTheFleet(t *testing.T) {
 	c := p.coordinate()
 	agents := func() ([]coordinator.Agent, error) { return c.Desk.Agents(t.Context()) }
 	is := func(status string) func([]coordinator.Agent) bool {
-		return func(l []coordinator.Agent) bool { return len(l) == 1 && l[0].ID == list[0].ID && l[0].ClaudeStatus == status }
+		return func(l []coordinator.Agent) bool {
+			return len(l) == 1 && l[0].ID == list[0].ID && l[0].ClaudeStatus == status
+		}
 	}
 	until(t, "it is told", agents, is("waiting"))
 	hook(interactive.Running, false)

@@ -9,10 +9,8 @@ import (
 // person has to do. No hook fires then and no title is set.
 var setUps = []struct{ text, what string }{
 	{"Do you trust the files in this folder", "trust the folder"},
-	{"Do you trust the contents of this directory", "trust the folder"},
 	{"Is this a project you created or one you trust", "trust the folder"},
-	{"Do you trust this folder", "trust the folder"},
-	{"You are running Codex in", "trust the folder"},
+	{"Trust this folder?", "trust the folder"},
 	{"Hooks need review", "review the hooks"},
 	{"Background server has incompatible feature settings", "choose what to do about the background server"},
 	{"Detected a custom API key in your environment", "choose whether to use the API key"},
@@ -20,7 +18,6 @@ var setUps = []struct{ text, what string }{
 	{"Select login method", "log in"},
 	{"Sign in with ChatGPT", "log in"},
 	{"How would you like to authenticate", "log in"},
-	{"Update available!", "choose whether to update"},
 }
 
 // prompts are the ends of what the programs show when a person has to decide.

@@ -24,7 +24,9 @@ type ears struct {
 	heard []string
 }
 
-func (f *ears) look(context.Context) ([]interactive.Sighting, error) { return slices.Clone(f.here), nil }
+func (f *ears) look(context.Context) ([]interactive.Sighting, error) {
+	return slices.Clone(f.here), nil
+}
 
 func (f *ears) beat(_ context.Context, h coordinator.Heartbeat) error {
 	if f.away {

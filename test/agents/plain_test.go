@@ -89,3 +89,44 @@ func TestAFileIsWrittenWhereItIsAllowed(t *testing.T) {
 		}
 	})
 }
+
+// Sub-agents are paid for, too.
+func TestWhatSubAgentsUseIsCounted(t *testing.T) {
+	p := newPlace(t)
+	p.play("task")
+	p.done("run", p.plan("claude", "questions: allow"))
+	task := p.ended()
+	p.came(task, fleet.Complete, "")
+	var asked int64
+	for _, r := range model.Requests(p.name) {
+		if r.Mode != "" {
+			asked++
+		}
+	}
+	if got := task.Attempt.Spent.Tokens; asked < 3 || got != asked*(stubmodel.InputTokens+stubmodel.OutputTokens) {
+		p.Errorf("spent %d tokens in %d requests, want those of all", got, asked)
+	}
+}
+
+// Somebody's first run of a program is often gaffer's.
+func TestAFolderThatWasNeverTrustedIsWorkedIn(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		config, _, _ := strings.Cut(p.codexConfig(), "[projects")
+		p.write(p.home+"/.codex/config.toml", config)
+		p.play("write:" + p.path("page.txt"))
+		p.must(os.RemoveAll(p.path(".git")))
+		p.must(os.Mkdir(p.path(".fctry"), 0o755)) // a project's root
+		run := p.start("run", p.plan(agent, "questions: ask"))
+		if agent == "claude" {
+			p.asks("page.txt")
+			p.done("answer", "work", "allow")
+		}
+		if o := run.wait(); o.code != 0 {
+			p.Errorf("exit %d\n%s", o.code, o.errors)
+		}
+		p.came(p.ended(), fleet.Complete, "")
+		if p.read("page.txt") != "hi\n" {
+			p.Errorf("page.txt has %q", p.read("page.txt"))
+		}
+	})
+}

@@ -1,0 +1,179 @@
+package agents
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/internal/interactive"
+)
+
+const (
+	idle    = interactive.Idle
+	running = interactive.Running
+	waiting = interactive.Waiting
+)
+
+// work is a command that takes until it is told, so that there is time to look.
+const work = "touch begun; until [ -e over ]; do sleep 0.1; done; rm begun over"
+
+// notSeen is a truth about what is on the screen no more.
+func (t *terminal) notSeen(text string) func() bool {
+	return func() bool { return !strings.Contains(t.screen(), text) }
+}
+
+func TestWhatClaudeDoesInATerminalIsKnown(t *testing.T) {
+	p := newPlace(t)
+	p.seedClaude()
+	c := p.open("claude")
+	const file = interactive.FromFile
+	const prompt, interrupted = "Do you want to proceed?", "Interrupted"
+	session := ""
+	var asked, again func() bool
+	next := func(text string, modes ...string) func() {
+		return func() { c.play(modes...); asked, again = c.asked(1), c.asked(2); c.say(text) }
+	}
+	delays := c.passes([]point{
+		{"it has started", nil, c.shows("for shortcuts"), idle, file, true, func(s interactive.Sighting) bool { session = s.Session; return session != "" }},
+		{"the model is asked", next("say one", "hangmid"), func() bool { return asked() }, running, file, true, nil},
+		{"Esc while the model thinks", func() { c.keys("Escape") }, c.shows(interrupted), idle, file, false, nil},
+		{"a permission is asked for", next("say two", "tool:"+work), c.shows(prompt), waiting, file, true, func(s interactive.Sighting) bool { return strings.HasPrefix(s.For, "Bash: touch begun") }},
+		{"it is given, the tool runs", func() { c.keys("Enter") }, c.made("begun"), running, file, false, nil},
+		{"the turn is over", func() { c.write("over", "") }, c.shows("Done. The tool ran."), idle, file, true, nil},
+		{"a permission is asked for again", next("say three", "tool:touch never"), c.shows(prompt), waiting, file, true, nil},
+		{"Esc at the prompt", func() { c.keys("Escape") }, c.notSeen(prompt), idle, file, false, nil},
+		{"a question is asked", next("say four", "ask"), c.shows("Which colour?"), waiting, file, true, nil},
+		{"the question is answered", func() { c.keys("Enter") }, c.notSeen("Enter to select"), idle, file, true, nil},
+		{"the model fails", next("say five", "400"), c.shows("API Error"), idle, file, true, func(s interactive.Sighting) bool { return s.Error != "" }},
+		{"the model is overloaded and asked again", next("say six", "529once", "hangmid"), func() bool { return again() }, running, file, true, func(s interactive.Sighting) bool { return s.Error == "" }},
+		{"Esc while it tries again", func() { c.keys("Escape") }, c.notSeen("esc to interrupt"), idle, file, false, nil},
+		{"/clear", func() { c.say("/clear") }, c.notSeen("say six"), idle, file, true, func(s interactive.Sighting) bool { return s.Session != session }},
+		{"a turn after it", next("say seven", "slow"), func() bool { return asked() }, running, file, true, nil},
+		{"its end", nil, c.shows("word8"), idle, file, true, nil},
+	})
+	c.ends()
+	summarize(t, delays)
+}
+
+// ends kills the agent, after which it is not seen any more.
+func (t *terminal) ends() {
+	t.Helper()
+	t.must(syscall.Kill(t.pid, syscall.SIGKILL))
+	t.until("it is not seen any more", func() bool { _, ok := t.look(); return !ok })
+}
+
+func TestWhatCodexDoesInATerminalIsKnown(t *testing.T) {
+	p := newPlace(t)
+	c := p.open("codex")
+	const title = interactive.FromTitle
+	const prompt, interrupted = "Would you like to run the following command?", "Conversation interrupted"
+	var asked func() bool
+	next := func(text string, modes ...string) func() {
+		return func() { c.play(modes...); asked = c.asked(1); c.say(text) }
+	}
+	delays := c.passes([]point{
+		{"it has started", nil, c.shows("for shortcuts"), idle, title, false, nil},
+		{"the model is asked", next("say one", "hang"), func() bool { return asked() }, running, title, true, nil},
+		{"Esc while the model thinks", func() { c.keys("Escape") }, c.shows(interrupted), idle, title, true, nil},
+		{"a permission is asked for", next("say two", "toolx:"+work), c.shows(prompt), waiting, title, true, func(s interactive.Sighting) bool { return strings.HasPrefix(s.For, "Bash: touch begun") }},
+		{"it is given, the tool runs", func() { c.keys("y") }, c.made("begun"), running, title, false, nil},
+		{"the turn is over", func() { c.write("over", "") }, c.shows("Done. The tool ran."), idle, title, true, nil},
+		{"a permission is asked for again", next("say three", "toolx:touch never"), c.shows(prompt), waiting, title, true, nil},
+		{"Esc at the prompt", func() { c.keys("Escape") }, c.notSeen(prompt), idle, title, true, nil},
+		{"the model fails", next("say four", "400"), c.shows("■ "), idle, title, false, func(s interactive.Sighting) bool { return s.Error != "" }},
+		{"a turn after it", next("say five", "slow"), func() bool { return asked() }, running, title, true, func(s interactive.Sighting) bool { return s.Error == "" }},
+		{"its end", nil, c.shows("word8"), idle, title, true, nil},
+	})
+	c.ends()
+	summarize(t, delays)
+}
+
+func TestAProgramThatMustBeSetUpIsSeenToWait(t *testing.T) {
+	for name, c := range map[string]struct {
+		open func(p *place) *terminal
+		want string
+	}{
+		"claude in a strange folder": {func(p *place) *terminal {
+			p.write(p.home+"/.claude.json", `{"hasCompletedOnboarding":true,"theme":"dark","customApiKeyResponses":{"approved":["`+key+`"]}}`)
+			return p.open("claude")
+		}, "trust the folder"},
+		"codex in a strange folder": {func(p *place) *terminal {
+			p.write(p.home+"/.codex/config.toml", strings.Split(p.codexConfig(), "[projects")[0])
+			return p.open("codex")
+		}, "trust the folder"},
+		"codex with strange hooks": {func(p *place) *terminal {
+			args := append([]string{programs + "/codex", "--no-daemon", "--disable", "plugins"}, codexHooks()...)
+			return p.openAs("codex", args[:len(args)-1]...)
+		}, "review the hooks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			term := c.open(newPlace(t))
+			term.seen(point{name: name, status: waiting, source: interactive.FromScreen, also: func(s interactive.Sighting) bool {
+				return s.For == "needs set-up: "+c.want
+			}})
+			term.ends()
+		})
+	}
+}
+
+func TestAPersonElsewhereAnswersForAnAgentInATerminal(t *testing.T) {
+	for program, mode := range map[string]string{"claude": "tool:touch granted", "codex": "toolx:touch granted"} {
+		t.Run(program, func(t *testing.T) {
+			p := newPlace(t)
+			p.seedClaude()
+			p.env = append(p.env, "GAFFER_HOOKS_ANSWER_WITHIN=50s")
+			c := p.open(program)
+			c.play(mode)
+			c.ready()
+			c.say("do it")
+			c.answer("Allow", nil)
+			c.until("the tool has run", c.made("granted"))
+			c.until("the turn is over", c.shows("Done. The tool ran."))
+
+			c.play(strings.Replace(mode, "granted", "denied", 1))
+			c.say("do more")
+			c.answer("", []string{"--deny", "not now"})
+			c.seen(point{name: "it was denied", status: idle, source: c.best()})
+			if c.has("denied") {
+				t.Error("what was denied was done")
+			}
+			if program == "claude" {
+				c.play("ask")
+				c.say("ask me")
+				c.answer("Blue", nil)
+				c.until("the question is answered", c.shows("Blue"))
+				c.seen(point{name: "it was answered", status: idle, source: c.best()})
+			}
+			c.ends()
+		})
+	}
+}
+
+func (t *terminal) best() interactive.Source {
+	if t.program == "claude" {
+		return interactive.FromFile
+	}
+	return interactive.FromTitle
+}
+
+func (t *terminal) ready() { t.seen(point{name: "it has started", status: idle, source: t.best()}) }
+
+// answer answers the agent's question as a person would who is elsewhere.
+func (t *terminal) answer(text string, flags []string) {
+	t.Helper()
+	args := []string{"answer", fmt.Sprintf("%s-%d", t.program, t.pid)}
+	if text != "" {
+		args = append(args, text)
+	}
+	args = append(args, flags...)
+	var last outcome
+	for deadline := time.Now().Add(patience / 2); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		if last = t.gaffer(slices.Clone(args)...); last.code == 0 {
+			return
+		}
+	}
+	t.Fatalf("gaffer %q: %d\n%s%s", args, last.code, last.out, last.errors)
+}

@@ -1,0 +1,186 @@
+package agents
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/internal/interactive"
+)
+
+// terminal is an agent that a person uses in a terminal, with gaffer's hooks.
+type terminal struct {
+	*place
+	program string
+	pid     int
+	lookout *interactive.Lookout
+	id      string // of the worker that it is
+}
+
+// claudeHooks are settings that have Claude Code tell gaffer everything.
+func claudeHooks() string {
+	hooks := map[string]any{}
+	for _, name := range strings.Fields("SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure PermissionRequest Notification Stop StopFailure SubagentStart SubagentStop PreCompact SessionEnd") {
+		hooks[name] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "gaffer hook claude", "timeout": 60}}}}
+	}
+	return encode(map[string]any{"hooks": hooks})
+}
+
+// codexHooks are arguments that have Codex do the same.
+func codexHooks() (args []string) {
+	for _, name := range strings.Fields("SessionStart UserPromptSubmit PreToolUse PermissionRequest PostToolUse Stop Interrupt SessionEnd") {
+		args = append(args, "-c", fmt.Sprintf(`hooks.%s=[{hooks=[{type="command",command="gaffer hook codex",timeout=60}]}]`, name))
+	}
+	return append(args, "--dangerously-bypass-hook-trust")
+}
+
+// open starts an agent in a terminal.
+func (p *place) open(program string, more ...string) *terminal {
+	p.Helper()
+	args := []string{filepath.Join(programs, program)}
+	if program == "claude" {
+		p.write(filepath.Join(p.home, "hooks.json"), claudeHooks())
+		args = append(args, "--settings", filepath.Join(p.home, "hooks.json"))
+	} else {
+		args = append(append(args, "--no-daemon", "--disable", "plugins"), codexHooks()...)
+	}
+	return p.openAs(program, append(args, more...)...)
+}
+
+// openAs starts a program as it is told.
+func (p *place) openAs(program string, args ...string) *terminal {
+	p.Helper()
+	words := []string{"exec"}
+	for _, a := range args {
+		words = append(words, "'"+strings.ReplaceAll(a, "'", `'\''`)+"'")
+	}
+	p.write(filepath.Join(p.home, "open.sh"), strings.Join(words, " ")+"\n")
+	out, err := p.tmux("new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", "person", "-x", "120", "-y", "40", "-c", p.dir, "sh "+filepath.Join(p.home, "open.sh"))
+	if err != nil {
+		p.Fatalf("tmux: %v\n%s", err, out)
+	}
+	t := &terminal{place: p, program: program}
+	t.pid, err = strconv.Atoi(strings.TrimSpace(out))
+	p.must(err)
+	t.lookout = interactive.NewLookout(filepath.Join(p.home, ".local/state/gaffer"), p.home, time.Now)
+	p.Cleanup(func() {
+		if p.Failed() {
+			p.Logf("the screen at the end:\n%s", t.screen())
+		}
+	})
+	return t
+}
+
+// keys types keys, as tmux names them.
+func (t *terminal) keys(keys ...string) {
+	t.Helper()
+	if out, err := t.tmux(append([]string{"send-keys", "-t", "person"}, keys...)...); err != nil {
+		t.Fatalf("send-keys: %v\n%s", err, out)
+	}
+}
+
+// say types a line and, when it is seen, ends it.
+func (t *terminal) say(text string) {
+	t.Helper()
+	t.keys("-l", text)
+	t.until("the line is typed", t.shows(text))
+	t.keys("Enter")
+}
+
+func (t *terminal) screen() string {
+	out, _ := t.tmux("capture-pane", "-p", "-t", "person") // it may be gone
+	return out
+}
+
+// shows is a truth: what a person sees.
+func (t *terminal) shows(text string) func() bool {
+	return func() bool { return strings.Contains(t.screen(), text) }
+}
+
+// asked is another one: the model has had so many requests more than before.
+func (t *terminal) asked(n int) func() bool {
+	before := len(t.turns())
+	return func() bool { return len(t.turns()) >= before+n }
+}
+
+// made is another one: a tool that was let run has made a file.
+func (t *terminal) made(file string) func() bool { return func() bool { return t.has(file) } }
+
+// look is what is seen of this agent.
+func (t *terminal) look() (interactive.Sighting, bool) {
+	t.Helper()
+	list, err := t.lookout.Look(t.Context())
+	t.must(err)
+	for _, s := range list {
+		if s.PID == t.pid {
+			return s, true
+		}
+	}
+	return interactive.Sighting{}, false
+}
+
+// point is a moment of a session: what is so, and what must be seen.
+type point struct {
+	name   string
+	do     func()
+	truth  func() bool
+	status interactive.Status
+	source interactive.Source
+	hook   bool // the hooks alone would tell it, too
+	also   func(interactive.Sighting) bool
+}
+
+// passes goes from point to point and returns how long after the truth each was
+// seen.
+func (t *terminal) passes(points []point) (delays []time.Duration) {
+	t.Helper()
+	for _, pt := range points {
+		if pt.do != nil {
+			pt.do()
+		}
+		t.until(pt.name+" is so", pt.truth)
+		delays = append(delays, t.seen(pt))
+	}
+	return delays
+}
+
+// seen waits until a point is seen, and from the best source.
+func (t *terminal) seen(pt point) time.Duration {
+	t.Helper()
+	var s interactive.Sighting
+	right := func() bool {
+		s, _ = t.look()
+		return s.Status == pt.status && s.Source == pt.source && (pt.also == nil || pt.also(s))
+	}
+	began := time.Now()
+	for !right() {
+		if time.Since(began) > patience {
+			t.Fatalf("%s: seen as\n%s\nwant %s by %s", pt.name, encode(s), pt.status, pt.source)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	took := time.Since(began)
+	if t.id == "" {
+		t.id = s.ID
+	}
+	if s.ID != t.id {
+		t.Errorf("%s: another worker: %s, before %s", pt.name, s.ID, t.id)
+	}
+	if pt.hook {
+		doc := interactive.In(filepath.Join(t.home, ".local/state/gaffer"))
+		t.until("the hooks tell of "+pt.name, func() bool { return doc.Load(t.program, s.Session).Status == pt.status })
+	}
+	t.Logf("%-7s %-36s %-7s %-13s %6.0f ms  %s %s", t.program, pt.name, s.Status, s.Source, float64(took)/1e6, s.For, s.Error)
+	return took
+}
+
+// summarize prints how long it took.
+func summarize(t *testing.T, delays []time.Duration) {
+	t.Helper()
+	list := slices.Sorted(slices.Values(delays))
+	t.Logf("%d points: p50 %.0f ms, max %.0f ms after they were so (aim: 1000)", len(list), float64(list[len(list)/2])/1e6, float64(list[len(list)-1])/1e6)
+}
