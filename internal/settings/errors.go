@@ -48,3 +48,14 @@ func (e *ShapeError) Hint() string { return "nothing was written; mend the file 
 func lineOf(text []byte, at int) int { return 1 + bytes.Count(text[:at], []byte("\n")) }
 
 func columnOf(text []byte, at int) int { return at - bytes.LastIndexByte(text[:at], '\n') }
+
+// awryError is a change that would have left a file which its program cannot
+// read. That is our mistake, and found before anything is written.
+type awryError struct{ problem string }
+
+func (e *awryError) Error() string { return "the change would spoil the file: " + e.problem }
+
+// Hint says what to do next.
+func (e *awryError) Hint() string {
+	return "nothing was written; make the change by hand, and report this with the file"
+}

@@ -107,21 +107,21 @@ func TestSettingsComeBackToTheByte(t *testing.T) {
 			t.Run(name+map[bool]string{true: " behind a link"}[linked], func(t *testing.T) {
 				root, e := t.TempDir(), editor(t)
 				f := theFile(t, wish(), root, name)
-				real := f.Path
+				target := f.Path
 				if linked {
-					real = filepath.Join(root, "dotfiles", name)
+					target = filepath.Join(root, "dotfiles", name)
 					put(t, f.Path, nil) // for its folder
 					if err := os.Remove(f.Path); err != nil {
 						t.Fatal(err)
 					}
-					if err := os.Symlink(real, f.Path); err != nil {
+					if err := os.Symlink(target, f.Path); err != nil {
 						t.Fatal(err)
 					}
 				}
-				put(t, real, old)
+				put(t, target, old)
 
 				edits := do(t, e, f)
-				made := get(t, real)
+				made := get(t, target)
 				if bytes.Equal(made, old) {
 					t.Fatal("nothing was added")
 				}
@@ -129,24 +129,24 @@ func TestSettingsComeBackToTheByte(t *testing.T) {
 					t.Error("it is not what was shown")
 				}
 				holdsAll(t, f, old, made)
-				if info, err := os.Stat(real); err != nil || info.Mode().Perm() != 0o640 {
+				if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o640 {
 					t.Errorf("mode %v, %v", info.Mode(), err)
 				}
 				if info, err := os.Lstat(f.Path); err != nil || (info.Mode()&os.ModeSymlink != 0) != linked {
 					t.Errorf("the link: %v, %v", info.Mode(), err)
 				}
-				if again := do(t, e, f); again[0].Changes() || !bytes.Equal(get(t, real), made) {
-					t.Errorf("a second time changes it:\n%s", get(t, real))
+				if again := do(t, e, f); again[0].Changes() || !bytes.Equal(get(t, target), made) {
+					t.Errorf("a second time changes it:\n%s", get(t, target))
 				}
 
 				undo(t, e, f)
-				if back := get(t, real); !bytes.Equal(back, old) {
+				if back := get(t, target); !bytes.Equal(back, old) {
 					t.Errorf("came back as\n%q, was\n%q", back, old)
 				}
 				if again := undo(t, e, f); again[0].Changes() {
 					t.Error("a second undo changes it")
 				}
-				onlyIn(t, filepath.Dir(real), filepath.Base(real))
+				onlyIn(t, filepath.Dir(target), filepath.Base(target))
 			})
 		}
 	}
@@ -278,6 +278,31 @@ func TestWhatOthersChangedLaterStaysWhenOursGoes(t *testing.T) {
 	}
 }
 
+// Claude Code writes its settings as a whole when a person changes one of them.
+func TestOursGoesFromAFileThatItsProgramHasLaidOutAnew(t *testing.T) {
+	for name, old := range examples(t) {
+		root, e := t.TempDir(), editor(t)
+		f := theFile(t, wish(), root, name)
+		if f.Format != JSON {
+			continue
+		}
+		put(t, f.Path, old)
+		do(t, e, f)
+		anew, err := json.MarshalIndent(decode(t, JSON, get(t, f.Path)), "", "    ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, f.Path, anew)
+		if edits := do(t, e, f); edits[0].Changes() {
+			t.Errorf("%s: added once more", name)
+		}
+		undo(t, e, f)
+		if got, want := prune(decode(t, JSON, get(t, f.Path))), prune(decode(t, JSON, old)); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: left %v, want %v", name, got, want)
+		}
+	}
+}
+
 var commented = []byte("#[mcp_servers.gaffer]")
 
 // touched is a file after another program has written to it.
@@ -291,9 +316,8 @@ func touched(t *testing.T, f Format, made []byte) []byte {
 		}
 		return append([]byte(text), made...)
 	}
-	open := bytes.IndexByte(made, '{')
 	plain, _ := blank(made)
-	open = bytes.IndexByte(plain, '{')
+	open := bytes.IndexByte(plain, '{')
 	return bytes.Join([][]byte{made[:open+1], []byte(` "theirs": 1,`), made[open+1:]}, nil)
 }
 

@@ -36,7 +36,7 @@ func seed(f *testing.F, format Format) {
 func comesBack(t *testing.T, format Format, old []byte, entries []Entry) {
 	c, err := Plan(format, old, nil, entries)
 	if err != nil {
-		if _, ok := err.(interface{ Invalid() bool }); !ok { //nolint:errorlint // it is not wrapped
+		if _, ok := err.(interface{ Invalid() bool }); !ok {
 			t.Fatalf("%q: %v", old, err)
 		}
 		return

@@ -13,6 +13,11 @@ type jsonWriter struct{}
 
 func dotted(path []string) string { return strings.Join(path, ".") }
 
+func (jsonWriter) check(text []byte) error {
+	_, err := parseJSON(text)
+	return err
+}
+
 func (jsonWriter) look(old []byte, entries []Entry) (found, error) {
 	t, err := parseJSON(old)
 	if err != nil {

@@ -27,6 +27,7 @@ func TestAFileThatIsNotWhatItShouldBeIsRefused(t *testing.T) {
 		{"codex-config-", "a = 1\na = 2\n", "line 2, column 6: not toml: the key a is given twice"},
 		{"codex-config-", "[x]\n[x]\n", "line 2, column 4: not toml: the table x is there already"},
 		{"codex-config-", "a = [1,\n", "line 2, column 1: not toml: "},
+		{"codex-config-", "[[a] ]\n", "line 1, column 5: not toml: found ' ' where the second ] should be"},
 		{"codex-config-", "a = yes\n", "line 1, column 5: not toml: yes is no value: a text needs quotes"},
 		{"codex-config-", "a = '''x\n", "line 2, column 1: not toml: "},
 		{"codex-config-", "mcp_servers = 5\n", "line 1: mcp_servers is no table where a table should be"},

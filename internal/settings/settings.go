@@ -78,8 +78,11 @@ func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 	}
 	c := Change{Base: base, New: apply(base, splices), Splices: splices, Loose: found.loose, Replaced: replacedIn(f, base, entries)}
 	after, err := w.look(c.New, entries)
-	if err != nil || !after.complete || !bytes.Equal(reverse(c.New, splices), base) {
-		return Change{}, fmt.Errorf("the change would not have come out as it should (%v): nothing was written, please report it", err)
+	if err != nil {
+		return Change{}, &awryError{err.Error()}
+	}
+	if !after.complete || !bytes.Equal(reverse(c.New, splices), base) {
+		return Change{}, &awryError{"something is missing"}
 	}
 	c.Kept = after.kept
 	return c, nil
@@ -96,11 +99,17 @@ func Strip(f Format, old []byte, entries []Entry, replaced map[string][]byte) ([
 	if err != nil {
 		return nil, err
 	}
-	return apply(old, splices), nil
+	made := apply(old, splices)
+	if err := w.check(made); err != nil {
+		return nil, &awryError{err.Error()}
+	}
+	return made, nil
 }
 
 // writer knows one format.
 type writer interface {
+	// check says whether a file can be read.
+	check(text []byte) error
 	// look says what of the entries a file has.
 	look(old []byte, entries []Entry) (found, error)
 	// add makes a file that has nothing of ours have the entries.

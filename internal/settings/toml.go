@@ -67,6 +67,11 @@ func tomlPath(path []string) string {
 	return strings.Join(keys, ".")
 }
 
+func (tomlWriter) check(text []byte) error {
+	_, err := parseTOML(text)
+	return err
+}
+
 func (tomlWriter) look(old []byte, entries []Entry) (found, error) {
 	t, err := parseTOML(old)
 	if err != nil {

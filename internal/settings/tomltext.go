@@ -139,7 +139,10 @@ func (s *tomlScan) head() (*tomlTable, []string) {
 	path := s.key()
 	s.want(']')
 	if double {
-		s.want(']')
+		if s.peek() != ']' {
+			s.fail("found %s where the second ] should be", s.next())
+		}
+		s.at++
 	}
 	s.statements = append(s.statements, statement{path: path, heading: true, from: from, to: s.at, table: len(s.statements)})
 	above := s.descend(s.root, path[:len(path)-1], false)
