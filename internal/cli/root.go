@@ -23,6 +23,7 @@ import (
 	"gaffer/internal/cli/inbox"
 	setup "gaffer/internal/cli/init"
 	"gaffer/internal/cli/logs"
+	"gaffer/internal/cli/mcp"
 	"gaffer/internal/cli/notify"
 	"gaffer/internal/cli/plan"
 	"gaffer/internal/cli/poll"
@@ -81,7 +82,7 @@ func groups() []group {
 		}},
 		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New, setup.New, hook.New, statusline.New}},
 		{documents, []func(*env.Env) *cobra.Command{
-			session.New, state.New, step.New, command.New, inbox.New, emit.New,
+			session.New, state.New, step.New, command.New, inbox.New, emit.New, mcp.New,
 			validate.New, report.New, schema.New,
 		}},
 		{settings, []func(*env.Env) *cobra.Command{
