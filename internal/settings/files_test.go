@@ -221,7 +221,9 @@ func decode(t *testing.T, f Format, data []byte) any {
 		return map[string]any{}
 	}
 	var v any
-	if err := json.Unmarshal(plain, &v); err != nil {
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
 		t.Fatalf("%v:\n%s", err, data)
 	}
 	return v

@@ -7,7 +7,7 @@ import (
 
 func FuzzJSONComesBack(f *testing.F) {
 	seed(f, JSON)
-	for _, text := range []string{"{}", "\v", "{\"a\":[1,{}]}", "// c\n{\"hooks\":{\"Stop\":[],},}", "{ \"a\": 1 // x\n}", "{\"statusLine\": {\"command\": \"gaffer statusline\"}, // x\n}"} {
+	for _, text := range []string{"{}", "\v", "{\"a\": 10e700}", "{\"a\":[1,{}]}", "// c\n{\"hooks\":{\"Stop\":[],},}", "{ \"a\": 1 // x\n}", "{\"statusLine\": {\"command\": \"gaffer statusline\"}, // x\n}"} {
 		f.Add([]byte(text))
 	}
 	entries := wish().ClaudeFiles("/p", "/q", forAll)[0].Entries

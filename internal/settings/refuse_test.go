@@ -2,6 +2,7 @@ package settings
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,7 +93,7 @@ func TestAFileThatWeMadeStaysIfOthersUseIt(t *testing.T) {
 	do(t, e, f)
 	put(t, f.Path, touched(t, JSON, get(t, f.Path)))
 	undo(t, e, f)
-	if got := decode(t, JSON, get(t, f.Path)); !contains(got, map[string]any{"theirs": 1.0}) || len(got.(map[string]any)) != 1 {
+	if got := decode(t, JSON, get(t, f.Path)); !contains(got, map[string]any{"theirs": json.Number("1")}) || len(got.(map[string]any)) != 1 {
 		t.Errorf("left %v", got)
 	}
 }
@@ -189,7 +190,7 @@ func TestAProgramThatWritesMeanwhileLosesNothing(t *testing.T) {
 	if err := e.Apply(t.Context(), edits); err != nil {
 		t.Fatal(err)
 	}
-	if got := decode(t, JSON, get(t, f.Path)); !contains(got, map[string]any{"numStartups": 2.0, "mcpServers": map[string]any{"gaffer": map[string]any{"command": "gaffer"}}}) {
+	if got := decode(t, JSON, get(t, f.Path)); !contains(got, map[string]any{"numStartups": json.Number("2"), "mcpServers": map[string]any{"gaffer": map[string]any{"command": "gaffer"}}}) {
 		t.Errorf("got %v", got)
 	}
 	undo(t, e, f)
