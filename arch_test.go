@@ -121,6 +121,16 @@ var rules = []rule{
 	{"internal/signpost", []string{"statefile/..."}, nil},
 	{"internal/demo", []string{"internal/supervisor"}, nil},
 
+	{"internal/presence", []string{"coordinator", "fleet", "internal/interactive"}, nil},
+
+	// Settings files that other programs own.
+	{"internal/settings", []string{"statefile/..."}, nil},
+
+	// What an agent may use as a tool.
+	{"internal/mcp", []string{"fleet", "internal/cli/exit", "internal/plan", "internal/suggest", "session", "statefile/...", "team", "workflow"}, []string{
+		"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk",
+	}},
+
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},

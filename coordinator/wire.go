@@ -53,6 +53,7 @@ type Heartbeat struct {
 	Status        string          `json:"status,omitempty"`
 	CurrentTaskID string          `json:"current_task_id,omitempty"`
 	Meta          json.RawMessage `json:"meta,omitempty"`
+	Gone          bool            `json:"gone,omitempty"` // it has ended, and is in no list any more
 }
 
 // Channel is a name under which tasks are waiting.

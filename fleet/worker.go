@@ -38,6 +38,11 @@ type Worker struct {
 	Host         string    `json:"host,omitempty"`
 	Source       string    `json:"source,omitempty"` // how it knows what its agents do
 	Run          string    `json:"run,omitempty"`    // the only one that it works on, of one that ends with it
+
+	// Of an agent that a person started: where, and what it waits for.
+	ByHand bool   `json:"by_hand,omitempty"`
+	Dir    string `json:"dir,omitempty"`
+	For    string `json:"for,omitempty"`
 }
 
 // Online reports whether it was heard of lately.

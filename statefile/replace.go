@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"strings"
 
 	"gaffer/statefile/host"
 )
@@ -124,4 +125,29 @@ func Sync(h host.Host, path string) error {
 		return &StepError{Step: opSyncAgain, Path: path, Err: err}
 	}
 	return syncFolder(h, path)
+}
+
+// Sweep removes what calls of [Replace] and [WriteNew] for path have left whose
+// process died. The caller knows that none is under way.
+func Sweep(h host.Host, path string) error {
+	target, err := resolve(h, path)
+	if err != nil {
+		return &StepError{Step: opResolve, Path: path, Err: err}
+	}
+	entries, err := h.ReadDir(opSweepTemps, folderOf(target))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return &StepError{Step: opSweepTemps, Path: path, Err: err}
+	}
+	for _, e := range entries {
+		name := sibling(target, e.Name())
+		if strings.HasPrefix(name, hiddenPrefix(target, forUpdate)) || strings.HasPrefix(name, hiddenPrefix(target, forNew)) {
+			if err := h.Remove(opSweepTemps, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return &StepError{Step: opSweepTemps, Path: path, Err: err}
+			}
+		}
+	}
+	return nil
 }

@@ -91,7 +91,7 @@ func readAll(r io.Reader, size int64) ([]byte, error) {
 // WriteNew writes a new file durably: whoever sees the name sees all of it. An
 // existing one is fs.ErrExist and stays as it is.
 func WriteNew(h host.Host, path string, data []byte, perm fs.FileMode) error {
-	temp, err := writeTemp(h, path, hidden(h, path, "new"), data, perm, nil)
+	temp, err := writeTemp(h, path, hidden(h, path, forNew), data, perm, nil)
 	if err != nil {
 		return err
 	}
@@ -137,6 +137,7 @@ func hidden(h host.Host, path, purpose string) string {
 const (
 	forUpdate = "tmp"
 	forLock   = "lock"
+	forNew    = "new"
 )
 
 // writeTemp writes data durably to temp, beside path, with the permissions and
@@ -230,7 +231,7 @@ func syncParent(h host.Host, parent string) error {
 // ReplaceLink makes the symbolic link at path point to target, atomically and
 // durably, whether or not there was one before.
 func ReplaceLink(h host.Host, target, path string) error {
-	temp := hidden(h, path, "new")
+	temp := hidden(h, path, forNew)
 	if err := h.Symlink(opCreateTemp, target, temp); err != nil {
 		return &StepError{Step: opCreateTemp, Path: path, Err: err}
 	}

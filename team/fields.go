@@ -36,6 +36,41 @@ func NewBody(from, to Role, fields []Field) (Body, error) {
 	return body, nil
 }
 
+// ParseBody makes the body of a message from a JSON object with its fields, those
+// of an inner object there or by their names. Without any JSON it is empty.
+func ParseBody(from, to Role, data []byte) (Body, error) {
+	if len(data) == 0 {
+		return NewBody(from, to, nil)
+	}
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		return nil, &BodyError{Problem: "the body is not JSON: " + err.Error()}
+	}
+	if kind := doc.Root().Kind(); kind != jsontree.Object {
+		return nil, &BodyError{Problem: fmt.Sprintf("the body is %s, want an object", kind)}
+	}
+	return NewBody(from, to, fieldsOf("", doc.Value()))
+}
+
+// fieldsOf lists what an object says, inner objects by their paths and lists item
+// by item. What is no text is given as JSON.
+func fieldsOf(path string, v jsontree.Value) (fields []Field) {
+	for name, m := range v.Members() {
+		switch {
+		case m.Absent():
+		case m.Kind() == jsontree.Object && path == "":
+			fields = append(fields, fieldsOf(name+".", m)...)
+		case m.Kind() == jsontree.Array:
+			for _, item := range m.Items() {
+				fields = append(fields, Field{path + name, item.String()})
+			}
+		default:
+			fields = append(fields, Field{path + name, m.String()})
+		}
+	}
+	return fields
+}
+
 // BodyFields lists the names of the fields that a message's body has.
 func BodyFields(from, to Role) ([]string, error) {
 	c, err := channelFor(from, to)

@@ -228,3 +228,19 @@ func checkKind(kind string) error {
 	}
 	return &ArgumentError{What: fmt.Sprintf("event kind %q", shorten(kind)), Problem: problem, Next: "a kind is a word such as chunk-started"}
 }
+
+// ParseFields reads the fields of an event from a JSON object, in its order.
+func ParseFields(data []byte) ([]Field, error) {
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		return nil, &ArgumentError{What: "fields", Problem: "are not JSON: " + err.Error()}
+	}
+	if kind := doc.Root().Kind(); kind != jsontree.Object {
+		return nil, &ArgumentError{What: "fields", Problem: fmt.Sprintf("are %s, want an object", kind)}
+	}
+	var fields []Field
+	for name, v := range doc.Value().Members() {
+		fields = append(fields, Field{Name: name, Value: v})
+	}
+	return fields, nil
+}

@@ -294,14 +294,17 @@ func (c *claudeReader) class(r claudeResult) failure.Class {
 	return classify(r.Status, r.words())
 }
 
+// words are what the result says, without the notes that the program makes for
+// its own authors.
 func (r claudeResult) words() string {
-	if r.Result == "" && len(r.Errors) > 0 {
-		return strings.Join(r.Errors, "\n")
+	errors := slices.DeleteFunc(slices.Clone(r.Errors), func(e string) bool { return strings.HasPrefix(e, "[ede_diagnostic]") })
+	switch {
+	case r.Result != "" || r.Subtype == "success" && len(errors) == 0:
+		return r.Result
+	case len(errors) > 0:
+		return strings.Join(errors, "\n")
 	}
-	if r.Result == "" && r.Subtype != "success" {
-		return r.Subtype
-	}
-	return r.Result
+	return join(r.Subtype, r.Reason)
 }
 
 // used is taken by model, where sub-agents are included.

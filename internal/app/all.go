@@ -23,14 +23,14 @@ func (a *App) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 }
 
 // Workers lists all workers that say what they do, as a server on the same store
-// would.
+// would, and the agents that people have started here.
 func (a *App) Workers(ctx context.Context) ([]fleet.Worker, error) {
 	agents, err := desk.New(a.store, a.engine, a.clock()).Agents(ctx)
 	list := make([]fleet.Worker, len(agents))
 	for i, agent := range agents {
 		list[i] = distant.WorkerOf(agent)
 	}
-	return list, err
+	return a.withByHand(ctx, list), err
 }
 
 // Lanes are the agent accounts that are paused.

@@ -55,6 +55,7 @@ func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	c.all.Go(func() { c.Work.Run(ctx) })
 	r := &round{engine: e, store: a.store, now: a.clock()}
 	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
+	c.all.Go(func() { tellByHand(ctx, a.presence(c.Desk), a.opts.Config, a.state, a.database) })
 	if terms.Tell {
 		c.teller = a.teller("")
 	}
@@ -70,7 +71,9 @@ func (a *App) Show() (*Coordinator, error) {
 		return nil, err
 	}
 	a.shows.Store(true)
-	c.stop = func() { a.shows.Store(false) }
+	ctx, stop := context.WithCancel(context.Background())
+	c.stop = func() { stop(); a.shows.Store(false) }
+	c.all.Go(func() { tellByHand(ctx, a.presence(c.Desk), a.opts.Config, a.state, a.database) })
 	return c, nil
 }
 

@@ -148,6 +148,7 @@ func (s *Station) Run(ctx context.Context) error {
 	defer stop()
 	all.Go(func() { s.engine.Listen(listening, s.worker.Wake, s.worker.Attend) })
 	all.Go(func() { s.tidy(listening) })
+	all.Go(func() { s.tellByHand(listening) })
 	if err := s.worker.Run(ctx); err != nil {
 		return why(ctx, err)
 	}

@@ -21,7 +21,9 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/hook"
 	"gaffer/internal/cli/inbox"
+	setup "gaffer/internal/cli/init"
 	"gaffer/internal/cli/logs"
+	"gaffer/internal/cli/mcp"
 	"gaffer/internal/cli/notify"
 	"gaffer/internal/cli/plan"
 	"gaffer/internal/cli/poll"
@@ -62,7 +64,7 @@ func brief() []string { return []string{beads, machines, documents, settings} }
 
 const (
 	beads     = "Builds, teams, beads, terminals, branches"
-	machines  = "The browser, and many machines"
+	machines  = "The browser, many machines, your agent programs"
 	documents = "State documents and records"
 	settings  = "Settings and upkeep"
 )
@@ -78,13 +80,13 @@ func groups() []group {
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,
 		}},
-		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New}},
+		{machines, []func(*env.Env) *cobra.Command{serve.New, dashboard.New, demo.New, worker.New, workers.New, token.New, doctor.New, setup.New, hook.New, statusline.New}},
 		{documents, []func(*env.Env) *cobra.Command{
-			session.New, state.New, step.New, command.New, inbox.New, emit.New,
+			session.New, state.New, step.New, command.New, inbox.New, emit.New, mcp.New,
 			validate.New, report.New, schema.New,
 		}},
 		{settings, []func(*env.Env) *cobra.Command{
-			config.New, notify.New, statusline.New, hook.New, prune.New, backup.New, restore.New, completion.New, version.New,
+			config.New, notify.New, prune.New, backup.New, restore.New, completion.New, version.New,
 		}},
 	}
 }

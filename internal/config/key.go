@@ -116,6 +116,11 @@ var keys = []Key{
 		Doc: "how long a person elsewhere may answer for an agent before it asks at its own prompt; 0s is not at all", Example: "2m",
 	},
 	{
+		Name: "hooks.share", Kind: Choice, Default: "true", Own: true,
+		Doc: "whether agents that you start by hand, and their folders, are told to the fleet by serve and worker", Example: "false",
+		Choices: []string{"true", "false"},
+	},
+	{
 		Name: "color", Kind: Choice, Default: "auto", Flag: "color",
 		Doc: "when to use colour", Example: "never",
 		Choices: []string{"auto", "always", "never"},

@@ -19,6 +19,9 @@ func (d *Desk) Heartbeat(ctx context.Context, by token.Identity, h coordinator.H
 	said := store.Worker{
 		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: present(h.Meta), Owner: by.ID,
 	}
+	if h.Gone {
+		said.Left = d.now()
+	}
 	if err := checkHeartbeat(said); err != nil {
 		return coordinator.Agent{}, err
 	}

@@ -13,7 +13,8 @@ import (
 // Heartbeat writes down that a worker was heard of, by the clock of the engine,
 // and what it says of itself: its Name, Status, Task, Meta and Version. What is
 // empty stays as it was, but for Task. The leases of the attempts that it was
-// given by [Step.Claim] go on. One that was not there before is Owner's. That
+// given by [Step.Claim] go on. One that was not there before is Owner's, and one
+// that has Left comes back unless it says that it has. That
 // something but a time has changed is an event.
 func (s *Step) Heartbeat(said store.Worker) (store.Worker, error) { return s.c.heartbeat(said) }
 
@@ -25,6 +26,7 @@ func (c *change) heartbeat(said store.Worker) (store.Worker, error) {
 	if w.Created.IsZero() {
 		w.Created = c.now
 	}
+	w.Left = said.Left
 	if w.Holds, err = c.extendLeases(w); err != nil {
 		return w, err
 	}

@@ -40,6 +40,7 @@ type identity struct {
 // facts are what a process was started with.
 type facts struct {
 	attempt string
+	home    string
 	config  string // Claude's folder
 	socket  string // of tmux
 	pane    string
@@ -110,7 +111,8 @@ type found struct {
 }
 
 // gather joins processes and documents. A process counts with the session of
-// which its hooks spoke last.
+// which its hooks spoke last. One with another home is not this person's: a test's,
+// for instance.
 func (l *Lookout) gather(ctx context.Context) []*found {
 	docs := l.documents()
 	var list []*found
@@ -119,7 +121,7 @@ func (l *Lookout) gather(ctx context.Context) []*found {
 		id := identity{p.pid, p.start, p.program}
 		f := l.factsOf(id)
 		known[id] = f
-		if f.attempt == "" {
+		if f.attempt == "" && (f.home == "" || f.home == l.home) {
 			list = append(list, l.agent(p, f, docs))
 		}
 	}
@@ -132,7 +134,7 @@ func (l *Lookout) factsOf(id identity) facts {
 		return f
 	}
 	v := variables(id.pid, "GAFFER_ATTEMPT", "CLAUDE_CONFIG_DIR", "HOME", "TMUX", "TMUX_PANE")
-	f := facts{attempt: v["GAFFER_ATTEMPT"], config: v["CLAUDE_CONFIG_DIR"], pane: v["TMUX_PANE"]}
+	f := facts{attempt: v["GAFFER_ATTEMPT"], home: v["HOME"], config: v["CLAUDE_CONFIG_DIR"], pane: v["TMUX_PANE"]}
 	if f.config == "" {
 		f.config = filepath.Join(or(v["HOME"], l.home), ".claude")
 	}

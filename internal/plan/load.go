@@ -72,6 +72,24 @@ func Load(h host.Host, arg string, o Options) (Plan, error) {
 	return l.finish(d.Plan), nil
 }
 
+// Parse reads a plan in gaffer's own format that is no file. The prompts that it
+// names are found from o.Dir.
+func Parse(h host.Host, data []byte, o Options) (Plan, error) {
+	l, err := newLoader(h, o)
+	if err != nil {
+		return Plan{}, err
+	}
+	if len(data) > maxPlan {
+		return Plan{}, &statefile.FormError{Path: "the plan", Problem: fmt.Sprintf("has %d MiB, more than the %d a plan may have", len(data)>>20, maxPlan>>20)}
+	}
+	d := l.document("plan", data, Gaffer)
+	d.Format, d.SourceFile = Gaffer, ""
+	if len(l.problems) > 0 {
+		return Plan{}, l.problems.sorted()
+	}
+	return l.finish(d.Plan), nil
+}
+
 // loader is the one place of this package that touches files.
 type loader struct {
 	reader

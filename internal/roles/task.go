@@ -18,8 +18,12 @@ func (s Set) Task(b teamwork.Brief) (plan.Task, error) {
 		Agent: r.Agent, Model: r.Model, Labels: r.Labels,
 		Timeout: r.Timeout, StallTimeout: r.StallTimeout, Retries: r.Retries,
 		Questions: plan.QuestionPolicy(r.Questions),
+		Env:       map[string]string{roleVar: string(u.role)},
 	}, nil
 }
+
+// roleVar tells the agent's tools, such as 'gaffer mcp', what it is.
+const roleVar = "GAFFER_ROLE"
 
 // title is what people see the task as: "JWT Authentication System: work".
 func title(b teamwork.Brief, u use) string {

@@ -11,7 +11,7 @@ func (c *call) askAside() error {
 	if err := decode(c.w, c.r, &q); err != nil {
 		return err
 	}
-	if err := ids("from", q.From); err != nil {
+	if err := names("from", q.From); err != nil {
 		return err
 	}
 	return giveRuns(c, func(ctx context.Context, runs Runs) (oneQuestion, error) {

@@ -163,6 +163,22 @@ func (v Value) Items() iter.Seq2[int, Value] {
 	}
 }
 
+// Place is where one part of a container stands in the bytes that were parsed.
+type Place struct {
+	Name     int // of the member; the same as From in an array
+	From, To int // its value
+}
+
+// Place returns where v stands in the bytes that were parsed, or false if it was
+// not found there.
+func (v Value) Place() (Place, bool) {
+	if v.index == nil {
+		return Place{}, false
+	}
+	m := v.index.marks[v.at]
+	return Place{Name: int(m.key), From: int(m.val), To: int(m.end)}, true
+}
+
 // Interface returns v as encoding/json would decode it, numbers as json.Number.
 func (v Value) Interface() any {
 	if v.Absent() {

@@ -57,7 +57,7 @@ func TestABeadThatAPersonRefusesIsNotDone(t *testing.T) {
 		p.play("toolx:touch refused")
 		bead := p.start("dispatch", "bd-8", "do the work", "--agent", agent, "--tmux")
 		p.asks("touch refused")
-		p.done("answer", "bd-8", "--deny", "no")
+		p.typed("agent-bd-8", "2", "Enter") // the second option is to deny
 		if o := bead.wait(); o.code != 1 {
 			p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
 		}
@@ -77,16 +77,32 @@ func TestABeadOutlivesItsTerminal(t *testing.T) {
 		bead := p.start("dispatch", "--from", "beads.jsonl", "--tmux")
 		p.until("the tool has begun", func() bool { return p.has("begun") })
 		task := p.task("its terminal is known", func(t fleet.Task) bool { return t.Session != "" })
-		out, err := p.command("tmux", "-S", p.socket(), "kill-session", "-t", task.Session).CombinedOutput()
-		if err != nil {
-			p.Fatalf("kill-session: %v\n%s", err, out)
-		}
+		p.inTmux("kill-session", "-t", task.Session)
 		p.write("go", "")
 		if o := bead.wait(); o.code != 0 || !strings.Contains(o.errors, "complete") {
 			p.Errorf("exit %d\n%s", o.code, o.errors)
 		}
 		p.came(p.ended(), fleet.Complete, "")
 	})
+}
+
+// typed types keys in a terminal of gaffer's.
+func (p *place) typed(session string, keys ...string) {
+	p.Helper()
+	p.until("the terminal shows the question", func() bool {
+		return strings.Contains(p.inTmux("capture-pane", "-p", "-t", session), "2  deny")
+	})
+	p.inTmux(append([]string{"send-keys", "-t", session}, keys...)...)
+}
+
+// inTmux runs a command of the tmux server of gaffer's own.
+func (p *place) inTmux(args ...string) string {
+	p.Helper()
+	out, err := p.command("tmux", append([]string{"-S", p.socket()}, args...)...).CombinedOutput()
+	if err != nil {
+		p.Fatalf("tmux %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
 }
 
 // socket is that of the tmux server of gaffer's own.

@@ -45,12 +45,14 @@ func newPlace(t *testing.T) *place {
 	t.Cleanup(func() { <-seats })
 	root := shortDir(t)
 	p := &place{T: t, dir: filepath.Join(root, "project"), home: filepath.Join(root, "home"), name: strings.ReplaceAll(t.Name(), "/", "-")}
-	p.must(os.Mkdir(p.home, 0o755))
+	for _, dir := range []string{p.home, filepath.Join(root, "tmp")} {
+		p.must(os.Mkdir(dir, 0o755))
+	}
 	p.must(exec.Command("git", "init", "-q", p.dir).Run())
 	t.Cleanup(p.leftovers)
 	p.env = []string{
 		"HOME=" + p.home, "PATH=" + programs + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC", "TERM=xterm-256color",
-		"TMPDIR=" + root, "TMUX_TMPDIR=" + root, "IS_SANDBOX=1",
+		"TMPDIR=" + filepath.Join(root, "tmp"), "TMUX_TMPDIR=" + root, "IS_SANDBOX=1",
 		"ANTHROPIC_BASE_URL=" + model.Named(p.name), "ANTHROPIC_API_KEY=" + key,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=2", "DISABLE_AUTOUPDATER=1",
 		"STUB_KEY=" + key,
@@ -262,13 +264,14 @@ func (p *place) status() fleet.Run {
 	return r
 }
 
-// task is the only task of the latest run, once something holds for it.
+// task is the only task of the latest run, once it has an attempt and something
+// holds for it.
 func (p *place) task(what string, holds func(fleet.Task) bool) fleet.Task {
 	p.Helper()
 	var last fleet.Task
 	p.until(what, func() bool {
 		r := p.status()
-		if len(r.Tasks) != 1 {
+		if len(r.Tasks) != 1 || r.Tasks[0].Attempt == nil {
 			return false
 		}
 		last = r.Tasks[0]

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,6 +24,10 @@ const where = "GAFFER_AGENTS_BIN"
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	flag.Parse()
+	if flag.Lookup("test.list").Value.String() != "" {
+		return m.Run() // a list needs no program
+	}
 	dir, err := os.MkdirTemp("", "gaffer-agents-")
 	if err != nil {
 		return fail(err)
@@ -44,11 +49,11 @@ func run(m *testing.M) int {
 
 // link makes a program known in another folder.
 func link(program, as string) error {
-	real, err := filepath.EvalSymlinks(program)
+	target, err := filepath.EvalSymlinks(program)
 	if os.Getenv(where) == "" || err != nil {
 		return fmt.Errorf("no %s in %s=%q: run script/test-agents, which installs it", filepath.Base(program), where, os.Getenv(where))
 	}
-	return os.Symlink(real, as)
+	return os.Symlink(target, as)
 }
 
 func fail(err error) int {

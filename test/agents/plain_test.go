@@ -28,7 +28,9 @@ func (p *place) plan(agent, more string) string {
 // came checks how a task ended and that it left nothing.
 func (p *place) came(task fleet.Task, status fleet.Status, class string) {
 	p.Helper()
-	if task.Status != status || task.Outcome != class || task.Attempt.Class != class {
+	a := task.Attempt
+	p.Logf("%s %s, tries %d, exit %d, %d tokens, $%f: %s", task.Status, task.Outcome, task.Tries, a.Exit, a.Spent.Tokens, a.Spent.USD, a.Summary)
+	if task.Status != status || task.Outcome != class || a.Class != class {
 		p.Errorf("want %s %q:\n%s", status, class, encode(task))
 	}
 	p.nothingLeft()
@@ -86,6 +88,47 @@ func TestAFileIsWrittenWhereItIsAllowed(t *testing.T) {
 		p.came(task, fleet.Complete, "")
 		if len(task.Attempt.Checks) != 1 || !task.Attempt.Checks[0].OK {
 			p.Errorf("the check:\n%s", encode(task.Attempt))
+		}
+	})
+}
+
+// Sub-agents are paid for, too.
+func TestWhatSubAgentsUseIsCounted(t *testing.T) {
+	p := newPlace(t)
+	p.play("task")
+	p.done("run", p.plan("claude", "questions: allow"))
+	task := p.ended()
+	p.came(task, fleet.Complete, "")
+	var asked int64
+	for _, r := range model.Requests(p.name) {
+		if r.Mode != "" {
+			asked++
+		}
+	}
+	if got := task.Attempt.Spent.Tokens; asked < 3 || got != asked*(stubmodel.InputTokens+stubmodel.OutputTokens) {
+		p.Errorf("spent %d tokens in %d requests, want those of all", got, asked)
+	}
+}
+
+// Somebody's first run of a program is often gaffer's.
+func TestAFolderThatWasNeverTrustedIsWorkedIn(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		config, _, _ := strings.Cut(p.codexConfig(), "[projects")
+		p.write(p.home+"/.codex/config.toml", config)
+		p.play("write:" + p.path("page.txt"))
+		p.must(os.RemoveAll(p.path(".git")))
+		p.must(os.Mkdir(p.path(".fctry"), 0o755)) // a project's root
+		run := p.start("run", p.plan(agent, "questions: ask"))
+		if agent == "claude" {
+			p.asks("page.txt")
+			p.done("answer", "work", "allow")
+		}
+		if o := run.wait(); o.code != 0 {
+			p.Errorf("exit %d\n%s", o.code, o.errors)
+		}
+		p.came(p.ended(), fleet.Complete, "")
+		if p.read("page.txt") != "hi\n" {
+			p.Errorf("page.txt has %q", p.read("page.txt"))
 		}
 	})
 }

@@ -100,3 +100,21 @@ func TestAQuestionIsAnsweredWithAnOption(t *testing.T) {
 		p.Errorf("the model was not told the answer:\n%s", last.Body)
 	}
 }
+
+// The question is in the store and the agent lives on: who asks and who answers
+// need not be there at the same time.
+func TestAQuestionOutlivesAKilledGaffer(t *testing.T) {
+	each(t, func(p *place, agent string) {
+		p.play("toolx:echo x >> granted")
+		run := p.start("run", p.plan(agent, "questions: ask"))
+		p.asks("granted")
+		run.kill()
+		p.done("answer", "work", "allow")
+		p.done("resume")
+		task := p.ended()
+		p.came(task, fleet.Complete, "")
+		if task.Tries != 1 || p.times("granted") != 1 {
+			p.Errorf("%d tries; done %d times", task.Tries, p.times("granted"))
+		}
+	})
+}

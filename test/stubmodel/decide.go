@@ -148,7 +148,7 @@ func write(file string, h heard) *call {
 	return shell(Mode{Kind: "tool", Arg: "echo hi > '" + file + "'"}, h)
 }
 
-// The question that mode ask asks, and its options.
+// Question is what mode ask asks.
 const Question = "Which colour?"
 
 // Colours are the options of [Question].

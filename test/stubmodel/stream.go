@@ -71,7 +71,8 @@ func (v *voiceOver) whole(value any) {
 		v.hang()
 	case "drop":
 		v.Header().Set("content-length", "1000")
-		_, _ = v.Write([]byte("{"))
+		_, _ = v.Write([]byte("{"))                              // who asked may be gone
+		_ = http.NewResponseController(v.ResponseWriter).Flush() // as above
 		panic(http.ErrAbortHandler)
 	}
 	sendJSON(v, http.StatusOK, value)

@@ -143,6 +143,31 @@ func TestADroppedStreamIsSeenAsOne(t *testing.T) {
 	})
 }
 
+func TestWhoWantsNoStreamGetsNone(t *testing.T) {
+	forEach(t, func(t *testing.T, s *Server, sp speech) {
+		if sp.path == "/v1/responses" {
+			return // it is always streamed
+		}
+		path, _, _ := strings.Cut(strings.Replace(sp.path, ":streamGenerate", ":generate", 1), "?")
+		body := strings.Replace(fmt.Sprintf(sp.request, sp.tools), `"stream":true,`, "", 1)
+		_, text := post(t, s.At("text:all of it")+path, body)
+		if !json.Valid([]byte(text)) || !strings.Contains(text, "all of it") {
+			t.Errorf("no JSON with the text: %s", text)
+		}
+		if _, text := post(t, s.At("tool")+path, body); !strings.Contains(text, "echo hi") {
+			t.Errorf("no call: %s", text)
+		}
+		res, err := http.Post(s.At("drop")+path, "", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		if _, err := io.ReadAll(res.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("a dropped answer ended with %v", err)
+		}
+	})
+}
+
 func TestOneThatHangsEndsWithWhoAsked(t *testing.T) {
 	for mode, head := range map[string]bool{"hang": false, "hangmid": true} {
 		s := serve(t)

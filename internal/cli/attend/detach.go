@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// detached is a gaffer that looks after a run in the background.
-type detached struct {
+// Detached is a gaffer that looks after a run in the background.
+type Detached struct {
 	Run  string `json:"run"`
 	Team string `json:"team,omitempty"` // the session of the team whose run it is
 	PID  int    `json:"pid"`
@@ -31,7 +31,7 @@ func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
 		t.show(ctx, run)
 		return t.leaveTo(run, asJSON)
 	}
-	d, err := t.detach(ctx, run)
+	d, err := t.Background(ctx, run)
 	if err != nil {
 		return err
 	}
@@ -63,14 +63,14 @@ func (t *Attendant) leaveTo(run string, asJSON bool) error {
 	return t.env.Printf("%s\n", run)
 }
 
-// detach starts 'gaffer resume' in a session of its own, and returns when it
+// Background starts 'gaffer resume' in a session of its own, and returns when it
 // has begun.
-func (t *Attendant) detach(ctx context.Context, run string) (detached, error) {
+func (t *Attendant) Background(ctx context.Context, run string) (Detached, error) {
 	r, err := t.App.Run(ctx, run)
 	if err != nil {
-		return detached{}, err
+		return Detached{}, err
 	}
-	d := detached{Run: run, Team: r.Team}
+	d := Detached{Run: run, Team: r.Team}
 	cmd, err := t.resume(run)
 	if err != nil {
 		return d, err
@@ -128,7 +128,7 @@ func (t *Attendant) openLog(run string) (*os.File, error) {
 }
 
 // begun waits until the gaffer in the background works on the run, or has ended.
-func (t *Attendant) begun(ctx context.Context, d detached, p *os.Process) error {
+func (t *Attendant) begun(ctx context.Context, d Detached, p *os.Process) error {
 	deadline := time.NewTimer(startWithin)
 	defer deadline.Stop()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -3,7 +3,6 @@
 package emit
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -14,7 +13,6 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/state"
 	"gaffer/statefile"
-	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
 
@@ -86,16 +84,9 @@ func object(e *env.Env, data string) ([]workflow.Field, error) {
 			return nil, fmt.Errorf("read stdin: %w", err)
 		}
 	}
-	doc, err := jsontree.Parse(text)
+	fields, err := workflow.ParseFields(text)
 	if err != nil {
-		return nil, exit.Usage(fmt.Errorf("--data is not JSON: %w", err))
-	}
-	if doc.Root().Kind() != jsontree.Object {
-		return nil, exit.Usage(errors.New("--data is not a JSON object"))
-	}
-	var fields []workflow.Field
-	for name, v := range doc.Value().Members() {
-		fields = append(fields, workflow.Field{Name: name, Value: v})
+		return nil, fmt.Errorf("--data: %w", err)
 	}
 	return fields, nil
 }

@@ -10,7 +10,7 @@ import (
 // Report shows err to a person, with the next step when the error knows one.
 func Report(w io.Writer, err error) {
 	fmt.Fprintf(w, "gaffer: %s\n", err)
-	if hint := hint(err); hint != "" {
+	if hint := Hint(err); hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", hint)
 	}
 }
@@ -25,11 +25,11 @@ func ReportJSON(w io.Writer, err error) {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	// Nothing is left to tell when stderr itself is broken.
-	_ = enc.Encode(map[string]body{"error": {Of(err).String(), err.Error(), hint(err)}})
+	_ = enc.Encode(map[string]body{"error": {Of(err).String(), err.Error(), Hint(err)}})
 }
 
-// hint is the outermost hint in the chain that is not empty.
-func hint(err error) string {
+// Hint is what to do next: the outermost hint in the chain that is not empty.
+func Hint(err error) string {
 	for err != nil {
 		h, ok := errors.AsType[interface {
 			error

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
-	"gaffer/internal/distant"
+	"gaffer/internal/cli/open"
 	"gaffer/internal/plan"
 	"gaffer/internal/tui/phrase"
 	"gaffer/statefile/host"
@@ -102,7 +102,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 		return err
 	}
 	for _, w := range p.Warnings {
-		e.Talk("%s: %s", e.Paint(e.Err, env.Yellow, "warning"), env.Printable(w.String()))
+		warn(e, env.Printable(w.String()))
 	}
 	if p.Format == plan.Beads {
 		return exit.Usage(fmt.Errorf("beads are dispatched: 'gaffer dispatch --from %s'", args[0]))
@@ -115,24 +115,24 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 
 func submit(ctx context.Context, e *env.Env, t *attend.Attendant, p plan.Plan, o options) error {
 	t.Show = *o.open
-	f, far := t.Fleet.(*distant.Fleet)
-	if err := attend.CheckShow(t.Show, o.detach, far); err != nil {
+	if err := attend.CheckShow(t.Show, o.detach, t.Fleet.Where() != ""); err != nil {
 		return err
 	}
-	if far {
-		return submitFar(ctx, e, t, f, p, o)
-	}
-	if o.on != "" {
-		return exit.Usage(errors.New("--on names a worker of a server, and no server is named"))
-	}
-	id, err := t.Fleet.Submit(ctx, p)
+	id, warnings, err := open.Submit(ctx, e, t.Fleet, p, o.on)
 	if err != nil {
 		return err
+	}
+	for _, w := range warnings {
+		warn(e, w)
 	}
 	if o.detach {
 		return t.Detach(ctx, id, *o.json)
 	}
 	return t.Work(ctx, id, *o.json)
+}
+
+func warn(e *env.Env, text string) {
+	e.Talk("%s: %s", e.Paint(e.Err, env.Yellow, "warning"), text)
 }
 
 // load reads every plan before anything runs.

@@ -29,7 +29,7 @@ one whose document cannot be read is always kept.`,
 	flags.BoolVar(&c.Force, "force", false, "also the active session and those that run")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		s, err := open(e)
+		s, err := Open(e)
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ func completeAgents(e *env.Env) completer {
 }
 
 func sessionIDs(e *env.Env) []string {
-	s, err := open(e)
+	s, err := Open(e)
 	if err != nil {
 		return nil
 	}

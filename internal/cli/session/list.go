@@ -19,7 +19,7 @@ func listCommand(e *env.Env) *cobra.Command {
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {
-		s, err := open(e)
+		s, err := Open(e)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func runNew(cmd *cobra.Command, e *env.Env, o newOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := open(e)
+	s, err := Open(e)
 	if err != nil {
 		return err
 	}

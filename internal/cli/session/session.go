@@ -34,8 +34,8 @@ other languages. The word 'active' stands for the id of the newest session.`,
 	return cmd
 }
 
-// open returns the project's sessions.
-func open(e *env.Env) (*session.Store, error) {
+// Open returns the project's sessions.
+func Open(e *env.Env) (*session.Store, error) {
 	c, err := e.Config()
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func relative(base, path string) string {
 
 // openAt is open with the session that a person named.
 func openAt(e *env.Env, id string) (*session.Store, string, error) {
-	s, err := open(e)
+	s, err := Open(e)
 	if err == nil && id == "active" {
 		id, err = s.Active()
 	}

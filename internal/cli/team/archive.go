@@ -20,7 +20,7 @@ works on is refused; the run of one that was left is ended.`,
 		Example: "  gaffer team archive",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := openTeam(e)
+			s, err := Open(e)
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ func initCommand(e *env.Env) *cobra.Command {
 }
 
 func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) error {
-	s, err := openTeam(e)
+	s, err := Open(e)
 	if err != nil {
 		return err
 	}

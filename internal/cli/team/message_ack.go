@@ -30,7 +30,7 @@ func ackCommand(e *env.Env) *cobra.Command {
 		if err := checkReceiver(to); err != nil {
 			return err
 		}
-		s, err := openTeam(e)
+		s, err := Open(e)
 		if err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func ackCommand(e *env.Env) *cobra.Command {
 // unreadIDs suggests nothing when it cannot read: a prompt is no place for
 // errors.
 func unreadIDs(ctx context.Context, e *env.Env) []string {
-	s, err := openTeam(e)
+	s, err := Open(e)
 	if err != nil {
 		return nil
 	}

@@ -30,7 +30,7 @@ func listCommand(e *env.Env) *cobra.Command {
 		if err := checkReceiver(to); err != nil {
 			return err
 		}
-		s, err := openTeam(e)
+		s, err := Open(e)
 		if err != nil {
 			return err
 		}

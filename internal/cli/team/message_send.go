@@ -62,7 +62,7 @@ func send(cmd *cobra.Command, e *env.Env, o sendOptions) error {
 	if err != nil {
 		return err
 	}
-	s, err := openTeam(e)
+	s, err := Open(e)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ type view struct {
 }
 
 func look(ctx context.Context, e *env.Env, a *app.App) (v view, err error) {
-	s, err := openTeam(e)
+	s, err := Open(e)
 	if err != nil {
 		return v, err
 	}

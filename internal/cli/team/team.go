@@ -73,8 +73,8 @@ func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 	return attend.With(ctx, e, func(t *attend.Attendant) error { return o.run(ctx, e, t, n) })
 }
 
-// openTeam returns the project's team.
-func openTeam(e *env.Env) (*team.Store, error) {
+// Open returns the project's team.
+func Open(e *env.Env) (*team.Store, error) {
 	c, err := e.Config()
 	if err != nil {
 		return nil, err

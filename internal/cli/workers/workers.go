@@ -2,6 +2,7 @@
 package workers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,28 +21,32 @@ import (
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workers",
-		Short: "List the workers of a server, and what they do",
-		Long: `List who may run the tasks of a server: whether each was heard of in the last half
-minute, and what it last said that its agents do, with how long ago that was. Both
-are told apart: a worker that is offline may have agents that run.`,
+		Short: "List the workers, and the agents that people started, and what they do",
+		Long: `List who runs tasks, on this machine or for a server: whether each was heard of in
+the last half minute, and what it last said that its agents do, with how long ago
+that was. Both are told apart: a worker that is offline may have agents that run.
+Claude Code, Codex and Gemini that people have started by hand are among them, with
+what they wait for and where they work.`,
 		Example: "  gaffer workers --server https://build.example:4870\n  gaffer workers --json | jq -r '.[] | select(.worker_status == \"online\").name'",
 		Args:    cobra.NoArgs,
 	}
-	open.ServerFlags(e, cmd)
+	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		f, err := open.Server(e, nil)
-		if err != nil {
-			return err
-		}
-		list, err := f.Workers(cmd.Context())
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return e.PrintJSON(list)
-		}
-		return Show(e, list)
+		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error {
+			list, err := f.Workers(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if *asJSON {
+				return e.PrintJSON(append([]distant.Worker{}, list...))
+			}
+			if len(list) == 0 && f.Where() == "" {
+				e.Talk("nothing runs here, and nobody has started an agent")
+				return nil
+			}
+			return Show(e, list)
+		})
 	}
 	return cmd
 }
@@ -82,12 +87,21 @@ func row(w distant.Worker, now time.Time) []table.Cell {
 		status,
 		{Text: doing(w, now)},
 		{Text: env.Line(strings.Join(w.Projects(), ", "), 40)},
-		{Text: w.Task},
+		{Text: env.Line(at(w), 60)},
 		{Text: slots},
 		{Text: env.Line(strings.Join(w.Own(), ", "), 60)},
 		{Text: ago(w.LastSeen, now)},
 		{Text: w.Version},
 	}
+}
+
+// at is what a worker is at: its task, or what an agent that a person started waits
+// for, or else where that works.
+func at(w distant.Worker) string {
+	if w.ByHand {
+		return cmp.Or(w.For, w.Dir)
+	}
+	return w.Task
 }
 
 // doing is what the worker last said, with its age if it may be old.

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -172,8 +173,11 @@ func (m Model) saying(w fleet.Worker) string {
 }
 
 // workerTask is the task that a worker has, called by its run's name if that is
-// known.
+// known. An agent that a person started waits for something or works somewhere.
 func (m Model) workerTask(w fleet.Worker) string {
+	if w.ByHand {
+		return env.Line(cmp.Or(w.For, w.Dir), 60)
+	}
 	run, task, ok := strings.Cut(w.Task, "/")
 	if !ok {
 		return env.Line(w.Task, 60)

@@ -180,7 +180,10 @@ function trim(table, most, over) {
 
 /** What a change does to the picture, by its type. */
 const apply = {
-  agents(c) { agents.put(c.id, c); },
+  agents(c) {
+    if (c.gone) agents.drop(c.id);
+    else agents.put(c.id, c);
+  },
   runs(c) {
     runs.put(c.id, c);
     trim(runs, keptRuns, (r) => final(r.status));

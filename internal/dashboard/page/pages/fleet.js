@@ -56,13 +56,20 @@ const Worker = memo(({ a, on }) => {
     <th scope="row">${a.name}${meta.host && meta.host !== a.name && html`<span class="faint"> ${String(meta.host)}</span>`}</th>
     <td data-label="Worker"><${Status} of=${on ? 'online' : 'offline'} title="Computed from when it was last heard of" /></td>
     <td data-label="Agent"><${Status} of=${a.claude_status || 'idle'} word=${a.claude_status || 'unknown'} title=${source} /> ${a.claude_status_at && html`<span class="faint said" title=${source}>${!on && 'last known, '}<${Ago} time=${a.claude_status_at} /></span>`}</td>
-    <td data-label="Task"><${TaskOf} id=${a.current_task_id} /></td>
+    <td data-label="Task">${meta.by_hand ? html`<${ByHand} meta=${meta} />` : html`<${TaskOf} id=${a.current_task_id} />`}</td>
     <td data-label="Last seen"><${Ago} time=${a.last_seen} /></td>
     <td data-label="Slots">${Number.isFinite(meta.slots) ? `${Number(meta.held) || 0}/${meta.slots}` : ''}</td>
     <td data-label="Labels">${labels}</td>
     <td data-label="Version">${String(meta.version ?? '')}</td>
   </tr>`;
 });
+
+// What an agent that a person started waits for, or where it works.
+function ByHand({ meta }) {
+  const dir = String(meta.dir ?? '');
+  const says = String(meta.for || meta.error || meta.loop || '');
+  return html`<span class="faint" title=${dir}>by hand${dir && ` in ${dir.split('/').pop()}`}</span>${says && html` ${says}`}`;
+}
 
 // A task of a run is RUN.TASK or RUN/TASK; one of a channel has an id of its own.
 function TaskOf({ id }) {

@@ -1,0 +1,101 @@
+package app
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/config"
+	"gaffer/internal/desk"
+	"gaffer/internal/interactive"
+	"gaffer/internal/presence"
+	"gaffer/internal/remote"
+	"gaffer/internal/token"
+	"gaffer/statefile/host"
+)
+
+// byHand looks for agents that people have started on this machine.
+func byHand(state string, getenv func(string) string, now func() time.Time) *interactive.Lookout {
+	return interactive.NewLookout(state, getenv("HOME"), now)
+}
+
+// withByHand adds the agents that people have started here, as they are now, to
+// what a store knows of workers.
+func (a *App) withByHand(ctx context.Context, list []fleet.Worker) []fleet.Worker {
+	seen, err := byHand(a.state, a.opts.Getenv, a.opts.Now).Look(ctx)
+	if err != nil {
+		return list
+	}
+	at := map[string]int{}
+	for i, w := range list {
+		at[w.ID] = i
+	}
+	machine, _ := os.Hostname() // for people
+	for _, s := range seen {
+		w := presence.Worker(s, machine, a.opts.Now())
+		if i, known := at[w.ID]; known {
+			list[i] = w
+		} else {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// tellByHand tells a fleet of the agents that people start here, until ctx ends,
+// unless they do not want it. Of several processes that would tell the same fleet,
+// one does.
+func tellByHand(ctx context.Context, o presence.Options, c *config.Config, state, fleet string) {
+	if c.Choice("hooks.share") == "false" {
+		return
+	}
+	name := fmt.Sprintf("teller-%x", sha256.Sum256([]byte(fleet)))[:23]
+	if err := os.MkdirAll(filepath.Join(state, "interactive"), 0o700); err != nil {
+		o.Notice(fmt.Sprintf("agents that people started are not told of: %v", err))
+		return
+	}
+	lock, err := host.OS().Lock(ctx, "presence", filepath.Join(state, "interactive", name))
+	if err != nil {
+		if ctx.Err() == nil {
+			o.Notice(fmt.Sprintf("agents that people started are not told of: %v", err))
+		}
+		return
+	}
+	defer func() { _ = lock.Unlock() }() // it ends with the process at the latest
+	presence.Run(ctx, o)
+}
+
+// presence is what tells this store of them.
+func (a *App) presence(d *desk.Desk) presence.Options {
+	machine, _ := os.Hostname() // for people
+	by := token.Identity{ID: "by-hand", Name: "by hand", Role: token.Admin}
+	return presence.Options{
+		Look: byHand(a.state, a.opts.Getenv, a.opts.Now).Look, Host: machine, Now: a.opts.Now, Notice: a.opts.Notice,
+		Beat: func(ctx context.Context, h coordinator.Heartbeat) error {
+			_, err := d.Heartbeat(ctx, by, h)
+			return err
+		},
+	}
+}
+
+// tellByHand tells the coordinator of them.
+func (s *Station) tellByHand(ctx context.Context) {
+	client, err := s.connect(presence.BeatWithin)
+	if err != nil {
+		return // the worker itself says so
+	}
+	machine, _ := os.Hostname() // for people
+	tellByHand(ctx, presence.Options{
+		Look: byHand(s.state, s.opts.Getenv, s.opts.Now).Look, Host: machine, Now: s.opts.Now,
+		Notice: func(text string) { s.tell(remote.Event{Kind: "notice", Text: text}) },
+		Beat: func(ctx context.Context, h coordinator.Heartbeat) error {
+			_, err := client.Heartbeat(ctx, h)
+			return err
+		},
+	}, s.opts.Config, s.state, "server "+s.opts.Config.Server())
+}

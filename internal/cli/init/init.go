@@ -1,0 +1,177 @@
+// Package setup is the command 'gaffer init': gaffer in the settings of the agent
+// programs that a person works with, and out of them again.
+package setup
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/settings"
+	"gaffer/statefile/host"
+)
+
+type options struct {
+	user, dryRun, undo, yes, statusLine bool
+	project                             projectFlag
+	json                                *bool
+}
+
+// projectFlag is --project, which here says whose settings are meant, or
+// --project=DIR, which also says what it says elsewhere.
+type projectFlag struct {
+	given bool
+	dir   string
+}
+
+// Set implements [pflag.Value].
+func (f *projectFlag) Set(text string) error {
+	f.given, f.dir = text != "false", ""
+	if text != "true" && text != "false" {
+		f.dir = text
+	}
+	return nil
+}
+
+func (f *projectFlag) String() string { return f.dir }
+
+// Type has the help show the flag as one that needs no value.
+func (f *projectFlag) Type() string { return "bool" }
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:                   "init [claude|codex|all] [--project|--user] [--dry-run] [--undo]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Put gaffer into the settings of Claude Code and Codex, or out again",
+		Long: `Put gaffer into the settings of the agent programs that you work with: hooks, by
+which it knows what an agent does that you started yourself; an MCP server, by
+which an agent uses gaffer; Claude Code's status line; and for a project the lines
+of .gitignore for what belongs to this machine.
+
+It shows the exact change and asks, or needs --yes where nobody can be asked.
+Everything that is in your settings stays as it is, to the byte; what is added
+stands beside it. A status line that is not gaffer's stays, unless you say
+--statusline. A second time changes nothing. --undo takes out what was put in: files
+that nobody has touched since are what they were.
+
+Without a name it is for those of both programs that are installed. Without --user
+or --project it is for the project, if you are in one, else for all you do. A file
+that is not what its program expects is refused with its line, and then nothing is
+written anywhere.`,
+		Example: `  gaffer init --dry-run
+  gaffer init claude --project
+  gaffer init --user --yes
+  gaffer init --undo`,
+		ValidArgs: []string{"claude\tClaude Code", "codex\tCodex", "all\tthose that are installed"},
+		Args:      cobra.MaximumNArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.Var(&o.project, "project", "the project's settings; --project=DIR is another project")
+	flags.Lookup("project").NoOptDefVal = "true"
+	flags.BoolVar(&o.user, "user", false, "your own settings, for all projects")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "write nothing, only show the change")
+	flags.BoolVar(&o.undo, "undo", false, "take out what was put in")
+	flags.BoolVar(&o.statusLine, "statusline", false, "also in the place of another status line")
+	flags.BoolVar(&o.yes, "yes", false, "do not ask")
+	o.json = env.JSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd, e, &o, args) }
+	return cmd
+}
+
+func run(cmd *cobra.Command, e *env.Env, o *options, args []string) error {
+	if err := check(e, o); err != nil {
+		return err
+	}
+	if o.project.dir != "" {
+		// The flag of all commands takes a folder and is hidden by this one.
+		if err := cmd.Root().PersistentFlags().Lookup("project").Value.Set(o.project.dir); err != nil {
+			return err
+		}
+	}
+	s, err := survey(e, o, args)
+	if err != nil {
+		return err
+	}
+	edits, err := s.plan()
+	if err != nil {
+		return refused(err)
+	}
+	return s.settle(cmd.Context(), edits)
+}
+
+func check(e *env.Env, o *options) error {
+	switch {
+	case o.user && o.project.given:
+		return exit.Usage(errors.New("--user and --project: want one of them"))
+	case o.undo && o.statusLine:
+		return exit.Usage(errors.New("--statusline and --undo: --undo takes out gaffer's status line anyway"))
+	case !o.dryRun && !o.yes && !e.Interactive():
+		return exit.WithHint(exit.Usage(errors.New("nobody can be asked whether the change is right")),
+			"--dry-run shows it, --yes makes it without asking")
+	}
+	return nil
+}
+
+// refused adds what to do next to an error that has no advice of its own.
+func refused(err error) error {
+	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
+		return err
+	}
+	return exit.WithHint(err, "nothing was written")
+}
+
+// plan says what becomes of each file.
+func (s *site) plan() ([]settings.Edit, error) {
+	if s.opts.undo {
+		return s.editor().PlanUndo(s.files)
+	}
+	return s.editor().Plan(s.files)
+}
+
+func (s *site) editor() *settings.Editor {
+	return &settings.Editor{Host: host.OS(), Dir: filepath.Join(s.state, "init")}
+}
+
+// settle shows the edits, asks, and makes them.
+func (s *site) settle(ctx context.Context, edits []settings.Edit) error {
+	r := s.report(edits)
+	if !*s.opts.json {
+		if err := s.showDiffs(edits); err != nil {
+			return err
+		}
+	}
+	if !s.opts.dryRun && (!r.changes() || s.opts.yes || s.agreed()) {
+		// What changes nothing is made too: an undo forgets what it knew of files
+		// that are gone.
+		if err := s.editor().Apply(ctx, edits); err != nil {
+			return err
+		}
+		r.Written = r.changes()
+	}
+	if *s.opts.json {
+		return s.env.PrintJSON(r)
+	}
+	return s.tell(r)
+}
+
+// agreed asks a person. The end of the input is a no.
+func (s *site) agreed() bool {
+	fmt.Fprint(s.env.Err, "Make this change? [y/N] ")
+	lines := bufio.NewScanner(s.env.In)
+	if !lines.Scan() {
+		s.env.Talk("")
+		return false
+	}
+	answer := strings.ToLower(strings.TrimSpace(lines.Text()))
+	return answer == "y" || answer == "yes"
+}

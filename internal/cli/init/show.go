@@ -1,0 +1,184 @@
+package setup
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/settings"
+)
+
+// report is what came of it, as --json prints it.
+type report struct {
+	Scope    string             `json:"scope"` // project or user
+	Root     string             `json:"root,omitempty"`
+	Programs []settings.Program `json:"programs"`
+	Undo     bool               `json:"undo"`
+	Written  bool               `json:"written"`
+	Files    []file             `json:"files"`
+	Next     []string           `json:"next"` // what a person must still do or should know
+}
+
+type file struct {
+	Path    string           `json:"path"`
+	Program settings.Program `json:"program,omitempty"`
+	Action  string           `json:"action"` // create, change, remove or none
+	Kept    []string         `json:"kept"`   // what is somebody else's and stays
+	Diff    string           `json:"diff"`
+}
+
+func (r report) changes() bool {
+	return slices.ContainsFunc(r.Files, func(f file) bool { return f.Action != "none" })
+}
+
+func (s *site) report(edits []settings.Edit) report {
+	r := report{Scope: "user", Root: s.root, Programs: s.programs, Undo: s.opts.undo, Files: []file{}, Next: slices.Clone(s.notes)}
+	if s.root != "" {
+		r.Scope = "project"
+	}
+	for _, e := range edits {
+		r.Files = append(r.Files, file{
+			Path: e.File.Path, Program: e.File.Program, Action: action(e), Kept: append([]string{}, e.Kept...), Diff: s.diff(e, false),
+		})
+		r.Next = append(r.Next, remarks(e)...)
+	}
+	if r.changes() && !s.opts.undo {
+		r.Next = append(r.Next, s.next(edits)...)
+	}
+	if r.Next == nil {
+		r.Next = []string{}
+	}
+	return r
+}
+
+func action(e settings.Edit) string {
+	switch {
+	case !e.Changes():
+		return "none"
+	case e.Remove:
+		return "remove"
+	case !e.Existed:
+		return "create"
+	}
+	return "change"
+}
+
+// remarks are what a person should know of one file.
+func remarks(e settings.Edit) (list []string) {
+	if e.Loose != "" && e.File.Strict {
+		list = append(list, fmt.Sprintf("%s: %s on %s, for which %s ignores the whole file, as it has done before: remove it",
+			e.File.Path, what(e.Loose), line(e.Loose), e.File.Program.Title()))
+	}
+	for _, name := range e.Kept {
+		hint := ""
+		if name == "status line" {
+			hint = "; --statusline replaces it"
+		}
+		list = append(list, fmt.Sprintf("%s: the %s that is there is not gaffer's and stays%s", e.File.Path, name, hint))
+	}
+	return list
+}
+
+// A loose place reads "line 3: a comment".
+func line(loose string) string { at, _, _ := strings.Cut(loose, ": "); return at }
+func what(loose string) string { _, kind, _ := strings.Cut(loose, ": "); return kind }
+
+// next is what a person must still do.
+func (s *site) next(edits []settings.Edit) (list []string) {
+	changed := func(name string) bool {
+		return slices.ContainsFunc(edits, func(e settings.Edit) bool { return e.Changes() && filepath.Base(e.File.Path) == name })
+	}
+	if changed("hooks.json") {
+		list = append(list, "Codex asks you once to review the hooks, when you next start it; until then, and in 'codex exec', it does not run them")
+	}
+	if s.root != "" && (changed("hooks.json") || changed("config.toml")) {
+		list = append(list, "Codex reads a project's .codex only if it trusts the folder, which it asks you when you start it there")
+	}
+	if changed(".mcp.json") {
+		list = append(list, "Claude Code asks each person once whether it may start the server in .mcp.json")
+	}
+	return append(list, "sessions that run already know nothing of it: start them anew")
+}
+
+// diff is the change of a file as 'diff -u' prints it.
+func (s *site) diff(e settings.Edit, color bool) string {
+	if !e.Changes() {
+		return ""
+	}
+	old, made := e.File.Path, e.File.Path
+	if !e.Existed {
+		old = "/dev/null"
+	}
+	if e.Remove {
+		made = "/dev/null"
+	}
+	paint := func(style env.Style, text string) string {
+		text = env.PrintableLines(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\r"))
+		if !color {
+			return text + "\n"
+		}
+		return s.env.Paint(s.env.Out, style, text) + "\n"
+	}
+	var b strings.Builder
+	b.WriteString(paint(env.Bold, "--- "+old) + paint(env.Bold, "+++ "+made))
+	after := e.New
+	if e.Remove {
+		after = nil
+	}
+	for _, l := range settings.Diff(e.Old, after) {
+		switch l.Mark {
+		case '@':
+			b.WriteString(paint(env.Faint, l.Text))
+		case '+':
+			b.WriteString(paint(env.Green, "+"+l.Text))
+		case '-':
+			b.WriteString(paint(env.Red, "-"+l.Text))
+		default:
+			b.WriteString(paint("", " "+l.Text))
+		}
+	}
+	return b.String()
+}
+
+func (s *site) showDiffs(edits []settings.Edit) error {
+	for _, e := range edits {
+		if err := s.env.Printf("%s", s.diff(e, true)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell says in words what came of it.
+func (s *site) tell(r report) error {
+	done := map[string]string{"create": "made", "change": "changed", "remove": "removed"}
+	switch {
+	case !r.changes() && r.Undo:
+		s.env.Talk("nothing of gaffer's is in %s settings", s.whose())
+	case !r.changes():
+		s.env.Talk("nothing to do: it is all in %s settings", s.whose())
+	case !r.Written:
+		s.env.Talk("nothing was written")
+	}
+	for _, f := range r.Files {
+		if r.Written && f.Action != "none" {
+			s.env.Talk("%s %s", done[f.Action], env.Printable(f.Path))
+		}
+	}
+	for _, text := range r.Next {
+		s.env.Talk("note: %s", env.Printable(text))
+	}
+	if r.Written && !r.Undo {
+		s.env.Talk("'gaffer init --undo' takes it out again")
+	}
+	return nil
+}
+
+func (s *site) whose() string {
+	if s.root == "" {
+		return "your"
+	}
+	return "the project's"
+}

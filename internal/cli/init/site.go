@@ -1,0 +1,235 @@
+package setup
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/config"
+	"gaffer/internal/project"
+	"gaffer/internal/settings"
+	"gaffer/internal/suggest"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+// site is where the settings are and what they are to have.
+type site struct {
+	env      *env.Env
+	opts     *options
+	state    string // gaffer's own folder
+	home     string
+	root     string // of the project; "" for a person's own settings
+	programs []settings.Program
+	wish     settings.Wish
+	files    []settings.File
+	notes    []string // what a person should know before anything else
+}
+
+// survey finds out what is meant.
+func survey(e *env.Env, o *options, args []string) (*site, error) {
+	s := &site{env: e, opts: o, home: e.Getenv("HOME")}
+	if s.home == "" {
+		return nil, errors.New("HOME does not say where your settings are")
+	}
+	var err error
+	if s.programs, err = s.choose(args); err != nil {
+		return nil, err
+	}
+	if s.state, err = e.StateDir(); err != nil {
+		return nil, err
+	}
+	p, err := e.Project()
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	if s.ofProject(p) {
+		s.root = p.Root
+	}
+	if err := s.makeWish(c); err != nil {
+		return nil, err
+	}
+	return s, s.listFiles()
+}
+
+// ofProject decides whose settings are meant where nobody has said so. A home
+// that is a repository is still a home.
+func (s *site) ofProject(p project.Project) bool {
+	if s.opts.user || s.opts.project.given {
+		return !s.opts.user
+	}
+	home, err := filepath.EvalSymlinks(s.home)
+	return p.From != "current folder" && (err != nil || p.Root != home)
+}
+
+// choose returns the programs that are meant. What is to be undone may be of a
+// program that is gone.
+func (s *site) choose(args []string) ([]settings.Program, error) {
+	word := "all"
+	if len(args) > 0 {
+		word = args[0]
+	}
+	if p := settings.Program(word); slices.Contains(settings.Programs(), p) {
+		return []settings.Program{p}, nil
+	}
+	if word != "all" {
+		err := exit.Usage(fmt.Errorf("%q: want claude, codex or all", word))
+		if near := suggest.Nearest(word, []string{"claude", "codex", "all"}); near != "" {
+			return nil, exit.WithHint(err, fmt.Sprintf("did you mean %q?", near))
+		}
+		return nil, exit.WithHint(err, "another folder is named by --project=DIR")
+	}
+	var found []settings.Program
+	for _, p := range settings.Programs() {
+		if s.opts.undo || inPath(s.env.Getenv("PATH"), string(p)) != "" {
+			found = append(found, p)
+		}
+	}
+	if len(found) == 0 {
+		return nil, exit.WithHint(exit.NotFound(errors.New("neither claude nor codex is in PATH")),
+			"name the one to set up all the same: 'gaffer init claude'")
+	}
+	return found, nil
+}
+
+// inPath finds a program as a shell does, in the environment of the command.
+func inPath(path, name string) string {
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file
+		}
+	}
+	return ""
+}
+
+func (s *site) makeWish(c *config.Config) error {
+	program, err := s.program()
+	if err != nil {
+		return err
+	}
+	s.wish = settings.Wish{
+		Argv: []string{program}, Shell: env.ShellLine([]string{program}), Answer: c.Duration("hooks.answer_within"), LocalState: localState(c, s.root),
+	}
+	if s.opts.statusLine {
+		s.wish.Status = settings.StatusLineReplace
+	}
+	return nil
+}
+
+// program is how others start this gaffer: by its name if that is the one in
+// PATH, else by where it is.
+func (s *site) program() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if found := inPath(s.env.Getenv("PATH"), "gaffer"); found != "" && sameFile(found, self) {
+		return "gaffer", nil
+	}
+	if filepath.Base(self) != "gaffer" {
+		return "", exit.WithHint(exit.Usage(fmt.Errorf("this program is %s, by which its entries would not be known again", self)),
+			"call it gaffer, or put it into PATH by that name")
+	}
+	if s.root != "" && !s.opts.undo {
+		s.notes = append(s.notes, fmt.Sprintf("the settings name %s, because PATH has no gaffer or another: that path is of this machine alone", self))
+	}
+	return self, nil
+}
+
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
+}
+
+// localState is what in a project belongs to one machine: which processes run,
+// their logs, locks. What is outside of the project is not the repository's.
+func localState(c *config.Config, root string) (lines []string) {
+	for _, of := range []struct {
+		key   string
+		below []string
+	}{
+		{"paths.session", []string{""}},
+		{"paths.workflow", []string{"state.json", "build-events/", ".*.flock"}},
+		{"paths.team", []string{""}},
+		{"paths.ledger", []string{"runs/", "results/"}},
+	} {
+		rel, err := filepath.Rel(root, c.Path(of.key))
+		if root == "" || err != nil || !filepath.IsLocal(rel) || rel == "." || strings.ContainsAny(rel, "\n\r*?[\\!#") {
+			continue
+		}
+		for _, name := range of.below {
+			lines = append(lines, "/"+filepath.ToSlash(rel)+"/"+name)
+		}
+	}
+	return lines
+}
+
+// listFiles lists the settings files of the programs, with what they are to have.
+func (s *site) listFiles() error {
+	claude, codex := s.env.Getenv("CLAUDE_CONFIG_DIR"), s.env.Getenv("CODEX_HOME")
+	if s.root == "" {
+		s.files = s.wish.UserFiles(s.home, claude, codex, s.programs)
+		return nil
+	}
+	if err := s.yieldStatusLine(claude, codex); err != nil {
+		return err
+	}
+	s.files = s.wish.ProjectFiles(s.root, s.programs)
+	if used, err := s.stillUsed(); err != nil || used {
+		return err
+	}
+	s.files = append(s.files, s.wish.IgnoreFile(s.root))
+	return nil
+}
+
+// yieldStatusLine leaves a project without one if the person has another for all
+// that they do, which the project's would hide.
+func (s *site) yieldStatusLine(claude, codex string) error {
+	if s.opts.statusLine || s.opts.undo || !slices.Contains(s.programs, settings.Claude) {
+		return nil
+	}
+	own := s.wish.UserFiles(s.home, claude, codex, []settings.Program{settings.Claude})[0]
+	data, err := statefile.ReadBytes(host.OS(), own.Path)
+	if err != nil {
+		return nil //nolint:nilerr // without settings of their own a person has no status line
+	}
+	c, err := settings.Plan(own.Format, data, nil, own.Entries)
+	if err == nil && slices.Contains(c.Kept, "status line") {
+		s.wish.Status = settings.StatusLineLeave
+		s.notes = append(s.notes, fmt.Sprintf("your status line in %s stays; --statusline puts gaffer's into the project, where it hides yours", own.Path))
+	}
+	return nil
+}
+
+// stillUsed tells whether an undo for one program leaves another set up, which
+// the .gitignore is for too.
+func (s *site) stillUsed() (bool, error) {
+	if !s.opts.undo || len(s.programs) == len(settings.Programs()) {
+		return false, nil
+	}
+	var others []settings.Program
+	for _, p := range settings.Programs() {
+		if !slices.Contains(s.programs, p) {
+			others = append(others, p)
+		}
+	}
+	edits, err := s.editor().PlanUndo(s.wish.ProjectFiles(s.root, others))
+	return slices.ContainsFunc(edits, settings.Edit.Changes), err
+}

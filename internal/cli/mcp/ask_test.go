@@ -1,0 +1,165 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// asks reports whether somebody whose name begins like that waits for an answer.
+func (p project) asks(name string) bool {
+	return p.gaffer("answer", name, "--json").Run() == nil
+}
+
+// answer waits until somebody asks, and answers. The test goes on meanwhile.
+func (p project) answer(name string, words ...string) {
+	done := make(chan struct{})
+	p.t.Cleanup(func() { <-done })
+	go func() {
+		defer close(done)
+		for p.t.Context().Err() == nil && !p.asks(name) {
+		}
+		if out, err := p.gaffer(append([]string{"answer", name}, words...)...).CombinedOutput(); err != nil {
+			p.t.Errorf("answer %s: %v\n%s", name, err, out)
+		}
+	}()
+}
+
+type answered struct {
+	Answer string
+	Denied bool
+}
+
+func TestAPersonIsAskedAndAnswers(t *testing.T) {
+	p := newProject(t)
+	c := p.serve(nil)
+	var got answered
+	p.answer("test-client", "--option", "2")
+	c.call("person_ask", `{"question": "Which?", "options": ["this", "that"]}`, &got)
+	if got.Answer != "that" || got.Denied {
+		t.Errorf("answered %+v", got)
+	}
+	p.answer("test-client", "--deny", "not today")
+	c.call("person_ask", `{"question": "May I?"}`, &got)
+	if got.Answer != "not today" || !got.Denied {
+		t.Errorf("answered %+v", got)
+	}
+	c.refused("person_ask", `{"question": "Anybody?", "within_seconds": 1}`, "nobody has answered within 1s", "next: ")
+	if p.asks("test-client") {
+		t.Error("what nobody answered in time is still asked")
+	}
+}
+
+func TestWhoWaitsForAPersonIsToldSo(t *testing.T) {
+	p := newProject(t)
+	var told atomic.Pointer[sdk.ProgressNotificationParams]
+	c := p.serveWith(nil, &sdk.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+		told.Store(r.Params)
+	}})
+	params := &sdk.CallToolParams{Name: "person_ask", Arguments: json.RawMessage(`{"question": "q"}`)}
+	params.SetProgressToken("token")
+	p.answer("test-client", "yes")
+	if r, err := c.session.CallTool(t.Context(), params); err != nil || r.IsError {
+		t.Fatalf("%v, %+v", err, r)
+	}
+	until(t, "progress is told", func() bool { return told.Load() != nil })
+	if n := told.Load(); !strings.Contains(n.Message, "gaffer answer test-client-") || n.Total != 1800 {
+		t.Errorf("told %+v", n)
+	}
+}
+
+func TestAQuestionGoesWithWhoAsksIt(t *testing.T) {
+	for name, leave := range map[string]func(*client, context.CancelFunc){
+		"the request is cancelled": func(_ *client, cancel context.CancelFunc) { cancel() },
+		"the server is told to end": func(c *client, _ context.CancelFunc) {
+			_ = c.process.Signal(syscall.SIGTERM)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			c := p.serve(nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				_, _ = c.session.CallTool(ctx, &sdk.CallToolParams{Name: "person_ask", Arguments: json.RawMessage(`{"question": "q"}`)})
+			}()
+			until(t, "it is asked", func() bool { return p.asks("test-client") })
+			leave(c, cancel)
+			until(t, "it is not asked any more", func() bool { return !p.asks("test-client") })
+			<-over
+		})
+	}
+}
+
+// deaf starts a server whose client has asked a person something and reads nothing.
+func deaf(t *testing.T, p project) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) {
+	t.Helper()
+	cmd = p.gaffer("mcp")
+	in, out = pipes(t, cmd)
+	const ask = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"person_ask","arguments":{"question":"q"}}}`
+	if _, err := io.WriteString(in, hello+ask+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is asked", func() bool { return p.asks("c-") })
+	return cmd, in, out
+}
+
+func TestAQuestionGoesWithTheEndOfTheRequests(t *testing.T) {
+	p := newProject(t)
+	cmd, in, _ := deaf(t, p)
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if code := ended(t, cmd); code != 0 || p.asks("c-") {
+		t.Errorf("exit code %d, or it is still asked", code)
+	}
+}
+
+func TestAQuestionGoesWithAClientThatReadsNoMore(t *testing.T) {
+	p := newProject(t)
+	cmd, in, out := deaf(t, p)
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is not asked any more", func() bool { return !p.asks("c-") })
+	_ = in.Close()
+	ended(t, cmd)
+}
+
+func TestTheAgentOfATaskAsksInItsName(t *testing.T) {
+	p := newProject(t)
+	c := p.serve([]string{"GAFFER_ATTEMPT=a", "GAFFER_RUN=k3v9", "GAFFER_TASK=api"})
+	var got answered
+	p.answer("k3v9/api", "yes")
+	c.call("person_ask", `{"question": "q"}`, &got)
+	if got.Answer != "yes" {
+		t.Errorf("answered %+v", got)
+	}
+}
+
+func pipes(t *testing.T, cmd *exec.Cmd) (in io.WriteCloser, out io.ReadCloser) {
+	t.Helper()
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err = cmd.StdoutPipe(); err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in, out
+}

@@ -1,0 +1,151 @@
+// Package mcp is the command 'gaffer mcp': gaffer as a server of the Model
+// Context Protocol, for the program that starts it.
+package mcp
+
+import (
+	"context"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/session"
+	"gaffer/internal/cli/state"
+	"gaffer/internal/cli/team"
+	"gaffer/internal/mcp"
+	"gaffer/internal/plan"
+	"gaffer/statefile/host"
+)
+
+const long = `Serve the tools of gaffer to an agent, over stdin and stdout: read the workflow's
+state, sessions and runs, begin and finish steps, emit events, use the inbox,
+send messages in a team, ask a person and wait, submit plans. An agent's program
+starts it; 'gaffer init' tells it to.
+
+What may be done follows from the role. An agent that gaffer runs has the one it
+was started with, and --role can only make it a reader. Outside of a run it is
+person unless --role says otherwise: worker, pm, developer, qa_expert, tech_lead
+or reader. What a role may not do is not listed, and refused.
+
+It ends with its stdin, or on SIGTERM. Questions that it asked are then taken
+back; what it took from the inbox is free again.`
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var role string
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve gaffer's tools to an agent (MCP, on stdio)",
+		Long:  long,
+		Example: `  claude mcp add gaffer -- gaffer mcp
+  codex -c 'mcp_servers.gaffer={command="gaffer", args=["mcp"]}'
+  gaffer mcp --role reader --project ~/src/web`,
+		Args: cobra.NoArgs,
+	}
+	cmd.Flags().StringVar(&role, "role", "", "what the agent is: `ROLE`, such as reader or developer")
+	var words []string
+	for _, r := range mcp.Roles() {
+		words = append(words, string(r))
+	}
+	// The flag was declared just above; an error could only mean it was not.
+	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	open.FleetFlags(e, cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		opts, err := options(e, role)
+		if err != nil {
+			return err
+		}
+		// A client that does not read any more must not end the process before
+		// it has taken its questions back.
+		broken := make(chan os.Signal, 1)
+		signal.Notify(broken, syscall.SIGPIPE)
+		defer signal.Stop(broken)
+		return mcp.New(opts).Serve(cmd.Context(), e.In, e.Out)
+	}
+	return cmd
+}
+
+// options opens the documents of the project. All that they need is read here, so
+// that nothing is read twice at the same time later.
+func options(e *env.Env, role string) (o mcp.Options, err error) {
+	o = mcp.Options{Version: e.Version}
+	if o.Caller, err = caller(e, role); err != nil {
+		return o, err
+	}
+	p, err := e.Project()
+	if err != nil {
+		return o, err
+	}
+	c, err := e.Config()
+	if err != nil {
+		return o, err
+	}
+	if o.Self, err = host.Identify(os.Getpid()); err != nil {
+		return o, err
+	}
+	if o.Workflow, err = state.Open(e); err != nil {
+		return o, err
+	}
+	if o.Sessions, err = session.Open(e); err != nil {
+		return o, err
+	}
+	if o.Team, err = team.Open(e); err != nil {
+		return o, err
+	}
+	o.Plans = plan.Options{Dir: p.Root, Root: p.Root, Agents: slices.Sorted(maps.Keys(c.Agents()))}
+	o.WithFleet = func(ctx context.Context, do func(mcp.Fleet) error) error {
+		return open.WithFleet(ctx, e, func(f open.Fleet) error { return do(asked{f}) })
+	}
+	o.Submit = func(ctx context.Context, p plan.Plan) (mcp.Submitted, error) { return submit(ctx, e, p) }
+	return o, nil
+}
+
+// caller says who calls. A program that starts its servers with hardly any of
+// its environment may have been started by gaffer itself.
+func caller(e *env.Env, role string) (mcp.Caller, error) {
+	if inherited := mcp.Inherited(os.Getpid()); inherited != nil {
+		return mcp.Identify(inherited, role)
+	}
+	return mcp.Identify(e.Getenv, role)
+}
+
+// asked is a fleet as the server's tools ask it.
+type asked struct{ open.Fleet }
+
+func (a asked) FindRun(ctx context.Context, name string) (string, error) {
+	return open.FindRun(ctx, a.Fleet, name, false)
+}
+
+// submit makes a run of a plan. On this machine a gaffer in the background works
+// on it.
+func submit(ctx context.Context, e *env.Env, p plan.Plan) (s mcp.Submitted, err error) {
+	err = attend.WithFleet(ctx, e, func(t *attend.Attendant) error {
+		if s.Run, s.Warnings, err = open.Submit(ctx, e, t.Fleet, p, ""); err != nil {
+			return err
+		}
+		if t.App == nil {
+			s.Where = "the workers of " + t.Fleet.Where()
+			return nil
+		}
+		d, err := t.Background(ctx, s.Run)
+		if err != nil {
+			return err
+		}
+		s.Where = "a gaffer in the background, its log is " + d.Log
+		go reap(d.PID)
+		return nil
+	})
+	return s, err
+}
+
+// reap waits for a child, which would else be left behind as a zombie for as long
+// as this process lives. It ends with the one or the other.
+func reap(pid int) {
+	_, _ = syscall.Wait4(pid, nil, 0, nil) // nobody wants to know how it went
+}

@@ -1,0 +1,209 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"gaffer/fleet"
+)
+
+const (
+	// usualWait and longestWait are how long a person has.
+	usualWait   = 30 * time.Minute
+	longestWait = 24 * time.Hour
+	// lookEvery is how often it is looked whether they have answered, and
+	// tellEvery how often the client is told that it is still waited for.
+	lookEvery = 500 * time.Millisecond
+	tellEvery = 5 * time.Second
+	// askWithin and withdrawWithin are how long asking and taking back may take.
+	askWithin      = time.Minute
+	withdrawWithin = 10 * time.Second
+)
+
+type askArgs struct {
+	Question      string   `json:"question" jsonschema:"what a person is to decide, in words that are clear without this conversation"`
+	Options       []string `json:"options,omitempty" jsonschema:"answers to choose from; without them any text is an answer"`
+	WithinSeconds int      `json:"within_seconds,omitempty" jsonschema:"how long they have; 1800 if absent"`
+}
+
+type askResult struct {
+	Answer string `json:"answer" jsonschema:"what they answered; the reason if they refused"`
+	Denied bool   `json:"denied" jsonschema:"they refused what was asked for"`
+	By     string `json:"by,omitempty" jsonschema:"who answered"`
+}
+
+func (s *Server) personAsk() tool {
+	return define(s, doc{
+		name: "person_ask", title: "Ask a person", need: note, waits: true,
+		text:    "Ask a person and wait for the answer. It is shown in gaffer's terminal views, its page and its notifications. Use it for what only a person may decide: something that cannot be undone, costs money, or that the task leaves open and you cannot find out. It may take long; decide yourself what you can.",
+		example: `{"question": "The migration drops the column users.legacy_id. May I run it?", "options": ["yes", "no, keep the column"]}`,
+		shape: func(p map[string]*jsonschema.Schema) {
+			p["question"].MinLength, p["question"].MaxLength = ptr(1), ptr(8000)
+			p["options"].MaxItems, p["options"].Items.MaxLength = ptr(20), ptr(500)
+			p["within_seconds"].Minimum, p["within_seconds"].Maximum = ptr(1.0), ptr(longestWait.Seconds())
+		},
+	}, s.ask)
+}
+
+func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (r askResult, text string, err error) {
+	select {
+	case s.asked <- struct{}{}:
+		defer func() { <-s.asked }()
+	default:
+		return r, "", &busyError{}
+	}
+	within := time.Duration(a.WithinSeconds) * time.Second
+	if within == 0 {
+		within = usualWait
+	}
+	q := fleet.Ask{From: s.asker(req), Ref: rand.Text(), Text: a.Question, Options: a.Options, Within: within}
+	// Who asks may go, be told to end, or lose patience.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.gone, cancel)()
+	err = s.opts.WithFleet(ctx, func(f Fleet) (err error) {
+		r, err = waitFor(ctx, f, q, progress(req, q))
+		return err
+	})
+	if r.Denied {
+		return r, strings.TrimSuffix("refused: "+r.Answer, ": "), err
+	}
+	return r, "answered: " + r.Answer, err
+}
+
+// asker is the name under which a person answers: that of the task, or of the
+// program that asks.
+func (s *Server) asker(req *sdk.CallToolRequest) string {
+	if c := s.opts.Caller; c.Task != "" {
+		return c.Run + "/" + c.Task
+	}
+	name := ""
+	if p := req.Session.InitializeParams(); p != nil && p.ClientInfo != nil {
+		name = p.ClientInfo.Name
+	}
+	return fmt.Sprintf("%s-%d", plainName(name), s.opts.Self.PID)
+}
+
+// plainName is a name that can be typed.
+func plainName(name string) string {
+	const most = 40
+	name = strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '-'
+	}, name), "-")
+	if name == "" {
+		return "agent"
+	}
+	return name[:min(len(name), most)]
+}
+
+// waitFor asks, and waits until a person has answered or the time is over. What
+// was not answered is taken back.
+func waitFor(ctx context.Context, f Fleet, q fleet.Ask, tell func(waited time.Duration)) (askResult, error) {
+	id, err := put(ctx, f, q)
+	if err != nil {
+		return askResult{}, err
+	}
+	begun, told := time.Now(), time.Duration(0)
+	tell(0)
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		got, err := f.Question(ctx, id)
+		switch waited := time.Since(begun); {
+		case err != nil && ctx.Err() == nil:
+			return askResult{}, takeBack(ctx, f, id, "the asker could not look for the answer", err)
+		case err == nil && got.Closed && got.By == "" && got.Answer == "" && !got.Denied:
+			return askResult{}, &unansweredError{}
+		case err == nil && got.Closed:
+			return askResult{Answer: got.Answer, Denied: got.Denied, By: got.By}, nil
+		case waited >= q.Within:
+			return askResult{}, takeBack(ctx, f, id, "nobody answered in time", &unansweredError{q.Within})
+		case waited-told >= tellEvery:
+			told = waited
+			tell(waited)
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return askResult{}, takeBack(ctx, f, id, "the asker does not wait any more", ctx.Err())
+		}
+	}
+}
+
+// put asks. Once begun that is not interrupted: a question that nobody knows of
+// could not be taken back.
+func put(ctx context.Context, f Fleet, q fleet.Ask) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askWithin)
+	defer cancel()
+	return f.Ask(ctx, q)
+}
+
+func takeBack(ctx context.Context, f Fleet, id, why string, because error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
+	defer cancel()
+	if err := f.Withdraw(ctx, id, why); err != nil {
+		return fmt.Errorf("%w; and the question could not be taken back: %w", because, err)
+	}
+	return because
+}
+
+// progress tells a client that wants to know that it is still waited for.
+func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func(time.Duration) {}
+	}
+	return func(waited time.Duration) {
+		// A client that does not listen shows when the answer cannot be sent.
+		_ = req.Session.NotifyProgress(context.Background(), &sdk.ProgressNotificationParams{
+			ProgressToken: token, Progress: waited.Seconds(), Total: q.Within.Seconds(),
+			Message: fmt.Sprintf("waits for a person: 'gaffer answer %s'", q.From),
+		})
+	}
+}
+
+// unansweredError is a question that nobody has answered in time.
+type unansweredError struct{ within time.Duration }
+
+func (e *unansweredError) Error() string {
+	if e.within == 0 {
+		return "the question was closed, and nobody has answered it"
+	}
+	return fmt.Sprintf("nobody has answered within %s, and the question was taken back", e.within)
+}
+
+// NotFound marks it as something that is not there.
+func (e *unansweredError) NotFound() bool { return true }
+
+// Hint says what to do next.
+func (e *unansweredError) Hint() string {
+	return "do what can be undone, leave the rest, and say in your answer what was not decided"
+}
+
+// busyError is a question too many.
+type busyError struct{}
+
+func (*busyError) Error() string {
+	return fmt.Sprintf("%d questions wait for a person already", maxAsked)
+}
+
+// Conflict marks it as something that others hold.
+func (*busyError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (*busyError) Hint() string { return "wait for the answers, or ask for several things at once" }

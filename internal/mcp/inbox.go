@@ -1,0 +1,123 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"gaffer/workflow"
+)
+
+type itemsArgs struct {
+	Status string `json:"status,omitempty" jsonschema:"only items with this status; pending if absent, all if it is *"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"at most so many; 50 if absent"`
+}
+
+type itemsResult struct {
+	Items   []object `json:"items" jsonschema:"the oldest first"`
+	LeftOut int      `json:"left_out" jsonschema:"how many more there are"`
+}
+
+func (s *Server) inboxList() tool {
+	return define(s, doc{
+		name: "inbox_list", title: "List the inbox", need: look,
+		text:    "List the ideas, links and features that wait in the project's inbox. Use it to see what there is; inbox_take takes one to work on it, so that nobody else does.",
+		example: `{"status": "pending", "limit": 10}`,
+		shape: func(p map[string]*jsonschema.Schema) {
+			limits(200)(p)
+			p["status"].Enum = append(oneOf(workflow.ItemStatuses()...), "*")
+		},
+	}, func(_ context.Context, _ *sdk.CallToolRequest, a itemsArgs) (r itemsResult, text string, err error) {
+		items, err := s.opts.Workflow.Inbox().List()
+		if err != nil {
+			return r, "", err
+		}
+		if a.Status == "" {
+			a.Status = string(workflow.Pending)
+		}
+		r.Items = []object{}
+		for _, item := range items {
+			switch {
+			case a.Status != "*" && string(item.Status) != a.Status:
+			case len(r.Items) < limited(a.Limit):
+				r.Items = append(r.Items, object{item.Raw.Raw()})
+			default:
+				r.LeftOut++
+			}
+		}
+		return r, counted(len(r.Items)+r.LeftOut, "item") + ":", nil
+	})
+}
+
+type addArgs struct {
+	Type    string `json:"type" jsonschema:"what it asks for: evolve for a change, reference for a link, feature for something new"`
+	Content string `json:"content" jsonschema:"the idea, the link or the feature, in words that are clear without this conversation"`
+}
+
+type itemResult struct {
+	Item object `json:"item" jsonschema:"the item as it stands in the inbox"`
+}
+
+func (s *Server) inboxAdd() tool {
+	return define(s, doc{
+		name: "inbox_add", title: "Add to the inbox", need: note,
+		text:    "Leave an idea, a link or a feature in the project's inbox for later. Use it for what you notice and is not part of your task, instead of doing it now.",
+		example: `{"type": "evolve", "content": "Make onboarding faster: the second page asks for what the first knows"}`,
+		shape:   func(p map[string]*jsonschema.Schema) { p["type"].Enum = oneOf(workflow.ItemTypes()...) },
+	}, func(ctx context.Context, _ *sdk.CallToolRequest, a addArgs) (r itemResult, text string, err error) {
+		item, err := s.opts.Workflow.Inbox().Add(ctx, workflow.ItemType(a.Type), a.Content)
+		r.Item.RawMessage = item.Raw.Raw()
+		return r, "added " + item.ID, err
+	})
+}
+
+type takeArgs struct {
+	ID   string `json:"id,omitempty" jsonschema:"this item; the oldest that is free if absent"`
+	Type string `json:"type,omitempty" jsonschema:"only an item of this type"`
+}
+
+type takeResult struct {
+	Taken bool   `json:"taken" jsonschema:"false if nothing is free"`
+	Item  object `json:"item,omitzero" jsonschema:"the item as it stands in the inbox"`
+}
+
+func (s *Server) inboxTake() tool {
+	return define(s, doc{
+		name: "inbox_take", title: "Take from the inbox", need: take,
+		text:    "Take an item from the inbox to work on it. Nobody else gets it, until you call inbox_finish or this server ends without that. Use it when you are asked to work on what is in the inbox.",
+		example: `{"type": "evolve"}`,
+		shape:   func(p map[string]*jsonschema.Schema) { p["type"].Enum = oneOf(workflow.ItemTypes()...) },
+	}, func(ctx context.Context, _ *sdk.CallToolRequest, a takeArgs) (r takeResult, text string, err error) {
+		item, err := s.opts.Workflow.Inbox().Take(ctx, workflow.Claim{ID: a.ID, Type: workflow.ItemType(a.Type), Owner: &s.opts.Self})
+		if none, ok := errors.AsType[*workflow.NotFoundError](err); ok && a.ID == "" {
+			return r, none.What, nil
+		}
+		r.Taken, r.Item.RawMessage = true, item.Raw.Raw()
+		return r, "took " + item.ID + ": " + item.Content, err
+	})
+}
+
+type concludeArgs struct {
+	ID         string `json:"id" jsonschema:"the item's id"`
+	ConsumedBy string `json:"consumed_by,omitempty" jsonschema:"what took it in, such as a section of the spec or a commit"`
+	Error      string `json:"error,omitempty" jsonschema:"why it could not be done; without it the item is done"`
+}
+
+func (s *Server) inboxFinish() tool {
+	return define(s, doc{
+		name: "inbox_finish", title: "Finish an item", need: take,
+		text:    "Say that an item of the inbox is done, or with error that it could not be done. Use it for what you took with inbox_take.",
+		example: `{"id": "inbox-1708012345678-a1b2c3", "consumed_by": "section 2.2"}`,
+	}, func(ctx context.Context, _ *sdk.CallToolRequest, a concludeArgs) (r itemResult, text string, err error) {
+		var item workflow.Item
+		if a.Error != "" {
+			item, err = s.opts.Workflow.Inbox().Fail(ctx, a.ID, a.Error)
+		} else {
+			item, err = s.opts.Workflow.Inbox().Done(ctx, a.ID, a.ConsumedBy)
+		}
+		r.Item.RawMessage = item.Raw.Raw()
+		return r, item.ID + " is " + string(item.Status), err
+	})
+}

@@ -1,0 +1,157 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"gaffer/team"
+)
+
+type sendArgs struct {
+	From    string `json:"from,omitempty" jsonschema:"the role that sends; your own if you have one"`
+	To      string `json:"to,omitempty" jsonschema:"the role that receives; each role sends to one, so it may be left out"`
+	Group   string `json:"group" jsonschema:"the id of the group that it is about"`
+	Subject string `json:"subject" jsonschema:"what it is about, in a line"`
+	Body    object `json:"body,omitzero" jsonschema:"the fields of such a message"`
+}
+
+type sendResult struct {
+	ID   string `json:"id" jsonschema:"the message's id"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func (s *Server) messageSend() tool {
+	return define(s, doc{
+		name: "message_send", title: "Send a message in the team", need: send,
+		text: "Send a message to the next role of the team (coordination/messages): from developer to qa_expert, from qa_expert to tech_lead, from tech_lead to developer. Use it to hand over a group's work, test results or a review. Fields of the body:\n" +
+			bodyFields(),
+		example: `{"from": "developer", "group": "A", "subject": "Ready for QA", "body": {"status": "READY_FOR_QA", "context": {"files_modified": ["auth.py"], "notes": "2 new endpoints"}}}`,
+		shape: func(p map[string]*jsonschema.Schema) {
+			p["from"].Enum, p["to"].Enum = oneOf(members()...), oneOf(members()...)
+			p["group"].MaxLength, p["subject"].MaxLength = ptr(200), ptr(1000)
+		},
+	}, func(ctx context.Context, _ *sdk.CallToolRequest, a sendArgs) (r sendResult, text string, err error) {
+		from, to, err := s.opts.Caller.route(a.From, a.To)
+		if err != nil {
+			return r, "", err
+		}
+		d := team.Draft{Group: a.Group, From: from, To: to, Subject: a.Subject}
+		if d.Body, err = team.ParseBody(from, to, a.Body.RawMessage); err != nil {
+			return r, "", err
+		}
+		m, err := s.opts.Team.Send(ctx, d)
+		return sendResult{m.ID, string(from), string(to)}, fmt.Sprintf("sent %s to %s", m.ID, to), err
+	})
+}
+
+// route is who sends and who receives. Only a person's own agent may send for
+// any role.
+func (c Caller) route(from, to string) (team.Role, team.Role, error) {
+	switch {
+	case from == "" && c.Role == Person:
+		return "", "", &RoleError{Problem: "of the sender is not named", Next: "give from: " + orList(words(members()))}
+	case from == "":
+		from = string(c.Role)
+	case c.Role != Person && from != string(c.Role):
+		return "", "", &RefusedError{Role: c.Role, Tool: "message_send as " + from, Why: "nobody speaks for another role", Next: "leave from out, or use " + string(c.Role)}
+	}
+	for _, p := range team.Pairs() {
+		if to == "" && string(p[0]) == from {
+			to = string(p[1])
+		}
+	}
+	return team.Role(from), team.Role(to), nil
+}
+
+// members are the roles that send and receive messages.
+func members() (roles []team.Role) {
+	for _, p := range team.Pairs() {
+		roles = append(roles, p[0])
+	}
+	return roles
+}
+
+func words[T ~string](list []T) []string {
+	text := make([]string, len(list))
+	for i, w := range list {
+		text[i] = string(w)
+	}
+	return text
+}
+
+func bodyFields() string {
+	var lines []string
+	for _, p := range team.Pairs() {
+		fields, err := team.BodyFields(p[0], p[1])
+		if err != nil {
+			panic("mcp: " + err.Error()) // a pair of the team's own
+		}
+		lines = append(lines, fmt.Sprintf("- of a %s: %s", p[0], strings.Join(fields, ", ")))
+	}
+	return strings.Join(lines, "\n")
+}
+
+type messagesArgs struct {
+	To       string `json:"to,omitempty" jsonschema:"only messages to this role; to your own if you have one, else to all"`
+	Group    string `json:"group,omitempty" jsonschema:"only messages about the group of this id"`
+	All      bool   `json:"all,omitempty" jsonschema:"also those that were read before"`
+	MarkRead bool   `json:"mark_read,omitempty" jsonschema:"mark what you get as read"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"at most so many; 50 if absent"`
+}
+
+type messagesResult struct {
+	Messages []team.Message `json:"messages" jsonschema:"the oldest first"`
+	LeftOut  int            `json:"left_out" jsonschema:"how many newer ones there are"`
+}
+
+func (s *Server) messageRead() tool {
+	return define(s, doc{
+		name: "message_read", title: "Read messages of the team", need: look,
+		text:    "Read the messages of the team (coordination/messages) that nobody has read yet. Use it when you begin to work on a group: the developer's hand-over, QA's report and the tech lead's review are there.",
+		example: `{"to": "qa_expert", "group": "A", "mark_read": true}`,
+		shape: func(p map[string]*jsonschema.Schema) {
+			limits(200)(p)
+			p["to"].Enum = oneOf(members()...)
+		},
+	}, s.readMessages)
+}
+
+func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a messagesArgs) (r messagesResult, text string, err error) {
+	c := s.opts.Caller
+	if a.To == "" && c.isMember() {
+		a.To = string(c.Role)
+	}
+	if a.MarkRead && c.Role != Person && a.To != string(c.Role) {
+		return r, "", &RefusedError{Role: c.Role, Tool: "message_read with mark_read", Why: "messages are marked by whom they are for", Next: "leave mark_read out"}
+	}
+	list, err := s.opts.Team.Messages(ctx, team.Filter{To: team.Role(a.To), Group: a.Group, Unread: !a.All})
+	if err != nil {
+		return r, "", err
+	}
+	r.LeftOut = max(0, len(list)-limited(a.Limit))
+	r.Messages = append([]team.Message{}, list[:len(list)-r.LeftOut]...)
+	for _, m := range r.Messages {
+		if !a.MarkRead || m.Read {
+			continue
+		}
+		if err := s.opts.Team.Acknowledge(ctx, m.ID, m.To); err != nil {
+			return r, "", err
+		}
+	}
+	return r, counted(len(list), "message") + ":", nil
+}
+
+// isMember reports whether messages go to the caller's role.
+func (c Caller) isMember() bool {
+	for _, r := range members() {
+		if c.Role == Role(r) {
+			return true
+		}
+	}
+	return false
+}

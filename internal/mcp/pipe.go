@@ -1,0 +1,120 @@
+package mcp
+
+import (
+	"context"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// lastWords is how long answers may take when no more requests come: longer than
+// anybody waits for a lock.
+const lastWords = 2 * time.Minute
+
+// pipe is a client on two streams. The library would drop what was asked for
+// when the requests end, or when it is to stop; here that is answered first.
+type pipe struct {
+	in     io.Reader
+	out    io.Writer
+	stop   context.Context //nolint:containedctx // ends the requests as the end of in does
+	hangUp func()          // called when no more requests come
+}
+
+// Connect makes the connection.
+func (p *pipe) Connect(ctx context.Context) (sdk.Connection, error) {
+	inner, err := (&sdk.IOTransport{Reader: io.NopCloser(p.in), Writer: unclosed{p.out}, MaxLineLength: maxLine}).Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{Connection: inner, pipe: p, open: map[jsonrpc.ID]bool{}, changed: make(chan struct{}, 1)}, nil
+}
+
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
+
+// connection knows which requests are not answered yet.
+type connection struct {
+	sdk.Connection
+	pipe *pipe
+
+	mu      sync.Mutex
+	open    map[jsonrpc.ID]bool
+	broken  bool          // nothing can be written any more
+	changed chan struct{} // has room for one: that something was answered
+}
+
+// Read returns the next message, and the end only when nothing is left to answer.
+func (c *connection) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := c.read(ctx)
+	if err != nil {
+		c.pipe.hangUp()
+		c.drain(ctx)
+		return nil, err
+	}
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+		c.mu.Lock()
+		c.open[r.ID] = true
+		c.mu.Unlock()
+	}
+	return m, nil
+}
+
+func (c *connection) read(ctx context.Context) (jsonrpc.Message, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.pipe.stop, cancel)()
+	m, err := c.Connection.Read(ctx)
+	if err != nil && c.pipe.stop.Err() != nil {
+		return nil, io.EOF
+	}
+	return m, err
+}
+
+func (c *connection) drain(ctx context.Context) {
+	timeout := time.NewTimer(lastWords)
+	defer timeout.Stop()
+	for c.waiting() {
+		select {
+		case <-c.changed:
+		case <-timeout.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *connection) waiting() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.open) > 0 && !c.broken
+}
+
+// Write sends a message. Once that has failed nothing can be answered any more.
+func (c *connection) Write(ctx context.Context, m jsonrpc.Message) error {
+	err := c.Connection.Write(ctx, m)
+	if err != nil {
+		c.pipe.hangUp()
+	}
+	c.answered(m, err)
+	return err
+}
+
+func (c *connection) answered(m jsonrpc.Message, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := m.(*jsonrpc.Response); ok {
+		delete(c.open, r.ID)
+	}
+	if err != nil {
+		c.broken = true
+	}
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,85 @@
+package presence
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/interactive"
+)
+
+func sighting(id string, status interactive.Status) interactive.Sighting {
+	return interactive.Sighting{ID: id, Name: "claude-" + id, Program: "claude", Status: status, Source: "hook", Dir: "/p"}
+}
+
+// ears hear what is told, as "ID STATUS" or "ID gone".
+type ears struct {
+	here  []interactive.Sighting
+	away  bool
+	heard []string
+}
+
+func (f *ears) look(context.Context) ([]interactive.Sighting, error) {
+	return slices.Clone(f.here), nil
+}
+
+func (f *ears) beat(_ context.Context, h coordinator.Heartbeat) error {
+	if f.away {
+		return errors.New("away")
+	}
+	word := h.ClaudeStatus
+	if h.Gone {
+		word = "gone"
+	}
+	f.heard = append(f.heard, h.AgentID+" "+word)
+	return nil
+}
+
+// expect fails unless exactly this was told since the last time.
+func (f *ears) expect(t *testing.T, when string, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	if !slices.Equal(f.heard, want) {
+		t.Errorf("%s: told %q, want %q", when, f.heard, want)
+	}
+	f.heard = nil
+}
+
+func TestAFleetIsToldOfWhoComesChangesStaysAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &ears{here: []interactive.Sighting{sighting("a", "idle")}}
+		var notices []string
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Run(ctx, Options{Look: f.look, Beat: f.beat, Now: time.Now, Notice: func(text string) { notices = append(notices, text) }})
+		}()
+		f.expect(t, "at once", "a idle")
+		time.Sleep(14 * time.Second)
+		f.expect(t, "while nothing changes")
+		f.here = []interactive.Sighting{sighting("a", "running"), sighting("b", "waiting")}
+		time.Sleep(time.Second)
+		f.expect(t, "within a second of a change", "a running", "b waiting")
+		time.Sleep(15 * time.Second)
+		f.expect(t, "from time to time", "a running", "b waiting")
+		f.away = true
+		f.here = f.here[:1]
+		time.Sleep(5 * time.Second)
+		f.expect(t, "while nobody hears")
+		if len(notices) != 1 || !strings.Contains(notices[0], "away") {
+			t.Errorf("noticed %q", notices)
+		}
+		f.away = false
+		time.Sleep(time.Second)
+		f.expect(t, "when somebody hears again", "b gone")
+		cancel()
+		<-done
+		f.expect(t, "at the end", "a gone")
+	})
+}

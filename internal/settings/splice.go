@@ -1,0 +1,62 @@
+package settings
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Splice is one place at which a text differs from the one it was made of.
+type Splice struct {
+	At  int    `json:"at"` // in the old text
+	Old []byte `json:"old,omitempty"`
+	New []byte `json:"new,omitempty"`
+}
+
+// ordered sorts the splices by place and joins those at the same one, in the
+// order in which they were made.
+func ordered(splices []Splice) []Splice {
+	slices.SortStableFunc(splices, func(a, b Splice) int { return cmp.Compare(a.At, b.At) })
+	var joined []Splice
+	for _, s := range splices {
+		if n := len(joined); n > 0 && joined[n-1].At+len(joined[n-1].Old) == s.At {
+			joined[n-1].Old = slices.Concat(joined[n-1].Old, s.Old)
+			joined[n-1].New = slices.Concat(joined[n-1].New, s.New)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
+
+// apply returns old with the splices made. They are in order and do not overlap.
+func apply(old []byte, splices []Splice) []byte {
+	var b []byte
+	from := 0
+	for _, s := range splices {
+		b = append(append(b, old[from:s.At]...), s.New...)
+		from = s.At + len(s.Old)
+	}
+	return append(b, old[from:]...)
+}
+
+// reverse returns what apply has made new of, or nil if it cannot have been.
+func reverse(made []byte, splices []Splice) []byte {
+	b := []byte{}
+	from, shift := 0, 0
+	for _, s := range splices {
+		at := s.At + shift
+		if at < from || at+len(s.New) > len(made) || string(made[at:at+len(s.New)]) != string(s.New) {
+			return nil
+		}
+		b = append(append(b, made[from:at]...), s.Old...)
+		from = at + len(s.New)
+		shift += len(s.New) - len(s.Old)
+	}
+	return append(b, made[from:]...)
+}
+
+func cutOut(text []byte, from, to int) Splice {
+	return Splice{At: from, Old: slices.Clone(text[from:to])}
+}
+
+func putIn(at int, text string) Splice { return Splice{At: at, New: []byte(text)} }

@@ -1,0 +1,68 @@
+package browser
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+)
+
+// hook tells gaffer what an agent does that somebody has started.
+func (w *world) hook(event string) {
+	w.Helper()
+	cmd := w.command("hook", "claude")
+	cmd.Stdin = strings.NewReader(fmt.Sprintf(`{"session_id":"s1","cwd":%q,%s}`, w.dir, event))
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		w.Fatalf("hook: %v\n%s", err, out)
+	}
+}
+
+func TestAnAgentThatAPersonStartedIsSeenAndAnsweredByClick(t *testing.T) {
+	w := newWorld(t)
+	p := w.open("#/")
+	w.hook(`"hook_event_name":"UserPromptSubmit","prompt":"push it"`)
+	p.wait("it is seen to run", badge("running"))
+	w.hook(`"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"git push"}`)
+	p.wait("it is seen to wait", badge("waiting"))
+	p.sees("by hand in "+filepath.Base(w.dir), "Bash: git push")
+
+	c := w.client()
+	id, err := c.AskAside(t.Context(), coordinator.NewQuestion{From: "claude-s1", Text: "May I push?", Options: []string{"Allow", "Deny"}, Seconds: 60})
+	w.must(err)
+	p.sees("One agent waits for you", "claude-s1", "May I push?")
+	p.click("Allow")
+	q := until(w, "it is answered", func() (fleet.Answered, bool) {
+		q, err := c.Question(t.Context(), id)
+		w.must(err)
+		return fleet.Answered{Closed: q.Closed, Answer: q.Answer}, q.Closed
+	})
+	if q.Answer != "Allow" {
+		t.Errorf("the answer is %+v", q)
+	}
+	p.seesNot("May I push?")
+	w.hook(`"hook_event_name":"SessionEnd","reason":"other"`)
+	p.seesNot("by hand in")
+}
+
+// badge is that the only row of agents that people have started says a word.
+func badge(word string) string {
+	return `[...document.querySelectorAll('.workers tbody tr')].some((r) => r.innerText.includes('by hand') && r.innerText.includes('` + word + `'))`
+}
+
+// until polls for what another process does.
+func until[V any](w *world, what string, look func() (V, bool)) V {
+	w.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		v, ok := look()
+		if ok {
+			return v
+		}
+		if time.Now().After(end) {
+			w.Fatalf("never: %s: %+v", what, v)
+		}
+	}
+}
