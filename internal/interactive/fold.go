@@ -20,6 +20,7 @@ const (
 	NoteLoop                    // the agent does the same again and again
 	NoteContext                 // its context is about to be compacted
 	AskPerson                   // it may not go on without one
+	Withdraw                    // nobody waits for the answer to a question any more; its id is the text
 )
 
 // handlers says what each event means. An event that is not listed, such as
@@ -58,9 +59,15 @@ func Fold(s Session, e Event, now time.Time) (Session, []Deed) {
 	}
 	s.Dir, s.Transcript, s.Model = or(e.Dir, s.Dir), or(e.Transcript, s.Transcript), or(e.Model, s.Model)
 	s.Event, s.At, s.Ended = e.Name, now, false
+	before := s.open()
 	deeds := handle(&s, e, now)
 	if len(s.Asked) == 0 && s.Status == Waiting {
 		s.become(Running, now)
+	}
+	for _, id := range before {
+		if !slices.Contains(s.open(), id) {
+			deeds = append(deeds, Deed{Withdraw, id})
+		}
 	}
 	return s, deeds
 }

@@ -145,6 +145,23 @@ func TestARefusalIsSeenWhenTheAgentGoesOn(t *testing.T) {
 	)
 }
 
+func TestAQuestionIsWithdrawnWhenItIsSettledElsewhere(t *testing.T) {
+	s, _ := play(t, Codex, step{"UserPromptSubmit", Running}, step{"PermissionRequest" + bash, Waiting})
+	s = s.Link("", "q1")
+	if _, deeds := Fold(s, Event{Name: "Notification", Session: "s"}, noon); deeds != nil {
+		t.Errorf("%v", deeds)
+	}
+	for _, name := range []string{"Interrupt", "Stop", "UserPromptSubmit", "SessionEnd", "PreToolUse"} {
+		after, deeds := Fold(s, Event{Name: name, Session: "s"}, noon)
+		if len(deeds) != 1 || deeds[0] != (Deed{Withdraw, "q1"}) || after.open() != nil {
+			t.Errorf("%s: %v", name, deeds)
+		}
+		if _, deeds := Fold(s.Link("q1", ""), Event{Name: name, Session: "s"}, noon); deeds != nil {
+			t.Errorf("%s, when it was answered: %v", name, deeds)
+		}
+	}
+}
+
 func TestAStartOfCodexThatComesLateChangesNothing(t *testing.T) {
 	play(t, Codex, step{"UserPromptSubmit", Running}, step{`SessionStart , "source": "startup"`, Running}, step{`SessionStart , "source": "resume"`, Idle})
 	play(t, Claude, step{"UserPromptSubmit", Running}, step{`SessionStart , "source": "resume"`, Idle})

@@ -40,6 +40,31 @@ type Asked struct {
 	Agent string `json:"agent,omitempty"`
 	Tool  string `json:"tool,omitempty"`
 	What  string `json:"what,omitempty"`
+	// Question is the id of what a person elsewhere is asked about it.
+	Question string `json:"question,omitempty"`
+}
+
+// Link has the last thing that is asked for be a question to a person elsewhere,
+// or be it no more.
+func (s Session) Link(from, to string) Session {
+	s.Asked = slices.Clone(s.Asked)
+	for i := range slices.Backward(s.Asked) {
+		if s.Asked[i].Question == from {
+			s.Asked[i].Question = to
+			break
+		}
+	}
+	return s
+}
+
+// open are the questions that people elsewhere are asked.
+func (s Session) open() (ids []string) {
+	for _, a := range s.Asked {
+		if a.Question != "" {
+			ids = append(ids, a.Question)
+		}
+	}
+	return ids
 }
 
 // Trail is what one agent of a session has last done, and how often in a row.

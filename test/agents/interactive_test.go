@@ -124,7 +124,7 @@ func TestAPersonElsewhereAnswersForAnAgentInATerminal(t *testing.T) {
 		t.Run(program, func(t *testing.T) {
 			p := newPlace(t)
 			p.seedClaude()
-			p.env = append(p.env, "GAFFER_HOOKS_ANSWER_WITHIN=50s")
+			p.env = append(p.env, "GAFFER_HOOKS_ANSWER_WITHIN=10m")
 			c := p.open(program)
 			c.play(mode)
 			c.ready()

@@ -25,7 +25,7 @@ type terminal struct {
 func claudeHooks() string {
 	hooks := map[string]any{}
 	for _, name := range strings.Fields("SessionStart UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure PermissionRequest Notification Stop StopFailure SubagentStart SubagentStop PreCompact SessionEnd") {
-		hooks[name] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "gaffer hook claude", "timeout": 60}}}}
+		hooks[name] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": "gaffer hook claude", "timeout": 700}}}}
 	}
 	return encode(map[string]any{"hooks": hooks})
 }
@@ -33,7 +33,7 @@ func claudeHooks() string {
 // codexHooks are arguments that have Codex do the same.
 func codexHooks() (args []string) {
 	for _, name := range strings.Fields("SessionStart UserPromptSubmit PreToolUse PermissionRequest PostToolUse Stop Interrupt SessionEnd") {
-		args = append(args, "-c", fmt.Sprintf(`hooks.%s=[{hooks=[{type="command",command="gaffer hook codex",timeout=60}]}]`, name))
+		args = append(args, "-c", fmt.Sprintf(`hooks.%s=[{hooks=[{type="command",command="gaffer hook codex",timeout=700}]}]`, name))
 	}
 	return append(args, "--dangerously-bypass-hook-trust")
 }

@@ -3,6 +3,7 @@ package hook
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -90,16 +91,41 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	if err != nil {
 		return err
 	}
+	c.link(quick, "", id)
 	answer, why, err := c.await(ctx, f, id)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), openWithin)
+	defer cancel()
+	c.link(last, id, "")
 	if why == "" && err == nil {
 		return c.print(answer)
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), openWithin)
-	defer cancel()
-	if withdrawn := f.Withdraw(last, id, or(why, "the hook failed")); err == nil {
-		err = withdrawn
+	if !answer.Closed {
+		err = errors.Join(err, f.Withdraw(last, id, or(why, "the hook failed")))
 	}
 	return err
+}
+
+// link notes which question is open, for the hook that comes next: Codex kills
+// one that waits, and then nobody else would know.
+func (c *call) link(ctx context.Context, from, to string) {
+	_, err := c.folder.Update(ctx, c.program, c.session.Session, func(s interactive.Session) interactive.Session { return s.Link(from, to) })
+	complain(c.Env, c.program, err)
+}
+
+// withdraw closes the question of a hook that was killed.
+func (c *call) withdraw(ctx context.Context, id string) error {
+	if _, err := locate(c.Env, c.raw); err != nil {
+		return err
+	}
+	f, err := open.New(ctx, c.Env, func(string) {})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // the question is closed or is not
+	if a, err := f.Question(ctx, id); err != nil || a.Closed {
+		return err
+	}
+	return f.Withdraw(ctx, id, "the agent waits no more")
 }
 
 const lookEvery = 250 * time.Millisecond

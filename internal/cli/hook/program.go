@@ -93,6 +93,8 @@ func (c *call) take(ctx context.Context, args []string) error {
 			errs = append(errs, c.tellLoop(ctx, d.Text))
 		case interactive.NoteContext:
 			errs = append(errs, c.tellContext(ctx, d.Text))
+		case interactive.Withdraw:
+			errs = append(errs, c.withdraw(ctx, d.Text))
 		}
 	}
 	return errors.Join(errs...)
