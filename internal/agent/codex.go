@@ -86,6 +86,7 @@ func (c *codexReader) Line(line []byte) []Signal {
 	case "thread.started":
 		return []Signal{{State: Running, Thread: l.ThreadID}}
 	case "turn.started":
+		c.rest.forget() // it was about how Codex is set up
 		return []Signal{{State: Running}}
 	case "item.started", "item.updated", "item.completed":
 		return c.item(l.Item)

@@ -108,6 +108,7 @@ func (c *serverReader) response(l serverLine) []Signal {
 		return []Signal{{State: Running, Thread: c.thread, Reply: begin, ReplyTo: turnReply}}
 	case id == turnID && c.turn == "":
 		c.turn = l.Result.Turn.ID
+		c.rest.forget() // it was about how Codex is set up
 		return []Signal{{Closed: turnReply}}
 	}
 	return nil

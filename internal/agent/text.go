@@ -145,6 +145,8 @@ func (t *tail) add(line []byte) {
 	t.text = append(append(t.text, line...), '\n')
 }
 
+func (t *tail) forget() { t.text = nil }
+
 func (t *tail) String() string { return summary(t.all()) }
 
 func (t *tail) all() string { return string(t.text) }
