@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
 	"gaffer/internal/interactive"
 )
 
@@ -25,12 +26,24 @@ The event is JSON on stdin. A hook always succeeds, prints nothing unless it
 decides something, and takes a second at most, but where a person is asked; what
 goes wrong is said on stderr.`,
 		Example: "  gaffer hook claude <event.json\n  gaffer hook post-tool-use <event.json",
+		Args:    cobra.ArbitraryArgs,
+		RunE:    unknown,
 	}
 	for _, program := range interactive.Programs() {
 		cmd.AddCommand(programCommand(e, program))
 	}
 	cmd.AddCommand(postToolUseCommand(e))
 	return cmd
+}
+
+// unknown is told as any failure and not as a mistake in the command line, whose
+// code would have an agent stop what it is at: a program may have settings for a
+// newer gaffer than this one.
+func unknown(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return exit.WithHint(fmt.Errorf("hook %.60q: this gaffer has no such hook", args[0]), "'gaffer hook --help' lists them")
 }
 
 // budget is how long an agent waits for a hook at most.
