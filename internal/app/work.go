@@ -54,6 +54,7 @@ func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 	if err := s.work(ctx); err != nil {
 		return fleet.Run{}, err
 	}
+	a.tick(ctx, s.run)
 	return a.Run(ctx, id)
 }
 

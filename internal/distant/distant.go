@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
@@ -102,6 +103,10 @@ func (f *Fleet) Submit(ctx context.Context, p plan.Plan) (string, error) {
 // take. The request may be repeated, and makes one run.
 func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (string, error) {
 	p.Warnings = nil // they are for whoever wrote it
+	p.Tasks = slices.Clone(p.Tasks)
+	for i := range p.Tasks {
+		p.Tasks[i].Box = "" // workers are elsewhere
+	}
 	text, err := json.Marshal(p)
 	if err != nil {
 		return "", fmt.Errorf("plan %s: %w", p.Name, err)

@@ -153,6 +153,9 @@ func (l *loader) document(arg string, data []byte, format Format) draft {
 	dir := filepath.Dir(under(l.opts.Dir, arg))
 	if format == Orchestrator {
 		d := readOrchestrator(arg, data, &l.reader)
+		for i := range d.Tasks {
+			d.Tasks[i].Box = under(l.opts.Dir, arg)
+		}
 		d.check(&l.reader, "prompt")
 		l.findPrompts(&d, dir)
 		return d

@@ -82,8 +82,9 @@ type Task struct {
 	Step     json.RawMessage `json:",omitzero"` // of a team or of the desk, in their words; else nil
 	Keep     bool            `json:",omitzero"` // all that the agent says last is kept, not only the beginning of it
 
-	Done bool `json:",omitzero"` // ticked, or has a summary: left out with [Options.PendingOnly]
-	Line int  `json:",omitzero"` // where it stands in its file; 0 if that is the file as a whole
+	Done bool   `json:",omitzero"` // ticked, or has a summary: left out with [Options.PendingOnly]
+	Box  string `json:",omitzero"` // the file, on the machine that made the plan, in which its box is ticked when it is complete
+	Line int    `json:",omitzero"` // where it stands in its file; 0 if that is the file as a whole
 }
 
 // Dispatch is what a task has as a bead of a ledger. A bead has one task at a

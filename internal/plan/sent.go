@@ -98,6 +98,7 @@ func (c *sent) task(i int, t *Task) {
 	wrong(len(t.Prompt) > maxPrompt, "the prompt has %d bytes, more than the %d it may have", len(t.Prompt), maxPrompt)
 	wrong(t.Agent == CommandAgent && len(t.Argv) == 0, "agent command needs command or shell")
 	wrong(t.Prompt == "" && len(t.Argv) == 0, "needs a prompt or a command")
+	wrong(t.Box != "", "box: found a file, which is another machine's")
 	wrong(t.Wave < 0 || t.Wave > maxWave, "wave: found %d, want 0 to %d", t.Wave, maxWave)
 	wrong(t.Retries < 0 || t.Retries > maxRetries, "retries: found %d, want 0 to %d", t.Retries, maxRetries)
 	wrong(t.Priority < -maxPriority || t.Priority > maxPriority, "priority: found %d, want %d to %d", t.Priority, -maxPriority, maxPriority)

@@ -1,0 +1,75 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"gaffer/internal/plan"
+	"gaffer/internal/store"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+// tick sets the boxes of what is complete in the files that a run's plan was read
+// from, so that '--pending-only' leaves it out the next time. A file that has gone,
+// or that cannot be written, harms nothing.
+func (a *App) tick(ctx context.Context, run store.Run) {
+	if !bytes.Contains(run.Plan, []byte(`"Box":`)) {
+		return // of most plans; the tasks may be many
+	}
+	boxes, err := a.boxes(ctx, run.ID)
+	for file, tasks := range boxes {
+		if e := tickFile(file, tasks); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("tick the boxes in %s: %w", file, e))
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		a.opts.Notice(err.Error())
+	}
+}
+
+// boxes are the tasks to tick, by the file.
+func (a *App) boxes(ctx context.Context, run string) (boxes map[string][]string, err error) {
+	err = a.store.Read(ctx, func(r store.Reader) error {
+		boxes = map[string][]string{}
+		tasks, err := r.Tasks(run)
+		for _, t := range tasks {
+			var spec struct{ Box string }
+			if t.Status != store.Complete || json.Unmarshal(t.Spec, &spec) != nil || spec.Box == "" {
+				continue
+			}
+			boxes[spec.Box] = append(boxes[spec.Box], t.Task)
+		}
+		return err
+	})
+	return boxes, err
+}
+
+// tickTries is how often a file is read again that somebody else has changed
+// meanwhile.
+const tickTries = 10
+
+func tickFile(file string, tasks []string) (err error) {
+	for range tickTries {
+		var old []byte
+		if old, err = statefile.ReadBytes(host.OS(), file); err != nil {
+			return err
+		}
+		text, changed := old, false
+		for _, id := range tasks {
+			ticked, ok := plan.Tick(text, id)
+			text, changed = ticked, changed || ok
+		}
+		if !changed {
+			return nil
+		}
+		if err = statefile.Replace(host.OS(), file, old, text); !errors.Is(err, statefile.ErrChanged) {
+			return err
+		}
+	}
+	return err
+}
