@@ -83,22 +83,28 @@ func TestNobodyIsAskedWhereAllIsRefused(t *testing.T) {
 }
 
 func TestAQuestionIsAnsweredWithAnOption(t *testing.T) {
-	p := newPlace(t)
-	p.play("ask")
-	run := p.start("run", p.plan("claude", "questions: ask"))
-	q := p.asks(stubmodel.Question)
-	if !slices.Equal(q.Options, stubmodel.Colours()) {
-		p.Errorf("options %q, want %q", q.Options, stubmodel.Colours())
+	told := map[string]string{
+		"claude": `\"` + stubmodel.Question + `\"=\"Blue\"`,
+		"codex":  `[\"Blue\"]`,
 	}
-	p.done("answer", "work", "--option", "2")
-	if o := run.wait(); o.code != 0 {
-		p.Errorf("exit %d\n%s", o.code, o.errors)
-	}
-	p.came(p.ended(), fleet.Complete, "")
-	last := p.turns()[len(p.turns())-1]
-	if !strings.Contains(string(last.Body), `\"`+stubmodel.Question+`\"=\"Blue\"`) {
-		p.Errorf("the model was not told the answer:\n%s", last.Body)
-	}
+	each(t, func(p *place, agent string) {
+		// Codex asks nobody unless it is told to.
+		p.write("gaffer.yaml", "agents:\n  codex:\n    argv: [codex, --enable, default_mode_request_user_input]\n")
+		p.play("ask")
+		run := p.start("run", p.plan(agent, "questions: ask"))
+		q := p.asks(stubmodel.Question)
+		if !slices.Equal(q.Options, stubmodel.Colours()) {
+			p.Errorf("options %q, want %q", q.Options, stubmodel.Colours())
+		}
+		p.done("answer", "work", "--option", "2")
+		if o := run.wait(); o.code != 0 {
+			p.Errorf("exit %d\n%s", o.code, o.errors)
+		}
+		p.came(p.ended(), fleet.Complete, "")
+		if last := p.turns()[len(p.turns())-1]; !strings.Contains(string(last.Body), told[agent]) {
+			p.Errorf("the model was not told the answer:\n%s", last.Body)
+		}
+	})
 }
 
 // The question is in the store and the agent lives on: who asks and who answers
