@@ -46,7 +46,6 @@ func (p *place) withServer(agent string, args ...string) *exec.Cmd {
 	return p.command("codex", append([]string{
 		"exec", "--json", "--disable", "plugins",
 		"-c", "mcp_servers.gaffer.command=" + filepath.Join(programs, "gaffer"), "-c", `mcp_servers.gaffer.args=["mcp"]`,
-		"-c", `mcp_servers.gaffer.default_tools_approval_mode="approve"`,
 		"do the work",
 	}, args...)...)
 }
@@ -79,7 +78,7 @@ func TestTheProgramsListAndCallEveryTool(t *testing.T) {
 				p.Fatalf("%s: %v\n%s", agent, err, out)
 			default:
 			}
-			return p.asked(asker) != ""
+			return p.asked(asker).ID != ""
 		})
 		p.done("answer", asker, "--option", "1")
 		select {
@@ -96,13 +95,16 @@ func TestTheProgramsListAndCallEveryTool(t *testing.T) {
 	})
 }
 
-// asked is what somebody asks whose name begins like that.
-func (p *place) asked(name string) string {
+// asked is what somebody asks whose name begins like that, or nothing.
+func (p *place) asked(name string) (q fleet.Question) {
 	out, err := p.command("gaffer", "answer", name, "--json").Output()
-	if err != nil {
-		return "" // nobody does
+	if err == nil {
+		err = json.Unmarshal(out, &q)
 	}
-	return string(out)
+	if err != nil {
+		return fleet.Question{}
+	}
+	return q
 }
 
 // checkCalls looks at what the model was told after each of its calls.
@@ -142,7 +144,6 @@ func TestTheAgentOfATaskIsKnownByItsTools(t *testing.T) {
 [mcp_servers.gaffer]
 command = "gaffer"
 args = ["mcp"]
-default_tools_approval_mode = "approve"
 `)
 		p.write(".mcp.json", `{"mcpServers":{"gaffer":{"command":"gaffer","args":["mcp"]}}}`)
 		p.write(".claude/settings.json", `{"enableAllProjectMcpServers":true,"permissions":{"allow":["mcp__gaffer"]}}`)
@@ -152,7 +153,10 @@ default_tools_approval_mode = "approve"
 			p.task("it asks for the tool", func(t fleet.Task) bool { return t.Question != nil })
 			p.done("answer", "work", "--option", "1")
 		}
-		p.until("a person is asked in the task's name", func() bool { return strings.Contains(p.asked("work"), "/work\"") })
+		p.until("a person is asked in the task's name", func() bool {
+			q := p.asked("work")
+			return q.Run == "" && q.Task == p.status().ID+"/"+"work"
+		})
 		p.done("answer", "work", "yes")
 		g.wait()
 		p.came(p.ended(), fleet.Complete, "")
