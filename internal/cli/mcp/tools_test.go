@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"gaffer/internal/mcp"
 )
 
 var update = flag.Bool("update", false, "write the golden list of tools")
@@ -43,6 +45,23 @@ func TestTheListOfToolsIsTheGoldenOne(t *testing.T) {
 	}
 	if !bytes.Equal(got.Bytes(), want) {
 		t.Errorf("the list differs from %s; -update writes it:\n%s", golden, got.Bytes())
+	}
+}
+
+func TestThePageNamesEveryToolAndEveryRole(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/mcp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range newProject(t).serve(nil).names() {
+		if !bytes.Contains(page, []byte("\n| `"+name+"` | ")) {
+			t.Errorf("%s has no row", name)
+		}
+	}
+	for _, r := range mcp.Roles() {
+		if !bytes.Contains(page, []byte("`"+string(r)+"`")) {
+			t.Errorf("the role %s is not there", r)
+		}
 	}
 }
 
