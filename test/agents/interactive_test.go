@@ -86,6 +86,8 @@ func TestWhatCodexDoesInATerminalIsKnown(t *testing.T) {
 		{"the model fails", next("say four", "400"), c.shows("■ "), idle, title, false, func(s interactive.Sighting) bool { return s.Error != "" }},
 		{"a turn after it", next("say five", "slow"), func() bool { return asked() }, running, title, true, func(s interactive.Sighting) bool { return s.Error == "" }},
 		{"its end", nil, c.shows("word8"), idle, title, true, nil},
+		{"another turn", next("say six", "hang"), func() bool { return asked() }, running, title, true, nil},
+		{"Esc in it", func() { c.keys("Escape") }, c.notSeen("esc to interrupt"), idle, title, true, nil},
 	})
 	c.ends()
 	summarize(t, delays)
