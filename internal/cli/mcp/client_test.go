@@ -54,7 +54,8 @@ func (p project) gaffer(args ...string) *exec.Cmd {
 	cmd := exec.Command(self, args...)
 	cmd.Dir = p.root
 	home := filepath.Join(p.root, ".home")
-	cmd.Env = append(os.Environ(), asGaffer+"=1", "GAFFER_PROJECT="+p.root, "HOME="+home, "XDG_STATE_HOME="+home+"/state", "GAFFER_SERVER=")
+	// A program with the race detector would wait for a second before it ends.
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", asGaffer+"=1", "GAFFER_PROJECT="+p.root, "HOME="+home, "XDG_STATE_HOME="+home+"/state", "GAFFER_SERVER=")
 	return cmd
 }
 
