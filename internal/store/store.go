@@ -27,8 +27,7 @@ type Store interface {
 	// gone when it returns. need says what change will look up; it is a hint,
 	// and may be empty.
 	Write(ctx context.Context, need Need, change func(tx *Tx) error) error
-	// Read runs look on one consistent state. It never waits for a writer, and
-	// returns when what it has shown is durable.
+	// Read runs look on one consistent state. It never waits for a writer.
 	Read(ctx context.Context, look func(r Reader) error) error
 	// Wait returns when there are events after seq, or when ctx ends. Events
 	// of other processes are noticed too, after a moment.

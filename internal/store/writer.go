@@ -60,9 +60,6 @@ func (w *Writer) Write(ctx context.Context, need Need, change func(tx *Tx) error
 	}
 }
 
-// Waiting returns how many requests are in no session yet.
-func (w *Writer) Waiting() int { return w.group.Waiting() }
-
 // answered waits until it is known what became of the session that r was in. If
 // the database refused it, each request is made again in a session of its own,
 // so that one cannot spoil another, unless that would help nobody.
@@ -93,13 +90,6 @@ type Sender interface {
 	// Send is Commit up to the answer, which must be waited for. The session
 	// has ended for everybody but who does that.
 	Send(Changes) (answer func() error)
-}
-
-// Leaver is a [Session] that may show what is committed and not durable yet.
-type Leaver interface {
-	// Leave is Rollback. The answer, which must be waited for, is there when
-	// all that the session has shown is durable.
-	Leave() (answer func() error)
 }
 
 // CommitError is a commit that failed. Whether it was made is not known: the
@@ -211,7 +201,8 @@ func (l *leader) commit(batch []*request) (answer func() error) {
 	session := l.session
 	l.session = nil
 	if !changed {
-		return leave(session)
+		err := session.Rollback()
+		return func() error { return err }
 	}
 	return l.writer.send(session, all.changes(), last, len(batch))
 }
@@ -258,16 +249,6 @@ func (w *Writer) depart(session Session, c Changes, requests int64) (wait func()
 		defer w.flying.Add(-requests)
 		return answer()
 	}
-}
-
-// leave ends a session without a change. What it has answered counts when it is
-// known to hold.
-func leave(session Session) (answer func() error) {
-	if leaver, ok := session.(Leaver); ok {
-		return sync.OnceValue(leaver.Leave())
-	}
-	err := session.Rollback()
-	return func() error { return err }
 }
 
 func (l *leader) giveUp(err error) error {

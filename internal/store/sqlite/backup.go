@@ -106,10 +106,8 @@ func copyInto(ctx context.Context, from, to string, tell func(done, total int64)
 		}
 		stop := telling(to, total-free, tell)
 		defer stop()
-		if _, err = c.ExecContext(ctx, "VACUUM INTO ?", to); err != nil {
-			return fail(from, err)
-		}
-		return ignoreAbsent(syncFile(from + "-wal")) // so that a copy is never ahead
+		_, err = c.ExecContext(ctx, "VACUUM INTO ?", to)
+		return fail(from, err)
 	})
 }
 

@@ -32,8 +32,8 @@ type conn struct {
 // patience is how long a connection waits for a lock of somebody else.
 const patience = 30 * time.Second
 
-// dsn returns the name under which the driver opens a file. A connection syncs
-// what it commits before it says so, until it is told otherwise.
+// dsn returns the name under which the driver opens a file. Every connection
+// syncs what it commits before it says so.
 func dsn(path string, pragmas ...string) string {
 	query := url.Values{"_pragma": append([]string{
 		fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds()),

@@ -50,14 +50,7 @@ func (s *Store) prepareFile(ctx context.Context) error {
 	if mode != "wal" {
 		return fmt.Errorf("database %s: its file system has no write-ahead log (%s): use a local one", s.path, mode)
 	}
-	if err := s.write.migrate(version, steps); err != nil {
-		return err
-	}
-	// A file that has no log yet gets one when it is first read.
-	if err := s.write.get("SELECT count(*) FROM sqlite_schema", []any{new(int)}); err != nil {
-		return err
-	}
-	return s.disk.attach(s.path)
+	return s.write.migrate(version, steps)
 }
 
 func readSteps(from fs.FS) ([]string, error) {

@@ -27,12 +27,9 @@ type Store struct {
 	queue    queue
 	file     os.FileInfo // that of the path, before it was opened
 
-	slots  chan struct{} // one for each session whose end is not known
 	open   chan struct{} // held by the session that is open
 	db     *sql.DB
 	write  *conn
-	deep   bool // SQLite syncs what write commits
-	disk   *disk
 	record record.Writer
 	// What the sessions remember, and the version of the file that holds for.
 	seen    *memo.Seen
@@ -64,10 +61,7 @@ func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{
-		path: path, remember: opts.Remember, queue: queueOf(path),
-		slots: make(chan struct{}, atOnce), open: make(chan struct{}, 1),
-	}
+	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: queueOf(path)}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
 	err = s.connect(ctx)
 	for try := 1; errors.Is(err, errReplaced) && try < maxTries; try++ {
@@ -81,10 +75,6 @@ func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// atOnce is how many sessions may be under way: one is synced and the other is
-// made. With more of them each would have fewer requests.
-const atOnce = 2
-
 // maxTries is how often a database is opened that is always another by then.
 const maxTries = 10
 
@@ -95,12 +85,11 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	if s.file, err = os.Stat(s.path); err != nil {
 		return err
 	}
-	s.db, err = sql.Open("sqlite", dsn(s.path, writing))
+	s.db, err = sql.Open("sqlite", dsn(s.path))
 	if err != nil {
 		return err
 	}
 	s.db.SetMaxOpenConns(1)
-	s.deep, s.disk = true, newDisk()
 	if s.write, err = connect(ctx, s.db, s.path); err != nil {
 		return err
 	}
@@ -110,11 +99,6 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	s.reads, err = newPool(s.path)
 	return err
 }
-
-// writing is how the connection that writes is set up. Its log grows to 32 MiB
-// before it is copied to the database, which holds everybody up: with four it would
-// happen ten times in a second, and the same pages would be copied again and again.
-const writing = "wal_autocheckpoint(8000)"
 
 // manyPages is room for the pages that a busy coordinator goes on changing.
 const manyPages = "PRAGMA cache_size = -16384"
@@ -132,10 +116,7 @@ func (s *Store) disconnect() error {
 	if s.db != nil {
 		errs = append(errs, s.db.Close())
 	}
-	if s.disk != nil {
-		errs = append(errs, s.disk.detach())
-	}
-	s.write, s.db, s.disk = nil, nil, nil
+	s.write, s.db = nil, nil
 	return errors.Join(errs...)
 }
 
@@ -178,25 +159,18 @@ func (s *Store) Write(ctx context.Context, need store.Need, change func(tx *stor
 	return s.writer.Write(ctx, need, change)
 }
 
-// Read implements [store.Store]. It returns when all that can have been seen is on
-// the disk.
+// Read implements [store.Store].
 func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error {
 	c, err := s.reads.take(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.reads.giveBack(c)
-	err = s.snapshot(c, look)
-	return errors.Join(err, s.disk.wait(s.disk.last()))
-}
-
-// snapshot runs look on one state.
-func (s *Store) snapshot(c *conn, look func(r store.Reader) error) (err error) {
-	if err := c.exec("BEGIN"); err != nil {
-		return err
+	err = c.exec("BEGIN")
+	if err == nil {
+		err = errors.Join(look(newReader(c, &s.plans)), c.exec("ROLLBACK"))
 	}
-	defer func() { err = errors.Join(err, c.exec("ROLLBACK")) }()
-	return look(newReader(c, &s.plans))
+	s.reads.giveBack(c)
+	return err
 }
 
 // Remember changes how many tasks and attempts are remembered between sessions,
@@ -222,30 +196,22 @@ func (s *Store) lastSeq(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	defer s.reads.giveBack(c)
-	last, err := newReader(c, &s.plans).LastSeq()
-	return last, errors.Join(err, s.disk.wait(s.disk.last()))
+	return newReader(c, &s.plans).LastSeq()
 }
 
 var errClosed = errors.New("the store is closed")
 
 // Close implements [store.Store].
 func (s *Store) Close() error {
-	for range atOnce {
-		s.slots <- struct{}{}
-		defer func() { <-s.slots }()
-	}
 	s.open <- struct{}{}
 	defer func() { <-s.open }()
 	if s.closed {
 		return nil
 	}
 	s.closed = true
-	var errs []error
-	if s.disk != nil {
-		errs = append(errs, s.disk.wait(s.disk.last()))
-	}
+	var err error
 	if s.reads != nil {
-		errs = append(errs, s.reads.close())
+		err = s.reads.close()
 	}
-	return errors.Join(append(errs, s.disconnect())...)
+	return errors.Join(err, s.disconnect())
 }
