@@ -64,6 +64,11 @@ const (
 	codexLastTimeout = 3
 )
 
+// codexToolTimeout is how long Codex waits for a tool, in seconds. Without it a
+// person would have a minute to answer a question; with it they have what they have
+// elsewhere, half an hour.
+const codexToolTimeout = number("1800")
+
 // ClaudeEvents are the events that gaffer is told of, in the order in which they
 // are written.
 func ClaudeEvents() []string {
@@ -198,7 +203,7 @@ func (w Wish) jsonServer() Entry {
 func (w Wish) tomlServer() Entry {
 	return Entry{
 		What: "MCP server", Path: []string{"mcp_servers", Server}, Mine: isOurServer,
-		Value: Table{{"command", w.Argv[0]}, {"args", w.serverArgs()}},
+		Value: Table{{"command", w.Argv[0]}, {"args", w.serverArgs()}, {"tool_timeout_sec", codexToolTimeout}},
 	}
 }
 

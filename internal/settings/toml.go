@@ -16,7 +16,7 @@ type Table []Field
 // Field is one key of a [Table].
 type Field struct {
 	Key   string
-	Value any // string or []string
+	Value any // string, []string or number
 }
 
 func (t Table) decoded() map[string]any {
@@ -37,19 +37,24 @@ func (t Table) decoded() map[string]any {
 // lines are the keys with their values.
 func (t Table) lines() (lines []string) {
 	for _, f := range t {
-		text, ok := f.Value.(string)
-		if ok {
-			text = quoteTOML(text)
-		} else {
-			var words []string
-			for _, word := range f.Value.([]string) {
-				words = append(words, quoteTOML(word))
-			}
-			text = "[" + strings.Join(words, ", ") + "]"
-		}
-		lines = append(lines, tomlKey(f.Key)+" = "+text)
+		lines = append(lines, tomlKey(f.Key)+" = "+f.text())
 	}
 	return lines
+}
+
+// text is the value as it stands in a file.
+func (f Field) text() string {
+	switch v := f.Value.(type) {
+	case string:
+		return quoteTOML(v)
+	case number:
+		return string(v)
+	}
+	var words []string
+	for _, word := range f.Value.([]string) {
+		words = append(words, quoteTOML(word))
+	}
+	return "[" + strings.Join(words, ", ") + "]"
 }
 
 func tomlKey(name string) string {
