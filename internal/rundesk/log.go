@@ -10,6 +10,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/internal/desk"
+	"gaffer/internal/failure"
 	"gaffer/internal/server"
 	"gaffer/internal/store"
 )
@@ -96,10 +97,10 @@ func (l layout) starts() (list []coordinator.LogStart) {
 }
 
 // find returns the attempt that an offset of the whole is in, and where in it. At
-// the end that is behind the last.
+// the end of one it is in that: it may have more to say.
 func (l layout) find(offset int64) (attempt string, at int64) {
 	for i, p := range l.parts {
-		if offset < p.base+p.to || i == len(l.parts)-1 {
+		if offset <= p.base+p.to || i == len(l.parts)-1 {
 			return p.attempt, offset - p.base
 		}
 	}
@@ -177,6 +178,9 @@ const (
 	// linger is how long the last words of an attempt may be under way that has
 	// ended and whose worker has not said that it was all.
 	linger = 3 * time.Second
+	// lastWords is how long they are waited for when another attempt has begun: who
+	// has gone on to that one does not come back to them.
+	lastWords = 20 * time.Second
 )
 
 var errForgotten = errors.New("the log was forgotten while it was read")
@@ -228,9 +232,23 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 		if t.attempt == t.ends || i == len(l.parts)-1 {
 			break
 		}
+		if said, err := t.saidAll(r, l, i); err != nil || !said {
+			return nil, err
+		}
 		t.attempt, t.at = l.parts[i+1].attempt, 0
 	}
 	return nil, t.ended(r, l)
+}
+
+// saidAll reports whether an attempt after which there is another will say nothing
+// more. Whoever follows waits for its last words, which may be under way, and not for
+// those of a worker that was given up.
+func (t *taskLog) saidAll(r store.Reader, l layout, i int) (bool, error) {
+	a := l.attempts[i]
+	if !t.follow || l.file != "" || a.Class == string(failure.Lost) || t.desk.opts.Now().Sub(a.Ended) >= lastWords {
+		return true, nil
+	}
+	return t.desk.opts.Logs.Done(r, a.ID)
 }
 
 // piece returns some of the log of an attempt from an offset on.

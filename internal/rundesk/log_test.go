@@ -213,6 +213,29 @@ func TestALogIsFollowedUntilItsAttemptHasEndedAndAllIsSent(t *testing.T) {
 	})
 }
 
+func TestTheLastWordsOfAnAttemptAreWaitedForBeforeTheNextIsFollowed(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		run := f.submit(shop()).ID
+		first := f.claim()
+		f.write(first.Attempt.ID, "one\n", plenty, false)
+		f.finish(first, engine.Finish{Class: failure.VerifyFailed})
+		second := f.claim()
+		f.write(second.Attempt.ID, "two\n", plenty, false)
+		whole, after := f.follow(run, coordinator.LogQuery{}), f.follow(run, coordinator.LogQuery{Offset: 4})
+		f.expect(whole, "one\n")
+		f.write(first.Attempt.ID, "and more\n", plenty, true)
+		f.expect(whole, "and more\ntwo\n")
+		f.expect(after, "and more\ntwo\n")
+		f.finish(second, engine.Finish{Class: failure.VerifyFailed})
+		f.must(f.Retry(f.ctx, run, "api"))
+		third := f.claim()
+		f.write(third.Attempt.ID, "three\n", plenty, true)
+		late := f.follow(run, coordinator.LogQuery{Offset: 17})
+		f.pass(time.Minute) // nothing came of the second
+		f.expect(late, "three\n")
+	})
+}
+
 func TestALogWhoseWorkerNeverSaysThatItWasAllEndsAfterAWhile(t *testing.T) {
 	f := inMemory(t)
 	run, _, second := f.twice()
