@@ -119,8 +119,12 @@ func show(e *env.Env, q fleet.Question, asJSON bool) error {
 	}
 	now := e.Now()
 	e.Talk("asked by %s %s ago", env.Printable(q.Task), phrase.Age(now.Sub(q.Asked)))
-	if !q.Expires.IsZero() {
-		e.Talk("in %s the answer is %q", phrase.Age(q.Expires.Sub(now)), phrase.Line(q.Default))
+	switch left := phrase.Age(q.Expires.Sub(now)); {
+	case q.Expires.IsZero():
+	case q.Default == "":
+		e.Talk("without an answer within %s it is refused", left)
+	default:
+		e.Talk("in %s the answer is %q", left, phrase.Line(q.Default))
 	}
 	return nil
 }
