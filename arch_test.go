@@ -92,7 +92,7 @@ var rules = []rule{
 	{"internal/showcase", []string{"internal/spec", "session", "statefile/...", "team", "workflow"}, nil},
 	{"internal/viewer", []string{"internal/project", "internal/showcase", "internal/spec", "statefile/...", "team", "workflow"}, nil},
 	{"internal/server", []string{"coordinator/...", "fleet", "internal/showcase", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
-	{"internal/rundesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
+	{"internal/rundesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
 	{"internal/desk", []string{"coordinator", "fleet", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
 	// The page that browsers load. It is files and nothing else.
