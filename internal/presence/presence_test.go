@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,16 +20,28 @@ func sighting(id string, status interactive.Status) interactive.Sighting {
 
 // ears hear what is told, as "ID STATUS" or "ID gone".
 type ears struct {
+	mu    sync.Mutex
 	here  []interactive.Sighting
 	away  bool
 	heard []string
 }
 
 func (f *ears) look(context.Context) ([]interactive.Sighting, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return slices.Clone(f.here), nil
 }
 
+// become sets who is there, and whether anybody hears of it.
+func (f *ears) become(away bool, here ...interactive.Sighting) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away, f.here = away, here
+}
+
 func (f *ears) beat(_ context.Context, h coordinator.Heartbeat) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.away {
 		return errors.New("away")
 	}
@@ -44,6 +57,8 @@ func (f *ears) beat(_ context.Context, h coordinator.Heartbeat) error {
 func (f *ears) expect(t *testing.T, when string, want ...string) {
 	t.Helper()
 	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if !slices.Equal(f.heard, want) {
 		t.Errorf("%s: told %q, want %q", when, f.heard, want)
 	}
@@ -63,19 +78,18 @@ func TestAFleetIsToldOfWhoComesChangesStaysAndGoes(t *testing.T) {
 		f.expect(t, "at once", "a idle")
 		time.Sleep(14 * time.Second)
 		f.expect(t, "while nothing changes")
-		f.here = []interactive.Sighting{sighting("a", "running"), sighting("b", "waiting")}
+		f.become(false, sighting("a", "running"), sighting("b", "waiting"))
 		time.Sleep(time.Second)
 		f.expect(t, "within a second of a change", "a running", "b waiting")
 		time.Sleep(15 * time.Second)
 		f.expect(t, "from time to time", "a running", "b waiting")
-		f.away = true
-		f.here = f.here[:1]
+		f.become(true, sighting("a", "running"))
 		time.Sleep(5 * time.Second)
 		f.expect(t, "while nobody hears")
 		if len(notices) != 1 || !strings.Contains(notices[0], "away") {
 			t.Errorf("noticed %q", notices)
 		}
-		f.away = false
+		f.become(false, sighting("a", "running"))
 		time.Sleep(time.Second)
 		f.expect(t, "when somebody hears again", "b gone")
 		cancel()

@@ -36,6 +36,7 @@ func TestEveryRouteThatChangesSomethingOfPeopleIsClosedToWorkers(t *testing.T) {
 	theirs := []string{
 		"POST /v1/login", "POST /v1/logout", "POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim",
 		"POST /v1/tasks/complete", "POST /v1/tasks/fail", "POST /v1/tasks/inputs/claim", "POST /v1/events",
+		"POST /v1/questions", "POST /v1/questions/{id}/withdraw",
 	}
 	w := start(t, nil)
 	for _, r := range routes() {
