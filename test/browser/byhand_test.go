@@ -34,6 +34,7 @@ func TestAnAgentThatAPersonStartedIsSeenAndAnsweredByClick(t *testing.T) {
 	id, err := c.AskAside(t.Context(), coordinator.NewQuestion{From: "claude-s1", Text: "May I push?", Options: []string{"Allow", "Deny"}, Seconds: 60})
 	w.must(err)
 	p.sees("One agent waits for you", "claude-s1", "May I push?")
+	p.shot("by-hand")
 	p.click("Allow")
 	q := until(w, "it is answered", func() (fleet.Answered, bool) {
 		q, err := c.Question(t.Context(), id)
