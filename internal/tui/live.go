@@ -37,7 +37,8 @@ type Options struct {
 const (
 	beat     = 200 * time.Millisecond // the spinner's, and that of changes
 	blink    = 50 * time.Millisecond  // between two frames, whatever is typed
-	noteTime = 15 * time.Second
+	noteTime = 15 * time.Second       // that a note stays
+	readTime = time.Second            // that a note stays whatever is typed
 )
 
 // Live shows a run until it has ended or the person leaves, and returns what the
@@ -72,7 +73,7 @@ type live struct {
 	term    *Terminal
 	screen  screen
 	view    View
-	noted   time.Time
+	noted   time.Time // when the note was first drawn, or zero
 	dirty   bool
 	drawn   time.Time
 	keys    chan Key
@@ -160,7 +161,7 @@ func (l *live) loop(ctx context.Context) (Do, error) {
 		case <-l.End:
 			l.view.Keyboard, act = l.view.Keyboard.End()
 		case key := <-l.keys:
-			l.view.Note = ""
+			l.forgetNote(readTime)
 			l.view.Keyboard, act = l.view.Keyboard.Press(key, Questions(l.view.Run))
 		case sig := <-changed:
 			if err := l.again(sig); err != nil {
@@ -208,7 +209,14 @@ func (l *live) update(r fleet.Run) {
 }
 
 func (l *live) note(text string) {
-	l.view.Note, l.noted = text, time.Now()
+	l.view.Note, l.noted = text, time.Time{}
+}
+
+// forgetNote takes the note away if it has been there to be read for that long.
+func (l *live) forgetNote(after time.Duration) {
+	if l.view.Note != "" && !l.noted.IsZero() && time.Since(l.noted) > after {
+		l.view.Note, l.dirty = "", true
+	}
 }
 
 // again begins with an empty screen after the size has changed, or after the
@@ -225,9 +233,7 @@ func (l *live) again(sig os.Signal) error {
 // moves reports whether there is anything new to see: a change, the spinner of
 // something that runs, or the time, which is told in seconds.
 func (l *live) moves() bool {
-	if l.view.Note != "" && time.Since(l.noted) > noteTime {
-		l.view.Note, l.dirty = "", true
-	}
+	l.forgetNote(noteTime)
 	if l.view.Run.Counts.Running > 0 {
 		l.view.Frame++
 		return true
@@ -239,5 +245,8 @@ func (l *live) draw() error {
 	width, height := l.term.Size()
 	l.view.Now = l.Now()
 	l.dirty, l.drawn = false, time.Now()
+	if l.noted.IsZero() {
+		l.noted = l.drawn
+	}
 	return l.screen.draw(l.view.Lines(width, height, l.Color))
 }

@@ -112,6 +112,7 @@ type shown struct {
 	term    *Terminal
 	before  unix.Termios
 	runs    chan fleet.Run
+	notes   chan string
 	actions chan Action
 	ended   chan error
 	do      Do
@@ -119,7 +120,7 @@ type shown struct {
 
 func show(t *testing.T, ctx context.Context, act func(Action)) *shown { //nolint:revive // the test comes first
 	t.Helper()
-	s := &shown{pty: newPTY(t, 80, 24), runs: make(chan fleet.Run), actions: make(chan Action, 10), ended: make(chan error, 1)}
+	s := &shown{pty: newPTY(t, 80, 24), runs: make(chan fleet.Run), notes: make(chan string), actions: make(chan Action, 10), ended: make(chan error, 1)}
 	s.before = s.mode(t)
 	var err error
 	if s.term, err = Open(s.program, s.program); err != nil {
@@ -133,7 +134,7 @@ func show(t *testing.T, ctx context.Context, act func(Action)) *shown { //nolint
 		}()
 		var err error
 		s.do, err = Live(ctx, s.term, Options{
-			Now: func() time.Time { return now }, Runs: s.runs,
+			Now: func() time.Time { return now }, Runs: s.runs, Notes: s.notes,
 			Act: func(_ context.Context, a Action) string {
 				act(a)
 				s.actions <- a
@@ -174,6 +175,24 @@ func TestTheViewAnswersAndEndsWithTheRun(t *testing.T) {
 	close(s.runs)
 	if err := s.wait(t); err != nil || s.do != Nothing {
 		t.Errorf("%v, %v", s.do, err)
+	}
+}
+
+func TestANoteIsSeenWhateverIsTyped(t *testing.T) {
+	s := show(t, context.Background(), nothing)
+	s.runs <- release()
+	s.waitFor(t, "release")
+	for i := range 5 {
+		note := fmt.Sprintf("note %d", i)
+		s.press(t, "x") // a frame, so that the note waits for the next
+		time.Sleep(blink / 5)
+		s.notes <- note
+		s.press(t, "xxx")
+		s.waitFor(t, note)
+	}
+	close(s.runs)
+	if err := s.wait(t); err != nil {
+		t.Error(err)
 	}
 }
 
