@@ -130,15 +130,20 @@ func once[A any](c *change, operation, key string, do func() (A, error)) (A, err
 	if key == "" {
 		return do()
 	}
-	name := operation + " " + key
-	before, err := c.Promise(name)
+	before, err := c.Promise(operation + " " + key)
 	if err == nil {
 		return answer, json.Unmarshal(before.Answer, &answer)
 	}
 	if !errors.Is(err, store.ErrNotFound) {
 		return answer, err
 	}
-	if answer, err = do(); err != nil {
+	return first(c, operation, key, do)
+}
+
+// first is once for a key to which no answer was given before.
+func first[A any](c *change, operation, key string, do func() (A, error)) (A, error) {
+	answer, err := do()
+	if err != nil {
 		return answer, err
 	}
 	text, err := json.Marshal(answer)
@@ -148,7 +153,7 @@ func once[A any](c *change, operation, key string, do func() (A, error)) (A, err
 	if string(text) == "null" {
 		return answer, nil
 	}
-	c.PutPromise(store.Promise{Key: name, Answer: text, Made: c.now})
+	c.PutPromise(store.Promise{Key: operation + " " + key, Answer: text, Made: c.now})
 	return answer, nil
 }
 

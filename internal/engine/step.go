@@ -111,5 +111,10 @@ func Once[A any](s *Step, operation, key string, do func() (A, error)) (A, error
 	return once(s.c, operation, key, do)
 }
 
+// First is [Once] for a key that is known to be new, so that nobody need look.
+func First[A any](s *Step, operation, key string, do func() (A, error)) (A, error) {
+	return first(s.c, operation, key, do)
+}
+
 // OnceNeed is what [Once] will look up.
 func OnceNeed(operation, key string) []string { return promiseNeed(operation, key) }
