@@ -283,24 +283,11 @@ func (r *Recording) fresh(is *Status) written {
 }
 
 // sum is a hash of all that a document says. It does not put the document
-// together, which may be large, but takes it agent by agent.
+// together, which may be large.
 func (r *Recording) sum(root *jsontree.Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(r.seed)
-	add := func(text []byte) {
-		_, _ = h.Write(text) // it never fails
-		_ = h.WriteByte(0)   // which no JSON has in it
-	}
-	for name, member := range root.Members() {
-		add([]byte(name))
-		if name != "agents" || member.Kind() != jsontree.Array {
-			add(member.Value().Raw())
-			continue
-		}
-		for _, agent := range member.Items() {
-			add(agent.Value().Raw())
-		}
-	}
+	root.Pieces(func(text []byte) { _, _ = h.Write(text) }) // it never fails
 	return h.Sum64()
 }
 

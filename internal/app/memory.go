@@ -6,7 +6,7 @@ import "runtime/debug"
 // is collected by how much memory there is altogether rather than by how much
 // is held: seldom in a small run, earlier in a large one.
 const (
-	memoryAlways = 34 << 20
+	memoryAlways = 40 << 20
 	memoryShown  = 64 << 20 // more, for those who are shown it by the same process
 	memoryOfPlan = 16       // times the plan's size
 	garbage      = 400      // per cent of what is held, at most

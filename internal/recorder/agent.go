@@ -74,11 +74,14 @@ func seconds(from, to time.Time) *float64 {
 	return &n
 }
 
+// pidOf returns the number alone: the picture of a large run must not hold on to
+// attempts.
 func pidOf(a store.Attempt) *int {
 	if a.PID == 0 {
 		return nil
 	}
-	return &a.PID
+	pid := a.PID
+	return &pid
 }
 
 // exitOf is the exit code, of an attempt that has one: nobody saw the end of one
@@ -87,7 +90,8 @@ func exitOf(a store.Attempt) *int {
 	if a.Exit < 0 || failure.Class(a.Class) == failure.Lost {
 		return nil
 	}
-	return &a.Exit
+	exit := a.Exit // alone, as in pidOf
+	return &exit
 }
 
 // wrong says in a sentence how an attempt failed.

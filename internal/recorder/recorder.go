@@ -64,12 +64,19 @@ type Recorder struct {
 	wrote     time.Time     // when that was
 }
 
-// largeShare is how many times as long as the document of a very large run takes
-// to write it is left alone.
-const largeShare = 6
+// To write a large document takes long, and about as much memory as all else that
+// is done. For so many times as long as that is beyond quick it is left alone, but
+// not for longer than mostPace: with ten thousand agents for a second or two.
+const (
+	quick      = 40 * time.Millisecond
+	largeShare = 10
+	mostPace   = 2 * time.Second
+)
 
 // pace is how long the session's document is left alone after it was written.
-func (r *Recorder) pace() time.Duration { return max(r.opts.Pace, largeShare*r.took) }
+func (r *Recorder) pace() time.Duration {
+	return max(r.opts.Pace, min(largeShare*(r.took-quick), mostPace))
+}
 
 // due reports whether the session's document may be written again. Records do
 // not wait for that.

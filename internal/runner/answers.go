@@ -21,7 +21,10 @@ type answered struct {
 func readAnswered(f folder) (answered, error) {
 	a := answered{path: f.path(answeredFile), ids: map[string]bool{}}
 	data, err := os.ReadFile(a.path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, nil
+	}
+	if err != nil {
 		return a, err
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {

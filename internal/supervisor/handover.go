@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -119,12 +118,15 @@ func closeAll(fds []int) {
 }
 
 func packEnv(env []string) []byte {
-	var b strings.Builder
+	size := 0
 	for _, v := range env {
-		b.WriteString(v)
-		b.WriteByte(0)
+		size += len(v) + 1
 	}
-	return []byte(b.String())
+	packed := make([]byte, 0, size)
+	for _, v := range env {
+		packed = append(append(packed, v...), 0)
+	}
+	return packed
 }
 
 func unpackEnv(packed []byte) (env []string) {

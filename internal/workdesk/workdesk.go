@@ -256,7 +256,7 @@ func (d *Desk) Turn(ctx context.Context, by token.Identity, t coordinator.WorkTu
 		return done, err
 	}
 	key := fmt.Sprintf("%s %d", t.Finish.Attempt, t.Finish.Token)
-	need := store.Need{Attempts: []string{t.Finish.Attempt}, Promises: engine.OnceNeed(turnOp, key)}
+	need := store.Need{Attempts: []string{t.Finish.Attempt}}
 	if t.Claim != nil {
 		need.Claims, need.Workers = 1, []string{t.Claim.Worker}
 	}
@@ -265,7 +265,11 @@ func (d *Desk) Turn(ctx context.Context, by token.Identity, t coordinator.WorkTu
 		if err != nil {
 			return err
 		}
-		kept, err := engine.Once(s, turnOp, key, func() (turned, error) { return turn(s, a, t) })
+		once := engine.Once[turned]
+		if a.Status == store.Running { // a turn would have ended it
+			once = engine.First[turned]
+		}
+		kept, err := once(s, turnOp, key, func() (turned, error) { return turn(s, a, t) })
 		if err != nil {
 			return err
 		}

@@ -327,20 +327,31 @@ func (n *Node) length() int {
 
 // append adds the text of n, as it is now, to b.
 func (n *Node) append(b []byte) []byte {
+	n.Pieces(func(piece []byte) { b = append(b, piece...) })
+	return b
+}
+
+// Pieces calls each with the text of n, as it is now, piece by piece, without
+// putting it together. A piece must not be changed.
+func (n *Node) Pieces(each func(piece []byte)) {
+	raw := n.found.raw
 	if !n.dirty {
-		return append(b, n.found.raw...)
+		each(raw)
+		return
 	}
-	b = append(b, n.found.raw[0])
+	each(raw[:1])
 	for i, p := range n.parts {
 		if i > 0 {
-			b = append(b, ',')
+			each(comma)
 		}
-		b = append(b, p.lead...)
-		b = append(b, p.key...)
-		b = append(b, p.colon...)
-		b = p.val.append(b)
-		b = append(b, p.trail...)
+		each(p.lead)
+		each(p.key)
+		each(p.colon)
+		p.val.Pieces(each)
+		each(p.trail)
 	}
-	b = append(b, n.tail...)
-	return append(b, n.found.raw[len(n.found.raw)-1])
+	each(n.tail)
+	each(raw[len(raw)-1:])
 }
+
+var comma = []byte{','}

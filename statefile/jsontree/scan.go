@@ -59,7 +59,7 @@ func check(data []byte) (*index, error) {
 
 // bytesPerMark is about how many bytes a value takes with its name and the
 // white space around it.
-const bytesPerMark = 32
+const bytesPerMark = 24
 
 // checker walks a document by the grammar. The first problem stops it with at
 // on the offending byte.

@@ -2,6 +2,7 @@ package attend
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,16 +38,24 @@ func changes(before, after fleet.Run, now time.Time) []string {
 	if after.Stopping != "" && before.Stopping != after.Stopping {
 		lines = append(lines, run+"no task starts any more: "+phrase.Line(after.Stopping))
 	}
-	known := make(map[string]fleet.Task, len(before.Tasks))
-	for _, t := range before.Tasks {
-		known[t.ID] = t
-	}
-	for _, t := range after.Tasks {
-		for _, text := range taskChanges(known[t.ID], t, now) {
+	for i, t := range after.Tasks {
+		for _, text := range taskChanges(known(before.Tasks, i, t.ID), t, now) {
 			lines = append(lines, env.Printable(t.ID)+": "+text)
 		}
 	}
 	return lines
+}
+
+// known returns the task of that id, which is most likely at i: tasks keep their
+// places, and new ones come last. One that is not there is the zero task.
+func known(tasks []fleet.Task, i int, id string) fleet.Task {
+	if i >= len(tasks) || tasks[i].ID != id {
+		i = slices.IndexFunc(tasks, func(t fleet.Task) bool { return t.ID == id })
+	}
+	if i < 0 {
+		return fleet.Task{}
+	}
+	return tasks[i]
 }
 
 func paused(r fleet.Run, l fleet.Lane) bool {

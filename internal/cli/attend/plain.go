@@ -15,11 +15,12 @@ func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	runs, failed := follow(ctx, t.Fleet, j.run.ID, j.interval, &all)
+	id := j.run.ID
+	runs, failed := follow(ctx, t.Fleet, id, j.interval, &all)
 	j.work.start()
 	defer j.work.halt()
-	end.run = j.run
-	for _, line := range opening(j.run) {
+	end.run, j.run = j.run, fleet.Run{} // of the tasks of a large run no more is kept than need be
+	for _, line := range opening(end.run) {
 		t.env.Talk("%s", line)
 	}
 	show := func(r fleet.Run) {
@@ -56,7 +57,7 @@ func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
 				return end, nil
 			}
 			end.interrupted = true
-			t.env.Talk("run %s: cancelling, waiting for the agents to end; the next signal leaves at once", j.run.ID)
+			t.env.Talk("run %s: cancelling, waiting for the agents to end; the next signal leaves at once", id)
 			if err := j.work.cancel(ctx, "interrupted"); err != nil {
 				return end, err
 			}
