@@ -73,7 +73,15 @@ var rules = []rule{
 	{"internal/prompt", []string{"internal/suggest", "statefile", "statefile/lazyregexp"}, nil},
 	{"internal/dispatch", []string{"internal/engine", "internal/plan", "internal/prompt", "internal/suggest"}, nil},
 	{"internal/tmux", nil, nil},
-	{"internal/interactive", []string{"internal/tmux", "statefile/host", "statefile/jsontree"}, []string{"golang.org/x/sys"}},
+
+	// What answers a hook before the rest of gaffer begins (see package early), and
+	// who looks at the agents that people have started.
+	{"internal/statedir", nil, nil},
+	{"internal/agentproc", nil, nil},
+	{"internal/heard", []string{"internal/agentproc", "internal/statedir", "statefile/host", "statefile/jsontree"}, nil},
+	{"internal/early", []string{"internal/agentproc", "internal/heard"}, nil},
+	{"internal/interactive", []string{"internal/agentproc", "internal/heard", "internal/tmux", "statefile/host", "statefile/jsontree"}, nil},
+
 	{"internal/spec", []string{"statefile/...", "workflow"}, nil},
 	{"internal/inboxwork/webpage", nil, nil},
 	{"internal/inboxwork", []string{"internal/inboxwork/webpage", "internal/spec", "statefile/...", "workflow"}, nil},
@@ -178,6 +186,23 @@ func TestEveryRowOfTheTableHoldsForAPackage(t *testing.T) {
 			return first.packages == r.packages
 		}) {
 			t.Errorf("row %s holds for no package", r.packages)
+		}
+	}
+}
+
+// late are packages of the standard library that begin after many others, by
+// their names, or take long to begin.
+var late = []string{"path/filepath", "regexp", "net", "net/...", "os/exec", "os/signal", "os/user", "encoding/gob", "text/template", "log/...", "html/..."}
+
+func TestWhatIsBehindAHookIsLight(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./internal/early").Output()
+	if err != nil {
+		t.Fatalf("list what is behind internal/early: %v", err)
+	}
+	for _, imported := range strings.Fields(string(out)) {
+		first, _, _ := strings.Cut(imported, "/")
+		if strings.Contains(first, ".") || listed(late, imported) {
+			t.Errorf("%s is behind internal/early", imported)
 		}
 	}
 }

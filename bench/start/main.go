@@ -1,5 +1,6 @@
 // Command start measures what programs cost that start, do a little and end. They
-// take turns, so that each meets the same machine. A last word <FILE is what the
+// take turns in an order that is drawn for each round, so that each meets the same
+// machine, and the caches as any of the others leaves them. A last word <FILE is what the
 // program gets on stdin.
 //
 //	start -n 50 NAME COMMAND -- NAME COMMAND …
@@ -9,6 +10,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"slices"
@@ -59,9 +61,9 @@ func programs(args []string) (list []*program, err error) {
 
 func measure(list []*program, n int) error {
 	for range n {
-		for _, p := range list {
-			if err := p.run(); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
+		for _, i := range rand.Perm(len(list)) {
+			if err := list[i].run(); err != nil {
+				return fmt.Errorf("%s: %w", list[i].name, err)
 			}
 		}
 	}

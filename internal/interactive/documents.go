@@ -4,18 +4,20 @@ import (
 	"context"
 	"time"
 
+	"gaffer/internal/agentproc"
+	"gaffer/internal/heard"
 	"gaffer/statefile/host"
 )
 
 // document is what hooks have said of a session, and where that is kept.
 type document struct {
-	session Session
+	session heard.Session
 	path    string
 	claimed bool // by a process
 }
 
 func (l *Lookout) documents() []*document {
-	sessions, paths := l.folder.all(l.now())
+	sessions, paths := l.folder.All(l.now())
 	list := make([]*document, len(sessions))
 	for i := range sessions {
 		list[i] = &document{session: sessions[i], path: paths[i]}
@@ -25,7 +27,7 @@ func (l *Lookout) documents() []*document {
 
 // orphan is the only session of a program in a folder whose process nobody knows:
 // a server has run its hooks. Of several none can be told to be a process's.
-func orphan(docs []*document, program, dir string) *Session {
+func orphan(docs []*document, program, dir string) *heard.Session {
 	var only *document
 	for _, d := range docs {
 		s := d.session
@@ -54,7 +56,7 @@ func (l *Lookout) unclaimed(ctx context.Context, docs []*document, seen []*found
 		s := &d.session
 		alive := host.OS().Alive(s.Process)
 		if l.isOld(*s, alive, seen) {
-			l.folder.remove(ctx, *s, d.path)
+			l.folder.Remove(ctx, *s, d.path)
 			continue
 		}
 		if d.claimed || s.Attempt != "" || s.Ended {
@@ -67,7 +69,7 @@ func (l *Lookout) unclaimed(ctx context.Context, docs []*document, seen []*found
 			}
 			continue
 		}
-		if s.Program == Codex && alive == host.Alive {
+		if s.Program == agentproc.Codex && alive == host.Alive {
 			f.evidence.Rollout = l.rollout(s.Process.PID, s)
 		}
 		newest[s.Process] = f
@@ -77,7 +79,7 @@ func (l *Lookout) unclaimed(ctx context.Context, docs []*document, seen []*found
 }
 
 // isOld tells whether a document is of no use any more.
-func (l *Lookout) isOld(s Session, alive host.Liveness, seen []*found) bool {
+func (l *Lookout) isOld(s heard.Session, alive host.Liveness, seen []*found) bool {
 	age := l.now().Sub(s.At)
 	switch alive {
 	case host.Dead:
@@ -89,7 +91,7 @@ func (l *Lookout) isOld(s Session, alive host.Liveness, seen []*found) bool {
 }
 
 // superseded tells whether the process of a session has gone on with another.
-func superseded(s Session, seen []*found) bool {
+func superseded(s heard.Session, seen []*found) bool {
 	for _, f := range seen {
 		if h := f.evidence.Hook; h != nil && h.Process == s.Process && h.Session != s.Session && h.At.After(s.At) {
 			return true

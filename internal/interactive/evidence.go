@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/internal/agentproc"
+	"gaffer/internal/heard"
 	"gaffer/statefile/host"
 )
 
@@ -17,14 +19,14 @@ type Evidence struct {
 	Dir     string        // where it works
 	Pane    string        // of tmux, such as %3
 
-	File    *Note    // Claude's note of its process
-	Hook    *Session // what its hooks have said
-	Title   *Title   // of its pane
-	Rollout *Rollout // Codex's record of its thread
-	Screen  string   // what is in its pane, if nothing better speaks
+	File    *Note          // Claude's note of its process
+	Hook    *heard.Session // what its hooks have said
+	Title   *Title         // of its pane
+	Rollout *Rollout       // Codex's record of its thread
+	Screen  string         // what is in its pane, if nothing better speaks
 }
 
-// Note is what Claude Code writes about each of its processes while it is used by
+// Note is what agentproc.Claude Code writes about each of its processes while it is used by
 // a person.
 type Note struct {
 	Session string
@@ -41,10 +43,10 @@ type Title struct {
 	Host string // what it is called if nobody has said otherwise
 }
 
-// Rollout is what the record of a Codex thread says at its end.
+// Rollout is what the record of a agentproc.Codex thread says at its end.
 type Rollout struct {
 	Thread  string
-	Status  Status // idle or running, empty if it is not told
+	Status  heard.Status // idle or running, empty if it is not told
 	Since   time.Time
 	Error   string
 	Tokens  int64 // in the context
@@ -53,22 +55,22 @@ type Rollout struct {
 
 // Sighting is an agent that a person has started, and what it does.
 type Sighting struct {
-	ID      string    `json:"id"`
-	Name    string    `json:"name"`
-	Program string    `json:"program"`
-	Session string    `json:"session,omitempty"`
-	Dir     string    `json:"dir,omitempty"`
-	PID     int       `json:"pid,omitempty"`
-	Pane    string    `json:"pane,omitempty"` // of tmux
-	Model   string    `json:"model,omitempty"`
-	Status  Status    `json:"status"`
-	Source  Source    `json:"source"`
-	Since   time.Time `json:"since,omitzero"`
-	For     string    `json:"for,omitempty"` // what it waits for
-	Error   string    `json:"error,omitempty"`
-	Loop    string    `json:"loop,omitempty"`    // what it does again and again
-	Context float64   `json:"context,omitempty"` // how full its context is, in percent
-	CostUSD float64   `json:"cost_usd,omitempty"`
+	ID      string       `json:"id"`
+	Name    string       `json:"name"`
+	Program string       `json:"program"`
+	Session string       `json:"session,omitempty"`
+	Dir     string       `json:"dir,omitempty"`
+	PID     int          `json:"pid,omitempty"`
+	Pane    string       `json:"pane,omitempty"` // of tmux
+	Model   string       `json:"model,omitempty"`
+	Status  heard.Status `json:"status"`
+	Source  Source       `json:"source"`
+	Since   time.Time    `json:"since,omitzero"`
+	For     string       `json:"for,omitempty"` // what it waits for
+	Error   string       `json:"error,omitempty"`
+	Loop    string       `json:"loop,omitempty"`    // what it does again and again
+	Context float64      `json:"context,omitempty"` // how full its context is, in percent
+	CostUSD float64      `json:"cost_usd,omitempty"`
 }
 
 // spinner tells whether a title begins with one of the signs that programs turn
@@ -81,15 +83,15 @@ func spinner(title string) bool {
 }
 
 // read gives the status that a title tells, if it tells one.
-func (t *Title) read(program, dir string) (Status, bool) {
+func (t *Title) read(program, dir string) (heard.Status, bool) {
 	if t == nil {
 		return "", false
 	}
 	text := strings.TrimSpace(t.Text)
 	switch program {
-	case Codex:
+	case agentproc.Codex:
 		return t.codex(text, dir)
-	case Gemini:
+	case agentproc.Gemini:
 		return t.gemini(text)
 	}
 	return "", false
@@ -97,23 +99,23 @@ func (t *Title) read(program, dir string) (Status, bool) {
 
 // codex is the sign of what goes on and the name of the folder. The sign of
 // waiting blinks.
-func (t *Title) codex(text, dir string) (Status, bool) {
+func (t *Title) codex(text, dir string) (heard.Status, bool) {
 	if rest, ok := strings.CutPrefix(text, "["); ok {
 		if _, rest, ok = strings.Cut(rest, "]"); ok && strings.HasPrefix(strings.TrimSpace(rest), "Action Required") {
-			return Waiting, true
+			return heard.Waiting, true
 		}
 	}
 	switch {
 	case spinner(text):
-		return Running, true
+		return heard.Running, true
 	case text != "" && text == base(dir):
-		return Idle, true
+		return heard.Idle, true
 	}
 	return "", false
 }
 
-func (t *Title) gemini(text string) (Status, bool) {
-	for sign, status := range map[string]Status{"◇": Idle, "✦": Running, "✋": Waiting, "⏲": Running} {
+func (t *Title) gemini(text string) (heard.Status, bool) {
+	for sign, status := range map[string]heard.Status{"◇": heard.Idle, "✦": heard.Running, "✋": heard.Waiting, "⏲": heard.Running} {
 		if strings.HasPrefix(text, sign) {
 			return status, true
 		}

@@ -1,31 +1,10 @@
 // Package interactive knows what the agent programs do that people start by
-// hand: Claude Code, Codex and Gemini CLI in a terminal of their own.
+// hand: agentproc.Claude Code, agentproc.Codex and agentproc.Gemini CLI in a terminal of their own.
 //
-// Their hooks say what happens ([Event]), and [Fold] keeps what follows from it
-// in a document for each session. A [Lookout] gathers that and all else that can
-// be known on this machine, and [Judge] says what each agent does, by the best
+// A [Lookout] gathers what their hooks have said (package heard) and all else that
+// can be known on this machine, and [Judge] says what each agent does, by the best
 // source that speaks. Whether the process lives comes before all of them.
 package interactive
-
-// The programs.
-const (
-	Claude = "claude"
-	Codex  = "codex"
-	Gemini = "gemini"
-)
-
-// Programs lists them.
-func Programs() []string { return []string{Claude, Codex, Gemini} }
-
-// Status is what an agent does.
-type Status string
-
-// The statuses.
-const (
-	Idle    Status = "idle"
-	Running Status = "running"
-	Waiting Status = "waiting" // for a person
-)
 
 // Source is who says so.
 type Source string

@@ -1,14 +1,17 @@
 package interactive
 
 import (
+	"cmp"
 	"time"
 
+	"gaffer/internal/agentproc"
+	"gaffer/internal/heard"
 	"gaffer/statefile/host"
 )
 
 // word is what one source says.
 type word struct {
-	status Status
+	status heard.Status
 	source Source
 	since  time.Time
 	why    string // what is waited for
@@ -29,7 +32,7 @@ func Judge(e Evidence, now time.Time) (Sighting, bool) {
 	}
 	w := e.judge(now)
 	if e.Stopped {
-		w.status, w.source, w.why = Idle, FromProcess, "stopped by a signal"
+		w.status, w.source, w.why = heard.Idle, FromProcess, "stopped by a signal"
 	}
 	return e.sighting(w), true
 }
@@ -37,7 +40,7 @@ func Judge(e Evidence, now time.Time) (Sighting, bool) {
 // unheardAfter is how long a session counts whose process nobody knows.
 const unheardAfter = time.Hour
 
-func lately(s *Session, now time.Time) bool {
+func lately(s *heard.Session, now time.Time) bool {
 	return s != nil && !s.Ended && now.Sub(s.At) < unheardAfter
 }
 
@@ -48,14 +51,14 @@ func (e Evidence) judge(now time.Time) word {
 			return w
 		}
 	}
-	return word{status: Idle, source: FromProcess}
+	return word{status: heard.Idle, source: FromProcess}
 }
 
 func (e Evidence) sources() []func(time.Time) (word, bool) {
 	switch e.Program {
-	case Claude:
+	case agentproc.Claude:
 		return []func(time.Time) (word, bool){e.fromFile, e.fromHook, e.fromClaudeTitle, e.fromScreen}
-	case Codex:
+	case agentproc.Codex:
 		return []func(time.Time) (word, bool){e.fromTitle, e.fromRollout, e.fromHook, e.fromScreen}
 	}
 	return []func(time.Time) (word, bool){e.fromTitle, e.fromHook, e.fromScreen}
@@ -69,7 +72,7 @@ func (e Evidence) settled(now time.Time) bool {
 
 // needsTitle tells whether the title of the pane can count.
 func (e Evidence) needsTitle(now time.Time) bool {
-	if e.Program != Claude {
+	if e.Program != agentproc.Claude {
 		return true
 	}
 	_, ok := e.fromFile(now)
@@ -86,11 +89,11 @@ func (e Evidence) fromFile(time.Time) (word, bool) {
 	w := word{source: FromFile, since: n.Since}
 	switch n.Status {
 	case "idle":
-		w.status, w.err = Idle, e.hookError()
+		w.status, w.err = heard.Idle, e.hookError()
 	case "busy":
-		w.status = Running
+		w.status = heard.Running
 	case "waiting":
-		w.status, w.why = Waiting, or(e.hookFor(), n.For)
+		w.status, w.why = heard.Waiting, cmp.Or(e.hookFor(), n.For)
 	default:
 		return word{}, false
 	}
@@ -99,7 +102,7 @@ func (e Evidence) fromFile(time.Time) (word, bool) {
 
 // hookError is how the last turn broke off.
 func (e Evidence) hookError() string {
-	if e.Hook == nil || e.Hook.Status != Idle || e.otherSession() {
+	if e.Hook == nil || e.Hook.Status != heard.Idle || e.otherSession() {
 		return ""
 	}
 	return e.Hook.Error
@@ -107,7 +110,7 @@ func (e Evidence) hookError() string {
 
 // hookFor is what the hooks know of what is waited for.
 func (e Evidence) hookFor() string {
-	if e.Hook == nil || e.Hook.Status != Waiting || e.otherSession() {
+	if e.Hook == nil || e.Hook.Status != heard.Waiting || e.otherSession() {
 		return ""
 	}
 	return e.Hook.For()
@@ -130,15 +133,15 @@ func (e Evidence) fromHook(now time.Time) (word, bool) {
 		return word{}, false
 	}
 	w := word{status: s.Status, source: FromHook, since: s.Since, why: s.For(), err: s.Error}
-	if e.Program != Claude || now.Sub(s.At) < patience || s.Status == Idle {
+	if e.Program != agentproc.Claude || now.Sub(s.At) < patience || s.Status == heard.Idle {
 		return w, true
 	}
 	running, ok := e.Title.claude()
 	switch {
-	case ok && s.Status == Running && !running:
-		return word{status: Idle, source: FromTitle}, true
-	case ok && s.Status == Waiting && running:
-		return word{status: Running, source: FromTitle}, true
+	case ok && s.Status == heard.Running && !running:
+		return word{status: heard.Idle, source: FromTitle}, true
+	case ok && s.Status == heard.Waiting && running:
+		return word{status: heard.Running, source: FromTitle}, true
 	}
 	return w, true
 }
@@ -150,11 +153,11 @@ func (e Evidence) fromTitle(time.Time) (word, bool) {
 	}
 	w := word{status: status, source: FromTitle}
 	switch status {
-	case Waiting:
-		w.why = or(e.hookFor(), "action required")
-	case Idle:
+	case heard.Waiting:
+		w.why = cmp.Or(e.hookFor(), "action required")
+	case heard.Idle:
 		w.err = e.hookError()
-		if e.Rollout != nil && e.Rollout.Status == Idle {
+		if e.Rollout != nil && e.Rollout.Status == heard.Idle {
 			w.err, w.since = e.Rollout.Error, e.Rollout.Since
 		}
 	}
@@ -164,17 +167,17 @@ func (e Evidence) fromTitle(time.Time) (word, bool) {
 // fromClaudeTitle can tell that something goes on.
 func (e Evidence) fromClaudeTitle(time.Time) (word, bool) {
 	running, _ := e.Title.claude()
-	return word{status: Running, source: FromTitle}, running
+	return word{status: heard.Running, source: FromTitle}, running
 }
 
-// fromRollout is what Codex has recorded. It has no word for waiting: a hook that
+// fromRollout is what agentproc.Codex has recorded. It has no word for waiting: a hook that
 // has said so since the turn began tells more of the same.
 func (e Evidence) fromRollout(now time.Time) (word, bool) {
 	r := e.Rollout
 	if r == nil || r.Status == "" {
 		return word{}, false
 	}
-	if s := e.Hook; r.Status == Running && s != nil && s.Status == Waiting && !s.Since.Before(r.Since) {
+	if s := e.Hook; r.Status == heard.Running && s != nil && s.Status == heard.Waiting && !s.Since.Before(r.Since) {
 		return e.fromHook(now)
 	}
 	return word{status: r.Status, source: FromRollout, since: r.Since, err: r.Error}, true
@@ -188,17 +191,17 @@ func (e Evidence) sighting(w word) Sighting {
 	}
 	if h := e.Hook; h != nil {
 		s.Session, s.Model, s.Loop = h.Session, h.Model, h.Loop
-		s.Dir = or(s.Dir, h.Dir)
+		s.Dir = cmp.Or(s.Dir, h.Dir)
 	}
 	if e.File != nil && w.source == FromFile {
-		s.Session, s.Dir = or(e.File.Session, s.Session), or(s.Dir, e.File.Dir)
+		s.Session, s.Dir = cmp.Or(e.File.Session, s.Session), cmp.Or(s.Dir, e.File.Dir)
 	}
 	if r := e.Rollout; r != nil {
-		s.Session = or(s.Session, r.Thread)
+		s.Session = cmp.Or(s.Session, r.Thread)
 		if r.Context > 0 && r.Tokens > 0 {
 			s.Context = min(100, float64(r.Tokens)*100/float64(r.Context))
 		}
 	}
-	s.ID, s.Name = idOf(e.Program, e.Process, s.Session), nameOf(e.Program, e.Process, s.Session)
+	s.ID, s.Name = heard.ID(e.Program, e.Process, s.Session), heard.Name(e.Program, e.Process, s.Session)
 	return s
 }

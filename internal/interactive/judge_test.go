@@ -6,18 +6,22 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/agentproc"
+	"gaffer/internal/heard"
 	"gaffer/statefile/host"
 )
+
+var noon = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)
 
 func alive(program string) Evidence {
 	return Evidence{Program: program, Alive: host.Alive, Dir: "/src/web", Process: host.Process{PID: 42, Start: 7, Boot: "b"}}
 }
 
 // hook is a session whose hooks last spoke so long ago.
-func hook(status Status, ago time.Duration) *Session {
-	s := &Session{Program: Claude, Session: "s", Status: status, At: noon.Add(-ago), Since: noon.Add(-ago)}
-	if status == Waiting {
-		s.Asked = []Asked{{Tool: "Bash", What: "make"}}
+func hook(status heard.Status, ago time.Duration) *heard.Session {
+	s := &heard.Session{Program: agentproc.Claude, Session: "s", Status: status, At: noon.Add(-ago), Since: noon.Add(-ago)}
+	if status == heard.Waiting {
+		s.Asked = []heard.Asked{{Tool: "Bash", What: "make"}}
 	}
 	return s
 }
@@ -30,47 +34,51 @@ func TestTheBestSourceThatSpeaksIsBelieved(t *testing.T) {
 		change  func(*Evidence)
 		want    string // status, source, what for
 	}{
-		"the file beats a newer hook": {Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "idle", Start: 7}, hook(Running, 0) }, "idle sessions-file"},
-		"the file of Esc":             {Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "idle", Start: 7}, hook(Waiting, long) }, "idle sessions-file"},
-		"busy is running":             {Claude, func(e *Evidence) { e.File = &Note{Status: "busy"} }, "running sessions-file"},
-		"the hook knows more of a wait": {Claude, func(e *Evidence) {
-			e.File, e.Hook = &Note{Status: "waiting", For: "permission prompt"}, hook(Waiting, 0)
+		"the file beats a newer hook": {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "idle", Start: 7}, hook(heard.Running, 0) }, "idle sessions-file"},
+		"the file of Esc":             {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "idle", Start: 7}, hook(heard.Waiting, long) }, "idle sessions-file"},
+		"busy is running":             {agentproc.Claude, func(e *Evidence) { e.File = &Note{Status: "busy"} }, "running sessions-file"},
+		"the hook knows more of a wait": {agentproc.Claude, func(e *Evidence) {
+			e.File, e.Hook = &Note{Status: "waiting", For: "permission prompt"}, hook(heard.Waiting, 0)
 		}, "waiting sessions-file Bash: make"},
-		"a wait without a hook":            {Claude, func(e *Evidence) { e.File = &Note{Status: "waiting", For: "permission prompt"} }, "waiting sessions-file permission prompt"},
-		"the file of another process":      {Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "busy", Start: 8}, hook(Idle, 0) }, "idle hook"},
-		"a file without a status":          {Claude, func(e *Evidence) { e.File, e.Hook = &Note{Start: 7}, hook(Running, 0) }, "running hook"},
-		"a file with a word of tomorrow":   {Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "dreaming"}, hook(Running, 0) }, "running hook"},
-		"a title shows what no hook tells": {Claude, func(e *Evidence) { e.Title, e.Hook = title("✳ Claude Code"), hook(Running, long) }, "idle title"},
-		"a title that lags":                {Claude, func(e *Evidence) { e.Title, e.Hook = title("✳ Claude Code"), hook(Running, time.Second) }, "running hook"},
-		"a title cannot tell a wait":       {Claude, func(e *Evidence) { e.Title, e.Hook = title("✳ Claude Code"), hook(Waiting, long) }, "waiting hook Bash: make"},
-		"a title without hooks":            {Claude, func(e *Evidence) { e.Title = title("⠂ Claude Code") }, "running title"},
-		"nothing but a process":            {Claude, func(*Evidence) {}, "idle process"},
-		"a screen": {Claude, func(e *Evidence) {
+		"a wait without a hook":            {agentproc.Claude, func(e *Evidence) { e.File = &Note{Status: "waiting", For: "permission prompt"} }, "waiting sessions-file permission prompt"},
+		"the file of another process":      {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "busy", Start: 8}, hook(heard.Idle, 0) }, "idle hook"},
+		"a file without a status":          {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Start: 7}, hook(heard.Running, 0) }, "running hook"},
+		"a file with a word of tomorrow":   {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "dreaming"}, hook(heard.Running, 0) }, "running hook"},
+		"a title shows what no hook tells": {agentproc.Claude, func(e *Evidence) { e.Title, e.Hook = title("✳ agentproc.Claude Code"), hook(heard.Running, long) }, "idle title"},
+		"a title that lags": {agentproc.Claude, func(e *Evidence) {
+			e.Title, e.Hook = title("✳ agentproc.Claude Code"), hook(heard.Running, time.Second)
+		}, "running hook"},
+		"a title cannot tell a wait": {agentproc.Claude, func(e *Evidence) { e.Title, e.Hook = title("✳ agentproc.Claude Code"), hook(heard.Waiting, long) }, "waiting hook Bash: make"},
+		"a title without hooks":      {agentproc.Claude, func(e *Evidence) { e.Title = title("⠂ agentproc.Claude Code") }, "running title"},
+		"nothing but a process":      {agentproc.Claude, func(*Evidence) {}, "idle process"},
+		"a screen": {agentproc.Claude, func(e *Evidence) {
 			e.Screen = "x\n Do you want to proceed?\n ❯ 1. Yes\n Esc to cancel · Tab to amend\n\n\n"
 		}, "waiting screen a decision"},
-		"a screen of setting up":             {Claude, func(e *Evidence) { e.Screen = "Do you trust the files in this folder?" }, "waiting screen needs set-up: trust the folder"},
-		"a screen is the last":               {Claude, func(e *Evidence) { e.Screen, e.Hook = "Esc to cancel", hook(Idle, 0) }, "idle hook"},
-		"a hook of a session that has ended": {Claude, func(e *Evidence) { e.Hook = &Session{Status: Running, Ended: true} }, "idle process"},
-		"codex: the title beats the hook":    {Codex, func(e *Evidence) { e.Title, e.Hook = title("web"), hook(Running, 0) }, "idle title"},
-		"codex: the title beats the rollout": {Codex, func(e *Evidence) { e.Title, e.Rollout = title("⠏ web"), &Rollout{Status: Idle} }, "running title"},
-		"codex: it waits":                    {Codex, func(e *Evidence) { e.Title, e.Hook = title("[ ! ] Action Required | web"), hook(Waiting, 0) }, "waiting title Bash: make"},
-		"codex: it waits, blinking":          {Codex, func(e *Evidence) { e.Title = title("[ . ] Action Required | web") }, "waiting title action required"},
-		"codex: a title that nobody has set": {Codex, func(e *Evidence) { e.Title, e.Rollout = title("box"), &Rollout{Status: Running} }, "running rollout"},
-		"codex: the shell's title":           {Codex, func(e *Evidence) { e.Title, e.Rollout = title("ada@box: ~"), &Rollout{Status: Idle, Error: "x"} }, "idle rollout"},
-		"codex: a rollout knows no waiting": {Codex, func(e *Evidence) {
-			e.Rollout, e.Hook = &Rollout{Status: Running, Since: noon.Add(-long)}, hook(Waiting, time.Second)
+		"a screen of setting up":             {agentproc.Claude, func(e *Evidence) { e.Screen = "Do you trust the files in this folder?" }, "waiting screen needs set-up: trust the folder"},
+		"a screen is the last":               {agentproc.Claude, func(e *Evidence) { e.Screen, e.Hook = "Esc to cancel", hook(heard.Idle, 0) }, "idle hook"},
+		"a hook of a session that has ended": {agentproc.Claude, func(e *Evidence) { e.Hook = &heard.Session{Status: heard.Running, Ended: true} }, "idle process"},
+		"codex: the title beats the hook":    {agentproc.Codex, func(e *Evidence) { e.Title, e.Hook = title("web"), hook(heard.Running, 0) }, "idle title"},
+		"codex: the title beats the rollout": {agentproc.Codex, func(e *Evidence) { e.Title, e.Rollout = title("⠏ web"), &Rollout{Status: heard.Idle} }, "running title"},
+		"codex: it waits":                    {agentproc.Codex, func(e *Evidence) { e.Title, e.Hook = title("[ ! ] Action Required | web"), hook(heard.Waiting, 0) }, "waiting title Bash: make"},
+		"codex: it waits, blinking":          {agentproc.Codex, func(e *Evidence) { e.Title = title("[ . ] Action Required | web") }, "waiting title action required"},
+		"codex: a title that nobody has set": {agentproc.Codex, func(e *Evidence) { e.Title, e.Rollout = title("box"), &Rollout{Status: heard.Running} }, "running rollout"},
+		"codex: the shell's title":           {agentproc.Codex, func(e *Evidence) { e.Title, e.Rollout = title("ada@box: ~"), &Rollout{Status: heard.Idle, Error: "x"} }, "idle rollout"},
+		"codex: a rollout knows no waiting": {agentproc.Codex, func(e *Evidence) {
+			e.Rollout, e.Hook = &Rollout{Status: heard.Running, Since: noon.Add(-long)}, hook(heard.Waiting, time.Second)
 		}, "waiting hook Bash: make"},
-		"codex: an old wait": {Codex, func(e *Evidence) { e.Rollout, e.Hook = &Rollout{Status: Running, Since: noon}, hook(Waiting, long) }, "running rollout"},
-		"codex: a newer hook than a rollout": {Codex, func(e *Evidence) {
-			e.Rollout, e.Hook = &Rollout{Status: Idle, Since: noon.Add(-long)}, hook(Running, 0)
+		"codex: an old wait": {agentproc.Codex, func(e *Evidence) {
+			e.Rollout, e.Hook = &Rollout{Status: heard.Running, Since: noon}, hook(heard.Waiting, long)
+		}, "running rollout"},
+		"codex: a newer hook than a rollout": {agentproc.Codex, func(e *Evidence) {
+			e.Rollout, e.Hook = &Rollout{Status: heard.Idle, Since: noon.Add(-long)}, hook(heard.Running, 0)
 		}, "idle rollout"},
-		"codex: hooks alone":  {Codex, func(e *Evidence) { e.Hook = hook(Running, 0) }, "running hook"},
-		"codex: set-up":       {Codex, func(e *Evidence) { e.Title, e.Screen = title("box"), "Hooks need review" }, "waiting screen needs set-up: review the hooks"},
-		"gemini: ready":       {Gemini, func(e *Evidence) { e.Title, e.Hook = title("◇  Ready (web)   "), hook(Running, 0) }, "idle title"},
-		"gemini: working":     {Gemini, func(e *Evidence) { e.Title = title("✦  Working… (web)") }, "running title"},
-		"gemini: waiting":     {Gemini, func(e *Evidence) { e.Title = title("✋  Action Required (web)") }, "waiting title action required"},
-		"gemini: hooks":       {Gemini, func(e *Evidence) { e.Title, e.Hook = title("box"), hook(Waiting, long) }, "waiting hook Bash: make"},
-		"stopped by a signal": {Codex, func(e *Evidence) { e.Title, e.Stopped = title("⠏ web"), true }, "idle process stopped by a signal"},
+		"codex: hooks alone":  {agentproc.Codex, func(e *Evidence) { e.Hook = hook(heard.Running, 0) }, "running hook"},
+		"codex: set-up":       {agentproc.Codex, func(e *Evidence) { e.Title, e.Screen = title("box"), "Hooks need review" }, "waiting screen needs set-up: review the hooks"},
+		"gemini: ready":       {agentproc.Gemini, func(e *Evidence) { e.Title, e.Hook = title("◇  Ready (web)   "), hook(heard.Running, 0) }, "idle title"},
+		"gemini: working":     {agentproc.Gemini, func(e *Evidence) { e.Title = title("✦  Working… (web)") }, "running title"},
+		"gemini: waiting":     {agentproc.Gemini, func(e *Evidence) { e.Title = title("✋  Action Required (web)") }, "waiting title action required"},
+		"gemini: hooks":       {agentproc.Gemini, func(e *Evidence) { e.Title, e.Hook = title("box"), hook(heard.Waiting, long) }, "waiting hook Bash: make"},
+		"stopped by a signal": {agentproc.Codex, func(e *Evidence) { e.Title, e.Stopped = title("⠏ web"), true }, "idle process stopped by a signal"},
 	} {
 		e := alive(c.program)
 		c.change(&e)
@@ -83,24 +91,24 @@ func TestTheBestSourceThatSpeaksIsBelieved(t *testing.T) {
 }
 
 func TestLivenessComesBeforeEverything(t *testing.T) {
-	e := alive(Claude)
-	e.File, e.Hook, e.Alive = &Note{Status: "busy", Start: 7}, hook(Running, 0), host.Dead
+	e := alive(agentproc.Claude)
+	e.File, e.Hook, e.Alive = &Note{Status: "busy", Start: 7}, hook(heard.Running, 0), host.Dead
 	if s, ok := Judge(e, noon); ok {
 		t.Errorf("dead: %+v", s)
 	}
 	e.Alive, e.File = host.Unknown, nil
-	if s, ok := Judge(e, noon); !ok || s.Status != Running || s.Source != FromHook {
+	if s, ok := Judge(e, noon); !ok || s.Status != heard.Running || s.Source != FromHook {
 		t.Errorf("heard of just now: %+v, %v", s, ok)
 	}
-	e.Hook = hook(Running, 2*time.Hour)
+	e.Hook = hook(heard.Running, 2*time.Hour)
 	if s, ok := Judge(e, noon); ok {
 		t.Errorf("not heard of for long: %+v", s)
 	}
 }
 
 func TestAnErrorIsThatOfTheLastTurn(t *testing.T) {
-	e := alive(Claude)
-	e.Hook = hook(Idle, time.Second)
+	e := alive(agentproc.Claude)
+	e.Hook = hook(heard.Idle, time.Second)
 	e.Hook.Error = "rate_limit"
 	e.File = &Note{Status: "idle"}
 	if s, _ := Judge(e, noon); s.Error != "rate_limit" {
@@ -126,14 +134,14 @@ func TestARolloutSaysHowItsLastTurnStands(t *testing.T) {
 		want Rollout
 	}{
 		"nothing":         {"", Rollout{}},
-		"begun":           {row("task_complete", "") + row("task_started", "") + row("item_completed", ""), Rollout{Status: Running}},
-		"complete":        {row("task_started", "") + tokens + row("task_complete", `,"error":null`), Rollout{Status: Idle}},
-		"failed":          {row("task_started", "") + row("task_complete", `,"error":{"message":"high\ndemand"}`), Rollout{Status: Idle, Error: "high demand"}},
-		"aborted":         {row("task_started", "") + row("turn_aborted", `,"reason":"interrupted"`), Rollout{Status: Idle}},
+		"begun":           {row("task_complete", "") + row("task_started", "") + row("item_completed", ""), Rollout{Status: heard.Running}},
+		"complete":        {row("task_started", "") + tokens + row("task_complete", `,"error":null`), Rollout{Status: heard.Idle}},
+		"failed":          {row("task_started", "") + row("task_complete", `,"error":{"message":"high\ndemand"}`), Rollout{Status: heard.Idle, Error: "high demand"}},
+		"aborted":         {row("task_started", "") + row("turn_aborted", `,"reason":"interrupted"`), Rollout{Status: heard.Idle}},
 		"cut off":         {`arted"}}` + "\n" + tokens, Rollout{Tokens: 127, Context: 1000}},
-		"half a row":      {row("task_started", "") + tokens + `{"timestamp":"2026-11-15T21:0`, Rollout{Status: Running, Tokens: 127, Context: 1000}},
+		"half a row":      {row("task_started", "") + tokens + `{"timestamp":"2026-11-15T21:0`, Rollout{Status: heard.Running, Tokens: 127, Context: 1000}},
 		"no rollout":      {"\x00\xff\n[1]\n\"event_msg\"\n{\"type\":\"event_msg\"}\n", Rollout{}},
-		"said by a model": {row("task_started", "") + `{"type":"response_item","payload":{"text":"\"event_msg\" task_complete"}}` + "\n", Rollout{Status: Running}},
+		"said by a model": {row("task_started", "") + `{"type":"response_item","payload":{"text":"\"event_msg\" task_complete"}}` + "\n", Rollout{Status: heard.Running}},
 	} {
 		got := parseRollout([]byte(c.text))
 		if got.Since = (time.Time{}); *got != c.want {
@@ -146,7 +154,7 @@ func TestOnlyTheEndOfALongRolloutIsRead(t *testing.T) {
 	const name = "rollout-2026-11-15T21-08-06-01a1e109-ed5b-7460-b7ca-9e559e472921.jsonl"
 	path := t.TempDir() + "/" + name
 	mark := `{"timestamp":"2026-11-15T21:08:09.970Z","type":"event_msg","payload":{"type":"task_started"}}` + "\n"
-	for lines, want := range map[int]Status{10: Running, 1000: Running, 20_000: ""} {
+	for lines, want := range map[int]heard.Status{10: heard.Running, 1000: heard.Running, 20_000: ""} {
 		text := mark + strings.Repeat(`{"type":"response_item","payload":{"text":"`+strings.Repeat("x", 60)+`"}}`+"\n", lines)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -161,7 +169,7 @@ func TestOnlyTheEndOfALongRolloutIsRead(t *testing.T) {
 func FuzzAnyRolloutIsRead(f *testing.F) {
 	f.Add([]byte(`{"type":"event_msg","payload":{"type":"task_started"}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if r := parseRollout(data); r.Status != "" && r.Status != Idle && r.Status != Running {
+		if r := parseRollout(data); r.Status != "" && r.Status != heard.Idle && r.Status != heard.Running {
 			t.Errorf("%+v", r)
 		}
 	})

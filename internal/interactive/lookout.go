@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"gaffer/internal/agentproc"
+	"gaffer/internal/heard"
 	"gaffer/internal/tmux"
 	"gaffer/statefile/host"
 )
@@ -19,7 +21,7 @@ import (
 // Lookout sees the agents that people have started on this machine. It is safe
 // for concurrent use.
 type Lookout struct {
-	folder Folder
+	folder heard.Folder
 	home   string
 	now    func() time.Time
 
@@ -58,7 +60,7 @@ type record struct {
 // is given.
 func NewLookout(state, home string, now func() time.Time) *Lookout {
 	return &Lookout{
-		folder: In(state), home: home, now: now,
+		folder: heard.In(state), home: home, now: now,
 		known: map[identity]facts{}, records: map[string]record{}, seen: map[string]Sighting{}, silent: map[string]time.Time{},
 	}
 }
@@ -91,8 +93,8 @@ func (l *Lookout) Look(ctx context.Context) ([]Sighting, error) {
 				s.Since = before.Since
 			}
 		}
-		if s.Program == Claude {
-			m := l.folder.meter(s.Session)
+		if s.Program == agentproc.Claude {
+			m := l.folder.Meter(s.Session)
 			s.Context, s.CostUSD = m.Context, m.CostUSD
 		}
 		seen[s.ID] = s
@@ -117,8 +119,8 @@ func (l *Lookout) gather(ctx context.Context) []*found {
 	docs := l.documents()
 	var list []*found
 	known := map[identity]facts{}
-	for _, p := range agents() {
-		id := identity{p.pid, p.start, p.program}
+	for _, p := range agentproc.Agents() {
+		id := identity{p.PID, p.Start, p.Program}
 		f := l.factsOf(id)
 		known[id] = f
 		if f.attempt == "" && (f.home == "" || f.home == l.home) {
@@ -133,19 +135,19 @@ func (l *Lookout) factsOf(id identity) facts {
 	if f, ok := l.known[id]; ok {
 		return f
 	}
-	v := variables(id.pid, "GAFFER_ATTEMPT", "CLAUDE_CONFIG_DIR", "HOME", "TMUX", "TMUX_PANE")
+	v := agentproc.Variables(id.pid, "GAFFER_ATTEMPT", "CLAUDE_CONFIG_DIR", "HOME", "TMUX", "TMUX_PANE")
 	f := facts{attempt: v["GAFFER_ATTEMPT"], home: v["HOME"], config: v["CLAUDE_CONFIG_DIR"], pane: v["TMUX_PANE"]}
 	if f.config == "" {
-		f.config = filepath.Join(or(v["HOME"], l.home), ".claude")
+		f.config = filepath.Join(cmp.Or(v["HOME"], l.home), ".claude")
 	}
 	f.socket = socketOf(v["TMUX"])
 	for pid, i := id.pid, 0; f.socket == "" && i < 5; i++ { // a program may hide it from what it starts
-		p, ok := look(pid)
-		if !ok || p.parent <= 1 {
+		p, ok := agentproc.Look(pid)
+		if !ok || p.Parent <= 1 {
 			break
 		}
-		pid = p.parent
-		f.socket = socketOf(variables(pid, "TMUX")["TMUX"])
+		pid = p.Parent
+		f.socket = socketOf(agentproc.Variables(pid, "TMUX")["TMUX"])
 	}
 	return f
 }
@@ -159,12 +161,12 @@ func socketOf(variable string) string {
 }
 
 // agent gathers what is known of a process without asking others.
-func (l *Lookout) agent(p process, f facts, docs []*document) *found {
-	e := Evidence{Program: p.program, Alive: host.Alive, Stopped: p.state == 'T', Dir: folderOf(p.pid)}
+func (l *Lookout) agent(p agentproc.Process, f facts, docs []*document) *found {
+	e := Evidence{Program: p.Program, Alive: host.Alive, Stopped: p.State == 'T', Dir: agentproc.FolderOf(p.PID)}
 	self := host.OS().Self()
-	e.Process = host.Process{PID: p.pid, Start: p.start, Boot: self.Boot, Space: self.Space, Host: self.Host}
+	e.Process = host.Process{PID: p.PID, Start: p.Start, Boot: self.Boot, Space: self.Space, Host: self.Host}
 	for _, d := range docs {
-		if d.session.Program != p.program || d.session.Process != e.Process {
+		if d.session.Program != p.Program || d.session.Process != e.Process {
 			continue
 		}
 		d.claimed = true
@@ -173,20 +175,20 @@ func (l *Lookout) agent(p process, f facts, docs []*document) *found {
 		}
 	}
 	if e.Hook == nil {
-		e.Hook = orphan(docs, p.program, e.Dir)
+		e.Hook = orphan(docs, p.Program, e.Dir)
 	}
-	switch p.program {
-	case Claude:
-		e.File = readNote(f.config, p.pid)
-	case Codex:
-		e.Rollout = l.rollout(p.pid, e.Hook)
+	switch p.Program {
+	case agentproc.Claude:
+		e.File = readNote(f.config, p.PID)
+	case agentproc.Codex:
+		e.Rollout = l.rollout(p.PID, e.Hook)
 	}
-	return &found{evidence: e, facts: f, terminal: p.terminal}
+	return &found{evidence: e, facts: f, terminal: p.Terminal}
 }
 
-// readNote reads what Claude says of one of its processes.
+// readNote reads what agentproc.Claude says of one of its processes.
 func readNote(config string, pid int) *Note {
-	data, err := readSmall(filepath.Join(config, "sessions", strconv.Itoa(pid)+".json"), 64<<10)
+	data, err := heard.ReadSmall(filepath.Join(config, "sessions", strconv.Itoa(pid)+".json"), 64<<10)
 	if err != nil {
 		return nil
 	}
@@ -202,7 +204,7 @@ func readNote(config string, pid int) *Note {
 	if json.Unmarshal(data, &n) != nil || n.PID != pid {
 		return nil
 	}
-	note := &Note{Session: n.SessionID, Dir: n.Dir, Status: n.Status, For: line(n.For)}
+	note := &Note{Session: n.SessionID, Dir: n.Dir, Status: n.Status, For: heard.Line(n.For)}
 	note.Start, _ = strconv.ParseUint(n.Start, 10, 64)
 	if n.UpdatedAt > 0 {
 		note.Since = time.UnixMilli(n.UpdatedAt).UTC()
@@ -210,10 +212,10 @@ func readNote(config string, pid int) *Note {
 	return note
 }
 
-// rollout reads the record that a process of Codex has open, or that its hooks
+// rollout reads the record that a process of agentproc.Codex has open, or that its hooks
 // name, if it has changed.
-func (l *Lookout) rollout(pid int, hook *Session) *Rollout {
-	path := rolloutOf(pid)
+func (l *Lookout) rollout(pid int, hook *heard.Session) *Rollout {
+	path := agentproc.RolloutOf(pid)
 	if path == "" && hook != nil && filepath.IsAbs(hook.Transcript) {
 		path = hook.Transcript
 	}
@@ -279,7 +281,7 @@ func (l *Lookout) panes(ctx context.Context, socket string, now time.Time) map[u
 	}
 	by := make(map[uint64]tmux.Pane, len(list))
 	for _, p := range list {
-		by[deviceOf(p.Terminal)] = p
+		by[agentproc.DeviceOf(p.Terminal)] = p
 	}
 	return by
 }

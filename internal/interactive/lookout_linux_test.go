@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/agentproc"
+	"gaffer/internal/heard"
 	"gaffer/statefile/host"
 )
 
@@ -72,7 +74,7 @@ func (s *stage) play(program, folder string, env ...string) int {
 	s.must(err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	s.must(err)
-	s.until(program+" runs", func() bool { p, ok := look(pid); return ok && p.name == program })
+	s.until(program+" runs", func() bool { p, ok := agentproc.Look(pid); return ok && p.Name == program })
 	return pid
 }
 
@@ -127,7 +129,7 @@ func (s *stage) look(pid int) (Sighting, bool) {
 }
 
 // sees waits until a process is seen to do something by a source.
-func (s *stage) sees(pid int, status Status, source Source) Sighting {
+func (s *stage) sees(pid int, status heard.Status, source Source) Sighting {
 	s.Helper()
 	var last Sighting
 	s.until(fmt.Sprintf("%d is %s by %s", pid, status, source), func() bool {
@@ -146,8 +148,8 @@ func (s *stage) says(program string, pid int, session, event string) {
 		process, err = host.Identify(pid)
 		s.must(err)
 	}
-	_, err := In(s.dir).Update(s.Context(), program, session, func(doc Session) Session {
-		doc, _ = Fold(doc, Event{Program: program, Name: event, Session: session, Tool: "Bash", Doing: "make"}, time.Now())
+	_, err := heard.In(s.dir).Update(s.Context(), program, session, func(doc heard.Session) heard.Session {
+		doc, _ = heard.Fold(doc, heard.Event{Program: program, Name: event, Session: session, Tool: "Bash", Doing: "make"}, time.Now())
 		doc.Process = process
 		return doc
 	})
@@ -164,23 +166,23 @@ func (s *stage) note(pid int, status, start string) {
 
 func TestClaudeIsSeenByItsNoteThenItsHooksThenItsScreen(t *testing.T) {
 	s := newStage(t)
-	pid := s.play(Claude, "web")
-	s.sees(pid, Idle, FromProcess)
+	pid := s.play(agentproc.Claude, "web")
+	s.sees(pid, heard.Idle, FromProcess)
 	s.must(s.tmux("send-keys", "-t", "web", "Do you trust the files in this folder?").Run())
-	if got := s.sees(pid, Waiting, FromScreen); got.For != "needs set-up: trust the folder" {
+	if got := s.sees(pid, heard.Waiting, FromScreen); got.For != "needs set-up: trust the folder" {
 		t.Errorf("%+v", got)
 	}
-	s.says(Claude, pid, "one", "UserPromptSubmit")
-	first := s.sees(pid, Running, FromHook)
-	p, _ := look(pid)
+	s.says(agentproc.Claude, pid, "one", "UserPromptSubmit")
+	first := s.sees(pid, heard.Running, FromHook)
+	p, _ := agentproc.Look(pid)
 	s.note(pid, "waiting", "1")
-	s.sees(pid, Running, FromHook)
-	s.note(pid, "waiting", fmt.Sprint(p.start))
-	got := s.sees(pid, Waiting, FromFile)
+	s.sees(pid, heard.Running, FromHook)
+	s.note(pid, "waiting", fmt.Sprint(p.Start))
+	got := s.sees(pid, heard.Waiting, FromFile)
 	if got.Since.UnixMilli() != 1700000000000 || got.ID != first.ID || got.Name != fmt.Sprintf("claude-%d", pid) || got.Dir != filepath.Join(s.dir, "web") {
 		t.Errorf("%+v", got)
 	}
-	s.must(In(s.dir).Note(Meter{Session: "x", Context: 12.5, CostUSD: 0.25}))
+	s.must(heard.In(s.dir).Note(heard.Meter{Session: "x", Context: 12.5, CostUSD: 0.25}))
 	if got, _ := s.look(pid); got.Context != 12.5 || got.CostUSD != 0.25 {
 		t.Errorf("%+v", got)
 	}
@@ -190,30 +192,30 @@ func TestClaudeIsSeenByItsNoteThenItsHooksThenItsScreen(t *testing.T) {
 
 func TestClearIsOneWorkerThatGoesOn(t *testing.T) {
 	s := newStage(t)
-	pid := s.play(Claude, "web")
-	s.says(Claude, pid, "one", "UserPromptSubmit")
-	before := s.sees(pid, Running, FromHook)
-	s.says(Claude, pid, "one", "SessionEnd")
-	s.says(Claude, pid, "two", "SessionStart")
-	after := s.sees(pid, Idle, FromHook)
-	s.says(Claude, pid, "two", "PermissionRequest")
-	s.sees(pid, Waiting, FromHook)
+	pid := s.play(agentproc.Claude, "web")
+	s.says(agentproc.Claude, pid, "one", "UserPromptSubmit")
+	before := s.sees(pid, heard.Running, FromHook)
+	s.says(agentproc.Claude, pid, "one", "SessionEnd")
+	s.says(agentproc.Claude, pid, "two", "SessionStart")
+	after := s.sees(pid, heard.Idle, FromHook)
+	s.says(agentproc.Claude, pid, "two", "PermissionRequest")
+	s.sees(pid, heard.Waiting, FromHook)
 	if list := s.all(); before.ID != after.ID || after.Session != "two" || len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
 	s.ahead = 2 * time.Minute
 	s.look(pid)
-	if docs, _ := In(s.dir).all(s.lookout.now()); len(docs) != 1 {
+	if docs, _ := heard.In(s.dir).All(s.lookout.now()); len(docs) != 1 {
 		t.Errorf("%d documents are kept", len(docs))
 	}
 }
 
 func TestTheTitleOfCodexIsItsState(t *testing.T) {
 	s := newStage(t)
-	pid := s.play(Codex, "web")
-	s.says(Codex, pid, "one", "UserPromptSubmit")
-	s.sees(pid, Running, FromHook)
-	for title, want := range map[string]Status{"web": Idle, "⠏ web": Running, "[ ! ] Action Required | web": Waiting} {
+	pid := s.play(agentproc.Codex, "web")
+	s.says(agentproc.Codex, pid, "one", "UserPromptSubmit")
+	s.sees(pid, heard.Running, FromHook)
+	for title, want := range map[string]heard.Status{"web": heard.Idle, "⠏ web": heard.Running, "[ ! ] Action Required | web": heard.Waiting} {
 		s.must(s.tmux("select-pane", "-T", title, "-t", "web").Run())
 		if got := s.sees(pid, want, FromTitle); got.Pane == "" {
 			t.Errorf("%+v", got)
@@ -225,10 +227,10 @@ func TestTheTitleOfCodexIsItsState(t *testing.T) {
 	server, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	s.must(err)
 	s.must(syscall.Kill(server, syscall.SIGSTOP))
-	s.sees(pid, Running, FromHook)
+	s.sees(pid, heard.Running, FromHook)
 	began := time.Now()
 	for range 20 {
-		s.sees(pid, Running, FromHook)
+		s.sees(pid, heard.Running, FromHook)
 	}
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("took %s", took)
@@ -238,9 +240,9 @@ func TestTheTitleOfCodexIsItsState(t *testing.T) {
 
 func TestAnAgentThatGafferRunsIsNotOneOfAPerson(t *testing.T) {
 	s := newStage(t)
-	mine := s.play(Claude, "mine", "GAFFER_ATTEMPT=a1")
-	theirs := s.play(Claude, "theirs")
-	s.sees(theirs, Idle, FromProcess)
+	mine := s.play(agentproc.Claude, "mine", "GAFFER_ATTEMPT=a1")
+	theirs := s.play(agentproc.Claude, "theirs")
+	s.sees(theirs, heard.Idle, FromProcess)
 	if got, ok := s.look(mine); ok {
 		t.Errorf("%+v", got)
 	}
@@ -248,31 +250,31 @@ func TestAnAgentThatGafferRunsIsNotOneOfAPerson(t *testing.T) {
 
 func TestASessionWhoseHooksAServerRanIsThatOfTheOnlyProcessInItsFolder(t *testing.T) {
 	s := newStage(t)
-	pid := s.play(Codex, "web")
+	pid := s.play(agentproc.Codex, "web")
 	doc := func(session string) {
-		_, err := In(s.dir).Update(t.Context(), Codex, session, func(Session) Session {
-			return Session{Program: Codex, Session: session, Status: Running, At: time.Now(), Dir: filepath.Join(s.dir, "web")}
+		_, err := heard.In(s.dir).Update(t.Context(), agentproc.Codex, session, func(heard.Session) heard.Session {
+			return heard.Session{Program: agentproc.Codex, Session: session, Status: heard.Running, At: time.Now(), Dir: filepath.Join(s.dir, "web")}
 		})
 		s.must(err)
 	}
 	doc("one")
-	if got := s.sees(pid, Running, FromHook); got.Session != "one" {
+	if got := s.sees(pid, heard.Running, FromHook); got.Session != "one" {
 		t.Errorf("%+v", got)
 	}
 	if list := s.all(); len(list) != 1 {
 		t.Errorf("%+v", list)
 	}
 	doc("two") // and now nobody can tell
-	s.sees(pid, Idle, FromProcess)
+	s.sees(pid, heard.Idle, FromProcess)
 }
 
 func TestWhatIsLongGoneIsForgotten(t *testing.T) {
 	s := newStage(t)
 	cmd := exec.Command("sleep", "60")
 	s.must(cmd.Start())
-	s.says(Claude, cmd.Process.Pid, "dead", "UserPromptSubmit")
-	s.says(Gemini, 0, "unknown", "BeforeAgent")
-	if got := s.sees(cmd.Process.Pid, Running, FromHook); got.Dir != "" {
+	s.says(agentproc.Claude, cmd.Process.Pid, "dead", "UserPromptSubmit")
+	s.says(agentproc.Gemini, 0, "unknown", "BeforeAgent")
+	if got := s.sees(cmd.Process.Pid, heard.Running, FromHook); got.Dir != "" {
 		t.Errorf("%+v", got)
 	}
 	s.must(cmd.Process.Kill())
@@ -280,7 +282,7 @@ func TestWhatIsLongGoneIsForgotten(t *testing.T) {
 	count := func(after time.Duration) (docs, seen int) {
 		s.ahead = after
 		list := s.all()
-		kept, _ := In(s.dir).all(s.lookout.now())
+		kept, _ := heard.In(s.dir).All(s.lookout.now())
 		return len(kept), len(list)
 	}
 	for _, c := range []struct {
@@ -315,33 +317,6 @@ func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
 	}
 	if n := readNote(dir, 42); n != nil {
 		t.Errorf("a pipe: %+v", n)
-	}
-}
-
-func TestACommandLineTellsWhoTalksToAPerson(t *testing.T) {
-	for line, want := range map[string]string{
-		"claude":                               Claude,
-		"claude fix it":                        Claude,
-		"claude -p hi":                         "",
-		"claude --print hi":                    "",
-		"claude mcp serve":                     "",
-		"codex --no-daemon hi":                 Codex,
-		"codex exec hi":                        "",
-		"codex app-server --listen unix://":    "",
-		"codex -c x=y app-server":              "",
-		"node /usr/bin/gemini":                 Gemini,
-		"node --x /a/gemini-cli/dist/index.js": Gemini,
-		"node /usr/bin/gemini -p hi":           "",
-		"node /usr/bin/codex":                  "",
-		"node /a/claude-code/cli.js":           Claude,
-		"node server.js claude":                "",
-		"node":                                 "",
-	} {
-		words := strings.Fields(line)
-		p := process{name: words[0]}
-		if got := p.agentOf(words); got != want {
-			t.Errorf("%s: %q, want %q", line, got, want)
-		}
 	}
 }
 

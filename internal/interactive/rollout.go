@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"gaffer/internal/heard"
 	"gaffer/statefile/jsontree"
 )
 
@@ -48,7 +49,7 @@ func readRollout(path string) (*Rollout, error) {
 func threadOf(path string) string {
 	const length = len("01234567-89ab-cdef-0123-456789abcdef")
 	name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
-	if len(name) < length || !plain(name[len(name)-length:]) {
+	if len(name) < length || !heard.IsPlain(name[len(name)-length:]) {
 		return ""
 	}
 	return name[len(name)-length:]
@@ -84,11 +85,11 @@ func (r *Rollout) row(row []byte) {
 		}
 		return
 	case "task_started":
-		r.Status = Running
+		r.Status = heard.Running
 	case "task_complete":
-		r.Status, r.Error = Idle, line(payload.Get("error").Get("message").Text())
+		r.Status, r.Error = heard.Idle, heard.Line(payload.Get("error").Get("message").Text())
 	case "turn_aborted":
-		r.Status = Idle
+		r.Status = heard.Idle
 	default:
 		return
 	}

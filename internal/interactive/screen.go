@@ -3,6 +3,8 @@ package interactive
 import (
 	"strings"
 	"time"
+
+	"gaffer/internal/heard"
 )
 
 // setUps are what the programs show before they can be used, each with what a
@@ -31,7 +33,7 @@ func (e Evidence) fromScreen(time.Time) (word, bool) {
 	}
 	for _, s := range setUps {
 		if strings.Contains(e.Screen, s.text) {
-			return word{status: Waiting, source: FromScreen, why: "needs set-up: " + s.what}, true
+			return word{status: heard.Waiting, source: FromScreen, why: "needs set-up: " + s.what}, true
 		}
 	}
 	const rows = 15
@@ -39,11 +41,11 @@ func (e Evidence) fromScreen(time.Time) (word, bool) {
 	end := strings.Join(lines[max(0, len(lines)-rows):], "\n")
 	for _, p := range prompts {
 		if strings.Contains(end, p) {
-			return word{status: Waiting, source: FromScreen, why: "a decision"}, true
+			return word{status: heard.Waiting, source: FromScreen, why: "a decision"}, true
 		}
 	}
 	if low := strings.ToLower(end); strings.Contains(low, "esc to interrupt") || strings.Contains(low, "esc to cancel, ") {
-		return word{status: Running, source: FromScreen}, true
+		return word{status: heard.Running, source: FromScreen}, true
 	}
-	return word{status: Idle, source: FromScreen}, true
+	return word{status: heard.Idle, source: FromScreen}, true
 }

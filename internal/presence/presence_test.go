@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/internal/heard"
 	"gaffer/internal/interactive"
 )
 
-func sighting(id string, status interactive.Status) interactive.Sighting {
+func sighting(id string, status heard.Status) interactive.Sighting {
 	return interactive.Sighting{ID: id, Name: "claude-" + id, Program: "claude", Status: status, Source: "hook", Dir: "/p"}
 }
 

@@ -8,13 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/heard"
 	"gaffer/internal/interactive"
 )
 
 const (
-	idle    = interactive.Idle
-	running = interactive.Running
-	waiting = interactive.Waiting
+	idle    = heard.Idle
+	running = heard.Running
+	waiting = heard.Waiting
 )
 
 // work is a command that takes until it is told, so that there is time to look.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/heard"
 	"gaffer/internal/interactive"
 )
 
@@ -128,7 +129,7 @@ type point struct {
 	name   string
 	do     func()
 	truth  func() bool
-	status interactive.Status
+	status heard.Status
 	source interactive.Source
 	hook   bool // the hooks alone would tell it, too
 	also   func(interactive.Sighting) bool
@@ -171,7 +172,7 @@ func (t *terminal) seen(pt point) time.Duration {
 		t.Errorf("%s: another worker: %s, before %s", pt.name, s.ID, t.id)
 	}
 	if pt.hook {
-		doc := interactive.In(filepath.Join(t.home, ".local/state/gaffer"))
+		doc := heard.In(filepath.Join(t.home, ".local/state/gaffer"))
 		t.until("the hooks tell of "+pt.name, func() bool { return doc.Load(t.program, s.Session).Status == pt.status })
 	}
 	t.Logf("%-7s %-36s %-7s %-13s %6.0f ms  %s %s", t.program, pt.name, s.Status, s.Source, float64(took)/1e6, s.For, s.Error)

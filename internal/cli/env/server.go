@@ -1,13 +1,12 @@
 package env
 
 import (
-	"errors"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/pflag"
 
 	"gaffer/internal/config"
+	"gaffer/internal/statedir"
 )
 
 // ServerFlags declares the flags that say which server is asked and how it is
@@ -62,13 +61,4 @@ func (e *Env) TokenFile() string {
 }
 
 // StateDir is where gaffer keeps what must outlive it.
-func (e *Env) StateDir() (string, error) {
-	if dir := e.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "gaffer"), nil
-	}
-	home := e.Getenv("HOME")
-	if home == "" {
-		return "", errors.New("neither XDG_STATE_HOME nor HOME says where the state of gaffer is")
-	}
-	return filepath.Join(home, ".local", "state", "gaffer"), nil
-}
+func (e *Env) StateDir() (string, error) { return statedir.Path(e.Getenv) }

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,9 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/agentproc"
 	"gaffer/internal/cli/open"
-	"gaffer/internal/interactive"
+	"gaffer/internal/heard"
 	"gaffer/statefile/host"
 )
 
@@ -23,10 +25,10 @@ const (
 // decide asks a person what the agent asks, for as long as they have said. In
 // all other cases nothing is printed, and the agent asks at its own prompt.
 func (c *call) decide(ctx context.Context) error {
-	if !c.asks() || c.session.Attempt != "" {
+	if !c.asks() || c.Session.Attempt != "" {
 		return nil
 	}
-	if _, err := locate(c.Env, c.raw); err != nil {
+	if _, err := locate(c.Env, c.Raw); err != nil {
 		return err
 	}
 	config, err := c.Config()
@@ -47,8 +49,8 @@ func (c *call) decide(ctx context.Context) error {
 }
 
 func (c *call) asks() bool {
-	for _, d := range c.deeds {
-		if d.Kind == interactive.AskPerson {
+	for _, d := range c.Deeds {
+		if d.Kind == heard.AskPerson {
 			return true
 		}
 	}
@@ -58,15 +60,15 @@ func (c *call) asks() bool {
 // question is what a person is asked. It is false for what can be answered at
 // the agent's own prompt only: several questions at once.
 func (c *call) question(within time.Duration) (fleet.Ask, bool) {
-	q := fleet.Ask{From: c.session.Worker(), Within: within, Text: c.session.For(), Options: []string{allow, deny}}
-	q.Ref = fmt.Sprintf("%s %s %d", c.session.Session, c.event.Input, c.session.At.UnixNano())
-	if c.event.Tool != questionTool {
+	q := fleet.Ask{From: c.Session.Worker(), Within: within, Text: c.Session.For(), Options: []string{allow, deny}}
+	q.Ref = fmt.Sprintf("%s %s %d", c.Session.Session, c.Event.Input, c.Session.At.UnixNano())
+	if c.Event.Tool != questionTool {
 		return q, true
 	}
-	if c.program != interactive.Claude || len(c.event.Questions) != 1 {
+	if c.Program != agentproc.Claude || len(c.Event.Questions) != 1 {
 		return q, false
 	}
-	one := c.event.Questions[0]
+	one := c.Event.Questions[0]
 	q.Text, q.Options = one.Text, one.Options
 	return q, one.Text != "" && len(one.Options) > 0 && !one.Many
 }
@@ -100,7 +102,7 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 		return c.print(answer)
 	}
 	if !answer.Closed {
-		err = errors.Join(err, f.Withdraw(last, id, or(why, "the hook failed")))
+		err = errors.Join(err, f.Withdraw(last, id, cmp.Or(why, "the hook failed")))
 	}
 	return err
 }
@@ -108,13 +110,13 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 // link notes which question is open, for the hook that comes next: Codex kills
 // one that waits, and then nobody else would know.
 func (c *call) link(ctx context.Context, from, to string) {
-	_, err := c.folder.Update(ctx, c.program, c.session.Session, func(s interactive.Session) interactive.Session { return s.Link(from, to) })
-	complain(c.Env, c.program, err)
+	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s heard.Session) heard.Session { return s.Link(from, to) })
+	complain(c.Env, c.Program, err)
 }
 
 // withdraw closes the question of a hook that was killed.
 func (c *call) withdraw(ctx context.Context, id string) error {
-	if _, err := locate(c.Env, c.raw); err != nil {
+	if _, err := locate(c.Env, c.Raw); err != nil {
 		return err
 	}
 	f, err := open.New(ctx, c.Env, func(string) {})
@@ -158,34 +160,27 @@ func (c *call) await(ctx context.Context, f open.Fleet, id string) (a fleet.Answ
 
 // moot says why nobody needs the answer any more.
 func (c *call) moot() string {
-	if host.OS().Alive(c.session.Process) == host.Dead {
+	if host.OS().Alive(c.Session.Process) == host.Dead {
 		return "the agent has ended"
 	}
-	if now := c.folder.Load(c.program, c.session.Session); now.At.After(c.session.At) && now.Status != interactive.Waiting {
+	if now := c.Folder.Load(c.Program, c.Session.Session); now.At.After(c.Session.At) && now.Status != heard.Waiting {
 		return "it was answered at the agent's own prompt"
 	}
 	return ""
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // print tells the agent what was decided.
 func (c *call) print(a fleet.Answered) error {
 	decision := map[string]any{"behavior": "allow"}
 	switch {
-	case a.Denied || c.event.Tool != questionTool && !strings.EqualFold(strings.TrimSpace(a.Answer), allow):
+	case a.Denied || c.Event.Tool != questionTool && !strings.EqualFold(strings.TrimSpace(a.Answer), allow):
 		decision = map[string]any{"behavior": "deny", "message": reason(a)}
-	case c.event.Tool == questionTool:
+	case c.Event.Tool == questionTool:
 		input := map[string]any{}
-		if err := json.Unmarshal(c.raw.Get("tool_input").Raw(), &input); err != nil {
+		if err := json.Unmarshal(c.Raw.Get("tool_input").Raw(), &input); err != nil {
 			return err
 		}
-		input["answers"] = map[string]string{c.event.Questions[0].Text: a.Answer}
+		input["answers"] = map[string]string{c.Event.Questions[0].Text: a.Answer}
 		decision["updatedInput"] = input
 	}
 	data, err := json.Marshal(map[string]any{"hookSpecificOutput": map[string]any{
@@ -202,5 +197,5 @@ func reason(a fleet.Answered) string {
 	if text := strings.TrimSpace(a.Answer); text != "" && !strings.EqualFold(text, deny) {
 		return text
 	}
-	return or(a.By, "a person") + " has denied it"
+	return cmp.Or(a.By, "a person") + " has denied it"
 }

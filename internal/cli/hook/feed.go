@@ -12,7 +12,7 @@ import (
 func (c *call) tellLoop(ctx context.Context, text string) error {
 	return c.tell(ctx, func(chunk string) workflow.Draft {
 		fields := []workflow.Field{
-			{Name: "summary", Value: c.session.Worker() + " may be in a loop: " + text},
+			{Name: "summary", Value: c.Session.Worker() + " may be in a loop: " + text},
 			{Name: "reason", Value: "doom-loop"},
 		}
 		if chunk != "" {
@@ -30,7 +30,7 @@ func (c *call) tellContext(ctx context.Context, trigger string) error {
 		if trigger == "manual" {
 			how = "because a person asked for it"
 		}
-		d := workflow.Compacted(chunk, fmt.Sprintf("%s summarizes its context %s; the build's state is kept", c.session.Worker(), how))
+		d := workflow.Compacted(chunk, fmt.Sprintf("%s summarizes its context %s; the build's state is kept", c.Session.Worker(), how))
 		if chunk == "" {
 			d.Fields = d.Fields[1:]
 		}
@@ -40,7 +40,7 @@ func (c *call) tellContext(ctx context.Context, trigger string) error {
 
 // tell adds an event to the feed, if the project has a workflow.
 func (c *call) tell(ctx context.Context, draft func(chunk string) workflow.Draft) error {
-	at, err := locate(c.Env, c.raw)
+	at, err := locate(c.Env, c.Raw)
 	if err != nil || at.folder == "" {
 		return err
 	}

@@ -6,13 +6,13 @@ package hook
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/agentproc"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
-	"gaffer/internal/interactive"
+	"gaffer/internal/early"
 )
 
 // New makes the group.
@@ -29,7 +29,7 @@ goes wrong is said on stderr.`,
 		Args:    cobra.ArbitraryArgs,
 		RunE:    unknown,
 	}
-	for _, program := range interactive.Programs() {
+	for _, program := range agentproc.Programs() {
 		cmd.AddCommand(programCommand(e, program))
 	}
 	cmd.AddCommand(postToolUseCommand(e))
@@ -46,30 +46,27 @@ func unknown(cmd *cobra.Command, args []string) error {
 	return exit.WithHint(fmt.Errorf("hook %.60q: this gaffer has no such hook", args[0]), "'gaffer hook --help' lists them")
 }
 
-// budget is how long an agent waits for a hook at most.
-const budget = time.Second
-
 // guest makes a function a hook.
 func guest(e *env.Env, hook func(ctx context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		within(cmd.Context(), e, cmd.Name(), hook)
+		ctx, cancel := context.WithTimeout(cmd.Context(), early.Budget)
+		defer cancel()
+		within(ctx, e, cmd.Name(), hook)
 		return nil
 	}
 }
 
-// within calls a hook, which ends in time, and whose errors and panics end with
-// it. What is still under way then ends with the process, which leaves every
+// within calls a hook, which ends with its context, and whose errors and panics end
+// with it. What is still under way then ends with the process, which leaves every
 // document whole. It tells whether the hook has done all it should.
 func within(ctx context.Context, e *env.Env, name string, hook func(ctx context.Context) error) bool {
-	ctx, cancel := context.WithTimeout(ctx, budget)
-	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- safely(ctx, hook) }()
 	var err error
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		err = fmt.Errorf("not done within %s", budget)
+		err = fmt.Errorf("not done within %s", early.Budget)
 	}
 	return complain(e, name, err)
 }

@@ -2,16 +2,13 @@ package hook
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/heard"
 	"gaffer/internal/spec"
 	"gaffer/statefile/jsontree"
 	"gaffer/statefile/timestamp"
@@ -37,12 +34,8 @@ review of that section ends. Without a .fctry folder nothing is done.`,
 	}
 }
 
-// maxEvent is the largest event that is read. An agent puts the content of the
-// file into it, old and new.
-const maxEvent = 16 << 20
-
 func postToolUse(ctx context.Context, e *env.Env) error {
-	event, err := readEvent(e.In)
+	event, err := heard.ReadEvent(e.In)
 	if err != nil {
 		return err
 	}
@@ -51,7 +44,7 @@ func postToolUse(ctx context.Context, e *env.Env) error {
 
 // noteWritten notes the files that a tool has written, if it has.
 func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
-	files := written(event)
+	files := heard.Written(event)
 	if len(files) == 0 {
 		return nil
 	}
@@ -64,24 +57,6 @@ func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 		return err
 	}
 	return record(ctx, at.store(e), changes)
-}
-
-// readEvent reads one JSON object. It does not wait for the end of the input:
-// some programs leave it open.
-func readEvent(in io.Reader) (jsontree.Value, error) {
-	var raw json.RawMessage
-	err := json.NewDecoder(io.LimitReader(in, maxEvent)).Decode(&raw)
-	if errors.Is(err, io.EOF) {
-		return jsontree.Value{}, nil
-	}
-	if err != nil {
-		return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
-	}
-	doc, err := jsontree.Parse(raw)
-	if err != nil {
-		return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
-	}
-	return doc.Value(), nil
 }
 
 // describe finds the sections of the files. Those that no section describes are

@@ -3,18 +3,15 @@ package hook
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/signal"
-	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/interactive"
-	"gaffer/internal/supervisor"
-	"gaffer/statefile/host"
-	"gaffer/statefile/jsontree"
+	"gaffer/internal/early"
+	"gaffer/internal/heard"
 )
 
 func programCommand(e *env.Env, program string) *cobra.Command {
@@ -41,115 +38,63 @@ says, by default not at all, and then leaves it to the agent's own prompt.`,
 }
 
 // Main runs a hook without the rest of the command tree, which takes longer to
-// build than the hook takes. It reports false, having done nothing, for a command
-// line that is not plain: help and mistakes are the tree's.
+// build than the hook takes. It goes on with a call that was taken early. It
+// reports false, having done nothing, for a command line that is not plain: help
+// and mistakes are the tree's.
 func Main(e *env.Env, args []string) (code int, ok bool) {
-	plain := len(args) == 1 || len(args) == 2 && strings.HasPrefix(args[1], "{")
-	if !plain || !isProgram(args[0]) {
+	if !early.IsPlain(args) {
 		return 0, false
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
-	serve(ctx, e, args[0], args[1:])
+	if t := early.Hook(); t != nil {
+		c := &call{e, t.Call}
+		c.finish(ctx, t.Began, func(context.Context) error { return t.Err })
+	} else {
+		serve(ctx, e, args[0], args[1:])
+	}
 	return 0, true
-}
-
-func isProgram(name string) bool {
-	return name == interactive.Claude || name == interactive.Codex || name == interactive.Gemini
 }
 
 // call is one call of a hook.
 type call struct {
 	*env.Env
-	program string
-	raw     jsontree.Value
-	event   interactive.Event
-	folder  interactive.Folder
-	session interactive.Session
-	deeds   []interactive.Deed
+	*heard.Call
 }
 
-// serve takes an event. Everything but the wait for a person is done within the
-// budget.
-func serve(ctx context.Context, e *env.Env, program string, args []string) {
-	c := &call{Env: e, program: program}
-	if within(ctx, e, program, func(ctx context.Context) error { return c.take(ctx, args) }) {
-		complain(e, program, safely(ctx, c.decide))
-	}
-}
-
-// take notes the event and does what follows from it. What cannot be noted is no
-// reason to leave the rest undone.
-func (c *call) take(ctx context.Context, args []string) error {
-	if err := c.read(args); err != nil {
+func serve(ctx context.Context, e *env.Env, program string, words []string) {
+	c := &call{e, &heard.Call{Program: program}}
+	c.finish(ctx, time.Now(), func(ctx context.Context) (err error) {
+		from := heard.Surroundings{In: e.In, Getenv: e.Getenv, Now: e.Now}
+		c.Call, err = heard.Take(ctx, from, program, words)
 		return err
+	})
+}
+
+// finish takes the event of a call and does what follows from it. That it could
+// not be noted is no reason to leave the rest undone. Everything but the wait for
+// a person is done within the budget.
+func (c *call) finish(ctx context.Context, began time.Time, take func(context.Context) error) {
+	quick, cancel := context.WithDeadline(ctx, began.Add(early.Budget))
+	defer cancel()
+	if within(quick, c.Env, c.Program, func(ctx context.Context) error { return errors.Join(take(ctx), c.act(ctx)) }) {
+		complain(c.Env, c.Program, safely(ctx, c.decide))
 	}
-	errs := []error{c.note(ctx)}
-	for _, d := range c.deeds {
+}
+
+func (c *call) act(ctx context.Context) error {
+	var errs []error
+	for _, d := range c.Deeds {
 		switch d.Kind {
-		case interactive.NoteWritten:
-			errs = append(errs, noteWritten(ctx, c.Env, c.raw))
-		case interactive.NoteLoop:
+		case heard.NoteWritten:
+			errs = append(errs, noteWritten(ctx, c.Env, c.Raw))
+		case heard.NoteLoop:
 			errs = append(errs, c.tellLoop(ctx, d.Text))
-		case interactive.NoteContext:
+		case heard.NoteContext:
 			errs = append(errs, c.tellContext(ctx, d.Text))
-		case interactive.Withdraw:
+		case heard.Withdraw:
 			errs = append(errs, c.withdraw(ctx, d.Text))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// read takes the event from stdin, or from the last word: Codex gives it to the
-// program that it notifies.
-func (c *call) read(args []string) (err error) {
-	if n := len(args); n > 0 && strings.HasPrefix(args[n-1], "{") {
-		c.raw, err = readEvent(strings.NewReader(args[n-1]))
-	} else {
-		c.raw, err = readEvent(c.In)
-	}
-	c.event = interactive.Read(c.program, c.raw)
-	return err
-}
-
-// note folds the event into the document of its session.
-func (c *call) note(ctx context.Context) error {
-	state, err := c.StateDir()
-	if err != nil {
-		return err
-	}
-	if c.event.Session == "" {
-		return nil
-	}
-	process := c.process()
-	fold := func(s interactive.Session) interactive.Session {
-		s, c.deeds = interactive.Fold(s, c.event, c.Now())
-		s.Attempt = c.Getenv(supervisor.Mark)
-		if process.PID > 0 || s.Process.PID == 0 {
-			s.Process = process
-		}
-		return s
-	}
-	c.folder = interactive.In(state)
-	c.session, err = c.folder.Update(ctx, c.program, c.event.Session, fold)
-	if err != nil && c.deeds == nil {
-		c.session = fold(interactive.Session{})
-	}
-	if err != nil {
-		return fmt.Errorf("note the event: %w", err)
-	}
-	return nil
-}
-
-// process is the agent that has called the hook, if that can be told.
-func (c *call) process() host.Process {
-	pid := interactive.Ancestor(c.program)
-	if pid == 0 {
-		return host.Process{}
-	}
-	p, err := host.Identify(pid)
-	if err != nil {
-		return host.Process{}
-	}
-	return p
 }

@@ -11,9 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/agentproc"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
-	"gaffer/internal/interactive"
+	"gaffer/internal/heard"
+	"gaffer/internal/project"
+	"gaffer/internal/supervisor"
 	"gaffer/workflow"
 )
 
@@ -59,8 +62,8 @@ func (d *desk) tell(program, session, name, rest string) {
 	}
 }
 
-func (d *desk) session(program, session string) interactive.Session {
-	return interactive.In(filepath.Join(d.state, "gaffer")).Load(program, session)
+func (d *desk) session(program, session string) heard.Session {
+	return heard.In(filepath.Join(d.state, "gaffer")).Load(program, session)
 }
 
 // feed is "kind chunk summary" of the last event.
@@ -80,17 +83,17 @@ const bash = `, "tool_name": "Bash", "tool_input": {"command": "make"}`
 
 func TestWhatAnAgentDoesIsNoted(t *testing.T) {
 	d := newDesk(t)
-	for _, program := range interactive.Programs() {
+	for _, program := range agentproc.Programs() {
 		d.tell(program, "s", "SessionStart", "")
 		d.tell(program, "s", "PermissionRequest", bash)
 		got := d.session(program, "s")
-		if got.Status != interactive.Waiting || got.For() != "Bash: make" || got.Dir != d.root || got.Attempt != "" {
+		if got.Status != heard.Waiting || got.For() != "Bash: make" || got.Dir != d.root || got.Attempt != "" {
 			t.Errorf("%s: %+v", program, got)
 		}
 	}
 	d.vars["GAFFER_ATTEMPT"] = "a1"
 	d.tell("claude", "s", "Stop", "")
-	if got := d.session("claude", "s"); got.Status != interactive.Idle || got.Attempt != "a1" {
+	if got := d.session("claude", "s"); got.Status != heard.Idle || got.Attempt != "a1" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -104,7 +107,7 @@ func TestCodexNotifiesByAWord(t *testing.T) {
 	}
 	d.tell("codex", "s", "UserPromptSubmit", "")
 	d.hook("codex", "", word)
-	if got := d.session("codex", "s"); got.Status != interactive.Idle {
+	if got := d.session("codex", "s"); got.Status != heard.Idle {
 		t.Errorf("%+v", got)
 	}
 }
@@ -174,7 +177,7 @@ func TestWhateverAProgramSendsItIsLeftAlone(t *testing.T) {
 		`{"hook_event_name": "PostToolUse", "session_id": "s", "tool_name": "Write", "tool_input": {"file_path": "\u0000"}, "cwd": "\u0000"}`,
 		`{"hook_event_name": "PermissionRequest", "session_id": "s", "cwd": "/absent/x", "tool_name": "Bash"}`, strings.Repeat("[", 1<<20),
 	} {
-		for _, program := range interactive.Programs() {
+		for _, program := range agentproc.Programs() {
 			if out, _ := d.hook(program, in); out != "" {
 				t.Errorf("%.60q: printed %q", in, out)
 			}
@@ -321,5 +324,19 @@ func TestTheAgentsOwnPromptHasTheLastWord(t *testing.T) {
 	d.vars["GAFFER_ATTEMPT"] = "a1"
 	if out, talk := d.hook("claude", ask); out != "" || talk != "" {
 		t.Errorf("gaffer's own: printed %q, said %q", out, talk)
+	}
+}
+
+// Package heard may not import those who decide these.
+func TestNamesThatAreSaidTwiceAreTheSame(t *testing.T) {
+	d := newDesk(t)
+	e := d.env("", nil, nil)
+	e.Dir = d.root
+	c, err := e.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if heard.Mark != supervisor.Mark || heard.ConfigFile != project.ConfigFile || c.Path("paths.workflow") != filepath.Join(d.root, heard.WorkflowFolder) {
+		t.Errorf("%s, %s, %s", heard.Mark, heard.ConfigFile, heard.WorkflowFolder)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
-	"gaffer/internal/interactive"
+	"gaffer/internal/heard"
 	"gaffer/internal/project"
 	"gaffer/internal/statusline"
 	"gaffer/internal/supervisor"
@@ -96,8 +96,8 @@ func note(e *env.Env, agent []byte) {
 		return
 	}
 	state, err := e.StateDir()
-	if m, ok := interactive.ReadMeter(doc.Value()); ok && err == nil {
-		_ = interactive.In(state).Note(m) // a status line has nobody to tell
+	if m, ok := heard.ReadMeter(doc.Value()); ok && err == nil {
+		_ = heard.In(state).Note(m) // a status line has nobody to tell
 	}
 }
 

@@ -1,4 +1,4 @@
-package interactive
+package heard
 
 import (
 	"crypto/sha256"
@@ -44,14 +44,14 @@ func Read(program string, v jsontree.Value) Event {
 		Name:    v.Get("hook_event_name").Text(), Session: v.Get("session_id").Text(), Agent: v.Get("agent_id").Text(),
 		Dir: v.Get("cwd").Text(), Transcript: v.Get("transcript_path").Text(), Model: v.Get("model").Text(),
 		Kind: first(v, "source", "reason", "trigger", "notification_type"),
-		Tool: v.Get("tool_name").Text(), Message: line(v.Get("message").Text()), Error: line(v.Get("error").Text()),
+		Tool: v.Get("tool_name").Text(), Message: Line(v.Get("message").Text()), Error: Line(v.Get("error").Text()),
 	}
 	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // Codex's notify has words of its own
 		e.Name, e.Session = v.Get("type").Text(), v.Get("thread-id").Text()
 	}
 	e.Interrupt, _ = v.Get("is_interrupt").Bool()
 	if e.Message == "" {
-		e.Message = line(v.Get("last_assistant_message").Text())
+		e.Message = Line(v.Get("last_assistant_message").Text())
 	}
 	e.Working = working(v.Get("background_tasks"))
 	if input := v.Get("tool_input"); e.Tool != "" {
@@ -87,13 +87,13 @@ func doing(input jsontree.Value) string {
 	for _, name := range []string{"command", "cmd", "file_path", "filePath", "notebook_path", "path", "url", "pattern", "query", "prompt", "description"} {
 		switch v := input.Get(name); v.Kind() {
 		case jsontree.String:
-			return line(v.Text())
+			return Line(v.Text())
 		case jsontree.Array:
-			return line(words(v))
+			return Line(words(v))
 		}
 	}
 	for _, q := range input.Get("questions").Items() {
-		return line(q.Get("question").Text())
+		return Line(q.Get("question").Text())
 	}
 	return ""
 }
@@ -127,8 +127,8 @@ func questions(v jsontree.Value) (list []Question) {
 	return list
 }
 
-// line makes one printable line of what another program wrote.
-func line(text string) string {
+// Line makes one printable line of what another program wrote.
+func Line(text string) string {
 	if len(text) > 4*maxLine {
 		text = text[:4*maxLine]
 	}

@@ -1,8 +1,11 @@
-package interactive
+package heard
 
 import (
+	"cmp"
 	"slices"
 	"time"
+
+	"gaffer/internal/agentproc"
 )
 
 // Deed is something to be done because of an event.
@@ -57,7 +60,7 @@ func Fold(s Session, e Event, now time.Time) (Session, []Deed) {
 		s.Program, s.Session = e.Program, e.Session
 		s.become(Idle, now)
 	}
-	s.Dir, s.Transcript, s.Model = or(e.Dir, s.Dir), or(e.Transcript, s.Transcript), or(e.Model, s.Model)
+	s.Dir, s.Transcript, s.Model = cmp.Or(e.Dir, s.Dir), cmp.Or(e.Transcript, s.Transcript), cmp.Or(e.Model, s.Model)
 	s.Event, s.At, s.Ended = e.Name, now, false
 	before := s.open()
 	deeds := handle(&s, e, now)
@@ -72,13 +75,6 @@ func Fold(s Session, e Event, now time.Time) (Session, []Deed) {
 	return s, deeds
 }
 
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 // start is the beginning of a session, or that it goes on in another way. A
 // session whose context was compacted because it was full is in the middle of a
 // turn. Codex says it late, with the first prompt, and perhaps after it.
@@ -86,7 +82,7 @@ func start(s *Session, e Event, now time.Time) []Deed {
 	switch {
 	case e.Kind == "compact":
 		return compacted(s, e, now)
-	case e.Program == Codex && s.Status == Running && e.Kind != "resume":
+	case e.Program == agentproc.Codex && s.Status == Running && e.Kind != "resume":
 		return nil
 	}
 	s.rest(now)
@@ -192,7 +188,7 @@ func helperEnded(s *Session, e Event, now time.Time) []Deed {
 }
 
 func compact(s *Session, e Event, now time.Time) []Deed {
-	s.Compacting = or(e.Kind, "auto")
+	s.Compacting = cmp.Or(e.Kind, "auto")
 	s.work(now)
 	return []Deed{{Kind: NoteContext, Text: s.Compacting}}
 }
@@ -200,9 +196,9 @@ func compact(s *Session, e Event, now time.Time) []Deed {
 // compacted ends what a person has asked for, and is nothing in the middle of a
 // turn.
 func compacted(s *Session, e Event, now time.Time) []Deed {
-	by := or(s.Compacting, "auto")
+	by := cmp.Or(s.Compacting, "auto")
 	if e.Name == "PostCompact" {
-		by = or(e.Kind, by)
+		by = cmp.Or(e.Kind, by)
 	}
 	if s.Compacting = ""; by == "manual" {
 		s.rest(now)
@@ -222,7 +218,7 @@ func stop(s *Session, e Event, now time.Time) []Deed {
 // breakOff is a turn that the model's side has ended.
 func breakOff(s *Session, e Event, now time.Time) []Deed {
 	s.rest(now)
-	s.Error, s.Helpers = or(e.Error, "unknown error"), 0
+	s.Error, s.Helpers = cmp.Or(e.Error, "unknown error"), 0
 	if e.Message != "" {
 		s.Error += ": " + e.Message
 	}

@@ -1,4 +1,4 @@
-package hook
+package heard
 
 import (
 	"slices"
@@ -21,8 +21,8 @@ var pathFields = []string{"file_path", "filePath", "notebook_path", "path", "abs
 // maxFiles is how many files of one event are looked at.
 const maxFiles = 100
 
-// written lists the files that a tool has written, as the event names them.
-func written(event jsontree.Value) []string {
+// Written lists the files that a tool has written, as the event names them.
+func Written(event jsontree.Value) []string {
 	tool := strings.ToLower(event.Get("tool_name").Text())
 	if !slices.Contains(writers, tool) {
 		return nil

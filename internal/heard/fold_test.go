@@ -1,4 +1,4 @@
-package interactive
+package heard
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/agentproc"
 	"gaffer/statefile/jsontree"
 )
 
@@ -48,7 +49,7 @@ const bash = ` , "tool_name": "Bash", "tool_input": {"command": "make"}`
 
 func TestATurnOfEachProgramIsFollowed(t *testing.T) {
 	for program, story := range map[string][]step{
-		Claude: {
+		agentproc.Claude: {
 			{`SessionStart , "source": "startup"`, Idle},
 			{`UserPromptSubmit , "prompt": "hi"`, Running},
 			{"PreToolUse" + bash, Running},
@@ -59,7 +60,7 @@ func TestATurnOfEachProgramIsFollowed(t *testing.T) {
 			{`Notification , "notification_type": "idle_prompt"`, Idle},
 			{`SessionEnd , "reason": "prompt_input_exit"`, Idle},
 		},
-		Codex: {
+		agentproc.Codex: {
 			{`SessionStart , "source": "startup"`, Idle},
 			{"UserPromptSubmit", Running},
 			{"PreToolUse" + bash, Running},
@@ -70,7 +71,7 @@ func TestATurnOfEachProgramIsFollowed(t *testing.T) {
 			{"Interrupt", Idle},
 			{`SessionEnd , "reason": "other"`, Idle},
 		},
-		Gemini: {
+		agentproc.Gemini: {
 			{"SessionStart", Idle},
 			{"BeforeAgent", Running},
 			{"PreCompress", Running},
@@ -86,7 +87,7 @@ func TestATurnOfEachProgramIsFollowed(t *testing.T) {
 
 func TestWhatAHelperDoesIsNotWhatItsMasterDoes(t *testing.T) {
 	const helper = `, "agent_id": "a1", "agent_type": "general-purpose"`
-	s, _ := play(t, Claude,
+	s, _ := play(t, agentproc.Claude,
 		step{"UserPromptSubmit", Running}, step{"SubagentStart " + helper, Running}, step{"SubagentStop " + helper, Running},
 		step{"PermissionRequest" + bash, Waiting}, step{"PreToolUse" + bash + helper, Waiting}, step{"PostToolUse" + bash + helper, Waiting},
 		step{"SubagentStop " + helper, Waiting}, step{"PostToolUse" + bash, Running}, step{"Stop", Idle},
@@ -99,22 +100,22 @@ func TestWhatAHelperDoesIsNotWhatItsMasterDoes(t *testing.T) {
 
 func TestAStopWithAgentsInTheBackgroundIsNoEnd(t *testing.T) {
 	const tasks = ` , "background_tasks": [{"id": "a1", "type": "subagent", "status": "running"}, {"id": "b", "type": "shell"}]`
-	play(t, Claude,
+	play(t, agentproc.Claude,
 		step{"UserPromptSubmit", Running}, step{"Stop" + tasks, Running}, step{`Notification , "notification_type": "idle_prompt"`, Running},
 		step{`SubagentStop , "agent_id": "a1"`, Idle}, step{"UserPromptSubmit", Running}, step{`Stop , "background_tasks": [{"type": "shell"}]`, Idle},
 	)
 }
 
 func TestAServerInTheBackgroundKeepsNobodyBusy(t *testing.T) {
-	play(t, Claude, step{"UserPromptSubmit", Running}, step{`Stop , "background_tasks": [{"type": "shell", "status": "running"}]`, Idle})
+	play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`Stop , "background_tasks": [{"type": "shell", "status": "running"}]`, Idle})
 }
 
 func TestCompactionIsWork(t *testing.T) {
-	_, deeds := play(t, Claude, step{"UserPromptSubmit", Running}, step{`PreCompact , "trigger": "auto"`, Running})
+	_, deeds := play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`PreCompact , "trigger": "auto"`, Running})
 	if len(deeds) != 1 || deeds[0] != (Deed{NoteContext, "auto"}) {
 		t.Errorf("%v", deeds)
 	}
-	play(t, Claude,
+	play(t, agentproc.Claude,
 		step{"UserPromptSubmit", Running}, step{`PreCompact , "trigger": "auto"`, Running}, step{`SessionStart , "source": "compact"`, Running},
 		step{`PostCompact , "trigger": "auto"`, Running}, step{"Stop", Idle},
 		step{`PreCompact , "trigger": "manual"`, Running}, step{`SubagentStop , "agent_id": "x"`, Running},
@@ -123,30 +124,30 @@ func TestCompactionIsWork(t *testing.T) {
 }
 
 func TestAFailureOfTheModelEndsTheTurnAndIsSaidUntilTheNext(t *testing.T) {
-	s, _ := play(t, Claude, step{"UserPromptSubmit", Running}, step{`StopFailure , "error": "rate_limit", "last_assistant_message": "API Error: 429"`, Idle})
+	s, _ := play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`StopFailure , "error": "rate_limit", "last_assistant_message": "API Error: 429"`, Idle})
 	if s.Error != "rate_limit: API Error: 429" {
 		t.Errorf("%q", s.Error)
 	}
-	s, _ = play(t, Claude, step{"UserPromptSubmit", Running}, step{`StopFailure , "error": "rate_limit"`, Idle}, step{"UserPromptSubmit", Running})
+	s, _ = play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`StopFailure , "error": "rate_limit"`, Idle}, step{"UserPromptSubmit", Running})
 	if s.Error != "" {
 		t.Errorf("%q", s.Error)
 	}
 }
 
 func TestAToolThatAPersonInterruptsEndsTheTurn(t *testing.T) {
-	play(t, Claude, step{"UserPromptSubmit", Running}, step{"PostToolUseFailure" + bash + `, "is_interrupt": true`, Idle})
-	play(t, Claude, step{"UserPromptSubmit", Running}, step{"PostToolUseFailure" + bash + `, "is_interrupt": false`, Running})
+	play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{"PostToolUseFailure" + bash + `, "is_interrupt": true`, Idle})
+	play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{"PostToolUseFailure" + bash + `, "is_interrupt": false`, Running})
 }
 
 func TestARefusalIsSeenWhenTheAgentGoesOn(t *testing.T) {
-	play(t, Claude,
+	play(t, agentproc.Claude,
 		step{"UserPromptSubmit", Running}, step{"PermissionRequest" + bash, Waiting},
 		step{`PreToolUse , "tool_name": "Read", "tool_input": {}`, Running},
 	)
 }
 
 func TestAQuestionIsWithdrawnWhenItIsSettledElsewhere(t *testing.T) {
-	s, _ := play(t, Codex, step{"UserPromptSubmit", Running}, step{"PermissionRequest" + bash, Waiting})
+	s, _ := play(t, agentproc.Codex, step{"UserPromptSubmit", Running}, step{"PermissionRequest" + bash, Waiting})
 	s = s.Link("", "q1")
 	if _, deeds := Fold(s, Event{Name: "Notification", Session: "s"}, noon); deeds != nil {
 		t.Errorf("%v", deeds)
@@ -163,28 +164,28 @@ func TestAQuestionIsWithdrawnWhenItIsSettledElsewhere(t *testing.T) {
 }
 
 func TestAStartOfCodexThatComesLateChangesNothing(t *testing.T) {
-	play(t, Codex, step{"UserPromptSubmit", Running}, step{`SessionStart , "source": "startup"`, Running}, step{`SessionStart , "source": "resume"`, Idle})
-	play(t, Claude, step{"UserPromptSubmit", Running}, step{`SessionStart , "source": "resume"`, Idle})
+	play(t, agentproc.Codex, step{"UserPromptSubmit", Running}, step{`SessionStart , "source": "startup"`, Running}, step{`SessionStart , "source": "resume"`, Idle})
+	play(t, agentproc.Claude, step{"UserPromptSubmit", Running}, step{`SessionStart , "source": "resume"`, Idle})
 }
 
 func TestANoticeOfAThreadThatNobodyKnowsIsNothing(t *testing.T) {
-	notify := event(t, Codex, `{"type": "agent-turn-complete", "thread-id": "s", "input-messages": ["Generate a title"]}`)
+	notify := event(t, agentproc.Codex, `{"type": "agent-turn-complete", "thread-id": "s", "input-messages": ["Generate a title"]}`)
 	if s, deeds := Fold(Session{}, notify, noon); s.known() || deeds != nil {
 		t.Errorf("%+v, %v", s, deeds)
 	}
-	known, _ := play(t, Codex, step{"UserPromptSubmit", Running})
+	known, _ := play(t, agentproc.Codex, step{"UserPromptSubmit", Running})
 	if s, _ := Fold(known, notify, noon); s.Status != Idle {
 		t.Errorf("%+v", s)
 	}
 }
 
 func TestAnEventThatNobodyKnowsChangesNothing(t *testing.T) {
-	before, _ := play(t, Claude, step{"UserPromptSubmit", Running})
+	before, _ := play(t, agentproc.Claude, step{"UserPromptSubmit", Running})
 	for _, text := range []string{
 		`{"hook_event_name": "PreCompress", "session_id": "s"}`, `{"hook_event_name": "Stop"}`, `{"session_id": "s"}`, `{}`, `[]`, `7`,
 		`{"hook_event_name": ["Stop"], "session_id": "s"}`, `{"hook_event_name": "Stop", "session_id": {}}`,
 	} {
-		after, deeds := Fold(before, event(t, Claude, text), noon.Add(time.Hour))
+		after, deeds := Fold(before, event(t, agentproc.Claude, text), noon.Add(time.Hour))
 		if encode(t, after) != encode(t, before) || deeds != nil {
 			t.Errorf("%s: %+v, %v", text, after, deeds)
 		}
@@ -205,7 +206,7 @@ func TestTheSameThingThreeTimesInARowIsALoop(t *testing.T) {
 	told := []string{}
 	call := func(text string) {
 		var deeds []Deed
-		s, deeds = Fold(s, event(t, Claude, text), noon)
+		s, deeds = Fold(s, event(t, agentproc.Claude, text), noon)
 		for _, d := range deeds {
 			if d.Kind == NoteLoop {
 				told = append(told, d.Text)
@@ -241,7 +242,7 @@ func TestTheSameThingThreeTimesInARowIsALoop(t *testing.T) {
 }
 
 func TestAWorkerIsItsProcessWhateverItsSession(t *testing.T) {
-	a := Session{Program: Claude, Session: "one"}
+	a := Session{Program: agentproc.Claude, Session: "one"}
 	a.Process.PID, a.Process.Start, a.Process.Boot = 42, 7, "boot"
 	b := a
 	b.Session = "two"
@@ -254,8 +255,8 @@ func TestAWorkerIsItsProcessWhateverItsSession(t *testing.T) {
 		t.Error("the same pid of another process is the same worker")
 	}
 	for _, session := range []string{"", "/../x", "0123456789", "é"} {
-		s := Session{Program: Codex, Session: session}
-		if name := s.Worker(); !plain(name) || s.ID() == a.ID() {
+		s := Session{Program: agentproc.Codex, Session: session}
+		if name := s.Worker(); !IsPlain(name) || s.ID() == a.ID() {
 			t.Errorf("%q is called %q", session, name)
 		}
 	}

@@ -1,24 +1,24 @@
-package interactive
+package heard
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"gaffer/internal/agentproc"
 )
 
 // Folder is where the documents of sessions are.
 type Folder struct{ path string }
 
 // In names the folder below gaffer's state. Nothing is made.
-func In(state string) Folder { return Folder{filepath.Join(state, "interactive")} }
+func In(state string) Folder { return Folder{state + "/interactive"} }
 
 const (
 	lockName = ".lock"
@@ -30,9 +30,6 @@ const (
 // or the new one. Nothing is synced: what a power failure takes is about
 // processes that it has ended.
 func (f Folder) Update(ctx context.Context, program, session string, change func(Session) Session) (Session, error) {
-	if err := os.MkdirAll(f.path, 0o700); err != nil {
-		return Session{}, err
-	}
 	unlock, err := f.lock(ctx)
 	if err != nil {
 		return Session{}, err
@@ -43,37 +40,37 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 	if !s.known() {
 		return s, nil
 	}
-	data, err := json.Marshal(s)
-	if err != nil {
-		return s, err
-	}
-	temp := filepath.Join(f.path, ".new")
-	if err := os.WriteFile(temp, data, 0o600); err != nil {
-		return s, err
-	}
-	return s, os.Rename(temp, path)
+	return s, replace(path, f.path+"/.new", s.encode())
 }
 
 // lock is one for all documents: it is held for as long as a small file takes.
 func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
-	file, err := os.OpenFile(filepath.Join(f.path, lockName), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	name := f.path + "/" + lockName
+	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	fd, err := open(name, flags)
+	if errors.Is(err, syscall.ENOENT) {
+		if err := os.MkdirAll(f.path, 0o700); err != nil {
+			return nil, err
+		}
+		fd, err = open(name, flags)
+	}
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
 	pause := time.Millisecond
 	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
-			return func() { _ = file.Close() }, nil // which unlocks it
+			return func() { _ = syscall.Close(fd) }, nil // which unlocks it
 		}
 		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
-			_ = file.Close()
-			return nil, fmt.Errorf("lock %s: %w", file.Name(), err)
+			_ = syscall.Close(fd)
+			return nil, fmt.Errorf("lock %s: %w", name, err)
 		}
 		select {
 		case <-ctx.Done():
-			_ = file.Close()
-			return nil, fmt.Errorf("lock %s: %w", file.Name(), context.Cause(ctx))
+			_ = syscall.Close(fd)
+			return nil, fmt.Errorf("lock %s: %w", name, context.Cause(ctx))
 		case <-time.After(pause):
 			pause = min(2*pause, 20*time.Millisecond)
 		}
@@ -84,19 +81,27 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 // one made of it.
 func (f Folder) pathOf(program, session string) string {
 	name := session
-	if !plain(name) {
+	if !IsPlain(name) {
 		sum := sha256.Sum256([]byte(session))
 		name = "x" + hex.EncodeToString(sum[:16])
 	}
-	return filepath.Join(f.path, program+"."+name+".json")
+	return f.path + "/" + program + "." + name + ".json"
+}
+
+// Load reads the document of a session, the zero one if there is none.
+func (f Folder) Load(program, session string) Session {
+	return readDoc(f.pathOf(program, session), program, session)
 }
 
 // readDoc reads the document of a session. One that is not whole, or not that
 // session's, is none.
 func readDoc(path, program, session string) Session {
-	var s Session
-	data, err := readSmall(path, maxDoc)
-	if err != nil || json.Unmarshal(data, &s) != nil || s.Program != program || session != "" && s.Session != session {
+	data, err := ReadSmall(path, maxDoc)
+	if err != nil {
+		return Session{}
+	}
+	s, ok := decode(data)
+	if !ok || s.Program != program || session != "" && s.Session != session {
 		return Session{}
 	}
 	switch s.Status {
@@ -106,8 +111,8 @@ func readDoc(path, program, session string) Session {
 	return Session{}
 }
 
-// all reads every document, and says where it is.
-func (f Folder) all(now time.Time) (list []Session, paths []string) {
+// All reads every document, and says where it is.
+func (f Folder) All(now time.Time) (list []Session, paths []string) {
 	dir, err := os.Open(f.path)
 	if err != nil {
 		return nil, nil
@@ -120,10 +125,10 @@ func (f Folder) all(now time.Time) (list []Session, paths []string) {
 			continue
 		}
 		program, rest, _ := strings.Cut(name, ".")
-		if !strings.HasSuffix(rest, ".json") || !isProgram(program) {
+		if !strings.HasSuffix(rest, ".json") || !agentproc.IsProgram(program) {
 			continue
 		}
-		path := filepath.Join(f.path, name)
+		path := f.path + "/" + name
 		if s := readDoc(path, program, ""); s.known() {
 			list, paths = append(list, s), append(paths, path)
 		} else {
@@ -133,10 +138,8 @@ func (f Folder) all(now time.Time) (list []Session, paths []string) {
 	return list, paths
 }
 
-func isProgram(name string) bool { return name == Claude || name == Codex || name == Gemini }
-
-// remove takes a document away unless its session was heard of meanwhile.
-func (f Folder) remove(ctx context.Context, s Session, path string) {
+// Remove takes a document away unless its session was heard of meanwhile.
+func (f Folder) Remove(ctx context.Context, s Session, path string) {
 	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	unlock, err := f.lock(ctx)
@@ -147,26 +150,4 @@ func (f Folder) remove(ctx context.Context, s Session, path string) {
 	if now := readDoc(path, s.Program, s.Session); !now.At.After(s.At) {
 		_ = os.Remove(path)
 	}
-}
-
-// readSmall reads a regular file of at most so many bytes and waits for nothing.
-func readSmall(path string, most int64) ([]byte, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // nothing was written to it
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > most:
-		return nil, fmt.Errorf("%s: no regular file of at most %d bytes", path, most)
-	}
-	return io.ReadAll(io.LimitReader(file, most))
-}
-
-// Load reads the document of a session, the zero one if there is none.
-func (f Folder) Load(program, session string) Session {
-	return readDoc(f.pathOf(program, session), program, session)
 }

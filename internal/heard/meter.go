@@ -1,13 +1,13 @@
-package interactive
+package heard
 
 import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
+	"gaffer/internal/agentproc"
 	"gaffer/statefile/jsontree"
 )
 
@@ -26,7 +26,7 @@ func ReadMeter(v jsontree.Value) (Meter, bool) {
 	m.Context, _ = v.Get("context_window").Get("used_percentage").Float()
 	m.CostUSD, _ = v.Get("cost").Get("total_cost_usd").Float()
 	sane := m.Context >= 0 && m.Context <= 100 && m.CostUSD >= 0 && m.CostUSD < 1e9
-	return m, plain(m.Session) && sane
+	return m, IsPlain(m.Session) && sane
 }
 
 // Note keeps a meter, unless it says what is known already. It takes no lock: the
@@ -37,31 +37,30 @@ func (f Folder) Note(m Meter) error {
 		return err
 	}
 	path := f.meterOf(m.Session)
-	if old, err := readSmall(path, maxDoc); err == nil && string(old) == string(data) {
+	if old, err := ReadSmall(path, maxDoc); err == nil && string(old) == string(data) {
 		return nil
 	}
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		return err
 	}
-	temp := filepath.Join(f.path, fmt.Sprintf(".meter-%d", os.Getpid()))
-	if err := os.WriteFile(temp, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
+	return replace(path, fmt.Sprintf("%s/.meter-%d", f.path, os.Getpid()), data)
 }
 
 func (f Folder) meterOf(session string) string {
-	return filepath.Join(f.path, Claude+"."+session+meterSuffix)
+	return f.path + "/" + agentproc.Claude + "." + session + meterSuffix
 }
 
-const meterSuffix = ".meter"
+const (
+	meterSuffix = ".meter"
+	meterAge    = 24 * time.Hour // after it was last written
+)
 
-// meter reads what a session has used.
-func (f Folder) meter(session string) (m Meter) {
-	if !plain(session) {
+// Meter reads what a session has used.
+func (f Folder) Meter(session string) (m Meter) {
+	if !IsPlain(session) {
 		return m
 	}
-	data, err := readSmall(f.meterOf(session), 4<<10)
+	data, err := ReadSmall(f.meterOf(session), 4<<10)
 	if err != nil || json.Unmarshal(data, &m) != nil || m.Session != session {
 		return Meter{}
 	}
@@ -70,8 +69,8 @@ func (f Folder) meter(session string) (m Meter) {
 
 // forgetMeter removes one that nobody has written to for long.
 func (f Folder) forgetMeter(name string, now time.Time) {
-	path := filepath.Join(f.path, name)
-	if info, err := os.Lstat(path); err == nil && now.Sub(info.ModTime()) > forgetUnknown {
+	path := f.path + "/" + name
+	if info, err := os.Lstat(path); err == nil && now.Sub(info.ModTime()) > meterAge {
 		_ = os.Remove(path) // the next look tries again
 	}
 }

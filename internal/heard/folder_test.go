@@ -1,4 +1,4 @@
-package interactive
+package heard
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/agentproc"
 	"gaffer/statefile/jsontree"
 )
 
@@ -19,8 +20,8 @@ func TestUpdatesAtTheSameTimeLoseNothing(t *testing.T) {
 	for range writers {
 		wg.Go(func() {
 			for range each {
-				_, err := f.Update(t.Context(), Claude, "s", func(s Session) Session {
-					s.Program, s.Session, s.Status = Claude, "s", Idle
+				_, err := f.Update(t.Context(), agentproc.Claude, "s", func(s Session) Session {
+					s.Program, s.Session, s.Status = agentproc.Claude, "s", Idle
 					s.Helpers++
 					return s
 				})
@@ -31,7 +32,7 @@ func TestUpdatesAtTheSameTimeLoseNothing(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if s := f.Load(Claude, "s"); s.Helpers != each*writers {
+	if s := f.Load(agentproc.Claude, "s"); s.Helpers != each*writers {
 		t.Errorf("%d of %d", s.Helpers, each*writers)
 	}
 }
@@ -42,17 +43,17 @@ func TestADocumentThatIsSpoiltIsBegunAnew(t *testing.T) {
 		if err := os.MkdirAll(f.path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(f.pathOf(Claude, "s"), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(f.pathOf(agentproc.Claude, "s"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if s := f.Load(Claude, "s"); s.known() {
+		if s := f.Load(agentproc.Claude, "s"); s.known() {
 			t.Errorf("%s: %+v", text, s)
 		}
-		s, err := f.Update(t.Context(), Claude, "s", func(s Session) Session {
-			s.Program, s.Session, s.Status = Claude, "s", Running
+		s, err := f.Update(t.Context(), agentproc.Claude, "s", func(s Session) Session {
+			s.Program, s.Session, s.Status = agentproc.Claude, "s", Running
 			return s
 		})
-		if err != nil || s.Status != Running || f.Load(Claude, "s").Status != Running {
+		if err != nil || s.Status != Running || f.Load(agentproc.Claude, "s").Status != Running {
 			t.Errorf("%s: %+v, %v", text, s, err)
 		}
 	}
@@ -61,14 +62,14 @@ func TestADocumentThatIsSpoiltIsBegunAnew(t *testing.T) {
 func TestASessionIsKeptUnderAnyID(t *testing.T) {
 	f := In(t.TempDir())
 	for _, id := range []string{"../../x", "a/b", ".", "é", string(make([]byte, 5000)), "fine-1_A"} {
-		_, err := f.Update(t.Context(), Gemini, id, func(s Session) Session {
-			s.Program, s.Session, s.Status = Gemini, id, Idle
+		_, err := f.Update(t.Context(), agentproc.Gemini, id, func(s Session) Session {
+			s.Program, s.Session, s.Status = agentproc.Gemini, id, Idle
 			return s
 		})
-		if got := f.Load(Gemini, id); err != nil || got.Session != id {
+		if got := f.Load(agentproc.Gemini, id); err != nil || got.Session != id {
 			t.Errorf("%.20q: %.20q, %v", id, got.Session, err)
 		}
-		if dir := filepath.Dir(f.pathOf(Gemini, id)); dir != f.path {
+		if dir := filepath.Dir(f.pathOf(agentproc.Gemini, id)); dir != f.path {
 			t.Errorf("%.20q is kept in %s", id, dir)
 		}
 	}
@@ -79,10 +80,10 @@ func TestNothingThatLiesInTheWayIsWaitedFor(t *testing.T) {
 	if err := os.MkdirAll(f.path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(f.pathOf(Claude, "s"), 0o600); err != nil {
+	if err := syscall.Mkfifo(f.pathOf(agentproc.Claude, "s"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if s := f.Load(Claude, "s"); s.known() {
+	if s := f.Load(agentproc.Claude, "s"); s.known() {
 		t.Errorf("%+v", s)
 	}
 	unlock, err := f.lock(t.Context())
@@ -92,7 +93,7 @@ func TestNothingThatLiesInTheWayIsWaitedFor(t *testing.T) {
 	defer unlock()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := f.Update(ctx, Claude, "s", func(s Session) Session { return s }); err == nil {
+	if _, err := f.Update(ctx, agentproc.Claude, "s", func(s Session) Session { return s }); err == nil {
 		t.Error("a lock of another was passed over")
 	}
 }
@@ -119,17 +120,17 @@ func TestWhatAStatusLineIsToldIsKeptWhileItIsUsed(t *testing.T) {
 			continue
 		}
 		for range 2 {
-			if err := f.Note(m); err != nil || f.meter("s") != want {
-				t.Errorf("%+v, %v", f.meter("s"), err)
+			if err := f.Note(m); err != nil || f.Meter("s") != want {
+				t.Errorf("%+v, %v", f.Meter("s"), err)
 			}
 		}
 	}
-	f.all(time.Now())
-	if f.meter("s").Session == "" {
+	f.All(time.Now())
+	if f.Meter("s").Session == "" {
 		t.Error("forgotten")
 	}
-	f.all(time.Now().Add(25 * time.Hour))
-	if f.meter("s").Session != "" {
+	f.All(time.Now().Add(25 * time.Hour))
+	if f.Meter("s").Session != "" {
 		t.Error("not forgotten")
 	}
 }

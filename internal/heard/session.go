@@ -1,4 +1,4 @@
-package interactive
+package heard
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,16 @@ import (
 	"time"
 
 	"gaffer/statefile/host"
+)
+
+// Status is what an agent does.
+type Status string
+
+// The statuses.
+const (
+	Idle    Status = "idle"
+	Running Status = "running"
+	Waiting Status = "waiting" // for a person
 )
 
 // Session is what the hooks of one session of a program have said so far. It is
@@ -93,12 +103,13 @@ func (s Session) For() string {
 
 // ID is the worker that the session belongs to. One process is one worker,
 // whatever sessions it goes through.
-func (s Session) ID() string { return idOf(s.Program, s.Process, s.Session) }
+func (s Session) ID() string { return ID(s.Program, s.Process, s.Session) }
 
 // Worker is the name by which a person calls that worker.
-func (s Session) Worker() string { return nameOf(s.Program, s.Process, s.Session) }
+func (s Session) Worker() string { return Name(s.Program, s.Process, s.Session) }
 
-func idOf(program string, p host.Process, session string) string {
+// ID is that of the worker which a process is, or a session without one.
+func ID(program string, p host.Process, session string) string {
 	text := fmt.Sprintf("%s\x00%s", program, session)
 	if p.PID > 0 {
 		text = fmt.Sprintf("%s\x00%s\x00%d\x00%d", p.Boot, p.Space, p.PID, p.Start)
@@ -107,19 +118,20 @@ func idOf(program string, p host.Process, session string) string {
 	return program + "-" + hex.EncodeToString(sum[:6])
 }
 
-func nameOf(program string, p host.Process, session string) string {
+// Name is what a person calls that worker.
+func Name(program string, p host.Process, session string) string {
 	if p.PID > 0 {
 		return fmt.Sprintf("%s-%d", program, p.PID)
 	}
 	name := session
-	if !plain(name) {
-		name = idOf("", host.Process{}, session)[1:]
+	if !IsPlain(name) {
+		name = ID("", host.Process{}, session)[1:]
 	}
 	return program + "-" + name[max(0, len(name)-8):]
 }
 
-// plain tells whether an id is one that may stand in a file's name.
-func plain(id string) bool {
+// IsPlain tells whether an id is one that may stand in a file's name.
+func IsPlain(id string) bool {
 	for _, r := range id {
 		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
 			return false

@@ -1,39 +1,26 @@
-package interactive
+package agentproc
 
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
-// process is a process as /proc has it.
-type process struct {
-	pid, parent int
-	name        string // of its program, 15 bytes at the most
-	start       uint64 // clock ticks since boot
-	terminal    uint64 // the device, 0 for none
-	state       byte
-	program     string // which agent it is, empty for none
-}
-
-// agents lists the processes of this user that are agents with a terminal.
-func agents() []process {
-	var list []process
+// Agents lists the processes of this user that are agents with a terminal.
+func Agents() []Process {
+	var list []Process
 	for _, pid := range pids() {
 		if !mayBeAgent(nameOfProcess(pid)) {
 			continue
 		}
-		p, ok := look(pid)
-		if !ok || p.terminal == 0 || p.state == 'Z' || !mine(pid) {
+		p, ok := Look(pid)
+		if !ok || p.Terminal == 0 || p.State == 'Z' || !mine(pid) {
 			continue
 		}
-		if p.program = p.agent(); p.program != "" {
+		if p.Program = p.agent(); p.Program != "" {
 			list = append(list, p)
 		}
 	}
@@ -61,30 +48,30 @@ func pids() []int {
 func nameOfProcess(pid int) string {
 	var path [32]byte
 	name := append(strconv.AppendInt(append(path[:0], "/proc/"...), int64(pid), 10), "/comm"...)
-	fd, err := unix.Open(string(name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := syscall.Open(string(name), syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return ""
 	}
 	var buf [64]byte
-	n, err := unix.Read(fd, buf[:])
-	_ = unix.Close(fd) // nothing was written to it
+	n, err := syscall.Read(fd, buf[:])
+	_ = syscall.Close(fd) // nothing was written to it
 	if err != nil || n <= 0 {
 		return ""
 	}
 	return strings.TrimSuffix(string(buf[:n]), "\n")
 }
 
-// look reads /proc/PID/stat.
-func look(pid int) (process, bool) {
+// Look reads /proc/PID/stat.
+func Look(pid int) (Process, bool) {
 	var buf [1024]byte
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/stat", syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return process{}, false
+		return Process{}, false
 	}
-	n, err := unix.Read(fd, buf[:])
-	_ = unix.Close(fd) // nothing was written to it
+	n, err := syscall.Read(fd, buf[:])
+	_ = syscall.Close(fd) // nothing was written to it
 	if err != nil {
-		return process{}, false
+		return Process{}, false
 	}
 	return parseStat(pid, buf[:n])
 }
@@ -92,22 +79,22 @@ func look(pid int) (process, bool) {
 // parseStat reads a stat file. The program's name stands in brackets and may
 // itself hold spaces and brackets. After it come the state, the parent, the
 // group, the session, the terminal, and as the 20th field the start.
-func parseStat(pid int, stat []byte) (process, bool) {
+func parseStat(pid int, stat []byte) (Process, bool) {
 	open, end := bytes.IndexByte(stat, '('), bytes.LastIndexByte(stat, ')')
 	if open < 0 || end < open {
-		return process{}, false
+		return Process{}, false
 	}
-	p := process{pid: pid, name: string(stat[open+1 : end])}
+	p := Process{PID: pid, Name: string(stat[open+1 : end])}
 	fields := bytes.Fields(stat[end+1:])
 	if len(fields) < 20 {
-		return process{}, false
+		return Process{}, false
 	}
 	var err1, err2, err3 error
-	p.state = fields[0][0]
-	p.parent, err1 = strconv.Atoi(string(fields[1]))
+	p.State = fields[0][0]
+	p.Parent, err1 = strconv.Atoi(string(fields[1]))
 	terminal, err2 := strconv.ParseInt(string(fields[4]), 10, 64)
-	p.start, err3 = strconv.ParseUint(string(fields[19]), 10, 64)
-	p.terminal = uint64(uint32(terminal))
+	p.Start, err3 = strconv.ParseUint(string(fields[19]), 10, 64)
+	p.Terminal = uint64(uint32(terminal))
 	return p, err1 == nil && err2 == nil && err3 == nil
 }
 
@@ -115,7 +102,7 @@ func parseStat(pid int, stat []byte) (process, bool) {
 // their processes have.
 var hosts = []string{"node", "MainThread", "bun", "node-MainThread"}
 
-func mayBeAgent(name string) bool { return isProgram(name) || slices.Contains(hosts, name) }
+func mayBeAgent(name string) bool { return IsProgram(name) || slices.Contains(hosts, name) }
 
 // mine tells whether this user owns the process.
 func mine(pid int) bool {
@@ -128,18 +115,18 @@ func mine(pid int) bool {
 }
 
 // agent tells which agent a process is that may be one, if a person uses it.
-func (p process) agent() string { return p.agentOf(arguments(p.pid)) }
+func (p Process) agent() string { return p.agentOf(arguments(p.PID)) }
 
-func (p process) agentOf(words []string) string {
-	program := p.name
-	if !isProgram(program) {
+func (p Process) agentOf(words []string) string {
+	program := p.Name
+	if !IsProgram(program) {
 		if program, words = script(words); program == "" {
 			return ""
 		}
 	} else if len(words) > 0 {
 		words = words[1:]
 	}
-	if program == Codex && p.name != Codex { // the launcher, whose child is the agent
+	if program == Codex && p.Name != Codex { // the launcher, whose child is the agent
 		return ""
 	}
 	if serves(program, words) {
@@ -155,7 +142,7 @@ func script(words []string) (program string, rest []string) {
 			continue
 		}
 		for _, program := range Programs() {
-			name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(w), ".js"), ".mjs")
+			name := strings.TrimSuffix(strings.TrimSuffix(base(w), ".js"), ".mjs")
 			if name == program || strings.Contains(w, "/"+program+"-cli/") || strings.Contains(w, "/"+program+"-code/") {
 				return program, words[i+1:]
 			}
@@ -190,15 +177,15 @@ func arguments(pid int) []string {
 
 // readProc reads a file of a process, at most so much of it.
 func readProc(pid int, name string, most int) []byte {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = unix.Close(fd) }() // nothing was written to it
+	defer func() { _ = syscall.Close(fd) }() // nothing was written to it
 	data := make([]byte, 0, min(most, 4<<10))
 	for len(data) < most {
 		data = slices.Grow(data, min(most-len(data), 4<<10))
-		n, err := unix.Read(fd, data[len(data):min(cap(data), most)])
+		n, err := syscall.Read(fd, data[len(data):min(cap(data), most)])
 		if n <= 0 || err != nil {
 			break
 		}
@@ -210,19 +197,19 @@ func readProc(pid int, name string, most int) []byte {
 // outermost leaves out an agent below another of the same program on the same
 // terminal, which is a part of it. Of Gemini the inner one is the agent: it
 // starts itself again.
-func outermost(list []process) []process {
-	by := map[int]process{}
+func outermost(list []Process) []Process {
+	by := map[int]Process{}
 	for _, p := range list {
-		by[p.pid] = p
+		by[p.PID] = p
 	}
-	var kept []process
+	var kept []Process
 	for _, p := range list {
-		parent, below := by[p.parent]
-		same := below && parent.program == p.program && parent.terminal == p.terminal
-		above := slices.ContainsFunc(list, func(c process) bool {
-			return c.parent == p.pid && c.program == p.program && c.terminal == p.terminal
+		parent, below := by[p.Parent]
+		same := below && parent.Program == p.Program && parent.Terminal == p.Terminal
+		above := slices.ContainsFunc(list, func(c Process) bool {
+			return c.Parent == p.PID && c.Program == p.Program && c.Terminal == p.Terminal
 		})
-		if p.program == Gemini && above || p.program != Gemini && same {
+		if p.Program == Gemini && above || p.Program != Gemini && same {
 			continue
 		}
 		kept = append(kept, p)
@@ -237,30 +224,30 @@ func Ancestor(program string) int {
 	const most = 12
 	pid := os.Getppid()
 	for range most {
-		p, ok := look(pid)
+		p, ok := Look(pid)
 		if !ok || pid <= 1 {
 			return 0
 		}
-		if p.name == program || mayBeAgent(p.name) {
+		if p.Name == program || mayBeAgent(p.Name) {
 			words := arguments(pid)
 			if slices.Contains(words, "app-server") {
 				return 0
 			}
-			if p.name == program {
+			if p.Name == program {
 				return pid
 			}
 			if found, _ := script(words); found == program && program != Codex {
 				return pid
 			}
 		}
-		pid = p.parent
+		pid = p.Parent
 	}
 	return 0
 }
 
-// variables are those of the environment that a process was started with, of the
+// Variables are those of the environment that a process was started with, of the
 // given names.
-func variables(pid int, names ...string) map[string]string {
+func Variables(pid int, names ...string) map[string]string {
 	found := map[string]string{}
 	for v := range bytes.SplitSeq(readProc(pid, "environ", 256<<10), []byte{0}) {
 		name, value, _ := bytes.Cut(v, []byte{'='})
@@ -271,8 +258,8 @@ func variables(pid int, names ...string) map[string]string {
 	return found
 }
 
-// folderOf is where a process works.
-func folderOf(pid int) string {
+// FolderOf is where a process works.
+func FolderOf(pid int) string {
 	dir, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
 	if err != nil {
 		return ""
@@ -280,8 +267,8 @@ func folderOf(pid int) string {
 	return strings.TrimSuffix(dir, " (deleted)")
 }
 
-// rolloutOf is the rollout that a process has open, if it has one.
-func rolloutOf(pid int) string {
+// RolloutOf is the rollout that a process has open, if it has one.
+func RolloutOf(pid int) string {
 	folder := "/proc/" + strconv.Itoa(pid) + "/fd"
 	dir, err := os.Open(folder)
 	if err != nil {
@@ -293,7 +280,7 @@ func rolloutOf(pid int) string {
 	newest := ""
 	for _, name := range names {
 		path, err := os.Readlink(folder + "/" + name)
-		if err != nil || !strings.HasSuffix(path, ".jsonl") || !strings.HasPrefix(filepath.Base(path), "rollout-") {
+		if err != nil || !strings.HasSuffix(path, ".jsonl") || !strings.HasPrefix(base(path), "rollout-") {
 			continue
 		}
 		newest = max(newest, path) // their names begin with the time
@@ -301,8 +288,8 @@ func rolloutOf(pid int) string {
 	return newest
 }
 
-// deviceOf is the device of a terminal, as processes name it.
-func deviceOf(path string) uint64 {
+// DeviceOf is the device of a terminal, as processes name it.
+func DeviceOf(path string) uint64 {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0
@@ -311,6 +298,7 @@ func deviceOf(path string) uint64 {
 	if !ok {
 		return 0
 	}
-	major, minor := uint64(unix.Major(stat.Rdev)), uint64(unix.Minor(stat.Rdev))
-	return minor&0xff | major<<8 | (minor&^0xff)<<12
+	return stat.Rdev & 0xffffffff // what a process says has room for no more
 }
+
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -1,0 +1,80 @@
+package heard
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"gaffer/statefile/jsontree"
+)
+
+// maxEvent is the largest event that is read. An agent puts the content of the
+// file into it, old and new.
+const maxEvent = 16 << 20
+
+// ReadEvent reads one JSON object. It does not wait for the end of the input:
+// some programs leave it open. No input is no event.
+func ReadEvent(in io.Reader) (jsontree.Value, error) {
+	raw, err := readObject(in)
+	if err == nil && len(bytes.TrimSpace(raw)) == 0 {
+		return jsontree.Value{}, nil
+	}
+	if err == nil {
+		var doc *jsontree.Doc
+		if doc, err = jsontree.Parse(raw); err == nil {
+			return doc.Value(), nil
+		}
+	}
+	return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
+}
+
+// readObject reads up to the bracket that closes the first one, or all there is.
+func readObject(in io.Reader) ([]byte, error) {
+	data := make([]byte, 0, 8<<10)
+	var end brackets
+	for {
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+		n, err := in.Read(data[len(data):cap(data)])
+		if at := end.find(data[len(data) : len(data)+n]); at >= 0 {
+			return data[:len(data)+at], nil
+		}
+		data = data[:len(data)+n]
+		switch {
+		case err == io.EOF:
+			return data, nil
+		case err != nil:
+			return nil, err
+		case len(data) > maxEvent:
+			return nil, fmt.Errorf("it is larger than %d bytes", maxEvent)
+		}
+	}
+}
+
+// brackets finds the end of an object or a list in text that comes in pieces.
+type brackets struct {
+	depth          int
+	quoted, escape bool
+}
+
+// find returns where in the next piece the end is, -1 if it is not in it.
+func (b *brackets) find(piece []byte) int {
+	for i, c := range piece {
+		switch {
+		case b.escape:
+			b.escape = false
+		case b.quoted:
+			b.escape, b.quoted = c == '\\', c != '"'
+		case c == '"':
+			b.quoted = true
+		case c == '{' || c == '[':
+			b.depth++
+		case c == '}' || c == ']':
+			if b.depth--; b.depth <= 0 {
+				return i + 1
+			}
+		}
+	}
+	return -1
+}

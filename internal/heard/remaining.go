@@ -1,0 +1,84 @@
+package heard
+
+import (
+	"errors"
+	"os"
+	"strings"
+)
+
+// What a project may have at its root, as packages project and config say.
+const (
+	ConfigFile     = "gaffer.yaml"
+	WorkflowFolder = ".fctry"
+)
+
+// Remaining are the deeds that cannot be left undone. Most calls have none in a
+// place with neither settings nor a workflow: nobody has said that a person be
+// asked, and no spec describes what was written.
+func (c *Call) Remaining(environ []string) []Deed {
+	var list []Deed
+	for _, d := range c.Deeds {
+		switch d.Kind {
+		case NoteWritten:
+			if len(Written(c.Raw)) == 0 || !isSet(environ) && c.nowhere(ConfigFile, WorkflowFolder) {
+				continue
+			}
+		case AskPerson:
+			if c.Session.Attempt != "" || !isSet(environ) && c.nowhere(ConfigFile) {
+				continue
+			}
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// isSet tells whether the user may have settings of gaffer, other than those of a
+// project.
+func isSet(environ []string) bool {
+	config := ""
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		switch {
+		case name == Mark || value == "":
+		case strings.HasPrefix(name, "GAFFER_"):
+			return true
+		case name == "HOME" && config == "":
+			config = value + "/.config"
+		case name == "XDG_CONFIG_HOME" && strings.HasPrefix(value, "/"):
+			config = value
+		}
+	}
+	return config != "" && !absent(config+"/gaffer/"+ConfigFile)
+}
+
+// nowhere tells whether it is certain that the project of the event has none of
+// these names: no folder above has them, and none of those is a link or belongs
+// to a repository that lies elsewhere.
+func (c *Call) nowhere(names ...string) bool {
+	dir := strings.TrimRight(c.Event.Dir, "/")
+	if !strings.HasPrefix(c.Event.Dir, "/") || strings.Contains(dir+"/", "/../") {
+		return false
+	}
+	for ; ; dir = dir[:strings.LastIndexByte(dir, '/')] {
+		if info, err := os.Lstat(dir); dir != "" && (err != nil || !info.IsDir()) {
+			return false
+		}
+		for _, name := range names {
+			if !absent(dir + "/" + name) {
+				return false
+			}
+		}
+		if info, err := os.Lstat(dir + "/.git"); err == nil && !info.IsDir() {
+			return false
+		}
+		if dir == "" {
+			return true
+		}
+	}
+}
+
+func absent(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, os.ErrNotExist)
+}
