@@ -5,24 +5,32 @@ package group
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 )
 
-// Group is a queue of requests. There is no goroutine of its own: the first
-// caller leads, works for everybody who came meanwhile, and hands the lead to
-// one of those who came later. The zero value is ready.
+// Group is a queue of requests. The first caller leads: it works for itself and
+// for everybody who came meanwhile. For those who come during that, and so on for
+// as long as there are any, a goroutine does: were it one of them, it could begin
+// only when it gets to run, behind all that were just told. The zero value is
+// ready.
 type Group[R any] struct {
 	mu      sync.Mutex
 	waiting []*entry[R]
-	leader  *entry[R]
+	leader  *entry[R] // the one that the work is for, with all others that waited; nil if nobody works
 }
 
 type entry[R any] struct {
+	ctx     context.Context
 	request R
-	err     error
-	done    chan struct{} // closed when err is final
-	lead    chan struct{} // closed when this caller is to lead
+	by      Leader[R]
+
+	// Set before done is closed.
+	err      error
+	panicked *panicked
+	done     chan struct{}
 }
 
 // ErrPanic is what the others get when the work that they share panics.
@@ -38,68 +46,107 @@ type Leader[R any] interface {
 }
 
 // Do queues a request and returns when it is done, with its own error. A caller
-// whose ctx ends leaves, unless the work on its request has begun.
+// whose ctx ends leaves, unless the work on its request has begun. If the work of
+// which it is the leader panics, it does.
 func (g *Group[R]) Do(ctx context.Context, request R, by Leader[R]) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	e := &entry[R]{request: request, done: make(chan struct{}), lead: make(chan struct{})}
-	g.join(e)
+	e := &entry[R]{ctx: ctx, request: request, by: by, done: make(chan struct{})}
+	if g.join(e) {
+		if next := g.lead(e); next != nil {
+			go g.work(next)
+		}
+	}
 	select {
 	case <-e.done:
-		return e.err
-	case <-e.lead:
-		return g.leadFor(ctx, e, by)
 	case <-ctx.Done():
-	}
-	if g.leave(e) {
-		return ctx.Err()
-	}
-	select { // too late to leave: the work has begun, or the lead is ours
-	case <-e.done:
-		return e.err
-	case <-e.lead:
-		return g.leadFor(ctx, e, by)
-	}
-}
-
-func (g *Group[R]) leadFor(ctx context.Context, e *entry[R], by Leader[R]) error {
-	defer g.passLead()
-	release, err := by.Prepare(ctx, e.request)
-	if err != nil {
-		g.remove(e)
-		return err
-	}
-	batch := g.take()
-	defer func() { // also if the work panics: the others must not wait for ever
-		release()
-		for _, b := range batch {
-			close(b.done)
+		if g.leave(e) {
+			return ctx.Err()
 		}
-	}()
-	requests := make([]R, len(batch))
-	for i, b := range batch {
-		requests[i], b.err = b.request, ErrPanic
+		<-e.done // too late to leave: the work has begun
 	}
-	for i, err := range by.Work(requests) {
-		batch[i].err = err
+	if e.panicked != nil {
+		panic(e.panicked)
 	}
 	return e.err
 }
 
-// join queues e and makes it the leader if there is none.
-func (g *Group[R]) join(e *entry[R]) {
+// work does what is asked for until nobody waits. The last thing it does is to
+// tell the last who did.
+func (g *Group[R]) work(leader *entry[R]) {
+	for leader != nil {
+		leader = g.lead(leader)
+	}
+}
+
+// lead works for everybody who waits, tells them, and returns who leads next.
+func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
+	batch := g.share(e)
+	next = g.next()
+	for _, b := range batch {
+		close(b.done)
+	}
+	return next
+}
+
+// share works for everybody who waits, with e as the leader, and returns those who
+// are to be told.
+func (g *Group[R]) share(e *entry[R]) (batch []*entry[R]) {
+	defer func() {
+		if r := recover(); r != nil { // it is the caller's, not the group's
+			e.panicked = &panicked{r, debug.Stack()}
+		}
+		if batch == nil { // nothing was begun
+			g.remove(e)
+			batch = []*entry[R]{e}
+		}
+	}()
+	release, err := e.by.Prepare(e.ctx, e.request)
+	if err != nil {
+		e.err = err
+		return nil
+	}
+	defer release() // also if the work panics
+	batch = g.take()
+	requests := make([]R, len(batch))
+	for i, b := range batch {
+		requests[i], b.err = b.request, ErrPanic
+	}
+	for i, err := range e.by.Work(requests) {
+		batch[i].err = err
+	}
+	return batch
+}
+
+// panicked is what the caller that leads panics with.
+type panicked struct {
+	value any
+	stack []byte // where it was
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("%v\n\n%s", p.value, p.stack) }
+
+// join queues e and reports whether it is the leader: nobody else works.
+func (g *Group[R]) join(e *entry[R]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.waiting = append(g.waiting, e)
 	if g.leader == nil {
-		g.appoint(e)
+		g.leader = e
 	}
+	return g.leader == e
 }
 
-func (g *Group[R]) appoint(e *entry[R]) {
-	g.leader = e
-	close(e.lead)
+// next makes the one who has waited longest the leader, if there is one.
+func (g *Group[R]) next() *entry[R] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.leader = nil
+	if len(g.waiting) > 0 {
+		g.leader = g.waiting[0]
+	}
+	return g.leader
 }
 
 // leave takes e out of the queue and reports whether it could: a leader stays,
@@ -131,16 +178,6 @@ func (g *Group[R]) take() []*entry[R] {
 	batch := g.waiting
 	g.waiting = nil
 	return batch
-}
-
-// passLead makes the longest waiting caller the leader, if there is one.
-func (g *Group[R]) passLead() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.leader = nil
-	if len(g.waiting) > 0 {
-		g.appoint(g.waiting[0])
-	}
 }
 
 // Waiting returns how many requests nobody works on yet.

@@ -1,0 +1,102 @@
+package group_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gaffer/statefile/group"
+)
+
+// leader is a piece of work that takes a second.
+type leader struct {
+	prepare func()
+	work    func(all []int)
+}
+
+func (l leader) Prepare(context.Context, int) (func(), error) {
+	if l.prepare != nil {
+		l.prepare()
+	}
+	return func() {}, nil
+}
+
+func (l leader) Work(all []int) []error {
+	time.Sleep(time.Second)
+	if l.work != nil {
+		l.work(all)
+	}
+	return make([]error, len(all))
+}
+
+// A busy group does one piece of work after the other, with nothing between them,
+// and nothing of it is left when the last caller has been told.
+func TestWorkFollowsWorkForAsLongAsAnybodyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g group.Group[int]
+		var mu sync.Mutex
+		var batches [][]int
+		note := leader{work: func(all []int) {
+			mu.Lock()
+			defer mu.Unlock()
+			batches = append(batches, all)
+		}}
+		began := time.Now()
+		var all sync.WaitGroup
+		for i := range 4 {
+			all.Go(func() {
+				if err := g.Do(context.Background(), i, note); err != nil {
+					t.Error(err)
+				}
+			})
+			time.Sleep(time.Second / 2)
+		}
+		all.Wait()
+		if got := fmt.Sprint(batches); got != "[[0] [1 2] [3]]" {
+			t.Errorf("the work was %s", got)
+		}
+		if took := time.Since(began); took != 3*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestAPanicIsTheLeadersAndTheOthersAreTold(t *testing.T) {
+	for name, bad := range map[string]leader{
+		"work":    {work: func([]int) { panic("a mistake") }},
+		"prepare": {prepare: func() { time.Sleep(time.Second); panic("a mistake") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var g group.Group[int]
+				var all sync.WaitGroup
+				do := func(i int, by leader) (value any, err error) {
+					defer func() { value = recover() }()
+					return nil, g.Do(context.Background(), i, by)
+				}
+				all.Go(func() { _, _ = do(0, leader{}) })
+				time.Sleep(time.Second / 2)
+				all.Go(func() {
+					if value, err := do(1, bad); value == nil {
+						t.Errorf("the leader got %v", err)
+					}
+				})
+				time.Sleep(time.Second / 4)
+				all.Go(func() {
+					value, err := do(2, leader{})
+					if value != nil || err != nil && !errors.Is(err, group.ErrPanic) {
+						t.Errorf("another got %v, %v", err, value)
+					}
+				})
+				all.Wait()
+				if value, err := do(3, leader{}); err != nil || value != nil {
+					t.Errorf("one who came later got %v, %v", err, value)
+				}
+			})
+		})
+	}
+}
