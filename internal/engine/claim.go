@@ -17,6 +17,7 @@ type Claim struct {
 	Labels []string
 	Only   bool   // tasks that have all of Labels and no others
 	Key    string // the same key gives the same answer
+	After  string // the attempt that the worker ended in the same request, if it did
 }
 
 // Assignment is a task that a worker is to run, and with what right.
@@ -80,7 +81,7 @@ func (c *change) claim(r Claim) (*Assignment, error) {
 		if err != nil || len(list) == 0 {
 			return nil, err
 		}
-		a, err := c.start(list[0], r.Worker)
+		a, err := c.start(list[0], r)
 		if err == nil {
 			return &a, nil
 		}
@@ -129,7 +130,7 @@ func satisfies(labels []string, set string) bool {
 var errNoBudget = errors.New("not within the budget")
 
 // start begins an attempt at a task.
-func (c *change) start(t store.Task, worker string) (Assignment, error) {
+func (c *change) start(t store.Task, r Claim) (Assignment, error) {
 	run, err := c.Run(t.Run)
 	if err != nil {
 		return Assignment{}, missing(err, "run", t.Run)
@@ -142,7 +143,7 @@ func (c *change) start(t store.Task, worker string) (Assignment, error) {
 	t.Attempts++
 	t.Tries++
 	a := store.Attempt{
-		ID: c.engine.opts.NewID(), Run: t.Run, Task: t.Task, Number: t.Tries, Token: c.NextSeq(), Worker: worker,
+		ID: c.engine.opts.NewID(), Run: t.Run, Task: t.Task, Number: t.Tries, Token: c.NextSeq(), Worker: r.Worker, After: r.After,
 		Status: store.Running, Lease: c.lease(c.now), Started: c.now,
 	}
 	if t.Timeout > 0 {
@@ -153,7 +154,7 @@ func (c *change) start(t store.Task, worker string) (Assignment, error) {
 	if err != nil {
 		return Assignment{}, err
 	}
-	if before != nil && before.Worker == worker && !t.Fresh { // conversations stay where they are
+	if before != nil && before.Worker == r.Worker && !t.Fresh { // conversations stay where they are
 		a.Carried = plus(before.Carried, before.Spent)
 	}
 	err = c.moveWith(&t, &a, store.Running, "")

@@ -137,24 +137,22 @@ func once[A any](c *change, operation, key string, do func() (A, error)) (A, err
 	if !errors.Is(err, store.ErrNotFound) {
 		return answer, err
 	}
-	return first(c, operation, key, do)
-}
-
-// first is once for a key to which no answer was given before.
-func first[A any](c *change, operation, key string, do func() (A, error)) (A, error) {
-	answer, err := do()
-	if err != nil {
+	if answer, err = do(); err != nil {
 		return answer, err
 	}
+	return answer, promise(c, operation, key, answer)
+}
+
+// promise has once give an answer again. No answer is no promise.
+func promise[A any](c *change, operation, key string, answer A) error {
 	text, err := json.Marshal(answer)
 	if err != nil {
-		return answer, fmt.Errorf("%s: %w", operation, err)
+		return fmt.Errorf("%s: %w", operation, err)
 	}
-	if string(text) == "null" {
-		return answer, nil
+	if string(text) != "null" {
+		c.PutPromise(store.Promise{Key: operation + " " + key, Answer: text, Made: c.now})
 	}
-	c.PutPromise(store.Promise{Key: operation + " " + key, Answer: text, Made: c.now})
-	return answer, nil
+	return nil
 }
 
 func promiseNeed(operation, key string) []string {

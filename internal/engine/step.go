@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"math"
+	"slices"
 	"time"
 
 	"gaffer/internal/store"
@@ -39,6 +41,13 @@ func (s *Step) Task(key store.TaskKey) (store.Task, error) { return s.c.Task(key
 
 // Attempt returns an attempt.
 func (s *Step) Attempt(id string) (store.Attempt, error) { return s.c.Attempt(id) }
+
+// HeldBy returns the attempts of a worker that run, the one first that must be
+// heard of first. It looks at all that run.
+func (s *Step) HeldBy(worker string) ([]store.Attempt, error) {
+	all, err := s.c.Due(time.Unix(0, math.MaxInt64), math.MaxInt32)
+	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
+}
 
 // Item returns an item.
 func (s *Step) Item(key store.ItemKey) (store.Item, error) { return s.c.Item(key) }
@@ -111,9 +120,9 @@ func Once[A any](s *Step, operation, key string, do func() (A, error)) (A, error
 	return once(s.c, operation, key, do)
 }
 
-// First is [Once] for a key that is known to be new, so that nobody need look.
-func First[A any](s *Step, operation, key string, do func() (A, error)) (A, error) {
-	return first(s.c, operation, key, do)
+// Promise has [Once] give this answer to a key that was never used before.
+func Promise[A any](s *Step, operation, key string, answer A) error {
+	return promise(s.c, operation, key, answer)
 }
 
 // OnceNeed is what [Once] will look up.

@@ -50,6 +50,7 @@ func (a *Attempt) AppendJSON(b []byte) ([]byte, error) {
 	o.number("number", int64(a.Number))
 	o.number("token", a.Token)
 	o.text("worker", a.Worker)
+	o.textIf("after", a.After)
 	o.text("status", string(a.Status))
 	o.time("lease", a.Lease)
 	o.timeIf("deadline", a.Deadline)

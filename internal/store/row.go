@@ -110,6 +110,7 @@ type Attempt struct {
 	Number   int       `json:"number"` // from 1
 	Token    int64     `json:"token"`  // fencing: whoever has another one is late
 	Worker   string    `json:"worker"`
+	After    string    `json:"after,omitempty"` // the attempt that its worker ended in the same request, if it did
 	Status   Status    `json:"status"`
 	Lease    time.Time `json:"lease"`             // given up for lost after this
 	Deadline time.Time `json:"deadline,omitzero"` // ended after this

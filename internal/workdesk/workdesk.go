@@ -182,7 +182,7 @@ func (d *Desk) Claim(ctx context.Context, by token.Identity, c coordinator.WorkC
 				return err
 			}
 		}
-		id, err := engine.Once(s, claimOp, key, func() (*string, error) { return claim(s, w, c) })
+		id, err := engine.Once(s, claimOp, key, func() (*string, error) { return claim(s, w, c, "") })
 		if err != nil {
 			return err
 		}
@@ -215,12 +215,12 @@ func enter(s *engine.Step, w store.Worker) error {
 }
 
 // claim gives a task to a worker and returns its attempt, or nil if there is
-// nothing to start.
-func claim(s *engine.Step, w store.Worker, c coordinator.WorkClaim) (*string, error) {
+// nothing to start. after is the attempt that the worker has just ended, if it has.
+func claim(s *engine.Step, w store.Worker, c coordinator.WorkClaim, after string) (*string, error) {
 	if err := ownPlaces(c.Labels, cmp.Or(w.Name, w.ID)); err != nil {
 		return nil, err
 	}
-	a, err := s.Claim(engine.Claim{Worker: w.ID, Labels: c.Labels})
+	a, err := s.Take(engine.Claim{Worker: w.ID, Labels: c.Labels, After: after})
 	if err != nil || a == nil {
 		return nil, err
 	}
@@ -255,7 +255,6 @@ func (d *Desk) Turn(ctx context.Context, by token.Identity, t coordinator.WorkTu
 	if err := checkTurn(t); err != nil {
 		return done, err
 	}
-	key := fmt.Sprintf("%s %d", t.Finish.Attempt, t.Finish.Token)
 	need := store.Need{Attempts: []string{t.Finish.Attempt}}
 	if t.Claim != nil {
 		need.Claims, need.Workers = 1, []string{t.Claim.Worker}
@@ -265,11 +264,7 @@ func (d *Desk) Turn(ctx context.Context, by token.Identity, t coordinator.WorkTu
 		if err != nil {
 			return err
 		}
-		once := engine.Once[turned]
-		if a.Status == store.Running { // a turn would have ended it
-			once = engine.First[turned]
-		}
-		kept, err := once(s, turnOp, key, func() (turned, error) { return turn(s, a, t) })
+		kept, err := turnOnce(s, a, t)
 		if err != nil {
 			return err
 		}
@@ -277,6 +272,39 @@ func (d *Desk) Turn(ctx context.Context, by token.Identity, t coordinator.WorkTu
 		done.Work, err = taken(s, kept.Next, a.Worker)
 		return err
 	})
+	return done, err
+}
+
+// turnOnce is turn, or what came of it if it was made before: then the attempt has
+// ended. The answer to nearly all turns can be told from the attempts, and is not
+// kept.
+func turnOnce(s *engine.Step, a store.Attempt, t coordinator.WorkTurn) (turned, error) {
+	key := fmt.Sprintf("%s %d", a.ID, a.Token)
+	if a.Status != store.Running {
+		return engine.Once(s, turnOp, key, func() (turned, error) { return turnedBefore(s, a, t) })
+	}
+	done, err := turn(s, a, t)
+	if err != nil || done.Outcome == completed {
+		return done, err
+	}
+	return done, engine.Promise(s, turnOp, key, done)
+}
+
+var completed = engine.Outcome{Status: store.Complete}
+
+// turnedBefore is the answer to the turn that completed an attempt: only the word
+// of its worker does. Of one that ended in any other way the word comes too late.
+func turnedBefore(s *engine.Step, a store.Attempt, t coordinator.WorkTurn) (turned, error) {
+	if a.Status != store.Complete {
+		return turn(s, a, t)
+	}
+	done := turned{Outcome: completed}
+	running, err := s.HeldBy(a.Worker)
+	for _, next := range running {
+		if next.After == a.ID {
+			done.Next = &next.ID
+		}
+	}
 	return done, err
 }
 
@@ -291,7 +319,7 @@ func turn(s *engine.Step, a store.Attempt, t coordinator.WorkTurn) (done turned,
 	if err != nil {
 		return done, desk.Missing(err, "worker", a.Worker)
 	}
-	done.Next, err = claim(s, w, *t.Claim)
+	done.Next, err = claim(s, w, *t.Claim, a.ID)
 	return done, err
 }
 
@@ -338,18 +366,19 @@ func (d *Desk) Held(ctx context.Context, by token.Identity, worker string) (list
 	}
 	err = d.do(ctx, worker, store.Need{Workers: []string{worker}}, func(s *engine.Step) error {
 		list = nil
-		w, _, err := workerOf(s, by, worker)
+		if _, _, err := workerOf(s, by, worker); err != nil {
+			return err
+		}
+		held, err := s.HeldBy(worker)
 		if err != nil {
 			return err
 		}
-		for _, id := range w.Holds {
-			work, err := taken(s, &id, worker)
+		for _, a := range held {
+			work, err := workOf(s, a, s.Now())
 			if err != nil {
 				return err
 			}
-			if work != nil {
-				list = append(list, *work)
-			}
+			list = append(list, *work)
 		}
 		return nil
 	})

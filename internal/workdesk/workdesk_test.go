@@ -250,6 +250,26 @@ func TestAClaimAndATurnMayBeSaidTwice(t *testing.T) {
 	})
 }
 
+// What comes of a failure cannot be told from the attempt later.
+func TestATurnThatFailsIsAnsweredTheSameAfterTheTaskHasGoneOn(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		f.submit(plan.Task{ID: "one", Retries: 1})
+		f.beat(worker, "mill")
+		turn := coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(f.claim("mill", "k")).WorkKey, Class: "crash"}}
+		first, err := f.Turn(f.ctx, worker, turn)
+		f.must(err)
+		f.pass(time.Hour)
+		_, err = f.engine.Sweep(f.ctx, f.clock())
+		f.must(err)
+		f.claim("mill", "k2") // it runs again
+		second, err := f.Turn(f.ctx, worker, turn)
+		f.must(err)
+		if first.Outcome.Status != "queued" || second.Outcome.Status != "queued" {
+			t.Errorf("%+v and %+v", first.Outcome, second.Outcome)
+		}
+	})
+}
+
 func (f *fixture) heldBy(name string) []coordinator.Work {
 	f.t.Helper()
 	list, err := f.Held(f.ctx, worker, "w-"+name)

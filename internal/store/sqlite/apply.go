@@ -51,10 +51,14 @@ func (s *session) put(query string, row any, args ...any) error {
 func (s *session) putRun(r store.Run) error {
 	plan := r.Plan
 	r.Plan = nil
-	if _, known := s.Seen.Runs.Known(r.ID); !known && plan != nil {
+	before, known := s.Seen.Runs.Known(r.ID)
+	if !known && plan != nil {
 		if err := s.store.write.exec("INSERT INTO plan VALUES (?, ?) ON CONFLICT DO NOTHING", r.ID, string(plan)); err != nil {
 			return err
 		}
+	}
+	if known && before.Status == r.Status && before.Created.Equal(r.Created) {
+		return s.put("UPDATE run SET data = ?2 WHERE id = ?1", &r, r.ID) // and no index
 	}
 	return s.put(`INSERT INTO run (id, status, created, data) VALUES (?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET status = excluded.status, created = excluded.created, data = excluded.data`,

@@ -45,7 +45,7 @@ func (s *Store) recall() error {
 		return err
 	}
 	if s.seen == nil || version != s.version {
-		s.seen, s.version = memo.NewSeen(s.remember), version
+		s.seen, s.version, s.last = memo.NewSeen(s.remember), version, -1
 	}
 	return nil
 }
@@ -79,10 +79,25 @@ func (s *session) Commit(c store.Changes) error {
 		return s.end()
 	}
 	s.Seen.Applied(c)
+	if n := len(c.Events); n > 0 {
+		s.store.last = c.Events[n-1].Seq
+	}
 	for _, r := range c.Runs {
 		s.store.plans.Put(r.ID, r.Plan)
 	}
 	return s.end()
+}
+
+// LastSeq implements [store.Reader].
+func (s *session) LastSeq() (int64, error) {
+	if s.store.last >= 0 {
+		return s.store.last, nil
+	}
+	last, err := s.stored.LastSeq()
+	if err == nil {
+		s.store.last = last
+	}
+	return last, err
 }
 
 // Rollback implements [store.Session].

@@ -24,7 +24,7 @@ type Store struct {
 	writer   store.Writer
 	bell     store.Bell
 	plans    memo.Plans
-	queue    queue
+	queue    place
 	file     os.FileInfo // that of the path, before it was opened
 
 	open   chan struct{} // held by the session that is open
@@ -34,7 +34,8 @@ type Store struct {
 	// What the sessions remember, and the version of the file that holds for.
 	seen    *memo.Seen
 	version int64
-	closed  bool // under open
+	last    int64 // the number of the last event, or -1
+	closed  bool  // under open
 
 	reads *pool
 }
@@ -61,7 +62,7 @@ func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: queueOf(path)}
+	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: place{queue: queueOf(path)}, last: -1}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
 	err = s.connect(ctx)
 	for try := 1; errors.Is(err, errReplaced) && try < maxTries; try++ {
@@ -209,6 +210,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	s.closed = true
+	s.queue.close()
 	var err error
 	if s.reads != nil {
 		err = s.reads.close()
