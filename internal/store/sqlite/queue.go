@@ -70,8 +70,9 @@ func (p *place) try() bool {
 	if !tryLock(p.files[0]) {
 		return false
 	}
-	defer unlock(p.files[0])
-	return tryLock(p.files[1])
+	got := tryLock(p.files[1])
+	_ = unlock(p.files[0]) // of an open file it does not fail
+	return got
 }
 
 // Unlock implements [host.Lock].
