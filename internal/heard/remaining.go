@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"strings"
+
+	"gaffer/statefile/jsontree"
 )
 
 // What a project may have at its root, as packages project and config say.
@@ -13,14 +15,14 @@ const (
 )
 
 // Remaining are the deeds that cannot be left undone. Most calls have none in a
-// place with neither settings nor a workflow: nobody has said that a person be
-// asked, and no spec describes what was written.
+// place without settings: nobody has said that a person be asked, and what was
+// written is a surprise to no spec, since there is none, or a command is under way.
 func (c *Call) Remaining(environ []string) []Deed {
 	var list []Deed
 	for _, d := range c.Deeds {
 		switch d.Kind {
 		case NoteWritten:
-			if len(Written(c.Raw)) == 0 || !isSet(environ) && c.nowhere(ConfigFile, WorkflowFolder) {
+			if len(Written(c.Raw)) == 0 || !isSet(environ) && (c.nowhere(ConfigFile, WorkflowFolder) || c.withinCommand()) {
 				continue
 			}
 		case AskPerson:
@@ -77,6 +79,30 @@ func (c *Call) nowhere(names ...string) bool {
 		}
 	}
 }
+
+// withinCommand tells whether it is certain that the workflow of the event's project
+// is within a command.
+func (c *Call) withinCommand() bool {
+	if !c.nowhere(ConfigFile) {
+		return false
+	}
+	dir := strings.TrimRight(c.Event.Dir, "/")
+	for dir != "" && absent(dir+"/.git") {
+		dir = dir[:strings.LastIndexByte(dir, '/')]
+	}
+	if absent(dir + "/.git/HEAD") { // then git looks further up
+		return false
+	}
+	text, err := ReadSmall(dir+"/"+WorkflowFolder+"/state.json", maxState)
+	if err != nil {
+		return false
+	}
+	state, err := jsontree.Parse(text)
+	return err == nil && !state.Value().Get("currentCommand").Absent()
+}
+
+// maxState is the largest state of a workflow that is looked at here.
+const maxState = 1 << 20
 
 func absent(path string) bool {
 	_, err := os.Lstat(path)

@@ -82,8 +82,8 @@ func TestAnEventEndsWithItsLastBracket(t *testing.T) {
 	}
 }
 
-// Where neither settings nor a workflow can be, nothing is left to be done. Else
-// it is left to who can find out.
+// Where neither settings nor a workflow can be, or that is within a command, nothing
+// is left to be done. Else it is left to who can find out.
 func TestDeedsRemainWhereTheyMayMatter(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -106,6 +106,22 @@ func TestDeedsRemainWhereTheyMayMatter(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(root, "tree/.git"), nil, 0o600), os.Symlink(flow, link)); err != nil {
 		t.Fatal(err)
 	}
+	state := func(name, head, text string) string {
+		t.Helper()
+		dir := folder(name + "/sub")
+		folder(name + "/.git")
+		folder(name + "/.fctry")
+		err := errors.Join(os.WriteFile(filepath.Join(root, name, ".git", head), nil, 0o600),
+			os.WriteFile(filepath.Join(root, name, ".fctry/state.json"), []byte(text), 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return dir
+	}
+	within := state("within", "HEAD", `{"currentCommand": "evolve"}`)
+	between := state("between", "HEAD", `{"currentCommand": null}`)
+	damaged := state("damaged", "HEAD", `{"currentCommand": "evolve"`)
+	headless := state("headless", "config", `{"currentCommand": "evolve"}`)
 	home := []string{"HOME=" + root, "PATH=x", "GAFFER_ATTEMPT=", "GAFFER_COLOR="}
 	for name, c := range map[string]struct {
 		dir          string
@@ -115,6 +131,10 @@ func TestDeedsRemainWhereTheyMayMatter(t *testing.T) {
 	}{
 		"a plain place":           {plain, "Write", home, false, false},
 		"a workflow":              {flow, "Write", home, true, false},
+		"within a command":        {within, "Write", home, false, false},
+		"between two commands":    {between, "Write", home, true, false},
+		"a damaged state":         {damaged, "Write", home, true, false},
+		"no repository":           {headless, "Write", home, true, false},
 		"a tool that only reads":  {flow, "Read", home, false, false},
 		"settings of the project": {set, "Write", home, true, true},
 		"a linked worktree":       {tree, "Write", home, true, true},
