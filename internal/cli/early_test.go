@@ -52,7 +52,7 @@ func TestAHookThatIsAnsweredEarlyNeverFails(t *testing.T) {
 	defer open.Close()
 	for want, in := range map[string]io.Reader{
 		"gaffer: hook codex: read the event: ":     strings.NewReader(`{"hook_event_name": `),
-		"gaffer: hook codex: not done within 1s\n": open,
+		"gaffer: hook codex: not done within 3s\n": open,
 		"": strings.NewReader(""),
 		"gaffer: hook codex: neither XDG_STATE_HOME nor ": strings.NewReader(`{"hook_event_name": "Stop", "session_id": "s"}`),
 	} {

@@ -23,8 +23,8 @@ func New(e *env.Env) *cobra.Command {
 		Long: `What an agent program calls when something happens in it.
 
 The event is JSON on stdin. A hook always succeeds, prints nothing unless it
-decides something, and takes a second at most, but where a person is asked; what
-goes wrong is said on stderr.`,
+decides something, and takes three seconds at most, but where a person is asked;
+what goes wrong is said on stderr.`,
 		Example: "  gaffer hook claude <event.json\n  gaffer hook post-tool-use <event.json",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    unknown,
