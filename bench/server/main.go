@@ -48,7 +48,7 @@ func main() {
 	flag.StringVar(&s.db, "db", "sqlite", "its database: sqlite, or postgres, of which a server is started")
 	flag.StringVar(&s.dir, "dir", "", "the disk to measure (a temporary folder if empty)")
 	flag.DurationVar(&s.each, "each", 5*time.Second, "how long each figure is measured")
-	flag.IntVar(&s.clients, "clients", 40, "connections that ask at once")
+	flag.IntVar(&s.clients, "clients", 32, "connections that ask at once")
 	flag.IntVar(&s.short, "short", 2_000, "tasks in the short queue")
 	flag.IntVar(&s.long, "long", 100_000, "tasks in the long queue; 0 leaves it out")
 	flag.IntVar(&s.readers, "readers", 1_000, "readers of the stream; 0 leaves it out")
