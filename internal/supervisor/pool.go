@@ -55,7 +55,7 @@ func (p *Pool) start(ctx context.Context, n *newcomer) (*Process, error) {
 	for c := p.take(); c != nil; c = p.take() {
 		started, err := c.begin(ctx, n)
 		if !n.neverBegan(ctx, err) {
-			return started, n.conclude(ctx, err)
+			return n.conclude(ctx, started, err)
 		}
 	}
 	c, err := p.spawn(append(command, byTurns), n.lock)
@@ -63,7 +63,7 @@ func (p *Pool) start(ctx context.Context, n *newcomer) (*Process, error) {
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
 	started, err := c.begin(ctx, n)
-	return started, n.conclude(ctx, err)
+	return n.conclude(ctx, started, err)
 }
 
 // Recycle gives the pool the folder of an attempt that is over, if that was

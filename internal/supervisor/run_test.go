@@ -348,6 +348,40 @@ func TestASupervisorThatCannotBeStartedIsAnError(t *testing.T) {
 	}
 }
 
+func TestWhatASupervisorHasNotSaidBeforeItDiedIsInTheLock(t *testing.T) {
+	const killed = "the supervisor was killed"
+	for name, c := range map[string]struct {
+		wrote string // by the supervisor, of the attempt ID
+		err   string
+		exit  supervisor.Exit
+	}{
+		"nothing":                          {err: "start supervisor: the supervisor was never started"},
+		"who it is":                        {wrote: `held {}\n`, exit: supervisor.Exit{Code: -1, Lost: true, Failed: killed}},
+		"and that the agent has ended":     {wrote: `held {}\nexit {"attempt":"ID","code":3}\n`, exit: supervisor.Exit{Code: 3}},
+		"and half of that":                 {wrote: `held {}\nexit {"attempt":"ID","co`, exit: supervisor.Exit{Code: -1, Lost: true, Failed: killed}},
+		"and that it could not be started": {wrote: `held {}\nexit {"attempt":"ID","failed":"no such agent"}\n`, err: "start agent of attempt ID: no such agent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttempt(t)
+			line := strings.ReplaceAll(c.wrote, "ID", a.id)
+			dies := supervisor.Options{Command: []string{"/bin/sh", "-c", "printf '" + line + "' >&4; kill -9 $$"}}
+			p, err := supervisor.Start(t.Context(), a.dir, a.shell("true"), dies)
+			if err != nil || c.err != "" {
+				if want := strings.ReplaceAll(c.err, "ID", a.id); err == nil || err.Error() != want {
+					t.Errorf("error %v, want %s", err, want)
+				}
+				return
+			}
+			found, _ := a.attach()
+			for _, p := range []*supervisor.Process{p, found} {
+				if e := wait(t, p); e.Code != c.exit.Code || e.Lost != c.exit.Lost || e.Failed != c.exit.Failed {
+					t.Errorf("exit %+v, want %+v", e, c.exit)
+				}
+			}
+		})
+	}
+}
+
 func TestAnExitThatCannotBeRecordedIsTold(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		p := a.start(a.shell("mv " + a.lock() + " " + a.lock() + ".elsewhere; exit 7"))

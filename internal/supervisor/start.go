@@ -38,8 +38,10 @@ func (o Options) patience() time.Duration {
 
 // Start makes the folder dir, starts a supervisor there, and returns when the
 // agent runs. A folder that was used before is a [*UsedError], an agent that
-// cannot be started a [*FailedError]. If it returns an error nothing runs, and
-// nothing will.
+// cannot be started a [*FailedError]. If it returns an error there was no agent,
+// or ctx has ended; nothing runs, and nothing will. An agent whose supervisor was
+// killed before it could tell of it is over when Start returns: it is lost, or has
+// ended by itself.
 //
 // If the calling process dies meanwhile, either the supervisor runs, or it never
 // will; [Attach] tells which.
@@ -58,7 +60,7 @@ func Start(ctx context.Context, dir string, spec Spec, opts Options) (*Process, 
 		return nil, fmt.Errorf("start supervisor: %w", err)
 	}
 	p, err := greet(ctx, newProcess(n.folder, n.spec.Attempt, opts, &child{process: process}), newLink(conn))
-	return p, n.conclude(ctx, err)
+	return n.conclude(ctx, p, err)
 }
 
 // newcomer is an attempt that is about to be started. All that a supervisor needs
@@ -104,23 +106,30 @@ func greet(ctx context.Context, p *Process, l *link) (*Process, error) {
 	return nil, &silentError{}
 }
 
-// conclude puts on record that an attempt is lost whose supervisor is dead. Any
-// other error is returned as it is.
-func (n *newcomer) conclude(ctx context.Context, err error) error {
+// conclude finds out what became of an attempt whose supervisor is dead and has
+// not said it, and puts on record that it is lost if nothing is there. Any other
+// outcome of greet is returned as it is.
+func (n *newcomer) conclude(ctx context.Context, p *Process, err error) (*Process, error) {
 	silent := (*silentError)(nil)
 	if !errors.As(err, &silent) {
-		return err
+		return p, err
 	}
-	exit, endErr := n.folder.conclude(n.spec.Attempt, n.lock)
+	exit, err := n.folder.conclude(n.spec.Attempt, n.lock)
 	switch {
-	case ctx.Err() != nil:
-		err = ctx.Err()
-	case silent.reason != nil:
-		err = fmt.Errorf("%s: %w", exit.Failed, silent.reason)
-	default:
-		err = errors.New(exit.Failed)
+	case err != nil:
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	case exit.Lost && ctx.Err() != nil:
+		return nil, fmt.Errorf("start supervisor: %w", ctx.Err())
+	case exit.Lost && exit.Never && silent.reason != nil:
+		return nil, fmt.Errorf("start supervisor: %s: %w", exit.Failed, silent.reason)
+	case exit.Lost && exit.Never:
+		return nil, fmt.Errorf("start supervisor: %s", exit.Failed)
+	case !exit.Lost && exit.Failed != "":
+		return nil, &FailedError{exit}
 	}
-	return fmt.Errorf("start supervisor: %w", errors.Join(err, endErr))
+	p = newProcess(n.folder, n.spec.Attempt, Options{}, nil)
+	p.ended(exit)
+	return p, nil
 }
 
 // complete checks the spec and sets what it leaves open.

@@ -47,7 +47,7 @@ func (p *Pool) StartIn(ctx context.Context, dir string, spec Spec, in Terminal) 
 		in.Failed(err)
 		return p.start(ctx, n)
 	}
-	return started, n.conclude(ctx, err)
+	return n.conclude(ctx, started, err)
 }
 
 // open returns a supervisor that was started in a terminal and has no attempt.
