@@ -33,7 +33,8 @@ type entry[R any] struct {
 	done     chan struct{}
 }
 
-// ErrPanic is what the others get when the work that they share panics.
+// ErrPanic is what the others get when the work that they share panics, or ends its
+// goroutine.
 var ErrPanic = errors.New("the work that was shared with others panicked")
 
 // Leader does the work.
@@ -80,31 +81,32 @@ func (g *Group[R]) work(leader *entry[R]) {
 	}
 }
 
-// lead works for everybody who waits, tells them, and returns who leads next.
+// lead works for everybody who waits, with e as the leader, tells them, and returns
+// who leads next. All of that happens too if the work panics, or ends the goroutine,
+// as a test does that fails in it.
 func (g *Group[R]) lead(e *entry[R]) (next *entry[R]) {
-	batch := g.share(e)
-	next = g.next()
-	for _, b := range batch {
-		close(b.done)
-	}
-	return next
-}
-
-// share works for everybody who waits, with e as the leader, and returns those who
-// are to be told.
-func (g *Group[R]) share(e *entry[R]) (batch []*entry[R]) {
+	var batch []*entry[R]
+	exits := true
 	defer func() {
 		if r := recover(); r != nil { // it is the caller's, not the group's
-			e.panicked = &panicked{r, debug.Stack()}
+			e.panicked, exits = &panicked{r, debug.Stack()}, false
 		}
 		if batch == nil { // nothing was begun
 			g.remove(e)
 			batch = []*entry[R]{e}
 		}
+		next = g.next()
+		for _, b := range batch {
+			close(b.done)
+		}
+		if exits && next != nil {
+			go g.work(next)
+		}
 	}()
+	e.err = ErrPanic
 	release, err := e.by.Prepare(e.ctx, e.request)
 	if err != nil {
-		e.err = err
+		e.err, exits = err, false
 		return nil
 	}
 	defer release() // also if the work panics
@@ -116,7 +118,8 @@ func (g *Group[R]) share(e *entry[R]) (batch []*entry[R]) {
 	for i, err := range e.by.Work(requests) {
 		batch[i].err = err
 	}
-	return batch
+	exits = false
+	return nil
 }
 
 // panicked is what the caller that leads panics with.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -53,7 +54,7 @@ func TestWorkFollowsWorkForAsLongAsAnybodyWaits(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			time.Sleep(time.Second / 2)
+			time.Sleep(2 * time.Second / 5) // never when work ends: then either may be first
 		}
 		all.Wait()
 		if got := fmt.Sprint(batches); got != "[[0] [1 2] [3]]" {
@@ -66,9 +67,15 @@ func TestWorkFollowsWorkForAsLongAsAnybodyWaits(t *testing.T) {
 }
 
 func TestAPanicIsTheLeadersAndTheOthersAreTold(t *testing.T) {
-	for name, bad := range map[string]leader{
-		"work":    {work: func([]int) { panic("a mistake") }},
-		"prepare": {prepare: func() { time.Sleep(time.Second); panic("a mistake") }},
+	for name, c := range map[string]struct {
+		bad    leader
+		value  bool  // the leader panics as well
+		others error // of who came before the work began
+	}{
+		"work":         {leader{work: func([]int) { panic("a mistake") }}, true, group.ErrPanic},
+		"prepare":      {leader{prepare: func() { time.Sleep(time.Second); panic("a mistake") }}, true, nil},
+		"exit":         {leader{work: func([]int) { runtime.Goexit() }}, false, group.ErrPanic},
+		"prepare exit": {leader{prepare: func() { time.Sleep(time.Second); runtime.Goexit() }}, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -81,14 +88,13 @@ func TestAPanicIsTheLeadersAndTheOthersAreTold(t *testing.T) {
 				all.Go(func() { _, _ = do(0, leader{}) })
 				time.Sleep(time.Second / 2)
 				all.Go(func() {
-					if value, err := do(1, bad); value == nil {
-						t.Errorf("the leader got %v", err)
+					if value, err := do(1, c.bad); (value != nil) != c.value || value == nil && !errors.Is(err, group.ErrPanic) {
+						t.Errorf("the leader got %v, %v", err, value)
 					}
 				})
 				time.Sleep(time.Second / 4)
 				all.Go(func() {
-					value, err := do(2, leader{})
-					if value != nil || err != nil && !errors.Is(err, group.ErrPanic) {
+					if value, err := do(2, leader{}); value != nil || !errors.Is(err, c.others) {
 						t.Errorf("another got %v, %v", err, value)
 					}
 				})
@@ -99,4 +105,22 @@ func TestAPanicIsTheLeadersAndTheOthersAreTold(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestACallerWhoseOwnWorkEndsItLeavesNobodyWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g group.Group[int]
+		var all sync.WaitGroup
+		all.Go(func() {
+			_ = g.Do(context.Background(), 0, leader{work: func([]int) { runtime.Goexit() }})
+			t.Error("it goes on")
+		})
+		time.Sleep(time.Second / 2)
+		all.Go(func() {
+			if err := g.Do(context.Background(), 1, leader{}); err != nil {
+				t.Errorf("who came meanwhile got %v", err)
+			}
+		})
+		all.Wait()
+	})
 }

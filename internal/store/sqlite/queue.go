@@ -54,7 +54,7 @@ func (q queue) fail(ctx context.Context, err error) error {
 type place struct {
 	queue
 	files [2]*os.File // next and turn
-	held  os.FileInfo // of turn
+	infos [2]os.FileInfo
 }
 
 // wait returns when it is our turn. The turn ends before the next one is asked for.
@@ -65,45 +65,60 @@ func (p *place) wait(ctx context.Context) (host.Lock, error) {
 	return p.queue.wait(ctx)
 }
 
-// try takes the turn if nobody has it and nobody waits for it.
+// try takes the turn if nobody has it and nobody waits for it. A file that another
+// has taken the place of is nobody's turn.
 func (p *place) try() bool {
 	if !tryLock(p.files[0]) {
 		return false
 	}
 	got := tryLock(p.files[1])
 	_ = unlock(p.files[0]) // of an open file it does not fail
+	if got && !p.isThere() {
+		p.close() // which unlocks it
+		return false
+	}
 	return got
 }
+
+func (p *place) isThere() bool {
+	for i, name := range p.names() {
+		if now, err := os.Lstat(name); err != nil || !os.SameFile(now, p.infos[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *place) names() [2]string { return [2]string{p.next, p.turn} }
 
 // Unlock implements [host.Lock].
 func (p *place) Unlock() error { return unlock(p.files[1]) }
 
-// open opens the files, again if others have taken their place.
-func (p *place) open() error {
-	if now, err := os.Lstat(p.turn); p.held != nil && err == nil && os.SameFile(now, p.held) {
+// open opens the files, unless they are.
+func (p *place) open() (err error) {
+	if p.files[1] != nil {
 		return nil
 	}
-	p.close()
-	for i, name := range []string{p.next, p.turn} {
-		f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+	for i, name := range p.names() {
+		p.files[i], err = os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+		if err == nil {
+			p.infos[i], err = p.files[i].Stat()
+		}
 		if err != nil {
+			p.close()
 			return err
 		}
-		p.files[i] = f
 	}
-	held, err := p.files[1].Stat()
-	p.held = held
-	return err
+	return nil
 }
 
 func (p *place) close() {
-	for i, f := range p.files {
+	for _, f := range p.files {
 		if f != nil {
 			_ = f.Close() // nothing was written to it
 		}
-		p.files[i] = nil
 	}
-	p.held = nil
+	p.files = [2]*os.File{}
 }
 
 func tryLock(f *os.File) bool { return flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil }
