@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"gaffer/coordinator"
@@ -179,8 +179,9 @@ func (d *Desk) CurrentTask(ctx context.Context, agent string) (task coordinator.
 			return err
 		}
 		held, err := heldBy(r, w)
-		if err == nil && len(held) == 0 {
-			held, err = saidBy(r, w)
+		if err == nil && w.Slots > 0 { // one of gaffer's own: its row has no list of what it holds
+			held, err = store.RunningAttempts(r)
+			held = slices.DeleteFunc(held, func(a store.Attempt) bool { return a.Worker != w.ID })
 		}
 		if err != nil {
 			return err
@@ -203,28 +204,6 @@ func current(w store.Worker, held []store.Attempt) store.Attempt {
 		}
 	}
 	return held[len(held)-1]
-}
-
-// saidBy returns the attempt at the task that one of gaffer's own workers says it
-// works on, if it does: it names what it holds, and its row has no list of it.
-func saidBy(r rows, w store.Worker) ([]store.Attempt, error) {
-	run, task, _ := strings.Cut(w.Task, ".")
-	t, err := r.Task(store.TaskKey{Run: run, Task: task})
-	if err != nil || t.Attempt == "" {
-		return nil, ignoreMissing(err)
-	}
-	a, err := r.Attempt(t.Attempt)
-	if err != nil || a.Worker != w.ID {
-		return nil, ignoreMissing(err)
-	}
-	return []store.Attempt{a}, nil
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return nil
-	}
-	return err
 }
 
 // heldBy returns the attempts that an agent holds, in the order in which it was

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -45,7 +44,7 @@ func (s *Step) Attempt(id string) (store.Attempt, error) { return s.c.Attempt(id
 // HeldBy returns the attempts of a worker that run, the one first that must be
 // heard of first. It looks at all that run.
 func (s *Step) HeldBy(worker string) ([]store.Attempt, error) {
-	all, err := s.c.Due(time.Unix(0, math.MaxInt64), math.MaxInt32)
+	all, err := store.RunningAttempts(s.c)
 	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
 }
 

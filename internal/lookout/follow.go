@@ -136,7 +136,7 @@ func (f *follower) begin(r store.Reader) (err error) {
 
 // news takes in what the agents that run do now: that is no event.
 func (f *follower) news(r store.Reader, run *fleet.Run) error {
-	running, err := r.Due(farthest, manyEvents)
+	running, err := store.RunningAttempts(r)
 	for _, a := range running {
 		if at, known := f.at[a.Task]; known && a.Run == f.id {
 			run.Tasks[at].Attempt = AttemptOf(a)
@@ -144,9 +144,6 @@ func (f *follower) news(r store.Reader, run *fleet.Run) error {
 	}
 	return err
 }
-
-// farthest is later than any lease.
-var farthest = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // changed returns the tasks that events since the last look are about, in the
 // order of the first of them, or says that there were too many events.

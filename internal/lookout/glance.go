@@ -73,7 +73,7 @@ func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amoun
 
 // addRunning adds what the attempts cost that run now, as far as is known.
 func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spent *store.Amount) error {
-	attempts, err := r.Due(farthest, manyEvents)
+	attempts, err := store.RunningAttempts(r)
 	for _, a := range attempts {
 		if _, ours := runs[a.Run]; ours && !a.Started.Before(today) {
 			addAmount(spent, a.Spent)

@@ -271,7 +271,7 @@ func (f *follower) workers(r store.Reader, found *news, now time.Time) error {
 
 // missed finds out what those hold who are missing.
 func (f *follower) missed(r store.Reader, found *news, missing []store.Worker, h hearing, now time.Time) error {
-	running, err := r.Due(farthest, openMost)
+	running, err := store.RunningAttempts(r)
 	if err != nil {
 		return err
 	}
@@ -290,9 +290,6 @@ func (f *follower) missed(r store.Reader, found *news, missing []store.Worker, h
 	}
 	return nil
 }
-
-// farthest is later than any lease.
-var farthest = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // took moves on after what was found is queued.
 func (f *follower) took(found news) {

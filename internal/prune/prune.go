@@ -199,7 +199,7 @@ func (l *looker) desk() (err error) {
 
 // workers finds those that nobody has heard of and that hold nothing.
 func (l *looker) workers() error {
-	running, err := l.Due(farthest, math.MaxInt32)
+	running, err := store.RunningAttempts(l)
 	if err != nil {
 		return err
 	}
@@ -216,9 +216,6 @@ func (l *looker) workers() error {
 	l.found.Workers = len(l.found.workers)
 	return err
 }
-
-// farthest is later than any lease.
-var farthest = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func silent(w store.Worker, since time.Time) bool {
 	return w.Seen.Before(since) && w.Updated.Before(since)

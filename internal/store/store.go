@@ -13,6 +13,7 @@ package store
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 )
 
@@ -104,6 +105,13 @@ type Reader interface {
 	// Expired returns questions that are not Closed and whose Expires is
 	// before now, at most limit.
 	Expired(now time.Time, limit int) ([]Question, error)
+}
+
+// RunningAttempts returns all attempts that run, the one first that must be heard of first.
+func RunningAttempts(r interface {
+	Due(now time.Time, limit int) ([]Attempt, error)
+}) ([]Attempt, error) {
+	return r.Due(time.Unix(0, math.MaxInt64), math.MaxInt32)
 }
 
 // Need names rows that a request will look up.

@@ -193,6 +193,9 @@ func TestAWorkerClaimsBeatsAndFinishes(t *testing.T) {
 		if err := json.Unmarshal(w.Task.Spec, &spec); err != nil || spec.Prompt != "do it" {
 			t.Errorf("spec %s, %v", w.Task.Spec, err)
 		}
+		if task, err := f.desk.CurrentTask(f.ctx, "w-mill"); err != nil || task.ID != run+".one" {
+			t.Errorf("before it has said so: %+v, %v", task, err)
+		}
 		h := held(w)
 		h.Now = coordinator.WorkNow{State: "running", Doing: "reading", PID: 7, AgeMS: 2000, Log: "/logs/one"}
 		o := f.beat(worker, "mill", h)
