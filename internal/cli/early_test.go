@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gaffer/internal/early"
 )
 
 func built(t *testing.T) string {
@@ -51,8 +53,8 @@ func TestAHookThatIsAnsweredEarlyNeverFails(t *testing.T) {
 	defer end.Close()
 	defer open.Close()
 	for want, in := range map[string]io.Reader{
-		"gaffer: hook codex: read the event: ":     strings.NewReader(`{"hook_event_name": `),
-		"gaffer: hook codex: not done within 3s\n": open,
+		"gaffer: hook codex: read the event: ":                                strings.NewReader(`{"hook_event_name": `),
+		"gaffer: hook codex: not done within " + early.Budget.String() + "\n": open,
 		"": strings.NewReader(""),
 		"gaffer: hook codex: neither XDG_STATE_HOME nor ": strings.NewReader(`{"hook_event_name": "Stop", "session_id": "s"}`),
 	} {

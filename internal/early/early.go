@@ -25,8 +25,10 @@ import (
 
 // Budget is how long an agent waits for a hook at most, but where a person is
 // asked. What is not done by then is not done: on a machine with too much to do,
-// twenty hooks at once that write to one document took more than a second.
-const Budget = 3 * time.Second
+// twenty hooks at once that write to one document took more than a second. It is
+// less than what the agents themselves give a hook, which end one that takes longer
+// and say that it has failed.
+const Budget = 2 * time.Second
 
 // Taken is a call of a hook of which something is still to be done.
 type Taken struct {

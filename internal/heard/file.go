@@ -17,6 +17,9 @@ func open(path string, flags int) (fd int, err error) {
 	}
 }
 
+// errNotSmall is something that no small document can be.
+var errNotSmall = errors.New("no regular file")
+
 // ReadSmall reads a regular file of at most so many bytes and waits for nothing.
 func ReadSmall(path string, most int64) ([]byte, error) {
 	fd, err := open(path, syscall.O_RDONLY|syscall.O_NONBLOCK)
@@ -29,7 +32,7 @@ func ReadSmall(path string, most int64) ([]byte, error) {
 		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
 	}
 	if info.Mode&syscall.S_IFMT != syscall.S_IFREG || info.Size > most {
-		return nil, fmt.Errorf("%s: no regular file of at most %d bytes", path, most)
+		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, errNotSmall, most)
 	}
 	data := make([]byte, 0, info.Size+1) // one more, so as to see its end
 	for int64(len(data)) < most {

@@ -36,14 +36,15 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 	}
 	defer unlock()
 	path := f.pathOf(program, session)
-	s := change(readDoc(path, program, session))
-	if !s.known() {
+	s, _ := readDoc(path, program, session)
+	if s = change(s); !s.known() {
 		return s, nil
 	}
 	return s, replace(path, f.path+"/.new", s.encode())
 }
 
-// lock is one for all documents: it is held for as long as a small file takes.
+// lock is one for all documents: it is held for as long as a small file takes. Who
+// may wait for ever gets it in the order of coming.
 func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	name := f.path + "/" + lockName
 	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -57,9 +58,12 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: name, Err: err}
 	}
-	pause := time.Millisecond
+	how, pause := syscall.LOCK_EX, time.Millisecond
+	if ctx.Done() != nil {
+		how |= syscall.LOCK_NB
+	}
 	for {
-		err := syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
+		err := syscall.Flock(fd, how)
 		if err == nil {
 			return func() { _ = syscall.Close(fd) }, nil // which unlocks it
 		}
@@ -90,25 +94,26 @@ func (f Folder) pathOf(program, session string) string {
 
 // Load reads the document of a session, the zero one if there is none.
 func (f Folder) Load(program, session string) Session {
-	return readDoc(f.pathOf(program, session), program, session)
+	s, _ := readDoc(f.pathOf(program, session), program, session)
+	return s
 }
 
-// readDoc reads the document of a session. One that is not whole, or not that
-// session's, is none.
-func readDoc(path, program, session string) Session {
+// readDoc reads the document of a session, any session if that is empty. One that
+// is not whole, or not that session's, is none, and spoilt.
+func readDoc(path, program, session string) (s Session, spoilt bool) {
 	data, err := ReadSmall(path, maxDoc)
 	if err != nil {
-		return Session{}
+		return Session{}, errors.Is(err, errNotSmall)
 	}
 	s, ok := decode(data)
 	if !ok || s.Program != program || session != "" && s.Session != session {
-		return Session{}
+		return Session{}, true
 	}
 	switch s.Status {
 	case Idle, Running, Waiting:
-		return s
+		return s, false
 	}
-	return Session{}
+	return Session{}, true
 }
 
 // All reads every document, and says where it is.
@@ -129,25 +134,38 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 			continue
 		}
 		path := f.path + "/" + name
-		if s := readDoc(path, program, ""); s.known() {
+		s, spoilt := readDoc(path, program, "")
+		switch {
+		case s.known():
 			list, paths = append(list, s), append(paths, path)
-		} else {
-			_ = os.Remove(path) // nobody can read it, and the next event makes it anew
+		case spoilt:
+			f.remove(path, func() bool { // nobody can read it, and the next event makes it anew
+				_, spoilt := readDoc(path, program, "")
+				return spoilt
+			})
 		}
 	}
 	return list, paths
 }
 
 // Remove takes a document away unless its session was heard of meanwhile.
-func (f Folder) Remove(ctx context.Context, s Session, path string) {
-	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+func (f Folder) Remove(s Session, path string) {
+	f.remove(path, func() bool {
+		now, _ := readDoc(path, s.Program, s.Session)
+		return now.known() && !now.At.After(s.At)
+	})
+}
+
+// remove takes a document away if that is right while nobody writes.
+func (f Folder) remove(path string, isRight func() bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	unlock, err := f.lock(ctx)
 	if err != nil {
 		return // the next look does it
 	}
 	defer unlock()
-	if now := readDoc(path, s.Program, s.Session); !now.At.After(s.At) {
+	if isRight() {
 		_ = os.Remove(path)
 	}
 }

@@ -2,6 +2,7 @@ package heard
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -95,6 +96,46 @@ func TestNothingThatLiesInTheWayIsWaitedFor(t *testing.T) {
 	defer cancel()
 	if _, err := f.Update(ctx, agentproc.Claude, "s", func(s Session) Session { return s }); err == nil {
 		t.Error("a lock of another was passed over")
+	}
+}
+
+func TestADocumentThatCannotBeReadNowIsLeftForLater(t *testing.T) {
+	f := In(t.TempDir())
+	if err := os.MkdirAll(f.path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	later, spoilt, strange := f.pathOf(agentproc.Claude, "later"), f.pathOf(agentproc.Claude, "spoilt"), f.pathOf(agentproc.Codex, "strange")
+	err := errors.Join(os.Symlink(later, later), os.WriteFile(spoilt, []byte(`{"program": "cla`), 0o600), syscall.Mkfifo(strange, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, _ := f.All(time.Now()); len(list) > 0 {
+		t.Errorf("%+v", list)
+	}
+	for path, stays := range map[string]bool{later: true, spoilt: false, strange: false} {
+		if _, err := os.Lstat(path); (err == nil) != stays {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestWhoMayWaitForEverIsNotPassedOver(t *testing.T) {
+	f := In(t.TempDir())
+	unlock, err := f.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := f.Update(context.Background(), agentproc.Claude, "s", func(s Session) Session {
+			s.Program, s.Session, s.Status = agentproc.Claude, "s", Idle
+			return s
+		})
+		done <- err
+	}()
+	unlock()
+	if err := <-done; err != nil || !f.Load(agentproc.Claude, "s").known() {
+		t.Error(err)
 	}
 }
 

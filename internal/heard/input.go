@@ -54,27 +54,45 @@ func readObject(in io.Reader) ([]byte, error) {
 
 // brackets finds the end of an object or a list in text that comes in pieces.
 type brackets struct {
-	depth          int
+	open           []byte // what closes those that are open
 	quoted, escape bool
 }
 
-// find returns where in the next piece the end is, -1 if it is not in it.
+// find returns where in the next piece the end is, -1 if it is not in it. The end
+// is also where it turns out to be nothing of the kind.
 func (b *brackets) find(piece []byte) int {
 	for i, c := range piece {
-		switch {
+		switch n := len(b.open); {
 		case b.escape:
 			b.escape = false
 		case b.quoted:
 			b.escape, b.quoted = c == '\\', c != '"'
-		case c == '"':
-			b.quoted = true
-		case c == '{' || c == '[':
-			b.depth++
-		case c == '}' || c == ']':
-			if b.depth--; b.depth <= 0 {
+		case c == '{':
+			b.open = append(b.open, '}')
+		case c == '[':
+			b.open = append(b.open, ']')
+		case n == 0:
+			if !isBlank(c) {
 				return i + 1
 			}
+		case c == '"':
+			b.quoted = true
+		case c == '}' || c == ']':
+			if n == 1 || c != b.open[n-1] {
+				return i + 1
+			}
+			b.open = b.open[:n-1]
 		}
 	}
 	return -1
+}
+
+// isBlank tells of a byte whether it may come before JSON: as a blank, or in the
+// mark that some programs begin a text with.
+func isBlank(c byte) bool {
+	switch c {
+	case ' ', '\t', '\n', '\r', 0xef, 0xbb, 0xbf:
+		return true
+	}
+	return false
 }

@@ -3,6 +3,7 @@ package heard
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"gaffer/statefile/jsontree"
@@ -35,6 +36,10 @@ func (c *Call) Remaining(environ []string) []Deed {
 	return list
 }
 
+// given are what every attempt of gaffer's own has in its environment, and are no
+// settings: what runs, and who runs it.
+var given = []string{Mark, "GAFFER_SELF", "GAFFER_RUN", "GAFFER_TASK", "GAFFER_ATTEMPT_NUMBER", "GAFFER_BEAD", "GAFFER_LEDGER"}
+
 // isSet tells whether the user may have settings of gaffer, other than those of a
 // project.
 func isSet(environ []string) bool {
@@ -42,7 +47,7 @@ func isSet(environ []string) bool {
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		switch {
-		case name == Mark || value == "":
+		case value == "" || slices.Contains(given, name):
 		case strings.HasPrefix(name, "GAFFER_"):
 			return true
 		case name == "HOME" && config == "":

@@ -70,6 +70,12 @@ func TestAnEventEndsWithItsLastBracket(t *testing.T) {
 			}
 		}
 	}
+	for _, text := range []string{"garbage", " x", `"text"`, "}", `{"a": [1}`, `[}`} {
+		v, err := ReadEvent(io.MultiReader(strings.NewReader(text), iotest.ErrReader(errors.New("read on"))))
+		if err == nil || strings.Contains(err.Error(), "read on") {
+			t.Errorf("%s: %s, %v", text, v.Raw(), err)
+		}
+	}
 	for _, text := range []string{`{"a": "}`, `}`, `{]`, `x`, `{"a": ` + strings.Repeat(" ", 2*maxEvent) + `1}`} {
 		if v, err := ReadEvent(strings.NewReader(text)); err == nil {
 			t.Errorf("%.20s: %.20s", text, v.Raw())
@@ -144,7 +150,8 @@ func TestDeedsRemainWhereTheyMayMatter(t *testing.T) {
 		"no folder":               {"", "Write", home, true, true},
 		"a variable":              {plain, "Write", append(home, "GAFFER_PROJECT=x"), true, true},
 		"settings of the user":    {plain, "Write", append(home, "XDG_CONFIG_HOME="+filepath.Join(root, "config")), true, true},
-		"an attempt of gaffer":    {plain, "Write", append(home, Mark+"=a"), false, false},
+		"an attempt of gaffer":    {plain, "Write", append(home, Mark+"=a", "GAFFER_SELF=/bin/gaffer", "GAFFER_RUN=r", "GAFFER_TASK=t", "GAFFER_ATTEMPT_NUMBER=1"), false, false},
+		"and settings of it":      {plain, "Write", append(home, Mark+"=a", "GAFFER_SELF=/bin/gaffer", "GAFFER_DB=x"), true, true},
 		"the root of everything":  {"/", "Write", home, false, false},
 	} {
 		doc, err := jsontree.Parse([]byte(`{"tool_name": "` + c.tool + `", "tool_input": {"file_path": "a"}}`))

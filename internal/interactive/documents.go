@@ -56,7 +56,7 @@ func (l *Lookout) unclaimed(ctx context.Context, docs []*document, seen []*found
 		s := &d.session
 		alive := host.OS().Alive(s.Process)
 		if l.isOld(*s, alive, seen) {
-			l.folder.Remove(ctx, *s, d.path)
+			l.folder.Remove(*s, d.path)
 			continue
 		}
 		if d.claimed || s.Attempt != "" || s.Ended {

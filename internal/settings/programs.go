@@ -58,9 +58,12 @@ const (
 const Server = "gaffer"
 
 // hookTimeout is how long a program waits for a hook that decides nothing, in
-// seconds. Codex clamps two of its events to less, and says so each time.
+// seconds. Codex clamps two of its events to less, and says so each time. Where a
+// person is asked, the question is to be put and withdrawn besides. Each is longer
+// than gaffer takes at the most.
 const (
 	hookTimeout      = 5
+	askTimeout       = 10
 	codexLastTimeout = 3
 )
 
@@ -129,7 +132,7 @@ func (w Wish) hooks(p Program, events []string) []Entry {
 func (w Wish) timeout(p Program, event string) int {
 	switch {
 	case event == "PermissionRequest":
-		return int(w.Answer.Round(time.Second)/time.Second) + hookTimeout
+		return int((w.Answer+time.Second-1)/time.Second) + askTimeout
 	case p == Codex && (event == "Interrupt" || event == "SessionEnd"):
 		return codexLastTimeout
 	}

@@ -23,7 +23,7 @@ func New(e *env.Env) *cobra.Command {
 		Long: `What an agent program calls when something happens in it.
 
 The event is JSON on stdin. A hook always succeeds, prints nothing unless it
-decides something, and takes three seconds at most, but where a person is asked;
+decides something, and takes two seconds at most, but where a person is asked;
 what goes wrong is said on stderr.`,
 		Example: "  gaffer hook claude <event.json\n  gaffer hook post-tool-use <event.json",
 		Args:    cobra.ArbitraryArgs,

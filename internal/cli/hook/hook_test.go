@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/early"
 	"gaffer/statefile/host"
 	"gaffer/workflow"
 )
@@ -222,7 +223,7 @@ func TestAnInputThatIsLeftOpenIsNotWaitedFor(t *testing.T) {
 	}
 	silent, end := io.Pipe()
 	defer end.Close()
-	if talk := run(t, root, silent); !strings.Contains(talk, "not done within 3s") {
+	if talk := run(t, root, silent); !strings.Contains(talk, "not done within "+early.Budget.String()) {
 		t.Errorf("said %q", talk)
 	}
 }

@@ -1,0 +1,25 @@
+package settings
+
+import (
+	"testing"
+	"time"
+
+	"gaffer/internal/early"
+)
+
+func TestProgramsWaitLongerForAHookThanItTakes(t *testing.T) {
+	for _, answer := range []time.Duration{0, 1400 * time.Millisecond, time.Minute} {
+		w := Wish{Answer: answer}
+		for program, events := range map[Program][]string{Claude: ClaudeEvents(), Codex: CodexEvents()} {
+			for _, event := range events {
+				takes := early.Budget
+				if event == "PermissionRequest" {
+					takes += answer + 2*time.Second // to put the question and to withdraw it
+				}
+				if given := time.Duration(w.timeout(program, event)) * time.Second; given <= takes {
+					t.Errorf("%s, %s: %s for what may take %s", program, event, given, takes)
+				}
+			}
+		}
+	}
+}
