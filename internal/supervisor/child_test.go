@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -30,7 +31,8 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 2 && os.Args[1] == "be":
 		be(os.Args[2], os.Args[3:])
 	default:
-		_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // a supervisor with the race detector in it would take a second to exit
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // or, under nohup, those whom it starts would not heed it
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")           // a supervisor with the race detector in it would take a second to exit
 		goleak.VerifyTestMain(m)
 	}
 }
@@ -51,10 +53,12 @@ func be(role string, args []string) {
 		_, err := supervisor.Start(context.Background(), args[0], stubborn(args[1], args[2]), self())
 		fmt.Println("started", err)
 		forever()
-	case "leaser": // starts an attempt with a lease and waits to be killed
-		spec := supervisor.Spec{Attempt: args[1], Log: args[2], Argv: []string{"sh", "-c", args[3]}, Until: time.Now().Add(time.Second)}
-		_, err := supervisor.Start(context.Background(), args[0], spec, self())
+	case "leaser": // starts an attempt, has it have a lease when its input ends, and waits to be killed
+		spec := supervisor.Spec{Attempt: args[1], Log: args[2], Argv: []string{"sh", "-c", args[3]}, Until: time.Now().Add(time.Hour)}
+		p, err := supervisor.Start(context.Background(), args[0], spec, self())
 		fmt.Println("started", err)
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		fmt.Println("extended", p.Extend(time.Now().Add(time.Second)))
 		forever()
 	case "host": // the program of a terminal
 		wait, err := supervisor.Host(args[0], self().Command)

@@ -24,6 +24,13 @@ func (e *SpecError) Unwrap() error { return e.Err }
 // Invalid marks the error as one about content.
 func (e *SpecError) Invalid() bool { return true }
 
+// StartError is a supervisor that could not be started, or not be told what to run.
+// There was no agent, and another attempt may fare better.
+type StartError struct{ Err error }
+
+func (e *StartError) Error() string { return "start supervisor: " + e.Err.Error() }
+func (e *StartError) Unwrap() error { return e.Err }
+
 // FailedError is an agent that could not be started. It is over: nothing runs.
 type FailedError struct{ Exit Exit }
 

@@ -95,9 +95,12 @@ func (a *attempt) goesOn() {
 func TestAnAgentThatNobodyExtendsIsFrozenWithItsGrandchildAndGoesOnLater(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell(busy)
-		spec.Until = time.Now().Add(time.Second)
+		spec.Until = time.Now().Add(time.Hour)
 		p := a.start(spec)
 		a.goesOn()
+		if err := p.Extend(time.Now().Add(100 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
 		a.isFrozen(p)
 		if err := p.Extend(time.Now().Add(-time.Second)); err != nil {
 			t.Fatal(err)
@@ -132,9 +135,12 @@ func TestAnAgentThatNobodyExtendsIsFrozenWithItsGrandchildAndGoesOnLater(t *test
 func TestAFrozenAgentIsStoppedAtOnceAndWithoutGoingOn(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("trap 'echo woken' INT TERM CONT; " + busy)
-		spec.Interrupt, spec.Terminate, spec.Until = time.Hour, time.Hour, time.Now().Add(time.Second)
+		spec.Interrupt, spec.Terminate = time.Hour, time.Hour
 		p := a.start(spec)
 		a.goesOn()
+		if err := p.Extend(time.Now()); err != nil {
+			t.Fatal(err)
+		}
 		a.isFrozen(p)
 		size := len(a.text())
 		if err := p.Stop("cancelled", false); err != nil {
@@ -228,10 +234,12 @@ func TestWhatSomebodyElseWakesIsFrozenAgain(t *testing.T) {
 	p := a.start(spec)
 	a.isFrozen(p)
 	size := len(a.text())
-	if err := syscall.Kill(-p.Started().Agent.PID, syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, func() bool { return len(a.text()) > size })
+	eventually(t, func() bool { // it may be frozen again before it has written anything
+		if err := syscall.Kill(-p.Started().Agent.PID, syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		return len(a.text()) > size
+	})
 	a.comesToRest()
 }
 
@@ -242,16 +250,26 @@ func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	in, err := starter.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := starter.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, _ := bufio.NewReader(out).ReadString('\n')
-	_ = starter.Process.Kill() // it is there until we have waited
-	_ = starter.Wait()
-	if line != "started <nil>\n" {
-		t.Fatalf("the starter said %q", line)
+	lines := bufio.NewReader(out)
+	if line, _ := lines.ReadString('\n'); line != "started <nil>\n" {
+		t.Errorf("the starter said %q", line)
 	}
 	a.goesOn()
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	if line, _ := lines.ReadString('\n'); line != "extended <nil>\n" {
+		t.Errorf("the starter said %q", line)
+	}
+	_ = starter.Process.Kill() // it is there until we have waited
+	_ = starter.Wait()
 	a.comesToRest()
 	p, state := a.attach()
 	t.Cleanup(func() { a.end(p) })

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -60,7 +59,7 @@ func (p *Pool) start(ctx context.Context, n *newcomer) (*Process, error) {
 	}
 	c, err := p.spawn(append(command, byTurns), n.lock)
 	if err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
+		return nil, &StartError{err}
 	}
 	started, err := c.begin(ctx, n)
 	return n.conclude(ctx, started, err)
@@ -123,15 +122,16 @@ func (c *child) begin(ctx context.Context, n *newcomer) (*Process, error) {
 }
 
 // neverBegan tells of an attempt that was handed over whether it is to be handed
-// to another: the supervisor is dead and has not signed the lock, so that there
-// was no agent. It may have been about to exit when it was chosen.
+// to another: the supervisor is dead and has neither signed the lock, so that there
+// was no agent, nor said why there will be none. It may have been about to exit when
+// it was chosen.
 func (n *newcomer) neverBegan(ctx context.Context, err error) bool {
 	silent := (*silentError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
 		return false
 	}
 	is, err := readLock(n.lock)
-	return err == nil && !is.signed
+	return err == nil && !is.used()
 }
 
 // take returns a supervisor that has no attempt, or nil: the one that had the

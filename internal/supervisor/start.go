@@ -38,10 +38,11 @@ func (o Options) patience() time.Duration {
 
 // Start makes the folder dir, starts a supervisor there, and returns when the
 // agent runs. A folder that was used before is a [*UsedError], an agent that
-// cannot be started a [*FailedError]. If it returns an error there was no agent,
-// or ctx has ended; nothing runs, and nothing will. An agent whose supervisor was
-// killed before it could tell of it is over when Start returns: it is lost, or has
-// ended by itself.
+// cannot be started a [*FailedError], a supervisor that cannot be a [*StartError].
+// If it returns an error there was no agent, or ctx has ended; nothing runs, and
+// nothing will, but for an [*UnknownError]. An agent whose supervisor was killed
+// before it could tell of it is over when Start returns: it is lost, or has ended by
+// itself.
 //
 // If the calling process dies meanwhile, either the supervisor runs, or it never
 // will; [Attach] tells which.
@@ -57,7 +58,7 @@ func Start(ctx context.Context, dir string, spec Spec, opts Options) (*Process, 
 	defer n.lock.Close()
 	conn, process, err := spawn(append(command, string(n.folder)), n.spec.Env, n.lock, n.lock.Fd())
 	if err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
+		return nil, &StartError{err}
 	}
 	p, err := greet(ctx, newProcess(n.folder, n.spec.Attempt, opts, &child{process: process}), newLink(conn))
 	return n.conclude(ctx, p, err)
@@ -78,11 +79,11 @@ func prepare(dir string, spec Spec) (*newcomer, error) {
 	}
 	lock, err := f.claim()
 	if err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
+		return nil, &StartError{err}
 	}
 	if err := note(lock, specWord, spec); err != nil {
 		_ = lock.Close() // nobody relies on what was written to it
-		return nil, fmt.Errorf("start supervisor: %w", err)
+		return nil, &StartError{err}
 	}
 	return &newcomer{f, spec, lock}, nil
 }
@@ -117,13 +118,13 @@ func (n *newcomer) conclude(ctx context.Context, p *Process, err error) (*Proces
 	exit, err := n.folder.conclude(n.spec.Attempt, n.lock)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("start supervisor: %w", err)
+		return nil, &UnknownError{string(n.folder), err}
 	case exit.Lost && ctx.Err() != nil:
-		return nil, fmt.Errorf("start supervisor: %w", ctx.Err())
+		return nil, &StartError{ctx.Err()}
 	case exit.Lost && exit.Never && silent.reason != nil:
-		return nil, fmt.Errorf("start supervisor: %s: %w", exit.Failed, silent.reason)
+		return nil, &StartError{fmt.Errorf("%s: %w", exit.Failed, silent.reason)}
 	case exit.Lost && exit.Never:
-		return nil, fmt.Errorf("start supervisor: %s", exit.Failed)
+		return nil, &StartError{errors.New(exit.Failed)}
 	case !exit.Lost && exit.Failed != "":
 		return nil, &FailedError{exit}
 	}

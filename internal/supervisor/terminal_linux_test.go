@@ -130,7 +130,11 @@ func TestWithoutATerminalTheAgentRunsAllTheSame(t *testing.T) {
 			n := &terminal{t: t}
 			in := n.in()
 			in.Open = c.open
-			a, p := startIn(t, in, 300*time.Millisecond, func(a *attempt) supervisor.Spec { return a.shell("echo ran") })
+			patience := time.Minute
+			if name == "nobody comes" {
+				patience = 300 * time.Millisecond
+			}
+			a, p := startIn(t, in, patience, func(a *attempt) supervisor.Spec { return a.shell("echo ran") })
 			if e := wait(t, p); e.Code != 0 || a.text() != "ran\n" {
 				t.Errorf("exit %+v, it said %q", e, a.text())
 			}

@@ -56,6 +56,7 @@ func (h *held) run(ctx context.Context) {
 	}
 	var failed *supervisor.FailedError
 	var unknown *supervisor.UnknownError
+	var start *supervisor.StartError
 	switch {
 	case errors.As(err, &unknown):
 		h.worker.opts.Notice(fmt.Sprintf("task %s: %v (%s)", h.Task.Task, err, unknown.Hint()))
@@ -64,7 +65,7 @@ func (h *held) run(ctx context.Context) {
 		h.handBack(ctx, runner.Result{})
 	case errors.As(err, &failed):
 		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: failed.Exit.Failed, Exit: -1})
-	case errors.Is(err, errLost):
+	case errors.Is(err, errLost), errors.As(err, &start): // it may fare better the next time
 		h.finish(ctx, engine.Finish{Class: failure.Lost, Summary: err.Error(), Exit: -1})
 	case err != nil:
 		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: err.Error(), Exit: -1})
