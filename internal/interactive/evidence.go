@@ -26,7 +26,7 @@ type Evidence struct {
 	Screen  string         // what is in its pane, if nothing better speaks
 }
 
-// Note is what agentproc.Claude Code writes about each of its processes while it is used by
+// Note is what Claude Code writes about each of its processes while it is used by
 // a person.
 type Note struct {
 	Session string
@@ -43,7 +43,7 @@ type Title struct {
 	Host string // what it is called if nobody has said otherwise
 }
 
-// Rollout is what the record of a agentproc.Codex thread says at its end.
+// Rollout is what the record of a Codex thread says at its end.
 type Rollout struct {
 	Thread  string
 	Status  heard.Status // idle or running, empty if it is not told

@@ -1,5 +1,5 @@
 // Package interactive knows what the agent programs do that people start by
-// hand: agentproc.Claude Code, agentproc.Codex and agentproc.Gemini CLI in a terminal of their own.
+// hand: Claude Code, Codex and Gemini CLI in a terminal of their own.
 //
 // A [Lookout] gathers what their hooks have said (package heard) and all else that
 // can be known on this machine, and [Judge] says what each agent does, by the best

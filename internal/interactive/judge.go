@@ -170,7 +170,7 @@ func (e Evidence) fromClaudeTitle(time.Time) (word, bool) {
 	return word{status: heard.Running, source: FromTitle}, running
 }
 
-// fromRollout is what agentproc.Codex has recorded. It has no word for waiting: a hook that
+// fromRollout is what Codex has recorded. It has no word for waiting: a hook that
 // has said so since the turn began tells more of the same.
 func (e Evidence) fromRollout(now time.Time) (word, bool) {
 	r := e.Rollout

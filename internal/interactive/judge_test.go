@@ -44,12 +44,12 @@ func TestTheBestSourceThatSpeaksIsBelieved(t *testing.T) {
 		"the file of another process":      {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "busy", Start: 8}, hook(heard.Idle, 0) }, "idle hook"},
 		"a file without a status":          {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Start: 7}, hook(heard.Running, 0) }, "running hook"},
 		"a file with a word of tomorrow":   {agentproc.Claude, func(e *Evidence) { e.File, e.Hook = &Note{Status: "dreaming"}, hook(heard.Running, 0) }, "running hook"},
-		"a title shows what no hook tells": {agentproc.Claude, func(e *Evidence) { e.Title, e.Hook = title("✳ agentproc.Claude Code"), hook(heard.Running, long) }, "idle title"},
+		"a title shows what no hook tells": {agentproc.Claude, func(e *Evidence) { e.Title, e.Hook = title("✳ Claude Code"), hook(heard.Running, long) }, "idle title"},
 		"a title that lags": {agentproc.Claude, func(e *Evidence) {
-			e.Title, e.Hook = title("✳ agentproc.Claude Code"), hook(heard.Running, time.Second)
+			e.Title, e.Hook = title("✳ Claude Code"), hook(heard.Running, time.Second)
 		}, "running hook"},
-		"a title cannot tell a wait": {agentproc.Claude, func(e *Evidence) { e.Title, e.Hook = title("✳ agentproc.Claude Code"), hook(heard.Waiting, long) }, "waiting hook Bash: make"},
-		"a title without hooks":      {agentproc.Claude, func(e *Evidence) { e.Title = title("⠂ agentproc.Claude Code") }, "running title"},
+		"a title cannot tell a wait": {agentproc.Claude, func(e *Evidence) { e.Title, e.Hook = title("✳ Claude Code"), hook(heard.Waiting, long) }, "waiting hook Bash: make"},
+		"a title without hooks":      {agentproc.Claude, func(e *Evidence) { e.Title = title("⠂ Claude Code") }, "running title"},
 		"nothing but a process":      {agentproc.Claude, func(*Evidence) {}, "idle process"},
 		"a screen": {agentproc.Claude, func(e *Evidence) {
 			e.Screen = "x\n Do you want to proceed?\n ❯ 1. Yes\n Esc to cancel · Tab to amend\n\n\n"

@@ -186,7 +186,7 @@ func (l *Lookout) agent(p agentproc.Process, f facts, docs []*document) *found {
 	return &found{evidence: e, facts: f, terminal: p.Terminal}
 }
 
-// readNote reads what agentproc.Claude says of one of its processes.
+// readNote reads what Claude says of one of its processes.
 func readNote(config string, pid int) *Note {
 	data, err := heard.ReadSmall(filepath.Join(config, "sessions", strconv.Itoa(pid)+".json"), 64<<10)
 	if err != nil {
@@ -212,7 +212,7 @@ func readNote(config string, pid int) *Note {
 	return note
 }
 
-// rollout reads the record that a process of agentproc.Codex has open, or that its hooks
+// rollout reads the record that a process of Codex has open, or that its hooks
 // name, if it has changed.
 func (l *Lookout) rollout(pid int, hook *heard.Session) *Rollout {
 	path := agentproc.RolloutOf(pid)
