@@ -147,7 +147,12 @@ func TestAPersonAnswersInTheTerminal(t *testing.T) {
 func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	s := p.dispatch(app.InTmux, beadOf("bd-1", "say working", "work 8s", "say fine"), beadOf("bd-2", "say working", "work 8s", "fail it broke"))
+	gate := filepath.Join(t.TempDir(), "go")
+	wait := "tool until [ -e " + gate + " ]; do sleep 0.05; done"
+	s := p.dispatch(app.InTmux,
+		beadOf("bd-1", "say working", wait, "work 3s", "say fine"),
+		beadOf("bd-2", "say working", wait, "work 3s", "fail it broke"),
+	)
 	s.says("bd-1", "working")
 	s.says("bd-2", "working")
 	at, err := s.app.Attach(t.Context(), "bd-1", false)
@@ -166,6 +171,11 @@ func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
 	if _, err := s.app.Attach(t.Context(), "bd-1", false); !errors.As(err, &gone) || !strings.Contains(err.Error(), "the agent goes on without it") {
 		t.Errorf("%v", err)
 	}
+	const told = "tmux or its session has ended; the agent goes on"
+	eventually(t, func() bool { return strings.Contains(p.notices.String(), told) })
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	s.end()
 	for bead, want := range map[string]recorded{
 		"bd-1": {Status: ledger.Done, Reason: "fine", Summary: "fine"},
@@ -177,7 +187,7 @@ func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
 		}
 	}
 	p.valid()
-	if notices := p.notices.String(); strings.Count(notices, "tmux or its session has ended; the agent goes on") != 1 {
+	if notices := p.notices.String(); strings.Count(notices, told) != 1 {
 		t.Errorf("a person was told %q", notices)
 	}
 }

@@ -118,7 +118,7 @@ func TestAProcessIsKilledAloneAndTheRestEndsWithTheMachine(t *testing.T) {
 // for its end would wait for ever.
 func TestTheEndOfAnOrphanIsTheEnd(t *testing.T) {
 	m := New(t).Machine("m")
-	p := m.Start(os.Environ(), m.Home, "/bin/sh", "-c", "(sleep 0.1 & echo $! >orphan); sleep 0.5; ! kill -0 $(cat orphan) 2>/dev/null")
+	p := m.Start(os.Environ(), m.Home, "/bin/sh", "-c", "(sleep 0.1 & echo $! >orphan); while kill -0 $(cat orphan) 2>/dev/null; do sleep 0.1; done")
 	if err := p.Wait(20 * time.Second); err != nil {
 		t.Errorf("the orphan is still there: %v", err)
 	}

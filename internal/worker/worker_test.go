@@ -17,6 +17,7 @@ import (
 	seen "gaffer/fleet"
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
+	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/store/memory"
@@ -36,13 +37,14 @@ func TestMain(m *testing.M) {
 // which can be cut.
 type fleet struct {
 	*engine.Engine
-	t     *testing.T
-	dir   string
-	store *memory.Store
+	t          *testing.T
+	dir        string
+	store      *memory.Store
+	supervisor []string // how one is started
 }
 
 func newFleet(t *testing.T, lease time.Duration) *fleet {
-	f := &fleet{t: t, dir: t.TempDir(), store: memory.New()}
+	f := &fleet{t: t, dir: t.TempDir(), store: memory.New(), supervisor: []string{os.Args[0]}}
 	var ids atomic.Int64
 	f.Engine = engine.New(f.store, engine.Options{
 		Now: time.Now, Rand: rand.Float64, Lease: lease,
@@ -224,7 +226,7 @@ func (f *fleet) hire(id string, slots int, adopt ...engine.Assignment) *hand {
 		ID: id, Name: id, Slots: slots, Engine: h.wire, Attempts: attempts, Place: place{f.dir}, Now: time.Now, Notice: h.notice,
 		Agents:     func(name string) (agent.Agent, error) { return agent.New(name, nil) },
 		NewKey:     func() string { return fmt.Sprintf("%s %d %d", id, time.Now().UnixNano(), keys.Add(1)) },
-		Supervisor: supervisor.Options{Command: []string{os.Args[0]}}, Grace: 200 * time.Millisecond,
+		Supervisor: supervisor.Options{Command: f.supervisor}, Grace: 200 * time.Millisecond,
 	})
 	f.must(h.Adopt(context.Background(), adopt))
 	ctx, stop := context.WithCancel(context.Background())
@@ -334,8 +336,10 @@ func TestAWorkerThatIsCutOffFreezesItsAgentAndGoesOnWhenItIsBack(t *testing.T) {
 	h := f.hire("w", 1)
 	comesOn(t, count)
 	h.wire.cut.Store(true)
+	eventually(t, func() bool { return len(h.told()) > 0 }) // a script that gets no time may seem to stand still before
 	standsStill(t, count)
 	h.wire.cut.Store(false)
+	eventually(t, func() bool { return len(h.told()) > 1 })
 	comesOn(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)
@@ -392,6 +396,20 @@ func TestTwoAgentsNeverWorkOnATaskWhoseWorkerIsCutOff(t *testing.T) {
 	}
 	if all := f.attempts(run, "a"); all[0].Class != "lost" {
 		t.Errorf("the first attempt is %+v", all[0])
+	}
+}
+
+func TestASupervisorThatDiesAtTheStartIsNoFaultOfThePlan(t *testing.T) {
+	f := newFleet(t, time.Minute)
+	f.supervisor = []string{"/bin/sh", "-c", `mkdir "$1" 2>/dev/null && kill -9 $$; shift; exec "$@"`, "sh", filepath.Join(f.dir, "once"), os.Args[0]}
+	run := f.submit(1, "true")
+	f.hire("w", 1)
+	eventually(t, func() bool { list := f.attempts(run, "a"); return len(list) > 0 && !list[0].Ended.IsZero() })
+	if a := f.attempts(run, "a")[0]; a.Class != string(failure.Lost) || !strings.Contains(a.Summary, "start supervisor: ") {
+		t.Errorf("it is %s: %s", a.Class, a.Summary)
+	}
+	if status := f.task(run, "a").Status; status != store.Queued {
+		t.Errorf("the task is %s, and not to be tried again", status)
 	}
 }
 

@@ -37,8 +37,8 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 
 	// A worker that runs and has no task.
 	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: "dev", ClaudeStatus: coordinator.Idle})
-	w.beat(coordinator.Heartbeat{AgentID: "old", Name: "old", ClaudeStatus: coordinator.Running})
 	crashed := time.Now()
+	w.beat(coordinator.Heartbeat{AgentID: "old", Name: "old", ClaudeStatus: coordinator.Running})
 	p.seesBadges("dev", "online idle")
 
 	// One whose task is under way. Taking it changes nothing by itself.

@@ -318,13 +318,16 @@ func TestEveryTaskIsDoneOnceWhoeverIsKilled(t *testing.T) {
 	f := newFleet(t)
 	server := f.serve()
 	ids := []string{"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"}
-	run := f.submit("sleep 3", ids...)
+	run := f.submit("until [ -e $MARKS/../go ]; do sleep 0.05; done; sleep 3", ids...)
 	a, b := f.worker("alpha", "--slots", "3"), f.worker("beta", "--slots", "2")
 	until(t, "tasks", func() (string, bool) { return a.said() + b.said(), f.begun() >= 4 })
 
 	a.kill()
 	a = f.worker("alpha", "--slots", "3")
 	a.says(`t\d goes on`)
+	if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 
 	until(t, "more tasks", func() (string, bool) { return a.said() + b.said(), f.begun() >= 6 })
 	server.kill()
