@@ -203,7 +203,9 @@ func (j joint) commit(ctx context.Context, repo *worktree.Repo, trees []worktree
 		if !mine && t.Task != workflowTree && !j.Remove {
 			continue
 		}
-		if _, err := repo.Commit(ctx, t, "What "+t.Task+" has done"); err != nil {
+		_, err := repo.Commit(ctx, t, "What "+t.Task+" has done")
+		gone := (*worktree.MissingError)(nil) // of a worktree that is, what is on its branch counts
+		if err != nil && !errors.As(err, &gone) {
 			return nil, err
 		}
 	}
@@ -236,21 +238,32 @@ func removeAll(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, 
 	return nil
 }
 
-// openRequest opens a pull request with the program gh.
+// openRequest opens a pull request with the program gh, unless one is open already.
 func openRequest(ctx context.Context, root string, j joint, out io.Writer) error {
 	if _, err := exec.LookPath("gh"); err != nil {
 		return fmt.Errorf("open a pull request of %s: the program gh is not installed; install it and retry this task, or open it yourself", j.Branch)
 	}
-	for _, argv := range [][]string{
-		{"git", "push", "--set-upstream", "origin", j.Branch},
-		{"gh", "pr", "create", "--fill", "--base", j.Open, "--head", j.Branch},
-	} {
+	run := func(out io.Writer, argv ...string) error {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		var said bytes.Buffer
 		cmd.Dir, cmd.Stdout, cmd.Stderr = root, out, &said
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("%s: %w: %s", argv[0], err, bytes.TrimSpace(said.Bytes()))
 		}
+		return nil
 	}
-	return nil
+	ref := "refs/heads/" + j.Branch // by its whole name: a plus in front of another would be an order
+	if err := run(out, "git", "push", "--set-upstream", "origin", ref+":"+ref); err != nil {
+		return err
+	}
+	var open bytes.Buffer
+	err := run(&open, "gh", "pr", "list", "--head", j.Branch, "--base", j.Open, "--state", "open", "--json", "url", "--jq", ".[].url")
+	if err != nil {
+		return err
+	}
+	if url := bytes.TrimSpace(open.Bytes()); len(url) > 0 {
+		fmt.Fprintf(out, "the pull request is open already: %s\n", url)
+		return nil
+	}
+	return run(out, "gh", "pr", "create", "--fill", "--base", j.Open, "--head", j.Branch)
 }

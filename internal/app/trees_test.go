@@ -10,6 +10,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/plan"
+	"gaffer/internal/worktree"
 )
 
 // git runs git in the project.
@@ -151,5 +152,84 @@ func TestAPlanWithWorktreesLeavesItsBranchesToThePerson(t *testing.T) {
 	}
 	if _, err := os.Stat(run.Tasks[0].Worktree); err != nil {
 		t.Error(err)
+	}
+}
+
+// treeOf makes a worktree of a task with a commit.
+func (p place) treeOf(run, task string) (tree worktree.Tree) {
+	p.t.Helper()
+	repo, err := worktree.Open(p.t.Context(), p.root)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	base, err := repo.Base(p.t.Context(), "")
+	if err == nil {
+		tree, err = repo.Create(p.t.Context(), worktree.Spec{Run: run, Task: task, Base: base, Root: filepath.Join(p.t.TempDir(), "trees")})
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(tree.Path, task+".txt"), []byte("x\n"), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+	p.git("-C", tree.Path, "add", "--all")
+	p.git("-C", tree.Path, "commit", "--quiet", "--message=work")
+	return tree
+}
+
+func TestAnEndIsMadeAgainWhenItWasKilledBetweenAFolderAndItsRecord(t *testing.T) {
+	p := newRepository(t)
+	one, two := p.treeOf("r", "one"), p.treeOf("r", "two")
+	p.git("merge", "--quiet", one.Branch, two.Branch)
+	if err := os.RemoveAll(one.Path); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := app.Join(t.Context(), p.root, strings.NewReader(`{"run": "r", "remove": true}`), &out); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if got := p.git("worktree", "list"); strings.Count(got, "\n") != 0 {
+		t.Errorf("worktrees are left:\n%s\n%s", got, out.String())
+	}
+}
+
+// hub is a program gh that knows of one pull request once it was made.
+const hub = `#!/bin/sh
+case "$1 $2" in
+"pr list") cat "$0.open" 2>/dev/null ;;
+"pr create") [ ! -e "$0.open" ] || { echo "already exists" >&2; exit 1; }; echo https://example.com/1 | tee "$0.open" ;;
+esac
+exit 0
+`
+
+func TestAPullRequestIsOfItsOwnBranchAndOpenedOnce(t *testing.T) {
+	p := newRepository(t)
+	bin, remote := t.TempDir(), filepath.Join(t.TempDir(), "remote.git")
+	if err := os.WriteFile(filepath.Join(bin, "gh"), []byte(hub), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	p.git("init", "--quiet", "--bare", remote)
+	p.git("remote", "add", "origin", remote)
+	p.git("switch", "--quiet", "--create", "theirs")
+	p.git("commit", "--quiet", "--allow-empty", "--message=of a colleague")
+	p.git("push", "--quiet", "origin", "theirs:main")
+	want := p.git("rev-parse", "theirs")
+	p.git("switch", "--quiet", "main")
+	p.git("update-ref", "refs/heads/+main", "main")
+	for range 2 {
+		var out strings.Builder
+		if err := app.Join(t.Context(), p.root, strings.NewReader(`{"run": "r", "branch": "+main", "open": "main"}`), &out); err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+		if !strings.Contains(out.String(), "https://example.com/1") {
+			t.Errorf("it said %q", out.String())
+		}
+	}
+	if got := p.git("--git-dir", remote, "rev-parse", "refs/heads/main"); got != want {
+		t.Errorf("the remote's main is %s, want %s", got, want)
+	}
+	if got := p.git("--git-dir", remote, "rev-parse", "refs/heads/+main"); got != p.git("rev-parse", "main") {
+		t.Errorf("its own branch is %s", got)
 	}
 }

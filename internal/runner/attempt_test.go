@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -16,5 +18,23 @@ func TestThoseWhoWaitForLongWakeUpTogetherAndNotLater(t *testing.T) {
 	}
 	if got := together(base, soon); got != soon {
 		t.Errorf("a short wait is %s", got)
+	}
+}
+
+func TestAnAgentIsNotToldWhichRepositoryAnotherCommandIsAbout(t *testing.T) {
+	for _, name := range ofOneRepository() {
+		t.Setenv(name, "/elsewhere")
+	}
+	t.Setenv("GIT_AUTHOR_NAME", "me")
+	env := environ([]string{"GIT_DIR=/wanted"})
+	for _, v := range env {
+		if strings.HasSuffix(v, "=/elsewhere") {
+			t.Errorf("it is told %s", v)
+		}
+	}
+	for _, want := range []string{"GIT_AUTHOR_NAME=me", "GIT_DIR=/wanted"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("it is not told %s", want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,9 +133,21 @@ func (f folder) writePrompt(l *agent.Launch) error {
 // SelfEnv is the variable that tells an agent and its checks where gaffer is.
 const SelfEnv = "GAFFER_SELF"
 
+// ofOneRepository are the variables by which git tells hooks, aliases and what else
+// it starts which repository it is about. An agent may be at work in another.
+func ofOneRepository() []string {
+	return []string{
+		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE",
+		"GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE",
+	}
+}
+
 // environ is this process's environment with more in it. What comes later wins.
 func environ(more ...[]string) []string {
-	env := os.Environ()
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(ofOneRepository(), name)
+	})
 	if self, err := os.Executable(); err == nil {
 		env = append(env, SelfEnv+"="+self)
 	}

@@ -107,10 +107,13 @@ type Reader interface {
 	Expired(now time.Time, limit int) ([]Question, error)
 }
 
-// RunningAttempts returns all attempts that run, the one first that must be heard of first.
-func RunningAttempts(r interface {
+// Dues is the part of a [Reader] that knows what runs.
+type Dues interface {
 	Due(now time.Time, limit int) ([]Attempt, error)
-}) ([]Attempt, error) {
+}
+
+// RunningAttempts returns all attempts that run, the one first that must be heard of first.
+func RunningAttempts(r Dues) ([]Attempt, error) {
 	return r.Due(time.Unix(0, math.MaxInt64), math.MaxInt32)
 }
 

@@ -39,7 +39,8 @@ func (e *UnfinishedError) Hint() string {
 // Commit commits what is in a worktree and not ignored on its branch, as an
 // agent would that has forgotten to, and returns the commit. It is empty if
 // there was nothing to commit. No hooks run, and other repositories in it are
-// left out. What must not be committed so is an [*UnfinishedError].
+// left out. What must not be committed so, or was committed elsewhere, is an
+// [*UnfinishedError].
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
 	rec, err := r.findRecord(t)
 	if err != nil {
@@ -52,8 +53,11 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 			return err
 		}
 		dirty, err := files(ctx, g)
-		if err != nil || len(dirty) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(dirty) == 0 {
+			return checkNowhereElse(ctx, g, rec.Tree)
 		}
 		if err := checkFinished(ctx, g, rec.Tree, dirty); err != nil {
 			return err
@@ -86,6 +90,32 @@ func checkFinished(ctx context.Context, g git, t Tree, dirty []File) error {
 	return nil
 }
 
+// checkNowhereElse refuses commits that the tree's branch does not have: the agent
+// has made a branch of its own.
+func checkNowhereElse(ctx context.Context, g git, t Tree) error {
+	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if err != nil && exitCode(err) != 1 {
+		return err
+	}
+	if on = strings.TrimPrefix(on, headsPrefix); on == t.Branch {
+		return nil
+	}
+	head, err := g.commit(ctx, "HEAD")
+	if err != nil || head == "" {
+		return err
+	}
+	tip, err := g.commit(ctx, headsPrefix+t.Branch)
+	if err != nil {
+		return err
+	}
+	if tip != "" {
+		if has, err := g.has(ctx, tip, head); err != nil || has {
+			return err
+		}
+	}
+	return &UnfinishedError{Tree: t, On: on}
+}
+
 // commitAll commits what is dirty, and returns "" if that is other repositories
 // alone.
 func (g git) commitAll(ctx context.Context, dirty []File, message string) (string, error) {
@@ -107,7 +137,7 @@ func (g git) commitAll(ctx context.Context, dirty []File, message string) (strin
 	if g, err = g.signed(ctx); err != nil {
 		return "", err
 	}
-	if _, err := g.run(ctx, "commit", "--quiet", "--no-verify", "--message", message); err != nil {
+	if _, err := g.run(ctx, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", message); err != nil {
 		return "", err
 	}
 	return g.commit(ctx, "HEAD")

@@ -56,11 +56,7 @@ func (r *Repo) differences(ctx context.Context, t Tree) ([]FileDiff, error) {
 // compare compares all files with the base. What it has to write for that is
 // thrown away.
 func (r *Repo) compare(ctx context.Context, g git, t Tree, without []string) ([]FileDiff, error) {
-	dir, err := r.gitFolder(t.Path)
-	if err != nil {
-		return nil, err
-	}
-	s, err := newScratch(ctx, g, dir)
+	s, err := newScratch(ctx, g)
 	if err != nil {
 		return nil, err
 	}

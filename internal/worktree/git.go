@@ -31,6 +31,7 @@ func settings() []string {
 		"--no-pager",
 		"-c", "core.hooksPath=/dev/null",
 		"-c", "core.fsmonitor=false",
+		"-c", "core.ignoreStat=false",
 		"-c", "core.safecrlf=false",
 		"-c", "core.fsync=committed",
 		"-c", "gc.auto=0",
@@ -64,6 +65,7 @@ func environ(from []string) []string {
 type git struct {
 	program string
 	dir     string
+	folder  string // the git folder of the worktree that it is at work in
 	env     []string
 	hold    *os.File // is kept open by the command as long as it runs
 }

@@ -63,7 +63,7 @@ func (r *Repo) rescueGone(ctx context.Context, g git, t Tree) (string, error) {
 // snapshotCommit makes a commit of all that is in a worktree, or finds that the
 // one that is checked out has it.
 func (r *Repo) snapshotCommit(ctx context.Context, g git, t Tree) (string, error) {
-	snap, err := r.snapshot(ctx, g, t)
+	snap, err := snapshotOf(ctx, g)
 	if err != nil {
 		return "", err
 	}
@@ -103,7 +103,7 @@ func rescueMessage(t Tree, what string) string {
 		what, t.Task, t.Run, t.Task, t.Branch, t.Path)
 }
 
-func (r *Repo) snapshot(ctx context.Context, g git, t Tree) (snapshot, error) {
+func snapshotOf(ctx context.Context, g git) (snapshot, error) {
 	dirty, err := files(ctx, g)
 	if err != nil {
 		return snapshot{}, err
@@ -112,11 +112,7 @@ func (r *Repo) snapshot(ctx context.Context, g git, t Tree) (snapshot, error) {
 	if err != nil {
 		return snapshot{}, err
 	}
-	dir, err := r.gitFolder(t.Path)
-	if err != nil {
-		return snapshot{}, err
-	}
-	s, err := newScratch(ctx, g, dir)
+	s, err := newScratch(ctx, g)
 	if err != nil {
 		return snapshot{}, err
 	}

@@ -23,6 +23,7 @@ func (r *Repo) at(g git, t Tree) (git, error) {
 	if err != nil {
 		return git{}, err
 	}
+	g.folder = dir
 	return g.in(t.Path).with("GIT_DIR="+dir, "GIT_WORK_TREE="+t.Path), nil
 }
 
@@ -34,6 +35,18 @@ type File struct {
 
 // files lists what is not committed and not ignored.
 func files(ctx context.Context, g git) ([]File, error) {
+	paths, err := unwatched(ctx, g)
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) > 0 {
+		s, err := newScratch(ctx, g)
+		if err != nil {
+			return nil, err
+		}
+		defer s.close()
+		g = s.git
+	}
 	out, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames",
 		"--untracked-files=all", "--ignored=no", "--ignore-submodules=none")
 	if err != nil {
@@ -63,8 +76,26 @@ func nested(ctx context.Context, g git, dirty []File) ([]string, error) {
 		if !strings.HasPrefix(about, "160000 ") {
 			continue
 		}
-		if _, err := os.Lstat(filepath.Join(g.dir, path, ".git")); err == nil {
+		// Git does not look into the folder of a submodule that is not checked out.
+		if filled, err := isFilled(filepath.Join(g.dir, path)); err != nil || filled {
 			found = append(found, path)
+		}
+	}
+	return found, err
+}
+
+// hidden lists the repositories that were made in folders with files of the branch,
+// which git goes on to look into.
+func hidden(ctx context.Context, g git) ([]string, error) {
+	out, err := g.run(ctx, "ls-files", "-z")
+	var found []string
+	seen := map[string]bool{".": true}
+	for path := range strings.SplitSeq(out, "\x00") {
+		for dir := filepath.Dir(path); !seen[dir]; dir = filepath.Dir(dir) {
+			seen[dir] = true
+			if _, err := os.Lstat(filepath.Join(g.dir, dir, ".git")); err == nil {
+				found = append(found, dir)
+			}
 		}
 	}
 	return found, err
@@ -84,25 +115,72 @@ type scratch struct {
 
 // newScratch copies the index: it knows which files have not changed. Who makes
 // one closes it.
-func newScratch(ctx context.Context, g git, gitFolder string) (*scratch, error) {
+func newScratch(ctx context.Context, g git) (*scratch, error) {
 	dir, err := os.MkdirTemp("", "gaffer-worktree-")
 	if err != nil {
 		return nil, err
 	}
 	index := filepath.Join(dir, "index")
 	s := &scratch{git: g.with("GIT_INDEX_FILE=" + index), dir: dir}
-	data, err := os.ReadFile(filepath.Join(gitFolder, "index"))
-	switch {
-	case err == nil:
-		err = os.WriteFile(index, data, 0o600)
-	case errors.Is(err, fs.ErrNotExist):
+	err = copyIndex(filepath.Join(g.folder, "index"), index)
+	if errors.Is(err, fs.ErrNotExist) {
 		_, err = s.git.run(ctx, "read-tree", "HEAD")
+	}
+	if err == nil {
+		err = s.watchAll(ctx)
 	}
 	if err != nil {
 		s.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// copyIndex keeps the time: git looks into files that are not older than the index.
+func copyIndex(from, to string) error {
+	info, err := os.Stat(from) // before it is read: too early a time makes git look into more files
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(to, data, 0o600); err != nil {
+		return err
+	}
+	return os.Chtimes(to, info.ModTime(), info.ModTime())
+}
+
+// watchAll has git look at the files, too, that somebody has told it not to look at.
+func (s *scratch) watchAll(ctx context.Context) error {
+	paths, err := unwatched(ctx, s.git)
+	if err != nil || len(paths) == 0 {
+		return err
+	}
+	list := strings.Join(paths, "\x00") + "\x00"
+	for _, how := range []string{"--no-assume-unchanged", "--no-skip-worktree"} {
+		if _, err := s.git.feed(ctx, list, "update-index", how, "-z", "--stdin"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unwatched lists the files that are there and that git takes for unchanged
+// whatever is in them.
+func unwatched(ctx context.Context, g git) ([]string, error) {
+	out, err := g.run(ctx, "ls-files", "-v", "-z")
+	var found []string
+	for line := range strings.SplitSeq(out, "\x00") {
+		if len(line) < 3 || line[0] != 'S' && (line[0] < 'a' || line[0] > 'z') {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(g.dir, line[2:])); err == nil {
+			found = append(found, line[2:])
+		}
+	}
+	return found, err
 }
 
 func (s *scratch) close() { _ = os.RemoveAll(s.dir) } // it is in the folder for such things

@@ -11,7 +11,7 @@ type Status struct {
 	Head      string     // the commit that is checked out; empty if there is none
 	Branch    string     // the branch that is checked out; empty if detached
 	Dirty     []File     // what is not committed and not ignored
-	Nested    []string   // other repositories in it, of which git keeps nothing
+	Nested    []string   // other repositories in it, and folders of such, of which git keeps nothing
 	Ahead     int        // commits since the base
 	Unpushed  int        // commits since the base that no other branch and no remote has
 	Locked    string     // why someone has locked it; empty if nobody has
@@ -64,6 +64,11 @@ func (r *Repo) status(ctx context.Context, g git, rec record) (s Status, err err
 	if s.Diff, err = r.diff(ctx, g, rec.Tree, s.Nested); err != nil {
 		return s, err
 	}
+	more, err := hidden(ctx, g)
+	if err != nil {
+		return s, err
+	}
+	s.Nested = append(s.Nested, more...)
 	s.Occupants, err = r.occupants(ctx, rec)
 	return s, err
 }

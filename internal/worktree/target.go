@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"gaffer/statefile/host"
@@ -42,7 +43,7 @@ func (e *TargetError) Hint() string {
 func (m *merger) checkTarget(ctx context.Context) error {
 	where := holders(m.list, m.spec.Into)
 	if len(where) == 0 {
-		return nil
+		return m.repo.checkRebase(m.spec.Into)
 	}
 	refuse := &TargetError{Branch: m.spec.Into, Path: where[0].path}
 	if len(where) > 1 {
@@ -72,6 +73,39 @@ func (m *merger) checkTarget(ctx context.Context) error {
 		return refuse
 	}
 	return nil
+}
+
+// checkRebase refuses a branch that somebody rebases, which then is checked out
+// nowhere: git could not finish that any more.
+func (r *Repo) checkRebase(branch string) error {
+	linked, err := names(filepath.Join(r.common, "worktrees"))
+	if err != nil {
+		return err
+	}
+	dirs := []string{r.common}
+	for _, name := range linked {
+		dirs = append(dirs, filepath.Join(r.common, "worktrees", name))
+	}
+	for _, dir := range dirs {
+		for _, kind := range []string{"rebase-merge", "rebase-apply"} {
+			if on, err := readPointer(filepath.Join(dir, kind, "head-name")); err == nil && on == headsPrefix+branch {
+				return &TargetError{Branch: branch, Path: r.folderOf(dir), Problem: "a rebase of it is not finished"}
+			}
+		}
+	}
+	return nil
+}
+
+// folderOf is the worktree that a git folder belongs to.
+func (r *Repo) folderOf(gitFolder string) string {
+	if gitFolder == r.common {
+		return r.main
+	}
+	link, err := readPointer(filepath.Join(gitFolder, "gitdir"))
+	if err != nil {
+		return gitFolder
+	}
+	return filepath.Dir(link)
 }
 
 // occupantOf is the process that was named to Occupy for the tree at path.
@@ -107,7 +141,8 @@ func (m *merger) publish(ctx context.Context) error {
 }
 
 // forward is the one step that touches a worktree which may be a person's. Git
-// refuses it by itself if it would overwrite anything.
+// refuses it if it would overwrite anything, but for ignored files, which it must
+// be told; and no setting may have it do less than a merge.
 func (m *merger) forward(ctx context.Context, path string) error {
 	g := m.git.in(path)
 	on, err := g.line(ctx, "symbolic-ref", "--quiet", "HEAD")
@@ -117,7 +152,8 @@ func (m *merger) forward(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = g.run(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-verify-signatures", m.result.After)
+	_, err = g.run(ctx, "merge", "--ff-only", "--quiet", "--no-stat", "--no-autostash", "--no-verify-signatures",
+		"--no-overwrite-ignore", "--no-squash", "--commit", m.result.After)
 	err = m.orMoved(ctx, err)
 	if exitCode(err) > 0 {
 		e, _ := errors.AsType[*GitError](err)
