@@ -83,7 +83,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		return nil, err
 	}
 	a.engine = engine.New(a.store, engine.Options{
-		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Who: userName(opts.Getenv),
+		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: userName(opts.Getenv),
 	})
 	a.lookout = lookout.New(a.store, lookout.Options{Adorn: a.adorn, AdornTask: a.adornTask})
 	a.session = session.New(opts.Config.Path("paths.session"), session.Options{

@@ -48,14 +48,34 @@ func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 	}
 	defer frugal(len(s.run.Plan), a.shows.Load())()
 	defer a.tellOf(ctx, id)()
-	if err := s.prepare(ctx, running); err != nil {
-		return fleet.Run{}, err
+	for ended := false; !ended; {
+		if err := s.prepare(ctx, running); err != nil {
+			return fleet.Run{}, err
+		}
+		if err := s.work(ctx); err != nil {
+			return fleet.Run{}, err
+		}
+		if ended, err = a.hasEnded(ctx, id); err == nil && !ended { // somebody has retried a task just now
+			s, running, err = a.look(ctx, id)
+		}
+		if err != nil {
+			return fleet.Run{}, err
+		}
 	}
-	if err := s.work(ctx); err != nil {
+	if err := os.RemoveAll(a.attempts(id)); err != nil { // all of them have ended and are in the store
 		return fleet.Run{}, err
 	}
 	a.tick(ctx, s.run)
 	return a.Run(ctx, id)
+}
+
+func (a *App) hasEnded(ctx context.Context, id string) (ended bool, err error) {
+	err = a.store.Read(ctx, func(r store.Reader) error {
+		run, err := r.Run(id)
+		ended = run.Status.Final()
+		return err
+	})
+	return ended, err
 }
 
 // shift is one process's work on a run.
@@ -195,7 +215,7 @@ func (s *shift) work(ctx context.Context) error {
 		}
 	}
 	s.flush(ctx)
-	return os.RemoveAll(s.app.attempts(s.run.ID)) // all of them have ended and are in the store
+	return nil
 }
 
 // flush writes the documents up to what has happened.

@@ -209,3 +209,42 @@ func TestWorkThatFailsItsCheckIsTriedAgain(t *testing.T) {
 		t.Errorf("task is %+v, %+v", a, a.Attempt)
 	}
 }
+
+func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
+	p := newPlace(t)
+	a := p.open()
+	defer func() { _ = a.Close() }()
+	const trials = 10
+	early := 0 // Work returned, and the run went on
+	for range trials {
+		dir := t.TempDir()
+		script := fmt.Sprintf("cd %s; mkdir at-work || echo two >> both; echo x >> ran; sleep 0.05; rmdir at-work; [ $(wc -l < ran) -gt 1 ]", dir)
+		id, err := a.Submit(t.Context(), plan.Plan{Name: "retried", Tasks: []plan.Task{shell("a", script)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		retried := make(chan struct{})
+		go func() {
+			defer close(retried)
+			for a.Retry(t.Context(), id, "a") != nil && t.Context().Err() == nil { // until it has failed
+			}
+		}()
+		for status := fleet.Failed; status != fleet.Complete; {
+			r, err := a.Work(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status = r.Status; status == fleet.Running {
+				early++
+			}
+		}
+		<-retried
+		ran, _ := os.ReadFile(filepath.Join(dir, "ran"))
+		if _, err := os.Stat(filepath.Join(dir, "both")); err == nil || string(ran) != "x\nx\n" {
+			t.Errorf("two at once (%v), or not two in all: %q", err, ran)
+		}
+	}
+	if early > trials/2 { // a retry after the last look is nobody's fault
+		t.Errorf("it returned %d times before the run had ended", early)
+	}
+}

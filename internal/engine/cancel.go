@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"gaffer/internal/store"
 )
@@ -199,7 +200,7 @@ func (c *change) requeue(t store.Task, why string) error {
 		}
 	}
 	t.Retries += t.Attempts
-	t.Outcome = ""
+	t.Outcome, t.NotBefore = "", time.Time{}
 	return c.move(&t, store.Queued, why)
 }
 

@@ -21,6 +21,9 @@ type Options struct {
 	Rand  func() float64 // in [0, 1), for jitter
 	Lease time.Duration  // how long an attempt lives without a beat; DefaultLease if zero
 	Who   string         // who acts when nobody is named
+	// Endless says that leases of this engine never end. On one database with a
+	// coordinator it leaves alone what that has given to others.
+	Endless bool
 }
 
 // DefaultLease outlives a few lost beats, which come every 15 s.

@@ -87,7 +87,10 @@ func (c *change) finish(f Finish) (Outcome, error) {
 	if err := c.compacted(a, f.Compactions, f.Compacted); err != nil {
 		return Outcome{}, err
 	}
-	a.Summary, a.Answer, a.Spent, a.Exit, a.Checks, a.Diff = f.Summary, f.Answer, f.Spent, f.Exit, f.Checks, f.Diff
+	a.Summary, a.Answer, a.Exit, a.Checks, a.Diff = f.Summary, f.Answer, f.Exit, f.Checks, f.Diff
+	if f.Spent != (store.Amount{}) { // of one that was lost, what it said while it ran is all that is known
+		a.Spent = f.Spent
+	}
 	a.Thread, a.Log = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log)
 	if f.Class == failure.RateLimited {
 		t, err := c.Task(a.Key())

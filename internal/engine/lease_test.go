@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -229,4 +230,131 @@ func TestAConversationIsNotCarriedToAnotherWorker(t *testing.T) {
 		h[0].Now = engine.Activity{State: "running", Spent: store.Amount{Tokens: 5}}
 		f.must(f.Release(context.Background(), c.worker, h))
 	}
+}
+
+// A run of this machine and a coordinator may use one database.
+func TestAnEngineOfThisMachineGivesUpNothingOfACoordinator(t *testing.T) {
+	f := newFixture(t)
+	ctx := context.Background()
+	ahead := f.now.Add(10 * time.Minute) // of a clock that goes wrong
+	ids := 0
+	local := engine.New(f.store, engine.Options{
+		Now: func() time.Time { return ahead }, Rand: func() float64 { return 0 }, Lease: 100 * 365 * 24 * time.Hour, Endless: true,
+		NewID: func() string { ids++; return fmt.Sprint("local-", ids) },
+	})
+	late := task("late")
+	late.Timeout = time.Minute
+	f.submit(plan.Plan{Tasks: []plan.Task{task("far"), late}})
+	far := f.claim()
+	mine, err := local.Claim(ctx, engine.Claim{Worker: "here"})
+	f.must(err)
+	ahead = ahead.Add(2 * time.Minute)
+	if more, err := local.Sweep(ctx, time.Time{}); err != nil || more {
+		t.Errorf("%v, %v", more, err)
+	}
+	if a := f.attempt(far.Attempt.ID); a.Status != store.Running || a.Stop != "" {
+		t.Errorf("what a coordinator gave is %s, %q", a.Status, a.Stop)
+	}
+	if a := f.attempt(mine.Attempt.ID); a.Status != store.Running || a.Stop != string(failure.TimedOut) {
+		t.Errorf("its own, past its deadline, is %s, %q", a.Status, a.Stop)
+	}
+	f.sweep(2 * time.Minute)
+	if got := f.attempt(far.Attempt.ID).Class; got != string(failure.Lost) {
+		t.Errorf("the coordinator's own sweep makes it %q", got)
+	}
+}
+
+func TestTasksThatAreKeptBySomethingElseAreInNobodysWay(t *testing.T) {
+	f := newFixture(t)
+	var tasks []plan.Task
+	for i := range 120 {
+		one := task(fmt.Sprintf("t%03d", i))
+		one.Retries = 3
+		tasks = append(tasks, one)
+	}
+	f.submit(plan.Plan{Parallel: 1, Tasks: tasks})
+	for range tasks {
+		f.finish(f.claim(), failure.APIError)
+	}
+	f.sweep(time.Hour) // one is ready, and all others are kept by the limit
+	busy := f.claim()
+	other := task("other")
+	other.Retries = 3
+	run := f.submit(plan.Plan{Tasks: []plan.Task{other}})
+	f.finish(f.claim(), failure.APIError)
+	f.now = f.now.Add(time.Hour)
+	_, err := f.Beat(context.Background(), store.Worker{ID: busy.Attempt.Worker}, held(busy))
+	f.must(err)
+	sweeps := 0
+	for more := true; more && sweeps < 10; sweeps++ {
+		more, err = f.Sweep(context.Background(), f.now)
+		f.must(err)
+	}
+	if sweeps == 10 {
+		t.Error("a sweep finds something to do again and again")
+	}
+	if a := f.claim(); a.Task.Run != run {
+		t.Errorf("%+v is claimed", a.Task.TaskKey)
+	}
+}
+
+func TestANeedThatIsNamedTwiceIsMetOnce(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b", "a", "a")}})
+	f.finish(f.claim(), failure.None)
+	f.finish(f.claim(), failure.None)
+	f.expect(run, map[string]store.Status{"a": store.Complete, "b": store.Complete})
+}
+
+func TestALaneIsPausedNeitherForEverNorForLessThanItWas(t *testing.T) {
+	f := newFixture(t)
+	f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b"), task("c")}})
+	limited := func(a engine.Assignment, reset time.Time) {
+		t.Helper()
+		_, err := f.Finish(context.Background(), engine.Finish{
+			Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID, Class: failure.RateLimited, Reset: reset,
+		})
+		f.must(err)
+	}
+	a, b, c := f.claim(), f.claim(), f.claim()
+	for _, step := range []struct {
+		of    engine.Assignment
+		reset time.Time
+		want  time.Duration
+	}{
+		{a, time.Unix(5e11, 0), 8 * 24 * time.Hour},
+		{b, f.now.Add(5 * time.Hour), 5 * time.Hour},
+		{c, time.Time{}, 5 * time.Hour},
+	} {
+		limited(step.of, step.reset)
+		var lane store.Lane
+		f.must(f.store.Read(context.Background(), func(r store.Reader) (err error) {
+			lane, err = r.Lane(step.of.Task.Lane)
+			return err
+		}))
+		if got := lane.Until.Sub(f.now); got != step.want {
+			t.Errorf("paused for %s, want %s", got, step.want)
+		}
+	}
+}
+
+func TestWhatALostAttemptHasSpentIsNotForgotten(t *testing.T) {
+	f := newFixture(t)
+	run := f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
+	a := f.claim()
+	h := held(a)
+	h[0].Now = engine.Activity{State: "running", At: f.now, Spent: store.Amount{Tokens: 5010}}
+	_, err := f.Beat(context.Background(), store.Worker{ID: a.Attempt.Worker}, h)
+	f.must(err)
+	f.finish(a, failure.Lost)
+	if got := f.attempt(a.Attempt.ID).Spent.Tokens; got != 5010 {
+		t.Errorf("the attempt has spent %d", got)
+	}
+	f.must(f.store.Read(context.Background(), func(r store.Reader) error {
+		row, err := r.Run(run)
+		if row.Spent.Tokens != 5010 {
+			t.Errorf("the run has spent %d", row.Spent.Tokens)
+		}
+		return err
+	}))
 }

@@ -101,12 +101,23 @@ func (c *change) add(run store.Run, task plan.Task) (err error) {
 	if run.Place != "" {
 		labels = append(labels, PlaceLabel(run.Place))
 	}
+	needs := unique(task.After)
 	t := store.Task{
 		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: c.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
-		Needs: task.After, Blockers: len(task.After), Priority: task.Priority, Labels: labelSet(labels),
+		Needs: needs, Blockers: len(needs), Priority: task.Priority, Labels: labelSet(labels),
 		Lane: task.Agent, Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
 	}
 	return c.move(&t, store.Queued, "")
+}
+
+// unique is a list without what stands in it again: each need is met once.
+func unique(list []string) (all []string) {
+	for _, one := range list {
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 // PlaceLabel is the label of a worker at a place. No plan can name it.

@@ -186,12 +186,23 @@ func (c *change) sweepAttempts(since time.Time) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	swept := 0
 	for _, a := range due {
+		if c.isCoordinated(a) {
+			continue
+		}
 		if err := c.sweepAttempt(a, since); err != nil {
 			return 0, err
 		}
+		swept++
 	}
-	return len(due), nil
+	return swept, nil
+}
+
+// isCoordinated tells of an attempt whether it is a coordinator's to give up, by a
+// clock that all of its workers agree on.
+func (c *change) isCoordinated(a store.Attempt) bool {
+	return c.engine.opts.Endless && a.Lease.Before(c.now.Add(c.engine.opts.Lease/2))
 }
 
 func (c *change) sweepAttempt(a store.Attempt, since time.Time) error {
@@ -230,11 +241,24 @@ func (c *change) sweepQuestions() (int, error) {
 	return len(expired), nil
 }
 
+// maxPause is how long a lane is paused at the most: for the limit of a week. A
+// program that says more is wrong, and nothing but time opens a lane.
+const maxPause = 8 * 24 * time.Hour
+
 // pause lets nothing start in a lane until a time. Tasks of runs with a limit
 // make room for those of other lanes.
 func (c *change) pause(lane string, until time.Time) error {
-	if until.Before(c.now) {
-		until = c.now.Add(time.Minute) // a limit that does not say when it ends
+	if most := c.now.Add(maxPause); until.After(most) {
+		until = most
+	}
+	if until.Before(c.now) { // a limit that does not say when it ends, and does not shorten one that has
+		was, err := c.Lane(lane)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if until = c.now.Add(time.Minute); was.Until.After(until) {
+			until = was.Until
+		}
 	}
 	l := store.Lane{Name: lane, Until: until, Reason: string(failure.RateLimited)}
 	c.PutLane(l)
@@ -315,6 +339,21 @@ func (c *change) sweepDelayed() (int, error) {
 		if err := c.fill(t.Run); err != nil {
 			return 0, err
 		}
+		if err := c.due(t.TaskKey); err != nil {
+			return 0, err
+		}
 	}
 	return len(tasks), nil
+}
+
+// due is for a task whose time has come. If something else keeps it, it is not to be
+// met again: those behind it would never be.
+func (c *change) due(key store.TaskKey) error {
+	t, err := c.Task(key)
+	if err != nil || !t.DelayedUntil(c.now) {
+		return err
+	}
+	t.NotBefore = time.Time{}
+	c.PutTask(t)
+	return c.event(store.Event{Kind: "task.due", Run: t.Run, Task: t.Task}, t)
 }

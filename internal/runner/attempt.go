@@ -59,10 +59,7 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 		if a.isOver() {
 			return a.judge(ctx)
 		}
-		news, err := a.read(-1, false)
-		if err != nil {
-			return Result{}, err
-		}
+		news, _ := a.read(-1, false) // what cannot be read now is read later, at the latest when it has ended
 		if wait = min(2*wait, late); news {
 			wait = soon
 		}

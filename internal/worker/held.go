@@ -67,9 +67,24 @@ func (h *held) run(ctx context.Context) {
 		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: failed.Exit.Failed, Exit: -1})
 	case errors.Is(err, errLost), errors.As(err, &start): // it may fare better the next time
 		h.finish(ctx, engine.Finish{Class: failure.Lost, Summary: err.Error(), Exit: -1})
-	case err != nil:
+	case err != nil && h.endAll(ctx):
 		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: err.Error(), Exit: -1})
 	}
+}
+
+// endAll ends what may still run of the attempt, and tells whether nothing does. While
+// that cannot be told the attempt stays ours: nobody may start it a second time.
+func (h *held) endAll(ctx context.Context) bool {
+	w := h.worker
+	err := runner.End(ctx, w.folder(h.Attempt.ID), h.Attempt.ID, runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor})
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if ctx.Err() == nil {
+		w.opts.Notice(fmt.Sprintf("task %s: %v", h.Task.Task, err))
+		<-ctx.Done()
+	}
+	return false
 }
 
 // outlive waits for processes that could not be ended: while one lives, nobody

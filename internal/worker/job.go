@@ -75,8 +75,11 @@ func finishOf(r runner.Result, keep bool) engine.Finish {
 	return f
 }
 
+// amountOf is what an agent says that it has used, within what can be added up.
 func amountOf(u agent.Usage) store.Amount {
-	return store.Amount{MicroUSD: int64(math.Round(u.USD * 1e6)), Tokens: u.Input + u.Output}
+	const most = 1e15
+	bound := func(n int64) int64 { return min(max(n, 0), most) }
+	return store.Amount{MicroUSD: int64(min(max(math.Round(u.USD*1e6), 0), most)), Tokens: bound(u.Input) + bound(u.Output)}
 }
 
 // answerOf is what a person, or the time, has answered.

@@ -41,10 +41,12 @@ type fleet struct {
 	dir        string
 	store      *memory.Store
 	supervisor []string // how one is started
+	agents     func(name string) (agent.Agent, error)
 }
 
 func newFleet(t *testing.T, lease time.Duration) *fleet {
 	f := &fleet{t: t, dir: t.TempDir(), store: memory.New(), supervisor: []string{os.Args[0]}}
+	f.agents = func(name string) (agent.Agent, error) { return agent.New(name, nil) }
 	var ids atomic.Int64
 	f.Engine = engine.New(f.store, engine.Options{
 		Now: time.Now, Rand: rand.Float64, Lease: lease,
@@ -224,7 +226,7 @@ func (f *fleet) hire(id string, slots int, adopt ...engine.Assignment) *hand {
 	attempts := filepath.Join(f.dir, "attempts-of-"+id)
 	h.Worker = worker.New(worker.Options{
 		ID: id, Name: id, Slots: slots, Engine: h.wire, Attempts: attempts, Place: place{f.dir}, Now: time.Now, Notice: h.notice,
-		Agents:     func(name string) (agent.Agent, error) { return agent.New(name, nil) },
+		Agents:     f.agents,
 		NewKey:     func() string { return fmt.Sprintf("%s %d %d", id, time.Now().UnixNano(), keys.Add(1)) },
 		Supervisor: supervisor.Options{Command: f.supervisor}, Grace: 200 * time.Millisecond,
 	})
@@ -497,6 +499,24 @@ func TestAWorkerThatWasKilledIsFollowedByOneThatHasItsAgentGoOn(t *testing.T) {
 	f.until(run, "a", store.Complete)
 	if tries := f.task(run, "a").Tries; tries != 1 {
 		t.Errorf("%d tries", tries)
+	}
+}
+
+func TestAnAgentThatCannotBeTakenOverIsEndedBeforeItsTaskHasFailed(t *testing.T) {
+	f := newFleet(t, time.Minute)
+	script, count := f.ticks("a")
+	run := f.submit(0, script)
+	h := f.hire("w", 1)
+	comesOn(t, count)
+	h.stop()
+	<-h.done
+	f.agents = func(name string) (agent.Agent, error) { return nil, errors.New("nobody knows " + name + " any more") }
+	f.hire("w", 1, f.running(run)...)
+	f.until(run, "a", store.Failed)
+	was := count()
+	time.Sleep(300 * time.Millisecond) // thirty ticks
+	if now := count(); now != was {
+		t.Errorf("it goes on: %d ticks, then %d", was, now)
 	}
 }
 
