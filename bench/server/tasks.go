@@ -88,10 +88,13 @@ func (b *bench) tasks() (err error) {
 	return nil
 }
 
-// prepare lays the tasks up, and looks at the dashboard.
+// prepare has all clients be known, lays the tasks up, and looks at the dashboard.
 func (d *depth) prepare() error {
 	for i := range d.clients {
 		if _, err := d.one("POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, agentID(i))); err != nil {
+			return err
+		}
+		if _, err := d.one("POST", "/v1/work/beat", fmt.Sprintf(`{"worker":{"id":%q,"name":%[1]q,"slots":1}}`, workerID(i))); err != nil {
 			return err
 		}
 	}

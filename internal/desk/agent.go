@@ -47,10 +47,13 @@ func heartbeat(s *engine.Step, by token.Identity, said store.Worker) (store.Work
 		return s.Heartbeat(said)
 	}
 	w, err := s.Worker(said.ID)
-	if err == nil {
+	switch {
+	case err == nil:
 		err = speaksFor(by, w)
+	case errors.Is(err, store.ErrNotFound):
+		err = NoRun(s, said.ID)
 	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
+	if err != nil {
 		return w, err
 	}
 	return s.Heartbeat(said)

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/coordinator"
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
 	"gaffer/internal/token"
 )
 
@@ -265,6 +267,21 @@ func TestAWorkerOfTheEngineIsNoAgentAndNoTokenGetsHoldOfIt(t *testing.T) {
 	f.refused(err, "not found", "agent_not_found")
 	_, err = f.Heartbeat(f.ctx, worker, coordinator.Heartbeat{AgentID: "machine"})
 	f.refused(err, "denied", "forbidden")
+}
+
+// Its row comes with its first beat, and until then its id is known to all.
+func TestTheWorkerOfARunIsNobodysBeforeItsFirstBeat(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		run, err := f.engine.Submit(f.ctx, engine.Submission{Plan: plan.Plan{Name: "n", Tasks: []plan.Task{{ID: "a"}}}})
+		f.must(err)
+		for _, by := range []token.Identity{worker, operator, admin} {
+			_, err := f.Heartbeat(f.ctx, by, coordinator.Heartbeat{AgentID: run})
+			f.refused(err, "denied", "forbidden")
+		}
+		f.beatEngine(run)
+		_, err = f.Heartbeat(f.ctx, worker, coordinator.Heartbeat{AgentID: run})
+		f.refused(err, "denied", "forbidden")
+	})
 }
 
 func TestSubscriptionsAreKept(t *testing.T) {

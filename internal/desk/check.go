@@ -21,6 +21,7 @@ const (
 	maxInput   = 64 << 10
 	maxReason  = 16 << 10
 
+	maxDepth         = 1000 // levels of JSON; no reader takes more than 10000, and rows and answers add some
 	maxPriority      = 1_000_000
 	maxSubscriptions = 100
 )
@@ -83,7 +84,29 @@ func (c *check) json(field string, value json.RawMessage, most int) {
 		c.fail("%s: has %d bytes, and may have %d", field, len(value), most)
 	case len(value) > 0 && (!utf8.Valid(value) || !json.Valid(value)):
 		c.fail("%s: is not JSON", field)
+	case levels(value) > maxDepth:
+		c.fail("%s: has more than %d levels", field, maxDepth)
 	}
+}
+
+// levels is how many lists and objects of a JSON value are in one another.
+func levels(value json.RawMessage) (most int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case quoted && c == '\\':
+			i++ // whatever follows does not end the text
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			depth++
+			most = max(most, depth)
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return most
 }
 
 func (c *check) number(field string, value, least, most int) {

@@ -1,6 +1,8 @@
 package desk
 
 import (
+	"errors"
+
 	"gaffer/internal/store"
 	"gaffer/internal/token"
 )
@@ -12,6 +14,24 @@ func MaySpeak(by token.Identity) error { return maySpeak(by) }
 
 // SpeaksFor returns an error unless somebody may speak for a worker.
 func SpeaksFor(by token.Identity, w store.Worker) error { return speaksFor(by, w) }
+
+// runRows is where runs are looked up.
+type runRows interface {
+	Run(id string) (store.Run, error)
+}
+
+// NoRun returns an error if an id is that of a run: its worker is nobody's who asks
+// from elsewhere.
+func NoRun(r runRows, id string) error {
+	_, err := r.Run(id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return denied("agent %.40q: is the worker of a run", id)
+}
 
 // CheckID returns an error unless a value may name something.
 func CheckID(field, value string) error {

@@ -50,6 +50,13 @@ func gone(err error) bool {
 	return errors.Is(err, store.ErrNotFound) || errors.As(err, &missing)
 }
 
+// unreadable reports whether an error is that of JSON which cannot be decoded. It
+// will not get better, and must not keep what came later from those who follow.
+func unreadable(err error) bool {
+	syntax, kind := (*json.SyntaxError)(nil), (*json.UnmarshalTypeError)(nil)
+	return errors.As(err, &syntax) || errors.As(err, &kind)
+}
+
 // teller turns events of the engine into updates.
 type teller struct {
 	r        store.Reader
@@ -66,7 +73,7 @@ func newTeller(r store.Reader, now time.Time) *teller {
 func (t *teller) updates(events []store.Event) (list []server.Update, err error) {
 	for _, e := range events {
 		u, ok, err := t.update(e)
-		if gone(err) {
+		if gone(err) || unreadable(err) {
 			ok, err = false, nil
 		}
 		if err != nil {

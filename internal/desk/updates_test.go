@@ -107,6 +107,60 @@ func TestEachChangeIsOneUpdateWithTheRowAsItWas(t *testing.T) {
 	})
 }
 
+// What is stored is deeper than what came, and must be read by all.
+func TestJSONOfTooManyLevelsIsRefused(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		f.agent("dev")
+		for _, c := range []struct {
+			payload string
+			fits    bool
+		}{
+			{nested(1000), true},
+			{`[` + nested(999) + `,` + nested(999) + `]`, true},
+			{`"` + strings.Repeat(`[{`, 1000) + `"`, true},
+			{`"\"` + strings.Repeat(`[`, 2000) + `"`, true},
+			{nested(1001), false},
+			{`["\\",` + nested(1000) + `]`, false},
+			{nested(9999), false},
+			{strings.Repeat(`{"a":`, 1001) + `1` + strings.Repeat(`}`, 1001), false},
+		} {
+			_, _, err := f.AddEvent(f.ctx, worker, coordinator.NewEvent{AgentID: "dev", Type: "x", Payload: json.RawMessage(c.payload)})
+			_, err2 := f.Heartbeat(f.ctx, worker, coordinator.Heartbeat{AgentID: "dev", Meta: json.RawMessage(c.payload)})
+			if c.fits && (err != nil || err2 != nil) {
+				t.Errorf("%.20s…: %v, %v", c.payload, err, err2)
+			}
+			if !c.fits {
+				f.refused(err, "invalid", "invalid_request")
+				f.refused(err2, "invalid", "invalid_request")
+			}
+		}
+		f.updates(0, 100)
+		_, err := f.Dashboard(f.ctx)
+		f.must(err)
+	})
+}
+
+func nested(levels int) string { return strings.Repeat(`[`, levels) + strings.Repeat(`]`, levels) }
+
+func TestAnEventThatCannotBeReadIsPassedOver(t *testing.T) {
+	f := inMemory(t)
+	f.channel("one")
+	for _, row := range []string{nested(10_001), `[]`, `{"data":`} {
+		f.must(f.store.Write(f.ctx, store.Need{}, func(tx *store.Tx) error {
+			tx.Append(store.Event{Kind: "note.added", At: f.clock(), Row: json.RawMessage(row)})
+			return nil
+		}))
+	}
+	f.channel("two")
+	var got []string
+	for _, u := range f.updates(0, 2) {
+		got = append(got, change[coordinator.Channel](f, u).Name)
+	}
+	if strings.Join(got, " ") != "one two" {
+		t.Errorf("told: %v", got)
+	}
+}
+
 func TestAnOldUpdateDoesNotMakeAnAgentOffline(t *testing.T) {
 	f := inMemory(t)
 	f.agent("dev")

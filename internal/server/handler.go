@@ -43,6 +43,14 @@ func (w *recorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
+// Write notes the status too: the writer below says 200 for whoever has said none.
+func (w *recorder) Write(data []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	return w.ResponseWriter.Write(data)
+}
+
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // newHandler registers the routes by path, so that a method that a path has not

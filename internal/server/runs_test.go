@@ -1,7 +1,10 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -83,6 +86,52 @@ func TestOddBytesInTheFieldsOfRunsAreRefused(t *testing.T) {
 type noRuns struct{ unasked }
 
 type unasked = Runs
+
+// halfRuns has records that end with an error after so many bytes.
+type halfRuns struct {
+	unasked
+	bytes int
+	err   error
+}
+
+func (r halfRuns) Records(_ context.Context, _ string, to io.Writer) error {
+	_, _ = io.WriteString(to, strings.Repeat("x", r.bytes))
+	return r.err
+}
+
+func TestRecordsThatFailHalfWayAreCut(t *testing.T) {
+	broken := errors.New("no power")
+	for name, c := range map[string]struct {
+		runs halfRuns
+		code string // of the status that is counted
+		cut  bool
+	}{
+		"before anything was sent": {halfRuns{bytes: 10, err: broken}, "500", false},
+		"after a part was sent":    {halfRuns{bytes: 1 << 20, err: broken}, "200", true},
+		"not at all":               {halfRuns{bytes: 1 << 20}, "200", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, func(o *Options) { o.Runs = c.runs })
+			q := w.request("GET", "/v1/records?run=x", "")
+			q.Header.Set("Authorization", "Bearer "+w.tokens[token.Admin])
+			resp, err := w.client.Do(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			if _, err := io.Copy(io.Discard, resp.Body); (err != nil) != c.cut {
+				t.Errorf("read to the end: %v", err)
+			}
+			counted := `gaffer_http_requests_total{route="GET /v1/records",code="` + c.code + `"} 1`
+			if text := w.ask(token.Admin, "GET", "/metrics", "").body; !strings.Contains(text, counted) {
+				t.Errorf("not counted: %s in\n%s", counted, text)
+			}
+			eventually(t, "the line is in the log", func() bool {
+				return strings.Contains(w.log.String(), `"route":"GET /v1/records","status":`+c.code)
+			})
+		})
+	}
+}
 
 func fieldOf(field, value string) string {
 	data, err := json.Marshal(map[string]string{field: value, "plan": "x"})

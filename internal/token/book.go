@@ -84,15 +84,30 @@ func (b *Book) List(ctx context.Context) ([]Row, error) {
 	return all, nil
 }
 
-// alive leaves out what has expired, and what ended with another.
+// alive leaves out what has expired, and what ended with another, which may itself
+// have ended with another.
 func alive(rows []Row, now time.Time) []Row {
-	ids := map[string]bool{}
+	kept := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) })
+	ids := idsOf(kept)
+	for before := -1; len(kept) != before; {
+		before = len(kept)
+		kept = slices.DeleteFunc(kept, func(r Row) bool {
+			orphan := r.Parent != "" && !ids[r.Parent]
+			if orphan {
+				delete(ids, r.ID)
+			}
+			return orphan
+		})
+	}
+	return kept
+}
+
+func idsOf(rows []Row) map[string]bool {
+	ids := make(map[string]bool, len(rows))
 	for _, r := range rows {
 		ids[r.ID] = true
 	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool {
-		return !r.Expires.IsZero() && !now.Before(r.Expires) || r.Parent != "" && !ids[r.Parent]
-	})
+	return ids
 }
 
 // Revoke ends the token with this id or, if there is one alone, this name. What
@@ -256,9 +271,9 @@ func (b *Book) Tidy(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list tokens: %w", err)
 	}
-	kept := alive(all, b.now())
+	kept := idsOf(alive(all, b.now()))
 	for _, r := range all {
-		if !slices.ContainsFunc(kept, func(k Row) bool { return k.ID == r.ID }) {
+		if !kept[r.ID] {
 			if err := b.rows.Drop(ctx, r.ID); err != nil {
 				return fmt.Errorf("drop token %s: %w", r.ID, err)
 			}

@@ -352,3 +352,34 @@ func TestABookIsUsedByManyAtOnce(t *testing.T) {
 	}
 	group.Wait()
 }
+
+func TestATokenEndsWithThoseItComesFromHoweverFar(t *testing.T) {
+	for name, end := range map[string]func(b *Book, c *clock) error{
+		"revoked": func(b *Book, _ *clock) error { _, err := b.Revoke(t.Context(), "p"); return err },
+		"expired": func(_ *Book, c *clock) error { c.pass(time.Hour); return nil },
+	} {
+		b, rows, c := newBook()
+		_, last := create(t, b, New{Role: Operator, Name: "p", Life: time.Hour})
+		var texts []string
+		for range 5 {
+			var text string
+			text, last = create(t, b, New{Role: Operator, Name: "session", Parent: last.ID, Life: 2 * time.Hour})
+			texts = append(texts, text)
+		}
+		other, _ := create(t, b, New{Role: Operator, Name: "other"})
+		if err := end(b, c); err != nil {
+			t.Fatal(err)
+		}
+		for i, text := range texts {
+			if _, err := b.Check(t.Context(), text); !unknownToken(err) {
+				t.Errorf("%s, generation %d: %v", name, i+1, err)
+			}
+		}
+		if _, err := b.Check(t.Context(), other); err != nil {
+			t.Errorf("%s, of no kin: %v", name, err)
+		}
+		if err := b.Tidy(t.Context()); err != nil || len(rows.rows) != 1 {
+			t.Errorf("%s, tidied at once: %v, %v", name, err, rows.rows)
+		}
+	}
+}

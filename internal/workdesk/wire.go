@@ -67,8 +67,12 @@ func heldOf(h coordinator.HeldWork, now time.Time) engine.Held {
 	return held
 }
 
+// maxSpent is the most that is believed, so that thousands of them can be added up.
+const maxSpent = 1e15
+
+// amount is an amount within bounds: what a worker says may be wrong.
 func amount(a coordinator.Amount) store.Amount {
-	return store.Amount{MicroUSD: a.MicroUSD, Tokens: a.Tokens}
+	return store.Amount{MicroUSD: min(max(a.MicroUSD, 0), maxSpent), Tokens: min(max(a.Tokens, 0), maxSpent)}
 }
 
 func wireAmount(a store.Amount) coordinator.Amount {

@@ -63,14 +63,14 @@ type rows interface {
 }
 
 // workerOf returns a worker that somebody may speak for. One that is not there is
-// nobody's yet.
+// nobody's yet, unless it is that of a run, which has no row before its first beat.
 func workerOf(r rows, by token.Identity, id string) (w store.Worker, known bool, err error) {
 	if err := desk.MaySpeak(by); err != nil {
 		return w, false, err
 	}
 	w, err = r.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {
-		return store.Worker{ID: id, Owner: by.ID}, false, nil
+		return store.Worker{ID: id, Owner: by.ID}, false, desk.NoRun(r, id)
 	}
 	if err != nil {
 		return w, false, err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -409,6 +410,55 @@ func TestAWorkerThatClaimsBeforeItBeatsIsItsTokens(t *testing.T) {
 		f.must(err)
 		if _, err := f.Claim(f.ctx, stranger, c); code(err) != "forbidden" {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Its row comes with its first beat, and until then its id is known to all.
+func TestTheWorkerOfARunIsNobodysBeforeItsFirstBeat(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		run := f.submit(plan.Task{ID: "one"})
+		mine := coordinator.WorkBeat{Worker: info("mill")}
+		mine.Worker.ID = run
+		for what, err := range map[string]error{
+			"beat":    second(f.Beat(f.ctx, worker, mine)),
+			"claim":   second(f.Claim(f.ctx, worker, coordinator.WorkClaim{Worker: run, Labels: info("mill").Labels, Key: "k"})),
+			"release": f.Release(f.ctx, worker, coordinator.WorkRelease{Worker: run}),
+			"held":    second(f.Held(f.ctx, worker, run)),
+		} {
+			if code(err) != "forbidden" {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		_, err := f.engine.Beat(f.ctx, store.Worker{ID: run, Slots: 1}, nil)
+		f.must(err)
+		if err := second(f.Beat(f.ctx, worker, mine)); code(err) != "forbidden" {
+			t.Errorf("after its first beat: %v", err)
+		}
+	})
+}
+
+func TestWhatAWorkerSaysItHasSpentIsKeptWithinBounds(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		f.beat(worker, "mill")
+		for said, want := range map[coordinator.Amount]store.Amount{
+			{}:                         {},
+			{MicroUSD: 7, Tokens: 9}:   {MicroUSD: 7, Tokens: 9},
+			{MicroUSD: -7, Tokens: -9}: {},
+			{MicroUSD: math.MaxInt64, Tokens: math.MinInt64}: {MicroUSD: 1e15},
+			{MicroUSD: 1e15, Tokens: 1e15 + 1}:               {MicroUSD: 1e15, Tokens: 1e15},
+		} {
+			run := f.submit(plan.Task{ID: "one"})
+			w := f.claim("mill", fmt.Sprint("k", said))
+			turn := coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey, Spent: said}}
+			f.must(second(f.Turn(f.ctx, worker, turn)))
+			f.must(f.store.Read(f.ctx, func(r store.Reader) error {
+				rows, err := r.AttemptsOf(run)
+				if len(rows) != 1 || rows[0].Spent != want {
+					t.Errorf("%+v: %+v", said, rows)
+				}
+				return err
+			}))
 		}
 	})
 }
