@@ -99,7 +99,8 @@ func scenarios() map[string]scenario {
 			},
 		},
 		"crashed": {files: made},
-		"astray": {
+		"astray": { // a person is told where the work is, and so is the next developer
+			noisy: true,
 			files: made,
 			check: func(c crew, a *app.App, run fleet.Run) { c.tells(a, run, "main-developer-2", "elsewhere") },
 		},
