@@ -16,7 +16,7 @@ type Claim struct {
 	Worker string
 	Labels []string
 	Only   bool   // tasks that have all of Labels and no others
-	Key    string // the same key gives the same answer
+	Key    string // the same key gives the same task, while that runs
 	After  string // the attempt that the worker ended in the same request, if it did
 }
 
@@ -49,9 +49,8 @@ func (c *change) leased(a *Assignment) *Assignment {
 // Claim gives a task to a worker, for as long as the worker beats. Without a
 // task that can start the error is [ErrNothing].
 func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
-	need := store.Need{Promises: promiseNeed("claim", r.Key), Claims: 1}
 	var a *Assignment
-	err := e.write(ctx, r.Worker, need, func(c *change) (err error) {
+	err := e.write(ctx, r.Worker, ClaimNeed(r), func(c *change) (err error) {
 		a, err = c.claimOnce(r)
 		return err
 	})
@@ -64,9 +63,29 @@ func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 	return *a, nil
 }
 
+// ClaimNeed is what a claim will look up.
+func ClaimNeed(r Claim) store.Need {
+	return store.Need{Promises: promiseNeed(claimOp, r.Key), Claims: 1}
+}
+
+// claimOp is the name under which answers to claims are kept.
+const claimOp = "work-claim"
+
+// claimOnce is claim, or what was given to the same key before if that still runs.
 func (c *change) claimOnce(r Claim) (*Assignment, error) {
-	a, err := once(c, "claim", r.Key, func() (*Assignment, error) { return c.claim(r) })
-	return c.leased(a), err
+	var given *Assignment
+	id, err := once(c, claimOp, r.Key, func() (*string, error) {
+		a, err := c.claim(r)
+		if err != nil || a == nil {
+			return nil, err
+		}
+		given = a
+		return &a.Attempt.ID, nil
+	})
+	if err == nil && given == nil {
+		given, err = c.stillGiven(id, r.Worker)
+	}
+	return c.leased(given), err
 }
 
 // claim returns nil if there is nothing to start. What it set aside on the way

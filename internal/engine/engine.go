@@ -129,14 +129,14 @@ func missing(err error, what, id string) error {
 // once gives the answer again that was given to the same key before, and makes
 // the promise to do so. Without a key, or an answer, every request is a new one.
 func once[A any](c *change, operation, key string, do func() (A, error)) (A, error) {
-	var answer A
 	if key == "" {
 		return do()
 	}
 	before, err := c.Promise(operation + " " + key)
 	if err == nil {
-		return answer, json.Unmarshal(before.Answer, &answer)
+		return answerIn[A](before)
 	}
+	var answer A
 	if !errors.Is(err, store.ErrNotFound) {
 		return answer, err
 	}
@@ -144,6 +144,11 @@ func once[A any](c *change, operation, key string, do func() (A, error)) (A, err
 		return answer, err
 	}
 	return answer, promise(c, operation, key, answer)
+}
+
+// answerIn is the answer that was promised.
+func answerIn[A any](p store.Promise) (answer A, err error) {
+	return answer, json.Unmarshal(p.Answer, &answer)
 }
 
 // promise has once give an answer again. No answer is no promise.

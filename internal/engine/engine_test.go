@@ -331,22 +331,70 @@ func TestATurnEndsOneAttemptAndClaimsTheNext(t *testing.T) {
 	f := newFixture(t)
 	run := f.submit(plan.Plan{Parallel: 1, Tasks: []plan.Task{task("a"), task("b", "a")}})
 	a := f.claim()
-	end := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Key: a.Attempt.ID}
+	end := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token}
 	o, b, err := f.Turn(context.Background(), end, engine.Claim{Worker: "w"})
 	if err != nil || o.Status != store.Complete || b == nil || b.Task.Task != "b" {
 		t.Fatalf("%+v, %+v, %v", o, b, err)
 	}
 	f.expect(run, map[string]store.Status{"a": store.Complete, "b": store.Running})
-	if _, again, err := f.Turn(context.Background(), end, engine.Claim{Worker: "w"}); err != nil || again != nil {
-		t.Errorf("a repeated word claims %+v, %v", again, err)
-	}
-	late := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token}
-	if _, _, err := f.Turn(context.Background(), late, engine.Claim{Worker: "w"}); !conflict(err) {
-		t.Errorf("a late word: %v", err)
+	if o, again, err := f.Turn(context.Background(), end, engine.Claim{Worker: "w"}); err != nil || o.Status != store.Complete || again == nil || again.Attempt.ID != b.Attempt.ID {
+		t.Errorf("a repeated word gives %+v, %v", again, err)
 	}
 	_, none, err := f.Turn(context.Background(), engine.Finish{Attempt: b.Attempt.ID, Token: b.Attempt.Token}, engine.Claim{Worker: "w"})
 	if err != nil || none != nil || f.runStatus(run) != store.Complete {
 		t.Errorf("after the last: %+v, %v", none, err)
+	}
+	if _, over, err := f.Turn(context.Background(), end, engine.Claim{Worker: "w"}); err != nil || over != nil {
+		t.Errorf("a repeated word, when what it gave is over, gives %+v, %v", over, err)
+	}
+}
+
+// What comes of a failure cannot be told from the attempt later.
+func TestATurnThatEndedInAFailureIsAnsweredTheSameAgain(t *testing.T) {
+	f := newFixture(t)
+	ctx := context.Background()
+	f.submit(plan.Plan{Parallel: 1, OnFailure: plan.Continue, Tasks: []plan.Task{task("a"), task("b")}})
+	a := f.claim()
+	end := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.Denied}
+	o, next, err := f.Turn(ctx, end, engine.Claim{Worker: "w"})
+	f.must(err)
+	again, same, err := f.Turn(ctx, end, engine.Claim{Worker: "w"})
+	f.must(err)
+	if o.Status != store.Failed || again != o || next == nil || same == nil || same.Attempt.ID != next.Attempt.ID {
+		t.Errorf("%+v with %+v, and again %+v with %+v", o, next, again, same)
+	}
+}
+
+func TestATurnForWhatSomebodyElseHasEndedComesTooLate(t *testing.T) {
+	f := newFixture(t)
+	ctx := context.Background()
+	f.submit(plan.Plan{Tasks: []plan.Task{task("a"), task("b")}})
+	a := f.claim()
+	end := engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token}
+	f.must(f.Release(ctx, "w", held(a)))
+	if _, next, err := f.Turn(ctx, end, engine.Claim{Worker: "w"}); !conflict(err) || next != nil {
+		t.Errorf("gives %+v, %v", next, err)
+	}
+	b := f.claim()
+	stranger := engine.Finish{Attempt: b.Attempt.ID, Token: b.Attempt.Token + 1}
+	if _, next, err := f.Turn(ctx, stranger, engine.Claim{Worker: "w"}); !conflict(err) || next != nil {
+		t.Errorf("somebody else's word gives %+v, %v", next, err)
+	}
+}
+
+func TestAClaimMadeAgainIsNotGivenWhatIsOver(t *testing.T) {
+	f := newFixture(t)
+	ctx := context.Background()
+	f.submit(plan.Plan{Tasks: []plan.Task{task("a")}})
+	a, err := f.Claim(ctx, engine.Claim{Worker: "w", Key: "k"})
+	f.must(err)
+	again, err := f.Claim(ctx, engine.Claim{Worker: "w", Key: "k"})
+	if err != nil || again.Attempt.ID != a.Attempt.ID {
+		t.Errorf("%+v, %v", again, err)
+	}
+	f.finish(a, failure.None)
+	if over, err := f.Claim(ctx, engine.Claim{Worker: "w", Key: "k"}); !errors.Is(err, engine.ErrNothing) {
+		t.Errorf("%+v, %v", over, err)
 	}
 }
 

@@ -51,33 +51,6 @@ func (e *Engine) Finish(ctx context.Context, f Finish) (o Outcome, err error) {
 	return o, err
 }
 
-// Turn is [Engine.Finish] and then [Engine.Claim] for the same worker, in one
-// transaction. The assignment is nil if there is nothing to start. If the word on
-// the end comes too late nothing is claimed. Both have keys of their own.
-func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o Outcome, next *Assignment, err error) {
-	err = e.write(ctx, "", TurnNeed(f, r), func(c *change) error {
-		o, next, err = c.turn(f, r)
-		return err
-	})
-	return o, next, err
-}
-
-// TurnNeed is what a turn will look up.
-func TurnNeed(f Finish, r Claim) store.Need {
-	promises := append(promiseNeed("finish", f.Key), promiseNeed("claim", r.Key)...)
-	return store.Need{Promises: promises, Attempts: []string{f.Attempt}, Claims: 1}
-}
-
-func (c *change) turn(f Finish, r Claim) (Outcome, *Assignment, error) {
-	o, err := once(c, "finish", f.Key, func() (Outcome, error) { return c.finish(f) })
-	if err != nil {
-		return o, nil, err
-	}
-	c.who = r.Worker
-	next, err := c.claimOnce(r)
-	return o, next, err
-}
-
 func (c *change) finish(f Finish) (Outcome, error) {
 	a, err := c.owned(f.Attempt, f.Token)
 	if err != nil {

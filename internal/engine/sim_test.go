@@ -314,11 +314,15 @@ func (w *world) finish(by *worker) error {
 
 func (w *world) end(by *worker, i int, class failure.Class) error {
 	h := by.held[i]
-	f := engine.Finish{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Key: "end " + h.Attempt.ID, Class: class}
+	f := engine.Finish{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Class: class}
 	f.Spent.Tokens = w.rng.Int64N(h.Task.Reserve.Tokens + 1)
 	if class == failure.RateLimited {
 		f.Reset = w.now.Add(time.Duration(w.rng.IntN(20)) * time.Minute)
 	}
+	if h.Attempt.Token%2 == 0 {
+		return w.turn(by, i, f)
+	}
+	f.Key = "end " + h.Attempt.ID
 	o, err := w.engine().Finish(context.Background(), f)
 	w.note("%s ends %s of %s as %q: %v, %v", by.id, h.Attempt.ID, h.Task.Task, class, o.Status, err)
 	if errors.Is(err, errCommit) {
@@ -327,6 +331,37 @@ func (w *world) end(by *worker, i int, class failure.Class) error {
 	by.held = append(by.held[:i:i], by.held[i+1:]...)
 	by.done = append(by.done, f)
 	return expected(err)
+}
+
+// turn ends an attempt and claims the next in one request.
+func (w *world) turn(by *worker, i int, f engine.Finish) error {
+	o, next, err := w.engine().Turn(context.Background(), f, engine.Claim{Worker: by.id, Labels: by.labels})
+	w.note("%s turns from %s as %q: %v, %v", by.id, f.Attempt, f.Class, o.Status, err)
+	if errors.Is(err, errCommit) {
+		return nil // it will try again
+	}
+	by.held = append(by.held[:i:i], by.held[i+1:]...)
+	if next != nil {
+		by.held = append(by.held, *next)
+		if err := w.mayStart(*next); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return expected(err)
+	}
+	return w.given(f.Attempt, next)
+}
+
+// given checks that a worker knows of what runs because of its turn.
+func (w *world) given(ended string, next *engine.Assignment) error {
+	running, err := w.running()
+	for _, a := range running {
+		if a.After == ended && (next == nil || next.Attempt.ID != a.ID) {
+			return fmt.Errorf("%s was given after %s, and its worker does not know", a.ID, ended)
+		}
+	}
+	return err
 }
 
 func (w *world) beat(by *worker) error {
@@ -402,7 +437,8 @@ func (w *world) released(before map[string]store.Attempt, a store.Attempt) error
 		all, err := r.Attempts(a.Key())
 		counted := 0
 		for _, tried := range all {
-			if class := failure.Class(tried.Class); class != failure.Released && class != failure.RateLimited {
+			class := failure.Class(tried.Class)
+			if tried.Status == store.Cancelled || class != failure.Released && class != failure.RateLimited { // what was to be cancelled counts, however it ended
 				counted++
 			}
 		}

@@ -43,8 +43,10 @@ func (s *Step) Attempt(id string) (store.Attempt, error) { return s.c.Attempt(id
 
 // HeldBy returns the attempts of a worker that run, the one first that must be
 // heard of first. It looks at all that run.
-func (s *Step) HeldBy(worker string) ([]store.Attempt, error) {
-	all, err := store.RunningAttempts(s.c)
+func (s *Step) HeldBy(worker string) ([]store.Attempt, error) { return s.c.heldBy(worker) }
+
+func (c *change) heldBy(worker string) ([]store.Attempt, error) {
+	all, err := store.RunningAttempts(c)
 	return slices.DeleteFunc(all, func(a store.Attempt) bool { return a.Worker != worker }), err
 }
 
@@ -117,11 +119,6 @@ func (s *Step) Finish(f Finish) (Outcome, error) {
 // of do. Without a key every request is a new one.
 func Once[A any](s *Step, operation, key string, do func() (A, error)) (A, error) {
 	return once(s.c, operation, key, do)
-}
-
-// Promise has [Once] give this answer to a key that was never used before.
-func Promise[A any](s *Step, operation, key string, answer A) error {
-	return promise(s.c, operation, key, answer)
 }
 
 // OnceNeed is what [Once] will look up.

@@ -2,7 +2,6 @@ package workdesk
 
 import (
 	"context"
-	"fmt"
 
 	"gaffer/coordinator"
 	"gaffer/internal/desk"
@@ -10,12 +9,6 @@ import (
 	"gaffer/internal/store"
 	"gaffer/internal/token"
 )
-
-// turned is the answer to a turn, as it is kept.
-type turned struct {
-	Outcome engine.Outcome `json:"outcome"`
-	Next    *string        `json:"next,omitempty"` // the attempt that was given
-}
 
 // Turn implements [server.Work].
 func (d *Desk) Turn(ctx context.Context, by token.Identity, t coordinator.WorkTurn) (done coordinator.Turned, err error) {
@@ -31,61 +24,33 @@ func (d *Desk) Turn(ctx context.Context, by token.Identity, t coordinator.WorkTu
 		if err != nil {
 			return err
 		}
-		kept, err := turnOnce(s, a, t)
+		next, err := nextOf(s, a, t.Claim)
 		if err != nil {
 			return err
 		}
-		done = coordinator.Turned{Outcome: wireOutcome(kept.Outcome, s.Now()), LeaseMS: d.lease()}
-		done.Work, err = taken(s, kept.Next, a.Worker)
+		o, given, err := s.Turn(finishOf(t.Finish, s.Now()), next)
+		if err != nil {
+			return err
+		}
+		done = coordinator.Turned{Outcome: wireOutcome(o, s.Now()), LeaseMS: d.lease()}
+		done.Work, err = workFor(s, given)
 		return err
 	})
 	return done, err
 }
 
-// turnOnce is turn, or what came of it if it was made before: then the attempt has
-// ended. The answer to nearly all turns can be told from the attempts, and is not
-// kept.
-func turnOnce(s *engine.Step, a store.Attempt, t coordinator.WorkTurn) (turned, error) {
-	key := fmt.Sprintf("%s %d", a.ID, a.Token)
-	if a.Status != store.Running {
-		return engine.Once(s, turnOp, key, func() (turned, error) { return turnedBefore(s, a, t) })
+// nextOf is what the worker of an attempt asks for when that has ended, if it asks for
+// anything.
+func nextOf(s *engine.Step, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
+	switch {
+	case c == nil:
+		return engine.Claim{}, nil
+	case c.Worker != ended.Worker:
+		return engine.Claim{}, desk.Invalid("claim.worker: attempt %s is of worker %s", ended.ID, ended.Worker)
 	}
-	done, err := turn(s, a, t)
-	if err != nil || done.Outcome == completed {
-		return done, err
-	}
-	return done, engine.Promise(s, turnOp, key, done)
-}
-
-var completed = engine.Outcome{Status: store.Complete}
-
-// turnedBefore is the answer to the turn that completed an attempt: only the word
-// of its worker does. Of one that ended in any other way the word comes too late.
-func turnedBefore(s *engine.Step, a store.Attempt, t coordinator.WorkTurn) (turned, error) {
-	if a.Status != store.Complete {
-		return turn(s, a, t)
-	}
-	done := turned{Outcome: completed}
-	running, err := s.HeldBy(a.Worker)
-	for _, next := range running {
-		if next.After == a.ID {
-			done.Next = &next.ID
-		}
-	}
-	return done, err
-}
-
-func turn(s *engine.Step, a store.Attempt, t coordinator.WorkTurn) (done turned, err error) {
-	if t.Claim != nil && t.Claim.Worker != a.Worker {
-		return done, desk.Invalid("claim.worker: attempt %s is of worker %s", a.ID, a.Worker)
-	}
-	if done.Outcome, err = s.Finish(finishOf(t.Finish, s.Now())); err != nil || t.Claim == nil {
-		return done, err
-	}
-	w, err := s.Worker(a.Worker)
+	w, err := s.Worker(ended.Worker)
 	if err != nil {
-		return done, desk.Missing(err, "worker", a.Worker)
+		return engine.Claim{}, desk.Missing(err, "worker", ended.Worker)
 	}
-	done.Next, err = claim(s, w, *t.Claim, a.ID)
-	return done, err
+	return claimOf(w, *c)
 }

@@ -169,7 +169,8 @@ func (d *Desk) Claim(ctx context.Context, by token.Identity, c coordinator.WorkC
 		return given, err
 	}
 	key := c.Worker + " " + c.Key
-	need := store.Need{Workers: []string{c.Worker}, Claims: 1, Promises: engine.OnceNeed(claimOp, key)}
+	need := engine.ClaimNeed(engine.Claim{Key: key})
+	need.Workers = []string{c.Worker}
 	var work *coordinator.Work
 	err = d.do(ctx, c.Worker, need, func(s *engine.Step) error {
 		w, known, err := workerOf(s, by, c.Worker)
@@ -181,11 +182,16 @@ func (d *Desk) Claim(ctx context.Context, by token.Identity, c coordinator.WorkC
 				return err
 			}
 		}
-		id, err := engine.Once(s, claimOp, key, func() (*string, error) { return claim(s, w, c, "") })
+		ask, err := claimOf(w, c)
 		if err != nil {
 			return err
 		}
-		work, err = taken(s, id, c.Worker)
+		ask.Key = key
+		a, err := s.Take(ask)
+		if err != nil {
+			return err
+		}
+		work, err = workFor(s, a)
 		return err
 	})
 	switch {
@@ -197,12 +203,6 @@ func (d *Desk) Claim(ctx context.Context, by token.Identity, c coordinator.WorkC
 	return coordinator.Claimed{Work: *work, LeaseMS: d.lease()}, nil
 }
 
-// The names under which answers are kept, to be given again.
-const (
-	claimOp = "work-claim"
-	turnOp  = "work-turn"
-)
-
 // enter writes down a worker that claims before it has beaten. Its name is its id.
 func enter(s *engine.Step, w store.Worker) error {
 	if err := takeName(s, w, w.ID); err != nil {
@@ -213,34 +213,17 @@ func enter(s *engine.Step, w store.Worker) error {
 	return err
 }
 
-// claim gives a task to a worker and returns its attempt, or nil if there is
-// nothing to start. after is the attempt that the worker has just ended, if it has.
-func claim(s *engine.Step, w store.Worker, c coordinator.WorkClaim, after string) (*string, error) {
-	if err := ownPlaces(c.Labels, cmp.Or(w.Name, w.ID)); err != nil {
-		return nil, err
-	}
-	a, err := s.Take(engine.Claim{Worker: w.ID, Labels: c.Labels, After: after})
-	if err != nil || a == nil {
-		return nil, err
-	}
-	return &a.Attempt.ID, nil
+// claimOf is what a worker asks for, if it may.
+func claimOf(w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
+	return engine.Claim{Worker: w.ID, Labels: c.Labels}, ownPlaces(c.Labels, cmp.Or(w.Name, w.ID))
 }
 
-// taken is what a worker is to do now about an attempt that it was given, perhaps
-// a while ago: nothing, if the attempt is over. Starting it again would let two
-// agents work on one task.
-func taken(s *engine.Step, id *string, worker string) (*coordinator.Work, error) {
-	if id == nil {
+// workFor is what a worker was given, as it is told of it; nil is nothing.
+func workFor(s *engine.Step, a *engine.Assignment) (*coordinator.Work, error) {
+	if a == nil {
 		return nil, nil
 	}
-	a, err := s.Attempt(*id)
-	if errors.Is(err, store.ErrNotFound) || err == nil && (a.Status != store.Running || a.Worker != worker) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return workOf(s, a, s.Now())
+	return workOf(s, a.Attempt, s.Now())
 }
 
 // Ask implements [server.Work].

@@ -191,7 +191,7 @@ func (h *held) awaitLease(ctx context.Context) error {
 // the next task.
 func (h *held) finish(ctx context.Context, f engine.Finish) {
 	w := h.worker
-	f.Attempt, f.Token, f.Key, f.Log = h.Attempt.ID, h.Attempt.Token, h.Attempt.ID, w.opts.Place.Log(h.Task)
+	f.Attempt, f.Token, f.Log = h.Attempt.ID, h.Attempt.Token, w.opts.Place.Log(h.Task)
 	f.Diff = h.diff(ctx)
 	var next *engine.Assignment
 	var sent time.Time

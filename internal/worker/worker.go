@@ -29,7 +29,7 @@ type Engine interface {
 	Claim(context.Context, engine.Claim) (engine.Assignment, error)
 	Beat(context.Context, store.Worker, []engine.Held) ([]engine.Order, error)
 	Ask(context.Context, engine.Ask) (string, error)
-	// Turn is Finish and then Claim, at once.
+	// Turn is Finish and then Claim, at once. Made again it is answered as before.
 	Turn(context.Context, engine.Finish, engine.Claim) (engine.Outcome, *engine.Assignment, error)
 	// Release hands attempts back.
 	Release(ctx context.Context, worker string, held []engine.Held) error
@@ -49,7 +49,7 @@ type Options struct {
 	Now      func() time.Time  // of this machine
 	Notice   func(text string) // what a person should know
 	// NewKey returns a key that was never used, for requests whose answer may get
-	// lost. Nil is for an engine in the same process.
+	// lost.
 	NewKey func() string
 	// Supervisor says how supervisors are started.
 	Supervisor supervisor.Options
@@ -212,6 +212,7 @@ func (w *Worker) claimNext(ctx context.Context) {
 // request that was not answered is made again with the same key.
 func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	r := w.request()
+	r.Key = w.opts.NewKey()
 	for wait := firstPause; ctx.Err() == nil; wait = min(2*wait, lastPause) {
 		sent := w.opts.Now()
 		a, err := w.opts.Engine.Claim(ctx, r)
@@ -227,14 +228,11 @@ func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	return nil, time.Time{}
 }
 
-// request asks for a task, each with a key of its own.
+// request asks for a task.
 func (w *Worker) request() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
 	if !w.drains.Load() { // no task of a place can be had without its label
 		r.Labels = w.opts.Labels
-	}
-	if w.opts.NewKey != nil {
-		r.Key = w.opts.NewKey()
 	}
 	return r
 }
