@@ -241,7 +241,7 @@ func (s *shift) untilEnd(ctx context.Context) error {
 	defer all.Wait()
 	defer stop()
 	all.Go(func() { _ = s.worker.Run(working) })   // it ends with its context only
-	all.Go(func() { _ = s.recorder.Run(working) }) // what it could not write, Flush tells
+	all.Go(func() { _ = s.recorder.Run(working) }) // as does it; what it could not write, Flush tells
 	all.Go(func() { sweep(working, s.app.engine, s.app.opts.Notice) })
 	if s.build != nil {
 		all.Go(func() { s.build.Run(working) })
@@ -255,19 +255,29 @@ func (s *shift) untilEnd(ctx context.Context) error {
 	return s.watch(ctx)
 }
 
+// watchPatience is how long the events of a run may be unreadable before the work on
+// it is given up. What runs goes on then, and can be taken up again.
+const watchPatience = time.Minute
+
 // watch tells the worker what happens, and returns when the run has ended.
 func (s *shift) watch(ctx context.Context) error {
+	var failing time.Time // since when
 	for last := s.from; ; {
-		if err := s.app.store.Wait(ctx, last); err != nil {
+		events, err := s.next(ctx, last)
+		switch now := s.app.opts.Now(); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && failing.IsZero():
+			s.app.opts.Notice(fmt.Sprintf("what happens in run %s cannot be read: %v; trying again", s.run.ID, err))
+			failing = now
+		case err != nil && now.Sub(failing) > watchPatience:
 			return err
+		case err == nil:
+			failing = time.Time{}
 		}
-		var events []store.Event
-		err := s.app.store.Read(ctx, func(r store.Reader) (err error) {
-			events, err = r.Events(last, 1000)
-			return err
-		})
 		if err != nil {
-			return err
+			pause(ctx, sweepEvery)
+			continue
 		}
 		for _, e := range events {
 			last = e.Seq
@@ -277,6 +287,18 @@ func (s *shift) watch(ctx context.Context) error {
 		}
 		pause(ctx, watchEvery)
 	}
+}
+
+// next waits for the events after a number.
+func (s *shift) next(ctx context.Context, last int64) (events []store.Event, err error) {
+	if err := s.app.store.Wait(ctx, last); err != nil {
+		return nil, err
+	}
+	err = s.app.store.Read(ctx, func(r store.Reader) (err error) {
+		events, err = r.Events(last, 1000)
+		return err
+	})
+	return events, err
 }
 
 // pause waits until d has passed or ctx has ended.

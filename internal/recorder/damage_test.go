@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -246,6 +247,40 @@ func TestRunEndsWithItsContextAndAnotherRecorderGoesOn(t *testing.T) {
 	}
 	finish()
 	must(t, p.recorder(w.store).Run(t.Context()))
+	p.valid(true)
+}
+
+// sick is a store that cannot be read for a while.
+type sick struct {
+	store.Store
+	reads  atomic.Int64
+	better atomic.Bool
+}
+
+var errSick = errors.New("disk I/O error")
+
+func (s *sick) Read(ctx context.Context, look func(store.Reader) error) error {
+	if s.reads.Add(1) > 2 && !s.better.Load() {
+		return errSick
+	}
+	return s.Store.Read(ctx, look)
+}
+
+func TestAStoreThatCannotBeReadForAWhileIsToldOfOnceAndReadAgain(t *testing.T) {
+	w, finish := halfWay(t)
+	p, s := newProject(t), &sick{Store: w.store}
+	r, ended := p.recorder(s), make(chan error, 1)
+	go func() { ended <- r.Run(t.Context()) }()
+	until(t, func() bool { return s.reads.Load() > 5 })
+	p.mu.Lock()
+	if len(p.notices) != 1 || !strings.Contains(p.notices[0], errSick.Error()) {
+		t.Errorf("told %q", p.notices)
+	}
+	p.mu.Unlock()
+	finish()
+	s.better.Store(true)
+	must(t, <-ended)
+	must(t, r.Flush(t.Context()))
 	p.valid(true)
 }
 

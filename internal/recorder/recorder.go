@@ -97,10 +97,27 @@ func New(opts Options) *Recorder {
 }
 
 // Run writes what happens until the run has ended and all is written, or until
-// ctx ends. A document that cannot be written stops nothing: a person is told
-// once, it is tried again with what comes next, and [Recorder.Flush] returns the
-// error. The errors of Run are those of the store.
+// ctx ends. What cannot be read or written stops nothing: a person is told once, it
+// is tried again with what comes next, and [Recorder.Flush] returns the error. The
+// only error of Run is ctx's.
 func (r *Recorder) Run(ctx context.Context) error {
+	for {
+		err := r.follows(ctx)
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		r.tell(ctx, theEvents, err)
+		pause := time.NewTimer(r.opts.Look)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+		}
+	}
+}
+
+// follows is Run until the store fails.
+func (r *Recorder) follows(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
@@ -110,6 +127,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		if err := r.catchUp(ctx); err != nil {
 			return err
 		}
+		r.tell(ctx, theEvents, nil)
 		if !r.picture.ended() {
 			r.write(ctx, false) // and takes in what comes meanwhile, maybe the end
 		}
@@ -133,6 +151,7 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	if err := r.catchUp(ctx); err != nil {
 		return err
 	}
+	r.tell(ctx, theEvents, nil)
 	if err := r.flush(ctx); err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ const (
 	theSession = "session"
 	theRecords = "records"
 	theCursor  = "cursor"
+	theEvents  = "events"
 )
 
 // tell tells a person of a problem once, until it is over.

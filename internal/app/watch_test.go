@@ -1,0 +1,52 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gaffer/internal/store"
+	"gaffer/internal/store/memory"
+)
+
+// sick is a store that cannot be read until a time.
+type sick struct {
+	store.Store
+	until time.Time
+}
+
+var errSick = errors.New("disk I/O error")
+
+func (s *sick) Read(ctx context.Context, look func(store.Reader) error) error {
+	if time.Now().Before(s.until) {
+		return errSick
+	}
+	return s.Store.Read(ctx, look)
+}
+
+func TestAStoreThatCannotBeReadForAWhileDoesNotEndTheWork(t *testing.T) {
+	for _, c := range []struct {
+		sick  time.Duration
+		wants error
+	}{{20 * time.Second, nil}, {time.Hour, errSick}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &sick{Store: memory.New(), until: time.Now().Add(c.sick)}
+			defer s.Close()
+			err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+				tx.Append(store.Event{Kind: "run.complete", Run: "r", To: string(store.Complete)})
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var told []string
+			a := &App{store: s, opts: Options{Now: time.Now, Notice: func(text string) { told = append(told, text) }}}
+			work := &shift{app: a, run: store.Run{ID: "r"}}
+			if err := work.watch(t.Context()); !errors.Is(err, c.wants) || len(told) != 1 {
+				t.Errorf("sick for %s: %v, told %q", c.sick, err, told)
+			}
+		})
+	}
+}
