@@ -38,8 +38,9 @@ type WorkKey struct {
 // HeldWork is an attempt that a worker says it runs.
 type HeldWork struct {
 	WorkKey
-	Now    WorkNow  `json:"now,omitzero"`
-	Asking []string `json:"asking,omitempty"` // questions whose answer it waits for
+	Now     WorkNow  `json:"now,omitzero"`
+	Asking  []string `json:"asking,omitempty"`  // questions whose answer it waits for
+	Dropped []string `json:"dropped,omitempty"` // the refs of questions that the agent has withdrawn
 }
 
 // WorkNow is what an agent does. Without a state there is nothing new to say.

@@ -42,7 +42,7 @@ func (c *change) ask(a Ask) (string, error) {
 	}
 	id := c.engine.opts.NewID()
 	if a.Ref != "" {
-		id = fmt.Sprintf("%s-%x", attempt.ID, sha256.Sum256([]byte(a.Ref)))[:len(attempt.ID)+9]
+		id = questionID(attempt.ID, a.Ref)
 		if _, err := c.Question(id); !errors.Is(err, store.ErrNotFound) {
 			return id, err
 		}
@@ -57,6 +57,29 @@ func (c *change) ask(a Ask) (string, error) {
 	}
 	c.PutQuestion(q)
 	return q.ID, c.questionEvent("question.asked", q, q.Text)
+}
+
+// questionID is the id of a question that an agent has an id of its own for.
+func questionID(attempt, ref string) string {
+	return fmt.Sprintf("%s-%x", attempt, sha256.Sum256([]byte(ref)))[:len(attempt)+9]
+}
+
+// withdraw closes the questions of an attempt that its agent does not ask any more.
+// It may be said of one that was never asked.
+func (c *change) withdraw(attempt string, refs []string) error {
+	for _, ref := range refs {
+		q, err := c.Question(questionID(attempt, ref))
+		if errors.Is(err, store.ErrNotFound) || err == nil && q.Closed {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := c.closeQuestion(q, "the agent has withdrawn it"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Answer is a person's word on a question.
@@ -95,13 +118,17 @@ func (c *change) closeQuestions(attempt string) error {
 		return err
 	}
 	for _, q := range open {
-		q.Closed = true
-		c.PutQuestion(q)
-		if err := c.questionEvent("question.closed", q, "the attempt has ended"); err != nil {
+		if err := c.closeQuestion(q, "the attempt has ended"); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (c *change) closeQuestion(q store.Question, why string) error {
+	q.Closed = true
+	c.PutQuestion(q)
+	return c.questionEvent("question.closed", q, why)
 }
 
 func (c *change) questionEvent(kind string, q store.Question, why string) error {

@@ -17,6 +17,7 @@ type Held struct {
 	Token   int64
 	Now     Activity
 	Asking  []string // questions whose answer it waits for
+	Dropped []string // questions that the agent has withdrawn, by the agent's own ids
 }
 
 // Activity is what an agent does, as its worker sees it.
@@ -96,6 +97,9 @@ func (c *change) beat(h Held) (Order, error) {
 		}
 	}
 	if err := c.compacted(a, h.Now.Compactions, h.Now.Compacted); err != nil {
+		return Order{}, err
+	}
+	if err := c.withdraw(a.ID, h.Dropped); err != nil {
 		return Order{}, err
 	}
 	answers, err := c.answers(h.Asking)

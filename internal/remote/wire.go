@@ -85,7 +85,7 @@ const (
 
 func wireHeld(h engine.Held, now time.Time) coordinator.HeldWork {
 	n := h.Now
-	w := coordinator.HeldWork{WorkKey: coordinator.WorkKey{Attempt: h.Attempt, Token: h.Token}, Asking: h.Asking}
+	w := coordinator.HeldWork{WorkKey: coordinator.WorkKey{Attempt: h.Attempt, Token: h.Token}, Asking: h.Asking, Dropped: h.Dropped}
 	if n.State == "" {
 		return w
 	}

@@ -166,15 +166,18 @@ func (a *Attempt) take(s agent.Signal) {
 	}
 }
 
-// close drops a question or a reply that is not waited for any more.
+// close drops a question or a reply that is not waited for any more. A question that
+// was not asked yet may have been by the gaffer before us.
 func (a *Attempt) close(id string) {
+	_, known := a.asked[id]
 	for i, s := range a.pending {
 		if s.ReplyTo == id || s.Ask != nil && s.Ask.ID == id {
+			known = known || s.Ask != nil
 			a.pending = append(a.pending[:i:i], a.pending[i+1:]...)
 			break
 		}
 	}
-	if _, known := a.asked[id]; known {
+	if known {
 		delete(a.asked, id)
 		a.opts.Owner.Closed(id)
 	}

@@ -60,6 +60,10 @@ func checkHeld(h coordinator.HeldWork) error {
 	for _, id := range h.Asking {
 		err = first(err, desk.CheckID("asking", id))
 	}
+	err = first(err, desk.CheckNumber("dropped", len(h.Dropped), 0, maxAsking))
+	for _, ref := range h.Dropped {
+		err = first(err, desk.CheckText("dropped", ref, maxPath))
+	}
 	return err
 }
 

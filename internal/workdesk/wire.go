@@ -55,7 +55,7 @@ func statusOf(held []coordinator.HeldWork) string {
 // is none of its business.
 func heldOf(h coordinator.HeldWork, now time.Time) engine.Held {
 	n := h.Now
-	held := engine.Held{Attempt: h.Attempt, Token: h.Token, Now: engine.Activity{
+	held := engine.Held{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Now: engine.Activity{
 		State: n.State, Doing: n.Doing, Source: n.Source, At: now.Add(-duration(n.AgeMS)), PID: n.PID, Log: n.Log, Thread: n.Thread,
 		Spent: amount(n.Spent), Compacted: n.Compacted, Compactions: n.Compactions,
 	}}

@@ -32,6 +32,7 @@ type held struct {
 	now       engine.Activity
 	endless   bool              // the agent knows of no end of its lease
 	questions map[string]string // those that wait for an answer: the engine's id to the agent's
+	dropped   []string          // those that the agent has withdrawn last, by its own ids
 	stopped   string
 }
 
@@ -279,7 +280,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 // report is what the next beat says about the attempt.
 func (h *held) report() engine.Held {
-	r := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: h.now}
+	r := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: h.now, Dropped: slices.Clone(h.dropped)}
 	for id := range h.questions {
 		r.Asking = append(r.Asking, id)
 	}

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"slices"
 
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
@@ -45,7 +46,9 @@ func (o owner) Asked(q agent.Question) {
 			return
 		}
 		o.worker.tell(o.ctx, func() {
-			o.questions[id] = q.ID
+			if !slices.Contains(o.dropped, q.ID) { // it was quicker
+				o.questions[id] = q.ID
+			}
 			o.worker.beats.dirty = true
 		})
 	})
@@ -59,5 +62,12 @@ func (o owner) Closed(question string) {
 				delete(o.questions, id)
 			}
 		}
+		o.dropped = append(o.dropped, question)
+		o.dropped = o.dropped[max(len(o.dropped)-mostDropped, 0):]
+		o.worker.beats.dirty = true
 	})
 }
+
+// mostDropped is of how many questions the beats say that they were withdrawn. Each
+// does: a question may be on its way while it is withdrawn.
+const mostDropped = 50
