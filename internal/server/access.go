@@ -44,7 +44,7 @@ func (c *call) authenticate() error {
 	}
 	c.by, c.how = by, how
 	c.knowConnection()
-	if !c.rates.allow(by.ID) {
+	if !c.rates.allow(by.Root) {
 		return tooMany()
 	}
 	return c.checkForgery()

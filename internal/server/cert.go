@@ -17,6 +17,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -41,10 +42,12 @@ func tlsConfig(cert tls.Certificate) *tls.Config {
 
 // SelfMade returns a certificate that the server has made itself. It is kept in
 // file, which only its owner can read, so that its fingerprint stays the same,
-// and is made again when it runs out or the server has other names.
-func SelfMade(file string, hosts []string, now time.Time) (*tls.Config, error) {
+// and is made again when it runs out or the server has other names. An address is a
+// name only if it was asked for: machines get others all the time, and those who came
+// before know the server by its fingerprint.
+func SelfMade(file string, hosts, asked []string, now time.Time) (*tls.Config, error) {
 	cert, err := loadPair(file)
-	if err == nil && good(cert.Leaf, hosts, now) {
+	if err == nil && good(cert.Leaf, hosts, asked, now) {
 		return tlsConfig(cert), nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -82,12 +85,13 @@ func loadPair(file string) (tls.Certificate, error) {
 	return tls.X509KeyPair(data, data)
 }
 
-func good(cert *x509.Certificate, hosts []string, now time.Time) bool {
+func good(cert *x509.Certificate, hosts, asked []string, now time.Time) bool {
 	if now.Before(cert.NotBefore) || now.Add(certRenew).After(cert.NotAfter) {
 		return false
 	}
 	for _, host := range hosts {
-		if cert.VerifyHostname(host) != nil {
+		named := net.ParseIP(host) == nil || slices.Contains(asked, host)
+		if named && cert.VerifyHostname(host) != nil {
 			return false
 		}
 	}

@@ -120,8 +120,8 @@ func (c *call) knowConnection() {
 	}
 }
 
-// rates allows each token so many requests in a second, and as many at once as
-// in two. All who show no valid token share one small allowance.
+// rates allows each token, with all that was made from it, so many requests in a
+// second, and as many at once as in two. All who show no valid token share one small allowance.
 type rates struct {
 	each, strange float64
 	now           func() time.Time

@@ -166,6 +166,15 @@ func TestSecurityTooManyRequestsOfOneToken(t *testing.T) {
 	}
 }
 
+func TestSecurityTheRequestsOfATokensBrowsersCountAsItsOwn(t *testing.T) {
+	w := start(t, func(o *Options) { o.Rate = 0.5 })
+	path, _ := w.ask(token.Viewer, "POST", "/v1/login", "").field("path").(string)
+	cookie, _, _ := strings.Cut(w.ask("", "GET", path, "").header.Get("Set-Cookie"), ";")
+	q := w.request("GET", "/v1/tasks", "")
+	q.Header.Set("Cookie", cookie)
+	w.wants("a browser of who has asked too often", w.do(q), 429, "rate_limited")
+}
+
 func TestAnAllowanceFillsWithTimeAndIsEachTokensOwn(t *testing.T) {
 	now := time.Now()
 	r := newRates(10, 50, func() time.Time { return now })

@@ -204,7 +204,7 @@ func (s *socket) talk(ctx context.Context) farewell {
 			listed = s.opts.Viewer.Listed()
 			err = s.sendProjects(ctx)
 		case a := <-s.asked:
-			if !s.rates.allow(s.by.ID) {
+			if !s.rates.allow(s.by.Root) {
 				return farewell{websocket.StatusPolicyViolation, "too many requests"}
 			}
 			err = s.answer(ctx, a)

@@ -50,7 +50,7 @@ func NewBook(rows Rows, now func() time.Time, random io.Reader) *Book {
 type New struct {
 	Role   Role
 	Name   string
-	Parent string        // the id of a token that the new one ends with, or empty
+	Parent string        // the id of a token that the new one ends with, or empty; of those it can have so many
 	Life   time.Duration // 0 for ever
 }
 
@@ -63,6 +63,11 @@ func (b *Book) Create(ctx context.Context, n New) (text string, row Row, err err
 	row = Row{Name: n.Name, Role: n.Role, Parent: n.Parent, Created: now}
 	if n.Life > 0 {
 		row.Expires = now.Add(n.Life)
+	}
+	if n.Parent != "" {
+		if err := b.room(ctx, n.Parent); err != nil {
+			return "", Row{}, fmt.Errorf("make room for the new token: %w", err)
+		}
 	}
 	if text, row, err = generate(b.random, row); err != nil {
 		return "", Row{}, err
@@ -248,10 +253,12 @@ func (b *Book) recent(age time.Duration) bool {
 }
 
 func (b *Book) set(rows []Row, at time.Time) {
-	byHash, byID := make(map[string]Row, len(rows)), make(map[string]Row, len(rows))
+	byHash, byID := make(map[string]Row, len(rows)), indexed(rows)
 	for _, r := range rows {
 		if len(r.Hash) == hex.EncodedLen(sha256.Size) {
-			byHash[r.Hash[:32]], byID[r.ID] = r, r
+			line := lineage(byID, r.ID)
+			r.root = line[len(line)-1]
+			byHash[r.Hash[:32]] = r
 		}
 	}
 	b.mu.Lock()

@@ -3,6 +3,7 @@
 package token
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -32,6 +33,7 @@ func Roles() []Role { return []Role{Admin, Operator, Worker, Viewer} }
 // Identity is who asks.
 type Identity struct {
 	ID   string // of the token, which is no secret
+	Root string // the id of the token that it was made from in the end, or its own
 	Name string
 	Role Role
 }
@@ -46,10 +48,14 @@ type Row struct {
 	Created time.Time `json:"created_at"`
 	Expires time.Time `json:"expires_at,omitzero"`
 	Used    time.Time `json:"used_at,omitzero"` // about when it was last used
+
+	root string // see Identity; empty if it was not looked for
 }
 
 // Identity is who the token's holder is.
-func (r Row) Identity() Identity { return Identity{ID: r.ID, Name: r.Name, Role: r.Role} }
+func (r Row) Identity() Identity {
+	return Identity{ID: r.ID, Root: cmp.Or(r.root, r.ID), Name: r.Name, Role: r.Role}
+}
 
 // Rows keeps tokens. It is safe for concurrent use, also by several processes.
 type Rows interface {

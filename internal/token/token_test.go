@@ -106,7 +106,7 @@ func TestATokenIsKnownByItsHashAlone(t *testing.T) {
 		t.Errorf("kept: %s", kept)
 	}
 	by, err := b.Check(t.Context(), text)
-	if err != nil || by != (Identity{ID: row.ID, Name: "build-1", Role: Worker}) {
+	if err != nil || by != (Identity{ID: row.ID, Root: row.ID, Name: "build-1", Role: Worker}) {
 		t.Errorf("%+v, %v", by, err)
 	}
 	for _, wrong := range []string{"", "gft_", text + "x", text[:46], row.Hash, row.ID, strings.ToUpper(text)} {
@@ -381,5 +381,45 @@ func TestATokenEndsWithThoseItComesFromHoweverFar(t *testing.T) {
 		if err := b.Tidy(t.Context()); err != nil || len(rows.rows) != 1 {
 			t.Errorf("%s, tidied at once: %v, %v", name, err, rows.rows)
 		}
+	}
+}
+
+func TestOfTheTokensMadeFromOneTheOldestEndsWhenThereAreTooMany(t *testing.T) {
+	b, rows, c := newBook()
+	root, first := create(t, b, New{Role: Viewer, Name: "first"})
+	other, _ := create(t, b, New{Role: Viewer, Name: "other"})
+	var texts []string
+	parent := first.ID
+	for i := range mostKin + 5 {
+		c.pass(time.Second)
+		text, row := create(t, b, New{Role: Viewer, Name: "browser", Parent: parent, Life: time.Hour})
+		if texts = append(texts, text); i == 0 {
+			parent = row.ID // the others come from this one
+		}
+	}
+	for i, text := range append(texts, root, other) {
+		ended := i > 0 && i <= 5
+		if _, err := b.Check(t.Context(), text); unknownToken(err) != ended {
+			t.Errorf("token %d: %v", i, err)
+		}
+	}
+	if len(rows.rows) != mostKin+2 {
+		t.Errorf("%d rows are kept", len(rows.rows))
+	}
+}
+
+func TestTokensThatAreMadeOneFromTheOtherHaveAnEnd(t *testing.T) {
+	b, _, _ := newBook()
+	text, last := create(t, b, New{Role: Viewer, Name: "first"})
+	first := last.ID
+	for range mostKin {
+		text, last = create(t, b, New{Role: Viewer, Name: "browser", Parent: last.ID, Life: time.Hour})
+	}
+	var e *Error
+	if _, _, err := b.Create(t.Context(), New{Role: Viewer, Name: "one more", Parent: last.ID}); !errors.As(err, &e) || !e.Conflict() {
+		t.Errorf("%v", err)
+	}
+	if by, err := b.Check(t.Context(), text); err != nil || by.Root != first {
+		t.Errorf("the last comes from %s, %v, and not from %s", by.Root, err, first)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -204,7 +205,8 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 	case o.cert != "":
 		opts.TLS, err = server.Certificate(e.Path(o.cert), e.Path(o.key))
 	case o.tls:
-		opts.TLS, err = server.SelfMade(filepath.Join(b.State, "tls.pem"), opts.Hosts, e.Now())
+		host, _, _ := net.SplitHostPort(l.Addr().String()) // of a listener it can always be
+		opts.TLS, err = server.SelfMade(filepath.Join(b.State, "tls.pem"), opts.Hosts, append(slices.Clone(o.hosts), host), e.Now())
 	}
 	if err != nil {
 		return nil, opts, err
