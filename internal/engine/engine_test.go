@@ -241,6 +241,19 @@ func TestTheSameKeyGivesTheSameAnswer(t *testing.T) {
 	}
 }
 
+func TestATaskThatNamesNoAgentIsInTheLaneOfTheOneThatDoesIt(t *testing.T) {
+	f := newFixture(t)
+	f.submit(plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "claude"}, {ID: "b"}, {ID: "c", Argv: []string{"true"}}}})
+	a := f.claim()
+	_, err := f.Finish(context.Background(), engine.Finish{
+		Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.RateLimited, Reset: f.now.Add(time.Hour),
+	})
+	f.must(err)
+	if next := f.claim(); next.Task.Task != "c" {
+		t.Errorf("%s runs while claude is limited", next.Task.Task)
+	}
+}
+
 func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
 	f := newFixture(t)
 	other := task("other")

@@ -105,7 +105,7 @@ func (c *change) add(run store.Run, task plan.Task) (err error) {
 	t := store.Task{
 		TaskKey: store.TaskKey{Run: run.ID, Task: task.ID}, Seq: c.NextSeq(), Name: task.Name, Spec: spec, Wave: task.Wave,
 		Needs: needs, Blockers: len(needs), Priority: task.Priority, Labels: labelSet(labels),
-		Lane: task.Agent, Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
+		Lane: AgentOf(task), Retries: task.Retries, Reserve: AmountOf(task.Budget), Timeout: task.Timeout,
 	}
 	return c.move(&t, store.Queued, "")
 }
