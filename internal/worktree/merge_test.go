@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"gaffer/statefile/host"
 )
 
 // merge merges the trees' branches.
@@ -119,13 +117,6 @@ func TestABranchThatIsCheckedOutInALinkedWorktreeIsMovedForwardThere(t *testing.
 	s.Branch, s.Shared = "feature", true
 	whole, tree := p.createSpec(s), p.work("a", "a.txt", "a\n")
 	check := p.untouched(p.dir)
-	me := host.OS().Self()
-	p.must(p.repo.Occupy(t.Context(), whole, me))
-	_, err := p.merge("feature", tree)
-	if e := as[*TargetError](t, err); e.Path != whole.Path || !strings.Contains(e.Error(), "in use") {
-		t.Errorf("an agent is at work there: %v", e)
-	}
-	p.must(p.repo.Vacate(t.Context(), whole, me))
 	got, err := p.merge("feature", tree)
 	if err != nil || got.Updated != whole.Path || p.read(whole.Path, "a.txt") != "a\n" || !p.status(whole).Clean() {
 		t.Errorf("%+v, %v", got, err)

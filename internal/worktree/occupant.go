@@ -1,18 +1,13 @@
 package worktree
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-
-	"gaffer/statefile/host"
 )
 
-// Occupant is a process that uses a worktree: its current folder is in it, or
-// it was named to [Repo.Occupy].
+// Occupant is a process that uses a worktree: its current folder is in it.
 type Occupant struct {
 	PID     int
 	Command string // empty if it cannot be told
@@ -23,55 +18,6 @@ func (o Occupant) String() string {
 		return fmt.Sprintf("pid %d", o.PID)
 	}
 	return fmt.Sprintf("pid %d (%s)", o.PID, o.Command)
-}
-
-// Occupy says that a process uses a tree, wherever its current folder is, until
-// it ends or [Repo.Vacate] is called. A tree that another one uses, or might
-// use, is a [*TakenError].
-func (r *Repo) Occupy(ctx context.Context, t Tree, p host.Process) error {
-	return r.change(ctx, t, func(rec *record) error {
-		if o := rec.Occupant; o != nil && *o != p && r.host.Alive(*o) != host.Dead {
-			return &TakenError{"worktree", t.Path, fmt.Sprintf("used by pid %d", o.PID), "end that process or wait for it"}
-		}
-		rec.Occupant = &p
-		return nil
-	})
-}
-
-// Vacate takes back what Occupy said for the same process.
-func (r *Repo) Vacate(ctx context.Context, t Tree, p host.Process) error {
-	return r.change(ctx, t, func(rec *record) error {
-		if rec.Occupant != nil && *rec.Occupant == p {
-			rec.Occupant = nil
-		}
-		return nil
-	})
-}
-
-func (r *Repo) change(ctx context.Context, t Tree, do func(*record) error) error {
-	return r.locked(ctx, func(git) error {
-		rec, err := r.findRecord(t)
-		if err != nil {
-			return err
-		}
-		if err := do(&rec); err != nil {
-			return err
-		}
-		return r.save(rec)
-	})
-}
-
-// occupants are those that live, or of which that cannot be told.
-func (r *Repo) occupants(ctx context.Context, rec record) ([]Occupant, error) {
-	all, err := sitters(ctx, rec.Path)
-	if err != nil {
-		return nil, err
-	}
-	if o := rec.Occupant; o != nil && r.host.Alive(*o) != host.Dead &&
-		!slices.ContainsFunc(all, func(other Occupant) bool { return other.PID == o.PID }) {
-		all = append(all, Occupant{PID: o.PID})
-	}
-	return all, nil
 }
 
 // inside tells whether a path is a folder or below it.

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"gaffer/statefile"
-	"gaffer/statefile/host"
 )
 
 // Tree is the worktree of one task.
@@ -28,9 +27,8 @@ type Tree struct {
 // record is what is kept of a tree on disk.
 type record struct {
 	Tree
-	Made     bool          `json:"made"`               // all of it is there, and there may be work in it
-	Removing string        `json:"removing,omitempty"` // the rescue ref: once the folder is gone, so may the rest
-	Occupant *host.Process `json:"occupant,omitempty"`
+	Made     bool   `json:"made"`               // all of it is there, and there may be work in it
+	Removing string `json:"removing,omitempty"` // the rescue ref: once the folder is gone, so may the rest
 }
 
 func (r *Repo) recordPath(run, task string) string { return r.folder("trees", run, task+".json") }

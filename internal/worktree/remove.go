@@ -170,7 +170,7 @@ func (r *Repo) statusOrGone(ctx context.Context, g git, rec record) (s Status, e
 	if s.Ahead, s.Unpushed, err = commits(ctx, g, rec.Tree, ""); err != nil {
 		return s, err
 	}
-	s.Occupants, err = r.occupants(ctx, rec)
+	s.Occupants, err = sitters(ctx, rec.Path)
 	return s, err
 }
 

@@ -69,7 +69,7 @@ func (r *Repo) status(ctx context.Context, g git, rec record) (s Status, err err
 		return s, err
 	}
 	s.Nested = append(s.Nested, more...)
-	s.Occupants, err = r.occupants(ctx, rec)
+	s.Occupants, err = sitters(ctx, rec.Path)
 	return s, err
 }
 

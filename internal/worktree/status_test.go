@@ -5,11 +5,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-
-	"gaffer/statefile/host"
 )
 
 func TestAFreshTreeIsClean(t *testing.T) {
@@ -152,48 +149,6 @@ func TestALiveProcessInATreeOccupiesIt(t *testing.T) {
 	_ = cmd.Wait()
 	if s := p.status(tree); len(s.Occupants) > 0 {
 		t.Errorf("after its end: %+v", s.Occupants)
-	}
-}
-
-func TestATreeCanBeOccupiedFromElsewhere(t *testing.T) {
-	p := newProject(t)
-	tree := p.create("a")
-	cmd := sit(t, p.root)
-	who, err := host.Identify(cmd.Process.Pid)
-	p.must(err)
-	p.must(p.repo.Occupy(t.Context(), tree, who))
-	p.must(p.repo.Occupy(t.Context(), tree, who))
-	me := host.OS().Self()
-	if e := as[*TakenError](t, p.repo.Occupy(t.Context(), tree, me)); !strings.Contains(e.Error(), strconv.Itoa(who.PID)) {
-		t.Errorf("%v", e)
-	}
-	p.must(p.repo.Vacate(t.Context(), tree, me)) // it is not ours to give back
-	if s := p.status(tree); !slices.Equal(s.Occupants, []Occupant{{PID: who.PID}}) {
-		t.Errorf("occupants: %+v", s.Occupants)
-	}
-	if again := p.create("a"); again != tree {
-		t.Errorf("created again: %+v", again)
-	}
-	p.must(cmd.Process.Kill())
-	_ = cmd.Wait()
-	if s := p.status(tree); len(s.Occupants) > 0 {
-		t.Errorf("after its end: %+v", s.Occupants)
-	}
-	p.must(p.repo.Occupy(t.Context(), tree, me))
-	p.must(p.repo.Vacate(t.Context(), tree, me))
-	if s := p.status(tree); len(s.Occupants) > 0 {
-		t.Errorf("after it was given back: %+v", s.Occupants)
-	}
-}
-
-func TestAProcessOfWhichNothingIsKnownOccupies(t *testing.T) {
-	p := newProject(t)
-	tree := p.create("a")
-	far := host.Process{PID: 7, Start: 1, Boot: "b", Space: "s", Host: "another machine"}
-	p.must(p.repo.Occupy(t.Context(), tree, far))
-	_, err := p.repo.Remove(t.Context(), tree, true)
-	if e := as[*KeptError](t, err); len(e.Status.Occupants) != 1 {
-		t.Errorf("%v", e)
 	}
 }
 

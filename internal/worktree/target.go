@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-
-	"gaffer/statefile/host"
 )
 
 // TargetError is a branch that is checked out in a worktree that cannot be
@@ -52,12 +50,6 @@ func (m *merger) checkTarget(ctx context.Context) error {
 	}
 	if _, err := m.repo.gitFolder(where[0].path); err != nil && where[0].path != m.repo.main {
 		refuse.Problem = "its folder is gone ('git worktree prune' makes git forget it) or is not a worktree any more"
-		return refuse
-	}
-	if pid, err := m.repo.occupantOf(ctx, where[0].path); err != nil {
-		return err
-	} else if pid > 0 {
-		refuse.Problem = fmt.Sprintf("in use by pid %d", pid)
 		return refuse
 	}
 	out, err := m.git.in(where[0].path).run(ctx, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=no")
@@ -106,21 +98,6 @@ func (r *Repo) folderOf(gitFolder string) string {
 		return gitFolder
 	}
 	return filepath.Dir(link)
-}
-
-// occupantOf is the process that was named to Occupy for the tree at path.
-func (r *Repo) occupantOf(ctx context.Context, path string) (pid int, err error) {
-	trees, _ := r.List(ctx, "") // one that cannot be read is of no tree
-	for _, t := range trees {
-		if t.Path != path {
-			continue
-		}
-		rec, err := r.findRecord(t)
-		if err == nil && rec.Occupant != nil && r.host.Alive(*rec.Occupant) != host.Dead {
-			return rec.Occupant.PID, nil
-		}
-	}
-	return 0, ctx.Err()
 }
 
 // publish moves the branch from where it was to what was made.
