@@ -64,13 +64,18 @@ func (s *server) stop() string {
 
 func (s *server) address(text string) string { return strings.ReplaceAll(text, portWord, s.port) }
 
-// await waits until somebody listens at an address.
+// await waits until somebody listens at an address. Once the server has ended
+// that is somebody else.
 func (s *server) await(ctx context.Context, address string) error {
 	at, err := endpoint(address)
 	for err == nil {
 		var c net.Conn
 		if c, err = (&net.Dialer{}).DialContext(ctx, "tcp", at); err == nil {
-			return c.Close()
+			_ = c.Close() // nothing was written
+			if !running(s.group) {
+				return fmt.Errorf("the server has ended and somebody else listens at %s; serve must be a command that goes on until it is stopped", at)
+			}
+			return nil
 		}
 		select {
 		case <-s.group.exited:
@@ -82,6 +87,41 @@ func (s *server) await(ctx context.Context, address string) error {
 		}
 	}
 	return err
+}
+
+// glance is how long a look at an address may take that somebody may have. On
+// this machine it takes no time.
+const glance = time.Second
+
+// vacant makes sure that nobody on this machine listens where a server is to
+// be: the pages of whoever does would be taken for those of the chunk.
+func vacant(ctx context.Context, address string) error {
+	if strings.Contains(address, portWord) {
+		return nil // it will be a free one
+	}
+	at, err := endpoint(address)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", at)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = c.Close() }() // nothing was written
+	if !here(c) {
+		return nil
+	}
+	return fmt.Errorf("somebody listens at %s already, whose pages would be taken for those of the chunk; "+
+		"stop what runs there, or let the url have %s, which is a free port", at, portWord)
+}
+
+// here tells whether both ends of a connection are on this machine.
+func here(c net.Conn) bool {
+	us, ok1 := c.LocalAddr().(*net.TCPAddr)
+	them, ok2 := c.RemoteAddr().(*net.TCPAddr)
+	return ok1 && ok2 && (them.IP.IsLoopback() || them.IP.Equal(us.IP))
 }
 
 // endpoint is the host and port of an address.
@@ -102,6 +142,9 @@ func (v *verification) serve(ctx context.Context, c Check) (Check, finding) {
 		return c, finding{}
 	}
 	if v.server == nil {
+		if err := vacant(ctx, c.URL); err != nil {
+			return c, finding{problem: err.Error()}
+		}
 		s, err := startServer(v.request.Dir, v.request.Serve, v.request.anyPort())
 		if err != nil {
 			return c, finding{problem: "the server: " + err.Error()}

@@ -3,6 +3,7 @@ package verify_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -54,6 +55,44 @@ func TestAServerRunsWhileItsPagesAreLookedAt(t *testing.T) {
 func TestAServerThatEndsSaysWhy(t *testing.T) {
 	o := run(t, verify.Request{Serve: "echo no such module >&2; exit 1", Checks: []verify.Check{{URL: "http://127.0.0.1:{port}/"}, {Command: "true"}}}, verify.Tools{})
 	if results(o) != "fail pass" || !strings.Contains(o.Details[0].Output, "no such module") || !strings.Contains(o.Details[0].Output, "the server has ended") {
+		t.Errorf("%+v", o)
+	}
+}
+
+// other is a server of somebody else.
+func other(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func TestThePageOfSomebodyElseIsNotThatOfTheChunk(t *testing.T) {
+	dir := t.TempDir()
+	o := run(t, verify.Request{
+		Dir: dir, Serve: "touch started; sleep 60", Mode: workflow.Reduced,
+		Checks: []verify.Check{{URL: other(t), Contains: "hello"}},
+	}, verify.Tools{})
+	if results(o) != "fail" || list(t, dir) != "" || !strings.Contains(o.Details[0].Output, "already") || !strings.Contains(o.Details[0].Output, "{port}") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestThePageOfSomebodyElseDoesNotStandForAServerThatHasEnded(t *testing.T) {
+	leaves := fmt.Sprintf("echo $$ >pid; VERIFY_AS_SERVER=1 %q & until test -e end; do sleep 0.1; done", os.Args[0])
+	o := run(t, verify.Request{Serve: leaves, Mode: workflow.Reduced, Checks: []verify.Check{
+		{Name: "it runs", URL: "http://127.0.0.1:{port}/", Contains: "hello"},
+		{Name: "it ends", Command: "touch end; until grep -q 'State:.Z' /proc/$(cat pid)/status; do sleep 0.1; done; sleep 1"},
+		{Name: "what it left still answers", URL: "http://127.0.0.1:{port}/", Contains: "hello"},
+	}}, verify.Tools{})
+	if results(o) != "pass pass fail" || !strings.Contains(o.Details[2].Output, "the server has ended") {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestAServerOfThePersonIsUsedWhereNothingIsServed(t *testing.T) {
+	o := run(t, verify.Request{Mode: workflow.Reduced, Checks: []verify.Check{{URL: other(t), Contains: "hello"}}}, verify.Tools{})
+	if !o.Passed {
 		t.Errorf("%+v", o)
 	}
 }

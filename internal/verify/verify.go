@@ -24,7 +24,8 @@ type Request struct {
 	// Serve is a shell command that runs from the first check of a page to the
 	// end, such as a development server. Where a URL has {port}, that is a free
 	// port, which the command finds in PORT: several chunks can be looked at at
-	// the same time, and none is taken for another.
+	// the same time, and none is taken for another. Where it has a port of its
+	// own, nobody may listen there before.
 	Serve string `json:"serve,omitempty"`
 	// Mode is full, reduced or minimal; empty chooses by what is there.
 	Mode string `json:"mode,omitempty"`
