@@ -37,6 +37,15 @@ type Worker struct {
 	Tell   func(line string) // progress, for a person; may be nil
 
 	LookAgain time.Duration // how often a watch looks for what dead processes have left; 10 s if zero
+
+	owed *result // what All keeps before it takes another item
+}
+
+// result is what came of an item.
+type result struct {
+	item     workflow.Item
+	analysis []workflow.Field
+	failure  error
 }
 
 // Fetch reads a page.
@@ -44,8 +53,15 @@ type Fetch func(ctx context.Context, address string) (webpage.Page, error)
 
 // All processes what can be taken until nothing is left: of each type in turn
 // the oldest item. Each item is shown as it is afterwards, also one that could
-// not be processed and says why.
+// not be processed and says why. A result that could not be kept for the moment
+// ends it, and is the first thing that the next All sees to.
 func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error {
+	if w.owed != nil {
+		item, err := w.keep(ctx, *w.owed)
+		if err := w.pass(item, err, show); err != nil {
+			return err
+		}
+	}
 	for taken := true; taken; {
 		taken = false
 		for _, kind := range workflow.ItemTypes() {
@@ -54,19 +70,25 @@ func (w *Worker) All(ctx context.Context, show func(workflow.Item) error) error 
 				continue
 			}
 			taken = true
-			if err == nil {
-				err = show(item)
-			}
-			if lost, ok := errors.AsType[*lostError](err); ok {
-				w.tell("%v", lost)
-				continue
-			}
-			if err != nil {
+			if err := w.pass(item, err, show); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// pass shows an item that was worked on. That one was lost is told, and no
+// reason to end.
+func (w *Worker) pass(item workflow.Item, err error, show func(workflow.Item) error) error {
+	if lost, ok := errors.AsType[*lostError](err); ok {
+		w.tell("%v", lost)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return show(item)
 }
 
 // errNothing is that no item can be taken.
@@ -128,22 +150,36 @@ func (w *Worker) work(ctx context.Context, item workflow.Item, s spec.Spec) (wor
 		// It stays taken; this process ends, so the next one has it at once.
 		return workflow.Item{}, fmt.Errorf("inbox item %s: %w", item.ID, context.Cause(ctx))
 	}
-	done, err := w.conclude(ctx, item, analysis, err)
-	if err != nil {
-		return workflow.Item{}, &lostError{item.ID, err}
+	return w.keep(ctx, result{item, analysis, err})
+}
+
+// keep concludes the work on an item. Only an item that is gone or another's is
+// lost; what else goes wrong may be over at the next look, and the item, which
+// this process holds, would be taken up by nobody until then.
+func (w *Worker) keep(ctx context.Context, r result) (workflow.Item, error) {
+	w.owed = nil
+	done, err := w.conclude(ctx, r)
+	_, gone := errors.AsType[*workflow.NotFoundError](err)
+	_, refused := errors.AsType[*workflow.TransitionError](err)
+	switch {
+	case gone || refused:
+		return workflow.Item{}, &lostError{r.item.ID, err}
+	case err != nil:
+		w.owed = &r
+		return workflow.Item{}, fmt.Errorf("inbox item %s: keep its result: %w", r.item.ID, err)
 	}
 	w.tell("%s: %s", done.ID, outcome(done))
 	return done, nil
 }
 
-func (w *Worker) conclude(ctx context.Context, item workflow.Item, analysis []workflow.Field, failure error) (workflow.Item, error) {
-	c := workflow.Conclusion{Analysis: analysis}
-	if failure != nil {
-		c = workflow.Conclusion{Error: failure.Error()}
+func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) {
+	c := workflow.Conclusion{Analysis: r.analysis}
+	if r.failure != nil {
+		c = workflow.Conclusion{Error: r.failure.Error()}
 	}
-	done, err := w.Inbox.Conclude(ctx, item, c)
-	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && failure == nil {
-		return w.conclude(ctx, item, nil, shape) // what stands there is not ours to replace
+	done, err := w.Inbox.Conclude(ctx, r.item, c)
+	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {
+		return w.conclude(ctx, result{item: r.item, failure: shape}) // what stands there is not ours to replace
 	}
 	return done, err
 }

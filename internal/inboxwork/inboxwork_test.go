@@ -253,6 +253,60 @@ func TestAnItemThatIsDismissedMeanwhileLosesItsResultAndTheOthersGoOn(t *testing
 	}
 }
 
+// halved is a Fetch during which another program begins to write the inbox in
+// place, and a function that lets it end.
+func (p *project) halved() (fetch inboxwork.Fetch, whole func()) {
+	var text []byte
+	write := func(data []byte) {
+		if err := os.WriteFile(p.Inbox().Path(), data, 0o644); err != nil {
+			p.t.Error(err)
+		}
+	}
+	fetch = func(_ context.Context, address string) (webpage.Page, error) {
+		var err error
+		if text, err = os.ReadFile(p.Inbox().Path()); err != nil {
+			p.t.Error(err)
+		}
+		write(text[:len(text)/2])
+		return webpage.Page{URL: address}, nil
+	}
+	return fetch, func() { write(text) }
+}
+
+func TestAResultThatCannotBeKeptForTheMomentIsKeptAtTheNextLookOfAWatch(t *testing.T) {
+	p := newProject(t, map[string]string{"spec.md": specText})
+	id := p.add(workflow.ReferenceItem, "https://example.com/")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	w := p.worker()
+	fetch, whole := p.halved()
+	w.Fetch = fetch
+	w.Tell = func(line string) {
+		if strings.Contains(line, "keep its result") {
+			whole()
+		}
+	}
+	err := w.Watch(ctx, func(workflow.Item) error { cancel(); return nil })
+	if !errors.Is(err, context.Canceled) || p.item(id).Status != workflow.Processed {
+		t.Errorf("%v, %s", err, p.item(id).Raw)
+	}
+}
+
+func TestAResultThatCannotBeKeptIsAnErrorWhereNobodyLooksAgain(t *testing.T) {
+	p := newProject(t, map[string]string{"spec.md": specText})
+	id := p.add(workflow.ReferenceItem, "https://example.com/")
+	w := p.worker()
+	fetch, whole := p.halved()
+	w.Fetch = fetch
+	if err := w.All(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "inbox item "+id+": keep its result") {
+		t.Errorf("got %v", err)
+	}
+	whole()
+	if got := p.item(id); got.Status != workflow.Processing {
+		t.Errorf("%s", got.Raw)
+	}
+}
+
 func TestAnInterruptedItemStaysTakenAndIsNotAFailure(t *testing.T) {
 	p := newProject(t, nil)
 	id := p.add(workflow.ReferenceItem, "https://example.com/a")
