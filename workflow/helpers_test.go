@@ -43,13 +43,17 @@ func (p *project) with(name, content string) *project {
 	if err := os.MkdirAll(p.root, 0o755); err != nil {
 		p.t.Fatal(err)
 	}
-	path := filepath.Join(p.root, name)
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(p.root, name), []byte(content), 0o644); err != nil {
 		p.t.Fatal(err)
 	}
 	// A file that has just been written is given time to become whole.
-	long := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(path, long, long); err != nil {
+	return p.writtenAt(name, noon.Add(-time.Hour))
+}
+
+// writtenAt makes a document one that was last changed then.
+func (p *project) writtenAt(name string, at time.Time) *project {
+	p.t.Helper()
+	if err := os.Chtimes(filepath.Join(p.root, name), at, at); err != nil {
 		p.t.Fatal(err)
 	}
 	return p

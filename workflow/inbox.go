@@ -132,7 +132,7 @@ func (b *Inbox) find(items *jsontree.Node, c Claim, now time.Time) (*jsontree.No
 		return nil, &NotFoundError{What: fmt.Sprintf("inbox item %s is of type %s, not %s", item.ID, item.Type, c.Type)}
 	}
 	if item.Status == Processing {
-		if c.Again || item.Abandoned(b.store.opts.Host.Alive, now) {
+		if c.Again || b.abandoned(item, now) {
 			return n, nil
 		}
 		return nil, &TransitionError{What: "inbox item " + item.ID, From: string(Processing), To: string(Processing), Why: item.holder()}
@@ -148,7 +148,7 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 		if n.Kind() != jsontree.Object || kind != "" && item.Type != kind {
 			continue
 		}
-		if item.Status != Pending && !item.Abandoned(b.store.opts.Host.Alive, now) {
+		if item.Status != Pending && !b.abandoned(item, now) {
 			continue
 		}
 		at, err := timestamp.Parse(item.Timestamp, time.UTC)
@@ -167,6 +167,15 @@ func (b *Inbox) oldest(items *jsontree.Node, kind ItemType, now time.Time) (*jso
 		return nil, &NotFoundError{What: what, Next: "'gaffer inbox list' shows every item"}
 	}
 	return found, nil
+}
+
+// abandoned asks of an item of this inbox whether whoever took it is gone.
+func (b *Inbox) abandoned(item Item, now time.Time) bool {
+	var written time.Time // stays zero where the machine does not say
+	if info, err := b.store.opts.Host.Stat(opLook, b.doc.Path()); err == nil {
+		written = info.ModTime()
+	}
+	return item.Abandoned(b.store.opts.Host.Alive, written, now)
 }
 
 // Done marks an item as processed. consumedBy, if not empty, says what took it

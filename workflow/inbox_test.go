@@ -126,6 +126,27 @@ func TestAnItemLeftProcessingByAnotherProgramIsTakenUp(t *testing.T) {
 	}
 }
 
+// Other programs do not say since when they are at an item, which may have
+// waited for days.
+func TestAnItemThatAnotherProgramHasJustTakenIsLeftToIt(t *testing.T) {
+	content := strings.Replace(fixture(t, "seed", "inbox.json"), "pending", "processing", 1)
+	now := noon
+	p := newProject(t, workflow.Options{Now: func() time.Time { return now }}).with("inbox.json", content).writtenAt("inbox.json", noon)
+	for range 2 {
+		if _, err := p.Inbox().Take(t.Context(), workflow.Claim{}); says(err) != "not found" {
+			t.Errorf("taken after %s: %v", now.Sub(noon), err)
+		}
+		if _, err := p.Inbox().Take(t.Context(), workflow.Claim{ID: "inbox-1708012345678-a1b2c3"}); says(err) != "conflict" {
+			t.Errorf("taken after %s: %v", now.Sub(noon), err)
+		}
+		now = noon.Add(workflow.AbandonedAfter - time.Second)
+	}
+	now = noon.Add(workflow.AbandonedAfter)
+	if _, err := p.Inbox().Take(t.Context(), workflow.Claim{}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestADismissedItemIsGoneAndHandedBack(t *testing.T) {
 	p := newProject(t, workflow.Options{}).with("inbox.json", fixture(t, "wild", "inbox-statuses.json"))
 	gone, err := p.Inbox().Dismiss(t.Context(), "inbox-1708012345678-a1b2c3")

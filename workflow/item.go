@@ -94,7 +94,9 @@ func readProcess(v jsontree.Value) *host.Process {
 
 // Abandoned reports whether the item is left over from a process that is gone:
 // provably dead, or not to be judged from here and at it for AbandonedAfter.
-func (i Item) Abandoned(alive func(host.Process) host.Liveness, now time.Time) bool {
+// written is when the inbox was last changed: a program that says "processing"
+// and not since when cannot have begun after that.
+func (i Item) Abandoned(alive func(host.Process) host.Liveness, written, now time.Time) bool {
 	if i.Status != Processing {
 		return false
 	}
@@ -106,12 +108,18 @@ func (i Item) Abandoned(alive func(host.Process) host.Liveness, now time.Time) b
 			return true
 		}
 	}
-	since := i.TakenAt
-	if since == "" {
-		since = i.Timestamp
+	return now.Sub(i.since(written)) >= AbandonedAfter
+}
+
+// since is the latest moment at which the item can have been taken.
+func (i Item) since(written time.Time) time.Time {
+	if at, err := timestamp.Parse(i.TakenAt, time.UTC); err == nil {
+		return at
 	}
-	t, err := timestamp.Parse(since, time.UTC)
-	return err != nil || now.Sub(t) >= AbandonedAfter
+	if at, err := timestamp.Parse(i.Timestamp, time.UTC); err == nil && at.After(written) {
+		return at
+	}
+	return written
 }
 
 // holder says in words who is at an item.

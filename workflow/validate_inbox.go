@@ -31,7 +31,7 @@ func CheckInbox(path string, v jsontree.Value) []statefile.Finding {
 func (b *Inbox) check(path string, v jsontree.Value) []statefile.Finding {
 	in := &inspection{path: path, found: CheckInbox(path, v)}
 	for i, item := range v.Items() {
-		if readItem(item).Abandoned(b.store.opts.Host.Alive, b.store.opts.Now()) {
+		if b.abandoned(readItem(item), b.store.opts.Now()) {
 			in.irregular("item-left-processing", fmt.Sprintf("[%d].status", i), "is processing, and whoever took it is gone; it can be taken again")
 		}
 	}
