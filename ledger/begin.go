@@ -88,10 +88,11 @@ func (s *Store) put(kind Kind, bead string, attempt int, data []byte) error {
 	case number > attempt:
 		return s.putLate(kind, bead, attempt, data)
 	}
-	kept := s.keptPath(kind, bead, number)
-	if err := s.keep(latest, kept, now.data); errors.Is(err, fs.ErrExist) {
-		return &ImmutableError{Path: kept, Attempt: attempt, Problem: fmt.Sprintf("attempt %d is kept there with other values than in %s", number, latest)}
-	} else if err != nil {
+	err = s.keep(latest, s.keptPath(kind, bead, number), now.data)
+	if errors.Is(err, fs.ErrExist) { // another program began or ended this attempt once more
+		_, err = s.backup(now)
+	}
+	if err != nil {
 		return err
 	}
 	return s.replace(now, data)

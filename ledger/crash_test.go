@@ -177,6 +177,32 @@ func TestACrashAnywhereInAFixLeavesTheRecordOldOrNewAndTheOldOneKept(t *testing.
 	})
 }
 
+// Begin died after it had kept the attempt, and another program then wrote its
+// end over the first name.
+func TestACrashAnywhereBesideAKeptAttemptWithOtherValuesLosesNeither(t *testing.T) {
+	const path, kept = "/state/runs/bd-1.json", `{"bead": "bd-1", "attempt": 1}`
+	prepare := func(h host.Host) error {
+		if err := statefile.MkdirAll(h, "/state/runs"); err != nil {
+			return err
+		}
+		return errors.Join(statefile.WriteNew(h, path, []byte(legacy), 0o644), statefile.WriteNew(h, "/state/runs/bd-1.attempt-1.json", []byte(kept), 0o644))
+	}
+	next := func(h host.Host) error { return at(h).Begin(context.Background(), dispatch(2)) }
+	atEveryCrash(t, prepare, next, func(t *testing.T, h host.Host) {
+		if err := next(h); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]string{path + ".bak": legacy, "/state/runs/bd-1.attempt-1.json": kept} {
+			if data, err := statefile.ReadBytes(h, name); err != nil || string(data) != want {
+				t.Errorf("%s is %s, %v", name, data, err)
+			}
+		}
+		if run, err := at(h).Run("bd-1", 0); err != nil || run.Attempt != 2 {
+			t.Errorf("the latest attempt is %d, %v", run.Attempt, err)
+		}
+	})
+}
+
 func TestAStepThatFailsIsNamedAndLosesNothing(t *testing.T) {
 	full := errors.New("no space left on device")
 	for n, struck := 1, true; struck; n++ {

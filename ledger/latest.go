@@ -2,17 +2,38 @@ package ledger
 
 import "context"
 
-// Latest returns the number of the latest attempt at a task that is recorded, 0
-// if there is none.
+// Latest returns the greatest number of an attempt at a task that is recorded, 0
+// if there is none. The latest record may have a smaller one: other dispatchers
+// overwrite it and count from 1 again.
 func (s *Store) Latest(bead string) (int, error) {
 	if err := CheckBead(bead); err != nil {
 		return 0, err
 	}
-	run, err := s.load(s.path(RunKind, bead))
-	if err != nil || run == nil {
+	n, err := s.latest(RunKind, bead)
+	if err != nil {
 		return 0, err
 	}
-	return run.attempt()
+	if of, err := s.latest(ResultKind, bead); err == nil { // what is wrong with it is told when it is replaced
+		n = max(n, of)
+	}
+	for s.isKept(RunKind, bead, n+1) || s.isKept(ResultKind, bead, n+1) {
+		n++
+	}
+	return n, nil
+}
+
+// latest returns the number in the latest record of one kind, 0 if there is none.
+func (s *Store) latest(kind Kind, bead string) (int, error) {
+	record, err := s.load(s.path(kind, bead))
+	if err != nil || record == nil {
+		return 0, err
+	}
+	return record.attempt()
+}
+
+func (s *Store) isKept(kind Kind, bead string, attempt int) bool {
+	_, err := s.host.Lstat(opLook, s.keptPath(kind, bead, attempt))
+	return err == nil
 }
 
 // Unfinished calls each for every attempt that says it is running, in the order

@@ -164,20 +164,47 @@ func TestAnEarlierAttemptMayEndAfterALaterOneBegan(t *testing.T) {
 	}
 }
 
-func TestAKeptAttemptWithOtherValuesIsNeverReplaced(t *testing.T) {
+func TestAKeptAttemptWithOtherValuesIsNeverReplacedAndStopsNobody(t *testing.T) {
 	s := testStore(t)
 	begin(t, s, dispatch(1))
 	kept := s.keptPath(RunKind, "bd-1", 1)
 	writeFile(t, kept, []byte(`{"bead": "bd-1", "attempt": 1}`))
-	var immutable *ImmutableError
-	if err := s.Begin(t.Context(), dispatch(2)); !errors.As(err, &immutable) {
-		t.Fatalf("got %v", err)
-	}
+	before := readFile(t, s.path(RunKind, "bd-1"))
+	begin(t, s, dispatch(2))
 	if got := readFile(t, kept); got != `{"bead": "bd-1", "attempt": 1}` {
 		t.Errorf("the kept attempt became %s", got)
 	}
-	if run, err := s.Run("bd-1", 0); err != nil || run.Attempt != 1 {
+	if got := readFile(t, s.path(RunKind, "bd-1")+".bak"); got != before {
+		t.Errorf("the latest attempt was not kept: %s", got)
+	}
+	if run, err := s.Run("bd-1", 0); err != nil || run.Attempt != 2 {
 		t.Errorf("the latest attempt is %d, %v", run.Attempt, err)
+	}
+}
+
+// Another dispatcher overwrites the latest run and begins at attempt 1 again.
+func TestATaskThatWasCountedAnewGoesOnAfterTheGreatestNumber(t *testing.T) {
+	s := testStore(t)
+	for n := 1; n <= 3; n++ {
+		begin(t, s, dispatch(n))
+		finish(t, s, ended(n, Failed))
+	}
+	put(t, s, RunKind, "bd-1", `{"bead":"bd-1","agent":"codex","model":"m","repo":"/r","started_at":"2026-03-12T17:08:00Z","attempt":1,"prompt":"x"}`)
+	for want := 3; want <= 5; want++ {
+		n, err := s.Latest("bd-1")
+		if err != nil || n != want {
+			t.Fatalf("the greatest is %d, %v, want %d", n, err, want)
+		}
+		begin(t, s, dispatch(n+1))
+		finish(t, s, ended(n+1, Failed))
+	}
+	if got := readFile(t, s.path(RunKind, "bd-1")+".bak"); !strings.Contains(got, "codex") {
+		t.Errorf("kept %s", got)
+	}
+	must(t, os.Remove(s.path(ResultKind, "bd-1")))
+	put(t, s, RunKind, "bd-1", `{"bead":"bd-1","attempt":1}`)
+	if n, err := s.Latest("bd-1"); err != nil || n != 5 {
+		t.Errorf("with kept attempts alone it is %d, %v", n, err)
 	}
 }
 
