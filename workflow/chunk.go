@@ -159,14 +159,8 @@ func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 	if chunks == nil {
 		return nil, &NotFoundError{What: fmt.Sprintf("no chunk %q: the build run has none", shorten(string(id)))}
 	}
-	ids := make([]ID, 0, chunks.Len())
-	for _, c := range chunks.Items() {
-		var id ID
-		_ = id.DecodeJSON(c.Get("id")) // no id is found below by its place
-		ids = append(ids, id)
-	}
+	ids := idsOf(chunks)
 	var found *jsontree.Node
-	number(ids)
 	for i, c := range chunks.Items() {
 		if ids[i] != id || c.Kind() != jsontree.Object || id == "" {
 			continue
@@ -180,6 +174,17 @@ func findChunk(run *jsontree.Node, id ID) (*jsontree.Node, error) {
 		return nil, &NotFoundError{What: fmt.Sprintf("no chunk %q; the build run has %s", shorten(string(id)), shorten(list(ids, "and")))}
 	}
 	return found, nil
+}
+
+// idsOf returns the ids of a list of chunks, each at its place.
+func idsOf(chunks *jsontree.Node) []ID {
+	ids := make([]ID, 0, chunks.Len())
+	for _, c := range chunks.Items() {
+		var id ID
+		_ = id.DecodeJSON(c.Get("id")) // one without an id has its place as one
+		ids = append(ids, id)
+	}
+	return number(ids)
 }
 
 // chunksOf returns the run's list of chunks, or nil.

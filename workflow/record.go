@@ -30,21 +30,21 @@ func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]
 }
 
 // PutRun makes the build run say what is true of it. Unlike SetChunk it makes no
-// transitions: it is for who knows how every chunk stands. Fields of the run and
-// of its chunks that it does not know stay; a run with another id is replaced.
+// transitions: it is for who knows how every chunk stands. Whatever a person has
+// done to the list meanwhile, each chunk of the run is in it afterwards. Fields
+// of the run and of its chunks that it does not know stay, and so do other
+// chunks; a run with another id is replaced.
 func PutRun(root *jsontree.Node, run BuildRun) error {
 	node := root.Child("buildRun")
-	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID || chunksOf(node) == nil {
+	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID {
 		root.Set("buildRun", run)
 		follow(root, root.Child("buildRun"))
 		return nil
 	}
-	for _, c := range run.Chunks {
-		chunk, err := findChunk(node, c.ID)
-		if err != nil {
-			return err
-		}
-		putChunk(chunk, c)
+	if chunks := chunksOf(node); chunks != nil {
+		putChunks(chunks, run.Chunks)
+	} else {
+		restore(node, run)
 	}
 	for name, value := range map[string]string{"convergencePhase": run.ConvergencePhase, "lastCheckpoint": run.LastCheckpoint} {
 		if value != "" && node.Get(name).Text() != value {
@@ -53,6 +53,36 @@ func PutRun(root *jsontree.Node, run BuildRun) error {
 	}
 	follow(root, node)
 	return nil
+}
+
+// putChunks brings a list up to date and adds what it lacks. Where an id is
+// there twice, both say the same.
+func putChunks(list *jsontree.Node, chunks []Chunk) {
+	ids := idsOf(list)
+	there := map[ID][]*jsontree.Node{}
+	for i, n := range list.Items() {
+		if n.Kind() == jsontree.Object {
+			there[ids[i]] = append(there[ids[i]], n)
+		}
+	}
+	for _, c := range chunks {
+		for _, n := range there[c.ID] {
+			putChunk(n, c)
+		}
+		if len(there[c.ID]) == 0 {
+			list.Append(c)
+		}
+	}
+}
+
+// restore gives a run its chunks again, and what else was lost with them.
+func restore(node *jsontree.Node, run BuildRun) {
+	for _, f := range []Field{{"startedAt", run.StartedAt}, {"plan", run.Plan}} {
+		if node.Get(f.Name).Absent() {
+			node.Set(f.Name, f.Value)
+		}
+	}
+	node.Set("chunks", run.Chunks)
 }
 
 // runID is a run's id, also under the name that some programs use.
