@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -174,8 +175,8 @@ func (w *Worker) keep(ctx context.Context, r result) (workflow.Item, error) {
 
 func (w *Worker) conclude(ctx context.Context, r result) (workflow.Item, error) {
 	c := workflow.Conclusion{Analysis: r.analysis}
-	if r.failure != nil {
-		c = workflow.Conclusion{Error: r.failure.Error()}
+	if r.failure != nil { // which may quote what a server sent
+		c = workflow.Conclusion{Error: strings.ToValidUTF8(r.failure.Error(), "\ufffd")}
 	}
 	done, err := w.Inbox.Conclude(ctx, r.item, c)
 	if shape, ok := errors.AsType[*workflow.ShapeError](err); ok && r.failure == nil {

@@ -204,6 +204,19 @@ func TestWhatCannotBeProcessedSaysWhyAndTheOthersGoOn(t *testing.T) {
 	}
 }
 
+func TestAReasonThatIsNotUTF8IsKeptAllTheSame(t *testing.T) {
+	p := newProject(t, map[string]string{"spec.md": specText})
+	id := p.add(workflow.ReferenceItem, "https://example.com/")
+	w := p.worker()
+	w.Fetch = func(context.Context, string) (webpage.Page, error) {
+		return webpage.Page{}, errors.New("it is image/\xff, not text")
+	}
+	p.all(w)
+	if got := p.item(id); got.Status != workflow.ItemError || got.Error != "it is image/\ufffd, not text" {
+		t.Errorf("%s", got.Raw)
+	}
+}
+
 func TestOneItemIsProcessedByItsID(t *testing.T) {
 	p := newProject(t, map[string]string{"spec.md": specText})
 	first, second := p.add(workflow.EvolveItem, "search"), p.add(workflow.EvolveItem, "basket")

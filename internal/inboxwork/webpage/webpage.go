@@ -155,8 +155,10 @@ func unwrapped(err error) error {
 	return err
 }
 
+// shorten makes what others sent fit for a message.
 func shorten(text string) string {
 	const most = 200
+	text = strings.ToValidUTF8(text, "\ufffd")
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"
 	}

@@ -221,6 +221,7 @@ func TestOnlyTextOfAGoodAnswerIsTaken(t *testing.T) {
 		"/image":    {200, "image/png", "x", "it is image/png, not text"},
 		"/bytes":    {200, "", "\x00\x01\x02\x03\xff", "it is application/octet-stream, not text"},
 		"/odd":      {200, ";;;", "x", "not text"},
+		"/latin":    {200, "image/\xff", "x", "it is image/\ufffd, not text"},
 		"/absent":   {404, "text/html", "x", "it answered 404 Not Found"},
 		"/broken":   {500, "text/html", "x", "it answered 500 Internal Server Error"},
 	}
