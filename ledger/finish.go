@@ -113,7 +113,7 @@ func (s *Store) find(kind Kind, bead string, attempt int) (*document, error) {
 func filled(r Result, of Run, before *document, now time.Time) Result {
 	r.SchemaVersion = Version
 	fill(&r.Agent, of.Agent)
-	fill(&r.StartedAt, of.StartedAt)
+	fill(&r.StartedAt, wellFormed(of.StartedAt))
 	fill(&r.SessionName, of.SessionName, sessionName(r.Bead))
 	fill(&r.Reason, string(r.Status))
 	if r.MaxRetries == 0 {
@@ -132,7 +132,21 @@ func filled(r Result, of Run, before *document, now time.Time) Result {
 	if r.DurationSeconds == nil {
 		r.DurationSeconds = seconds(r.StartedAt, r.FinishedAt)
 	}
+	// A run that does not say when it began has an outcome all the same, and a
+	// result must have a time there. How long it took stays unknown.
+	fill(&r.StartedAt, r.FinishedAt)
 	return r
+}
+
+// wellFormed returns a time as a record may have it, or nothing if it is none.
+func wellFormed(s string) string {
+	if at := timeOf(s); !isDateTime(s) && !at.IsZero() {
+		return timestamp.Format(at)
+	}
+	if !isDateTime(s) {
+		return ""
+	}
+	return s
 }
 
 // fill sets an empty field to the first value that is not.

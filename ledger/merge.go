@@ -149,8 +149,17 @@ func (a *Attempt) take(rec fields) {
 func (a *Attempt) takeRun(run fields) {
 	a.Model, a.Repo, a.Template = run.text("model"), run.text("repo"), run.text("template_name")
 	a.PromptHash, a.TaskType = run.text("prompt_hash"), taskType(run.text("prompt"))
-	a.StartedAt = cmp.Or(run.text("started_at"), a.StartedAt)
+	a.takeStart(run.text("started_at"))
 	a.failure = run.text("failure_reason")
+}
+
+// takeStart prefers the run's word on when it began, unless it is no time and
+// the result's is one. A result that began when it ended did not know it: see
+// filled.
+func (a *Attempt) takeStart(said string) {
+	if known := a.StartedAt != "" && a.StartedAt != a.FinishedAt; !known || !timeOf(said).IsZero() {
+		a.StartedAt = said
+	}
 }
 
 // derive fills in what follows from the rest. An attempt that has no outcome is

@@ -105,6 +105,58 @@ func TestAResultTakesWhatItLeavesEmptyFromItsRunAndTheClock(t *testing.T) {
 	}
 }
 
+// Legacy runs do not say when they began, or say it in another form.
+func TestARunOfAnyFormCanEnd(t *testing.T) {
+	const end = "2026-02-12T17:10:00Z"
+	for at, want := range map[string]struct {
+		start   string
+		seconds int // -1 if nobody knows
+	}{
+		"'$START'":                  {end, -1},
+		"":                          {end, -1},
+		"2026-02-12 17:08:00":       {"2026-02-12T17:08:00Z", 120},
+		"2026-02-12T17:08:00+0000":  {"2026-02-12T17:08:00Z", 120},
+		"2026-02-12T18:08:00+01:00": {"2026-02-12T18:08:00+01:00", 120},
+	} {
+		s := testStore(t)
+		put(t, s, RunKind, "bd-1", `{"bead":"bd-1","agent":"claude","model":"sonnet","repo":"/r","started_at":%q,"attempt":1,"prompt":"x"}`, at)
+		for range 2 {
+			r := finish(t, s, Result{Bead: "bd-1", Attempt: 1, Status: Failed, Reason: "lost", FinishedAt: end})
+			if r.StartedAt != want.start || (want.seconds < 0) != (r.DurationSeconds == nil) || r.DurationSeconds != nil && *r.DurationSeconds != want.seconds {
+				t.Errorf("%q: began at %s, took %v", at, r.StartedAt, r.DurationSeconds)
+			}
+		}
+		if run, err := s.Run("bd-1", 0); err != nil || run.Status != Failed || run.StartedAt != at {
+			t.Errorf("%q: %+v, %v", at, run, err)
+		}
+		for _, a := range attemptsOf(t, s) {
+			if (want.seconds < 0) != (a.DurationSeconds == nil) {
+				t.Errorf("%q: a report says that it took %v", at, *a.DurationSeconds)
+			}
+		}
+	}
+}
+
+func TestAReportTakesTheStartThatIsATime(t *testing.T) {
+	s := testStore(t)
+	put(t, s, RunKind, "bd-1", `{"bead":"bd-1","agent":"claude","model":"sonnet","repo":"/r","started_at":"'$START'","attempt":1,"prompt":"x"}`)
+	put(t, s, ResultKind, "bd-1", `{"bead":"bd-1","status":"done","started_at":"2026-02-12T17:06:00Z","finished_at":"2026-02-12T17:08:00Z","attempt":1}`)
+	for _, a := range attemptsOf(t, s) {
+		if a.StartedAt != "2026-02-12T17:06:00Z" || a.DurationSeconds == nil || *a.DurationSeconds != 120 {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+func attemptsOf(t *testing.T, s *Store) []Attempt {
+	t.Helper()
+	var all []Attempt
+	if _, err := s.Report(t.Context(), Query{}, func(a Attempt) error { all = append(all, a); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func TestEveryAttemptIsKept(t *testing.T) {
 	s := testStore(t)
 	for n := 1; n <= 3; n++ {
