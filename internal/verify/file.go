@@ -25,8 +25,11 @@ func tryFile(ctx context.Context, dir string, c Check) finding {
 		return finding{output: name + " exists"}
 	}
 	// A pattern that is malformed is only a name.
-	if found, _ := fs.Glob(bounded{root.FS(), ctx}, name); len(found) > 0 {
-		return finding{output: fmt.Sprintf("%s exists", found[0])}
+	found, _ := fs.Glob(bounded{root.FS(), ctx}, name)
+	for _, match := range found {
+		if _, err := root.Stat(match); err == nil { // a pattern does not look where links lead
+			return finding{output: match + " exists"}
+		}
 	}
 	return finding{problem: err.Error()}
 }

@@ -182,13 +182,16 @@ func TestAFileIsLookedForInTheWorkFolder(t *testing.T) {
 	write(t, outside, "x")
 	write(t, filepath.Join(dir, "app", "[id]", "page.tsx"), "x")
 	write(t, filepath.Join(dir, "dist", "app.3f2a.js"), "x")
-	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
+	for link, to := range map[string]string{"link": outside, "gone.css": "nowhere", "same.js": "dist/app.3f2a.js", "dist/app.0.js": outside} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, want := range map[string]string{
 		"dist/app.3f2a.js": workflow.Pass, "dist": workflow.Pass, "dist/app.*.js": workflow.Pass, "*/*/page.tsx": workflow.Pass,
 		"app/[id]/page.tsx": workflow.Pass, "./dist/../dist": workflow.Pass,
 		"dist/*.css": workflow.Fail, "absent": workflow.Fail, "[": workflow.Fail, "link": workflow.Fail,
+		"li*": workflow.Fail, "*.css": workflow.Fail, "gone.css": workflow.Fail, "dist/app.0*": workflow.Fail, "same.*": workflow.Pass,
 	} {
 		if o := run(t, verify.Request{Dir: dir, Checks: []verify.Check{{File: name}}}, verify.Tools{}); results(o) != want {
 			t.Errorf("%s: %+v", name, o)
