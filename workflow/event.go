@@ -92,8 +92,8 @@ const (
 	Minimal = "minimal"
 )
 
-// Verified is the event of a verification: chunk-verified if every check
-// passed, else verification-failed. An empty summary counts the checks, an
+// Verified is the event of a verification: chunk-verified if there were checks
+// and every one passed, else verification-failed. An empty summary counts the checks, an
 // empty screenshot is left out.
 func Verified(chunk, summary string, checks []Check, mode, screenshot string) Draft {
 	passed := 0
@@ -102,9 +102,9 @@ func Verified(chunk, summary string, checks []Check, mode, screenshot string) Dr
 			passed++
 		}
 	}
-	kind := ChunkVerified
-	if passed < len(checks) {
-		kind = VerificationFailed
+	kind := VerificationFailed
+	if passed > 0 && passed == len(checks) {
+		kind = ChunkVerified
 	}
 	if summary == "" {
 		summary = fmt.Sprintf("%d/%d checks passed", passed, len(checks))

@@ -103,6 +103,9 @@ func TestAVerificationWithAFailedCheckFailed(t *testing.T) {
 	if err != nil || event.Get("kind").Text() != workflow.VerificationFailed || event.Get("summary").Text() != "1/2 checks passed" {
 		t.Errorf("%s, %v", event, err)
 	}
+	if got := workflow.Verified("Chunk 1", "", nil, workflow.Minimal, "").Kind; got != workflow.VerificationFailed {
+		t.Errorf("without a check it is %s", got)
+	}
 	for _, draft := range []workflow.Draft{workflow.Boundary("c", "subagent", "s"), workflow.Compacted("c", "s")} {
 		if _, err := draft.Event(noon); err != nil {
 			t.Error(err)

@@ -110,7 +110,8 @@ func skipped(checks []Check) string {
 	return fmt.Sprintf("exit codes alone, %d of %d checks not made", left, len(checks))
 }
 
-// summarize counts the results. Where something was not looked at, it says so.
+// summarize counts the results. Where something was not looked at, it says so,
+// and where nothing was, nothing is known of the work.
 func summarize(o Outcome) (summary string, passed bool) {
 	n := 0
 	for _, c := range o.Checks {
@@ -122,7 +123,7 @@ func summarize(o Outcome) (summary string, passed bool) {
 	if o.Mode != workflow.Full {
 		summary += fmt.Sprintf(" (%s: %s)", o.Mode, o.Why)
 	}
-	return summary, n == len(o.Checks)
+	return summary, n > 0 && n == len(o.Checks)
 }
 
 // verification is one under way.

@@ -262,6 +262,17 @@ func TestTheMinimalModeMakesCommandsAloneAndSaysSo(t *testing.T) {
 	}
 }
 
+func TestWhereNothingWasCheckedNothingPassed(t *testing.T) {
+	for _, r := range []verify.Request{
+		{Mode: workflow.Minimal, Checks: []verify.Check{{File: "."}, {URL: "http://127.0.0.1:1/"}}},
+		{},
+	} {
+		if o := run(t, r, verify.Tools{}); o.Passed || len(o.Checks) > 0 {
+			t.Errorf("%+v", o)
+		}
+	}
+}
+
 func TestTheModeIsChosenByWhatIsThere(t *testing.T) {
 	// The browser is none: only the choice is looked at.
 	page := verify.Check{URL: "http://127.0.0.1:1/", Contains: "x"}
