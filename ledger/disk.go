@@ -82,18 +82,26 @@ func (s *Store) keep(path, kept string, data []byte) error {
 // replace puts data in the place of old, unless another program changed the
 // file since it was read. The folder's lock is held.
 func (s *Store) replace(old *document, data []byte) error {
-	info, err := s.host.Lstat(opLook, old.path)
-	if err != nil {
-		return &statefile.StepError{Step: opLook, Path: old.path, Err: err}
+	if err := s.noLink(old.path); err != nil {
+		return err
 	}
-	if !info.Mode().IsRegular() {
-		return &statefile.FormError{Path: old.path, Problem: "is a link to a record, not a record; name the record itself"}
-	}
-	err = statefile.Replace(s.host, old.path, old.data, data)
+	err := statefile.Replace(s.host, old.path, old.data, data)
 	if errors.Is(err, statefile.ErrChanged) {
 		return &ImmutableError{Path: old.path, Problem: "was changed by another program meanwhile"}
 	}
 	return err
+}
+
+// noLink refuses a link to a record: it is not for us to put a file in its place.
+func (s *Store) noLink(path string) error {
+	info, err := s.host.Lstat(opLook, path)
+	if err != nil {
+		return &statefile.StepError{Step: opLook, Path: path, Err: err}
+	}
+	if !info.Mode().IsRegular() {
+		return &statefile.FormError{Path: path, Problem: "is a link to a record, not a record; name the record itself"}
+	}
+	return nil
 }
 
 // sameBytes makes sure that the file at path has the content that was read.

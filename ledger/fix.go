@@ -96,6 +96,10 @@ func (s *Store) fix(ctx context.Context, f file) (Fix, error) {
 	if fix.Outcome != Fixed {
 		return fix, nil
 	}
+	// What else goes wrong with the look does so again when it is replaced.
+	if link, ok := errors.AsType[*statefile.FormError](s.noLink(path)); ok {
+		return Fix{Path: path, Outcome: Refused, Why: link.Problem}, nil
+	}
 	old := &document{path: path, data: data}
 	if fix.Backup, err = s.backup(old); err != nil {
 		return Fix{}, err

@@ -137,6 +137,24 @@ func TestWhatCannotBeRepairedIsRefusedWithTheReasonAndNotTouched(t *testing.T) {
 	}
 }
 
+func TestALinkToARecordIsRefusedAndTheOthersAreFixed(t *testing.T) {
+	s := testStore(t)
+	elsewhere := filepath.Join(t.TempDir(), "bd-1.json")
+	writeFile(t, elsewhere, []byte(legacy))
+	put(t, s, RunKind, "bd-2", "%s", strings.Replace(legacy, "bd-1", "bd-2", 1))
+	must(t, os.Symlink(elsewhere, s.path(RunKind, "bd-1")))
+	fixes := fixAll(t, s)
+	if f := fixes["runs/bd-1.json"]; f.Outcome != Refused || !strings.Contains(f.Why, "link") {
+		t.Errorf("%+v", f)
+	}
+	if f := fixes["runs/bd-2.json"]; f.Outcome != Fixed {
+		t.Errorf("%+v", f)
+	}
+	if _, err := os.Lstat(s.path(RunKind, "bd-1") + ".bak"); err == nil || readFile(t, elsewhere) != legacy {
+		t.Error("the link or its record was touched")
+	}
+}
+
 func TestABackupIsNeverOverwritten(t *testing.T) {
 	s := testStore(t)
 	path := s.path(RunKind, "bd-1")
