@@ -107,6 +107,30 @@ func TestAFixCarriesOverAnOutcomeThatOnlyTheResultHas(t *testing.T) {
 	}
 }
 
+func TestAFixInventsNothingThatTheOtherRecordKnows(t *testing.T) {
+	s := testStore(t)
+	put(t, s, RunKind, "bd-1", "%s", legacy)
+	put(t, s, ResultKind, "bd-1", `{"schema_version": 1, "bead": "bd-1", "agent": "claude", "status": "failed", "reason": "max-retries-reached",
+		"started_at": "2026-02-12T17:08:00Z", "finished_at": "2026-02-12T17:10:00Z", "duration_seconds": 118, "attempt": 1, "max_retries": 5,
+		"will_retry": false, "exit_code": 7, "session_name": "mine"}`)
+	put(t, s, RunKind, "bd-2", `{"schema_version": 1, "bead": "bd-2", "agent": "claude", "model": "m", "repo": "/r", "prompt": "x", "prompt_full": "x",
+		"prompt_hash": "%s", "started_at": "2026-02-12T17:08:00Z", "finished_at": "2026-02-12T17:10:00Z", "duration_seconds": 118, "status": "timeout",
+		"attempt": 1, "max_retries": 5, "session_name": "mine", "result_file": "state/results/bd-2.json", "exit_code": 7, "failure_reason": "max-retries-reached"}`, Hash("x"))
+	put(t, s, ResultKind, "bd-2", `{"bead": "bd-2", "status": "timeout", "finished_at": "2026-02-12T17:10:00Z", "attempt": 1}`)
+	fixAll(t, s)
+	run, err1 := s.Run("bd-1", 0)
+	result, err2 := s.Result("bd-2", 0)
+	if err1 != nil || run.FailureReason == nil {
+		t.Fatalf("%+v, %v", run, err1)
+	}
+	if run.Status != Failed || *run.FailureReason != "max-retries-reached" || *run.DurationSeconds != 118 || run.MaxRetries != 5 || run.SessionName != "mine" || *run.ExitCode != 7 {
+		t.Errorf("%+v", run)
+	}
+	if err2 != nil || result.Reason != "max-retries-reached" || *result.DurationSeconds != 118 || result.MaxRetries != 5 || result.SessionName != "mine" || *result.ExitCode != 7 {
+		t.Errorf("%+v, %v", result, err2)
+	}
+}
+
 func TestWhatCannotBeRepairedIsRefusedWithTheReasonAndNotTouched(t *testing.T) {
 	minimal := func(replace ...string) string { return strings.NewReplacer(replace...).Replace(legacy) }
 	for _, c := range []struct{ name, data, why string }{

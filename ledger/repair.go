@@ -55,8 +55,8 @@ func (r *repair) run(resultFile string) {
 	r.addFrom("exit_code", nil)
 	r.duration()
 	r.prompt()
-	r.add("max_retries", DefaultMaxRetries)
-	r.addText("session_name", sessionName(bead))
+	r.addFrom("max_retries", DefaultMaxRetries)
+	r.addFrom("session_name", sessionName(bead))
 	r.addText("result_file", resultFile)
 }
 
@@ -65,8 +65,8 @@ func (r *repair) run(resultFile string) {
 func (r *repair) end() {
 	var result Result
 	jsontree.Decode(r.partner, &result)
-	said := Status(r.root.Get("status").Text())
-	if said != Running || checkTransition("", Running, result.Status) != nil || result.FinishedAt == "" {
+	said := r.root.Get("status") // none in the minimal form, whose runs are running
+	if !said.Absent() && Status(said.Text()) != Running || checkTransition("", Running, result.Status) != nil || result.FinishedAt == "" {
 		return
 	}
 	r.set("status", result.Status)
@@ -80,8 +80,11 @@ func (r *repair) end() {
 	}
 }
 
-// duration derives what is not known from the timestamps.
+// duration derives what neither record says from the timestamps.
 func (r *repair) duration() {
+	if theirs := r.partner.Get("duration_seconds"); r.root.Get("duration_seconds").Absent() && !theirs.Absent() {
+		r.set("duration_seconds", theirs)
+	}
 	if r.root.Get("duration_seconds").Absent() {
 		from, to := r.root.Get("started_at").Text(), r.root.Get("finished_at").Text()
 		if n := seconds(from, to); n != nil {
