@@ -118,29 +118,38 @@ func (w *Worker) next(ctx context.Context, claim workflow.Claim) (workflow.Item,
 // One processes the item with this id. A reference that was processed without
 // being fetched is processed again when it can be.
 func (w *Worker) One(ctx context.Context, id string) (workflow.Item, error) {
-	if id == "" { // to the inbox it would be any item
-		return workflow.Item{}, &workflow.NotFoundError{What: `no inbox item ""`, Next: "'gaffer inbox list' shows every item"}
-	}
-	items, err := w.Inbox.List()
+	item, err := w.find(id)
 	if err != nil {
 		return workflow.Item{}, err
 	}
-	at := slices.IndexFunc(items, func(i workflow.Item) bool { return i.ID == id })
-	if at >= 0 && handlers[items[at].Type] == nil {
-		return workflow.Item{}, &typeError{items[at]}
+	if handlers[item.Type] == nil {
+		return workflow.Item{}, &typeError{item}
 	}
-	if at < 0 || w.Fetch == nil || !unfetched(items[at]) {
-		return w.next(ctx, workflow.Claim{ID: id, Owner: &w.Owner})
+	if w.Fetch == nil || !unfetched(item) {
+		// The type is asked for again under the lock: it may change meanwhile.
+		return w.next(ctx, workflow.Claim{ID: id, Type: item.Type, Owner: &w.Owner})
 	}
 	s, err := spec.Read(w.Folder)
 	if err != nil {
 		return workflow.Item{}, err
 	}
-	item, err := w.Inbox.Retake(ctx, id, w.Owner, unfetched)
-	if err != nil {
+	if item, err = w.Inbox.Retake(ctx, id, w.Owner, unfetched); err != nil {
 		return workflow.Item{}, err
 	}
 	return w.work(ctx, item, s)
+}
+
+// find returns the item with this id as it is now. No item is called nothing.
+func (w *Worker) find(id string) (workflow.Item, error) {
+	items, err := w.Inbox.List()
+	if err != nil {
+		return workflow.Item{}, err
+	}
+	at := slices.IndexFunc(items, func(i workflow.Item) bool { return i.ID == id && id != "" })
+	if at < 0 {
+		return workflow.Item{}, &workflow.NotFoundError{What: fmt.Sprintf("no inbox item %q", id), Next: "'gaffer inbox list' shows every item"}
+	}
+	return items[at], nil
 }
 
 // work handles an item that was taken and keeps the result on it.

@@ -233,6 +233,38 @@ func TestOneItemIsProcessedByItsID(t *testing.T) {
 	}
 }
 
+// meddler is a machine on which another program gives an item another type just
+// before the inbox is locked.
+type meddler struct {
+	host.Host
+	p *project
+}
+
+func (m meddler) Lock(ctx context.Context, op host.Op, name string) (host.Lock, error) {
+	path := m.p.Inbox().Path()
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(strings.Replace(string(text), `"evolve"`, `"idea"`, 1)), 0o644)
+	}
+	if err != nil {
+		m.p.t.Error(err)
+	}
+	return m.Host.Lock(ctx, op, name)
+}
+
+func TestAnItemWhoseTypeChangesMeanwhileIsLeftAlone(t *testing.T) {
+	p := newProject(t, map[string]string{"spec.md": specText})
+	id := p.add(workflow.EvolveItem, "search")
+	w := p.worker()
+	w.Inbox = workflow.Open(p.folder, workflow.Options{Host: meddler{host.OS(), p}}).Inbox()
+	if _, err := w.One(t.Context(), id); err == nil || !strings.Contains(err.Error(), "is of type idea") {
+		t.Errorf("got %v", err)
+	}
+	if got := p.item(id); got.Status != workflow.Pending {
+		t.Errorf("%s", got.Raw)
+	}
+}
+
 func TestASpecThatCannotBeReadLeavesTheItemsPending(t *testing.T) {
 	p := newProject(t, map[string]string{"config.json": "{"})
 	id := p.add(workflow.EvolveItem, "search")
