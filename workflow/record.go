@@ -34,12 +34,12 @@ func (s *Store) Record(ctx context.Context, change func(root *jsontree.Node) ([]
 // done to the list meanwhile, each chunk of the run is in it afterwards. Fields
 // of the run and of its chunks that it does not know stay, and so do other
 // chunks; a run with another id is replaced.
-func PutRun(root *jsontree.Node, run BuildRun) error {
+func PutRun(root *jsontree.Node, run BuildRun) {
 	node := root.Child("buildRun")
 	if node == nil || node.Kind() != jsontree.Object || runID(node.Value()) != run.RunID {
 		root.Set("buildRun", run)
 		follow(root, root.Child("buildRun"))
-		return nil
+		return
 	}
 	if chunks := chunksOf(node); chunks != nil {
 		putChunks(chunks, run.Chunks)
@@ -52,7 +52,6 @@ func PutRun(root *jsontree.Node, run BuildRun) error {
 		}
 	}
 	follow(root, node)
-	return nil
 }
 
 // putChunks brings a list up to date and adds what it lacks. Where an id is

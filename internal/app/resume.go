@@ -6,7 +6,6 @@ import (
 
 	"gaffer/internal/build"
 	"gaffer/internal/store"
-	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
 
@@ -61,9 +60,6 @@ func (a *App) ResumeBuild(ctx context.Context, r Resumption) (string, error) {
 	if len(s.Done) == len(p.Chunks) {
 		return "", &NothingError{"every chunk is completed"}
 	}
-	if err := a.canPut(*f.Run); err != nil {
-		return "", err
-	}
 	if err := a.abandon(ctx, f); err != nil {
 		return "", err
 	}
@@ -71,22 +67,6 @@ func (a *App) ResumeBuild(ctx context.Context, r Resumption) (string, error) {
 		return "", err
 	}
 	return a.submitBuild(ctx, p, s)
-}
-
-// canPut tries on a copy whether the state can say how the build goes on.
-func (a *App) canPut(run workflow.BuildRun) error {
-	value, err := a.workflow().Load()
-	if err != nil {
-		return err
-	}
-	doc, err := jsontree.Parse(value.Raw())
-	if err != nil {
-		return err
-	}
-	if err := workflow.PutRun(doc.Root(), run); err != nil {
-		return &build.StateError{Problem: err.Error()}
-	}
-	return nil
 }
 
 // BuildPlan returns the plan of the build in the state.

@@ -80,9 +80,7 @@ func (s *Story) put(root *jsontree.Node, state workflow.State, w World) error {
 			c.SpecVersionAtBuild = or(builtAgainst(state, c.ID), or(w.SpecVersion, run.Plan.SpecVersion))
 		}
 	}
-	if err := workflow.PutRun(root, run); err != nil {
-		return err
-	}
+	workflow.PutRun(root, run)
 	s.section(root, s.active(), w)
 	if s.Ended == "" {
 		return nil
