@@ -91,7 +91,10 @@ func (v *Viewer) find(ctx context.Context, ref string) (Project, error) {
 	case ref == "":
 		fits = func(p Project) bool { return p.Active }
 	case filepath.IsAbs(ref):
-		fits = func(p Project) bool { return p.Path == clean || p.as == clean }
+		fits = func(p Project) bool { return p.Path == clean }
+		if !slices.ContainsFunc(list, fits) { // what is there now counts before what a path once led to
+			fits = func(p Project) bool { return p.as == clean }
+		}
 	default:
 		fits = func(p Project) bool { return p.Name == ref }
 	}
@@ -169,10 +172,14 @@ func (v *Viewer) Listed() <-chan struct{} {
 }
 
 // with returns the entries with one more, or that one changed, as the active one.
+// A path by which it is known now is no longer another one's: it led there once.
 func with(all []Entry, e Entry) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {
 		list[i].Active = false
+		if as := list[i].As; as == e.As || as == e.Path {
+			list[i].As = ""
+		}
 	}
 	if i := slices.IndexFunc(list, func(o Entry) bool { return o.Path == e.Path }); i >= 0 {
 		list[i] = e

@@ -256,6 +256,47 @@ func TestAProjectIsFoundByPathNameAndWhatItWasCalled(t *testing.T) {
 	}
 }
 
+func TestALinkThatIsRegisteredAgainMeansTheProjectToWhichItLeadsNow(t *testing.T) {
+	w := newWorld(t)
+	old, now := w.project("old"), w.project("now")
+	link := filepath.Join(w.base, "current")
+	for _, target := range []string{old, now} {
+		_ = os.Remove(link) // there is none at first
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Register(t.Context(), link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.emit(link, `{"kind":"chunk-started"}`)
+	for root, want := range map[string]int{old: 0, now: 1} {
+		if log, err := w.BuildLog(t.Context(), root); err != nil || log.EventCount != want {
+			t.Errorf("%s has %d events, %v", root, log.EventCount, err)
+		}
+	}
+}
+
+func TestAProjectIsMeantByItsPathThoughAnotherWasOnceCalledThat(t *testing.T) {
+	w := newWorld(t)
+	path := filepath.Join(w.base, "place")
+	if err := os.Symlink(w.project("old"), path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Register(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	called := w.rows.all[0].As
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	w.register("place")
+	w.rows.all[0].As = called // as in a list that was kept before
+	if log, err := w.BuildLog(t.Context(), path); err != nil || log.Project != "place" {
+		t.Errorf("%q, %v", log.Project, err)
+	}
+}
+
 func TestAChangeSaysWhichProjectItIsAboutIfThereAreSeveral(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.AddItem(t.Context(), "", "evolve", "alone"); err != nil {
