@@ -119,7 +119,7 @@ func (s *Store) Active() (string, error) {
 		return "", &ActiveError{s.active(), "leads to " + target + ", which is no session"}
 	}
 	_, err = s.opts.Host.Lstat(opLook, s.status(id))
-	if errors.Is(err, fs.ErrNotExist) {
+	if missing(err) {
 		return "", &ActiveError{s.active(), "leads to " + target + ", where no session is"}
 	}
 	return id, err

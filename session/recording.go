@@ -34,6 +34,7 @@ type Recording struct {
 	agents    int     // that the truth had then
 	last      written
 	seen      seen
+	started   time.Time // by the truth
 	activated bool
 }
 
@@ -120,7 +121,7 @@ func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err erro
 	if _, err := s.opts.Host.Lstat(opLook, s.dir(r.id)); !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	is, err := truth()
+	is, err := r.ask(truth)
 	if err != nil {
 		return false, err
 	}
@@ -146,6 +147,15 @@ func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err erro
 	return err == nil, err
 }
 
+// ask returns the truth, and remembers when the session began.
+func (r *Recording) ask(truth func() (Truth, error)) (Truth, error) {
+	is, err := truth()
+	if err == nil {
+		r.started = is.Status.StartedAt.Time
+	}
+	return is, err
+}
+
 // errSame is an update that has nothing to write.
 var errSame = errors.New("the document is as it should be")
 
@@ -157,7 +167,7 @@ func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (ma
 	}
 	var next written
 	err = r.file.Update(ctx, func(doc *jsontree.Doc) error {
-		is, err := truth()
+		is, err := r.ask(truth)
 		if err != nil {
 			return err
 		}
@@ -303,8 +313,23 @@ func (r *Recording) activate() error {
 	if none := (*ActiveError)(nil); err != nil && !errors.As(err, &none) {
 		return err
 	}
-	if err == nil && active >= r.id {
+	if err == nil && (active == r.id || r.before(active)) {
 		return nil
 	}
 	return r.store.activate(r.id)
+}
+
+// before reports whether another session began later. Ids do not tell: others
+// name their sessions as they like, or by local time. Of two that began in the
+// same second the ids decide, so that two recordings agree. One of which nobody
+// can read when it began is no later one.
+func (r *Recording) before(other string) bool {
+	is, err := r.store.Load(other)
+	switch {
+	case err != nil || is.StartedAt.IsZero():
+		return false
+	case is.StartedAt.Unix() != r.started.Unix():
+		return is.StartedAt.After(r.started)
+	}
+	return other > r.id
 }

@@ -273,6 +273,50 @@ func TestARecordedSessionIsTheActiveOneUnlessALaterOneIs(t *testing.T) {
 	}
 }
 
+func TestWhichSessionIsTheLaterOneIsByWhenItBeganAndNotByItsName(t *testing.T) {
+	for name, c := range map[string]struct {
+		id, document string
+		stays        bool
+	}{
+		"of another kind of name, earlier": {"my-session", `{"started_at": "2020-01-01T00:00:00Z", "agents": []}`, false},
+		"of another kind of name, later":   {"0-my-session", `{"started_at": "2026-02-01T14:30:23Z", "agents": []}`, true},
+		"named by local time":              {"20260201-163000-abc12345", `{"started_at": "2026-02-01T16:30:00+02:00", "agents": []}`, false},
+		"in the same second, a later name": {"20260201-143022-ffffffff", `{"started_at": "2026-02-01T14:30:22.5Z", "agents": []}`, true},
+		"in the same second, an earlier":   {"20260201-143022-00000000", `{"started_at": "2026-02-01T14:30:22.5Z", "agents": []}`, false},
+		"that does not say when":           {"z", `{"started_at": "soon", "agents": []}`, false},
+		"that cannot be read":              {"z", `["started_at"`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, start())
+			plant(t, s, c.id, []byte(c.document))
+			must(t, os.Symlink("sessions/"+c.id, filepath.Join(s.Root(), "active-session")))
+			record(t, s).write()
+			want := recordedID
+			if c.stays {
+				want = c.id
+			}
+			if active, err := s.Active(); err != nil || active != want {
+				t.Errorf("active is %q, %v", active, err)
+			}
+		})
+	}
+}
+
+func TestALinkThatLeadsThroughAFileIsNoActiveSession(t *testing.T) {
+	s := newStore(t, start())
+	must(t, os.MkdirAll(filepath.Join(s.Root(), "sessions"), 0o777))
+	must(t, os.WriteFile(filepath.Join(s.Root(), "sessions", "notes"), nil, 0o666))
+	must(t, os.Symlink("sessions/notes", filepath.Join(s.Root(), "active-session")))
+	_, err := s.Active()
+	if none := (*session.ActiveError)(nil); !errors.As(err, &none) {
+		t.Errorf("%v", err)
+	}
+	record(t, s).write()
+	if active, err := s.Active(); err != nil || active != recordedID {
+		t.Errorf("active is %q, %v", active, err)
+	}
+}
+
 func TestTheTruthIsAskedForWhileNobodyElseCanWrite(t *testing.T) {
 	s := newStore(t, start())
 	r := record(t, s)
