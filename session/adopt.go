@@ -14,9 +14,9 @@ func (r *Recording) touch(root *jsontree.Node, is Truth) written {
 	for _, i := range is.Changed {
 		setAgent(agents[next.at[i]], r.logged(is.Status.Agents[i]))
 	}
-	next.waves = r.waveStates(is.Status)
-	if waves := root.Child("waves"); !slices.Equal(next.waves, r.last.waves) {
-		setWaves(waves, is.Status.Waves, next.waves)
+	next.waves = r.waveStates(is.Status, next.others)
+	if !slices.Equal(next.waves, r.last.waves) {
+		setWaveStates(root, is.Status.Waves, next.waves)
 	}
 	if next.alone {
 		setSummary(root, is.Status.Count())
@@ -32,7 +32,7 @@ func (r *Recording) touch(root *jsontree.Node, is Truth) written {
 func (r *Recording) adopt(root *jsontree.Node, is *Status) written {
 	setHead(root, r.id, is)
 	agents := root.Array("agents")
-	next := written{waves: r.waveStates(is)}
+	var next written
 	there := slices.Collect(agentsOf(root))
 	place := places(there)
 	for _, a := range is.Agents {
@@ -49,9 +49,11 @@ func (r *Recording) adopt(root *jsontree.Node, is *Status) written {
 	if waves := root.Child("waves"); waves == nil || waves.Kind() != jsontree.Array {
 		root.Set("waves", []Wave{}) // derived, so nothing of anybody's is lost
 	}
-	setWaves(root.Child("waves"), is.Waves, next.waves)
-	sum, _ := survey(root, false)
+	sum, states := survey(root, true)
 	setSummary(root, sum)
+	next.others = setMembers(root, is, states)
+	next.waves = r.waveStates(is, next.others)
+	setWaveStates(root, is.Waves, next.waves)
 	return next
 }
 
@@ -94,53 +96,84 @@ func setAgent(node *jsontree.Node, a Agent) {
 	node.Set("error", a.Error)
 }
 
-// setWaves finds waves by their number and adds those that are missing.
-func setWaves(list *jsontree.Node, waves []Wave, states []State) {
-	place := map[int64]*jsontree.Node{}
-	for _, node := range list.Items() {
+// wavesOf finds the waves of a document by their number.
+func wavesOf(root *jsontree.Node) map[int]*jsontree.Node {
+	waves := map[int]*jsontree.Node{}
+	for _, node := range root.Child("waves").Items() {
 		n, ok := node.Get("wave").Int()
-		if _, twice := place[n]; ok && !twice {
-			place[n] = node
+		if _, twice := waves[int(n)]; ok && !twice {
+			waves[int(n)] = node
 		}
 	}
-	for i, w := range waves {
-		w.Status = states[i]
-		node := place[int64(w.Wave)]
+	return waves
+}
+
+// setMembers makes the waves have their agents, and adds those waves that are
+// missing. Agents of others stay in the wave in which they are; they are
+// returned, counted for each wave.
+func setMembers(root *jsontree.Node, is *Status, states map[string]State) []tally {
+	ours := make(map[string]bool, len(is.Agents))
+	for _, a := range is.Agents {
+		ours[a.ID] = true
+	}
+	waves, others := wavesOf(root), make([]tally, len(is.Waves))
+	for i, w := range is.Waves {
+		node := waves[w.Wave]
 		if node == nil {
-			list.Append(w)
+			root.Child("waves").Append(w)
 			continue
 		}
-		node.Set("status", w.Status)
-		node.Set("agents", w.Agents)
+		var theirs []jsontree.Value
+		for _, id := range node.Get("agents").Items() {
+			if !ours[id.Text()] {
+				theirs = append(theirs, id)
+			}
+		}
+		others[i] = tallyOf(State(node.Get("status").Text()), slices.All(theirs), states)
+		node.Set("agents", together(w.Agents, theirs))
+	}
+	return others
+}
+
+// together lists the agents of a wave, others' last.
+func together(ours []string, theirs []jsontree.Value) any {
+	if len(theirs) == 0 {
+		return ours
+	}
+	var all []any
+	for _, id := range ours {
+		all = append(all, id)
+	}
+	for _, id := range theirs {
+		all = append(all, id)
+	}
+	return all
+}
+
+func setWaveStates(root *jsontree.Node, waves []Wave, states []State) {
+	there := wavesOf(root)
+	for i, w := range waves {
+		there[w.Wave].Set("status", states[i])
 	}
 }
 
-// waveStates are the statuses of the waves by their agents. Unlike a document,
-// the truth tells which of the cancelled ones have run.
-func (r *Recording) waveStates(is *Status) []State {
-	if r.members == nil || r.agents != len(is.Agents) {
+// waveStates are the statuses of the waves by their agents, ours and others'.
+// Unlike a document, the truth tells which of the cancelled ones have run.
+func (r *Recording) waveStates(is *Status, others []tally) []State {
+	if len(r.members) != len(is.Waves) || r.agents != len(is.Agents) {
 		r.members, r.agents = membersOf(is), len(is.Agents)
 	}
 	states := make([]State, len(is.Waves))
 	for i, members := range r.members {
-		final, ran := 0, 0
+		var all tally
+		if others != nil {
+			all = others[i]
+		}
 		for _, at := range members {
 			a := &is.Agents[at]
-			if a.Status.Final() {
-				final++
-			}
-			if a.Status == Running || a.Status == Complete || a.Status == Failed || !a.StartedAt.IsZero() {
-				ran++
-			}
+			all.add(a.Status, !a.StartedAt.IsZero())
 		}
-		switch {
-		case final == len(members):
-			states[i] = Complete
-		case ran > 0:
-			states[i] = Running
-		default:
-			states[i] = Pending
-		}
+		states[i] = all.state()
 	}
 	return states
 }

@@ -40,11 +40,12 @@ type Recording struct {
 
 // written is what a recording knows of the document it wrote last.
 type written struct {
-	sum   uint64  // of the document; nobody has changed it if it still has it
-	known bool    // something was written
-	at    []int   // where each agent of the truth stands in the document
-	waves []State // the waves' statuses
-	alone bool    // the document has no agents of others
+	sum    uint64  // of the document; nobody has changed it if it still has it
+	known  bool    // something was written
+	at     []int   // where each agent of the truth stands in the document
+	waves  []State // the waves' statuses
+	alone  bool    // the document has no agents of others
+	others []tally // their agents in each wave, nil in a document of our own making
 }
 
 // seen is what the document's file looked like after the last write.
@@ -188,7 +189,8 @@ func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (ma
 // else has written to it, all of it otherwise.
 func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) {
 	root := doc.Root()
-	same := r.last.known && r.sum(root) == r.last.sum && len(r.last.at) == len(is.Status.Agents)
+	grown := len(r.last.at) != len(is.Status.Agents) || len(r.last.waves) != len(is.Status.Waves)
+	same := r.last.known && !grown && r.sum(root) == r.last.sum
 	before := doc.Mark()
 	switch {
 	case same:
@@ -262,7 +264,7 @@ func (r *Recording) build(is *Status) ([]byte, error) {
 	for i, a := range is.Agents {
 		whole.Agents[i] = r.logged(a)
 	}
-	for i, state := range r.waveStates(is) {
+	for i, state := range r.waveStates(is, nil) {
 		whole.Waves[i] = is.Waves[i]
 		whole.Waves[i].Status = state
 	}
@@ -289,7 +291,7 @@ func (r *Recording) fresh(is *Status) written {
 	for i := range at {
 		at[i] = i
 	}
-	return written{known: true, at: at, waves: r.waveStates(is), alone: true}
+	return written{known: true, at: at, waves: r.waveStates(is, nil), alone: true}
 }
 
 // sum is a hash of all that a document says. It does not put the document

@@ -185,6 +185,48 @@ func TestWhatOthersAddedStaysAndWhatTheyChangedIsPutRight(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatOthersPutIntoAWaveStaysInItAndCountsForIt(t *testing.T) {
+	s := newStore(t, start())
+	r := record(t, s)
+	r.write()
+	others := func(change func(agents, members *jsontree.Node)) {
+		must(t, s.Update(t.Context(), recordedID, func(root *jsontree.Node) error {
+			for _, wave := range root.Child("waves").Items() {
+				change(root.Child("agents"), wave.Child("agents"))
+				break
+			}
+			return nil
+		}))
+	}
+	wave := func(want session.State, members ...string) {
+		t.Helper()
+		r.valid()
+		if got := load(t, s, recordedID).Waves[0]; got.Status != want || !cmp.Equal(got.Agents, members) {
+			t.Errorf("%+v, want %s and %s", got, want, members)
+		}
+	}
+	others(func(agents, members *jsontree.Node) {
+		agents.Append(map[string]string{"id": "900", "status": "running", "started_at": "2026-02-01T14:30:22Z"})
+		members.Remove(0)
+		members.Append("900")
+	})
+	r.write()
+	wave(session.Running, "001", "002", "900")
+	for i := range 2 {
+		run(r.is, i, 7, start().now)
+		done(r.is, i, start().now)
+	}
+	r.write(0, 1)
+	wave(session.Running, "001", "002", "900")
+	others(func(agents, _ *jsontree.Node) {
+		for _, agent := range agents.Items() {
+			agent.Set("status", "complete")
+		}
+	})
+	r.write()
+	wave(session.Complete, "001", "002", "900")
+}
+
 func TestADocumentThatIsGoneOrDamagedIsWrittenAgainAndItsBytesAreKept(t *testing.T) {
 	path := func(s *session.Store) string { return filepath.Join(s.Root(), "sessions", recordedID, "status.json") }
 	overwrite := func(text string) func(*session.Store) error {

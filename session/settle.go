@@ -1,6 +1,7 @@
 package session
 
 import (
+	"iter"
 	"time"
 
 	"gaffer/statefile/jsontree"
@@ -101,31 +102,46 @@ func settleWaves(waves *jsontree.Node, states map[string]State) {
 }
 
 // waveState is what a wave that was in state was is in, by its agents, and
-// false if it has none that is known. It is complete when all its agents have
-// ended, and running once one has run; when the only ones that ran were
-// cancelled, that it was running before is all that tells.
+// false if it has none that is known.
 func waveState(was State, ids jsontree.Value, states map[string]State) (State, bool) {
-	known, final, ran := 0, 0, 0
-	for _, id := range ids.Items() {
-		state, ok := states[id.Text()]
-		if !ok {
-			continue
-		}
-		known++
-		if state.Final() {
-			final++
-		}
-		if state == Running || state == Complete || state == Failed || (state == Cancelled && was == Running) {
-			ran++
-		}
-	}
-	switch {
-	case known == 0:
+	all := tallyOf(was, ids.Items(), states)
+	if all.known == 0 {
 		return was, false
-	case final == known:
-		return Complete, true
-	case ran > 0:
-		return Running, true
 	}
-	return Pending, true
+	return all.state(), true
+}
+
+// tally counts the agents of a wave.
+type tally struct{ known, final, ran int }
+
+// tallyOf counts those of the agents that are known. Of one that was cancelled,
+// that its wave was running before is all that tells that it ran.
+func tallyOf(was State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all tally) {
+	for _, id := range ids {
+		if state, ok := states[id.Text()]; ok {
+			all.add(state, state == Cancelled && was == Running)
+		}
+	}
+	return all
+}
+
+func (t *tally) add(state State, began bool) {
+	t.known++
+	if state.Final() {
+		t.final++
+	}
+	if began || state == Running || state == Complete || state == Failed {
+		t.ran++
+	}
+}
+
+// state is complete when all agents have ended, and running once one has run.
+func (t tally) state() State {
+	switch {
+	case t.final == t.known:
+		return Complete
+	case t.ran > 0:
+		return Running
+	}
+	return Pending
 }
