@@ -21,8 +21,8 @@ const (
 // removedPrefix hides a session's folder while it is being removed.
 const removedPrefix = ".removed-"
 
-// leftoverAge is how old the hidden folder of a new session must be before its
-// writer is taken for dead.
+// leftoverAge is for how long nothing must have been done in the hidden folder of
+// a new session before its writer is taken for dead.
 const leftoverAge = time.Hour
 
 // Cleaning says which sessions to remove.
@@ -49,7 +49,7 @@ func (s *Store) Clean(c Cleaning) ([]Cleaned, error) {
 	}
 	now := s.opts.Now()
 	if !c.DryRun {
-		if err := s.removeLeftovers(now); err != nil {
+		if err := s.removeLeftovers(); err != nil {
 			return nil, err
 		}
 	}
@@ -132,7 +132,7 @@ func (s *Store) remove(e Entry) error {
 }
 
 // removeLeftovers finishes what a process that died had begun.
-func (s *Store) removeLeftovers(now time.Time) error {
+func (s *Store) removeLeftovers() error {
 	entries, err := s.opts.Host.ReadDir(opFindLeftovers, s.sessions())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -141,7 +141,7 @@ func (s *Store) removeLeftovers(now time.Time) error {
 		return err
 	}
 	for _, e := range entries {
-		if !isLeftover(e.Name(), now) {
+		if !s.isLeftover(e.Name()) {
 			continue
 		}
 		if err := s.removeAll(filepath.Join(s.sessions(), e.Name())); err != nil {
@@ -151,13 +151,18 @@ func (s *Store) removeLeftovers(now time.Time) error {
 	return nil
 }
 
-func isLeftover(name string, now time.Time) bool {
+// isLeftover goes by the folder's own time: the id of a session that is recorded
+// late says when its run began.
+func (s *Store) isLeftover(name string) bool {
 	if strings.HasPrefix(name, removedPrefix) {
 		return true
 	}
-	id, isNew := strings.CutPrefix(name, newPrefix)
-	made, err := idMade(id)
-	return isNew && err == nil && now.Sub(made) > leftoverAge
+	if !strings.HasPrefix(name, newPrefix) {
+		return false
+	}
+	h := s.opts.Host
+	info, err := h.Lstat(opFindLeftovers, filepath.Join(s.sessions(), name))
+	return err == nil && h.Now().Sub(info.ModTime()) > leftoverAge
 }
 
 // removeAll removes a folder and all in it, and follows no link. What somebody

@@ -1,6 +1,8 @@
 package session_test
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/session"
+	"gaffer/statefile/host"
 )
 
 const day = 24 * time.Hour
@@ -82,6 +85,52 @@ func TestCleanFollowsNoLink(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(outside, "precious")); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestASessionThatIsBeingMadeIsNotCleanedAwayHoweverOldItsRunIs(t *testing.T) {
+	c := start()
+	c.forward(day)
+	cleaner := newStore(t, c)
+	s := session.New(cleaner.Root(), session.Options{Now: c.Now, Host: &stepped{host.OS(), func(op host.Op) {
+		if op == "show session folder" {
+			_, err := cleaner.Clean(session.Cleaning{OlderThan: 7 * day})
+			must(t, err)
+		}
+	}}})
+	r := record(t, s)
+	r.write()
+	r.valid()
+}
+
+func TestWhatADeadWriterLeftOfANewSessionIsCleanedAwayAfterAnHour(t *testing.T) {
+	s := newStore(t, start())
+	hidden := func(age time.Duration) string {
+		dir := filepath.Join(s.Root(), "sessions", ".new-"+age.String())
+		then := time.Now().Add(-age)
+		must(t, errors.Join(os.MkdirAll(dir, 0o777), os.Chtimes(dir, then, then)))
+		return dir
+	}
+	old, young := hidden(2*time.Hour), hidden(time.Minute)
+	_, err := s.Clean(session.Cleaning{OlderThan: 7 * day})
+	must(t, err)
+	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the old one: %v", err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("the young one: %v", err)
+	}
+}
+
+// stepped is the real machine with somebody who is told before a folder is
+// renamed.
+type stepped struct {
+	host.Host
+	before func(op host.Op)
+}
+
+func (s *stepped) Rename(op host.Op, from, to string) error {
+	s.before(op)
+	return s.Host.Rename(op, from, to)
 }
 
 func TestCleaningWhereThereIsNothingIsNoError(t *testing.T) {
