@@ -91,7 +91,7 @@ func TestASessionThatIsBeingMadeIsNotCleanedAwayHoweverOldItsRunIs(t *testing.T)
 	c := start()
 	c.forward(day)
 	cleaner := newStore(t, c)
-	s := session.New(cleaner.Root(), session.Options{Now: c.Now, Host: &stepped{host.OS(), func(op host.Op) {
+	s := session.New(cleaner.Root(), session.Options{Now: c.Now, Host: &stepped{Host: host.OS(), before: func(op host.Op) {
 		if op == "show session folder" {
 			_, err := cleaner.Clean(session.Cleaning{OlderThan: 7 * day})
 			must(t, err)
@@ -119,18 +119,6 @@ func TestWhatADeadWriterLeftOfANewSessionIsCleanedAwayAfterAnHour(t *testing.T) 
 	if _, err := os.Stat(young); err != nil {
 		t.Errorf("the young one: %v", err)
 	}
-}
-
-// stepped is the real machine with somebody who is told before a folder is
-// renamed.
-type stepped struct {
-	host.Host
-	before func(op host.Op)
-}
-
-func (s *stepped) Rename(op host.Op, from, to string) error {
-	s.before(op)
-	return s.Host.Rename(op, from, to)
 }
 
 func TestCleaningWhereThereIsNothingIsNoError(t *testing.T) {

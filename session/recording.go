@@ -60,14 +60,17 @@ func (s *Store) Recording(id string) (*Recording, error) {
 	if err := statefile.CheckName("session id", id); err != nil {
 		return nil, err
 	}
-	return &Recording{store: s, id: id, seed: maphash.MakeSeed(), file: statefile.New(s.status(id), statefile.Options{
+	r := &Recording{store: s, id: id, seed: maphash.MakeSeed()}
+	r.file = statefile.New(s.status(id), statefile.Options{
 		Host:        s.opts.Host,
 		Locking:     statefile.Folder,
 		LockTimeout: s.opts.LockTimeout,
 		Notice:      s.opts.Notice,
 		Empty:       []byte("{}\n"),
 		StartOver:   true,
-	})}, nil
+		Saw:         r.saw,
+	})
+	return r, nil
 }
 
 // Close removes what the recording keeps beside the document to be quick.
@@ -92,9 +95,6 @@ func (r *Recording) Write(ctx context.Context, truth func() (Truth, error)) erro
 	if err != nil {
 		return err
 	}
-	if info, err := r.store.opts.Host.Lstat(opLook, r.file.Path()); err == nil {
-		r.seen = seen{info.Size(), info.ModTime()}
-	}
 	if r.activated && !made {
 		return nil
 	}
@@ -108,11 +108,32 @@ func (r *Recording) Write(ctx context.Context, truth func() (Truth, error)) erro
 // Disturbed reports whether somebody else has changed or removed the document
 // since the last write, as far as the looks of its file tell. It is quick.
 func (r *Recording) Disturbed() bool {
-	info, err := r.store.opts.Host.Lstat(opLook, r.file.Path())
+	info, err := r.store.opts.Host.Stat(opLook, r.file.Path())
 	if err != nil {
 		return missing(err)
 	}
 	return info.Size() != r.seen.size || !info.ModTime().Equal(r.seen.mtime)
+}
+
+// saw remembers how the document's file looks.
+func (r *Recording) saw(info fs.FileInfo) {
+	r.seen = seen{}
+	if info != nil {
+		r.seen = seen{info.Size(), info.ModTime()}
+	}
+}
+
+// look remembers how the document's file looks if it still holds data: somebody
+// else may have written to it since.
+func (r *Recording) look(data []byte) {
+	h, path := r.store.opts.Host, r.file.Path()
+	info, err := h.Stat(opLook, path)
+	if err != nil {
+		return
+	}
+	if now, err := statefile.ReadBytes(h, path); err == nil && bytes.Equal(now, data) {
+		r.saw(info)
+	}
 }
 
 // makeFolder makes a session that is not there at all, so that it appears
@@ -144,6 +165,7 @@ func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err erro
 	if err == nil {
 		r.last = r.fresh(is.Status)
 		r.last.sum = r.sum(doc.Root())
+		r.look(data)
 	}
 	return err == nil, err
 }

@@ -271,6 +271,51 @@ func TestADocumentThatIsGoneOrDamagedIsWrittenAgainAndItsBytesAreKept(t *testing
 	}
 }
 
+func TestAChangeRightAfterAWriteIsNoticed(t *testing.T) {
+	for _, at := range []host.Op{"show session folder", "release lock folder"} {
+		t.Run(string(at), func(t *testing.T) {
+			h := &stepped{Host: host.OS()}
+			s := session.New(filepath.Join(t.TempDir(), "status"), session.Options{Host: h})
+			r := record(t, s)
+			h.after = func(op host.Op) {
+				if op == at {
+					plant(t, s, recordedID, []byte(`{"status": "cancelled", "agents": []}`))
+				}
+			}
+			r.write()
+			run(r.is, 0, 77, start().now)
+			if at != "show session folder" {
+				r.write(0)
+			}
+			h.after = nil
+			if !r.Disturbed() {
+				t.Error("another program has written to the document, and nobody saw it")
+			}
+			r.write()
+			if r.Disturbed() {
+				t.Error("it is said to be disturbed when it is right again")
+			}
+			r.valid()
+		})
+	}
+}
+
+func TestAChangeOfADocumentBehindALinkIsNoticed(t *testing.T) {
+	s := newStore(t, start())
+	r := record(t, s)
+	r.write()
+	path, target := statusPath(t, s), filepath.Join(t.TempDir(), "real.json")
+	must(t, errors.Join(os.Rename(path, target), os.Symlink(target, path)))
+	r.write()
+	if r.Disturbed() {
+		t.Error("it is said to be disturbed before it is")
+	}
+	must(t, os.WriteFile(target, []byte("{}"), 0o666))
+	if !r.Disturbed() {
+		t.Error("the change is not noticed")
+	}
+}
+
 func keptAside(t *testing.T, path string) string {
 	names, err := filepath.Glob(path + ".corrupt-*")
 	must(t, err)
@@ -475,4 +520,30 @@ func statusPath(t *testing.T, s *session.Store) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// stepped is the real machine with somebody who is told before and after a file
+// is renamed or removed.
+type stepped struct {
+	host.Host
+	before, after func(op host.Op)
+}
+
+func (s *stepped) Rename(op host.Op, from, to string) error {
+	return s.step(op, func() error { return s.Host.Rename(op, from, to) })
+}
+
+func (s *stepped) Remove(op host.Op, name string) error {
+	return s.step(op, func() error { return s.Host.Remove(op, name) })
+}
+
+func (s *stepped) step(op host.Op, do func() error) error {
+	if s.before != nil {
+		s.before(op)
+	}
+	err := do()
+	if s.after != nil {
+		s.after(op)
+	}
+	return err
 }

@@ -71,6 +71,7 @@ func (f *File) try(path string, batch []*request) error {
 		changed = true
 	}
 	if !changed {
+		f.saw(old.info)
 		return nil
 	}
 	if f.opts.Finish != nil {
@@ -111,9 +112,20 @@ func (f *File) write(old found, data []byte) error {
 		return tooLarge(f.path, int64(len(data)))
 	}
 	if old.info != nil && bytes.Equal(old.data, data) {
+		f.saw(old.info)
 		return Sync(f.host, old.path)
 	}
-	return replace(f.host, old, data)
+	info, err := replace(f.host, old, data)
+	if err == nil {
+		f.saw(info)
+	}
+	return err
+}
+
+func (f *File) saw(info fs.FileInfo) {
+	if f.opts.Saw != nil {
+		f.opts.Saw(info)
+	}
 }
 
 // sweepTemps removes what writers that died have left. Only the holder of the

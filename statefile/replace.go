@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	opLookTemp  host.Op = "look at temp"
 	opRecheck   host.Op = "check unchanged"
 	opSyncAgain host.Op = "sync unchanged"
 )
@@ -35,7 +36,8 @@ func Replace(h host.Host, path string, old, data []byte) error {
 	if !bytes.Equal(now, old) {
 		return &StepError{Step: opRecheck, Path: path, Err: ErrChanged}
 	}
-	return replace(h, found{target, old, info}, data)
+	_, err = replace(h, found{target, old, info}, data)
+	return err
 }
 
 // found is a file as it was read.
@@ -45,24 +47,36 @@ type found struct {
 	info fs.FileInfo // nil if there was none
 }
 
-func replace(h host.Host, old found, data []byte) error {
+// replace returns how the file looks that is there now, as it was before anybody
+// else could write to it.
+func replace(h host.Host, old found, data []byte) (fs.FileInfo, error) {
 	perm := fs.FileMode(0o666)
 	if old.info != nil {
 		perm = old.info.Mode().Perm()
 	}
 	temp, err := writeTemp(h, old.path, hidden(h, old.path, forUpdate), data, perm, old.info)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	info, step, err := old.giveWay(h, temp)
+	if err != nil {
+		_ = h.Remove(opRemoveTemp, temp) // the first error is the one to tell
+		return nil, &StepError{Step: step, Path: old.path, Err: err}
+	}
+	return info, syncFolder(h, old.path)
+}
+
+// giveWay puts temp in the place of a file that is still as it was read. With an
+// error comes the step that failed.
+func (old found) giveWay(h host.Host, temp string) (fs.FileInfo, host.Op, error) {
+	info, err := h.Lstat(opLookTemp, temp)
+	if err != nil {
+		return nil, opLookTemp, err
 	}
 	if err := old.recheck(h); err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // the first error is the one to tell
-		return &StepError{Step: opRecheck, Path: old.path, Err: err}
+		return nil, opRecheck, err
 	}
-	if err := h.Rename(opRename, temp, old.path); err != nil {
-		_ = h.Remove(opRemoveTemp, temp) // the first error is the one to tell
-		return &StepError{Step: opRename, Path: old.path, Err: err}
-	}
-	return syncFolder(h, old.path)
+	return info, opRename, h.Rename(opRename, temp, old.path)
 }
 
 // recheck compares content, not times: a file's times are coarser than two

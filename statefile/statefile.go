@@ -7,6 +7,7 @@ package statefile
 
 import (
 	"context"
+	"io/fs"
 	"time"
 
 	"gaffer/statefile/group"
@@ -48,6 +49,11 @@ type Options struct {
 	// Finish sets what is derived from the rest, such as totals. It runs once
 	// for each write, after every change.
 	Finish func(*jsontree.Doc) error
+	// Saw is told, while the lock is held, how the file looks that has the
+	// document after an update: the one that was written or, if nothing was, the
+	// one that was read, nil if there is none. One that looks otherwise later was
+	// changed by somebody else.
+	Saw func(fs.FileInfo)
 	// Notice is told what a person should know although the update went well.
 	Notice func(Notice)
 	// LockTimeout is DefaultLockTimeout if zero.
