@@ -178,7 +178,7 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 	was, ok1 := now.Sys().(*syscall.Stat_t)
 	is, ok2 := made.Sys().(*syscall.Stat_t)
 	if ok1 && ok2 && (was.Uid != is.Uid || was.Gid != is.Gid) {
-		if err := f.Chown(opChownTemp, int(was.Uid), int(was.Gid)); err != nil {
+		if err := keepOwner(f, int(was.Uid), int(was.Gid)); err != nil {
 			return opChownTemp, err
 		}
 	}
@@ -186,6 +186,19 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 		return "", nil
 	}
 	return opChmodTemp, f.Chmod(opChmodTemp, now.Mode().Perm())
+}
+
+// keepOwner keeps what it may. A file can be given away by root alone; in a folder
+// that several people write to, the document then belongs to the last of them.
+func keepOwner(f host.File, uid, gid int) error {
+	err := f.Chown(opChownTemp, uid, gid)
+	if errors.Is(err, syscall.EPERM) {
+		err = f.Chown(opChownTemp, -1, gid)
+	}
+	if errors.Is(err, syscall.EPERM) {
+		return nil
+	}
+	return err
 }
 
 func syncFolder(h host.Host, path string) error {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -41,6 +42,89 @@ func TestPermissionsAndOwnerAreKept(t *testing.T) {
 			t.Errorf("the owner is %d:%d, should be %d:%d", is.Uid, is.Gid, uid, gid)
 		}
 	}
+}
+
+func TestADocumentOfAnotherUserIsWrittenWithWhatMayBeKept(t *testing.T) {
+	const uid, gid = 4001, 4002
+	for name, c := range map[string]struct {
+		allowed int // the group alone may be given if this is it
+		asked   []int
+		fails   bool
+	}{
+		"its group is ours too":     {gid, []int{uid, gid, -1, gid}, false},
+		"neither is ours":           {0, []int{uid, gid, -1, gid}, false},
+		"the disk cannot be helped": {-1, []int{uid, gid}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := document(t, `{"a":1}`)
+			h := &shared{Host: host.OS(), path: path, uid: uid, gid: gid, chown: func(to, group int) error {
+				switch {
+				case c.allowed < 0:
+					return syscall.EIO
+				case to >= 0 || group != c.allowed:
+					return syscall.EPERM
+				}
+				return nil
+			}}
+			err := set(context.Background(), statefile.New(path, statefile.Options{Host: h}), "a", 2)
+			if !slices.Equal(h.asked, c.asked) || c.fails != errors.Is(err, syscall.EIO) || !c.fails && err != nil {
+				t.Errorf("asked for %v, %v", h.asked, err)
+			}
+			if want := map[bool]string{true: `{"a":1}`, false: `{"a":2}`}[c.fails]; read(t, path) != want {
+				t.Errorf("the document is %s", read(t, path))
+			}
+		})
+	}
+}
+
+// shared is the real machine with a document that belongs to somebody else.
+type shared struct {
+	host.Host
+	path     string
+	uid, gid uint32
+	chown    func(uid, gid int) error
+	asked    []int
+}
+
+func (s *shared) Open(op host.Op, name string) (host.File, error) {
+	f, err := s.Host.Open(op, name)
+	return &sharedFile{f, s, name == s.path}, err
+}
+
+func (s *shared) Create(op host.Op, name string, perm fs.FileMode) (host.File, error) {
+	f, err := s.Host.Create(op, name, perm)
+	return &sharedFile{f, s, false}, err
+}
+
+type sharedFile struct {
+	host.File
+	of     *shared
+	theirs bool
+}
+
+func (f *sharedFile) Stat() (fs.FileInfo, error) {
+	info, err := f.File.Stat()
+	if err == nil && f.theirs {
+		info = theirs{info, f.of}
+	}
+	return info, err
+}
+
+func (f *sharedFile) Chown(_ host.Op, uid, gid int) error {
+	f.of.asked = append(f.of.asked, uid, gid)
+	return f.of.chown(uid, gid)
+}
+
+// theirs is how a file of another user looks.
+type theirs struct {
+	fs.FileInfo
+	of *shared
+}
+
+func (i theirs) Sys() any {
+	stat := *i.FileInfo.Sys().(*syscall.Stat_t)
+	stat.Uid, stat.Gid = i.of.uid, i.of.gid
+	return &stat
 }
 
 func TestALinkedDocumentIsWrittenWhereItIs(t *testing.T) {
