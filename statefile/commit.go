@@ -136,25 +136,29 @@ func (f *File) sweepTemps(path string) {
 		return
 	}
 	f.swept = true
-	entries, err := f.host.ReadDir(opSweepTemps, folderOf(path))
-	if err != nil {
-		return // the update itself will say what is wrong
-	}
-	for _, e := range entries {
-		f.sweepLeftover(path, sibling(path, e.Name()))
-	}
-}
-
-// sweepLeftover passes over a lock folder that its owner may still use.
-func (f *File) sweepLeftover(path, name string) {
-	switch {
-	case strings.HasPrefix(name, hiddenPrefix(path, forUpdate)):
+	for _, name := range f.leftovers(path, forUpdate) {
 		_ = f.host.Remove(opSweepTemps, name) // a leftover harms nobody
-	case strings.HasPrefix(name, hiddenPrefix(path, forLock)):
+	}
+	if f.opts.Locking != Folder {
+		return
+	}
+	for _, name := range f.leftovers(f.path, forLock) { // its owner may still use it
 		if owner, signed := readOwner(f.host, name); signed && f.host.Alive(owner) == host.Dead {
 			removeLock(f.host, name)
 		}
 	}
+}
+
+// leftovers lists the hidden files for a purpose beside path. That they cannot be
+// listed is nothing to tell: the update itself will say what is wrong.
+func (f *File) leftovers(path, purpose string) (names []string) {
+	entries, _ := f.host.ReadDir(opSweepTemps, folderOf(path))
+	for _, e := range entries {
+		if name := sibling(path, e.Name()); strings.HasPrefix(name, hiddenPrefix(path, purpose)) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // keepAside saves the bytes of a file that is not JSON before it is replaced.

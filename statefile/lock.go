@@ -109,7 +109,7 @@ func (h *held) releaseFolder() {
 	f := h.file
 	f.locked++
 	if f.locked > 1 && f.kept == "" {
-		aside := hidden(f.host, h.path, forLock)
+		aside := hidden(f.host, f.path, forLock)
 		if f.host.RenameNew(opKeepLock, h.folder, aside) == nil {
 			f.kept = aside
 			return
@@ -153,7 +153,7 @@ func (h *held) takeFolder(ctx context.Context, folder string) error {
 func (h *held) makeFolder(folder string) error {
 	f := h.file
 	if f.kept == "" {
-		aside := hidden(f.host, h.path, forLock)
+		aside := hidden(f.host, f.path, forLock) // where the lock is to be: the document may be on another disk
 		if err := h.makeSigned(aside); err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ type watchedLock struct {
 // lives, is because the owner does not have the kernel's lock, since we do, so
 // it could not remove the folder when it let go.
 func (w *watchedLock) judge(m host.Host, folder string) (holder string, stale bool) {
-	info, err := m.Stat(opLookAtLock, folder)
+	info, err := m.Lstat(opLookAtLock, folder) // a link keeps others out wherever it leads
 	if err != nil {
 		return "a program that just let go", false
 	}
@@ -264,11 +264,14 @@ func (h *held) breakFolder(folder, holder string, made time.Time) bool {
 	if err := m.Rename(opBreakLock, folder, aside); err != nil {
 		return errors.Is(err, fs.ErrNotExist) // its owner was quicker
 	}
-	if info, err := m.Stat(opBreakLock, aside); err == nil && !info.ModTime().Equal(made) {
+	info, err := m.Lstat(opBreakLock, aside)
+	if err == nil && !info.ModTime().Equal(made) {
 		_ = m.Rename(opBreakLock, aside, folder)
 		return false
 	}
-	_ = m.Remove(opBreakLock, filepath.Join(aside, ownerFile))
+	if err == nil && info.IsDir() { // what a link leads to is not the lock
+		_ = m.Remove(opBreakLock, filepath.Join(aside, ownerFile))
+	}
 	_ = m.Remove(opBreakLock, aside)
 	h.file.notice(LockBroken, folder, fmt.Sprintf("the lock held by %s was stale and has been broken", holder))
 	return true

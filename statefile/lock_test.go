@@ -134,6 +134,66 @@ func TestAStaleLockIsBrokenAtOnce(t *testing.T) {
 	}
 }
 
+func TestALinkInThePlaceOfALockIsBrokenAndWhatItLeadsToStays(t *testing.T) {
+	for name, target := range map[string]string{"nowhere": "nowhere", "somewhere": "somewhere"} {
+		t.Run(name, func(t *testing.T) {
+			path := document(t, `{}`)
+			kept := filepath.Join(filepath.Dir(path), "somewhere", "owner")
+			if err := errors.Join(os.Mkdir(filepath.Dir(kept), 0o755), os.Symlink(target, path+".lock")); err != nil {
+				t.Fatal(err)
+			}
+			put(t, kept, "somebody's")
+			machine := &hurried{Host: host.OS()}
+			var told []statefile.Notice
+			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: machine, Notice: notices(&told)})
+			err := soon(t, "a link that is a lock", func(ctx context.Context) error { return set(ctx, f, "a", 1) })
+			if err != nil || len(told) != 1 {
+				t.Errorf("after %v: %v, told %+v", machine.slept, err, told)
+			}
+			holds(t, kept, "somebody's")
+			folderHolds(t, path, "somewhere")
+		})
+	}
+}
+
+// apart is the real machine with every folder on a disk of its own.
+type apart struct{ host.Host }
+
+func (a apart) RenameNew(op host.Op, from, to string) error {
+	if filepath.Dir(from) != filepath.Dir(to) {
+		return &os.LinkError{Op: "renameat2", Old: from, New: to, Err: syscall.EXDEV}
+	}
+	return a.Host.RenameNew(op, from, to)
+}
+
+// linkTo makes a link to a document in another folder.
+func linkTo(t *testing.T, target string) (path, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	path = filepath.Join(dir, "doc.json")
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+	return path, dir
+}
+
+func TestADocumentBehindALinkToAnotherDiskIsLockedBesideTheLink(t *testing.T) {
+	target := document(t, `{}`)
+	path, dir := linkTo(t, target)
+	f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: apart{host.OS()}})
+	for i := range 3 {
+		if err := set(context.Background(), f, "a", i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Close()
+	holds(t, target, "{\n  \"a\": 2\n}")
+	folderHolds(t, target)
+	if left, err := filepath.Glob(filepath.Join(dir, ".*lock*")); err != nil || len(left) > 0 {
+		t.Errorf("left are %q (%v)", left, err)
+	}
+}
+
 // Where neither the folder's time nor its owner can be trusted, it counts how
 // long the lock was seen.
 func TestALockThatNobodyCanVouchForIsBrokenAfterItWasWatched(t *testing.T) {
@@ -207,8 +267,7 @@ func TestALockFolderThatIsKeptIsSweptWhenItsOwnerIsDead(t *testing.T) {
 	if err := gone.end(); err != nil {
 		t.Fatal(err)
 	}
-	path := document(t, `{}`)
-	dir := filepath.Dir(path)
+	path, dir := linkTo(t, document(t, `{}`))
 	for name, p := range map[string]host.Process{"dead": owner, "alive": host.OS().Self()} {
 		lock := signedLock(t, path, p, 0)
 		if err := os.Rename(lock, filepath.Join(dir, ".doc.json.lock-1-"+name)); err != nil {
