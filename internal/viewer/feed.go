@@ -31,24 +31,48 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 	return f, events
 }
 
-// known is with how many events a feed begins that were in it before. Of two
-// feeds the later one begins with what the earlier one ends with, since the
-// oldest leave when it is full. How many have left is looked for, because other
-// programs do not count it, unless the count fits.
-func (f feed) known(before feed) int {
+// news are the places of the events that were not in a feed before. Of two feeds
+// the later one begins with what the earlier one ends with, since the oldest
+// leave when it is full. How many have left is looked for, because other programs
+// do not count it, unless the count fits.
+func (f feed) news(before feed) []int {
 	if left := f.left - before.left; !f.cut && !before.cut && left >= 0 && left <= int64(len(before.said)) {
 		if kept := before.said[left:]; begins(f.said, kept) {
-			return len(kept)
+			return f.from(len(kept))
 		}
 	}
 	for drop := range before.said {
 		if kept := before.said[drop:]; begins(f.said, kept) {
-			return len(kept)
+			return f.from(len(kept))
 		}
 	}
-	return 0
+	return f.unheard(before)
 }
 
 func begins(list, with []string) bool {
 	return len(with) <= len(list) && slices.Equal(list[:len(with)], with)
+}
+
+func (f feed) from(first int) (places []int) {
+	for i := first; i < len(f.said); i++ {
+		places = append(places, i)
+	}
+	return places
+}
+
+// unheard are the places of what was not said before, for a feed in which a
+// program without a lock has lost or changed something in between.
+func (f feed) unheard(before feed) (places []int) {
+	heard := map[string]int{}
+	for _, said := range before.said {
+		heard[said]++
+	}
+	for i, said := range f.said {
+		if heard[said] == 0 {
+			places = append(places, i)
+			continue
+		}
+		heard[said]--
+	}
+	return places
 }

@@ -125,14 +125,14 @@ func (l *live) sawState(watch int, state jsontree.Value) {
 		return
 	}
 	f, events := feedOf(state)
-	news := len(events)
+	var news []int
 	if l.seen.looked {
-		news = f.known(l.seen.feed)
+		news = f.news(l.seen.feed)
 	}
 	l.seen.looked, l.seen.state, l.seen.feed = true, sum, f
 	l.tell(ViewerState, members(state)...)
-	for _, e := range events[news:] {
-		l.tell(BuildEvent, member{"event", e})
+	for _, i := range news {
+		l.tell(BuildEvent, member{"event", events[i]})
 	}
 }
 

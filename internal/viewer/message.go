@@ -113,12 +113,38 @@ func raws(v jsontree.Value, kind jsontree.Kind) [][]byte {
 // essence is what an event says, however it is spelt.
 func essence(raw []byte) string {
 	var value any
-	if err := json.Unmarshal(raw, &value); err != nil {
+	read := json.NewDecoder(bytes.NewReader(raw))
+	read.UseNumber()
+	if err := read.Decode(&value); err != nil {
 		return string(raw)
 	}
-	text, err := json.Marshal(value)
+	text, err := json.Marshal(plain(value))
 	if err != nil {
 		return string(raw)
 	}
 	return string(text)
+}
+
+// exact is how many characters a number may have for a float64 to tell it from
+// all others.
+const exact = 15
+
+// plain spells short numbers in one way, 1.0 as 1. Longer ones stay as they are:
+// two that differ must not become the same.
+func plain(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for name := range v {
+			v[name] = plain(v[name])
+		}
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case json.Number:
+		if f, err := v.Float64(); err == nil && len(v) <= exact {
+			return f
+		}
+	}
+	return value
 }

@@ -349,6 +349,16 @@ func TestAnEventThatSaysWhenItWasIsStoredOnce(t *testing.T) {
 	}
 }
 
+func TestEventsOfOneMomentThatDifferInALongNumberAreBothKept(t *testing.T) {
+	w := newWorld(t)
+	for _, call := range []string{"9007199254740992", "9007199254740993"} {
+		w.emit("home", `{"kind":"tool-used","timestamp":"2026-02-17T14:30:00Z","callId":`+call+`}`)
+	}
+	if log, err := w.BuildLog(t.Context(), "home"); err != nil || log.EventCount != 2 {
+		t.Errorf("%+v, %v", log, err)
+	}
+}
+
 func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 	w := newWorld(t)
 	for body, want := range map[string]string{
@@ -402,6 +412,26 @@ func TestFollowersAreToldWhatOthersWriteEachEventOnce(t *testing.T) {
 	all = r.until("the spec", func(m map[string]any) bool { return m["type"] == "spec-update" })
 	if last := all[len(all)-1]; last["content"] != "# B <b>\n" || last["_project"] != root || last["_seq"] == nil {
 		t.Errorf("%v", last)
+	}
+}
+
+func TestAnEventThatAProgramWithoutALockLosesDoesNotMakeTheOthersNews(t *testing.T) {
+	w := newWorld(t)
+	state := func(kinds ...string) string {
+		var events []string
+		for _, k := range kinds {
+			events = append(events, fmt.Sprintf(`{"kind":%q}`, k))
+		}
+		return `{"buildEvents":[` + strings.Join(events, ",") + `]}`
+	}
+	root := w.project("home")
+	w.write(root, "state.json", state("one", "two", "three"))
+	r := w.follow("home")
+	defer r.of.Leave()
+	r.first()
+	w.write(root, "state.json", state("one", "two", "four")) // written by one who had read two of them
+	if got := kinds(r.until("four", event("four"))); !slices.Equal(got, []string{"four"}) {
+		t.Errorf("told %v", got)
 	}
 }
 
