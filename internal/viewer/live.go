@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	maxEvents = 500     // events that are kept for who comes back
-	maxBytes  = 1 << 20 // of them
+	maxEvents = 500            // events that are kept for who comes back
+	maxBytes  = 2 * maxMessage // of them: the longest one leaves room for what came with it
 )
 
 // live is a project and what was lately told of it. Of a document only the last
@@ -73,6 +73,7 @@ func (l *live) tell(kind string, list ...member) {
 	data, err := wire(kind, l.path, l.seq+1, list...)
 	if err != nil || len(data) > maxMessage {
 		l.notice(kind + " of " + l.path + " cannot be told: it is too long, or no JSON")
+		delete(l.latest, kind) // who comes now must not take it for how things are
 		return
 	}
 	l.seq++

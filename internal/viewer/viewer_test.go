@@ -99,6 +99,22 @@ func (w *world) write(root, name, text string) {
 	}
 }
 
+// noted waits for a notice that has a word in it.
+func (w *world) noted(word string) {
+	w.t.Helper()
+	deadline := time.After(20 * time.Second)
+	for {
+		select {
+		case text := <-w.notes:
+			if strings.Contains(text, word) {
+				return
+			}
+		case <-deadline:
+			w.t.Fatalf("no notice of %s", word)
+		}
+	}
+}
+
 func (w *world) emit(root, text string) {
 	w.t.Helper()
 	if _, err := w.AddEvent(w.t.Context(), root, []byte(text)); err != nil {
@@ -417,19 +433,12 @@ func TestFollowersAreToldWhatOthersWriteEachEventOnce(t *testing.T) {
 
 func TestAnEventThatAProgramWithoutALockLosesDoesNotMakeTheOthersNews(t *testing.T) {
 	w := newWorld(t)
-	state := func(kinds ...string) string {
-		var events []string
-		for _, k := range kinds {
-			events = append(events, fmt.Sprintf(`{"kind":%q}`, k))
-		}
-		return `{"buildEvents":[` + strings.Join(events, ",") + `]}`
-	}
 	root := w.project("home")
-	w.write(root, "state.json", state("one", "two", "three"))
+	w.write(root, "state.json", feedOf(long("one", 0), long("two", 0), long("three", 0)))
 	r := w.follow("home")
 	defer r.of.Leave()
 	r.first()
-	w.write(root, "state.json", state("one", "two", "four")) // written by one who had read two of them
+	w.write(root, "state.json", feedOf(long("one", 0), long("two", 0), long("four", 0))) // written by one who had read two of them
 	if got := kinds(r.until("four", event("four"))); !slices.Equal(got, []string{"four"}) {
 		t.Errorf("told %v", got)
 	}
@@ -568,10 +577,10 @@ func TestTheHistoryIsBoundedAndWhoIsBehindItIsToldSo(t *testing.T) {
 	defer r.of.Leave()
 	r.first()
 	slow := r.at
-	big := strings.Repeat("x", 60_000)
 	for i := range 20 {
-		w.emit("home", fmt.Sprintf(`{"kind":"k%d","summary":%q}`, i, big))
-		r.until("it", event(fmt.Sprintf("k%d", i)))
+		kind := fmt.Sprintf("k%d", i)
+		w.write(w.project("home"), "state.json", feedOf(long(kind, 300_000)))
+		r.until("it", event(kind))
 	}
 	if !r.of.After(slow).Behind || r.of.After(r.at).Behind {
 		t.Error("nobody is behind, or everybody")
@@ -580,6 +589,44 @@ func TestTheHistoryIsBoundedAndWhoIsBehindItIsToldSo(t *testing.T) {
 	if err != nil || len(data) > 6<<20 {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
+}
+
+// feedOf is a state with events.
+func feedOf(events ...string) string { return `{"buildEvents":[` + strings.Join(events, ",") + `]}` }
+
+// long is an event of a length.
+func long(kind string, n int) string {
+	return fmt.Sprintf(`{"kind":%q,"summary":%q}`, kind, strings.Repeat("x", n))
+}
+
+func TestALongEventDoesNotCutOffWhoIsUpToDate(t *testing.T) {
+	w := newWorld(t)
+	r := w.follow("home")
+	defer r.of.Leave()
+	r.first()
+	w.write(w.project("home"), "state.json", feedOf(long("short", 1), long("long", 1_500_000)))
+	if got := kinds(r.until("the long one", event("long"))); !slices.Equal(got, []string{"short", "long"}) {
+		t.Errorf("told %v", got)
+	}
+}
+
+func TestWhoComesIsNotToldWhatADocumentSaidBeforeItBecameTooLong(t *testing.T) {
+	w := newWorld(t)
+	root := w.project("home")
+	w.write(root, "inbox.json", `[{"id":"a"}]`)
+	r := w.follow("home")
+	defer r.of.Leave()
+	r.first()
+	w.write(root, "inbox.json", fmt.Sprintf(`[{"id":"b","content":%q}]`, strings.Repeat("x", 3_000_000)))
+	w.noted("inbox-update")
+	list, _ := r.of.Latest()
+	for _, m := range list {
+		if strings.Contains(string(m), `"inbox-update"`) {
+			t.Errorf("told %s", m)
+		}
+	}
+	w.write(root, "inbox.json", `[{"id":"c"}]`)
+	r.until("the inbox as it is", func(m map[string]any) bool { return strings.Contains(fmt.Sprint(m["items"]), "id:c") })
 }
 
 func TestNothingIsWatchedWhileNobodyLooksAndAfterTheEnd(t *testing.T) {
