@@ -60,8 +60,8 @@ func (v *Viewer) Projects(ctx context.Context) ([]Project, error) {
 	var list []Project
 	active := 0
 	for _, e := range entries {
-		if info, err := os.Stat(e.Path); err != nil || !info.IsDir() {
-			continue // removed, or of another machine
+		if !there(e.Path) {
+			continue // removed, or on a disk that is away
 		}
 		l, err := v.live(e.Path)
 		if err != nil {
@@ -153,8 +153,12 @@ func (v *Viewer) activate(ctx context.Context, root, as string) (Project, error)
 	if as == root {
 		as = ""
 	}
+	gone, err := v.gone(ctx)
+	if err != nil {
+		return Project{}, err
+	}
 	entry := Entry{Path: root, As: as, Used: v.opts.Now().UTC(), Active: true}
-	if err := v.opts.Registry.Put(ctx, func(all []Entry) ([]Entry, error) { return with(all, entry) }); err != nil {
+	if err := v.opts.Registry.Put(ctx, func(all []Entry) ([]Entry, error) { return with(all, entry, gone) }); err != nil {
 		return Project{}, err
 	}
 	v.mu.Lock()
@@ -162,6 +166,25 @@ func (v *Viewer) activate(ctx context.Context, root, as string) (Project, error)
 	v.listed = make(chan struct{})
 	v.mu.Unlock()
 	return v.find(ctx, root)
+}
+
+func there(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// gone are the projects whose folders are not there. It is asked before the list
+// is changed: a disk may be slow, and others wait for the list.
+func (v *Viewer) gone(ctx context.Context) (map[string]bool, error) {
+	entries, err := v.opts.Registry.Get(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("projects: %w", err)
+	}
+	paths := map[string]bool{}
+	for _, e := range entries {
+		paths[e.Path] = !there(e.Path)
+	}
+	return paths, nil
 }
 
 // Listed is closed when the list of projects has changed.
@@ -173,7 +196,9 @@ func (v *Viewer) Listed() <-chan struct{} {
 
 // with returns the entries with one more, or that one changed, as the active one.
 // A path by which it is known now is no longer another one's: it led there once.
-func with(all []Entry, e Entry) ([]Entry, error) {
+// Where there is no room, of those that are gone the one goes that was used
+// longest ago.
+func with(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {
 		list[i].Active = false
@@ -185,10 +210,26 @@ func with(all []Entry, e Entry) ([]Entry, error) {
 		list[i] = e
 		return list, nil
 	}
-	if len(list) >= maxProjects {
-		return nil, refuse(conflict, "too_many_projects", "%d projects are registered, and that is the limit", len(list))
+	for len(list) >= maxProjects {
+		i := oldest(list, gone)
+		if i < 0 {
+			return nil, refuse(conflict, "too_many_projects", "%d projects are registered, and that is the limit", len(list))
+		}
+		list = slices.Delete(list, i, i+1)
 	}
 	return append(list, e), nil
+}
+
+// oldest is where the one stands that was used longest ago of those in which, or
+// -1.
+func oldest(list []Entry, which map[string]bool) int {
+	found := -1
+	for i, e := range list {
+		if which[e.Path] && (found < 0 || e.Used.Before(list[found].Used)) {
+			found = i
+		}
+	}
+	return found
 }
 
 // marked returns the root that a path leads to. Whatever is wrong with it the

@@ -352,6 +352,33 @@ func TestAProjectThatIsGoneIsNotListedAndNotMadeAgain(t *testing.T) {
 	}
 }
 
+func TestProjectsThatAreGoneMakeRoomForOthersAndNoneElseDoes(t *testing.T) {
+	w := newWorld(t)
+	var roots []string
+	for i := range 100 {
+		roots = append(roots, w.register(fmt.Sprint("p", i)))
+	}
+	if _, err := w.Register(t.Context(), w.project("more")); code(err) != "too_many_projects" {
+		t.Errorf("%v", err)
+	}
+	for _, root := range []string{roots[30], roots[20]} {
+		if err := os.RemoveAll(root); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.register("more")
+	kept := func(root string) bool {
+		return slices.ContainsFunc(w.rows.all, func(e viewer.Entry) bool { return e.Path == root })
+	}
+	if kept(roots[20]) || !kept(roots[30]) || len(w.rows.all) != 100 {
+		t.Errorf("%d are kept, the older one that is gone: %v", len(w.rows.all), kept(roots[20]))
+	}
+	w.register("still more")
+	if _, err := w.Register(t.Context(), w.project("too many")); code(err) != "too_many_projects" {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAnEventThatSaysWhenItWasIsStoredOnce(t *testing.T) {
 	w := newWorld(t)
 	for range 3 {
