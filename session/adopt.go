@@ -125,7 +125,7 @@ func setMembers(root *jsontree.Node, is *Status, states map[string]State) []tall
 		}
 		var theirs []jsontree.Value
 		for _, id := range node.Get("agents").Items() {
-			if !ours[id.Text()] {
+			if !ours[idOf(id)] {
 				theirs = append(theirs, id)
 			}
 		}

@@ -206,7 +206,7 @@ func (c *checker) summary(v jsontree.Value) {
 func (c *checker) waves(v jsontree.Value) {
 	states := map[string]State{}
 	for _, agent := range v.Get("agents").Items() {
-		id := agent.Get("id").Text()
+		id := idOf(agent.Get("id"))
 		if _, twice := states[id]; !twice {
 			states[id] = stateOf(agent.Get("status"), Queued)
 		}

@@ -9,6 +9,13 @@ import (
 // Settle is settle, for a fuzz test without files.
 func Settle(doc *jsontree.Doc, now time.Time) { settle(doc.Root(), now) }
 
+// Kept is how many documents the store keeps something of.
+func (s *Store) Kept() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.files)
+}
+
 // Build checks a draft and builds its document.
 func Build(d Draft, id string, now time.Time) ([]byte, error) {
 	if err := d.check(); err != nil {

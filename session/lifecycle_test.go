@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"gaffer/session"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
@@ -201,6 +203,26 @@ func TestAWaveRunsWithItsFirstAgentAndCompletesWithItsLast(t *testing.T) {
 		must(t, step.do())
 		if got := waves(); got != step.want {
 			t.Errorf("after step %d the waves are %s, want %s", i, got, step.want)
+		}
+	}
+}
+
+func TestAgentsWhoseIdsAreNumbersAreNotTakenForOneAnother(t *testing.T) {
+	s := newStore(t, start())
+	plant(t, s, "numbers", []byte(`{"status": "running", "agents": [
+		{"id": 1, "status": "complete"}, {"id": 2, "status": "running"}, {"id": "003", "status": "queued"}],
+		"waves": [{"wave": 1, "status": "complete", "agents": [1]}, {"wave": 2, "status": "running", "agents": [2]}, {"wave": 3, "status": "pending", "agents": ["003"]}]}`))
+	must(t, s.StartAgent(t.Context(), "numbers", "003", 5))
+	var got []session.State
+	for _, w := range load(t, s, "numbers").Waves {
+		got = append(got, w.Status)
+	}
+	if diff := cmp.Diff([]session.State{session.Complete, session.Running, session.Running}, got); diff != "" {
+		t.Error(diff)
+	}
+	for f := range s.Validate() {
+		if f.Name == "wave-disagrees" {
+			t.Error(f)
 		}
 	}
 }

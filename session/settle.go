@@ -41,12 +41,21 @@ func survey(root *jsontree.Node, who bool) (sum Summary, states map[string]State
 		if !who {
 			continue
 		}
-		id := agent.Get("id").Text()
+		id := idOf(agent.Get("id"))
 		if _, twice := states[id]; !twice {
 			states[id] = state
 		}
 	}
 	return sum, states
+}
+
+// idOf is what an id is known by in a wave. One that is no string is not of the
+// protocol and cannot be asked for, but is still another's than the next.
+func idOf(v jsontree.Value) string {
+	if id, ok := v.Str(); ok {
+		return id
+	}
+	return string(v.Raw())
 }
 
 func sessionState(root *jsontree.Node) State { return stateOf(root.Get("status"), Running) }
@@ -118,7 +127,7 @@ type tally struct{ known, final, ran int }
 // that its wave was running before is all that tells that it ran.
 func tallyOf(was State, ids iter.Seq2[int, jsontree.Value], states map[string]State) (all tally) {
 	for _, id := range ids {
-		if state, ok := states[id.Text()]; ok {
+		if state, ok := states[idOf(id)]; ok {
 			all.add(state, state == Cancelled && was == Running)
 		}
 	}

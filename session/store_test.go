@@ -139,3 +139,15 @@ func changed(t *testing.T, before, after []byte) []string {
 	}
 	return lines
 }
+
+func TestAStoreKeepsNothingOfSessionsThatWereOnlyAskedFor(t *testing.T) {
+	s := newStore(t, start())
+	id := create(t, s, threeAgents)
+	load(t, s, id)
+	if _, err := s.Load("no-such-session"); err == nil {
+		t.Error("there is one")
+	}
+	if n := s.Kept(); n != 0 {
+		t.Errorf("something of %d is kept", n)
+	}
+}
