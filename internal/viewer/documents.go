@@ -69,9 +69,20 @@ func (v *Viewer) credit(ctx context.Context, l *live, p showcase.TeamPicture, se
 	return p
 }
 
-// doubt tells that nobody knows whose a document is. It is shown all the same.
+// doubt tells that nobody knows whose a document is, which is shown all the same.
+// It is asked several times a second, and told once in a while.
 func (v *Viewer) doubt(err error) {
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	now := v.opts.Now()
+	v.mu.Lock()
+	tell := !now.Before(v.doubtful)
+	if tell {
+		v.doubtful = now.Add(remember)
+	}
+	v.mu.Unlock()
+	if tell {
 		v.opts.Notice("viewer: whose documents they are: " + err.Error())
 	}
 }

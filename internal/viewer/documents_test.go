@@ -136,6 +136,33 @@ func TestDocumentsAreShownThoughNobodyKnowsWhoseTheyAre(t *testing.T) {
 	}
 }
 
+func TestThatNobodyKnowsWhoseDocumentsAreIsToldOnceInAWhile(t *testing.T) {
+	now, told := time.Date(2026, 2, 1, 15, 0, 0, 0, time.UTC), 0
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, ".founder-mode/status/sessions/one"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(home, ".founder-mode/status/sessions/one/status.json"), []byte(`{"status": "complete"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	v := viewer.New(viewer.Options{
+		Home: home, Registry: &memory{}, Ours: &claims{err: errors.New("the database is away")},
+		Now: func() time.Time { return now }, Notice: func(string) { told++ },
+	})
+	t.Cleanup(v.Close)
+	for _, want := range []int{1, 1, 2} {
+		for range 10 {
+			if list, err := v.Sessions(t.Context(), ""); err != nil || len(list) != 1 {
+				t.Fatal(list, err)
+			}
+		}
+		if told != want {
+			t.Errorf("told %d times, want %d", told, want)
+		}
+		now = now.Add(40 * time.Second)
+	}
+}
+
 func TestAllDocumentsAreWatchedOnlyWhileSomebodyFollowsThem(t *testing.T) {
 	w := newWorld(t)
 	w.follow("").of.Leave()

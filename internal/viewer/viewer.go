@@ -45,10 +45,11 @@ type Viewer struct {
 	opts Options
 	host host.Host
 
-	mu     sync.Mutex
-	lives  map[string]*live // by root
-	listed chan struct{}    // closed, and replaced, when the list of projects has changed
-	closed bool
+	mu       sync.Mutex
+	lives    map[string]*live // by root
+	listed   chan struct{}    // closed, and replaced, when the list of projects has changed
+	doubtful time.Time        // until then a doubt is not told again
+	closed   bool
 
 	watches sync.WaitGroup
 }
