@@ -177,28 +177,34 @@ func keepAttributes(f host.File, now fs.FileInfo) (host.Op, error) {
 	}
 	was, ok1 := now.Sys().(*syscall.Stat_t)
 	is, ok2 := made.Sys().(*syscall.Stat_t)
+	perm := now.Mode().Perm()
 	if ok1 && ok2 && (was.Uid != is.Uid || was.Gid != is.Gid) {
-		if err := keepOwner(f, int(was.Uid), int(was.Gid)); err != nil {
+		grouped, err := keepOwner(f, int(was.Uid), int(was.Gid))
+		if err != nil {
 			return opChownTemp, err
 		}
+		if !grouped { // what one group may, another may only if all may
+			perm = perm&^0o070 | perm&0o007<<3
+		}
 	}
-	if made.Mode() == now.Mode() {
+	if made.Mode().Perm() == perm {
 		return "", nil
 	}
-	return opChmodTemp, f.Chmod(opChmodTemp, now.Mode().Perm())
+	return opChmodTemp, f.Chmod(opChmodTemp, perm)
 }
 
-// keepOwner keeps what it may. A file can be given away by root alone; in a folder
-// that several people write to, the document then belongs to the last of them.
-func keepOwner(f host.File, uid, gid int) error {
-	err := f.Chown(opChownTemp, uid, gid)
+// keepOwner keeps what it may, and tells whether that is the group at least. A file
+// can be given away by root alone; in a folder that several people write to, the
+// document then belongs to the last of them.
+func keepOwner(f host.File, uid, gid int) (grouped bool, err error) {
+	err = f.Chown(opChownTemp, uid, gid)
 	if errors.Is(err, syscall.EPERM) {
 		err = f.Chown(opChownTemp, -1, gid)
 	}
 	if errors.Is(err, syscall.EPERM) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 func syncFolder(h host.Host, path string) error {

@@ -50,13 +50,17 @@ func TestADocumentOfAnotherUserIsWrittenWithWhatMayBeKept(t *testing.T) {
 		allowed int // the group alone may be given if this is it
 		asked   []int
 		fails   bool
+		mode    fs.FileMode
 	}{
-		"its group is ours too":     {gid, []int{uid, gid, -1, gid}, false},
-		"neither is ours":           {0, []int{uid, gid, -1, gid}, false},
-		"the disk cannot be helped": {-1, []int{uid, gid}, true},
+		"its group is ours too":     {gid, []int{uid, gid, -1, gid}, false, 0o664},
+		"neither is ours":           {0, []int{uid, gid, -1, gid}, false, 0o644},
+		"the disk cannot be helped": {-1, []int{uid, gid}, true, 0o664},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := document(t, `{"a":1}`)
+			if err := os.Chmod(path, 0o664); err != nil {
+				t.Fatal(err)
+			}
 			h := &shared{Host: host.OS(), path: path, uid: uid, gid: gid, chown: func(to, group int) error {
 				switch {
 				case c.allowed < 0:
@@ -72,6 +76,9 @@ func TestADocumentOfAnotherUserIsWrittenWithWhatMayBeKept(t *testing.T) {
 			}
 			if want := map[bool]string{true: `{"a":1}`, false: `{"a":2}`}[c.fails]; read(t, path) != want {
 				t.Errorf("the document is %s", read(t, path))
+			}
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != c.mode {
+				t.Errorf("its mode is %v, %v", info.Mode(), err)
 			}
 		})
 	}

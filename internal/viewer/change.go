@@ -31,7 +31,7 @@ func (v *Viewer) AddEvent(ctx context.Context, ref string, body []byte) (kind st
 	if err != nil {
 		return "", told(err)
 	}
-	said := essence(event.Raw())
+	said := digestOf(event.Raw())
 	err = l.store.Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
 		if f, _ := feedOf(root.Value()); dated && slices.Contains(f.said, said) {
 			return nil, nil

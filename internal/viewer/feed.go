@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"crypto/sha256"
 	"slices"
 
 	"gaffer/statefile/jsontree"
@@ -12,10 +13,16 @@ const maxFeed = 1000
 
 // feed is what the state said of the events at one look.
 type feed struct {
-	said []string // what each event says, oldest first
+	said []digest // of what each event says, oldest first
 	left int64    // how many had moved to the archive
 	cut  bool     // there were more than are compared
 }
+
+// digest stands for what an event says: the events of a feed may be long, alike, and
+// compared with all others.
+type digest [sha256.Size]byte
+
+func digestOf(event []byte) digest { return sha256.Sum256([]byte(essence(event))) }
 
 // feedOf returns the feed of a state, and its events as they stand.
 func feedOf(state jsontree.Value) (feed, [][]byte) {
@@ -26,7 +33,7 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 		events, f.cut = events[len(events)-maxFeed:], true
 	}
 	for _, e := range events {
-		f.said = append(f.said, essence(e))
+		f.said = append(f.said, digestOf(e))
 	}
 	return f, events
 }
@@ -49,7 +56,7 @@ func (f feed) news(before feed) []int {
 	return f.unheard(before)
 }
 
-func begins(list, with []string) bool {
+func begins(list, with []digest) bool {
 	return len(with) <= len(list) && slices.Equal(list[:len(with)], with)
 }
 
@@ -63,7 +70,7 @@ func (f feed) from(first int) (places []int) {
 // unheard are the places of what was not said before, for a feed in which a
 // program without a lock has lost or changed something in between.
 func (f feed) unheard(before feed) (places []int) {
-	heard := map[string]int{}
+	heard := map[digest]int{}
 	for _, said := range before.said {
 		heard[said]++
 	}
