@@ -2,8 +2,10 @@ package agent
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"gaffer/internal/failure"
 )
@@ -157,30 +159,42 @@ type codexItem struct {
 	} `json:"changes"`
 }
 
-func (i codexItem) doing() string {
+func (i codexItem) doing() string { return brief(i.what()) }
+
+// what is the item in words, however many.
+func (i codexItem) what() string {
 	switch i.Type {
 	case "command_execution", "commandExecution":
-		return brief("shell: " + unwrapped(i.Command))
+		return "shell: " + unwrapped(i.Command)
 	case "file_change", "fileChange":
 		var paths []string
 		for _, c := range i.Changes {
 			paths = append(paths, c.Path)
 		}
-		return brief("edit: " + strings.Join(paths, ", "))
+		return "edit: " + strings.Join(paths, ", ")
 	case "mcp_tool_call", "mcpToolCall":
-		return brief(i.Server + ": " + i.Tool)
+		return i.Server + ": " + i.Tool
 	case "web_search", "webSearch":
-		return brief("search: " + i.Query)
+		return "search: " + i.Query
 	case "agent_message", "agentMessage":
-		return brief(i.Text)
+		return i.Text
 	}
 	return ""
 }
 
+// shellCall is one shell of the system that runs one word. A word in double
+// quotes that the shell would change is left as it is.
+var shellCall = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^(?:/(?:usr/(?:local/)?)?bin/)?(?:ba|da|k|z)?sh -l?c (?:" +
+		"'([^']*)'|\"([^\"\\\\$`!]*)\"|([A-Za-z0-9_./:=@%+-]+))$")
+})
+
 // unwrapped is the command that a person knows within the shell that runs it.
+// What is anything else than that shell and its command is shown whole: a person
+// must not allow a part of it.
 func unwrapped(command string) string {
-	if _, inner, ok := strings.Cut(command, "bash -lc "); ok {
-		return strings.Trim(inner, `'"`)
+	if m := shellCall().FindStringSubmatch(command); m != nil {
+		return m[1] + m[2] + m[3]
 	}
 	return command
 }

@@ -27,7 +27,7 @@ func (c *serverReader) question(l serverLine, p serverParams) (Question, bool) {
 		}, true
 	case "item/permissions/requestApproval":
 		return Question{
-			Text: because("more permissions", p.Reason), Options: permissionOptions(),
+			Text: because(whole("more permissions", p.Permissions), p.Reason), Options: permissionOptions(),
 			Reply: decision(l.ID, object{"permissions": orEmpty(p.Permissions), "scope": "turn"}, object{"permissions": object{}, "scope": "turn"}),
 		}, true
 	case "mcpServer/elicitation/request":
@@ -53,8 +53,8 @@ func (c *serverReader) what(p serverParams) string {
 	if p.Command != "" {
 		return full("shell: " + unwrapped(p.Command))
 	}
-	if doing := c.items[p.ItemID].doing(); doing != "" {
-		return doing
+	if what := c.items[p.ItemID].what(); what != "" {
+		return full(what)
 	}
 	return "a change outside the sandbox"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"strings"
 )
 
 // decode reads a line that may be a JSON object. Members of another type than
@@ -57,12 +58,43 @@ func arg(input json.RawMessage) string {
 }
 
 // call is a tool and its input in a few words: "Bash: go test ./...".
-func call(tool string, input json.RawMessage) string { return brief(whole(tool, input)) }
-
-// whole is a tool and its input for somebody who must decide about it.
-func whole(tool string, input json.RawMessage) string {
+func call(tool string, input json.RawMessage) string {
 	if what := arg(input); what != "" {
 		tool += ": " + what
 	}
+	return brief(tool)
+}
+
+// whole is a tool and all of its input for somebody who must decide about it:
+// what tells most in words, the rest as it is.
+func whole(tool string, input json.RawMessage) string {
+	members := map[string]json.RawMessage{}
+	decode(input, &members)
+	parts := []string{}
+	if what := takeArg(members); what != "" {
+		parts = append(parts, what)
+		if tool == "Bash" {
+			delete(members, "description") // the agent's own words about the command
+		}
+	}
+	if len(members) > 0 {
+		parts = append(parts, strings.TrimSpace(string(encode(members))))
+	}
+	if len(parts) > 0 {
+		tool += ": " + strings.Join(parts, " ")
+	}
 	return full(tool)
+}
+
+// takeArg is arg by the exact names that the tools go by, and without what is
+// only talk. What it returns is no member any more.
+func takeArg(members map[string]json.RawMessage) string {
+	for _, name := range []string{"command", "file_path", "filePath", "path", "pattern", "url", "query"} {
+		var text string
+		if json.Unmarshal(members[name], &text) == nil && text != "" {
+			delete(members, name)
+			return text
+		}
+	}
+	return ""
 }

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -110,8 +112,33 @@ func brief(text string) string {
 	return text
 }
 
-// full is text for somebody who must decide about it.
-func full(text string) string { return strings.TrimSpace(clean(first(text, questionLength))) }
+// full is text for somebody who must decide about it. Nothing is left out
+// without a sign: what cannot be seen is spelt out, and a cut says how much is
+// missing.
+func full(text string) string {
+	text = strings.ToValidUTF8(strings.TrimSpace(text), "\uFFFD")
+	var b strings.Builder
+	written := 0
+	for i, r := range text {
+		if written >= questionLength {
+			fmt.Fprintf(&b, "… (%d more characters)", utf8.RuneCountInString(text[i:]))
+			break
+		}
+		char := visible(r)
+		b.WriteString(char)
+		written += utf8.RuneCountInString(char)
+	}
+	return b.String()
+}
+
+// visible is a character as a person can see it. A blank of any width hides
+// nothing.
+func visible(r rune) string {
+	if r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r) {
+		return string(r)
+	}
+	return strings.Trim(strconv.QuoteRune(r), "'")
+}
 
 // summary is the end of text, for what came of it all.
 func summary(text string) string {
