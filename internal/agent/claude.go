@@ -187,10 +187,11 @@ func (l claudeLine) blocks() []claudeBlock {
 }
 
 func (c *claudeReader) assistant(l claudeLine) []Signal {
+	if l.Parent == "" {
+		c.mistake = l.Error // one that the agent went on after is not what it ends with
+	}
 	if l.Error != "" {
-		// The program speaks here, not the model.
-		c.mistake = l.Error
-		return nil
+		return nil // the program speaks here, not the model
 	}
 	s := Signal{Progress: true, Usage: c.count(l)}
 	for _, b := range l.blocks() {

@@ -196,6 +196,29 @@ func TestASubAgentsWordsAreProgressAndNotTheState(t *testing.T) {
 	}
 }
 
+func TestAnErrorThatTheAgentGoesOnAfterIsNotWhatItEndsWith(t *testing.T) {
+	const (
+		ofSubAgent = `{"type":"assistant","parent_tool_use_id":"toolu_1","error":"rate_limit","message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}}`
+		ofAgent    = `{"type":"assistant","parent_tool_use_id":null,"error":"rate_limit","message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}}`
+		goesOn     = `{"type":"assistant","parent_tool_use_id":null,"message":{"id":"m2","model":"x","content":[{"type":"text","text":"I go on."}]}}`
+		subGoesOn  = `{"type":"assistant","parent_tool_use_id":"toolu_1","message":{"id":"m3","model":"x","content":[{"type":"text","text":"So do I."}]}}`
+		maxTurns   = `{"type":"result","subtype":"error_max_turns","is_error":true,"api_error_status":null,"terminal_reason":"max_turns"}`
+	)
+	for name, c := range map[string]struct {
+		lines []string
+		want  failure.Class
+	}{
+		"a sub-agent's":              {[]string{ofSubAgent, maxTurns}, failure.Crashed},
+		"its own":                    {[]string{ofAgent, goesOn, maxTurns}, failure.Crashed},
+		"the last":                   {[]string{goesOn, ofAgent, maxTurns}, failure.RateLimited},
+		"the last but a sub-agent's": {[]string{ofAgent, subGoesOn, maxTurns}, failure.RateLimited},
+	} {
+		if _, v := hear(t, "claude", agent.Request{}, agent.Exit{Code: 1}, c.lines...); v.Class != c.want {
+			t.Errorf("%s: verdict %+v, want %q", name, v, c.want)
+		}
+	}
+}
+
 func TestARequestThatClaudeWithdrawsIsClosed(t *testing.T) {
 	signals, _ := hear(t, "claude", agent.Request{}, agent.Exit{},
 		`{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"t1"}}`,
