@@ -102,6 +102,9 @@ type claudeTokens struct {
 func (c *claudeReader) Line(line []byte) []Signal {
 	var l claudeLine
 	if !decode(line, &l) {
+		if r, ok := cutResult(line); ok {
+			return c.result(r)
+		}
 		c.rest.add(line)
 		return nil
 	}
@@ -130,7 +133,9 @@ func (c *claudeReader) read(l claudeLine, line []byte) []Signal {
 			c.reset = epoch(l.Limit.ResetsAt)
 		}
 	case "result":
-		return c.result(line)
+		var r claudeResult
+		decode(line, &r)
+		return c.result(r)
 	}
 	return nil
 }
@@ -262,9 +267,7 @@ type claudeResult struct {
 	} `json:"permission_denials"`
 }
 
-func (c *claudeReader) result(line []byte) []Signal {
-	var r claudeResult
-	decode(line, &r)
+func (c *claudeReader) result(r claudeResult) []Signal {
 	c.said = &word{class: c.class(r), text: r.words(), reset: c.reset}
 	c.denied = nil
 	for _, d := range r.Denials {

@@ -40,6 +40,33 @@ func TestTrapA_ADeniedToolIsNoSuccessAlthoughItSaysSo(t *testing.T) {
 	}
 }
 
+// A result names all that was denied, with the whole of its input.
+func TestAResultThatIsTooLongIsALastWord(t *testing.T) {
+	const success, failed = `{"type":"result","subtype":"success","is_error":false`, `{"type":"result","subtype":"success","is_error":true,"api_error_status":429`
+	content := strings.Repeat("a", 40<<10)
+	denial := `{"tool_name":"Write","tool_use_id":"t","tool_input":{"file_path":"/x","content":"` + content + `"}}`
+	many := strings.TrimSuffix(strings.Repeat(denial+",", 30), ",")
+	long := strings.Repeat("a", agent.MaxLine)
+	for name, c := range map[string]struct {
+		line string
+		want failure.Class
+	}{
+		"much was denied":              {success + `,"result":"Done.","total_cost_usd":0.5,"permission_denials":[` + many + `]}`, failure.Denied},
+		"one long input was denied":    {success + `,"result":"Done.","total_cost_usd":0.5,"permission_denials":[{"tool_name":"Write","tool_input":{"content":"` + long, failure.Denied},
+		"nothing was denied":           {success + `,"result":"Done.","total_cost_usd":0.5,"permission_denials":[],"more":"` + long, failure.None},
+		"nobody knows what was denied": {success + `,"total_cost_usd":0.5,"result":"` + long, failure.Crashed},
+		"it failed":                    {failed + `,"total_cost_usd":0.5,"result":"` + long, failure.RateLimited},
+	} {
+		signals, v := hear(t, "claude", agent.Request{}, agent.Exit{Code: 0}, c.line[:agent.MaxLine])
+		if len(signals) != 1 || !signals[0].Ended || signals[0].Usage.USD != 0.5 || v.Class != c.want {
+			t.Errorf("%s: %q, verdict %+.200v, want %q", name, shown(signals), v, c.want)
+		}
+		if v.Class == failure.Denied && !strings.HasPrefix(v.Denied[len(v.Denied)-1], "a tool") {
+			t.Errorf("%s: denied %q", name, v.Denied)
+		}
+	}
+}
+
 func TestTrapB_AnAPIErrorIsNoSuccessAlthoughTheSubtypeSaysSo(t *testing.T) {
 	_, v := hear(t, "claude", agent.Request{}, agent.Exit{Code: 1},
 		`{"type":"assistant","error":"server_error","message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}}`,
