@@ -8,14 +8,21 @@ import (
 // asked takes a request of the app server. The server goes on only when it has
 // an answer, so that what we do not know is refused at once.
 func (c *serverReader) asked(l serverLine, p serverParams) []Signal {
-	id := string(l.ID)
 	q, ok := c.question(l, p)
 	if !ok {
-		refusal := encode(object{"id": l.ID, "error": object{"code": -32601, "message": "gaffer does not support " + l.Method}})
-		return []Signal{{Reply: refusal, ReplyTo: id}}
+		return c.refuse(l, p)
 	}
-	q.ID = id
+	q.ID = string(l.ID)
 	return []Signal{{State: Waiting, Ask: &q, Doing: brief(q.Text)}}
+}
+
+// refuse answers without a person: no, or that we do not know what is meant.
+func (c *serverReader) refuse(l serverLine, p serverParams) []Signal {
+	refusal := encode(object{"id": l.ID, "error": object{"code": -32601, "message": "gaffer does not support " + l.Method}})
+	if q, ok := c.question(l, p); ok {
+		refusal = q.Reply(Answer{Deny: true})
+	}
+	return []Signal{{Reply: refusal, ReplyTo: string(l.ID)}}
 }
 
 func (c *serverReader) question(l serverLine, p serverParams) (Question, bool) {

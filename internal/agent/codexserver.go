@@ -83,11 +83,15 @@ func (c *serverReader) Line(line []byte) []Signal {
 	}
 	var p serverParams
 	decode(l.Params, &p)
-	if p.ThreadID != "" && p.ThreadID != c.thread {
-		return nil // Codex has threads of its own, to find titles for example
-	}
-	if len(l.ID) > 0 {
+	// Codex has threads of its own, to find titles for example.
+	foreign := p.ThreadID != "" && p.ThreadID != c.thread
+	switch {
+	case len(l.ID) > 0 && foreign:
+		return c.refuse(l, p)
+	case len(l.ID) > 0:
 		return c.asked(l, p)
+	case foreign:
+		return nil
 	}
 	return c.notified(l, p)
 }

@@ -175,6 +175,8 @@ func TestTrapI_ThreadsThatCodexHasForItselfMeanNothing(t *testing.T) {
 		`{"method":"turn/completed","params":{"threadId":"ours","turn":{"id":"turn-0","status":"completed","error":null}}}`,
 	}
 	signals, v := hear(t, "codex", agent.Request{}, agent.Exit{Code: 0}, lines...)
+	// What such a thread asks for is refused, which says nothing about the work.
+	signals = slices.DeleteFunc(signals, func(s agent.Signal) bool { return show(s) == `reply to 9 {"id":9,"result":{"decision":"decline"}}` })
 	if len(signals) != 2 || v.Class != failure.Crashed {
 		t.Errorf("%q, verdict %+v", shown(signals), v)
 	}
@@ -270,6 +272,22 @@ func TestSeveralQuestionsAtOnceAreAnsweredLineByLine(t *testing.T) {
 	}
 	if reply := string(q.Reply(agent.Answer{Text: "as you like"})); !strings.Contains(reply, `"Colour?":"as you like","Size?":"as you like"`) {
 		t.Errorf("%s", reply)
+	}
+}
+
+func TestARequestOfAnotherThreadIsRefusedAtOnce(t *testing.T) {
+	for request, want := range map[string]string{
+		`{"method":"item/commandExecution/requestApproval","id":9,"params":{"threadId":"other","command":"ls"}}`:               `{"id":9,"result":{"decision":"decline"}}`,
+		`{"method":"mcpServer/elicitation/request","id":9,"params":{"threadId":"other","message":"May I?"}}`:                   `{"id":9,"result":{"action":"decline"}}`,
+		`{"method":"item/tool/requestUserInput","id":9,"params":{"threadId":"other","questions":[{"id":"q","question":"?"}]}}`: `{"id":9,"result":{"answers":{}}}`,
+		`{"method":"item/tool/call","id":9,"params":{"threadId":"other"}}`:                                                     `{"error":{"code":-32601,"message":"gaffer does not support item/tool/call"},"id":9}`,
+	} {
+		signals, v := hear(t, "codex", agent.Request{}, agent.Exit{},
+			`{"id":2,"result":{"thread":{"id":"ours"}}}`, `{"id":3,"result":{"turn":{"id":"turn-1"}}}`, request,
+			`{"method":"turn/completed","params":{"threadId":"ours","turn":{"id":"turn-1","status":"completed","error":null}}}`)
+		if got := shown(signals)[2]; got != "reply to 9 "+want || v.Class != failure.None {
+			t.Errorf("%s: %q, want %q; verdict %+v", request, got, want, v)
+		}
 	}
 }
 
