@@ -91,11 +91,11 @@ func (c *commandReader) Line(line []byte) []Signal {
 // marked: a failure is the last word until the program says that it is done.
 func (c *commandReader) marked(text string) *word {
 	if m := find(c.limit, text); m != nil {
-		when := text
-		if i := c.limit.SubexpIndex("reset"); i > 0 && m[i] != "" {
-			when = "resets at " + m[i]
+		w := &word{class: failure.RateLimited, text: text}
+		if i := c.limit.SubexpIndex("reset"); i > 0 {
+			w.until = m[i]
 		}
-		return &word{class: failure.RateLimited, text: text, reset: exactTime(when)}
+		return w
 	}
 	if find(c.failed, text) != nil {
 		return &word{class: failure.Crashed, text: text}

@@ -101,9 +101,21 @@ func TestMarkersSayWhatLinesMean(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", c.name, v, c.want)
 		}
 	}
-	_, v := marked(t, agent.Ask, agent.Exit{}, "limit reached until 2026-11-15T12:00:00Z")
-	if want := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC); !v.Reset.Equal(want) {
-		t.Errorf("reset %v, want %v", v.Reset, want)
+}
+
+func TestTheGroupResetSaysWhenALimitEnds(t *testing.T) {
+	for line, want := range map[string]time.Time{
+		"limit reached until 2026-11-15T12:00:00Z":      time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC),
+		"limit reached until 1762952400":                time.Unix(1762952400, 0),
+		"limit reached until 3pm":                       time.Date(2026, 11, 15, 15, 0, 0, 0, time.UTC),
+		"limit reached until 3:30 PM (Europe/Berlin)":   time.Date(2026, 11, 15, 14, 30, 0, 0, time.UTC),
+		"limit reached until Nov 18, 10am":              time.Date(2026, 11, 18, 10, 0, 0, 0, time.UTC),
+		"limit, resets 9am, reached until further news": time.Date(2026, 11, 15, 9, 0, 0, 0, time.UTC),
+		"limit reached until noon":                      {},
+	} {
+		if _, v := marked(t, agent.Ask, agent.Exit{Code: 1, At: at}, line); v.Class != failure.RateLimited || !v.Reset.Equal(want) {
+			t.Errorf("%s: %+v, want %v", line, v, want)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ type word struct {
 	class failure.Class
 	text  string
 	reset time.Time
+	until string // of a rate limit: the part of text that says when it ends, if that is known
 }
 
 // judge says how an attempt ended.
@@ -36,12 +37,20 @@ func judge(said *word, denied []string, rest string, exit Exit) Verdict {
 		v.Answer = answer(said.text)
 	}
 	if said.class == failure.RateLimited {
-		v.Reset = said.reset
-		if v.Reset.IsZero() {
-			v.Reset = resetTime(said.text, exit.At)
-		}
+		v.Reset = said.resets(exit.At)
 	}
 	return v
+}
+
+// resets is when a rate limit ends, if the program has said it somehow.
+func (w *word) resets(now time.Time) time.Time {
+	if !w.reset.IsZero() {
+		return w.reset
+	}
+	if at := resetTime("resets at "+w.until, now); !at.IsZero() {
+		return at
+	}
+	return resetTime(w.text, now)
 }
 
 // told: the reason is a failure class, and one that nobody knows is a
