@@ -25,8 +25,9 @@ import (
 //	 └──> 007
 //
 // A row waits for the row above it. Branches of one trunk are a row of their
-// own. Arrows between two ids of a line are followed, which also reads a plain
-// list of edges such as "001 -> 002".
+// own. All ids behind an arrow wait for all before it, up to the next arrow,
+// which also reads a plain list of edges such as "001, 002 -> 003". Lines that
+// join so that this would give another order than the one drawn are reported.
 type drawing struct {
 	reader  *reader
 	heading place
@@ -38,11 +39,12 @@ type drawing struct {
 	after   map[string][]string
 	afterAt map[string][]place
 
-	above  []string // what the next row waits for
-	twigs  []string // branches since the last row that is none
-	trunks []trunk  // rows that a branch may come off, from left to right
-	rail   []string // what feeds the line at the right
-	linked bool     // a line without ids led here from the row above
+	above  []string        // what the next row waits for
+	twigs  []string        // branches since the last row that is none
+	trunks []trunk         // rows that a branch may come off, from left to right
+	rail   []string        // what feeds the line at the right
+	loose  map[int][]place // by column, where a line at the right begins that has led nowhere yet
+	linked bool            // a line without ids led here from the row above
 	edges  map[edge]bool
 }
 
@@ -56,7 +58,7 @@ type trunk struct {
 func newDrawing(r *reader, heading place) *drawing {
 	return &drawing{
 		reader: r, heading: heading, at: map[string]place{}, names: map[string]string{},
-		after: map[string][]string{}, afterAt: map[string][]place{}, edges: map[edge]bool{},
+		after: map[string][]string{}, afterAt: map[string][]place{}, edges: map[edge]bool{}, loose: map[int][]place{},
 	}
 }
 
@@ -69,8 +71,6 @@ var (
 	inParens  = lazyregexp.New(`\([^()]*\)`)
 	twig      = lazyregexp.New(`[├└╰┣┗+|\\` + "`" + `][─━—=-]+[>▶→►]?\s*$`)
 	connector = lazyregexp.New(`^[\s|│┃vV↓▼/\\─━┌┐└┘├┤┬┴┼+<>*-]+$`)
-	railIn    = lazyregexp.New(`[<◀←◄]\s*[─━—=-]+[┤┘╯┛|+]?`)
-	railOut   = lazyregexp.New(`[─━—=-]{2,}\s*[┐┤┘╮┓|+]`)
 )
 
 const drawingCharacters = "─━│┃┌┐└┘├┤┬┴┼╭╮╯╰┣┗┏┓┛┫|/\\<>▶◀→←►◄+*=-[](),&:"
@@ -85,6 +85,7 @@ const (
 type drawnToken struct {
 	id         string
 	start, end int // bytes
+	column     int // characters before it
 }
 
 // line reads one line of the block.
@@ -98,7 +99,10 @@ func (d *drawing) line(line string, at place) {
 	}
 	tokens := d.tokens(line, at)
 	if len(tokens) == 0 {
-		d.linked = d.linked || strings.TrimSpace(line) != "" && connector().MatchString(line)
+		if strings.TrimSpace(line) != "" && connector().MatchString(line) {
+			d.linked = true
+			d.turns(line)
+		}
 		return
 	}
 	known := map[string]bool{}
@@ -106,20 +110,28 @@ func (d *drawing) line(line string, at place) {
 		known[t.id] = d.has(t.id)
 		d.declare(t, line, at)
 	}
-	waiting := d.between(tokens, line, at)
+	arrows := d.between(tokens, line, at)
 	before := line[:tokens[0].start]
 	if m := twig().FindStringIndex(before); m != nil {
-		d.branch(tokens, utf8.RuneCountInString(before[:m[0]]), at)
+		d.branch(tokens, arrows, utf8.RuneCountInString(before[:m[0]]), at)
 	} else {
-		d.row(tokens, waiting, known, at)
+		d.row(tokens, arrows, known, at)
 	}
-	d.side(line[tokens[len(tokens)-1].end:], tokens, at)
+	d.under(tokens, line, at)
+	d.side(tokens, line, at)
 	d.linked = false
-	column := utf8.RuneCountInString(before)
+	d.grow(arrows.groups)
+}
+
+// grow remembers what the branches below may come off.
+func (d *drawing) grow(groups [][]drawnToken) {
+	column := groups[0][0].column
 	for len(d.trunks) > 0 && d.trunks[len(d.trunks)-1].column >= column {
 		d.trunks = d.trunks[:len(d.trunks)-1]
 	}
-	d.trunks = append(d.trunks, trunk{column, idsOf(tokens)})
+	for _, group := range groups {
+		d.trunks = append(d.trunks, trunk{group[0].column, idsOf(group)})
+	}
 }
 
 // tokens finds the ids of a line. A number in a name or in the talk beside an
@@ -128,11 +140,13 @@ func (d *drawing) tokens(line string, at place) []drawnToken {
 	plain := inParens().ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
 	d.misspelt(plain, at)
 	var tokens []drawnToken
+	column, counted := 0, 0
 	for _, m := range drawnID().FindAllStringIndex(plain, -1) {
 		if joined(plain, m[0], m[1]) || !d.standsAlone(plain, m[0], tokens) {
 			continue
 		}
-		tokens = append(tokens, drawnToken{plain[m[0]:m[1]], m[0], m[1]})
+		column, counted = column+utf8.RuneCountInString(line[counted:m[0]]), m[0]
+		tokens = append(tokens, drawnToken{plain[m[0]:m[1]], m[0], m[1], column})
 	}
 	return tokens
 }
@@ -185,38 +199,68 @@ func (d *drawing) declare(t drawnToken, line string, at place) {
 	}
 	if !d.has(t.id) {
 		d.ids = append(d.ids, t.id)
-		d.at[t.id] = place{line: at.line, column: utf8.RuneCountInString(line[:t.start]) + 1}
+		d.at[t.id] = t.place(at)
 	}
 }
 
-// between follows the arrows between the ids of a line, and gives those that
-// wait for another of the same line.
-func (d *drawing) between(tokens []drawnToken, line string, at place) map[string]bool {
-	waiting := map[string]bool{}
+func (t drawnToken) place(at place) place { return place{line: at.line, column: t.column + 1} }
+
+// arrows are those between the ids of a line.
+type arrows struct {
+	groups [][]drawnToken  // the ids, divided by the arrows
+	waits  map[string]bool // what an arrow leads to
+	leads  map[string]bool // what an arrow leads away from
+}
+
+// between follows the arrows between the ids of a line.
+func (d *drawing) between(tokens []drawnToken, line string, at place) arrows {
+	a := arrows{groups: [][]drawnToken{{tokens[0]}}, waits: map[string]bool{}, leads: map[string]bool{}}
+	var back []bool // whether the arrow before the next group leads to the left
 	for i := 1; i < len(tokens); i++ {
-		left, right := tokens[i-1], tokens[i]
-		gap := inParens().ReplaceAllString(line[left.end:right.start], "")
-		switch {
-		case strings.ContainsAny(gap, ">▶→►"):
-			d.wait(right.id, left.id, at)
-			waiting[right.id] = true
-		case strings.ContainsAny(gap, "<◀←◄"):
-			d.wait(left.id, right.id, at)
-			waiting[left.id] = true
+		gap := inParens().ReplaceAllString(line[tokens[i-1].end:tokens[i].start], "")
+		right := strings.ContainsAny(gap, ">▶→►")
+		if last := len(a.groups) - 1; !right && !strings.ContainsAny(gap, "<◀←◄") {
+			a.groups[last] = append(a.groups[last], tokens[i])
+			continue
+		}
+		if join().MatchString(gap) {
+			d.reader.report(tokens[i-1].place(at), "lines join behind %s, which is not followed, want all that is waited for before one arrow, such as 001, 002 -> 003", tokens[i-1].id)
+		}
+		a.groups, back = append(a.groups, []drawnToken{tokens[i]}), append(back, !right)
+	}
+	for i, leftwards := range back {
+		if leftwards {
+			d.lead(a, a.groups[i+1], a.groups[i], at)
+		} else {
+			d.lead(a, a.groups[i], a.groups[i+1], at)
 		}
 	}
-	return waiting
+	return a
+}
+
+// lead lets each of a group wait for each of another. A list of edges on one
+// line may name an id on both sides of an arrow.
+func (d *drawing) lead(a arrows, from, to []drawnToken, at place) {
+	for _, t := range to {
+		a.waits[t.id] = true
+		for _, f := range from {
+			a.leads[f.id] = true
+			if f.id != t.id || len(from)+len(to) == 2 {
+				d.wait(t.id, f.id, at)
+			}
+		}
+	}
 }
 
 // row lets the ids wait for the row above. One that was drawn before is only
 // referred to, and a line of arrows that nothing leads to is an edge on its own.
-func (d *drawing) row(tokens []drawnToken, waiting, known map[string]bool, at place) {
+func (d *drawing) row(tokens []drawnToken, a arrows, known map[string]bool, at place) {
 	above := d.above
 	if len(d.twigs) > 0 {
 		above = d.twigs
 	}
 	for _, t := range tokens {
-		if waiting[t.id] || known[t.id] || len(waiting) > 0 && !d.linked {
+		if a.waits[t.id] || known[t.id] || len(a.waits) > 0 && !d.linked {
 			continue
 		}
 		for _, id := range above {
@@ -225,7 +269,7 @@ func (d *drawing) row(tokens []drawnToken, waiting, known map[string]bool, at pl
 	}
 	d.twigs, d.above = nil, nil
 	for _, t := range tokens {
-		if len(waiting) == 0 || waiting[t.id] {
+		if !a.leads[t.id] {
 			d.above = append(d.above, t.id)
 		}
 	}
@@ -234,35 +278,22 @@ func (d *drawing) row(tokens []drawnToken, waiting, known map[string]bool, at pl
 
 // branch lets the ids wait for the row that they come off: the last one that
 // begins at the column of the branch or to its left.
-func (d *drawing) branch(tokens []drawnToken, column int, at place) {
+func (d *drawing) branch(tokens []drawnToken, a arrows, column int, at place) {
+	d.led(column, column)
 	from := d.above
 	for _, t := range d.trunks {
 		if t.column <= column {
 			from = t.ids
 		}
 	}
-	for _, id := range from {
-		d.wait(tokens[0].id, id, at)
-	}
-	d.twigs = append(d.twigs, idsOf(tokens)...)
-}
-
-// side follows what is drawn to the right of a row: into the row, or out of it.
-func (d *drawing) side(rest string, tokens []drawnToken, at place) {
-	rest = inParens().ReplaceAllString(rest, "")
-	switch {
-	case railIn().MatchString(rest):
-		for _, t := range tokens {
-			for _, id := range d.rail {
+	for _, t := range tokens {
+		for _, id := range from {
+			if !a.waits[t.id] {
 				d.wait(t.id, id, at)
 			}
 		}
-		if strings.ContainsAny(rest, "┘╯┛") {
-			d.rail = nil
-		}
-	case railOut().MatchString(rest):
-		d.rail = append(d.rail, idsOf(tokens)...)
 	}
+	d.twigs = append(d.twigs, idsOf(tokens)...)
 }
 
 func (d *drawing) wait(id, other string, at place) {

@@ -94,6 +94,62 @@ func TestADrawnGraphIsReadTopToBottom(t *testing.T) {
 003 ──▶ 004
 005 <- 004`, map[string]string{"001": "", "002": "001", "003": "001", "004": "002 003", "005": "004"}},
 
+		"several before an arrow": {"002 + 003 + 004 ──> 005", map[string]string{"002": "", "003": "", "004": "", "005": "002 003 004"}},
+
+		"several on both sides of arrows": {"001, 002 -> 003, 004 -> 005", map[string]string{"001": "", "002": "", "003": "001 002", "004": "001 002", "005": "003 004"}},
+
+		"several behind an arrow to the left": {"003 <- 001, 002", map[string]string{"001": "", "002": "", "003": "001 002"}},
+
+		"two edges of one id on a line": {"001 -> 002, 001 -> 003", map[string]string{"001": "", "002": "001", "003": "002 001"}},
+
+		"a row below several behind an arrow": {"001 -> 002, 003\n004", map[string]string{"001": "", "002": "001", "003": "001", "004": "002 003"}},
+
+		"an arrow within a row": {`
+001
+ |
+ v
+002   003 ──> 004
+ |
+ v
+005`, map[string]string{"001": "", "002": "001", "003": "001", "004": "002 003", "005": "004"}},
+
+		"several on a branch": {`
+001
+ ├──> 002, 003
+ └──> 004 -> 005`, map[string]string{"001": "", "002": "001", "003": "001", "004": "001", "005": "004"}},
+
+		"branches off a line to the right": {`
+001 ──┬──> 002
+      ├──> 003
+      └──> 004`, map[string]string{"001": "", "002": "001", "003": "001", "004": "001"}},
+
+		"branches off a line that turns down": {`
+001 ──┐
+      ├──> 002
+      └──> 003`, map[string]string{"001": "", "002": "001", "003": "001"}},
+
+		"stairs": {`
+001 ────┐
+        ▼
+       002 ───┐
+              |
+             003`, map[string]string{"001": "", "002": "001", "003": "002"}},
+
+		"lines that join above an arrow": {`
+001 ──┐
+002 ──┤
+003 ──┘
+      v
+     004`, map[string]string{"001": "", "002": "001", "003": "002", "004": "003"}},
+
+		"a frame": {`
+┌── 001 ──┐
+│         │
+002      003
+└── 004 ──┘`, map[string]string{"001": "", "002": "001", "003": "001", "004": "002 003"}},
+
+		"talk that looks like lines": {"001 -- /login\n002 -- | and 404", map[string]string{"001": "", "002": "001"}},
+
 		"a line of arrows below a row": {`
 001
  |
@@ -122,6 +178,34 @@ func TestADrawnGraphIsReadTopToBottom(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// Read from top to bottom, each of these would run in another order than the
+// one that is drawn.
+func TestLinesThatJoinInTheMiddleAreReported(t *testing.T) {
+	for graph, want := range map[string][]int{
+		"001 ──┐\n002 ──┼──> 004\n003 ──┘":        {4, 5, 6},
+		"001 ──┐\n      ├──> 003\n002 ──┘":        {6},
+		"001 ─┐\n002 ─┴─> 003":                    {4, 5},
+		"001 ─┬─> 003\n002 ─┘":                    {5},
+		"001 --+\n      +--> 003\n002 --+":        {6},
+		"001 --\\\n       > 003\n002 --/":         {4, 6},
+		"001 ---|\n002 ---|---> 003":              {4},
+		"      ┌──> 002\n001 ──┤\n      └──> 003": {4},
+	} {
+		r := &reader{file: "plan.md"}
+		readOrchestrator("plan.md", []byte("## Dependency Graph\n\n```\n"+graph+"\n```\n"), r)
+		var lines []int
+		for _, p := range r.problems.sorted() {
+			lines = append(lines, p.Line)
+			if !strings.Contains(p.Text, "->") {
+				t.Errorf("%q does not say what to write", p)
+			}
+		}
+		if diff := cmp.Diff(want, lines); diff != "" {
+			t.Errorf("%s\n%s%v", graph, diff, r.problems)
+		}
 	}
 }
 

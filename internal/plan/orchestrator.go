@@ -174,6 +174,7 @@ func (o *orchestrator) box(line string) {
 }
 
 func (o *orchestrator) fromGraph(d *draft) {
+	o.graph.end()
 	files := map[string]waveItem{}
 	for _, item := range o.items {
 		if _, known := files[item.id]; !known {

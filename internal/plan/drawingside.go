@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"gaffer/statefile/lazyregexp"
+)
+
+// The lines of a drawing that leave a row at its side.
+var (
+	railIn  = lazyregexp.New(`[<◀←◄]\s*[─━—=-]+[┤┘╯┛|+]?`)
+	railOut = lazyregexp.New(`[─━—=-]{2,}\s*[┐┤┘╮┓|+]`)
+	// corner is where a line at the right surely turns: what is no box character
+	// may be talk.
+	corner = lazyregexp.New(`[─━—=-]([┐┤┘╮┓╯┛])|[─━—=-]{2,}([|+\\/])[\s|│┃]*$`)
+	join   = lazyregexp.New(`[─━—=-][┼├┤┴┐┘┫┣┻╋╯╮┛┓]`)
+	upward = lazyregexp.New(`[┌╭┏][─━—=-]+[>▶→►]\s*$`)
+)
+
+// side follows what is drawn to the right of a row: into the row, or out of it.
+func (d *drawing) side(tokens []drawnToken, line string, at place) {
+	last := tokens[len(tokens)-1]
+	rest := blankParens(line[last.end:])
+	if railIn().MatchString(rest) {
+		for _, t := range tokens {
+			for _, id := range d.rail {
+				d.wait(t.id, id, at)
+			}
+		}
+		if strings.ContainsAny(rest, "┘╯┛") {
+			d.rail = nil
+		}
+		if len(d.loose) > 0 {
+			d.loose = map[int][]place{}
+		}
+		return
+	}
+	turn := cornerIn(rest)
+	if turn < 0 && !railOut().MatchString(rest) {
+		return
+	}
+	d.rail = append(d.rail, idsOf(tokens)...)
+	if turn < 0 || strings.ContainsAny(line[:tokens[0].start], "┌╭┏└╰┗") {
+		return // talk, a frame, or the last branch of a trunk
+	}
+	column := last.column + len(last.id) + turn
+	d.loose[column] = append(d.loose[column], last.place(at))
+}
+
+// cornerIn is the column in which a line turns, or -1.
+func cornerIn(rest string) int {
+	m := corner().FindStringSubmatchIndex(rest)
+	if m == nil {
+		return -1
+	}
+	return utf8.RuneCountInString(rest[:max(m[2], m[4])])
+}
+
+// blankParens keeps the columns of what follows.
+func blankParens(s string) string {
+	return inParens().ReplaceAllStringFunc(s, func(s string) string { return strings.Repeat(" ", utf8.RuneCountInString(s)) })
+}
+
+// under notes the lines at the right that end in this row, from above.
+func (d *drawing) under(tokens []drawnToken, line string, at place) {
+	if upward().MatchString(line[:tokens[0].start]) {
+		d.reader.report(tokens[0].place(at), "the arrow to %s comes from below, and a graph is read from top to bottom, want an edge such as 001 -> 002", tokens[0].id)
+	}
+	for _, t := range tokens {
+		d.led(t.column, t.column+len(t.id)-1)
+	}
+}
+
+// turns notes the lines at the right that lead on to below on a line without
+// ids: they turn there, or end in an arrow.
+func (d *drawing) turns(line string) {
+	column := 0
+	for _, r := range line {
+		if !strings.ContainsRune(" \t|│┃", r) {
+			d.led(column, column)
+		}
+		column++
+	}
+}
+
+// led notes that the lines at the right which go down in these columns lead
+// somewhere. People draw a column askew.
+func (d *drawing) led(from, to int) {
+	for column := from - 1; column <= to+1; column++ {
+		delete(d.loose, column)
+	}
+}
+
+// end reports the lines at the right that have led nowhere: what they would
+// join is not known.
+func (d *drawing) end() {
+	for _, places := range d.loose {
+		for _, at := range places {
+			d.reader.report(at, "the line at the right of this row leads into no row below, want <───┘ at the right of one, or an edge such as 001, 002 -> 003")
+		}
+	}
+}
