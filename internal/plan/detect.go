@@ -101,7 +101,7 @@ func (l *loader) wordFormat(arg string) (Format, error) {
 	switch {
 	case promptID().MatchString(arg):
 		return List, nil
-	case hasSpace(arg) && !looksLikeFile(arg):
+	case hasSpace(arg) && !l.looksLikeFile(arg):
 		return PromptText, nil
 	}
 	return "", l.notThere(arg)
@@ -109,14 +109,32 @@ func (l *loader) wordFormat(arg string) (Format, error) {
 
 func hasSpace(s string) bool { return strings.ContainsAny(strings.TrimSpace(s), " \t") }
 
-// looksLikeFile: a text may end in a file's name, but then it has more words.
-func looksLikeFile(arg string) bool {
+// looksLikeFile: a text may end in a file's name, but then it has more words,
+// and what stands before the last slash is no folder.
+func (l *loader) looksLikeFile(arg string) bool {
 	ext := strings.ToLower(filepath.Ext(arg))
-	return slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) && len(strings.Fields(arg)) < 3
+	if !slices.Contains([]string{".yaml", ".yml", ".md", ".json", ".jsonl"}, ext) {
+		return false
+	}
+	return len(strings.Fields(arg)) < 3 || l.inFolder(arg)
+}
+
+// inFolder tells whether the folder is there that a path leads into. Words that
+// begin with a slash are commands of some agents, and no paths.
+func (l *loader) inFolder(path string) bool {
+	folder := filepath.Dir(path)
+	if folder == "." || folder == "/" {
+		return false
+	}
+	info, err := l.host.Stat(readStep, under(l.opts.Dir, folder))
+	return err == nil && info.IsDir()
 }
 
 func (l *loader) notThere(arg string) error {
 	e := &NameError{Arg: arg, Problem: "is no file, folder or id, and a prompt has more than one word", missing: true}
+	if hasSpace(arg) {
+		e.Problem = "looks like a file and is not there; if it is a prompt, say --format prompt"
+	}
 	if entries, err := l.host.ReadDir(readStep, filepath.Dir(under(l.opts.Dir, arg))); err == nil {
 		names := make([]string, len(entries))
 		for i, entry := range entries {

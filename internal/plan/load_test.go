@@ -86,6 +86,22 @@ func TestTheFormatIsFoundOut(t *testing.T) {
 	}
 }
 
+func TestAMissingFileWhoseNameHasSpacesIsNoPrompt(t *testing.T) {
+	dir := files(t, map[string]string{"my plans/the big plan v2.yaml": "tasks: [{id: a, prompt: x}]"})
+	_, err := Load(nil, "my plans/the big plan v3.yaml", Options{Dir: dir})
+	if e, ok := errors.AsType[*NameError](err); !ok || !e.NotFound() || e.Hint() != `did you mean "my plans/the big plan v2.yaml"?` {
+		t.Errorf("got %v", err)
+	}
+	for _, prompt := range []string{"do what is in my plans/notes.md", "/review all of notes.md", "read no/such folder/a b.md"} {
+		if p, err := Load(nil, prompt, Options{Dir: dir}); err != nil || p.Format != PromptText {
+			t.Errorf("%q: %v; %s", prompt, err, p.Format)
+		}
+	}
+	if p, err := Load(nil, "my plans/the big plan v3.yaml", Options{Dir: dir, Format: PromptText}); err != nil || p.Format != PromptText {
+		t.Errorf("what is said to be a prompt: %v; %s", err, p.Format)
+	}
+}
+
 func TestWhatNamesNoPlanIsRefused(t *testing.T) {
 	dir := files(t, map[string]string{"plan.yaml": "tasks: [{id: a, prompt: x}]"})
 	for arg, want := range map[string]string{
