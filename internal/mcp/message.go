@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -106,7 +107,7 @@ type messagesArgs struct {
 
 type messagesResult struct {
 	Messages []team.Message `json:"messages" jsonschema:"the oldest first"`
-	LeftOut  int            `json:"left_out" jsonschema:"how many newer ones there are"`
+	LeftOut  int            `json:"left_out" jsonschema:"how many more there are"`
 }
 
 func (s *Server) messageRead() tool {
@@ -133,8 +134,10 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	if err != nil {
 		return r, "", err
 	}
-	r.LeftOut = max(0, len(list)-limited(a.Limit))
-	r.Messages = append([]team.Message{}, list[:len(list)-r.LeftOut]...)
+	if r.Messages, err = fitting(list[:min(len(list), limited(a.Limit))]); err != nil {
+		return r, "", err
+	}
+	r.LeftOut = len(list) - len(r.Messages)
 	for _, m := range r.Messages {
 		if !a.MarkRead || m.Read {
 			continue
@@ -144,6 +147,28 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 		}
 	}
 	return r, counted(len(list), "message") + ":", nil
+}
+
+// fitting is what one answer has room for, from the beginning of the list: what
+// is not shown must not be marked as read. A message that no answer has room for
+// is passed over, so that it hides none of those behind it.
+func fitting(list []team.Message) ([]team.Message, error) {
+	const most = maxAnswer - 1<<10 // the rest is for what stands around them
+	fit, left := []team.Message{}, most
+	for _, m := range list {
+		text, err := json.Marshal(m)
+		if err != nil {
+			return nil, err
+		}
+		if len(text) >= most {
+			continue
+		}
+		if left -= len(text) + 1; left < 0 {
+			break
+		}
+		fit = append(fit, m)
+	}
+	return fit, nil
 }
 
 // isMember reports whether messages go to the caller's role.

@@ -183,18 +183,28 @@ func (e *ArgumentsError) Hint() string { return "such arguments are right: " + e
 const maxAnswer = 256 << 10
 
 // success is a result, and a text about it. What was looked up is in the text,
-// too: not every program shows its agent more than that.
-func success(result any, text string, whole bool) *sdk.CallToolResult {
+// too: not every program shows its agent more than that. What was done is never
+// told as failed, since it would be done again: it is shortened instead.
+func success(result any, text string, looked bool) *sdk.CallToolResult {
 	data, err := json.Marshal(result)
 	if err != nil {
 		return failure(err)
 	}
-	if len(data) > maxAnswer {
+	if len(data) > maxAnswer && looked {
 		return failure(&TooLongError{Size: len(data)})
 	}
-	r := &sdk.CallToolResult{StructuredContent: json.RawMessage(data), Content: []sdk.Content{&sdk.TextContent{Text: text}}}
-	if whole {
+	short := len(data) > maxAnswer
+	if short {
+		if data, err = shortened(data); err != nil {
+			return failure(err)
+		}
+	}
+	r := &sdk.CallToolResult{StructuredContent: json.RawMessage(data), Content: []sdk.Content{&sdk.TextContent{Text: clip(text, maxText)}}}
+	if looked {
 		r.Content = append(r.Content, &sdk.TextContent{Text: string(data)})
+	}
+	if short {
+		r.Content = append(r.Content, &sdk.TextContent{Text: "the result was too long and is shortened"})
 	}
 	return r
 }
