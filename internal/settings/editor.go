@@ -75,7 +75,7 @@ func (e *Editor) plan(f File) (Edit, error) {
 	if known {
 		base = reverse(edit.Old, was.Splices)
 	}
-	c, err := Plan(f.Format, edit.Old, base, f.Entries)
+	c, err := plan(f.Format, edit.Old, base, f.Entries, replacedBy(records))
 	if err != nil {
 		return Edit{}, err
 	}
@@ -103,11 +103,7 @@ func (e *Editor) planUndo(f File) (Edit, error) {
 			return edit, nil
 		}
 	}
-	var replaced map[string][]byte
-	if n := len(records); n > 0 {
-		replaced = records[n-1].Replaced
-	}
-	edit.New, err = Strip(f.Format, edit.Old, f.Entries, replaced)
+	edit.New, err = Strip(f.Format, edit.Old, f.Entries, replacedBy(records))
 	return edit, err
 }
 

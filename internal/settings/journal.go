@@ -112,6 +112,14 @@ func of(records []record, data []byte) (record, bool) {
 	return record{}, false
 }
 
+// replacedBy returns what the latest change has taken the place of.
+func replacedBy(records []record) map[string][]byte {
+	if len(records) == 0 {
+		return nil
+	}
+	return records[len(records)-1].Replaced
+}
+
 func sumOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

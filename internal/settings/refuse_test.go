@@ -161,6 +161,31 @@ func TestSomebodyElsesStaysUnlessItIsToBeReplaced(t *testing.T) {
 	}
 }
 
+func TestAStatusLineThatWasReplacedComesBackAfterASecondTime(t *testing.T) {
+	name := "claude-settings-13-own-statusline.json"
+	old := examples(t)[name]
+	for _, second := range []StatusLine{StatusLineReplace, StatusLineIfFree, StatusLineLeave} {
+		root, e := t.TempDir(), editor(t)
+		w := wish()
+		w.Status = StatusLineReplace
+		f := theFile(t, w, root, name)
+		put(t, f.Path, old)
+		do(t, e, f)
+		put(t, f.Path, touched(t, JSON, get(t, f.Path)))
+		w.Argv, w.Shell, w.Status = []string{"/opt/gaffer"}, "/opt/gaffer", second
+		f = theFile(t, w, root, name)
+		do(t, e, f)
+		if ours := bytes.Contains(get(t, f.Path), []byte("/opt/gaffer statusline")); ours != (second == StatusLineReplace) {
+			t.Errorf("%d: the second time made it\n%s", second, get(t, f.Path))
+		}
+		put(t, f.Path, touched(t, JSON, get(t, f.Path)))
+		undo(t, e, f)
+		if back := get(t, f.Path); !bytes.Equal(back, touched(t, JSON, touched(t, JSON, old))) {
+			t.Errorf("%d: came back as\n%s", second, back)
+		}
+	}
+}
+
 func TestWithoutAJournalOursIsKnownByWhatItIs(t *testing.T) {
 	for name, old := range examples(t) {
 		root := t.TempDir()

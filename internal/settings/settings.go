@@ -56,6 +56,12 @@ type Change struct {
 // file is not known to its program if the error is not nil, and nothing should
 // be written then.
 func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
+	return plan(f, old, base, entries, nil)
+}
+
+// plan is Plan for a file in which ours has replaced somebody else's: where ours
+// goes, that comes back, to be kept, or to be replaced and noted once more.
+func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byte) (Change, error) {
 	w, err := writerOf(f)
 	if err != nil {
 		return Change{}, err
@@ -68,7 +74,7 @@ func Plan(f Format, old, base []byte, entries []Entry) (Change, error) {
 		return Change{Base: base, New: old, Kept: found.kept, Loose: found.loose}, nil
 	}
 	if base == nil {
-		if base, err = Strip(f, old, entries, nil); err != nil {
+		if base, err = Strip(f, old, entries, replaced); err != nil {
 			return Change{}, err
 		}
 	}
