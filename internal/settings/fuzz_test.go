@@ -7,7 +7,7 @@ import (
 
 func FuzzJSONComesBack(f *testing.F) {
 	seed(f, JSON)
-	for _, text := range []string{"{}", "\v", "{\"a\": 10e700}", "{\"a\":[1,{}]}", "// c\n{\"hooks\":{\"Stop\":[],},}", "{ \"a\": 1 // x\n}", "{\"statusLine\": {\"command\": \"gaffer statusline\"}, // x\n}"} {
+	for _, text := range []string{"{}", "\v", "{\"a\": 10e700}", "{\"a\":[1,{}]}", "// c\n{\"hooks\":{\"Stop\":[],},}", "{ \"a\": 1 // x\n}", "{\"statusLine\": {\"command\": \"gaffer statusline\"}, // x\n}", "{\"hooks\": {}, \"statusLine\": {\"command\": \"/x/gaffer statusline -a\", \"padding\": 1}}"} {
 		f.Add([]byte(text))
 	}
 	entries := wish().ClaudeFiles("/p", "/q", forAll)[0].Entries
@@ -16,7 +16,7 @@ func FuzzJSONComesBack(f *testing.F) {
 
 func FuzzTOMLComesBack(f *testing.F) {
 	seed(f, TOML)
-	for _, text := range []string{"", "a=1", "[mcp_servers]\ngaffer = {command='gaffer',args=['mcp']}\n", "mcp_servers.gaffer.command = 'gaffer'\nmcp_servers.gaffer.args = ['mcp']", "mcp_servers={gaffer.command='gaffer',gaffer.args=['mcp'],b=1}"} {
+	for _, text := range []string{"", "a=1", "[mcp_servers]\ngaffer = {command='gaffer',args=['mcp']}\n", "mcp_servers.gaffer.command = 'gaffer'\nmcp_servers.gaffer.args = ['mcp']", "mcp_servers={gaffer.command='gaffer',gaffer.args=['mcp'],b=1}", "[mcp_servers.gaffer]\ncommand='/x/gaffer'\nargs=['mcp','-v']\n[mcp_servers.gaffer.env]\na='b'\n"} {
 		f.Add([]byte(text))
 	}
 	entries := wish().CodexFiles("/p", forAll)[1].Entries

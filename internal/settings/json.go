@@ -72,7 +72,7 @@ func (t *jsonText) state(e Entry) (state, error) {
 		return absent, nil
 	}
 	switch got := at.Interface(); {
-	case reflect.DeepEqual(got, want):
+	case reflect.DeepEqual(got, want), e.grown(got, want) && e.starts(got):
 		return present, nil
 	case e.Mine(got) || e.Force:
 		return absent, nil
@@ -101,6 +101,47 @@ func (t *jsonText) descend(e Entry) (at jsontree.Value, rest []string, err error
 		return at, nil, t.misshapen(at, e.Path, jsontree.Array)
 	}
 	return at, nil, nil
+}
+
+func (jsonWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
+	t, err := parseJSON(old)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, e := range entries {
+		line, ok, err := t.grown(e)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if !ok {
+			rest = append(rest, e)
+			continue
+		}
+		grown = append(grown, e)
+		text, err := encoded(e.Mend(line.Text()))
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		place, _ := line.Place()
+		splices = append(splices, Splice{At: place.From, Old: bytes.Clone(old[place.From:place.To]), New: text})
+	}
+	return grown, rest, ordered(splices), nil
+}
+
+// grown returns the command of an entry that somebody has added to.
+func (t *jsonText) grown(e Entry) (line jsontree.Value, ok bool, err error) {
+	if e.Mend == nil || e.Value == nil {
+		return line, false, nil
+	}
+	at, rest, err := t.descend(e)
+	if err != nil || len(rest) > 0 {
+		return line, false, err
+	}
+	want, err := decoded(e.Value)
+	if err != nil {
+		return line, false, err
+	}
+	return at.Get(starter), e.grown(at.Interface(), want), nil
 }
 
 // ours counts what is ours anywhere.

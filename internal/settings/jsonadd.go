@@ -290,20 +290,28 @@ func (l layout) flat(text []byte) string {
 	return b.String()
 }
 
-// replacedIn returns what entries will take the place of, by path.
-func replacedIn(f Format, base []byte, entries []Entry) map[string][]byte {
+// replacedIn returns what somebody else has in base where made has ours, by path.
+func replacedIn(f Format, base, made []byte, entries []Entry) map[string][]byte {
 	if f != JSON {
 		return nil
 	}
-	t, err := parseJSON(base)
+	before, err := parseJSON(base)
+	if err != nil {
+		return nil
+	}
+	after, err := parseJSON(made)
 	if err != nil {
 		return nil
 	}
 	var all map[string][]byte
 	for _, e := range entries {
-		at, rest, err := t.descend(e)
-		place, there := at.Place()
-		if !e.Force || e.Item || e.Value == nil || err != nil || len(rest) > 0 || !there {
+		if e.Item || e.Value == nil {
+			continue
+		}
+		now, _, _ := after.descend(e)
+		was, rest, err := before.descend(e)
+		place, there := was.Place()
+		if err != nil || len(rest) > 0 || !there || !e.Mine(now.Interface()) {
 			continue
 		}
 		if all == nil {

@@ -58,6 +58,11 @@ func paragraph(old []byte, lines []string) string {
 	return eol + body + eol
 }
 
+// mend finds nothing: nobody can add to a line.
+func (lineWriter) mend(_ []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
+	return nil, entries, nil, nil
+}
+
 func (lineWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splice, error) {
 	ours := map[string]bool{}
 	for _, e := range entries {

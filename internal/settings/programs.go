@@ -143,7 +143,7 @@ func isOurHook(p Program) func(any) bool {
 	return func(v any) bool {
 		m, _ := v.(map[string]any)
 		line, _ := m["command"].(string)
-		return isGaffer(line, "hook", string(p))
+		return isGaffer(line, []string{"hook", string(p)})
 	}
 }
 
@@ -158,14 +158,35 @@ func isOurGroup(p Program) func(any) bool {
 }
 
 // isGaffer tells a command line that starts gaffer, wherever it is, with these
-// words first.
-func isGaffer(line string, words ...string) bool {
-	end := " " + strings.Join(words, " ")
-	program, rest, ok := strings.Cut(line, end)
-	if !ok || rest != "" && rest[0] != ' ' {
-		return false
+// words and some of these flags. One with anything else in it is somebody else's:
+// a pipe, another command, a variable that is set for it.
+func isGaffer(line string, words []string, flags ...string) bool {
+	program, rest, ok := cutProgram(line, words...)
+	for _, flag := range strings.Fields(rest) {
+		ok = ok && slices.Contains(flags, flag)
 	}
-	return isProgram(strings.Trim(program, `'"`))
+	return ok && isProgram(program)
+}
+
+// cutProgram parts a command line at these words, which it may end with.
+func cutProgram(line string, words ...string) (program, rest string, ok bool) {
+	first, rest, ok := strings.Cut(line, " "+strings.Join(words, " "))
+	if !ok || rest != "" && rest[0] != ' ' {
+		return "", "", false
+	}
+	program, ok = unquoted(first)
+	return program, rest, ok
+}
+
+// unquoted is one word of a shell without the quotes around it.
+func unquoted(word string) (string, bool) {
+	for _, quote := range []string{"'", `"`} {
+		if inner, ok := strings.CutPrefix(word, quote); ok {
+			inner, ok = strings.CutSuffix(inner, quote)
+			return inner, ok && !strings.Contains(strings.ReplaceAll(inner, `'\''`, ""), quote)
+		}
+	}
+	return word, !strings.ContainsAny(word, " \t\n;|&()<>")
 }
 
 func isProgram(path string) bool { return path == "gaffer" || strings.HasSuffix(path, "/gaffer") }
@@ -173,7 +194,7 @@ func isProgram(path string) bool { return path == "gaffer" || strings.HasSuffix(
 func isOurLine(v any) bool {
 	m, _ := v.(map[string]any)
 	line, _ := m["command"].(string)
-	return isGaffer(line, "statusline")
+	return isGaffer(line, []string{"statusline"}, "--fleet", "--all", "-a")
 }
 
 func isOurServer(v any) bool {
@@ -187,6 +208,10 @@ func (w Wish) statusLine() Entry {
 	e := Entry{
 		What: "status line", Path: []string{"statusLine"}, Mine: isOurLine,
 		Value: command{Type: "command", Command: w.Shell + " statusline --fleet"}, Force: w.Status == StatusLineReplace,
+		Mend: func(line string) string {
+			_, flags, _ := cutProgram(line, "statusline")
+			return w.Shell + " statusline" + flags
+		},
 	}
 	if w.Status == StatusLineLeave {
 		e.Value = nil
@@ -196,16 +221,19 @@ func (w Wish) statusLine() Entry {
 
 func (w Wish) serverArgs() []string { return append(slices.Clone(w.Argv[1:]), "mcp") }
 
+// mendServer leaves the arguments behind "mcp", by which a server of ours is known.
+func (w Wish) mendServer(string) string { return w.Argv[0] }
+
 func (w Wish) jsonServer() Entry {
 	return Entry{
-		What: "MCP server", Path: []string{"mcpServers", Server}, Mine: isOurServer,
+		What: "MCP server", Path: []string{"mcpServers", Server}, Mine: isOurServer, Mend: w.mendServer,
 		Value: server{Type: "stdio", Command: w.Argv[0], Args: w.serverArgs()},
 	}
 }
 
 func (w Wish) tomlServer() Entry {
 	return Entry{
-		What: "MCP server", Path: []string{"mcp_servers", Server}, Mine: isOurServer,
+		What: "MCP server", Path: []string{"mcp_servers", Server}, Mine: isOurServer, Mend: w.mendServer,
 		Value: Table{{"command", w.Argv[0]}, {"args", w.serverArgs()}, {"tool_timeout_sec", codexToolTimeout}},
 	}
 }

@@ -9,6 +9,7 @@ package settings
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 )
 
 // Format is how a settings file is written.
@@ -36,9 +37,39 @@ type Entry struct {
 	Value any
 	// Mine tells an entry of ours, also of another version, by its decoded value.
 	Mine func(v any) bool
+	// Mend, if there is one, returns the command of an entry of ours as it should
+	// be. An entry to which somebody has added stays as it is but for that.
+	Mend func(command string) string
 	// Force puts it there even in the place of somebody else's.
 	Force bool
 }
+
+// grown tells an entry of ours in which somebody has put more than what is
+// wanted, or something else: arguments, an environment, a flag.
+func (e Entry) grown(got, want any) bool {
+	has, _ := got.(map[string]any)
+	wants, _ := want.(map[string]any)
+	if e.Mend == nil || !e.Mine(got) {
+		return false
+	}
+	for name, v := range has {
+		if line, ok := v.(string); ok && name == starter {
+			v = e.Mend(line)
+		}
+		if !reflect.DeepEqual(v, wants[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+// starts reports whether a grown entry starts what it should.
+func (e Entry) starts(got any) bool {
+	line := got.(map[string]any)[starter].(string) // or it would not be ours
+	return line == e.Mend(line)
+}
+
+const starter = "command" // the member of an entry that says what is started
 
 // Change is what came of planning one file.
 type Change struct {
@@ -73,25 +104,59 @@ func plan(f Format, old, base []byte, entries []Entry, replaced map[string][]byt
 	if found.complete {
 		return Change{Base: base, New: old, Kept: found.kept, Loose: found.loose}, nil
 	}
-	if base == nil {
-		if base, err = Strip(f, old, entries, replaced); err != nil {
-			return Change{}, err
-		}
+	c, err := planGrown(f, w, old, entries, replaced)
+	if err == nil && c.New == nil {
+		c, err = planAnew(f, w, old, base, entries, replaced)
 	}
-	splices, err := w.add(base, entries)
 	if err != nil {
 		return Change{}, err
 	}
-	c := Change{Base: base, New: apply(base, splices), Splices: splices, Loose: found.loose, Replaced: replacedIn(f, base, entries)}
 	after, err := w.look(c.New, entries)
 	if err != nil {
 		return Change{}, &awryError{err.Error()}
 	}
-	if !after.complete || !bytes.Equal(reverse(c.New, splices), base) {
+	if !after.complete || !bytes.Equal(reverse(c.New, c.Splices), c.Base) {
 		return Change{}, &awryError{"something is missing"}
 	}
-	c.Kept = after.kept
+	c.Kept, c.Loose, c.Replaced = after.kept, found.loose, replacedIn(f, c.Base, c.New, entries)
 	return c, nil
+}
+
+// planAnew takes out what is ours and puts it there anew.
+func planAnew(f Format, w writer, old, base []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
+	if base == nil {
+		if base, err = Strip(f, old, entries, replaced); err != nil {
+			return c, err
+		}
+	}
+	splices, err := w.add(base, entries)
+	return Change{Base: base, New: apply(base, splices), Splices: splices}, err
+}
+
+// planGrown does so with all but what somebody has added to, which stays where it
+// is. Nothing comes of it where there is no such entry, or one twice.
+func planGrown(f Format, w writer, old []byte, entries []Entry, replaced map[string][]byte) (c Change, err error) {
+	grown, rest, mends, err := w.mend(old, entries)
+	if err != nil || len(grown) == 0 {
+		return c, err
+	}
+	text, err := Strip(f, apply(old, mends), rest, replaced)
+	if err != nil {
+		return c, err
+	}
+	adds, err := w.add(text, entries)
+	if err != nil {
+		return c, err
+	}
+	cuts, err := w.cut(text, grown, replaced)
+	if err != nil {
+		return c, err
+	}
+	made := apply(text, adds)
+	if after, err := w.look(made, entries); err != nil || !after.complete {
+		return c, err
+	}
+	return Change{Base: apply(text, cuts), New: made, Splices: across(cuts, adds)}, nil
 }
 
 // Strip returns old without what is ours. Where ours had replaced somebody
@@ -120,6 +185,9 @@ type writer interface {
 	look(old []byte, entries []Entry) (found, error)
 	// add makes a file that has nothing of ours have the entries.
 	add(old []byte, entries []Entry) ([]Splice, error)
+	// mend parts the entries that somebody has added to from the rest, and makes
+	// them start what they should.
+	mend(old []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error)
 	// cut takes out what is ours.
 	cut(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error)
 }

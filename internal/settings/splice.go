@@ -28,6 +28,23 @@ func ordered(splices []Splice) []Splice {
 	return joined
 }
 
+// across returns the splices from what cuts make of a text to what adds make of
+// it. The two are in order and do not overlap.
+func across(cuts, adds []Splice) (splices []Splice) {
+	shift := 0 // of what the cuts make, against the text
+	for len(cuts) > 0 || len(adds) > 0 {
+		if len(cuts) == 0 || len(adds) > 0 && adds[0].At <= cuts[0].At {
+			s := adds[0]
+			splices, adds = append(splices, Splice{At: s.At + shift, Old: s.Old, New: s.New}), adds[1:]
+			continue
+		}
+		s := cuts[0]
+		splices, cuts = append(splices, Splice{At: s.At + shift, Old: s.New, New: s.Old}), cuts[1:]
+		shift += len(s.New) - len(s.Old)
+	}
+	return ordered(splices)
+}
+
 // apply returns old with the splices made. They are in order and do not overlap.
 func apply(old []byte, splices []Splice) []byte {
 	var b []byte

@@ -102,10 +102,12 @@ func (tomlWriter) look(old []byte, entries []Entry) (found, error) {
 
 func (t *tomlText) state(e Entry) (state, error) {
 	got, err := t.get(e.Path)
-	switch {
-	case err != nil || got == nil:
+	if err != nil || got == nil {
 		return absent, err
-	case reflect.DeepEqual(got, any(e.Value.(Table).decoded())):
+	}
+	want := any(e.Value.(Table).decoded())
+	switch {
+	case reflect.DeepEqual(got, want), e.grown(got, want) && e.starts(got):
 		return present, nil
 	case e.Mine(got):
 		return absent, nil
@@ -190,6 +192,57 @@ func (t *tomlText) join(in statement, name string, table Table) Splice {
 		return putIn(in.inline[n-1].to, ", "+text)
 	}
 	return putIn(in.value.from+1, " "+text+" ")
+}
+
+func (tomlWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
+	t, err := parseTOML(old)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, e := range entries {
+		got, err := t.get(e.Path)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		table, _ := e.Value.(Table)
+		at, ok := t.find(append(slices.Clone(e.Path), starter))
+		if !ok || table == nil || !e.grown(got, table.decoded()) {
+			rest = append(rest, e)
+			continue
+		}
+		grown = append(grown, e)
+		line := got.(map[string]any)[starter].(string)
+		splices = append(splices, Splice{At: at.from, Old: slices.Clone(old[at.from:at.to]), New: []byte(quoteTOML(e.Mend(line)))})
+	}
+	return grown, rest, ordered(splices), nil
+}
+
+// find returns where the value at a path stands.
+func (t *tomlText) find(path []string) (tomlSpan, bool) {
+	for _, st := range t.statements {
+		whole := st.value
+		whole.path, whole.inline = st.path, st.inline
+		if at, ok := whole.find(path); ok && !st.heading {
+			return at, true
+		}
+	}
+	return tomlSpan{}, false
+}
+
+func (s tomlSpan) find(path []string) (tomlSpan, bool) {
+	if len(s.path) > len(path) || !slices.Equal(s.path, path[:len(s.path)]) {
+		return tomlSpan{}, false
+	}
+	path = path[len(s.path):]
+	if len(path) == 0 {
+		return s, true
+	}
+	for _, below := range s.inline {
+		if at, ok := below.find(path); ok {
+			return at, true
+		}
+	}
+	return tomlSpan{}, false
 }
 
 func (tomlWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splice, error) {

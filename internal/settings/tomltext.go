@@ -27,10 +27,12 @@ type statement struct {
 
 // tomlSpan is where a value stands, and in an inline table where its key begins.
 type tomlSpan struct {
-	name     string // the first of a dotted key
+	name     string   // the first of a dotted key
+	path     []string // all of it
 	key      int
 	from, to int
-	braces   bool // it is an inline table
+	braces   bool       // it is an inline table
+	inline   []tomlSpan // its members, if it is one
 }
 
 // tomlTable is a table, with how it came to be: who may add to it follows from that.

@@ -64,8 +64,8 @@ func (s *tomlScan) braces(spans *[]tomlSpan) any {
 		path := s.key()
 		s.want('=')
 		s.spaces()
-		span.name, span.from = path[0], s.at
-		v := s.value(nil)
+		span.name, span.path, span.from = path[0], path, s.at
+		v := s.value(&span.inline)
 		span.to = s.at
 		s.set(t, path, v)
 		if spans != nil {
