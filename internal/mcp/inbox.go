@@ -3,10 +3,13 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"gaffer/statefile/host"
 	"gaffer/workflow"
 )
 
@@ -108,9 +111,12 @@ type concludeArgs struct {
 func (s *Server) inboxFinish() tool {
 	return define(s, doc{
 		name: "inbox_finish", title: "Finish an item", need: take,
-		text:    "Say that an item of the inbox is done, or with error that it could not be done. Use it for what you took with inbox_take.",
+		text:    "Say that an item of the inbox is done, or with error that it could not be done. Use it for what you took with inbox_take; what another has taken and works on is refused.",
 		example: `{"id": "inbox-1708012345678-a1b2c3", "consumed_by": "section 2.2"}`,
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a concludeArgs) (r itemResult, text string, err error) {
+		if err := s.mayFinish(a.ID); err != nil {
+			return r, "", err
+		}
 		var item workflow.Item
 		if a.Error != "" {
 			item, err = s.opts.Workflow.Inbox().Fail(ctx, a.ID, a.Error)
@@ -120,4 +126,27 @@ func (s *Server) inboxFinish() tool {
 		r.Item.RawMessage = item.Raw.Raw()
 		return r, item.ID + " is " + string(item.Status), err
 	})
+}
+
+// mayFinish refuses an item that another works on: a mistaken word, or the late
+// one of a server that was given up, must not end that work. Whoever takes an item
+// is noted in it, so that ours is known by this process.
+func (s *Server) mayFinish(id string) error {
+	items, err := s.opts.Workflow.Inbox().List()
+	if err != nil {
+		return err
+	}
+	for _, item := range items {
+		by := item.TakenBy
+		if item.ID != id || item.Status != workflow.Processing || by == nil || *by == s.opts.Self {
+			continue
+		}
+		if !item.Abandoned(host.OS().Alive, time.Now()) {
+			return &workflow.TransitionError{
+				What: "inbox item " + clip(id, 200), From: string(workflow.Processing), To: string(workflow.Processed),
+				Why: fmt.Sprintf("it was taken by process %d on %s, which works on it", by.PID, clip(by.Host, 200)),
+			}
+		}
+	}
+	return nil
 }
