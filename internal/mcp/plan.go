@@ -10,6 +10,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"gaffer/internal/cli/exit"
 	"gaffer/internal/plan"
 	"gaffer/statefile/host"
 )
@@ -68,7 +69,7 @@ func (s *Server) load(a planArgs) (p plan.Plan, err error) {
 	case !filepath.IsLocal(a.File):
 		return p, &planError{problem: fmt.Sprintf("file %.200q is not below the project's root", a.File), next: "give a path from there, such as plans/release.yaml"}
 	default:
-		p, err = plan.Load(host.OS(), a.File, s.opts.Plans)
+		p, err = s.loadFile(a.File)
 	}
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
 		return p, &planError{problem: "nothing runs:\n" + list(problems), next: "correct it; 'gaffer schema plan' prints what a plan may have"}
@@ -84,6 +85,22 @@ func (s *Server) load(a planArgs) (p plan.Plan, err error) {
 	}
 	return p, nil
 }
+
+// loadFile reads a plan only from what is there. What a person types may also be
+// the text of a prompt, or ids: a file that is misspelt would be run as that.
+func (s *Server) loadFile(file string) (p plan.Plan, err error) {
+	next := "give a path from the project's root, such as plans/release.yaml"
+	if _, err := host.OS().Stat(opLook, filepath.Join(s.opts.Plans.Dir, file)); err != nil {
+		return p, exit.WithHint(fmt.Errorf("the plan: %w", err), next)
+	}
+	p, err = plan.Load(host.OS(), file, s.opts.Plans)
+	if err == nil && (p.Format == plan.PromptText || p.Format == plan.List) {
+		return p, &planError{problem: fmt.Sprintf("file %.200q is taken for a prompt or ids", file), next: next}
+	}
+	return p, err
+}
+
+const opLook host.Op = "look at plan"
 
 func list(problems plan.Problems) string {
 	const most = 20
