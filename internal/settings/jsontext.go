@@ -58,6 +58,8 @@ func blank(src []byte) (plain []byte, loose string) {
 			note(i, "comment")
 			blankOut(plain[i:end])
 			i = end
+		case opensComment(plain, i): // and nothing closes it, nor any that comes behind it
+			i = len(plain)
 		default:
 			i++
 		}
@@ -98,8 +100,10 @@ func afterString(b []byte, i int) int {
 }
 
 func isComment(b []byte, i int) bool {
-	return b[i] == '/' && i+1 < len(b) && (b[i+1] == '/' || b[i+1] == '*' && bytes.Contains(b[i+2:], []byte("*/")))
+	return bytes.HasPrefix(b[i:], []byte("//")) || opensComment(b, i) && bytes.Contains(b[i+2:], []byte("*/"))
 }
+
+func opensComment(b []byte, i int) bool { return bytes.HasPrefix(b[i:], []byte("/*")) }
 
 func afterComment(b []byte, i int) int {
 	if b[i+1] == '*' {

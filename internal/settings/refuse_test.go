@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAFileThatIsNotWhatItShouldBeIsRefused(t *testing.T) {
@@ -48,6 +49,19 @@ func TestAFileThatIsNotWhatItShouldBeIsRefused(t *testing.T) {
 		if _, err := os.Stat(e.Dir); err == nil {
 			t.Errorf("%s: a journal was begun", c.text)
 		}
+	}
+}
+
+// A scan of the rest for each of them would take a quarter of a minute.
+func TestManyCommentsThatAreNotClosedAreRefusedSoon(t *testing.T) {
+	text := `{"a": 1} ` + strings.Repeat("/*x ", 200_000)
+	begun := time.Now()
+	_, err := Plan(JSON, []byte(text), nil, []Entry{wish().jsonServer()})
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("took %s", took)
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), "line 1, column 10: not json: ") {
+		t.Errorf("%v", err)
 	}
 }
 
