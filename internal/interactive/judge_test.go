@@ -135,7 +135,8 @@ func TestARolloutSaysHowItsLastTurnStands(t *testing.T) {
 	}{
 		"nothing":         {"", Rollout{}},
 		"begun":           {row("task_complete", "") + row("task_started", "") + row("item_completed", ""), Rollout{Status: heard.Running}},
-		"complete":        {row("task_started", "") + tokens + row("task_complete", `,"error":null`), Rollout{Status: heard.Idle}},
+		"complete":        {row("task_started", "") + tokens + row("task_complete", `,"error":null`), Rollout{Status: heard.Idle, Tokens: 127, Context: 1000}},
+		"begun again":     {tokens + row("task_complete", "") + row("task_started", ""), Rollout{Status: heard.Running, Tokens: 127, Context: 1000}},
 		"failed":          {row("task_started", "") + row("task_complete", `,"error":{"message":"high\ndemand"}`), Rollout{Status: heard.Idle, Error: "high demand"}},
 		"aborted":         {row("task_started", "") + row("turn_aborted", `,"reason":"interrupted"`), Rollout{Status: heard.Idle}},
 		"cut off":         {`arted"}}` + "\n" + tokens, Rollout{Tokens: 127, Context: 1000}},

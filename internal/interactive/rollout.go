@@ -55,11 +55,12 @@ func threadOf(path string) string {
 	return name[len(name)-length:]
 }
 
-// parseRollout goes back from the end to the last mark of a turn. A line at the
+// parseRollout goes back from the end to the last mark of a turn, and to the last
+// count of tokens, which stands before the mark of one that is over. A line at the
 // beginning that is cut off is none.
 func parseRollout(tail []byte) *Rollout {
 	r := &Rollout{}
-	for len(tail) > 0 && r.Status == "" {
+	for len(tail) > 0 && (r.Status == "" || r.Tokens == 0) {
 		tail = bytes.TrimRight(tail, "\n")
 		at := bytes.LastIndexByte(tail, '\n') + 1
 		r.row(tail[at:])
@@ -77,13 +78,15 @@ func (r *Rollout) row(row []byte) {
 		return
 	}
 	payload := doc.Value().Get("payload")
-	switch payload.Get("type").Text() {
-	case "token_count":
-		if r.Tokens == 0 {
-			r.Tokens, _ = payload.Get("info").Get("last_token_usage").Get("total_tokens").Int()
-			r.Context, _ = payload.Get("info").Get("model_context_window").Int()
-		}
+	kind := payload.Get("type").Text()
+	if kind == "token_count" && r.Tokens == 0 {
+		r.Tokens, _ = payload.Get("info").Get("last_token_usage").Get("total_tokens").Int()
+		r.Context, _ = payload.Get("info").Get("model_context_window").Int()
+	}
+	if r.Status != "" { // by a later mark
 		return
+	}
+	switch kind {
 	case "task_started":
 		r.Status = heard.Running
 	case "task_complete":
