@@ -26,25 +26,22 @@ func (l *Lookout) documents() []*document {
 }
 
 // orphan is the only session of a program in a folder whose process nobody knows:
-// a server has run its hooks. Of several none can be told to be a process's.
+// a server has run its hooks. Of several none can be told to be a process's, and
+// none is one more agent.
 func orphan(docs []*document, program, dir string) *heard.Session {
-	var only *document
+	var all []*document
+	claimed := false
 	for _, d := range docs {
 		s := d.session
-		if s.Program != program || s.Process.PID != 0 || s.Dir != dir || s.Ended {
-			continue
+		if s.Program == program && s.Process.PID == 0 && s.Dir == dir && !s.Ended {
+			all, claimed = append(all, d), claimed || d.claimed
+			d.claimed = true
 		}
-		if only != nil {
-			only.claimed, d.claimed = true, true
-			return nil
-		}
-		only = d
 	}
-	if only == nil || only.claimed {
+	if len(all) != 1 || claimed {
 		return nil
 	}
-	only.claimed = true
-	return &only.session
+	return &all[0].session
 }
 
 // unclaimed are the sessions of agents without a terminal, and of those whose
