@@ -5,6 +5,7 @@ package presence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -62,24 +63,39 @@ type presence struct {
 	failing bool
 }
 
-// tell says what is due. What could not be said is due at the next look.
+// tell says what is due. What could not be said is due at the next look. That one
+// agent is refused keeps nobody from hearing of the others; where nobody hears,
+// the rest is not tried.
 func (p *presence) tell(ctx context.Context, list []interactive.Sighting) {
 	now := p.Now()
+	var failed error
 	for _, h := range due(p.told, list, p.Host, now) {
 		if err := p.beat(ctx, h); err != nil {
-			if ctx.Err() == nil && !p.failing {
-				p.Notice(fmt.Sprintf("agents that people started cannot be told of: %v; trying again", err))
+			failed = err
+			if !refused(err) {
+				break
 			}
-			p.failing = true
-			return
+			continue
 		}
-		p.failing = false
 		if h.Gone {
 			delete(p.told, h.AgentID)
 		} else {
 			p.told[h.AgentID] = told{h, now}
 		}
 	}
+	if failed != nil && ctx.Err() == nil && !p.failing {
+		p.Notice(fmt.Sprintf("agents that people started cannot be told of: %v; trying again", failed))
+	}
+	p.failing = failed != nil
+}
+
+// refused reports whether somebody heard what was said and would not have it.
+func refused(err error) bool {
+	var invalid interface{ Invalid() bool }
+	var conflict interface{ Conflict() bool }
+	var denied interface{ Denied() bool }
+	return errors.As(err, &invalid) && invalid.Invalid() || errors.As(err, &conflict) && conflict.Conflict() ||
+		errors.As(err, &denied) && denied.Denied()
 }
 
 func (p *presence) beat(ctx context.Context, h coordinator.Heartbeat) error {

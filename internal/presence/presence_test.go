@@ -3,6 +3,7 @@ package presence
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ type ears struct {
 	mu    sync.Mutex
 	here  []interactive.Sighting
 	away  bool
+	bar   string // the agent that is refused
 	heard []string
 }
 
@@ -45,6 +47,9 @@ func (f *ears) beat(_ context.Context, h coordinator.Heartbeat) error {
 	defer f.mu.Unlock()
 	if f.away {
 		return errors.New("away")
+	}
+	if h.AgentID == f.bar {
+		return &coordinator.Error{Status: http.StatusUnprocessableEntity, Code: "invalid", Message: "meta: too long"}
 	}
 	word := h.ClaudeStatus
 	if h.Gone {
@@ -96,5 +101,27 @@ func TestAFleetIsToldOfWhoComesChangesStaysAndGoes(t *testing.T) {
 		cancel()
 		<-done
 		f.expect(t, "at the end", "a gone")
+	})
+}
+
+func TestAnAgentThatIsRefusedKeepsNobodyFromHearingOfTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &ears{bar: "a", here: []interactive.Sighting{sighting("a", "idle"), sighting("b", "idle")}}
+		var notices []string
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Run(ctx, Options{Look: f.look, Beat: f.beat, Now: time.Now, Notice: func(text string) { notices = append(notices, text) }})
+		}()
+		f.expect(t, "at once", "b idle")
+		time.Sleep(time.Minute)
+		f.expect(t, "from time to time", "b idle", "b idle", "b idle", "b idle")
+		if len(notices) != 1 || !strings.Contains(notices[0], "meta: too long") {
+			t.Errorf("noticed %q", notices)
+		}
+		cancel()
+		<-done
+		f.expect(t, "at the end", "b gone")
 	})
 }
