@@ -20,7 +20,13 @@ import (
 type Inbox struct {
 	store *Store
 	doc   *statefile.File
+	self  *host.Process // see As
 }
+
+// As returns the inbox for a process that ends only work that is its own: what
+// another one has taken and still works on is refused. A mistaken word, or the late
+// one of a process that was given up, must not end that.
+func (b *Inbox) As(self host.Process) *Inbox { return &Inbox{b.store, b.doc, &self} }
 
 // Path returns where the inbox is.
 func (b *Inbox) Path() string { return b.doc.Path() }
@@ -178,6 +184,10 @@ func (b *Inbox) abandoned(item Item, now time.Time) bool {
 	return item.Abandoned(b.store.opts.Host.Alive, written, now)
 }
 
+func (b *Inbox) isAnothers(item Item) bool {
+	return b.self != nil && item.Status == Processing && item.TakenBy != nil && *item.TakenBy != *b.self && !b.abandoned(item, b.store.opts.Now())
+}
+
 // Done marks an item as processed. consumedBy, if not empty, says what took it
 // in.
 func (b *Inbox) Done(ctx context.Context, id, consumedBy string) (Item, error) {
@@ -206,8 +216,12 @@ func (b *Inbox) finish(ctx context.Context, id string, to ItemStatus, note func(
 		if err != nil {
 			return err
 		}
-		if err := readItem(n.Value()).check(to); err != nil {
+		item := readItem(n.Value())
+		if err := item.check(to); err != nil {
 			return err
+		}
+		if b.isAnothers(item) {
+			return &TransitionError{What: "inbox item " + shorten(id), From: string(item.Status), To: string(to), Why: item.holder()}
 		}
 		n.Set("status", to)
 		n.Delete("takenAt")

