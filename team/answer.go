@@ -1,7 +1,10 @@
 package team
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"gaffer/statefile/jsontree"
@@ -18,10 +21,6 @@ type Answer struct {
 // Text returns the summary as one text.
 func (a Answer) Text() string { return strings.Join(a.Summary, "\n") }
 
-// maxTries bounds the work on a text that is full of things that look like the
-// beginning of an object.
-const maxTries = 64
-
 // ParseAnswer reads the status word of an agent's answer: from a JSON object
 // {"status", "summary"}, fenced or bare, else from a line that is a status by
 // its form. A word in running text is never a status. Where there are several,
@@ -37,47 +36,54 @@ func ParseAnswer(text string) (Answer, error) {
 }
 
 // fromObjects reads the last object that begins a line and has a status. What
-// is inside another value is not looked at: it is about something else.
+// is inside another value is not looked at: it is about something else. So is
+// what is indented below a value that is not JSON: an excerpt of code, or an
+// answer with a slip in it.
 func fromObjects(text string) (found Answer, ok bool) {
-	for at, tries := 0, 0; at < len(text) && tries < maxTries; {
-		start := at + len(text[at:]) - len(strings.TrimLeft(text[at:], " \t"))
-		end := start
-		if start < len(text) && (text[start] == '{' || text[start] == '[') {
-			if end = valueEnd(text, start); end == start {
-				tries++
-			} else if a, is := fromObject(text[start:end]); is {
-				found, ok = a, true
-			}
+	const everywhere = math.MaxInt
+	for looked := everywhere; text != ""; {
+		line := strings.TrimLeft(text, " \t")
+		indent := len(text) - len(line)
+		if indent > looked || strings.TrimSpace(line[:min(len(line), 1)]) == "" { // or an empty line
+			text = afterLine(line)
+			continue
 		}
-		line := strings.IndexByte(text[end:], '\n')
-		if line < 0 {
-			break
+		end, whole := valueEnd(line)
+		if a, is := fromObject(line[:end]); whole && is {
+			found, ok = a, true
 		}
-		at = end + line + 1
+		if looked = everywhere; !whole {
+			looked = indent
+		}
+		if text = line[end:]; whole || end == 0 {
+			text = afterLine(text)
+		}
 	}
 	return found, ok
 }
 
-// valueEnd returns the index after the bracket that closes the one at start, or
-// start if there is none.
-func valueEnd(text string, start int) int {
-	depth, quoted := 0, false
-	for i := start; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
+func afterLine(text string) string {
+	_, rest, _ := strings.Cut(text, "\n")
+	return rest
+}
+
+// valueEnd returns the index after the object or list that text begins with, if
+// it does. Of one that is not whole it is the line from which it is not JSON, so
+// that nothing is looked at many times.
+func valueEnd(text string) (end int, whole bool) {
+	if text[0] != '{' && text[0] != '[' {
+		return 0, true
 	}
-	return start
+	var value json.RawMessage
+	in := json.NewDecoder(strings.NewReader(text))
+	err := in.Decode(&value)
+	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return strings.LastIndexByte(text[:wrong.Offset-1], '\n') + 1, false
+	}
+	if err != nil { // it has no end
+		return len(text), false
+	}
+	return int(in.InputOffset()), true
 }
 
 var wordForm = lazyregexp.New(`^[A-Z][A-Z_]*$`)

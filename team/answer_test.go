@@ -52,6 +52,32 @@ func TestAWordInRunningTextIsNoStatus(t *testing.T) {
 	}
 }
 
+func TestAnExcerptThatIsNotJSONDoesNotHideTheLastWord(t *testing.T) {
+	for _, before := range []string{
+		"{\"status\":\"APPROVED\"}\nbut look at this:\n```c\nint quote(char c)\n{\n\treturn c == '\"';\n}\n```\n",
+		"[ see note\n", strings.Repeat("[ open\n", 1000), "{\n", "{\n\n\tx := 'a\"'\n}\n", "[10:00] {\n",
+	} {
+		for _, after := range []string{"", "\n]\n", "\n}\n", "\r\nthat is all }"} {
+			text := before + "{\"status\":\"CHANGES_REQUESTED\",\"summary\":[\"the closing } is not found\"]}" + after
+			if a, err := ParseAnswer(text); err != nil || a.Status != WordChangesRequested {
+				t.Errorf("%.80q is %q (%v)", text, a.Status, err)
+			}
+		}
+	}
+}
+
+func TestWhatIsInsideAnAnswerWithASlipIsNoAnswer(t *testing.T) {
+	for _, text := range []string{
+		"{\"status\": \"FAIL\", \"tests\": [\n{\"status\": \"PASS\"},\n]}",
+		"{\"status\": \"FAIL\", \"tests\": [\n{\"status\": \"PASS\"}\n",
+		"{\n  \"status\": \"FAIL\"\n  \"tests\": [\n\n    {\"status\": \"PASS\"}\n  ]\n}\n",
+	} {
+		if a, err := ParseAnswer(text); err == nil {
+			t.Errorf("%q is %q", text, a.Status)
+		}
+	}
+}
+
 func TestTheSummaryComesWithTheAnswer(t *testing.T) {
 	a, err := ParseAnswer(`{"status":"PASS","summary":["unit 12/12","e2e 3/3", 7]}`)
 	if err != nil || a.Text() != "unit 12/12\ne2e 3/3\n7" {
@@ -78,7 +104,7 @@ func TestTheWholeObjectComesWithTheAnswerAndAStatusLineHasNone(t *testing.T) {
 }
 
 func TestAHugeAnswerIsReadInTime(t *testing.T) {
-	for _, part := range []string{"{\"a\":\n", "{\n", "{\"status\":\"PASS\"\n", "```\n", "**Status:** "} {
+	for _, part := range []string{"{\"a\":\n", "{\n", "[\n", "{} [\n", "{\"status\":\"PASS\"\n", "```\n", "**Status:** "} {
 		_, _ = ParseAnswer(strings.Repeat(part, 1<<20/len(part)))
 	}
 }
