@@ -1,6 +1,7 @@
 package teammerge
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,9 +10,15 @@ import (
 	"gaffer/internal/worktree"
 )
 
-// maxConflicts is how many files an outcome names. Its text says how many more
-// there are.
-const maxConflicts = 100
+// What an outcome says is bounded, so that its line is far shorter than the
+// 48 KiB that are kept of what a program wrote last: with half of it gone nobody
+// could read it. In JSON each of these may take twice its length.
+const (
+	maxConflicts = 100     // files that are named; the text says how many more there are
+	maxNames     = 4 << 10 // bytes of their names together
+	maxError     = 4 << 10 // bytes of what is wrong, and of what to do about it
+	maxTest      = 2 << 10 // bytes of a test's command
+)
 
 // outcome is what came of a merge, or the error if it may be another one when
 // the merge is tried again.
@@ -20,26 +27,41 @@ func (s Spec) outcome(result worktree.MergeResult, err error) (teamwork.Merged, 
 		return teamwork.Merged{Outcome: teamwork.MergeDone, Commit: result.After}, nil
 	}
 	if e, ok := errors.AsType[*worktree.MergeError](err); ok {
-		return conflict(e.Files, fmt.Sprintf("%v\n%s", err, e.Hint())), nil
+		return conflict(e.Files, err, e.Hint()), nil
 	}
 	if e, ok := errors.AsType[*worktree.UnfinishedError](err); ok {
-		return conflict(e.Files, fmt.Sprintf("%v\n%s", err, e.Hint())), nil
+		return conflict(e.Files, err, e.Hint()), nil
 	}
 	if e, ok := errors.AsType[*testError](err); ok {
-		return teamwork.Merged{Outcome: teamwork.MergeFailed, Test: e.command, Output: e.output}, nil
+		return teamwork.Merged{Outcome: teamwork.MergeFailed, Test: clip(shown(e.command), maxTest), Output: e.output}, nil
 	}
 	if e, ok := errors.AsType[*worktree.TargetError](err); ok && s.Deliver {
-		return conflict(e.Files, fmt.Sprintf("%v\n%s", err, e.Hint())), nil
+		return conflict(e.Files, err, e.Hint()), nil
 	}
 	return teamwork.Merged{}, err
 }
 
-func conflict(files []string, output string) teamwork.Merged {
-	m := teamwork.Merged{Outcome: teamwork.MergeConflict, Output: strings.ToValidUTF8(output, "�")}
+func conflict(files []string, err error, hint string) teamwork.Merged {
+	m := teamwork.Merged{Outcome: teamwork.MergeConflict}
+	m.Output = clip(shown(err.Error()), maxError) + "\n" + clip(shown(hint), maxError)
+	room := maxNames
 	for _, f := range files[:min(len(files), maxConflicts)] {
-		m.Conflicts = append(m.Conflicts, strings.ToValidUTF8(f, "�"))
+		name := shown(f)
+		if room -= len(name); room < 0 {
+			break
+		}
+		m.Conflicts = append(m.Conflicts, name)
 	}
 	return m
+}
+
+// lastLine is an outcome as gaffer reads it.
+func lastLine(m teamwork.Merged) (string, error) {
+	var line strings.Builder
+	in := json.NewEncoder(&line)
+	in.SetEscapeHTML(false) // that would be six bytes for one
+	err := in.Encode(m)
+	return strings.TrimSuffix(line.String(), "\n"), err
 }
 
 // describe says for people what came of a merge.

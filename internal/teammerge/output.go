@@ -46,17 +46,30 @@ func (t *tail) text() string {
 		}
 		text = "…\n" + text
 	}
+	if text = shown(text); text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text
+}
+
+// shown is a text without what cannot be shown.
+func shown(text string) string {
 	text = escapes().ReplaceAllString(strings.ToValidUTF8(text, "�"), "")
-	text = strings.Map(func(c rune) rune {
+	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) && c != '\n' && c != '\t' {
 			return -1
 		}
 		return c
 	}, text)
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
+}
+
+// clip cuts a text so that it has at most so many bytes.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return text
+	const ellipsis = "…"
+	return strings.ToValidUTF8(text[:most-len(ellipsis)], "") + ellipsis
 }
 
 // lineWriter passes on what tests print and begins each line of its own at the

@@ -73,7 +73,7 @@ func Run(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	last, err := json.Marshal(merged)
+	last, err := lastLine(merged)
 	if err != nil {
 		return err
 	}

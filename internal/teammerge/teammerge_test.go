@@ -2,6 +2,7 @@ package teammerge_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,6 +93,33 @@ func TestWhatATestLeavesRunningIsNotWaitedFor(t *testing.T) {
 	p.killNoted(pid)
 	if m.Outcome != teamwork.MergeDone {
 		t.Errorf("%+v", m)
+	}
+}
+
+// Of what a program wrote last, an agent of the kind that merges keeps 48 KiB.
+func TestTheLastLineIsShortWhateverIsInIt(t *testing.T) {
+	p := newProject(t)
+	a, b := p.group("A"), p.group("B")
+	for i := range 300 {
+		name := fmt.Sprintf("%s/\"<%04d>\x01\n.ts", strings.Repeat("long", 40), i)
+		for dir, text := range map[string]string{a.Path: "a\n", b.Path: "b\n"} {
+			p.must(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+			p.write(dir, name, text)
+		}
+	}
+	p.commit(a.Path, "a")
+	p.commit(b.Path, "b")
+	noisy := strings.Repeat(": '<\"&'; ", 10000) + "head -c 20000 /dev/zero | tr '\\0' '<'; exit 1"
+	for _, c := range []struct {
+		order teammerge.Spec
+		want  teamwork.MergeOutcome
+	}{{p.order(a, noisy), teamwork.MergeFailed}, {p.order(b), teamwork.MergeDone}, {p.order(a), teamwork.MergeConflict}} {
+		var out bytes.Buffer
+		p.must(teammerge.Run(t.Context(), p.dir, p.input(c.order), &out))
+		m, said := p.parse(out.String())
+		if n := out.Len() - len(said); m.Outcome != c.want || n > 40<<10 {
+			t.Errorf("%s has %d bytes, want %s with few", m.Outcome, n, c.want)
+		}
 	}
 }
 
