@@ -155,7 +155,7 @@ func TestAStartThatDiedCanBeMadeAgainAndIsCountedOnce(t *testing.T) {
 		func(s *Store) error { return s.Start(ctx, Developer, "main", "go") },
 		func(s *Store, done bool) error {
 			err := s.Start(ctx, Developer, "main", "go")
-			var running *TransitionError
+			var running *StartError
 			if err != nil && !errors.As(err, &running) {
 				return err
 			}
@@ -165,6 +165,31 @@ func TestAStartThatDiedCanBeMadeAgainAndIsCountedOnce(t *testing.T) {
 			}
 			g := snap.Groups[0]
 			if g.Status != DevWorking || g.Iterations.Developer != 1 || len(snap.Orchestrator.ActiveAgents) != 1 || snap.Orchestrator.TotalSpawns != 1 {
+				return fmt.Errorf("%+v, %+v", g, snap.Orchestrator)
+			}
+			return nil
+		})
+}
+
+func TestAStartThatLeavesTheStatusCanBeMadeAgainToo(t *testing.T) {
+	blocked := func(s *Store) error {
+		err := errors.Join(old(s), s.Start(ctx, Developer, "main", "go"))
+		_, answerErr := s.Answer(ctx, Developer, "main", Answer{Status: WordBlocked, Summary: []string{"so"}})
+		return errors.Join(err, answerErr)
+	}
+	crashes(t, blocked,
+		func(s *Store) error { return s.Start(ctx, TechLead, "main", "help") },
+		func(s *Store, done bool) error {
+			err := s.Start(ctx, TechLead, "main", "help")
+			var running *StartError
+			if err != nil && !errors.As(err, &running) || err == nil && done {
+				return fmt.Errorf("done %t: %w", done, err)
+			}
+			snap, err := s.Resume(ctx)
+			if err != nil {
+				return err
+			}
+			if g := snap.Groups[0]; g.CurrentAgent != TechLead || len(snap.Orchestrator.ActiveAgents) != 1 || snap.Orchestrator.TotalSpawns != 2 {
 				return fmt.Errorf("%+v, %+v", g, snap.Orchestrator)
 			}
 			return nil

@@ -3,6 +3,7 @@ package team
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -28,6 +29,13 @@ func seedFolder(t *testing.T) string {
 func seed(t testing.TB, d Document) []byte {
 	t.Helper()
 	return readFile(t, filepath.Join("testdata", "seed", filepath.Base(d.Path())))
+}
+
+// freeC is the protocol's example with the tech lead on another group than C,
+// which has no status there yet.
+func freeC(t *testing.T) string {
+	t.Helper()
+	return strings.Replace(string(seed(t, OrchestratorDoc)), `"group_id": "C"`, `"group_id": "B"`, 1)
 }
 
 func put(t *testing.T, root string, d Document, data []byte) {

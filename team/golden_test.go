@@ -86,6 +86,8 @@ func compareJSON(t *testing.T, d Document, want, got []byte) {
 
 func TestAStartChangesOnlyTheFieldsItIsAbout(t *testing.T) {
 	root := seedFolder(t)
+	before := freeC(t)
+	put(t, root, OrchestratorDoc, []byte(before))
 	s := openAt(t, root, noon)
 	if err := s.Start(context.Background(), Developer, "C", "A is complete"); err != nil {
 		t.Fatal(err)
@@ -96,7 +98,7 @@ func TestAStartChangesOnlyTheFieldsItIsAbout(t *testing.T) {
 		`"iteration": 15`, `"iteration": 16`, `"total_spawns": 15`, `"total_spawns": 16`,
 		"08:00Z\"\n    }\n  ],", "08:00Z\"\n    },\n    {\n      \"iteration\": 16,\n      \"decision\": \"spawn_developer_group_C\",\n      \"reasoning\": \"A is complete\",\n      \"timestamp\": \"2025-01-06T12:00:00Z\"\n    }\n  ],",
 		`"last_update": "2025-01-06T10:28:00Z"`, `"last_update": "2025-01-06T12:00:00Z"`,
-	).Replace(string(seed(t, OrchestratorDoc)))
+	).Replace(before)
 	got := string(readFile(t, filepath.Join(root, OrchestratorDoc.Path())))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

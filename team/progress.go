@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,9 +11,10 @@ import (
 )
 
 // Start records that an agent is started: on a group, or without one for the
-// project manager. It is refused when the group cannot take that agent, when a
-// group it depends on is not complete, when its phase is not open, and when
-// there is no developer left.
+// project manager. It is refused when the session does not run, when somebody
+// is active on the group, when the group cannot take that agent, when a group it
+// depends on is not complete, when its phase is not open, and when there is no
+// developer left. A start whose writer died in the middle can be made again.
 func (s *Store) Start(ctx context.Context, by Role, group, reasoning string) error {
 	return s.exclusive(ctx, func(now time.Time) error {
 		st, err := s.writable()
@@ -47,14 +49,17 @@ var working = map[Role]GroupStatus{Developer: DevWorking, QAExpert: QATesting, T
 
 // start returns the groups as they are once the agent is started.
 func (st state) start(by Role, id string, now time.Time) (Groups, error) {
+	if st.orchestrator.Status != SessionRunning {
+		return nil, &StartError{id, fmt.Sprintf("the session is %s", shorten(string(st.orchestrator.Status)))}
+	}
 	if by == PM {
-		return st.groups, nil
+		return st.groups, st.mayManage(id)
 	}
 	g, err := st.group(id)
 	if err != nil {
 		return nil, err
 	}
-	if err := st.mayStart(by, g); err != nil {
+	if err := cmp.Or(st.alone(by, g), st.mayStart(by, g)); err != nil {
 		return nil, err
 	}
 	if at, ok := working[by]; ok && g.Status == at && !st.active(by, id) {
@@ -65,6 +70,29 @@ func (st state) start(by Role, id string, now time.Time) (Groups, error) {
 		return nil, err
 	}
 	return st.groups.with(next), nil
+}
+
+// mayManage checks the start of the project manager, who has no group.
+func (st state) mayManage(group string) error {
+	switch {
+	case group != "":
+		return &StartError{group, "the project manager works on no group"}
+	case st.active(PM, ""):
+		return &StartError{"", "the project manager is active"}
+	}
+	return nil
+}
+
+// alone refuses a second agent on a group. One that is listed on a group that
+// is not its own yet was started by a writer that died before it moved the
+// group.
+func (st state) alone(by Role, g Group) error {
+	for _, a := range st.orchestrator.ActiveAgents {
+		if a.GroupID == g.ID && (a.AgentType != by || g.CurrentAgent == by) {
+			return &StartError{g.ID, fmt.Sprintf("%s is active on it", shortName(string(a.AgentType)))}
+		}
+	}
+	return nil
 }
 
 // mayStart checks what stands around the group.
@@ -88,10 +116,15 @@ func (st state) mayStart(by Role, g Group) error {
 	return nil
 }
 
-// StartError is a start that has to wait.
+// StartError is a start that has to wait. The project manager's has no group.
 type StartError struct{ Group, Problem string }
 
-func (e *StartError) Error() string { return fmt.Sprintf("start on group %s: %s", e.Group, e.Problem) }
+func (e *StartError) Error() string {
+	if e.Group == "" {
+		return "start: " + e.Problem
+	}
+	return fmt.Sprintf("start on group %s: %s", e.Group, e.Problem)
+}
 
 // Conflict marks the error as a refused transition.
 func (e *StartError) Conflict() bool { return true }

@@ -7,11 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"gaffer/statefile"
 	"gaffer/statefile/host"
@@ -304,6 +308,88 @@ func TestStartsAreRefusedWithoutFreeDevelopersOrDependencies(t *testing.T) {
 	}
 	var unknown *GroupError
 	if err := s.Start(ctx, Developer, "Z", ""); !errors.As(err, &unknown) {
+		t.Error(err)
+	}
+}
+
+func TestAGroupHasOneAgentAtATime(t *testing.T) {
+	for name, say := range map[string][]struct {
+		by   Role
+		word Word
+	}{
+		"developer blocked": {{Developer, WordBlocked}},
+		"QA blocked":        {{Developer, WordReadyForQA}, {QAExpert, WordBlocked}},
+		"flaky tests":       {{Developer, WordReadyForQA}, {QAExpert, WordFlaky}},
+		"in review":         {{Developer, WordReadyForReview}},
+	} {
+		s := begin(t)
+		err := s.Plan(ctx, Plan{Mode: Simple, Groups: []TaskGroup{{ID: "main"}}})
+		for _, a := range say {
+			err = errors.Join(err, s.Start(ctx, a.by, "main", ""))
+			_, answerErr := s.Answer(ctx, a.by, "main", Answer{Status: a.word, Summary: []string{"so"}})
+			err = errors.Join(err, answerErr)
+		}
+		if err = errors.Join(err, s.Start(ctx, TechLead, "main", "help")); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		before := resume(t, s)
+		for _, by := range []Role{Developer, QAExpert, TechLead} {
+			var start *StartError
+			if err := s.Start(ctx, by, "main", "me too"); !errors.As(err, &start) {
+				t.Errorf("%s: %s beside the tech lead: %v", name, by, err)
+			}
+		}
+		if diff := cmp.Diff(before, resume(t, s)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestOfManyWhoStartOneAgentAtOnceOneIsLetIn(t *testing.T) {
+	s := begin(t)
+	if err := s.Plan(ctx, Plan{Mode: Simple, Groups: []TaskGroup{{ID: "main"}}}); err != nil {
+		t.Fatal(err)
+	}
+	for by, group := range map[Role]string{PM: "", Developer: "main"} {
+		var let atomic.Int32
+		var wg sync.WaitGroup
+		for range 5 {
+			wg.Go(func() {
+				if openAt(t, s.Root(), noon).Start(ctx, by, group, "") == nil {
+					let.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if let.Load() != 1 {
+			t.Errorf("%d of 5 were let in as %s", let.Load(), by)
+		}
+	}
+}
+
+func TestNobodyIsStartedInASessionThatHasEnded(t *testing.T) {
+	s := begin(t)
+	if err := s.Plan(ctx, Plan{Mode: Parallel, Groups: groupsOf("A", "B")}); err != nil {
+		t.Fatal(err)
+	}
+	running := string(readFile(t, s.path(OrchestratorDoc)))
+	for _, status := range []string{"completed", "error"} {
+		put(t, s.Root(), OrchestratorDoc, []byte(strings.Replace(running, `"running"`, strconv.Quote(status), 1)))
+		for by, group := range map[Role]string{PM: "", Developer: "A"} {
+			if err := s.Start(ctx, by, group, ""); err == nil || !strings.Contains(err.Error(), status) {
+				t.Errorf("%s in a session that is %s: %v", by, status, err)
+			}
+		}
+	}
+}
+
+func TestTheProjectManagerWorksOnNoGroup(t *testing.T) {
+	s := begin(t)
+	if err := s.Plan(ctx, Plan{Mode: Simple, Groups: []TaskGroup{{ID: "main"}}}); err != nil {
+		t.Fatal(err)
+	}
+	var start *StartError
+	if err := s.Start(ctx, PM, "main", ""); !errors.As(err, &start) {
 		t.Error(err)
 	}
 }

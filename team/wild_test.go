@@ -1,6 +1,7 @@
 package team
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -156,7 +157,8 @@ func TestAWriteDropsNothingOfAnIrregularPlan(t *testing.T) {
 
 func TestAWriteDropsNothingOfIrregularGroupsAndDecisions(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "coordination")
-	groups, decisions := wild(t, "group_status.words"), wild(t, "orchestrator_state.timestamps")
+	groups := wild(t, "group_status.words")
+	decisions := bytes.Replace(wild(t, "orchestrator_state.timestamps"), []byte(`"status": "completed"`), []byte(`"status": "running"`), 1)
 	put(t, root, PMStateDoc, seed(t, PMStateDoc))
 	put(t, root, GroupStatusDoc, groups)
 	put(t, root, OrchestratorDoc, decisions)
@@ -260,7 +262,7 @@ func differing(at string, before, after jsontree.Value) []string {
 
 func TestDocumentsOfTwoSessionsAreReportedReadAndKept(t *testing.T) {
 	root := seedFolder(t)
-	renamed := strings.Replace(string(seed(t, OrchestratorDoc)), "v4_20250106_100000", "v4_renamed", 1)
+	renamed := strings.Replace(freeC(t), "v4_20250106_100000", "v4_renamed", 1)
 	put(t, root, OrchestratorDoc, []byte(renamed))
 	if got := findings(validate(t, root)); !slices.Equal(got, []string{"session-id-differs session_id"}) {
 		t.Errorf("found %v", got)
