@@ -46,19 +46,15 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 			phases[i].Status = WorkInProgress
 		}
 	}
-	err := s.update(ctx, PMStateDoc, now, func(n *jsontree.Node) error {
-		n.Set("mode", p.Mode)
-		n.Set("mode_reasoning", p.Reasoning)
-		n.Set("all_tasks", List[Task](p.Tasks))
-		n.Set("task_groups", TaskGroups(p.Groups))
-		n.Set("execution_phases", List[ExecutionPhase](phases))
-		return nil
-	})
-	if err != nil {
-		return err
-	}
 	st.pm.TaskGroups, st.pm.ExecutionPhases = p.Groups, phases
 	return s.write(ctx, now, st, move{
+		plan: func(n *jsontree.Node) {
+			n.Set("mode", p.Mode)
+			n.Set("mode_reasoning", p.Reasoning)
+			n.Set("all_tasks", List[Task](p.Tasks))
+			n.Set("task_groups", TaskGroups(p.Groups))
+			n.Set("execution_phases", List[ExecutionPhase](phases))
+		},
 		groups:       func(found Groups) (Groups, error) { return plannedGroups(p, found, At(now)), nil },
 		orchestrator: func(n *jsontree.Node) { leave(n, PM, "") },
 	})
@@ -96,23 +92,20 @@ func (s *Store) OpenPhase(ctx context.Context) (number int, err error) {
 		}
 		number = st.pm.ExecutionPhases[i].PhaseNumber
 		st.pm.ExecutionPhases[i].Status = WorkInProgress
-		if err := s.openPhase(ctx, now, i); err != nil {
-			return err
-		}
-		return s.write(ctx, now, st, move{orchestrator: func(n *jsontree.Node) { leave(n, PM, "") }})
+		return s.write(ctx, now, st, move{
+			plan:         func(n *jsontree.Node) { openPhase(n, i) },
+			orchestrator: func(n *jsontree.Node) { leave(n, PM, "") },
+		})
 	})
 	return number, err
 }
 
-func (s *Store) openPhase(ctx context.Context, now time.Time, i int) error {
-	return s.update(ctx, PMStateDoc, now, func(n *jsontree.Node) error {
-		for at, phase := range n.Array("execution_phases").Items() {
-			if at == i {
-				phase.Set("status", WorkInProgress)
-			}
+func openPhase(n *jsontree.Node, i int) {
+	for at, phase := range n.Array("execution_phases").Items() {
+		if at == i {
+			phase.Set("status", WorkInProgress)
 		}
-		return nil
-	})
+	}
 }
 
 // PhaseError is an execution phase that cannot be opened.

@@ -229,29 +229,54 @@ func (s *Store) answerPM(ctx context.Context, now time.Time, st state, said Answ
 type move struct {
 	groups       func(Groups) (Groups, error) // nothing moves if nil
 	orchestrator func(*jsontree.Node)
+	plan         func(*jsontree.Node) // what changes in the project manager's memory beside its lists, or nil
+}
+
+// edit is what a move does to one document.
+type edit struct {
+	doc    Document
+	change func(*jsontree.Node) error
 }
 
 // write makes a move: first in the orchestrator's document, then the groups,
 // then the project manager's lists. Whoever dies in between left a start that
 // is listed and a group that has not moved, which the same move, made again,
-// puts right without counting twice. A move that is refused writes nothing.
+// puts right without counting twice. A plan is written first: groups without it
+// would seem to depend on nothing. A move that is refused, or that one of the
+// documents cannot take, writes nothing.
 func (s *Store) write(ctx context.Context, now time.Time, was state, m move) error {
+	edits, err := m.edits(was)
+	if err != nil {
+		return err
+	}
+	for _, e := range edits {
+		if err := s.rehearse(e, now); err != nil {
+			return err
+		}
+	}
+	for _, e := range edits {
+		if err := s.update(ctx, e.doc, now, e.change); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// edits lists what a move does to the documents, in their order.
+func (m move) edits(was state) ([]edit, error) {
 	if m.groups == nil {
 		m.groups = func(groups Groups) (Groups, error) { return groups, nil }
 	}
 	groups, err := m.groups(was.groups)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	err = s.update(ctx, OrchestratorDoc, now, func(n *jsontree.Node) error {
+	orchestrator := edit{OrchestratorDoc, func(n *jsontree.Node) error {
 		m.orchestrator(n)
 		set(n, "current_phase", Phase(n.Get("current_phase").Text()), CurrentPhase(was.pm, groups, was.orchestrator.CurrentPhase))
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	err = s.update(ctx, GroupStatusDoc, now, func(n *jsontree.Node) (err error) {
+	}}
+	status := edit{GroupStatusDoc, func(n *jsontree.Node) (err error) {
 		var found Groups
 		jsontree.Decode(n.Value(), &found)
 		if groups, err = m.groups(found); err != nil {
@@ -259,12 +284,25 @@ func (s *Store) write(ctx context.Context, now time.Time, was state, m move) err
 		}
 		editGroups(n, found, groups)
 		return nil
-	})
+	}}
+	memory := edit{PMStateDoc, func(n *jsontree.Node) error {
+		if m.plan != nil {
+			m.plan(n)
+		}
+		editPM(n, groups)
+		return nil
+	}}
+	if m.plan != nil {
+		return []edit{memory, orchestrator, status}, nil
+	}
+	return []edit{orchestrator, status, memory}, nil
+}
+
+// rehearse makes an edit on a copy of its document.
+func (s *Store) rehearse(e edit, now time.Time) error {
+	doc, err := s.files[e.doc].Load()
 	if err != nil {
 		return err
 	}
-	return s.update(ctx, PMStateDoc, now, func(n *jsontree.Node) error {
-		editPM(n, groups)
-		return nil
-	})
+	return cmp.Or(s.revise(e.doc, doc, now, e.change), doc.Err())
 }

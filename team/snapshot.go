@@ -64,7 +64,7 @@ type state struct {
 	groups       Groups
 	orchestrator OrchestratorState
 
-	form error // why one of them cannot be written to
+	unfit error // why one of them cannot be written to
 }
 
 func (s *Store) loadState() (st state, err error) {
@@ -78,7 +78,7 @@ func (s *Store) loadState() (st state, err error) {
 			return st, err
 		}
 		there = there || kind != jsontree.Missing
-		st.form = cmp.Or(st.form, s.checkForm(part.doc, kind))
+		st.unfit = cmp.Or(st.unfit, s.checkThere(part.doc, kind), s.checkForm(part.doc, kind))
 	}
 	if !there {
 		return st, &NoSessionError{Root: s.root}
@@ -90,7 +90,16 @@ func (s *Store) loadState() (st state, err error) {
 // one of them cannot be.
 func (s *Store) writable() (state, error) {
 	st, err := s.loadState()
-	return st, cmp.Or(err, st.form)
+	return st, cmp.Or(err, st.unfit)
+}
+
+// checkThere refuses to go on without a document: a new one would claim that
+// nothing was done yet.
+func (s *Store) checkThere(d Document, kind jsontree.Kind) error {
+	if kind != jsontree.Missing {
+		return nil
+	}
+	return &NoSessionError{Root: s.root, Missing: d}
 }
 
 // MarshalJSON writes a snapshot for programs: the documents' own words.

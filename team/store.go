@@ -71,9 +71,6 @@ func (s *Store) fileOptions(d Document) statefile.Options {
 	if _, ok := channelOf(d); ok {
 		o.Empty, o.StartOver = []byte(emptyMessages), true
 	}
-	if d == GroupStatusDoc {
-		o.Empty = []byte(emptyGroups)
-	}
 	return o
 }
 
@@ -166,23 +163,25 @@ func (s *Store) checkForm(d Document, kind jsontree.Kind) error {
 // update edits one document in place. When change changed something, the
 // document is stamped as the protocol asks.
 func (s *Store) update(ctx context.Context, d Document, now time.Time, change func(*jsontree.Node) error) error {
-	err := s.files[d].Update(ctx, func(doc *jsontree.Doc) error {
-		before := doc.Mark()
-		if err := s.checkForm(d, doc.Root().Kind()); err != nil {
-			return err
-		}
-		if err := change(doc.Root()); err != nil {
-			return err
-		}
-		if doc.Mark() != before {
-			stamp(d, doc.Root(), At(now))
-		}
-		return nil
-	})
+	err := s.files[d].Update(ctx, func(doc *jsontree.Doc) error { return s.revise(d, doc, now, change) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return &NoSessionError{Root: s.root, Missing: d}
 	}
 	return err
+}
+
+func (s *Store) revise(d Document, doc *jsontree.Doc, now time.Time, change func(*jsontree.Node) error) error {
+	before := doc.Mark()
+	if err := s.checkForm(d, doc.Root().Kind()); err != nil {
+		return err
+	}
+	if err := change(doc.Root()); err != nil {
+		return err
+	}
+	if doc.Mark() != before {
+		stamp(d, doc.Root(), At(now))
+	}
+	return nil
 }
 
 // stamp counts and dates a write. The orchestrator's iteration counts starts of

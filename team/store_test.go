@@ -394,6 +394,61 @@ func TestTheProjectManagerWorksOnNoGroup(t *testing.T) {
 	}
 }
 
+func TestAMoveThatOneDocumentCannotTakeWritesNothing(t *testing.T) {
+	plan := func(s *Store) error { return s.Plan(ctx, Plan{Mode: Parallel, Groups: groupsOf("A", "B")}) }
+	start := func(s *Store) error { return s.Start(ctx, Developer, "A", "go") }
+	answer := func(s *Store) error {
+		_, err := s.Answer(ctx, Developer, "A", Answer{Status: WordBlocked, Summary: []string{"so"}})
+		return err
+	}
+	spoil := func(d Document, old, new string) func(*Store) error {
+		return func(s *Store) error {
+			text := strings.Replace(string(readFile(t, s.path(d))), old, new, 1)
+			return os.WriteFile(s.path(d), []byte(text), 0o644)
+		}
+	}
+	remove := func(d Document) func(*Store) error { return func(s *Store) error { return os.Remove(s.path(d)) } }
+	for name, c := range map[string]struct {
+		prepare []func(*Store) error
+		move    func(*Store) error
+	}{
+		"start without a plan":            {[]func(*Store) error{plan, remove(PMStateDoc)}, start},
+		"start without groups":            {[]func(*Store) error{plan, remove(GroupStatusDoc)}, start},
+		"start without decisions":         {[]func(*Store) error{plan, remove(OrchestratorDoc)}, start},
+		"start on counters that are none": {[]func(*Store) error{plan, spoil(GroupStatusDoc, `"iterations": {`, `"iterations": 0, "were": {`)}, start},
+		"start with agents as a text":     {[]func(*Store) error{plan, spoil(OrchestratorDoc, `"active_agents": []`, `"active_agents": "none"`)}, start},
+		"answer with blockers as a text":  {[]func(*Store) error{plan, start, spoil(GroupStatusDoc, `"blockers": []`, `"blockers": "none"`)}, answer},
+		"plan with agents as a text":      {[]func(*Store) error{spoil(OrchestratorDoc, `"active_agents": []`, `"active_agents": "none"`)}, plan},
+		"plan without groups":             {[]func(*Store) error{remove(GroupStatusDoc)}, plan},
+	} {
+		s := begin(t)
+		for _, step := range c.prepare {
+			if err := step(s); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		before := folderText(t, s)
+		if err := c.move(s); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if diff := cmp.Diff(before, folderText(t, s)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// folderText is what the state files say, as they say it.
+func folderText(t *testing.T, s *Store) map[Document]string {
+	t.Helper()
+	text := map[Document]string{}
+	for _, d := range Documents() {
+		if data, err := os.ReadFile(s.path(d)); err == nil {
+			text[d] = string(data)
+		}
+	}
+	return text
+}
+
 func TestThePMThatPlannedOrGoesOnIsFreedAndNothingEnds(t *testing.T) {
 	s := begin(t)
 	if err := s.Plan(ctx, Plan{Mode: Simple, Groups: []TaskGroup{{ID: "main"}}}); err != nil {
