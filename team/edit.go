@@ -12,12 +12,12 @@ func enter(n *jsontree.Node, agent ActiveAgent, reasoning string) {
 	n.Array("active_agents").Append(agent)
 	grow(n, "iteration")
 	grow(n, "total_spawns")
-	iteration, _ := n.Get("iteration").Int()
+	iteration, _ := intOf(n.Get("iteration"))
 	decision := "spawn_" + string(agent.AgentType)
 	if agent.GroupID != "" {
 		decision += "_group_" + agent.GroupID
 	}
-	n.Array("decisions_log").Append(LogEntry{int(iteration), decision, reasoning, agent.SpawnedAt})
+	n.Array("decisions_log").Append(LogEntry{iteration, decision, reasoning, agent.SpawnedAt})
 }
 
 // leave takes an agent off the list of those running.

@@ -36,6 +36,11 @@ type Iterations struct {
 	TechLead  int `json:"tech_lead"`
 }
 
+// DecodeJSON also reads counters that are written as 5.0.
+func (n *Iterations) DecodeJSON(v jsontree.Value) error {
+	return decodeCounts(v, map[string]*int{"developer": &n.Developer, "qa": &n.QA, "tech_lead": &n.TechLead})
+}
+
 // of returns the counter of a role.
 func (n *Iterations) of(r Role) *int {
 	switch r {
@@ -60,6 +65,11 @@ type TestCount struct {
 	Total  int `json:"total"`
 	Passed int `json:"passed"`
 	Failed int `json:"failed"`
+}
+
+// DecodeJSON also reads counts that are written as 5.0.
+func (n *TestCount) DecodeJSON(v jsontree.Value) error {
+	return decodeCounts(v, map[string]*int{"total": &n.Total, "passed": &n.Passed, "failed": &n.Failed})
 }
 
 // Feedback is one decision of the tech lead.

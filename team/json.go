@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 
 	"gaffer/statefile/jsontree"
@@ -36,6 +37,28 @@ func (t *Time) DecodeJSON(v jsontree.Value) error {
 	}
 	t.Time = at
 	return nil
+}
+
+// intOf returns a whole number, also one that is written as 5.0, which the
+// protocol's schemas allow.
+func intOf(v jsontree.Value) (int, bool) {
+	if n, ok := v.Int(); ok {
+		return int(n), true
+	}
+	const exact = 1 << 53 // beyond that a float64 leaves out some
+	f, ok := v.Float()
+	if !ok || f != math.Trunc(f) || math.Abs(f) > exact {
+		return 0, false
+	}
+	return int(f), true
+}
+
+// oneMore is the count after n. There is none after the last one that fits.
+func oneMore(n int) int {
+	if n == math.MaxInt {
+		return n
+	}
+	return n + 1
 }
 
 // List is a list that is [] in a document when it is empty, never null.

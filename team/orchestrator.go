@@ -1,5 +1,7 @@
 package team
 
+import "gaffer/statefile/jsontree"
+
 // OrchestratorState is orchestrator_state.json: what was started and decided,
 // and how far the session is.
 type OrchestratorState struct {
@@ -13,6 +15,15 @@ type OrchestratorState struct {
 	StartTime    Time              `json:"start_time"`
 	EndTime      Time              `json:"end_time"`
 	LastUpdate   Time              `json:"last_update"`
+}
+
+// DecodeJSON also reads counters that are written as 5.0.
+func (o *OrchestratorState) DecodeJSON(v jsontree.Value) error {
+	type plain OrchestratorState
+	if err := decodeObject(v, (*plain)(o)); err != nil {
+		return err
+	}
+	return decodeCounts(v, map[string]*int{"iteration": &o.Iteration, "total_spawns": &o.TotalSpawns})
 }
 
 // ActiveAgent is an agent that was started and has not answered yet. The

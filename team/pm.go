@@ -26,6 +26,15 @@ type PMState struct {
 	EstimatedRemaining   *float64             `json:"estimated_time_remaining_minutes,omitempty"`
 }
 
+// DecodeJSON also reads a counter that is written as 5.0.
+func (p *PMState) DecodeJSON(v jsontree.Value) error {
+	type plain PMState
+	if err := decodeObject(v, (*plain)(p)); err != nil {
+		return err
+	}
+	return decodeCounts(v, map[string]*int{"iteration": &p.Iteration})
+}
+
 // Task is one thing to do.
 type Task struct {
 	ID          string     `json:"id"`
@@ -107,6 +116,7 @@ func (p *ExecutionPhase) DecodeJSON(v jsontree.Value) error {
 	if err := decodeObject(v, (*plain)(p)); err != nil {
 		return err
 	}
+	p.PhaseNumber, _ = intOf(v.Get("phase_number"))
 	if v.Get("phase_number").Absent() {
 		p.PhaseNumber = wholeNumber(v.Get("phase"))
 	}
@@ -126,12 +136,27 @@ func groupName(v jsontree.Value) string {
 	return v.Text()
 }
 
+// wholeNumber reads a number, also one in quotes, or 0.
 func wholeNumber(v jsontree.Value) int {
-	n, err := strconv.Atoi(v.String())
+	if n, ok := intOf(v); ok {
+		return n
+	}
+	n, err := strconv.Atoi(v.Text())
 	if err != nil {
 		return 0
 	}
 	return n
+}
+
+// decodeCounts reads whole numbers by their names.
+func decodeCounts(v jsontree.Value, into map[string]*int) error {
+	if v.Kind() != jsontree.Object {
+		return errors.New("an object")
+	}
+	for name, n := range into {
+		*n, _ = intOf(v.Get(name))
+	}
+	return nil
 }
 
 func decodeObject(v jsontree.Value, into any) error {

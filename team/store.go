@@ -201,8 +201,8 @@ func stamp(d Document, root *jsontree.Node, now Time) {
 func grow(n *jsontree.Node, name string) {
 	if v := n.Get(name); v.Absent() {
 		n.Set(name, 1)
-	} else if count, ok := v.Int(); ok {
-		n.Set(name, count+1)
+	} else if count, ok := intOf(v); ok {
+		n.Set(name, oneMore(count))
 	}
 }
 

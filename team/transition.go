@@ -105,7 +105,8 @@ func Advance(g Group, by Role, said Answer, now time.Time) (Group, error) {
 func (t transition) apply(g Group, said Answer, now Time) Group {
 	g.Status, g.CurrentAgent, g.LastUpdate = t.to, t.agent, now
 	if t.counter != "" {
-		*g.Iterations.of(t.counter)++
+		counter := g.Iterations.of(t.counter)
+		*counter = oneMore(*counter)
 		if g.StartTime.IsZero() {
 			g.StartTime = now
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -176,6 +177,36 @@ func TestAWriteDropsNothingOfIrregularGroupsAndDecisions(t *testing.T) {
 	want := []string{"active_agents", "iteration", "total_spawns", "decisions_log", "last_update"}
 	if got := differing("", value(t, decisions), now(OrchestratorDoc)); !slices.Equal(got, want) {
 		t.Errorf("decisions: changed %v", got)
+	}
+}
+
+// JSON Schema takes 5.0 for a whole number, and so does the validation.
+func TestCountersWrittenWithAFractionGoOnAndNoneGoesPastTheLast(t *testing.T) {
+	for _, c := range []struct{ counter, spawns, developer, started string }{
+		{"5.0", "7.0", "6", "8"}, {"5", "7", "6", "8"}, {"5e0", "0.7e1", "6", "8"},
+		{"9223372036854775807", "9223372036854775807", "9223372036854775807", "9223372036854775807"},
+	} {
+		root := seedFolder(t)
+		groups := `{"C": {"status": "changes_requested", "iterations": {"developer": ` + c.counter + `}}}`
+		put(t, root, GroupStatusDoc, []byte(groups))
+		put(t, root, OrchestratorDoc, []byte(strings.ReplaceAll(freeC(t), "15,", c.spawns+",")))
+		s := openAt(t, root, noon)
+		if err := s.Start(context.Background(), Developer, "C", "again"); err != nil {
+			t.Fatal(err)
+		}
+		now := func(d Document) jsontree.Value { return value(t, readFile(t, filepath.Join(root, d.Path()))) }
+		if got := now(GroupStatusDoc).Get("C").Get("iterations").Get("developer").String(); got != c.developer {
+			t.Errorf("after %s the group's counter is %s", c.counter, got)
+		}
+		for _, name := range []string{"iteration", "total_spawns"} {
+			if got := now(OrchestratorDoc).Get(name).String(); got != c.started {
+				t.Errorf("after %s %s is %s", c.spawns, name, got)
+			}
+		}
+		snap, err := s.Resume(context.Background())
+		if err != nil || strconv.Itoa(snap.Orchestrator.TotalSpawns) != c.started {
+			t.Errorf("%d spawns, %v", snap.Orchestrator.TotalSpawns, err)
+		}
 	}
 }
 
