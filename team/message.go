@@ -2,6 +2,7 @@ package team
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 
 // Message is what one role hands to the next.
 type Message struct {
-	ID        string
+	ID        string // may be empty in a document of others; nobody can acknowledge it then
 	GroupID   string
 	From      Role
 	To        Role
@@ -111,9 +112,11 @@ func (m Message) MarshalJSON() ([]byte, error) {
 }
 
 // message reads one message of a channel. What has another form is left out.
+// Whom it is for follows from the document that it is in, whatever it says.
 func (c channel) message(v jsontree.Value) Message {
 	var h head
 	jsontree.Decode(v, &h)
+	h.From, h.To = cmp.Or(h.From, c.from), c.to
 	read, _ := v.Get("read").Bool()
 	body := c.body()
 	jsontree.Decode(v, body)

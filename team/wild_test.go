@@ -210,6 +210,17 @@ func TestCountersWrittenWithAFractionGoOnAndNoneGoesPastTheLast(t *testing.T) {
 	}
 }
 
+func TestAMessageIsForWhomItsDocumentIs(t *testing.T) {
+	for _, c := range channels {
+		root := seedFolder(t)
+		put(t, root, c.doc, []byte(`{"messages": [{"subject": "bare"}, {"subject": "elsewhere", "to": "somebody", "from": "me"}]}`))
+		got, err := openAt(t, root, noon).Messages(context.Background(), Filter{To: c.to, Unread: true})
+		if err != nil || len(got) != 2 || got[0].From != c.from || got[1].From != "me" || got[1].To != c.to {
+			t.Errorf("%s: %+v, %v", c.doc, got, err)
+		}
+	}
+}
+
 func TestAnAcknowledgementDropsNothingOfLooseMessages(t *testing.T) {
 	root, before := seedFolder(t), wild(t, "dev_to_qa.loose")
 	put(t, root, DevToQADoc, before)

@@ -139,7 +139,7 @@ func (s *Server) readMessages(ctx context.Context, _ *sdk.CallToolRequest, a mes
 	}
 	r.LeftOut = len(list) - len(r.Messages)
 	for _, m := range r.Messages {
-		if !a.MarkRead || m.Read {
+		if !a.MarkRead || m.Read || m.ID == "" { // one without an id cannot be marked
 			continue
 		}
 		if err := s.opts.Team.Acknowledge(ctx, m.ID, m.To); err != nil {
