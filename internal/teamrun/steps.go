@@ -1,6 +1,7 @@
 package teamrun
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -91,6 +92,7 @@ func (c *Conductor) mergeTask(step teamwork.Step) (plan.Task, error) {
 		return plan.Task{}, err
 	}
 	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), Questions: plan.Deny, Retries: mergeTries, Keep: true}
+	t.Timeout = cmp.Or(c.start.TestsTimeout, teamwork.DefaultTestsTimeout) // a test may hang, and holds up every merge after it
 	t.Step, err = json.Marshal(step)
 	return t, err
 }

@@ -26,11 +26,17 @@ type Start struct {
 	Into         string    `json:"into,omitempty"` // the person's branch that gets it all at the end; empty for none
 	Tests        []string  `json:"tests,omitempty"`
 	Roles        string    `json:"roles,omitempty"` // the file that says who plays them; empty for none
+
+	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // of a merge with its tests; [DefaultTestsTimeout] if 0
 }
 
 // DefaultIterations is how many agents are started for one group before a person
 // must look, if nobody has said otherwise.
 const DefaultIterations = 30
+
+// DefaultTestsTimeout is how long a merge with its tests may take, if nobody has
+// said otherwise.
+const DefaultTestsTimeout = 30 * time.Minute
 
 // Purpose is what an agent is started for, or what gaffer does by itself.
 type Purpose string
