@@ -97,6 +97,9 @@ func (s *Store) survey(session string) (wrong map[Document]string, err error) {
 
 // look reads a document, or says why it cannot be one.
 func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
+	if elsewhere, err := s.elsewhere(d); elsewhere || err != nil {
+		return v, "", err
+	}
 	info, err := s.opts.Host.Lstat(opLook, s.path(d))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
 		return v, "", nil // there is no folder that it could be in
@@ -119,6 +122,20 @@ func (s *Store) look(d Document) (v jsontree.Value, problem string, err error) {
 		return v, "", nil
 	}
 	return v, "", err
+}
+
+// elsewhere says whether a document is behind a link in the place of its folder,
+// and so somebody else's. The root itself may be a link: whoever made it chose
+// where the documents are.
+func (s *Store) elsewhere(d Document) (bool, error) {
+	if _, message := channelOf(d); !message {
+		return false, nil
+	}
+	info, err := s.opts.Host.Lstat(opLook, filepath.Join(s.root, messagesFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Mode()&fs.ModeSymlink != 0, err
 }
 
 // unfit says why a document that is JSON cannot be edited without losing what
@@ -146,14 +163,12 @@ func sessionIn(d Document, v jsontree.Value) string {
 // makeRoom moves what is wrong out of the way, and makes the folder of messages.
 func (s *Store) makeRoom(wrong map[Document]string, now time.Time) error {
 	folder := filepath.Join(s.root, messagesFolder)
-	if info, err := s.opts.Host.Stat(opLook, folder); err != nil || !info.IsDir() {
-		there, err := s.exists(folder)
-		if err == nil && there {
-			err = s.putAside(folder, "is not a folder", now)
-		}
-		if err != nil {
-			return err
-		}
+	info, err := s.opts.Host.Lstat(opLook, folder)
+	if err == nil && !info.IsDir() {
+		err = s.putAside(folder, "is not a folder", now)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if err := statefile.MkdirAll(s.opts.Host, folder); err != nil {
 		return err

@@ -260,6 +260,28 @@ func TestALinkIsNotFollowed(t *testing.T) {
 	}
 }
 
+func TestALinkInThePlaceOfTheMessagesIsNotFollowed(t *testing.T) {
+	for _, theirs := range []string{`{"messages": [], "mine": 1}`, `[1]`} {
+		root, mine := seedFolder(t), t.TempDir()
+		folder := filepath.Join(root, messagesFolder)
+		elsewhere := filepath.Join(mine, filepath.Base(DevToQADoc.Path()))
+		err := errors.Join(os.RemoveAll(folder), os.Symlink(mine, folder), os.WriteFile(elsewhere, []byte(theirs), 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var notices []statefile.Notice
+		s := Open(root, Options{Notice: func(n statefile.Notice) { notices = append(notices, n) }})
+		record(t, s, seedPicture(t))
+		if got := string(readFile(t, elsewhere)); got != theirs {
+			t.Errorf("somebody's file is now %s", got)
+		}
+		checkKept(t, folder, "", notices)
+		if all, err := s.Messages(ctx, Filter{}); err != nil || len(all) != 3 {
+			t.Errorf("%d messages, %v", len(all), err)
+		}
+	}
+}
+
 func TestMessagesThatAreNoListAreKeptAside(t *testing.T) {
 	root := seedFolder(t)
 	var notices []statefile.Notice

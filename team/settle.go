@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -111,11 +112,16 @@ func settleList(n *jsontree.Node, want jsontree.Value, r *rule) {
 	}
 }
 
-// settleMap makes the list of what some write as a map from ids.
+// settleMap makes the list of what some write as a map. A member that says its
+// id itself may have another name.
 func settleMap(n *jsontree.Node, want jsontree.Value, r *rule) {
+	there := map[string]*jsontree.Node{}
+	for name, member := range n.Members() {
+		there[cmp.Or(member.Get(r.keys[0]).Text(), name)] = member
+	}
 	list := []jsontree.Value{} // never null
 	for _, v := range want.Items() {
-		if member := n.Child(v.Get(r.keys[0]).Text()); member != nil {
+		if member := there[v.Get(r.keys[0]).Text()]; member != nil {
 			settle(member, v, r.each)
 			v = member.Value()
 		}
@@ -155,9 +161,22 @@ func (r *rule) key(v jsontree.Value, i int) string {
 	}
 	var parts []string
 	for _, name := range r.keys {
-		parts = append(parts, strconv.Quote(canonical(v.Get(name), r.each.field(name))))
+		parts = append(parts, strconv.Quote(canonical(r.each.get(v, name), r.each.field(name))))
 	}
 	return strings.Join(parts, " ")
+}
+
+// get returns a member, or what is found in the wild in its place.
+func (r *rule) get(v jsontree.Value, name string) jsontree.Value {
+	if member := v.Get(name); !member.Absent() {
+		return member
+	}
+	for alias, meant := range r.aliases {
+		if meant == name {
+			return v.Get(alias)
+		}
+	}
+	return jsontree.Value{}
 }
 
 // canonical returns a value without the ways of spelling it.

@@ -104,6 +104,28 @@ func TestWhatOthersAddedStaysAtEveryLevel(t *testing.T) {
 	sameFiles(t, before, files(t, root))
 }
 
+func TestWhatOthersAddedStaysInTheirOwnForms(t *testing.T) {
+	root := seedFolder(t)
+	put(t, root, PMStateDoc, []byte(`{"session_id": "v4_20250106_100000",
+  "task_groups": {"first": {"id": "A", "k": "a"}, "B": {"k": "b"}},
+  "execution_phases": [{"phase": 2, "k": "two"}, {"phase": "1", "groups": ["A", "B"], "k": "one"}]}`))
+	s := openAt(t, root, noon)
+	record(t, s, seedPicture(t))
+	pm := parse(t, readFile(t, s.path(PMStateDoc)))
+	for list, want := range map[string]string{"task_groups": "a b ", "execution_phases": "one two"} {
+		var got []string
+		for _, item := range pm.Get(list).Items() {
+			got = append(got, item.Get("k").Text())
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q", list, got)
+		}
+	}
+	before := files(t, root)
+	record(t, s, seedPicture(t))
+	sameFiles(t, before, files(t, root))
+}
+
 func TestWhatMovesInAListTakesWithItWhatOthersAdded(t *testing.T) {
 	root := seedFolder(t)
 	put(t, root, PMStateDoc, []byte(`{"session_id": "v4_20250106_100000", "all_tasks": ["T9", {"id": "T2", "k": "t2"}, {"id": "T1", "k": "t1"}, {"id": "T7"}],
