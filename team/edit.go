@@ -43,12 +43,27 @@ func editGroups(n *jsontree.Node, was, now Groups) {
 	}
 	for _, g := range now {
 		old, there := was.Find(g.ID)
-		if !there {
-			n.Set(g.ID, g)
-		} else if !reflect.DeepEqual(old, g) {
+		switch {
+		case !there:
+			addGroup(n, g)
+		case !reflect.DeepEqual(old, g):
 			editGroup(n.Object(g.ID), old, g)
 		}
 	}
+}
+
+// addGroup adds a group that has no status yet. What a note of its name says
+// beside that stays.
+func addGroup(n *jsontree.Node, g Group) {
+	note := n.Child(g.ID)
+	if note == nil || note.Kind() != jsontree.Object {
+		n.Set(g.ID, g)
+		return
+	}
+	var old Group
+	jsontree.Decode(note.Value(), &old)
+	old.TechLeadFeedback, old.Blockers = nil, nil // they stay as well
+	editGroup(note, old, g)
 }
 
 // editGroup sets the fields that a transition can change, where they changed.

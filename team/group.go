@@ -127,15 +127,15 @@ func (gs Groups) MarshalJSON() ([]byte, error) {
 	return marshalObject(len(gs), func(i int) (string, any) { return gs[i].ID, gs[i] })
 }
 
-// DecodeJSON reads the members that are groups. Where a name stands twice the
-// last one counts.
+// DecodeJSON reads the members that are groups. One without a status is none
+// but somebody's note. Where a name stands twice the last one counts.
 func (gs *Groups) DecodeJSON(v jsontree.Value) error {
 	if v.Kind() != jsontree.Object {
 		return errors.New("an object")
 	}
 	at := map[string]int{}
 	for id, member := range v.Members() {
-		if member.Kind() != jsontree.Object {
+		if member.Get("status").Absent() {
 			continue
 		}
 		var g Group

@@ -180,6 +180,41 @@ func TestAWriteDropsNothingOfIrregularGroupsAndDecisions(t *testing.T) {
 	}
 }
 
+func TestANoteAmongTheGroupsIsNoGroup(t *testing.T) {
+	s := begin(t)
+	const note = `"_meta": {"by": "me", "last_update": "2025-01-06T12:00:00Z"}`
+	put(t, s.Root(), GroupStatusDoc, []byte(`{`+note+`, "A": {"mine": 1, "commits": ["abc"], "tech_lead_feedback": [{"iteration": 1}]}}`))
+	if err := s.Plan(ctx, Plan{Mode: Parallel, Groups: groupsOf("A", "B")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(ctx, Developer, "A", "go"); err != nil {
+		t.Fatal(err)
+	}
+	if snap := resume(t, s); len(snap.Groups) != 2 || !slices.Equal(snap.Progress.InProgress, []string{"A"}) {
+		t.Errorf("%+v", snap.Groups)
+	}
+	text := string(readFile(t, s.path(GroupStatusDoc)))
+	for _, want := range []string{note, `"mine": 1`, `"abc"`, `{"iteration": 1}`, `"dev_working"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in %s", want, text)
+		}
+	}
+}
+
+func TestANoteDoesNotKeepASessionFromBeingComplete(t *testing.T) {
+	s := begin(t)
+	if err := s.Plan(ctx, Plan{Mode: Simple, Groups: groupsOf("A")}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s.Root(), GroupStatusDoc, []byte(`{"_meta": {"by": "me"}, "A": {"status": "complete"}}`))
+	if snap := resume(t, s); snap.Progress.Percentage != 100 || snap.Phase != PMFinalCheck {
+		t.Errorf("%+v", snap.Progress)
+	}
+	if _, err := s.Answer(ctx, PM, "", Answer{Status: WordComplete}); err != nil {
+		t.Error(err)
+	}
+}
+
 // JSON Schema takes 5.0 for a whole number, and so does the validation.
 func TestCountersWrittenWithAFractionGoOnAndNoneGoesPastTheLast(t *testing.T) {
 	for _, c := range []struct{ counter, spawns, developer, started string }{
