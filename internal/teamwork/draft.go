@@ -1,8 +1,10 @@
 package teamwork
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -52,22 +54,39 @@ func readDraft(body jsontree.Value) (draft, error) {
 	if body.Kind() != jsontree.Object {
 		return d, errors.New("it has no plan: a JSON object with tasks and groups is needed")
 	}
-	for _, v := range body.Get("tasks").Items() {
-		if err := d.addTask(v, ""); err != nil {
+	for id, v := range parts(body.Get("tasks")) {
+		if err := d.addTask(id, v, ""); err != nil {
 			return d, err
 		}
 	}
-	for _, v := range body.Get("groups").Items() {
-		if err := d.addGroup(v); err != nil {
+	for id, v := range parts(body.Get("groups")) {
+		if err := d.addGroup(id, v); err != nil {
 			return d, err
 		}
 	}
 	return d, d.connect()
 }
 
-func (d *draft) addTask(v jsontree.Value, group string) error {
+// parts lists what stands in a list, or in the map from ids that some write
+// instead, with their ids.
+func parts(v jsontree.Value) iter.Seq2[string, jsontree.Value] {
+	return func(yield func(string, jsontree.Value) bool) {
+		for _, item := range v.Items() {
+			if !yield(item.Get("id").Text(), item) {
+				return
+			}
+		}
+		for name, member := range v.Members() {
+			if !yield(cmp.Or(member.Get("id").Text(), name), member) {
+				return
+			}
+		}
+	}
+}
+
+func (d *draft) addTask(id string, v jsontree.Value, group string) error {
 	t := draftTask{requirements: strs(v.Get("requirements"))}
-	t.ID, t.Description = v.Get("id").Text(), clip(v.Get("description").Text(), maxText)
+	t.ID, t.Description = id, clip(v.Get("description").Text(), maxText)
 	t.GroupID = v.Get("group_id").Text()
 	if group != "" {
 		t.GroupID = group
@@ -89,9 +108,9 @@ func (d *draft) task(id string) int {
 	return slices.IndexFunc(d.tasks, func(t draftTask) bool { return t.ID == id })
 }
 
-func (d *draft) addGroup(v jsontree.Value) error {
+func (d *draft) addGroup(id string, v jsontree.Value) error {
 	g := team.TaskGroup{
-		ID: v.Get("id").Text(), Name: line(v.Get("name").Text()),
+		ID: id, Name: line(v.Get("name").Text()),
 		FilesAffected: strs(v.Get("files_affected")), DependsOn: unique(strs(v.Get("depends_on"))),
 		Complexity: complexity(v.Get("complexity")), EstimatedEffortMinutes: measured(v.Get("estimated_effort_minutes")),
 		CanParallel: true,
@@ -111,8 +130,8 @@ func (d *draft) addGroup(v jsontree.Value) error {
 	if g.Name == "" {
 		g.Name = g.ID
 	}
-	for _, task := range v.Get("tasks").Items() {
-		id, err := d.groupTask(task, g.ID)
+	for id, task := range parts(v.Get("tasks")) {
+		id, err := d.groupTask(id, task, g.ID)
 		if err != nil {
 			return err
 		}
@@ -128,9 +147,9 @@ func (d *draft) addGroup(v jsontree.Value) error {
 }
 
 // groupTask reads a task that is listed in its group: its id, or the task itself.
-func (d *draft) groupTask(v jsontree.Value, group string) (id string, err error) {
+func (d *draft) groupTask(id string, v jsontree.Value, group string) (string, error) {
 	if v.Kind() == jsontree.Object {
-		return v.Get("id").Text(), d.addTask(v, group)
+		return id, d.addTask(id, v, group)
 	}
 	return v.Text(), checkID("task", v.Text())
 }

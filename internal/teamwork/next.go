@@ -151,7 +151,7 @@ func (s *Session) want(g *group) (Step, bool) {
 		}
 		return s.step(Test, g.id, g.why), true
 	case team.WaitingReview:
-		if e, stuck := g.escalation(team.PM); stuck && e.Role == team.TechLead {
+		if e, stuck := g.tooOften(team.TechLead); stuck {
 			return s.step(Split, g.id, stuckReason(g.id, e)), true
 		}
 		return s.step(Review, g.id, g.why), true

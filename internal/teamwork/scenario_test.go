@@ -390,6 +390,19 @@ func TestReviewThatNeverEndsIsForTheProjectManager(t *testing.T) {
 	}
 }
 
+func TestReviewThatNeverEndsIsForTheProjectManagerAlsoIfTheDeveloperWasStartedTooOften(t *testing.T) {
+	s := script{}
+	for n := 1; n <= 5; n++ {
+		s[fmt.Sprintf("A-qa-%d", n)] = word("FAIL")
+	}
+	for n := 2; n <= 5; n++ {
+		s[fmt.Sprintf("A-tech-lead-%d", n)] = "failed"
+	}
+	p := newPlay(t, Start{}, s)
+	p.completes(`pm-1 A-developer-1 A-qa-1 A-developer-2 A-qa-2 A-developer-3 A-qa-3 A-developer-4 A-qa-4 A-tech-lead-1 A-developer-5
+		A-qa-5 A-developer-6 A-qa-6 A-tech-lead-2 A-tech-lead-3 A-tech-lead-4 A-tech-lead-5 pm-2 A-tech-lead-6 A-merge-1 pm-3`)
+}
+
 func TestAPrematureCompleteIsRefusedAndAnswered(t *testing.T) {
 	p := newPlay(t, Start{}, script{"pm-1": threeGroups, "pm-2": complete})
 	p.completes(`pm-1 A-developer-1 B-developer-1 A-qa-1 B-qa-1 A-tech-lead-1 B-tech-lead-1 A-merge-1 B-merge-1
@@ -495,6 +508,17 @@ func TestTheProjectManagerMayAddGroupsButNotGoOnWithNothing(t *testing.T) {
 	p.completes("pm-1 A-developer-1 A-qa-1 A-tech-lead-1 A-merge-1 pm-2 pm-3 D-developer-1 D-qa-1 D-tech-lead-1 D-merge-1 pm-4")
 	p.expectLog("refuse_answer", "nothing to do")
 	p.expectLog("open_phase_2", "D")
+}
+
+func TestGroupsAndTasksAsMapsAreReadAsTheListsTheyMean(t *testing.T) {
+	p := newPlay(t, Start{}, script{
+		"pm-1": `{"status":"PLANNED","mode":"parallel","tasks":{"T1":{"description":"a"}},"groups":{"A":{"tasks":["T1"]}}}`,
+		"pm-2": `{"status":"CONTINUE","groups":{"D":{"tasks":{"T9":{"description":"what was forgotten"}}}}}`,
+	})
+	p.completes("pm-1 A-developer-1 A-qa-1 A-tech-lead-1 A-merge-1 pm-2 D-developer-1 D-qa-1 D-tech-lead-1 D-merge-1 pm-3")
+	if tasks := p.session.plan.tasksOf("D"); len(tasks) != 1 || tasks[0].Description != "what was forgotten" {
+		t.Errorf("%+v", tasks)
+	}
 }
 
 func TestReworkGoesBeforeGroupsThatHaveNotBegun(t *testing.T) {

@@ -2,6 +2,7 @@ package teamwork
 
 import (
 	"fmt"
+	"slices"
 
 	"gaffer/team"
 )
@@ -9,14 +10,23 @@ import (
 // escalation is a counter of the group that went past its limit since somebody
 // helped last, and for which a role is to help now.
 func (g *group) escalation(to team.Role) (team.Escalation, bool) {
+	return g.stuck(func(e team.Escalation) bool { return e.To == to })
+}
+
+// tooOften is the counter of a role, if it went past its limit.
+func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
+	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
+}
+
+// stuck is the first counter past its limit that is wanted.
+func (g *group) stuck(wanted func(team.Escalation) bool) (team.Escalation, bool) {
 	since := g.status
 	since.Iterations.Developer -= g.helped.Developer
 	since.Iterations.QA -= g.helped.QA
 	since.Iterations.TechLead -= g.helped.TechLead
-	for _, e := range team.Stuck(since) {
-		if e.To == to {
-			return e, true
-		}
+	past := team.Stuck(since)
+	if i := slices.IndexFunc(past, wanted); i >= 0 {
+		return past[i], true
 	}
 	return team.Escalation{}, false
 }
