@@ -29,6 +29,8 @@ type Settings struct {
 	Retries      *int
 	Verify       []string // done after a bead's own
 	Questions    plan.QuestionPolicy
+
+	used map[string]bool // the variables of all templates
 }
 
 // SplitAgent reads NAME[:MODEL].
@@ -79,6 +81,7 @@ func One(bead, text string) plan.Task {
 func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template, error)) (plan.Plan, error) {
 	p.Source = plan.SourceRunPrompt
 	p.Tasks = slices.Clone(p.Tasks)
+	s.used = s.variables(p.Tasks, templates)
 	for i, t := range p.Tasks {
 		t, err := s.apply(t, templates)
 		if err != nil {
@@ -87,6 +90,34 @@ func Plan(p plan.Plan, s Settings, templates func(name string) (prompt.Template,
 		p.Tasks[i] = t
 	}
 	return p, nil
+}
+
+// variables are those of the templates that the beads have. One that cannot be
+// used has none: what is wrong with it is said of its bead.
+func (s Settings) variables(tasks []plan.Task, templates func(string) (prompt.Template, error)) map[string]bool {
+	used := map[string]bool{}
+	for _, t := range tasks {
+		name := or(t.Dispatch.Template, s.Template)
+		if name == "" {
+			continue
+		}
+		if template, err := templates(name); err == nil {
+			for _, v := range template.Variables() {
+				used[v] = true
+			}
+		}
+	}
+	return used
+}
+
+// nowhere says whether there is a variable that no template has.
+func (s Settings) nowhere() bool {
+	for name := range s.Vars {
+		if !s.used[name] {
+			return true
+		}
+	}
+	return false
 }
 
 func (s Settings) apply(t plan.Task, templates func(string) (prompt.Template, error)) (plan.Task, error) {
@@ -126,14 +157,14 @@ func (s Settings) plain(t plan.Task) error {
 	switch {
 	case strings.TrimSpace(t.Prompt) == "":
 		return &PromptError{"it has neither a prompt nor a template"}
-	case len(s.Vars) > 0:
+	case len(t.Dispatch.Vars) > 0 || s.nowhere():
 		return &PromptError{"there are variables, but no template for them"}
 	}
 	return nil
 }
 
 // fill makes the prompt of a bead. The values that a person gives for all beads
-// need not be in every template.
+// need not be in every template, but in one.
 func (s Settings) fill(template prompt.Template, t plan.Task) (string, error) {
 	has := template.Variables()
 	given := maps.Clone(t.Dispatch.Vars)
@@ -141,7 +172,7 @@ func (s Settings) fill(template prompt.Template, t plan.Task) (string, error) {
 		given = map[string]string{}
 	}
 	for name, value := range s.Vars {
-		if _, own := given[name]; !own {
+		if _, own := given[name]; !own && (slices.Contains(has, name) || !s.used[name]) {
 			given[name] = value
 		}
 	}

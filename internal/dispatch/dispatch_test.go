@@ -69,6 +69,28 @@ func TestAPromptIsMadeFromATemplate(t *testing.T) {
 	}
 }
 
+func TestAVariableForAllBeadsNeedNotBeInEveryTemplateButInOne(t *testing.T) {
+	both := func(name string) (prompt.Template, error) {
+		return prompt.Parse(name, map[string]string{"a": "{{PROMPT}} in {{FILE}}", "b": "{{PROMPT}} alone"}[name]), nil
+	}
+	one, two, three := dispatch.One("bd-1", "x"), dispatch.One("bd-2", "y"), dispatch.One("bd-3", "z")
+	one.Dispatch.Template, two.Dispatch.Template = "a", "b"
+	all := plan.Plan{Tasks: []plan.Task{one, two, three}}
+	p, err := dispatch.Plan(all, dispatch.Settings{Vars: map[string]string{"FILE": "f.go"}}, both)
+	if err != nil || p.Tasks[0].Prompt != "x in f.go" || p.Tasks[1].Prompt != "y alone" || p.Tasks[2].Prompt != "z" {
+		t.Errorf("%+v, %v", p.Tasks, err)
+	}
+	unknown := (*prompt.UnknownError)(nil)
+	_, err = dispatch.Plan(all, dispatch.Settings{Vars: map[string]string{"FILE": "f.go", "FIEL": "g.go"}}, both)
+	if !errors.As(err, &unknown) || len(unknown.Names) != 1 || unknown.Names[0] != "FIEL" {
+		t.Errorf("%v, want FIEL to be refused", err)
+	}
+	two.Dispatch.Vars = map[string]string{"FILE": "own.go"}
+	if _, err = dispatch.Plan(plan.Plan{Tasks: []plan.Task{one, two}}, dispatch.Settings{Vars: map[string]string{"FILE": "f.go"}}, both); !errors.As(err, &unknown) {
+		t.Errorf("%v, want a bead's own variable to be in its template", err)
+	}
+}
+
 func TestWhatAnAgentWouldNotBeToldIsRefused(t *testing.T) {
 	lost := dispatch.One("bd-1", "Do it.")
 	lost.Dispatch.Template = "plain"
@@ -83,6 +105,11 @@ func TestWhatAnAgentWouldNotBeToldIsRefused(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+	own := dispatch.One("bd-1", "x")
+	own.Dispatch.Vars = map[string]string{"A": "b"}
+	if _, err := dispatched(t, own, dispatch.Settings{}); err == nil || err.Error() != "bead bd-1: there are variables, but no template for them" {
+		t.Errorf("a bead's own variable: %v", err)
 	}
 	missing := (*prompt.MissingError)(nil)
 	if _, err := dispatched(t, dispatch.One("bd-1", ""), dispatch.Settings{Template: "bug-fix"}); !errors.As(err, &missing) || len(missing.Names) != 2 {
