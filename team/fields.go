@@ -13,7 +13,8 @@ import (
 type Field struct{ Name, Value string }
 
 // NewBody makes the body of a message from its fields. A field that is a list
-// may be given several times. The items of issues are JSON objects.
+// may be given several times, another one once. The items of issues are JSON
+// objects.
 func NewBody(from, to Role, fields []Field) (Body, error) {
 	c, err := channelFor(from, to)
 	if err != nil {
@@ -118,6 +119,8 @@ func (c channel) set(n *jsontree.Node, f Field) error {
 		n, l.name = n.Object(outer), inner
 	}
 	switch {
+	case l.rule.form != list && !n.Get(l.name).Absent():
+		return &BodyError{Problem: fmt.Sprintf("%s: there are several; it is one text", f.Name)}
 	case l.rule.form != list:
 		n.Set(l.name, f.Value)
 	case l.rule.each.form == object:

@@ -610,6 +610,12 @@ func TestBodiesAreMadeFromFields(t *testing.T) {
 	if h, ok := b.(*Handoff); err != nil || !ok || h.Context.Notes != "N" || h.Context.Commits[0] != "abc" {
 		t.Error(b, err)
 	}
+	if b, err := NewBody(Developer, QAExpert, []Field{{"notes", "one"}, {"context.notes", "two"}}); err == nil {
+		t.Errorf("one of two texts is lost: %+v", b)
+	}
+	if b, err := ParseBody(Developer, QAExpert, []byte(`{"context": {"notes": ["one", "two"]}}`)); err == nil {
+		t.Errorf("one of two texts is lost: %+v", b)
+	}
 	for _, f := range []Field{{"nots", "x"}, {"read", "true"}, {"id", "x"}, {"context", "x"}} {
 		if _, err := NewBody(Developer, QAExpert, []Field{f}); err == nil {
 			t.Errorf("%v taken", f)
