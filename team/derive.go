@@ -8,9 +8,9 @@ import (
 // known returns the groups that have a status, then the planned ones that have
 // none yet, which are pending.
 func known(pm PMState, groups Groups) Groups {
-	all := slices.Clone(groups)
+	all, begun := slices.Clone(groups), groups.byID()
 	for _, planned := range pm.TaskGroups {
-		if _, ok := groups.Find(planned.ID); !ok && planned.ID != "" {
+		if begun[planned.ID] == nil && planned.ID != "" {
 			all = append(all, newGroup(planned, pm.LastUpdate))
 		}
 	}

@@ -36,18 +36,18 @@ func leave(n *jsontree.Node, by Role, group string) {
 
 // editGroups makes the document n, which says was, say now.
 func editGroups(n *jsontree.Node, was, now Groups) {
+	before, after := was.byID(), now.byID()
 	for _, g := range was {
-		if _, stays := now.Find(g.ID); !stays {
+		if after[g.ID] == nil {
 			n.Delete(g.ID)
 		}
 	}
 	for _, g := range now {
-		old, there := was.Find(g.ID)
-		switch {
-		case !there:
+		switch old := before[g.ID]; {
+		case old == nil:
 			addGroup(n, g)
-		case !reflect.DeepEqual(old, g):
-			editGroup(n.Object(g.ID), old, g)
+		case !reflect.DeepEqual(*old, g):
+			editGroup(n.Object(g.ID), *old, g)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func set[T comparable](n *jsontree.Node, name string, was, now T) {
 func editPM(n *jsontree.Node, groups Groups) {
 	var pm PMState
 	jsontree.Decode(n.Value(), &pm)
-	p := Measure(pm, groups)
+	p, by := Measure(pm, groups), groups.byID()
 	setList(n, "completed_groups", pm.CompletedGroups, p.Completed)
 	setList(n, "in_progress_groups", pm.InProgressGroups, p.InProgress)
 	setList(n, "pending_groups", pm.PendingGroups, p.Pending)
@@ -126,14 +126,14 @@ func editPM(n *jsontree.Node, groups Groups) {
 		if id == "" {
 			id = key
 		}
-		followGroup(group, groups, id)
+		followGroup(group, by[id])
 	})
 	eachPart(n.Child("all_tasks"), func(_ string, task *jsontree.Node) {
-		followGroup(task, groups, task.Get("group_id").Text())
+		followGroup(task, by[task.Get("group_id").Text()])
 	})
 	eachPart(n.Child("execution_phases"), func(_ string, phase *jsontree.Node) {
 		var p ExecutionPhase
-		if p.DecodeJSON(phase.Value()) == nil && p.Status == WorkInProgress && allComplete(groups, p.GroupIDs) {
+		if p.DecodeJSON(phase.Value()) == nil && p.Status == WorkInProgress && allComplete(by, p.GroupIDs) {
 			phase.Set("status", WorkComplete)
 		}
 	})
@@ -162,12 +162,12 @@ func eachPart(n *jsontree.Node, visit func(key string, part *jsontree.Node)) {
 	}
 }
 
-// followGroup gives a planned group or a task the status of its group. A word that
-// is not the protocol's was put there by somebody who meant it, and stays.
-func followGroup(n *jsontree.Node, groups Groups, id string) {
-	g, ok := groups.Find(id)
+// followGroup gives a planned group or a task the status of its group, if that has
+// one. A word that is not the protocol's was put there by somebody who meant it,
+// and stays.
+func followGroup(n *jsontree.Node, g *Group) {
 	was := WorkStatus(n.Get("status").Text())
-	if !ok || !slices.Contains([]WorkStatus{WorkPending, WorkAssigned, WorkInProgress, WorkComplete}, was) {
+	if g == nil || !slices.Contains([]WorkStatus{WorkPending, WorkAssigned, WorkInProgress, WorkComplete}, was) {
 		return
 	}
 	now := WorkInProgress
@@ -183,9 +183,9 @@ func followGroup(n *jsontree.Node, groups Groups, id string) {
 	set(n, "status", was, now)
 }
 
-func allComplete(groups Groups, ids []string) bool {
+func allComplete(groups map[string]*Group, ids []string) bool {
 	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool {
-		g, ok := groups.Find(id)
-		return !ok || g.Status != Complete
+		g := groups[id]
+		return g == nil || g.Status != Complete
 	})
 }

@@ -122,6 +122,17 @@ func (gs Groups) Find(id string) (Group, bool) {
 	return Group{}, false
 }
 
+// byID is [Groups.Find] for whoever looks for many of them.
+func (gs Groups) byID() map[string]*Group {
+	all := make(map[string]*Group, len(gs))
+	for i := range gs {
+		if all[gs[i].ID] == nil {
+			all[gs[i].ID] = &gs[i]
+		}
+	}
+	return all
+}
+
 // MarshalJSON writes the groups as one object with a member for each.
 func (gs Groups) MarshalJSON() ([]byte, error) {
 	return marshalObject(len(gs), func(i int) (string, any) { return gs[i].ID, gs[i] })

@@ -63,10 +63,11 @@ func (s *Store) writePlan(ctx context.Context, now time.Time, p Plan, st state) 
 // plannedGroups keeps a group that is planned again as it is.
 func plannedGroups(p Plan, found Groups, now Time) Groups {
 	var groups Groups
+	there := found.byID()
 	for _, planned := range p.Groups {
-		g, there := found.Find(planned.ID)
-		if !there {
-			g = newGroup(planned, now)
+		g := newGroup(planned, now)
+		if begun := there[planned.ID]; begun != nil {
+			g = *begun
 		}
 		groups = append(groups, g)
 	}

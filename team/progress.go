@@ -107,8 +107,11 @@ func (st state) mayStart(by Role, g Group) error {
 		return &StartError{g.ID, "its phase is not open yet"}
 	}
 	for _, planned := range st.pm.TaskGroups {
+		if planned.ID != g.ID {
+			continue
+		}
 		for _, id := range planned.DependsOn {
-			if before, _ := st.groups.Find(id); planned.ID == g.ID && before.Status != Complete {
+			if before, _ := st.groups.Find(id); before.Status != Complete {
 				return &StartError{g.ID, fmt.Sprintf("group %s, which it depends on, is not complete", id)}
 			}
 		}

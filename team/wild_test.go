@@ -180,6 +180,29 @@ func TestAWriteDropsNothingOfIrregularGroupsAndDecisions(t *testing.T) {
 	}
 }
 
+func TestManyGroupsAreReadAndWrittenInTime(t *testing.T) {
+	const many = 100_000
+	var pm PMState
+	var groups Groups
+	for i := range many {
+		id := fmt.Sprintf("g%06d", i)
+		pm.TaskGroups = append(pm.TaskGroups, TaskGroup{ID: id})
+		groups = append(groups, Group{ID: id, Status: Complete})
+	}
+	doc, err := jsontree.Parse([]byte("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if p := Measure(pm, groups); p.Percentage != 100 || CurrentPhase(pm, groups, DeveloperWorking) != PMFinalCheck {
+		t.Errorf("%v%%", p.Percentage)
+	}
+	editGroups(doc.Root(), groups, groups)
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
 func TestANoteAmongTheGroupsIsNoGroup(t *testing.T) {
 	s := begin(t)
 	const note = `"_meta": {"by": "me", "last_update": "2025-01-06T12:00:00Z"}`

@@ -26,8 +26,8 @@ func Items(requirements string) []Item {
 }
 
 func listed(text string) []string {
-	var items []string
-	outer := -1 // the indentation of the list, once one has begun
+	var items [][]string // the lines of each
+	outer := -1          // the indentation of the list, once one has begun
 	within, blank := false, false
 	for raw := range strings.Lines(text) {
 		l := strings.TrimRight(raw, " \t\r\n")
@@ -38,14 +38,19 @@ func listed(text string) []string {
 			blank = true
 			continue
 		case m != nil && (outer < 0 || len(m[1]) <= outer):
-			items, within = append(items, m[2]), true
+			items, within = append(items, []string{m[2]}), true
 			outer = len(m[1])
 		case within && (indent > outer || !blank):
-			items[len(items)-1] += "\n" + strings.TrimSpace(l)
+			last := &items[len(items)-1]
+			*last = append(*last, strings.TrimSpace(l))
 		default:
 			within = false
 		}
 		blank = false
 	}
-	return items
+	var texts []string
+	for _, lines := range items {
+		texts = append(texts, strings.Join(lines, "\n"))
+	}
+	return texts
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gaffer/statefile/jsontree"
 	"gaffer/team"
@@ -41,6 +42,14 @@ func TestRequirementsAreCutAtTheItemsOfTheirList(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
+	}
+}
+
+func TestALongRequirementIsCutInTime(t *testing.T) {
+	start := time.Now()
+	items := Items("- one\n- two\n" + strings.Repeat(strings.Repeat("x", 100)+"\n", 200_000))
+	if took := time.Since(start); len(items) != 2 || took > 20*time.Second {
+		t.Errorf("%d items in %s", len(items), took)
 	}
 }
 
