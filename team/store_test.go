@@ -401,9 +401,9 @@ func TestAMoveThatOneDocumentCannotTakeWritesNothing(t *testing.T) {
 		_, err := s.Answer(ctx, Developer, "A", Answer{Status: WordBlocked, Summary: []string{"so"}})
 		return err
 	}
-	spoil := func(d Document, old, new string) func(*Store) error {
+	spoil := func(d Document, old, now string) func(*Store) error {
 		return func(s *Store) error {
-			text := strings.Replace(string(readFile(t, s.path(d))), old, new, 1)
+			text := strings.Replace(string(readFile(t, s.path(d))), old, now, 1)
 			return os.WriteFile(s.path(d), []byte(text), 0o644)
 		}
 	}

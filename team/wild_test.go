@@ -241,7 +241,9 @@ func TestANoteDoesNotKeepASessionFromBeingComplete(t *testing.T) {
 // JSON Schema takes 5.0 for a whole number, and so does the validation.
 func TestCountersWrittenWithAFractionGoOnAndNoneGoesPastTheLast(t *testing.T) {
 	for _, c := range []struct{ counter, spawns, developer, started string }{
-		{"5.0", "7.0", "6", "8"}, {"5", "7", "6", "8"}, {"5e0", "0.7e1", "6", "8"},
+		{"5.0", "7.0", "6", "8"},
+		{"5", "7", "6", "8"},
+		{"5e0", "0.7e1", "6", "8"},
 		{"9223372036854775807", "9223372036854775807", "9223372036854775807", "9223372036854775807"},
 	} {
 		root := seedFolder(t)
