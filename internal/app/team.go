@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"gaffer/internal/lookout"
 	"gaffer/internal/plan"
@@ -23,8 +24,9 @@ type NewTeam struct {
 	Mode         team.Mode // [team.Unplanned] leaves it to the project manager
 	Developers   int
 	Iterations   int
-	Tests        []string // shell commands that run after each merge
-	Into         string   // the branch that gets it all at the end; empty for none
+	Tests        []string      // shell commands that run after each merge
+	TestsTimeout time.Duration // of a merge with them; [teamwork.DefaultTestsTimeout] if 0
+	Into         string        // the branch that gets it all at the end; empty for none
 	Budget       plan.Budget
 	Roles        string // a file that says who plays them; empty for none
 	Fresh        bool   // archive the session that is there
@@ -68,7 +70,7 @@ func (a *App) submitTeam(ctx context.Context, n NewTeam, session string) (string
 	}
 	p, err := teamrun.Plan(teamwork.Start{
 		Session: session, Requirements: n.Requirements, Mode: n.Mode, Developers: n.Developers, Iterations: n.Iterations,
-		Branch: fmt.Sprintf("gaffer/%s/team", session), Into: n.Into, Tests: n.Tests, Roles: n.Roles,
+		Branch: fmt.Sprintf("gaffer/%s/team", session), Into: n.Into, Tests: n.Tests, TestsTimeout: n.TestsTimeout, Roles: n.Roles,
 	}, set, a.opts.Now())
 	if err != nil {
 		return "", err

@@ -77,6 +77,10 @@ var keys = []Key{
 		Doc: "shell commands that must succeed after each merge: one, or a JSON list", Example: `["go vet ./...", "go test ./..."]`,
 	},
 	{
+		Name: "team.tests_timeout", Kind: Duration, Default: "30m",
+		Doc: "how long a merge of a team may take with its tests", Example: "2h",
+	},
+	{
 		Name: "notify.events", Kind: List, Default: joinList(notices()),
 		Doc: "what a person is told of: one of them, or a JSON list", Example: `["waiting", "failed"]`,
 		Choices: notices(),

@@ -59,7 +59,7 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	mode := cmp.Or(o.mode, c.Choice("team.mode"))
 	n = app.NewTeam{
 		Developers: cmp.Or(o.developers, c.Number("team.developers")), Iterations: cmp.Or(o.iterations, c.Number("team.iterations")),
-		Tests: o.tests, Into: o.into, Fresh: o.fresh,
+		Tests: o.tests, TestsTimeout: c.Duration("team.tests_timeout"), Into: o.into, Fresh: o.fresh,
 	}
 	if n.Budget.USD = o.budget; o.tests == nil {
 		n.Tests = c.List("team.tests")
