@@ -143,7 +143,8 @@ func TestTheGraphOfARunIsLive(t *testing.T) {
 	if got := strings.Join(words["tests"], " "); got != "queued running complete" {
 		t.Errorf("tests was %s", got)
 	}
-	if got := strings.Join(words["design"], " "); got != "queued running waiting running complete" && got != "queued running waiting complete" {
+	// That it runs is over at once, before it asks and after the answer: a page that has much to do may not come to show it.
+	if got := strings.Join(words["design"], " "); strings.ReplaceAll(got, "running ", "") != "queued waiting complete" {
 		t.Errorf("design was %s", got)
 	}
 
