@@ -317,7 +317,7 @@ func TestAFailureWithMuchToSayIsReported(t *testing.T) {
 		t.Fatalf("%+v %v", outcome, err)
 	}
 	err = w.store.Read(t.Context(), func(r store.Reader) error {
-		lane, err := r.Lane("")
+		lane, err := r.Lane("claude")
 		if left := time.Until(lane.Until); left < 59*time.Minute || left > 61*time.Minute {
 			t.Errorf("the lane opens in %s", left)
 		}
