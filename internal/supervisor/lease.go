@@ -82,11 +82,13 @@ func (a *attempt) freeze() {
 	a.lapse.Reset(wait)
 }
 
+// thaw says that it goes on before it does, so that nothing runs of what is said to
+// be frozen.
 func (a *attempt) thaw() {
+	a.setStill(false)
 	a.freezer.thaw(a.agent)
 	a.freezer = freezer{}
 	a.ending.frozen = false
-	a.setStill(false)
 }
 
 func (a *attempt) isStill() bool {
