@@ -204,7 +204,7 @@ func TestWhateverAnAgentDoesToADocumentTheNextRecordingPutsRight(t *testing.T) {
 	for n := range uint64(3000) {
 		random := rand.New(rand.NewPCG(n, 1))
 		d := Documents()[n%6]
-		value := parse(t, seed(t, d)).Interface()
+		value := jsontree.Interface(parse(t, seed(t, d)))
 		for range 1 + random.IntN(6) {
 			value = spoil(value, random)
 		}

@@ -5,8 +5,9 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
+
+	"gaffer/internal/light"
 )
 
 // Agents lists the processes of this user that are agents with a terminal.
@@ -58,7 +59,7 @@ func nameOfProcess(pid int) string {
 	if err != nil || n <= 0 {
 		return ""
 	}
-	return strings.TrimSuffix(string(buf[:n]), "\n")
+	return light.TrimSuffix(string(buf[:n]), "\n")
 }
 
 // Look reads /proc/PID/stat.
@@ -138,12 +139,12 @@ func (p Process) agentOf(words []string) string {
 // script is the agent that an interpreter runs, and what that was told.
 func script(words []string) (program string, rest []string) {
 	for i, w := range words {
-		if i == 0 || strings.HasPrefix(w, "-") {
+		if i == 0 || light.HasPrefix(w, "-") {
 			continue
 		}
 		for _, program := range Programs() {
-			name := strings.TrimSuffix(strings.TrimSuffix(base(w), ".js"), ".mjs")
-			if name == program || strings.Contains(w, "/"+program+"-cli/") || strings.Contains(w, "/"+program+"-code/") {
+			name := light.TrimSuffix(light.TrimSuffix(base(w), ".js"), ".mjs")
+			if name == program || light.Contains(w, "/"+program+"-cli/") || light.Contains(w, "/"+program+"-code/") {
 				return program, words[i+1:]
 			}
 		}
@@ -171,8 +172,12 @@ func serves(program string, words []string) bool {
 // arguments are the words of a process's command line, as far as they matter.
 func arguments(pid int) []string {
 	data := readProc(pid, "cmdline", 16<<10)
-	words := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
-	return words[:min(len(words), 200)]
+	const most = 200
+	var words []string
+	for _, w := range bytes.SplitN(bytes.TrimSuffix(data, []byte{0}), []byte{0}, most+1) {
+		words = append(words, string(w))
+	}
+	return words[:min(len(words), most)]
 }
 
 // readProc reads a file of a process, at most so much of it.
@@ -264,7 +269,7 @@ func FolderOf(pid int) string {
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSuffix(dir, " (deleted)")
+	return light.TrimSuffix(dir, " (deleted)")
 }
 
 // RolloutOf is the rollout that a process has open, if it has one.
@@ -280,7 +285,7 @@ func RolloutOf(pid int) string {
 	newest := ""
 	for _, name := range names {
 		path, err := os.Readlink(folder + "/" + name)
-		if err != nil || !strings.HasSuffix(path, ".jsonl") || !strings.HasPrefix(base(path), "rollout-") {
+		if err != nil || !light.HasSuffix(path, ".jsonl") || !light.HasPrefix(base(path), "rollout-") {
 			continue
 		}
 		newest = max(newest, path) // their names begin with the time
@@ -301,4 +306,4 @@ func DeviceOf(path string) uint64 {
 	return stat.Rdev & 0xffffffff // what a process says has room for no more
 }
 
-func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+func base(path string) string { return path[light.LastIndex(path, '/')+1:] }

@@ -16,11 +16,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"gaffer/internal/agentproc"
 	"gaffer/internal/heard"
+	"gaffer/internal/light"
 )
 
 // Budget is how long an agent waits for a hook at most, but where a person is
@@ -53,7 +53,7 @@ func init() {
 // its event. Help and mistakes are not for here.
 func IsPlain(words []string) bool {
 	n := len(words)
-	return (n == 1 || n == 2 && strings.HasPrefix(words[1], "{")) && agentproc.IsProgram(words[0])
+	return (n == 1 || n == 2 && light.HasPrefix(words[1], "{")) && agentproc.IsProgram(words[0])
 }
 
 // take ends the program unless something is still to be done. It ends it too when

@@ -1,12 +1,11 @@
 package heard
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
 
 	"gaffer/statefile/host"
-	"gaffer/statefile/jsontree"
+	"gaffer/statefile/jsonview"
 )
 
 // encode and decode do what encoding/json does with a [Session], which takes as
@@ -78,8 +77,7 @@ func (b *object) text(name, value string, always bool) {
 		return
 	}
 	b.name(name)
-	quoted, _ := json.Marshal(value) // no text fails
-	*b = append(*b, quoted...)
+	*b = jsonview.Quote(*b, value)
 }
 
 func (b *object) number(name string, value int64, always bool) {
@@ -88,6 +86,11 @@ func (b *object) number(name string, value int64, always bool) {
 	}
 	b.name(name)
 	*b = strconv.AppendInt(*b, value, 10)
+}
+
+func (b *object) float(name string, value float64) {
+	b.name(name)
+	*b = strconv.AppendFloat(*b, value, 'f', -1, 64)
 }
 
 func (b *object) truth(name string, value bool) {
@@ -112,11 +115,10 @@ func (b *object) end() []byte { return append(*b, '}') }
 
 // decode is false for what is no object. A member of another form is empty.
 func decode(data []byte) (Session, bool) {
-	doc, err := jsontree.Parse(data)
-	if err != nil || doc.Value().Kind() != jsontree.Object {
+	v, err := jsonview.Parse(data)
+	if err != nil || v.Kind() != jsonview.Object {
 		return Session{}, false
 	}
-	v := doc.Value()
 	text := func(name string) string { return v.Get(name).Text() }
 	s := Session{
 		Program: text("program"), Session: text("session"), Process: decodeProcess(v.Get("process")), Attempt: text("attempt"),
@@ -139,14 +141,14 @@ func decode(data []byte) (Session, bool) {
 	return s, true
 }
 
-func decodeProcess(v jsontree.Value) host.Process {
+func decodeProcess(v jsonview.Value) host.Process {
 	return host.Process{
 		PID: number(v.Get("pid")), Start: uint64(number(v.Get("start"))),
 		Boot: v.Get("boot").Text(), Space: v.Get("space").Text(), Host: v.Get("host").Text(),
 	}
 }
 
-func number(v jsontree.Value) int {
+func number(v jsonview.Value) int {
 	n, _ := v.Int()
 	return int(n)
 }

@@ -1,6 +1,7 @@
 package heard
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"testing"
@@ -38,14 +39,16 @@ func TestADocumentIsWhatItsTagsSay(t *testing.T) {
 	fill(reflect.ValueOf(&full).Elem(), &n)
 	sparse := Session{Asked: []Asked{{}}, Trails: []Trail{{}}}
 	for _, s := range []Session{full, sparse, {}} {
-		want, err := json.Marshal(s)
-		if err != nil {
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(s); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.encode(); string(got) != string(want) {
-			t.Errorf("got  %s\nwant %s", got, want)
+		if got := s.encode(); string(got)+"\n" != want.String() {
+			t.Errorf("got  %s\nwant %s", got, want.Bytes())
 		}
-		if got, ok := decode(want); !ok || !reflect.DeepEqual(got, s) {
+		if got, ok := decode(want.Bytes()); !ok || !reflect.DeepEqual(got, s) {
 			t.Errorf("got  %+v\nwant %+v", got, s)
 		}
 	}

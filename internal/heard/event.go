@@ -1,12 +1,10 @@
 package heard
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"strings"
+	"bytes"
 	"unicode"
 
-	"gaffer/statefile/jsontree"
+	"gaffer/statefile/jsonview"
 )
 
 // Event is one thing that an agent program said by a hook. It may be anything:
@@ -38,7 +36,7 @@ type Question struct {
 }
 
 // Read takes an event as a program gave it.
-func Read(program string, v jsontree.Value) Event {
+func Read(program string, v jsonview.Value) Event {
 	e := Event{
 		Program: program,
 		Name:    v.Get("hook_event_name").Text(), Session: v.Get("session_id").Text(), Agent: v.Get("agent_id").Text(),
@@ -46,7 +44,7 @@ func Read(program string, v jsontree.Value) Event {
 		Kind: first(v, "source", "reason", "trigger", "notification_type"),
 		Tool: v.Get("tool_name").Text(), Message: Line(v.Get("message").Text()), Error: Line(v.Get("error").Text()),
 	}
-	if e.Name == "" && v.Get("type").Kind() == jsontree.String { // Codex's notify has words of its own
+	if e.Name == "" && v.Get("type").Kind() == jsonview.String { // Codex's notify has words of its own
 		e.Name, e.Session = v.Get("type").Text(), v.Get("thread-id").Text()
 	}
 	e.Interrupt, _ = v.Get("is_interrupt").Bool()
@@ -55,14 +53,13 @@ func Read(program string, v jsontree.Value) Event {
 	}
 	e.Working = working(v.Get("background_tasks"))
 	if input := v.Get("tool_input"); e.Tool != "" {
-		sum := sha256.Sum256(input.Raw())
-		e.Input, e.Doing = hex.EncodeToString(sum[:8]), doing(input)
+		e.Input, e.Doing = fingerprint(input.Raw()), doing(input)
 		e.Questions = questions(input.Get("questions"))
 	}
 	return e
 }
 
-func first(v jsontree.Value, names ...string) string {
+func first(v jsonview.Value, names ...string) string {
 	for _, name := range names {
 		if text := v.Get(name).Text(); text != "" {
 			return text
@@ -73,7 +70,7 @@ func first(v jsontree.Value, names ...string) string {
 
 // working counts the tasks in the background without commands: a server that an
 // agent has started keeps nobody busy.
-func working(tasks jsontree.Value) (n int) {
+func working(tasks jsonview.Value) (n int) {
 	for _, t := range tasks.Items() {
 		if kind := t.Get("type").Text(); kind != "" && kind != "shell" && kind != "bash" && kind != "monitor" {
 			n++
@@ -83,12 +80,12 @@ func working(tasks jsontree.Value) (n int) {
 }
 
 // doing is what a tool was given, in a line.
-func doing(input jsontree.Value) string {
+func doing(input jsonview.Value) string {
 	for _, name := range []string{"command", "cmd", "file_path", "filePath", "notebook_path", "path", "url", "pattern", "query", "prompt", "description"} {
 		switch v := input.Get(name); v.Kind() {
-		case jsontree.String:
+		case jsonview.String:
 			return Line(v.Text())
-		case jsontree.Array:
+		case jsonview.Array:
 			return Line(words(v))
 		}
 	}
@@ -98,12 +95,17 @@ func doing(input jsontree.Value) string {
 	return ""
 }
 
-func words(v jsontree.Value) string {
-	var list []string
-	for _, item := range v.Items() {
-		list = append(list, item.Text())
+func words(v jsonview.Value) string {
+	var text []byte
+	for i, item := range v.Items() {
+		if i > 0 {
+			text = append(text, ' ')
+		}
+		if text = append(text, item.Text()...); len(text) > 4*maxLine {
+			break // more is not shown
+		}
 	}
-	return strings.Join(list, " ")
+	return string(text)
 }
 
 const (
@@ -111,7 +113,7 @@ const (
 	maxQuestions = 8
 )
 
-func questions(v jsontree.Value) (list []Question) {
+func questions(v jsonview.Value) (list []Question) {
 	for _, q := range v.Items() {
 		one := Question{Text: q.Get("question").Text()}
 		one.Many, _ = q.Get("multiSelect").Bool()
@@ -132,7 +134,7 @@ func Line(text string) string {
 	if len(text) > 4*maxLine {
 		text = text[:4*maxLine]
 	}
-	text = strings.Map(func(r rune) rune {
+	line := bytes.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
@@ -140,10 +142,10 @@ func Line(text string) string {
 			return -1
 		}
 		return r
-	}, text)
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) <= maxLine {
-		return text
+	}, []byte(text))
+	line = bytes.Join(bytes.Fields(line), []byte{' '})
+	if len(line) <= maxLine {
+		return string(line)
 	}
-	return strings.ToValidUTF8(text[:maxLine], "") + "…"
+	return string(bytes.ToValidUTF8(line[:maxLine], nil)) + "…"
 }

@@ -2,16 +2,14 @@ package heard
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
 	"gaffer/internal/agentproc"
+	"gaffer/internal/light"
 )
 
 // Folder is where the documents of sessions are.
@@ -86,8 +84,7 @@ func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
 func (f Folder) pathOf(program, session string) string {
 	name := session
 	if !IsPlain(name) {
-		sum := sha256.Sum256([]byte(session))
-		name = "x" + hex.EncodeToString(sum[:16])
+		name = "x" + fingerprint([]byte(session))
 	}
 	return f.path + "/" + program + "." + name + ".json"
 }
@@ -129,8 +126,8 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 			f.forgetMeter(name, now)
 			continue
 		}
-		program, rest, _ := strings.Cut(name, ".")
-		if !strings.HasSuffix(rest, ".json") || !agentproc.IsProgram(program) {
+		program, rest := light.Cut(name, '.')
+		if !light.HasSuffix(rest, ".json") || !agentproc.IsProgram(program) {
 			continue
 		}
 		path := f.path + "/" + name

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"gaffer/statefile/jsontree"
+	"gaffer/statefile/jsonview"
 )
 
 // maxEvent is the largest event that is read. An agent puts the content of the
@@ -14,18 +14,18 @@ const maxEvent = 16 << 20
 
 // ReadEvent reads one JSON object. It does not wait for the end of the input:
 // some programs leave it open. No input is no event.
-func ReadEvent(in io.Reader) (jsontree.Value, error) {
+func ReadEvent(in io.Reader) (jsonview.Value, error) {
 	raw, err := readObject(in)
 	if err == nil && len(bytes.TrimSpace(raw)) == 0 {
-		return jsontree.Value{}, nil
+		return jsonview.Value{}, nil
 	}
 	if err == nil {
-		var doc *jsontree.Doc
-		if doc, err = jsontree.Parse(raw); err == nil {
-			return doc.Value(), nil
+		var v jsonview.Value
+		if v, err = jsonview.Parse(raw); err == nil {
+			return v, nil
 		}
 	}
-	return jsontree.Value{}, fmt.Errorf("read the event: %w", err)
+	return jsonview.Value{}, fmt.Errorf("read the event: %w", err)
 }
 
 // readObject reads up to the bracket that closes the first one, or all there is.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 
-	"gaffer/statefile/jsontree"
+	"gaffer/internal/light"
+	"gaffer/statefile/jsonview"
 )
 
 // What a project may have at its root, as packages project and config say.
@@ -45,14 +45,14 @@ var given = []string{Mark, "GAFFER_SELF", "GAFFER_RUN", "GAFFER_TASK", "GAFFER_A
 func isSet(environ []string) bool {
 	config := ""
 	for _, v := range environ {
-		name, value, _ := strings.Cut(v, "=")
+		name, value := light.Cut(v, '=')
 		switch {
 		case value == "" || slices.Contains(given, name):
-		case strings.HasPrefix(name, "GAFFER_"):
+		case light.HasPrefix(name, "GAFFER_"):
 			return true
 		case name == "HOME" && config == "":
 			config = value + "/.config"
-		case name == "XDG_CONFIG_HOME" && strings.HasPrefix(value, "/"):
+		case name == "XDG_CONFIG_HOME" && light.HasPrefix(value, "/"):
 			config = value
 		}
 	}
@@ -63,11 +63,11 @@ func isSet(environ []string) bool {
 // these names: no folder above has them, and none of those is a link or belongs
 // to a repository that lies elsewhere.
 func (c *Call) nowhere(names ...string) bool {
-	dir := strings.TrimRight(c.Event.Dir, "/")
-	if !strings.HasPrefix(c.Event.Dir, "/") || strings.Contains(dir+"/", "/../") {
+	dir := light.TrimSlashes(c.Event.Dir)
+	if !light.HasPrefix(c.Event.Dir, "/") || light.Contains(dir+"/", "/../") {
 		return false
 	}
-	for ; ; dir = dir[:strings.LastIndexByte(dir, '/')] {
+	for ; ; dir = dir[:light.LastIndex(dir, '/')] {
 		if info, err := os.Lstat(dir); dir != "" && (err != nil || !info.IsDir()) {
 			return false
 		}
@@ -91,9 +91,9 @@ func (c *Call) withinCommand() bool {
 	if !c.nowhere(ConfigFile) {
 		return false
 	}
-	dir := strings.TrimRight(c.Event.Dir, "/")
+	dir := light.TrimSlashes(c.Event.Dir)
 	for dir != "" && absent(dir+"/.git") {
-		dir = dir[:strings.LastIndexByte(dir, '/')]
+		dir = dir[:light.LastIndex(dir, '/')]
 	}
 	if absent(dir + "/.git/HEAD") { // then git looks further up
 		return false
@@ -102,8 +102,8 @@ func (c *Call) withinCommand() bool {
 	if err != nil {
 		return false
 	}
-	state, err := jsontree.Parse(text)
-	return err == nil && !state.Value().Get("currentCommand").Absent()
+	state, err := jsonview.Parse(text)
+	return err == nil && !state.Get("currentCommand").Absent()
 }
 
 // maxState is the largest state of a workflow that is looked at here.

@@ -1,8 +1,6 @@
 package heard
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -114,8 +112,8 @@ func ID(program string, p host.Process, session string) string {
 	if p.PID > 0 {
 		text = fmt.Sprintf("%s\x00%s\x00%d\x00%d", p.Boot, p.Space, p.PID, p.Start)
 	}
-	sum := sha256.Sum256([]byte(text))
-	return program + "-" + hex.EncodeToString(sum[:6])
+	const digits = 12 // enough for the agents of a fleet
+	return program + "-" + fingerprint([]byte(text))[:digits]
 }
 
 // Name is what a person calls that worker.

@@ -1,16 +1,17 @@
 package heard
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"gaffer/internal/agentproc"
+	"gaffer/internal/light"
 	"gaffer/internal/statedir"
 	"gaffer/statefile/host"
-	"gaffer/statefile/jsontree"
+	"gaffer/statefile/jsonview"
 )
 
 // Mark is the environment variable that every process of an attempt of gaffer's
@@ -27,7 +28,7 @@ type Surroundings struct {
 // Call is one call of a hook, and what has come of it.
 type Call struct {
 	Program string
-	Raw     jsontree.Value
+	Raw     jsonview.Value
 	Event   Event
 	Folder  Folder
 	Session Session
@@ -42,8 +43,8 @@ type Call struct {
 func Take(ctx context.Context, from Surroundings, program string, words []string) (*Call, error) {
 	c := &Call{Program: program}
 	in := from.In
-	if n := len(words); n > 0 && strings.HasPrefix(words[n-1], "{") {
-		in = strings.NewReader(words[n-1])
+	if n := len(words); n > 0 && light.HasPrefix(words[n-1], "{") {
+		in = bytes.NewReader([]byte(words[n-1]))
 	}
 	var err error
 	if c.Raw, err = ReadEvent(in); err != nil {

@@ -1,10 +1,11 @@
 package heard
 
 import (
+	"bytes"
 	"slices"
-	"strings"
 
-	"gaffer/statefile/jsontree"
+	"gaffer/internal/light"
+	"gaffer/statefile/jsonview"
 )
 
 // writers are the tools that write a file, in lower case. Of those that are not
@@ -22,8 +23,8 @@ var pathFields = []string{"file_path", "filePath", "notebook_path", "path", "abs
 const maxFiles = 100
 
 // Written lists the files that a tool has written, as the event names them.
-func Written(event jsontree.Value) []string {
-	tool := strings.ToLower(event.Get("tool_name").Text())
+func Written(event jsonview.Value) []string {
+	tool := string(bytes.ToLower([]byte(event.Get("tool_name").Text())))
 	if !slices.Contains(writers, tool) {
 		return nil
 	}
@@ -35,7 +36,7 @@ func Written(event jsontree.Value) []string {
 			break
 		}
 	}
-	if strings.HasSuffix(tool, "patch") {
+	if light.HasSuffix(tool, "patch") {
 		files = append(files, patched(input)...)
 	}
 	return files[:min(len(files), maxFiles)]
@@ -43,22 +44,22 @@ func Written(event jsontree.Value) []string {
 
 // patched lists the files of a patch, which is somewhere in the input: the whole
 // of it, a member, or a word of a command.
-func patched(input jsontree.Value) []string {
+func patched(input jsonview.Value) []string {
 	var files []string
 	switch input.Kind() {
-	case jsontree.String:
-		for line := range strings.Lines(input.Text()) {
+	case jsonview.String:
+		for line := range bytes.Lines([]byte(input.Text())) {
 			for _, mark := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
-				if file, ok := strings.CutPrefix(line, mark); ok {
-					files = append(files, strings.TrimSpace(file))
+				if file, ok := bytes.CutPrefix(line, []byte(mark)); ok {
+					files = append(files, string(bytes.TrimSpace(file)))
 				}
 			}
 		}
-	case jsontree.Array:
+	case jsonview.Array:
 		for _, v := range input.Items() {
 			files = append(files, patched(v)...)
 		}
-	case jsontree.Object:
+	case jsonview.Object:
 		for _, v := range input.Members() {
 			files = append(files, patched(v)...)
 		}

@@ -65,13 +65,13 @@ func (t *jsonText) state(e Entry) (state, error) {
 	}
 	if e.Item {
 		for _, item := range at.Items() {
-			if reflect.DeepEqual(item.Interface(), want) {
+			if reflect.DeepEqual(jsontree.Interface(item), want) {
 				return present, nil
 			}
 		}
 		return absent, nil
 	}
-	switch got := at.Interface(); {
+	switch got := jsontree.Interface(at); {
 	case reflect.DeepEqual(got, want), e.grown(got, want) && e.starts(got):
 		return present, nil
 	case e.Mine(got) || e.Force:
@@ -141,7 +141,7 @@ func (t *jsonText) grown(e Entry) (line jsontree.Value, ok bool, err error) {
 	if err != nil {
 		return line, false, err
 	}
-	return at.Get(starter), e.grown(at.Interface(), want), nil
+	return at.Get(starter), e.grown(jsontree.Interface(at), want), nil
 }
 
 // ours counts what is ours anywhere.
@@ -168,7 +168,7 @@ func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, mine
 	var value any
 	is := func(e Entry) bool {
 		if value == nil {
-			value = p.value.Interface()
+			value = jsontree.Interface(p.value)
 		}
 		return e.Mine(value)
 	}
@@ -200,7 +200,7 @@ func decoded(v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return doc.Value().Interface(), nil
+	return jsontree.Interface(doc.Value()), nil
 }
 
 func encoded(v any) ([]byte, error) {

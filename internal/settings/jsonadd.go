@@ -311,7 +311,7 @@ func replacedIn(f Format, base, made []byte, entries []Entry) map[string][]byte 
 		now, _, _ := after.descend(e)
 		was, rest, err := before.descend(e)
 		place, there := was.Place()
-		if err != nil || len(rest) > 0 || !there || !e.Mine(now.Interface()) {
+		if err != nil || len(rest) > 0 || !there || !e.Mine(jsontree.Interface(now)) {
 			continue
 		}
 		if all == nil {

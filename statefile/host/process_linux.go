@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -15,7 +14,7 @@ func bootID() string {
 	if err != nil {
 		return ""
 	}
-	return strings.TrimSpace(string(id))
+	return string(bytes.TrimSpace(id))
 }
 
 func pidSpace() string {

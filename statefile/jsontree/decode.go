@@ -187,9 +187,9 @@ func Unknown(v Value, into any) []string {
 // excerpt returns the text of v on one line, shortened for a message.
 func excerpt(v Value) string {
 	const most = 40
-	head := v.raw[:min(len(v.raw), 4*most)]
+	head := v.Raw()[:min(len(v.Raw()), 4*most)]
 	text := []rune(strings.Join(strings.Fields(string(head)), " "))
-	if len(text) > most || len(head) < len(v.raw) {
+	if len(text) > most || len(head) < len(v.Raw()) {
 		return string(text[:min(len(text), most)]) + "…"
 	}
 	return string(text)

@@ -8,7 +8,11 @@
 // to one member of a large document costs a scan and a splice, not a decode.
 package jsontree
 
-import "bytes"
+import (
+	"bytes"
+
+	"gaffer/statefile/jsonview"
+)
 
 // Doc is one JSON document that is being read or edited. It is not safe for
 // concurrent use.
@@ -24,20 +28,14 @@ type Doc struct {
 // document keeps and aliases data, which must not change afterwards. The error
 // is a [*SyntaxError].
 func Parse(data []byte) (*Doc, error) {
-	x, err := check(data)
+	root, err := jsonview.Parse(data)
 	if err != nil {
 		return nil, err
 	}
-	root := x.value(0)
-	d := &Doc{lead: data[:x.marks[0].val], trail: data[x.marks[0].end:], style: styleOf(root)}
+	at, _ := root.Place()
+	d := &Doc{lead: data[:at.From], trail: data[at.To:], style: styleOf(root)}
 	d.root = &Node{doc: d, found: root}
 	return d, nil
-}
-
-// Valid reports whether data is one JSON value within this package's limits.
-func Valid(data []byte) bool {
-	_, err := check(data)
-	return err == nil
 }
 
 // Root returns the document's value for editing.

@@ -119,7 +119,7 @@ func TestALargeAndDeepDocumentIsHandledInOnePass(t *testing.T) {
 	const depth = jsontree.MaxDepth - 1
 	text := strings.Repeat("[", depth) + strings.Repeat(" ", 4<<20) + strings.Repeat("]", depth)
 	doc := parse(t, text)
-	doc.Value().Interface()
+	jsontree.Interface(doc.Value())
 	target := parse(t, `{}`)
 	target.Root().Set("v", doc.Value())
 	if got := len(target.Bytes()); got > 4*depth*depth {

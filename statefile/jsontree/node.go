@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"gaffer/statefile/jsonview"
 )
 
 // Node is one value of a document, for editing. A node is split into its parts
@@ -37,7 +39,7 @@ func (n *Node) Value() Value {
 	if !n.dirty {
 		return n.found
 	}
-	return Value{raw: n.append(nil)}
+	return jsonview.Made(n.append(nil))
 }
 
 // Get returns the member called name, as it is now, or a missing value.
@@ -68,12 +70,12 @@ func (n *Node) Array(name string) *Node { return n.container(name, Array, "[]") 
 
 func (n *Node) container(name string, kind Kind, empty string) *Node {
 	if n.Get(name).Absent() {
-		n.Set(name, Value{raw: []byte(empty)})
+		n.Set(name, jsonview.Made([]byte(empty)))
 	}
 	child := n.Child(name)
 	if child == nil || child.Kind() != kind {
 		n.doc.fail(fmt.Errorf("%s is %s where %s should be", name, n.Get(name).Kind(), kind))
-		return &Node{doc: n.doc, found: Value{raw: []byte(empty)}}
+		return &Node{doc: n.doc, found: jsonview.Made([]byte(empty))}
 	}
 	return child
 }
@@ -111,7 +113,7 @@ func (n *Node) Members() iter.Seq2[string, *Node] {
 		}
 		n.open()
 		for i := range n.parts {
-			if !yield(unquote(n.parts[i].key), n.parts[i].val) {
+			if !yield(jsonview.Unquote(n.parts[i].key), n.parts[i].val) {
 				return
 			}
 		}
@@ -138,12 +140,12 @@ func (n *Node) Set(name string, v any) {
 		n.parts[i].val.replace(text)
 		return
 	}
-	n.add([]byte(quote(name)), text)
+	n.add(jsonview.Quote(nil, name), text)
 }
 
 // fits refuses what would make a document that [Parse] refuses.
 func (n *Node) fits(text []byte, depth int) bool {
-	if depth+nesting(text) <= MaxDepth {
+	if depth+jsonview.Nesting(text) <= MaxDepth {
 		return true
 	}
 	n.doc.fail(fmt.Errorf("nested deeper than %d levels", MaxDepth))
@@ -211,7 +213,7 @@ func (n *Node) find(name string) int {
 	}
 	n.open()
 	for i := len(n.parts) - 1; i >= 0; i-- {
-		if keyIs(n.parts[i].key, name) {
+		if jsonview.KeyIs(n.parts[i].key, name) {
 			return i
 		}
 	}
@@ -228,7 +230,7 @@ func (n *Node) add(key, text []byte) {
 	}
 	p.key = key
 	multiline := hasNewline(p.lead) && (key != nil || !n.itemsInline())
-	p.val = &Node{doc: n.doc, parent: n, found: Value{raw: n.doc.style.layout(text, depth+1, multiline)}}
+	p.val = &Node{doc: n.doc, parent: n, found: jsonview.Made(n.doc.style.layout(text, depth+1, multiline))}
 	oldParts, oldTail := n.parts, n.tail
 	n.change(func() { n.parts, n.tail = oldParts, oldTail })
 	n.parts, n.tail = append(n.parts, p), tail
@@ -237,17 +239,17 @@ func (n *Node) add(key, text []byte) {
 // replace gives n new text, laid out as n was.
 func (n *Node) replace(text []byte) {
 	was := n.Value()
-	multiline := hasNewline(was.raw)
+	multiline := hasNewline(was.Raw())
 	if was.Len() == 0 {
 		multiline = n.parent == nil || n.parent.multiline()
 	}
 	text = n.doc.style.layout(text, n.depth(), multiline)
-	if string(was.raw) == string(text) {
+	if string(was.Raw()) == string(text) {
 		return
 	}
 	old := *n
 	n.change(func() { *n = old; n.dirty = n.dirty || n.split })
-	n.found, n.split, n.dirty, n.parts, n.tail = Value{raw: text}, false, false, nil, nil
+	n.found, n.split, n.dirty, n.parts, n.tail = jsonview.Made(text), false, false, nil, nil
 }
 
 // change records how to take an edit of n back and marks what is above n.
@@ -282,7 +284,7 @@ func (n *Node) itemsInline() bool {
 		return false
 	}
 	last := n.parts[len(n.parts)-1].val.Value()
-	return last.Len() > 0 && !hasNewline(last.raw)
+	return last.Len() > 0 && !hasNewline(last.Raw())
 }
 
 // open splits a container into its parts.
@@ -290,17 +292,17 @@ func (n *Node) open() {
 	if n.split || (n.Kind() != Object && n.Kind() != Array) {
 		return
 	}
-	raw := n.found.raw
-	c := n.found.cursor()
+	raw := n.found.Raw()
+	c := n.found.Cursor()
 	count := n.found.Len()
 	nodes := make([]Node, count)
 	n.parts = make([]part, 0, count)
-	for c.next() {
+	for c.Next() {
 		val := &nodes[len(n.parts)]
-		*val = Node{doc: n.doc, parent: n, found: c.value()}
-		next := part{lead: raw[c.lead:c.key], val: val, trail: raw[c.end:c.after]}
-		if c.object {
-			next.key, next.colon = raw[c.key:c.colon], raw[c.colon:c.val]
+		*val = Node{doc: n.doc, parent: n, found: c.Value()}
+		next := part{lead: raw[c.Lead:c.Key], val: val, trail: raw[c.End:c.After]}
+		if n.Kind() == Object {
+			next.key, next.colon = raw[c.Key:c.Colon], raw[c.Colon:c.Val]
 		}
 		n.parts = append(n.parts, next)
 	}
@@ -316,7 +318,7 @@ func (n *Node) open() {
 // length is how many bytes append adds.
 func (n *Node) length() int {
 	if !n.dirty {
-		return len(n.found.raw)
+		return len(n.found.Raw())
 	}
 	sum := 2 + max(len(n.parts)-1, 0) + len(n.tail)
 	for _, p := range n.parts {
@@ -334,7 +336,7 @@ func (n *Node) append(b []byte) []byte {
 // Pieces calls each with the text of n, as it is now, piece by piece, without
 // putting it together. A piece must not be changed.
 func (n *Node) Pieces(each func(piece []byte)) {
-	raw := n.found.raw
+	raw := n.found.Raw()
 	if !n.dirty {
 		each(raw)
 		return

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"gaffer/statefile/jsonview"
 )
 
 // style is how a document is laid out, learnt from the document itself.
@@ -17,8 +19,8 @@ type style struct {
 // styleOf looks at the root's first member. An empty document gets ours: two
 // spaces a level.
 func styleOf(root Value) style {
-	if c := root.cursor(); c.next() {
-		lead, colon := c.raw[c.lead:c.key], c.raw[c.colon:c.val]
+	if c := root.Cursor(); c.Next() {
+		lead, colon := root.Raw()[c.Lead:c.Key], root.Raw()[c.Colon:c.Val]
 		s := style{unit: "  ", eol: "\n", multiline: hasNewline(lead), space: true}
 		if s.multiline {
 			s.unit = string(lead[bytes.LastIndexByte(lead, '\n')+1:])
@@ -75,7 +77,7 @@ func (s style) newPart(n *Node, depth int) (p part, tail []byte) {
 
 // layout returns the compact JSON text laid out for a place at depth.
 func (s style) layout(text []byte, depth int, multiline bool) []byte {
-	if v := (Value{raw: text}); v.Len() > 0 {
+	if v := jsonview.Made(text); v.Len() > 0 {
 		s.multiline = multiline
 		return s.appendValue(nil, v, depth)
 	}
@@ -84,12 +86,12 @@ func (s style) layout(text []byte, depth int, multiline bool) []byte {
 
 // appendValue passes over each byte once: a value may be both large and deep.
 func (s style) appendValue(b []byte, v Value, depth int) []byte {
-	raw := v.raw
-	for i := skipSpace(raw, 0); i < len(raw); i = skipSpace(raw, i) {
+	raw := v.Raw()
+	for i := jsonview.SkipSpace(raw, 0); i < len(raw); i = jsonview.SkipSpace(raw, i) {
 		from := i
 		switch c := raw[i]; c {
 		case '{', '[':
-			if i = skipSpace(raw, i+1); raw[i] == c+2 { // the closing bracket
+			if i = jsonview.SkipSpace(raw, i+1); raw[i] == c+2 { // the closing bracket
 				b, i = append(b, c, c+2), i+1
 				continue
 			}
@@ -103,7 +105,7 @@ func (s style) appendValue(b []byte, v Value, depth int) []byte {
 		case ':':
 			b, i = append(b, s.colon()...), i+1
 		default:
-			i = skipValue(raw, i)
+			i = jsonview.SkipValue(raw, i)
 			b = append(b, raw[from:i]...)
 		}
 	}
@@ -126,7 +128,7 @@ func encode(v any) ([]byte, error) {
 	case Value:
 		return v.MarshalJSON()
 	case string:
-		return []byte(quote(v)), nil
+		return jsonview.Quote(nil, v), nil
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -135,20 +137,4 @@ func encode(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// quote returns s as a JSON string.
-func quote(s string) string {
-	plain := true
-	for i := range len(s) {
-		plain = plain && s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] < 0x80
-	}
-	if plain {
-		return `"` + s + `"`
-	}
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // a string always encodes
-	return strings.TrimSuffix(b.String(), "\n")
 }

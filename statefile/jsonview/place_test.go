@@ -1,10 +1,10 @@
-package jsontree
+package jsonview
 
 import "testing"
 
 func TestAValueSaysWhereItStands(t *testing.T) {
 	text := []byte("\xef\xbb\xbf {\"a\": [1, {\"b\" : \"x\"}]}")
-	doc, err := Parse(text)
+	root, err := Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -15,7 +15,7 @@ func TestAValueSaysWhereItStands(t *testing.T) {
 		}
 		return string(text[p.Name:p.To]) + "|" + string(text[p.From:p.To])
 	}
-	list := doc.Value().Get("a")
+	list := root.Get("a")
 	for _, item := range list.Items() {
 		if got, want := at(item), string(item.Raw())+"|"+string(item.Raw()); got != want {
 			t.Errorf("%s, want %s", got, want)

@@ -1,11 +1,9 @@
-package jsontree
+package jsonview
 
 import (
 	"bytes"
-	"encoding/json"
 	"iter"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Kind is what sort of JSON value something is.
@@ -69,7 +67,7 @@ func (v Value) Str() (string, bool) {
 	if v.Kind() != String {
 		return "", false
 	}
-	return unquote(v.raw), true
+	return Unquote(v.raw), true
 }
 
 // Text returns the string v, or "" if v is not a string.
@@ -114,9 +112,9 @@ func (v Value) Get(name string) Value {
 	if v.index != nil {
 		return v.index.get(v.at, name)
 	}
-	for c := v.cursor(); c.next(); {
-		if keyIs(v.raw[c.key:c.colon], name) {
-			found = c.value()
+	for c := v.Cursor(); c.Next(); {
+		if KeyIs(v.raw[c.Key:c.Colon], name) {
+			found = c.Value()
 		}
 	}
 	return found
@@ -128,7 +126,7 @@ func (v Value) Len() int {
 		return v.index.len(v.at)
 	}
 	n := 0
-	for c := v.cursor(); c.next(); {
+	for c := v.Cursor(); c.Next(); {
 		n++
 	}
 	return n
@@ -140,8 +138,8 @@ func (v Value) Members() iter.Seq2[string, Value] {
 		if v.Kind() != Object {
 			return
 		}
-		for c := v.cursor(); c.next(); {
-			if !yield(unquote(v.raw[c.key:c.colon]), c.value()) {
+		for c := v.Cursor(); c.Next(); {
+			if !yield(Unquote(v.raw[c.Key:c.Colon]), c.Value()) {
 				return
 			}
 		}
@@ -155,8 +153,8 @@ func (v Value) Items() iter.Seq2[int, Value] {
 			return
 		}
 		i := 0
-		for c := v.cursor(); c.next(); i++ {
-			if !yield(i, c.value()) {
+		for c := v.Cursor(); c.Next(); i++ {
+			if !yield(i, c.Value()) {
 				return
 			}
 		}
@@ -179,53 +177,6 @@ func (v Value) Place() (Place, bool) {
 	return Place{Name: int(m.key), From: int(m.val), To: int(m.end)}, true
 }
 
-// Interface returns v as encoding/json would decode it, numbers as json.Number.
-func (v Value) Interface() any {
-	if v.Absent() {
-		return nil
-	}
-	decoded, _ := interfaceAt(v.raw, 0)
-	return decoded
-}
-
-// interfaceAt decodes the value at b[i] and returns the index after it. It
-// passes over each byte once: a document may be both large and deep.
-func interfaceAt(b []byte, i int) (any, int) {
-	switch b[i] {
-	case '{':
-		members := map[string]any{}
-		for i = skipSpace(b, i+1); b[i] != '}'; {
-			colon := skipString(b, i)
-			name := unquote(b[i:colon])
-			members[name], i = interfaceAt(b, skipSpace(b, skipSpace(b, colon)+1))
-			i = skipComma(b, i)
-		}
-		return members, i + 1
-	case '[':
-		items := []any{}
-		for i = skipSpace(b, i+1); b[i] != ']'; {
-			var item any
-			item, i = interfaceAt(b, i)
-			items, i = append(items, item), skipComma(b, i)
-		}
-		return items, i + 1
-	}
-	end := skipValue(b, i)
-	return Value{raw: b[i:end]}.scalar(), end
-}
-
-func (v Value) scalar() any {
-	switch v.Kind() {
-	case String:
-		return unquote(v.raw)
-	case Number:
-		return json.Number(v.raw)
-	case Bool:
-		return v.raw[0] == 't'
-	}
-	return nil
-}
-
 // String returns v as a person would read it: a string without its quotes, the
 // JSON text of anything else.
 func (v Value) String() string {
@@ -243,106 +194,11 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return v.raw, nil
 }
 
-// cursor walks the parts of a container and says where each stands in the
-// container's bytes.
-type cursor struct {
-	raw    []byte
-	object bool
-	lead   int // white space before the part, after the bracket or comma
-	key    int // the member's name; the same as val in an array
-	colon  int // what stands between name and value
-	val    int
-	end    int // white space after the value, up to the comma or bracket
-	after  int // the comma or bracket
-
-	index      *index // nil if the container was made
-	here       int32  // the part's mark
-	mark, stop int32  // the next part's, and the one after the container
-	base       int    // where raw begins in the document
-}
-
-// cursor starts before the first part of v, and ends there if v has no parts.
-func (v Value) cursor() cursor {
-	kind := v.Kind()
-	if kind != Object && kind != Array {
-		return cursor{raw: []byte("[]")}
-	}
-	c := cursor{raw: v.raw, object: kind == Object}
-	if v.index != nil {
-		m := v.index.marks[v.at]
-		c.index, c.mark, c.stop, c.base = v.index, v.at+1, m.next, int(m.val)
-	}
-	return c
-}
-
-// value returns the part's value.
-func (c *cursor) value() Value {
-	v := Value{raw: c.raw[c.val:c.end]}
-	if c.index != nil {
-		v.index, v.at = c.index, c.here
-	}
-	return v
-}
-
-func (c *cursor) next() bool {
-	if c.index != nil {
-		return c.nextMark()
-	}
-	b := c.raw
-	if c.after > 0 && b[c.after] != ',' {
-		return false
-	}
-	c.lead = c.after + 1
-	c.key = skipSpace(b, c.lead)
-	if b[c.key] == '}' || b[c.key] == ']' {
-		c.after = c.key
-		return false
-	}
-	c.colon, c.val = c.key, c.key
-	if c.object {
-		c.colon = skipString(b, c.key)
-		c.val = skipSpace(b, skipSpace(b, c.colon)+1)
-	}
-	c.end = skipValue(b, c.val)
-	c.after = skipSpace(b, c.end)
-	return true
-}
-
-// nextMark is next by the marks.
-func (c *cursor) nextMark() bool {
-	if c.mark == c.stop {
-		return false
-	}
-	m := &c.index.marks[c.mark]
-	c.here, c.mark = c.mark, m.next
-	c.lead = c.after + 1
-	c.key, c.colon = int(m.key)-c.base, int(m.colon)-c.base
-	c.val, c.end = int(m.val)-c.base, int(m.end)-c.base
-	c.after = skipSpace(c.raw, c.end)
-	return true
-}
-
-func keyIs(quoted []byte, name string) bool {
+// KeyIs tells whether a member's name, as it stands in its document, is name.
+func KeyIs(quoted []byte, name string) bool {
 	inner := quoted[1 : len(quoted)-1]
 	if string(inner) == name {
 		return bytes.IndexByte(inner, '\\') < 0 // an escape never stands for itself
 	}
-	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && unquote(quoted) == name
-}
-
-// unquote decodes a checked string. Bytes that are not UTF-8 become U+FFFD.
-func unquote(quoted []byte) string {
-	inner := quoted[1 : len(quoted)-1]
-	plain := utf8.Valid(inner)
-	for _, b := range inner {
-		plain = plain && b != '\\'
-	}
-	if plain {
-		return string(inner)
-	}
-	var s string
-	if err := json.Unmarshal(quoted, &s); err != nil {
-		return string(inner)
-	}
-	return s
+	return len(inner) > len(name) && bytes.IndexByte(inner, '\\') >= 0 && Unquote(quoted) == name
 }

@@ -1,4 +1,4 @@
-package jsontree
+package jsonview
 
 // index is where everything stands in a checked document, so that nothing need
 // be scanned for again.
@@ -27,7 +27,7 @@ func (x *index) get(object int32, name string) Value {
 	for i, end := object+1, x.marks[object].next; i < end; i = x.marks[i].next {
 		m := &x.marks[i]
 		quoted := x.src[m.key:m.colon]
-		if x.escaped && keyIs(quoted, name) || !x.escaped && string(quoted[1:len(quoted)-1]) == name {
+		if x.escaped && KeyIs(quoted, name) || !x.escaped && string(quoted[1:len(quoted)-1]) == name {
 			found = i
 		}
 	}

@@ -1,4 +1,4 @@
-package jsontree
+package jsonview
 
 import (
 	"bytes"
@@ -90,7 +90,7 @@ func (c *checker) unexpected(where string) bool {
 	return c.fail(fmt.Sprintf("unexpected %q %s", r, where))
 }
 
-func (c *checker) space() { c.at = skipSpace(c.data, c.at) }
+func (c *checker) space() { c.at = SkipSpace(c.data, c.at) }
 
 func (c *checker) peek() byte {
 	if c.at < len(c.data) {
@@ -283,19 +283,12 @@ func isHex(b byte) bool {
 	return isDigit(b) || 'a' <= b && b <= 'f' || 'A' <= b && b <= 'F'
 }
 
-// The functions below walk bytes that check has passed.
+// The functions below walk bytes that [Parse] has passed.
 
-func skipSpace(b []byte, i int) int {
+// SkipSpace returns the index of the next byte that is no white space.
+func SkipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\t' || b[i] == '\r') {
 		i++
-	}
-	return i
-}
-
-// skipComma returns the index of the next part or of the closing bracket.
-func skipComma(b []byte, i int) int {
-	if i = skipSpace(b, i); b[i] == ',' {
-		return skipSpace(b, i+1)
 	}
 	return i
 }
@@ -315,8 +308,8 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// skipValue returns the index after the value that starts at b[i].
-func skipValue(b []byte, i int) int {
+// SkipValue returns the index after the value that starts at b[i].
+func SkipValue(b []byte, i int) int {
 	switch b[i] {
 	case '"':
 		return skipString(b, i)
@@ -331,8 +324,8 @@ func skipValue(b []byte, i int) int {
 
 var endsScalar = [256]bool{',': true, '}': true, ']': true, ' ': true, '\n': true, '\t': true, '\r': true}
 
-// nesting returns how deep the value in b nests: 0 for one without parts.
-func nesting(b []byte) int {
+// Nesting returns how deep the value in b nests: 0 for one without parts.
+func Nesting(b []byte) int {
 	depth, most := 0, 0
 	for i := 0; i < len(b); i++ {
 		switch b[i] {

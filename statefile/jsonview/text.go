@@ -1,0 +1,116 @@
+package jsonview
+
+import (
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Quote adds text to b as a JSON string, spelt as encoding/json spells it when it
+// does not escape HTML. Bytes that are not UTF-8 become U+FFFD.
+func Quote(b []byte, text string) []byte {
+	const digits = "0123456789abcdef"
+	b = append(b, '"')
+	from := 0 // of what stands for itself
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		r, size := rune(c), 1
+		if c >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+			if (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
+				i += size
+				continue
+			}
+		}
+		b = append(b, text[from:i]...)
+		i += size
+		from = i
+		if short := shortOf(c); short != 0 {
+			b = append(b, '\\', short)
+			continue
+		}
+		b = append(b, '\\', 'u', digits[r>>12&0xf], digits[r>>8&0xf], digits[r>>4&0xf], digits[r&0xf])
+	}
+	return append(append(b, text[from:]...), '"')
+}
+
+// escapes are the bytes with an escape of one letter, each after that letter.
+const escapes = "\"\"\\\\b\bf\fn\nr\rt\t//"
+
+// shortOf returns the letter that stands for c after a backslash, or 0.
+func shortOf(c byte) byte {
+	for i := 1; i < len(escapes); i += 2 {
+		if escapes[i] == c {
+			return escapes[i-1]
+		}
+	}
+	return 0
+}
+
+// Unquote decodes a checked string. Bytes that are not UTF-8, and halves of a pair
+// that stand alone, become U+FFFD.
+func Unquote(quoted []byte) string {
+	inner := quoted[1 : len(quoted)-1]
+	plain := utf8.Valid(inner)
+	for _, b := range inner {
+		plain = plain && b != '\\'
+	}
+	if plain {
+		return string(inner)
+	}
+	b := make([]byte, 0, len(inner)+utf8.UTFMax)
+	for i := 0; i < len(inner); {
+		switch c := inner[i]; {
+		case c == '\\' && inner[i+1] == 'u':
+			r := unit(inner[i:])
+			i += unitLen
+			if utf16.IsSurrogate(r) {
+				pair := utf16.DecodeRune(r, unit(inner[i:]))
+				if pair != utf8.RuneError {
+					i += unitLen
+				}
+				r = pair
+			}
+			b = utf8.AppendRune(b, r)
+		case c == '\\':
+			b = append(b, ofShort(inner[i+1]))
+			i += 2
+		case c < utf8.RuneSelf:
+			b = append(b, c)
+			i++
+		default:
+			r, size := utf8.DecodeRune(inner[i:])
+			b = utf8.AppendRune(b, r)
+			i += size
+		}
+	}
+	return string(b)
+}
+
+// ofShort returns the byte that letter stands for after a backslash.
+func ofShort(letter byte) byte {
+	for i := 0; i < len(escapes); i += 2 {
+		if escapes[i] == letter {
+			return escapes[i+1]
+		}
+	}
+	return letter
+}
+
+const unitLen = len(`\uFFFF`)
+
+// unit returns the UTF-16 code unit whose escape b begins with, or U+FFFD.
+func unit(b []byte) rune {
+	if len(b) < unitLen || b[0] != '\\' || b[1] != 'u' {
+		return utf8.RuneError
+	}
+	n, err := strconv.ParseUint(string(b[2:unitLen]), 16, 16)
+	if err != nil {
+		return utf8.RuneError
+	}
+	return rune(n)
+}
