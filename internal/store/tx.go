@@ -260,16 +260,16 @@ func (c *Claim) takes(t *Task) bool {
 func (w Wait) Takes(t Task) bool { return w.takes(&t) }
 
 func (w *Wait) takes(t *Task) bool {
-	return t.Run == w.Run && t.idle() && t.Wave <= w.Wave && !t.NotBefore.After(w.Now) && !slices.Contains(w.Paused, t.Lane) &&
+	return t.Run == w.Run && t.Idle() && t.Wave <= w.Wave && !t.NotBefore.After(w.Now) && !slices.Contains(w.Paused, t.Lane) &&
 		(w.Skip == nil || !w.Skip(t.TaskKey))
 }
 
-// idle reports whether only time, its wave or its lane keep t from being ready.
-func (t *Task) idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
+// Idle reports whether only time, its wave or its lane keep t from being ready.
+func (t *Task) Idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
 
 // DelayedUntil reports whether the time that t waited for has come.
 func (t Task) DelayedUntil(now time.Time) bool {
-	return t.idle() && !t.NotBefore.IsZero() && !t.NotBefore.After(now)
+	return t.Idle() && !t.NotBefore.IsZero() && !t.NotBefore.After(now)
 }
 
 // Waiting returns tasks of a run that may become ready.

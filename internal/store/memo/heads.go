@@ -28,9 +28,6 @@ func (h *Heads[K]) Put(list K, tasks []store.Task, limit int) {
 	h.byList[list] = &head{tasks, len(tasks) < limit}
 }
 
-// Forget forgets everything.
-func (h *Heads[K]) Forget() { h.byList = nil }
-
 // First returns the first tasks over several lists that takes accepts.
 func (h *Heads[K]) First(lists []K, limit int, takes func(*store.Task) bool) ([]store.Task, error) {
 	var first []store.Task

@@ -27,11 +27,10 @@ type Queue struct {
 	IdleLists func(upTo IdleList) ([]IdleList, error)
 
 	Ready Heads[ReadyList]
-	Idle  Heads[IdleList]
+	Idle  *Idle
 
-	// What is known of the lists.
+	// ReadyKnown is what is known of the lists.
 	ReadyKnown List[ReadyList]
-	IdleKnown  Rows[IdleList, []IdleList]
 }
 
 // Claimable implements [store.Reader].
@@ -58,12 +57,12 @@ func (q *Queue) LabelSets() ([]string, error) {
 
 // Waiting implements [store.Reader].
 func (q *Queue) Waiting(w store.Wait) ([]store.Task, error) {
-	known, err := q.IdleKnown.Get(IdleList{Run: w.Run, Wave: w.Wave}, q.IdleLists)
+	known, err := q.Idle.lists.Get(IdleList{Run: w.Run, Wave: w.Wave}, q.IdleLists)
 	if err != nil {
 		return nil, err
 	}
 	lists := slices.DeleteFunc(slices.Clone(known), func(l IdleList) bool { return slices.Contains(w.Paused, l.Lane) })
-	return q.Idle.First(lists, w.Limit, func(t *store.Task) bool {
+	return q.Idle.heads.First(lists, w.Limit, func(t *store.Task) bool {
 		return !t.NotBefore.After(w.Now) && (w.Skip == nil || !w.Skip(t.TaskKey))
 	})
 }

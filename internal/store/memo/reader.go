@@ -28,6 +28,7 @@ type Seen struct {
 	Questions  List[store.Question] // those that are open
 	Lanes      List[store.Lane]
 	LabelSets  List[string]
+	Idle       Idle
 }
 
 const (
@@ -51,8 +52,8 @@ func (s *Seen) Applied(c store.Changes) {
 	for _, r := range c.Runs {
 		s.Runs.Put(r.ID, r)
 	}
-	for _, t := range c.Tasks {
-		s.applied(t)
+	for i := range c.Tasks {
+		s.applied(&c.Tasks[i])
 	}
 	for _, a := range c.Attempts {
 		s.Attempts.Put(a.ID, a)
@@ -76,22 +77,26 @@ func (s *Seen) Applied(c store.Changes) {
 
 // applied remembers a task. Its needs never change, so that only a new one can
 // be a dependent which is not known.
-func (s *Seen) applied(t store.Task) {
-	if _, known := s.Tasks.Known(t.TaskKey); !known {
+func (s *Seen) applied(t *store.Task) {
+	if before, known := s.Tasks.Known(t.TaskKey); known {
+		s.Idle.applied(&before, t)
+	} else {
+		s.Idle.applied(nil, t)
 		for _, need := range t.Needs {
 			s.Dependents.Forget(store.TaskKey{Run: t.Run, Task: need})
 			s.Alone.Forget(t.Run)
 		}
 	}
-	s.Tasks.Put(t.TaskKey, t)
+	s.Tasks.Put(t.TaskKey, *t)
 }
 
 // EndSession forgets what is not worth remembering beyond a session: which tasks
-// come next, what is not there, and promises, which are hardly ever asked for
+// may start, what is not there, and promises, which are hardly ever asked for
 // twice.
 func (s *Seen) EndSession() {
 	s.Promises = Rows[string, store.Promise]{}
 	s.LabelSets.Forget()
+	s.Idle.endSession()
 	s.Runs.missing, s.Tasks.missing, s.Attempts.missing, s.Workers.missing, s.Dependents.missing = nil, nil, nil, nil, nil
 	s.Items.missing = nil
 }

@@ -147,7 +147,7 @@ func (w *write) taskColumns(tasks []*store.Task) {
 	texts(m, tasks, func(t *store.Task) string { return t.Task })
 	texts(m, tasks, func(t *store.Task) string { return string(t.Status) })
 	bools(m, tasks, func(t *store.Task) bool { return t.Ready })
-	bools(m, tasks, func(t *store.Task) bool { return record.Idle(*t) })
+	bools(m, tasks, (*store.Task).Idle)
 	numbersOrNull(m, tasks, func(t *store.Task) *int64 { return record.NanosOrNull(t.NotBefore) })
 	records(m, tasks, func(b []byte, t *store.Task) ([]byte, error) {
 		bare := *t

@@ -36,7 +36,8 @@ type prefetch struct {
 // Prefetch implements [store.Session].
 func (s *session) Prefetch(need store.Need) error {
 	p := &prefetch{session: s, need: need, limit: need.Claims + len(need.Attempts) + 1}
-	s.stored.Ready.AtLeast, s.stored.Idle.AtLeast = p.limit, p.limit
+	s.stored.Ready.AtLeast = p.limit
+	s.stored.Idle.Fetches(s.stored.idleHead, p.limit)
 	for _, round := range []func(){p.first, p.rows, p.idle} {
 		round()
 		if p.batch.Len() > 0 && !s.locked {

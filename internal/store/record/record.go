@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"math"
 	"time"
-
-	"gaffer/internal/store"
 )
 
 // Writer turns rows into JSON. It is not safe for concurrent use; the zero
@@ -85,9 +83,4 @@ func NanosOrNull(t time.Time) *int64 {
 	}
 	n := Nanos(t)
 	return &n
-}
-
-// Idle reports whether only time, its wave or its lane keep t from being ready.
-func Idle(t store.Task) bool {
-	return t.Status == store.Queued && !t.Ready && t.Blockers == 0
 }

@@ -59,7 +59,7 @@ func TestATaskIsIdleWhenOnlyTimeWaveOrLaneKeepIt(t *testing.T) {
 		{store.Task{Status: store.Queued, Blockers: 1}, false},
 		{store.Task{Status: store.Running}, false},
 	} {
-		if got := record.Idle(test.task); got != test.want {
+		if got := test.task.Idle(); got != test.want {
 			t.Errorf("%+v: idle is %v", test.task, got)
 		}
 	}

@@ -135,13 +135,13 @@ func (s *session) putTask(t store.Task, known, same bool) error {
 // stays reports whether all columns that an index has, or is about, are the same,
 // but for ready: SQLite looks at every index that a statement names a column of.
 func stays(before, t *store.Task) bool {
-	return record.Idle(*before) == record.Idle(*t) && before.NotBefore.Equal(t.NotBefore) &&
+	return before.Idle() == t.Idle() && before.NotBefore.Equal(t.NotBefore) &&
 		before.Seq == t.Seq && before.Wave == t.Wave && before.Priority == t.Priority && before.Labels == t.Labels && before.Lane == t.Lane
 }
 
 func taskColumns(t *store.Task) []any {
 	return []any{
-		t.Run, t.Task, t.Seq, t.Status, t.Ready, record.Idle(*t), t.Wave, record.NanosOrNull(t.NotBefore), t.Priority,
+		t.Run, t.Task, t.Seq, t.Status, t.Ready, t.Idle(), t.Wave, record.NanosOrNull(t.NotBefore), t.Priority,
 		t.Labels, t.Lane,
 	}
 }

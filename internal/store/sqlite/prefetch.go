@@ -10,7 +10,8 @@ import (
 // rows still costs half of many queries for one.
 func (s *session) Prefetch(need store.Need) error {
 	// Each request passes over the tasks that the requests before it changed.
-	s.stored.Ready.AtLeast, s.stored.Idle.AtLeast = need.Claims, need.Claims+len(need.Attempts)
+	s.stored.Ready.AtLeast = need.Claims
+	s.Seen.Idle.Fetches(s.idleHead, max(someIdle, need.Claims+len(need.Attempts)))
 	if len(need.Promises) > 1 {
 		if err := s.fetchPromises(need.Promises); err != nil {
 			return err

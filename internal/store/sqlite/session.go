@@ -30,13 +30,18 @@ func (s *Store) begin(ctx context.Context) (store.Session, error) {
 		return nil, err
 	}
 	session := &session{store: s, turn: turn, stored: newReader(s.write, &s.plans)}
-	session.stored.Ready.Fetch, session.stored.Idle.Fetch = session.readyHead, session.idleHead
 	if err := s.recall(); err != nil {
 		return nil, errors.Join(err, session.Rollback())
 	}
+	session.stored.Ready.Fetch, session.stored.Idle = session.readyHead, &s.seen.Idle
+	s.seen.Idle.Fetches(session.idleHead, someIdle)
 	session.Reader = memo.Reader{Reader: session.stored, Seen: s.seen, Independent: session.stored.independent}
 	return session, nil
 }
+
+// someIdle is how many idle tasks are worth looking up at once. They are remembered
+// until they become ready.
+const someIdle = 64
 
 // recall forgets everything if somebody else has written since our last session.
 func (s *Store) recall() error {
