@@ -64,18 +64,21 @@ type Recorder struct {
 	wrote     time.Time     // when that was
 }
 
-// To write a large document takes long, and about as much memory as all else that
-// is done. For so many times as long as that is beyond quick it is left alone, but
-// not for longer than mostPace: with ten thousand agents for a second or two.
+// To write a document of many agents takes long, and about as much memory as all
+// else that is done. It is left alone for so many times as long as that took, but not
+// for longer than mostPace: ten thousand agents for about a second.
 const (
-	quick      = 40 * time.Millisecond
+	manyAgents = 2000
 	largeShare = 10
 	mostPace   = 2 * time.Second
 )
 
 // pace is how long the session's document is left alone after it was written.
 func (r *Recorder) pace() time.Duration {
-	return max(r.opts.Pace, min(largeShare*(r.took-quick), mostPace))
+	if len(r.picture.status.Agents) < manyAgents {
+		return r.opts.Pace
+	}
+	return max(r.opts.Pace, min(largeShare*r.took, mostPace))
 }
 
 // due reports whether the session's document may be written again. Records do
