@@ -6,17 +6,6 @@ import (
 	"gaffer/internal/store"
 )
 
-// ReadyList is the ready tasks of one set of labels in one lane.
-type ReadyList struct{ Labels, Lane string }
-
-// IdleList is the tasks of one wave of a run in one lane that only time, the
-// wave or the lane keep from being ready.
-type IdleList struct {
-	Run  string
-	Wave int
-	Lane string
-}
-
 // Queue answers which tasks may start or become ready from the lists that a
 // database has. It is part of a [store.Reader].
 type Queue struct {
@@ -26,16 +15,13 @@ type Queue struct {
 	// wave is at most upTo.Wave.
 	IdleLists func(upTo IdleList) ([]IdleList, error)
 
-	Ready Heads[ReadyList]
+	Ready *Ready
 	Idle  *Idle
-
-	// ReadyKnown is what is known of the lists.
-	ReadyKnown List[ReadyList]
 }
 
 // Claimable implements [store.Reader].
 func (q *Queue) Claimable(c store.Claim) ([]store.Task, error) {
-	lists, err := q.ReadyKnown.Get(q.ReadyLists)
+	lists, err := q.Ready.names.Get(q.ReadyLists)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +33,7 @@ func (q *Queue) Claimable(c store.Claim) ([]store.Task, error) {
 
 // LabelSets implements [store.Reader].
 func (q *Queue) LabelSets() ([]string, error) {
-	lists, err := q.ReadyKnown.Get(q.ReadyLists)
+	lists, err := q.Ready.names.Get(q.ReadyLists)
 	var sets []string
 	for _, l := range lists {
 		sets = append(sets, l.Labels)
@@ -57,12 +43,12 @@ func (q *Queue) LabelSets() ([]string, error) {
 
 // Waiting implements [store.Reader].
 func (q *Queue) Waiting(w store.Wait) ([]store.Task, error) {
-	known, err := q.Idle.lists.Get(IdleList{Run: w.Run, Wave: w.Wave}, q.IdleLists)
+	known, err := q.Idle.names.Get(IdleList{Run: w.Run, Wave: w.Wave}, q.IdleLists)
 	if err != nil {
 		return nil, err
 	}
 	lists := slices.DeleteFunc(slices.Clone(known), func(l IdleList) bool { return slices.Contains(w.Paused, l.Lane) })
-	return q.Idle.heads.First(lists, w.Limit, func(t *store.Task) bool {
+	return q.Idle.First(lists, w.Limit, func(t *store.Task) bool {
 		return !t.NotBefore.After(w.Now) && (w.Skip == nil || !w.Skip(t.TaskKey))
 	})
 }

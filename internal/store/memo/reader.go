@@ -28,6 +28,7 @@ type Seen struct {
 	Questions  List[store.Question] // those that are open
 	Lanes      List[store.Lane]
 	LabelSets  List[string]
+	Ready      Ready
 	Idle       Idle
 }
 
@@ -79,8 +80,10 @@ func (s *Seen) Applied(c store.Changes) {
 // be a dependent which is not known.
 func (s *Seen) applied(t *store.Task) {
 	if before, known := s.Tasks.Known(t.TaskKey); known {
+		s.Ready.applied(&before, t)
 		s.Idle.applied(&before, t)
 	} else {
+		s.Ready.applied(nil, t)
 		s.Idle.applied(nil, t)
 		for _, need := range t.Needs {
 			s.Dependents.Forget(store.TaskKey{Run: t.Run, Task: need})
@@ -90,12 +93,13 @@ func (s *Seen) applied(t *store.Task) {
 	s.Tasks.Put(t.TaskKey, *t)
 }
 
-// EndSession forgets what is not worth remembering beyond a session: which tasks
-// may start, what is not there, and promises, which are hardly ever asked for
+// EndSession forgets what is not worth remembering beyond a session: what is
+// not there, long lists, and promises, which are hardly ever asked for
 // twice.
 func (s *Seen) EndSession() {
 	s.Promises = Rows[string, store.Promise]{}
 	s.LabelSets.Forget()
+	s.Ready.endSession()
 	s.Idle.endSession()
 	s.Runs.missing, s.Tasks.missing, s.Attempts.missing, s.Workers.missing, s.Dependents.missing = nil, nil, nil, nil, nil
 	s.Items.missing = nil

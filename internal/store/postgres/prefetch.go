@@ -36,8 +36,7 @@ type prefetch struct {
 // Prefetch implements [store.Session].
 func (s *session) Prefetch(need store.Need) error {
 	p := &prefetch{session: s, need: need, limit: need.Claims + len(need.Attempts) + 1}
-	s.stored.Ready.AtLeast = p.limit
-	s.stored.Idle.Fetches(s.stored.idleHead, p.limit)
+	s.stored.Ready.AtLeast, s.stored.Idle.AtLeast = p.limit, p.limit
 	for _, round := range []func(){p.first, p.rows, p.idle} {
 		round()
 		if p.batch.Len() > 0 && !s.locked {
@@ -353,7 +352,7 @@ func (p *prefetch) keep() {
 	}
 	known := p.store.known.ready
 	names := known.names()
-	p.stored.ReadyKnown.Put(names)
+	p.stored.Ready.PutNames(names)
 	for _, name := range names {
 		l := known.lists[name]
 		tasks := p.seen(keysOf(l.spots[:min(p.limit, len(l.spots))]))

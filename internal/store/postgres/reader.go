@@ -31,8 +31,8 @@ type reader struct {
 func (s *Store) newReader(ctx context.Context, db querier) *reader {
 	r := &reader{ctx: ctx, db: db, store: s}
 	r.ReadyLists, r.IdleLists = r.readyLists, r.idleLists
-	r.Ready.Fetch, r.Idle = r.readyHead, &memo.Idle{}
-	r.Idle.Fetches(r.idleHead, 0)
+	r.Ready, r.Idle = &memo.Ready{}, &memo.Idle{}
+	r.Ready.Fetch, r.Idle.Fetch = r.readyHead, r.idleHead
 	return r
 }
 

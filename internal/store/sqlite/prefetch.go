@@ -10,8 +10,8 @@ import (
 // rows still costs half of many queries for one.
 func (s *session) Prefetch(need store.Need) error {
 	// Each request passes over the tasks that the requests before it changed.
-	s.stored.Ready.AtLeast = need.Claims
-	s.Seen.Idle.Fetches(s.idleHead, max(someIdle, need.Claims+len(need.Attempts)))
+	s.Seen.Ready.AtLeast = max(someTasks, need.Claims)
+	s.Seen.Idle.AtLeast = max(someTasks, need.Claims+len(need.Attempts))
 	if len(need.Promises) > 1 {
 		if err := s.fetchPromises(need.Promises); err != nil {
 			return err

@@ -21,8 +21,8 @@ type reader struct {
 func newReader(c *conn, plans *memo.Plans) *reader {
 	r := &reader{c: c, plans: plans}
 	r.ReadyLists, r.IdleLists = r.readyLists, r.idleLists
-	r.Ready.Fetch, r.Idle = r.readyHead, &memo.Idle{}
-	r.Idle.Fetches(r.idleHead, 0)
+	r.Ready, r.Idle = &memo.Ready{}, &memo.Idle{}
+	r.Ready.Fetch, r.Idle.Fetch = r.readyHead, r.idleHead
 	return r
 }
 

@@ -33,15 +33,16 @@ func (s *Store) begin(ctx context.Context) (store.Session, error) {
 	if err := s.recall(); err != nil {
 		return nil, errors.Join(err, session.Rollback())
 	}
-	session.stored.Ready.Fetch, session.stored.Idle = session.readyHead, &s.seen.Idle
-	s.seen.Idle.Fetches(session.idleHead, someIdle)
+	session.stored.Ready, session.stored.Idle = &s.seen.Ready, &s.seen.Idle
+	s.seen.Ready.Fetch, s.seen.Idle.Fetch = session.readyHead, session.idleHead
+	s.seen.Ready.AtLeast, s.seen.Idle.AtLeast = someTasks, someTasks
 	session.Reader = memo.Reader{Reader: session.stored, Seen: s.seen, Independent: session.stored.independent}
 	return session, nil
 }
 
-// someIdle is how many idle tasks are worth looking up at once. They are remembered
-// until they become ready.
-const someIdle = 64
+// someTasks is how many tasks of a list are worth looking up at once. They are
+// remembered for the sessions to come.
+const someTasks = 64
 
 // recall forgets everything if somebody else has written since our last session.
 func (s *Store) recall() error {

@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -17,6 +19,7 @@ var queues = map[string]func(*testing.T, Database){
 	"delayed tasks come when their time has come":        delayed,
 	"label sets are those of ready tasks":                labelSets,
 	"hints change no answer":                             hints,
+	"lists are the same from session to session":         listsStay,
 }
 
 func ready(id string, seq int64, priority int) store.Task {
@@ -267,5 +270,74 @@ func hints(t *testing.T, db Database) {
 			sets, err := tx.LabelSets()
 			same(t, "label sets", sets, err, []string{"", "gpu,linux"})
 		})
+	}
+}
+
+// What a session remembers of the lists must be what is there, whatever was written
+// since.
+func listsStay(t *testing.T, db Database) {
+	s := open(t, db)
+	random := rand.New(rand.NewPCG(1, 2))
+	tasks := make([]store.Task, 300)
+	change := func(tx *store.Tx, i int) {
+		task := &tasks[i]
+		task.Ready, task.Status, task.Blockers = false, store.Queued, 0
+		switch random.IntN(5) {
+		case 0, 1:
+			task.Ready = true
+		case 2:
+			task.Status = store.Running
+		case 3:
+			task.Blockers = 1
+		}
+		if random.IntN(4) == 0 {
+			task.Priority, task.Wave = random.IntN(3), random.IntN(2)
+			task.Lane, task.Labels = []string{"", "codex"}[random.IntN(2)], []string{"", "gpu"}[random.IntN(2)]
+		}
+		tx.PutTask(*task)
+	}
+	for i := range tasks {
+		tasks[i] = store.Task{TaskKey: store.TaskKey{Run: "r", Task: fmt.Sprint(i)}, Seq: int64(i), Status: store.Running}
+	}
+	write(t, s, func(tx *store.Tx) {
+		for i := range 250 { // of the others nobody has heard
+			change(tx, i)
+		}
+	})
+	const rounds = 200
+	for round := range rounds {
+		claim := store.Claim{Labels: []string{"", "gpu"}[:1+random.IntN(2)], Limit: 1 + random.IntN(90)}
+		wait := store.Wait{Run: "r", Wave: random.IntN(2), Limit: 1 + random.IntN(90)}
+		var ready, idle []store.Task
+		var sets []string
+		var err [3]error
+		read(t, s, func(r store.Reader) {
+			ready, err[0] = r.Claimable(claim)
+			idle, err[1] = r.Waiting(wait)
+			sets, err[2] = r.LabelSets()
+		})
+		write(t, s, func(tx *store.Tx) {
+			got, failed := tx.Claimable(claim)
+			same(t, fmt.Sprintf("round %d: claimable %+v", round, claim), got, errors.Join(failed, err[0]), ready)
+			got, failed = tx.Waiting(wait)
+			same(t, fmt.Sprintf("round %d: waiting %+v", round, wait), got, errors.Join(failed, err[1]), idle)
+			names, failed := tx.LabelSets()
+			same(t, fmt.Sprintf("round %d: label sets", round), names, errors.Join(failed, err[2]), sets)
+			if round > rounds/2 { // until nothing is left
+				for _, task := range ready[:min(3, len(ready))] {
+					task.Ready, task.Status = false, store.Running
+					tx.PutTask(task)
+					tasks[task.Seq] = task
+				}
+			}
+			for range random.IntN(4) {
+				if i := random.IntN(len(tasks)); round < rounds/2 || !tasks[i].Ready {
+					change(tx, i)
+				}
+			}
+		})
+		if t.Failed() {
+			return
+		}
 	}
 }
