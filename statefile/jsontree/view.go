@@ -8,9 +8,13 @@ import (
 
 // What is read of a document is package jsonview's.
 type (
-	Value       = jsonview.Value
-	Kind        = jsonview.Kind
-	Place       = jsonview.Place
+	// Value is a view of one value in a checked document.
+	Value = jsonview.Value
+	// Kind is what sort of JSON value something is.
+	Kind = jsonview.Kind
+	// Place is where one part of a container stands in the bytes that were parsed.
+	Place = jsonview.Place
+	// SyntaxError says where and why bytes are not JSON.
 	SyntaxError = jsonview.SyntaxError
 )
 
