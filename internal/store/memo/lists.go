@@ -68,10 +68,10 @@ func (h *Heads[K]) move(before, t *store.Task, of func(*store.Task) (K, bool)) (
 	}
 	if list, in := of(t); in {
 		known := h.byList[list]
+		same = same && known != nil && len(known.tasks) > 0
 		if known != nil {
 			known.insert(t)
 		}
-		same = same && known != nil
 	}
 	return same && before != nil
 }

@@ -104,12 +104,17 @@ func (r *reader) tasks(query string, args ...any) (list []store.Task, err error)
 		if err := scan(&data, &spec); err != nil {
 			return err
 		}
-		t, err := record.Read[store.Task]([]byte(data))
-		t.Spec = rawOrNil(spec)
+		t, err := readTask(data, spec)
 		list = append(list, t)
 		return err
 	}, args...)
 	return list, err
+}
+
+func readTask(data string, spec *string) (store.Task, error) {
+	t, err := record.Read[store.Task]([]byte(data))
+	t.Spec = rawOrNil(spec)
+	return t, err
 }
 
 func rawOrNil(text *string) json.RawMessage {

@@ -56,7 +56,7 @@ func (r *reader) idleHead(l memo.IdleList, limit int) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec "+idleHead, l.Run, l.Wave, l.Lane, limit)
 }
 
-// readyHead of a session looks up only the tasks that are not remembered.
+// readyHead of a session reads only the tasks that are not remembered.
 func (s *session) readyHead(l memo.ReadyList, limit int) ([]store.Task, error) {
 	return s.head(readyHead, l.Labels, l.Lane, limit)
 }
@@ -65,19 +65,17 @@ func (s *session) idleHead(l memo.IdleList, limit int) ([]store.Task, error) {
 	return s.head(idleHead, l.Run, l.Wave, l.Lane, limit)
 }
 
-func (s *session) head(query string, args ...any) ([]store.Task, error) {
-	var keys []store.TaskKey
-	err := s.stored.c.each("SELECT run, task "+query, func(scan func(...any) error) error {
+func (s *session) head(query string, args ...any) (list []store.Task, err error) {
+	err = s.stored.c.each("SELECT run, task, data, spec "+query, func(scan func(...any) error) error {
 		var key store.TaskKey
-		err := scan(&key.Run, &key.Task)
-		keys = append(keys, key)
+		var data string
+		var spec *string
+		if err := scan(&key.Run, &key.Task, &data, &spec); err != nil {
+			return err
+		}
+		t, err := s.Seen.Tasks.Get(key, func(store.TaskKey) (store.Task, error) { return readTask(data, spec) })
+		list = append(list, t)
 		return err
 	}, args...)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.fetchTasks(keys); err != nil {
-		return nil, err
-	}
-	return s.Known(keys)
+	return list, err
 }
