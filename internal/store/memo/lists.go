@@ -94,15 +94,19 @@ func (h *head) insert(t *store.Task) {
 	}
 }
 
-// maxHead is how many tasks of a list are remembered beyond a session. More are asked
-// for where as many as there are may become ready.
-const maxHead = 4096
+// maxHeads is how many tasks of all lists are remembered beyond a session. Of a run
+// whose tasks may all become ready a session may ask for more.
+const maxHeads = 4096
 
-// endSession forgets the lists of which too much is known.
+// endSession forgets the lists that have ended, and all if too much is known of them.
 func (h *Heads[K]) endSession() {
+	sum := 0
 	for list, known := range h.byList {
-		if len(known.tasks) > maxHead {
+		if sum += len(known.tasks); len(known.tasks) == 0 {
 			delete(h.byList, list)
 		}
+	}
+	if sum > maxHeads {
+		clear(h.byList)
 	}
 }

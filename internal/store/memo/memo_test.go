@@ -113,3 +113,30 @@ func TestPlansAreForgottenBeforeTheyFillTheMemory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestTheBeginningsOfListsAreRememberedUnlessThereIsTooMuchOfThem(t *testing.T) {
+	for _, test := range []struct{ lists, atLeast, fetches int }{{3, 64, 3}, {3, 5000, 6}, {100, 64, 200}} {
+		fetches := 0
+		var seen memo.Seen
+		seen.Ready.AtLeast = test.atLeast
+		seen.Ready.Fetch = func(list memo.ReadyList, limit int) ([]store.Task, error) {
+			fetches++
+			tasks := make([]store.Task, limit)
+			for i := range tasks {
+				tasks[i] = store.Task{TaskKey: store.TaskKey{Run: list.Lane, Task: fmt.Sprint(i)}, Seq: int64(i), Ready: true, Lane: list.Lane}
+			}
+			return tasks, nil
+		}
+		for range 2 {
+			for i := range test.lists {
+				if _, err := seen.Ready.First([]memo.ReadyList{{Lane: fmt.Sprint(i)}}, 1, func(*store.Task) bool { return true }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			seen.EndSession()
+		}
+		if fetches != test.fetches {
+			t.Errorf("%d lists of which %d tasks are worth it were fetched %d times in two sessions, want %d", test.lists, test.atLeast, fetches, test.fetches)
+		}
+	}
+}
