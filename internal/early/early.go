@@ -59,6 +59,7 @@ func IsPlain(words []string) bool {
 // take ends the program unless something is still to be done. It ends it too when
 // the time is over, wherever that finds it: every document is left whole.
 func take(program string, words []string) {
+	makeRoom()
 	began := time.Now()
 	over := time.AfterFunc(Budget, func() {
 		fmt.Fprintf(os.Stderr, "gaffer: hook %s: not done within %s\n", program, Budget)
@@ -72,6 +73,16 @@ func take(program string, words []string) {
 		select {} // the program ends
 	}
 	taken = &Taken{call, err, began}
+}
+
+// makeRoom has the stack be as large as it will have to be. It begins small, and each
+// time it is full all that is on it is moved to one of twice the size, which takes
+// longer the more there is: up to a tenth of a hook.
+//
+//go:noinline
+func makeRoom() byte {
+	var room [16 << 10]byte
+	return room[len(os.Args)%len(room)]
 }
 
 // safely takes the call and tells whether that was all. The agent must not notice
