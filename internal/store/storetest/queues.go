@@ -280,21 +280,8 @@ func listsStay(t *testing.T, db Database) {
 	random := rand.New(rand.NewPCG(1, 2))
 	tasks := make([]store.Task, 300)
 	change := func(tx *store.Tx, i int) {
-		task := &tasks[i]
-		task.Ready, task.Status, task.Blockers = false, store.Queued, 0
-		switch random.IntN(5) {
-		case 0, 1:
-			task.Ready = true
-		case 2:
-			task.Status = store.Running
-		case 3:
-			task.Blockers = 1
-		}
-		if random.IntN(4) == 0 {
-			task.Priority, task.Wave = random.IntN(3), random.IntN(2)
-			task.Lane, task.Labels = []string{"", "codex"}[random.IntN(2)], []string{"", "gpu"}[random.IntN(2)]
-		}
-		tx.PutTask(*task)
+		move(&tasks[i], random)
+		tx.PutTask(tasks[i])
 	}
 	for i := range tasks {
 		tasks[i] = store.Task{TaskKey: store.TaskKey{Run: "r", Task: fmt.Sprint(i)}, Seq: int64(i), Status: store.Running}
@@ -339,5 +326,22 @@ func listsStay(t *testing.T, db Database) {
 		if t.Failed() {
 			return
 		}
+	}
+}
+
+// move puts a task into some list, or into none.
+func move(task *store.Task, random *rand.Rand) {
+	task.Ready, task.Status, task.Blockers = false, store.Queued, 0
+	switch random.IntN(5) {
+	case 0, 1:
+		task.Ready = true
+	case 2:
+		task.Status = store.Running
+	case 3:
+		task.Blockers = 1
+	}
+	if random.IntN(4) == 0 {
+		task.Priority, task.Wave = random.IntN(3), random.IntN(2)
+		task.Lane, task.Labels = []string{"", "codex"}[random.IntN(2)], []string{"", "gpu"}[random.IntN(2)]
 	}
 }
