@@ -411,6 +411,25 @@ tasks:
 	w.ends(run)
 }
 
+// A browser tells of scrolling with its next picture: what was scrolled may be gone by then.
+func TestALogThatIsGoneIsNotScrolled(t *testing.T) {
+	w := newWorld(t)
+	w.worker("one")
+	run := w.submit(`
+name: gone
+tasks:
+  - {id: only, agent: fake, prompt: "fake: say here it is"}
+`)
+	w.ends(run)
+	p := w.open(task(run, "only"))
+	p.wait("the log", `document.querySelector('.log')?.innerText.includes('here it is')`)
+	p.act(`window.gone = document.querySelector('.log')`)
+	p.visit(task(run, "only") + "?tab=attempts")
+	p.wait("the log is gone", `!window.gone.isConnected`)
+	p.act(`['scroll', 'scrollend'].forEach((name) => window.gone.dispatchEvent(new Event(name)))`)
+	p.sees("Attempt 1") // and no complaint
+}
+
 func TestALogGoesOnAfterTheServerWasAway(t *testing.T) {
 	w := newWorld(t)
 	w.worker("one")

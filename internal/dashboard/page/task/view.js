@@ -35,12 +35,14 @@ export function LogView({ log, raw, wrap, find, control }) {
   useEffect(() => {
     const seen = new ResizeObserver(again);
     seen.observe(ref.current);
-    return () => seen.disconnect();
+    return () => { seen.disconnect(); control.current = null; };
   }, []);
 
-  const scrolled = () => { if (scroll(ref.current, sight, kept, log)) again(); };
+  // A browser tells of scrolling with its next picture, in which the log may be gone.
+  const scrolled = () => { if (ref.current && scroll(ref.current, sight, kept, log)) again(); };
   // What was scrolled through line by line may be elsewhere than the scroll bar says.
   const settled = () => {
+    if (!ref.current) return undefined;
     if (scroll(ref.current, sight, kept, log)) return again();
     if (sight.end || !kept.moved) return undefined;
     kept.moved = false;
