@@ -62,21 +62,29 @@ func (l *loader) folderFormat(arg string) (Format, error) {
 func (l *loader) fileFormat(arg string) (Format, error) {
 	switch strings.ToLower(filepath.Ext(arg)) {
 	case ".yaml", ".yml", ".json":
-		data, err := l.bytes(arg)
-		if err != nil {
-			return "", err
-		}
-		quiet := reader{}
-		if root := quiet.tree(data); root.get("workflows") != nil && root.get("tasks") == nil {
-			return WorkflowFile, nil
-		}
-		return Gaffer, nil
+		return l.yamlFormat(arg)
 	case ".md", ".markdown":
 		return l.markdownFormat(arg)
 	case ".jsonl":
 		return Beads, nil
 	}
 	return PromptFile, nil
+}
+
+// yamlFormat keeps what it has read: a large plan takes long to parse, and who saves
+// it at this moment shall not have the format of one and the tasks of the other.
+func (l *loader) yamlFormat(arg string) (Format, error) {
+	data, err := l.bytes(arg)
+	if err != nil {
+		return "", err
+	}
+	l.file = arg
+	root := l.tree(data)
+	l.parsed = &parsed{root}
+	if root.get("workflows") != nil && root.get("tasks") == nil {
+		return WorkflowFile, nil
+	}
+	return Gaffer, nil
 }
 
 func (l *loader) markdownFormat(arg string) (Format, error) {

@@ -98,7 +98,11 @@ type loader struct {
 	loaded  int          // bytes of prompts
 	ids     *promptIndex // below the prompts folder, once it was needed
 	besides *promptIndex // in the folder of the plan
+	parsed  *parsed      // what the format was found out by, nil if it was not by YAML
 }
+
+// parsed is a file of YAML. Without a tree it has problems, or nothing in it.
+type parsed struct{ root *node }
 
 func newLoader(h host.Host, o Options) (*loader, error) {
 	if h == nil {
@@ -141,6 +145,9 @@ func (l *loader) read(arg string, format Format) (draft, error) {
 	case PromptFile:
 		return l.promptFile(arg)
 	}
+	if l.parsed != nil {
+		return l.tasks(arg, l.parsed.root, format), nil
+	}
 	data, err := l.bytes(arg)
 	if err != nil {
 		return draft{}, err
@@ -150,7 +157,7 @@ func (l *loader) read(arg string, format Format) (draft, error) {
 
 // document reads a plan that is one file and names its prompts.
 func (l *loader) document(arg string, data []byte, format Format) draft {
-	dir := filepath.Dir(under(l.opts.Dir, arg))
+	dir := l.folderOf(arg)
 	if format == Orchestrator {
 		d := readOrchestrator(arg, data, &l.reader)
 		for i := range d.Tasks {
@@ -163,10 +170,17 @@ func (l *loader) document(arg string, data []byte, format Format) draft {
 	if format == Beads {
 		return l.beads(arg, dir, data)
 	}
-	root := l.tree(data)
+	return l.tasks(arg, l.tree(data), format)
+}
+
+func (l *loader) folderOf(arg string) string { return filepath.Dir(under(l.opts.Dir, arg)) }
+
+// tasks reads a plan that is YAML.
+func (l *loader) tasks(arg string, root *node, format Format) draft {
 	if root == nil && len(l.problems) > 0 {
 		return draft{}
 	}
+	dir := l.folderOf(arg)
 	if format == WorkflowFile {
 		d := readWorkflows(arg, root, &l.reader, l.opts.Workflow)
 		l.readPrompts(&d, l.opts.Root, dir)

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gaffer/statefile/host"
 )
 
 // files writes a folder of files and gives its path.
@@ -296,5 +298,29 @@ func TestTenThousandTasksAreRead(t *testing.T) {
 	}
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("took %v", took)
+	}
+}
+
+// swapping has somebody save another plan right after a file was opened.
+type swapping struct {
+	host.Host
+	text string
+}
+
+func (s swapping) Open(op host.Op, name string) (host.File, error) {
+	f, err := s.Host.Open(op, name)
+	if err == nil && filepath.Ext(name) == ".yaml" {
+		_ = os.Remove(name) // what is open stays what it was
+		err = os.WriteFile(name, []byte(s.text), 0o600)
+	}
+	return f, err
+}
+
+func TestAPlanThatIsSavedWhileItIsReadIsOneOfTheTwo(t *testing.T) {
+	const first, second = "name: first\ntasks: [{id: a, prompt: x}]\n", "workflows: {second: {prompts: []}}\n"
+	dir := files(t, map[string]string{"plan.yaml": first})
+	p, err := Load(swapping{host.OS(), second}, filepath.Join(dir, "plan.yaml"), Options{})
+	if err != nil || p.Format != Gaffer || p.Name != "first" {
+		t.Errorf("%s plan %q, %v; want the first, as it was when it was opened", p.Format, p.Name, err)
 	}
 }
