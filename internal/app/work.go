@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -145,22 +146,22 @@ func (a *App) aboutWorker(run string) fleet.WorkerMeta {
 	return fleet.WorkerMeta{Program: "gaffer", Host: host, Version: a.opts.Version, Run: run}
 }
 
-// assignments are the attempts of a run that run.
+// assignments are the attempts of a run that run, in the order of their tasks.
 func assignments(r store.Reader, run string) (list []engine.Assignment, err error) {
-	tasks, err := r.Tasks(run)
+	running, err := store.RunningAttempts(r)
 	if err != nil {
 		return nil, err
 	}
-	for _, t := range tasks {
-		if t.Attempt == "" {
+	for _, attempt := range running {
+		if attempt.Run != run {
 			continue
 		}
-		a := engine.Assignment{Task: t}
-		if a.Attempt, err = r.Attempt(t.Attempt); err != nil {
+		a := engine.Assignment{Attempt: attempt}
+		if a.Task, err = r.Task(store.TaskKey{Run: run, Task: attempt.Task}); err != nil {
 			return nil, err
 		}
-		if t.Last != "" {
-			before, err := r.Attempt(t.Last)
+		if a.Task.Last != "" {
+			before, err := r.Attempt(a.Task.Last)
 			if err != nil {
 				return nil, err
 			}
@@ -168,6 +169,7 @@ func assignments(r store.Reader, run string) (list []engine.Assignment, err erro
 		}
 		list = append(list, a)
 	}
+	slices.SortFunc(list, func(a, b engine.Assignment) int { return cmp.Compare(a.Task.Seq, b.Task.Seq) })
 	return list, nil
 }
 
