@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -67,7 +68,7 @@ func (b *bench) tasks() (err error) {
 		defer func() { err = errors.Join(err, other.close()) }()
 		depths = append(depths, &depth{bench: other, queued: b.long})
 	}
-	for _, d := range depths {
+	for _, d := range slices.Backward(depths) { // the long first: a server gives up connections that rest as long as that takes
 		if err := d.prepare(); err != nil {
 			return err
 		}
