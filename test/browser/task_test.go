@@ -451,3 +451,25 @@ tasks:
 		t.Errorf("the log is %q", got)
 	}
 }
+
+// A search begins a moment after the last key, which may be between a log's end and
+// the next picture.
+func TestALogThatIsGoneIsNotSearchedFromWhereItStood(t *testing.T) {
+	w := newWorld(t)
+	w.worker("one")
+	run := w.submit(`
+name: gone
+tasks:
+  - {id: only, agent: fake, prompt: "fake: say here it is"}
+`)
+	w.ends(run)
+	p := w.open(task(run, "only") + "?find=here")
+	p.sees("2 lines")
+	p.act(`const set = setTimeout; window.setTimeout = (f, ms, ...rest) => { if (ms === 200) window.due = f; return set(f, ms, ...rest); }`)
+	p.visit(task(run, "only") + "?find=it")
+	p.wait("the search is due", `window.due`)
+	p.act(`const log = document.querySelector('.log'); new MutationObserver(() => { if (!log.isConnected) { window.gone = true; window.due(); } }).observe(document.querySelector('main'), { subtree: true, childList: true })`)
+	p.visit(task(run, "only") + "?tab=attempts")
+	p.wait("the log is gone", `window.gone`)
+	p.sees("Attempt 1") // and no complaint
+}

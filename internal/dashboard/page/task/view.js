@@ -35,8 +35,9 @@ export function LogView({ log, raw, wrap, find, control }) {
   useEffect(() => {
     const seen = new ResizeObserver(again);
     seen.observe(ref.current);
-    return () => { seen.disconnect(); control.current = null; };
+    return () => seen.disconnect();
   }, []);
+  useLayoutEffect(() => () => { control.current = null; }, []); // at once: another view may be next
 
   // A browser tells of scrolling with its next picture, in which the log may be gone.
   const scrolled = () => { if (ref.current && scroll(ref.current, sight, kept, log)) again(); };
