@@ -473,3 +473,19 @@ tasks:
 	p.wait("the log is gone", `window.gone`)
 	p.sees("Attempt 1") // and no complaint
 }
+
+func TestWhatALogHasToTellIsToldBeforeItIsAnotherOne(t *testing.T) {
+	p := newWorld(t).open("#/")
+	script := `(async () => {
+  const told = [];
+  const store = new m.Store('/nowhere', (news) => told.push([news.kind, news.state, news.to].filter((v) => v !== undefined).join(' ')));
+  store.open = () => {};
+  store.append(new TextEncoder().encode('a line\n'));
+  store.again();
+  await new Promise((done) => setTimeout(done, 300));
+  return told.join(', ');
+})()`
+	if got, want := module[string](p, "task/store.js", script), "span live 7, again"; got != want {
+		t.Errorf("told was %q, want %q", got, want)
+	}
+}

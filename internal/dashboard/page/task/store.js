@@ -172,7 +172,7 @@ export class Store {
       await this.ended();
     } catch (e) {
       if (stopper.signal.aborted) return;
-      this.following = null;
+      this.stop();
       this.torn(e);
     }
   }
@@ -206,7 +206,10 @@ export class Store {
     return this.open();
   }
 
+  // stop tells what is not told yet: later it would be of a log that has ended or is
+  // another one.
   stop() {
+    if (this.flushing) this.flush();
     clearTimeout(this.timer);
     this.following?.abort();
     this.following = null;
