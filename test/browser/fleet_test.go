@@ -86,3 +86,41 @@ func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
 	p.seesBadges("dev", "online running")
 	p.shot("fleet-offline")
 }
+
+// twoPictures has a copy of the fleet's module ask for everything once more while it
+// waits for an answer, and once more after it got none.
+const twoPictures = `(async () => {
+  const [Shared, ask, later] = [SharedWorker, fetch, setTimeout];
+  let port;
+  let asked = [];
+  window.SharedWorker = class { constructor() { this.port = port = { postMessage() {} }; } };
+  window.fetch = (url) => new Promise((give, fail) => asked.push({ fail, give: (body) => give(Response.json(url === '/v1/self' ? { self: {} } : body)) }));
+  window.setTimeout = (f, ms) => later(f, ms === 2000 ? 20 : ms);
+  const rest = () => new Promise((done) => later(done, 100));
+  const hello = () => { asked = []; port.onmessage({ data: { kind: 'hello', gap: true, data: '{}' } }); return asked; };
+  try {
+    const fleet = await import('/assets/core/fleet.js?twice');
+    fleet.begin();
+    const [first, second] = [hello(), hello()];
+    for (const a of second) a.give({ agents: [{ id: 'new' }] });
+    await rest();
+    for (const a of first) a.give({ agents: [{ id: 'old' }] });
+    await rest();
+    const rows = [...fleet.agents.rows.keys()].join();
+
+    for (const a of hello()) a.fail(new Error('away'));
+    await new Promise((done) => later(done, 0));
+    const last = hello();
+    await rest();
+    return rows + ', asked ' + (asked === last ? last.length : 0);
+  } finally {
+    Object.assign(window, { SharedWorker: Shared, fetch: ask, setTimeout: later });
+  }
+})()`
+
+func TestOfTwoPicturesTheNewerOneIsShown(t *testing.T) {
+	p := newWorld(t).open("#/")
+	if got, want := eval[string](p, twoPictures), "new, asked 7"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -147,12 +147,13 @@ export function releaseRun(d) {
 
 const pairs = (list, key = 'id') => (list ?? []).map((row) => [row[key], row]);
 
-/** Fetches everything. Changes that come meanwhile wait for it. */
-async function load() {
-  const [who, a, r, q, l, t, e] = await Promise.all([
-    get('/v1/self'), get('/v1/agents'), get(`/v1/runs?ended=1&limit=${keptRuns}`), get('/v1/questions'), get('/v1/lanes'),
-    get(`/v1/tasks?limit=${keptTasks}`), get('/v1/events?limit=100'),
-  ]);
+const everything = () => Promise.all([
+  get('/v1/self'), get('/v1/agents'), get(`/v1/runs?ended=1&limit=${keptRuns}`), get('/v1/questions'), get('/v1/lanes'),
+  get(`/v1/tasks?limit=${keptTasks}`), get('/v1/events?limit=100'),
+]);
+
+// fill makes the picture of what was answered.
+async function fill([who, a, r, q, l, t, e]) {
   self.value = who.self;
   setClock(who.self.time);
   agents.fill(pairs(a.agents));
@@ -238,17 +239,24 @@ function seen(text) {
 
 let waiting = null; // changes that came while the picture was fetched
 let pause = 1000;
+let retry;
 
+// sync fetches everything. Changes that come meanwhile wait for it. One that began
+// later has newer answers, and leaves nothing to do.
 async function sync() {
-  waiting = [];
+  clearTimeout(retry);
+  const mine = waiting = [];
   try {
-    await load();
+    const all = await everything();
+    if (waiting !== mine) return;
+    await fill(all);
     pause = 1000;
   } catch (e) {
-    if (e.status !== 401) setTimeout(sync, pause = Math.min(10_000, pause * 2));
+    if (waiting === mine && e.status !== 401) retry = setTimeout(sync, pause = Math.min(10_000, pause * 2));
     return;
   }
-  for (const data of waiting) change(data);
+  if (waiting !== mine) return;
+  for (const data of mine) change(data);
   waiting = null;
 }
 
