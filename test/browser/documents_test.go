@@ -100,3 +100,11 @@ func TestAnIdeaIsAddedToTheInboxInThePage(t *testing.T) {
 		return err == nil && len(text) < 40
 	})
 }
+
+func TestABuildWithoutChunksIsShown(t *testing.T) {
+	w := newWorld(t)
+	w.theirs(".fctry/state.json", `{"currentCommand": "execute", "buildRun": {"id": "run-1", "status": "running"}}`)
+	p := w.open("#/projects")
+	p.click("Build")
+	p.sees("Chunks", "0 of 0 chunks") // and no complaint
+}

@@ -62,10 +62,10 @@ function Chunks({ b }) {
   return html`<section aria-label="Chunks"><header class="section"><h2>Chunks</h2><span class="faint">${p.completed ?? 0} of ${many(p.total ?? chunks.length, 'chunk')}${b.phase ? `, ${b.phase}` : ''}</span>
     ${b.started && html`<span class="faint">began <${Ago} time=${b.started} /></span>`}</header>
     <${Progress} counts=${counts} />
-    <div class="chunks" role="group" aria-label="Chunk graph"><div style=${{ width: `${width}px`, height: `${height}px` }}>
+    ${chunks.length > 0 && html`<div class="chunks" role="group" aria-label="Chunk graph"><div style=${{ width: `${width}px`, height: `${height}px` }}>
       <svg width=${width} height=${height} aria-hidden="true">${chunks.flatMap((c) => list(c.dependsOn).map((d) => html`<${Edge} key=${`${d} ${c.id}`} from=${places.get(d)} to=${places.get(c.id)} />`))}</svg>
       ${chunks.map((c) => html`<${Chunk} key=${c.id} c=${c} x=${places.get(c.id).x} y=${places.get(c.id).y} chosen=${chosen === c.id} />`)}
-    </div></div>
+    </div></div>`}
     ${chunks.filter((c) => c.id === chosen).map((c) => html`<${About} c=${c} />`)}</section>`;
 }
 
