@@ -377,6 +377,32 @@ func TestTheTasksOfWavesStandInTheirColumns(t *testing.T) {
 	p.looks("run-waves")
 }
 
+// fewerTasks draws a graph of three tasks, and then one of two.
+const fewerTasks = `Promise.all([import('/assets/run/graph.js'), import('/assets/run/structure.js'), import('/assets/core/view.js')]).then(([{ Graph }, { structureOf }, { html, render }]) => {
+  const main = document.querySelector('main');
+  const place = main.parentElement.insertBefore(document.createElement('div'), main);
+  window.draw = (...ids) => {
+    const tasks = ids.map((id, i) => ({ id, run: 'r', status: 'queued', after: ids.slice(i - 1, i) }));
+    const structure = structureOf(tasks);
+    render(html` + "`<${Graph} structure=${structure} shown=${structure.order} row=${(id) => tasks.find((t) => t.id === id)} />`" + `, place);
+  };
+  draw('a', 'b', 'c');
+  return true;
+})`
+
+func TestAGraphMayHaveFewerTasksThanBefore(t *testing.T) {
+	p := newWorld(t).open("#/")
+	_ = eval[bool](p, fewerTasks)
+	p.wait("there are three", `document.querySelectorAll('.node').length === 3`)
+	p.act(`const last = document.querySelector('[data-task=c]'); last.focus(); last.dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))`)
+	p.wait("its path is shown", `document.querySelectorAll('.node.lit').length === 3 && document.querySelector('[data-task=c]').tabIndex === 0`)
+	p.act(`draw('a', 'b')`)
+	p.wait("there are two", `document.querySelectorAll('.node').length === 2 && !document.querySelector('.node.lit')`)
+	p.wait("the keyboard reaches one", `document.querySelector('[data-task=a]').tabIndex === 0`)
+	p.act(`document.querySelector('.graph').dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))`)
+	p.wait("and goes on to the next", `document.activeElement.dataset.task === 'b'`)
+}
+
 // past returns a run's changes as the page gets them.
 func (w *world) past(id string) (all []coordinator.PastChange) {
 	w.Helper()

@@ -56,9 +56,11 @@ function Drawing({ picture, structure, row, shown }) {
   const svg = useRef(null);
   const scene = useRef(null);
   const camera = useCamera(svg, scene, picture, structure);
-  const [at, setAt] = useState(structure.order[0]);
+  const [chosen, setAt] = useState(-1);
   const [over, setOver] = useState(-1);
-  const path = useMemo(() => (over >= 0 && picture.edges.length ? pathOf(structure, over) : null), [over, structure]);
+  const has = (i) => i >= 0 && i < structure.ids.length; // there may have been more tasks before
+  const at = has(chosen) ? chosen : structure.order[0];
+  const path = useMemo(() => (has(over) && picture.edges.length ? pathOf(structure, over) : null), [over, structure]);
   const fits = useMemo(() => shown && new Set(shown), [shown?.join()]);
 
   const focus = (i) => {
