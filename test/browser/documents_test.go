@@ -53,6 +53,8 @@ func TestDocumentsOfOtherToolsAppearAsTheyAreWritten(t *testing.T) {
 	p.sees(filepath.Base(w.dir))
 	project := "#/projects/" + escaped(p, eval[string](p, `fetch('/api/projects').then((r) => r.json()).then((all) => all[0].path)`))
 
+	p.visit(project + "/constructor") // which every object has
+	p.sees("There is no build in this project.")
 	p.visit(project + "/build")
 	p.sees("There is no build in this project.")
 	w.theirs(".fctry/state.json", buildDocument[:200])

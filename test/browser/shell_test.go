@@ -64,6 +64,9 @@ func TestManyTabsShareOneStream(t *testing.T) {
 // hostile is what somebody might call something, in the hope that a page runs it.
 const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=2</script>&lt;b&gt;'"` + "`${window.pwned=3}`" + "\u202e\u0000\u001b[31m"
 
+// noText is what cannot be made a text of by itself.
+const noText = `{"host":{"toString":1},"version":{"toString":1},"labels":[{"toString":1}],"slots":1,"held":{"toString":1}}`
+
 func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
 	w := newWorld(t)
 	text := strings.Map(func(r rune) rune { // control characters are refused in names
@@ -78,11 +81,21 @@ func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
 	task := w.channelTask("dev", text)
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Waiting, CurrentTaskID: task.ID})
 	w.post("/v1/events", coordinator.NewEvent{AgentID: "dev", TaskID: task.ID, Type: coordinator.TaskPrompt, Payload: must(json.Marshal(map[string]any{"kind": "choice", "question": hostile, "options": []any{hostile, map[string]string{"label": hostile}, 7, nil}}))})
-	for _, odd := range []string{`"x"`, `[]`, `{"labels":{"a":1},"slots":{"b":[]},"version":[{}]}`, `null`} {
+	for _, odd := range []string{`"x"`, `[]`, `{"labels":{"a":1},"slots":{"b":[]},"version":[{}]}`, `null`, noText} {
 		w.beat(coordinator.Heartbeat{Name: "odd" + odd, ClaudeStatus: coordinator.Idle, Meta: json.RawMessage(odd)})
 	}
-	p := w.open("#/")
-	p.sees("<img src=x onerror", "<script>window.pwned=2</script>", "One agent waits for you")
+	for _, status := range []string{"__proto__", "constructor"} { // which every object has
+		w.beat(coordinator.Heartbeat{Name: "is " + status, ClaudeStatus: status})
+	}
+	w.beat(coordinator.Heartbeat{AgentID: "two", Name: "two", ClaudeStatus: coordinator.Idle})
+	other := w.channelTask("two", "Paint the door")
+	w.beat(coordinator.Heartbeat{AgentID: "two", ClaudeStatus: coordinator.Waiting, CurrentTaskID: other.ID})
+	w.post("/v1/events", coordinator.NewEvent{AgentID: "two", TaskID: other.ID, Type: coordinator.TaskPrompt, Payload: json.RawMessage(`{"question":{"toString":1},"options":[{"label":{"toString":2}}]}`)})
+	p := w.open("#/?workers=__proto__")
+	p.sees("<img src=x onerror", "<script>window.pwned=2</script>", "2 agents wait for you")
+	p.seesBadges("is __proto__", "online __proto__")
+	p.seesBadges("is constructor", "online constructor")
+	p.wait("no object has got more", `JSON.stringify(Object.keys(Object.prototype)) === '[]'`)
 	p.shot("fleet-hostile")
 	p.harmless()
 	p.visit("#/projects")

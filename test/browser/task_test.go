@@ -67,7 +67,14 @@ func TestLinesOfAgentsAreReadAsSentences(t *testing.T) {
 		`[1]`:                      "null",
 		`{"type":"assistant","message":{"content":[{"type":"tool_use","name":{"a":1},"input":[1]}]}}`: `tool: {"a":1} [1]`,
 		`{"type":"assistant","message":null}`: "say: ",
-		`plain`:                               "null",
+		`{"type":"constructor"}`:              "null",
+		`{"type":"__proto__"}`:                "null",
+		`{"type":"toString"}`:                 "null",
+		`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1763300000}}`:           "note: rate limit: allowed until 2025-11-16T13:33:20.000Z",
+		`{"type":"rate_limit_event","rate_limit_info":{"status":"allowed","resetsAt":1e300}}`:                "note: rate limit: allowed",
+		`{"type":"result","result":"Done","usage":{"input_tokens":{"toString":1}}}`:                          "null",
+		`{"type":"user","message":{"content":[{"type":"tool_result","content":[{"text":{"toString":1}}]}]}}`: "null",
+		`plain`: "null",
 	} {
 		got := module[string](p, "task/speech.js", "((s) => s ? s.kind + ': ' + s.text : 'null')(m.read("+quoted(line)+"))")
 		if got != want {

@@ -2,6 +2,7 @@
 import { html, render, signal, useEffect } from './core/view.js';
 import { begin, loaded } from './core/fleet.js';
 import { route } from './core/route.js';
+import { own } from './core/words.js';
 import { Shell } from './parts/shell.js';
 import { Empty, Wrong } from './parts/status.js';
 import { Fleet } from './pages/fleet.js';
@@ -31,7 +32,7 @@ function pageOf([first, ...rest]) {
   }
   if (first === 'projects') {
     const [project, what, id] = rest;
-    return project ? [{ team: 'team', sessions: 'sessions' }[what] ?? 'build', { project, id }] : ['projects', {}];
+    return project ? [own({ team: 'team', sessions: 'sessions' }, what) ?? 'build', { project, id }] : ['projects', {}];
   }
   return ['nowhere', {}];
 }

@@ -4,7 +4,7 @@ import { get, path } from './api.js';
 import { follow } from './stream.js';
 import { Table } from './table.js';
 import { at, now, setClock } from './time.js';
-import { final } from './words.js';
+import { final, own } from './words.js';
 import { signal } from './view.js';
 
 /** Workers, which the protocol calls agents. @type {Table<any>} */
@@ -222,7 +222,7 @@ function change(text) {
   let update;
   try { update = JSON.parse(text); } catch { return; }
   if (!update.change) return;
-  apply[update.type]?.(update.change);
+  own(apply, update.type)?.(update.change);
   for (const told of listeners) told(update);
 }
 

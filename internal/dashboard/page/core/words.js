@@ -13,10 +13,21 @@ const kinds = {
   timeout: 'failed', blocked: 'waiting', retrying: 'waiting', 'awaiting-user': 'waiting',
 };
 
+/**
+ * What a table has by a name that somebody else wrote. Every object has more than
+ * was put into it: one that is called constructor, say.
+ * @template V
+ * @param {Record<string, V>} table @param {string} name @returns {V|undefined}
+ */
+export const own = (table, name) => (Object.hasOwn(table, name) ? table[name] : undefined);
+
+/** A field as text, whatever it is. @param {unknown} value */
+export const text = (value) => (typeof value === 'string' ? value : value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value));
+
 /** @param {string} word */
-export const sign = (word) => signs[word] ?? '·';
+export const sign = (word) => own(signs, word) ?? '·';
 /** The class of a status's colour. Words of other tools have none. @param {string} word */
-export const kind = (word) => kinds[word] ?? (signs[word] ? word : 'other');
+export const kind = (word) => own(kinds, word) ?? (own(signs, word) ? word : 'other');
 
 /** Whether nothing follows by itself. @param {string} status */
 export const final = (status) => status === 'complete' || status === 'failed' || status === 'cancelled';

@@ -2,7 +2,7 @@
 import { html, memo, useState } from '../core/view.js';
 import { path, send } from '../core/api.js';
 import { query, setQuery } from '../core/route.js';
-import { kind, many, sign } from '../core/words.js';
+import { kind, many, own, sign } from '../core/words.js';
 import { at } from '../core/time.js';
 import { attempt, confirm } from '../parts/dialog.js';
 import { Command, list, Odd, ProjectHead, useDocuments, Whose } from '../parts/project.js';
@@ -91,7 +91,7 @@ const About = ({ c }) => html`<dl class="panel about">
 function Facts({ b }) {
   const score = b.score;
   const context = b.context ?? {};
-  const level = { warning: 'waiting', critical: 'failed', ok: 'complete' }[context.level];
+  const level = own({ warning: 'waiting', critical: 'failed', ok: 'complete' }, context.level);
   return html`<section class="panel facts" aria-label="Facts">
     ${score && html`<div class="score"><b>${score.satisfied}<span class="faint"> / ${score.total}</span></b><span class="faint">scenarios satisfied</span>
       <${Progress} counts=${{ total: score.total, complete: score.satisfied }} /></div>`}

@@ -2,7 +2,7 @@
 import { agents, lanes, online, runs, tasks } from '../core/fleet.js';
 import { link, query, setQuery } from '../core/route.js';
 import { at, now, tick } from '../core/time.js';
-import { count, final, many, money } from '../core/words.js';
+import { count, final, many, money, own, text } from '../core/words.js';
 import { html, memo } from '../core/view.js';
 import { Questions } from '../parts/question.js';
 import { Ago, Empty, Lasting, Progress, Status, Until } from '../parts/status.js';
@@ -33,7 +33,7 @@ function Workers() {
   const all = agents.all();
   const wanted = query('workers');
   const fits = { online, offline: (a) => !online(a), waiting: (a) => a.claude_status === 'waiting' && online(a), running: (a) => a.claude_status === 'running' && online(a), idle: (a) => a.claude_status === 'idle' && online(a) };
-  const shown = all.filter(fits[wanted] ?? (() => true)).sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
+  const shown = all.filter(own(fits, wanted) ?? (() => true)).sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
   return html`<section aria-label="Workers">
     <header class="section"><h2>Workers</h2>
       ${all.length > 0 && html`<div class="counters" role="group" aria-label="Show only">
@@ -51,23 +51,23 @@ function Workers() {
 const Worker = memo(({ a, on }) => {
   const meta = a.meta && typeof a.meta === 'object' ? a.meta : {};
   const source = typeof meta.source === 'string' ? meta.source : 'reported by the worker';
-  const labels = Array.isArray(meta.labels) ? meta.labels.filter((l) => !String(l).startsWith('@')).join(', ') : String(meta.labels ?? '');
+  const labels = Array.isArray(meta.labels) ? meta.labels.map(text).filter((l) => !l.startsWith('@')).join(', ') : text(meta.labels);
   return html`<tr class=${on ? '' : 'off'}>
-    <th scope="row">${a.name}${meta.host && meta.host !== a.name && html`<span class="faint"> ${String(meta.host)}</span>`}</th>
+    <th scope="row">${a.name}${meta.host && meta.host !== a.name && html`<span class="faint"> ${text(meta.host)}</span>`}</th>
     <td data-label="Worker"><${Status} of=${on ? 'online' : 'offline'} title="Computed from when it was last heard of" /></td>
     <td data-label="Agent"><${Status} of=${a.claude_status || 'idle'} word=${a.claude_status || 'unknown'} title=${source} /> ${a.claude_status_at && html`<span class="faint said" title=${source}>${!on && 'last known, '}<${Ago} time=${a.claude_status_at} /></span>`}</td>
     <td data-label="Task">${meta.by_hand ? html`<${ByHand} meta=${meta} />` : html`<${TaskOf} id=${a.current_task_id} />`}</td>
     <td data-label="Last seen"><${Ago} time=${a.last_seen} /></td>
-    <td data-label="Slots">${Number.isFinite(meta.slots) ? `${Number(meta.held) || 0}/${meta.slots}` : ''}</td>
+    <td data-label="Slots">${Number.isFinite(meta.slots) ? `${Number.isFinite(meta.held) ? meta.held : 0}/${meta.slots}` : ''}</td>
     <td data-label="Labels">${labels}</td>
-    <td data-label="Version">${String(meta.version ?? '')}</td>
+    <td data-label="Version">${text(meta.version)}</td>
   </tr>`;
 });
 
 // What an agent that a person started waits for, or where it works.
 function ByHand({ meta }) {
-  const dir = String(meta.dir ?? '');
-  const says = String(meta.for || meta.error || meta.loop || '');
+  const dir = text(meta.dir);
+  const says = text(meta.for || meta.error || meta.loop);
   return html`<span class="faint" title=${dir}>by hand${dir && ` in ${dir.split('/').pop()}`}</span>${says && html` ${says}`}`;
 }
 

@@ -3,7 +3,7 @@ import { get, path } from '../core/api.js';
 import { onChange } from '../core/fleet.js';
 import { link, query, setQuery } from '../core/route.js';
 import { at, clock, exact, span } from '../core/time.js';
-import { count, many } from '../core/words.js';
+import { count, many, text } from '../core/words.js';
 import { html, useEffect, useMemo, useRef, useState } from '../core/view.js';
 import { Empty, Progress, Status, Wrong } from '../parts/status.js';
 import { Past } from '../run/fold.js';
@@ -13,7 +13,7 @@ import { usePlayer } from '../run/player.js';
 import { workerName } from '../run/row.js';
 import { story } from '../run/story.js';
 import { structureOf } from '../run/structure.js';
-import { countsOf, states, text, unfinishedOf } from '../run/task.js';
+import { countsOf, states, unfinishedOf } from '../run/task.js';
 
 const page = 2000; // changes that are fetched at once
 

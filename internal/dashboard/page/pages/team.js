@@ -1,7 +1,7 @@
 // A team of roles: where each group is, who said what to whom, what was decided.
 import { html } from '../core/view.js';
 import { query, setQuery } from '../core/route.js';
-import { count } from '../core/words.js';
+import { count, own } from '../core/words.js';
 import { list, Odd, ProjectHead, useDocuments, Whose } from '../parts/project.js';
 import { Ago, Empty, Lasting, Status } from '../parts/status.js';
 
@@ -15,7 +15,7 @@ export function Page({ project }) {
     <${Odd} list=${t?.problems} />`;
 }
 
-const statusOf = (s) => ({ completed: 'complete', running: 'running', failed: 'failed' }[s?.status] ?? (s?.ended ? 'complete' : 'running'));
+const statusOf = (s) => (own({ completed: 'complete', running: 'running', failed: 'failed' }, s?.status) ?? (s?.ended ? 'complete' : 'running'));
 
 const Facts = ({ s }) => html`<section class="team-facts" aria-label="Session"><dl>
   <div><dt>Session</dt><dd><code>${s.id}</code></dd></div><div><dt>Mode</dt><dd>${s.mode || 'not planned yet'}</dd></div><div><dt>Phase</dt><dd>${s.phase}</dd></div>

@@ -3,6 +3,7 @@ import { send, path } from '../core/api.js';
 import { agents, prompts, questions, runs, tasks } from '../core/fleet.js';
 import { html, memo, useState } from '../core/view.js';
 import { at } from '../core/time.js';
+import { text } from '../core/words.js';
 import { link } from '../core/route.js';
 import { attempt, confirm } from './dialog.js';
 import { Ago, Until } from './status.js';
@@ -21,9 +22,9 @@ export function openQuestions() {
 
 function fromPrompt(event, agent) {
   const p = event.payload ?? {};
-  const options = Array.isArray(p.options) ? p.options.map((o) => (typeof o === 'string' ? o : o?.label ?? o?.text ?? JSON.stringify(o))) : undefined;
+  const options = Array.isArray(p.options) ? p.options.map((o) => (typeof o === 'string' ? o : text(o?.label ?? o?.text ?? JSON.stringify(o)))) : undefined;
   return {
-    id: event.id, text: String(p.text ?? p.question ?? p.prompt ?? 'The agent waits for an answer.'), asked: event.created_at,
+    id: event.id, text: text(p.text ?? p.question ?? p.prompt ?? 'The agent waits for an answer.'), asked: event.created_at,
     options: options ?? (p.kind === 'yes_no' ? ['yes', 'no'] : undefined), kind: p.kind, mode: p.input_mode, selected: p.selected_index ?? 0,
     where: tasks.get(event.task_id)?.title ?? event.task_id, agent, prompt: event,
   };

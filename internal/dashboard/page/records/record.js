@@ -2,6 +2,7 @@
 import { get, path } from '../core/api.js';
 import { link, setQuery } from '../core/route.js';
 import { exact } from '../core/time.js';
+import { own } from '../core/words.js';
 import { html, useEffect, useRef, useState } from '../core/view.js';
 import { Status, Wrong } from '../parts/status.js';
 
@@ -37,7 +38,7 @@ export function Record({ row, bead }) {
 const kinds = { done: 'complete', failed: 'failed', timeout: 'timeout', running: 'running' };
 
 /** How an attempt ended, in the ledger's words. */
-export const Outcome = ({ status }) => html`<${Status} of=${kinds[status] ?? String(status)} word=${String(status)} />`;
+export const Outcome = ({ status }) => html`<${Status} of=${own(kinds, status) ?? String(status)} word=${String(status)} />`;
 
 // fields are those of both records that nothing else shows.
 function fields(row, run, result) {
@@ -57,6 +58,6 @@ const verdicts = { pass: 'complete', clean: 'complete', fail: 'failed', issues: 
 function Verification({ v }) {
   if (!v || typeof v !== 'object') return null;
   const said = ['overall', 'lint', 'tests', 'ubs'].filter((name) => v[name]);
-  return html`<div class="verified"><h3>Verification</h3>${said.map((name) => html`<span key=${name}>${name} <${Status} of=${verdicts[v[name]] ?? 'queued'} word=${String(v[name])} /></span>`)}
+  return html`<div class="verified"><h3>Verification</h3>${said.map((name) => html`<span key=${name}>${name} <${Status} of=${own(verdicts, v[name]) ?? 'queued'} word=${String(v[name])} /></span>`)}
     ${v.lint_details !== undefined && html`<pre class="output">${typeof v.lint_details === 'string' ? v.lint_details : JSON.stringify(v.lint_details, null, 2)}</pre>`}</div>`;
 }

@@ -1,12 +1,12 @@
 // Rows of a timeline.
 import { link } from '../core/route.js';
 import { at, clock, exact, span } from '../core/time.js';
-import { count, final, kind, money, sign } from '../core/words.js';
+import { count, final, kind, money, sign, text } from '../core/words.js';
 import { html } from '../core/view.js';
 import { Status } from '../parts/status.js';
 import { workerName } from './row.js';
 import { waitsOf } from './spans.js';
-import { line, stateOf, text } from './task.js';
+import { line, stateOf } from './task.js';
 import { Tip } from './tip.js';
 
 const place = (scale, start, end) => ({ left: `${scale.x(start)}%`, width: `${scale.x(end) - scale.x(start)}%` });

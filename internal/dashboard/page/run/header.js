@@ -3,11 +3,11 @@ import { path, send } from '../core/api.js';
 import { lanes, self } from '../core/fleet.js';
 import { link, query, setQuery } from '../core/route.js';
 import { at, now, tick } from '../core/time.js';
-import { count, final, many, money, sign } from '../core/words.js';
+import { count, final, many, money, sign, text } from '../core/words.js';
 import { html } from '../core/view.js';
 import { attempt, confirm, say } from '../parts/dialog.js';
 import { Lasting, Progress, Status, Until } from '../parts/status.js';
-import { spentOf, states, text } from './task.js';
+import { spentOf, states } from './task.js';
 
 /** @param {{detail: any, run: any, tasks: any[], counts: any}} props */
 export function Header({ detail, run, tasks, counts }) {

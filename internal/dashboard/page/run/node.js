@@ -1,9 +1,9 @@
 // A task as a box of a graph, and the lines between boxes.
 import { link } from '../core/route.js';
-import { kind, sign } from '../core/words.js';
+import { kind, sign, text } from '../core/words.js';
 import { html, memo } from '../core/view.js';
 import { box } from './layout-size.js';
-import { line, named, stateOf, text, tryOf } from './task.js';
+import { line, named, stateOf, tryOf } from './task.js';
 
 // Text in a picture is not cut by itself. Signs of some scripts are twice as wide.
 function cut(value, room) {

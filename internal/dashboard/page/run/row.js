@@ -2,10 +2,10 @@
 import { agents } from '../core/fleet.js';
 import { link } from '../core/route.js';
 import { at, now, span } from '../core/time.js';
-import { count, money } from '../core/words.js';
+import { count, money, text } from '../core/words.js';
 import { html, memo } from '../core/view.js';
 import { Ago, Lasting, Status, Until } from '../parts/status.js';
-import { line, named, stateOf, text, tryOf, whyCancelled } from './task.js';
+import { line, named, stateOf, tryOf, whyCancelled } from './task.js';
 
 /** What people call a worker. @param {unknown} id */
 export const workerName = (id) => text(agents.get(id)?.name ?? id);

@@ -1,5 +1,6 @@
 // A change of a run in words.
-import { line, text, whyCancelled } from './task.js';
+import { own, text } from '../core/words.js';
+import { line, whyCancelled } from './task.js';
 
 const ends = { complete: 'is complete', failed: 'failed', cancelled: 'was cancelled' };
 const because = (why) => (line(why) ? `: ${line(why)}` : '');
@@ -12,13 +13,13 @@ const because = (why) => (line(why) ? `: ${line(why)}` : '');
  */
 export function story(change, worker) {
   const c = change?.change ?? {};
-  const tell = tellers[change?.type];
+  const tell = own(tellers, change?.type);
   return { state: '', task: '', what: text(change?.type), who: '', ...tell?.(c, worker) };
 }
 
 const tellers = {
   runs(c) {
-    if (ends[c.status]) return { state: c.status, what: `the run ${ends[c.status]}` };
+    if (own(ends, c.status)) return { state: c.status, what: `the run ${ends[c.status]}` };
     return { state: 'running', what: c.stopping ? `the run stops: ${text(c.stopping)}` : 'the run was submitted or goes on' };
   },
   tasks(c, worker) {
@@ -27,7 +28,7 @@ const tellers = {
     if (c.status === 'running') return { ...said, what: `started${c.tries > 1 ? `, attempt ${c.tries}` : ''}` };
     if (c.status === 'queued') return { ...said, what: c.tries > 0 ? `attempt ${text(a.number)} failed${c.outcome && c.outcome !== 'failed' ? ` (${text(c.outcome)})` : ''}, queued again${because(a.summary)}` : 'queued' };
     if (c.status === 'cancelled') return { ...said, what: `was cancelled${because(whyCancelled(c))}` };
-    return { ...said, what: `${ends[c.status] ?? text(c.status)}${because(a.summary || c.outcome)}` };
+    return { ...said, what: `${own(ends, c.status) ?? text(c.status)}${because(a.summary || c.outcome)}` };
   },
   attempts(c, worker) {
     return { state: c.state === 'waiting' ? 'waiting' : text(c.status), task: text(c.task), what: line(c.doing) || `is ${text(c.state) || text(c.status)}`, who: worker(c.worker) };

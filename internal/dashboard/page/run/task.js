@@ -1,10 +1,8 @@
 // How a task of a run stands, in the words that every view of a run uses.
 import { at, now } from '../core/time.js';
+import { own, text } from '../core/words.js';
 
-/** A field as text, whatever it is. @param {unknown} value */
-export const text = (value) => (typeof value === 'string' ? value : value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value));
-
-/** Its first line that says something. @param {unknown} value */
+/** The first line of a field that says something. @param {unknown} value */
 export const line = (value) => text(value).split('\n').find((l) => l.trim()) ?? '';
 
 /** Whether a task has a name beside its id. */
@@ -41,7 +39,7 @@ export function spentOf(attempts) {
 }
 
 /** Why a task was cancelled, in words. */
-export const whyCancelled = (t) => ({ dependency: 'did not start: what it waits for did not complete', cancelled: t.tries > 0 ? 'was ended' : 'did not start' })[t.outcome] ?? line(t.outcome);
+export const whyCancelled = (t) => own({ dependency: 'did not start: what it waits for did not complete', cancelled: t.tries > 0 ? 'was ended' : 'did not start' }, t.outcome) ?? line(t.outcome);
 
 /** "attempt 2 of 3", or nothing before the first. */
 export const tryOf = (t) => (t.tries > 0 ? `${t.tries}/${Math.max(t.tries, 1 + (t.retries || 0))}` : '');

@@ -1,6 +1,7 @@
 // What agents write as JSON, a line for each thing that happens, as people read it.
 // Lines that are something else stay as they are. Pure, and used by the worker that
 // searches as well as by the page.
+import { own } from '../core/words.js';
 
 /** @typedef {{kind: string, text: string}} Said kind is how it is marked: say, tool, done, bad, note, think */
 
@@ -13,10 +14,16 @@ const longest = 8_000; // characters of one thing that was said
  */
 export function read(line) {
   if (line[0] !== '{' || line.length > 4_000_000) return null;
-  let v;
-  try { v = JSON.parse(line); } catch { return null; }
-  if (!v || typeof v.type !== 'string') return null;
-  const said = known[v.type]?.(v) ?? item(v);
+  try {
+    return told(JSON.parse(line));
+  } catch { // it is no JSON, or such that nothing can be made of it
+    return null;
+  }
+}
+
+function told(v) {
+  if (typeof v.type !== 'string') return null;
+  const said = own(known, v.type)?.(v) ?? item(v);
   return said && { kind: said[0], text: cut(said[1]) };
 }
 
@@ -119,7 +126,10 @@ function tokens(u) {
   return n ? ` (${n.toLocaleString('en')} tokens)` : '';
 }
 
-const until = (seconds) => (Number.isFinite(seconds) ? ` until ${new Date(seconds * 1000).toISOString()}` : '');
+function until(seconds) {
+  const time = new Date(Number.isFinite(seconds) ? seconds * 1000 : NaN);
+  return Number.isNaN(time.getTime()) ? '' : ` until ${time.toISOString()}`;
+}
 
 /** Something short, whatever it is. */
 const word = (v) => (v === undefined || v === null ? '' : typeof v === 'object' ? JSON.stringify(v) : String(v));
