@@ -124,3 +124,24 @@ func TestOfTwoPicturesTheNewerOneIsShown(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// hiddenSoon hides the page after a change, before the frame that was to show it.
+const hiddenSoon = `import('/assets/core/table.js?hidden').then(async ({ Table }) => {
+  const frame = requestAnimationFrame;
+  window.requestAnimationFrame = () => 0;
+  const table = new Table();
+  table.put('a', {});
+  window.requestAnimationFrame = frame;
+  Object.defineProperty(document, 'hidden', { configurable: true, value: true });
+  document.dispatchEvent(new Event('visibilitychange'));
+  delete document.hidden;
+  await new Promise((done) => setTimeout(done, 1500));
+  return table.version.value;
+})`
+
+func TestAChangeIsNoticedThoughThePageIsHiddenBeforeItIsShown(t *testing.T) {
+	p := newWorld(t).open("#/")
+	if n := eval[int](p, hiddenSoon); n != 1 {
+		t.Errorf("the table is of version %d", n)
+	}
+}

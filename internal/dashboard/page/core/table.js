@@ -22,6 +22,9 @@ function touch(table) {
   else requestAnimationFrame(flush);
 }
 
+// There are no frames while nobody looks, nor does one come that was planned before.
+document.addEventListener('visibilitychange', () => { if (document.hidden && planned) setTimeout(flush, 1000); });
+
 /**
  * Rows by id. A row is replaced, never changed. Who reads is drawn again after a change.
  * @template R
