@@ -496,3 +496,61 @@ func TestWhatALogHasToTellIsToldBeforeItIsAnotherOne(t *testing.T) {
 		t.Errorf("told was %q, want %q", got, want)
 	}
 }
+
+// leftAtOnce shows a page's part and takes it away before there was a picture of it.
+const leftAtOnce = `Promise.all(['task/logtab.js', 'task/source.js', 'pages/run.js', 'core/fleet.js', 'core/view.js'].map((file) => import('/assets/' + file))).then(async ([{ LogTab }, { useTask }, run, { watchRun, releaseRun }, { html, render }]) => {
+  const began = [];
+  const Real = Worker;
+  window.Worker = class extends Real {
+    constructor(...how) { super(...how); began.push(this); }
+    terminate() { this.over = true; super.terminate(); }
+  };
+  const place = document.createElement('div');
+  const used = [];
+  const Task = ({ id }) => { used.push(useTask('r', id).detail); return null; };
+  render(html` + "`<${LogTab} source=${{ url: '/v1/runs/r/tasks/t' }} task=${{ run: 'r', id: 't' }} />`" + `, place);
+  for (const id of ['t', 'u']) render(html` + "`<${Task} key=${id} id=${id} />`" + `, place);
+  render(html` + "`<${run.Page} run='r' />`" + `, place);
+  render(null, place);
+  window.Worker = Real;
+  await new Promise((done) => setTimeout(done, 50));
+  const next = watchRun('r');
+  releaseRun(next);
+  return began.map((w) => w.over ? 'over' : 'left').join() + ', ' + (used[0] === used[1] ? 'same' : 'another') + ', ' + (used[0] === next ? 'kept' : 'released');
+})`
+
+func TestAPageThatIsLeftAtOnceLeavesNothing(t *testing.T) {
+	p := newWorld(t).open("#/")
+	if got, want := eval[string](p, leftAtOnce), "over, same, released"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWhatIsTypedGoesIntoNoOtherPagesAddress(t *testing.T) {
+	w := newWorld(t)
+	w.worker("one")
+	run := w.submit(`
+name: left
+tasks:
+  - {id: only, agent: fake, prompt: "fake: say here it is"}
+`)
+	w.ends(run)
+	p := w.open(task(run, "only"))
+	p.wait("the log", `document.querySelector('.find input')`)
+	p.act(`const i = document.querySelector('.find input'); i.value = 'here'; i.dispatchEvent(new Event('input', {bubbles: true})); location.hash = '#/runs'; setTimeout(() => { window.after = location.hash; }, 500)`)
+	p.wait("a while has passed", `window.after`)
+	if got := eval[string](p, `window.after`); got != "#/runs" {
+		t.Errorf("the address is %s", got)
+	}
+
+	p.visit("#/runs/" + run + "/replay")
+	p.wait("the replay", `document.querySelector('.replay-page')`)
+	p.act(`const [set, clear] = [setTimeout, clearTimeout]; window.due = new Set(); window.setTimeout = (f, ms, ...rest) => { const id = set(f, ms, ...rest); if (ms === 300) due.add(id); return id; }; window.clearTimeout = (id) => { due.delete(id); clear(id); }`)
+	p.click("To the last")
+	p.wait("the address is to follow", `due.size > 0`)
+	p.act(`const page = document.querySelector('.replay-page'); new MutationObserver(() => { if (!page.isConnected) window.left ??= due.size; }).observe(document.querySelector('main'), { subtree: true, childList: true }); location.hash = '#/runs'`)
+	p.wait("the replay is left", `window.left !== undefined`)
+	if n := eval[int](p, `window.left`); n > 0 {
+		t.Error("the address is still to follow when the page is another one")
+	}
+}

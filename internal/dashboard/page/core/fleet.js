@@ -140,9 +140,9 @@ export function watchRun(id) {
   return d;
 }
 
-/** @param {Detail} d */
+/** The page that follows may show the same run: it is kept until that is drawn. @param {Detail} d */
 export function releaseRun(d) {
-  if (--d.users === 0) details.delete(d.id);
+  setTimeout(() => { if (--d.users === 0) details.delete(d.id); });
 }
 
 const pairs = (list, key = 'id') => (list ?? []).map((row) => [row[key], row]);

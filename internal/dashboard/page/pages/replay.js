@@ -4,7 +4,7 @@ import { onChange } from '../core/fleet.js';
 import { link, query, setQuery } from '../core/route.js';
 import { at, clock, exact, span } from '../core/time.js';
 import { count, many, text } from '../core/words.js';
-import { html, useEffect, useMemo, useRef, useState } from '../core/view.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
 import { Empty, Progress, Status, Wrong } from '../parts/status.js';
 import { Past } from '../run/fold.js';
 import { Graph } from '../run/graph.js';
@@ -83,9 +83,10 @@ function Replay({ run, past, moments, newer, more }) {
 
 const hrefOf = (run, view, moment) => `${link('runs', run, 'replay')}?at=${moment}${view === 'graph' ? '&view=graph' : ''}`;
 
-// The address follows, but not each step of it: browsers refuse too many.
+// The address follows, but not each step of it: browsers refuse too many. It is another
+// page's as soon as this one is left.
 function useAddress(player) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (player.playing) return undefined;
     const timer = setTimeout(() => { if (Number(query('at')) !== player.at) setQuery({ at: String(player.at) }); }, 300);
     return () => clearTimeout(timer);

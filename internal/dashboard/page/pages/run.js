@@ -1,7 +1,7 @@
 // One run: how it stands, and its tasks as a list, a graph or a timeline.
 import { lanes, releaseRun, watchRun } from '../core/fleet.js';
 import { link, query, route, setQuery } from '../core/route.js';
-import { html, useEffect, useMemo, useRef } from '../core/view.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef } from '../core/view.js';
 import { Questions } from '../parts/question.js';
 import { Empty, Wrong } from '../parts/status.js';
 import { Graph } from '../run/graph.js';
@@ -16,7 +16,7 @@ const views = { list: 'List', graph: 'Graph', timeline: 'Timeline' };
 /** @param {{run: string}} props */
 export function Page({ run: id }) {
   const detail = useMemo(() => watchRun(id), []);
-  useEffect(() => () => releaseRun(detail), []);
+  useLayoutEffect(() => () => releaseRun(detail), []); // even if it is left before the first picture
   const run = detail.run.value;
   useEffect(() => { if (run && !detail.history.value) detail.loadHistory().catch(() => { /* the next view that needs it says so */ }); }, [!run]);
   const before = useRef(null);

@@ -1,7 +1,7 @@
 // The log of a task with what one can do with it.
 import { query, setQuery } from '../core/route.js';
 import { bytes, count } from '../core/words.js';
-import { html, useEffect, useMemo, useRef, useState } from '../core/view.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
 import { Wrong } from '../parts/status.js';
 import { Log } from './log.js';
 import { size } from './lines.js';
@@ -37,10 +37,11 @@ export function LogTab({ source, task }) {
   </section>`;
 }
 
-// useLog has the log while it is shown, and follows it while somebody looks.
+// useLog has the log while it is shown, and follows it while somebody looks. Whoever
+// leaves before the first picture is gone before other effects would have begun.
 function useLog(url, task) {
   const log = useMemo(() => new Log(url), [url]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const seen = () => (document.hidden ? log.pause() : log.follow());
     document.addEventListener('visibilitychange', seen);
     return () => { document.removeEventListener('visibilitychange', seen); log.end(); };
@@ -88,6 +89,7 @@ function Search({ log, control }) {
   const timer = useRef(0);
   const typing = useRef(false);
   useEffect(() => { if (!typing.current) setText(query('find')); }, [query('find')]); // somebody went to another address
+  useLayoutEffect(() => () => clearTimeout(timer.current), []); // the address is another page's from then on
   const write = (value) => {
     setText(value);
     clearTimeout(timer.current);

@@ -3,7 +3,7 @@
 import { get, path } from '../core/api.js';
 import { onChange, releaseRun, watchRun } from '../core/fleet.js';
 import { Table } from '../core/table.js';
-import { signal, useEffect, useMemo } from '../core/view.js';
+import { signal, useLayoutEffect, useMemo } from '../core/view.js';
 
 export class Source {
   /** @param {string} run @param {string} task */
@@ -43,7 +43,7 @@ export class Source {
 export function useTask(run, task) {
   const source = useMemo(() => new Source(run, task), [run, task]);
   const undo = useMemo(() => source.open(), [source]);
-  useEffect(() => undo, [undo]);
+  useLayoutEffect(() => undo, [undo]); // even if it is left before the first picture
   return source;
 }
 
