@@ -130,10 +130,16 @@ func (p *page) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// visit shows another page of the dashboard.
+// visit shows another page of the dashboard. The one before is shown until the page
+// has heard of the address.
 func (p *page) visit(hash string) {
 	p.Helper()
-	p.act("location.hash = " + quoted(hash))
+	_ = eval[bool](p, fmt.Sprintf(`new Promise((done) => {
+  const before = location.href;
+  addEventListener('hashchange', () => setTimeout(done, 0, true), { once: true });
+  location.hash = %s;
+  if (location.href === before) done(true);
+})`, quoted(hash)))
 	p.wait("the page is there", there)
 }
 

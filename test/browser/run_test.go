@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -172,13 +174,16 @@ func (p *page) graphByKeyboard(id string) {
 func TestTheTimelineShowsAttemptsAndTheCriticalPath(t *testing.T) {
 	w := newWorld(t)
 	w.worker("w1", "--slots", "4")
-	id := w.submit(shop)
+	gate := filepath.Join(w.dir, "gate")
+	id := w.submit(strings.Replace(shop, "fake: say Eleven", "fake: tool until [ -e "+gate+" ]; do sleep 0.05; done\n      fake: say Eleven", 1))
 	p := w.open("#/runs/" + id + "?view=timeline")
 	p.sees("Which colour shall the shop have?")
 	p.wait("waiting for a person is hatched", `document.querySelector('[data-task=design] .g-bar.asked')`)
 	p.wait("there is a line for now", `document.querySelector('.g-lines .now')`)
 	p.shot("run-timeline-live")
 	p.click("blue")
+	p.wait("what the answer was for is over before the tests are", `document.querySelector('[data-task=pages] .g-bar.k-complete')`)
+	w.must(os.WriteFile(gate, nil, 0o600))
 	w.ends(id)
 
 	bars := func(task string) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -41,8 +42,11 @@ func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) 
 		w.url = address
 	})
 	p.sees("live")
-	p.seesBadges("early", "online running")
-	p.seesBadges("late", "online waiting")
+	for name, status := range map[string]string{"early": coordinator.Running, "late": coordinator.Waiting} {
+		p.wait(name+" is "+status, badges(name)+"?.endsWith("+quoted(" "+status)+")")
+		w.beat(coordinator.Heartbeat{AgentID: name, ClaudeStatus: status}) // who was away for long is offline
+		p.seesBadges(name, "online "+status)
+	}
 	if !p.holds(`window.here`) {
 		t.Error("the page was loaded anew")
 	}
@@ -149,9 +153,12 @@ func TestAQuestionIsAnsweredWithTheKeyboardAlone(t *testing.T) {
 // labelled says what a screen reader would have no words for.
 const labelled = `[...document.querySelectorAll('button,a,input,select,textarea,[role=img],[role=group]')].filter((e) => e.offsetParent !== null && !(e.innerText?.trim() || e.getAttribute('aria-label') || e.labels?.length || e.title)).map((e) => e.outerHTML.slice(0, 200))`
 
-// fits fails if the page is wider than the screen or has something without words.
+// fits fails if the page stays wider than the screen or has something without words.
 func (p *page) fits(what string) {
 	p.Helper()
+	for deadline := time.Now().Add(soon); time.Now().Before(deadline) && p.holds(`document.documentElement.scrollWidth > innerWidth`); {
+		time.Sleep(50 * time.Millisecond)
+	}
 	if wide := eval[int](p, `document.documentElement.scrollWidth`); wide > eval[int](p, `innerWidth`) {
 		p.Errorf("%s is %d pixels wide: %s", what, wide, eval[string](p, `[...document.querySelectorAll('main *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + '.' + e.className).slice(0, 5).join(' ')`))
 	}
@@ -214,7 +221,9 @@ func (p *page) firstPaint(rows string) float64 {
 	p.Helper()
 	p.do(chromedp.Reload())
 	p.wait("there are rows", rows)
-	return eval[float64](p, `performance.getEntriesByType('paint').find((e) => e.name === 'first-contentful-paint').startTime`)
+	const paint = `performance.getEntriesByName('first-contentful-paint')[0]`
+	p.wait("they were painted", paint)
+	return eval[float64](p, paint+".startTime")
 }
 
 // The aim is 300 ms; a machine that does other things as well is given some time.

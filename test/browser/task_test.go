@@ -183,9 +183,7 @@ tasks:
 	p.sees("50 of 50 lines")
 	p.wait("the last one is shown", `document.querySelector('.log .hit .t').innerText.startsWith('line 50000 ')`)
 	p.wait("it is on the screen", `((r) => r.top > 60 && r.bottom < innerHeight)(document.querySelector('.log .hit').getBoundingClientRect())`)
-	if got := eval[string](p, `[...document.querySelectorAll('.log .hit mark')].map((m) => m.innerText).join('|')`); got != "Needle |hay|st" {
-		t.Errorf("marked is %q", got)
-	}
+	p.wait("all of it is marked", `[...document.querySelectorAll('.log .hit mark')].map((m) => m.innerText).join('|') === 'Needle |hay|st'`)
 	p.shot("task-search")
 	p.act(`document.querySelector('[aria-label="Previous match"]').click()`)
 	p.sees("49 of 50 lines")
