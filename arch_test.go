@@ -70,7 +70,7 @@ var rules = []rule{
 	{"internal/worktree", []string{"statefile/..."}, nil},
 	{"internal/runner", []string{"internal/agent/...", "internal/failure", "fleet", "internal/supervisor", "statefile/..."}, nil},
 	{"internal/worker", []string{"fleet", "internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
-	{"internal/recorder", []string{"internal/engine", "internal/failure", "fleet", "internal/plan", "internal/store", "ledger", "session", "statefile/..."}, nil},
+	{"internal/recorder", []string{"internal/engine", "internal/failure", "fleet", "internal/plan", "internal/store", "internal/store/record", "ledger", "session", "statefile/..."}, nil},
 	{"internal/prompt", []string{"internal/suggest", "statefile", "statefile/lazyregexp"}, nil},
 	{"internal/dispatch", []string{"internal/engine", "internal/plan", "internal/prompt", "internal/suggest"}, nil},
 	{"internal/tmux", nil, nil},

@@ -72,6 +72,9 @@ func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.
 
 // takeIn takes one event of the run in.
 func (r *Recorder) takeIn(e store.Event) error {
+	if r.picture.began(e) {
+		return nil
+	}
 	n, ok, err := read(e)
 	if err != nil || !ok {
 		return err

@@ -1,10 +1,10 @@
 package recorder
 
 import (
-	"encoding/json"
 	"strings"
 
 	"gaffer/internal/store"
+	"gaffer/internal/store/record"
 )
 
 // news is what an event says that a document has a place for.
@@ -21,21 +21,21 @@ func read(e store.Event) (n news, ok bool, err error) {
 	n.Event = e
 	switch {
 	case strings.HasPrefix(e.Kind, "run."):
-		n.run = &store.Run{}
-		return n, true, json.Unmarshal(e.Row, n.run)
+		n.run, err = row[store.Run](e.Row)
 	case e.Kind == "attempt.started":
-		n.tried = &store.Attempt{}
-		return n, true, json.Unmarshal(e.Row, n.tried)
+		n.tried, err = row[store.Attempt](e.Row)
 	case strings.HasPrefix(e.Kind, "task.") && e.To != "":
-		n.task = &store.Task{}
-		if err := json.Unmarshal(e.Row, n.task); err != nil {
-			return n, false, err
+		n.task, err = row[store.Task](e.Row)
+		if err == nil && len(e.Tried) > 0 {
+			n.tried, err = row[store.Attempt](e.Tried)
 		}
-		if len(e.Tried) > 0 {
-			n.tried = &store.Attempt{}
-			err = json.Unmarshal(e.Tried, n.tried)
-		}
-		return n, true, err
+	default:
+		return n, false, nil
 	}
-	return n, false, nil
+	return n, err == nil, err
+}
+
+func row[V any](text []byte) (*V, error) {
+	v, err := record.Read[V](text)
+	return &v, err
 }

@@ -145,6 +145,17 @@ func groups(agents []session.Agent) []session.Wave {
 
 func (p *picture) ended() bool { return p.status.Status.Final() }
 
+// began tells whether an event says no more than that a task was added, which is how
+// the picture begins. A large run has thousands of them.
+func (p *picture) began(e store.Event) bool {
+	i, known := p.at[e.Task]
+	if !known || e.Kind != "task.queued" || e.From != "" {
+		return false
+	}
+	p.changed[i], p.moved = true, true
+	return true
+}
+
 // take changes the picture by an event's news.
 func (p *picture) take(n news) {
 	switch i, known := p.at[n.Task]; {

@@ -24,6 +24,7 @@ import (
 type held struct {
 	engine.Assignment
 	worker *Worker
+	spec   func() (plan.Task, error) // the plan's words about the task; for every goroutine
 
 	lease    lease // also for its own goroutine
 	unwanted bool  // it was given when nothing was wanted any more; set before it runs
@@ -47,7 +48,7 @@ func (h *held) run(ctx context.Context) {
 			if r.Class == failure.Released {
 				h.handBack(ctx, r)
 			} else {
-				h.finish(ctx, finishOf(r, keeps(h.Task)))
+				h.finish(ctx, finishOf(r, h.keeps()))
 			}
 			return
 		}
@@ -122,7 +123,7 @@ func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec, err := specOf(h.Task)
+	spec, err := h.spec()
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (h *held) start(ctx context.Context, dir string, opts runner.Options) (*run
 	case h.unwanted || w.releases.Load():
 		return nil, errReleased
 	}
-	spec, err := specOf(h.Task)
+	spec, err := h.spec()
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +213,7 @@ const diffWithin = 10 * time.Second
 // diff is what the attempt has changed, before whatever follows from its end can
 // change it further. That it cannot be told is no reason not to report the end.
 func (h *held) diff(ctx context.Context) json.RawMessage {
-	spec, err := specOf(h.Task)
+	spec, err := h.spec()
 	if err != nil {
 		return nil
 	}
@@ -347,8 +348,8 @@ func (h *held) order(give func(*runner.Attempt)) {
 }
 
 // patience is how long a task's questions wait for a person.
-func patience(t store.Task) (time.Duration, string) {
-	spec, err := specOf(t)
+func (h *held) patience() (time.Duration, string) {
+	spec, err := h.spec()
 	if err != nil {
 		return 0, ""
 	}
@@ -356,12 +357,11 @@ func patience(t store.Task) (time.Duration, string) {
 }
 
 // keeps says whether all that a task's agent says last is kept.
-func keeps(t store.Task) bool {
-	spec, err := specOf(t)
+func (h *held) keeps() bool {
+	spec, err := h.spec()
 	return err == nil && spec.Keep
 }
 
-// specOf returns the plan's words about a task.
 func specOf(t store.Task) (spec plan.Task, err error) {
 	if err := json.Unmarshal(t.Spec, &spec); err != nil {
 		return spec, fmt.Errorf("task %s: %w", t.Task, err)

@@ -35,7 +35,7 @@ func (o owner) Asked(q agent.Question) {
 	ask := engine.Ask{
 		Attempt: o.Attempt.ID, Token: o.Attempt.Token, Ref: q.ID, Text: q.Text, Options: q.Options,
 	}
-	ask.Within, ask.Default = patience(o.Task)
+	ask.Within, ask.Default = o.patience()
 	o.worker.running.Go(func() { // the agent's orders must not wait for it
 		var id string
 		o.insist(o.ctx, "ask "+o.Task.Task, func() (err error) {

@@ -252,6 +252,7 @@ func (w *Worker) heeded(h *held) bool { return !h.endless || w.opts.Name != "" }
 
 func (w *Worker) hold(a engine.Assignment, asked time.Time) *held {
 	h := &held{worker: w, Assignment: a, questions: map[string]string{}}
+	h.spec = sync.OnceValues(func() (plan.Task, error) { return specOf(a.Task) })
 	h.lease.renew(a.Lease, asked)
 	h.endless = h.lease.ends().IsZero()
 	w.held[a.Attempt.ID] = h
