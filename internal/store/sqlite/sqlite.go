@@ -101,8 +101,9 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// manyPages is room for the pages that a busy coordinator goes on changing.
-const manyPages = "PRAGMA cache_size = -16384"
+// forMany is for who serves many at once: room for the pages that all of them go on
+// changing, and a log that is merged before that takes so long that they notice.
+const forMany = "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 1000"
 
 // errReplaced is that another file has the database's name since it was opened:
 // somebody has restored a backup.
@@ -181,7 +182,7 @@ func (s *Store) Remember(rows int) {
 	defer func() { <-s.open }()
 	s.remember, s.seen = rows, nil
 	if rows >= memo.DefaultLimit && s.write != nil {
-		_, _ = s.write.ExecContext(context.Background(), manyPages) // without it, it is only slower
+		_, _ = s.write.ExecContext(context.Background(), forMany) // without it, it is only slower
 	}
 }
 
