@@ -435,6 +435,19 @@ tasks:
 	p.sees("Attempt 1") // and no complaint
 }
 
+func TestALogIsOpenedWhereItHasWhatIsLookedFor(t *testing.T) {
+	w := newWorld(t)
+	w.worker("one")
+	run := w.submit(`
+name: found
+tasks:
+  - {id: only, agent: fake, prompt: "fake: say here it is"}
+`)
+	w.ends(run)
+	p := w.open(task(run, "only") + "?find=here")
+	p.wait("it is marked", `document.querySelector('.log .hit mark')?.innerText === 'here'`)
+}
+
 func TestALogGoesOnAfterTheServerWasAway(t *testing.T) {
 	w := newWorld(t)
 	w.worker("one")

@@ -57,15 +57,16 @@ function useLog(url, task) {
 
 function useSearch(log, find, raw, control) {
   const first = useRef(true);
+  const loading = log.span.value.state === 'loading'; // in what is not there yet nothing is found
   useEffect(() => {
-    if (!find && first.current) return undefined;
+    if (loading || (!find && first.current)) return undefined;
     const timer = setTimeout(() => {
       log.search(find, raw);
       if (find) log.find(control.current?.edge(-1) ?? { piece: log.span.value.last, line: Infinity }, -1, true);
     }, first.current ? 0 : pause);
     first.current = false;
     return () => clearTimeout(timer);
-  }, [log, find, raw]);
+  }, [log, find, raw, loading]);
 }
 
 // useAttempt goes to where an attempt begins.
