@@ -189,6 +189,22 @@ func (e *DamagedError) Hint() string {
 	return "move the file aside, with those beside it that end in -wal and -shm, and restore a backup, or begin with a new one"
 }
 
+// GoneError is a database whose file was deleted or moved away since it was opened.
+// What is written to it now would be lost with it.
+type GoneError struct{ Path string }
+
+func (e *GoneError) Error() string {
+	return fmt.Sprintf("database %s: the file was deleted, moved or replaced while it was in use", e.Path)
+}
+
+// Conflict marks the error as one about what somebody else does.
+func (e *GoneError) Conflict() bool { return true }
+
+// Hint says what to do.
+func (e *GoneError) Hint() string {
+	return "move the file back, with those beside it that end in -wal and -shm, or start gaffer again"
+}
+
 // BusyError is a database in which another program has been writing for too long.
 type BusyError struct {
 	Path string

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gaffer/internal/store"
 	"gaffer/internal/store/sqlite"
@@ -211,4 +212,69 @@ func TestAForeignWriterIsWaitedFor(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
+}
+
+func TestADatabaseThatIsTakenAwayIsNotWrittenTo(t *testing.T) {
+	for name, take := range map[string]func(t *testing.T, path string) (giveBack func()){
+		"its folder is moved": func(t *testing.T, path string) func() {
+			dir := filepath.Dir(path)
+			move(t, dir, dir+"-aside")
+			return func() { move(t, dir+"-aside", dir) }
+		},
+		"its file is moved": func(t *testing.T, path string) func() {
+			move(t, path, path+"-aside")
+			return func() { move(t, path+"-aside", path) }
+		},
+		"another takes its place": func(t *testing.T, path string) func() {
+			move(t, path, path+"-aside")
+			if err := os.WriteFile(path, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return func() { move(t, path+"-aside", path) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "state", "gaffer.db")
+			s := open(t, path)
+			defer func() { _ = s.Close() }()
+			putRun(t, s, "before", store.Running, time.Now())
+			last := lastSeq(t, s)
+			giveBack := take(t, path)
+			err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+				tx.PutRun(store.Run{ID: "meanwhile", Status: store.Running, Created: time.Now(), Plan: []byte(`{}`)})
+				return nil
+			})
+			var gone *sqlite.GoneError
+			if !errors.As(err, &gone) || gone.Path != path || gone.Hint() == "" {
+				t.Errorf("write: %v, want a GoneError", err)
+			}
+			if err := s.Wait(t.Context(), last); !errors.As(err, &gone) {
+				t.Errorf("wait: %v, want a GoneError", err)
+			}
+			giveBack()
+			putRun(t, s, "after", store.Running, time.Now())
+			if got := runsSeen(t, path, time.Time{}); len(got) != 2 {
+				t.Errorf("stored are %v, want before and after", got)
+			}
+		})
+	}
+}
+
+func move(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func lastSeq(t *testing.T, s store.Store) (last int64) {
+	t.Helper()
+	err := s.Read(t.Context(), func(r store.Reader) (err error) {
+		last, err = r.LastSeq()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last
 }

@@ -1,13 +1,11 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"gaffer/internal/store"
 )
@@ -33,8 +31,8 @@ func (s *Store) prepareFile(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = turn.Unlock() }()
-	if now, err := os.Stat(s.path); err != nil || !os.SameFile(now, s.file) {
-		return cmp.Or(ignoreAbsent(err), errReplaced)
+	if err := s.isThere(); err != nil {
+		return err
 	}
 	version, err := s.write.version()
 	if err != nil {

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -62,9 +63,12 @@ func (s *Store) take(ctx context.Context) (host.Lock, error) {
 	}
 	turn, err := s.queue.wait(ctx)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(s.isThere(), err)
 	}
-	if err := s.write.exec("BEGIN IMMEDIATE"); err != nil {
+	if err = s.isThere(); err == nil {
+		err = s.write.exec("BEGIN IMMEDIATE")
+	}
+	if err != nil {
 		return nil, errors.Join(err, turn.Unlock())
 	}
 	return turn, nil

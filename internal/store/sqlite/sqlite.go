@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -65,7 +66,7 @@ func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: place{queue: queueOf(path)}, last: -1}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
 	err = s.connect(ctx)
-	for try := 1; errors.Is(err, errReplaced) && try < maxTries; try++ {
+	for try := 1; isGone(err) && try < maxTries; try++ { // somebody has restored a backup
 		if err = s.disconnect(); err == nil {
 			err = s.connect(ctx)
 		}
@@ -105,9 +106,22 @@ func (s *Store) connect(ctx context.Context) (err error) {
 // changing, and a log that is merged before that takes so long that they notice.
 const forMany = "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 1000"
 
-// errReplaced is that another file has the database's name since it was opened:
-// somebody has restored a backup.
-var errReplaced = errors.New("the database was replaced while it was opened")
+// isThere fails if the database's name is no longer that of the file that is open.
+func (s *Store) isThere() error {
+	switch now, err := os.Stat(s.path); {
+	case err == nil && os.SameFile(now, s.file):
+		return nil
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		return &GoneError{s.path}
+	default:
+		return err
+	}
+}
+
+func isGone(err error) bool {
+	_, gone := errors.AsType[*GoneError](err)
+	return gone
+}
 
 // disconnect closes the connection that writes.
 func (s *Store) disconnect() error {
@@ -191,8 +205,12 @@ func (s *Store) Wait(ctx context.Context, after int64) error {
 	return s.bell.Wait(ctx, after, pollEvery, s.lastSeq)
 }
 
-// lastSeq looks at one thing, and needs no transaction for it.
+// lastSeq looks at one thing, and needs no transaction for it. Whoever waits learns
+// here that there is nothing to wait for.
 func (s *Store) lastSeq(ctx context.Context) (int64, error) {
+	if err := s.isThere(); err != nil {
+		return 0, err
+	}
 	c, err := s.reads.take(ctx)
 	if err != nil {
 		return 0, err
