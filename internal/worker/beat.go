@@ -19,6 +19,10 @@ const (
 	sayEvery  = 100 * time.Millisecond
 )
 
+// What remains of a lease that was taken over may be next to nothing. A beat still has
+// leastTime to be answered, and is not made more often than a request that was not.
+const leastTime = time.Second
+
 // Requests that are not answered are made again after firstPause, then after longer
 // and longer ones.
 const (
@@ -39,7 +43,7 @@ type beats struct {
 func (b *beats) wait(now time.Time, shortest time.Duration) time.Duration {
 	every := beatEvery
 	if shortest > 0 {
-		every = min(every, shortest/4)
+		every = min(every, max(shortest/4, firstPause))
 	}
 	switch {
 	case b.under:
@@ -61,7 +65,7 @@ func (b *beats) ended(answered bool, shortest time.Duration) {
 	}
 	limit := lastPause
 	if shortest > 0 {
-		limit = min(limit, shortest/8)
+		limit = min(limit, max(shortest/8, firstPause))
 	}
 	b.failed, b.dirty = min(max(2*b.failed, sayEvery), limit), true
 }
@@ -105,7 +109,7 @@ func (w *Worker) say(ctx context.Context, said store.Worker, held []engine.Held,
 	within, cancel := ctx, func() {}
 	switch {
 	case shortest > 0:
-		within, cancel = context.WithTimeout(ctx, shortest/4)
+		within, cancel = context.WithTimeout(ctx, max(shortest/4, leastTime))
 	case said.Name != "":
 		within, cancel = context.WithTimeout(ctx, beatEvery)
 	}
