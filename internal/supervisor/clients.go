@@ -152,6 +152,11 @@ func (c *clients) finish(e Exit, free bool) bool {
 	case <-done:
 		return true
 	case <-time.After(finishTimeout):
+	}
+	select {
+	case <-done: // it was we who came late
+		return true
+	default:
 		return false
 	}
 }

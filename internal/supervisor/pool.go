@@ -152,7 +152,7 @@ func (p *Pool) take() *child {
 func (p *Pool) put(c *child) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.members[c] || len(p.idle) >= p.keep {
+	if p.closed || !p.members[c] || len(p.idle) >= p.keep {
 		return false
 	}
 	p.idle = append(p.idle, c)
