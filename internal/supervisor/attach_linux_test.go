@@ -176,6 +176,7 @@ func TestWhatCannotBeSeenFromHereIsUnknown(t *testing.T) {
 	for field, want := range map[string]string{"host": "another machine", "space": "another pid namespace"} {
 		eachWay(t, func(t *testing.T, a *attempt) {
 			p := a.start(stubborn(a.id, a.log))
+			a.says("stubborn") // and so it can be seen whose it is
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}

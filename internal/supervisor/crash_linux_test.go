@@ -51,6 +51,7 @@ func TestWhereverItsStarterDiesThereIsOneAgentOrNone(t *testing.T) {
 		seen[state]++
 		switch state {
 		case supervisor.Alive:
+			a.says("stubborn") // and so it can be seen whose it is
 			if got := a.carriers(); len(got) != 1 || p.Started().Agent.PID != got[0] {
 				t.Errorf("starter killed after %s: it is alive, and %v run", delay, got)
 			}

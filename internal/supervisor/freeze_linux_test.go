@@ -174,7 +174,7 @@ func TestAnAgentThatIsBeingStoppedWhenItsTimeIsOverIsKilled(t *testing.T) {
 func TestAFrozenAgentPastItsDeadlineIsKilled(t *testing.T) {
 	a := newAttempt(t)
 	spec := a.shell(busy)
-	spec.Until, spec.Deadline = time.Now().Add(100*time.Millisecond), time.Now().Add(2*time.Second)
+	spec.Until, spec.Deadline = time.Now().Add(100*time.Millisecond), time.Now().Add(5*time.Second)
 	p := a.start(spec)
 	if e := wait(t, p); e.Told != supervisor.Timeout || e.Signal != "SIGKILL" {
 		t.Errorf("exit %+v", e)

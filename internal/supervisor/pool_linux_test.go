@@ -243,9 +243,15 @@ func TestEightAtOnceShareNoSupervisor(t *testing.T) {
 func TestAPoolKeepsNoMoreThanItIsTo(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	one, two := pooled(t, pool), pooled(t, pool)
-	p1, p2 := one.start(one.shell("sleep 0.1")), two.start(two.shell("sleep 0.1"))
-	wait(t, p1)
-	wait(t, p2)
+	spec1, spec2 := one.shell("read x"), two.shell("read x")
+	spec1.Open, spec2.Open = true, true
+	p1, p2 := one.start(spec1), two.start(spec2) // both at once, however long that takes
+	for _, p := range []*supervisor.Process{p1, p2} {
+		if err := p.CloseInput(); err != nil {
+			t.Fatal(err)
+		}
+		wait(t, p)
+	}
 	pid1, pid2 := p1.Started().Supervisor.PID, p2.Started().Supervisor.PID
 	eventually(t, func() bool { return isGone(pid1) || isGone(pid2) })
 	if next, _ := runs(t, pool, "true"); next != pid1 && next != pid2 {

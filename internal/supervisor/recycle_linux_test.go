@@ -10,15 +10,29 @@ import (
 	"gaffer/internal/supervisor"
 )
 
+// recycled is the first attempt whose folder the pool takes once it was run. One that
+// took its time has more in it.
+func recycled(t *testing.T, pool *supervisor.Pool, run func(*attempt)) *attempt {
+	t.Helper()
+	for range 50 {
+		a := pooled(t, pool)
+		run(a)
+		if pool.Recycle(a.dir) {
+			return a
+		}
+	}
+	t.Fatal("no folder is taken")
+	return nil
+}
+
 func TestAFolderIsUsedAgainByTheNextAttempt(t *testing.T) {
 	pool := newPool(t, self(), 1)
-	old := pooled(t, pool)
-	wait(t, old.start(old.shell("exit 5")))
-	eventually(t, old.isFree)
-	inode := inodeOf(t, old.lock())
-	if !pool.Recycle(old.dir) {
-		t.Fatal("the folder is not taken")
-	}
+	var inode uint64
+	old := recycled(t, pool, func(a *attempt) {
+		wait(t, a.start(a.shell("exit 5")))
+		eventually(t, a.isFree)
+		inode = inodeOf(t, a.lock())
+	})
 	next := pooled(t, pool)
 	next.dir = filepath.Join(filepath.Dir(old.dir), "two")
 	p := next.start(next.shell("echo ran; exit 6"))
@@ -60,11 +74,8 @@ func TestAFolderWithMoreInItIsNotUsedAgain(t *testing.T) {
 
 func TestAFolderWhoseLockIsHeldIsNotUsedAgain(t *testing.T) {
 	pool := newPool(t, self(), 2)
-	alive := pooled(t, pool)
-	p := alive.start(alive.shell("exec sleep 1000"))
-	if !pool.Recycle(alive.dir) { // by mistake
-		t.Fatal("the folder is not taken")
-	}
+	var p *supervisor.Process
+	alive := recycled(t, pool, func(a *attempt) { p = a.start(a.shell("exec sleep 1000")) }) // by mistake
 	next := pooled(t, pool)
 	if e := wait(t, next.start(next.shell("exit 6"))); e.Code != 6 {
 		t.Errorf("exit %+v", e)
@@ -79,16 +90,14 @@ func TestAFolderWhoseLockIsHeldIsNotUsedAgain(t *testing.T) {
 
 func TestAFolderThatIsThereIsNotReplacedByOneThatIsUsedAgain(t *testing.T) {
 	pool := newPool(t, self(), 1)
-	old := pooled(t, pool)
-	wait(t, old.start(old.shell("true")))
-	eventually(t, old.isFree)
 	lost := pooled(t, pool)
 	if _, state := lost.attach(); state != supervisor.Lost { // which makes the folder
 		t.Fatalf("it is %s", state)
 	}
-	if !pool.Recycle(old.dir) {
-		t.Fatal("the folder is not taken")
-	}
+	old := recycled(t, pool, func(a *attempt) {
+		wait(t, a.start(a.shell("true")))
+		eventually(t, a.isFree)
+	})
 	var used *supervisor.UsedError
 	if _, err := lost.try(t.Context(), lost.shell("echo late")); !errors.As(err, &used) {
 		t.Errorf("error %v", err)

@@ -209,6 +209,9 @@ func TestSecretsOfTheEnvironmentAreInNoFile(t *testing.T) {
 			t.Fatalf("files %v, %v", files, err)
 		}
 		for _, file := range files {
+			if info, err := os.Lstat(file); err == nil && info.Mode().Type() == os.ModeSocket {
+				continue // of an agent that took its time
+			}
 			if data, err := os.ReadFile(file); err != nil || bytes.Contains(data, []byte("secret-of-mine")) {
 				t.Errorf("%s: %q, %v", file, data, err)
 			}

@@ -16,7 +16,7 @@ func (a *actor) shell(command string) (output string, code int) {
 	var out limited
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = 100 * time.Millisecond // for what it leaves in the background
+	cmd.WaitDelay = time.Second // for what it leaves in the background
 	if err := cmd.Start(); err != nil {
 		return err.Error() + "\n", 127
 	}
