@@ -218,12 +218,15 @@ func (f *hookedFile) Close() error {
 	return err
 }
 
-// hurried is a machine whose time passes at once for whoever sleeps.
+// hurried is a machine whose time passes at once for whoever sleeps, and for
+// nobody else.
 type hurried struct {
 	host.Host
 	mu    sync.Mutex
 	slept time.Duration
 }
+
+func newHurried(now time.Time) *hurried { return &hurried{Host: stopped{host.OS(), now}} }
 
 func (h *hurried) Now() time.Time {
 	h.mu.Lock()

@@ -143,7 +143,7 @@ func TestALinkInThePlaceOfALockIsBrokenAndWhatItLeadsToStays(t *testing.T) {
 				t.Fatal(err)
 			}
 			put(t, kept, "somebody's")
-			machine := &hurried{Host: host.OS()}
+			machine := newHurried(time.Now())
 			var told []statefile.Notice
 			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: machine, Notice: notices(&told)})
 			err := soon(t, "a link that is a lock", func(ctx context.Context) error { return set(ctx, f, "a", 1) })
@@ -207,7 +207,7 @@ func TestALockThatNobodyCanVouchForIsBrokenAfterItWasWatched(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := document(t, `{}`)
 			lock(path)
-			machine := &hurried{Host: host.OS()}
+			machine := newHurried(time.Now())
 			var told []statefile.Notice
 			f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Host: machine, Notice: notices(&told)})
 			if err := set(context.Background(), f, "a", 1); err != nil {
@@ -393,7 +393,7 @@ func TestProcessesAreNeverInsideTogether(t *testing.T) {
 func TestAKilledProcessLosesNothingAcknowledgedAndBlocksNobody(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.json")
 	var told []statefile.Notice
-	f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Empty: []byte("{}\n"), LockTimeout: 3 * time.Second, Notice: notices(&told)})
+	f := statefile.New(path, statefile.Options{Locking: statefile.Folder, Empty: []byte("{}\n"), LockTimeout: patience, Notice: notices(&told)})
 	acked := 0
 	for round := range 20 {
 		c := start(t, "adder", path, "folder", strconv.Itoa(acked))
@@ -422,6 +422,11 @@ func TestAKilledProcessLosesNothingAcknowledgedAndBlocksNobody(t *testing.T) {
 			}
 		}
 		_ = c.end()
+	}
+	for _, n := range told { // and not for their age, which takes long
+		if !strings.Contains(n.Text, "which is dead") {
+			t.Error(n)
+		}
 	}
 	t.Logf("%d acknowledged, %d locks broken", acked+1, len(told))
 }

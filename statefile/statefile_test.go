@@ -259,6 +259,7 @@ func TestAFileThatSomebodyIsStillWritingIsWaitedFor(t *testing.T) {
 	const whole = "{\n  \"a\": 1,\n  \"b\": 2\n}\n"
 	for name, half := range map[string]string{"half": whole[:12], "nothing yet": ""} {
 		t.Run(name, func(t *testing.T) {
+			now := time.Now()
 			path := document(t, half)
 			writer, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 			if err != nil {
@@ -272,6 +273,7 @@ func TestAFileThatSomebodyIsStillWritingIsWaitedFor(t *testing.T) {
 				}
 				return nil
 			})
+			machine.Host = stopped{host.OS(), now} // it stays young, however long this takes
 			f := statefile.New(path, statefile.Options{
 				Host: machine, Empty: []byte("{}"), StartOver: true,
 				Notice: func(n statefile.Notice) { t.Error(n) },
@@ -286,6 +288,7 @@ func TestAFileThatSomebodyIsStillWritingIsWaitedFor(t *testing.T) {
 }
 
 func TestAReaderWaitsForAWriterInPlace(t *testing.T) {
+	now := time.Now()
 	path := document(t, "{\"a\": ")
 	machine := newHooked(func(s step) error {
 		if s.call == "open" && s.nth == 3 {
@@ -293,6 +296,7 @@ func TestAReaderWaitsForAWriterInPlace(t *testing.T) {
 		}
 		return nil
 	})
+	machine.Host = stopped{host.OS(), now}
 	doc, err := statefile.New(path, statefile.Options{Host: machine}).Load()
 	if err != nil || string(doc.Bytes()) != `{"a": 1}` {
 		t.Errorf("read %v (%v)", doc, err)
