@@ -14,8 +14,8 @@ import (
 const (
 	opWatch  host.Op = "watch"
 	watching         = 50 * time.Millisecond
-	// A file's times are only so fine: a file this young may change again
-	// without its time changing.
+	// A file's times are only so fine: a file that was this young when it was
+	// read may have changed since without its time changing.
 	coarse = time.Second
 )
 
@@ -41,6 +41,7 @@ type watcher struct {
 	file    *File
 	changed func([]byte, error)
 	info    fs.FileInfo
+	read    time.Time // when the last reading began
 	told    bool
 	data    []byte
 	err     error
@@ -51,10 +52,10 @@ func (w *watcher) look() {
 	if err != nil {
 		info = nil
 	}
-	if w.told && info != nil && sameInfo(info, w.info) && w.file.host.Now().Sub(info.ModTime()) > coarse {
+	if w.told && info != nil && sameInfo(info, w.info) && w.read.Sub(info.ModTime()) > coarse {
 		return
 	}
-	w.info = info
+	w.info, w.read = info, w.file.host.Now()
 	_, data, _, err := w.file.settle()
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = nil, nil

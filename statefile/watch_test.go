@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,19 +114,46 @@ func TestAWatcherSeesWhatAnyProgramDoes(t *testing.T) {
 	w.next(`{"a":5}`)
 }
 
+// A file that was young when it was read may have changed since, however late the
+// next look comes. Once it was read when it was older it is left alone.
 func TestAWatcherSeesARewriteThatKeepsSizeAndTime(t *testing.T) {
-	path := document(t, `{"a":1}`)
-	w := watch(t, path)
-	w.next(`{"a":1}`)
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
+	for name, late := range map[string]time.Duration{"soon": 0, "late": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			path := document(t, `{"a":1}`)
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			const looks = 100
+			machine := newHooked(func(s step) error {
+				if s.op == "watch" && s.nth == looks {
+					cancel()
+				}
+				return nil
+			})
+			clock := newHurried(info.ModTime())
+			machine.Host = clock
+			var seen []string
+			err = statefile.New(path, statefile.Options{Host: machine}).Watch(ctx, func(data []byte, err error) {
+				seen = append(seen, string(data))
+				if err != nil || len(seen) > 1 {
+					return
+				}
+				put(t, path, `{"a":2}`)
+				if err := errors.Join(os.Chtimes(path, info.ModTime(), info.ModTime()), clock.Sleep(ctx, late)); err != nil {
+					t.Error(err)
+				}
+			})
+			if !errors.Is(err, context.Canceled) || !slices.Equal(seen, []string{`{"a":1}`, `{"a":2}`}) {
+				t.Errorf("saw %q, then %v", seen, err)
+			}
+			if reads := machine.made("read", "open"); reads > 30 {
+				t.Errorf("read %d times in %d looks", reads, looks)
+			}
+		})
 	}
-	put(t, path, `{"a":2}`)
-	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	w.next(`{"a":2}`)
 }
 
 func TestAWatcherFollowsALink(t *testing.T) {
