@@ -121,8 +121,10 @@ func (l *Lookout) gather(ctx context.Context) []*found {
 	known := map[identity]facts{}
 	for _, p := range agentproc.Agents() {
 		id := identity{p.PID, p.Start, p.Program}
-		f := l.factsOf(id)
-		known[id] = f
+		f, sure := l.factsOf(id)
+		if sure {
+			known[id] = f
+		}
 		if f.attempt == "" && (f.home == "" || f.home == l.home) {
 			list = append(list, l.agent(p, f, docs))
 		}
@@ -131,12 +133,14 @@ func (l *Lookout) gather(ctx context.Context) []*found {
 	return append(list, l.unclaimed(ctx, docs, list)...)
 }
 
-func (l *Lookout) factsOf(id identity) facts {
+// factsOf are not sure without any variable: a process has the name of its program
+// a moment before the environment.
+func (l *Lookout) factsOf(id identity) (f facts, sure bool) {
 	if f, ok := l.known[id]; ok {
-		return f
+		return f, true
 	}
 	v := agentproc.Variables(id.pid, "GAFFER_ATTEMPT", "CLAUDE_CONFIG_DIR", "HOME", "TMUX", "TMUX_PANE")
-	f := facts{attempt: v["GAFFER_ATTEMPT"], home: v["HOME"], config: v["CLAUDE_CONFIG_DIR"], pane: v["TMUX_PANE"]}
+	f = facts{attempt: v["GAFFER_ATTEMPT"], home: v["HOME"], config: v["CLAUDE_CONFIG_DIR"], pane: v["TMUX_PANE"]}
 	if f.config == "" {
 		f.config = filepath.Join(cmp.Or(v["HOME"], l.home), ".claude")
 	}
@@ -149,7 +153,7 @@ func (l *Lookout) factsOf(id identity) facts {
 		pid = p.Parent
 		f.socket = socketOf(agentproc.Variables(pid, "TMUX")["TMUX"])
 	}
-	return f
+	return f, len(v) > 0
 }
 
 func socketOf(variable string) string {

@@ -60,17 +60,31 @@ func (s *stage) must(err error) {
 // its own, and returns its pid.
 func (s *stage) play(program, folder string, env ...string) int {
 	s.Helper()
+	pid := s.start(program, folder, "exec "+s.dress("/bin/cat", program), env...)
+	s.until(program+" has its environment", func() bool { return len(agentproc.Variables(pid, "HOME")) > 0 })
+	return pid
+}
+
+// dress makes a program that is called as another and returns its path.
+func (s *stage) dress(from, as string) string {
+	s.Helper()
+	binary := filepath.Join(s.dir, as)
+	if _, err := os.Stat(binary); err != nil {
+		s.must(copyFile(from, binary))
+	}
+	return binary
+}
+
+// start has a command become a program in a terminal.
+func (s *stage) start(program, folder, command string, env ...string) int {
+	s.Helper()
 	dir := filepath.Join(s.dir, folder)
 	s.must(os.MkdirAll(dir, 0o755))
-	binary := filepath.Join(s.dir, program)
-	if _, err := os.Stat(binary); err != nil {
-		s.must(copyFile("/bin/cat", binary))
-	}
 	args := []string{"new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", folder, "-c", dir}
 	for _, v := range env {
 		args = append(args, "-e", v)
 	}
-	out, err := s.tmux(append(args, "exec "+binary)...).Output()
+	out, err := s.tmux(append(args, command)...).Output()
 	s.must(err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	s.must(err)
@@ -95,9 +109,10 @@ func copyFile(from, to string) error {
 	return err
 }
 
+// until waits for longer than a server of tmux is shunned that was slow once.
 func (s *stage) until(what string, holds func() bool) {
 	s.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2*shun + 30*time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.Fatalf("not in time: %s", what)
 		}
@@ -244,6 +259,21 @@ func TestAnAgentThatGafferRunsIsNotOneOfAPerson(t *testing.T) {
 	theirs := s.play(agentproc.Claude, "theirs")
 	s.sees(theirs, heard.Idle, FromProcess)
 	if got, ok := s.look(mine); ok {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A process that was seen before it had its environment is asked again.
+func TestWhatAnAgentWasStartedWithIsReadOnceItIsThere(t *testing.T) {
+	s := newStage(t)
+	claude := s.dress("/bin/sh", agentproc.Claude)
+	script := filepath.Join(s.dir, "script")
+	s.must(os.WriteFile(script, []byte("read go\nexec /usr/bin/env GAFFER_ATTEMPT=a1 "+claude+" -c 'read go'\n"), 0o600))
+	pid := s.start(agentproc.Claude, "web", "exec /usr/bin/env -i "+claude+" "+script)
+	s.sees(pid, heard.Idle, FromProcess)
+	s.must(s.tmux("send-keys", "-t", "web", "Enter").Run())
+	s.until("it has its environment", func() bool { return len(agentproc.Variables(pid, "GAFFER_ATTEMPT")) > 0 })
+	if got, ok := s.look(pid); ok {
 		t.Errorf("%+v", got)
 	}
 }
