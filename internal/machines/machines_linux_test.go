@@ -105,9 +105,8 @@ func TestAProcessIsKilledAloneAndTheRestEndsWithTheMachine(t *testing.T) {
 		p := m.Start(os.Environ(), m.Home, "env", "GAFFER_RUN="+run, "GAFFER_ATTEMPT=a", "sh", "-c", "setsid sleep 1000 & sleep 1000")
 		Eventually(t, 20*time.Second, "all have begun", func() bool { return len(agents(run)) == 3 })
 		p.Kill()
-		if left := len(agents(run)); left != 2 {
-			t.Errorf("%d processes are left, want 2", left)
-		}
+		// One that is just becoming another program has no environment for a moment.
+		Eventually(t, 20*time.Second, "the other two are left", func() bool { return len(agents(run)) == 2 })
 	})
 	if left := agents(run); len(left) > 0 {
 		t.Errorf("the machine has ended and left %v", left)

@@ -28,9 +28,17 @@ func say(s store.Store, kind string) error {
 }
 
 // said returns the kinds of all events, whose numbers must have no gaps.
-func said(t *testing.T, s store.Store) (kinds []string) {
+func said(t *testing.T, s store.Store) []string {
 	t.Helper()
-	err := s.Read(t.Context(), func(r store.Reader) error {
+	kinds, err := recall(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kinds
+}
+
+func recall(s store.Store) (kinds []string, err error) {
+	err = s.Read(context.Background(), func(r store.Reader) error {
 		events, err := r.Events(0, 1_000_000)
 		for i, e := range events {
 			if e.Seq != int64(i+1) {
@@ -40,10 +48,7 @@ func said(t *testing.T, s store.Store) (kinds []string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kinds
+	return kinds, err
 }
 
 // Sessions are sent before those before them are answered. What the server
@@ -133,8 +138,10 @@ func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
 	waitForWriting(t, s)
 	stop()
 	wg.Wait()
+	var kinds []string
+	persist(t, func() (err error) { kinds, err = recall(s); return err })
 	stored := map[string]int{}
-	for _, kind := range said(t, s) {
+	for _, kind := range kinds {
 		stored[kind]++
 	}
 	for kind, n := range stored {
@@ -163,9 +170,21 @@ func sayOnAndOn(ctx context.Context, s store.Store, writer int) (acknowledged []
 // waitForWriting waits until the server takes writes again.
 func waitForWriting(t *testing.T, s store.Store) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); say(s, fmt.Sprint("probe ", rand.Int64())) != nil; {
+	persist(t, func() error { return say(s, fmt.Sprint("probe ", rand.Int64())) })
+}
+
+// persist tries until the server does what it is asked. It goes on for a moment
+// after one of its processes was killed, so that it has done the last thing says
+// nothing of the next.
+func persist(t *testing.T, try func() error) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		err := try()
+		if err == nil {
+			return
+		}
 		if time.Now().After(deadline) {
-			t.Fatal("the server does not come back")
+			t.Fatalf("the server does not come back: %v", err)
 		}
 	}
 }
@@ -173,20 +192,25 @@ func waitForWriting(t *testing.T, s store.Store) {
 // killWriter kills the server's process that writes for us.
 func killWriter(t *testing.T, address string) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), address)
+	persist(t, func() error {
+		pid, err := writer(t.Context(), address)
+		if err != nil {
+			return err
+		}
+		return syscall.Kill(pid, syscall.SIGKILL)
+	})
+}
+
+// writer is the server's process that writes for us.
+func writer(ctx context.Context, address string) (pid int, err error) {
+	conn, err := pgx.Connect(ctx, address)
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	defer func() { _ = conn.Close(context.Background()) }()
-	var pid int
-	err = conn.QueryRow(t.Context(), `SELECT pid FROM pg_stat_activity WHERE application_name = 'gaffer' AND query NOT LIKE 'LISTEN%'
+	err = conn.QueryRow(ctx, `SELECT pid FROM pg_stat_activity WHERE application_name = 'gaffer' AND query NOT LIKE 'LISTEN%'
 		ORDER BY state_change DESC LIMIT 1`).Scan(&pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-		t.Errorf("kill %d: %v", pid, err)
-	}
+	return pid, err
 }
 
 // What gaffer wrote before JSON was kept as text is read as it was.

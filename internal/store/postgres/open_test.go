@@ -144,10 +144,10 @@ func TestACutInTheMiddleOfASessionFailsItAlone(t *testing.T) {
 
 func TestASessionThatStandsStillIsEndedByTheServer(t *testing.T) {
 	address := pgtest.Database(t)
-	stalled := open(t, with(t, address, "idle_in_transaction_session_timeout", "100"))
-	defer func() { _ = stalled.Close() }()
-	other := open(t, address)
+	other := open(t, address) // it makes the tables, and has longer for that
 	defer func() { _ = other.Close() }()
+	stalled := open(t, with(t, address, "idle_in_transaction_session_timeout", "2000"))
+	defer func() { _ = stalled.Close() }()
 	err := stalled.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
 		tx.Append(store.Event{Kind: "stalled"})
 		return appendOne(other) // it has to wait until the server ends this session
