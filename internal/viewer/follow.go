@@ -34,6 +34,20 @@ func (v *Viewer) follow(ctx context.Context, ref string, wide bool) (*Follower, 
 	if err != nil {
 		return nil, err
 	}
+	ready, err := v.join(l, wide)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ready: // what is written from now on is news
+	case <-ctx.Done():
+	}
+	return &Follower{v, l, wide}, nil
+}
+
+// join counts a follower, and returns what is closed when the watch has looked at
+// the spec.
+func (v *Viewer) join(l *live, wide bool) (ready <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
@@ -47,7 +61,7 @@ func (v *Viewer) follow(ctx context.Context, ref string, wide bool) (*Follower, 
 		l.wide.followers++
 		v.beginWide(l)
 	}
-	return &Follower{v, l, wide}, nil
+	return l.ready, nil
 }
 
 // Leave ends the looking. It is called once.

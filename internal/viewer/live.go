@@ -38,6 +38,7 @@ type live struct {
 	followers int
 	watch     int                // counts the watches; what an earlier one still says does not count
 	stop      context.CancelFunc // ends the watch, nil if there is none
+	ready     chan struct{}      // closed when the watch has looked at the spec
 	seen      seen
 
 	documents *documents

@@ -416,6 +416,15 @@ func TestEventsThatCannotBeMeantAreRefused(t *testing.T) {
 	}
 }
 
+func TestASpecThatIsWrittenRightAfterSomebodyCameIsTold(t *testing.T) {
+	w := newWorld(t)
+	root := w.project("home")
+	r := w.follow("home")
+	defer r.of.Leave()
+	w.write(root, "spec.md", "# A\n")
+	r.until("the spec", func(m map[string]any) bool { return m["type"] == "spec-update" })
+}
+
 func TestFollowersAreToldWhatOthersWriteEachEventOnce(t *testing.T) {
 	w := newWorld(t)
 	root := w.project("home")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io/fs"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"gaffer/internal/spec"
@@ -31,11 +32,13 @@ func (v *Viewer) begin(l *live) {
 	l.stop = stop
 	l.watch++
 	watch := l.watch
+	ready := make(chan struct{})
+	l.ready = ready
 	v.watches.Go(func() {
 		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.looked(err, func() { l.sawState(watch, state) }) }) // it ends with ctx
 	})
 	v.watches.Go(func() { v.watchInbox(ctx, l, watch) })
-	v.watches.Go(func() { v.watchSpec(ctx, l, watch) })
+	v.watches.Go(func() { v.watchSpec(ctx, l, watch, sync.OnceFunc(func() { close(ready) })) })
 }
 
 // rest ends the watch, if there is one. l.mu is held.
@@ -84,24 +87,31 @@ func list(v jsontree.Value) error {
 }
 
 // watchSpec looks at the spec, which is no JSON, from time to time. A link is
-// not followed: what it leads to is not the project's to show.
-func (v *Viewer) watchSpec(ctx context.Context, l *live, watch int) {
-	path := filepath.Join(l.folder, spec.File)
+// not followed: what it leads to is not the project's to show. It calls looked
+// after the first look.
+func (v *Viewer) watchSpec(ctx context.Context, l *live, watch int, looked func()) {
+	defer looked() // it may have been ended before
 	var looks specLooks
 	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, looking) { // the loop asks ctx
-		info, err := v.host.Lstat(opWatchSpec, path)
-		if err != nil || !info.Mode().IsRegular() || info.Size() > spec.MaxSize {
-			looks = specLooks{looked: true}
-			l.sawNoSpec(watch)
-			continue
-		}
-		now := v.host.Now()
-		if !looks.due(info, now) {
-			continue
-		}
-		if text, err := statefile.ReadBytes(v.host, path); err == nil {
-			l.sawSpec(watch, text, now)
-		}
+		v.lookAtSpec(l, watch, &looks)
+		looked()
+	}
+}
+
+func (v *Viewer) lookAtSpec(l *live, watch int, looks *specLooks) {
+	path := filepath.Join(l.folder, spec.File)
+	info, err := v.host.Lstat(opWatchSpec, path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > spec.MaxSize {
+		*looks = specLooks{looked: true}
+		l.sawNoSpec(watch)
+		return
+	}
+	now := v.host.Now()
+	if !looks.due(info, now) {
+		return
+	}
+	if text, err := statefile.ReadBytes(v.host, path); err == nil {
+		l.sawSpec(watch, text, now)
 	}
 }
 
