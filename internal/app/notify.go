@@ -47,9 +47,10 @@ func notifyRules(c *config.Config) notify.Rules {
 	}
 }
 
-// teller begins to tell a person of a run, or of everything if that is empty. It
-// is nil if there is nothing to tell, or no way to.
-func (a *App) teller(run string) *notify.Teller {
+// teller begins to tell a person of a run, or of everything if that is empty, after
+// an event, or from now on if that is zero. It is nil if there is nothing to tell,
+// or no way to.
+func (a *App) teller(run string, from int64) *notify.Teller {
 	all, kinds := a.notify.open(a.opts), notifyKinds(a.opts.Config)
 	for _, c := range all {
 		if c.Problem != "" {
@@ -61,15 +62,16 @@ func (a *App) teller(run string) *notify.Teller {
 		return nil
 	}
 	return notify.Start(notify.Options{
-		Store: a.store, Channels: channels, Run: run, Kinds: kinds, Rules: notifyRules(a.opts.Config), Now: a.clock(), ID: newID(),
+		Store: a.store, Channels: channels, Run: run, From: from, Kinds: kinds, Rules: notifyRules(a.opts.Config), Now: a.clock(), ID: newID(),
 		Notice: a.opts.Notice, OfflineAfter: coordinator.OfflineAfter,
 	})
 }
 
-// tellOf tells a person of a run until the end is called. That waits for the last
-// of it, but not for long, and not at all when ctx has ended.
-func (a *App) tellOf(ctx context.Context, run string) (end func()) {
-	t := a.teller(run)
+// tellOf tells a person what happens in a run after an event, until the end is
+// called. That waits for the last of it, but not for long, and not at all when ctx
+// has ended.
+func (a *App) tellOf(ctx context.Context, run string, from int64) (end func()) {
+	t := a.teller(run, from)
 	if t == nil {
 		return func() {}
 	}

@@ -57,7 +57,7 @@ func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
 	c.all.Go(func() { tellByHand(ctx, a.presence(c.Desk), a.opts.Config, a.state, a.database) })
 	if terms.Tell {
-		c.teller = a.teller("")
+		c.teller = a.teller("", 0)
 	}
 	return c, nil
 }

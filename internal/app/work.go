@@ -48,7 +48,7 @@ func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 		return fleet.Run{}, err
 	}
 	defer frugal(len(s.run.Plan), a.shows.Load())()
-	defer a.tellOf(ctx, id)()
+	defer a.tellOf(ctx, id, s.from)()
 	for ended := false; !ended; {
 		if err := s.prepare(ctx, running); err != nil {
 			return fleet.Run{}, err

@@ -100,15 +100,17 @@ func (b *book) putEntry(tx *store.Tx, e entry) error {
 }
 
 // open returns from where on events are told: where an earlier program has come
-// to, or what happens from now on.
-func (b *book) open(ctx context.Context, now time.Time) (c cursor, err error) {
+// to, or else after the event that is given, or from now on if that is zero.
+func (b *book) open(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
 		if found, err = get(r, b.cursorKey(), &c); err != nil || found {
 			return err
 		}
-		c.Began = now
-		c.Seq, err = r.LastSeq()
+		c = cursor{Seq: from, Began: now}
+		if from == 0 {
+			c.Seq, err = r.LastSeq()
+		}
 		return err
 	})
 	if err != nil || found {

@@ -15,6 +15,7 @@ type Options struct {
 	Store    store.Store
 	Channels []Channel
 	Run      string // tells of this run alone; of everything in the store if empty
+	From     int64  // what happens after this event is told, if nobody has told of it before; from now on if zero
 	Kinds    []Kind
 	Rules    Rules
 	Now      func() time.Time // the store's clock
@@ -32,8 +33,8 @@ type Teller struct {
 	all  sync.WaitGroup
 }
 
-// Start begins to tell what happens from now on, and what an earlier program has
-// left to be told.
+// Start begins to tell what happens, and what an earlier program has left to be
+// told.
 func Start(opts Options) *Teller {
 	ctx, stop := context.WithCancel(context.Background())
 	idle, rush := context.WithCancel(ctx)
@@ -134,7 +135,7 @@ func (l *teller) step(ctx context.Context) (busy bool, err error) {
 func (l *teller) begin(ctx context.Context) error {
 	now := l.opts.Now()
 	if !l.begun {
-		c, err := l.book.open(ctx, now)
+		c, err := l.book.open(ctx, l.opts.From, now)
 		if err != nil {
 			return err
 		}

@@ -225,6 +225,18 @@ func TestAMessageWhoseEndWasNotNotedIsSentAgainWithTheSameID(t *testing.T) {
 	})
 }
 
+func TestWhatARunHasDoneBeforeTheTellerLooksIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, in := newWorld(t), &inbox{}
+		w.submit("r", 1)
+		var from int64
+		w.must(w.store.Read(t.Context(), func(r store.Reader) (err error) { from, err = r.LastSeq(); return err }))
+		w.finish(w.claim("r"), failure.None)
+		w.tell(in, "r", func(o *Options) { o.From = from }).Finish(t.Context(), time.Second)
+		w.want(in, "run r is complete")
+	})
+}
+
 func TestAProgramThatIsStoppedWhileItSendsLeavesItToTheNextAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
