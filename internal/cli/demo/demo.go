@@ -70,12 +70,9 @@ func (o options) run(ctx context.Context, e *env.Env) (err error) {
 		return errors.Join(err, l.Close())
 	}
 	defer func() { err = errors.Join(err, o.tidy(e, f, keeper)) }()
-	if o.lasts > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, o.lasts)
-		defer cancel()
-	}
-	if err := o.show(ctx, e, f, l); ctx.Err() == nil {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	if err := o.show(ctx, end, e, f, l); ctx.Err() == nil {
 		return err
 	}
 	return nil // it was ended, in the middle of whatever
@@ -95,8 +92,9 @@ func (o options) hear(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// show serves the dashboard and has everything happen, until ctx ends.
-func (o options) show(ctx context.Context, e *env.Env, f demo.Folder, l net.Listener) (err error) {
+// show serves the dashboard and has everything happen, until ctx ends. It calls end
+// when it has lasted for as long as was wanted: from when there is something to see.
+func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder, l net.Listener) (err error) {
 	own := &env.Env{In: e.In, Out: e.Out, Err: e.Err, Getenv: f.Getenv(e.Getenv), Dir: f.Project(), Now: e.Now, Version: e.Version}
 	notice := func(text string) { e.Talk("gaffer: %s", env.Printable(text)) }
 	cast, err := demo.NewCast(f, e.Getenv, notice)
@@ -114,6 +112,9 @@ func (o options) show(ctx context.Context, e *env.Env, f demo.Folder, l net.List
 	defer func() { err = errors.Join(err, p.Close()) }()
 	if err := errors.Join(f.Explain(p.URL), o.greet(e, f)); err != nil {
 		return err
+	}
+	if o.lasts > 0 {
+		defer time.AfterFunc(o.lasts, end).Stop()
 	}
 	o.offer(ctx, e, f, p)
 	defer cast.End()
