@@ -152,7 +152,8 @@ func TestSecurityManyConnectionsBeyondTheLimit(t *testing.T) {
 }
 
 func TestSecurityTooManyRequestsOfOneToken(t *testing.T) {
-	w := start(t, func(o *Options) { o.Rate = 0.5 })
+	now := time.Now() // it stands still, as the allowance fills with time
+	w := start(t, func(o *Options) { o.Rate, o.Now = 0.5, func() time.Time { return now } })
 	if got := w.ask(token.Viewer, "GET", "/v1/agents", ""); got.status != 200 {
 		t.Errorf("the first: %d %s", got.status, got.body)
 	}
@@ -167,7 +168,8 @@ func TestSecurityTooManyRequestsOfOneToken(t *testing.T) {
 }
 
 func TestSecurityTheRequestsOfATokensBrowsersCountAsItsOwn(t *testing.T) {
-	w := start(t, func(o *Options) { o.Rate = 0.5 })
+	now := time.Now() // it stands still, as the allowance fills with time
+	w := start(t, func(o *Options) { o.Rate, o.Now = 0.5, func() time.Time { return now } })
 	path, _ := w.ask(token.Viewer, "POST", "/v1/login", "").field("path").(string)
 	cookie, _, _ := strings.Cut(w.ask("", "GET", path, "").header.Get("Set-Cookie"), ";")
 	q := w.request("GET", "/v1/tasks", "")

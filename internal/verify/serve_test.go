@@ -82,7 +82,7 @@ func TestThePageOfSomebodyElseDoesNotStandForAServerThatHasEnded(t *testing.T) {
 	leaves := fmt.Sprintf("echo $$ >pid; VERIFY_AS_SERVER=1 %q & until test -e end; do sleep 0.1; done", os.Args[0])
 	o := run(t, verify.Request{Serve: leaves, Mode: workflow.Reduced, Checks: []verify.Check{
 		{Name: "it runs", URL: "http://127.0.0.1:{port}/", Contains: "hello"},
-		{Name: "it ends", Command: "touch end; until grep -q 'State:.Z' /proc/$(cat pid)/status; do sleep 0.1; done; sleep 1"},
+		{Name: "it ends", Command: "touch end; until grep -q 'State:.Z' /proc/$(cat pid)/status; do sleep 0.1; done; sleep 5"},
 		{Name: "what it left still answers", URL: "http://127.0.0.1:{port}/", Contains: "hello"},
 	}}, verify.Tools{})
 	if results(o) != "pass pass fail" || !strings.Contains(o.Details[2].Output, "the server has ended") {

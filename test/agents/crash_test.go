@@ -49,7 +49,7 @@ func TestCancelInMidToolLeavesNothing(t *testing.T) {
 
 func TestATimeoutInMidToolIsNoSuccess(t *testing.T) {
 	each(t, func(p *place, agent string) {
-		run, _ := p.midTool(agent, "timeout: 12s")
+		run, _ := p.midTool(agent, "timeout: 40s")
 		if o := run.wait(); o.code != 1 {
 			p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
 		}

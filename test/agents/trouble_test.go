@@ -81,7 +81,7 @@ func TestASilentModelIsNotWaitedForForEver(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			each(t, func(p *place, agent string) {
 				p.play(mode)
-				if o := p.gaffer("run", p.plan(agent, "stall_timeout: 15s")); o.code != 1 {
+				if o := p.gaffer("run", p.plan(agent, "stall_timeout: 30s")); o.code != 1 {
 					p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
 				}
 				p.came(p.ended(), fleet.Failed, "stalled")

@@ -345,8 +345,8 @@ func TestEveryTaskIsDoneOnceWhoeverIsKilled(t *testing.T) {
 
 func TestAnotherWorkerTakesOverWhenNothingOfTheFirstMovesAnyMore(t *testing.T) {
 	f := newFleet(t)
-	f.serve("--lease", "3s")
-	script := "for i in $(seq 60); do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/one; sleep 0.1; done"
+	f.serve("--lease", "10s")
+	script := "for i in $(seq 150); do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/one; sleep 0.1; done"
 	ticks := plan.Task{ID: "one", Retries: 5, Agent: plan.CommandAgent, Argv: []string{"sh", "-c", script}}
 	run := f.submitAt("", plan.Plan{Tasks: []plan.Task{ticks}})
 	a := f.worker("alpha")
