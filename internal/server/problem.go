@@ -26,6 +26,13 @@ func refuse(status int, code, message string) *problem {
 	return &problem{status: status, Problem: coordinator.Problem{Code: code, Message: message}}
 }
 
+// later is what may be otherwise in a moment.
+func later(code, message string) *problem {
+	p := refuse(http.StatusServiceUnavailable, code, message)
+	p.header = map[string]string{"Retry-After": "1"}
+	return p
+}
+
 // problemOf says how an error is told. What it cannot place is the
 // coordinator's own trouble, and its text is for the log alone.
 func problemOf(err error) *problem {
@@ -43,14 +50,12 @@ func problemOf(err error) *problem {
 		return p
 	case says(err, interface{ Invalid() bool }.Invalid):
 		return refuse(http.StatusBadRequest, codeOf(err, "invalid_request"), err.Error())
+	case says(err, interface{ Busy() bool }.Busy):
+		return later("busy", "the coordinator cannot use its database now: its log says why under this request's id; try again")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		p := refuse(http.StatusServiceUnavailable, "busy", "the coordinator did not get to it in time: try again")
-		p.header = map[string]string{"Retry-After": "1"}
-		return p
+		return later("busy", "the coordinator did not get to it in time: try again")
 	case says(err, func(net.Error) bool { return true }):
-		p := refuse(http.StatusServiceUnavailable, "database_away", "the coordinator does not reach its database: try again")
-		p.header = map[string]string{"Retry-After": "1"}
-		return p
+		return later("database_away", "the coordinator does not reach its database: try again")
 	}
 	return refuse(http.StatusInternalServerError, "internal", "the coordinator failed: its log says why under this request's id")
 }

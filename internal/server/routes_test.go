@@ -170,6 +170,26 @@ func TestADatabaseThatIsAwayIs503AndNoFailure(t *testing.T) {
 	}
 }
 
+// busy is a database that somebody else holds. To a worker a conflict would mean that
+// its attempt is not its own any more.
+type busy struct{}
+
+func (busy) Error() string { return "gaffer.db: another program has been writing" }
+func (busy) Busy() bool    { return true }
+
+func TestADatabaseThatIsBusyIsNoConflict(t *testing.T) {
+	w := start(t, nil)
+	w.desk.fall(fmt.Errorf("write: %w", busy{}))
+	got := w.ask(token.Admin, "GET", "/v1/agents", "")
+	w.wants("agents", got, 503, "busy")
+	if got.header.Get("Retry-After") == "" {
+		t.Error("it does not say when to come again")
+	}
+	if log := w.log.String(); !strings.Contains(log, got.header.Get("X-Request-Id")) || !strings.Contains(log, busy{}.Error()) {
+		t.Errorf("the log does not say why:\n%s", log)
+	}
+}
+
 var errTest = &deskError{kind: "", text: "the disk is on fire"}
 
 func TestEveryRouteIsInTheOpenAPIDocumentAndTheReverse(t *testing.T) {

@@ -132,13 +132,13 @@ func TestSessionsUnderWayShareTheRequestsEvenly(t *testing.T) {
 	}
 }
 
-// A conflict, such as a database that somebody else holds, is everybody's.
+// A database that somebody else holds is so for everybody.
 type busy struct{}
 
-func (busy) Error() string  { return "busy" }
-func (busy) Conflict() bool { return true }
+func (busy) Error() string { return "busy" }
+func (busy) Busy() bool    { return true }
 
-func TestAConflictIsNotTriedByEachAlone(t *testing.T) {
+func TestABusyDatabaseIsNotTriedByEachAlone(t *testing.T) {
 	f := newFake()
 	f.refuse = func(Changes) error { return busy{} }
 	for _, err := range f.together(event("a"), event("b")) {

@@ -66,13 +66,13 @@ func (w *Writer) Write(ctx context.Context, need Need, change func(tx *Tx) error
 func (r *request) answered() (again bool, err error) {
 	err = r.sent.answer()
 	var unknown *CommitError
-	var conflict interface{ Conflict() bool }
+	var busy interface{ Busy() bool }
 	switch {
 	case err == nil:
 		return false, r.err
 	case errors.Is(err, ErrStale):
 		return true, nil
-	case r.sent.shared && !errors.As(err, &unknown) && !errors.As(err, &conflict):
+	case r.sent.shared && !errors.As(err, &unknown) && !errors.As(err, &busy):
 		r.alone = true
 		return true, nil
 	}

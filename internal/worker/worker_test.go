@@ -21,6 +21,7 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/store/memory"
+	"gaffer/internal/store/sqlite"
 	"gaffer/internal/supervisor"
 	"gaffer/internal/worker"
 )
@@ -148,9 +149,10 @@ func (f *fleet) sweep() {
 // wire is a worker's way to the engine.
 type wire struct {
 	*engine.Engine
-	cut   atomic.Bool // nothing arrives
-	lossy atomic.Bool // some answers are lost
-	stuck atomic.Bool // claims are not answered
+	cut   atomic.Bool  // nothing arrives
+	lossy atomic.Bool  // some answers are lost
+	stuck atomic.Bool  // claims are not answered
+	busy  atomic.Int64 // so many requests find somebody else writing
 	beats atomic.Int64
 }
 
@@ -161,6 +163,9 @@ func over[A any](w *wire, request func() (A, error)) (A, error) {
 	var none A
 	if w.cut.Load() {
 		return none, errCut
+	}
+	if w.busy.Add(-1) >= 0 {
+		return none, &sqlite.BusyError{Path: "gaffer.db", Err: context.DeadlineExceeded}
 	}
 	a, err := request()
 	if w.lossy.Load() && rand.IntN(2) == 0 {
@@ -536,6 +541,20 @@ func TestAnswersThatGetLostAreAskedForAgain(t *testing.T) {
 		if task := f.task(run, string(rune('a'+i))); task.Tries != 1 {
 			t.Errorf("%s was tried %d times", task.Task, task.Tries)
 		}
+	}
+}
+
+func TestAnEndThatABusyDatabaseDidNotTakeIsReportedAgain(t *testing.T) {
+	f := newFleet(t, time.Minute)
+	script, count := f.ticks("a")
+	run := f.submit(0, script)
+	h := f.hire("w", 1)
+	comesOn(t, count)
+	h.wire.busy.Store(5) // of beats and of reports
+	f.end("a")
+	f.until(run, "a", store.Complete)
+	if task := f.task(run, "a"); task.Tries != 1 {
+		t.Errorf("it was tried %d times", task.Tries)
 	}
 }
 

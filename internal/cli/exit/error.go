@@ -75,7 +75,7 @@ func kind(err error) Code {
 		return CodeUsage
 	case says(err, interface{ Invalid() bool }.Invalid):
 		return CodeInvalid
-	case says(err, interface{ Conflict() bool }.Conflict):
+	case says(err, interface{ Conflict() bool }.Conflict), says(err, interface{ Busy() bool }.Busy):
 		return CodeConflict
 	case says(err, interface{ NotFound() bool }.NotFound), errors.Is(err, fs.ErrNotExist):
 		return CodeNotFound

@@ -11,11 +11,12 @@ import (
 )
 
 // kinds is an error that says of itself what it is told to.
-type kinds struct{ notFound, conflict, invalid, usage bool }
+type kinds struct{ notFound, conflict, busy, invalid, usage bool }
 
 func (kinds) Error() string    { return "kinds" }
 func (k kinds) NotFound() bool { return k.notFound }
 func (k kinds) Conflict() bool { return k.conflict }
+func (k kinds) Busy() bool     { return k.busy }
 func (k kinds) Invalid() bool  { return k.invalid }
 func (k kinds) Usage() bool    { return k.usage }
 
@@ -45,6 +46,7 @@ func TestAnErrorEndsWithTheCodeOfItsKind(t *testing.T) {
 		"marked invalid":              {Invalid(plain("x")), CodeInvalid},
 		"says not found":              {wrap(kinds{notFound: true}), CodeNotFound},
 		"says conflict":               {wrap(kinds{conflict: true}), CodeConflict},
+		"says busy":                   {wrap(kinds{busy: true}), CodeConflict},
 		"says invalid":                {wrap(kinds{invalid: true}), CodeInvalid},
 		"says usage":                  {wrap(kinds{usage: true}), CodeUsage},
 		"says nothing":                {wrap(kinds{}), CodeFailed},

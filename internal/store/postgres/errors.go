@@ -28,8 +28,8 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Unwrap() error { return e.Err }
 
-// Conflict marks the error as one about what somebody else does.
-func (e *BusyError) Conflict() bool { return true }
+// Busy marks the error as one that may be gone when it is tried again.
+func (e *BusyError) Busy() bool { return true }
 
 // Hint says what to do.
 func (e *BusyError) Hint() string {

@@ -197,8 +197,8 @@ func (e *GoneError) Error() string {
 	return fmt.Sprintf("database %s: the file was deleted, moved or replaced while it was in use", e.Path)
 }
 
-// Conflict marks the error as one about what somebody else does.
-func (e *GoneError) Conflict() bool { return true }
+// Busy marks the error as one that may be gone when it is tried again.
+func (e *GoneError) Busy() bool { return true }
 
 // Hint says what to do.
 func (e *GoneError) Hint() string {
@@ -217,8 +217,8 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Unwrap() error { return e.Err }
 
-// Conflict marks the error as one about what somebody else does.
-func (e *BusyError) Conflict() bool { return true }
+// Busy marks the error as one that may be gone when it is tried again.
+func (e *BusyError) Busy() bool { return true }
 
 // Hint says what to do.
 func (e *BusyError) Hint() string {
