@@ -11,7 +11,8 @@ import (
 )
 
 // held is a tool that has begun when the file begun is there, and goes on when
-// go is. It ends by itself, should all else fail. Codex waits half a minute for it.
+// go is. It ends by itself, should all else fail. Codex waits half a minute for it
+// and goes on without it then: what is to happen in mid tool has less than that.
 const held = "echo $$ >> begun; for i in $(seq 1200); do test -e go && break; sleep 0.1; done; test -e go && echo x >> ended"
 
 // midTool starts a run and waits until its agent is in a tool.
@@ -49,7 +50,7 @@ func TestCancelInMidToolLeavesNothing(t *testing.T) {
 
 func TestATimeoutInMidToolIsNoSuccess(t *testing.T) {
 	each(t, func(p *place, agent string) {
-		run, _ := p.midTool(agent, "timeout: 40s")
+		run, _ := p.midTool(agent, "timeout: 25s")
 		if o := run.wait(); o.code != 1 {
 			p.Errorf("exit %d, want 1\n%s", o.code, o.errors)
 		}
