@@ -319,6 +319,26 @@ func TestAStreamGoesOnAtAnotherAddress(t *testing.T) {
 	})
 }
 
+func TestAStreamThatFellSilentMakesNoOtherAddressTheOneThatWorks(t *testing.T) {
+	hello := func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path != "/v1/stream" {
+			full(w, q)
+			return
+		}
+		_, _ = io.WriteString(w, "event: hello\nid: 4\ndata: {}\n\n")
+		flush(w)
+		<-q.Context().Done()
+	}
+	among(t, map[string]http.HandlerFunc{"a": hello, "b": nil}, Options{}, func(t *testing.T, d *desks, c *Client) {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second) // it is silent after 45
+		defer cancel()
+		_ = c.Stream(ctx, From{After: "4"}, func(Change) error { return nil }) // until the time is over
+		if c.at.works != 0 {
+			t.Errorf("address %d works", c.at.works)
+		}
+	})
+}
+
 func TestWhoIsAwayIsKnownToClientsThatAreApart(t *testing.T) {
 	among(t, map[string]http.HandlerFunc{"a": troubles["a hang"], "b": full}, Options{Timeout: time.Hour}, func(t *testing.T, d *desks, c *Client) {
 		start := time.Now()

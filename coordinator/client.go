@@ -98,7 +98,10 @@ func plain(given *http.Client, secure *tls.Config) *http.Client {
 // proxy, which would read the token of the others, and that a connection which a
 // network has lost is noticed.
 func transport(secure *tls.Config) *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone()
+	t := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have put another in its place
+		t = standard.Clone()
+	}
 	t.TLSClientConfig = secure.Clone()
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 10 * time.Second}
 	t.Proxy = func(r *http.Request) (*url.URL, error) {

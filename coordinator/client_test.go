@@ -142,6 +142,43 @@ func TestAHangEndsWithTheTimeOfOneRequest(t *testing.T) {
 	})
 }
 
+func TestALogWhoseBeginningNeverComesIsGivenUp(t *testing.T) {
+	apartFromTime(t, troubles["a hang"], Options{Timeout: 7 * time.Second}, func(t *testing.T, c *Client) {
+		start := time.Now()
+		_, _, err := c.Log(t.Context(), "r", "t", LogQuery{})
+		if took := time.Since(start); !errors.Is(err, errNoAnswer) || took != 7*time.Second {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
+}
+
+func TestALogMayTakeItsTime(t *testing.T) {
+	slow := func(w http.ResponseWriter, _ *http.Request) {
+		flush(w)
+		time.Sleep(time.Hour)
+		_, _ = io.WriteString(w, "at last\n")
+	}
+	apartFromTime(t, slow, Options{Timeout: 7 * time.Second}, func(t *testing.T, c *Client) {
+		body, _, err := c.Log(t.Context(), "r", "t", LogQuery{Follow: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer body.Close()
+		if text, err := io.ReadAll(body); err != nil || string(text) != "at last\n" {
+			t.Errorf("read %q: %v", text, err)
+		}
+	})
+}
+
+func TestAProgramMayHaveReplacedTheStandardTransport(t *testing.T) {
+	standard := http.DefaultTransport
+	defer func() { http.DefaultTransport = standard }()
+	http.DefaultTransport = http.NewFileTransport(http.Dir(t.TempDir()))
+	if _, err := New("https://build.example", Options{}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestACallersContextEndsARequestAndTheRestBetweenTwo(t *testing.T) {
 	for _, trouble := range []string{"a hang", "500"} {
 		apartFromTime(t, troubles[trouble], Options{Tries: 1000, Pause: time.Hour}, func(t *testing.T, c *Client) {
@@ -305,10 +342,14 @@ func TestAnIdCannotLeadToAnotherRoute(t *testing.T) {
 		asked = append(asked, q.URL.EscapedPath())
 		full(w, q)
 	}, Options{}, func(t *testing.T, c *Client) {
+		start := time.Now()
 		for _, id := range []string{"", ".", ".."} {
 			if _, err := c.Agent(t.Context(), id); err == nil {
 				t.Errorf("id %q was asked for", id)
 			}
+		}
+		if took := time.Since(start); took > 0 {
+			t.Errorf("what cannot be asked was tried again for %s", took)
 		}
 		for _, id := range []string{"a/../b", "a?b", "a#b", "%2e%2e", "ü ", "a\nb", "..\\"} {
 			if _, err := c.Agent(t.Context(), id); err != nil {

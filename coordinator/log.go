@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // LogQuery says which part of a task's log is wanted. Its zero value wants all
@@ -53,7 +54,24 @@ func (c *Client) Log(ctx context.Context, run, task string, q LogQuery) (io.Read
 	return body, span, nil
 }
 
+// openLog waits for the answer's beginning as for that of any other, and then for as
+// long as the log takes.
 func (c *Client) openLog(ctx context.Context, base *url.URL, q call) (io.ReadCloser, LogSpan, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	late := time.AfterFunc(c.opt.Timeout, func() { cancel(errNoAnswer) })
+	body, span, err := c.beginLog(ctx, base, q)
+	if !late.Stop() && err == nil {
+		_ = body.Close() // which has been cut off
+		err = errNoAnswer
+	}
+	if err != nil {
+		cancel(nil)
+		return nil, LogSpan{}, err
+	}
+	return &logBody{body, cancel}, span, nil
+}
+
+func (c *Client) beginLog(ctx context.Context, base *url.URL, q call) (io.ReadCloser, LogSpan, error) {
 	req, err := c.request(ctx, base, q)
 	if err != nil {
 		return nil, LogSpan{}, err
@@ -68,6 +86,17 @@ func (c *Client) openLog(ctx context.Context, base *url.URL, q call) (io.ReadClo
 		return nil, LogSpan{}, c.refused(res)
 	}
 	return res.Body, spanOf(res.Header), nil
+}
+
+// logBody ends its request when it is closed.
+type logBody struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+func (b *logBody) Close() error {
+	defer b.cancel(nil)
+	return b.ReadCloser.Close()
 }
 
 // The headers that say which part of a log an answer has.

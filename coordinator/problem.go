@@ -67,8 +67,12 @@ func (e *Error) Temporary() bool {
 	return e.Status >= http.StatusInternalServerError
 }
 
-// temporary is true of everything but an answer that would be the same again.
+// temporary is true of everything but an answer that would be the same again, and
+// what cannot be asked.
 func temporary(err error) bool {
+	if _, ok := errors.AsType[*badCall](err); ok {
+		return false
+	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Temporary()
 	}

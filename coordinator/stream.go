@@ -91,9 +91,9 @@ var errSilent = errors.New("the stream fell silent")
 // one. What tears afterwards tells nothing about the coordinator: it may have had
 // enough of a reader that is behind.
 func (s *stream) connect(ctx context.Context, q call) error {
-	greeted := s.greeted
 	var torn error
 	err := s.client.visit(ctx, true, func(ctx context.Context, at *address) error {
+		greeted := s.greeted
 		err := s.connection(ctx, at, q)
 		if s.greeted > greeted && !errors.Is(err, errSilent) {
 			torn, err = err, nil
