@@ -76,13 +76,14 @@ func ParseSince(text string, now time.Time) (Since, error) {
 	return Since{text, at}, nil
 }
 
-// age reads a duration that may also be in days or weeks.
+// age reads a duration that may also be in days or weeks. It is no longer than a
+// duration can be, which is before the first record.
 func age(text string) (time.Duration, bool) {
 	const day = 24 * time.Hour
 	for unit, long := range map[string]time.Duration{"d": day, "w": 7 * day} {
 		if digits, ok := strings.CutSuffix(text, unit); ok {
-			n, err := strconv.ParseUint(digits, 10, 14)
-			return time.Duration(n) * long, err == nil
+			n, err := strconv.ParseUint(digits, 10, 63)
+			return time.Duration(min(n, uint64(math.MaxInt64/long))) * long, err == nil
 		}
 	}
 	d, err := time.ParseDuration(text)

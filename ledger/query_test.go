@@ -22,7 +22,12 @@ func TestSinceIsADateATimeOrAnAge(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %v", text, got.at, err, want)
 		}
 	}
-	for _, text := range []string{"yesterday", "-7d", "-1h", "d", "1.5d", "99999999999d", "7 d"} {
+	for _, text := range []string{"16000w", "30000d", "99999999999d", "9223372036854775807w"} {
+		if got, err := ParseSince(text, noon); err != nil || got.at.Year() > 1980 {
+			t.Errorf("%q: %v, %v; want the time before all records", text, got.at, err)
+		}
+	}
+	for _, text := range []string{"yesterday", "-7d", "-1h", "d", "1.5d", "7 d", "99999999999999999999d"} {
 		if got, err := ParseSince(text, noon); err == nil {
 			t.Errorf("%q is %v", text, got.at)
 		}
