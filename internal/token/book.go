@@ -56,6 +56,11 @@ type New struct {
 
 // Create makes a token. It is not kept and cannot be had again.
 func (b *Book) Create(ctx context.Context, n New) (text string, row Row, err error) {
+	return b.create(ctx, n, func(string) error { return nil })
+}
+
+// create has the text of a token kept before it works.
+func (b *Book) create(ctx context.Context, n New, keep func(text string) error) (text string, row Row, err error) {
 	if err := check(n.Role, n.Name); err != nil {
 		return "", Row{}, err
 	}
@@ -72,10 +77,23 @@ func (b *Book) Create(ctx context.Context, n New) (text string, row Row, err err
 	if text, row, err = generate(b.random, row); err != nil {
 		return "", Row{}, err
 	}
+	if err := keep(text); err != nil {
+		return "", Row{}, err
+	}
 	if err := b.rows.Put(ctx, row); err != nil {
 		return "", Row{}, fmt.Errorf("keep the new token: %w", err)
 	}
-	return text, row, b.load(ctx, 0)
+	b.forget()
+	return text, row, nil
+}
+
+// forget has the rows read before they are next believed.
+func (b *Book) forget() {
+	b.loading.Lock() // not while older ones are being read
+	defer b.loading.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.loaded = time.Time{}
 }
 
 // List returns the tokens that work, the oldest first.
@@ -129,7 +147,8 @@ func (b *Book) Revoke(ctx context.Context, name string) (Row, error) {
 	if err := b.rows.Drop(ctx, r.ID); err != nil {
 		return Row{}, fmt.Errorf("revoke token %s: %w", r.ID, err)
 	}
-	return r, b.load(ctx, 0)
+	b.forget()
+	return r, nil
 }
 
 func find(rows []Row, name string) (Row, error) {
@@ -200,7 +219,7 @@ func (b *Book) load(ctx context.Context, age time.Duration) error {
 	}
 	b.loading.Lock()
 	defer b.loading.Unlock()
-	if age > 0 && b.recent(age) {
+	if b.recent(age) {
 		return nil // somebody else has, while this one waited
 	}
 	return b.read(ctx)

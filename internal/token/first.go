@@ -16,16 +16,14 @@ func First(ctx context.Context, b *Book, file string) (string, error) {
 	if err != nil || len(all) > 0 {
 		return "", err
 	}
-	text, row, err := b.Create(ctx, New{Role: Admin, Name: "first"})
-	if err != nil {
-		return "", err
-	}
-	if err := keep(file, text); err != nil {
-		// A token that nobody has seen must not be the reason that none is made.
-		_, dropped := b.Revoke(ctx, row.ID)
-		return "", fmt.Errorf("keep the first token: %w", errors.Join(err, dropped))
-	}
-	return text, nil
+	// A token that nobody has seen must not be the reason that none is made.
+	text, _, err := b.create(ctx, New{Role: Admin, Name: "first"}, func(text string) error {
+		if err := keep(file, text); err != nil {
+			return fmt.Errorf("keep the first token: %w", err)
+		}
+		return nil
+	})
+	return text, err
 }
 
 // keep replaces the file, whoever could read an old one.

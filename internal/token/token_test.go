@@ -317,6 +317,50 @@ func TestAFirstTokenThatCannotBeKeptIsNotMade(t *testing.T) {
 	}
 }
 
+// busy can be written and not read.
+type busy struct{ *memory }
+
+func (b busy) List(ctx context.Context) ([]Row, error) {
+	all, _ := b.memory.List(ctx)
+	if len(all) > 0 {
+		return nil, errors.New("away")
+	}
+	return nil, nil
+}
+
+func TestATokenThatWasMadeIsToldEvenIfNothingCanBeReadAfterwards(t *testing.T) {
+	_, rows, c := newBook()
+	file := filepath.Join(t.TempDir(), "token")
+	text, err := First(t.Context(), NewBook(busy{rows}, c.now, rand.Reader), file)
+	if err != nil || text == "" {
+		t.Fatalf("%q, %v", text, err)
+	}
+	if by, err := NewBook(rows, c.now, rand.Reader).Check(t.Context(), text); err != nil || by.Role != Admin {
+		t.Errorf("%+v, %v", by, err)
+	}
+}
+
+func TestAFirstTokenIsInItsFileBeforeItWorks(t *testing.T) {
+	b, rows, _ := newBook()
+	file := filepath.Join(t.TempDir(), "token")
+	first := &before{memory: rows, look: func() { _, err := os.Stat(file); rows.fail = err }}
+	b.rows = first
+	if _, err := First(t.Context(), b, file); err != nil {
+		t.Error(err)
+	}
+}
+
+// before looks at something before a row is put.
+type before struct {
+	*memory
+	look func()
+}
+
+func (b *before) Put(ctx context.Context, r Row) error {
+	b.look()
+	return b.memory.Put(ctx, r)
+}
+
 func TestRedactLeavesNothingOfAToken(t *testing.T) {
 	b, _, _ := newBook()
 	text, _ := create(t, b, New{Role: Viewer, Name: "n"})
