@@ -163,9 +163,11 @@ func interrupted(t *testing.T, atOnce int) {
 	f, s := past()
 	commits := 0
 	s.FailCommit = func() (bool, error) { commits++; return false, nil }
+	gone := map[string]bool{}
 	take := func(f *fixture) error {
 		how := f.taking()
 		how.AtOnce = atOnce
+		how.Gone = func(run string) { gone[run] = true }
 		_, err := prune.Take(f.ctx, f.store, f.look(30*day), how)
 		return err
 	}
@@ -178,6 +180,7 @@ func interrupted(t *testing.T, atOnce int) {
 		for _, lost := range []bool{true, false} {
 			f, s := past()
 			n := 0
+			clear(gone)
 			broken := errors.New("the database is gone")
 			s.FailCommit = func() (bool, error) {
 				if n++; n == at+1 {
@@ -195,6 +198,9 @@ func interrupted(t *testing.T, atOnce int) {
 				t.Errorf("commit %d, lost %v: %v", at, lost, err)
 			}
 			f.must(take(f))
+			if !gone["one"] || !gone["two"] || gone["new"] {
+				t.Errorf("commit %d, lost %v: on this machine only %v went", at, lost, gone)
+			}
 			if got := f.dump(); !slices.Equal(got, want) {
 				t.Errorf("commit %d, lost %v:\n%s\nwant\n%s", at, lost, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}

@@ -20,10 +20,17 @@ func mark(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: r
 
 func (t *taker) takeRest(ctx context.Context) error {
 	for _, id := range t.found.rest {
+		release, err := t.Hold(id)
+		if err != nil {
+			t.Tell(fmt.Sprintf("what is left of run %s stays: %v", id, err))
+			continue
+		}
+		t.Gone(id)
 		left, err := t.remains(ctx, id)
 		if err == nil {
 			err = t.finish(ctx, id, left)
 		}
+		release()
 		if err != nil {
 			return fmt.Errorf("what is left of run %s: %w", id, err)
 		}
@@ -38,10 +45,7 @@ func (t *taker) takeRuns(ctx context.Context) error {
 			t.Tell(fmt.Sprintf("run %s stays: %v", run.ID, err))
 			continue
 		}
-		gone, err := t.takeRun(ctx, run.ID)
-		if err == nil && gone {
-			t.Gone(run.ID)
-		}
+		err = t.takeRun(ctx, run.ID)
 		release()
 		if err != nil {
 			return fmt.Errorf("run %s: %w", run.ID, err)
@@ -50,14 +54,15 @@ func (t *taker) takeRuns(ctx context.Context) error {
 	return nil
 }
 
-// takeRun takes a run away, unless it goes on by now. A small one goes at once. Of
-// a big one the row goes first, so that nobody finds it any more, and a mark stays
-// until the rest has gone.
-func (t *taker) takeRun(ctx context.Context, id string) (gone bool, err error) {
+// takeRun takes a run away, unless it goes on by now. Its row goes first, so that
+// nobody finds it any more, with all else if it is a small one, and a mark stays until
+// the rest has gone.
+func (t *taker) takeRun(ctx context.Context, id string) error {
 	left, err := t.remains(ctx, id)
 	if err != nil {
-		return false, err
+		return err
 	}
+	gone := false
 	small := len(left.tasks) <= t.atOnce() && len(left.questions) <= keysAtOnce && len(left.logs) <= logsAtOnce
 	err = t.store.Write(ctx, store.Need{Alone: true, Runs: []string{id}}, func(tx *store.Tx) error {
 		gone = false
@@ -70,21 +75,21 @@ func (t *taker) takeRun(ctx context.Context, id string) (gone bool, err error) {
 		if small {
 			takeLogs(tx, left.logs)
 			tx.TakeAway(store.Gone{Tasks: left.tasks, Questions: left.questions})
-		} else {
-			tx.PutItem(store.Item{ItemKey: mark(id), Seq: tx.NextSeq(), Made: t.Now()})
 		}
+		tx.PutItem(store.Item{ItemKey: mark(id), Seq: tx.NextSeq(), Made: t.Now()})
 		return err
 	})
 	if err != nil || !gone {
-		return false, err
+		return err
 	}
 	t.done.Runs++
+	t.Gone(id)
 	if small {
 		t.count(left.tasks, left)
 		t.done.Questions += len(left.questions)
-		return true, nil
+		left = remains{}
 	}
-	return true, t.finish(ctx, id, left)
+	return t.finish(ctx, id, left)
 }
 
 const (
