@@ -17,6 +17,7 @@ const (
 	opLook  host.Op = "look at settings"
 	opLock  host.Op = "lock settings"
 	opErase host.Op = "remove settings"
+	opMake  host.Op = "make the folder of settings"
 )
 
 // Editor edits files and keeps a journal of it.
@@ -193,7 +194,10 @@ func (e *ChangedError) Hint() string { return "run the command again" }
 // Apply makes the edits. Each file is old or new whatever happens, and what the
 // journal says of it holds for both.
 func (e *Editor) Apply(ctx context.Context, edits []Edit) error {
-	if err := statefile.MkdirAll(e.Host, e.Dir); err != nil {
+	if err := e.makeDir(e.Dir); err != nil {
+		return err
+	}
+	if err := statefile.MkdirAll(e.Host, e.Dir); err != nil { // durably
 		return err
 	}
 	lock, err := e.Host.Lock(ctx, opLock, filepath.Join(e.Dir, "lock"))
@@ -323,9 +327,29 @@ func (e *Editor) remove(edit Edit) error {
 	return nil
 }
 
-// removeFolders passes over folders that others use.
+// makeDir makes a folder, with what is missing above it, for its owner alone: what is
+// kept in it may come from files that nobody else can read.
+func (e *Editor) makeDir(dir string) error {
+	err := e.Host.Mkdir(opMake, dir, 0o700)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := e.makeDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = e.Host.Mkdir(opMake, dir, 0o700)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// removeFolders passes over folders that others use, and over what has become a link
+// to one.
 func (e *Editor) removeFolders(r record) {
 	for _, folder := range r.Folders {
+		if info, err := e.Host.Lstat(opErase, folder); err != nil || !info.IsDir() {
+			return
+		}
 		if e.Host.Remove(opErase, folder) != nil {
 			return
 		}

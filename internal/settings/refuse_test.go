@@ -3,6 +3,8 @@ package settings
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -98,6 +100,35 @@ func TestAFileThatWasNotThereIsMadeAndGoesAgain(t *testing.T) {
 	}
 	if data := get(t, filepath.Join(e.Dir, "journal.json")); bytes.Contains(data, []byte("splices")) {
 		t.Errorf("the journal still has %s", data)
+	}
+}
+
+func TestAFolderThatWeMadeStaysIfItHasBecomeALink(t *testing.T) {
+	root, e := t.TempDir(), editor(t)
+	f := theFile(t, wish(), root, "codex-hooks-")
+	do(t, e, f)
+	folder, moved := filepath.Dir(f.Path), filepath.Join(root, "dotfiles")
+	if err := errors.Join(os.Rename(folder, moved), os.Symlink(moved, folder)); err != nil {
+		t.Fatal(err)
+	}
+	undo(t, e, f)
+	if _, err := os.Lstat(f.Path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
+	if _, err := os.Readlink(folder); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsKeptOfSettingsIsForTheirOwnerAlone(t *testing.T) {
+	e := editor(t)
+	state := filepath.Join(t.TempDir(), "state", "gaffer")
+	e.Dir = filepath.Join(state, "init")
+	do(t, e, theFile(t, wish(), t.TempDir(), "claude-settings-"))
+	for _, dir := range []string{filepath.Dir(state), state, e.Dir} {
+		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", dir, info.Mode(), err)
+		}
 	}
 }
 
