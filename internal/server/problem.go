@@ -40,6 +40,8 @@ func problemOf(err error) *problem {
 		return p
 	}
 	switch {
+	case says(err, interface{ Damaged() bool }.Damaged):
+		return refuse(http.StatusInternalServerError, "damaged", "the coordinator's database is damaged: its log says where under this request's id; restore a backup")
 	case says(err, interface{ Denied() bool }.Denied):
 		return refuse(http.StatusForbidden, codeOf(err, "denied"), err.Error())
 	case says(err, interface{ NotFound() bool }.NotFound):

@@ -190,6 +190,26 @@ func TestADatabaseThatIsBusyIsNoConflict(t *testing.T) {
 	}
 }
 
+// damaged is a database that cannot be read any more. Its file is bad, not the request.
+type damaged struct{}
+
+func (damaged) Error() string { return "/srv/gaffer.db is damaged" }
+func (damaged) Invalid() bool { return true }
+func (damaged) Damaged() bool { return true }
+
+func TestADatabaseThatIsDamagedIsNotTheCallersFault(t *testing.T) {
+	w := start(t, nil)
+	w.desk.fall(fmt.Errorf("read: %w", damaged{}))
+	got := w.ask(token.Admin, "GET", "/v1/agents", "")
+	w.wants("agents", got, 500, "damaged")
+	if strings.Contains(got.body, "/srv") {
+		t.Errorf("it tells the world: %s", got.body)
+	}
+	if log := w.log.String(); !strings.Contains(log, got.header.Get("X-Request-Id")) || !strings.Contains(log, damaged{}.Error()) {
+		t.Errorf("the log does not say why:\n%s", log)
+	}
+}
+
 var errTest = &deskError{kind: "", text: "the disk is on fire"}
 
 func TestEveryRouteIsInTheOpenAPIDocumentAndTheReverse(t *testing.T) {

@@ -184,6 +184,9 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // Invalid marks the error as one about a file's content.
 func (e *DamagedError) Invalid() bool { return true }
 
+// Damaged marks the error as one about the store's own file, and not a caller's.
+func (e *DamagedError) Damaged() bool { return true }
+
 // Hint says what to do.
 func (e *DamagedError) Hint() string {
 	return "move the file aside, with those beside it that end in -wal and -shm, and restore a backup, or begin with a new one"
