@@ -129,6 +129,8 @@ func TestAMistakeSaysWhereAndWhatIsAllowed(t *testing.T) {
 		"paths: {session: \"a\\0b\"}":   "paths.session: found a NUL character",
 		"lock_timeout: 30":              "1:15: lock_timeout: found \"30\", want a duration such as",
 		"lock_timeout: -1s":             "1:15: lock_timeout: found \"-1s\", want a duration that is not negative",
+		"lock_timeout: 0s":              "1:15: lock_timeout: found \"0s\", want a duration of at least 1ms",
+		"team: {tests_timeout: 0s}":     "1:23: team.tests_timeout: found \"0s\", want a duration of at least 1ms",
 		"- color":                       "1:1: found a list, want keys with values",
 		"color: auto\ncolor: never":     "2:1: not YAML: ",
 		"color: auto\n---\ncolor: auto": "found a second YAML document, want one",
@@ -246,11 +248,11 @@ func TestAProjectHasTheNameOfItsFolderUnlessItIsGivenOne(t *testing.T) {
 	if err != nil || c.ProjectName() != filepath.Base(root) {
 		t.Errorf("%q, %v", c.ProjectName(), err)
 	}
-	c, _, err = sources{project: "project_name: web", user: "server_ca: ca.pem"}.load(t)
+	c, _, err = sources{project: "project_name: web", user: "server_ca: /etc/ca.pem"}.load(t)
 	if err != nil || c.ProjectName() != "web" {
 		t.Errorf("%q, %v", c.ProjectName(), err)
 	}
-	if got := c.File("server_ca"); !filepath.IsAbs(got) || filepath.Base(got) != "ca.pem" {
+	if got := c.File("server_ca"); got != "/etc/ca.pem" {
 		t.Errorf("server_ca is %q", got)
 	}
 	if c.Text("server_fingerprint") != "" {

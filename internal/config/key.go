@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Key is one setting.
 type Key struct {
@@ -11,9 +14,11 @@ type Key struct {
 	Doc     string // one line, without a full stop
 	Example string
 	Choices []string // of a Choice, and of a List that may have no others
-	Own     bool     // not to be set by a project's file: it could run programs or send things elsewhere
+	Own     bool     // not to be set by a project's file: it could run programs, send things elsewhere, or answer for the user
 	Min     int      // of a Number
 	Max     int
+	Least   time.Duration // of a Duration
+	Most    time.Duration // of a Duration; 0 is without an end
 }
 
 // keys is the table that everything follows from: reading files, variables and
@@ -36,7 +41,7 @@ var keys = []Key{
 		Doc: "where run and result records live", Example: "records",
 	},
 	{
-		Name: "db", Kind: Database, Default: "auto", Flag: "db",
+		Name: "db", Kind: Database, Default: "auto", Flag: "db", Own: true,
 		Doc: "the database of runs, a file or postgres://…; auto is one for all of your projects", Example: "postgres://gaffer@db/fleet",
 	},
 	{
@@ -44,19 +49,19 @@ var keys = []Key{
 		Doc: "the project's name on a server; auto is that of the root's folder", Example: "web",
 	},
 	{
-		Name: "server", Kind: Server, Default: "none",
+		Name: "server", Kind: Server, Default: "none", Own: true,
 		Doc: "the coordinator that is asked about runs; none is this machine", Example: "https://build.example:4870",
 	},
 	{
-		Name: "server_ca", Kind: File, Default: "none",
+		Name: "server_ca", Kind: File, Default: "none", Own: true,
 		Doc: "the certificates that the server's must come from, a file", Example: "/etc/fleet/ca.pem",
 	},
 	{
-		Name: "server_fingerprint", Kind: Text, Default: "none",
+		Name: "server_fingerprint", Kind: Text, Default: "none", Own: true,
 		Doc: "the SHA-256 of the server's own certificate, as 'gaffer serve --tls' prints it", Example: "2F:91:(and so on)",
 	},
 	{
-		Name: "lock_timeout", Kind: Duration, Default: "30s",
+		Name: "lock_timeout", Kind: Duration, Least: time.Millisecond, Default: "30s",
 		Doc: "how long a writer waits for a document's lock", Example: "5s",
 	},
 	{
@@ -77,7 +82,7 @@ var keys = []Key{
 		Doc: "shell commands that must succeed after each merge: one, or a JSON list", Example: `["go vet ./...", "go test ./..."]`,
 	},
 	{
-		Name: "team.tests_timeout", Kind: Duration, Default: "30m",
+		Name: "team.tests_timeout", Kind: Duration, Least: time.Millisecond, Default: "30m",
 		Doc: "how long a merge of a team may take with its tests", Example: "2h",
 	},
 	{
@@ -116,7 +121,7 @@ var keys = []Key{
 		Doc: "how many a person is told one by one in a minute; more become one", Example: "3",
 	},
 	{
-		Name: "hooks.answer_within", Kind: Duration, Default: "0s",
+		Name: "hooks.answer_within", Kind: Duration, Most: 24 * time.Hour, Default: "0s", Own: true,
 		Doc: "how long a person elsewhere may answer for an agent before it asks at its own prompt; 0s is not at all", Example: "2m",
 	},
 	{

@@ -40,7 +40,7 @@ const none = "none"
 func (k Key) check(text string) error {
 	switch k.Kind {
 	case Duration:
-		return checkDuration(text)
+		return k.checkDuration(text)
 	case Choice:
 		if !slices.Contains(k.Choices, text) {
 			return fmt.Errorf("found %s, want %s", quote(text), orList(k.Choices))
@@ -185,13 +185,17 @@ func parseHours(text string) (from, to int, err error) {
 	return a.Hour()*60 + a.Minute(), b.Hour()*60 + b.Minute(), nil
 }
 
-func checkDuration(text string) error {
+func (k Key) checkDuration(text string) error {
 	d, err := time.ParseDuration(text)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("found %s, want a duration such as 500ms, 30s or 2m", quote(text))
-	}
-	if d < 0 {
+	case d < 0:
 		return fmt.Errorf("found %s, want a duration that is not negative", quote(text))
+	case d < k.Least:
+		return fmt.Errorf("found %s, want a duration of at least %s", quote(text), k.Least)
+	case k.Most > 0 && d > k.Most:
+		return fmt.Errorf("found %s, want a duration of at most %s", quote(text), k.Most)
 	}
 	return nil
 }

@@ -6,13 +6,22 @@ import (
 	"testing"
 )
 
-func TestWhatCouldRunProgramsOrSendThingsElsewhereIsTheUsersOwn(t *testing.T) {
+func TestWhatCouldRunProgramsSendThingsElsewhereOrAnswerForTheUserIsTheirOwn(t *testing.T) {
 	for key, value := range map[string]string{
+		"db":                         "postgres://gaffer@db/fleet",
+		"server":                     "https://build.example:4870",
+		"server_ca":                  "/etc/fleet/ca.pem",
+		"server_fingerprint":         "2F91",
+		"hooks.answer_within":        "2m",
+		"hooks.share":                `"false"`,
 		"notify.webhook":             "https://h.example/x",
 		"notify.webhook_secret_file": "/etc/secret",
 		"notify.command":             `["rm", "-rf"]`,
 	} {
-		yaml := strings.Replace(key, ".", ": {", 1) + ": " + value + "}"
+		yaml := key + ": " + value
+		if group, name, ok := strings.Cut(key, "."); ok {
+			yaml = group + ": {" + name + ": " + value + "}"
+		}
 		c, _, err := sources{user: yaml}.load(t)
 		if err != nil {
 			t.Errorf("%s in the user's file: %v", key, err)
@@ -24,9 +33,10 @@ func TestWhatCouldRunProgramsOrSendThingsElsewhereIsTheUsersOwn(t *testing.T) {
 		_, root, err := sources{project: yaml, user: yaml}.load(t)
 		var wrong *Error
 		if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), root) || !strings.Contains(err.Error(), key+": found in a project's file") ||
-			!strings.Contains(wrong.Hint(), ".config/gaffer/gaffer.yaml, or into GAFFER_NOTIFY_") {
+			!strings.Contains(wrong.Hint(), ".config/gaffer/gaffer.yaml, or into GAFFER_") {
 			t.Errorf("%s in a project's file: %v", key, err)
 		}
+		value = strings.Trim(value, `"`)
 		env := map[string]string{"GAFFER_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")): value}
 		if _, _, err := (sources{env: env, flags: []Setting{{key, value, "--set"}}}).load(t); err != nil {
 			t.Errorf("%s in the environment: %v", key, err)
@@ -42,6 +52,16 @@ func TestWhatCouldRunProgramsOrSendThingsElsewhereIsTheUsersOwn(t *testing.T) {
 	}
 	if got := c.List("notify.events"); len(got) != 1 || got[0] != "waiting" || c.URL("notify.webhook") != "" {
 		t.Errorf("%q, %q", got, c.URL("notify.webhook"))
+	}
+}
+
+func TestNobodyWaitsForAnAnswerForMoreThanADay(t *testing.T) {
+	if _, _, err := (sources{user: "hooks: {answer_within: 24h}"}).load(t); err != nil {
+		t.Error(err)
+	}
+	_, _, err := sources{user: "hooks: {answer_within: 25h}"}.load(t)
+	if err == nil || !strings.Contains(err.Error(), `hooks.answer_within: found "25h", want a duration of at most 24h0m0s`) {
+		t.Error(err)
 	}
 }
 
