@@ -199,7 +199,7 @@ func TestTenBeadsInTmuxAreRecordedAsTheyEnded(t *testing.T) {
 	used := beadOf("bd-used-up", "say I tried")
 	used.Verify, used.Retries = []string{"echo no such file; false"}, 1
 	late := beadOf("bd-late", "say half of it", "hang")
-	late.Timeout = 30 * time.Second // it must have said its words by then, beside nine others
+	late.Timeout = 45 * time.Second // it must have said its words by then, beside nine others
 	asks := beadOf("bd-asks", "ask Which port? | 8080 | 9090", "say thanks")
 	asks.Questions, asks.AnswerTimeout, asks.AnswerDefault = plan.Ask, time.Second, "9090"
 	s := p.dispatch(app.InTmux,

@@ -106,7 +106,7 @@ func TestWhenNobodyAsksNobodyIsLookedFor(t *testing.T) {
 }
 
 func TestADatabaseThatIsAwayKeepsNobodyFromTheStream(t *testing.T) {
-	w := start(t, func(o *Options) { o.Send = 300 * time.Millisecond })
+	w := start(t, func(o *Options) { o.Send = 5 * time.Second })
 	w.server.sightings.desk = awayDesk{w.desk}
 	r := follow(w, "?seen=1", nil)
 	defer r.close()

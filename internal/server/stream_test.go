@@ -292,7 +292,7 @@ func TestChangesAreReadOnceForAllReaders(t *testing.T) {
 }
 
 func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
-	w := start(t, func(o *Options) { o.Buffer, o.Send = 1_000_000, 2*time.Second })
+	w := start(t, func(o *Options) { o.Buffer, o.Send = 1_000_000, 5*time.Second })
 	quick := follow(w, "", nil)
 	defer quick.close()
 

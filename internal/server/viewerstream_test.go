@@ -374,7 +374,7 @@ func TestHeadOfTheStreamOfDocumentsEnds(t *testing.T) {
 }
 
 func TestASlowPageIsCutOffAndTheOthersNeverWait(t *testing.T) {
-	g := exhibit(t, func(o *Options) { o.Send, o.Ping = 2*time.Second, time.Hour })
+	g := exhibit(t, func(o *Options) { o.Send, o.Ping = 5*time.Second, time.Hour })
 	home := filepath.Join(g.base, "home")
 	slow := g.request("GET", "/api/stream", "")
 	slow.Header.Set("Authorization", "Bearer "+g.tokens[token.Viewer])

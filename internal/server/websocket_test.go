@@ -148,7 +148,7 @@ func TestASocketTellsEverythingThatAViewerShows(t *testing.T) {
 	}
 	seq := m["_seq"].(float64)
 
-	g.write(home, "spec.md", "# Two\n")
+	byRename(t, filepath.Join(home, ".fctry", "spec.md"), "# Two\n")
 	if m := p.until("spec-update"); m["content"] != "# Two\n" || m["_seq"].(float64) <= seq {
 		t.Errorf("%v", m)
 	}
@@ -322,7 +322,7 @@ func TestAClientThatIsGoneIsNoticedByPings(t *testing.T) {
 }
 
 func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
-	g := exhibit(t, func(o *Options) { o.Send, o.Ping = 2*time.Second, time.Hour })
+	g := exhibit(t, func(o *Options) { o.Send, o.Ping = 5*time.Second, time.Hour })
 	home := filepath.Join(g.base, "home")
 	g.open("") // it reads nothing
 	quick := g.open("")
