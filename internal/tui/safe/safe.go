@@ -80,7 +80,7 @@ func (p *Writer) take(b *strings.Builder, r rune) {
 			p.state = commandEnd
 		case '\n':
 			p.state = text // one that never ends must not hide the rest
-			b.WriteByte('\n')
+			p.char(b, r)
 		}
 	case commandEnd:
 		p.state = text
@@ -91,11 +91,13 @@ func (p *Writer) take(b *strings.Builder, r rune) {
 }
 
 func (p *Writer) char(b *strings.Builder, r rune) {
+	if r == 0x1b {
+		p.state = began // a carriage return before it counts for what comes after it
+		return
+	}
 	cr := p.cr
 	p.cr = false
 	switch {
-	case r == 0x1b:
-		p.state = began
 	case r == '\r':
 		p.cr = true
 	case r == '\n':
@@ -122,7 +124,7 @@ func (p *Writer) begin(b *strings.Builder, r rune) {
 	case 0x1b:
 		p.state = began
 	case '\n':
-		b.WriteByte('\n')
+		p.char(b, r)
 	}
 }
 
