@@ -107,8 +107,9 @@ func pick(what, text string, ids []string, forms func(id string) []string) (stri
 	return "", &AmbiguousError{what, text, could}
 }
 
-// FindTask returns the run and the task that a person means: RUN/TASK, or TASK
-// or a unique prefix of one in the latest run that has it.
+// FindTask returns the run and the task that a person means: RUN/TASK, TASK in the
+// latest run that has it, or, if none has, a unique prefix of one in the latest
+// run that has one.
 func (l *Lookout) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
 	if at := strings.IndexByte(text, '/'); at >= 0 {
 		run, err := l.FindRun(ctx, project, text[:at], false)
@@ -119,7 +120,13 @@ func (l *Lookout) FindTask(ctx context.Context, project, text string) (fleet.Tas
 	}
 	var runs []store.Run
 	err := l.store.Read(ctx, func(r store.Reader) (err error) {
-		runs, err = l.Rows(r, project, true)
+		if runs, err = l.Rows(r, project, true); err != nil {
+			return err
+		}
+		at, err := having(r, runs, text)
+		if at >= 0 {
+			runs = runs[at : at+1]
+		}
 		return err
 	})
 	if err != nil {
@@ -132,6 +139,17 @@ func (l *Lookout) FindTask(ctx context.Context, project, text string) (fleet.Tas
 		}
 	}
 	return fleet.Task{}, &NotFoundError{"task", text}
+}
+
+// having is the first run that has a task of exactly that id, or -1.
+func having(r store.Reader, runs []store.Run, task string) (int, error) {
+	for i, run := range runs {
+		_, err := r.Task(store.TaskKey{Run: run.ID, Task: task})
+		if !errors.Is(err, store.ErrNotFound) {
+			return i, err
+		}
+	}
+	return -1, nil
 }
 
 func (l *Lookout) findTask(ctx context.Context, run, text string) (task fleet.Task, err error) {

@@ -112,3 +112,38 @@ func TestWhatIsHiddenIsInNoList(t *testing.T) {
 		t.Errorf("2026: %v", err)
 	}
 }
+
+func TestATaskOfThatNameGoesBeforeOneThatBeginsLikeIt(t *testing.T) {
+	s := memory.New()
+	e, l, ctx := newEngine(s), lookout.New(s, lookout.Options{}), context.Background()
+	for _, run := range [][]string{
+		{"20260101-000000-aaaa", "api", "docs"},
+		{"20260102-000000-bbbb", "api", "docs-old"},
+		{"20260103-000000-cccc", "api-tests", "docs-new", "docs-more"},
+	} {
+		var p plan.Plan
+		for _, id := range run[1:] {
+			p.Tasks = append(p.Tasks, plan.Task{ID: id, Prompt: "x"})
+		}
+		if _, err := e.Submit(ctx, engine.Submission{ID: run[0], Project: "p", Plan: p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"api":      "20260102-000000-bbbb/api",
+		"api-":     "20260103-000000-cccc/api-tests",
+		"docs":     "20260101-000000-aaaa/docs",
+		"docs-o":   "20260102-000000-bbbb/docs-old",
+		"aaaa/api": "20260101-000000-aaaa/api",
+	} {
+		if task, err := l.FindTask(ctx, "p", name); err != nil || task.Run+"/"+task.ID != want {
+			t.Errorf("%s is %s/%s, %v, want %s", name, task.Run, task.ID, err, want)
+		}
+	}
+	if _, err := l.FindTask(ctx, "p", "doc"); !errors.As(err, new(*lookout.AmbiguousError)) {
+		t.Errorf("doc: %v", err)
+	}
+	if _, err := l.FindTask(ctx, "p", "web"); !errors.As(err, new(*lookout.NotFoundError)) {
+		t.Errorf("web: %v", err)
+	}
+}
