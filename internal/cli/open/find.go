@@ -23,7 +23,8 @@ func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string
 }
 
 // FindEither tells a run from a task, whose id is empty for a run; - is the latest
-// run that has not ended. A name that could be both is refused.
+// run that has not ended. A name that could be both is refused, and so is one that
+// could be several of the one kind, whatever it is of the other.
 func FindEither(ctx context.Context, f Fleet, name string) (run, task string, err error) {
 	if name == "" {
 		return "", "", exit.Usage(fmt.Errorf("the name is empty, want a run or a task"))
@@ -45,9 +46,9 @@ func FindEither(ctx context.Context, f Fleet, name string) (run, task string, er
 		return t.Run, t.ID, nil
 	case noRun == nil && noTask == nil:
 		return "", "", exit.Usage(fmt.Errorf("%q could be run %s or task %s: name it whole, a task as RUN/TASK", name, run, t.ID))
-	case noTask == nil:
+	case noTask == nil && exit.Of(noRun) == exit.CodeNotFound:
 		return t.Run, t.ID, nil
-	case noRun == nil:
+	case noRun == nil && exit.Of(noTask) == exit.CodeNotFound:
 		return run, "", nil
 	}
 	return "", "", neither(name, noRun, noTask)
@@ -57,7 +58,7 @@ func FindEither(ctx context.Context, f Fleet, name string) (run, task string, er
 // that says it of both.
 func neither(name string, errs ...error) error {
 	for _, err := range errs {
-		if exit.Of(err) != exit.CodeNotFound {
+		if err != nil && exit.Of(err) != exit.CodeNotFound {
 			return err
 		}
 	}
