@@ -28,7 +28,7 @@ func (f *feed) followTask(ctx context.Context, look screen.Look, changed <-chan 
 		if !first && same(before, now) {
 			continue
 		}
-		if first || attemptOf(before) != attemptOf(now) {
+		if first || attemptOf(before) != attemptOf(now) { // also one whose log has just begun
 			end()
 			end = f.followLog(ctx, now)
 		}
@@ -43,11 +43,14 @@ func same(a, b fleet.Task) bool {
 	return a.Status == b.Status && a.Tries == b.Tries && attemptOf(a) == attemptOf(b)
 }
 
-func attemptOf(t fleet.Task) string {
+// attempt is what a log is read of. Where the log is comes a moment after the id.
+type attempt struct{ id, log string }
+
+func attemptOf(t fleet.Task) attempt {
 	if t.Attempt == nil {
-		return ""
+		return attempt{}
 	}
-	return t.Attempt.ID
+	return attempt{t.Attempt.ID, t.Attempt.Log}
 }
 
 func (f *feed) tellTask(ctx context.Context, look screen.Look) bool {

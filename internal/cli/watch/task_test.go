@@ -1,0 +1,62 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/open"
+	screen "gaffer/internal/tui/watch"
+)
+
+// starting is a fleet with a task whose attempt has a log a moment later.
+type starting struct{ open.Fleet }
+
+func (starting) Task(context.Context, string, string) (fleet.Task, error) { return fleet.Task{}, nil }
+
+func (starting) Attempts(context.Context, string, string) ([]fleet.Attempt, error) { return nil, nil }
+
+func (starting) Log(_ context.Context, t fleet.Task, to io.Writer, _ int, _ bool) error {
+	if t.Attempt.Log == "" {
+		return errors.New("has no log")
+	}
+	_, err := io.WriteString(to, "hello\n")
+	return err
+}
+
+func TestTheLogOfATaskThatStartsIsReadWhenItIsThere(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	told := make(chan any, 100)
+	f := &feed{fleet: starting{}, tell: func(what any) { told <- what }}
+	changed := make(chan fleet.Task, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f.followTask(ctx, screen.Look{Run: "r", Task: "api"}, changed)
+	}()
+	until := func(holds func(screen.Log) bool) {
+		t.Helper()
+		for {
+			select {
+			case what := <-told:
+				if l, ok := what.(screen.Log); ok && holds(l) {
+					return
+				}
+			case <-ctx.Done():
+				t.Fatal("it was never told")
+			}
+		}
+	}
+	task := fleet.Task{Run: "r", ID: "api", Status: fleet.Running, Attempt: &fleet.Attempt{ID: "a1"}}
+	changed <- task
+	until(func(l screen.Log) bool { return l.Problem == "has no log" })
+	task.Attempt = &fleet.Attempt{ID: "a1", Log: "api.log"}
+	changed <- task
+	until(func(l screen.Log) bool { return len(l.Lines) == 1 && l.Lines[0] == "hello" })
+	cancel()
+	<-done
+}
