@@ -159,11 +159,11 @@ func (m Model) toLog() Model {
 	case workerKey:
 		run, task, _ = m.taskOf(id)
 	case questionKey:
-		for _, q := range m.fleet.Questions {
-			if q.ID == id {
-				run, task = q.Run, q.Task
-			}
+		q := m.questionOf(id)
+		if q.Run == "" {
+			return m.tell("this was not asked by a task: there is no log")
 		}
+		run, task = q.Run, q.Task
 	}
 	if task == "" {
 		return m.tell("a log is a task's: choose one")
@@ -183,11 +183,11 @@ func (m Model) cancel() Model {
 	case taskKey:
 		return m.cancelTask(m.taskNamed(id))
 	case questionKey:
-		for _, q := range m.fleet.Questions {
-			if q.ID == id {
-				return m.cancelTask(fleet.Task{Run: q.Run, ID: q.Task, Status: fleet.Running})
-			}
+		q := m.questionOf(id)
+		if q.Run == "" {
+			return m.tell("this was not asked by a task: there is nothing to cancel")
 		}
+		return m.cancelTask(fleet.Task{Run: q.Run, ID: q.Task, Status: fleet.Running})
 	}
 	return m.tell("choose a run or a task to cancel")
 }
@@ -208,6 +208,13 @@ func (m Model) runOf(id string) fleet.Run {
 		return m.fleet.Runs[at]
 	}
 	return fleet.Run{}
+}
+
+func (m Model) questionOf(id string) fleet.Question {
+	if at := slices.IndexFunc(m.fleet.Questions, func(q fleet.Question) bool { return q.ID == id }); at >= 0 {
+		return m.fleet.Questions[at]
+	}
+	return fleet.Question{}
 }
 
 func (m Model) taskNamed(id string) fleet.Task {

@@ -223,6 +223,17 @@ func TestCancellingNamesItsTargetAndIsConfirmed(t *testing.T) {
 	}
 }
 
+func TestAQuestionThatNoTaskAsksHasNoLogAndNothingToCancel(t *testing.T) {
+	f := everything()
+	f.Questions = []fleet.Question{{ID: "q3", Task: "20260201-120000-cccccccc/port", Text: "Which port?", Asked: now}}
+	for keys, want := range map[string]string{"l": "there is no log", "c": "there is nothing to cancel"} {
+		m, do := does(take(New("", now), Size{80, 24}, f), keys)
+		if p := picture(m); len(do) > 0 || m.here().screen != fleetScreen || m.mode != browsing || !strings.Contains(p, want) {
+			t.Errorf("%s does %v\n%s", keys, do, p)
+		}
+	}
+}
+
 func TestOnlyWhatEndedBadlyIsTriedAgain(t *testing.T) {
 	m := screenOf(80, 24, onRun, release())
 	if m, do := does(m, "r"); len(do) > 0 || !strings.Contains(picture(m), "task schema is complete: only") {
