@@ -4,6 +4,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,6 +70,9 @@ func watch(ctx context.Context, e *env.Env, args []string) (err error) {
 	return show(ctx, e, fleet, notices, run, first)
 }
 
+// farewell is how long what is under way is waited for when the person has left.
+const farewell = 5 * time.Second
+
 func show(ctx context.Context, e *env.Env, fleet open.Fleet, notices <-chan string, run string, first screen.Fleet) error {
 	ctx, cancel := context.WithCancel(ctx)
 	m := screen.New(run, e.Now())
@@ -83,6 +87,9 @@ func show(ctx context.Context, e *env.Env, fleet open.Fleet, notices <-chan stri
 		f.run(ctx)
 	}()
 	err := p.Show()
+	waiting, stop := context.WithTimeout(ctx, farewell)
+	err = errors.Join(err, p.Finish(waiting))
+	stop()
 	cancel()
 	<-ended
 	return err

@@ -3,12 +3,16 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+
+	"gaffer/internal/cli/env"
 )
 
 // World does what the person wants done.
@@ -31,7 +35,8 @@ type Terminal struct {
 
 // Program is a screen that was not shown yet.
 type Program struct {
-	tea *tea.Program
+	tea  *tea.Program
+	acts map[*act]bool
 }
 
 // NewProgram puts a model and the world together.
@@ -41,9 +46,9 @@ func NewProgram(ctx context.Context, m Model, t Terminal, w World) *Program {
 		profile = colorprofile.ANSI
 	}
 	m.Color = t.Color
-	app := app{ctx: ctx, model: m, world: w, now: t.Now}
+	app := app{ctx: ctx, model: m, world: w, now: t.Now, acts: map[*act]bool{}}
 	return &Program{tea.NewProgram(app, tea.WithContext(ctx), tea.WithInput(t.In), tea.WithOutput(t.Out),
-		tea.WithoutSignalHandler(), tea.WithColorProfile(profile))}
+		tea.WithoutSignalHandler(), tea.WithColorProfile(profile)), app.acts}
 }
 
 // Tell tells the model what was seen. It may be called from anywhere.
@@ -59,12 +64,48 @@ func (p *Program) Show() error {
 	return err
 }
 
+// Finish waits, once the screen was shown, for what the person wanted done and has
+// not seen the end of, and returns what did not come of it.
+func (p *Program) Finish(ctx context.Context) error {
+	var errs []error
+	for one := range p.acts {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := one.do()
+			ended <- err
+		}()
+		select {
+		case err := <-ended:
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", one.name, err))
+			}
+		case <-ctx.Done():
+			errs = append(errs, fmt.Errorf("%s: there was no answer yet, 'gaffer ps' shows whether it was done", one.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// act is something that the person wants done. Bubble Tea forgets it when the
+// person leaves, and may not even have begun with it.
+type act struct {
+	name string
+	do   func() (Said, error) // once, however often it is called
+}
+
+// acted says what became of an act.
+type acted struct {
+	act  *act
+	said Said
+}
+
 // app is the model as Bubble Tea sees it.
 type app struct {
 	ctx   context.Context //nolint:containedctx // what is done ends with the screen
 	model Model
 	world World
 	now   func() time.Time
+	acts  map[*act]bool // those whose end was not seen
 }
 
 type beat struct{}
@@ -90,6 +131,9 @@ func (a app) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		what = Key{msg.String(), msg.Text}
 	case tea.PasteMsg:
 		what = Key{"paste", msg.Content}
+	case acted:
+		what = msg.said
+		delete(a.acts, msg.act)
 	}
 	var do []any
 	a.model, do = a.model.Take(what)
@@ -115,16 +159,31 @@ func (a app) do(one any) tea.Cmd {
 	case Quit:
 		return tea.Quit
 	case Answer:
-		return func() tea.Msg { return one.told(a.world.Answer(a.ctx, one.Question, one.Text, one.Deny)) }
+		return a.begin("answer "+one.Task, func() (Said, error) {
+			err := a.world.Answer(a.ctx, one.Question, one.Text, one.Deny)
+			return one.told(err), err
+		})
 	case Cancel:
-		return func() tea.Msg { return told("cancelled "+one.Name, a.world.Cancel(a.ctx, one.Run, one.Task)) }
+		return a.begin("cancel "+one.Name, func() (Said, error) {
+			err := a.world.Cancel(a.ctx, one.Run, one.Task)
+			return told("cancelled "+one.Name, err), err
+		})
 	case Retry:
-		return func() tea.Msg {
+		return a.begin("retry "+one.Task, func() (Said, error) {
 			text, err := a.world.Retry(a.ctx, one.Run, one.Task)
-			return told(text, err)
-		}
+			return told(text, err), err
+		})
 	}
 	return nil
+}
+
+func (a app) begin(name string, do func() (Said, error)) tea.Cmd {
+	one := &act{env.Printable(name), sync.OnceValues(do)}
+	a.acts[one] = true
+	return func() tea.Msg {
+		said, _ := one.do() // what is said has the error
+		return acted{one, said}
+	}
 }
 
 func told(text string, err error) Said {

@@ -1,0 +1,58 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"testing"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/open"
+	screen "gaffer/internal/tui/watch"
+)
+
+// refusing is a fleet that says only to those who have left that nothing is cancelled.
+type refusing struct {
+	open.Fleet
+	shown func()
+	left  chan struct{}
+	why   error
+}
+
+// Write sees what is drawn, and that the screen is given back.
+func (r refusing) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("\x1b[?1049l")) {
+		close(r.left)
+	}
+	return len(p), nil
+}
+
+func (refusing) Where() string { return "" }
+
+func (r refusing) Changes(ctx context.Context, _ time.Duration, _ func() error) error {
+	r.shown()
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (r refusing) Cancel(context.Context, string, string, string) error {
+	<-r.left
+	return r.why
+}
+
+func TestLeavingTellsWhatDidNotComeOfAnAct(t *testing.T) {
+	in, keys := io.Pipe()
+	defer in.Close()
+	f := refusing{left: make(chan struct{}), why: errors.New("it has ended"), shown: sync.OnceFunc(func() {
+		go func() { _, _ = io.WriteString(keys, "cyq") }() // or nobody reads it any more
+	})}
+	e := &env.Env{In: in, Out: f, Err: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now}
+	first := screen.Fleet{Runs: []fleet.Run{{ID: "r1", Name: "nightly", Status: fleet.Running}}}
+	if err := show(context.Background(), e, f, nil, "", first); !errors.Is(err, f.why) {
+		t.Errorf("told %v", err)
+	}
+}

@@ -1,0 +1,75 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// slow is a world where cancelling takes until the person has left.
+type slow struct {
+	World
+	left   chan struct{}
+	cancel func(context.Context) error
+}
+
+func (slow) Look(Look) {}
+
+func (s slow) Cancel(ctx context.Context, _, _ string) error {
+	<-s.left
+	return s.cancel(ctx)
+}
+
+// leave cancels a run and leaves at once, and returns what is told then.
+func leave(t *testing.T, patience time.Duration, cancel func(context.Context) error) error {
+	t.Helper()
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	in, keys := io.Pipe()
+	defer in.Close()
+	w := slow{left: make(chan struct{}), cancel: cancel}
+	p := NewProgram(ctx, screenOf(80, 24), Terminal{In: in, Out: io.Discard, Now: func() time.Time { return now }}, w)
+	go func() { _, _ = io.WriteString(keys, "\tcyq") }() // or nobody reads it any more
+	if err := p.Show(); err != nil {
+		t.Fatal(err)
+	}
+	close(w.left)
+	waiting, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	return p.Finish(waiting)
+}
+
+func TestWhatWasBegunIsDoneThoughThePersonLeaves(t *testing.T) {
+	done := 0
+	err := leave(t, time.Minute, func(ctx context.Context) error { done++; return ctx.Err() })
+	if err != nil || done != 1 {
+		t.Errorf("done %d times, %v", done, err)
+	}
+	away := errors.New("the server is away")
+	err = leave(t, time.Minute, func(context.Context) error { return away })
+	if !errors.Is(err, away) || !strings.HasPrefix(err.Error(), "cancel run release 1.4: ") {
+		t.Errorf("what failed: %v", err)
+	}
+	err = leave(t, time.Millisecond, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	if err == nil || !strings.HasPrefix(err.Error(), "cancel run release 1.4: there was no answer yet") {
+		t.Errorf("what takes too long: %v", err)
+	}
+}
+
+func TestWhatWasSeenToFailIsNotToldAgain(t *testing.T) {
+	w := slow{left: make(chan struct{}), cancel: func(context.Context) error { return errors.New("no") }}
+	close(w.left)
+	a := app{ctx: context.Background(), model: screenOf(80, 24), world: w, acts: map[*act]bool{}}
+	said := a.do(Cancel{Run: releaseID, Name: "run release 1.4"})()
+	p := Program{acts: a.acts}
+	if err := p.Finish(context.Background()); err == nil {
+		t.Error("it was not seen, and is not told")
+	}
+	a.Update(said)
+	if err := p.Finish(context.Background()); err != nil {
+		t.Errorf("told again: %v", err)
+	}
+}
