@@ -31,6 +31,7 @@ func (v View) foot(width, height int) []paint.Line {
 	}
 	open := Questions(v.Run)
 	k := v.Keyboard.See(open)
+	open = k.unanswered(open)
 	running := phrase.Count(v.Run.Counts.Running, "agent")
 	switch {
 	case k.mode == offering && k.Far:
@@ -43,6 +44,10 @@ func (v View) foot(width, height int) []paint.Line {
 		rows = append(rows, paint.Styled(env.Bold, "Cancelling, "+running+" to end. Ctrl-C leaves at once."))
 	case k.question != "":
 		rows = append(rows, v.question(k, open, width, max(height/2, 1))...)
+	case k.stray:
+		rows = append(rows, paint.Styled(env.Faint, gone))
+	case len(k.sent) > 0:
+		rows = append(rows, paint.Styled(env.Faint, "sending the answer …"))
 	case k.Onlooker:
 		rows = append(rows, paint.Styled(env.Faint, "Ctrl-C leaves, the run goes on"))
 	default:
@@ -83,7 +88,13 @@ func (v View) asks(q fleet.Question, at, n int) paint.Line {
 	return paint.Line{{Text: head, Style: env.Yellow}, {Text: "  " + strings.Join(facts, ", "), Style: env.Faint}}
 }
 
+// gone is said to whoever was typing an answer when its question went away.
+const gone = "Enter goes on: the question you typed for is gone"
+
 func (v View) input(k Keyboard, q fleet.Question, width int) paint.Line {
+	if k.stray {
+		return paint.Line{{Text: "> ", Style: env.Bold}, {Text: gone, Style: env.Faint}}
+	}
 	help := "text and Enter; d denies"
 	if len(q.Options) > 0 {
 		help = "a number or text, and Enter; d denies"

@@ -48,6 +48,8 @@ type Keyboard struct {
 	mode     mode
 	question string // the id of the one that is shown
 	input    string
+	sent     []string // the ids of those whose answer is under way; they count as closed
+	stray    bool     // what is being typed was for a question that is gone
 }
 
 // maxInput is as much as anybody types as an answer, in bytes.
@@ -61,7 +63,8 @@ const maxInput = 2000
 //	cancelling   Leave                –        –          –            –
 //
 // A run that others work on is not stopped, and while it is offered Ctrl-C and
-// Enter detach and any other key goes on watching.
+// Enter detach and any other key goes on watching. The rest of an answer whose
+// question has gone away is nobody's: it ends with Enter, Escape or Tab.
 func (k Keyboard) Press(key Key, open []fleet.Question) (Keyboard, Action) {
 	k = k.See(open)
 	switch {
@@ -71,9 +74,13 @@ func (k Keyboard) Press(key Key, open []fleet.Question) (Keyboard, Action) {
 		return k.offered(key)
 	case k.mode == cancelling:
 		return k, Action{}
+	case k.stray:
+		k.stray = key.Kind == Rune || key.Kind == Backspace
+		return k, Action{}
 	case k.question != "":
-		return k.typed(key, open)
-	case k.Onlooker && key.Rune == 'q':
+		k, act := k.typed(key, k.unanswered(open))
+		return k.See(open), act // after an answer the next question
+	case k.Onlooker && key.Rune == 'q' && len(k.sent) == 0:
 		return k, Action{Do: Leave}
 	}
 	return k, Action{}
@@ -98,14 +105,35 @@ func (k Keyboard) cancel() (Keyboard, Action) {
 // See keeps to the question that is answered as long as it is open. What was
 // typed for one is never sent to another.
 func (k Keyboard) See(open []fleet.Question) Keyboard {
+	k.sent = without(k.sent, func(id string) bool {
+		return !slices.ContainsFunc(open, func(q fleet.Question) bool { return q.ID == id })
+	})
+	open = k.unanswered(open)
 	if k.at(open) >= 0 {
 		return k
 	}
+	k.stray = k.stray || k.input != ""
 	k.question, k.input = "", ""
 	if len(open) > 0 {
 		k.question = open[0].ID
 	}
 	return k
+}
+
+// Reopen takes a question for open again, if it still is: its answer was not taken.
+func (k Keyboard) Reopen(question string) Keyboard {
+	k.sent = without(k.sent, func(id string) bool { return id == question })
+	return k
+}
+
+// unanswered are those of the open questions that no answer is under way for.
+func (k Keyboard) unanswered(open []fleet.Question) []fleet.Question {
+	return without(open, func(q fleet.Question) bool { return slices.Contains(k.sent, q.ID) })
+}
+
+// without is a list of its own, without some.
+func without[T any](list []T, some func(T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(list), some)
 }
 
 func (k Keyboard) at(open []fleet.Question) int {
@@ -167,7 +195,7 @@ func (k Keyboard) send(q fleet.Question) (Keyboard, Action) {
 	if text == "" {
 		return k, Action{}
 	}
-	k.input = ""
+	k.input, k.sent = "", append(slices.Clone(k.sent), q.ID)
 	a := Action{Do: Answer, Question: q.ID, Text: text}
 	if n, err := strconv.Atoi(text); err == nil && 1 <= n && n <= len(q.Options) {
 		a.Text = q.Options[n-1]

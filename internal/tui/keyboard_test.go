@@ -53,26 +53,69 @@ func TestWhatKeysDo(t *testing.T) {
 		"Escape takes all away":            {asked: questions, keys: "no\x1b\r", want: nil},
 		"Tab goes to the next":             {asked: questions, keys: "1\tx\r", want: []Action{{Do: Answer, Question: "q2", Text: "x"}}},
 		"Tab comes around":                 {asked: questions, keys: "\t\t1\r", want: []Action{{Do: Answer, Question: "q1", Text: "Yes"}}},
+		"what comes after an answer is for the next": {asked: questions, keys: "1\r8080\r", want: []Action{
+			{Do: Answer, Question: "q1", Text: "Yes"}, {Do: Answer, Question: "q2", Text: "8080"},
+		}},
+		"and after the last for nobody":           {asked: questions[1:], keys: "1\r2\r", want: []Action{{Do: Answer, Question: "q2", Text: "1"}}},
+		"an onlooker's q while an answer is sent": {onlooker: true, asked: questions[1:], keys: "1\rq", want: []Action{{Do: Answer, Question: "q2", Text: "1"}}},
 		"what is offered goes before a question": {asked: questions, keys: "\x031\rd\r", want: []Action{
 			{Do: Stop}, {Do: GoOn}, {Do: Answer, Question: "q1", Deny: true},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := Keyboard{Onlooker: c.onlooker, Far: c.far}
-			var got []Action
-			for _, b := range bytes.SplitAfter([]byte(c.keys), nil) {
-				keys, _ := decode(b)
-				for _, key := range keys {
-					var act Action
-					if k, act = k.Press(key, c.asked); act.Do != Nothing {
-						got = append(got, act)
-					}
-				}
-			}
+			_, got := press(Keyboard{Onlooker: c.onlooker, Far: c.far}, c.keys, c.asked)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// press is what follows from several keys.
+func press(k Keyboard, keys string, open []fleet.Question) (Keyboard, []Action) {
+	var did []Action
+	for _, b := range bytes.SplitAfter([]byte(keys), nil) {
+		decoded, _ := decode(b)
+		for _, key := range decoded {
+			var act Action
+			if k, act = k.Press(key, open); act.Do != Nothing {
+				did = append(did, act)
+			}
+		}
+	}
+	return k, did
+}
+
+func TestTheRestOfAnAnswerWhoseQuestionIsGoneIsNobodys(t *testing.T) {
+	for _, end := range []string{"\r", "\x1b", "\t"} {
+		k, _ := press(Keyboard{}, "an", questions)
+		k, did := press(k, "d"+end, questions[1:])
+		if len(did) > 0 || k.input != "" {
+			t.Errorf("%q: did %+v, kept %q", end, did, k.input)
+		}
+		want := []Action{{Do: Answer, Question: "q2", Text: "ok"}}
+		if _, did := press(k, "ok\r", questions[1:]); !cmp.Equal(did, want) {
+			t.Errorf("%q: did %+v then", end, did)
+		}
+	}
+	// Also if the next question comes later, and for whoever may leave with q.
+	k, _ := press(Keyboard{Onlooker: true}, "re", questions[:1])
+	k, did := press(k, "q", nil)
+	_, more := press(k, "uired\r", questions[1:])
+	if did = append(did, more...); len(did) > 0 {
+		t.Errorf("did %+v", did)
+	}
+}
+
+func TestAQuestionWhoseAnswerCameToNothingIsAnsweredAgain(t *testing.T) {
+	k, _ := press(Keyboard{}, "1\r", questions)
+	k, _ = press(k.Reopen("q1"), "80", questions)
+	if k.question != "q2" || k.input != "80" {
+		t.Errorf("%q is at %s", k.input, k.question)
+	}
+	want := []Action{{Do: Answer, Question: "q2", Text: "80"}, {Do: Answer, Question: "q1", Text: "No"}}
+	if _, did := press(k, "\r2\r", questions); !cmp.Equal(did, want) {
+		t.Errorf("did %+v", did)
 	}
 }
 

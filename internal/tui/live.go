@@ -39,6 +39,7 @@ const (
 	blink    = 50 * time.Millisecond  // between two frames, whatever is typed
 	noteTime = 15 * time.Second       // that a note stays
 	readTime = time.Second            // that a note stays whatever is typed
+	seenTime = 2 * time.Second        // that an answer has to close its question
 )
 
 // Live shows a run until it has ended or the person leaves, and returns what the
@@ -53,7 +54,7 @@ func Live(ctx context.Context, t *Terminal, o Options) (Do, error) {
 	l := &live{
 		Options: o, term: t, screen: screen{out: t.out},
 		keys: make(chan Key), says: make(chan string, 1), broken: make(chan string, 2), done: make(chan struct{}),
-		actions: make(chan Action, 16),
+		actions: make(chan Action, 16), reopened: make(chan string),
 	}
 	l.view.Keyboard.Onlooker, l.view.Keyboard.Far = o.Onlooker, o.Far
 	acting, leave := context.WithCancel(ctx)
@@ -82,6 +83,8 @@ type live struct {
 	actions chan Action   // to be done, in order
 	done    chan struct{} // the goroutines are to end
 	all     sync.WaitGroup
+
+	reopened chan string // questions that had their answer long enough
 }
 
 func (l *live) start(ctx context.Context) {
@@ -93,9 +96,26 @@ func (l *live) start(ctx context.Context) {
 				return
 			case a := <-l.actions:
 				l.say(l.Act(ctx, a))
+				if a.Do == Answer {
+					l.guard(func() { l.reopen(a.Question) })
+				}
 			}
 		}
 	})
+}
+
+// reopen lets a question be answered again that is still open a while after its
+// answer was given: it was refused, or did not arrive.
+func (l *live) reopen(question string) {
+	select {
+	case <-time.After(seenTime):
+	case <-l.done:
+		return
+	}
+	select {
+	case l.reopened <- question:
+	case <-l.done:
+	}
 }
 
 // guard runs f beside the loop. A panic in it must not end the process before
@@ -158,6 +178,8 @@ func (l *live) loop(ctx context.Context) (Do, error) {
 			l.note(text)
 		case text := <-l.says:
 			l.note(text)
+		case id := <-l.reopened:
+			l.view.Keyboard = l.view.Keyboard.Reopen(id)
 		case <-l.End:
 			l.view.Keyboard, act = l.view.Keyboard.End()
 		case key := <-l.keys:
@@ -195,6 +217,7 @@ func (l *live) do(act Action) {
 	case l.actions <- act:
 	default:
 		l.note("busy, try again")
+		l.view.Keyboard = l.view.Keyboard.Reopen(act.Question)
 	}
 }
 

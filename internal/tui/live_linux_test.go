@@ -178,6 +178,32 @@ func TestTheViewAnswersAndEndsWithTheRun(t *testing.T) {
 	}
 }
 
+func TestAnAnswerThatCameToNothingIsGivenAgain(t *testing.T) {
+	s := show(t, context.Background(), nothing)
+	s.runs <- release()
+	s.waitFor(t, "page asks")
+	s.press(t, "2\r")
+	<-s.actions
+	deadline := time.After(30 * time.Second)
+	for again := false; !again; {
+		s.press(t, "1\r") // for nobody, until the question is there again
+		select {
+		case got := <-s.actions:
+			again = true
+			if got != (Action{Do: Answer, Question: "q1", Text: "Yes"}) {
+				t.Errorf("did %+v", got)
+			}
+		case <-deadline:
+			t.Fatal("it is never asked again")
+		case <-time.After(blink):
+		}
+	}
+	close(s.runs)
+	if err := s.wait(t); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestANoteIsSeenWhateverIsTyped(t *testing.T) {
 	s := show(t, context.Background(), nothing)
 	s.runs <- release()

@@ -57,7 +57,7 @@ func TestTasksThatDoNotFitAreCountedAndTheUrgentOnesShown(t *testing.T) {
 func TestTheViewNeverLeavesTheScreen(t *testing.T) {
 	asking := Keyboard{}.See(Questions(release()))
 	asking.input = strings.Repeat("long 日本 ", 30)
-	keyboards := []Keyboard{{}, asking, {mode: offering}, {mode: cancelling}, {Onlooker: true}}
+	keyboards := []Keyboard{{}, asking, {stray: true}, {sent: []string{"q1"}}, {mode: offering}, {mode: cancelling}, {Onlooker: true}}
 	for _, r := range []fleet.Run{release(), crowd(100, 50), {}} {
 		for width := 0; width < 130; width += 1 + width/20 {
 			for _, height := range []int{0, 1, 2, 3, 4, 5, 8, 24, 200} {
@@ -95,6 +95,26 @@ func TestAQuestionIsAskedWithItsNumberedOptions(t *testing.T) {
 	rows := v.Lines(40, 6, false)
 	if last := rows[len(rows)-1]; !strings.HasPrefix(last, "> ▏") {
 		t.Errorf("the last row is %q", last)
+	}
+}
+
+func TestAPersonSeesWhatBecomesOfWhatIsTyped(t *testing.T) {
+	r := release()
+	last := func(k Keyboard) string {
+		rows := View{Run: r, Now: now, Keyboard: k}.Lines(80, 30, false)
+		return strings.TrimRight(rows[len(rows)-1], " ")
+	}
+	k, _ := press(Keyboard{}, "1\r", Questions(r))
+	if got := last(k); got != "sending the answer …" {
+		t.Errorf("of an answer that is sent: %q", got)
+	}
+	k, _ = press(Keyboard{}, "x", []fleet.Question{{ID: "before"}})
+	if got := last(k); got != "> "+gone {
+		t.Errorf("of a question that is gone: %q", got)
+	}
+	r.Tasks[2].Question = nil
+	if got := last(k); got != gone {
+		t.Errorf("of the last question: %q", got)
 	}
 }
 
