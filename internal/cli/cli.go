@@ -46,7 +46,7 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	if wantsJSON(args) {
 		exit.ReportJSON(e.Err, err)
 	} else {
-		exit.Report(e.Err, err)
+		e.Talk("%s", env.PrintableLines(exit.Text(err)))
 	}
 	return int(exit.Of(err))
 }

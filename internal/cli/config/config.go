@@ -47,7 +47,7 @@ func showOne(e *env.Env, c *config.Config, name string, asJSON bool) error {
 	if asJSON {
 		return e.PrintJSON(describe(v))
 	}
-	return e.Printf("%s\n", v.Text)
+	return e.Printf("%s\n", e.ForOut(v.Text))
 }
 
 func showAll(e *env.Env, c *config.Config, asJSON bool) error {
@@ -56,7 +56,7 @@ func showAll(e *env.Env, c *config.Config, asJSON bool) error {
 	}
 	rows := [][]string{{"KEY", "VALUE", "FROM"}}
 	for _, v := range c.Values() {
-		rows = append(rows, []string{v.Key.Name, v.Text, v.Source.String()})
+		rows = append(rows, []string{v.Key.Name, env.Printable(v.Text), env.Printable(v.Source.String())})
 	}
 	return e.Table(rows)
 }

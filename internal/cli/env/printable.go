@@ -12,6 +12,15 @@ func Printable(text string) string { return replaceUnprintable(text, "") }
 // PrintableLines is like [Printable] and leaves newlines and tabs.
 func PrintableLines(text string) string { return replaceUnprintable(text, "\n\t") }
 
+// ForOut is text as a result: safe to show if a terminal shows it, and as it is for
+// a program that reads it.
+func (e *Env) ForOut(text string) string {
+	if IsTerminal(e.Out) {
+		return PrintableLines(text)
+	}
+	return text
+}
+
 func replaceUnprintable(text, but string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) || strings.ContainsRune(but, r) {

@@ -78,16 +78,14 @@ func TestTheTableNamesEveryCode(t *testing.T) {
 	}
 }
 
-func TestReportShowsTheMessageAndTheHint(t *testing.T) {
+func TestTheTextHasTheMessageAndTheHint(t *testing.T) {
 	for want, err := range map[string]error{
-		"gaffer: x\n":                    plain("x"),
-		"gaffer: x\nhint: do y\n":        WithHint(plain("x"), "do y"),
-		"gaffer: outer: x\nhint: do y\n": outer{WithHint(plain("x"), "do y")},
+		"gaffer: x":                    plain("x"),
+		"gaffer: x\nhint: do y":        WithHint(plain("x"), "do y"),
+		"gaffer: outer: x\nhint: do y": outer{WithHint(plain("x"), "do y")},
 	} {
-		var b bytes.Buffer
-		Report(&b, err)
-		if b.String() != want {
-			t.Errorf("got %q, want %q", b.String(), want)
+		if got := Text(err); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

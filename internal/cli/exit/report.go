@@ -3,16 +3,17 @@ package exit
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 )
 
-// Report shows err to a person, with the next step when the error knows one.
-func Report(w io.Writer, err error) {
-	fmt.Fprintf(w, "gaffer: %s\n", err)
+// Text is err for a person, with the next step when the error knows one. It may
+// have in it what others wrote, and is not safe to show as it is.
+func Text(err error) string {
+	text := "gaffer: " + err.Error()
 	if hint := Hint(err); hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", hint)
+		text += "\nhint: " + hint
 	}
+	return text
 }
 
 // ReportJSON shows err to a program, as one JSON object on one line.
