@@ -57,7 +57,7 @@ process named with --owner has ended, or without one, an hour has passed. With
 		if *asJSON {
 			return printRaw(e, item)
 		}
-		return e.Printf("%s\n%s\n", env.Line(item.ID, 200), env.PrintableLines(item.Content))
+		return e.Printf("%s\n%s\n", env.Line(item.ID, 200), e.ForOut(item.Content))
 	}
 	return cmd
 }

@@ -44,7 +44,7 @@ is absent or null ends with code 3.`,
 
 func show(e *env.Env, v jsontree.Value, asJSON bool) error {
 	if text, ok := v.Str(); ok && !asJSON {
-		return e.Printf("%s\n", env.PrintableLines(text))
+		return e.Printf("%s\n", e.ForOut(text))
 	}
 	text, err := jsontree.Format(v.Raw())
 	if err != nil {

@@ -65,7 +65,7 @@ func show(e *env.Env) *cobra.Command {
 		if *asJSON {
 			return e.PrintJSON(describe(t))
 		}
-		return e.Printf("%s", env.PrintableLines(t.Text))
+		return e.Printf("%s", e.ForOut(t.Text))
 	}
 	return cmd
 }
