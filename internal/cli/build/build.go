@@ -18,6 +18,7 @@ import (
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/dispatch"
 	"gaffer/internal/plan"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
@@ -88,11 +89,29 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
+// check refuses what no plan could mean.
+func (o options) check(custom []string) error {
+	if o.parallel < 0 {
+		return fmt.Errorf("--parallel %d: want 0 or more", o.parallel)
+	}
+	if o.agent == "" {
+		return nil
+	}
+	if err := dispatch.CheckAgent(o.agent, custom); err != nil {
+		return fmt.Errorf("--agent: %w", err)
+	}
+	return nil
+}
+
 // read reads a plan of chunks.
 func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	c, err := e.Config()
 	if err != nil {
 		return build.Plan{}, err
+	}
+	custom := slices.Sorted(maps.Keys(c.Agents()))
+	if err := o.check(custom); err != nil {
+		return build.Plan{}, exit.Usage(err)
 	}
 	file := name
 	if !filepath.IsAbs(file) {
@@ -102,7 +121,7 @@ func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	if err != nil {
 		return build.Plan{}, err
 	}
-	p, err := build.Read(name, data, slices.Sorted(maps.Keys(c.Agents())))
+	p, err := build.Read(name, data, custom)
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
 		for _, problem := range problems {
 			if err := e.Printf("%s\n", env.Printable(problem.String())); err != nil {
