@@ -39,16 +39,16 @@ A completed chunk whose spec has changed since is named with its section:
 Without a decision, and without a terminal to ask in, nothing runs and the exit
 code is 4.
 
---fresh starts anew with the same plan, --cancel leaves everything as it is. A
-build that another program began can be resumed as well; PLAN, if it is given, has
-the prompts and checks of its chunks. With --json the question itself is printed
-and nothing runs, unless --yes is given.`,
+--fresh starts anew, with PLAN or else with the same plan; --cancel leaves
+everything as it is. A build that another program began can be resumed as well;
+PLAN, if it is given, has the prompts and checks of its chunks. With --json the
+question itself is printed and nothing runs, unless --yes is given.`,
 		Example: "  gaffer build resume\n  gaffer build resume --rebuild 2 --keep 3\n  gaffer build resume --json | jq .stale",
 		Args:    cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&r.fresh, "fresh", false, "start anew with the same plan")
+	flags.BoolVar(&r.fresh, "fresh", false, "start anew, with PLAN or else with the same plan")
 	flags.BoolVar(&r.cancel, "cancel", false, "leave everything as it is")
 	flags.StringSliceVar(&r.rebuild, "rebuild", nil, "build `CHUNK` again although it is completed; may be repeated")
 	flags.StringSliceVar(&r.keep, "keep", nil, "keep `CHUNK` although its spec has changed; may be repeated")
@@ -124,7 +124,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *attend.Attendant, asked 
 		e.Talk("build %s is left as it is", env.Printable(f.Run.RunID))
 		return nil
 	case r.fresh:
-		return r.anew(ctx, t)
+		return r.anew(ctx, e, t)
 	}
 	again, err := r.decide(e, f)
 	if err != nil {
@@ -150,13 +150,20 @@ func (r resume) given(e *env.Env) (*build.Plan, error) {
 	return &p, err
 }
 
-// anew starts the same plan again.
-func (r resume) anew(ctx context.Context, t *attend.Attendant) error {
-	p, err := t.App.BuildPlan(ctx)
+// anew starts the plan that the person names, or else the same again.
+func (r resume) anew(ctx context.Context, e *env.Env, t *attend.Attendant) error {
+	p, err := r.given(e)
 	if err != nil {
 		return err
 	}
-	id, err := t.App.Build(ctx, app.NewBuild{Plan: p, Fresh: true, Skip: true})
+	if p == nil {
+		same, err := t.App.BuildPlan(ctx)
+		if err != nil {
+			return err
+		}
+		p = &same
+	}
+	id, err := t.App.Build(ctx, app.NewBuild{Plan: *p, Fresh: true, Skip: true})
 	if err != nil {
 		return err
 	}
