@@ -107,7 +107,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *attend.Attendant, asked 
 	if f.Run == nil || len(f.Resume.Remaining) == 0 && f.Engine == "" {
 		return &app.NothingError{Why: "the state has none that is incomplete"}
 	}
-	if *r.json && !r.yes {
+	if *r.json && !r.yes && !asked {
 		return e.PrintJSON(questionOf(f))
 	}
 	if !asked && !r.fresh && !r.cancel && !r.yes && e.Interactive() && f.Owner == 0 {
