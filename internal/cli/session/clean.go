@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,16 +36,16 @@ one whose document cannot be read is always kept.`,
 		}
 		c.OlderThan = time.Duration(older)
 		done, err := s.Clean(c)
-		if *asJSON && err == nil {
-			return e.PrintJSON(append([]session.Cleaned{}, done...))
-		}
-		return printCleaned(e, done, err)
+		return printCleaned(e, done, err, *asJSON)
 	}
 	return cmd
 }
 
 // printCleaned also tells what was removed before something went wrong.
-func printCleaned(e *env.Env, done []session.Cleaned, err error) error {
+func printCleaned(e *env.Env, done []session.Cleaned, err error, asJSON bool) error {
+	if asJSON {
+		return errors.Join(e.PrintJSON(append([]session.Cleaned{}, done...)), err)
+	}
 	for _, one := range done {
 		if one.Kept != "" {
 			e.Talk("kept %s: %s", env.Printable(one.ID), env.Printable(one.Kept))
