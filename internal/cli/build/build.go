@@ -123,12 +123,7 @@ func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	}
 	p, err := build.Read(name, data, custom)
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
-		for _, problem := range problems {
-			if err := e.Printf("%s\n", env.Printable(problem.String())); err != nil {
-				return p, err
-			}
-		}
-		return p, exit.Invalid(fmt.Errorf("%s: it has problems, nothing runs", name))
+		return p, attend.Refuse(e, name, problems, *o.json)
 	}
 	if o.agent != "" && p.Agent == "" {
 		p.Agent = o.agent

@@ -90,14 +90,13 @@ func New(e *env.Env) *cobra.Command {
 		}
 		p, err := o.plan(e, args)
 		if problems, ok := errors.AsType[plan.Problems](err); ok {
-			return refuse(e, o.from, problems)
+			return attend.Refuse(e, o.from, problems, *o.json)
 		}
 		if err != nil {
 			return err
 		}
 		if len(p.Tasks) == 0 {
-			e.Talk("%s: nothing is left to do", env.Line(p.Name, 60))
-			return nil
+			return attend.NothingLeft(e, p, *o.json)
 		}
 		return attend.With(cmd.Context(), e, func(t *attend.Attendant) error { return run(cmd.Context(), t, p, o) })
 	}
@@ -255,15 +254,6 @@ func (o *options) settings(e *env.Env, custom []string) (dispatch.Settings, erro
 		return s, exit.NotFound(fmt.Errorf("--repo %s: no folder is there", o.repo))
 	}
 	return s, nil
-}
-
-func refuse(e *env.Env, file string, problems plan.Problems) error {
-	for _, p := range problems {
-		if err := e.Printf("%s\n", env.Printable(p.String())); err != nil {
-			return err
-		}
-	}
-	return exit.Invalid(fmt.Errorf("%s: it has problems, nothing runs", file))
 }
 
 func run(ctx context.Context, t *attend.Attendant, p plan.Plan, o options) error {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/fleet"
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
@@ -96,7 +95,7 @@ func New(e *env.Env) *cobra.Command {
 func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	p, err := load(e, args, o)
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
-		return refuse(e, args, problems, *o.json)
+		return attend.Refuse(e, nameOf(args), problems, *o.json)
 	}
 	if err != nil {
 		return err
@@ -108,7 +107,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 		return exit.Usage(fmt.Errorf("beads are dispatched: 'gaffer dispatch --from %s'", args[0]))
 	}
 	if len(p.Tasks) == 0 {
-		return nothingLeft(e, p, *o.json)
+		return attend.NothingLeft(e, p, *o.json)
 	}
 	return attend.WithFleet(ctx, e, func(t *attend.Attendant) error { return submit(ctx, e, t, p, o) })
 }
@@ -163,30 +162,10 @@ func load(e *env.Env, args []string, o options) (plan.Plan, error) {
 	return o.over.apply(whole)
 }
 
-// refuse tells the problems as the result, as 'gaffer plan check' does.
-func refuse(e *env.Env, args []string, problems plan.Problems, asJSON bool) error {
-	if asJSON {
-		if err := e.PrintJSON(map[string]any{"valid": false, "problems": problems}); err != nil {
-			return err
-		}
-	} else {
-		for _, p := range problems {
-			if err := e.Printf("%s\n", env.Printable(p.String())); err != nil {
-				return err
-			}
-		}
-	}
-	name := env.Line(args[0], 60)
+// nameOf is what the plans are called when they are refused.
+func nameOf(args []string) string {
 	if len(args) > 1 {
-		name = phrase.Count(len(args), "plan")
+		return phrase.Count(len(args), "plan")
 	}
-	return exit.Invalid(fmt.Errorf("%s: %s, nothing runs", name, phrase.Count(len(problems), "problem")))
-}
-
-func nothingLeft(e *env.Env, p plan.Plan, asJSON bool) error {
-	if asJSON {
-		return e.PrintJSON(fleet.Run{Name: p.Name, Status: fleet.Complete, SourceFile: p.SourceFile, Tasks: []fleet.Task{}})
-	}
-	e.Talk("%s: nothing is left to do", env.Line(p.Name, 60))
-	return nil
+	return args[0]
 }
