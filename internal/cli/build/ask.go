@@ -2,6 +2,7 @@ package build
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"strings"
 
@@ -9,11 +10,19 @@ import (
 )
 
 // choose asks a person for a number up to last. The end of the input is the last
-// choice: nobody is there to answer.
-func choose(e *env.Env, text string, last int) int {
+// choice: nobody is there to answer. An interruption chooses nothing.
+func choose(ctx context.Context, e *env.Env, text string, last int) (int, error) {
 	if text != "" {
 		e.Talk("%s", text)
 	}
+	choice, err := env.Await(ctx, func() int { return read(e, last) })
+	if err != nil {
+		e.Talk("")
+	}
+	return choice, err
+}
+
+func read(e *env.Env, last int) int {
 	lines := bufio.NewScanner(e.In)
 	for {
 		fmt.Fprintf(e.Err, "Choose 1 to %d: ", last)

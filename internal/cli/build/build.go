@@ -140,15 +140,19 @@ func (o options) read(e *env.Env, name string) (build.Plan, error) {
 func (o options) run(ctx context.Context, e *env.Env, t *attend.Attendant, p build.Plan) error {
 	if !o.yes && e.Interactive() {
 		e.Talk("%s", env.PrintableLines(outline(p)))
-		if choose(e, "(1) Build this plan (recommended)\n(2) Cancel", 2) != 1 {
-			return nil
+		if choice, err := choose(ctx, e, "(1) Build this plan (recommended)\n(2) Cancel", 2); choice != 1 {
+			return err
 		}
 	}
 	n := app.NewBuild{Plan: p, Fresh: o.fresh, Skip: o.skip}
 	id, err := t.App.Build(ctx, n)
 	if missing := (*workflow.PrerequisiteError)(nil); errors.As(err, &missing) && e.Interactive() {
 		e.Talk("%s", missing)
-		if choose(e, "", 3) != workflow.Skip {
+		choice, interrupted := choose(ctx, e, "", 3)
+		switch {
+		case interrupted != nil:
+			return interrupted
+		case choice != workflow.Skip:
 			return err
 		}
 		n.Skip = true
@@ -177,7 +181,8 @@ func (o options) incomplete(ctx context.Context, e *env.Env, t *attend.Attendant
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh gives it up")
 	}
 	e.Talk("%s", env.PrintableLines(found.Found.Resume.Text(e.Now())))
-	switch choose(e, "", 3) {
+	choice, err := choose(ctx, e, "", 3)
+	switch choice {
 	case 1:
 		r := resume{options: o}
 		return r.run(ctx, e, t, true)
@@ -189,7 +194,7 @@ func (o options) incomplete(ctx context.Context, e *env.Env, t *attend.Attendant
 		}
 		return o.work(ctx, t, id)
 	}
-	return nil
+	return err
 }
 
 // outline is a plan for whoever approves it.

@@ -112,7 +112,11 @@ func (r resume) run(ctx context.Context, e *env.Env, t *attend.Attendant, asked 
 	}
 	if !asked && !r.fresh && !r.cancel && !r.yes && e.Interactive() && f.Owner == 0 {
 		e.Talk("%s", env.PrintableLines(f.Resume.Text(e.Now())))
-		switch choose(e, "", 3) {
+		choice, err := choose(ctx, e, "", 3)
+		if err != nil {
+			return err
+		}
+		switch choice {
 		case 2:
 			r.fresh = true
 		case 3:
@@ -126,7 +130,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *attend.Attendant, asked 
 	case r.fresh:
 		return r.anew(ctx, e, t)
 	}
-	again, err := r.decide(e, f)
+	again, err := r.decide(ctx, e, f)
 	if err != nil {
 		return err
 	}
@@ -171,7 +175,7 @@ func (r resume) anew(ctx context.Context, e *env.Env, t *attend.Attendant) error
 }
 
 // decide returns the completed chunks that are built again.
-func (r resume) decide(e *env.Env, f app.BuildFound) (again []workflow.ID, err error) {
+func (r resume) decide(ctx context.Context, e *env.Env, f app.BuildFound) (again []workflow.ID, err error) {
 	open := map[workflow.ID]workflow.Stale{}
 	for _, s := range f.Resume.Stale {
 		if _, known := open[s.Chunk.ID]; !known {
@@ -200,7 +204,11 @@ func (r resume) decide(e *env.Env, f app.BuildFound) (again []workflow.ID, err e
 			}
 		default:
 			e.Talk("%s", env.PrintableLines(s.Text()))
-			if choose(e, "", 2) == 1 {
+			choice, err := choose(ctx, e, "", 2)
+			if err != nil {
+				return nil, err
+			}
+			if choice == 1 {
 				again = append(again, id)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -88,7 +87,7 @@ func New(e *env.Env) *cobra.Command {
 		if err := o.check(args); err != nil {
 			return exit.Usage(err)
 		}
-		p, err := o.plan(e, args)
+		p, err := o.plan(cmd.Context(), e, args)
 		if problems, ok := errors.AsType[plan.Problems](err); ok {
 			return attend.Refuse(e, o.from, problems, *o.json)
 		}
@@ -156,7 +155,7 @@ func (o *options) check(args []string) error {
 }
 
 // plan is the beads as they are to run.
-func (o *options) plan(e *env.Env, args []string) (plan.Plan, error) {
+func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	c, err := e.Config()
 	if err != nil {
 		return plan.Plan{}, err
@@ -170,7 +169,7 @@ func (o *options) plan(e *env.Env, args []string) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	p, err := o.beads(e, root.Root, args, custom)
+	p, err := o.beads(ctx, e, root.Root, args, custom)
 	if err != nil {
 		return p, err
 	}
@@ -180,7 +179,7 @@ func (o *options) plan(e *env.Env, args []string) (plan.Plan, error) {
 }
 
 // beads reads what is to be dispatched.
-func (o *options) beads(e *env.Env, root string, args, custom []string) (plan.Plan, error) {
+func (o *options) beads(ctx context.Context, e *env.Env, root string, args, custom []string) (plan.Plan, error) {
 	if o.from != "" {
 		p, err := plan.Load(host.OS(), o.from, plan.Options{Dir: e.Dir, Root: root, Format: plan.Beads, Agents: custom})
 		if err != nil {
@@ -192,7 +191,7 @@ func (o *options) beads(e *env.Env, root string, args, custom []string) (plan.Pl
 		}
 		return p, nil
 	}
-	text, err := promptOf(e, args)
+	text, err := promptOf(ctx, e, args)
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -203,13 +202,13 @@ func (o *options) beads(e *env.Env, root string, args, custom []string) (plan.Pl
 const maxPrompt = 1 << 20
 
 // promptOf is the prompt on the command line or on stdin.
-func promptOf(e *env.Env, args []string) (string, error) {
+func promptOf(ctx context.Context, e *env.Env, args []string) (string, error) {
 	if len(args) < 2 {
 		return "", nil
 	}
 	text := args[1]
 	if text == "-" {
-		data, err := io.ReadAll(io.LimitReader(e.In, maxPrompt+1))
+		data, err := e.ReadIn(ctx, maxPrompt+1)
 		if err != nil {
 			return "", fmt.Errorf("read the prompt: %w", err)
 		}

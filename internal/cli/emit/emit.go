@@ -3,8 +3,8 @@
 package emit
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,7 +37,7 @@ that gaffer does not know is kept as it is. Kinds:
 	data := cmd.Flags().String("data", "", "more fields, as a JSON object; - reads it from stdin")
 	asJSON := cmd.Flags().Bool("json", false, "print the event as JSON")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		draft, err := read(e, args[0], *fields, *data)
+		draft, err := read(cmd.Context(), e, args[0], *fields, *data)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ that gaffer does not know is kept as it is. Kinds:
 	return cmd
 }
 
-func read(e *env.Env, kind string, fields []string, data string) (workflow.Draft, error) {
+func read(ctx context.Context, e *env.Env, kind string, fields []string, data string) (workflow.Draft, error) {
 	draft := workflow.Draft{Kind: kind}
 	for _, typed := range fields {
 		name, value, ok := strings.Cut(typed, "=")
@@ -67,20 +67,20 @@ func read(e *env.Env, kind string, fields []string, data string) (workflow.Draft
 		}
 		draft.Fields = append(draft.Fields, field)
 	}
-	more, err := object(e, data)
+	more, err := object(ctx, e, data)
 	draft.Fields = append(draft.Fields, more...)
 	return draft, err
 }
 
 // object reads the fields that --data gives.
-func object(e *env.Env, data string) ([]workflow.Field, error) {
+func object(ctx context.Context, e *env.Env, data string) ([]workflow.Field, error) {
 	if data == "" {
 		return nil, nil
 	}
 	text := []byte(data)
 	if data == "-" {
 		var err error
-		if text, err = io.ReadAll(io.LimitReader(e.In, statefile.MaxSize)); err != nil {
+		if text, err = e.ReadIn(ctx, statefile.MaxSize); err != nil {
 			return nil, fmt.Errorf("read stdin: %w", err)
 		}
 	}

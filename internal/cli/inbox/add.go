@@ -1,8 +1,8 @@
 package inbox
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,7 +28,7 @@ TYPE is evolve, reference or feature. A TEXT of - is read from stdin.`,
 	// The flag was declared just above; an error could only mean it was not.
 	_ = cmd.MarkFlagRequired("type")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		content, err := text(e, args[0])
+		content, err := text(cmd.Context(), e, args[0])
 		if err != nil {
 			return err
 		}
@@ -46,11 +46,11 @@ TYPE is evolve, reference or feature. A TEXT of - is read from stdin.`,
 }
 
 // text is what was typed, or stdin without the newline that ends it.
-func text(e *env.Env, typed string) (string, error) {
+func text(ctx context.Context, e *env.Env, typed string) (string, error) {
 	if typed != "-" {
 		return typed, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(e.In, statefile.MaxSize))
+	data, err := e.ReadIn(ctx, statefile.MaxSize)
 	if err != nil {
 		return "", fmt.Errorf("read stdin: %w", err)
 	}

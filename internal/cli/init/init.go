@@ -3,12 +3,9 @@
 package setup
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -150,7 +147,14 @@ func (s *site) settle(ctx context.Context, edits []settings.Edit) error {
 			return err
 		}
 	}
-	if !s.opts.dryRun && (!r.changes() || s.opts.yes || s.agreed()) {
+	write := !s.opts.dryRun
+	if write && r.changes() && !s.opts.yes {
+		var err error
+		if write, err = s.env.Agreed(ctx, "Make this change?"); err != nil {
+			return err
+		}
+	}
+	if write {
 		// What changes nothing is made too: an undo forgets what it knew of files
 		// that are gone.
 		if err := s.editor().Apply(ctx, edits); err != nil {
@@ -162,16 +166,4 @@ func (s *site) settle(ctx context.Context, edits []settings.Edit) error {
 		return s.env.PrintJSON(r)
 	}
 	return s.tell(r)
-}
-
-// agreed asks a person. The end of the input is a no.
-func (s *site) agreed() bool {
-	fmt.Fprint(s.env.Err, "Make this change? [y/N] ")
-	lines := bufio.NewScanner(s.env.In)
-	if !lines.Scan() {
-		s.env.Talk("")
-		return false
-	}
-	answer := strings.ToLower(strings.TrimSpace(lines.Text()))
-	return answer == "y" || answer == "yes"
 }

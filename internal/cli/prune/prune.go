@@ -2,7 +2,6 @@
 package prune
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +72,14 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		if err != nil {
 			return err
 		}
-		if o.dryRun || p.Nothing() || !o.yes && !agreed(e, p.Pruned) {
+		take := !o.dryRun && !p.Nothing()
+		if take && !o.yes {
+			take, err = agreed(ctx, e, p.Pruned)
+		}
+		if err != nil {
+			return err
+		}
+		if !take {
 			return show(e, p.Pruned, *o.json)
 		}
 		done, err := p.Take(ctx)
@@ -81,19 +87,12 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	})
 }
 
-// agreed asks a person. The end of the input is a no.
-func agreed(e *env.Env, p app.Pruned) bool {
+// agreed asks a person.
+func agreed(ctx context.Context, e *env.Env, p app.Pruned) (bool, error) {
 	for _, row := range table(p) {
 		e.Talk("%s", strings.Join(row, "  "))
 	}
-	fmt.Fprint(e.Err, "Take it away? [y/N] ")
-	lines := bufio.NewScanner(e.In)
-	if !lines.Scan() {
-		e.Talk("")
-		return false
-	}
-	answer := strings.ToLower(strings.TrimSpace(lines.Text()))
-	return answer == "y" || answer == "yes"
+	return e.Agreed(ctx, "Take it away?")
 }
 
 func show(e *env.Env, p app.Pruned, asJSON bool) error {

@@ -1,9 +1,9 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -50,7 +50,7 @@ func runNew(cmd *cobra.Command, e *env.Env, o newOptions) error {
 	if o.agents == "-" && o.waves == "-" {
 		return exit.Usage(errors.New("only one of --agents and --waves can be read from stdin"))
 	}
-	draft, err := readDraft(e, o)
+	draft, err := readDraft(cmd.Context(), e, o)
 	if err != nil {
 		return err
 	}
@@ -65,27 +65,27 @@ func runNew(cmd *cobra.Command, e *env.Env, o newOptions) error {
 	return e.Printf("%s\n", id)
 }
 
-func readDraft(e *env.Env, o newOptions) (session.Draft, error) {
+func readDraft(ctx context.Context, e *env.Env, o newOptions) (session.Draft, error) {
 	draft := session.Draft{Source: o.source, SourceFile: o.sourceFile}
-	data, err := read(e, o.agents)
+	data, err := read(ctx, e, o.agents)
 	if err != nil {
 		return draft, err
 	}
 	if draft.Agents, err = session.ParseAgents(o.agents, data); err != nil || o.waves == "" {
 		return draft, err
 	}
-	if data, err = read(e, o.waves); err == nil {
+	if data, err = read(ctx, e, o.waves); err == nil {
 		draft.Waves, err = session.ParseWaves(o.waves, data)
 	}
 	return draft, err
 }
 
 // read reads a file that a person named, never more than a document may have.
-func read(e *env.Env, name string) ([]byte, error) {
+func read(ctx context.Context, e *env.Env, name string) ([]byte, error) {
 	if name != "-" {
 		return statefile.ReadBytes(host.OS(), e.Path(name))
 	}
-	data, err := io.ReadAll(io.LimitReader(e.In, statefile.MaxSize+1))
+	data, err := e.ReadIn(ctx, statefile.MaxSize+1)
 	if err == nil && len(data) > statefile.MaxSize {
 		err = &statefile.FormError{Path: "stdin", Problem: fmt.Sprintf("has more than the %d MiB a document may have", statefile.MaxSize>>20)}
 	}

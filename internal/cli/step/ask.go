@@ -7,23 +7,20 @@ import (
 	"io"
 	"strings"
 
+	"gaffer/internal/cli/env"
 	"gaffer/workflow"
 )
 
 // ask shows the choices and returns the one that was made. The end of the input
 // is the choice to abort: nobody is there to answer. An interruption chooses
-// nothing; the read that waits for the terminal then ends with the process.
+// nothing.
 func ask(ctx context.Context, in io.Reader, out io.Writer, missing *workflow.PrerequisiteError) (int, error) {
 	fmt.Fprintln(out, missing)
-	answers := make(chan int, 1)
-	go func() { answers <- read(in, out, missing.Choices()) }()
-	select {
-	case choice := <-answers:
-		return choice, nil
-	case <-ctx.Done():
+	choice, err := env.Await(ctx, func() int { return read(in, out, missing.Choices()) })
+	if err != nil {
 		fmt.Fprintln(out)
-		return 0, ctx.Err()
 	}
+	return choice, err
 }
 
 func read(in io.Reader, out io.Writer, choices []workflow.Choice) int {

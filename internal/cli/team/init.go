@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,7 +33,7 @@ func initCommand(e *env.Env) *cobra.Command {
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "read the requirements from `FILE`, or - for stdin")
 	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the session that is there")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		requirements, err := readRequirements(e, o.file, args)
+		requirements, err := readRequirements(cmd.Context(), e, o.file, args)
 		if err != nil {
 			return err
 		}
@@ -70,13 +69,13 @@ func begin(ctx context.Context, e *env.Env, o initOptions, requirements string) 
 
 // readRequirements takes them from where they are. Empty ones are refused before
 // anything is archived for them.
-func readRequirements(e *env.Env, file string, args []string) (string, error) {
+func readRequirements(ctx context.Context, e *env.Env, file string, args []string) (string, error) {
 	if (file == "") == (len(args) == 0) {
 		return "", exit.Usage(errors.New("give the requirements as an argument or with -f FILE, one of them"))
 	}
 	text := strings.Join(args, " ")
 	if file != "" {
-		data, err := readAll(e, file)
+		data, err := readAll(ctx, e, file)
 		if err != nil {
 			return "", err
 		}
@@ -89,11 +88,11 @@ func readRequirements(e *env.Env, file string, args []string) (string, error) {
 }
 
 // readAll reads a file, or stdin if it is called -.
-func readAll(e *env.Env, file string) ([]byte, error) {
+func readAll(ctx context.Context, e *env.Env, file string) ([]byte, error) {
 	if file != "-" {
 		return statefile.ReadBytes(host.OS(), e.Path(file))
 	}
-	data, err := io.ReadAll(io.LimitReader(e.In, statefile.MaxSize+1))
+	data, err := e.ReadIn(ctx, statefile.MaxSize+1)
 	if err == nil && len(data) > statefile.MaxSize {
 		err = fmt.Errorf("stdin: more than the %d MiB a document may have", statefile.MaxSize>>20)
 	}

@@ -61,7 +61,7 @@ func New(e *env.Env) *cobra.Command {
 
 // begin begins a session and works on it.
 func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
-	requirements, err := readRequirements(e, o.file, args)
+	requirements, err := readRequirements(ctx, e, o.file, args)
 	if err != nil {
 		return err
 	}
