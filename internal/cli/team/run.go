@@ -19,6 +19,7 @@ import (
 
 // options is what the command line says.
 type options struct {
+	given      func(flag string) bool
 	file       string
 	mode       string
 	developers int
@@ -35,6 +36,7 @@ type options struct {
 func (o *options) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	o.given = flags.Changed
 	flags.StringVar(&o.mode, "mode", "", "`MODE`: auto, simple (one group) or parallel")
 	flags.IntVar(&o.developers, "developers", 0, "let `N` developers work at once, 1 to 4")
 	flags.StringVar(&o.roles, "roles", "", "`FILE` that says who plays which role")
@@ -58,8 +60,14 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	}
 	mode := cmp.Or(o.mode, c.Choice("team.mode"))
 	n = app.NewTeam{
-		Developers: cmp.Or(o.developers, c.Number("team.developers")), Iterations: cmp.Or(o.iterations, c.Number("team.iterations")),
+		Developers: c.Number("team.developers"), Iterations: c.Number("team.iterations"),
 		Tests: o.tests, TestsTimeout: c.Duration("team.tests_timeout"), Into: o.into, Fresh: o.fresh,
+	}
+	if o.given("developers") {
+		n.Developers = o.developers
+	}
+	if o.given("iterations") {
+		n.Iterations = o.iterations
 	}
 	if n.Budget.USD = o.budget; o.tests == nil {
 		n.Tests = c.List("team.tests")
@@ -80,8 +88,8 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 		return n, exit.Usage(fmt.Errorf("--developers %d: want 1 to %d", n.Developers, team.MaxDevelopers))
 	case n.Iterations < 1:
 		return n, exit.Usage(fmt.Errorf("--iterations %d: want at least 1", n.Iterations))
-	case n.Budget.USD < 0:
-		return n, exit.Usage(fmt.Errorf("--budget %g: want a sum of money", n.Budget.USD))
+	case o.given("budget") && !(o.budget > 0):
+		return n, exit.Usage(fmt.Errorf("--budget %g: want an amount above 0", o.budget))
 	}
 	return n, nil
 }
