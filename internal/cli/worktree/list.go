@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
 	"gaffer/internal/worktree"
 )
 
@@ -16,7 +18,7 @@ func list(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list [RUN]",
 		Short:   "Show worktrees, and what is in them that is nowhere else",
-		Example: "  gaffer worktree list\n  gaffer worktree list 20260201-143022-abc12345 --json",
+		Example: "  gaffer worktree list\n  gaffer worktree list abc1 --json",
 		Args:    cobra.MaximumNArgs(1),
 	}
 	asJSON := env.JSONFlag(cmd)
@@ -58,9 +60,13 @@ func look(ctx context.Context, e *env.Env, run string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	trees, err := repo.List(ctx, run)
+	trees, err := repo.List(ctx, "")
 	if err != nil {
 		return nil, err
+	}
+	trees = slices.DeleteFunc(trees, func(t worktree.Tree) bool { return !means(run, t.Run) })
+	if run != "" && len(trees) == 0 {
+		return nil, exit.WithHint(exit.NotFound(fmt.Errorf("run %q: no task has a worktree", run)), "'gaffer worktree list' shows them all")
 	}
 	rows := make([]row, len(trees))
 	for i, t := range trees {

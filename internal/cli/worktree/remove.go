@@ -20,7 +20,7 @@ func remove(e *env.Env) *cobra.Command {
 committed or commits that are nowhere else is removed only with --force; one that
 is in use, or locked, never is. Before that, what is in it is kept under
 refs/gaffer/rescue.`,
-		Example: "  gaffer worktree remove api\n  gaffer worktree remove 20260201-143022-abc12345/api --force",
+		Example: "  gaffer worktree remove api\n  gaffer worktree remove abc1/api --force",
 		Args:    cobra.MinimumNArgs(1),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also with work that is nowhere else")
@@ -60,7 +60,7 @@ func find(trees []worktree.Tree, name string) (worktree.Tree, error) {
 	}
 	var found []worktree.Tree
 	for _, t := range trees {
-		if t.Task == task && strings.HasPrefix(t.Run, run) {
+		if t.Task == task && means(run, t.Run) {
 			found = append(found, t)
 		}
 	}

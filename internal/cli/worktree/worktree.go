@@ -4,6 +4,7 @@ package worktree
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,11 @@ func New(e *env.Env) *cobra.Command {
 	}
 	cmd.AddCommand(list(e), remove(e))
 	return cmd
+}
+
+// means reports whether text is the beginning of a run's id, or of its last part.
+func means(text, run string) bool {
+	return strings.HasPrefix(run, text) || strings.HasPrefix(run[strings.LastIndexByte(run, '-')+1:], text)
 }
 
 // open finds the repository of the project.
