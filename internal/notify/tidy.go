@@ -69,10 +69,10 @@ type Record struct {
 }
 
 // Lately returns what was told over channels since a time, and what waits to be,
-// the latest first.
+// the latest first: an empty list if there is nothing.
 func Lately(ctx context.Context, s store.Store, channels []Channel, since time.Time) (list []Record, err error) {
 	err = s.Read(ctx, func(r store.Reader) error {
-		list = nil
+		list = []Record{}
 		for _, c := range channels {
 			for parent, after := range map[string]int64{c.Key(): since.UnixMicro() - 1, openList(c.Key()): math.MinInt64} {
 				found, err := r.Items(noteKind, parent, after, math.MaxInt32)
