@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 )
 
@@ -142,6 +143,9 @@ func (t *Attendant) begun(ctx context.Context, d Detached, p *os.Process) error 
 			return p.Release()
 		}
 		if over(p.Pid) {
+			if r.Owner.Alive {
+				return &app.OwnedError{Run: d.Run, PID: r.Owner.PID}
+			}
 			return fmt.Errorf("run %s: the gaffer in the background ended at once; see %s", d.Run, d.Log)
 		}
 		select {
