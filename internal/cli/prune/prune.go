@@ -157,4 +157,5 @@ func table(p app.Pruned) [][]string {
 	return rows
 }
 
-func stamp(t time.Time) string { return t.Format("2006-01-02 15:04") }
+// stamp is a time in the zone of whoever reads it.
+func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
