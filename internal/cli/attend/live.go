@@ -45,7 +45,7 @@ func (t *Attendant) live(ctx context.Context, term *tui.Terminal, j job) (ending
 	case errors.Is(err, errHungUp):
 		end.interrupted, end.detached, err = true, j.work != nil, nil
 	case do == tui.Detach:
-		end.detached = true
+		end.interrupted, end.detached = end.interrupted || v.signalled, true
 	case do == tui.Leave:
 		end.left = "left while its agents were ending"
 	}
@@ -70,6 +70,7 @@ type live struct {
 
 	last      fleet.Run // written by bridge
 	err       error     // written by bridge: why the work ended without an end of the run
+	signalled bool      // written by bridge: a signal said that it is to end
 	cancelled bool      // written by act
 }
 
@@ -121,6 +122,7 @@ func (v *live) bridge(ctx context.Context, cancel context.CancelCauseFunc) {
 				cancel(errHungUp)
 				return
 			}
+			v.signalled = true
 			v.pushEnd()
 		case <-ctx.Done():
 			return

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 
 	"gaffer/fleet"
+	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/tui"
 )
@@ -27,8 +29,11 @@ func (t *Attendant) Watch(ctx context.Context, run string, asJSON bool) error {
 	signals := takeSignals(ctx)
 	defer signals.give()
 	end, err := t.live(context.WithoutCancel(ctx), term, job{run: r, signals: signals.hear, interval: open.Pace(len(r.Tasks))})
-	if err != nil || !end.run.Status.Final() {
+	if err != nil {
 		return err
+	}
+	if !end.run.Status.Final() {
+		return exit.Interrupted(fmt.Errorf("run %s: left before its end; it goes on", r.ID))
 	}
 	return t.tell(end, false)
 }

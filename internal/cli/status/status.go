@@ -30,7 +30,7 @@ what each does now, since when that is known and who says so.
 --watch shows it until the run has ended, live in a terminal, where questions
 are answered in place too, else one line for each change on stdout; the exit
 code is then that of 'gaffer run'. With --json as well, each line is the whole
-run as JSON. Ctrl-C leaves, and the run goes on.`,
+run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 		Example: `  gaffer status
   gaffer status --watch
   gaffer status abc1 --json | jq -r '.tasks[] | select(.status == "failed").id'`,
