@@ -36,8 +36,8 @@ func (c *Client) FindRun(ctx context.Context, project, name string, unfinished b
 	return ask[string](ctx, c, get(query, "v1", "runs", "find"), "id")
 }
 
-// FindTask returns the task that a person means, with its prompt: RUN/TASK, or
-// TASK or a unique prefix of one in the latest run that has it.
+// FindTask returns the task that a person means, with its prompt: RUN/TASK,
+// TASK in the latest run that has it, or else a unique prefix of one.
 func (c *Client) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
 	query := set(url.Values{}, "project", project, "task", name)
 	return ask[fleet.Task](ctx, c, get(query, "v1", "runs", "find"), "task")

@@ -61,8 +61,8 @@ func (a *App) FindRun(ctx context.Context, text string, unfinished bool) (string
 	return a.lookout.FindRun(ctx, a.opts.Project.Root, text, unfinished)
 }
 
-// FindTask returns the task of this project that a person means: RUN/TASK, or
-// TASK or a unique prefix of one in the latest run that has it.
+// FindTask returns the task of this project that a person means: RUN/TASK,
+// TASK in the latest run that has it, or else a unique prefix of one.
 func (a *App) FindTask(ctx context.Context, text string) (fleet.Task, error) {
 	return a.lookout.FindTask(ctx, a.opts.Project.Root, text)
 }

@@ -56,7 +56,7 @@ func showAll(e *env.Env, c *config.Config, asJSON bool) error {
 	}
 	rows := [][]string{{"KEY", "VALUE", "FROM"}}
 	for _, v := range c.Values() {
-		rows = append(rows, []string{v.Key.Name, env.Printable(v.Text), env.Printable(v.Source.String())})
+		rows = append(rows, []string{env.Printable(v.Key.Name), env.Printable(v.Text), env.Printable(v.Source.String())})
 	}
 	return e.Table(rows)
 }
