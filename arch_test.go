@@ -123,6 +123,9 @@ var rules = []rule{
 	{"internal/workdesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/failure", "internal/logstore", "internal/server", "internal/store", "internal/token"}, nil},
 	{"internal/remote", []string{"coordinator", "internal/engine", "internal/store", "statefile/..."}, nil},
 
+	// What tests of several packages share.
+	{"internal/testenv", nil, nil},
+
 	// Machines for the tests of several of them.
 	{"internal/machines", []string{"internal/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
 

@@ -2,11 +2,12 @@ package main_test
 
 import (
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"gaffer/internal/testenv"
 )
 
 // began is what the runtime tells of a package that has begun.
@@ -21,11 +22,7 @@ const (
 )
 
 func TestNothingMuchHappensBeforeACommandBegins(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "gaffer")
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	cmd := exec.Command(binary, "version")
+	cmd := exec.Command(testenv.Program(t), "version")
 	cmd.Env = append(cmd.Environ(), "GODEBUG=inittrace=1")
 	var trace strings.Builder
 	cmd.Stderr = &trace

@@ -9,21 +9,13 @@ import (
 	"testing"
 
 	"gaffer/internal/early"
+	"gaffer/internal/testenv"
 )
-
-func built(t *testing.T) string {
-	t.Helper()
-	path, err := builtOnce(t)()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
 
 // The runtime says which packages it begins, one after the other.
 func TestAHookIsAnsweredBeforeTheRestOfGafferBegins(t *testing.T) {
 	home := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), built(t), "hook", "claude")
+	cmd := exec.CommandContext(t.Context(), testenv.Program(t), "hook", "claude")
 	cmd.Env = []string{"HOME=" + home, "GODEBUG=inittrace=1"}
 	cmd.Stdin = strings.NewReader(`{"hook_event_name": "PreToolUse", "session_id": "s", "cwd": "/", "tool_name": "Bash"}`)
 	out, err := cmd.CombinedOutput()
@@ -45,7 +37,7 @@ func TestAHookIsAnsweredBeforeTheRestOfGafferBegins(t *testing.T) {
 
 // Whatever is wrong with its input, an agent must not notice.
 func TestAHookThatIsAnsweredEarlyNeverFails(t *testing.T) {
-	binary := built(t)
+	binary := testenv.Program(t)
 	open, end, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -16,35 +16,40 @@ import (
 
 	"gaffer/internal/config"
 	"gaffer/internal/project"
+	"gaffer/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"gaffer":   func() { os.Exit(Main()) },
-		"stubborn": stubborn,
-	})
+	testscript.Main(m, map[string]func(){"stubborn": stubborn})
 }
 
 // TestScript runs every script in testdata/script. Beside testscript's own
 // commands a script has:
 //
 //	exit N gaffer ARG…       the command ends with exactly this code
-//	parallel N gaffer ARG…   N processes of the built binary at once; all must succeed
+//	parallel N gaffer ARG…   N processes at once; all must succeed
 //	fits COLUMNS LINES       the last stdout fits such a screen
 //
 // In the arguments of parallel, {} stands for the number of the process. Of the
 // script's environment it passes on HOME, PATH, TMPDIR and gaffer's variables.
 func TestScript(t *testing.T) {
-	binary := builtOnce(t)
+	program := testenv.Program(t)
+	bin := t.TempDir()
+	if err := os.Symlink(program, filepath.Join(bin, "gaffer")); err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
-		Setup:               isolate,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			return isolate(e)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exit":     exitCode,
-			"parallel": func(ts *testscript.TestScript, _ bool, args []string) { parallel(ts, binary, args) },
+			"parallel": func(ts *testscript.TestScript, _ bool, args []string) { parallel(ts, program, args) },
 			"fits":     fits,
 		},
 	})
@@ -103,39 +108,23 @@ func fits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// builtOnce builds the real program when a script first needs it: the test
-// binary starts slowly, and slower still under the race detector.
-func builtOnce(t *testing.T) func() (string, error) {
-	dir := t.TempDir()
-	return sync.OnceValues(func() (string, error) {
-		path := filepath.Join(dir, "gaffer")
-		out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "gaffer/cmd/gaffer").CombinedOutput()
-		if err != nil {
-			return "", fmt.Errorf("build gaffer: %w\n%s", err, out)
-		}
-		return path, nil
-	})
-}
-
-func parallel(ts *testscript.TestScript, binary func() (string, error), args []string) {
+func parallel(ts *testscript.TestScript, program string, args []string) {
 	if len(args) < 2 || args[1] != "gaffer" {
 		ts.Fatalf("usage: parallel N gaffer [args...]")
 	}
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	path, err := binary()
-	ts.Check(err)
 	failures := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
-		cmd := binaryCommand(ts, path, args[2:], i)
+		cmd := numberedCommand(ts, program, args[2:], i)
 		all.Go(func() { failures[i] = output(cmd) })
 	}
 	all.Wait()
 	ts.Check(errors.Join(failures...))
 }
 
-func binaryCommand(ts *testscript.TestScript, path string, args []string, i int) *exec.Cmd {
+func numberedCommand(ts *testscript.TestScript, path string, args []string, i int) *exec.Cmd {
 	numbered := make([]string, len(args))
 	for j, arg := range args {
 		numbered[j] = strings.ReplaceAll(arg, "{}", strconv.Itoa(i))

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"gaffer/internal/testenv"
 )
 
 // build builds the program from the module in a folder.
@@ -47,7 +49,7 @@ func seed(t *testing.T) *rand.Rand {
 func TestThreeMachinesDoEachTaskOnceWhateverFails(t *testing.T) {
 	begun := time.Now()
 	rng := seed(t)
-	f := newFleet(t, build(t, root), 2, 3)
+	f := newFleet(t, testenv.Program(t), 2, 3)
 	followers := []*follower{follow("the first follower", f.asks(0)), follow("the second follower", f.asks(1))}
 	for _, each := range followers {
 		defer each.stop()

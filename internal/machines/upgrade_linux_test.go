@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gaffer/internal/store"
+	"gaffer/internal/testenv"
 )
 
 // A fleet is upgraded while it works: first a worker, then the coordinator, and
@@ -19,7 +20,7 @@ import (
 // and for a new one.
 func TestAFleetIsUpgradedWhileItWorks(t *testing.T) {
 	rng := seed(t)
-	after := build(t, root)
+	after := testenv.Program(t)
 	before := previous(t, after)
 	f := &fleet{t: t, network: New(t), marks: t.TempDir()}
 	f.db = f.network.Machine("db").Postgres()

@@ -4,10 +4,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"gaffer/internal/testenv"
 	"gaffer/test/stubmodel"
 )
 
@@ -38,9 +38,12 @@ func run(m *testing.M) int {
 			return fail(err)
 		}
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "gaffer"), "gaffer/cmd/gaffer")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fail(fmt.Errorf("build gaffer: %w\n%s", err, out))
+	gaffer, err := testenv.BuildProgram()
+	if err == nil {
+		err = os.Symlink(gaffer, filepath.Join(dir, "gaffer"))
+	}
+	if err != nil {
+		return fail(err)
 	}
 	programs, model = dir, stubmodel.Serve()
 	defer model.Close()

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"gaffer/internal/testenv"
 )
 
 // What all tests share: the program and one browser. Each test has a server, and
@@ -26,10 +27,8 @@ func run(m *testing.M) int {
 		return fail(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	gaffer = filepath.Join(dir, "gaffer")
-	build := exec.Command("go", "build", "-o", gaffer, "gaffer/cmd/gaffer")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fail(fmt.Errorf("build gaffer: %w\n%s", err, out))
+	if gaffer, err = testenv.BuildProgram(); err != nil {
+		return fail(err)
 	}
 	ctx, quit := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath("chromium"),

@@ -12,35 +12,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	_ "gaffer/internal/cli" // what is built and run: without it an old result would be taken for this one's
+	_ "gaffer/internal/cli" // A change of the program invalidates cached results of this test.
+	"gaffer/internal/testenv"
 )
-
-// build makes the program, once.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "gaffer-demo-test")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "gaffer")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "gaffer/cmd/gaffer").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build gaffer: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := build(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path)) // at worst a file is left
-	}
-	os.Exit(code)
-}
 
 // demo is a demo that runs, as a process of the real program.
 type demo struct {
@@ -55,15 +33,13 @@ type demo struct {
 
 func start(t *testing.T, args ...string) *demo {
 	t.Helper()
-	binary, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := testenv.Program(t)
 	d := &demo{t: t, temp: t.TempDir(), ended: make(chan struct{})}
+	var err error
 	if d.out, err = os.Create(filepath.Join(t.TempDir(), "out")); err != nil {
 		t.Fatal(err)
 	}
-	d.cmd = exec.Command(binary, append([]string{"demo", "--no-browser"}, args...)...)
+	d.cmd = exec.Command(program, append([]string{"demo", "--no-browser"}, args...)...)
 	d.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "TMPDIR=" + d.temp, "GAFFER_SERVER=http://192.0.2.1:1", "GAFFER_DB=/nowhere/at/all.db"}
 	d.cmd.Stdout, d.cmd.Stderr = d.out, d.out
 	if err := d.cmd.Start(); err != nil {

@@ -9,33 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"gaffer/internal/testenv"
 )
-
-// build makes the real program, once.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "gaffer-watch-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "gaffer")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "gaffer/cmd/gaffer").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build gaffer: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := build(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path)) // at worst a file is left
-	}
-	os.Exit(code)
-}
 
 // place is a project with a state of its own. Whatever is started in it carries
 // its folder in a variable, and is ended with the test.
@@ -50,10 +29,7 @@ const mark = "WATCH_TEST"
 
 func newPlace(t *testing.T, files map[string]string) *place {
 	t.Helper()
-	binary, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := testenv.Program(t)
 	dir, err := os.MkdirTemp("", "watch-") // the test's own folder has a path that is too long for a socket
 	if err != nil {
 		t.Fatal(err)

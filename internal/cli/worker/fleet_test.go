@@ -25,6 +25,7 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/store/sqlite"
+	"gaffer/internal/testenv"
 )
 
 // fleet is a coordinator and workers as processes of the real program, and the
@@ -38,34 +39,9 @@ type fleet struct {
 	engine *engine.Engine
 }
 
-// build makes the program, once.
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "gaffer-worker-test")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "gaffer")
-	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "gaffer/cmd/gaffer").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build gaffer: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := build(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(path)) // at worst a file is left
-	}
-	os.Exit(code)
-}
-
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	binary, err := build()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := testenv.Program(t)
 	f := &fleet{t: t, binary: binary, dir: t.TempDir()}
 	for _, sub := range []string{"project", "marks"} {
 		if err := os.Mkdir(filepath.Join(f.dir, sub), 0o755); err != nil {

@@ -1,0 +1,125 @@
+// Package testenv holds what tests of several packages share: the built program,
+// waiting for a condition, and how much a test does at each level.
+//
+// The levels are those of CONTRIBUTING.md. script/check runs 'go test -short',
+// script/test runs everything, and script/prove sets GAFFER_PROVE for the long
+// versions. Only tests import this package.
+package testenv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Variables that the scripts set.
+const (
+	programVar = "GAFFER_TEST_PROGRAM" // path of a gaffer built from this tree
+	proveVar   = "GAFFER_PROVE"        // not empty: run the long versions
+)
+
+// Patience is how long Wait waits. It is far longer than any wait takes, so that
+// a test on a machine with other work does not fail for being slow.
+const Patience = 3 * time.Minute
+
+// Count returns how often a test repeats what it does: quick under -short, full
+// in script/test, proof in script/prove.
+func Count(quick, full, proof int) int {
+	switch {
+	case os.Getenv(proveVar) != "":
+		return proof
+	case testing.Short():
+		return quick
+	default:
+		return full
+	}
+}
+
+// Integration marks a test that starts many processes or takes seconds. script/test
+// runs it; script/check, which uses -short, does not.
+func Integration(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("integration test: script/test runs it")
+	}
+}
+
+// Program returns the path of the gaffer program built from this tree. The scripts
+// build it once for all packages; without them, each test process builds it once.
+func Program(t testing.TB) string {
+	t.Helper()
+	path, err := BuildProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// BuildProgram is Program for a TestMain.
+var BuildProgram = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv(programVar); path != "" {
+		// The go command notes the file, so a cached result ends with the program.
+		_, err := os.Stat(path)
+		return path, err
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(root, ".build")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	// Other test processes build too: each writes its own file and then replaces
+	// the shared one.
+	own := filepath.Join(dir, fmt.Sprintf("gaffer-%d", os.Getpid()))
+	build := exec.Command("go", "build", "-buildvcs=false", "-o", own, "./cmd/gaffer")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build gaffer: %w\n%s", err, out)
+	}
+	path := filepath.Join(dir, "gaffer")
+	return path, os.Rename(own, path)
+})
+
+// moduleRoot finds the folder with go.mod above the test's folder.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", errors.New("no go.mod above the test's folder")
+		}
+		dir = parent
+	}
+}
+
+// Wait calls check until it returns nil. After Patience the test fails with the
+// last error, which says what check saw.
+func Wait(t testing.TB, what string, check func() error) {
+	t.Helper()
+	start := time.Now()
+	delay := time.Millisecond
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Since(start) > Patience {
+			t.Fatalf("waited %v for %s; last seen: %v", Patience, what, err)
+		}
+		time.Sleep(delay)
+		delay = min(2*delay, 50*time.Millisecond)
+	}
+}
