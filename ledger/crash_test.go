@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/host/hosttest"
@@ -59,6 +60,7 @@ func at(h host.Host) *Store {
 }
 
 func TestACrashAnywhereInThreeAttemptsLosesNothing(t *testing.T) {
+	testenv.Integration(t)
 	ctx := context.Background()
 	halves := func(s *Store, n int) (steps []func() error) {
 		return []func() error{

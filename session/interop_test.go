@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/session"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
@@ -83,6 +84,7 @@ func seedWriter(s *session.Store, id, agent, what string) *exec.Cmd {
 }
 
 func TestSixteenWritersOfOursAndSixteenOfTheSeedsLoseNothing(t *testing.T) {
+	testenv.Integration(t)
 	s := session.New(t.TempDir(), session.Options{})
 	var agents []session.Agent
 	for i := range writers {
@@ -141,6 +143,7 @@ func checkCounts(t *testing.T, s *session.Store, id string) {
 }
 
 func TestALockWhoseWriterWasKilledDelaysOthersOnceAndByElevenSecondsAtMost(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	var broken []statefile.Notice
 	s := session.New(t.TempDir(), session.Options{Notice: func(n statefile.Notice) { broken = append(broken, n) }})

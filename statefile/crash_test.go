@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/host/hosttest"
@@ -237,6 +238,7 @@ func TestAProcessThatDiesAtAnyStepLosesNothingAcknowledged(t *testing.T) {
 }
 
 func TestAPowerCutAtAnyStepLosesNothingAcknowledged(t *testing.T) {
+	testenv.Integration(t)
 	runs := 0
 	for seed := range uint64(12) {
 		runs += everyStep(t, crash{seed: seed, locking: statefile.Advisory}, hosttest.Fault{Power: true})

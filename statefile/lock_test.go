@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
@@ -371,6 +372,7 @@ func TestALockThatWasTakenAgainSinceWeLookedIsPutBack(t *testing.T) {
 }
 
 func TestProcessesAreNeverInsideTogether(t *testing.T) {
+	testenv.Integration(t)
 	const processes, times = 8, 100
 	for name := range lockings {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
@@ -334,6 +335,7 @@ func TestAWriterThatNeverStopsIsAnErrorInTheEnd(t *testing.T) {
 
 // Every step of an update is made to fail, with every error a disk has.
 func TestAStepThatFailsLeavesTheOldDocumentAndIsNamed(t *testing.T) {
+	testenv.Integration(t)
 	for name, locking := range lockings {
 		t.Run(name, func(t *testing.T) {
 			steps := stepsOfAnUpdate(t, locking)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"gaffer/internal/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/host/hosttest"
 )
@@ -68,6 +69,7 @@ func TestARecordingThatDiesLeavesEachDocumentOldOrNewAndIsMadeAgain(t *testing.T
 }
 
 func TestARecordingOverWhatCannotBeReadLosesNothingWhereverItDies(t *testing.T) {
+	testenv.Integration(t)
 	p := seedPicture(t)
 	want := recorded(t, p)
 	wrecked := map[Document]string{PMStateDoc: "[1]", GroupStatusDoc: "{half", DevToQADoc: `{"messages": 7}`}

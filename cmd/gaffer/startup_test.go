@@ -22,6 +22,7 @@ const (
 )
 
 func TestNothingMuchHappensBeforeACommandBegins(t *testing.T) {
+	testenv.Integration(t)
 	cmd := exec.Command(testenv.Program(t), "version")
 	cmd.Env = append(cmd.Environ(), "GODEBUG=inittrace=1")
 	var trace strings.Builder

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gaffer/internal/testenv"
 )
 
 func TestTheReferenceKeepsEveryPromise(t *testing.T) {
@@ -110,6 +112,7 @@ const brokenVar = "CONFORMANCE_BROKEN"
 
 // A promise that is found broken fails its test, so each mutant has a process.
 func TestASuiteThatIsRunOnABrokenServerFails(t *testing.T) {
+	testenv.Integration(t)
 	for _, m := range mutants {
 		t.Run(m.broken+" "+m.promise, func(t *testing.T) {
 			promise := strings.ReplaceAll(m.promise, " ", "_")

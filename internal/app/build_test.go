@@ -15,6 +15,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/build"
+	"gaffer/internal/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
@@ -112,6 +113,7 @@ func tellable(events []workflow.Event) (list []string) {
 }
 
 func TestABuildKilledAfterEveryKindOfEventEndsCompletedAndIsToldOnce(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t).withSpec(specText)
 	a := p.open()
@@ -296,6 +298,7 @@ func TestAnIncompleteBuildIsNotGivenUpInSilence(t *testing.T) {
 }
 
 func TestABuildOfAnotherProgramIsGoneOnWith(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t).withSpec(specText)
 	state := `{"buildRun": {"runId": "run-7", "status": "running", "mine": "kept", "startedAt": "2026-02-17T04:00:00Z",
@@ -401,6 +404,7 @@ func keeps(t *testing.T, p place, data []byte) {
 }
 
 func TestAPageIsCheckedInARealBrowser(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t).withSpec(specText)
 	a := p.open()

@@ -17,6 +17,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/plan"
+	"gaffer/internal/testenv"
 )
 
 // workOn names the run that this process, started by a test, works on until it
@@ -34,11 +35,9 @@ func beGaffer(t place, run string) error {
 // However often gaffer is killed, each agent is started once, is adopted, and
 // ends as it would have: one live agent per task, seen from outside.
 func TestOneLiveAgentPerTaskHoweverOftenGafferIsKilled(t *testing.T) {
+	testenv.Integration(t)
 	const atOnce = 2
-	trials := 100
-	if underRace {
-		trials = 10 // script/test has them all without it
-	}
+	trials := testenv.Count(0, 25, 1000)
 	var next sync.Mutex
 	for range atOnce {
 		t.Run("", func(t *testing.T) {

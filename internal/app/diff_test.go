@@ -8,6 +8,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/plan"
+	"gaffer/internal/testenv"
 )
 
 // changed runs one task in a worktree, and returns what its attempts have changed.
@@ -27,6 +28,7 @@ func (p place) changed(task plan.Task) (list []*fleet.Diff, run fleet.Run) {
 }
 
 func TestAnAttemptSaysWhatItHasChangedInItsWorktree(t *testing.T) {
+	testenv.Integration(t)
 	for name, c := range map[string]struct {
 		script string
 		want   *fleet.Diff

@@ -19,6 +19,7 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 	"gaffer/ledger"
 	"gaffer/statefile"
 )
@@ -192,6 +193,7 @@ func (p place) valid() {
 }
 
 func TestTenBeadsInTmuxAreRecordedAsTheyEnded(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)
 	retried := beadOf("bd-retried", "unless-attempt 1 tool touch there", "say second time lucky")

@@ -20,6 +20,7 @@ import (
 	"gaffer/internal/notify"
 	"gaffer/internal/plan"
 	"gaffer/internal/store/postgres/pgtest"
+	"gaffer/internal/testenv"
 )
 
 // settings writes the user's own file, as %s with the folder of it.
@@ -116,6 +117,7 @@ func TestARunTellsAPersonWhatHappensAndACoordinatorOnItsStoreDoesNotTellItAgain(
 }
 
 func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
+	testenv.Integration(t)
 	p := newPlace(t)
 	free := make(chan struct{})
 	var mu sync.Mutex

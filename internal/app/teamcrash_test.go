@@ -10,6 +10,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/testenv"
 	"gaffer/team"
 )
 
@@ -45,6 +46,7 @@ func TestATeamComesToTheSameEndHoweverOftenGafferIsKilled(t *testing.T) {
 }
 
 func TestATeamComesToTheSameEndKilledAtEachThingThatHappens(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c, a, run := threeGroups(t)
 	for seen, kills := 0, 0; ; kills++ {
@@ -113,6 +115,7 @@ func (c crew) sameEnd(a *app.App, run string) {
 }
 
 func TestAMergeGoesOnWhenGafferIsKilledDuringItsTests(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, small)
 	a := c.open()

@@ -10,6 +10,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/plan"
+	"gaffer/internal/testenv"
 	"gaffer/team"
 )
 
@@ -150,6 +151,7 @@ func TestASessionThatWasCancelledGoesOnWithTheStepThatWasEnded(t *testing.T) {
 }
 
 func TestWhatOthersFinishAfterOneStepWasCancelledCounts(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, "== A-developer-1\ntool touch {dir}/A.waits\nhang\n"+together)
 	a := c.open()
@@ -178,6 +180,7 @@ func TestWhatOthersFinishAfterOneStepWasCancelledCounts(t *testing.T) {
 
 // Agents have been seen to rename the session.
 func TestASessionThatAnAgentRenamesComesToItsEnd(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, "== main-developer-1\ntool sed -i s/v4_/mine_/ {root}/coordination/*.json\nsay {\"status\":\"READY_FOR_REVIEW\"}\n"+small)
 	a := c.open()
@@ -324,6 +327,7 @@ func TestWhatAPersonHasNotCommittedIsInNobodysWay(t *testing.T) {
 }
 
 func TestADeliveryThatConflictsIsMadeWhenThePersonHasPutItRight(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, small)
 	a := c.open()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gaffer/internal/app"
+	"gaffer/internal/testenv"
 	"gaffer/statefile"
 	"gaffer/team"
 )
@@ -47,6 +48,7 @@ func (c crew) release() {
 }
 
 func TestTheDocumentsAreValidAtEveryMomentWhenFourDevelopersFinishTogether(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, together)
 	a := c.open()
@@ -100,6 +102,7 @@ func (c crew) readUntil(stop <-chan struct{}) (problems []string) {
 }
 
 func TestTheProtocolsCommandsForWatchingWorkDuringARun(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	c := newCrew(t, together)
 	a := c.open()

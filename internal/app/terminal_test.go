@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/app"
 	"gaffer/internal/plan"
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 	"gaffer/internal/tmux"
 	"gaffer/ledger"
 	"gaffer/statefile/host"
@@ -81,6 +82,7 @@ func (p person) isGone() {
 }
 
 func TestAPersonAttachesAndDetachesAndTheOutcomeIsTheSame(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)
 	task := beadOf("bd-1", "say working on it", "unless-attempt 2 hang", "say fine")
@@ -145,6 +147,7 @@ func TestAPersonAnswersInTheTerminal(t *testing.T) {
 }
 
 func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t)
 	gate := filepath.Join(t.TempDir(), "go")

@@ -10,6 +10,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/plan"
+	"gaffer/internal/testenv"
 )
 
 // faked is a task for the fake agent, whose prompt is its script.
@@ -90,6 +91,7 @@ func allowed(t plan.Task) plan.Task {
 }
 
 func TestCancelEndsAnAgentThatIgnoresItAndWhatItLeftInItsOwnSession(t *testing.T) {
+	testenv.Integration(t)
 	p := newPlace(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -140,6 +142,7 @@ func await(t *testing.T, what string, there func() bool) {
 }
 
 func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
+	testenv.Integration(t)
 	p := newPlace(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()
@@ -180,6 +183,7 @@ func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {
 }
 
 func TestAQuestionIsAnsweredByAPersonOrByItsDefault(t *testing.T) {
+	testenv.Integration(t)
 	p := newPlace(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()

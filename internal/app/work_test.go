@@ -24,6 +24,7 @@ import (
 	"gaffer/internal/supervisor"
 	"gaffer/internal/teammerge"
 	"gaffer/internal/teamrun"
+	"gaffer/internal/testenv"
 	"gaffer/internal/verify"
 )
 
@@ -211,6 +212,7 @@ func TestWorkThatFailsItsCheckIsTriedAgain(t *testing.T) {
 }
 
 func TestATaskThatIsRetriedAsTheRunEndsHasOneAgentAtATime(t *testing.T) {
+	testenv.Integration(t)
 	p := newPlace(t)
 	a := p.open()
 	defer func() { _ = a.Close() }()

@@ -14,6 +14,7 @@ import (
 
 // The runtime says which packages it begins, one after the other.
 func TestAHookIsAnsweredBeforeTheRestOfGafferBegins(t *testing.T) {
+	testenv.Integration(t)
 	home := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), testenv.Program(t), "hook", "claude")
 	cmd.Env = []string{"HOME=" + home, "GODEBUG=inittrace=1"}
@@ -37,6 +38,7 @@ func TestAHookIsAnsweredBeforeTheRestOfGafferBegins(t *testing.T) {
 
 // Whatever is wrong with its input, an agent must not notice.
 func TestAHookThatIsAnsweredEarlyNeverFails(t *testing.T) {
+	testenv.Integration(t)
 	binary := testenv.Program(t)
 	open, end, err := os.Pipe()
 	if err != nil {

@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 // In the arguments of parallel, {} stands for the number of the process. Of the
 // script's environment it passes on HOME, PATH, TMPDIR and gaffer's variables.
 func TestScript(t *testing.T) {
+	testenv.Integration(t)
 	program := testenv.Program(t)
 	bin := t.TempDir()
 	if err := os.Symlink(program, filepath.Join(bin, "gaffer")); err != nil {

@@ -11,12 +11,14 @@ import (
 
 	"gaffer/coordinator/conformance"
 	"gaffer/internal/server"
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
 // TestTheProtocolsClientsAreServed lets the scripted client of the protocol, which
 // knows nothing of this program, speak to the real server on the real databases.
 func TestTheProtocolsClientsAreServed(t *testing.T) {
+	testenv.Integration(t)
 	onEach(t, func(f *fixture) {
 		t := f.t
 		book := token.NewBook(f.Tokens(), f.clock, rand.Reader)

@@ -20,6 +20,7 @@ import (
 	"gaffer/coordinator"
 	"gaffer/fleet"
 	"gaffer/internal/plan"
+	"gaffer/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -123,6 +124,7 @@ func within(t *testing.T) context.Context {
 }
 
 func TestFollowingGoesOnWhenTheServerComesBack(t *testing.T) {
+	testenv.Integration(t)
 	s := newServer(t)
 	s.run(fleet.Run{ID: "r1", Status: fleet.Running})
 	var seen []fleet.Status
@@ -152,6 +154,7 @@ func TestFollowingGoesOnWhenTheServerComesBack(t *testing.T) {
 }
 
 func TestAChangeIsSeenWhenItIsTold(t *testing.T) {
+	testenv.Integration(t)
 	s := newServer(t)
 	s.run(fleet.Run{ID: "r1", Status: fleet.Running})
 	ring := make(chan struct{})

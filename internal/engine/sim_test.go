@@ -14,19 +14,24 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/store/memory"
+	"gaffer/internal/testenv"
 )
 
 var (
 	seed = flag.Uint64("seed", 0, "simulate only this seed")
-	want = flag.Int("runs", 10000, "how many runs to simulate")
+	runs = flag.Int("runs", 0, "how many runs to simulate; 0 means as many as the test level wants")
 )
 
 func TestSimulatedFleetsKeepEveryPromise(t *testing.T) {
-	n := *want
-	if underRace { // script/test runs all of them without it
-		n = min(n, 1000)
+	simulateRuns(t, runCount(testenv.Count(500, 3000, 100_000)), inMemory)
+}
+
+// runCount is the count of the level, unless -runs names another.
+func runCount(level int) int {
+	if *runs > 0 {
+		return *runs
 	}
-	simulateRuns(t, n, inMemory)
+	return level
 }
 
 // simulateRuns simulates one seed after the other until so many runs have been

@@ -8,11 +8,12 @@ import (
 
 	"gaffer/internal/store"
 	"gaffer/internal/store/sqlite"
+	"gaffer/internal/testenv"
 )
 
 func TestSimulatedFleetsOnSQLiteKeepEveryPromise(t *testing.T) {
 	dir, n := t.TempDir(), 0
-	simulateRuns(t, min(*want, 200), func(*world) store.Store {
+	simulateRuns(t, runCount(testenv.Count(20, 100, 1000)), func(*world) store.Store {
 		n++
 		s, err := sqlite.Open(context.Background(), filepath.Join(dir, fmt.Sprintf("%d.db", n)))
 		if err != nil {

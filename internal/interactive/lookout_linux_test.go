@@ -15,6 +15,7 @@ import (
 
 	"gaffer/internal/agentproc"
 	"gaffer/internal/heard"
+	"gaffer/internal/testenv"
 	"gaffer/statefile/host"
 )
 
@@ -226,6 +227,7 @@ func TestClearIsOneWorkerThatGoesOn(t *testing.T) {
 }
 
 func TestTheTitleOfCodexIsItsState(t *testing.T) {
+	testenv.Integration(t)
 	s := newStage(t)
 	pid := s.play(agentproc.Codex, "web")
 	s.says(agentproc.Codex, pid, "one", "UserPromptSubmit")

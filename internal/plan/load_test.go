@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/statefile/host"
 )
 
@@ -185,6 +186,7 @@ plan.yaml:5: c and d may run at the same time and change the same files (docs an
 }
 
 func TestHostileFilesAreRefusedAtOnce(t *testing.T) {
+	testenv.Integration(t)
 	dir := files(t, map[string]string{
 		"deep.yaml":     "tasks: " + strings.Repeat("[", 30_000),
 		"dashes.yaml":   strings.Repeat("- ", 30_000),

@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/recorder"
 	"gaffer/internal/store"
 	"gaffer/internal/store/memory"
+	"gaffer/internal/testenv"
 	"gaffer/ledger"
 	"gaffer/session"
 	"gaffer/statefile/host"
@@ -21,6 +22,7 @@ import (
 // The records are not synced here: how long a disk takes is not what is looked at.
 // How long ten thousand take beside a thousand is measured by script/bench.
 func TestThousandsOfTasksAreRecordedWhileTheyRun(t *testing.T) {
+	testenv.Integration(t)
 	const n = 3_000
 	m, p := &many{t: t, store: memory.New(), now: time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)}, newProject(t)
 	p.ledger = ledger.Open(filepath.Join(p.dir, "state"), ledger.Options{Host: unsynced{host.OS()}})

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/ledger"
 )
 
@@ -157,6 +158,7 @@ func artifacts(t *testing.T) string {
 }
 
 func TestABrowserShowsTheChartsOfThePage(t *testing.T) {
+	testenv.Integration(t)
 	folder, err := filepath.Abs(artifacts(t)) // before the test moves to another folder
 	if err != nil {
 		t.Fatal(err)

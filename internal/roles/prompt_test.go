@@ -12,6 +12,7 @@ import (
 
 	"gaffer/internal/prompt"
 	"gaffer/internal/teamwork"
+	"gaffer/internal/testenv"
 	"gaffer/team"
 )
 
@@ -113,6 +114,7 @@ func hostile() []string {
 }
 
 func TestWhatOthersSayNeitherLeavesItsFenceNorFillsThePrompt(t *testing.T) {
+	testenv.Integration(t)
 	s := load(t)
 	for _, text := range hostile() {
 		for _, u := range uses {

@@ -11,6 +11,7 @@ import (
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
 	"gaffer/internal/failure"
+	"gaffer/internal/testenv"
 )
 
 const plenty = 1 << 20
@@ -200,6 +201,7 @@ func (f *fixture) expectEnd(lines chan string) {
 }
 
 func TestALogIsFollowedUntilItsAttemptHasEndedAndAllIsSent(t *testing.T) {
+	testenv.Integration(t)
 	onEach(t, func(f *fixture) {
 		run, _, second := f.twice()
 		lines := f.follow(run, coordinator.LogQuery{Offset: 2})
@@ -214,6 +216,7 @@ func TestALogIsFollowedUntilItsAttemptHasEndedAndAllIsSent(t *testing.T) {
 }
 
 func TestTheLastWordsOfAnAttemptAreWaitedForBeforeTheNextIsFollowed(t *testing.T) {
+	testenv.Integration(t)
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop()).ID
 		first := f.claim()

@@ -12,6 +12,7 @@ import (
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
 	"gaffer/internal/failure"
+	"gaffer/internal/testenv"
 )
 
 // withFile has all attempts write their log to one file, and returns how.
@@ -28,6 +29,7 @@ func (f *fixture) withFile() (write func(text string)) {
 }
 
 func TestALogThatIsInAFileAloneIsReadFromThere(t *testing.T) {
+	testenv.Integration(t)
 	onEach(t, func(f *fixture) {
 		write := f.withFile()
 		run := f.submit(shop()).ID

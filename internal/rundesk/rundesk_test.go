@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -150,6 +151,7 @@ func TestAPlanThatCannotRunIsRefusedAndSaysWhy(t *testing.T) {
 }
 
 func TestALargePlanIsTakenAndAHugeOneIsNot(t *testing.T) {
+	testenv.Integration(t)
 	f := inMemory(t)
 	p := plan.Plan{}
 	for i := range 3000 {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -197,9 +198,9 @@ func (c *crowded) answers(old *http.Client, when string) {
 	}
 }
 
-const crowd = 10_000
-
-func TestSecurityTenThousandConnectionsAtOnce(t *testing.T) {
+func TestSecurityThousandsOfConnectionsAtOnce(t *testing.T) {
+	testenv.Integration(t)
+	crowd := testenv.Count(0, 1500, 10_000)
 	c := startCrowded(t, crowd+100)
 	old := c.client()
 	if _, _, err := c.beat(old); err != nil {
@@ -223,8 +224,11 @@ func TestSecurityTenThousandConnectionsAtOnce(t *testing.T) {
 	c.answers(old, "after that")
 }
 
-func TestSecurityTenThousandStrangersBeyondTheLimitKeepNobodyOut(t *testing.T) {
-	c := startCrowded(t, 0) // the default
+func TestSecurityThousandsOfStrangersBeyondTheLimitKeepNobodyOut(t *testing.T) {
+	crowd := testenv.Count(200, 1500, 10_000)
+	testenv.Integration(t)
+	limit := crowd / 3
+	c := startCrowded(t, limit)
 	old := c.client()
 	if _, _, err := c.beat(old); err != nil {
 		t.Fatal(err)
@@ -234,7 +238,7 @@ func TestSecurityTenThousandStrangersBeyondTheLimitKeepNobodyOut(t *testing.T) {
 		leave := c.strangers(wave)
 		defer leave()
 		c.answers(old, fmt.Sprintf("after %d strangers", wave))
-		eventually(t, "there are no more than the limit", func() bool { return c.open() <= files+defaultConnections+100 })
+		eventually(t, "there are no more than the limit", func() bool { return c.open() <= files+limit+100 })
 	}
 	if grown := c.memory() - memory; grown > 512<<20 {
 		t.Errorf("%d bytes more", grown)

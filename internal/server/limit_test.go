@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -71,6 +72,7 @@ func TestSecurityAHeaderThatIsTooLong(t *testing.T) {
 }
 
 func TestSecuritySlowLoris(t *testing.T) {
+	testenv.Integration(t)
 	w := start(t, func(o *Options) { o.Header, o.Body = 300*time.Millisecond, 300*time.Millisecond })
 	for name, begin := range map[string]string{
 		"nothing":    "",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -44,6 +45,7 @@ func (w *world) beat(id string) {
 }
 
 func TestWhoAsksIsToldWhenAgentsWereSeenAndThenWhoseTimeMoved(t *testing.T) {
+	testenv.Integration(t)
 	w := start(t, nil)
 	w.beat("a")
 	w.beat("b")
@@ -87,6 +89,7 @@ func TestAStreamThatDoesNotAskIsToldNothingOfWhoWasSeen(t *testing.T) {
 }
 
 func TestWhenNobodyAsksNobodyIsLookedFor(t *testing.T) {
+	testenv.Integration(t)
 	w := start(t, nil)
 	w.beat("a")
 	r := follow(w, "?seen=1", nil)
@@ -106,6 +109,7 @@ func TestWhenNobodyAsksNobodyIsLookedFor(t *testing.T) {
 }
 
 func TestADatabaseThatIsAwayKeepsNobodyFromTheStream(t *testing.T) {
+	testenv.Integration(t)
 	w := start(t, func(o *Options) { o.Send = 5 * time.Second })
 	w.server.sightings.desk = awayDesk{w.desk}
 	r := follow(w, "?seen=1", nil)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -292,6 +293,7 @@ func TestChangesAreReadOnceForAllReaders(t *testing.T) {
 }
 
 func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
+	testenv.Integration(t)
 	w := start(t, func(o *Options) { o.Buffer, o.Send = 1_000_000, 5*time.Second })
 	quick := follow(w, "", nil)
 	defer quick.close()

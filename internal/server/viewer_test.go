@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 	"gaffer/internal/viewer"
 )
@@ -183,6 +184,7 @@ func jsonOf(value any) string {
 }
 
 func TestManyWhoPostAtOnceLoseNothingAndStoreNothingTwice(t *testing.T) {
+	testenv.Integration(t)
 	const posts = 40
 	g := exhibit(t, nil)
 	g.register("other")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -228,6 +229,7 @@ var writings = []struct {
 }
 
 func TestDocumentsOfOtherToolsAppearWithinASecondHoweverTheyAreWritten(t *testing.T) {
+	testenv.Integration(t)
 	ways := []struct {
 		name  string
 		write func(t *testing.T, path, text string)
@@ -255,6 +257,7 @@ func TestDocumentsOfOtherToolsAppearWithinASecondHoweverTheyAreWritten(t *testin
 }
 
 func TestWhatIsHalfWrittenNeverTakesAPictureAway(t *testing.T) {
+	testenv.Integration(t)
 	g := exhibit(t, nil)
 	home := filepath.Join(g.base, "home")
 	files := map[string]string{
@@ -374,6 +377,7 @@ func TestHeadOfTheStreamOfDocumentsEnds(t *testing.T) {
 }
 
 func TestASlowPageIsCutOffAndTheOthersNeverWait(t *testing.T) {
+	testenv.Integration(t)
 	g := exhibit(t, func(o *Options) { o.Send, o.Ping = 5*time.Second, time.Hour })
 	home := filepath.Join(g.base, "home")
 	slow := g.request("GET", "/api/stream", "")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -322,6 +323,7 @@ func TestAClientThatIsGoneIsNoticedByPings(t *testing.T) {
 }
 
 func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
+	testenv.Integration(t)
 	g := exhibit(t, func(o *Options) { o.Send, o.Ping = 5*time.Second, time.Hour })
 	home := filepath.Join(g.base, "home")
 	g.open("") // it reads nothing
@@ -343,6 +345,7 @@ func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
 }
 
 func TestStoppingClosesTheSockets(t *testing.T) {
+	testenv.Integration(t)
 	g := exhibit(t, func(o *Options) { o.Grace = 2 * time.Second })
 	pages := []*visitor{g.open(""), g.open("")}
 	for _, p := range pages {

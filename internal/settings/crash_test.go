@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gaffer/internal/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/host/hosttest"
@@ -129,6 +130,7 @@ func newer() Wish {
 }
 
 func TestACrashAtAnyStepLeavesOldOrNewAndTheWayBack(t *testing.T) {
+	testenv.Integration(t)
 	n := hosttest.Crashes{
 		Prepare: prepare, Do: initiate(wish()),
 		Check: func(t *testing.T, h host.Host, done bool) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 func run(t *testing.T, name string, args ...string) string {
@@ -42,6 +43,7 @@ func (a *attempt) supervisors() (pids []string) {
 }
 
 func TestWhereverItsStarterDiesThereIsOneAgentOrNone(t *testing.T) {
+	testenv.Integration(t)
 	seen := map[supervisor.State]int{}
 	for range 40 {
 		a := newAttempt(t)
@@ -124,6 +126,7 @@ func TestASupervisorThatWasKilledLosesItsAttemptAndNothingIsLeft(t *testing.T) {
 }
 
 func TestWhereverASupervisorIsKilledNothingIsLeft(t *testing.T) {
+	testenv.Integration(t)
 	seen := map[string]int{}
 	var all []*attempt
 	for range 40 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 // busy is a script that writes to the log over and over, as does a process which
@@ -172,6 +173,7 @@ func TestAnAgentThatIsBeingStoppedWhenItsTimeIsOverIsKilled(t *testing.T) {
 }
 
 func TestAFrozenAgentPastItsDeadlineIsKilled(t *testing.T) {
+	testenv.Integration(t)
 	a := newAttempt(t)
 	spec := a.shell(busy)
 	spec.Until, spec.Deadline = time.Now().Add(100*time.Millisecond), time.Now().Add(5*time.Second)
@@ -183,6 +185,7 @@ func TestAFrozenAgentPastItsDeadlineIsKilled(t *testing.T) {
 }
 
 func TestAnAgentThatStartsProcessesAllTheTimeIsFrozen(t *testing.T) {
+	testenv.Integration(t)
 	again := filepath.Join(t.TempDir(), "again")
 	if err := os.WriteFile(again, []byte("#!/bin/sh\necho again\nexec \"$0\" &\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -228,6 +231,7 @@ func TestWhatWasStoppedBeforeStaysSo(t *testing.T) {
 }
 
 func TestWhatSomebodyElseWakesIsFrozenAgain(t *testing.T) {
+	testenv.Integration(t)
 	a := newAttempt(t)
 	spec := a.shell(busy)
 	spec.Until = time.Now()
@@ -244,6 +248,7 @@ func TestWhatSomebodyElseWakesIsFrozenAgain(t *testing.T) {
 }
 
 func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
+	testenv.Integration(t)
 	a := newAttempt(t)
 	starter := exec.Command(os.Args[0], "be", "leaser", a.dir, a.id, a.log, busy)
 	out, err := starter.StdoutPipe()
@@ -284,6 +289,7 @@ func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
 }
 
 func TestAFrozenAgentWhoseSupervisorIsKilledIsLostAndNothingOfItIsLeft(t *testing.T) {
+	testenv.Integration(t)
 	a := newAttempt(t)
 	spec := a.shell("trap '' HUP TERM; " + busy)
 	spec.Until = time.Now().Add(300 * time.Millisecond)

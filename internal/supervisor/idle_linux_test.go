@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 func TestAnIdleSupervisorGoesAndAnotherTakesItsPlace(t *testing.T) {
@@ -67,6 +68,7 @@ func TestASupervisorThatStandsStillIsNotWaitedForByWhoGivesUp(t *testing.T) {
 }
 
 func TestASupervisorWhoseAttemptDidNotEndWellIsNotUsedAgain(t *testing.T) {
+	testenv.Integration(t)
 	for name, c := range map[string]struct {
 		script string
 		do     func(a *attempt, p *supervisor.Process)

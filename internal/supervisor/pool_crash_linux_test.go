@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 func TestWhereverAPoolsProcessDiesEachAttemptRanOnceOrNever(t *testing.T) {
+	testenv.Integration(t)
 	seen := map[string]int{}
 	for range 40 {
 		loop := newAttempt(t) // its mark tells the supervisors that it leaves
@@ -105,6 +107,7 @@ func onceOrNever(t *testing.T, dir string) string {
 }
 
 func TestWhereverASupervisorIsKilledWhileItIsGivenAnAttemptThatRunsOnceOrNever(t *testing.T) {
+	testenv.Integration(t)
 	seen := map[string]int{}
 	for range 25 {
 		a := pooled(t, newPool(t, self(), 1))
@@ -159,6 +162,7 @@ func ended(t *testing.T, p *supervisor.Process, victim int) string {
 }
 
 func TestAPoolMayCloseWhileItStarts(t *testing.T) {
+	testenv.Integration(t)
 	for n := range 20 {
 		pool := supervisor.NewPool(self(), 2)
 		runs(t, pool, "true")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 // runs runs a script to its end and returns its supervisor.
@@ -199,6 +200,7 @@ func TestOrdersAtTheVeryEndDoNotLoseTheSupervisor(t *testing.T) {
 }
 
 func TestEightAtOnceShareNoSupervisor(t *testing.T) {
+	testenv.Integration(t)
 	pool := newPool(t, self(), 8)
 	seen := map[int]bool{}
 	for range 5 {
@@ -321,6 +323,7 @@ func TestTwoPoolsHaveTheirOwnSupervisors(t *testing.T) {
 }
 
 func TestAThousandAttemptsLeaveNothingInASupervisor(t *testing.T) {
+	testenv.Integration(t)
 	pool, dir := newPool(t, self(), 1), t.TempDir()
 	var pid, files, ours, resident int
 	for n := range 1000 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 func TestTheExitCodeIsRecorded(t *testing.T) {
@@ -235,6 +236,7 @@ func TestTheFolderIsTheUsersAlone(t *testing.T) {
 }
 
 func TestAnAgentThatCannotBeStartedFails(t *testing.T) {
+	testenv.Integration(t)
 	for name, c := range map[string]struct {
 		change func(*supervisor.Spec)
 		want   string
@@ -319,6 +321,7 @@ func TestAFolderThatCannotBeMadeIsAnError(t *testing.T) {
 }
 
 func TestASupervisorThatCannotBeStartedIsAnError(t *testing.T) {
+	testenv.Integration(t)
 	for name, command := range map[string][]string{
 		"no such program":      {"/no/such/gaffer"},
 		"a program that fails": {"/bin/sh", "-c", "echo no such thing >&2; exit 1"},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 // terminal is a program that hosts a supervisor, and what was told of it.
@@ -100,6 +101,7 @@ func TestAnAgentGoesOnWhenItsTerminalIsKilled(t *testing.T) {
 }
 
 func TestASupervisorKilledInATerminalIsLostWithItsAgent(t *testing.T) {
+	testenv.Integration(t)
 	n := &terminal{t: t}
 	a, p := startIn(t, n.in(), 0, func(a *attempt) supervisor.Spec { return stubborn(a.id, a.log) })
 	a.says("stubborn")

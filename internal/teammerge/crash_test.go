@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gaffer/internal/teamwork"
+	"gaffer/internal/testenv"
 	"gaffer/internal/worktree"
 )
 
@@ -102,6 +103,7 @@ exec "$REAL_GIT" "$@"
 `
 
 func TestKilledAtAnyMomentItEndsTheSameWhenItIsDoneAgain(t *testing.T) {
+	testenv.Integration(t)
 	for _, moment := range []string{"before", "after"} {
 		n := 1
 		for killedAt(t, moment, n) {

@@ -11,6 +11,7 @@ import (
 
 	"gaffer/internal/teammerge"
 	"gaffer/internal/teamwork"
+	"gaffer/internal/testenv"
 	"gaffer/internal/worktree"
 )
 
@@ -86,6 +87,7 @@ func TestATestThatCannotBeRunHasFailed(t *testing.T) {
 }
 
 func TestWhatATestLeavesRunningIsNotWaitedFor(t *testing.T) {
+	testenv.Integration(t)
 	p := newProject(t)
 	a := p.worked("A", "a.txt", "a\n")
 	pid := filepath.Join(p.top, "pid")

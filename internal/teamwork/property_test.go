@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"gaffer/internal/failure"
+	"gaffer/internal/testenv"
 	"gaffer/team"
 )
 
 var (
-	sessions = flag.Int("sessions", 2000, "how many random sessions are run")
+	sessions = flag.Int("sessions", 0, "how many random sessions are run; 0 means as many as the test level wants")
 	every    = flag.Uint64("documents", 50, "of how many random sessions one has its documents looked at after each fold")
 	seedFlag = flag.Uint64("seed", 0, "run this random session alone, and say what happens")
 )
@@ -30,6 +31,9 @@ func TestARandomSessionKeepsEveryRule(t *testing.T) {
 			t.Error(s.problem)
 		}
 		return
+	}
+	if *sessions == 0 {
+		*sessions = testenv.Count(100, 500, 20_000)
 	}
 	ends, folds := map[string]int{}, 0
 	for seed := uint64(1); seed <= uint64(*sessions); seed++ {

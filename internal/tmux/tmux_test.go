@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gaffer/internal/testenv"
 )
 
 func TestWithoutAServerThereIsNothingAndNoError(t *testing.T) {
@@ -113,6 +115,7 @@ func TestAServerThatIsKilledIsGoneAndTheNextStartBeginsAnother(t *testing.T) {
 }
 
 func TestAServerThatHangsHangsNobody(t *testing.T) {
+	testenv.Integration(t)
 	s, p := newServer(t), newProgram(t, "wait")
 	p.start(s, "agent-a", "x")
 	pid, err := s.pid(t.Context())

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gaffer/fleet"
+	"gaffer/internal/testenv"
 )
 
 // pty is a terminal whose other side is the test.
@@ -179,6 +180,7 @@ func TestTheViewAnswersAndEndsWithTheRun(t *testing.T) {
 }
 
 func TestAnAnswerThatCameToNothingIsGivenAgain(t *testing.T) {
+	testenv.Integration(t)
 	s := show(t, context.Background(), nothing)
 	s.runs <- release()
 	s.waitFor(t, "page asks")
@@ -205,6 +207,7 @@ func TestAnAnswerThatCameToNothingIsGivenAgain(t *testing.T) {
 }
 
 func TestANoteIsSeenWhateverIsTyped(t *testing.T) {
+	testenv.Integration(t)
 	s := show(t, context.Background(), nothing)
 	s.runs <- release()
 	s.waitFor(t, "release")

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/verify"
 	"gaffer/workflow"
 )
@@ -78,6 +79,7 @@ func tools(t *testing.T) verify.Tools {
 }
 
 func TestABrowserSeesWhatScriptsAdd(t *testing.T) {
+	testenv.Integration(t)
 	site, found := pages(t), tools(t)
 	for _, c := range []struct{ path, text string }{
 		{"/script", "Six & nodes added"},
@@ -115,6 +117,7 @@ func TestWithoutABrowserWhatScriptsAddIsNotSeenAndItIsSaid(t *testing.T) {
 // Every request that leaves the machine goes to the proxy, which the browser
 // takes from its environment; addresses of the machine itself do not.
 func TestAPageWithoutTheText(t *testing.T) {
+	testenv.Integration(t)
 	var strangers atomic.Value
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.Contains(r.Host, "gaffer.invalid") {
@@ -147,6 +150,7 @@ func TestAPageWithoutTheText(t *testing.T) {
 }
 
 func TestAPageThatNeverLetsGoEndsInTime(t *testing.T) {
+	testenv.Integration(t)
 	began := time.Now()
 	o := run(t, verify.Request{Checks: []verify.Check{{URL: pages(t).URL + "/forever", Contains: "x", Timeout: verify.Duration(4 * time.Second)}}}, tools(t))
 	if took := time.Since(began); o.Passed || took > 30*time.Second {
@@ -155,6 +159,7 @@ func TestAPageThatNeverLetsGoEndsInTime(t *testing.T) {
 }
 
 func TestAScreenshotIsAPictureOfThePage(t *testing.T) {
+	testenv.Integration(t)
 	site, found := pages(t), tools(t)
 	path := filepath.Join(t.TempDir(), ".fctry", "verification", "chunk-3-dag.png")
 	o := run(t, verify.Request{Screenshot: path, Checks: []verify.Check{

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/verify"
 	"gaffer/workflow"
 )
@@ -79,6 +80,7 @@ func TestThePageOfSomebodyElseIsNotThatOfTheChunk(t *testing.T) {
 }
 
 func TestThePageOfSomebodyElseDoesNotStandForAServerThatHasEnded(t *testing.T) {
+	testenv.Integration(t)
 	leaves := fmt.Sprintf("echo $$ >pid; VERIFY_AS_SERVER=1 %q & until test -e end; do sleep 0.1; done", os.Args[0])
 	o := run(t, verify.Request{Serve: leaves, Mode: workflow.Reduced, Checks: []verify.Check{
 		{Name: "it runs", URL: "http://127.0.0.1:{port}/", Contains: "hello"},

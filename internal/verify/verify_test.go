@@ -15,6 +15,7 @@ import (
 	"testing/quick"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/verify"
 	"gaffer/workflow"
 )
@@ -111,6 +112,7 @@ x"`},
 }
 
 func TestACommandThatDoesNotEndIsEndedWithAllItStarted(t *testing.T) {
+	testenv.Integration(t)
 	mark := fmt.Sprintf("98765.%d", os.Getpid())
 	for name, command := range map[string]string{
 		"it ignores being asked":           "trap '' TERM; (trap '' TERM; sleep %[1]s) & while :; do sleep %[1]s; done",
@@ -234,6 +236,7 @@ func TestRedirectsAreFollowedFiveTimes(t *testing.T) {
 }
 
 func TestAServerThatSaysNothingOrNeverEndsIsGivenUp(t *testing.T) {
+	testenv.Integration(t)
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for r.URL.Path == "/endless" && r.Context().Err() == nil {
 			if _, err := w.Write([]byte("more ")); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/viewer"
 )
 
@@ -608,6 +609,7 @@ func TestWhoComesBackGetsWhatItMissedAndIsToldIfNotAll(t *testing.T) {
 }
 
 func TestTheHistoryIsBoundedAndWhoIsBehindItIsToldSo(t *testing.T) {
+	testenv.Integration(t)
 	w := newWorld(t)
 	r := w.follow("home")
 	defer r.of.Leave()

@@ -25,6 +25,7 @@ import (
 	"gaffer/internal/store"
 	"gaffer/internal/store/memory"
 	"gaffer/internal/store/sqlite"
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 	"gaffer/internal/workdesk"
 )
@@ -548,6 +549,7 @@ func TestALogGoesOnAfterTheEnd(t *testing.T) {
 }
 
 func TestWhoWaitsIsToldOfWhatConcernsIt(t *testing.T) {
+	testenv.Integration(t)
 	onEach(t, func(f *fixture) {
 		f.beat(worker, "mill")
 		first, err := f.Wait(f.ctx, worker, "w-mill", -1)
@@ -590,6 +592,7 @@ func (f *fixture) told(after int64, do func()) coordinator.WorkNews {
 }
 
 func TestATaskForOthersWakesNobody(t *testing.T) {
+	testenv.Integration(t)
 	onEach(t, func(f *fixture) {
 		f.beat(worker, "mill")
 		first, err := f.Wait(f.ctx, worker, "w-mill", -1)

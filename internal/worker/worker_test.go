@@ -23,6 +23,7 @@ import (
 	"gaffer/internal/store/memory"
 	"gaffer/internal/store/sqlite"
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 	"gaffer/internal/worker"
 )
 
@@ -337,6 +338,7 @@ func TestAWorkerRunsWhatItCanAndSaysWhatItDoes(t *testing.T) {
 }
 
 func TestAWorkerThatIsCutOffFreezesItsAgentAndGoesOnWhenItIsBack(t *testing.T) {
+	testenv.Integration(t)
 	f := newFleet(t, 3*time.Second)
 	script, count := f.ticks("a")
 	run := f.submit(0, script)
@@ -359,6 +361,7 @@ func TestAWorkerThatIsCutOffFreezesItsAgentAndGoesOnWhenItIsBack(t *testing.T) {
 }
 
 func TestAFrozenAgentHasNotStalled(t *testing.T) {
+	testenv.Integration(t)
 	f := newFleet(t, 3*time.Second)
 	script, count := f.ticks("a")
 	run, err := f.Submit(context.Background(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{
@@ -378,6 +381,7 @@ func TestAFrozenAgentHasNotStalled(t *testing.T) {
 }
 
 func TestTwoAgentsNeverWorkOnATaskWhoseWorkerIsCutOff(t *testing.T) {
+	testenv.Integration(t)
 	f := newFleet(t, 3*time.Second)
 	script, count := f.ticks("a")
 	run := f.submit(9, script)
@@ -467,6 +471,7 @@ func TestAWorkerThatReleasesHandsItsTasksBackUnharmed(t *testing.T) {
 }
 
 func TestWhatCouldNotBeHandedBackIsWhenTheWorkerRunsAgain(t *testing.T) {
+	testenv.Integration(t)
 	f := newFleet(t, time.Minute)
 	script, count := f.ticks("a")
 	run := f.submit(0, script)
@@ -490,6 +495,7 @@ func TestWhatCouldNotBeHandedBackIsWhenTheWorkerRunsAgain(t *testing.T) {
 }
 
 func TestAWorkerThatWasKilledIsFollowedByOneThatHasItsAgentGoOn(t *testing.T) {
+	testenv.Integration(t)
 	f := newFleet(t, 3*time.Second)
 	script, count := f.ticks("a")
 	run := f.submit(0, script)
@@ -526,6 +532,7 @@ func TestAnAgentThatCannotBeTakenOverIsEndedBeforeItsTaskHasFailed(t *testing.T)
 }
 
 func TestAnswersThatGetLostAreAskedForAgain(t *testing.T) {
+	testenv.Integration(t)
 	f := newFleet(t, time.Minute)
 	var scripts []string
 	for range 12 {
@@ -559,6 +566,7 @@ func TestAnEndThatABusyDatabaseDidNotTakeIsReportedAgain(t *testing.T) {
 }
 
 func TestAClaimThatIsNotAnsweredHoldsUpNoBeat(t *testing.T) {
+	testenv.Integration(t)
 	f := newFleet(t, 2*time.Second)
 	script, count := f.ticks("a")
 	run := f.submit(0, script, "true")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"gaffer/internal/testenv"
 )
 
 // scratch is where merges of a project are checked.
@@ -231,6 +233,7 @@ func TestACheckThatIsStoppedLeavesNothing(t *testing.T) {
 }
 
 func TestACheckedMergeIsDoneOnceAfterACrashAtAnyStep(t *testing.T) {
+	testenv.Integration(t)
 	var s checkedMerge
 	prepare := func(p project) any {
 		a := p.work("a", "a.txt", "x\n")

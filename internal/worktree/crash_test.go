@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gaffer/internal/testenv"
 )
 
 // moments are where gaffer is killed: before git does the nth thing, after it
@@ -96,6 +98,7 @@ func TestCreateSucceedsAfterACrashAtAnyStep(t *testing.T) {
 }
 
 func TestRemoveGoesOnAfterACrashAtAnyStep(t *testing.T) {
+	testenv.Integration(t)
 	prepare := func(p project) any {
 		tree := p.work("a", "done.txt", "x\n")
 		p.write(tree.Path, "open.txt", "y\n")
@@ -127,6 +130,7 @@ func TestRemoveGoesOnAfterACrashAtAnyStep(t *testing.T) {
 }
 
 func TestMergeIsDoneOnceAfterACrashAtAnyStep(t *testing.T) {
+	testenv.Integration(t)
 	spec := MergeSpec{Into: "main", Branches: []string{"gaffer/run1/a", "gaffer/run1/b"}}
 	prepare := func(p project) any {
 		p.work("a", "a.txt", "x\n")

@@ -22,6 +22,7 @@ func (w *world) hook(event string) {
 }
 
 func TestAnAgentThatAPersonStartedIsSeenAndAnsweredByClick(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.open("#/")
 	w.hook(`"hook_event_name":"UserPromptSubmit","prompt":"push it"`)

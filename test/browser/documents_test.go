@@ -48,6 +48,7 @@ const sessionDocument = `{"session_id": "20260217-040000", "source": "orchestrat
  "summary": {"total": 2, "complete": 1, "failed": 1}}`
 
 func TestDocumentsOfOtherToolsAppearAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.open("#/projects")
 	p.sees(filepath.Base(w.dir))
@@ -84,6 +85,7 @@ func TestDocumentsOfOtherToolsAppearAsTheyAreWritten(t *testing.T) {
 }
 
 func TestAnIdeaIsAddedToTheInboxInThePage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.theirs(".fctry/state.json", `{}`)
 	p := w.open("#/projects")
@@ -104,6 +106,7 @@ func TestAnIdeaIsAddedToTheInboxInThePage(t *testing.T) {
 }
 
 func TestABuildWithoutChunksIsShown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.theirs(".fctry/state.json", `{"currentCommand": "execute", "buildRun": {"id": "run-1", "status": "running"}}`)
 	p := w.open("#/projects")

@@ -31,6 +31,7 @@ func (w *world) channelTask(agent, title string) (task coordinator.Task) {
 }
 
 func TestTheProtocolsFourScenariosAreSeenAsBadges(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.open("#/")
 	p.sees("No worker has been heard of.")
@@ -119,6 +120,7 @@ const twoPictures = `(async () => {
 })()`
 
 func TestOfTwoPicturesTheNewerOneIsShown(t *testing.T) {
+	t.Parallel()
 	p := newWorld(t).open("#/")
 	if got, want := eval[string](p, twoPictures), "new, asked 7"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -140,6 +142,7 @@ const hiddenSoon = `import('/assets/core/table.js?hidden').then(async ({ Table }
 })`
 
 func TestAChangeIsNoticedThoughThePageIsHiddenBeforeItIsShown(t *testing.T) {
+	t.Parallel()
 	p := newWorld(t).open("#/")
 	if n := eval[int](p, hiddenSoon); n != 1 {
 		t.Errorf("the table is of version %d", n)

@@ -80,6 +80,7 @@ func escaped(p *page, text string) string {
 // Every page of the example fleet is there in the light, in the dark and on a
 // narrow screen, without an error, and is kept as a picture.
 func TestEveryPageIsPictured(t *testing.T) {
+	t.Parallel()
 	p := demo(t)
 	p.sees("live")
 	for name, hash := range p.views() {

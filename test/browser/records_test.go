@@ -32,6 +32,7 @@ func worked(t *testing.T) (w *world, run string) {
 }
 
 func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
+	t.Parallel()
 	w, run := worked(t)
 	p := w.open("#/records")
 	p.sees("Recommendations", "By agent", "By model", "How long runs took", "Why runs failed or timed out", "Attempts that tasks took", "Runs by week", "Success by week", "verify_failed")
@@ -75,6 +76,7 @@ func TestTheRecordsAreCountedFilteredAndLookedInto(t *testing.T) {
 }
 
 func TestRecordsAreShownAsText(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
 	run := w.submit(`{"name": "x", "defaults": {"agent": "fake"}, "tasks": [{"id": "a", "model": ` + quoted(evil) + `, "prompt": ` + quoted(evil+" prompt\nfake: fail "+evil+" reason") + `}]}`)
@@ -94,6 +96,7 @@ func TestRecordsAreShownAsText(t *testing.T) {
 }
 
 func TestWithoutRecordsThePageSaysWhatTheyAre(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.open("#/records")
 	p.sees("Nothing was recorded yet.", "Each attempt of a run becomes a record.")

@@ -12,6 +12,7 @@ import (
 const listed = `JSON.stringify(Object.fromEntries([...document.querySelectorAll('.t-rows .row')].map((r) => [r.querySelector('.c-task a').innerText, r.querySelector('.status').lastChild.textContent]).sort()))`
 
 func TestAReplayGoesFromEverythingQueuedToWhatTheRunIs(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("w1", "--slots", "4")
 	id := w.submit(shop)
@@ -91,6 +92,7 @@ const manyChanges = `import('/assets/run/fold.js').then(({ Past }) => {
 })`
 
 func TestTwentyThousandChangesAreScrubbedQuickly(t *testing.T) {
+	t.Parallel()
 	p := newWorld(t).open("#/")
 	found := eval[struct {
 		Moments int

@@ -112,6 +112,7 @@ new MutationObserver((all) => {
 }).observe(document.querySelector('.graph svg'), { subtree: true, childList: true, attributes: true, characterData: true })`
 
 func TestTheGraphOfARunIsLive(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	id := w.submit(shop)
 	p := w.open("#/runs/" + id + "?view=graph")
@@ -172,6 +173,7 @@ func (p *page) graphByKeyboard(id string) {
 }
 
 func TestTheTimelineShowsAttemptsAndTheCriticalPath(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("w1", "--slots", "4")
 	gate := filepath.Join(w.dir, "gate")
@@ -203,6 +205,7 @@ func TestTheTimelineShowsAttemptsAndTheCriticalPath(t *testing.T) {
 }
 
 func TestTheCriticalPathIsTheChainThatARunWaitedFor(t *testing.T) {
+	t.Parallel()
 	p := newWorld(t).open("#/")
 	script := func(tasks, spans string) string {
 		return fmt.Sprintf(`Promise.all([import('/assets/run/structure.js'), import('/assets/run/critical.js')]).then(([s, c]) => { const r = c.criticalPath(s.structureOf(%s), new Map(Object.entries(%s))); return r.ids.join(' ') + ' ' + r.work + ' ' + r.wait; })`, tasks, spans)
@@ -235,6 +238,7 @@ tasks:
 `
 
 func TestARunIsCancelledAndItsFailuresRetriedByClick(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("w1", "--slots", "2")
 	id := w.submit(stuck)
@@ -267,6 +271,7 @@ func TestARunIsCancelledAndItsFailuresRetriedByClick(t *testing.T) {
 }
 
 func TestATaskIsReachedFromTheRunsAndLeftByKeyboardAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	id := w.submit(shop)
 	p := w.open("#/runs")
@@ -308,6 +313,7 @@ func waves(tasks int) string {
 }
 
 func TestARunOfFiveThousandTasksIsShownAtOnceAndScrolls(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	id := w.submit(waves(5000))
 	p := w.open("#/")
@@ -350,6 +356,7 @@ func TestARunOfFiveThousandTasksIsShownAtOnceAndScrolls(t *testing.T) {
 }
 
 func TestAGraphOfAThousandTasksIsLaidOutBesideThePage(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var b strings.Builder
 	b.WriteString("name: web\ndefaults: {agent: fake}\ntasks:\n")
@@ -373,6 +380,7 @@ func TestAGraphOfAThousandTasksIsLaidOutBesideThePage(t *testing.T) {
 }
 
 func TestTheTasksOfWavesStandInTheirColumns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	id := w.submit(waves(120))
 	p := w.open("#/runs/" + id + "?view=graph")
@@ -396,6 +404,7 @@ const fewerTasks = `Promise.all([import('/assets/run/graph.js'), import('/assets
 })`
 
 func TestAGraphMayHaveFewerTasksThanBefore(t *testing.T) {
+	t.Parallel()
 	p := newWorld(t).open("#/")
 	_ = eval[bool](p, fewerTasks)
 	p.wait("there are three", `document.querySelectorAll('.node').length === 3`)

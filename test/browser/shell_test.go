@@ -23,6 +23,7 @@ func (w *world) question(agent, task, text string, options ...string) {
 }
 
 func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.beat(coordinator.Heartbeat{AgentID: "early", Name: "early", ClaudeStatus: coordinator.Idle})
 	p := w.open("#/")
@@ -53,6 +54,7 @@ func TestThePageComesBackAfterTheServerWasKilledWithNothingMissed(t *testing.T) 
 }
 
 func TestManyTabsShareOneStream(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.open("#/")
 	var tabs []*page
@@ -72,6 +74,7 @@ const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=2</scr
 const noText = `{"host":{"toString":1},"version":{"toString":1},"labels":[{"toString":1}],"slots":1,"held":{"toString":1}}`
 
 func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	text := strings.Map(func(r rune) rune { // control characters are refused in names
 		if r < ' ' || r == '\u202e' {
@@ -124,6 +127,7 @@ func (p *page) harmless() {
 }
 
 func TestAQuestionIsAnsweredWithTheKeyboardAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: "dev", ClaudeStatus: coordinator.Idle})
 	task := w.channelTask("dev", "Paint the door")
@@ -168,6 +172,7 @@ func (p *page) fits(what string) {
 }
 
 func TestTheFleetFitsANarrowScreenAndTheDark(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for i := range 5 {
 		w.beat(coordinator.Heartbeat{AgentID: fmt.Sprint("worker-with-a-long-name-", i), ClaudeStatus: coordinator.Idle, Meta: json.RawMessage(`{"slots":4,"held":0,"labels":["linux","gpu","project:shop"],"version":"1.2.3","host":"build-17.example"}`)})
@@ -202,6 +207,7 @@ func luminance(p *page, dark bool) float64 {
 }
 
 func TestABrowserThatIsNotLoggedInIsToldHowToComeIn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.open("#/")
 	p.sees("live")
@@ -228,6 +234,7 @@ func (p *page) firstPaint(rows string) float64 {
 
 // The aim is 300 ms; a machine that does other things as well is given some time.
 func TestTheFirstPictureIsThereAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	var plan strings.Builder
 	plan.WriteString("name: many\ndefaults: {agent: fake}\ntasks:\n")

@@ -24,6 +24,7 @@ func module[V any](p *page, file, expression string) V {
 }
 
 func TestEscapeSequencesBecomeLooksAndNothingElse(t *testing.T) {
+	t.Parallel()
 	p := newWorld(t).open("#/")
 	for line, want := range map[string]string{
 		"plain":                                     `[{"text":"plain"}]`,
@@ -50,6 +51,7 @@ func TestEscapeSequencesBecomeLooksAndNothingElse(t *testing.T) {
 }
 
 func TestLinesOfAgentsAreReadAsSentences(t *testing.T) {
+	t.Parallel()
 	p := newWorld(t).open("#/")
 	for line, want := range map[string]string{
 		`{"type":"system","subtype":"init","model":"opus"}`: "note: begins with opus",
@@ -84,6 +86,7 @@ func TestLinesOfAgentsAreReadAsSentences(t *testing.T) {
 }
 
 func TestPiecesOfALogHaveTheLinesThatBeginInThem(t *testing.T) {
+	t.Parallel()
 	p := newWorld(t).open("#/")
 	script := `(() => {
 		const bytes = (s) => new TextEncoder().encode(s);
@@ -117,6 +120,7 @@ func (p *page) seesLine(text string) {
 const atEnd = `((el) => el.scrollTop + el.clientHeight >= el.scrollHeight - 2)(document.querySelector('.log'))`
 
 func TestALogIsFollowedUntilSomebodyScrollsUp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
 	gate := filepath.Join(w.dir, "gate")
@@ -166,6 +170,7 @@ tasks:
 }
 
 func TestALogIsSearched(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
 	run := w.submit(`
@@ -235,6 +240,7 @@ func (w *world) logEnd(run, task string) string {
 }
 
 func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "--log-limit", "400")
 	w.worker("one")
 	run := w.long()
@@ -297,6 +303,7 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 }
 
 func TestATaskIsCancelledAndRetriedByClick(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
 	run := w.submit(`
@@ -331,6 +338,7 @@ tasks:
 const evil = `<img src=x onerror="window.pwned=1"><script>window.pwned=1</script>`
 
 func TestWhatATaskSaysIsShownAsText(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
 	plan, err := json.Marshal(map[string]any{
@@ -367,6 +375,7 @@ func TestWhatATaskSaysIsShownAsText(t *testing.T) {
 }
 
 func TestATaskIsReadableOnANarrowScreenAndInTheDark(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one", "--slots", "3")
 	run := w.submit(`
@@ -418,6 +427,7 @@ tasks:
 
 // A browser tells of scrolling with its next picture: what was scrolled may be gone by then.
 func TestALogThatIsGoneIsNotScrolled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
 	run := w.submit(`
@@ -436,6 +446,7 @@ tasks:
 }
 
 func TestALogIsOpenedWhereItHasWhatIsLookedFor(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
 	run := w.submit(`
@@ -449,6 +460,7 @@ tasks:
 }
 
 func TestALogGoesOnAfterTheServerWasAway(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
 	gate := filepath.Join(w.dir, "gate")
@@ -473,6 +485,7 @@ tasks:
 // A search begins a moment after the last key, which may be between a log's end and
 // the next picture.
 func TestALogThatIsGoneIsNotSearchedFromWhereItStood(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
 	run := w.submit(`
@@ -493,6 +506,7 @@ tasks:
 }
 
 func TestWhatALogHasToTellIsToldBeforeItIsAnotherOne(t *testing.T) {
+	t.Parallel()
 	p := newWorld(t).open("#/")
 	script := `(async () => {
   const told = [];
@@ -531,6 +545,7 @@ const leftAtOnce = `Promise.all(['task/logtab.js', 'task/source.js', 'pages/run.
 })`
 
 func TestAPageThatIsLeftAtOnceLeavesNothing(t *testing.T) {
+	t.Parallel()
 	p := newWorld(t).open("#/")
 	if got, want := eval[string](p, leftAtOnce), "over, same, released"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -538,6 +553,7 @@ func TestAPageThatIsLeftAtOnceLeavesNothing(t *testing.T) {
 }
 
 func TestWhatIsTypedGoesIntoNoOtherPagesAddress(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.worker("one")
 	run := w.submit(`

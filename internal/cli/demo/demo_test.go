@@ -142,6 +142,7 @@ func (d *demo) gaffer(line string) string {
 }
 
 func TestADemoHasSomethingOfEverythingAndLeavesNothing(t *testing.T) {
+	testenv.Integration(t)
 	d := start(t)
 	d.begins()
 	d.until("four workers", func() bool { return strings.Count(d.gaffer("workers"), " online ") >= 4 }) // one dies soon
@@ -198,6 +199,7 @@ func visits(t *testing.T, link string) {
 }
 
 func TestNothingOutlivesADemoThatIsKilled(t *testing.T) {
+	testenv.Integration(t)
 	d := start(t)
 	d.begins()
 	if err := d.cmd.Process.Kill(); err != nil {
@@ -208,6 +210,7 @@ func TestNothingOutlivesADemoThatIsKilled(t *testing.T) {
 }
 
 func TestADemoEndsByItselfAndMayKeepItsFolder(t *testing.T) {
+	testenv.Integration(t)
 	d := start(t, "--for", "8s", "--keep")
 	select { // how far it has come by then is the machine's affair
 	case <-d.ended:

@@ -17,6 +17,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/early"
+	"gaffer/internal/testenv"
 	"gaffer/statefile/host"
 	"gaffer/workflow"
 )
@@ -211,6 +212,7 @@ func TestAStateThatIsNoObjectIsLeftAlone(t *testing.T) {
 }
 
 func TestAnInputThatIsLeftOpenIsNotWaitedFor(t *testing.T) {
+	testenv.Integration(t)
 	root := newProject(t)
 	in, out := io.Pipe()
 	defer out.Close()
@@ -229,6 +231,7 @@ func TestAnInputThatIsLeftOpenIsNotWaitedFor(t *testing.T) {
 }
 
 func TestALockOfAnotherIsWaitedForUntilTheTimeIsOver(t *testing.T) {
+	testenv.Integration(t)
 	root := newProject(t)
 	run(t, root, write("src/flow/a.js"))
 	lock, err := host.OS().Lock(t.Context(), "test", filepath.Join(root, ".fctry/.state.json.flock"))

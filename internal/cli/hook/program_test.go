@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/heard"
 	"gaffer/internal/project"
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 	"gaffer/workflow"
 )
 
@@ -301,6 +302,7 @@ func TestAQuestionWithOptionsIsAnsweredInTheWordsOfItsTool(t *testing.T) {
 }
 
 func TestTheAgentsOwnPromptHasTheLastWord(t *testing.T) {
+	testenv.Integration(t)
 	d := newDesk(t)
 	ask := d.event("s", "PermissionRequest", bash)
 	if out, talk := d.hook("claude", ask); out != "" || talk != "" {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"gaffer/internal/testenv"
 )
 
 // asks reports whether somebody whose name begins like that waits for an answer.
@@ -38,6 +40,7 @@ type answered struct {
 }
 
 func TestAPersonIsAskedAndAnswers(t *testing.T) {
+	testenv.Integration(t)
 	p := newProject(t)
 	c := p.serve(nil)
 	var got answered

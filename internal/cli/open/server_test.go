@@ -18,6 +18,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/testenv"
 )
 
 // command is what a command line and an environment come to.
@@ -145,6 +146,7 @@ func TestWhatSaysNoServerOrNoTokenIsAMistake(t *testing.T) {
 }
 
 func TestACertificateIsKnownByItsFingerprintOrItsAuthority(t *testing.T) {
+	testenv.Integration(t)
 	var got string
 	s := httptest.NewTLSServer(authorization(&got))
 	defer s.Close()

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"gaffer/internal/testenv"
 )
 
 // plans have a task in every state. Their agents say something and then do nothing
@@ -49,6 +51,7 @@ func fleetOf(t *testing.T) *place {
 }
 
 func TestTheFleetAt80x24(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	s := fleetOf(t).watch(80, 24, nil)
 	s.shows("fleet-80x24", "2 questions", "● online")
@@ -91,6 +94,7 @@ func TestTheFleetAt80x24(t *testing.T) {
 }
 
 func TestTheFleetAt200x50AndThenOnASmallerScreen(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	s := fleetOf(t).watch(200, 50, nil)
 	s.shows("fleet-200x50", "2 questions", "● online")
@@ -151,6 +155,7 @@ func TestARunOfThisMachineIsWatchedWithoutColour(t *testing.T) {
 // While nothing happens but that time goes by, little is written and nothing is
 // drawn again as a whole.
 func TestTheScreenDoesNotFlicker(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	s := fleetOf(t).watch(80, 24, nil)
 	s.sees("2 questions", "● online")
@@ -177,6 +182,7 @@ func TestTheScreenDoesNotFlicker(t *testing.T) {
 
 // A server that is away leaves the last picture, and comes back by itself.
 func TestAServerThatIsAwayIsWaitedFor(t *testing.T) {
+	testenv.Integration(t)
 	t.Parallel()
 	p := newPlace(t, plans)
 	server := p.serve()

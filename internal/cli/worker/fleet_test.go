@@ -291,6 +291,7 @@ func (f *fleet) endAll() {
 }
 
 func TestEveryTaskIsDoneOnceWhoeverIsKilled(t *testing.T) {
+	testenv.Integration(t)
 	f := newFleet(t)
 	server := f.serve()
 	ids := []string{"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7", "t8", "t9"}
@@ -320,6 +321,7 @@ func TestEveryTaskIsDoneOnceWhoeverIsKilled(t *testing.T) {
 }
 
 func TestAnotherWorkerTakesOverWhenNothingOfTheFirstMovesAnyMore(t *testing.T) {
+	testenv.Integration(t)
 	f := newFleet(t)
 	f.serve("--lease", "10s")
 	script := "for i in $(seq 150); do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/one; sleep 0.1; done"

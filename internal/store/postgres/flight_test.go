@@ -17,6 +17,7 @@ import (
 
 	"gaffer/internal/store"
 	"gaffer/internal/store/postgres/pgtest"
+	"gaffer/internal/testenv"
 )
 
 // say appends an event with a kind of its own.
@@ -115,6 +116,7 @@ func TestABusyProcessLetsOthersWrite(t *testing.T) {
 // The server loses all that it has not made durable when one of its processes is
 // killed: it ends the others and begins again with what is on the disk.
 func TestNothingAcknowledgedIsLostWhenTheServerIsKilled(t *testing.T) {
+	testenv.Integration(t)
 	server, err := pgtest.Start()
 	if err != nil {
 		t.Fatal(err)

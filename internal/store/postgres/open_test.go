@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/store"
 	"gaffer/internal/store/postgres"
 	"gaffer/internal/store/postgres/pgtest"
+	"gaffer/internal/testenv"
 )
 
 // with returns a URL with a setting of the connection.
@@ -143,6 +144,7 @@ func TestACutInTheMiddleOfASessionFailsItAlone(t *testing.T) {
 }
 
 func TestASessionThatStandsStillIsEndedByTheServer(t *testing.T) {
+	testenv.Integration(t)
 	address := pgtest.Database(t)
 	other := open(t, address) // it makes the tables, and has longer for that
 	defer func() { _ = other.Close() }()
@@ -205,6 +207,7 @@ func TestTheViewsCanBeReadByAPerson(t *testing.T) {
 }
 
 func TestTheStoresClockIsTheDatabasesAndGoesOn(t *testing.T) {
+	testenv.Integration(t)
 	address := pgtest.Database(t)
 	s := open(t, address)
 	defer func() { _ = s.Close() }()

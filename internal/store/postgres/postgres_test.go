@@ -8,6 +8,7 @@ import (
 	"gaffer/internal/store/postgres"
 	"gaffer/internal/store/postgres/pgtest"
 	"gaffer/internal/store/storetest"
+	"gaffer/internal/testenv"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -22,6 +23,7 @@ func open(t *testing.T, url string) *postgres.Store {
 }
 
 func TestContract(t *testing.T) {
+	testenv.Integration(t)
 	storetest.Run(t, func(t *testing.T) storetest.Database {
 		url := pgtest.Database(t)
 		return storetest.Database{Open: func(t *testing.T) store.Store { return open(t, url) }}

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"gaffer/fleet"
+	"gaffer/internal/testenv"
 	"gaffer/internal/tui/cells"
 )
 
@@ -71,6 +72,7 @@ func spoilt() (Fleet, fleet.Run, Task, Log) {
 // Every size is survived, nothing is wider or higher than the screen, and nothing
 // that others wrote steers it.
 func TestNothingLeavesTheScreen(t *testing.T) {
+	testenv.Integration(t)
 	f, r, task, log := spoilt()
 	for _, keys := range []string{"", "enter", "enter 1", "c", "?", "tab c", "/ x", onRun, onRun + " C", onRun + " a d enter", onTask, onTask + " l up", onTask + " right", "enter x tab"} {
 		m := take(New("", now), Size{80, 24}, f)

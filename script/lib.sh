@@ -1,0 +1,118 @@
+# Functions that script/check, script/test, script/prove and script/flaky share.
+# shellcheck shell=bash
+
+# These packages have their own steps: they need a browser, the agent programs, or
+# network namespaces.
+special='/test/browser$|/test/agents$|/internal/machines$'
+
+# These tests simulate in one goroutine, or start processes of the built program.
+# The race detector sees nothing in them and makes them several times slower.
+outside_race='Simulated|HoweverOften|^TestScript$|^TestWherever'
+
+# The go command and the linter keep their caches at home.
+writable_home() {
+	if [[ -z ${HOME:-} || ! -w $HOME ]]; then
+		export HOME=${TMPDIR:-/tmp}/gaffer-home-$UID
+		mkdir -p "$HOME"
+	fi
+}
+
+# install_missing installs programs that the tests need, as Debian packages.
+# Arguments are command:package.
+install_missing() {
+	command -v go >/dev/null || fail "go is missing: install Go 1.26 or newer, see https://go.dev/doc/install"
+	local packages=() need
+	for need in "$@"; do
+		command -v "${need%%:*}" >/dev/null || packages+=("${need#*:}")
+	done
+	has_postgres || packages+=(postgresql)
+	[[ ${#packages[@]} -gt 0 ]] || return 0
+	# Race detection links C code and needs the headers beside the compiler.
+	[[ " ${packages[*]} " != *" gcc "* ]] || packages+=(libc6-dev)
+	command -v apt-get >/dev/null || fail "install these and run again: ${packages[*]}"
+	may_install || fail "as root, run: apt-get install ${packages[*]}"
+	as_root apt-get update -q
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "${packages[@]}"
+}
+
+# Debian keeps the server's programs out of PATH.
+has_postgres() { command -v initdb >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
+
+may_install() { [[ $UID -eq 0 ]] || sudo -n true 2>/dev/null; }
+
+as_root() {
+	if [[ $UID -eq 0 ]]; then "$@"; else sudo -n "$@"; fi
+}
+
+# build_program builds the gaffer that all tests start. An unchanged program keeps
+# its file, so cached test results stay valid.
+build_program() {
+	local new=$PWD/.build/gaffer.new
+	mkdir -p .build
+	go build -buildvcs=false -o "$new" ./cmd/gaffer
+	export GAFFER_TEST_PROGRAM=$PWD/.build/gaffer
+	if cmp -s "$new" "$GAFFER_TEST_PROGRAM"; then rm "$new"; else mv "$new" "$GAFFER_TEST_PROGRAM"; fi
+}
+
+# ordinary_packages lists the packages without steps of their own.
+ordinary_packages() { go list ./... | grep -vE "$special"; }
+
+# concurrent_packages lists those that start goroutines, in code or in tests.
+concurrent_packages() {
+	go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE "${special//\$/ }" | while read -r package dir; do
+		if grep -qE '\bgo func|\.Go\(|^\s*go [a-z][A-Za-z.]*\(' "$dir"/*.go; then echo "$package"; fi
+	done
+}
+
+# sequential_packages lists the others.
+sequential_packages() { comm -23 <(ordinary_packages | sort) <(concurrent_packages | sort); }
+
+# step NAME COMMAND… runs a command in the background. Its output goes to
+# $logs/NAME.log; finish prints it.
+step() {
+	local name=$1
+	shift
+	echo "started  $name"
+	(
+		local start=$SECONDS code=0
+		"$@" >"$logs/$name.log" 2>&1 </dev/null || code=$?
+		echo "$code $((SECONDS - start))" >"$logs/$name.result"
+		echo "finished $name after $((SECONDS - start)) s$([[ $code -eq 0 ]] || echo ", exit code $code")"
+		exit "$code"
+	) &
+	steps[$name]=$!
+}
+
+# finish waits for steps and prints their output, that of a failed step last.
+finish() {
+	local name failed=()
+	for name in "$@"; do
+		wait "${steps[$name]}" || failed+=("$name")
+	done
+	for name in "$@"; do
+		[[ " ${failed[*]-} " == *" $name "* ]] || print_step "$name"
+	done
+	for name in "${failed[@]}"; do print_step "$name"; done
+	[[ ${#failed[@]} -eq 0 ]] || fail "failed: ${failed[*]}"
+}
+
+print_step() {
+	echo "--- $1"
+	cat "$logs/$1.log"
+}
+
+# shares prints each step's time, and the packages that took longest.
+shares() {
+	echo "--- seconds by step"
+	local result
+	for result in "$logs"/*.result; do
+		printf '%6s  %s\n' "$(cut -d' ' -f2 "$result")" "$(basename "$result" .result)"
+	done | sort -rn
+	echo "--- seconds by package, the longest"
+	awk '$1 == "ok" && $3 ~ /s$/ { s = $3; sub(/s$/, "", s); printf "%8.1f  %s\n", s, $2 }' "$logs"/*.log | sort -rn | head -30
+}
+
+fail() {
+	echo "$0: $*" >&2
+	exit 1
+}
