@@ -54,7 +54,7 @@ func TestThreeMachinesDoEachTaskOnceWhateverFails(t *testing.T) {
 	for _, each := range followers {
 		defer each.stop()
 	}
-	run, tasks := f.submit(rng, 60)
+	run, tasks := f.submit(rng, testenv.Count(30, 30, 60))
 	watch := Look(run)
 	defer watch.Stop()
 

@@ -19,6 +19,7 @@ import (
 // with it the database. An old worker and a new one work for an old coordinator
 // and for a new one.
 func TestAFleetIsUpgradedWhileItWorks(t *testing.T) {
+	testenv.Proof(t)
 	rng := seed(t)
 	after := testenv.Program(t)
 	before := previous(t, after)

@@ -49,6 +49,14 @@ func Integration(t testing.TB) {
 	}
 }
 
+// Proof marks a test that only script/prove runs.
+func Proof(t testing.TB) {
+	t.Helper()
+	if os.Getenv(proveVar) == "" {
+		t.Skip("long proof: script/prove runs it")
+	}
+}
+
 // Program returns the path of the gaffer program built from this tree. The scripts
 // build it once for all packages; without them, each test process builds it once.
 func Program(t testing.TB) string {
