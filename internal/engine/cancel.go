@@ -200,6 +200,7 @@ func (c *change) requeue(t store.Task, why string) error {
 		}
 	}
 	t.Retries += t.Attempts
+	t.Lost = 0
 	t.Outcome, t.NotBefore = "", time.Time{}
 	return c.move(&t, store.Queued, why)
 }

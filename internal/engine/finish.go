@@ -101,7 +101,14 @@ func (c *change) end(a store.Attempt, class failure.Class, final bool) (Outcome,
 	if a.Stop != "" && a.Stop != cancelled && class != failure.None {
 		class = failure.Class(a.Stop)
 	}
-	v := judge(class, a.Stop, t.Attempts, t.Retries, c.engine.opts.Rand())
+	if class == failure.Lost {
+		t.Lost++
+	}
+	v := judge(class, a.Stop, t, c.engine.opts.Rand())
+	if class == failure.Lost && v.To == store.Failed {
+		a.Summary = fmt.Sprintf("%s; %d attempts at this task were lost, so the task may be what ends its workers: find out why before you retry it",
+			cmp.Or(a.Summary, "the attempt was lost"), t.Lost)
+	}
 	if final && v.To == store.Queued {
 		v = verdict{To: store.Failed, Counts: true}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"gaffer/internal/failure"
 	"gaffer/internal/store"
 )
 
@@ -73,8 +74,11 @@ func checkTask(r store.Reader, t store.Task) error {
 	if err != nil {
 		return err
 	}
-	live := 0
+	live, used := 0, 0
 	for _, a := range attempts {
+		if usesAttempt(a) {
+			used++
+		}
 		if a.Status == store.Running {
 			live++
 			if a.ID != t.Attempt {
@@ -87,10 +91,45 @@ func checkTask(r store.Reader, t store.Task) error {
 		return fmt.Errorf("%d attempts are alive", live)
 	case (live == 1) != (t.Status == store.Running):
 		return fmt.Errorf("is %s with %d live attempts", t.Status, live)
+	case t.Attempts != used:
+		return fmt.Errorf("%d attempts are counted, of which %d use one up", t.Attempts, used)
 	case t.Attempts > t.Retries+1:
 		return fmt.Errorf("%d attempts with %d retries", t.Attempts, t.Retries)
 	case t.Ready && t.Status != store.Queued:
 		return fmt.Errorf("is %s and ready", t.Status)
+	}
+	return nil
+}
+
+// usesAttempt reports whether an attempt counts against the retries of its task.
+// One that runs does, and one that was cancelled, however it ended.
+func usesAttempt(a store.Attempt) bool {
+	switch failure.Class(a.Class) {
+	case failure.RateLimited, failure.Released, failure.Lost:
+		return a.Status == store.Cancelled
+	}
+	return true
+}
+
+// losses counts the lost attempts of tasks since the last retry by a user.
+type losses map[store.TaskKey]int
+
+// mostLost is how many attempts of a task without retries may be lost.
+const mostLost = 6
+
+// add takes in an event. It returns an error if a task is tried again although
+// too many of its attempts were lost, or given up although they were not.
+func (l losses) add(e store.Event, t store.Task, a store.Attempt) error {
+	key := store.TaskKey{Run: e.Run, Task: e.Task}
+	switch {
+	case e.Kind == "task.queued" && store.Status(e.From).Final():
+		l[key] = 0
+	case e.Tried != nil && a.Class == string(failure.Lost):
+		l[key]++
+		tooMany := l[key] >= max(mostLost, t.Retries+1)
+		if t.Status == store.Queued && tooMany || t.Status == store.Failed && !tooMany {
+			return fmt.Errorf("event %d: %s is %s after %d lost attempts", e.Seq, e.Task, t.Status, l[key])
+		}
 	}
 	return nil
 }
@@ -104,11 +143,15 @@ func (w *world) replay() error {
 			return err
 		}
 		replayed := state{map[string]store.Run{}, map[store.TaskKey]store.Task{}, map[string]store.Attempt{}}
+		lost := losses{}
 		for i, e := range events {
 			if e.Seq != int64(i+1) {
 				return fmt.Errorf("event %d has the number %d", i+1, e.Seq)
 			}
 			if err := replayed.apply(e); err != nil {
+				return err
+			}
+			if err := lost.add(e, replayed.Tasks[store.TaskKey{Run: e.Run, Task: e.Task}], replayed.Attempts[e.Attempt]); err != nil {
 				return err
 			}
 		}

@@ -18,12 +18,17 @@ type verdict struct {
 	Fresh  bool          // the next attempt begins a new conversation
 }
 
-// judge decides what follows from the end of an attempt: of a task that allows
-// retries, of which attempts were made, this one included. It is asked to stop
-// if stop is not empty. jitter is in [0, 1).
-func judge(class failure.Class, stop string, attempts, retries int, jitter float64) verdict {
+// afterLost is how often a task is tried again after lost attempts, unless it
+// allows more retries than that. A task that keeps killing its workers must not
+// take down one worker after the other.
+const afterLost = 5
+
+// judge decides what follows when an attempt at t ends. The counters of t
+// include this attempt. The attempt was asked to stop if stop is not empty.
+// jitter is in [0, 1).
+func judge(class failure.Class, stop string, t store.Task, jitter float64) verdict {
 	again := func(v verdict) verdict {
-		if attempts > retries {
+		if t.Attempts > t.Retries {
 			return verdict{To: store.Failed, Counts: true}
 		}
 		return v
@@ -35,6 +40,10 @@ func judge(class failure.Class, stop string, attempts, retries int, jitter float
 		return verdict{To: store.Complete, Counts: true}
 	case class == failure.RateLimited, class == failure.Released:
 		return verdict{To: store.Queued}
+	case class == failure.Lost && t.Lost > max(afterLost, t.Retries):
+		return verdict{To: store.Failed}
+	case class == failure.Lost:
+		return verdict{To: store.Queued, Wait: backoff(t.Lost, jitter)}
 	case class == failure.VerifyFailed:
 		return again(verdict{To: store.Queued, Counts: true})
 	case class == failure.ContextOverflow:
@@ -45,7 +54,7 @@ func judge(class failure.Class, stop string, attempts, retries int, jitter float
 		return verdict{To: store.Cancelled, Counts: true}
 	}
 	fresh := class == failure.Crashed // of the others the conversation is all right
-	return again(verdict{To: store.Queued, Counts: true, Wait: backoff(attempts, jitter), Fresh: fresh})
+	return again(verdict{To: store.Queued, Counts: true, Wait: backoff(t.Attempts, jitter), Fresh: fresh})
 }
 
 const (

@@ -38,17 +38,21 @@ func runCount(level int) int {
 // submitted, or the one seed that was asked for.
 func simulateRuns(t *testing.T, want int, open func(*world) store.Store) {
 	t.Helper()
-	runs := 0
+	runs, givenUp := 0, 0
 	for s := max(*seed, 1); runs < want; s++ {
-		n, err := simulate(s, open)
+		w, err := simulate(s, open)
 		if err != nil {
 			t.Fatalf("%v\nhave it again: go test ./internal/engine -run '^%s$' -seed %d", err, t.Name(), s)
 		}
-		if runs += n; *seed != 0 {
+		givenUp += w.givenUp
+		if runs += len(w.runs); *seed != 0 {
 			break
 		}
 	}
-	t.Logf("%d runs", runs)
+	t.Logf("%d runs; %d tasks were given up because they killed their workers", runs, givenUp)
+	if givenUp == 0 && runs >= 1000 {
+		t.Error("no task reached the limit of lost attempts: the simulation does not show that it holds")
+	}
 }
 
 // inMemory is a store whose commits fail now and then, before or after the fact.
@@ -71,6 +75,7 @@ type world struct {
 	keys    []string // of submissions
 	since   time.Time
 	steady  bool // nothing goes wrong any more
+	givenUp int  // tasks that reached the limit of lost attempts
 	log     []string
 }
 
@@ -120,13 +125,13 @@ func (w *world) failCommit() (lost bool, err error) {
 	return w.chance(2), errCommit
 }
 
-// simulate lives through one seed and returns how many runs there were.
-func simulate(seed uint64, open func(*world) store.Store) (runs int, err error) {
+// simulate lives through one seed and returns the world as it is then.
+func simulate(seed uint64, open func(*world) store.Store) (*world, error) {
 	w := newWorld(seed, open)
 	if err := w.live(); err != nil {
-		return 0, fmt.Errorf("seed %d: %w\n%s", seed, err, tail(w.log, 12))
+		return w, fmt.Errorf("seed %d: %w\n%s", seed, err, tail(w.log, 12))
 	}
-	return len(w.runs), w.store.Close()
+	return w, w.store.Close()
 }
 
 func tail(log []string, n int) (text string) {
@@ -207,6 +212,9 @@ func (w *world) submit() error {
 	return expected(err)
 }
 
+// deadly is the name of tasks that kill each worker that begins them.
+const deadly = "deadly"
+
 // plan draws a plan.
 func (w *world) plan() plan.Plan {
 	p := plan.Plan{Name: "p", Parallel: w.rng.IntN(4), OnFailure: plan.Continue}
@@ -239,6 +247,9 @@ func (w *world) plan() plan.Plan {
 		if w.chance(4) {
 			t.Timeout = time.Duration(1+w.rng.IntN(10)) * time.Minute
 		}
+		if w.chance(5) {
+			t.Name = deadly
+		}
 		t.Budget.Tokens = int64(w.rng.IntN(12))
 		p.Tasks = append(p.Tasks, t)
 	}
@@ -266,7 +277,32 @@ func (w *world) claim(by *worker) error {
 		}
 	}
 	by.held = append(by.held, a)
-	return w.mayStart(a)
+	if err := w.mayStart(a); err != nil || w.steady || a.Task.Name != deadly {
+		return err
+	}
+	return w.die(by, a)
+}
+
+// die is a worker that a task kills. It comes back without a memory, after the
+// coordinator has given up what it held and the task's backoff is over.
+func (w *world) die(by *worker, of engine.Assignment) error {
+	w.note("%s is killed by %s", by.id, of.Task.Task)
+	by.held = nil
+	w.now = w.now.Add(2 * time.Minute)
+	if err := w.sweep(); err != nil {
+		return err
+	}
+	w.now = w.now.Add(7 * time.Minute)
+	if err := w.sweep(); err != nil {
+		return err
+	}
+	return w.store.Read(context.Background(), func(r store.Reader) error {
+		t, err := r.Task(of.Attempt.Key())
+		if t.Status == store.Failed && t.Outcome == string(failure.Lost) && t.Last == of.Attempt.ID {
+			w.givenUp++
+		}
+		return err
+	})
 }
 
 // mayStart checks what must hold when an attempt begins. An answer that was
@@ -442,8 +478,7 @@ func (w *world) released(before map[string]store.Attempt, a store.Attempt) error
 		all, err := r.Attempts(a.Key())
 		counted := 0
 		for _, tried := range all {
-			class := failure.Class(tried.Class)
-			if tried.Status == store.Cancelled || class != failure.Released && class != failure.RateLimited { // what was to be cancelled counts, however it ended
+			if usesAttempt(tried) {
 				counted++
 			}
 		}

@@ -11,7 +11,7 @@ const (
 	RateLimited     Class = "rate_limited"     // waits for the reset and burns no attempt
 	APIError        Class = "api_error"        // retried with backoff
 	Stalled         Class = "stalled"          // retried with backoff
-	Lost            Class = "lost"             // retried with backoff
+	Lost            Class = "lost"             // its worker or supervisor is gone; retried with backoff a limited number of times, and burns no attempt
 	TimedOut        Class = "timeout"          // retried with backoff
 	Crashed         Class = "failed"           // the agent ended badly; retried with backoff
 	ContextOverflow Class = "context_overflow" // retried in a fresh conversation

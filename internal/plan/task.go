@@ -50,7 +50,7 @@ func defaultFields() []field[Task] {
 		key("stall_timeout", duration(), func(t *Task) *time.Duration { return &t.StallTimeout },
 			"how long an attempt may give no sign of life; 0, as without it, is no limit", "stall_timeout: 10m"),
 		key("retries", number(0, maxRetries), func(t *Task) *int { return &t.Retries },
-			"how many more attempts follow a failed one; 0 without it", "retries: 2"),
+			"how many more attempts follow a failed one; 0 without it; rate limits and lost workers use up none", "retries: 2"),
 		key("verify", texts(), func(t *Task) *[]string { return &t.Verify },
 			"shell commands that must succeed before the task counts as done", "verify:\n  - go vet ./...\n  - go test ./..."),
 		key("worktree", truth(), func(t *Task) *bool { return &t.Worktree },

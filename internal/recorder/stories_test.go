@@ -102,7 +102,7 @@ func cancelledRun(w *world, at func(string)) {
 // trouble is every other way in which an attempt ends.
 func trouble(w *world, at func(string)) {
 	limited, lost, slow, dear := task("limited", 0), task("lost", 0), task("slow", 0), task("dear", 0)
-	lost.Retries, slow.Timeout, dear.Budget.USD = 1, 5*time.Minute, 5
+	slow.Timeout, dear.Budget.USD = 5*time.Minute, 5
 	w.submit(plan.Plan{Parallel: 1, Budget: plan.Budget{USD: 1}, Tasks: []plan.Task{limited, lost, slow, dear}})
 	w.end(w.start(1), engine.Finish{Class: failure.RateLimited, Reset: w.now.Add(time.Minute), Exit: 1, Summary: "usage limit"})
 	at("rate limited")

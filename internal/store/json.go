@@ -32,6 +32,7 @@ func (t *Task) AppendJSON(b []byte) ([]byte, error) {
 	o.number("retries", int64(t.Retries))
 	o.number("attempts", int64(t.Attempts))
 	o.number("tries", int64(t.Tries))
+	o.numberIf("lost", int64(t.Lost))
 	o.textIf("attempt", t.Attempt)
 	o.textIf("last", t.Last)
 	o.boolIf("fresh", t.Fresh)

@@ -32,6 +32,7 @@ func (t *Task) ParseJSON(text []byte) bool {
 	p.count("retries", &t.Retries)
 	p.count("attempts", &t.Attempts)
 	p.count("tries", &t.Tries)
+	p.count("lost", &t.Lost)
 	p.text("attempt", &t.Attempt)
 	p.text("last", &t.Last)
 	p.bool("fresh", &t.Fresh)

@@ -92,8 +92,9 @@ type Task struct {
 	Labels    string          `json:"labels,omitempty"` // sorted, separated by commas
 	Lane      string          `json:"lane,omitempty"`   // the agent account it draws on
 	Retries   int             `json:"retries"`
-	Attempts  int             `json:"attempts"` // that count against Retries
-	Tries     int             `json:"tries"`    // all of them
+	Attempts  int             `json:"attempts"`       // that count against Retries
+	Tries     int             `json:"tries"`          // all of them
+	Lost      int             `json:"lost,omitempty"` // attempts that were lost since the task was submitted or last retried by a user
 	Attempt   string          `json:"attempt,omitempty"`
 	Last      string          `json:"last,omitempty"`   // the attempt that ended last
 	Fresh     bool            `json:"fresh,omitempty"`  // the next attempt begins a new conversation

@@ -29,7 +29,7 @@ var (
 	aTask = store.Task{
 		TaskKey: store.TaskKey{Run: "r1", Task: "a"}, Seq: 7, Name: "First", Spec: json.RawMessage(`{"prompt": "do  it", "n": 1.50}`),
 		Status: store.Queued, Wave: 1, Needs: []string{"b", "c"}, Blockers: 2, Ready: true, NotBefore: at(3), Priority: -4,
-		Labels: "gpu,linux", Lane: "claude", Retries: 2, Attempts: 1, Tries: 2, Attempt: "x1",
+		Labels: "gpu,linux", Lane: "claude", Retries: 2, Attempts: 1, Tries: 2, Lost: 1, Attempt: "x1",
 		Reserve: store.Amount{MicroUSD: 7}, Timeout: time.Hour, Outcome: "stalled",
 	}
 	anAttempt = store.Attempt{
