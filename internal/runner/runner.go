@@ -85,6 +85,9 @@ type Options struct {
 	// Until is when the supervisor freezes the agent, unless [Attempt.Extend]
 	// puts that off. Zero is never.
 	Until time.Time
+	// Abandon is how long a frozen agent waits for another worker; see
+	// [supervisor.Spec].
+	Abandon time.Duration
 	// Terminal returns where people can look at the agent, whose part of the log
 	// begins there; nil, or a function that returns it, is nowhere. It needs a
 	// Pool.

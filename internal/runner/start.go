@@ -46,7 +46,7 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	p, err := opts.launch(ctx, f.agentFolder(n+1), supervisor.Spec{
 		Attempt: job.Attempt, Argv: launch.Argv, Env: environ(launch.Env, job.Env), Dir: job.Work, Log: job.Log,
 		Input: launch.Input, Open: launch.Open, Deadline: job.Deadline, Interrupt: job.Grace, Terminate: job.Grace,
-		Until: opts.Until, Job: said,
+		Until: opts.Until, Abandon: opts.Abandon, Job: said,
 	}, job.LogFrom)
 	if err != nil {
 		return nil, err

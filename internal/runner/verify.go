@@ -75,7 +75,7 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		until := a.lease.last()
 		p, err := a.opts.supervise(ctx, dir, supervisor.Spec{
 			Attempt: a.job.Attempt, Argv: []string{"sh", "-c", command}, Env: environ(a.job.Env), Dir: a.job.Work, Log: log,
-			Deadline: a.job.Deadline, Interrupt: a.job.Grace, Terminate: a.job.Grace, Until: until,
+			Deadline: a.job.Deadline, Interrupt: a.job.Grace, Terminate: a.job.Grace, Until: until, Abandon: a.opts.Abandon,
 		})
 		state := supervisor.Alive
 		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {

@@ -30,6 +30,7 @@ type attempt struct {
 	ending  ending
 	lease   lease
 	freezer freezer
+	frozen  frozen
 	swept   map[int]bool
 	left    []int
 	exit    Exit
@@ -111,6 +112,7 @@ func (a *attempt) begin() error {
 	a.spec = spec
 	a.exit.Attempt = spec.Attempt
 	a.ending = ending{interrupt: spec.interrupt(), terminate: spec.terminate()}
+	a.frozen.abandon = spec.abandon()
 	if err := adopt(); err != nil {
 		return err
 	}

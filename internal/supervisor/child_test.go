@@ -55,6 +55,9 @@ func be(role string, args []string) {
 		forever()
 	case "leaser": // starts an attempt, has it have a lease when its input ends, and waits to be killed
 		spec := supervisor.Spec{Attempt: args[1], Log: args[2], Argv: []string{"sh", "-c", args[3]}, Until: time.Now().Add(time.Hour)}
+		if len(args) > 4 { // after which it is abandoned
+			spec.Abandon, _ = time.ParseDuration(args[4])
+		}
 		p, err := supervisor.Start(context.Background(), args[0], spec, self())
 		fmt.Println("started", err)
 		_, _ = io.Copy(io.Discard, os.Stdin)

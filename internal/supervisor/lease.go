@@ -58,7 +58,8 @@ func (a *attempt) extend(l lease) {
 	a.armLease(now)
 }
 
-// lapsed looks whether the lease is over.
+// lapsed freezes the agent if the lease is over. It is called again and again
+// while that is so, and ends an agent that has been frozen for too long.
 func (a *attempt) lapsed() (deed, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {
@@ -66,10 +67,38 @@ func (a *attempt) lapsed() (deed, time.Duration) {
 		return nothing, 0
 	}
 	freeze, do, wait := a.ending.lapse()
-	if freeze {
-		a.freeze()
+	if !freeze {
+		return do, wait
+	}
+	a.freeze()
+	if a.frozen.tooLong(now, a.clients.here.Load() > 0) {
+		return a.ending.stop(Abandoned, true)
 	}
 	return do, wait
+}
+
+// maxFrozen is how long an agent stays frozen at most, also if a client is
+// connected: a worker that goes on asking for a new lease.
+const maxFrozen = 24 * time.Hour
+
+// frozen is how long an agent has been frozen. Time in which the machine sleeps
+// does not count: no worker could have come back in it.
+type frozen struct {
+	abandon time.Duration // how long without a client
+	since   time.Time     // when the agent was frozen; zero if it is not
+	client  time.Time     // when a client was last seen, or since
+}
+
+// tooLong is called while the agent is frozen. It returns whether the agent is to
+// be ended because no worker will bring a new lease.
+func (f *frozen) tooLong(now time.Time, client bool) bool {
+	if f.since.IsZero() {
+		f.since, f.client = now, now
+	}
+	if client {
+		f.client = now
+	}
+	return now.Sub(f.client) >= f.abandon || now.Sub(f.since) >= maxFrozen
 }
 
 // freeze stops all that it finds. It is called again soon if anything was found to
@@ -88,6 +117,7 @@ func (a *attempt) thaw() {
 	a.setStill(false)
 	a.freezer.thaw(a.agent)
 	a.freezer = freezer{}
+	a.frozen.since = time.Time{}
 	a.ending.frozen = false
 }
 

@@ -56,3 +56,25 @@ func TestOnlyTwoCleanPassesInARowAreTakenForStillness(t *testing.T) {
 		}
 	}
 }
+
+func TestAFrozenAgentIsGivenUpAfterABoundedTime(t *testing.T) {
+	type look struct {
+		at     time.Duration
+		client bool
+		want   bool
+	}
+	for name, looks := range map[string][]look{
+		"alone":                              {{0, false, false}, {9 * time.Minute, false, false}, {10 * time.Minute, false, true}},
+		"its worker is gone later":           {{0, true, false}, {time.Hour, true, false}, {time.Hour + 9*time.Minute, false, false}, {time.Hour + 10*time.Minute, false, true}},
+		"another worker comes":               {{0, false, false}, {9 * time.Minute, true, false}, {18 * time.Minute, false, false}},
+		"a worker asks in vain for a day":    {{0, true, false}, {23 * time.Hour, true, false}, {24 * time.Hour, true, true}},
+		"workers come and go, and never ask": {{0, false, false}, {time.Minute, true, false}, {24 * time.Hour, true, true}},
+	} {
+		f, begin := frozen{abandon: DefaultAbandon}, time.Now()
+		for _, l := range looks {
+			if got := f.tooLong(begin.Add(l.at), l.client); got != l.want {
+				t.Errorf("%s: after %s it is given up: %t", name, l.at, got)
+			}
+		}
+	}
+}

@@ -37,6 +37,10 @@ type Spec struct {
 	// off by [Process.Extend]: whoever wants the agent run has not been heard of,
 	// and another may be about to do its work. Zero is never.
 	Until time.Time `json:"until,omitzero"`
+	// Abandon is how long the agent stays frozen while no client is connected:
+	// its worker is gone. Then the supervisor ends it, and itself. Zero is
+	// DefaultAbandon. While a client is connected the limit is a day.
+	Abandon time.Duration `json:"abandon_ns,omitempty"`
 	// Interrupt and Terminate are how long the agent may take to follow those
 	// signals before it is sent the next. Zero is DefaultGrace.
 	Interrupt time.Duration `json:"interrupt_ns,omitempty"`
@@ -53,12 +57,16 @@ const DefaultGrace = 5 * time.Second
 // Grace is how long stopping takes at most, but for what must be killed.
 func (s Spec) Grace() time.Duration { return s.interrupt() + s.terminate() }
 
-func (s Spec) interrupt() time.Duration { return orDefault(s.Interrupt) }
-func (s Spec) terminate() time.Duration { return orDefault(s.Terminate) }
+// DefaultAbandon is how long an agent stays frozen while no client is connected.
+const DefaultAbandon = 10 * time.Minute
 
-func orDefault(d time.Duration) time.Duration {
+func (s Spec) interrupt() time.Duration { return orDefault(s.Interrupt, DefaultGrace) }
+func (s Spec) terminate() time.Duration { return orDefault(s.Terminate, DefaultGrace) }
+func (s Spec) abandon() time.Duration   { return orDefault(s.Abandon, DefaultAbandon) }
+
+func orDefault(d, otherwise time.Duration) time.Duration {
 	if d <= 0 {
-		return DefaultGrace
+		return otherwise
 	}
 	return d
 }
@@ -92,16 +100,20 @@ type Started struct {
 	At         time.Time    `json:"at"`
 }
 
-// Timeout is what an agent was told if it was stopped at its deadline.
-const Timeout = "timeout"
+// Timeout is what an agent was told if it was stopped at its deadline, Abandoned
+// if it was frozen and no new lease came in time.
+const (
+	Timeout   = "timeout"
+	Abandoned = "lost"
+)
 
 // Exit is how an attempt ended.
 type Exit struct {
 	Attempt string `json:"attempt"`
 	Code    int    `json:"code"`             // -1 if it died of a signal, or never ran
 	Signal  string `json:"signal,omitempty"` // that it died of, such as SIGTERM
-	// Told is why it was told to stop while it ran: Timeout, the name of a
-	// signal that the supervisor got, or what Stop was given.
+	// Told is why it was told to stop while it ran: Timeout, Abandoned, the name
+	// of a signal that the supervisor got, or what Stop was given.
 	Told string `json:"told,omitempty"`
 	// Failed is why there is no exit code: the agent could not be started, or
 	// the supervisor was killed.

@@ -111,7 +111,7 @@ var (
 func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir := w.folder(h.Attempt.ID)
-	opts := runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Pool: w.pool, Owner: owner{h, ctx}}
+	opts := runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Pool: w.pool, Owner: owner{h, ctx}, Abandon: h.lease.abandon()}
 	job, err := runner.ReadJob(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return h.start(ctx, dir, opts)

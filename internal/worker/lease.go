@@ -54,6 +54,19 @@ func (l *lease) length() time.Duration {
 	return l.each
 }
 
+// An agent whose lease has ended stays frozen for abandonLeases leases after its
+// worker is gone, and for leastAbandon at least: what is left of a lease that was
+// taken over may be next to nothing.
+const (
+	abandonLeases = 10
+	leastAbandon  = 20 * time.Second
+)
+
+// abandon is how long the frozen agent waits for another worker.
+func (l *lease) abandon() time.Duration {
+	return max(abandonLeases*l.length(), leastAbandon)
+}
+
 // ends is when the attempt is to be frozen.
 func (l *lease) ends() time.Time {
 	l.mu.Lock()

@@ -48,8 +48,8 @@ coordinator on this machine needs neither.
 SIGTERM or Ctrl-C takes no more tasks and waits for those that run; the second
 one stops them and hands them back, the third leaves them running. Killed, or
 with its terminal gone, it leaves them running too: the next worker of that name
-takes them over. While nobody does, they stand still when their time is up, and
-the coordinator gives them to others.`,
+takes them over. Until then they stand still when their time is up, and the
+coordinator gives their tasks to others; after ten minutes they end.`,
 		Example: `  gaffer worker --server http://127.0.0.1:4870
   gaffer worker --server https://build.example:4870 --token-file token --fingerprint 5E:1F:…
   gaffer worker --server https://build.example:4870 --name gpu-1 --slots 2 --labels gpu,linux`,
