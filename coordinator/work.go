@@ -27,6 +27,8 @@ type WorkerInfo struct {
 type WorkBeat struct {
 	Worker WorkerInfo `json:"worker"`
 	Held   []HeldWork `json:"held"`
+	// Gone says that the worker holds nothing and ends now: it is offline at once.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // WorkKey is an attempt with the right to speak for it.

@@ -18,7 +18,8 @@ import (
 // Heartbeat implements [server.Desk].
 func (d *Desk) Heartbeat(ctx context.Context, by token.Identity, h coordinator.Heartbeat) (coordinator.Agent, error) {
 	said := store.Worker{
-		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: present(h.Meta), Owner: by.ID,
+		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: present(h.Meta),
+		Owner: by.ID, Holder: by.Owner(),
 	}
 	if h.Gone {
 		said.Left = d.now()

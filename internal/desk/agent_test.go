@@ -242,6 +242,26 @@ func TestAWorkersTokenSpeaksOnlyForItsOwnAgents(t *testing.T) {
 	})
 }
 
+func TestAnAgentKeepsItsIDWithANewTokenOfTheSameNameAndRole(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		f.task(f.channel("build"), "one")
+		f.agent("mine")
+		task := f.claim("mine", "build")
+		rotated := token.Identity{ID: "t-new", Root: "t-new", Name: worker.Name, Role: worker.Role}
+		_, err := f.Heartbeat(f.ctx, rotated, coordinator.Heartbeat{AgentID: "mine", ClaudeStatus: "running"})
+		f.must(err)
+		_, err = f.Complete(f.ctx, rotated, coordinator.Report{TaskID: task.ID, AgentID: "mine"})
+		f.must(err)
+
+		// What an operator has registered is no worker's, whatever its token is called.
+		_, err = f.Heartbeat(f.ctx, operator, coordinator.Heartbeat{AgentID: "theirs"})
+		f.must(err)
+		named := token.Identity{ID: "t-other", Root: "t-other", Name: operator.Name, Role: token.Worker}
+		_, err = f.Heartbeat(f.ctx, named, coordinator.Heartbeat{AgentID: "theirs"})
+		f.refused(err, "denied", "forbidden")
+	})
+}
+
 func TestOnlyOperatorsAndAdminsAddChannelsChainsAndTasks(t *testing.T) {
 	f := inMemory(t)
 	c := f.channel("build")

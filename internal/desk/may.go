@@ -24,14 +24,17 @@ func maySpeak(by token.Identity) error {
 	return nil
 }
 
-// speaksFor returns an error unless somebody may speak for an agent: a worker's
-// token only for those that it was the first to speak for.
+// speaksFor returns an error unless by may speak for an agent. A worker's token
+// may speak for the agents that it registered, and for those that another token of
+// the same name and role did: tokens are replaced, agents keep their ids.
 func speaksFor(by token.Identity, w store.Worker) error {
 	if err := maySpeak(by); err != nil {
 		return err
 	}
-	if by.Role == token.Worker && (by.ID == "" || by.ID != w.Owner) {
-		return denied("agent %s belongs to another token", w.ID)
+	registered := by.ID != "" && by.ID == w.Owner
+	replaces := w.Holder != "" && by.Owner() == w.Holder
+	if by.Role == token.Worker && !registered && !replaces {
+		return denied("agent %s belongs to another token: use one of the same name and role as that", w.ID)
 	}
 	return nil
 }

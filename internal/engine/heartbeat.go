@@ -85,9 +85,11 @@ func (c *change) heard(said store.Worker) (before, w store.Worker, err error) {
 	w = before
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		w = store.Worker{ID: said.ID, Owner: said.Owner}
+		w = store.Worker{ID: said.ID, Owner: said.Owner, Holder: said.Holder}
 	case err != nil:
 		return before, w, err
+	case w.Holder == "" && w.Owner == said.Owner:
+		w.Holder = said.Holder // the row is older than this field
 	}
 	w.Seen, w.Task = c.now, said.Task
 	w.Name, w.Version = cmp.Or(said.Name, w.Name), cmp.Or(said.Version, w.Version)
@@ -99,6 +101,19 @@ func (c *change) heard(said store.Worker) (before, w store.Worker, err error) {
 		w.Meta = said.Meta
 	}
 	return before, w, nil
+}
+
+// Unseen sets back when a worker was last heard of, because it says that it stops.
+// Whoever shows it computes from that time alone whether it is online, programs of
+// others too.
+func (s *Step) Unseen(id string, seen time.Time) error {
+	w, err := s.c.Worker(id)
+	if err != nil {
+		return missing(err, "worker", id)
+	}
+	w.Seen, w.Updated = seen, s.c.now
+	s.c.PutWorker(w)
+	return s.c.event(store.Event{Kind: "worker.changed", From: w.Status, To: w.Status}, w)
 }
 
 // Subscribe says which channels a worker takes tasks from.
@@ -126,7 +141,7 @@ func (c *change) putWorker(before, w store.Worker) (store.Worker, error) {
 // sameButTimes reports whether two forms of a worker say the same to others.
 func sameButTimes(a, b *store.Worker) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
-		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && slices.Equal(a.Channels, b.Channels) &&
+		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && a.Holder == b.Holder && slices.Equal(a.Channels, b.Channels) &&
 		a.Created.Equal(b.Created) && a.Left.IsZero() == b.Left.IsZero()
 }
 

@@ -323,9 +323,10 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 // Flush sends what the logs of attempts that have ended still have, until ctx ends.
 func (e *Engine) Flush(ctx context.Context) { e.logs.flush(ctx) }
 
-// Farewell says that the worker holds nothing any more, if anybody listens.
+// Farewell says that the worker holds nothing any more and ends. Without an answer
+// it is offline a little later.
 func (e *Engine) Farewell(ctx context.Context) {
-	_, _ = e.beats.BeatWork(ctx, coordinator.WorkBeat{Worker: e.opts.Worker}) // else it shows as what it did last, and offline
+	_, _ = e.beats.BeatWork(ctx, coordinator.WorkBeat{Worker: e.opts.Worker, Gone: true})
 }
 
 func pause(ctx context.Context, d time.Duration) {

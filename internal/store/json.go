@@ -90,6 +90,7 @@ func (w *Worker) AppendJSON(b []byte) ([]byte, error) {
 	o.raw("meta", w.Meta)
 	o.textIf("version", w.Version)
 	o.textIf("owner", w.Owner)
+	o.textIf("holder", w.Holder)
 	o.texts("channels", w.Channels)
 	o.texts("holds", w.Holds)
 	o.timeIf("created", w.Created)

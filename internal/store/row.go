@@ -157,7 +157,8 @@ type Worker struct {
 	Meta    json.RawMessage `json:"meta,omitempty"`
 	Version string          `json:"version,omitempty"`
 
-	Owner    string    `json:"owner,omitempty"`    // the id of the token that may speak for it
+	Owner    string    `json:"owner,omitempty"`    // the id of the token that registered it, and may speak for it
+	Holder   string    `json:"holder,omitempty"`   // the name of that token, if it is a worker's: others of that name and role may speak for it too
 	Channels []string  `json:"channels,omitempty"` // that it takes tasks from
 	Holds    []string  `json:"holds,omitempty"`    // attempts that were given to it, of one that does not name them when it beats; some may have ended
 	Created  time.Time `json:"created,omitzero"`

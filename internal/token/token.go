@@ -38,6 +38,16 @@ type Identity struct {
 	Role Role
 }
 
+// Owner is the name that tokens of one holder share: what one of them registered
+// may be used with the next. Only tokens of role worker have one, since all others
+// may speak for every worker or for none, and none that was made from another.
+func (i Identity) Owner() string {
+	if i.Role != Worker || i.Root != "" && i.Root != i.ID {
+		return ""
+	}
+	return i.Name
+}
+
 // Row is a token as it is kept: everything but the token.
 type Row struct {
 	ID      string    `json:"id"`

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/store"
 )
 
-// said is a worker's word as its row has it.
-func said(b coordinator.WorkBeat, owner, current string) store.Worker {
+// said is a worker's beat as its row has it. The owner stays the one of row.
+func said(b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
 	w := b.Worker
 	meta, err := json.Marshal(fleet.WorkerMeta{
 		Program: "gaffer", Host: w.Host, Slots: w.Slots, Labels: w.Labels, Version: w.Version, Source: sourceOf(b.Held), Held: len(b.Held),
@@ -24,7 +24,7 @@ func said(b coordinator.WorkBeat, owner, current string) store.Worker {
 		panic("workdesk: texts and numbers without JSON: " + err.Error())
 	}
 	return store.Worker{
-		ID: w.ID, Name: w.Name, Labels: strings.Join(w.Labels, ","), Slots: w.Slots, Version: w.Version, Owner: owner,
+		ID: w.ID, Name: w.Name, Labels: strings.Join(w.Labels, ","), Slots: w.Slots, Version: w.Version, Owner: row.Owner, Holder: row.Holder,
 		Status: statusOf(b.Held), Task: current, Meta: meta,
 	}
 }

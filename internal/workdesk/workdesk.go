@@ -62,18 +62,21 @@ type rows interface {
 	Attempt(id string) (store.Attempt, error)
 }
 
-// workerOf returns a worker that somebody may speak for. One that is not there is
-// nobody's yet, unless it is that of a run, which has no row before its first beat.
+// workerOf returns a worker that by may speak for. One that is not known yet becomes
+// by's, unless it is that of a run, which has no row before its first beat.
 func workerOf(r rows, by token.Identity, id string) (w store.Worker, known bool, err error) {
 	if err := desk.MaySpeak(by); err != nil {
 		return w, false, err
 	}
 	w, err = r.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {
-		return store.Worker{ID: id, Owner: by.ID}, false, desk.NoRun(r, id)
+		return store.Worker{ID: id, Owner: by.ID, Holder: by.Owner()}, false, desk.NoRun(r, id)
 	}
 	if err != nil {
 		return w, false, err
+	}
+	if w.Holder == "" && by.ID == w.Owner { // the row is older than this field
+		w.Holder = by.Owner()
 	}
 	return w, true, desk.SpeaksFor(by, w)
 }
@@ -128,9 +131,14 @@ func beat(s *engine.Step, by token.Identity, b coordinator.WorkBeat) ([]coordina
 	if err != nil {
 		return nil, err
 	}
-	orders, err := s.Beat(said(b, w.Owner, current), held)
+	orders, err := s.Beat(said(b, w, current), held)
 	if err != nil {
 		return nil, err
+	}
+	if b.Gone {
+		if err := s.Unseen(b.Worker.ID, s.Now().Add(-coordinator.OfflineAfter)); err != nil {
+			return nil, err
+		}
 	}
 	list := make([]coordinator.WorkOrder, 0, len(orders)+len(gone))
 	for _, o := range orders {

@@ -358,6 +358,49 @@ func TestATokenSpeaksForItsOwnWorkersOnly(t *testing.T) {
 	})
 }
 
+func TestAWorkerReturnsWithANewTokenOfTheSameNameAndRole(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		f.submit(plan.Task{ID: "one"})
+		f.beat(worker, "mill")
+		w := f.claim("mill", "k")
+		for name, by := range map[string]token.Identity{
+			"of another role":   {ID: "t-new", Root: "t-new", Name: worker.Name, Role: token.Viewer},
+			"of another name":   {ID: "t-new", Root: "t-new", Name: "willy", Role: token.Worker},
+			"made from another": {ID: "t-new", Root: "t-root", Name: worker.Name, Role: token.Worker},
+		} {
+			if _, err := f.Held(f.ctx, by, "w-mill"); code(err) != "forbidden" {
+				t.Errorf("a token %s: %v", name, err)
+			}
+		}
+		rotated := token.Identity{ID: "t-new", Root: "t-new", Name: worker.Name, Role: worker.Role}
+		if list, err := f.Held(f.ctx, rotated, "w-mill"); err != nil || len(list) != 1 || list[0].Attempt.ID != w.Attempt.ID {
+			t.Errorf("the worker holds %+v, %v", list, err)
+		}
+		f.beat(rotated, "mill", held(w))
+		if _, err := f.Turn(f.ctx, rotated, coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey}}); err != nil {
+			t.Error(err)
+		}
+		f.beat(worker, "mill") // until it is revoked
+	})
+}
+
+func TestAWorkerThatStopsIsOfflineAndItsNameFreeAtOnce(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		f.beat(worker, "mill")
+		_, err := f.Beat(f.ctx, worker, coordinator.WorkBeat{Worker: info("mill"), Gone: true})
+		f.must(err)
+		all, err := f.desk.Agents(f.ctx)
+		f.must(err)
+		if len(all) != 1 || all[0].WorkerStatus != coordinator.Offline || f.clock().Sub(all[0].LastSeen) < coordinator.OfflineAfter {
+			t.Errorf("the workers are %+v", all)
+		}
+		double := coordinator.WorkBeat{Worker: info("mill")}
+		double.Worker.ID = "w-another"
+		_, err = f.Beat(f.ctx, worker, double)
+		f.must(err)
+	})
+}
+
 func second[A any](_ A, err error) error { return err }
 
 func TestAWorkerHasNoPlaceButItsOwn(t *testing.T) {

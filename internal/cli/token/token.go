@@ -62,7 +62,7 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 		Args:                  cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&role, "role", "", "what its holder may do: `ROLE` is "+strings.Join(roles(), ", "))
-	cmd.Flags().StringVar(&name, "name", "", "who its holder is, for people")
+	cmd.Flags().StringVar(&name, "name", "", "who its holder is; a new token of the same name and role replaces an old one")
 	complete := cobra.FixedCompletions(roles(), cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("role", complete) // the flag was declared just above
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/coordinator"
 	_ "gaffer/internal/cli" // what is built and run: without it an old result would be taken for this one's
 	"gaffer/internal/engine"
 	"gaffer/internal/logstore"
@@ -227,6 +228,21 @@ func (f *fleet) task(run, id string) (t store.Task) {
 	return t
 }
 
+// lastSeen is when the worker of a name was last heard of.
+func (f *fleet) lastSeen(name string) (seen time.Time) {
+	f.t.Helper()
+	f.read(func(r store.Reader) error {
+		all, err := r.Workers()
+		for _, w := range all {
+			if w.Name == name {
+				seen = w.Seen
+			}
+		}
+		return err
+	})
+	return seen
+}
+
 func (f *fleet) completes(run string) {
 	f.t.Helper()
 	until(f.t, "end of the run", func() (string, bool) {
@@ -359,6 +375,9 @@ func TestAWorkerThatIsToldToStopFinishesWhatItHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.ends()
+	if seen := f.lastSeen("alpha"); time.Since(seen) < coordinator.OfflineAfter {
+		t.Errorf("a worker that has stopped was last seen %s ago, and is online", time.Since(seen))
+	}
 	f.once(run, "one")
 	if task := f.task(later, "two"); task.Status != store.Queued {
 		t.Errorf("%+v", task)

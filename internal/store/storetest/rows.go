@@ -39,7 +39,7 @@ var (
 	}
 	aWorker = store.Worker{
 		ID: "w1", Name: "host", Labels: "linux", Slots: 4, Seen: at(5), Status: "waiting", Said: at(4), Task: "r1.a",
-		Meta: json.RawMessage(`{"host": "h", "n": 1.50}`), Version: "1.2", Owner: "token", Channels: []string{"one", "two"},
+		Meta: json.RawMessage(`{"host": "h", "n": 1.50}`), Version: "1.2", Owner: "token", Holder: "build-1", Channels: []string{"one", "two"},
 		Holds: []string{"x1"}, Created: at(1), Updated: at(3),
 	}
 	anItem = store.Item{
