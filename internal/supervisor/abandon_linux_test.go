@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 func TestAFrozenAgentWhoseWorkerNeverReturnsEndsWithItsSupervisor(t *testing.T) {
+	testenv.Integration(t)
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("trap 'echo woken' INT TERM HUP CONT; " + busy)
 		spec.Abandon = time.Millisecond
@@ -54,6 +56,7 @@ func hasEnded(pid int) bool {
 }
 
 func TestAFrozenAgentWhoseGafferWasKilledEndsInTime(t *testing.T) {
+	testenv.Integration(t)
 	a := newAttempt(t)
 	starter := exec.Command(os.Args[0], "be", "leaser", a.dir, a.id, a.log, busy, "1s")
 	in, err := starter.StdinPipe()

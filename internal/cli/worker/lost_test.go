@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
+	"gaffer/internal/testenv"
 )
 
 func (f *fleet) attempts(run, task string) (list []store.Attempt) {
@@ -42,6 +43,7 @@ func (f *fleet) workersOf(run string, tasks []string) map[string]string {
 // One worker is killed for good, one is stopped for twice its lease. Ten minutes
 // after the last lease are ten leases here: see docs/worker.md.
 func TestAFleetThatLosesWorkersCompletesADefaultPlanAndLeavesNothingBehind(t *testing.T) {
+	testenv.Integration(t)
 	const lease = 4 * time.Second
 	f := newFleet(t)
 	server := f.serve("--lease", lease.String())
