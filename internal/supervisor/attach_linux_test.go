@@ -7,13 +7,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 func TestAnAttemptIsTakenOverAndStoppedByAnotherProcess(t *testing.T) {
@@ -58,7 +58,7 @@ func TestTwoAreAttachedAndBothAreHeardAndTold(t *testing.T) {
 func TestAnExitIsFoundByWhoComesLater(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		wait(t, a.start(a.shell("exit 9")))
-		eventually(t, func() bool { return len(a.supervisors()) == 0 })
+		a.hasNoSupervisor()
 		p, state := a.attach()
 		if e := wait(t, p); state != supervisor.Exited || e.Code != 9 {
 			t.Errorf("%s, exit %+v", state, e)
@@ -119,7 +119,7 @@ func TestASupervisorThatDoesNotAnswerIsUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
-		eventually(t, func() bool { return isStopped(t, pid) })
+		waitStopped(t, pid)
 		_, state, err := supervisor.Attach(t.Context(), a.dir, supervisor.Options{Patience: 200 * time.Millisecond})
 		var unknown *supervisor.UnknownError
 		if state != supervisor.Unknown || !errors.As(err, &unknown) || !unknown.Conflict() || !strings.Contains(err.Error(), "does not answer") {
@@ -131,16 +131,17 @@ func TestASupervisorThatDoesNotAnswerIsUnknown(t *testing.T) {
 	})
 }
 
-// isStopped tells whether the last thread of a process stands still.
-func isStopped(t *testing.T, pid int) bool {
+// waitStopped waits until the last thread of a process stands still.
+func waitStopped(t *testing.T, pid int) {
 	t.Helper()
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return !slices.ContainsFunc(threads, func(file string) bool {
-		stat, err := os.ReadFile(file)
-		return err == nil && !strings.Contains(string(stat), ") T ")
+	testenv.Wait(t, fmt.Sprintf("process %d to stop", pid), func() error {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, file := range threads {
+			if stat, err := os.ReadFile(file); err == nil && !strings.Contains(string(stat), ") T ") {
+				return fmt.Errorf("a thread is %q", stat)
+			}
+		}
+		return err
 	})
 }
 
@@ -241,7 +242,7 @@ func TestAnAttemptWhoseFilesAreGoneIsNotTakenForLost(t *testing.T) {
 func TestATornRecordIsALostAttempt(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		wait(t, a.start(a.shell("exit 8")))
-		eventually(t, func() bool { return len(a.supervisors()) == 0 })
+		a.hasNoSupervisor()
 		said := a.lines("exit ")[0]
 		a.rewrite("exit "+said, "exit "+said[:len(said)/2])
 		p, state := a.attach()
@@ -274,10 +275,9 @@ func TestWhoLetsGoWaitsNoMore(t *testing.T) {
 func connect(t *testing.T, dir string) net.Conn {
 	t.Helper()
 	var conn net.Conn
-	eventually(t, func() (ok bool) {
-		var err error
+	testenv.Wait(t, "the socket", func() (err error) {
 		conn, err = net.Dial("unix", filepath.Join(dir, "socket"))
-		return err == nil
+		return err
 	})
 	t.Cleanup(func() { _ = conn.Close() }) // nobody reads what it sent
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 // TestMain lets the test program be the supervisor and the agents as well.
@@ -290,32 +291,39 @@ func (a *attempt) text() string {
 // says waits for a line of output and returns what stands behind the word.
 func (a *attempt) says(word string) (rest string) {
 	a.t.Helper()
-	a.t.Logf("wait for %q", word)
-	eventually(a.t, func() bool {
-		data, _ := os.ReadFile(a.log)
+	testenv.Wait(a.t, fmt.Sprintf("%q in the log", word), func() error {
+		data, _ := os.ReadFile(a.log) // the agent may not have begun
 		for line := range strings.Lines(string(data)) {
 			if text, ok := strings.CutPrefix(line, word); ok && strings.HasSuffix(text, "\n") {
 				rest = strings.TrimSpace(text)
-				return true
+				return nil
 			}
 		}
-		return false
+		return fmt.Errorf("the log has %q", data)
 	})
 	return rest
 }
 
-func eventually(t *testing.T, holds func() bool) {
+// saysTwice waits until a word stands in the log twice.
+func (a *attempt) saysTwice(word string) {
+	a.t.Helper()
+	eventually(a.t, word+" twice in the log", a.text, func(text string) bool { return strings.Count(text, word) == 2 })
+}
+
+// eventually looks until what it sees is right.
+func eventually[V any](t *testing.T, what string, look func() V, right func(V) bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it has not come to be in a minute")
+	testenv.Wait(t, what, func() error {
+		if seen := look(); !right(seen) {
+			return fmt.Errorf("%+v", seen)
 		}
-	}
+		return nil
+	})
 }
 
 func wait(t *testing.T, p *supervisor.Process) supervisor.Exit {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
 	e, err := p.Wait(ctx)
 	if err != nil {

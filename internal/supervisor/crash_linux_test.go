@@ -42,6 +42,12 @@ func (a *attempt) supervisors() (pids []string) {
 	return pids
 }
 
+// hasNoSupervisor waits until no supervisor of the attempt is left.
+func (a *attempt) hasNoSupervisor() {
+	a.t.Helper()
+	eventually(a.t, "the end of the supervisor", a.supervisors, func(pids []string) bool { return len(pids) == 0 })
+}
+
 func TestWhereverItsStarterDiesThereIsOneAgentOrNone(t *testing.T) {
 	testenv.Integration(t)
 	seen := map[supervisor.State]int{}
@@ -62,7 +68,7 @@ func TestWhereverItsStarterDiesThereIsOneAgentOrNone(t *testing.T) {
 			}
 			wait(t, p)
 		case supervisor.Lost:
-			eventually(t, func() bool { return len(a.supervisors()) == 0 })
+			a.hasNoSupervisor()
 		default:
 			t.Errorf("starter killed after %s: it is %s", delay, state)
 		}
@@ -106,7 +112,7 @@ func TestASupervisorThatWasKilledLosesItsAttemptAndNothingIsLeft(t *testing.T) {
 		spec := stubborn(a.id, a.log)
 		spec.Argv = append(spec.Argv, "grandchild")
 		p := a.start(spec)
-		eventually(t, func() bool { return strings.Count(a.text(), "stubborn") == 2 })
+		a.saysTwice("stubborn")
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +171,7 @@ func (a *attempt) kill(p *supervisor.Process) {
 	if err := syscall.Kill(p.Started().Supervisor.PID, syscall.SIGKILL); err != nil {
 		a.t.Fatal(err)
 	}
-	eventually(a.t, a.isFree)
+	a.becomesFree()
 }
 
 func TestWhoWaitsLearnsThatTheSupervisorWasKilled(t *testing.T) {

@@ -48,9 +48,12 @@ func (a *attempt) isFrozen(p *supervisor.Process) {
 
 func (a *attempt) saysFrozen(p *supervisor.Process, want bool) {
 	a.t.Helper()
-	eventually(a.t, func() bool {
+	testenv.Wait(a.t, fmt.Sprintf("frozen = %v", want), func() error {
 		s, err := p.Status()
-		return err == nil && s.Frozen == want
+		if err == nil && s.Frozen != want {
+			err = fmt.Errorf("status %+v", s)
+		}
+		return err
 	})
 }
 
@@ -65,7 +68,7 @@ func (a *attempt) standsStill() {
 // comesToRest waits until it stands still.
 func (a *attempt) comesToRest() {
 	a.t.Helper()
-	eventually(a.t, func() bool { return a.moves() == "" })
+	eventually(a.t, "all of it to stand still", a.moves, func(what string) bool { return what == "" })
 }
 
 // moves tells what moves within a while, if anything.
@@ -87,8 +90,7 @@ func (a *attempt) moves() string {
 func (a *attempt) goesOn() {
 	a.t.Helper()
 	was := len(a.text())
-	eventually(a.t, func() bool {
-		more := a.text()[was:]
+	eventually(a.t, "more from the agent and its grandchild", func() string { return a.text()[was:] }, func(more string) bool {
 		return strings.Contains(more, "agent") && strings.Contains(more, "grandchild")
 	})
 }
@@ -215,7 +217,7 @@ func TestWhatWasStoppedBeforeStaysSo(t *testing.T) {
 	a := newAttempt(t)
 	p := a.start(a.shell("sh -c 'echo child $$; kill -STOP $$; echo woken' & while :; do echo agent; sleep 0.01; done"))
 	a.says("child")
-	eventually(t, func() bool { return strings.Contains(a.states(), "T") })
+	eventually(t, "a process that is stopped", a.states, func(s string) bool { return strings.Contains(s, "T") })
 	if err := p.Extend(time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +226,7 @@ func TestWhatWasStoppedBeforeStaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := len(a.text())
-	eventually(t, func() bool { return strings.Count(a.text()[was:], "agent") > 10 })
+	eventually(t, "more from the agent", func() string { return a.text()[was:] }, func(more string) bool { return strings.Count(more, "agent") > 10 })
 	if strings.Contains(a.text(), "woken") {
 		t.Error("it goes on, although its own had stopped it")
 	}
@@ -238,11 +240,14 @@ func TestWhatSomebodyElseWakesIsFrozenAgain(t *testing.T) {
 	p := a.start(spec)
 	a.isFrozen(p)
 	size := len(a.text())
-	eventually(t, func() bool { // it may be frozen again before it has written anything
+	testenv.Wait(t, "output after SIGCONT", func() error { // it may be frozen again before it has written anything
 		if err := syscall.Kill(-p.Started().Agent.PID, syscall.SIGCONT); err != nil {
 			t.Fatal(err)
 		}
-		return len(a.text()) > size
+		if now := len(a.text()); now <= size {
+			return fmt.Errorf("%d bytes, as before; its processes are %q", now, a.states())
+		}
+		return nil
 	})
 	a.comesToRest()
 }

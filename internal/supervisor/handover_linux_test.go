@@ -2,13 +2,15 @@ package supervisor
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
-	"time"
+
+	"gaffer/internal/testenv"
 )
 
 // idle starts a supervisor that has no attempt yet, and an attempt for it.
@@ -57,13 +59,20 @@ func dies(t *testing.T, c *child, n *newcomer, line string) {
 		t.Fatal(err)
 	}
 	defer lock.Close()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if held, err := tryLock(lock); err != nil || time.Now().After(end) {
-			t.Fatalf("the lock is not free: %v", err)
-		} else if held {
-			return
+	takes(t, lock)
+}
+
+// takes waits for a lock and takes it.
+func takes(t *testing.T, lock *os.File) {
+	t.Helper()
+	testenv.Wait(t, "a free lock", func() error {
+		held, err := tryLock(lock)
+		if err != nil || held {
+			return err
 		}
-	}
+		is, err := readLock(lock)
+		return errors.Join(fmt.Errorf("it is held and says %+v", is), err)
+	})
 }
 
 func TestAStarterThatDiesWhileItHandsOverHasStartedItOrNot(t *testing.T) {
@@ -139,14 +148,7 @@ func TestALockUnderWayIsFreeWhenBothEndsAreGone(t *testing.T) {
 		t.Fatalf("the lock is free while it is under way: %v", err)
 	}
 	c.kill()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		if held, _ := tryLock(lock); held {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the lock is not free")
-		}
-	}
+	takes(t, lock)
 	if is, err := readLock(lock); is.used() || is.words != "" || err != nil {
 		t.Errorf("the lock says %+v, %v", is, err)
 	}

@@ -27,7 +27,7 @@ func TestAnIdleSupervisorGoesAndAnotherTakesItsPlace(t *testing.T) {
 			if err := end(pid); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, func() bool { return isGone(pid) })
+			waitGone(t, pid)
 			if next, e := runs(t, pool, "exit 3"); next == pid || e.Code != 3 {
 				t.Errorf("supervisor %d after %d, exit %+v", next, pid, e)
 			}
@@ -52,7 +52,7 @@ func TestASupervisorThatStandsStillIsNotWaitedForByWhoGivesUp(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return isStopped(t, pid) })
+	waitStopped(t, pid)
 	a := pooled(t, pool)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
@@ -97,7 +97,7 @@ func TestASupervisorWhoseAttemptDidNotEndWellIsNotUsedAgain(t *testing.T) {
 			if next, e := runs(t, pool, "exit 3"); next == pid || e.Code != 3 {
 				t.Errorf("supervisor %d after %d, exit %+v", next, pid, e)
 			}
-			eventually(t, func() bool { return isGone(pid) })
+			waitGone(t, pid)
 		})
 	}
 }

@@ -26,7 +26,7 @@ func TestWhereverAPoolsProcessDiesEachAttemptRanOnceOrNever(t *testing.T) {
 		for _, dir := range loop.looped() {
 			seen[onceOrNever(t, dir)]++
 		}
-		eventually(t, func() bool { return len(loop.carriers()) == 0 })
+		eventually(t, "the end of all its processes", loop.carriers, func(pids []int) bool { return len(pids) == 0 })
 		for _, dir := range loop.looped() {
 			one := &attempt{t: t, id: dir}
 			one.allGone()
@@ -179,6 +179,6 @@ func TestAPoolMayCloseWhileItStarts(t *testing.T) {
 			t.Errorf("exit %+v", e)
 		}
 		_ = p.Close() // it never fails
-		eventually(t, func() bool { return isGone(p.Started().Supervisor.PID) })
+		waitGone(t, p.Started().Supervisor.PID)
 	}
 }

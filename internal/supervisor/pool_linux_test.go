@@ -32,6 +32,18 @@ func isGone(pid int) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
+// waitGone waits until at least one of the processes is gone.
+func waitGone(t *testing.T, pids ...int) {
+	t.Helper()
+	testenv.Wait(t, fmt.Sprintf("the end of one of %v", pids), func() error {
+		if slices.ContainsFunc(pids, isGone) {
+			return nil
+		}
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pids[0])) // it may have ended meanwhile
+		return fmt.Errorf("the first is\n%s", status)
+	})
+}
+
 func TestASupervisorHasOneAttemptAfterTheOther(t *testing.T) {
 	pool := newPool(t, self(), 1)
 	first, e := runs(t, pool, "exit 1")
@@ -119,7 +131,7 @@ func TestTheFolderOfTheAttemptBeforeIsFree(t *testing.T) {
 	old := pooled(t, pool)
 	p := old.start(old.shell("while [ ! -e " + filepath.Join(old.dir, "socket") + " ]; do sleep 0.01; done; exit 9"))
 	wait(t, p)
-	eventually(t, old.isFree)
+	old.becomesFree()
 	a := pooled(t, pool)
 	a.reuses = p.Started().Supervisor.PID
 	a.start(a.shell("echo ready; exec sleep 1000"))
@@ -140,7 +152,18 @@ func TestTheFolderOfTheAttemptBeforeIsFree(t *testing.T) {
 	}
 }
 
-// isFree tells whether nobody holds the lock.
+// becomesFree waits until no process holds the lock.
+func (a *attempt) becomesFree() {
+	a.t.Helper()
+	testenv.Wait(a.t, "a free lock", func() error {
+		if !a.isFree() {
+			return fmt.Errorf("it is held and says %q", a.lines(""))
+		}
+		return nil
+	})
+}
+
+// isFree tells whether no process holds the lock.
 func (a *attempt) isFree() bool {
 	a.t.Helper()
 	lock, err := os.Open(filepath.Join(a.dir, "lock"))
@@ -255,7 +278,7 @@ func TestAPoolKeepsNoMoreThanItIsTo(t *testing.T) {
 		wait(t, p)
 	}
 	pid1, pid2 := p1.Started().Supervisor.PID, p2.Started().Supervisor.PID
-	eventually(t, func() bool { return isGone(pid1) || isGone(pid2) })
+	waitGone(t, pid1, pid2)
 	if next, _ := runs(t, pool, "true"); next != pid1 && next != pid2 {
 		t.Errorf("supervisor %d after %d and %d", next, pid1, pid2)
 	}
@@ -282,11 +305,11 @@ func TestAClosedPoolLetsLiveAttemptsGoOn(t *testing.T) {
 	if e := wait(t, live); e.Code != 5 {
 		t.Errorf("exit %+v", e)
 	}
-	eventually(t, func() bool { return isGone(live.Started().Supervisor.PID) })
+	waitGone(t, live.Started().Supervisor.PID)
 	if pid, e := runs(t, pool, "exit 6"); e.Code != 6 {
 		t.Errorf("exit %+v", e)
 	} else {
-		eventually(t, func() bool { return isGone(pid) })
+		waitGone(t, pid)
 	}
 }
 
@@ -309,7 +332,7 @@ func TestAnAttemptThatWasLetGoGoesOnAndItsSupervisorExitsWithIt(t *testing.T) {
 	if e := wait(t, found); e.Code != 7 {
 		t.Errorf("exit %+v", e)
 	}
-	eventually(t, func() bool { return isGone(p.Started().Supervisor.PID) })
+	waitGone(t, p.Started().Supervisor.PID)
 }
 
 func TestTwoPoolsHaveTheirOwnSupervisors(t *testing.T) {
@@ -349,7 +372,12 @@ func TestAThousandAttemptsLeaveNothingInASupervisor(t *testing.T) {
 			t.Fatalf("the supervisor of %d is another", n)
 		}
 	}
-	eventually(t, func() bool { return openFiles(t, pid) <= files && openFiles(t, os.Getpid()) <= ours })
+	testenv.Wait(t, "no more open files than before", func() error {
+		if its, now := openFiles(t, pid), openFiles(t, os.Getpid()); its > files || now > ours {
+			return fmt.Errorf("the supervisor has %d, before %d; its starter has %d, before %d", its, files, now, ours)
+		}
+		return nil
+	})
 	t.Logf("from %d to %d KB", resident>>10, memory(t, pid, "VmRSS:")>>10)
 	if after := memory(t, pid, "VmRSS:"); after > resident+8<<20 {
 		t.Errorf("it grew from %d to %d KB", resident>>10, after>>10)

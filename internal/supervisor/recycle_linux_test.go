@@ -30,7 +30,7 @@ func TestAFolderIsUsedAgainByTheNextAttempt(t *testing.T) {
 	var inode uint64
 	old := recycled(t, pool, func(a *attempt) {
 		wait(t, a.start(a.shell("exit 5")))
-		eventually(t, a.isFree)
+		a.becomesFree()
 		inode = inodeOf(t, a.lock())
 	})
 	next := pooled(t, pool)
@@ -96,7 +96,7 @@ func TestAFolderThatIsThereIsNotReplacedByOneThatIsUsedAgain(t *testing.T) {
 	}
 	old := recycled(t, pool, func(a *attempt) {
 		wait(t, a.start(a.shell("true")))
-		eventually(t, a.isFree)
+		a.becomesFree()
 	})
 	var used *supervisor.UsedError
 	if _, err := lost.try(t.Context(), lost.shell("echo late")); !errors.As(err, &used) {

@@ -223,7 +223,7 @@ func TestSecretsOfTheEnvironmentAreInNoFile(t *testing.T) {
 func TestTheFolderIsTheUsersAlone(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		a.start(a.shell("exec sleep 1000"))
-		eventually(t, func() bool { _, err := os.Lstat(filepath.Join(a.dir, "socket")); return err == nil })
+		testenv.Wait(t, "the socket", func() error { _, err := os.Lstat(filepath.Join(a.dir, "socket")); return err })
 		for name, want := range map[string]os.FileMode{
 			"": os.ModeDir | 0o700, "socket": os.ModeSocket | 0o600, "started.json": 0o600, "lock": 0o600,
 		} {

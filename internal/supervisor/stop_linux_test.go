@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gaffer/internal/supervisor"
+	"gaffer/internal/testenv"
 )
 
 // carriers looks at the process table from outside: it lists the processes that
@@ -91,7 +93,7 @@ func TestAStubbornAgentIsKilledWithItsGrandchildInAnotherSession(t *testing.T) {
 		spec := stubborn(a.id, a.log)
 		spec.Argv = append(spec.Argv, "grandchild")
 		p := a.start(spec)
-		eventually(t, func() bool { return strings.Count(a.text(), "stubborn") == 2 })
+		a.saysTwice("stubborn")
 		if got := len(a.carriers()); got != 2 {
 			t.Fatalf("%d processes run", got)
 		}
@@ -115,9 +117,12 @@ func TestAStopCanBeHurried(t *testing.T) {
 		if err := p.Stop("slowly", false); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool {
+		testenv.Wait(t, "the interrupt", func() error {
 			s, err := p.Status()
-			return err == nil && s.Doing == "interrupting" && s.Told == "slowly"
+			if err == nil && (s.Doing != "interrupting" || s.Told != "slowly") {
+				err = fmt.Errorf("status %+v", s)
+			}
+			return err
 		})
 		if err := p.Stop("quickly", true); err != nil {
 			t.Fatal(err)
@@ -162,10 +167,16 @@ func TestAStopAfterTheExitTellsTheAgentNothing(t *testing.T) {
 		if err := p.CloseInput(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool {
+		testenv.Wait(t, "the sweep", func() error {
 			s, err := p.Status()
-			over := (*supervisor.OverError)(nil) // on a machine that stood still meanwhile
-			return err == nil && s.Doing == "sweeping" || errors.As(err, &over)
+			over := (*supervisor.OverError)(nil)
+			if errors.As(err, &over) { // on a machine that stood still meanwhile
+				return nil
+			}
+			if err == nil && s.Doing != "sweeping" {
+				err = fmt.Errorf("status %+v", s)
+			}
+			return err
 		})
 		if err := p.Stop("late", true); err != nil {
 			t.Fatal(err)
@@ -222,7 +233,9 @@ func TestTheDeadlineIsKeptWhenNobodyIsAttached(t *testing.T) {
 		if err := a.start(spec).Close(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool { return len(a.lines("exit ")) > 0 })
+		eventually(t, "the exit in the lock", func() []string { return a.lines("") }, func(lines []string) bool {
+			return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "exit ") })
+		})
 		p, state := a.attach()
 		e := wait(t, p)
 		a.allGone()
@@ -245,7 +258,13 @@ func TestHugeOutputDoesNotGoThroughTheSupervisor(t *testing.T) {
 		if err := p.Input([]byte("go\n")); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, func() bool { info, err := os.Stat(a.log); return err == nil && info.Size() == size })
+		eventually(t, "all of the output", func() int64 {
+			info, err := os.Stat(a.log)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return info.Size()
+		}, func(n int64) bool { return n == size })
 		if after := memory(t, p.Started().Supervisor.PID, "VmHWM:"); after > before+16<<20 {
 			t.Errorf("the supervisor grew from %d to %d MB", before>>20, after>>20)
 		}

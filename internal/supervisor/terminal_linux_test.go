@@ -40,7 +40,7 @@ func (n *terminal) over() {
 	go func() { done <- n.cmd.Wait() }()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(testenv.Patience):
 		n.t.Errorf("the terminal's program is still there: %v", n.cmd.Process.Kill())
 		<-done
 	}
