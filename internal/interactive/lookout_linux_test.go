@@ -62,7 +62,7 @@ func (s *stage) must(err error) {
 func (s *stage) play(program, folder string, env ...string) int {
 	s.Helper()
 	pid := s.start(program, folder, "exec "+s.dress("/bin/cat", program), env...)
-	s.until(program+" has its environment", func() bool { return len(agentproc.Variables(pid, "HOME")) > 0 })
+	s.hasVariable(pid, "HOME")
 	return pid
 }
 
@@ -89,7 +89,12 @@ func (s *stage) start(program, folder, command string, env ...string) int {
 	s.must(err)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
 	s.must(err)
-	s.until(program+" runs", func() bool { p, ok := agentproc.Look(pid); return ok && p.Name == program })
+	testenv.Wait(s, program+" runs", func() error {
+		if p, ok := agentproc.Look(pid); !ok || p.Name != program {
+			return fmt.Errorf("process %+v, alive %v", p, ok)
+		}
+		return nil
+	})
 	return pid
 }
 
@@ -110,14 +115,16 @@ func copyFile(from, to string) error {
 	return err
 }
 
-// until waits for longer than a server of tmux is shunned that was slow once.
-func (s *stage) until(what string, holds func() bool) {
+// hasVariable waits until a process has a variable.
+func (s *stage) hasVariable(pid int, name string) {
 	s.Helper()
-	for deadline := time.Now().Add(2*shun + 30*time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.Fatalf("not in time: %s", what)
+	testenv.Wait(s, fmt.Sprintf("variable %s of %d", name, pid), func() error {
+		if len(agentproc.Variables(pid, name)) == 0 {
+			p, ok := agentproc.Look(pid)
+			return fmt.Errorf("process %+v, alive %v", p, ok)
 		}
-	}
+		return nil
+	})
 }
 
 // all is what is seen of this stage. Others may run agents on the machine.
@@ -148,9 +155,12 @@ func (s *stage) look(pid int) (Sighting, bool) {
 func (s *stage) sees(pid int, status heard.Status, source Source) Sighting {
 	s.Helper()
 	var last Sighting
-	s.until(fmt.Sprintf("%d is %s by %s", pid, status, source), func() bool {
-		last, _ = s.look(pid)
-		return last.Status == status && last.Source == source
+	// A tmux server that was slow once is not asked for the time of shun.
+	testenv.Wait(s, fmt.Sprintf("%d is %s by %s", pid, status, source), func() error {
+		if last, _ = s.look(pid); last.Status != status || last.Source != source {
+			return fmt.Errorf("%+v", last)
+		}
+		return nil
 	})
 	return last
 }
@@ -203,7 +213,12 @@ func TestClaudeIsSeenByItsNoteThenItsHooksThenItsScreen(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	s.must(syscall.Kill(pid, syscall.SIGKILL))
-	s.until("it is gone", func() bool { _, ok := s.look(pid); return !ok })
+	testenv.Wait(s, "nothing is seen of it", func() error {
+		if seen, ok := s.look(pid); ok {
+			return fmt.Errorf("%+v", seen)
+		}
+		return nil
+	})
 }
 
 func TestClearIsOneWorkerThatGoesOn(t *testing.T) {
@@ -274,7 +289,7 @@ func TestWhatAnAgentWasStartedWithIsReadOnceItIsThere(t *testing.T) {
 	pid := s.start(agentproc.Claude, "web", "exec /usr/bin/env -i "+claude+" "+script)
 	s.sees(pid, heard.Idle, FromProcess)
 	s.must(s.tmux("send-keys", "-t", "web", "Enter").Run())
-	s.until("it has its environment", func() bool { return len(agentproc.Variables(pid, "GAFFER_ATTEMPT")) > 0 })
+	s.hasVariable(pid, "GAFFER_ATTEMPT")
 	if got, ok := s.look(pid); ok {
 		t.Errorf("%+v", got)
 	}

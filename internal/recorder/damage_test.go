@@ -3,6 +3,7 @@ package recorder_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,12 +11,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
 	"gaffer/internal/recorder"
 	"gaffer/internal/store"
+	"gaffer/internal/testenv"
 	"gaffer/session"
 	"gaffer/statefile/jsontree"
 )
@@ -88,22 +89,12 @@ func TestASessionThatIsDeletedWhileNothingHappensIsWrittenAgain(t *testing.T) {
 	r := p.recorder(w.store)
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(t.Context()) }()
-	until(t, func() bool { _, err := os.Stat(p.statusPath()); return err == nil })
+	testenv.Wait(t, "the status document", func() error { _, err := os.Stat(p.statusPath()); return err })
 	must(t, os.Remove(p.statusPath()))
-	until(t, func() bool { _, err := os.Stat(p.statusPath()); return err == nil })
+	testenv.Wait(t, "the status document", func() error { _, err := os.Stat(p.statusPath()); return err })
 	finish()
 	must(t, <-ended)
 	p.valid(true)
-}
-
-// until waits for what another goroutine does.
-func until(t *testing.T, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not come about")
-		}
-	}
 }
 
 func TestRecordsThatAreDeletedAreWrittenAgainAtTheEnd(t *testing.T) {
@@ -240,7 +231,7 @@ func TestRunEndsWithItsContextAndAnotherRecorderGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- p.recorder(w.store).Run(ctx) }()
-	until(t, func() bool { _, err := os.Stat(p.statusPath()); return err == nil })
+	testenv.Wait(t, "the status document", func() error { _, err := os.Stat(p.statusPath()); return err })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
@@ -271,7 +262,12 @@ func TestAStoreThatCannotBeReadForAWhileIsToldOfOnceAndReadAgain(t *testing.T) {
 	p, s := newProject(t), &sick{Store: w.store}
 	r, ended := p.recorder(s), make(chan error, 1)
 	go func() { ended <- r.Run(t.Context()) }()
-	until(t, func() bool { return s.reads.Load() > 5 })
+	testenv.Wait(t, "more than five reads", func() error {
+		if n := s.reads.Load(); n <= 5 {
+			return fmt.Errorf("%d reads", n)
+		}
+		return nil
+	})
 	p.mu.Lock()
 	if len(p.notices) != 1 || !strings.Contains(p.notices[0], errSick.Error()) {
 		t.Errorf("told %q", p.notices)

@@ -35,6 +35,7 @@ import (
 	"gaffer/internal/server"
 	"gaffer/internal/store"
 	"gaffer/internal/store/memory"
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 	"gaffer/internal/workdesk"
 	"gaffer/internal/worker"
@@ -187,14 +188,17 @@ func (w *world) submit(tasks ...plan.Task) string {
 	return run
 }
 
-// until waits for something that another goroutine brings about.
-func (w *world) until(what string, is func() bool) {
+// until waits for what another goroutine does. seen is what a failure shows
+// beside the events.
+func (w *world) until(what string, is func() (seen any, ok bool)) {
 	w.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			w.t.Fatalf("not %s; events %v", what, w.kinds())
+	testenv.Wait(w.t, what, func() error {
+		seen, ok := is()
+		if !ok {
+			return fmt.Errorf("%+v; events %v", seen, w.kinds())
 		}
-	}
+		return nil
+	})
 }
 
 func (w *world) kept(attempt string) (text string, done bool) {
@@ -365,7 +369,7 @@ func TestAWorkerAsksWhatItHoldsUntilItIsAnswered(t *testing.T) {
 	second := w.worker()
 	held := make(chan []engine.Assignment, 1)
 	go func() { list, _ := second.Held(t.Context()); held <- list }()
-	w.until("away", func() bool { return slices.Contains(w.kinds(), "away") })
+	w.until("away", func() (any, bool) { return nil, slices.Contains(w.kinds(), "away") })
 	w.cut.Store(false)
 	if list := <-held; len(list) != 1 || list[0].Attempt.ID != a.Attempt.ID || list[0].Attempt.Token != a.Attempt.Token || list[0].Lease > engine.DefaultLease {
 		t.Errorf("%+v", list)
@@ -462,20 +466,22 @@ func TestAWorkerIsWokenByATaskAndAfterTheCoordinatorWasAway(t *testing.T) {
 	e := w.worker()
 	w.join(e)
 	wakes, attends, _ := w.runs(e)
-	w.until("woken at first", func() bool { return wakes.Load() == 1 && attends.Load() == 1 })
+	w.until("woken at first", func() (any, bool) {
+		return []int64{wakes.Load(), attends.Load()}, wakes.Load() == 1 && attends.Load() == 1
+	})
 	run := w.submit(plan.Task{ID: "one"})
-	w.until("woken by a task", func() bool { return wakes.Load() == 2 })
+	w.until("woken by a task", func() (any, bool) { n := wakes.Load(); return n, n == 2 })
 	w.claim(e, "k")
 	if err := w.engine.Cancel(t.Context(), engine.Target{Run: run}, "ada", "enough"); err != nil {
 		t.Fatal(err)
 	}
-	w.until("told of an order", func() bool { return attends.Load() == 2 })
+	w.until("told of an order", func() (any, bool) { n := attends.Load(); return n, n == 2 })
 	w.cut.Store(true)
 	w.submit(plan.Task{ID: "two"}) // what was asked before the cut is answered
-	w.until("away", func() bool { return slices.Contains(w.kinds(), "away") })
+	w.until("away", func() (any, bool) { return nil, slices.Contains(w.kinds(), "away") })
 	before := wakes.Load()
 	w.cut.Store(false)
-	w.until("woken again", func() bool { return wakes.Load() > before })
+	w.until("woken again", func() (any, bool) { n := wakes.Load(); return n, n > before })
 }
 
 func TestWhatAnAttemptSaysIsSentWhileItRunsAndAfterItsEnd(t *testing.T) {
@@ -486,13 +492,13 @@ func TestWhatAnAttemptSaysIsSentWhileItRunsAndAfterItsEnd(t *testing.T) {
 	a := w.claim(e, "k")
 	w.runs(e)
 	w.say("one", "hello ")
-	w.until("sent", func() bool { text, _ := w.kept(a.Attempt.ID); return text == "hello " })
+	w.until("sent", func() (any, bool) { text, _ := w.kept(a.Attempt.ID); return text, text == "hello " })
 	big := strings.Repeat("0123456789", 60_000)
 	w.say("one", big)
 	if _, _, err := e.Turn(t.Context(), finish(a), engine.Claim{}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
 	e.Flush(ctx)
 	if text, done := w.kept(a.Attempt.ID); text != "hello "+big || !done {
@@ -512,10 +518,10 @@ func TestALogGoesOnWhereTheCoordinatorHasItAfterACrash(t *testing.T) {
 	_, _, crash := w.runs(first)
 	w.say("one", "before ")
 	w.say("two", "before ")
-	w.until("sent", func() bool {
+	w.until("sent", func() (any, bool) {
 		a, _ := w.kept(one.Attempt.ID)
 		b, _ := w.kept(two.Attempt.ID)
-		return a != "" && b != ""
+		return []string{a, b}, a != "" && b != ""
 	})
 	crash()
 	w.say("one", "after")
@@ -528,10 +534,10 @@ func TestALogGoesOnWhereTheCoordinatorHasItAfterACrash(t *testing.T) {
 		t.Fatalf("holds %+v", held)
 	}
 	w.runs(second)
-	w.until("sent", func() bool {
-		a, done := w.kept(one.Attempt.ID)
-		b, running := w.kept(two.Attempt.ID)
-		return a == "before after" && done && b == "before after" && !running
+	w.until("sent", func() (any, bool) {
+		a, ended := w.kept(one.Attempt.ID)
+		b, over := w.kept(two.Attempt.ID)
+		return []any{a, ended, b, over}, a == "before after" && ended && b == "before after" && !over
 	})
 }
 
@@ -549,7 +555,10 @@ func TestALogThatTheCoordinatorDoesNotWantIsForgotten(t *testing.T) {
 	e := w.worker()
 	w.join(e)
 	w.runs(e)
-	w.until("forgotten", func() bool { left, _ := filepath.Glob(filepath.Join(w.dir, "unsent", "*")); return len(left) == 0 })
+	w.until("forgotten", func() (any, bool) {
+		left, _ := filepath.Glob(filepath.Join(w.dir, "unsent", "*"))
+		return left, len(left) == 0
+	})
 	if !slices.Contains(w.kinds(), "notice") {
 		t.Errorf("told %v", w.kinds())
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,9 +13,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
+
+	"gaffer/internal/testenv"
 )
 
 // The variables that make the test program a program in a session: what it does,
@@ -111,9 +113,11 @@ func (p program) start(s *Server, session string, args ...string) {
 func (p program) all(n int) (list []started) {
 	p.t.Helper()
 	var files []string
-	eventually(p.t, func() bool {
-		files, _ = filepath.Glob(filepath.Join(p.place, "*.started"))
-		return len(files) >= n
+	testenv.Wait(p.t, fmt.Sprintf("%d programs", n), func() error {
+		if files, _ = filepath.Glob(filepath.Join(p.place, "*.started")); len(files) < n {
+			return fmt.Errorf("%q have started", files)
+		}
+		return nil
 	})
 	for _, file := range files {
 		data, err := os.ReadFile(file)
@@ -149,7 +153,7 @@ func newServer(t *testing.T) *Server {
 		}
 		if pid > 0 {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
-			eventually(t, func() bool { return !s.listening() })
+			isSilent(t, s)
 		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -158,13 +162,38 @@ func newServer(t *testing.T) *Server {
 	return s
 }
 
-func eventually(t *testing.T, holds func() bool) {
+// isSilent waits until no server listens.
+func isSilent(t *testing.T, s *Server) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("did not become true in 30 s")
+	testenv.Wait(t, "the end of the server", func() error {
+		if s.listening() {
+			return fmt.Errorf("one listens at %s", s.socket)
 		}
-	}
+		return nil
+	})
+}
+
+// ends waits until a session is gone.
+func ends(t *testing.T, s *Server, session string) {
+	t.Helper()
+	testenv.Wait(t, "the end of session "+session, func() error {
+		if list, err := s.List(t.Context()); err != nil || has(t, s, session) {
+			return errors.Join(fmt.Errorf("the sessions are %+v", list), err)
+		}
+		return nil
+	})
+}
+
+// shows waits until a session's terminal has a text, and returns all of it.
+func shows(t *testing.T, s *Server, session, want string) (text string) {
+	t.Helper()
+	testenv.Wait(t, fmt.Sprintf("%q in the terminal of %s", want, session), func() error {
+		if text = screen(t, s, session); !strings.Contains(text, want) {
+			return fmt.Errorf("it has\n%s", text)
+		}
+		return nil
+	})
+	return text
 }
 
 func has(t *testing.T, s *Server, session string) bool {

@@ -222,7 +222,7 @@ func TestAServerThatEndsWithItsLastSessionLosesNoStartAndRepeatsNone(t *testing.
 		})
 	}
 	group.Wait()
-	eventually(t, func() bool { return !s.listening() })
+	isSilent(t, s)
 	if data, err := os.ReadFile(starts); err != nil || len(data) != workers*each {
 		t.Errorf("%d starts, %v; want %d", len(data), err, workers*each)
 	}

@@ -3,6 +3,7 @@ package tmux
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,10 +67,13 @@ func TestASessionIsListedWithItsProgram(t *testing.T) {
 func TestASessionEndsWithItsProgramAndTheServerWithTheLast(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "end")
 	p.start(s, "agent-a", "x")
-	eventually(t, func() bool { return !has(t, s, "agent-a") })
-	eventually(t, func() bool {
+	ends(t, s, "agent-a")
+	testenv.Wait(t, "the end of the server", func() error {
 		alive, err := s.Alive(t.Context())
-		return !alive && err == nil
+		if err == nil && alive {
+			err = errors.New("it is alive")
+		}
+		return err
 	})
 }
 
@@ -80,12 +84,13 @@ func TestTheProgramOfAnEndedSessionHearsAHangup(t *testing.T) {
 	if err := s.End(t.Context(), "agent-a"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, p.heard)
+	p.hears(t)
 }
 
-func (p program) heard() bool {
-	_, err := os.Stat(filepath.Join(p.place, "hangup"))
-	return err == nil
+// hears waits until the program has had a hangup.
+func (p program) hears(t *testing.T) {
+	t.Helper()
+	testenv.Wait(t, "a hangup", func() error { _, err := os.Stat(filepath.Join(p.place, "hangup")); return err })
 }
 
 func TestAServerThatIsKilledIsGoneAndTheNextStartBeginsAnother(t *testing.T) {
@@ -99,14 +104,14 @@ func TestAServerThatIsKilledIsGoneAndTheNextStartBeginsAnother(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return !s.listening() })
+	isSilent(t, s)
 	if alive, err := s.Alive(t.Context()); alive || err != nil {
 		t.Errorf("alive %v, %v", alive, err)
 	}
 	if has(t, s, "agent-a") {
 		t.Error("the session is still there")
 	}
-	eventually(t, p.heard)
+	p.hears(t)
 	next := newProgram(t, "wait")
 	next.start(s, "agent-a", "x")
 	if only(t, s).PID != next.all(1)[0].PID {
@@ -144,12 +149,7 @@ func TestAServerThatHangsHangsNobody(t *testing.T) {
 func TestATerminalIsReadWithWhatHasScrolledAway(t *testing.T) {
 	s, p := newServer(t), newProgram(t, "speak")
 	p.start(s, "agent-a", "x")
-	var text string
-	eventually(t, func() bool {
-		text = screen(t, s, "agent-a")
-		return strings.Contains(text, "50%")
-	})
-	lines := strings.Split(text, "\n")
+	lines := strings.Split(shows(t, s, "agent-a", "50%"), "\n")
 	if len(lines) != 302 || lines[0] != "line 0 ä" || lines[299] != "line 299 ä" || lines[300] != strings.Repeat("long ", 100)+"end, 50%" {
 		t.Errorf("%d lines, from %q to %q", len(lines), lines[0], lines[len(lines)-2])
 	}
@@ -168,7 +168,7 @@ func TestAPersonComesAndGoesWithoutChangingTheSession(t *testing.T) {
 		t.Errorf("the status line is not there:\n%s", shown)
 	}
 	person.types("hello", "Enter")
-	eventually(t, func() bool { return strings.Contains(screen(t, s, "agent-bd-1"), "hello") })
+	shows(t, s, "agent-bd-1", "hello")
 	person.types("C-b", "&", "y", "C-b", "x", "y", "C-b", "c", "C-b", ":", "C-b", "$", "Enter")
 	person.leaves()
 	after, err := s.List(t.Context())
@@ -202,7 +202,7 @@ func TestAnAttachedTerminalIsGivenBackWhenTheSessionEnds(t *testing.T) {
 	if err := s.End(t.Context(), "agent-a"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return !has(t, person.terminal, "person") })
+	ends(t, person.terminal, "person")
 	if !has(t, s, "agent-b") {
 		t.Error("the other session has ended as well")
 	}
@@ -229,22 +229,28 @@ func attach(t *testing.T, s *Server, session string, readOnly bool) person {
 	if err := p.terminal.Start(t.Context(), "person", argv, []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}, "/"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { return p.attached() == 1 })
-	eventually(t, func() bool { return strings.Contains(p.screen(), "detach") })
+	p.isAttached(1)
+	shows(t, p.terminal, "person", "detach")
 	return p
 }
 
-func (p person) attached() int {
+// isAttached waits until the session has so many terminals.
+func (p person) isAttached(want int) {
 	p.t.Helper()
-	list, err := p.s.List(p.t.Context())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	at := slices.IndexFunc(list, func(one Session) bool { return one.Name == p.session })
-	if at < 0 {
-		p.t.Fatalf("%s: no such session", p.session)
-	}
-	return list[at].Attached
+	testenv.Wait(p.t, fmt.Sprintf("%d terminals at %s", want, p.session), func() error {
+		list, err := p.s.List(p.t.Context())
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		at := slices.IndexFunc(list, func(one Session) bool { return one.Name == p.session })
+		if at < 0 {
+			p.t.Fatalf("%s: no such session", p.session)
+		}
+		if list[at].Attached != want {
+			return fmt.Errorf("%+v", list[at])
+		}
+		return nil
+	})
 }
 
 func (p person) screen() string { p.t.Helper(); return screen(p.t, p.terminal, "person") }
@@ -260,6 +266,6 @@ func (p person) types(keys ...string) {
 func (p person) leaves() {
 	p.t.Helper()
 	p.types("C-b", "d")
-	eventually(p.t, func() bool { return !has(p.t, p.terminal, "person") })
-	eventually(p.t, func() bool { return p.attached() == 0 })
+	ends(p.t, p.terminal, "person")
+	p.isAttached(0)
 }

@@ -283,7 +283,7 @@ func (p project) killDuringCheck(s MergeSpec) {
 	cmd := child(p.T, "check", p.dir, checkedMerge{s, "echo $$ >" + quote(begun+".tmp") + "; mv " + quote(begun+".tmp") + " " + quote(begun) + "; exec sleep 600"})
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.must(cmd.Start())
-	until(p.T, "the check", func() bool { _, err := os.Stat(begun); return err == nil })
+	appears(p.T, begun)
 	p.must(syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
 	_ = cmd.Wait() // it was killed
 }

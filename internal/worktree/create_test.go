@@ -302,7 +302,7 @@ func TestAGitThatOutlivedItsGafferIsWaitedFor(t *testing.T) {
 	if err := cmd.Run(); err == nil {
 		t.Fatal("it was not killed")
 	}
-	until(t, "git to be at it", func() bool { _, err := os.Stat(at); return err == nil })
+	appears(t, at)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -329,7 +329,7 @@ func TestACreateThatIsStoppedCanBeRepeated(t *testing.T) {
 	done := make(chan error)
 	spec := p.spec("a")
 	go func() { _, err := slow.Create(ctx, spec); done <- err }()
-	until(t, "git to be at it", func() bool { _, err := os.Stat(at); return err == nil })
+	appears(t, at)
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

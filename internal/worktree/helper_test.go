@@ -10,9 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
+
+	"gaffer/internal/testenv"
 )
 
 const role = "WORKTREE_TEST_CHILD"
@@ -283,14 +284,10 @@ func (p project) whole(tree Tree, files ...string) {
 	}
 }
 
-// until waits for something that another process does.
-func until(t *testing.T, what string, ok func() bool) {
+// appears waits for a file that another process makes.
+func appears(t *testing.T, path string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited 30 s for %s", what)
-		}
-	}
+	testenv.Wait(t, path, func() error { _, err := os.Stat(path); return err })
 }
 
 // as is the error of a type that is wanted.

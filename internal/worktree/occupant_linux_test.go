@@ -1,10 +1,13 @@
 package worktree
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"gaffer/internal/testenv"
 )
 
 func TestAGitOfOursIsNoOccupant(t *testing.T) {
@@ -14,7 +17,13 @@ func TestAGitOfOursIsNoOccupant(t *testing.T) {
 	cmd.Dir, cmd.Env = tree.Path, p.repo.git.env
 	p.must(cmd.Start())
 	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	until(t, "sleep to run", func() bool { return isOurs(cmd.Process.Pid) })
+	testenv.Wait(t, "sleep to run", func() error {
+		if !isOurs(cmd.Process.Pid) {
+			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)) // it may have ended
+			return fmt.Errorf("process %d is %q", cmd.Process.Pid, line)
+		}
+		return nil
+	})
 	if s := p.status(tree); len(s.Occupants) > 0 {
 		t.Errorf("occupants: %+v", s.Occupants)
 	}

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gaffer/internal/testenv"
 )
 
 func (p project) rescue(tree Tree) string {
@@ -209,7 +211,12 @@ func TestATreeInUseIsNotRemovedByForceEither(t *testing.T) {
 	p := newProject(t)
 	tree := p.create("a")
 	cmd := sit(t, tree.Path)
-	until(t, "sleep to run", func() bool { return len(p.status(tree).Occupants) == 1 })
+	testenv.Wait(t, "one occupant", func() error {
+		if s := p.status(tree); len(s.Occupants) != 1 {
+			return fmt.Errorf("occupants %+v", s.Occupants)
+		}
+		return nil
+	})
 	for _, force := range []bool{false, true} {
 		_, err := p.repo.Remove(t.Context(), tree, force)
 		if e := as[*KeptError](t, err); !strings.HasSuffix(e.Error(), fmt.Sprintf("in use by pid %d (sleep)", cmd.Process.Pid)) || e.Hint() == "" {

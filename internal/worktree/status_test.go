@@ -1,12 +1,15 @@
 package worktree
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"gaffer/internal/testenv"
 )
 
 func TestAFreshTreeIsClean(t *testing.T) {
@@ -139,8 +142,11 @@ func TestALiveProcessInATreeOccupiesIt(t *testing.T) {
 	tree, other := p.create("a"), p.create("ab")
 	p.write(tree.Path, "deep/x", "")
 	cmd := sit(t, filepath.Join(tree.Path, "deep"))
-	until(t, "sleep to run", func() bool {
-		return slices.Equal(p.status(tree).Occupants, []Occupant{{cmd.Process.Pid, "sleep"}})
+	testenv.Wait(t, "sleep as the occupant", func() error {
+		if s := p.status(tree); !slices.Equal(s.Occupants, []Occupant{{cmd.Process.Pid, "sleep"}}) {
+			return fmt.Errorf("occupants %+v", s.Occupants)
+		}
+		return nil
 	})
 	if s := p.status(other); len(s.Occupants) > 0 {
 		t.Errorf("the tree beside it: %+v", s.Occupants)
