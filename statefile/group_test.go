@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
@@ -97,11 +97,12 @@ func queued(t *testing.T, f *statefile.File, from int, updates ...func() error) 
 
 func awaitQueue(t *testing.T, f *statefile.File, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); f.Waiting() != n; runtime.Gosched() {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d updates wait, should be %d", f.Waiting(), n)
+	testenv.Wait(t, fmt.Sprintf("%d updates that wait", n), func() error {
+		if now := f.Waiting(); now != n {
+			return fmt.Errorf("%d wait", now)
 		}
-	}
+		return nil
+	})
 }
 
 func answer(t *testing.T, result <-chan error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"gaffer/internal/testenv"
 )
 
 func sh(script string, args ...string) *Command {
@@ -68,46 +70,43 @@ func TestACommandThatHangsIsKilledWithAllOfIt(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("a command that was killed succeeds")
 	}
-	for deadline := time.Now().Add(20 * time.Second); alive(child); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("process %d lives", child)
+	testenv.Wait(t, fmt.Sprintf("the end of process %d", child), func() error {
+		if state := stateOf(child); alive(state) {
+			return fmt.Errorf("its state is %s", state)
 		}
-	}
+		return nil
+	})
 }
 
 func TestWhatACommandLeavesBehindIsNotWaitedFor(t *testing.T) {
 	dir := t.TempDir()
-	began := time.Now()
 	err := sh(`sleep 600 & echo $! > "$1/pid"; mv "$1/pid" "$1/child"`, dir).Send(t.Context(), Note{})
 	child := pidIn(t, filepath.Join(dir, "child"))
-	if err != nil || time.Since(began) > 30*time.Second || !alive(child) {
-		t.Errorf("%v after %s", err, time.Since(began))
+	if state := stateOf(child); err != nil || !alive(state) {
+		t.Errorf("%v; the process that was left behind is %q", err, state)
 	}
 	_ = syscall.Kill(child, syscall.SIGKILL) // ours, and alive
 }
 
 func pidIn(t *testing.T, file string) int {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if text, err := os.ReadFile(file); err == nil {
-			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return pid
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no %s", file)
-		}
+	var text []byte
+	testenv.Wait(t, file, func() (err error) { text, err = os.ReadFile(file); return err })
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
 	}
+	return pid
 }
 
-// alive takes a process that nobody has waited for for dead.
-func alive(pid int) bool {
+// stateOf is the state that ps shows for a process, or nothing without one.
+func stateOf(pid int) string {
 	out, _ := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
-	state := strings.TrimSpace(string(out))
-	return state != "" && !strings.HasPrefix(state, "Z")
+	return strings.TrimSpace(string(out))
 }
+
+// alive takes a zombie for dead: its parent has not waited for it.
+func alive(state string) bool { return state != "" && !strings.HasPrefix(state, "Z") }
 
 func TestAScreenIsToldByNotifySend(t *testing.T) {
 	dir := t.TempDir()

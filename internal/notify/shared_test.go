@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/store/sqlite"
+	"gaffer/internal/testenv"
 )
 
 // Programs that share a database have a store of their own each.
@@ -89,17 +90,18 @@ func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
 // eachBegun waits until so many scopes are followed.
 func eachBegun(t *testing.T, s store.Store, want int) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	testenv.Wait(t, fmt.Sprintf("%d scopes", want), func() error {
 		var list []store.Item
 		err := s.Read(t.Context(), func(r store.Reader) (err error) {
 			list, err = r.Items(cursorKind, (&inbox{}).Key(), -1, 99)
 			return err
 		})
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("%d of %d have begun, %v", len(list), want, err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if len(list) == want {
-			return
+		if len(list) != want {
+			return fmt.Errorf("%d are followed", len(list))
 		}
-	}
+		return nil
+	})
 }

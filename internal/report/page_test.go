@@ -133,13 +133,7 @@ func homeOf(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		err := os.RemoveAll(home)
-		for deadline := time.Now().Add(20 * time.Second); err != nil && time.Now().Before(deadline); err = os.RemoveAll(home) {
-			time.Sleep(50 * time.Millisecond)
-		}
-		if err != nil {
-			t.Error(err)
-		}
+		testenv.Wait(t, "the browser to let go of its folder", func() error { return os.RemoveAll(home) })
 	})
 	return home
 }

@@ -83,12 +83,12 @@ func (p *pty) screen() string {
 
 func (p *pty) waitFor(t *testing.T, text string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(p.screen(), text); {
-		if time.Now().After(deadline) {
-			t.Fatalf("never saw %q in %q", text, p.screen())
+	testenv.Wait(t, fmt.Sprintf("%q on the screen", text), func() error {
+		if screen := p.screen(); !strings.Contains(screen, text) {
+			return fmt.Errorf("%q", screen)
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return nil
+	})
 }
 
 func (p *pty) press(t *testing.T, keys string) {
@@ -156,7 +156,7 @@ func (s *shown) wait(t *testing.T) error {
 			t.Errorf("the terminal was %+v and is %+v", s.before, after)
 		}
 		return err
-	case <-time.After(30 * time.Second):
+	case <-time.After(testenv.Patience):
 		t.Fatal("the view did not end")
 		return nil
 	}
@@ -186,7 +186,7 @@ func TestAnAnswerThatCameToNothingIsGivenAgain(t *testing.T) {
 	s.waitFor(t, "page asks")
 	s.press(t, "2\r")
 	<-s.actions
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(testenv.Patience)
 	for again := false; !again; {
 		s.press(t, "1\r") // for nobody, until the question is there again
 		select {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/statefile/host"
 )
 
@@ -23,27 +24,27 @@ func TestAKilledChildThatNobodyWaitedForIsDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitZombie(t, p.PID)
-	deadline := time.Now().Add(patience) // its other threads may take a moment longer
-	for host.OS().Alive(p) != host.Dead {
-		if time.Now().After(deadline) {
-			t.Fatalf("the killed child is %d", host.OS().Alive(p))
+	testenv.Wait(t, "the child's other threads to end", func() error {
+		if is := host.OS().Alive(p); is != host.Dead {
+			return fmt.Errorf("the killed child is %d", is)
 		}
-	}
+		return nil
+	})
 }
 
 // awaitZombie returns when a child has ended and before it is waited for.
 func awaitZombie(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	testenv.Wait(t, "the child to end", func() error {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Contains(stat, []byte(") Z ")) {
-			return
+		if !bytes.Contains(stat, []byte(") Z ")) {
+			return fmt.Errorf("%s", stat)
 		}
-	}
-	t.Fatal("the child does not end")
+		return nil
+	})
 }
 
 // The kernel shows a program's name between brackets, whatever it holds.
@@ -87,7 +88,7 @@ func TestALockFileThatWasRemovedIsNotTheLock(t *testing.T) {
 // awaitOpen returns when this process has a file open so many times.
 func awaitOpen(t *testing.T, name string, times int) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+	testenv.Wait(t, fmt.Sprintf("%s open %d times", name, times), func() error {
 		fds, err := filepath.Glob("/proc/self/fd/*")
 		if err != nil {
 			t.Fatal(err)
@@ -98,11 +99,11 @@ func awaitOpen(t *testing.T, name string, times int) {
 				found++
 			}
 		}
-		if found == times {
-			return
+		if found != times {
+			return fmt.Errorf("it is open %d times", found)
 		}
-	}
-	t.Fatalf("%s is not open %d times", name, times)
+		return nil
+	})
 }
 
 func TestALockCanBeTakenOnAFileThatAnotherUserMade(t *testing.T) {

@@ -12,17 +12,15 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/testenv"
 	"gaffer/statefile/host"
 )
-
-// patience is longer than anything here takes on the slowest machine.
-const patience = 20 * time.Second
 
 func lockName(t *testing.T) string { return filepath.Join(t.TempDir(), "lock") }
 
 func take(t *testing.T, name string) host.Lock {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 	defer cancel()
 	l, err := host.OS().Lock(ctx, "lock", name)
 	if err != nil {
@@ -57,7 +55,7 @@ func result(t *testing.T, done <-chan error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(patience):
+	case <-time.After(testenv.Patience):
 		t.Fatal("nothing happened")
 		return nil
 	}

@@ -12,7 +12,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
+
+	"gaffer/internal/testenv"
 )
 
 // speech is how one protocol says a few things.
@@ -188,11 +189,12 @@ func TestOneThatHangsEndsWithWhoAsked(t *testing.T) {
 			_, err = bufio.NewReader(res.Body).ReadString('\n')
 			began <- err == nil
 		}()
-		for deadline := time.Now().Add(time.Minute); len(s.Turns("")) == 0; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("not asked")
+		testenv.Wait(t, mode+": a turn", func() error {
+			if len(s.Turns("")) == 0 {
+				return errors.New("no turn")
 			}
-		}
+			return nil
+		})
 		if head && !<-began {
 			t.Errorf("%s: no head", mode)
 		}

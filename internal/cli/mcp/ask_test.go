@@ -3,6 +3,8 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -18,6 +20,18 @@ import (
 // asks reports whether somebody whose name begins like that waits for an answer.
 func (p project) asks(name string) bool {
 	return p.gaffer("answer", name, "--json").Run() == nil
+}
+
+// awaitAsked waits until a question in a name is there, or until there is none.
+func (p project) awaitAsked(t *testing.T, name string, want bool) {
+	t.Helper()
+	testenv.Wait(t, fmt.Sprintf("a question of %s: %v", name, want), func() error {
+		out, err := p.gaffer("answer", name, "--json").CombinedOutput()
+		if (err == nil) != want {
+			return fmt.Errorf("gaffer answer says %s", out)
+		}
+		return nil
+	})
 }
 
 // answer waits until somebody asks, and answers. The test goes on meanwhile.
@@ -72,7 +86,12 @@ func TestWhoWaitsForAPersonIsToldSo(t *testing.T) {
 	if r, err := c.session.CallTool(t.Context(), params); err != nil || r.IsError {
 		t.Fatalf("%v, %+v", err, r)
 	}
-	until(t, "progress is told", func() bool { return told.Load() != nil })
+	testenv.Wait(t, "progress", func() error {
+		if told.Load() == nil {
+			return errors.New("no notification")
+		}
+		return nil
+	})
 	if n := told.Load(); !strings.Contains(n.Message, "gaffer answer test-client-") || n.Total != 1800 {
 		t.Errorf("told %+v", n)
 	}
@@ -95,9 +114,9 @@ func TestAQuestionGoesWithWhoAsksIt(t *testing.T) {
 				defer close(over)
 				_, _ = c.session.CallTool(ctx, &sdk.CallToolParams{Name: "person_ask", Arguments: json.RawMessage(`{"question": "q"}`)})
 			}()
-			until(t, "it is asked", func() bool { return p.asks("test-client") })
+			p.awaitAsked(t, "test-client", true)
 			leave(c, cancel)
-			until(t, "it is not asked any more", func() bool { return !p.asks("test-client") })
+			p.awaitAsked(t, "test-client", false)
 			<-over
 		})
 	}
@@ -112,7 +131,7 @@ func deaf(t *testing.T, p project) (cmd *exec.Cmd, in io.WriteCloser, out io.Rea
 	if _, err := io.WriteString(in, hello+ask+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it is asked", func() bool { return p.asks("c-") })
+	p.awaitAsked(t, "c-", true)
 	return cmd, in, out
 }
 
@@ -136,7 +155,7 @@ func TestAQuestionGoesWithAClientThatReadsNoMore(t *testing.T) {
 	if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "it is not asked any more", func() bool { return !p.asks("c-") })
+	p.awaitAsked(t, "c-", false)
 	_ = in.Close()
 	ended(t, cmd)
 }

@@ -15,13 +15,11 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"gaffer/internal/cli"
+	"gaffer/internal/testenv"
 )
 
 // asGaffer has this program be gaffer.
 const asGaffer = "MCP_TEST_AS_GAFFER"
-
-// patience is more than anything here takes on a busy machine.
-const patience = 60 * time.Second
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asGaffer) != "" {
@@ -81,7 +79,7 @@ func (p project) serveWith(environ []string, opts *sdk.ClientOptions, args ...st
 	cmd := p.gaffer(append([]string{"mcp"}, args...)...)
 	cmd.Env = append(cmd.Env, environ...)
 	cmd.Stderr = os.Stderr
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(p.t.Context(), testenv.Patience)
 	defer cancel()
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "Test Client", Version: "1"}, opts).
 		Connect(ctx, &sdk.CommandTransport{Command: cmd}, nil)
@@ -101,7 +99,7 @@ type client struct {
 
 // try calls a tool.
 func (c *client) try(name, args string) (*sdk.CallToolResult, error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), testenv.Patience)
 	defer cancel()
 	return c.session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(args)})
 }
@@ -166,18 +164,6 @@ func (c *client) names() (names []string) {
 	return names
 }
 
-// until waits for something that another process does.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for !is() {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
 // write puts a file below the project.
 func (p project) write(name, text string) {
 	p.t.Helper()
@@ -205,7 +191,7 @@ func ended(t *testing.T, cmd *exec.Cmd) int {
 	go func() { over <- cmd.Wait() }()
 	select {
 	case <-over:
-	case <-time.After(patience):
+	case <-time.After(testenv.Patience):
 		_ = cmd.Process.Kill()
 		<-over
 		t.Fatal("the server does not end")

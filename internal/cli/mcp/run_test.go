@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gaffer/internal/testenv"
 )
 
 type submitted struct {
@@ -36,9 +38,11 @@ func TestAPlanIsSubmittedAndRuns(t *testing.T) {
 		t.Fatalf("submitted: %+v", got)
 	}
 	var r run
-	until(t, "the run is complete", func() bool {
-		c.call("run_status", fmt.Sprintf(`{"run": %q}`, got.Submitted.Run), &r)
-		return r.Run.Status == "complete"
+	testenv.Wait(t, "a complete run", func() error {
+		if c.call("run_status", fmt.Sprintf(`{"run": %q}`, got.Submitted.Run), &r); r.Run.Status != "complete" {
+			return fmt.Errorf("%+v", r)
+		}
+		return nil
 	})
 	if r.Run.Counts.Complete != 2 || len(r.Tasks) != 2 || r.Tasks[1].ID != "two" {
 		t.Errorf("the run: %+v", r)
@@ -48,7 +52,12 @@ func TestAPlanIsSubmittedAndRuns(t *testing.T) {
 	if len(list.Runs) != 1 || list.Runs[0].ID != got.Submitted.Run {
 		t.Errorf("the runs: %+v", list)
 	}
-	until(t, "the gaffer in the background is gone, and no zombie either", func() bool { return children(t, c.process.Pid) == "" })
+	testenv.Wait(t, "the end of the gaffer in the background, without a zombie", func() error {
+		if list := children(t, c.process.Pid); list != "" {
+			return fmt.Errorf("the children are %s", list)
+		}
+		return nil
+	})
 }
 
 // children are the processes that a process has started and that are still there.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/page"
 	"gaffer/internal/server"
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -124,14 +126,14 @@ func (c *command) start(ctx context.Context, args ...string) <-chan error {
 // find waits for a text in what the command prints.
 func (c *command) find(pattern string) string {
 	c.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
-		if m := regexp.MustCompile(pattern).FindStringSubmatch(c.out.String()); m != nil {
-			return m[1]
+	var m []string
+	testenv.Wait(c.t, pattern+" in the output", func() error {
+		if m = regexp.MustCompile(pattern).FindStringSubmatch(c.out.String()); m == nil {
+			return fmt.Errorf("it printed\n%s\n%s", c.out, c.err)
 		}
-		if time.Now().After(end) {
-			c.t.Fatalf("no %s in\n%s\n%s", pattern, c.out, c.err)
-		}
-	}
+		return nil
+	})
+	return m[1]
 }
 
 func client(t *testing.T) *http.Client {
