@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"gaffer/internal/testenv"
 )
 
 // leaveNothing ends every process that a script has started and that has outlived
@@ -20,7 +22,7 @@ import (
 func leaveNothing(e *testscript.Env) {
 	mark := []byte("WORK=" + e.WorkDir)
 	e.Defer(func() {
-		end := time.Now().Add(10 * time.Second)
+		end := time.Now().Add(testenv.Patience)
 		for left := having(mark); len(left) > 0; left = having(mark) {
 			if time.Now().After(end) {
 				panic(fmt.Sprintf("processes %v of %s cannot be ended", left, e.WorkDir))

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gaffer/internal/verify"
 	"gaffer/workflow"
@@ -192,10 +191,7 @@ func TestAStoppedMainEndsItsCheckAndWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(20 * time.Second)
-	for list(t, dir) == "" && time.Now().Before(deadline) {
-		time.Sleep(10 * time.Millisecond)
-	}
+	begins(t, dir)
 	if err := process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

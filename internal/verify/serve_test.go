@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"gaffer/internal/testenv"
 	"gaffer/internal/verify"
@@ -32,12 +31,11 @@ func serveForever() {
 }
 
 func TestAServerRunsWhileItsPagesAreLookedAt(t *testing.T) {
-	began := time.Now()
 	o := run(t, verify.Request{Serve: serving(), Mode: workflow.Reduced, Checks: []verify.Check{
 		{Name: "first", URL: "http://127.0.0.1:{port}/", Contains: "hello"},
 		{Name: "second", URL: "http://127.0.0.1:{port}/broken"},
 	}}, verify.Tools{})
-	if results(o) != "pass fail" || o.Checks[0].Retried || time.Since(began) > 30*time.Second {
+	if results(o) != "pass fail" || o.Checks[0].Retried {
 		t.Errorf("%+v", o)
 	}
 	for _, want := range []string{"answered 500", "up at ", "stack of what is broken"} {

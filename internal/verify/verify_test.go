@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -58,26 +59,38 @@ func list(t *testing.T, dir string) string {
 // noProcess waits until no process has the text in its command line.
 func noProcess(t *testing.T, text string) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for runs(t, text) {
-		if time.Now().After(deadline) {
-			t.Errorf("something still runs with %s", text)
-			return
+	testenv.Wait(t, "the end of all processes with "+text, func() error {
+		if list := running(t, text); len(list) > 0 {
+			return fmt.Errorf("there are %q", list)
 		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return nil
+	})
 }
 
-// runs tells whether a process has all the texts in its command line.
-func runs(t *testing.T, texts ...string) bool {
+// running lists the command lines that have all the texts.
+func running(t *testing.T, texts ...string) (list []string) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil || len(lines) == 0 {
 		t.Fatalf("list processes: %v", err)
 	}
-	return slices.ContainsFunc(lines, func(file string) bool {
+	for _, file := range lines {
 		data, _ := os.ReadFile(file) // it may have ended meanwhile
-		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(string(data), text) })
+		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(string(data), text) }) {
+			list = append(list, file+" "+string(data))
+		}
+	}
+	return list
+}
+
+// begins waits until a check has written into a folder.
+func begins(t *testing.T, dir string) {
+	t.Helper()
+	testenv.Wait(t, "a file of the check", func() error {
+		if list(t, dir) == "" {
+			return errors.New("the folder is empty")
+		}
+		return nil
 	})
 }
 
@@ -126,7 +139,7 @@ func TestACommandThatDoesNotEndIsEndedWithAllItStarted(t *testing.T) {
 			if o.Passed != strings.HasPrefix(name, "it ended") {
 				t.Errorf("%+v", o)
 			}
-			if took := time.Since(began); took > 20*time.Second {
+			if took := time.Since(began); took > testenv.Patience {
 				t.Errorf("took %s", took)
 			}
 			noProcess(t, mark)
@@ -137,9 +150,9 @@ func TestACommandThatDoesNotEndIsEndedWithAllItStarted(t *testing.T) {
 func TestWhoLeavesTheGroupDoesNotHoldUpACheck(t *testing.T) {
 	dir := t.TempDir()
 	began := time.Now()
-	o := run(t, verify.Request{Dir: dir, Checks: []verify.Check{{Command: "setsid sh -c 'echo $$ > pid; exec sleep 60' & while ! test -s pid; do sleep 0.01; done"}}}, verify.Tools{})
+	o := run(t, verify.Request{Dir: dir, Checks: []verify.Check{{Command: "setsid sh -c 'echo $$ > pid; exec sleep 600' & while ! test -s pid; do sleep 0.01; done"}}}, verify.Tools{})
 	t.Cleanup(func() { endByFile(t, filepath.Join(dir, "pid")) })
-	if took := time.Since(began); !o.Passed || took > 20*time.Second {
+	if took := time.Since(began); !o.Passed || took > testenv.Patience {
 		t.Errorf("took %s: %+v", took, o)
 	}
 }
@@ -148,16 +161,14 @@ func TestAStoppedVerificationEndsItsChecks(t *testing.T) {
 	mark := fmt.Sprintf("87654.%d", os.Getpid())
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan verify.Outcome, 1)
 	go func() {
-		defer cancel()
-		for range 1000 {
-			if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		ended <- verify.Run(ctx, verify.Request{Dir: dir, Checks: []verify.Check{{Command: "touch begun; sleep " + mark}, {Command: "touch second"}}}, verify.Tools{})
 	}()
-	o := verify.Run(ctx, verify.Request{Dir: dir, Checks: []verify.Check{{Command: "touch begun; sleep " + mark}, {Command: "touch second"}}}, verify.Tools{})
+	begins(t, dir)
+	cancel()
+	o := <-ended
 	if results(o) != "fail fail" || list(t, dir) != "begun" || o.Checks[0].Retried {
 		t.Errorf("%+v, folder: %s", o, list(t, dir))
 	}

@@ -61,11 +61,13 @@ func (d *demo) said() string {
 	return string(text)
 }
 
-func (d *demo) until(what string, is func() bool) {
+// until looks for something until it is there, or the demo has ended.
+func (d *demo) until(what string, look func() (seen any, ok bool)) {
 	d.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			d.t.Fatalf("no %s: %s", what, d.said())
+	testenv.Wait(d.t, what, func() error {
+		seen, ok := look()
+		if ok {
+			return nil
 		}
 		select {
 		case <-d.ended:
@@ -74,7 +76,26 @@ func (d *demo) until(what string, is func() bool) {
 			}
 		default:
 		}
-	}
+		return fmt.Errorf("%v\nit said:\n%s", seen, d.said())
+	})
+}
+
+// shows waits until a command on the demo prints a text so many times.
+func (d *demo) shows(command, text string, times int) {
+	d.t.Helper()
+	d.until(fmt.Sprintf("%q in gaffer %s", text, command), func() (any, bool) {
+		out := d.gaffer(command)
+		return out, strings.Count(out, text) >= times
+	})
+}
+
+// writes waits until a document of the demo has a field.
+func (d *demo) writes(file, field string) {
+	d.t.Helper()
+	d.until(field+" in "+file, func() (any, bool) {
+		doc := d.document(file)
+		return doc, doc[field] != nil
+	})
 }
 
 const gone = "end of all processes"
@@ -82,17 +103,16 @@ const gone = "end of all processes"
 // begins waits until agents are at work.
 func (d *demo) begins() {
 	d.t.Helper()
-	d.until("folder", func() bool {
+	d.until("folder", func() (any, bool) {
 		found, _ := filepath.Glob(filepath.Join(d.temp, "gaffer-demo-*", "env"))
-		if len(found) == 0 {
-			return false
+		if len(found) > 0 {
+			d.folder = filepath.Dir(found[0])
 		}
-		d.folder = filepath.Dir(found[0])
-		return true
+		return "no folder", len(found) > 0
 	})
-	d.until("workers and agents", func() bool {
+	d.until("workers and agents", func() (any, bool) {
 		commands := strings.Join(d.commands(), "\n")
-		return strings.Count(commands, " worker --server ") == 4 && strings.Contains(commands, " fake-agent ") &&
+		return commands, strings.Count(commands, " worker --server ") == 4 && strings.Contains(commands, " fake-agent ") &&
 			strings.Contains(commands, " team -f ") && strings.Contains(commands, " build ")
 	})
 }
@@ -123,7 +143,7 @@ func (d *demo) commands() (lines []string) {
 // leavesNothing looks at the process table and at the disk.
 func (d *demo) leavesNothing() {
 	d.t.Helper()
-	d.until(gone, func() bool { return len(d.processes()) == 0 })
+	d.until(gone, func() (any, bool) { left := d.commands(); return left, len(d.processes()) == 0 })
 	if _, err := os.Stat(d.folder); !errors.Is(err, fs.ErrNotExist) {
 		d.t.Errorf("the folder is still there: %v", err)
 	}
@@ -145,13 +165,11 @@ func TestADemoHasSomethingOfEverythingAndLeavesNothing(t *testing.T) {
 	testenv.Integration(t)
 	d := start(t)
 	d.begins()
-	d.until("four workers", func() bool { return strings.Count(d.gaffer("workers"), " online ") >= 4 }) // one dies soon
-	d.until("question", func() bool { return strings.Contains(d.gaffer("ps"), "Which payment provider") })
-	d.until("paused lane", func() bool { return strings.Contains(d.gaffer("ps"), "limited paused until") })
-	d.until("build", func() bool { return d.document("shop/.fctry/state.json")["buildRun"] != nil })
-	d.until("plan of the team", func() bool {
-		return d.document("shop/coordination/orchestrator_state.json")["current_phase"] != nil
-	})
+	d.shows("workers", " online ", 4) // one dies soon
+	d.shows("ps", "Which payment provider", 1)
+	d.shows("ps", "limited paused until", 1)
+	d.writes("shop/.fctry/state.json", "buildRun")
+	d.writes("shop/coordination/orchestrator_state.json", "current_phase")
 	if ideas := d.gaffer("inbox list"); strings.Count(ideas, " pending ") != 3 {
 		t.Errorf("the inbox:\n%s", ideas)
 	}
@@ -162,7 +180,7 @@ func TestADemoHasSomethingOfEverythingAndLeavesNothing(t *testing.T) {
 	}
 	select {
 	case <-d.ended:
-	case <-time.After(time.Minute):
+	case <-time.After(testenv.Patience):
 		t.Fatalf("it goes on\n%s", d.said())
 	}
 	if d.err != nil {
@@ -214,7 +232,7 @@ func TestADemoEndsByItselfAndMayKeepItsFolder(t *testing.T) {
 	d := start(t, "--for", "8s", "--keep")
 	select { // how far it has come by then is the machine's affair
 	case <-d.ended:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(testenv.Patience):
 		t.Fatalf("it goes on\n%s", d.said())
 	}
 	found, _ := filepath.Glob(filepath.Join(d.temp, "gaffer-demo-*"))

@@ -62,19 +62,16 @@ func (p *place) env(state string) []string {
 
 func (p *place) end() {
 	variable := []byte(mark + "=" + p.dir)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	testenv.Wait(p.t, "the end of all processes", func() error {
 		left := having(variable)
 		if len(left) == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			p.t.Errorf("processes %v cannot be ended", left)
-			break
+			return nil
 		}
 		for _, pid := range left {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended by itself
 		}
-	}
+		return fmt.Errorf("processes %v", left)
+	})
 	if err := os.RemoveAll(p.dir); err != nil {
 		p.t.Error(err)
 	}
@@ -132,25 +129,27 @@ func (p *place) start(state, says string, more []string, args ...string) (*os.Pr
 		<-ended
 	})
 	line := ""
-	p.until(func() bool {
+	p.until(fmt.Sprintf("%q in its output", says), func() (string, bool) {
 		data, _ := os.ReadFile(out)
 		for text := range strings.Lines(string(data)) {
 			if strings.Contains(text, says) {
 				line = strings.TrimSpace(text)
 			}
 		}
-		return line != ""
-	}, func() string { data, _ := os.ReadFile(out); return string(data) })
+		return string(data), line != ""
+	})
 	return cmd.Process, line
 }
 
-func (p *place) until(holds func() bool, found func() string) {
+// until looks until what it sees is right.
+func (p *place) until(what string, look func() (seen string, ok bool)) {
 	p.t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			p.t.Fatalf("did not come true in half a minute:\n%s", found())
+	testenv.Wait(p.t, what, func() error {
+		if seen, ok := look(); !ok {
+			return fmt.Errorf("\n%s", seen)
 		}
-	}
+		return nil
+	})
 }
 
 // serve starts a server, at the address it had if there was one before.

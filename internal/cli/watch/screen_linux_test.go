@@ -41,12 +41,12 @@ func fleetOf(t *testing.T) *place {
 	p.serve()
 	p.worker("build-1")
 	p.gaffer("run", "release.yaml", "--detach")
-	p.until(func() bool { return strings.Count(p.gaffer("ps"), "waiting") == 1 }, func() string { return p.gaffer("ps") })
+	p.until("one task that waits", func() (string, bool) { ps := p.gaffer("ps"); return ps, strings.Count(ps, "waiting") == 1 })
 	p.gaffer("run", "nightly.yaml", "--detach")
-	p.until(func() bool {
+	p.until("two tasks that wait, and one at work", func() (string, bool) {
 		ps := p.gaffer("ps")
-		return strings.Count(ps, "waiting") == 2 && strings.Contains(ps, "writing the routes")
-	}, func() string { return p.gaffer("ps") })
+		return ps, strings.Count(ps, "waiting") == 2 && strings.Contains(ps, "writing the routes")
+	})
 	return p
 }
 
@@ -163,10 +163,11 @@ func TestTheScreenDoesNotFlicker(t *testing.T) {
 	s.tmux("pipe-pane", "-O", "cat >"+written)
 	before := time.Now()
 	seen := map[string]bool{}
-	s.until(func() bool {
-		seen[s.capture()] = true
-		return len(seen) > 5
-	}, s.capture)
+	s.until("six screens", func() (string, bool) {
+		now := s.capture()
+		seen[now] = true
+		return now, len(seen) > 5
+	})
 	seconds := int(time.Since(before).Seconds()) + 1
 	data, err := os.ReadFile(written)
 	if err != nil {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io"
 	"testing"
-	"time"
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/testenv"
 	screen "gaffer/internal/tui/watch"
 )
 
@@ -28,7 +28,7 @@ func (starting) Log(_ context.Context, t fleet.Task, to io.Writer, _ int, _ bool
 }
 
 func TestTheLogOfATaskThatStartsIsReadWhenItIsThere(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 	defer cancel()
 	told := make(chan any, 100)
 	f := &feed{fleet: starting{}, tell: func(what any) { told <- what }}

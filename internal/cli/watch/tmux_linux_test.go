@@ -7,11 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"gaffer/internal/testenv"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
@@ -56,16 +59,10 @@ func (s terminal) press(keys ...string) {
 
 func (s terminal) sees(texts ...string) {
 	s.t.Helper()
-	var screen string
-	s.until(func() bool {
-		screen = s.capture()
-		for _, text := range texts {
-			if !strings.Contains(screen, text) {
-				return false
-			}
-		}
-		return true
-	}, func() string { return fmt.Sprintf("want %q on\n%s", texts, screen) })
+	s.until(fmt.Sprintf("%q on the screen", texts), func() (string, bool) {
+		screen := s.capture()
+		return screen, !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(screen, text) })
+	})
 }
 
 func (s terminal) resize(width, height int) {
@@ -76,9 +73,13 @@ func (s terminal) resize(width, height int) {
 // gone waits until the person has left the screen.
 func (s terminal) gone() {
 	s.t.Helper()
-	s.until(func() bool {
-		return exec.Command("tmux", "-S", s.socket, "has-session").Run() != nil
-	}, s.capture)
+	s.until("the end of the session", func() (string, bool) {
+		if exec.Command("tmux", "-S", s.socket, "has-session").Run() != nil {
+			return "", true
+		}
+		screen, _ := exec.Command("tmux", "-S", s.socket, "capture-pane", "-p").Output() // it may have ended meanwhile
+		return string(screen), false
+	})
 }
 
 // A capture has times, ids and addresses in it that are other ones each time. They
@@ -135,15 +136,12 @@ func (s terminal) shows(name string, texts ...string) {
 	if err != nil {
 		s.t.Fatalf("%v; go test ./internal/cli/watch -update writes it", err)
 	}
-	got := ""
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if got = normal(s.capture()); got == string(want) {
-			return
+	testenv.Wait(s.t, "the screen of "+path, func() error {
+		if diff := cmp.Diff(string(want), normal(s.capture())); diff != "" {
+			return fmt.Errorf("(-want +got)\n%s", diff)
 		}
-		if time.Now().After(end) {
-			s.t.Fatalf("%s: (-want +got)\n%s", path, cmp.Diff(string(want), got))
-		}
-	}
+		return nil
+	})
 }
 
 // settled is the screen when it has not changed for a while, but for the time.

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -180,15 +179,7 @@ func waitForWriting(t *testing.T, s store.Store) {
 // nothing of the next.
 func persist(t *testing.T, try func() error) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the server does not come back: %v", err)
-		}
-	}
+	testenv.Wait(t, "the server to come back", try)
 }
 
 // killWriter kills the server's process that writes for us.
