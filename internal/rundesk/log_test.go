@@ -174,7 +174,7 @@ func (f *fixture) follow(run string, q coordinator.LogQuery) (lines chan string)
 // expect waits for a text to be followed to its end.
 func (f *fixture) expect(lines chan string, want string) {
 	f.t.Helper()
-	limit := time.After(30 * time.Second)
+	limit := time.After(testenv.Patience)
 	for got := ""; got != want; {
 		select {
 		case text, more := <-lines:
@@ -195,7 +195,7 @@ func (f *fixture) expectEnd(lines chan string) {
 		if more {
 			f.t.Fatalf("it goes on with %q", text)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(testenv.Patience):
 		f.t.Fatal("it does not end")
 	}
 }
@@ -245,7 +245,7 @@ func TestALogWhoseWorkerNeverSaysThatItWasAllEndsAfterAWhile(t *testing.T) {
 	lines := f.follow(run, coordinator.LogQuery{})
 	f.expect(lines, "one\ntwo\n")
 	f.finish(second, engine.Finish{Class: failure.Lost})
-	end := time.Now().Add(30 * time.Second)
+	end := time.Now().Add(testenv.Patience)
 	for {
 		select {
 		case text, more := <-lines:

@@ -103,7 +103,7 @@ func (w *world) write(root, name, text string) {
 // noted waits for a notice that has a word in it.
 func (w *world) noted(word string) {
 	w.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(testenv.Patience)
 	for {
 		select {
 		case text := <-w.notes:
@@ -161,7 +161,7 @@ func (r *reader) until(what string, fits func(m map[string]any) bool) []map[stri
 	r.t.Helper()
 	all := r.had
 	r.had = nil
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(testenv.Patience)
 	for {
 		next := r.of.After(r.at)
 		if next.Behind {

@@ -110,7 +110,7 @@ func TestAnotherCertificateIsToldByItsFingerprint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
 	defer cancel()
 	err = client.Health(ctx)
 	if err == nil || !strings.Contains(err.Error(), printed(sum)) {
@@ -170,7 +170,7 @@ func TestACertificateIsKnownByItsFingerprintOrItsAuthority(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 		if err := client.Health(ctx); (err == nil) != c.ok {
 			t.Errorf("%v: %v", c.args, err)
 		}
