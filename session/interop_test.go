@@ -142,7 +142,7 @@ func checkCounts(t *testing.T, s *session.Store, id string) {
 	}
 }
 
-func TestALockWhoseWriterWasKilledDelaysOthersOnceAndByElevenSecondsAtMost(t *testing.T) {
+func TestALockWhoseWriterWasKilledIsBrokenOnce(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
 	var broken []statefile.Notice
@@ -150,19 +150,14 @@ func TestALockWhoseWriterWasKilledDelaysOthersOnceAndByElevenSecondsAtMost(t *te
 	id := create(t, s, threeAgents)
 	killHolder(t, seedWriter(s, id, "001", "hold"))
 
-	began := time.Now()
-	must(t, s.StartAgent(t.Context(), id, "001", 0))
-	if waited := time.Since(began); waited > 20*time.Second { // on a slow machine; a lock that is not broken takes 30
-		t.Errorf("the first waited %v", waited)
-	}
+	must(t, s.StartAgent(t.Context(), id, "001", 0)) // it fails if the lock is not broken
 	if len(broken) != 1 || broken[0].Kind != statefile.LockBroken {
 		t.Errorf("notices are %v", broken)
 	}
-	began = time.Now()
 	must(t, s.StartAgent(t.Context(), id, "002", 0))
 	succeed(t, seedWriter(s, id, "003", "1"))
-	if waited := time.Since(began); waited > 15*time.Second {
-		t.Errorf("later ones waited %v", waited)
+	if len(broken) != 1 {
+		t.Errorf("a later one found the lock again: %v", broken[1:])
 	}
 	if sum := load(t, s, id).Summary; sum.Running != 2 || sum.Complete != 1 {
 		t.Errorf("summary is %+v", sum)

@@ -118,7 +118,7 @@ func (s *server) run(r fleet.Run) {
 }
 
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -169,10 +169,10 @@ func TestAChangeIsSeenWhenItIsTold(t *testing.T) {
 		<-r.Context().Done()
 	})
 	looks := 0
-	// By itself it would look again after 30 seconds.
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	// By itself it would look again after a minute.
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Second)
 	defer cancel()
-	err := s.fleet.Follow(ctx, "r1", 3*time.Second, func(r fleet.Run) error {
+	err := s.fleet.Follow(ctx, "r1", 6*time.Second, func(r fleet.Run) error {
 		if looks++; looks == 1 {
 			close(ring)
 		}

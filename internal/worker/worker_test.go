@@ -274,11 +274,12 @@ func (h *hand) ended(t *testing.T) error {
 
 func eventually(t *testing.T, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it has not come to be in a minute")
+	testenv.Wait(t, "what another goroutine does", func() error {
+		if !holds() {
+			return errors.New("it has not happened")
 		}
-	}
+		return nil
+	})
 }
 
 // ticks is a script that writes to a file over and over until there is a file that
