@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/testenv"
 )
 
 // hook tells gaffer what an agent does that somebody has started.
@@ -56,15 +56,14 @@ func badge(word string) string {
 }
 
 // until polls for what another process does.
-func until[V any](w *world, what string, look func() (V, bool)) V {
+func until[V any](w *world, what string, look func() (V, bool)) (v V) {
 	w.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		v, ok := look()
-		if ok {
-			return v
+	testenv.Wait(w, what, func() error {
+		var ok bool
+		if v, ok = look(); !ok {
+			return fmt.Errorf("%+v", v)
 		}
-		if time.Now().After(end) {
-			w.Fatalf("never: %s: %+v", what, v)
-		}
-	}
+		return nil
+	})
+	return v
 }

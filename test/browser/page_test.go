@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -16,6 +15,8 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+
+	"gaffer/internal/testenv"
 )
 
 // page is a tab in a browser profile of its own, logged in.
@@ -197,16 +198,22 @@ func (p *page) may(script string) bool {
 // wait waits until a script's value is true.
 func (p *page) wait(what, script string) {
 	p.Helper()
-	p.within(patience, what, script)
+	testenv.Wait(p, what, func() error {
+		if p.may(script) {
+			return nil
+		}
+		return pageError{p, script}
+	})
 }
 
-func (p *page) within(limit time.Duration, what, script string) {
-	p.Helper()
-	for deadline := time.Now().Add(limit); !p.may(script); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.Fatalf("not within %s: %s: %s\nThe page says:\n%s", limit, what, script, p.text())
-		}
-	}
+// pageError asks the page what it says only when a wait has failed.
+type pageError struct {
+	page   *page
+	script string
+}
+
+func (e pageError) Error() string {
+	return fmt.Sprintf("%s is not true; the page says:\n%s", e.script, e.page.text())
 }
 
 // text is all that the page says.

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"gaffer/fleet"
 )
@@ -50,13 +49,13 @@ func ask[V any](p *page, path, member string) V {
 func (p *page) views() map[string]string {
 	p.Helper()
 	var run fleet.Run
-	p.eventually(3*time.Minute, "tasks of the plan have ended and others run", func() bool {
+	until(p.world, "tasks of the plan have ended and others run", func() ([]fleet.Run, bool) {
 		runs := ask[[]fleet.Run](p, "/v1/runs?ended=1", "runs")
 		i := slices.IndexFunc(runs, func(r fleet.Run) bool { return r.Name == "checkout" && r.Counts.Complete >= 3 && r.Counts.Running >= 1 })
 		if i >= 0 {
 			run = ask[fleet.Run](p, "/v1/runs/"+runs[i].ID, "run")
 		}
-		return i >= 0
+		return runs, i >= 0
 	})
 	talkative := run.Tasks[0].ID
 	for _, t := range run.Tasks {

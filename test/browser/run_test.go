@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
@@ -80,8 +79,7 @@ func (w *world) run(id string) fleet.Run {
 
 func (w *world) ends(id string) fleet.Run {
 	w.Helper()
-	w.until("run "+id+" has ended", func() bool { return w.run(id).Status.Final() })
-	return w.run(id)
+	return until(w, "the end of run "+id, func() (fleet.Run, bool) { run := w.run(id); return run, run.Status.Final() })
 }
 
 // looks takes pictures of a page as people have it: light, dark, and on a phone.
@@ -248,7 +246,7 @@ func TestARunIsCancelledAndItsFailuresRetriedByClick(t *testing.T) {
 	p.click("Retry the failed task…")
 	p.sees("Retry 1 task?", "fails")
 	p.click("Retry")
-	w.until("it was tried again", func() bool { t := w.run(id).Tasks[1]; return t.Tries > 1 && t.Status == fleet.Failed })
+	until(w, "a second try", func() (fleet.Task, bool) { t := w.run(id).Tasks[1]; return t, t.Tries > 1 && t.Status == fleet.Failed })
 	p.wait("the page knows", `/failed[^]*2.2[^]*no such database/.test(document.querySelector('.row[data-index="1"]').innerText)`)
 
 	p.click("Cancel run…")
@@ -439,6 +437,3 @@ func statuses(run fleet.Run) string {
 	text, _ := json.Marshal(all) // strings can be written
 	return string(text)
 }
-
-// soon is a limit for what takes no time, on a machine that is busy.
-const soon = 10 * time.Second

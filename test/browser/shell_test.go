@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"gaffer/coordinator"
+	"gaffer/internal/testenv"
 )
 
 // question has an agent of the protocol ask something.
@@ -160,12 +160,13 @@ const labelled = `[...document.querySelectorAll('button,a,input,select,textarea,
 // fits fails if the page stays wider than the screen or has something without words.
 func (p *page) fits(what string) {
 	p.Helper()
-	for deadline := time.Now().Add(soon); time.Now().Before(deadline) && p.holds(`document.documentElement.scrollWidth > innerWidth`); {
-		time.Sleep(50 * time.Millisecond)
-	}
-	if wide := eval[int](p, `document.documentElement.scrollWidth`); wide > eval[int](p, `innerWidth`) {
-		p.Errorf("%s is %d pixels wide: %s", what, wide, eval[string](p, `[...document.querySelectorAll('main *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + '.' + e.className).slice(0, 5).join(' ')`))
-	}
+	testenv.Wait(p, what+" as wide as the screen", func() error {
+		wide := eval[int](p, `document.documentElement.scrollWidth`)
+		if wide <= eval[int](p, `innerWidth`) {
+			return nil
+		}
+		return fmt.Errorf("it is %d pixels wide: %s", wide, eval[string](p, `[...document.querySelectorAll('main *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.tagName + '.' + e.className).slice(0, 5).join(' ')`))
+	})
 	if silent := eval[[]string](p, labelled); len(silent) > 0 {
 		p.Errorf("%s has things without words: %v", what, silent)
 	}

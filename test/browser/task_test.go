@@ -219,12 +219,11 @@ tasks:
       echo
       echo the end
 `)
-	w.eventually(4*time.Minute, "the run has ended", func() bool {
-		r, err := w.client().Run(w.Context(), run)
-		w.must(err)
-		return r.Status.Final()
+	w.ends(run)
+	until(w, "all of the log", func() (string, bool) {
+		text := w.logEnd(run, "flood")
+		return text, strings.HasSuffix(text, "the end\n")
 	})
-	w.eventually(4*time.Minute, "the server has all of the log", func() bool { return strings.HasSuffix(w.logEnd(run, "flood"), "the end\n") })
 	return run
 }
 
@@ -260,9 +259,6 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	p.visit(task(run, "flood"))
 	p.seesLine("the end")
 	t.Logf("the end of the log was there after %s", time.Since(began).Round(time.Millisecond))
-	if opened := time.Since(began); opened > 10*time.Second {
-		t.Errorf("it took %s", opened)
-	}
 	p.wait("the line that is too long is cut", `document.querySelector('.log .cut')?.innerText.includes('more of this line, cut')`)
 	p.wait("the last line is in sight", atEnd)
 
@@ -270,9 +266,9 @@ func TestALogOfAMillionLinesIsReadAndSearched(t *testing.T) {
 	p.act(`window.late = 0; let last = performance.now(); window.watch = setInterval(() => { const now = performance.now(); window.late = Math.max(window.late, now - last - 50); last = now; }, 50)`)
 	began = time.Now()
 	p.visit(task(run, "flood") + "?find=treasure")
-	p.within(2*time.Minute, "it is found", `document.querySelector('.log .hit .t')?.innerText.startsWith('0123456 ')`)
+	p.wait("it is found", `document.querySelector('.log .hit .t')?.innerText.startsWith('0123456 ')`)
 	t.Logf("found after %s", time.Since(began).Round(time.Millisecond))
-	p.within(2*time.Minute, "all was searched", `document.body.innerText.includes('1 of 1 line') && document.body.innerText.includes('1,000,002 lines')`)
+	p.wait("all was searched", `document.body.innerText.includes('1 of 1 line') && document.body.innerText.includes('1,000,002 lines')`)
 	t.Logf("all searched after %s, the page was late by at most %d ms", time.Since(began).Round(time.Millisecond), eval[int](p, `Math.round(window.late)`))
 	p.wait("its number is known", `document.querySelector('.log .hit .n').dataset.n === '123456'`)
 	p.shot("task-long-found")
@@ -400,8 +396,8 @@ tasks:
   - {id: pages, name: Build the pages, prompt: "fake: say ok", after: [api]}
 `)
 	p := w.open(task(run, "api"))
-	p.within(time.Minute, "the second attempt", `document.querySelector('.log .attempt[aria-label="Attempt 2"]') && document.body.innerText.includes('eleven routes')`)
-	p.within(10*time.Second, "no word of the first attempt is missing", logLines+`.filter((t) => t.includes('forgot the file') || t.includes('eleven routes')).length === 3`)
+	p.wait("the second attempt", `document.querySelector('.log .attempt[aria-label="Attempt 2"]') && document.body.innerText.includes('eleven routes')`)
+	p.wait("no word of the first attempt is missing", logLines+`.filter((t) => t.includes('forgot the file') || t.includes('eleven routes')).length === 3`)
 	p.shot("task-light")
 	p.dark(true)
 	p.shot("task-dark")
@@ -476,7 +472,7 @@ tasks:
 	p := w.open(task(run, "talker"))
 	p.seesLine("before")
 	w.restart(func() { w.must(os.WriteFile(gate, nil, 0o600)) })
-	p.within(time.Minute, "the rest is there", logLines+`.some((t) => t.includes('after it all'))`)
+	p.wait("the rest is there", logLines+`.some((t) => t.includes('after it all'))`)
 	if got := eval[string](p, logLines+".filter((t) => t).join('|')"); !strings.Contains(got, "before|after it all") {
 		t.Errorf("the log is %q", got)
 	}

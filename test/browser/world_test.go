@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,10 +22,11 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/internal/testenv"
 )
 
 // patience is how long a test waits for something that should happen at once.
-const patience = 30 * time.Second
+const patience = testenv.Patience
 
 // world is a project on a machine of its own, with a server.
 type world struct {
@@ -151,18 +154,20 @@ func (p *process) text() string {
 // await returns what a process has said, once it has.
 func (p *process) await(want *regexp.Regexp) string {
 	p.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if m := want.FindStringSubmatch(p.text()); m != nil {
-			return m[1]
+	var m []string
+	testenv.Wait(p, fmt.Sprintf("%s in what gaffer %s says", want, p.name), func() error {
+		text := p.text()
+		if m = want.FindStringSubmatch(text); m != nil {
+			return nil
 		}
 		select {
 		case <-p.over:
 			p.Fatalf("gaffer %s ended:\n%s", p.name, p.text())
 		default:
 		}
-	}
-	p.Fatalf("gaffer %s did not say %s:\n%s", p.name, want, p.text())
-	return ""
+		return errors.New(text)
+	})
+	return m[1]
 }
 
 // end asks a process to end, and insists after a while.
@@ -184,13 +189,9 @@ func (p *process) kill() {
 func (w *world) worker(name string, args ...string) *process {
 	w.Helper()
 	p := w.start(append([]string{"worker", "--server", w.url, "--name", name}, args...)...)
-	w.until("worker "+name+" is known", func() bool {
-		for _, a := range w.agents() {
-			if a.Name == name {
-				return true
-			}
-		}
-		return false
+	until(w, "worker "+name, func() ([]coordinator.Agent, bool) {
+		all := w.agents()
+		return all, slices.ContainsFunc(all, func(a coordinator.Agent) bool { return a.Name == name })
 	})
 	return p
 }
@@ -263,21 +264,6 @@ func (w *world) try(path string, body any) (answer []byte, ok bool) {
 	answer, err = io.ReadAll(res.Body)
 	w.must(err)
 	return answer, res.StatusCode < 300
-}
-
-// until waits until something holds.
-func (w *world) until(what string, holds func() bool) {
-	w.Helper()
-	w.eventually(patience, what, holds)
-}
-
-func (w *world) eventually(limit time.Duration, what string, holds func() bool) {
-	w.Helper()
-	for deadline := time.Now().Add(limit); !holds(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.Fatalf("not within %s: %s", limit, what)
-		}
-	}
 }
 
 // loginURL makes a link that logs a browser in.
