@@ -5,9 +5,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/testenv"
 )
 
 // held is a tool that has begun when the file begun is there, and goes on when
@@ -146,14 +146,16 @@ func TestALostAttemptIsFollowedInTheSameConversation(t *testing.T) {
 	each(t, func(p *place, agent string) {
 		run, before := p.midTool(agent, "retries: 1")
 		run.kill()
-		for deadline := time.Now().Add(patience); len(p.alive()) > 0; {
-			for pid := range p.alive() {
+		testenv.Wait(p, "the end of all processes", func() error {
+			all := p.alive()
+			if len(all) == 0 {
+				return nil
+			}
+			for pid := range all {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 			}
-			if time.Now().After(deadline) {
-				p.Fatal("it cannot be killed")
-			}
-		}
+			return fmt.Errorf("%v", all)
+		})
 		p.play("text:resumed")
 		p.done("resume")
 		task := p.ended()

@@ -16,12 +16,13 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/testenv"
 	"gaffer/test/stubmodel"
 )
 
 // patience is how long a test waits for something that should happen soon, on a
 // machine that has other things to do.
-const patience = 90 * time.Second
+const patience = testenv.Patience
 
 // key is what the programs take for a key.
 const key = "sk-dummy"
@@ -149,11 +150,20 @@ func (p *place) must(err error) {
 // until waits until something holds.
 func (p *place) until(what string, holds func() bool) {
 	p.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.Fatalf("not within %s: %s", patience, what)
+	testenv.Wait(p, what, func() error {
+		if holds() {
+			return nil
 		}
-	}
+		return placeError{p}
+	})
+}
+
+// placeError asks for the state of a place only when a wait has failed.
+type placeError struct{ place *place }
+
+func (e placeError) Error() string {
+	screen, _ := e.place.tmux("capture-pane", "-p", "-t", "person") // there may be none
+	return fmt.Sprintf("the run\n%s\nprocesses %v\nthe terminal\n%s", encode(e.place.status()), e.place.alive(), screen)
 }
 
 // command returns a program of this place that was not started.
@@ -330,8 +340,8 @@ func (p *place) nothingLeft() {
 // leftovers ends what is left of a test, which has failed then.
 func (p *place) leftovers() {
 	_, _ = p.tmux("kill-server") // there may be none
-	var left map[int]string
-	for deadline := time.Now().Add(patience / 3); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	var left map[int]string      // what takes half a minute to end is taken to be left
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		if left = p.alive(); len(left) == 0 {
 			return
 		}

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"gaffer/internal/heard"
 	"gaffer/internal/interactive"
+	"gaffer/internal/testenv"
 )
 
 const (
@@ -184,11 +184,10 @@ func (t *terminal) answer(text string, flags []string) {
 		args = append(args, text)
 	}
 	args = append(args, flags...)
-	var last outcome
-	for deadline := time.Now().Add(patience / 2); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		if last = t.gaffer(slices.Clone(args)...); last.code == 0 {
-			return
+	testenv.Wait(t, fmt.Sprintf("gaffer %q", args), func() error {
+		if last := t.gaffer(slices.Clone(args)...); last.code != 0 {
+			return fmt.Errorf("exit %d\n%s%s", last.code, last.out, last.errors)
 		}
-	}
-	t.Fatalf("gaffer %q: %d\n%s%s", args, last.code, last.out, last.errors)
+		return nil
+	})
 }

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"gaffer/internal/heard"
 	"gaffer/internal/interactive"
+	"gaffer/internal/testenv"
 )
 
 // terminal is an agent that a person uses in a terminal, with gaffer's hooks.
@@ -153,17 +155,14 @@ func (t *terminal) passes(points []point) (delays []time.Duration) {
 func (t *terminal) seen(pt point) time.Duration {
 	t.Helper()
 	var s interactive.Sighting
-	right := func() bool {
-		s, _ = t.look()
-		return s.Status == pt.status && s.Source == pt.source && (pt.also == nil || pt.also(s))
-	}
 	began := time.Now()
-	for !right() {
-		if time.Since(began) > patience {
-			t.Fatalf("%s: seen as\n%s\nwant %s by %s", pt.name, encode(s), pt.status, pt.source)
+	testenv.Wait(t, fmt.Sprintf("%s: %s by %s", pt.name, pt.status, pt.source), func() error {
+		s, _ = t.look()
+		if s.Status == pt.status && s.Source == pt.source && (pt.also == nil || pt.also(s)) {
+			return nil
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return errors.New(encode(s))
+	})
 	took := time.Since(began)
 	if t.id == "" {
 		t.id = s.ID
