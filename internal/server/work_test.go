@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"gaffer/coordinator"
 	"gaffer/internal/token"
@@ -179,11 +178,7 @@ func TestNobodyWaitsForAServerThatStops(t *testing.T) {
 	w.work.hold = true
 	ended := make(chan reply, 1)
 	go func() { ended <- w.ask(token.Worker, "GET", "/v1/work/wait?worker=w&after=1", "") }()
-	for end := time.Now().Add(20 * time.Second); w.work.times("wait") == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nobody waits")
-		}
-	}
+	eventually(t, "a worker waits", func() bool { return w.work.times("wait") > 0 })
 	w.stop()
 	<-w.ended
 	if got := <-ended; got.status != 200 {

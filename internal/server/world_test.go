@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -195,11 +197,12 @@ func (r reply) field(names ...string) any {
 // eventually waits for something that another goroutine does.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
+	testenv.Wait(t, what, func() error {
+		if !ok() {
+			return errors.New("it has not happened")
 		}
-	}
+		return nil
+	})
 }
 
 // front is a page with one file.

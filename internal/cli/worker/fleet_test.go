@@ -139,15 +139,12 @@ func (p *process) says(pattern string) {
 
 func until(t *testing.T, what string, is func() (string, bool)) {
 	t.Helper()
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		now, ok := is()
-		if ok {
-			return
+	testenv.Wait(t, what, func() error {
+		if now, ok := is(); !ok {
+			return errors.New(now)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("no %s: %s", what, now)
-		}
-	}
+		return nil
+	})
 }
 
 func (f *fleet) serve(args ...string) *process {
