@@ -99,11 +99,12 @@ func (s *shiftOf) task(id string, is func(fleet.Task) bool) (found fleet.Task) {
 
 func eventually(t *testing.T, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not happen")
+	testenv.Wait(t, "what another process does", func() error {
+		if !is() {
+			return errors.New("it has not happened")
 		}
-	}
+		return nil
+	})
 }
 
 // says waits until a task's log has a text.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/server"
 	"gaffer/internal/store/postgres/pgtest"
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -40,17 +42,15 @@ func (p place) coordinate() *app.Coordinator {
 }
 
 // until polls for what another goroutine does.
-func until[V any](t *testing.T, what string, look func() (V, error), ok func(V) bool) V {
+func until[V any](t *testing.T, what string, look func() (V, error), ok func(V) bool) (v V) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		v, err := look()
-		if err == nil && ok(v) {
-			return v
+	testenv.Wait(t, what, func() (err error) {
+		if v, err = look(); err == nil && !ok(v) {
+			err = fmt.Errorf("%+v", v)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("never: %s: %+v, %v", what, v, err)
-		}
-	}
+		return err
+	})
+	return v
 }
 
 func onBoth(t *testing.T, test func(p place)) {

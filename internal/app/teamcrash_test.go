@@ -81,7 +81,8 @@ func (c crew) killWhen(run string, is func(team.Snapshot) bool) {
 		_ = g.Process.Kill()
 		_ = g.Wait()
 	}()
-	for deadline := time.Now().Add(time.Minute); !is(c.session()); time.Sleep(time.Millisecond) {
+	// testenv.Wait looks too seldom: the moment may be over between two looks.
+	for deadline := time.Now().Add(testenv.Patience); !is(c.session()); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("it does not happen: %+v\n%s", c.session().Orchestrator, g.Stderr)
 		}
