@@ -77,7 +77,7 @@ type Feedback struct {
 	Iteration int      `json:"iteration"`
 	Decision  Decision `json:"decision"`
 	Feedback  string   `json:"feedback"`
-	Timestamp Time     `json:"timestamp"`
+	Timestamp Time     `json:"timestamp,omitzero"`
 }
 
 // Decision is what a tech lead decided.

@@ -39,5 +39,5 @@ type LogEntry struct {
 	Iteration int    `json:"iteration"`
 	Decision  string `json:"decision"`
 	Reasoning string `json:"reasoning"`
-	Timestamp Time   `json:"timestamp"`
+	Timestamp Time   `json:"timestamp,omitzero"`
 }

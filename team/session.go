@@ -70,6 +70,43 @@ func (s *Store) Archive(ctx context.Context) (archive string, err error) {
 	return archive, err
 }
 
+// Copy copies the documents of the session to a folder of their own below
+// archive/, which it returns. The session stays as it is.
+func (s *Store) Copy(ctx context.Context) (copied string, err error) {
+	err = s.exclusive(ctx, func(now time.Time) error {
+		present, err := s.present()
+		if err != nil {
+			return err
+		}
+		if len(present) == 0 {
+			return &NoSessionError{Root: s.root}
+		}
+		name := s.sessionID()
+		if statefile.CheckName("session", name) != nil {
+			name = "unknown_" + stampOf(now)
+		}
+		if name, err = free(name+"_before", s.archived); err != nil {
+			return err
+		}
+		copied = filepath.Join(s.root, archiveFolder, name)
+		for _, d := range present {
+			data, err := statefile.ReadBytes(s.opts.Host, s.path(d))
+			if err != nil {
+				return err
+			}
+			to := filepath.Join(copied, d.Path())
+			if err := statefile.MkdirAll(s.opts.Host, filepath.Dir(to)); err != nil {
+				return err
+			}
+			if err := statefile.WriteNew(s.opts.Host, to, data, 0o666); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return copied, err
+}
+
 func (s *Store) archivePath(c change) string {
 	if c.Archive == "" {
 		return ""

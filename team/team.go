@@ -49,6 +49,17 @@ func GroupStatuses() []GroupStatus {
 	}
 }
 
+// Work is the status in the project manager's words.
+func (s GroupStatus) Work() WorkStatus {
+	switch s {
+	case Pending:
+		return WorkPending
+	case Complete:
+		return WorkComplete
+	}
+	return WorkInProgress
+}
+
 // WorkStatus is where a task, a planned group or an execution phase stands in
 // the project manager's memory.
 type WorkStatus string

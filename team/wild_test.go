@@ -55,6 +55,10 @@ func TestEveryIrregularFormIsReportedByItsName(t *testing.T) {
 			"unknown-key created_at", "unknown-key branch", "unknown-key status", "unknown-key metrics", "unknown-key blockers",
 			"unknown-key final_report", "unknown-key version", "unknown-key development_plan", "unknown-key assumptions",
 		},
+		"pm_state.plan-without-spawns": {
+			"unknown-key all_tasks[0].owner", "groups-as-map task_groups", "unknown-key task_groups.A.reviewed_by", "unknown-key assumptions",
+		},
+		"pm_state.finished":     {"unknown-key final_verdict"},
 		"pm_state.timestamps":   nil, // see the tests of times below
 		"pm_state.half-written": {"corrupt"},
 		"pm_state.null":         {"wrong-type"},

@@ -30,6 +30,8 @@ type NewTeam struct {
 	Budget       plan.Budget
 	Roles        string // a file that says who plays them; empty for none
 	Fresh        bool   // archive the session that is there
+
+	found *teamwork.Found // what another program has done of it; nil if it begins here
 }
 
 // TeamStarted is what came of a wish for a team.
@@ -70,7 +72,7 @@ func (a *App) submitTeam(ctx context.Context, n NewTeam, session string) (string
 	}
 	p, err := teamrun.Plan(teamwork.Start{
 		Session: session, Requirements: n.Requirements, Mode: n.Mode, Developers: n.Developers, Iterations: n.Iterations,
-		Branch: fmt.Sprintf("gaffer/%s/team", session), Into: n.Into, Tests: n.Tests, TestsTimeout: n.TestsTimeout, Roles: n.Roles,
+		Branch: fmt.Sprintf("gaffer/%s/team", session), Into: n.Into, Tests: n.Tests, TestsTimeout: n.TestsTimeout, Roles: n.Roles, Found: n.found,
 	}, set, a.opts.Now())
 	if err != nil {
 		return "", err

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"gaffer/internal/engine"
 	"gaffer/internal/store"
 	"gaffer/internal/teamrun"
 	"gaffer/internal/teamwork"
+	"gaffer/internal/worktree"
+	"gaffer/statefile"
+	"gaffer/team"
 )
 
 // TeamFound is the run of a team's session.
@@ -69,12 +73,14 @@ func (e *NoTeamError) Conflict() bool { return true }
 
 // Hint says what to do next.
 func (e *NoTeamError) Hint() string {
-	return "'gaffer team --new REQUIREMENTS' archives it and begins another"
+	return "'gaffer team archive' puts it away, 'gaffer team --new REQUIREMENTS' archives it and begins another"
 }
 
-// ResumeTeam returns the run that goes on with the session in the documents, with
-// another budget if n has one. The rest of n is for a session that was begun and
-// that nobody has run.
+// ResumeTeam returns the run that continues the session in the documents, with
+// another budget if n has one. The rest of n is for a session that gaffer has not
+// run yet: one that was only begun, or one of another program, which continues
+// where its documents say that it stands. One that cannot be continued is a
+// [*NoTeamError], and its documents stay as they are.
 func (a *App) ResumeTeam(ctx context.Context, n NewTeam) (string, error) {
 	snap, err := a.team().Resume(ctx)
 	if err != nil {
@@ -86,15 +92,92 @@ func (a *App) ResumeTeam(ctx context.Context, n NewTeam) (string, error) {
 		return "", err
 	case f.Owner > 0:
 		return "", &OwnedError{f.Run, f.Owner}
-	case f.Run == "" && snap.Orchestrator.TotalSpawns == 0 && snap.PM.OriginalRequirements != "":
-		n.Requirements = snap.PM.OriginalRequirements
-		return a.submitTeam(ctx, n, snap.SessionID())
 	case f.Run == "":
-		return "", &NoTeamError{fmt.Sprintf("session %s is another program's", snap.SessionID())}
+		return a.continueTeam(ctx, n, snap)
 	case f.Status == store.Complete:
 		return "", &NoTeamError{fmt.Sprintf("session %s is completed", snap.SessionID())}
 	}
 	return f.Run, a.engine.Reopen(ctx, engine.Reopening{Run: f.Run, Why: "a person resumed the session", Budget: engine.AmountOf(n.Budget)})
+}
+
+// continueTeam submits the run of a session that gaffer has not run yet.
+func (a *App) continueTeam(ctx context.Context, n NewTeam, snap team.Snapshot) (string, error) {
+	session := snap.SessionID()
+	refuse := func(why string) error { return &NoTeamError{fmt.Sprintf("session %s: %s", session, why)} }
+	if err := statefile.CheckName("session", session); err != nil {
+		return "", &NoTeamError{"its documents have no usable session_id"}
+	}
+	found, err := teamwork.ReadFound(snap)
+	if unusable := (*teamwork.FoundError)(nil); errors.As(err, &unusable) {
+		return "", refuse(unusable.Problem)
+	}
+	if err != nil {
+		return "", err
+	}
+	n.Requirements = snap.PM.OriginalRequirements
+	if strings.TrimSpace(n.Requirements) == "" {
+		return "", refuse("pm_state.json has no original_requirements")
+	}
+	if found == nil {
+		return a.submitTeam(ctx, n, session)
+	}
+	unmerged, err := a.foundBranches(ctx, found, n.Into)
+	if err != nil {
+		return "", err
+	}
+	if unmerged != "" {
+		return "", refuse(unmerged)
+	}
+	kept, err := a.team().Copy(ctx)
+	if err != nil {
+		return "", err
+	}
+	a.opts.Notice(fmt.Sprintf("session %s was begun by another program; its documents as they were are kept in %s", session, kept))
+	n.found = found
+	return a.submitTeam(ctx, n, session)
+}
+
+// foundBranches lets each group that is left continue from its branch, if the
+// repository has it. It says which completed group's branch the new work would
+// lack.
+func (a *App) foundBranches(ctx context.Context, found *teamwork.Found, into string) (unmerged string, err error) {
+	repo, err := worktree.Open(ctx, a.opts.Project.Root)
+	if err != nil {
+		return "", err
+	}
+	base, err := repo.Base(ctx, into)
+	if err != nil {
+		return "", err
+	}
+	found.Bases = map[string]string{}
+	for _, g := range found.Status {
+		if g.BranchName == "" {
+			continue
+		}
+		theirs, err := repo.Base(ctx, g.BranchName)
+		if missing := (*worktree.MissingError)(nil); errors.As(err, &missing) || err == nil && theirs.Branch == "" {
+			continue // its work is on another branch, or there is none
+		}
+		if err != nil {
+			return "", err
+		}
+		if g.Status != team.Complete {
+			found.Bases[g.ID] = g.BranchName
+			continue
+		}
+		if base.Branch == "" {
+			continue
+		}
+		merged, err := repo.Contains(ctx, base.Branch, theirs.Commit)
+		if err != nil {
+			return "", err
+		}
+		if !merged {
+			return fmt.Sprintf("group %s is complete, but its branch %s is not merged into %s; merge it with 'git merge %[2]s' and resume then",
+				g.ID, g.BranchName, base.Branch), nil
+		}
+	}
+	return "", nil
 }
 
 // FreeTeam ends the run of the session in the documents, so that they can be

@@ -60,7 +60,8 @@ func (c *Conductor) task(step teamwork.Step) (plan.Task, error) {
 }
 
 // roleTask is the start of an agent: on its group's branch, or for the project
-// manager in a worktree of its own with all that was merged so far.
+// manager in a worktree of its own with all that was merged so far. The branch of a
+// group that another program began starts from that program's branch.
 func roleTask(s *teamwork.Session, step teamwork.Step, w teamwork.World, start teamwork.Start, roles Roles) (plan.Task, error) {
 	t, err := roles.Task(s.Brief(step, w))
 	if err != nil {
@@ -69,6 +70,9 @@ func roleTask(s *teamwork.Session, step teamwork.Step, w teamwork.World, start t
 	t.Tree, t.Branch, t.Base = step.ID, s.Branch(step.ID), start.Branch
 	if step.Group != "" {
 		t.Tree, t.Branch = step.Group, s.Branch(step.Group)
+	}
+	if start.Found != nil && start.Found.Bases[step.Group] != "" {
+		t.Base = start.Found.Bases[step.Group]
 	}
 	t.Keep = true
 	t.Step, err = json.Marshal(step)

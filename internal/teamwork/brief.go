@@ -32,7 +32,7 @@ func (s *Session) briefManager(b *Brief, w World) {
 }
 
 func (s *Session) briefGroup(b *Brief, g *group, w World) {
-	c := w.Changes[g.id]
+	c := g.withFound(w.Changes[g.id])
 	b.Change = Change{Files: lines(c.Files), Commits: lines(c.Commits)}
 	b.Group, b.Status = s.plan.group(g.id), g.status
 	b.Group.Status, b.Group.BranchName = s.progress(g.id), s.Branch(g.id)

@@ -11,6 +11,8 @@ type group struct {
 	id     string
 	status team.Group
 
+	found *team.Group // how another program left it; nil if it is of a plan made here
+
 	redo      *redo        // the step that its last one has to be made again as
 	unblocked *team.Answer // UNBLOCKED, which counts when a developer is free
 	approved  *team.Answer // APPROVED, which counts when the branch is merged

@@ -1,6 +1,7 @@
 package teamwork
 
 import (
+	"cmp"
 	"slices"
 
 	"gaffer/team"
@@ -10,7 +11,7 @@ import (
 func (s *Session) Picture(w World) team.Picture {
 	p := team.Picture{PM: s.memory(), Groups: s.statuses(), Orchestrator: s.orchestrator()}
 	for i, g := range p.Groups {
-		c := w.Changes[g.ID]
+		c := s.group(g.ID).withFound(w.Changes[g.ID])
 		p.Groups[i].FilesModified, p.Groups[i].Commits = lines(c.Files), lines(c.Commits)
 	}
 	for _, m := range s.messages {
@@ -44,6 +45,9 @@ func (s *Session) statuses() team.Groups {
 func (s *Session) tasks() []team.Task {
 	tasks := slices.Clone(s.plan.tasks)
 	for i, t := range tasks {
+		if g := s.group(t.GroupID); g == nil || g.untouched() && t.Status != "" {
+			continue // the word of the program that wrote it
+		}
 		tasks[i].Status = s.progress(t.GroupID)
 	}
 	return tasks
@@ -52,6 +56,10 @@ func (s *Session) tasks() []team.Task {
 func (s *Session) taskGroups() []team.TaskGroup {
 	groups := slices.Clone(s.plan.groups)
 	for i, g := range groups {
+		if s.group(g.ID).untouched() {
+			groups[i].Status = cmp.Or(g.Status, s.progress(g.ID))
+			continue
+		}
 		groups[i].Status, groups[i].BranchName = s.progress(g.ID), s.Branch(g.ID)
 	}
 	return groups
@@ -59,20 +67,14 @@ func (s *Session) taskGroups() []team.TaskGroup {
 
 // progress is how far a group is, in the project manager's words.
 func (s *Session) progress(group string) team.WorkStatus {
-	switch s.group(group).status.Status {
-	case team.Pending:
-		return team.WorkPending
-	case team.Complete:
-		return team.WorkComplete
-	}
-	return team.WorkInProgress
+	return s.group(group).status.Status.Work()
 }
 
 func (s *Session) phases() []team.ExecutionPhase {
 	var phases []team.ExecutionPhase
 	for i, ph := range s.plan.phases {
 		phases = append(phases, team.ExecutionPhase{
-			PhaseNumber: i + 1, GroupIDs: slices.Clone(ph.groups),
+			PhaseNumber: cmp.Or(ph.number, i+1), GroupIDs: slices.Clone(ph.groups),
 			ParallelCount: min(len(ph.groups), s.developers()), Status: s.phaseStatus(ph),
 		})
 	}

@@ -1,6 +1,7 @@
 package teamwork
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,13 +17,14 @@ type plan struct {
 	tasks     []team.Task
 	groups    []team.TaskGroup
 	phases    []phase
+	settled   map[string]bool // groups that another program completed: how they were planned does not matter
 }
 
-// phase is a set of groups that may be worked on once it is open. A phase's number
-// is its place in the plan, from 1.
+// phase is a set of groups that may be worked on once it is open.
 type phase struct {
 	groups []string
 	opened bool
+	number int // as another program numbered it; 0: its place in the plan
 }
 
 // The bounds of a plan. They also bound how long a session can go on.
@@ -72,7 +74,7 @@ func (p plan) phaseLeft() bool {
 func (p *plan) openNext() (number int, groups []string) {
 	i := slices.IndexFunc(p.phases, func(ph phase) bool { return !ph.opened })
 	p.phases[i].opened = true
-	return i + 1, p.phases[i].groups
+	return cmp.Or(p.phases[i].number, i+1), p.phases[i].groups
 }
 
 // check says why a plan cannot be carried out.
@@ -99,6 +101,8 @@ func (p plan) check() error {
 func (p plan) checkGroup(g team.TaskGroup) error {
 	own := p.phaseOf(g.ID)
 	switch {
+	case p.settled[g.ID]:
+		return nil
 	case len(g.Tasks) == 0:
 		return fmt.Errorf("group %s has no tasks", g.ID)
 	case own < 0:
@@ -117,8 +121,16 @@ func (p plan) checkGroup(g team.TaskGroup) error {
 
 // cycle lists the groups that can never begin because they wait for each other.
 func (p plan) cycle() []string {
-	var stuck []string
-	_, left := layers(p.groups, nil)
+	var stuck, done []string
+	var open []team.TaskGroup
+	for _, g := range p.groups {
+		if p.settled[g.ID] {
+			done = append(done, g.ID)
+		} else {
+			open = append(open, g)
+		}
+	}
+	_, left := layers(open, done)
 	for _, g := range left {
 		stuck = append(stuck, g.ID)
 	}

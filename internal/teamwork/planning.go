@@ -132,6 +132,9 @@ func (p plan) task(id string) int {
 func (p plan) checkAll() error {
 	in := map[string]string{}
 	for _, g := range p.groups {
+		if p.settled[g.ID] {
+			continue
+		}
 		for _, id := range g.Tasks {
 			if other, twice := in[id]; twice {
 				return fmt.Errorf("task %s is in group %s and in group %s", id, other, g.ID)

@@ -43,16 +43,20 @@ type redo struct {
 	problem string // with the answer; empty if the agent itself failed
 }
 
-// New returns a session that begins.
+// New returns a session that begins, or that continues what another program began.
 func New(s Start, at time.Time) *Session {
 	s.Developers = min(max(1, s.Developers), team.MaxDevelopers)
 	if s.Iterations <= 0 {
 		s.Iterations = DefaultIterations
 	}
-	return &Session{
+	session := &Session{
 		start: s, items: Items(s.Requirements), began: at, updated: at,
 		numbers: map[string]int{}, spent: map[team.Role]spent{},
 	}
+	if s.Found != nil {
+		session.restore(s.Found)
+	}
+	return session
 }
 
 // Begin takes in that a step's task was queued. A step that cannot begin as
@@ -68,9 +72,11 @@ func (s *Session) Begin(step Step, at time.Time) error {
 		s.manager.redo = nil
 		s.spawns++
 	default:
-		if err := s.group(step.Group).begin(step, at); err != nil {
+		g := s.group(step.Group)
+		if err := g.begin(step, at); err != nil {
 			return err
 		}
+		g.status.BranchName = s.Branch(step.Group)
 		s.markRead(step.Group, step.Role)
 		s.spawns++
 	}

@@ -27,6 +27,8 @@ type Start struct {
 	Tests        []string  `json:"tests,omitempty"`
 	Roles        string    `json:"roles,omitempty"` // the file that says who plays them; empty for none
 
+	Found *Found `json:"found,omitempty"` // what another program has done of it; nil if it begins here
+
 	TestsTimeout time.Duration `json:"tests_timeout,omitempty"` // of a merge with its tests; [DefaultTestsTimeout] if 0
 }
 

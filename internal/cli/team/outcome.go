@@ -74,8 +74,10 @@ func (v view) next(e *env.Env) error {
 	switch {
 	case f.Owner > 0:
 		return e.Printf("\ngaffer with pid %d works on it: 'gaffer status --watch %s' shows the agents\n", f.Owner, f.Run)
-	case f.Run == "" && v.Orchestrator.TotalSpawns > 0:
-		return e.Printf("\nAnother program runs it: gaffer has no run of this session\n")
+	case f.Run == "" && v.Orchestrator.Status == team.SessionCompleted:
+		return e.Printf("\nIt is done: another program ran it\n")
+	case f.Run == "" && (len(v.Groups) > 0 || v.PM.Iteration > 0 || v.Orchestrator.TotalSpawns > 0):
+		return e.Printf("\nAnother program began it: when that has ended, 'gaffer team resume' continues it\n")
 	case v.Orchestrator.Status == team.SessionCompleted && f.Into != "":
 		return e.Printf("\nIt is done: all of it is on branch %s, and merged into %s\n", env.Printable(f.Branch), env.Printable(f.Into))
 	case v.Orchestrator.Status == team.SessionCompleted:

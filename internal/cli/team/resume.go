@@ -22,8 +22,12 @@ and what follows from their answers goes on exactly where it was. A session that
 stopped with an error is tried again from there, with as many starts as at
 first, and with another budget if --budget says one.
 
-The other flags are for a session that 'gaffer team init' has begun and nobody
-has run yet: one that has run keeps what it was begun with.`,
+A session that another program began continues where its documents say that it
+stands. One that is completed, contradicts itself or has a status that gaffer does
+not know is refused with the reason, and its documents stay as they are.
+
+The other flags are for a session that gaffer has not run yet: one that has run
+keeps what it was begun with.`,
 		Example: "  gaffer team resume\n  gaffer team resume --budget 20 --detach",
 		Args:    cobra.NoArgs,
 	}
