@@ -63,9 +63,14 @@ type Chunk struct {
 	CompletedAt        string      `json:"completedAt,omitempty"`
 	FailedAt           string      `json:"failedAt,omitempty"`
 
-	// Names that some programs use for DependsOn. Read folds them into it.
-	Deps      []ID `json:"deps,omitempty"`
-	BlockedBy []ID `json:"blockedBy,omitempty"`
+	// Note says what a person must do, in a chunk that waits for one.
+	Note string `json:"note,omitempty"`
+
+	// Names that some programs use for DependsOn and Note. Read folds them into
+	// those.
+	Deps      []ID   `json:"deps,omitempty"`
+	BlockedBy []ID   `json:"blockedBy,omitempty"`
+	Notes     string `json:"notes,omitempty"`
 }
 
 // Label names the chunk for a person.
@@ -132,9 +137,15 @@ func (r *BuildRun) settle() {
 			c.DependsOn = wild
 		}
 		c.Deps, c.BlockedBy = nil, nil
+		if c.Note == "" {
+			c.Note = c.Notes
+		}
+		c.Notes = ""
 	}
-	for i, id := range number(ids) {
-		r.Chunks[i].ID = id
+	number(ids)
+	for i := range r.Chunks {
+		r.Chunks[i].ID = ids[i]
+		r.Chunks[i].DependsOn = named(r.Chunks[i].DependsOn, ids)
 	}
 }
 

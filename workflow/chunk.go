@@ -43,6 +43,13 @@ func (s ChunkStatus) orPlanned() ChunkStatus {
 	return s
 }
 
+// inProgress is another program's word for active.
+const inProgress ChunkStatus = "running"
+
+// Held reports whether the meaning of the status is another program's or a
+// person's: what may happen to the chunk is not known.
+func (s ChunkStatus) Held() bool { return !s.orPlanned().Known() && s != inProgress }
+
 // ChunkUpdate is a step in a chunk's life.
 type ChunkUpdate struct {
 	ID          ID
@@ -70,6 +77,27 @@ func SetChunk(root *jsontree.Node, u ChunkUpdate, now time.Time) error {
 	if u.To == Completed {
 		run.Set("lastCheckpoint", timestamp.Format(now))
 	}
+	follow(root, run)
+	return nil
+}
+
+// CompleteByHand marks a chunk completed that a person has done.
+func CompleteByHand(root *jsontree.Node, id ID, now time.Time) error {
+	run := root.Child("buildRun")
+	if run == nil || run.Kind() == jsontree.Null {
+		return &NotFoundError{What: "no build run", Next: "a build run begins when a plan is approved"}
+	}
+	chunk, err := findChunk(run, id)
+	if err != nil {
+		return err
+	}
+	from := ChunkStatus(chunk.Get("status").Text())
+	if from == Completed {
+		return &TransitionError{What: "chunk " + shorten(string(id)), From: string(from), To: string(Completed), Why: "it is completed already"}
+	}
+	chunk.Set("status", Completed)
+	stamp(chunk, ChunkUpdate{ID: id, To: Completed}, from, specVersion(root, ChunkUpdate{}), timestamp.Format(now))
+	run.Set("lastCheckpoint", timestamp.Format(now))
 	follow(root, run)
 	return nil
 }

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type Resume struct {
 	Done      []Chunk
 	Remaining []Waiting
 	Next      *Chunk  // the chunk to go on with, nil if none can start
+	Held      []Held  // remaining chunks that are left as they are
 	Stale     []Stale // completed chunks whose spec has changed since
 }
 
@@ -30,6 +32,27 @@ type Resume struct {
 type Waiting struct {
 	Chunk
 	For []ID // those it depends on that are not completed
+}
+
+// Held is a chunk that is not built because only a person knows what it needs, or
+// because it depends on such a chunk.
+type Held struct {
+	Chunk
+	Why string
+	// ByHand says that a person has to do the chunk; else it waits for another.
+	ByHand bool
+}
+
+// Text says why the chunk is held, and how a person moves it on.
+func (h Held) Text() string {
+	text := h.Label() + " " + h.Why
+	if h.Note != "" {
+		text += ": " + h.Note
+	}
+	if h.ByHand {
+		text += fmt.Sprintf("\n  'gaffer build done %s' marks it done", h.ID)
+	}
+	return text
 }
 
 // Stale is a completed chunk that was built against an older spec.
@@ -57,7 +80,8 @@ func (r BuildRun) Resume(spec Spec) (Resume, bool) {
 			result.Remaining = append(result.Remaining, Waiting{c, unmet(c, completed)})
 		}
 	}
-	result.Next = next(result.Remaining)
+	result.Held = leftAsIs(result.Remaining, r.Chunks)
+	result.Next = next(result.Remaining, result.Held)
 	ended := r.Status == RunCompleted || r.Status == Partial
 	return result, !ended && len(result.Done) > 0 && len(result.Remaining) > 0
 }
@@ -72,16 +96,54 @@ func unmet(c Chunk, completed map[ID]bool) []ID {
 	return missing
 }
 
-// next prefers a chunk that is plainly due to one that failed or whose status
-// is another program's word.
-func next(remaining []Waiting) *Chunk {
-	due := func(s ChunkStatus) bool {
-		s = s.orPlanned()
-		return s == Planned || s == Active || s == Retrying
+// leftAsIs lists the chunks that must stay as they are.
+func leftAsIs(remaining []Waiting, chunks []Chunk) []Held {
+	known := map[ID]bool{}
+	for _, c := range chunks {
+		known[c.ID] = true
 	}
-	for _, want := range []bool{true, false} {
+	why := map[ID]Held{}
+	for _, w := range remaining {
+		if w.Status.Held() {
+			why[w.ID] = Held{w.Chunk, "is " + string(w.Status), true}
+			continue
+		}
+		for _, id := range w.For {
+			if !known[id] {
+				why[w.ID] = Held{w.Chunk, fmt.Sprintf("depends on %q, which names no chunk", shorten(string(id))), true}
+			}
+		}
+	}
+	for found := true; found; {
+		found = false
 		for _, w := range remaining {
-			if len(w.For) == 0 && due(w.Status) == want {
+			for _, id := range w.For {
+				if _, is := why[w.ID]; is {
+					break
+				}
+				if _, waits := why[id]; waits {
+					why[w.ID] = Held{w.Chunk, "waits for " + Chunk{ID: id}.short(), false}
+					found = true
+				}
+			}
+		}
+	}
+	var list []Held
+	for _, w := range remaining {
+		if h, is := why[w.ID]; is {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// next prefers a chunk that was being built to one that is planned, and that to
+// one that failed.
+func next(remaining []Waiting, held []Held) *Chunk {
+	for _, statuses := range [][]ChunkStatus{{Active, Retrying, inProgress}, {Planned}, {Failed}} {
+		for _, w := range remaining {
+			if len(w.For) == 0 && slices.Contains(statuses, w.Status.orPlanned()) &&
+				!slices.ContainsFunc(held, func(h Held) bool { return h.ID == w.ID }) {
 				return &w.Chunk
 			}
 		}
@@ -163,6 +225,12 @@ func (r Resume) Text(now time.Time) string {
 	for _, w := range r.Remaining {
 		fmt.Fprintf(&b, "  %s%s\n", w.Label(), w.note())
 	}
+	if len(r.Held) > 0 {
+		b.WriteString("\nLeft as they are:\n")
+		for _, h := range r.Held {
+			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(h.Text(), "\n", "\n  "))
+		}
+	}
 	b.WriteString("\n")
 	for _, c := range r.Choices() {
 		fmt.Fprintf(&b, "(%d) %s\n", c.Number, c.Text)
@@ -173,6 +241,9 @@ func (r Resume) Text(now time.Time) string {
 // Choices lists the ways to go on.
 func (r Resume) Choices() []Choice {
 	first := "Resume is not possible: every remaining chunk waits for another"
+	if len(r.Held) > 0 && len(r.Held) == len(r.Remaining) {
+		first = "Resume is not possible: every remaining chunk waits for a person"
+	}
 	if r.Next != nil {
 		first = fmt.Sprintf("Resume from %s (recommended)", r.Next.short())
 	}

@@ -1,6 +1,8 @@
 package workflow_test
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,7 +19,7 @@ func TestTheResumePromptShowsWhatIsDoneAndWhatRemains(t *testing.T) {
 			{ID: "1", Name: "Schema", Status: workflow.Completed},
 			{ID: "2", Name: "History", Status: workflow.Active},
 			{ID: "3", Name: "Filtering", Status: workflow.Planned, DependsOn: []workflow.ID{"1", "2"}},
-			{ID: "MANUAL", Name: "By hand", Status: "awaiting-user"},
+			{ID: "MANUAL", Name: "By hand", Status: "awaiting-user", Note: "plug it in"},
 		},
 	}
 	resume, ok := run.Resume(workflow.Spec{Version: "2.4"})
@@ -33,6 +35,10 @@ Remaining:
   Chunk 2: History (active)
   Chunk 3: Filtering (depends on Chunk 2)
   Chunk MANUAL: By hand (awaiting-user)
+
+Left as they are:
+  Chunk MANUAL: By hand is awaiting-user: plug it in
+    'gaffer build done MANUAL' marks it done
 
 (1) Resume from Chunk 2 (recommended)
 (2) Start fresh with a new plan
@@ -121,4 +127,46 @@ func TestNothingIsNextWhereAllWaitForEachOther(t *testing.T) {
 		t.Errorf("%v %v", ok, resume.Next)
 	}
 	_ = resume.Text(time.Time{}) // no next chunk, no start time
+}
+
+func TestDependenciesInWordsAreTheChunksTheyName(t *testing.T) {
+	for text, want := range map[string][]workflow.ID{
+		"chunks 1-3": {"1", "2", "3"}, "Chunk 2": {"2"}, "1, 3 and 11a": {"1", "3", "11a"}, "chunk 1 and chunk 2": {"1", "2"},
+		"1 to 2": {"1", "2"}, "chunks 2–3": {"2", "3"}, "3-1": {"3-1"}, "chunks 1-9": {"chunks 1-9"}, "the design review": {"the design review"},
+		"none": {"none"}, "": {""},
+	} {
+		state, _ := workflow.Read(parse(t, `{"buildRun": {"chunks": [{"id": 1}, {"id": 2}, {"id": 3}, {"id": "11a"}, {"id": 5, "deps": [`+strconv.Quote(text)+`]}]}}`))
+		if got := state.BuildRun.Chunks[4].DependsOn; !slices.Equal(got, want) {
+			t.Errorf("%q is %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestABuildIsResumedFromTheChunkThatIsRunning(t *testing.T) {
+	for _, status := range []workflow.ChunkStatus{"running", workflow.Active, workflow.Retrying} {
+		run := workflow.BuildRun{Status: workflow.Running, Chunks: []workflow.Chunk{
+			{ID: "3", Status: workflow.Completed}, {ID: "4", Status: workflow.Failed}, {ID: "5", Status: status}, {ID: "6"},
+		}}
+		resume, _ := run.Resume(workflow.Spec{})
+		if resume.Next == nil || resume.Next.ID != "5" || len(resume.Held) > 0 {
+			t.Errorf("%s: next is %+v, held are %v", status, resume.Next, resume.Held)
+		}
+	}
+}
+
+func TestAChunkThatOnlyAPersonCanMoveHoldsWhatDependsOnIt(t *testing.T) {
+	run := workflow.BuildRun{Status: workflow.Running, Chunks: []workflow.Chunk{
+		{ID: "1", Status: workflow.Completed, DependsOn: []workflow.ID{"whatever"}},
+		{ID: "2", Status: "awaiting-user"}, {ID: "3", DependsOn: []workflow.ID{"4"}}, {ID: "4", DependsOn: []workflow.ID{"2"}},
+		{ID: "5", DependsOn: []workflow.ID{"the review"}}, {ID: "6", DependsOn: []workflow.ID{"1"}}, {ID: "7", Status: "blocked"},
+	}}
+	resume, _ := run.Resume(workflow.Spec{})
+	var held []string
+	for _, h := range resume.Held {
+		held = append(held, string(h.ID)+" "+h.Why)
+	}
+	want := []string{"2 is awaiting-user", "3 waits for Chunk 4", "4 waits for Chunk 2", `5 depends on "the review", which names no chunk`, "7 is blocked"}
+	if diff := cmp.Diff(want, held); diff != "" || resume.Next == nil || resume.Next.ID != "6" {
+		t.Errorf("next is %+v\n%s", resume.Next, diff)
+	}
 }

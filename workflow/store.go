@@ -12,6 +12,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -122,6 +123,41 @@ func (s *Store) Update(ctx context.Context, change func(root *jsontree.Node) err
 		}
 		return nil
 	})
+}
+
+// BuildsFolder keeps build runs that were replaced, below the workflow folder.
+const BuildsFolder = "builds"
+
+// KeepRun copies the build run of the state to a file of its own, which it
+// returns; "" if there is none.
+func (s *Store) KeepRun() (path string, err error) {
+	state, err := s.Load()
+	run := state.Get("buildRun")
+	if err != nil || run.Absent() {
+		return "", err
+	}
+	folder := filepath.Join(s.root, BuildsFolder)
+	if err := statefile.MkdirAll(s.opts.Host, folder); err != nil {
+		return "", err
+	}
+	name := runID(run)
+	if statefile.CheckName("build run", name) != nil {
+		name = "build"
+	}
+	data, err := jsontree.Format(run.Raw())
+	if err != nil {
+		return "", err
+	}
+	for n := 1; ; n++ {
+		path = filepath.Join(folder, name+".json")
+		if n > 1 {
+			path = filepath.Join(folder, fmt.Sprintf("%s_%d.json", name, n))
+		}
+		err := statefile.WriteNew(s.opts.Host, path, data, 0o666)
+		if !errors.Is(err, fs.ErrExist) {
+			return path, err
+		}
+	}
 }
 
 // Watch calls changed with the state now and after each change by any program,

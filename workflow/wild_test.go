@@ -24,6 +24,11 @@ var wildStates = map[string][]string{
 	"chunks-under-plan.json": {"chunks-under-plan buildRun.plan.chunks"},
 	"deps.json":              {"deps-for-depends-on buildRun.chunks[1].deps"},
 	"blocked-by.json":        {"blocked-by-for-depends-on buildRun.chunks[1].blockedBy"},
+	"dependencies-in-words.json": {
+		"missing-last-updated lastUpdated", "dangling-dependency buildRun.chunks[0]",
+		"chunk-id-string buildRun.chunks[2].id", "deps-for-depends-on buildRun.chunks[2].deps", "chunk-id-string buildRun.chunks[3].id",
+		"unknown-chunk-status buildRun.chunks[3].status", "blocked-by-for-depends-on buildRun.chunks[4].blockedBy",
+	},
 	"chunk-statuses.json": {
 		"unknown-chunk-status buildRun.chunks[1].status", "unknown-chunk-status buildRun.chunks[2].status",
 		"unknown-chunk-status buildRun.chunks[3].status", "unknown-chunk-status buildRun.chunks[4].status",

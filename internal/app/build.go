@@ -17,11 +17,11 @@ import (
 // NewBuild is a build that a person wants.
 type NewBuild struct {
 	Plan  build.Plan
-	Fresh bool // give up a build that could be resumed
+	Fresh bool // replace a build that is not completed
 	Skip  bool // go on although a step that should come before was not done
 }
 
-// IncompleteError is a build that could be resumed, where another is to begin.
+// IncompleteError is a build that is not completed, where another is to begin.
 type IncompleteError struct{ Found BuildFound }
 
 func (e *IncompleteError) Error() string {
@@ -39,7 +39,7 @@ func (a *App) Build(ctx context.Context, n NewBuild) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if found.Resumable && !n.Fresh {
+	if found.Incomplete && !n.Fresh {
 		return "", &IncompleteError{found}
 	}
 	if err := a.beginBuild(ctx, n.Skip); err != nil {
@@ -47,6 +47,13 @@ func (a *App) Build(ctx context.Context, n NewBuild) (string, error) {
 	}
 	if err := a.abandon(ctx, found); err != nil {
 		return "", err
+	}
+	kept, err := a.workflow().KeepRun()
+	if err != nil {
+		return "", err
+	}
+	if kept != "" {
+		a.opts.Notice(fmt.Sprintf("the build that was there is kept as %s", kept))
 	}
 	return a.submitBuild(ctx, n.Plan, build.Start{RunID: fmt.Sprintf("run-%d", a.opts.Now().UnixMilli())})
 }
@@ -104,13 +111,15 @@ func (a *App) spec() spec.Spec {
 
 // BuildFound is the build that the project's state has.
 type BuildFound struct {
-	Run       *workflow.BuildRun // nil if there is none
-	Resumable bool
-	Resume    workflow.Resume
-	Health    workflow.Health
-	Engine    string // the engine's run, if gaffer runs it
-	Status    store.Status
-	Owner     int // the pid of the gaffer that works on it, 0 if none does
+	Run        *workflow.BuildRun // nil if there is none
+	Incomplete bool               // it was begun and not completed
+	Resumable  bool               // [App.ResumeBuild] can continue it
+	Problem    error              // why it cannot, if it is not completed
+	Resume     workflow.Resume
+	Health     workflow.Health
+	Engine     string // the engine's run, if gaffer runs it
+	Status     store.Status
+	Owner      int // the pid of the gaffer that works on it, 0 if none does
 }
 
 // FindBuild looks at the build in the project's state.
@@ -127,10 +136,14 @@ func (a *App) FindBuild(ctx context.Context) (BuildFound, error) {
 		return f, err
 	}
 	if f.Run != nil {
-		f.Resume, f.Resumable = f.Run.Resume(a.spec().Workflow())
-		// A build of ours that was killed before its first chunk was done goes
-		// on all the same.
-		f.Resumable = f.Resumable || f.Engine != "" && !f.Status.Final()
+		f.Resume, _ = f.Run.Resume(a.spec().Workflow())
+		live := f.Engine != "" && !f.Status.Final()
+		begun := f.Run.Count("", workflow.Planned) < len(f.Run.Chunks)
+		f.Incomplete = live || begun && len(f.Resume.Remaining) > 0
+		if len(f.Resume.Remaining) > 0 && !live {
+			_, f.Problem = a.remainingOf(ctx, f, nil)
+		}
+		f.Resumable = live || len(f.Resume.Remaining) > 0 && f.Problem == nil
 	}
 	return f, nil
 }

@@ -353,11 +353,14 @@ func TestNoIrregularStateBreaksABuildOrLosesAnything(t *testing.T) {
 			}
 			a := p.open()
 			defer a.Close()
-			_, findErr := a.FindBuild(t.Context())
+			found, findErr := a.FindBuild(t.Context())
 			if now, err := os.ReadFile(state); err != nil || string(now) != string(data) {
 				t.Fatalf("looking at it changed it: %s, %v", now, err)
 			}
 			run, err := a.ResumeBuild(t.Context(), app.Resumption{})
+			if findErr == nil && found.Resumable != (err == nil) {
+				t.Errorf("it is said to be resumable: %v; to resume it says %v", found.Resumable, err)
+			}
 			if err != nil || findErr != nil {
 				keeps(t, p, data)
 				return

@@ -1,11 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"gaffer/internal/build"
 	"gaffer/internal/store"
+	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
 
@@ -39,11 +42,20 @@ func (a *App) ResumeBuild(ctx context.Context, r Resumption) (string, error) {
 	case f.Engine != "" && !f.Status.Final() && len(r.Rebuild) == 0:
 		return f.Engine, nil
 	}
+	if len(f.Resume.Remaining) == 0 && len(r.Rebuild) == 0 {
+		return "", &NothingError{"every chunk is completed"}
+	}
 	p, err := a.planOf(ctx, f, r.Plan)
+	if len(r.Rebuild) == 0 {
+		p, err = a.remainingOf(ctx, f, r.Plan)
+	}
 	if err != nil {
 		return "", err
 	}
-	s := build.Start{RunID: f.Run.RunID, Done: map[workflow.ID]workflow.Chunk{}}
+	s := build.Start{RunID: f.Run.RunID, Done: map[workflow.ID]workflow.Chunk{}, Held: map[workflow.ID]workflow.Chunk{}}
+	for _, h := range f.Resume.Held {
+		s.Held[h.ID] = h.Chunk
+	}
 	again := map[workflow.ID]bool{}
 	for _, id := range r.Rebuild {
 		again[id] = true
@@ -57,9 +69,6 @@ func (a *App) ResumeBuild(ctx context.Context, r Resumption) (string, error) {
 	for id := range again {
 		return "", &NothingError{fmt.Sprintf("chunk %s is not completed, so it cannot be built again", id)}
 	}
-	if len(s.Done) == len(p.Chunks) {
-		return "", &NothingError{"every chunk is completed"}
-	}
 	if err := a.abandon(ctx, f); err != nil {
 		return "", err
 	}
@@ -67,6 +76,96 @@ func (a *App) ResumeBuild(ctx context.Context, r Resumption) (string, error) {
 		return "", err
 	}
 	return a.submitBuild(ctx, p, s)
+}
+
+// HeldError is a build in which only a person can do what is next.
+type HeldError struct{ Held []workflow.Held }
+
+func (e *HeldError) Error() string {
+	return "nothing of the build is left for an agent: " + strings.ReplaceAll(e.Held[0].Label()+" "+e.Held[0].Why, "\n", " ") + noteOf(e.Held[0])
+}
+
+func noteOf(h workflow.Held) string {
+	if h.Note == "" {
+		return ""
+	}
+	return ": " + h.Note
+}
+
+// Conflict marks the error as one about what is there.
+func (e *HeldError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *HeldError) Hint() string {
+	return fmt.Sprintf("do what it asks, then 'gaffer build done %s' marks it done", e.Held[0].ID)
+}
+
+// remainingOf is the plan of a build that can be continued: it makes sense, and it
+// has a chunk that is left for an agent.
+func (a *App) remainingOf(ctx context.Context, f BuildFound, given *build.Plan) (build.Plan, error) {
+	p, err := a.planOf(ctx, f, given)
+	if err == nil && len(f.Resume.Held) == len(f.Resume.Remaining) {
+		err = &HeldError{f.Resume.Held}
+	}
+	return p, err
+}
+
+// CompleteChunk marks a chunk completed that a person has done. One that gaffer
+// builds is a conflict.
+func (a *App) CompleteChunk(ctx context.Context, id workflow.ID) (workflow.Chunk, error) {
+	f, err := a.FindBuild(ctx)
+	if err != nil {
+		return workflow.Chunk{}, err
+	}
+	if f.Run == nil {
+		return workflow.Chunk{}, &NothingError{"the state has none"}
+	}
+	chunk := workflow.Chunk{ID: id}
+	for _, c := range f.Run.Chunks {
+		if c.ID == id {
+			chunk = c
+		}
+	}
+	if f.Engine != "" && !f.Status.Final() {
+		var run store.Run
+		err := a.store.Read(ctx, func(r store.Reader) (err error) {
+			run, err = r.Run(f.Engine)
+			return err
+		})
+		if err != nil {
+			return chunk, err
+		}
+		if b, err := buildOf(run); err != nil || b != nil && b.Tasks[string(id)] != "" {
+			return chunk, cmp.Or(err, error(&BuiltError{f.Engine, id}))
+		}
+	}
+	return chunk, a.workflow().Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
+		if err := workflow.CompleteByHand(root, id, a.opts.Now()); err != nil {
+			return nil, err
+		}
+		event, err := workflow.Draft{Kind: workflow.ChunkCompleted, Fields: []workflow.Field{
+			{Name: "chunk", Value: chunk.Label()}, {Name: "summary", Value: chunk.Label() + " was marked done by a person"},
+		}}.Event(a.opts.Now())
+		return []jsontree.Value{event}, err
+	})
+}
+
+// BuiltError is a chunk that an agent builds, or is about to.
+type BuiltError struct {
+	Run   string
+	Chunk workflow.ID
+}
+
+func (e *BuiltError) Error() string {
+	return fmt.Sprintf("chunk %s: run %s builds it", e.Chunk, e.Run)
+}
+
+// Conflict marks the error as one about what is there.
+func (e *BuiltError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *BuiltError) Hint() string {
+	return fmt.Sprintf("'gaffer cancel %s' ends the run first", e.Run)
 }
 
 // BuildPlan returns the plan of the build in the state.

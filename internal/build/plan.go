@@ -88,8 +88,11 @@ type Start struct {
 	Now         time.Time
 	SpecVersion string
 	Checks      string // the name of the folder of its checks
-	// Done are the chunks that are kept from an interrupted build, by their id.
+	// Done are the completed chunks that are kept from an interrupted build, by
+	// their id.
 	Done map[workflow.ID]workflow.Chunk
+	// Held are the chunks that are not built and stay as they are.
+	Held map[workflow.ID]workflow.Chunk
 	// VerifyCommand returns the shell command that checks a chunk's work.
 	VerifyCommand func(c Chunk) string
 }
@@ -111,8 +114,12 @@ func New(p Plan, s Start) (Build, plan.Plan, error) {
 			ID: c.ID.Workflow(), Name: c.Name, Status: workflow.Planned,
 			Sections: filled(c.Sections), Scenarios: filled(c.Scenarios), DependsOn: workflowIDs(c.DependsOn),
 		}
-		if done, kept := s.Done[chunk.ID]; kept {
-			b.Run.Chunks = append(b.Run.Chunks, done)
+		kept, is := s.Done[chunk.ID]
+		if !is {
+			kept, is = s.Held[chunk.ID]
+		}
+		if is {
+			b.Run.Chunks = append(b.Run.Chunks, kept)
 			continue
 		}
 		b.Run.Chunks = append(b.Run.Chunks, chunk)
@@ -154,7 +161,11 @@ func FromState(run workflow.BuildRun) (Plan, error) {
 		seen[c.ID] = true
 		chunk := Chunk{ID: ID(c.ID), Name: or(c.Name, "chunk "+string(c.ID)), Sections: c.Sections, Scenarios: c.Scenarios}
 		for _, id := range c.DependsOn {
-			chunk.DependsOn = append(chunk.DependsOn, ID(id))
+			// What a completed chunk waited for does not matter any more. One that
+			// waits for no chunk is held by the resume.
+			if c.Status != workflow.Completed && slices.ContainsFunc(run.Chunks, func(o workflow.Chunk) bool { return o.ID == id }) {
+				chunk.DependsOn = append(chunk.DependsOn, ID(id))
+			}
 		}
 		p.Chunks = append(p.Chunks, chunk)
 	}

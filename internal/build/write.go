@@ -2,6 +2,7 @@ package build
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gaffer/internal/store"
@@ -74,8 +75,12 @@ func (s *Story) put(root *jsontree.Node, state workflow.State, w World) error {
 		return s.finish(root, state, "Run /fctry:review to confirm the build")
 	}
 	run := s.Build.Run
+	run.Chunks = slices.Clone(run.Chunks)
 	for i := range run.Chunks {
 		c := &run.Chunks[i]
+		if s.Build.Tasks[string(c.ID)] == "" { // not built here: a person may have changed it meanwhile
+			*c = asInState(state, s.Build.Run.RunID, *c)
+		}
 		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
 			c.SpecVersionAtBuild = or(builtAgainst(state, c.ID), or(w.SpecVersion, run.Plan.SpecVersion))
 		}
@@ -88,7 +93,23 @@ func (s *Story) put(root *jsontree.Node, state workflow.State, w World) error {
 	if run.Outcome() == workflow.Partial {
 		return s.finish(root, state, "Run /fctry:evolve "+strings.Join(s.failedSections(), " ")+" before the failed chunks are tried again")
 	}
+	if resume, _ := run.Resume(workflow.Spec{}); len(resume.Held) > 0 && len(resume.Held) == len(resume.Remaining) {
+		return s.finish(root, state, strings.ReplaceAll(resume.Held[0].Text(), "\n ", ";"))
+	}
 	return s.finish(root, state, "Run 'gaffer build resume' to go on with the build")
+}
+
+// asInState is a chunk as the state has it, if it has it.
+func asInState(state workflow.State, run string, c workflow.Chunk) workflow.Chunk {
+	if state.BuildRun == nil || state.BuildRun.RunID != run {
+		return c
+	}
+	for _, there := range state.BuildRun.Chunks {
+		if there.ID == c.ID {
+			return there
+		}
+	}
+	return c
 }
 
 // builtAgainst is what the state says a chunk was built against: that was known

@@ -36,8 +36,9 @@ files that must exist, pages that must answer or show a text, and screenshots,
 each with one retry. Without a browser they are reduced to what can be seen
 without one, and the feed says so.
 
-An incomplete build is not given up in silence: the choices are shown, and
---fresh makes one of them.`
+A build that is not completed is never replaced in silence, also not with --yes:
+the choices are shown, and --fresh makes one of them. The build run that is
+replaced is kept in .fctry/builds.`
 
 const example = `  gaffer build chunks.yaml
   gaffer build chunks.yaml --agent claude --parallel 2 --detach
@@ -69,7 +70,7 @@ func New(e *env.Env) *cobra.Command {
 	flags.StringVar(&o.agent, "agent", "", "who builds chunks that name no agent: `NAME`, such as claude")
 	flags.StringVar(&o.model, "model", "", "`NAME` of the model of chunks that name none")
 	flags.IntVar(&o.parallel, "parallel", 0, "build `N` chunks at once; 0 leaves it to the plan, or one")
-	flags.BoolVar(&o.fresh, "fresh", false, "give up a build that could be resumed")
+	flags.BoolVar(&o.fresh, "fresh", false, "replace a build that is not completed; it is kept in .fctry/builds")
 	flags.BoolVar(&o.skip, "skip", false, "go on although the workflow's steps before it were not done")
 	flags.BoolVar(&o.yes, "yes", false, "approve the plan without being asked")
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
@@ -85,7 +86,7 @@ func New(e *env.Env) *cobra.Command {
 		}
 		return attend.With(cmd.Context(), e, func(t *attend.Attendant) error { return o.run(cmd.Context(), e, t, p) })
 	}
-	cmd.AddCommand(newResume(e), newStatus(e))
+	cmd.AddCommand(newResume(e), newStatus(e), newDone(e))
 	return cmd
 }
 
@@ -178,7 +179,7 @@ func (o options) work(ctx context.Context, t *attend.Attendant, id string) error
 // incomplete asks what becomes of a build that could be resumed.
 func (o options) incomplete(ctx context.Context, e *env.Env, t *attend.Attendant, n app.NewBuild, found *app.IncompleteError) error {
 	if !e.Interactive() {
-		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh gives it up")
+		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")
 	}
 	e.Talk("%s", env.PrintableLines(found.Found.Resume.Text(e.Now())))
 	choice, err := choose(ctx, e, "", 3)

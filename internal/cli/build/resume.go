@@ -39,8 +39,12 @@ A completed chunk whose spec has changed since is named with its section:
 Without a decision, and without a terminal to ask in, nothing runs and the exit
 code is 4.
 
---fresh starts anew, with PLAN or else with the same plan; --cancel leaves
-everything as it is. A build that another program began can be resumed as well;
+A chunk with a status of another program, such as awaiting-user, is not built, and
+neither is what depends on it: what it asks for is shown, and 'gaffer build done'
+marks it done.
+
+--fresh starts anew, with PLAN or else with the same plan, and keeps the build run
+that was there in .fctry/builds; --cancel leaves everything as it is. A build that another program began can be resumed as well;
 PLAN, if it is given, has the prompts and checks of its chunks. With --json the
 question itself is printed and nothing runs, unless --yes is given.`,
 		Example: "  gaffer build resume\n  gaffer build resume --rebuild 2 --keep 3\n  gaffer build resume --json | jq .stale",
@@ -81,6 +85,8 @@ type question struct {
 	Run       string            `json:"run,omitempty"` // of gaffer
 	Done      []workflow.Chunk  `json:"done"`
 	Remaining []remaining       `json:"remaining"`
+	Held      []held            `json:"held"` // remaining chunks that are left as they are
+	Problem   string            `json:"problem,omitempty"`
 	Stale     []stale           `json:"stale"`
 	Choices   []workflow.Choice `json:"choices"`
 }
@@ -88,6 +94,15 @@ type question struct {
 type remaining struct {
 	workflow.Chunk
 	WaitsFor []workflow.ID `json:"waitsFor"`
+}
+
+type held struct {
+	ID      workflow.ID          `json:"id"`
+	Name    string               `json:"name"`
+	Status  workflow.ChunkStatus `json:"status"`
+	Why     string               `json:"why"`
+	Note    string               `json:"note,omitempty"`
+	Command string               `json:"command,omitempty"` // marks it done
 }
 
 type stale struct {
@@ -141,6 +156,9 @@ func (r resume) run(ctx context.Context, e *env.Env, t *attend.Attendant, asked 
 	id, err := t.App.ResumeBuild(ctx, app.Resumption{Rebuild: again, Plan: given})
 	if err != nil {
 		return err
+	}
+	for _, h := range f.Resume.Held {
+		e.Talk("%s", env.PrintableLines(h.Text()))
 	}
 	return r.work(ctx, t, id)
 }
@@ -223,8 +241,18 @@ func named(list []string, id workflow.ID) bool {
 func questionOf(f app.BuildFound) question {
 	q := question{
 		Resumable: f.Resumable, RunID: f.Run.RunID, Status: string(f.Run.Status), StartedAt: f.Run.StartedAt, Total: f.Run.Total(),
-		Run: f.Engine, Done: append([]workflow.Chunk{}, f.Resume.Done...), Remaining: []remaining{}, Stale: []stale{},
+		Run: f.Engine, Done: append([]workflow.Chunk{}, f.Resume.Done...), Remaining: []remaining{}, Held: []held{}, Stale: []stale{},
 		Choices: f.Resume.Choices(),
+	}
+	if f.Problem != nil {
+		q.Problem = f.Problem.Error()
+	}
+	for _, h := range f.Resume.Held {
+		of := held{ID: h.ID, Name: h.Name, Status: h.Status, Why: h.Why, Note: h.Note}
+		if h.ByHand {
+			of.Command = "gaffer build done " + string(h.ID)
+		}
+		q.Held = append(q.Held, of)
 	}
 	for _, w := range f.Resume.Remaining {
 		q.Remaining = append(q.Remaining, remaining{w.Chunk, append([]workflow.ID{}, w.For...)})

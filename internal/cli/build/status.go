@@ -50,6 +50,11 @@ func status(ctx context.Context, e *env.Env, a *app.App, asJSON bool) error {
 	if err := table.Print(e, rows); err != nil {
 		return err
 	}
+	for _, h := range f.Resume.Held {
+		if err := e.Printf("%s\n", env.PrintableLines(h.Text())); err != nil {
+			return err
+		}
+	}
 	progress := f.Run.Progress()
 	return e.Printf("%s: %s, %d/%d chunks%s\n", env.Printable(f.Run.RunID), env.Printable(string(f.Run.Status)), progress.Current, progress.Total, remark(f))
 }
@@ -84,8 +89,10 @@ func remark(f app.BuildFound) string {
 	switch {
 	case f.Owner > 0:
 		return text + fmt.Sprintf("; gaffer with pid %d works on it", f.Owner)
-	case f.Resumable || len(f.Resume.Remaining) > 0:
+	case f.Resumable:
 		return text + "; 'gaffer build resume' goes on"
+	case f.Problem != nil:
+		return text + "; " + env.Printable(f.Problem.Error())
 	}
 	return text
 }

@@ -1,0 +1,138 @@
+package app_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gaffer/internal/app"
+	"gaffer/workflow"
+)
+
+// withState puts a state of another program in place.
+func (p place) withState(text string) place {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.root, ".fctry", "state.json"), []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+	return p
+}
+
+func wildState(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "workflow", "testdata", "wild", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// statuses are those of the build's chunks, in their order.
+func (p place) statuses() string {
+	p.t.Helper()
+	state, _ := p.state()
+	if state.BuildRun == nil {
+		return ""
+	}
+	var list []string
+	for _, c := range state.BuildRun.Chunks {
+		list = append(list, string(c.ID)+" "+string(c.Status))
+	}
+	return strings.Join(list, ", ")
+}
+
+func TestAChunkThatWaitsForAPersonIsNotBuiltAndNeitherIsWhatDependsOnIt(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).withSpec(specText).withState(wildState(t, "dependencies-in-words.json"))
+	a := p.open()
+	defer a.Close()
+	given := readPlan(t, `
+agent: fake
+chunks:
+  - {id: 1, name: Base}
+  - {id: 2, name: Pages}
+  - {id: 3, name: Polish, prompt: "fake: say ok"}
+  - {id: KEYS, name: Keys, prompt: "fake: say ok"}
+  - {id: 5, name: Release, dependsOn: [3, KEYS], prompt: "fake: say ok"}
+`)
+	resume := func() {
+		t.Helper()
+		run, err := a.ResumeBuild(t.Context(), app.Resumption{Plan: &given})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err := a.Work(t.Context(), run); err != nil || len(r.Tasks) != 1 {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	resume()
+	if got, want := p.statuses(), "1 completed, 2 completed, 3 completed, KEYS awaiting-user, 5 planned"; got != want {
+		t.Errorf("the chunks are %s, want %s", got, want)
+	}
+	if state, _ := p.state(); !strings.Contains(state.NextStep, "Create the API keys in the console") || !strings.Contains(state.NextStep, "gaffer build done KEYS") {
+		t.Errorf("the next step is %q", state.NextStep)
+	}
+	_, err := a.ResumeBuild(t.Context(), app.Resumption{Plan: &given})
+	held := (*app.HeldError)(nil)
+	if !errors.As(err, &held) || !strings.Contains(err.Error(), "Create the API keys") || !strings.Contains(held.Hint(), "gaffer build done KEYS") {
+		t.Errorf("resumed with nothing left for an agent: %v", err)
+	}
+	if f, err := a.FindBuild(t.Context()); err != nil || f.Resumable || !f.Incomplete {
+		t.Errorf("found %+v, %v", f, err)
+	}
+	if _, err := a.CompleteChunk(t.Context(), "KEYS"); err != nil {
+		t.Fatal(err)
+	}
+	resume()
+	if state, _ := p.state(); state.BuildRun != nil {
+		t.Errorf("the build is not done: %s", p.statuses())
+	}
+}
+
+func TestAChunkThatAPersonMarksDoneStaysDoneWhileTheBuildGoesOn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).withSpec(specText).withState(wildState(t, "dependencies-in-words.json"))
+	a := p.open()
+	defer a.Close()
+	given := readPlan(t, "agent: fake\nchunks:\n  - {id: 1, name: Base}\n  - {id: 2, name: Pages}\n  - {id: 3, name: Polish, prompt: 'fake: say ok'}\n  - {id: KEYS, name: Keys}\n  - {id: 5, name: Release, dependsOn: [KEYS]}\n")
+	run, err := a.ResumeBuild(t.Context(), app.Resumption{Plan: &given})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.CompleteChunk(t.Context(), "KEYS"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.CompleteChunk(t.Context(), "3"); err == nil {
+		t.Error("a chunk that an agent builds was marked done")
+	}
+	if _, err := a.Work(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.statuses(), "1 completed, 2 completed, 3 completed, KEYS completed, 5 planned"; got != want {
+		t.Errorf("the chunks are %s, want %s", got, want)
+	}
+}
+
+func TestABuildThatIsPartlyDoneIsReplacedOnlyOnRequestAndKept(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{"running", "partial", "paused"} {
+		p := newPlace(t).withSpec(specText).withState(`{"buildRun": {"runId": "run-9", "status": "` + status + `", "mine": "kept",
+ "chunks": [{"id": 1, "status": "completed"}, {"id": 2, "status": "failed"}, {"id": 2, "status": "planned"}]}}`)
+		a := p.open()
+		defer a.Close()
+		plan := readPlan(t, "agent: fake\nchunks:\n  - {id: 1, name: One, prompt: 'fake: say ok'}\n")
+		_, err := a.Build(t.Context(), app.NewBuild{Plan: plan})
+		if incomplete := (*app.IncompleteError)(nil); !errors.As(err, &incomplete) {
+			t.Errorf("%s: a build was begun over another: %v", status, err)
+		}
+		if _, err := a.Build(t.Context(), app.NewBuild{Plan: plan, Fresh: true}); err != nil {
+			t.Fatal(err)
+		}
+		kept, err := os.ReadFile(filepath.Join(p.root, ".fctry", workflow.BuildsFolder, "run-9.json"))
+		if err != nil || !strings.Contains(string(kept), `"mine": "kept"`) {
+			t.Errorf("%s: the build before is %s, %v", status, kept, err)
+		}
+	}
+}

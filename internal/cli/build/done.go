@@ -1,0 +1,31 @@
+package build
+
+import (
+	"github.com/spf13/cobra"
+
+	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/env"
+	"gaffer/workflow"
+)
+
+func newDone(e *env.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "done CHUNK",
+		Short: "Mark a chunk done that a person has done",
+		Long: `Mark CHUNK of the build in .fctry/state.json completed: one that waits for a
+person, such as one that is awaiting-user. 'gaffer build resume' builds what
+depends on it. A chunk that gaffer builds is refused.`,
+		Example: "  gaffer build done MANUAL && gaffer build resume",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return attend.With(cmd.Context(), e, func(t *attend.Attendant) error {
+				chunk, err := t.App.CompleteChunk(cmd.Context(), workflow.ID(args[0]))
+				if err != nil {
+					return err
+				}
+				e.Talk("%s is completed", env.Printable(chunk.Label()))
+				return nil
+			})
+		},
+	}
+}
