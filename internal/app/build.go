@@ -77,6 +77,11 @@ func (a *App) beginBuild(ctx context.Context, skip bool) error {
 // submitBuild writes what the checks need and submits the chunks.
 func (a *App) submitBuild(ctx context.Context, p build.Plan, s build.Start) (string, error) {
 	s.Now, s.SpecVersion = a.opts.Now(), a.spec().Version
+	state, err := a.workflow().State()
+	if err != nil {
+		return "", err
+	}
+	s.Command = state.CurrentCommand
 	s.Checks = fmt.Sprintf("%s.%d", s.RunID, s.Now.UnixMilli())
 	s.VerifyCommand = func(c build.Chunk) string {
 		return fmt.Sprintf(`"$%s" %s %s`, runner.SelfEnv, verifyCommand, quoted(a.checksFile(s.Checks, build.TaskName(c.ID))))

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"gaffer/internal/app"
 	"gaffer/workflow"
@@ -134,5 +137,62 @@ func TestABuildThatIsPartlyDoneIsReplacedOnlyOnRequestAndKept(t *testing.T) {
 		if err != nil || !strings.Contains(string(kept), `"mine": "kept"`) {
 			t.Errorf("%s: the build before is %s, %v", status, kept, err)
 		}
+	}
+}
+
+func TestAStateThatIsEmptiedDuringABuildGetsBackAllThatTheBuildOwns(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t).withSpec(specText)
+	a := p.open()
+	defer a.Close()
+	plan := readPlan(t, `
+agent: fake
+chunks:
+  - {id: 1, name: One, prompt: "fake: say ok"}
+  - {id: 2, name: Two, dependsOn: [1], sections: ["#rules"], prompt: "fake: tool printf '{}' > .fctry/state.json; touch emptied\nfake: tool until test -f go; do sleep 0.05; done\nfake: say ok"}
+`)
+	run, err := a.Build(t.Context(), app.NewBuild{Plan: plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := a.Work(t.Context(), run)
+		ended <- err
+	}()
+	var state workflow.State
+	restored := func() bool {
+		state, _ = p.state()
+		return state.BuildRun != nil && state.BuildRun.Chunks[1].Status == workflow.Active && state.WorkflowStep == workflow.ExecutorBuild &&
+			state.CurrentCommand == workflow.Execute && state.ActiveSection == "#rules"
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(p.root, "emptied")); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("the agent has not emptied the state: %v", err)
+		}
+	}
+	for deadline := time.Now().Add(30 * time.Second); !restored(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the state is %+v", state)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(p.root, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	whole, err := a.BuildFeed(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(tellable(whole), tellable(p.feed())); diff != "" {
+		t.Errorf("the feed is not whole: %s", diff)
+	}
+	state, _ = p.state()
+	if state.NextStep != "Run /fctry:review to confirm the build" || state.WorkflowStep != "" || state.CurrentCommand != "" {
+		t.Errorf("at the end the state is %+v", state)
 	}
 }

@@ -18,9 +18,9 @@ type building struct {
 	run   string
 	store *workflow.Store
 	story *build.Story
-	told  []build.Told
-	seq   int64 // the last event that was taken in
-	gone  error // why nothing is written any more
+	told  []build.Told // all of the story
+	seq   int64        // the last event that was taken in
+	gone  error        // why nothing is written any more
 }
 
 // building returns who writes the documents of a run that is a build, else nil.
@@ -45,15 +45,22 @@ func (b *building) Run(ctx context.Context) {
 			pause(ctx, time.Second)
 			continue
 		}
-		if err := b.app.store.Wait(ctx, b.seq); err != nil {
+		wait, cancel := context.WithTimeout(ctx, buildCheck)
+		err := b.app.store.Wait(wait, b.seq)
+		if err != nil && wait.Err() == nil {
 			pause(ctx, time.Second)
 		}
+		cancel()
 		pause(ctx, buildPace)
 	}
 }
 
 // buildPace is how long events are gathered before the state is written.
 const buildPace = 50 * time.Millisecond
+
+// buildCheck is how often the state is looked at without an event: other programs
+// empty it, also in the middle of a build.
+const buildCheck = 2 * time.Second
 
 // Flush writes all that has happened so far.
 func (b *building) Flush(ctx context.Context) error {
@@ -76,9 +83,7 @@ func (b *building) Flush(ctx context.Context) error {
 		b.app.opts.Notice(err.Error())
 		return nil
 	}
-	if err == nil {
-		b.told = nil
-	}
+	b.story.Written = b.story.Written || err == nil
 	return err
 }
 

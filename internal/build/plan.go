@@ -79,7 +79,10 @@ type Build struct {
 	Phases []Phase           `json:"phases,omitempty"`
 	Tasks  map[string]string `json:"tasks"`  // of the engine, by the chunk's id; a chunk without one is kept as it is
 	Checks string            `json:"checks"` // the folder of what is checked and what came of it
-	Source *Plan             `json:"source"` // what it was made from
+
+	Command workflow.Command `json:"command,omitempty"` // that the build is a step of; [workflow.Execute] if empty
+
+	Source *Plan `json:"source"` // what it was made from
 }
 
 // Start is what a build begins with.
@@ -88,6 +91,7 @@ type Start struct {
 	Now         time.Time
 	SpecVersion string
 	Checks      string // the name of the folder of its checks
+	Command     workflow.Command
 	// Done are the completed chunks that are kept from an interrupted build, by
 	// their id.
 	Done map[workflow.ID]workflow.Chunk
@@ -99,7 +103,7 @@ type Start struct {
 
 // New makes a build of a plan that was checked, and the engine's plan of it.
 func New(p Plan, s Start) (Build, plan.Plan, error) {
-	b := Build{Phases: p.Convergence, Tasks: map[string]string{}, Checks: s.Checks, Source: &p, Run: workflow.BuildRun{
+	b := Build{Phases: p.Convergence, Tasks: map[string]string{}, Checks: s.Checks, Command: s.Command, Source: &p, Run: workflow.BuildRun{
 		RunID: s.RunID, Status: workflow.Running, StartedAt: stamp(s.Now),
 		Plan: workflow.Plan{
 			TotalChunks: len(p.Chunks), Priorities: filled(p.Priorities), PrioritySource: p.PrioritySource,

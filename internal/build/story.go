@@ -36,6 +36,10 @@ type Story struct {
 	Build Build
 	Ended store.Status // how the engine's run ended; empty while it goes on
 
+	// Written says that the state has had this story: if it does not any more,
+	// another program has replaced it.
+	Written bool
+
 	chunk map[string]int    // of a task
 	last  map[string]string // why the last attempt at a task failed
 }

@@ -41,14 +41,15 @@ func (e *ReplacedError) Error() string {
 }
 
 // Write makes the state say what the story says, and returns the events that its
-// feed lacks. told are all of the story's; seq is the last event in the story.
+// feed lacks. told are all of the story's, since the whole feed is written again
+// if another program has emptied the state; seq is the last event in the story.
 func (s *Story) Write(root *jsontree.Node, run string, told []Told, seq int64, w World) ([]jsontree.Value, error) {
 	before, from := Cursor(root.Value())
 	if before != run {
 		from = 0
 	}
 	state, _ := workflow.Read(root.Value())
-	if other := state.BuildRun; other != nil && before == run && other.RunID != s.Build.Run.RunID {
+	if other := state.BuildRun; other != nil && (before == run || s.Written) && other.RunID != s.Build.Run.RunID {
 		return nil, &ReplacedError{s.Build.Run.RunID, other.RunID}
 	}
 	var feed []jsontree.Value
@@ -61,6 +62,12 @@ func (s *Story) Write(root *jsontree.Node, run string, told []Told, seq int64, w
 			return nil, err
 		}
 		feed = append(feed, event)
+	}
+	if before != run && state.CurrentCommand == "" && state.WorkflowStep == "" {
+		// The state was emptied after the build had begun its step.
+		root.Set("currentCommand", or(string(s.Build.Command), string(workflow.Execute)))
+		root.Set("workflowStep", workflow.ExecutorBuild)
+		state, _ = workflow.Read(root.Value())
 	}
 	if before != run || seq > from {
 		root.Set(cursorField, map[string]any{cursorRun: run, cursorSeq: max(seq, from)})
