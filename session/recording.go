@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"path"
+	"strings"
 	"time"
 
 	"gaffer/statefile"
@@ -23,8 +24,15 @@ import (
 // made anew, and one that others have changed is put right. Members, agents and
 // waves that are not the session's own stay as they are.
 //
+// Another program may set the session or an agent that has not ended to cancelled:
+// that is a request, see [CancelledError].
+//
 // A recording is for one goroutine at a time.
 type Recording struct {
+	// Heed makes a write fail with a [*CancelledError], and leave the document as it
+	// is, if another program asks for a cancellation in it.
+	Heed bool
+
 	store *Store
 	id    string
 	file  *statefile.File
@@ -214,6 +222,11 @@ func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) 
 	grown := len(r.last.at) != len(is.Status.Agents) || len(r.last.waves) != len(is.Status.Waves)
 	same := r.last.known && !grown && r.sum(root) == r.last.sum
 	before := doc.Mark()
+	if r.Heed && r.last.known && !same && r.usable(root) {
+		if asked := requested(root, is.Status); asked != nil {
+			return next, asked
+		}
+	}
 	switch {
 	case same:
 		next = r.touch(root, is)
@@ -229,6 +242,47 @@ func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) 
 	}
 	next.sum, next.known = r.sum(root), true
 	return next, doc.Err()
+}
+
+// CancelledError is a document in which another program has set the session, or
+// agents of it that have not ended, to cancelled.
+type CancelledError struct {
+	Session string
+	All     bool     // the session itself
+	Agents  []string // otherwise
+}
+
+func (e *CancelledError) Error() string {
+	if e.All {
+		return fmt.Sprintf("session %s was set to cancelled by another program", e.Session)
+	}
+	return fmt.Sprintf("session %s: %s set to cancelled by another program", e.Session, strings.Join(e.Agents, ", "))
+}
+
+// requested returns what a document asks to cancel that has not ended in truth, or
+// nil.
+func requested(root *jsontree.Node, is *Status) error {
+	open := func(s State) bool { return s == Queued || s == Running }
+	asked := &CancelledError{Session: root.Get("session_id").Text()}
+	if State(root.Get("status").Text()) == Cancelled && open(is.Status) {
+		asked.All = true
+		return asked
+	}
+	cancelled := map[string]bool{}
+	for _, agent := range root.Get("agents").Items() {
+		if State(agent.Get("status").Text()) == Cancelled {
+			cancelled[agent.Get("id").Text()] = true
+		}
+	}
+	for _, a := range is.Agents {
+		if cancelled[a.ID] && open(a.Status) {
+			asked.Agents = append(asked.Agents, a.ID)
+		}
+	}
+	if len(asked.Agents) == 0 {
+		return nil
+	}
+	return asked
 }
 
 // usable reports whether there is something in the document to keep.

@@ -1,6 +1,10 @@
 package app
 
 import (
+	"context"
+	"errors"
+
+	"gaffer/internal/engine"
 	"gaffer/internal/recorder"
 	"gaffer/internal/store"
 )
@@ -9,5 +13,12 @@ import (
 func (a *App) recorder(run store.Run) *recorder.Recorder {
 	return recorder.New(recorder.Options{
 		Store: a.store, Run: run.ID, Session: a.session, Ledger: a.ledger, Project: run.Project, Notice: a.opts.Notice,
+		Cancel: func(ctx context.Context, task, why string) error {
+			err := a.Cancel(ctx, run.ID, task, why)
+			if ended := (*engine.ConflictError)(nil); errors.As(err, &ended) {
+				return nil
+			}
+			return err
+		},
 	})
 }

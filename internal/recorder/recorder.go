@@ -31,6 +31,11 @@ type Options struct {
 	Project string            // the folder that records name as the repository
 	Notice  func(text string) // what a person should know; never nil
 
+	// Cancel cancels a task of the run, or the whole run if task is empty, because
+	// another program asks for it in the session's document. What has ended already
+	// is no error. If it is nil such requests are overwritten.
+	Cancel func(ctx context.Context, task, why string) error
+
 	// Pace is how long events are gathered after a write before the next;
 	// DefaultPace if zero.
 	Pace time.Duration

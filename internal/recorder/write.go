@@ -59,16 +59,42 @@ func (r *Recorder) tell(ctx context.Context, what string, err error) {
 func (r *Recorder) writeSession(ctx context.Context) error {
 	began := time.Now()
 	defer func() { r.wrote, r.took = time.Now(), time.Since(began) }()
-	err := r.recording.Write(ctx, func() (session.Truth, error) {
+	truth := func() (session.Truth, error) {
 		if err := r.catchUp(ctx); err != nil {
 			return session.Truth{}, err
 		}
 		return r.picture.truth(), nil
-	})
+	}
+	r.recording.Heed = r.opts.Cancel != nil
+	err := r.recording.Write(ctx, truth)
+	if asked := (*session.CancelledError)(nil); errors.As(err, &asked) {
+		// The request is passed on before the document is written over: a crash in
+		// between does not lose it.
+		if err := r.cancel(ctx, asked); err != nil {
+			return err
+		}
+		r.recording.Heed = false
+		err = r.recording.Write(ctx, truth)
+	}
 	if err == nil {
 		r.picture.written()
 	}
 	return err
+}
+
+// cancel cancels what another program has set to cancelled in the document.
+func (r *Recorder) cancel(ctx context.Context, asked *session.CancelledError) error {
+	tasks := asked.Agents
+	if asked.All {
+		tasks = []string{""}
+	}
+	for _, task := range tasks {
+		if err := r.opts.Cancel(ctx, task, "another program set it to cancelled in the session's document"); err != nil {
+			return err
+		}
+	}
+	r.opts.Notice(asked.Error() + "; it is cancelled")
+	return nil
 }
 
 // keepCursor remembers how far the records have come.
