@@ -9,8 +9,9 @@ import (
 // Routing is who is started after an agent's answer.
 type Routing struct {
 	// Roles are started one after the other, each when the one before has
-	// answered. It is empty when the group, or the session, is done, and after
-	// a plan, when the groups themselves say who is next.
+	// answered. It is empty when the group, or the session, is done, after a
+	// plan, when the groups themselves say who is next, and when the user has to
+	// answer a question.
 	Roles []Role
 	// Group and Session say what the word ends, if its conditions hold.
 	Group, Session bool
@@ -26,16 +27,24 @@ var routes = []struct {
 	{Developer, WordReadyForReview, Routing{Roles: []Role{TechLead}}},
 	{Developer, WordBlocked, Routing{Roles: []Role{TechLead, Developer}}},
 	{Developer, WordIncomplete, Routing{Roles: []Role{TechLead, Developer}}},
+	{Developer, WordPartial, Routing{Roles: []Role{TechLead, Developer}}},
 	{Developer, WordError, Routing{Roles: []Role{TechLead, Developer}}},
+	{Developer, WordNeedsClarification, Routing{Roles: []Role{TechLead, Developer}}},
+	{Developer, WordEscalate, Routing{Roles: []Role{TechLead, Developer}}},
 	{QAExpert, WordPass, Routing{Roles: []Role{TechLead}}},
 	{QAExpert, WordFail, Routing{Roles: []Role{Developer, QAExpert}}},
 	{QAExpert, WordBlocked, Routing{Roles: []Role{TechLead, QAExpert}}},
+	{QAExpert, WordPartial, Routing{Roles: []Role{TechLead, QAExpert}}},
 	{QAExpert, WordFlaky, Routing{Roles: []Role{TechLead, Developer, QAExpert}}},
 	{TechLead, WordApproved, Routing{Group: true}},
+	{TechLead, WordApprovedWithNotes, Routing{Group: true}},
 	{TechLead, WordChangesRequested, Routing{Roles: []Role{Developer, QAExpert, TechLead}}},
 	{TechLead, WordUnblocked, Routing{Roles: []Role{Developer}}},
+	{TechLead, WordEscalate, Routing{Roles: []Role{Developer}}},
+	{TechLead, WordNeedsClarification, Routing{}},
 	{PM, WordPlanned, Routing{}},
 	{PM, WordContinue, Routing{}},
+	{PM, WordNeedsClarification, Routing{}},
 	{PM, WordComplete, Routing{Session: true}},
 }
 

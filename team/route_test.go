@@ -25,14 +25,23 @@ func TestRoutingByStatusWord(t *testing.T) {
 		{TechLead, WordUnblocked, []Role{Developer}},
 		{PM, WordPlanned, nil},
 		{PM, WordContinue, nil},
+		{PM, WordNeedsClarification, nil},
+		{Developer, WordPartial, []Role{TechLead, Developer}},
+		{Developer, WordNeedsClarification, []Role{TechLead, Developer}},
+		{Developer, WordEscalate, []Role{TechLead, Developer}},
+		{QAExpert, WordPartial, []Role{TechLead, QAExpert}},
+		{TechLead, WordEscalate, []Role{Developer}},
+		{TechLead, WordNeedsClarification, nil},
 	} {
 		got, err := Route(c.by, c.word)
 		if err != nil || !slices.Equal(got.Roles, c.next) || got.Group || got.Session {
 			t.Errorf("%s %s: %v %v", c.by, c.word, got, err)
 		}
 	}
-	if got, err := Route(TechLead, WordApproved); err != nil || !got.Group || len(got.Roles) > 0 {
-		t.Errorf("APPROVED: %v %v", got, err)
+	for _, word := range []Word{WordApproved, WordApprovedWithNotes} {
+		if got, err := Route(TechLead, word); err != nil || !got.Group || len(got.Roles) > 0 {
+			t.Errorf("%s: %v %v", word, got, err)
+		}
 	}
 }
 
@@ -48,7 +57,7 @@ func TestAnUnknownWordGoesToTheTechLeadWithAnErrorAndNeverEndsAnything(t *testin
 	}
 	for _, by := range []Role{Developer, QAExpert, TechLead} {
 		for _, word := range Words(PM) {
-			if got, err := Route(by, word); err == nil || got.Session {
+			if got, err := Route(by, word); err == nil && word != WordNeedsClarification || got.Session {
 				t.Errorf("%s from %s: %v %v", word, by, got, err)
 			}
 		}
@@ -56,7 +65,7 @@ func TestAnUnknownWordGoesToTheTechLeadWithAnErrorAndNeverEndsAnything(t *testin
 }
 
 func TestThePMPlansGoesOnOrEnds(t *testing.T) {
-	if words := Words(PM); !slices.Equal(words, []Word{WordPlanned, WordContinue, WordComplete}) {
+	if words := Words(PM); !slices.Equal(words, []Word{WordPlanned, WordContinue, WordNeedsClarification, WordComplete}) {
 		t.Error(words)
 	}
 }

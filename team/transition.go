@@ -12,23 +12,27 @@ import (
 // [WordStarted].
 type Word string
 
-// The words. WordStarted is never said by an agent: it stands for the start of one.
+// The words. Agents never say WordStarted, which stands for the start of one.
 const (
-	WordStarted          Word = "started"
-	WordReadyForQA       Word = "READY_FOR_QA"
-	WordReadyForReview   Word = "READY_FOR_REVIEW"
-	WordBlocked          Word = "BLOCKED"
-	WordIncomplete       Word = "INCOMPLETE"
-	WordError            Word = "ERROR"
-	WordPass             Word = "PASS"
-	WordFail             Word = "FAIL"
-	WordFlaky            Word = "FLAKY"
-	WordApproved         Word = "APPROVED"
-	WordChangesRequested Word = "CHANGES_REQUESTED"
-	WordUnblocked        Word = "UNBLOCKED"
-	WordPlanned          Word = "PLANNED"
-	WordContinue         Word = "CONTINUE"
-	WordComplete         Word = "COMPLETE"
+	WordStarted            Word = "started"
+	WordReadyForQA         Word = "READY_FOR_QA"
+	WordReadyForReview     Word = "READY_FOR_REVIEW"
+	WordBlocked            Word = "BLOCKED"
+	WordIncomplete         Word = "INCOMPLETE"
+	WordPartial            Word = "PARTIAL" // a part is done, or a part of the tests could run
+	WordError              Word = "ERROR"
+	WordEscalate           Word = "ESCALATE" // a stronger model should do the work; ESCALATE_SENIOR and ESCALATE_TO_OPUS are read as this
+	WordNeedsClarification Word = "NEEDS_CLARIFICATION"
+	WordPass               Word = "PASS"
+	WordFail               Word = "FAIL"
+	WordFlaky              Word = "FLAKY"
+	WordApproved           Word = "APPROVED"
+	WordApprovedWithNotes  Word = "APPROVED_WITH_NOTES"
+	WordChangesRequested   Word = "CHANGES_REQUESTED"
+	WordUnblocked          Word = "UNBLOCKED"
+	WordPlanned            Word = "PLANNED"
+	WordContinue           Word = "CONTINUE"
+	WordComplete           Word = "COMPLETE" // BAZINGA is read as this
 )
 
 // effect is what a transition does beside changing the status.
@@ -72,11 +76,22 @@ var transitions = []transition{
 }
 
 // detours are the moves that the protocol's routing needs and its table leaves
-// out: QA that is blocked or sees flaky tests, a tech lead who is asked for help
-// without a review, and an answer that cannot be read (ERROR). The group waits
-// where it was, so that the start which follows is counted and a loop is seen
-// as stuck.
+// out: the further words of its roles, QA that is blocked or sees flaky tests, a
+// tech lead who is asked for help without a review, and an answer that cannot be
+// read (ERROR). The group waits where it was, so that the start which follows is
+// counted and a loop is seen as stuck.
 var detours = []transition{
+	{DevWorking, Developer, WordPartial, DevBlocked, "", None, block},
+	{DevWorking, Developer, WordNeedsClarification, DevBlocked, "", None, block},
+	{DevWorking, Developer, WordEscalate, DevBlocked, "", None, block},
+	{DevBlocked, TechLead, WordEscalate, DevWorking, Developer, Developer, unblock},
+	{WaitingQA, TechLead, WordEscalate, WaitingQA, "", None, unblock},
+	{QAFailed, TechLead, WordEscalate, QAFailed, "", None, unblock},
+	{DevBlocked, TechLead, WordNeedsClarification, DevBlocked, "", None, plain},
+	{WaitingQA, TechLead, WordNeedsClarification, WaitingQA, "", None, plain},
+	{QAFailed, TechLead, WordNeedsClarification, QAFailed, "", None, plain},
+	{TechReview, TechLead, WordApprovedWithNotes, Complete, "", None, review},
+	{QATesting, QAExpert, WordPartial, WaitingQA, "", None, block},
 	{QATesting, QAExpert, WordBlocked, WaitingQA, "", None, block},
 	{QATesting, QAExpert, WordError, WaitingQA, "", None, block},
 	{QATesting, QAExpert, WordFlaky, QAFailed, "", None, block},

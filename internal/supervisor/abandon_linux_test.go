@@ -1,6 +1,7 @@
 package supervisor_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -73,7 +74,7 @@ func TestAFrozenAgentWhoseGafferWasKilledEndsInTime(t *testing.T) {
 	eventually(t, "a frozen agent", func() []string { return a.lines("frozen ") }, func(l []string) bool { return len(l) > 0 })
 	_ = starter.Process.Kill() // it is there until we have waited
 	_ = starter.Wait()
-	eventually(t, "the end of all processes", func() []int { return append(a.carriers(), a.supervisors()...) }, func(pids []int) bool { return len(pids) == 0 })
+	eventually(t, "the end of all processes", func() string { return fmt.Sprint(a.carriers(), a.supervisors()) }, func(left string) bool { return left == "[] []" })
 	if p, state := a.attach(); state != supervisor.Exited || wait(t, p).Told != supervisor.Abandoned {
 		t.Errorf("it is %s, and ended as %+v", state, a.recorded())
 	}

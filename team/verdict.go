@@ -1,0 +1,431 @@
+package team
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/lazyregexp"
+)
+
+// verdict is a place in an answer that has the form of a status.
+type verdict struct {
+	Answer
+	problem string // why it cannot be read
+	end     int    // the byte after it; of a status line, the byte after its word
+}
+
+// maxRepairs bounds how many values of one answer are read again without their
+// trailing commas, so that a huge answer is read in linear time.
+const maxRepairs = 20
+
+// verdictsIn lists the verdicts of an answer in their order. Only what begins a
+// line is one. What is inside another value is not looked at: it is about
+// something else. So is what is indented below a value that is not JSON: an
+// excerpt of code, or an answer with a mistake in it.
+func verdictsIn(text string) []verdict {
+	const everywhere = math.MaxInt
+	var found []verdict
+	var fence fence
+	quoted := false // the line before calls what follows an example
+	repairs := 0
+	for pos, deepest := 0, everywhere; pos < len(text); {
+		end := lineEnd(text, pos)
+		line := strings.TrimLeft(text[pos:end], " \t")
+		start := end - len(line)
+		line = strings.TrimRight(line, " \t\r\n")
+		switch {
+		case line == "":
+			pos = end
+			continue
+		case fence.take(line):
+			pos = end
+			continue
+		case line[0] != '{' && line[0] != '[' || start-pos > deepest:
+			if v, is := statusLine(line); is && !fence.open() && !quoted {
+				v.end += start
+				found = append(found, v)
+			}
+			if start-pos <= deepest {
+				deepest = everywhere
+			}
+			quoted = example().MatchString(line)
+			pos = end
+			continue
+		}
+		value, next, whole := valueAt(text[start:], &repairs)
+		v, is := objectVerdict(value, whole)
+		if is && !quoted && !fence.foreign() {
+			v.end = start + len(value)
+			found = append(found, v)
+		}
+		quoted = false
+		if whole {
+			deepest, pos = everywhere, lineEnd(text, start+len(value))
+			continue
+		}
+		deepest, pos = start-pos, max(end, start+next)
+	}
+	return found
+}
+
+func lineEnd(text string, from int) int {
+	if i := strings.IndexByte(text[from:], '\n'); i >= 0 {
+		return from + i + 1
+	}
+	return len(text)
+}
+
+// fence is the fenced text that a line is in, by the rules of Markdown.
+type fence struct{ marks, info string }
+
+var fenceLine = lazyregexp.New("^(`{3,}|~{3,})\\s*([^`]*)$")
+
+// take says whether a line opens or closes fenced text.
+func (f *fence) take(line string) bool {
+	m := fenceLine().FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		return false
+	case !f.open():
+		*f = fence{m[1], strings.ToLower(strings.TrimSpace(m[2]))}
+		return true
+	case m[2] == "" && strings.HasPrefix(m[1], f.marks):
+		*f = fence{}
+		return true
+	}
+	return false
+}
+
+func (f fence) open() bool { return f.marks != "" }
+
+// foreign says whether the fenced text is marked as something else than JSON, so
+// that an object in it is quoted.
+func (f fence) foreign() bool {
+	return !slices.Contains([]string{"", "json", "jsonc", "json5", "js", "javascript"}, f.info)
+}
+
+// example is a line that calls what follows it an example.
+var example = lazyregexp.New("(?i)\\b(?:examples?|e\\.g\\.|for instance)\\b.*:[\\s*_`]*$")
+
+// valueAt returns the object or list that text begins with. If it is not whole,
+// it is the text up to the end of the line on which it stops being JSON, and
+// next is the beginning of that line. A comma after the last member or item is
+// passed over.
+func valueAt(text string, repairs *int) (value string, next int, whole bool) {
+	end, wrong := decode(text)
+	if wrong >= 0 && *repairs < maxRepairs && (text[wrong] == '}' || text[wrong] == ']') {
+		*repairs++
+		if mended := withoutTrailingCommas(text); mended != "" {
+			if end, wrong := decode(mended); wrong < 0 && end > 0 {
+				return mended[:end], end, true
+			}
+		}
+	}
+	switch {
+	case wrong >= 0:
+		return text[:lineEnd(text, wrong)], strings.LastIndexByte(text[:wrong], '\n') + 1, false
+	case end == 0: // it has no end
+		return text, len(text), false
+	}
+	return text[:end], end, true
+}
+
+// decode returns where the value that text begins with ends, or the place of
+// the byte that is not JSON. A value without an end has neither: 0 and -1.
+func decode(text string) (end, wrong int) {
+	var value json.RawMessage
+	in := json.NewDecoder(strings.NewReader(text))
+	err := in.Decode(&value)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return 0, int(syntax.Offset) - 1
+	}
+	if err != nil {
+		return 0, -1
+	}
+	return int(in.InputOffset()), -1
+}
+
+// withoutTrailingCommas returns the value that text begins with, as long as it
+// was, with a space for each comma that nothing follows. It is "" if brackets
+// do not match.
+func withoutTrailingCommas(text string) string {
+	out := []byte(text[:0])
+	depth, comma, inString := 0, -1, false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		out = append(out, c)
+		switch {
+		case inString && c == '\\' && i+1 < len(text):
+			i++
+			out = append(out, text[i])
+		case c == '"':
+			inString, comma = !inString, -1
+		case inString || strings.IndexByte(" \t\r\n", c) >= 0:
+		case c == ',':
+			comma = i
+		case c == '{' || c == '[':
+			depth, comma = depth+1, -1
+		case c == '}' || c == ']':
+			if comma >= 0 {
+				out[comma] = ' '
+			}
+			if depth, comma = depth-1, -1; depth == 0 {
+				return string(out)
+			}
+		default:
+			comma = -1
+		}
+	}
+	return ""
+}
+
+// statusKey is the status in a value that is not JSON.
+var statusKey = lazyregexp.New(`(?i)["']?\bstatus["']?\s*:`)
+
+// objectVerdict reads the status of an object. A value without one is no
+// verdict.
+func objectVerdict(value string, whole bool) (v verdict, is bool) {
+	unread := verdict{problem: "its object with a status is not valid JSON"}
+	switch {
+	case value[0] != '{':
+		return v, false
+	case !whole:
+		return unread, statusKey().MatchString(value)
+	}
+	doc, err := jsontree.Parse([]byte(value))
+	if err != nil {
+		return unread, statusKey().MatchString(value)
+	}
+	v.Body = doc.Value()
+	for name, member := range v.Body.Members() {
+		if !strings.EqualFold(name, "status") {
+			continue
+		}
+		text, isText := member.Str()
+		word, _, sort := readWord(text)
+		switch {
+		case !isText || sort != clear && sort != choice:
+			v.problem = fmt.Sprintf("its status is %.60s", member.Raw())
+		case sort == choice: // a template, such as PASS | FAIL
+			return verdict{}, false
+		case is && word != v.Status:
+			v.problem = fmt.Sprintf("its object has the statuses %s and %s", v.Status, word)
+		}
+		v.Status, is = word, true
+	}
+	for _, name := range []string{"verdict", "decision", "result"} {
+		if word, _, sort := readWord(v.Body.Get(name).Text()); is && sort == clear && word.opposes(v.Status) && v.Status.advances() {
+			v.problem = fmt.Sprintf("its status is %s and its %s is %s", v.Status, name, word)
+		}
+	}
+	summary := v.Body.Get("summary")
+	if line, ok := summary.Str(); ok {
+		v.Summary = []string{line}
+	}
+	for _, item := range summary.Items() {
+		v.Summary = append(v.Summary, item.String())
+	}
+	return v, is
+}
+
+// The beginnings of a line that is a status: marks of lists and headings, then
+// a label and a sign that ends it.
+var (
+	lineMarks = lazyregexp.New(`^(?:#{1,6}\s+|[-+•]\s+|\*\s+|\d{1,3}[.)]\s+)+`)
+	label     = lazyregexp.New("(?i)^(?:(?:final|overall|updated|revised|corrected|new|my|qa|test|tech lead|review)\\s+)*" +
+		"(status|verdict|decision|result|outcome|review)[\\s*_`]*(?:[:=–—→]|->|\\s-\\s)")
+)
+
+// statusLine reads a line that is a status by its form. "Status" and "verdict"
+// make it one whatever follows. The other labels are used for other things too,
+// and so are signs such as ✅: they count only before a word of the protocol.
+func statusLine(line string) (v verdict, is bool) {
+	text := line[len(lineMarks().FindString(line)):]
+	bare, _ := withoutOrnaments(text)
+	m := label().FindStringSubmatchIndex(bare)
+	if m == nil {
+		word, rest, sort := readWord(text)
+		signed := strings.ContainsFunc(text[:len(text)-len(bare)], isSign)
+		if signed && sort == clear && word.known() && strings.Trim(rest, "*_`.! ") == "" {
+			return verdict{Answer: Answer{Status: word}, end: len(line)}, true
+		}
+		return v, false
+	}
+	word, rest, sort := readWord(bare[m[1]:])
+	name := strings.ToLower(bare[m[2]:m[3]])
+	sure := name == "status" || name == "verdict"
+	switch {
+	case sort == choice || !sure && (sort == none || !word.known()):
+		return v, false
+	case sort != clear:
+		return verdict{problem: fmt.Sprintf("its line %.80q", line), end: len(line)}, true
+	}
+	v = verdict{Answer: Answer{Status: word}, end: len(line) - len(rest)}
+	if rest = strings.Trim(rest, " \t*_`,;:.–—-"); rest != "" {
+		v.Summary = []string{rest}
+	}
+	return v, true
+}
+
+// sort is how far a text can be read as a status word.
+type sort int
+
+const (
+	none   sort = iota // it does not begin with a word
+	choice             // several words to choose from, as in a template
+	vague              // a word of the protocol, with something that may change its meaning
+	clear
+)
+
+var (
+	wordForm  = lazyregexp.New(`^[A-Z][A-Z_]*$`)
+	wordStart = lazyregexp.New(`^[A-Za-z][A-Za-z_]*`)
+	choices   = lazyregexp.New("(?i)^[*_`\"']*\\s*(?:[|/]|or\\s)")
+	ending    = lazyregexp.New("^[*_`\"')\\]\\s]*(?:$|[,.;:!(…–—|]|-[-\\s])")
+	proviso   = lazyregexp.New(`(?i)\b(?:but|except|unless|once|until|if|pending|provided|conditional(?:ly)?|however|not|never|after|mostly|almost|part(?:ly|ially))\b|n't\b|\?`)
+
+	// knownWords finds a word of the protocol in any case, with spaces or hyphens
+	// for underscores. Longer words come first.
+	knownWords = sync.OnceValue(func() *regexp.Regexp { return anyWord(`^`) })
+	namedWords = sync.OnceValue(func() *regexp.Regexp { return anyWord(`(?:^|[^a-z0-9])`) })
+)
+
+func anyWord(before string) *regexp.Regexp {
+	var list []string
+	for w := range meanings() {
+		list = append(list, strings.ReplaceAll(string(w), "_", "[ _-]"))
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return regexp.MustCompile(`(?i)` + before + `(` + strings.Join(list, "|") + `)`)
+}
+
+// readWord reads the status word that a text begins with, and returns what
+// follows it. A word that lets work advance must not be followed by anything
+// that may restrict it, and a word that is not in capitals only by punctuation.
+func readWord(text string) (w Word, rest string, s sort) {
+	text, refused := withoutOrnaments(text)
+	if found := knownWords().FindString(text); found != "" && !goesOn(text[len(found):]) {
+		w, rest = canonicalWord(found), text[len(found):]
+		switch {
+		case choices().MatchString(rest):
+			return w, rest, choice
+		case (w.advances() || strings.ToUpper(found) != found) && !ending().MatchString(rest),
+			w.advances() && (refused || proviso().MatchString(rest)):
+			return w, rest, vague
+		}
+		return w, rest, clear
+	}
+	found := wordStart().FindString(text)
+	rest = text[len(found):]
+	switch {
+	case found == "" || goesOn(rest):
+		return "", text, none
+	case choices().MatchString(rest):
+		return "", text, choice
+	case wordForm().MatchString(found) || strings.Trim(rest, "*_`\"')]. \t") == "":
+		return canonicalWord(found), rest, clear
+	}
+	return "", text, none
+}
+
+// goesOn says whether a text continues the word before it.
+func goesOn(text string) bool {
+	r, size := utf8.DecodeRuneInString(text)
+	next, _ := utf8.DecodeRuneInString(text[size:])
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' && unicode.IsLetter(next) || r == '-' && unicode.IsLetter(next)
+}
+
+// withoutOrnaments removes what stands before a word without changing it:
+// emphasis, quotes, and signs such as ✅. It says whether one of the signs
+// stands for a refusal.
+func withoutOrnaments(text string) (bare string, refused bool) {
+	bare = strings.TrimLeftFunc(text, func(r rune) bool { return strings.ContainsRune(" \t*_`\"'([", r) || isSign(r) })
+	return bare, strings.ContainsAny(text[:len(text)-len(bare)], "❌❎✖✗✘🚫⛔🛑🔴👎⚠")
+}
+
+func isSign(r rune) bool { return unicode.In(r, unicode.So, unicode.Mn, unicode.Cf) }
+
+func canonicalWord(text string) Word {
+	w := Word(strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' {
+			return '_'
+		}
+		return unicode.ToUpper(r)
+	}, text))
+	if meant, ok := meanings()[w]; ok {
+		return meant
+	}
+	return w
+}
+
+// meanings maps the words that agents say to those of the protocol. Most mean
+// themselves.
+var meanings = sync.OnceValue(func() map[Word]Word {
+	m := map[Word]Word{"BAZINGA": WordComplete, "ESCALATE_SENIOR": WordEscalate, "ESCALATE_TO_OPUS": WordEscalate}
+	for _, r := range routes {
+		m[r.word] = r.word
+	}
+	return m
+})
+
+func (w Word) known() bool { return meanings()[w] == w && w != "" }
+
+// advances says whether a word lets work go on to the next stage. An answer
+// with such a word must leave no doubt.
+func (w Word) advances() bool {
+	switch w {
+	case WordReadyForQA, WordReadyForReview, WordPass, WordApproved, WordApprovedWithNotes, WordComplete:
+		return true
+	}
+	return false
+}
+
+// opposes says whether a word is another verdict of a role that may say other.
+func (w Word) opposes(other Word) bool {
+	if w == other || w.approves() && other.approves() {
+		return false
+	}
+	for _, r := range routes {
+		if words := Words(r.by); r.word == other && slices.Contains(words, w) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w Word) approves() bool { return w == WordApproved || w == WordApprovedWithNotes }
+
+// The ways in which a text after a verdict takes it back.
+var (
+	noFailures = lazyregexp.New(`\b0\s+FAIL\b|\bFAIL\s*[:=]?\s*0\b`)
+	retraction = lazyregexp.New(`(?im)^\W*(?:no,?\s+)?wait\b[\s,.!:…–—-]|\bon second thoughts?\b|\bscratch that\b|\btake (?:that|this|it) back\b|` +
+		`\bi (?:retract|withdraw)\b|\b(?:disregard|ignore) (?:that|this|the above|my)\b|\bchanged my mind\b|` +
+		`\b(?:do not|don't|must not be|should not be) merged?\b|\b(?:not|cannot|can't|don't) (?:be )?approved?\b|"status"`)
+)
+
+// takenBack returns what in the text after a verdict contradicts it, or "".
+func takenBack(text string, w Word) string {
+	text = noFailures().ReplaceAllString(text, "")
+	if said := retraction().FindString(text); said != "" {
+		return strings.TrimSpace(said)
+	}
+	for _, at := range namedWords().FindAllStringSubmatchIndex(text, -1) {
+		found := text[at[2]:at[3]]
+		said := canonicalWord(found)
+		loud := strings.ToUpper(found) == found || strings.ContainsRune(string(said), '_')
+		if loud && !goesOn(text[at[1]:]) && said.opposes(w) && !said.advances() {
+			return found
+		}
+	}
+	return ""
+}
