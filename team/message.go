@@ -75,6 +75,7 @@ type Review struct {
 
 // Issue is one thing that the tech lead wants changed.
 type Issue struct {
+	ID            string `json:"id,omitempty"`       // by which the developer answers it
 	Priority      string `json:"priority,omitempty"` // critical, high, medium or low
 	Title         string `json:"title,omitempty"`
 	Location      string `json:"location,omitempty"`

@@ -204,6 +204,7 @@ func reviewRules() []field {
 		opt("decision", decisionRules()),
 		opt("feedback", a(text)),
 		opt("issues", listOf(objectOf(
+			opt("id", a(text)).saying("by which the developer answers it"),
 			opt("priority", oneOf("unknown-priority", "critical", "high", "medium", "low")),
 			opt("title", a(text)),
 			opt("location", a(text)),

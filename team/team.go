@@ -14,13 +14,15 @@ package team
 // documents.
 type Role string
 
-// The roles. None is the current agent of a group that nobody works on.
+// The roles. None is the current agent of a group that no agent works on. Gaffer
+// is the program itself, which merges what was approved; it is never an agent.
 const (
 	PM        Role = "pm"
 	Developer Role = "developer"
 	QAExpert  Role = "qa_expert"
 	TechLead  Role = "tech_lead"
 	None      Role = "none"
+	Gaffer    Role = "gaffer"
 )
 
 // GroupStatus is where a group stands. A word that is not listed here is kept

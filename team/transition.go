@@ -12,9 +12,11 @@ import (
 // [WordStarted].
 type Word string
 
-// The words. Agents never say WordStarted, which stands for the start of one.
+// The words. Agents say neither WordStarted, which stands for the start of one,
+// nor WordMergeFailed, which stands for a merge of theirs that failed.
 const (
 	WordStarted            Word = "started"
+	WordMergeFailed        Word = "merge failed"
 	WordReadyForQA         Word = "READY_FOR_QA"
 	WordReadyForReview     Word = "READY_FOR_REVIEW"
 	WordBlocked            Word = "BLOCKED"
@@ -39,10 +41,11 @@ const (
 type effect int
 
 const (
-	plain   effect = iota
-	block          // a blocker is appended
-	unblock        // every open blocker is resolved
-	review         // the tech lead's decision is appended
+	plain    effect = iota
+	block           // a blocker is appended
+	unblock         // every open blocker is resolved
+	review          // the tech lead's decision is appended
+	approval        // the tech lead's approval is appended, although the group goes back
 )
 
 // transition is one row of the protocol's table.
@@ -77,8 +80,8 @@ var transitions = []transition{
 
 // detours are the moves that the protocol's routing needs and its table leaves
 // out: the further words of its roles, QA that is blocked or sees flaky tests, a
-// tech lead who is asked for help without a review, and an answer that cannot be
-// read (ERROR). The group waits where it was, so that the start which follows is
+// tech lead who is asked for help without a review, a merge that failed, and an
+// answer that cannot be read (ERROR). The group waits where it was, so that the start which follows is
 // counted and a loop is seen as stuck.
 var detours = []transition{
 	{DevWorking, Developer, WordPartial, DevBlocked, "", None, block},
@@ -91,6 +94,7 @@ var detours = []transition{
 	{WaitingQA, TechLead, WordNeedsClarification, WaitingQA, "", None, plain},
 	{QAFailed, TechLead, WordNeedsClarification, QAFailed, "", None, plain},
 	{TechReview, TechLead, WordApprovedWithNotes, Complete, "", None, review},
+	{TechReview, Gaffer, WordMergeFailed, ChangesRequested, "", None, approval},
 	{QATesting, QAExpert, WordPartial, WaitingQA, "", None, block},
 	{QATesting, QAExpert, WordBlocked, WaitingQA, "", None, block},
 	{QATesting, QAExpert, WordError, WaitingQA, "", None, block},
@@ -135,6 +139,8 @@ func (t transition) apply(g Group, said Answer, now Time) Group {
 		g.TechLeadFeedback = g.with(DecisionUnblocked, text, now)
 	case review:
 		g.TechLeadFeedback = g.with(t.to.decision(), text, now)
+	case approval:
+		g.TechLeadFeedback = g.with(DecisionApproved, text, now)
 	}
 	if t.to == Complete {
 		g.finish(now)

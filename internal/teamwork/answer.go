@@ -18,15 +18,16 @@ type duty struct {
 }
 
 var duties = map[Purpose]duty{
-	Plan:  {team.PM, "pm", []team.Word{team.WordPlanned}},
-	Split: {team.PM, "pm", []team.Word{team.WordPlanned, team.WordContinue}},
-	Check: {team.PM, "pm", []team.Word{team.WordComplete, team.WordContinue}},
+	Plan:  {team.PM, "pm", []team.Word{team.WordPlanned, team.WordNeedsClarification}},
+	Split: {team.PM, "pm", []team.Word{team.WordPlanned, team.WordContinue, team.WordNeedsClarification}},
+	Check: {team.PM, "pm", []team.Word{team.WordComplete, team.WordContinue, team.WordNeedsClarification}},
 	Work: {team.Developer, "developer", []team.Word{
-		team.WordReadyForQA, team.WordReadyForReview, team.WordBlocked, team.WordIncomplete, team.WordError,
+		team.WordReadyForQA, team.WordReadyForReview, team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError,
+		team.WordNeedsClarification, team.WordEscalate,
 	}},
-	Test:    {team.QAExpert, "qa", []team.Word{team.WordPass, team.WordFail, team.WordBlocked, team.WordFlaky}},
-	Review:  {team.TechLead, "tech-lead", []team.Word{team.WordApproved, team.WordChangesRequested}},
-	Unblock: {team.TechLead, "tech-lead", []team.Word{team.WordUnblocked}},
+	Test:    {team.QAExpert, "qa", []team.Word{team.WordPass, team.WordFail, team.WordBlocked, team.WordPartial, team.WordFlaky}},
+	Review:  {team.TechLead, "tech-lead", []team.Word{team.WordApproved, team.WordApprovedWithNotes, team.WordChangesRequested}},
+	Unblock: {team.TechLead, "tech-lead", []team.Word{team.WordUnblocked, team.WordEscalate, team.WordNeedsClarification}},
 	Merge:   {name: "merge"},
 	Deliver: {name: "deliver"},
 }
@@ -40,8 +41,58 @@ func hear(p Purpose, answer string) (team.Answer, error) {
 	if words := duties[p].words; !slices.Contains(words, said.Status) {
 		return said, fmt.Errorf("its status is %s; it must be %s", clip(string(said.Status), 60), either(words))
 	}
+	if problem := belied(said); problem != "" {
+		return said, fmt.Errorf("its status is %s, but %s", said.Status, problem)
+	}
 	said.Summary = []string{wording(said, answer)}
 	return said, nil
+}
+
+// belied says which fact in an answer contradicts its status, or "". An
+// approval has no blocking issue, and tests that failed are no success.
+func belied(said team.Answer) string {
+	tests := said.Body.Get("test_results")
+	switch said.Status {
+	case team.WordApproved, team.WordApprovedWithNotes:
+		for _, i := range issues(said.Body.Get("issues")) {
+			if i.Priority == "critical" || i.Priority == "high" {
+				return fmt.Sprintf("its issue %q is %s, which blocks", clip(i.Title, 60), i.Priority)
+			}
+		}
+		return ""
+	case team.WordComplete:
+		if c, ok := count(tests); ok && c.Failed > 0 {
+			return fmt.Sprintf("%d of its tests failed", c.Failed)
+		}
+	case team.WordPass:
+	default:
+		return ""
+	}
+	for _, kind := range []string{"unit_tests", "integration_tests", "contract_tests", "e2e_tests"} {
+		if c, ok := count(tests.Get(kind)); ok && c.Failed > 0 {
+			return fmt.Sprintf("%d of its %s failed", c.Failed, strings.ReplaceAll(kind, "_", " "))
+		}
+	}
+	return ""
+}
+
+// whole is all that an agent said for the next reader: its summary and its
+// feedback, or the wording of an answer that has neither.
+func whole(said team.Answer) string {
+	var parts []string
+	summary := said.Body.Get("summary")
+	for _, item := range summary.Items() {
+		parts = append(parts, item.String())
+	}
+	for _, text := range []string{summary.Text(), said.Body.Get("feedback").Text()} {
+		if text = strings.TrimSpace(text); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		return said.Text()
+	}
+	return clip(strings.Join(parts, "\n"), maxText)
 }
 
 func either(words []team.Word) string {

@@ -29,6 +29,12 @@ func (s *Session) briefManager(b *Brief, w World) {
 	p := s.Picture(w)
 	b.Groups, b.Tasks, b.Plan, b.Phases = p.Groups, p.PM.AllTasks, p.PM.TaskGroups, p.PM.ExecutionPhases
 	b.Missing = s.manager.missing
+	if s.manager.asked != "" {
+		b.Missing = "You asked the user: " + s.manager.asked + "\n" + noReply
+	}
+	if b.Step.Again != "" {
+		b.Unusable = s.manager.unusable
+	}
 }
 
 func (s *Session) briefGroup(b *Brief, g *group, w World) {
@@ -38,6 +44,11 @@ func (s *Session) briefGroup(b *Brief, g *group, w World) {
 	b.Group.Status, b.Group.BranchName = s.progress(g.id), s.Branch(g.id)
 	b.Status.FilesModified, b.Status.Commits = b.Change.Files, b.Change.Commits
 	b.Work, b.Guidance = g.work, newest(g.advice)
+	b.Issues, b.Unmerged = slices.Clone(g.issues), g.unmerged
+	b.Escalated = b.Step.Purpose == Work && g.escalated
+	if b.Step.Again != "" && b.Step.Role != team.PM {
+		b.Unusable = g.unusable
+	}
 	b.Messages = s.mail(g.id, b.Step.Role, w)
 	if b.Step.Role != team.PM {
 		b.Tasks = s.plan.tasksOf(g.id)

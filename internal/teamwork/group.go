@@ -1,8 +1,12 @@
 package teamwork
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"gaffer/statefile/jsontree"
 	"gaffer/team"
 )
 
@@ -26,8 +30,14 @@ type group struct {
 	units    string   // how the developer's tests went
 	feedback []string // that no developer has worked in yet
 	advice   []string
-	returned bool // changes were requested, or the merge failed
-	helpless int  // how often in a row the tech lead was asked for help and gave none
+	issues   []Issue // of the last review that asked for changes
+	numbered int     // how many issues have got an id from gaffer
+	unmerged string  // why the last merge failed
+	unusable string  // the last answer that could not be used
+
+	returned  bool // changes were requested
+	escalated bool // a stronger model does the work
+	helpless  int  // how often in a row the tech lead was asked for help and gave none
 }
 
 func newGroup(id string, allowed int) *group {
@@ -85,3 +95,43 @@ func (g *group) blocked() bool {
 func (g *group) complete() bool { return g.status.Status == team.Complete }
 
 func (g *group) advise(text string) { g.advice = append(g.advice, text) }
+
+// identify gives each issue of a review an id that no other has.
+func (g *group) identify(found []team.Issue) []team.Issue {
+	for at := range found {
+		i := &found[at]
+		for i.ID == "" || slices.ContainsFunc(found[:at], func(other team.Issue) bool { return other.ID == i.ID }) {
+			g.numbered++
+			i.ID = fmt.Sprintf("%s-%d", g.id, g.numbered)
+		}
+	}
+	return found
+}
+
+// openIssues takes in the issues of a review that asks for changes. A review
+// that lists none leaves the earlier ones open.
+func (g *group) openIssues(found []team.Issue) {
+	if len(found) == 0 {
+		return
+	}
+	g.issues = nil
+	for _, i := range found {
+		g.issues = append(g.issues, Issue{Issue: i})
+	}
+}
+
+// answerIssues takes in what a developer replies to issues: a list of objects
+// with id, status and reason, or an object with a reply for each id.
+func (g *group) answerIssues(replies jsontree.Value) {
+	for id, reply := range parts(replies) {
+		text := reply.Text()
+		if reply.Kind() == jsontree.Object {
+			text = strings.TrimSuffix(reply.Get("status").Text()+": "+reply.Get("reason").Text(), ": ")
+		}
+		for i := range g.issues {
+			if g.issues[i].ID == id && strings.TrimSpace(text) != "" {
+				g.issues[i].Reply = clip(text, maxLine)
+			}
+		}
+	}
+}

@@ -2,6 +2,7 @@ package teamwork
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,11 @@ type manager struct {
 	refusals int    // of COMPLETE, one after the other
 	missing  string // why the last COMPLETE did not count
 	accepted bool   // COMPLETE counted, and the work is to be delivered
+	asked    string // its question to the user, until it has decided
+	unusable string // its last answer that could not be used
+
+	proposed *plan    // a plan that leaves out requirements, until the user agrees
+	dropped  []string // what it leaves out, and why
 }
 
 // maxRefusals is how often in a row COMPLETE is refused before a person looks.
@@ -36,6 +42,7 @@ func (s *Session) managed(step Step, e Ending) error {
 	}
 	problem := clip(err.Error(), maxText)
 	s.note("refuse_answer", step.ID+": "+problem)
+	s.manager.unusable = ends(e.Answer, maxText)
 	if step.Again == "" {
 		s.manager.redo = &redo{step.Purpose, step.Group, problem}
 		return nil
@@ -57,16 +64,26 @@ func managerHint(c failure.Class) string {
 // decide does what the project manager said. An answer that cannot be used is an
 // error, and has changed nothing.
 func (s *Session) decide(step Step, said team.Answer, at time.Time) error {
-	switch {
-	case step.Purpose == Plan:
-		return s.planned(said, at)
-	case step.Purpose == Split:
-		return s.helped(s.group(step.Group), said, at)
-	case said.Status == team.WordComplete:
-		s.completed()
+	if said.Status == team.WordNeedsClarification {
+		s.manager.asked = whole(said)
+		s.ask("the project manager asks: " + s.manager.asked)
 		return nil
 	}
-	return s.continued(said, at)
+	var err error
+	switch {
+	case step.Purpose == Plan:
+		err = s.planned(said, at)
+	case step.Purpose == Split:
+		err = s.helped(s.group(step.Group), said, at)
+	case said.Status == team.WordComplete:
+		err = s.completed(said)
+	default:
+		err = s.continued(said, at)
+	}
+	if err == nil {
+		s.manager.asked = ""
+	}
+	return err
 }
 
 func (s *Session) planned(said team.Answer, at time.Time) error {
@@ -74,13 +91,34 @@ func (s *Session) planned(said team.Answer, at time.Time) error {
 	if err != nil {
 		return err
 	}
+	if len(dropped) > 0 {
+		s.manager.proposed, s.manager.dropped = &p, dropped
+		s.stop(
+			"the plan leaves out what was asked for: "+strings.Join(dropped, "; "),
+			"'gaffer team resume' agrees to that; 'gaffer team --new' begins anew, with other requirements",
+		)
+		return nil
+	}
+	s.begin(p, at)
+	return nil
+}
+
+// begin carries out a plan from its first phase on.
+func (s *Session) begin(p plan, at time.Time) {
 	s.adopt(p, at)
 	s.note("plan_"+string(p.mode), fmt.Sprintf("%s in %s; %s", counted(len(p.groups), "group"), counted(len(p.phases), "phase"), p.reasoning))
-	if len(dropped) > 0 {
-		s.note("reduce_scope", strings.Join(dropped, "; "))
-	}
 	s.openPhase()
-	return nil
+}
+
+// agreed carries out a plan that leaves out requirements, since the user lets
+// the session go on.
+func (s *Session) agreed(at time.Time) {
+	if s.manager.proposed == nil {
+		return
+	}
+	s.note("reduce_scope", "the user agrees: "+strings.Join(s.manager.dropped, "; "))
+	s.begin(*s.manager.proposed, at)
+	s.manager.proposed = nil
 }
 
 // helped takes in what the project manager says on a group that is stuck: a
@@ -101,24 +139,33 @@ func (s *Session) helped(g *group, said team.Answer, at time.Time) error {
 	}
 	g.help(team.PM)
 	g.since, g.why = s.folds, "the project manager has helped"
-	g.advise("project manager: " + said.Text())
+	g.advise("project manager: " + whole(said))
 	s.note(decision, reason)
 	return nil
 }
 
-// completed ends the session if the word counts, and says what is missing if not.
-func (s *Session) completed() {
+// completed ends the session if the word counts, and says what is missing if
+// not. The scope cannot shrink at the end: the user has not agreed to that.
+func (s *Session) completed(said team.Answer) error {
+	for _, v := range said.Body.Get("out_of_scope").Items() {
+		requirement := line(v.Get("requirement").Text())
+		if !slices.ContainsFunc(s.manager.dropped, func(d string) bool { return strings.HasPrefix(d, requirement+": ") }) {
+			return fmt.Errorf("its status is %s, but it leaves out %q, which the user has not agreed to; say %s with tasks for it",
+				team.WordComplete, clip(requirement, 60), team.WordContinue)
+		}
+	}
 	err := team.CheckComplete(team.PM, team.WordComplete, s.memory(), s.statuses())
 	if err != nil {
 		s.refuse(err)
-		return
+		return nil
 	}
 	s.manager.missing, s.manager.refusals = "", 0
 	if s.start.Into == "" {
 		s.finish()
-		return
+		return nil
 	}
 	s.manager.accepted = true
+	return nil
 }
 
 func (s *Session) refuse(err error) {

@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"gaffer/internal/failure"
-	"gaffer/statefile/jsontree"
 	"gaffer/team"
 )
 
 // merged takes in the end of a group's merge: the approval counts, or the group
-// goes back to its developer. A merge that did not come to an end is for a person
-// to look at, since no agent can help.
+// goes back to its developer. That is gaffer's word and not the tech lead's: the
+// approval stands, and so does that it was the first. A merge that did not come
+// to an end is for the user, since no agent can help.
 func (s *Session) merged(step Step, e Ending) error {
 	g := s.group(step.Group)
 	g.since = s.folds
@@ -29,12 +29,9 @@ func (s *Session) merged(step Step, e Ending) error {
 	}
 	text := s.complaint(g.id, m)
 	s.note("return_group_"+g.id, text)
-	g.returned, g.why = true, "what was approved could not be merged"
-	g.rate(jsontree.Value{}, false)
-	g.feedback = append(g.feedback, "merge: "+text)
-	said = team.Answer{Status: team.WordChangesRequested, Summary: []string{text}}
-	s.sendReview(g, team.DecisionChangesRequested, said)
-	return g.move(team.TechLead, said, e.At)
+	g.why, g.unmerged = "what was approved could not be merged", text
+	g.feedback = append(g.feedback, "gaffer: "+text)
+	return g.move(team.Gaffer, team.Answer{Status: team.WordMergeFailed, Summary: said.Summary}, e.At)
 }
 
 // delivered takes in the end of the merge into the person's branch.

@@ -58,15 +58,15 @@ func (s *Session) sendReport(g *group, said team.Answer) {
 	})
 }
 
-func (s *Session) sendReview(g *group, d team.Decision, said team.Answer) {
+func (s *Session) sendReview(g *group, d team.Decision, said team.Answer, found []team.Issue) {
 	subject := map[team.Decision]string{
 		team.DecisionApproved:         "approved",
 		team.DecisionChangesRequested: "changes requested",
 		team.DecisionUnblocked:        "help",
 	}[d]
 	s.send(g, team.TechLead, team.Developer, subject, &team.Review{
-		Decision: d, Feedback: said.Text(),
-		Issues: issues(said.Body.Get("issues")), ActionableItems: strs(said.Body.Get("actionable_items")),
+		Decision: d, Feedback: whole(said),
+		Issues: found, ActionableItems: strs(said.Body.Get("actionable_items")),
 	})
 }
 
@@ -82,7 +82,8 @@ func (s *Session) markRead(group string, to team.Role) {
 // handled says that a role has dealt with its messages, unless its word says that
 // it could not.
 func (s *Session) handled(g *group, by team.Role, word team.Word) {
-	if slices.Contains([]team.Word{team.WordBlocked, team.WordIncomplete, team.WordError}, word) {
+	switch word {
+	case team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError, team.WordNeedsClarification, team.WordEscalate:
 		return
 	}
 	for i, m := range s.messages {

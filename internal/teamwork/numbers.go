@@ -153,6 +153,7 @@ func issue(v jsontree.Value) team.Issue {
 		return team.Issue{Title: line(text)}
 	}
 	i := team.Issue{
+		ID:       line(v.Get("id").Text()),
 		Priority: strings.ToLower(v.Get("priority").Text()), Title: line(v.Get("title").Text()),
 		Location: line(v.Get("location").Text()), Description: clip(v.Get("description").Text(), maxLine),
 		FixSuggestion: clip(v.Get("fix_suggestion").Text(), maxLine),

@@ -75,14 +75,20 @@ func TestEveryRequirementIsInATaskOrLeftOutForAReason(t *testing.T) {
 	}
 }
 
-func TestLessThanWhatWasAskedForIsLogged(t *testing.T) {
+func TestTheScopeIsReducedOnlyWithTheUsersConsent(t *testing.T) {
 	p := newPlay(t, Start{Requirements: "- one\n- two"}, script{
 		"pm-1": `{"status":"PLANNED","mode":"simple","groups":[{"id":"A","tasks":[{"id":"T1","requirements":["R1"]}]}],"out_of_scope":[{"requirement":"R2","reason":"no time"}]}`,
 	})
-	if o := p.run(); !o.Completed {
-		t.Fatal(o)
-	}
-	p.expectLog("reduce_scope", "R2: no time")
+	p.stops("the plan leaves out what was asked for: R2: no time", "pm-1")
+	p.session.Resume(p.now)
+	p.completes("pm-1 main-developer-1 main-qa-1 main-tech-lead-1 main-merge-1 pm-2")
+	p.expectLog("reduce_scope", "the user agrees: R2: no time")
+}
+
+func TestTheProjectManagerCannotReduceTheScopeAtTheEnd(t *testing.T) {
+	p := newPlay(t, Start{}, script{"pm-2": `{"status":"COMPLETE","out_of_scope":[{"requirement":"R1","reason":"too hard"}]}`})
+	p.completes("pm-1 A-developer-1 A-qa-1 A-tech-lead-1 A-merge-1 pm-2 pm-3")
+	p.expectLog("refuse_answer", `leaves out "R1", which the user has not agreed to`)
 }
 
 func TestAPlanThatCannotBeCarriedOutIsRefusedWithTheReason(t *testing.T) {

@@ -50,7 +50,7 @@ func TestARandomSessionKeepsEveryRule(t *testing.T) {
 		}
 	}
 	t.Log(ends, folds)
-	for _, seen := range []string{"completed", "stop", "split", "help", "return", "refuse", "reduce", "resume", "deliver", "fail"} {
+	for _, seen := range []string{"completed", "stop", "split", "help", "return", "refuse", "reduce", "resume", "deliver", "fail", "escalate"} {
 		if ends[seen] == 0 {
 			t.Errorf("no session has seen %q: the test shows too little", seen)
 		}
@@ -226,8 +226,8 @@ func effective(step Step, e Ending) string {
 		return "ERROR"
 	}
 	words := map[Purpose]string{
-		Work: "READY_FOR_QA READY_FOR_REVIEW BLOCKED INCOMPLETE ERROR", Test: "PASS FAIL BLOCKED FLAKY",
-		Review: "APPROVED CHANGES_REQUESTED", Unblock: "UNBLOCKED",
+		Work: "READY_FOR_QA READY_FOR_REVIEW BLOCKED INCOMPLETE PARTIAL ERROR NEEDS_CLARIFICATION ESCALATE", Test: "PASS FAIL BLOCKED PARTIAL FLAKY",
+		Review: "APPROVED APPROVED_WITH_NOTES CHANGES_REQUESTED", Unblock: "UNBLOCKED ESCALATE NEEDS_CLARIFICATION",
 	}
 	said, err := team.ParseAnswer(e.Answer)
 	switch {
@@ -245,7 +245,7 @@ func (s *sim) checkMoves(was team.Picture, step *Step, cause string) {
 	for _, g := range now.Groups {
 		old, there := was.Groups.Find(g.ID)
 		switch {
-		case !there && (step == nil || step.Role != team.PM || g.Status != team.Pending || g.Iterations != team.Iterations{}):
+		case !there && (step == nil && len(was.Groups) > 0 || step != nil && step.Role != team.PM || g.Status != team.Pending || g.Iterations != team.Iterations{}):
 			s.wrong("group %s came up as %s %v", g.ID, g.Status, g.Iterations)
 		case there && step != nil && g.ID == step.Group && !allowed(old, g, cause):
 			s.wrong("%s, %q: group %s went from %s %v to %s %v", step.ID, cause, g.ID, old.Status, old.Iterations, g.Status, g.Iterations)

@@ -130,6 +130,7 @@ func (s *Session) Resume(at time.Time) {
 	s.note("resume", "a person lets it go on after: "+s.problem.Problem)
 	s.problem, s.ended = nil, time.Time{}
 	s.manager.refusals = 0
+	s.agreed(at)
 	for _, g := range s.groups {
 		g.allowed, g.helpless = g.starts+s.start.Iterations, 0
 	}

@@ -196,13 +196,13 @@ func (s *sim) answer(step Step) string {
 		}
 		return `{"status":"CONTINUE"}`
 	case Work:
-		return s.form(s.word("READY_FOR_QA", "READY_FOR_REVIEW", "BLOCKED", "INCOMPLETE", "ERROR"), `"unit_tests":{"total":3,"passed":3,"failed":0}`)
+		return s.form(s.word("READY_FOR_QA", "READY_FOR_REVIEW", "BLOCKED", "INCOMPLETE", "PARTIAL", "ERROR", "NEEDS_CLARIFICATION", "ESCALATE"), `"unit_tests":{"total":3,"passed":3,"failed":0}`)
 	case Test:
-		return s.form(s.word("PASS", "FAIL", "BLOCKED", "FLAKY"), `"test_results":{"integration_tests":"7/8 passed","e2e_tests":{"total":2,"passed":2}}`)
+		return s.form(s.word("PASS", "FAIL", "BLOCKED", "PARTIAL", "FLAKY"), `"test_results":{"integration_tests":"8/8 passed","e2e_tests":{"total":2,"passed":2}}`)
 	case Review:
-		return s.form(s.word("APPROVED", "CHANGES_REQUESTED"), `"code_quality_score":8.5,"issues":[{"priority":"urgent","title":"x"}]`)
+		return s.form(s.word("APPROVED", "CHANGES_REQUESTED", "APPROVED_WITH_NOTES"), `"code_quality_score":8.5,"issues":[{"priority":"urgent","title":"x"}]`)
 	}
-	return s.form("UNBLOCKED", `"feedback":"try this"`)
+	return s.form(s.word("UNBLOCKED", "UNBLOCKED", "ESCALATE", "NEEDS_CLARIFICATION"), `"feedback":"try this"`)
 }
 
 // form says a word in one of the forms of an answer.
@@ -241,12 +241,15 @@ func (s *sim) plan() string {
 		ids = append(ids, id)
 		groups = append(groups, s.groupJSON(id, nil, deps))
 	}
-	phases := ""
+	phases, scope := "", ""
+	if s.chance(0.2) {
+		scope = fmt.Sprintf(`,"out_of_scope":[{"requirement":"R3","reason":%q}]`, pick(s.rng, "later", "later", ""))
+	}
 	if s.chance(0.2) {
 		phases = s.phases(ids)
 	}
-	return fmt.Sprintf(`{"status":"PLANNED","summary":"a plan","mode":%q,"mode_reasoning":"because","groups":[%s],`+
-		`"out_of_scope":[{"requirement":"R3","reason":%q}]%s}`, mode, strings.Join(groups, ","), pick(s.rng, "later", "later", "later", ""), phases)
+	return fmt.Sprintf(`{"status":"PLANNED","summary":"a plan","mode":%q,"mode_reasoning":"because","groups":[%s]%s%s}`,
+		mode, strings.Join(groups, ","), scope, phases)
 }
 
 // phases puts each group into a phase of its own, mostly in an order that works.
@@ -265,7 +268,7 @@ func (s *sim) phases(ids []string) string {
 
 func (s *sim) groupJSON(id string, tasks, deps []string) string {
 	if tasks == nil {
-		tasks = []string{fmt.Sprintf(`{"id":"T-%s","description":"do it","requirements":["R1","R2"]}`, id)}
+		tasks = []string{fmt.Sprintf(`{"id":"T-%s","description":"do it","requirements":["R1","R2","R3"]}`, id)}
 	}
 	quoted, err := json.Marshal(append([]string{}, deps...))
 	if err != nil {

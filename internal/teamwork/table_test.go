@@ -37,6 +37,17 @@ var table = []row{
 
 // detours are the moves that the protocol's routing needs beside its table.
 var detours = []row{
+	{team.DevWorking, "PARTIAL", team.DevBlocked, team.Iterations{}},
+	{team.DevWorking, "NEEDS_CLARIFICATION", team.DevBlocked, team.Iterations{}},
+	{team.DevWorking, "ESCALATE", team.DevBlocked, team.Iterations{}},
+	{team.DevBlocked, "ESCALATE", team.DevBlocked, team.Iterations{}}, // until a developer is free
+	{team.WaitingQA, "ESCALATE", team.WaitingQA, team.Iterations{}},
+	{team.QAFailed, "ESCALATE", team.QAFailed, team.Iterations{}},
+	{team.DevBlocked, "NEEDS_CLARIFICATION", team.DevBlocked, team.Iterations{}},
+	{team.WaitingQA, "NEEDS_CLARIFICATION", team.WaitingQA, team.Iterations{}},
+	{team.QAFailed, "NEEDS_CLARIFICATION", team.QAFailed, team.Iterations{}},
+	{team.TechReview, "APPROVED_WITH_NOTES", team.TechReview, team.Iterations{}}, // until it is merged
+	{team.QATesting, "PARTIAL", team.WaitingQA, team.Iterations{}},
 	{team.QATesting, "BLOCKED", team.WaitingQA, team.Iterations{}},
 	{team.QATesting, "ERROR", team.WaitingQA, team.Iterations{}},
 	{team.QATesting, "FLAKY", team.QAFailed, team.Iterations{}},

@@ -134,6 +134,16 @@ type Brief struct {
 	Missing      string      // for the project manager: why its last word did not count
 	Words        []team.Word // that the answer may have as its status
 	Tests        []string    // that run after a merge
+	Issues       []Issue     // of the last review that asked for changes, with the developer's replies
+	Unmerged     string      // why the last merge of the group failed
+	Unusable     string      // if this asks for an answer once more: the one that could not be used
+	Escalated    bool        // a stronger model should do the work
+}
+
+// Issue is an issue of a review, and what the developer replied to it.
+type Issue struct {
+	team.Issue
+	Reply string // empty if there is none
 }
 
 // Item is one requirement.

@@ -29,6 +29,15 @@ func clip(s string, most int) string {
 	return s[:cut] + ellipsis
 }
 
+// ends is a text without its middle if it is too long: what counts in an answer
+// is at its end.
+func ends(s string, most int) string {
+	if len(s) <= most {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return clip(s, most/2) + "\n" + strings.ToValidUTF8(s[len(s)-most/2:], "")
+}
+
 // line is a text as one line, for names and titles.
 func line(s string) string { return strings.Join(strings.Fields(clip(s, maxLine)), " ") }
 

@@ -22,11 +22,13 @@ func (s *Session) answered(step Step, e Ending) error {
 		return s.take(g, step, said, e.At)
 	}
 	s.note("refuse_answer", fmt.Sprintf("%s: %v", step.ID, err))
+	g.unusable = ends(e.Answer, maxText)
 	if step.Again == "" {
 		g.redo, g.why = &redo{step.Purpose, g.id, clip(err.Error(), maxText)}, "its answer could not be used"
 		return nil
 	}
-	said = team.Answer{Status: team.WordError, Summary: []string{"no answer that can be used: " + err.Error()}}
+	text := fmt.Sprintf("no answer that can be used: %v\nIt was:\n%s", err, ends(e.Answer, maxLine))
+	said = team.Answer{Status: team.WordError, Summary: []string{text}}
 	return s.take(g, step, said, e.At)
 }
 
@@ -47,17 +49,28 @@ func (s *Session) crashed(g *group, step Step, e Ending) error {
 func (s *Session) take(g *group, step Step, said team.Answer, at time.Time) error {
 	g.why = fmt.Sprintf("%s said %s", step.Role, said.Status)
 	switch said.Status {
-	case team.WordApproved:
+	case team.WordApproved, team.WordApprovedWithNotes:
 		s.approve(g, said)
 		return nil
 	case team.WordUnblocked:
 		return s.unblock(g, said, at)
+	case team.WordEscalate:
+		s.escalate(g, step.Role, said)
+		if step.Role == team.TechLead {
+			said.Status = team.WordUnblocked
+			return s.unblock(g, said, at)
+		}
 	}
 	if err := g.move(step.Role, said, at); err != nil {
 		return err
 	}
 	switch step.Purpose {
 	case Unblock:
+		if said.Status == team.WordNeedsClarification {
+			g.advise("tech lead, to the user: " + whole(said) + "\n" + noReply)
+			s.ask(fmt.Sprintf("the tech lead asks about group %s: %s", g.id, whole(said)))
+			return nil
+		}
 		s.helpless(g, step)
 	case Work:
 		s.worked(g, said)
@@ -67,6 +80,23 @@ func (s *Session) take(g *group, step Step, said team.Answer, at time.Time) erro
 		s.reviewed(g, said)
 	}
 	return nil
+}
+
+// escalate lets a stronger model do the group's work from now on.
+func (s *Session) escalate(g *group, by team.Role, said team.Answer) {
+	if !g.escalated {
+		g.escalated = true
+		s.note("escalate_group_"+g.id, fmt.Sprintf("%s wants a stronger model: %s", by, said.Text()))
+	}
+}
+
+// noReply tells a role what to do without an answer to its question. It reads
+// this only after the user has let the session go on.
+const noReply = "The user has let the session go on without an answer. Take the most likely meaning, and say which it is."
+
+// ask stops the session with a question for the user.
+func (s *Session) ask(question string) {
+	s.stop(question, "'gaffer team resume' lets the team decide; 'gaffer team --new' begins anew, with the answer in the requirements")
 }
 
 // maxHelpless is how often in a row the tech lead may give no help before a person
@@ -89,6 +119,7 @@ func (s *Session) worked(g *group, said team.Answer) {
 		g.work = said.Text()
 	}
 	g.countUnits(said.Body)
+	g.answerIssues(said.Body.Get("replies"))
 	switch said.Status {
 	case team.WordReadyForQA:
 		g.feedback = nil
@@ -105,7 +136,7 @@ func (s *Session) tested(g *group, said team.Answer) {
 	}
 	s.sendReport(g, said)
 	if said.Status == team.WordFail || said.Status == team.WordFlaky {
-		g.feedback = append(g.feedback, fmt.Sprintf("QA (%s): %s", said.Status, said.Text()))
+		g.feedback = append(g.feedback, fmt.Sprintf("QA (%s): %s", said.Status, whole(said)))
 	}
 }
 
@@ -115,23 +146,26 @@ func (s *Session) reviewed(g *group, said team.Answer) {
 	}
 	g.returned = true
 	g.rate(said.Body, false)
-	g.feedback = append(g.feedback, "tech lead: "+said.Text())
-	s.sendReview(g, team.DecisionChangesRequested, said)
+	g.feedback = append(g.feedback, "tech lead: "+whole(said))
+	found := g.identify(issues(said.Body.Get("issues")))
+	g.openIssues(found)
+	s.sendReview(g, team.DecisionChangesRequested, said, found)
 }
 
 // approve keeps the word until the branch is merged.
 func (s *Session) approve(g *group, said team.Answer) {
-	g.approved = &said
+	g.approved, g.issues = &said, nil
 	g.rate(said.Body, !g.returned)
-	s.sendReview(g, team.DecisionApproved, said)
+	s.sendReview(g, team.DecisionApproved, said, g.identify(issues(said.Body.Get("issues"))))
 }
 
 // unblock hands on the tech lead's advice. A developer's status moves when one is
 // free, so that no group says it is worked on while it waits.
 func (s *Session) unblock(g *group, said team.Answer, at time.Time) error {
 	g.helpless = 0
+	said.Summary = []string{whole(said)}
 	g.advise("tech lead: " + said.Text())
-	s.sendReview(g, team.DecisionUnblocked, said)
+	s.sendReview(g, team.DecisionUnblocked, said, g.identify(issues(said.Body.Get("issues"))))
 	if g.status.Status == team.DevBlocked {
 		g.unblocked = &said
 		return nil
