@@ -12,8 +12,10 @@ const maxSubject = 200
 
 // Changes returns what a branch has done by itself since a commit, without what
 // was merged into it: the files, sorted and with the names that git has, which
-// need not be text; and the commits as "abc1234 - subject", the oldest first. Of
-// a branch that is not there it returns nothing.
+// need not be text; and the commits as "abc1234 - subject", the oldest first. A
+// merge is among them if its result differs from what git makes of it alone:
+// then it resolves a conflict, or changes something else. Of a branch that is not
+// there it returns nothing.
 func (r *Repo) Changes(ctx context.Context, base, branch string) (files, commits []string, err error) {
 	tip, err := r.git.commit(ctx, headsPrefix+branch)
 	if err != nil || tip == "" {
@@ -26,28 +28,35 @@ func (r *Repo) Changes(ctx context.Context, base, branch string) (files, commits
 	if from == "" {
 		return nil, nil, &MissingError{"commit", base, ""}
 	}
-	out, err := r.git.run(ctx, "rev-list", "--first-parent", "--no-merges", "--reverse",
-		"--no-commit-header", "--abbrev=7", "--encoding=UTF-8", "--format=%H %h - %s", tip, "--not", from)
+	out, err := r.git.run(ctx, "rev-list", "--first-parent", "--reverse",
+		"--no-commit-header", "--abbrev=7", "--encoding=UTF-8", "--format=%P%x09%H %h - %s", tip, "--not", from)
 	if err != nil {
 		return nil, nil, err
 	}
-	ids, commits := parseCommits(out)
-	out, err = r.git.feed(ctx, ids, "diff-tree", "--stdin", "--root", "-r", "-z", "--no-renames", "--name-only", "--no-commit-id")
-	if err != nil {
-		return nil, nil, err
-	}
-	return distinct(out), commits, nil
-}
-
-// parseCommits separates each line's full id from what is told of the commit.
-func parseCommits(out string) (ids string, commits []string) {
-	var b strings.Builder
+	var names, ids strings.Builder
 	for line := range strings.Lines(out) {
-		id, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		b.WriteString(id + "\n")
-		commits = append(commits, oneLine(text))
+		parents, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		id, text, _ := strings.Cut(text, " ")
+		if !strings.Contains(parents, " ") {
+			ids.WriteString(id + "\n")
+			commits = append(commits, oneLine(text))
+			continue
+		}
+		changed, err := r.git.run(ctx, "show", "--remerge-diff", "-z", "--no-renames", "--no-ext-diff", "--name-only",
+			"--no-color", "--no-show-signature", "--format=", id)
+		if err != nil {
+			return nil, nil, err
+		}
+		if changed != "" {
+			names.WriteString(changed)
+			commits = append(commits, oneLine(text))
+		}
 	}
-	return b.String(), commits
+	out, err = r.git.feed(ctx, ids.String(), "diff-tree", "--stdin", "--root", "-r", "-z", "--no-renames", "--name-only", "--no-commit-id")
+	if err != nil {
+		return nil, nil, err
+	}
+	return distinct(names.String() + out), commits, nil
 }
 
 // oneLine makes what anybody may have written fit for a document.

@@ -42,6 +42,37 @@ func TestChangesAreWhatABranchHasDoneItself(t *testing.T) {
 	}
 }
 
+func TestAMergeThatResolvesAConflictIsAChangeOfTheBranch(t *testing.T) {
+	p := newProject(t)
+	a := p.work("a", "shared.txt", "of a\n")
+	p.write(p.dir, "shared.txt", "of main\n")
+	p.write(p.dir, "theirs.txt", "y\n")
+	p.commit(p.dir, "work of others")
+	if _, err := p.repo.git.in(a.Path).run(t.Context(), "merge", "--quiet", "main"); err == nil {
+		t.Fatal("there is no conflict")
+	}
+	p.write(a.Path, "shared.txt", "of both\n")
+	p.git(a.Path, "add", "-A")
+	p.git(a.Path, "commit", "--quiet", "-m", "resolve the conflict")
+	p.write(p.dir, "more.txt", "z\n")
+	p.commit(p.dir, "more work of others")
+	p.git(a.Path, "merge", "--quiet", "--no-edit", "main") // without a conflict
+	p.write(a.Path, "b.txt", "z\n")
+	p.commit(a.Path, "once more")
+	files, commits := p.changes(a.Base.Commit, a.Branch)
+	if want := []string{"b.txt", "shared.txt"}; !slices.Equal(files, want) {
+		t.Errorf("files: %q", files)
+	}
+	var subjects []string
+	for _, c := range commits {
+		_, subject, _ := strings.Cut(c, " - ")
+		subjects = append(subjects, subject)
+	}
+	if want := []string{"work of a", "resolve the conflict", "once more"}; !slices.Equal(subjects, want) {
+		t.Errorf("subjects: %q", subjects)
+	}
+}
+
 func TestSettingsOfAPersonDoNotMatterForChanges(t *testing.T) {
 	p := newProject(t)
 	a := p.work("a", "sub/ü.txt", "x\n")
