@@ -451,6 +451,45 @@ func TestAMessageThatSomebodyHasReadStaysRead(t *testing.T) {
 	}
 }
 
+func TestAMessageThatWasSentDoesNotChangeWhenItsGroupsWorkGoesOn(t *testing.T) {
+	s := Open(t.TempDir(), Options{})
+	with := func(n int) Picture {
+		p := seedPicture(t)
+		files, commits := []string{"a.go", "b.go"}[:n], []string{"abc1234 - a", "def5678 - b"}[:n]
+		for i, m := range p.Messages {
+			p.Messages[i].Read = n > 1
+			switch body := m.Body.(type) {
+			case *Handoff:
+				body.Context.FilesModified, body.Context.Commits = files, commits
+			case *TestReport:
+				body.DeveloperContext.FilesModified = files
+			}
+		}
+		return p
+	}
+	record(t, s, with(1))
+	record(t, s, with(2))
+	messages, err := s.Messages(ctx, Filter{})
+	if err != nil || len(messages) != 3 {
+		t.Fatalf("%d messages, %v", len(messages), err)
+	}
+	for _, m := range messages {
+		if !m.Read {
+			t.Errorf("%s is not marked as read", m.ID)
+		}
+		switch body := m.Body.(type) {
+		case *Handoff:
+			if c := body.Context; len(c.FilesModified) != 1 || len(c.Commits) != 1 {
+				t.Errorf("the handoff has now %v and %v", c.FilesModified, c.Commits)
+			}
+		case *TestReport:
+			if c := body.DeveloperContext; len(c.FilesModified) != 1 {
+				t.Errorf("the report has now %v", c.FilesModified)
+			}
+		}
+	}
+}
+
 func TestAListThatBecomesEmptyIsNeverNull(t *testing.T) {
 	s, p := Open(t.TempDir(), Options{}), seedPicture(t)
 	record(t, s, p)

@@ -28,6 +28,7 @@ type rule struct {
 	keys    []string // the members that tell the items of a list apart; none: their places do
 	open    bool     // others add to the list, and what they added stays
 	sticky  bool     // what is true stays true, whoever said so
+	sent    bool     // a list of texts that stays as it was when its message was sent
 
 	wild    map[jsontree.Kind]string // names of findings for forms found in the wild
 	aliases map[string]string        // members found in the wild for what a field says
@@ -56,6 +57,7 @@ func (r rule) orNull() *rule                         { r.null = true; return &r 
 func (r rule) by(keys ...string) *rule               { r.keys = keys; return &r }
 func (r rule) toAll() *rule                          { r.open = true; return &r }
 func (r rule) forGood() *rule                        { r.sticky = true; return &r }
+func (r rule) asSent() *rule                         { r.sent = true; return &r }
 func (r rule) named(k jsontree.Kind, n string) *rule { r.wild = with(r.wild, k, n); return &r }
 
 func with(m map[jsontree.Kind]string, k jsontree.Kind, name string) map[jsontree.Kind]string {

@@ -175,8 +175,8 @@ func handoffRules() []field {
 		opt("status", a(text)),
 		opt("context", objectOf(
 			opt("branch_name", a(text)),
-			opt("files_modified", texts()),
-			opt("commits", texts()),
+			opt("files_modified", texts().asSent()),
+			opt("commits", texts().asSent()),
 			opt("unit_tests_status", a(text)),
 			opt("notes", a(text)),
 		)),
@@ -193,7 +193,7 @@ func testReportRules() []field {
 			opt("total_time", a(text)),
 		)),
 		opt("developer_context", objectOf(
-			opt("files_modified", texts()),
+			opt("files_modified", texts().asSent()),
 			opt("implementation_summary", a(text)),
 		)),
 	}

@@ -17,6 +17,7 @@ func settle(n *jsontree.Node, want jsontree.Value, r *rule) {
 	case r == nil:
 		n.Replace(want)
 	case r.sticky && isTrue(n.Value()):
+	case r.sent && allTexts(n.Value()):
 	case n.Kind() == jsontree.Object && r.form == list && r.wild[jsontree.Object] != "":
 		settleMap(n, want, r)
 	case n.Kind() != want.Kind():
@@ -30,6 +31,16 @@ func settle(n *jsontree.Node, want jsontree.Value, r *rule) {
 	case !same(n.Value(), want, r):
 		n.Replace(want)
 	}
+}
+
+// allTexts says whether a value is a list of texts.
+func allTexts(v jsontree.Value) bool {
+	for _, item := range v.Items() {
+		if item.Kind() != jsontree.String {
+			return false
+		}
+	}
+	return v.Kind() == jsontree.Array
 }
 
 func isTrue(v jsontree.Value) bool {
