@@ -269,12 +269,12 @@ say {"status":"PLANNED","mode":"simple","tasks":[{"id":"T1","description":"make 
 say {"status":"PLANNED","mode":"simple","tasks":[{"id":"T1","description":"make a","requirements":["R1"]}],"groups":[{"id":"main","name":"A","tasks":["T1"]}],"out_of_scope":[{"requirement":"R2","reason":"b is there already"},{"requirement":"R3","reason":"c needs a person"}]}
 `+small)
 	a := c.open()
-	run := c.finish(a, c.begin(a, app.NewTeam{Requirements: listed}).Run)
-	c.completed(run)
+	c.stopped(c.finish(a, c.begin(a, app.NewTeam{Requirements: listed}).Run), "the plan leaves out what was asked for: R2: b is there already")
+	c.completed(c.resume(a))
 	if got := strings.Join(c.decisions("refuse_answer"), "\n"); !strings.Contains(got, "no task names R2, R3") {
 		t.Errorf("refused was %q", got)
 	}
-	if got := strings.Join(c.decisions("reduce_scope"), "\n"); got != "R2: b is there already; R3: c needs a person" {
+	if got := strings.Join(c.decisions("reduce_scope"), "\n"); got != "the user agrees: R2: b is there already; R3: c needs a person" {
 		t.Errorf("the scope was reduced by %q", got)
 	}
 }

@@ -24,6 +24,7 @@ func TeamRoles() []string { return []string{"pm", "developer", "qa_expert", "tec
 type Role struct {
 	Agent        string
 	Model        string // empty is the agent's own choice
+	Stronger     string // the model after an escalation; empty is Model
 	Template     string // the folder of its prompts, below the templates folder
 	Timeout      time.Duration
 	StallTimeout time.Duration
@@ -40,6 +41,7 @@ func RoleKeys(role string) []Key {
 	list := []Key{
 		{Name: "agent", Kind: Text, Default: "claude", Doc: "the agent that plays the role", Example: "codex"},
 		{Name: "model", Kind: Text, Doc: "its model; nothing is the agent's own choice, and so is an agent set in a stronger place without one", Example: "opus"},
+		{Name: "stronger_model", Kind: Text, Doc: "its model once the team has asked for a stronger one; nothing is no change", Example: "opus"},
 		{Name: "template", Kind: Text, Default: "team", Doc: "the folder below templates/ whose prompts it is given before gaffer's own", Example: "strict-team"},
 		{Name: "timeout", Kind: Duration, Default: roleTimeouts[role], Doc: "how long one attempt may take; 0s is no limit", Example: "45m"},
 		{Name: "stall_timeout", Kind: Duration, Default: "30m", Doc: "how long it may be without a sign of progress; 0s is no limit", Example: "10m"},
@@ -71,13 +73,16 @@ func isRoleKey(name string) bool { return strings.HasPrefix(name, rolesKey+".") 
 func (c *Config) Role(role string) Role {
 	at := rolesKey + "." + role + "."
 	r := Role{
-		Agent: c.mustGet(at+"agent", Text), Model: c.mustGet(at+"model", Text), Template: c.mustGet(at+"template", Text),
+		Agent: c.mustGet(at+"agent", Text), Model: c.mustGet(at+"model", Text), Stronger: c.mustGet(at+"stronger_model", Text), Template: c.mustGet(at+"template", Text),
 		Timeout: c.Duration(at + "timeout"), StallTimeout: c.Duration(at + "stall_timeout"), Retries: c.Number(at + "retries"),
 		Questions: c.Choice(at + "questions"), Labels: c.List(at + "labels"),
 	}
 	// A model belongs to the agent beside which it stands: another agent would not know it.
 	if c.values[at+"model"].layer < c.values[at+"agent"].layer {
 		r.Model = ""
+	}
+	if c.values[at+"stronger_model"].layer < c.values[at+"agent"].layer {
+		r.Stronger = ""
 	}
 	return r
 }

@@ -103,7 +103,7 @@ func TestAMistakeInAFileOfRolesSaysWhere(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"team: {roles: {}}":       {":1:1: unknown key \"team.roles.team\"", "the roles are pm, developer, qa_expert, tech_lead"},
 		"\npm:\n  agnet: x":       {":3:3: unknown key \"team.roles.pm.agnet\"", "did you mean \"team.roles.pm.agent\"?"},
-		"pm: {color: red}":        {":1:6: unknown key \"team.roles.pm.color\"", "a role has agent, model, template, timeout, stall_timeout, retries, questions, labels"},
+		"pm: {color: red}":        {":1:6: unknown key \"team.roles.pm.color\"", "a role has agent, model, stronger_model, template, timeout, stall_timeout, retries, questions, labels"},
 		"pm: claude":              {":1:5: team.roles.pm: found a single value, want keys with values", ""},
 		"[pm]":                    {": team.roles: found a list, want keys with values", ""},
 		"pm: {retries: many}":     {":1:15: team.roles.pm.retries: found \"many\", want a number from 0 to 100", "attempts after the first"},

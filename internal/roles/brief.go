@@ -105,7 +105,7 @@ func blockers(b teamwork.Brief, most int) string {
 // somebody without memory would ask for it again.
 func history(b teamwork.Brief, most int) string {
 	g := b.Status
-	list := []string{starts(g), tests(g.TestResults)}
+	list := []string{starts(g), tests(g.TestResults), entry("gaffer could not merge what was approved", b.Unmerged)}
 	for _, f := range slices.Backward(g.TechLeadFeedback) {
 		list = append(list, entry(fmt.Sprintf("the tech lead, time %d, %s", f.Iteration, oneLine(string(f.Decision))), f.Feedback))
 	}
@@ -184,9 +184,12 @@ func phases(b teamwork.Brief, most int) string {
 }
 
 func again(b teamwork.Brief, most int) string {
-	wrong := block(b.Step.Again, most, "")
+	wrong := block(b.Step.Again, most/4, "")
 	if wrong == "" {
 		return ""
+	}
+	if said := block(b.Unusable, most-most/4, ""); said != "" {
+		wrong += "\n\nThat answer was:\n\n" + said
 	}
 	return section("Only the answer is wanted now", `You were started for this before, and your answer could not be used:
 

@@ -19,6 +19,7 @@ func TestTheRolesOfTheExampleAreToldWhatTheyNeed(t *testing.T) {
 	}
 	b := briefs(t)["work"]
 	b.Step.Again = "the answer has no status: neither an object with \"status\" nor a line \"**Status:** WORD\""
+	b.Unusable = "All of it is done. I also made the limit a setting.\n\nREADY"
 	t.Run("again", func(t *testing.T) { golden(t, s, b, "developer-work-again") })
 }
 

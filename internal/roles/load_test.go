@@ -169,6 +169,28 @@ func TestAnAgentOfThePersonsOwnPlaysARole(t *testing.T) {
 	}
 }
 
+func TestAnEscalatedGroupIsWorkedOnByTheStrongerModel(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"team.roles.developer: {model: small, stronger_model: large}": {"small", "large"},
+		"team.roles.developer: {model: small}":                        {"small", "small"},
+	} {
+		s, err := Load(settings(t, text), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := briefs(t)[teamwork.Work]
+		before, err := s.Task(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Escalated = true
+		after, err := s.Task(b)
+		if err != nil || before.Model != want[0] || after.Model != want[1] {
+			t.Errorf("%s: %q and then %q, %v", text, before.Model, after.Model, err)
+		}
+	}
+}
+
 func TestNoAgentIsStartedForAMerge(t *testing.T) {
 	for _, purpose := range []teamwork.Purpose{teamwork.Merge, teamwork.Deliver, ""} {
 		_, err := load(t).Task(teamwork.Brief{Step: teamwork.Step{Purpose: purpose}})

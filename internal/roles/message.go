@@ -1,6 +1,7 @@
 package roles
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -8,11 +9,33 @@ import (
 	"gaffer/team"
 )
 
+// issues are those of the last review, each with what the developer replied.
+func issues(b teamwork.Brief, most int) string {
+	var list []string
+	for _, i := range b.Issues {
+		text := issue(i.Issue)
+		if b.Step.Role != team.Developer {
+			text += entry("  the developer's reply", cmp.Or(i.Reply, "none"))
+		}
+		list = append(list, text)
+	}
+	heading := "Issues of the last review, and the developer's replies"
+	if b.Step.Role == team.Developer {
+		heading = "Issues that you have to answer one by one"
+	}
+	return section(heading, items(list, most, ""))
+}
+
+func issue(i team.Issue) string {
+	head := strings.Join(slices.DeleteFunc([]string{i.Priority, i.Title, i.Location}, func(s string) bool { return s == "" }), ", ")
+	return entries(entry(strings.TrimSpace("issue "+oneLine(i.ID)), head), entry("  what", i.Description), entry("  how to repair it", i.FixSuggestion))
+}
+
 // messages are what the role was sent for this start.
 func messages(b teamwork.Brief, most int) string {
 	var list []string
 	for _, m := range b.Messages {
-		list = append(list, message(m, b.Feedback))
+		list = append(list, message(m, b.Feedback, len(b.Issues) > 0))
 	}
 	heading := map[team.Role]string{
 		team.Developer: "What the tech lead wrote", team.QAExpert: "What the developer wrote", team.TechLead: "What QA wrote",
@@ -41,7 +64,7 @@ func work(b teamwork.Brief, most int) string {
 }
 
 // message leaves out what the reader is told anyway.
-func message(m team.Message, told string) string {
+func message(m team.Message, told string, listed bool) string {
 	first := entries(entry("from", oneLine(string(m.From))), entry("subject", m.Subject))
 	switch body := m.Body.(type) {
 	case *team.Handoff:
@@ -49,7 +72,7 @@ func message(m team.Message, told string) string {
 	case *team.TestReport:
 		return first + testReport(body)
 	case *team.Review:
-		return first + review(body, told)
+		return first + review(body, told, listed)
 	}
 	return first
 }
@@ -67,15 +90,17 @@ func testReport(r *team.TestReport) string {
 	)
 }
 
-func review(r *team.Review, told string) string {
+// review leaves out issues that are listed elsewhere.
+func review(r *team.Review, told string, listed bool) string {
 	feedback := r.Feedback
 	if strings.Contains(told, strings.TrimSpace(feedback)) {
 		feedback = ""
 	}
 	lines := []string{entry("decision", string(r.Decision)), entry("feedback", feedback)}
 	for _, i := range r.Issues {
-		head := strings.Join(slices.DeleteFunc([]string{i.Priority, i.Title, i.Location}, func(s string) bool { return s == "" }), ", ")
-		lines = append(lines, entry("issue", head), entry("  what", i.Description), entry("  how to repair it", i.FixSuggestion))
+		if !listed || r.Decision != team.DecisionChangesRequested {
+			lines = append(lines, strings.TrimSuffix(issue(i), "\n"))
+		}
 	}
 	for _, item := range r.ActionableItems {
 		lines = append(lines, entry("to do", item))

@@ -31,6 +31,7 @@ func said(p teamwork.Purpose, text, name string, many int) teamwork.Brief {
 		Step:    teamwork.Step{ID: "A-1", Role: u.role, Group: name, Purpose: p, Again: text},
 		Session: name, Requirements: text, Developers: 4, Group: planned, Status: status,
 		Change: teamwork.Change{Files: list, Commits: list}, Feedback: text, Guidance: text, Work: text + "?", Missing: text, Words: u.words, Tests: list,
+		Unmerged: text, Unusable: text,
 	}
 	for i := range many {
 		id := fmt.Sprint(i)
@@ -39,6 +40,7 @@ func said(p teamwork.Purpose, text, name string, many int) teamwork.Brief {
 		b.Plan, b.Groups = append(b.Plan, planned), append(b.Groups, status)
 		b.Phases = append(b.Phases, team.ExecutionPhase{PhaseNumber: i, GroupIDs: list, Status: team.WorkPending})
 		b.Messages = append(b.Messages, letters(text)...)
+		b.Issues = append(b.Issues, teamwork.Issue{Issue: team.Issue{ID: text, Title: text, Description: text}, Reply: text})
 	}
 	return b
 }
@@ -144,6 +146,29 @@ func TestTheReviewerOfUntestedWorkReadsWhatTheDeveloperSaid(t *testing.T) {
 	b.Messages = []team.Message{{Body: &team.TestReport{DeveloperContext: team.DeveloperContext{ImplementationSummary: b.Work}}}}
 	if got, _ := s.Prompt(b); strings.Count(got, b.Work) != 1 {
 		t.Errorf("said %d times", strings.Count(got, b.Work))
+	}
+}
+
+func TestTheReviewerReadsEachEarlierIssueWithTheDevelopersReply(t *testing.T) {
+	s := load(t)
+	open := []teamwork.Issue{
+		{Issue: team.Issue{ID: "A-1", Priority: "high", Title: "no limit", Location: "auth.py:45"}, Reply: "fixed"},
+		{Issue: team.Issue{ID: "A-2", Priority: "low", Title: "a name"}, Reply: "rejected: it is public"},
+		{Issue: team.Issue{ID: "A-3", Title: "a typo"}},
+	}
+	for purpose, want := range map[teamwork.Purpose]string{
+		teamwork.Review: "## Issues of the last review, and the developer's replies\n\n````text\n" +
+			"issue A-1: high, no limit, auth.py:45\n  the developer's reply: fixed\n" +
+			"issue A-2: low, a name\n  the developer's reply: rejected: it is public\n" +
+			"issue A-3: a typo\n  the developer's reply: none\n````\n",
+		teamwork.Work: "## Issues that you have to answer one by one\n\n````text\n" +
+			"issue A-1: high, no limit, auth.py:45\nissue A-2: low, a name\nissue A-3: a typo\n````\n",
+	} {
+		b := briefs(t)[purpose]
+		b.Issues = open
+		if got, err := s.Prompt(b); err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %v in\n%s", purpose, err, got)
+		}
 	}
 }
 

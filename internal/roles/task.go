@@ -1,6 +1,8 @@
 package roles
 
 import (
+	"cmp"
+
 	"gaffer/internal/plan"
 	"gaffer/internal/teamwork"
 )
@@ -13,6 +15,9 @@ func (s Set) Task(b teamwork.Brief) (plan.Task, error) {
 	}
 	u, _ := useFor(b.Step.Purpose)
 	r := s.roles[u.role]
+	if b.Escalated {
+		r.Model = cmp.Or(r.Stronger, r.Model)
+	}
 	return plan.Task{
 		ID: b.Step.ID, Name: title(b, u), Prompt: text,
 		Agent: r.Agent, Model: r.Model, Labels: r.Labels,

@@ -28,13 +28,13 @@ type use struct {
 // uses are the purposes that agents are started for, each with the words that
 // count if the brief names none.
 var uses = []use{
-	{teamwork.Plan, team.PM, "pm-plan", []team.Word{"PLANNED"}},
-	{teamwork.Split, team.PM, "pm-split", []team.Word{"PLANNED", "CONTINUE"}},
-	{teamwork.Check, team.PM, "pm-check", []team.Word{team.WordComplete, "CONTINUE"}},
-	{teamwork.Work, team.Developer, "developer-work", []team.Word{team.WordReadyForQA, team.WordReadyForReview, team.WordBlocked, team.WordIncomplete, team.WordError}},
-	{teamwork.Test, team.QAExpert, "qa-test", []team.Word{team.WordPass, team.WordFail, team.WordBlocked, team.WordFlaky}},
-	{teamwork.Review, team.TechLead, "tech-lead-review", []team.Word{team.WordApproved, team.WordChangesRequested}},
-	{teamwork.Unblock, team.TechLead, "tech-lead-unblock", []team.Word{team.WordUnblocked}},
+	{teamwork.Plan, team.PM, "pm-plan", teamwork.Words(teamwork.Plan)},
+	{teamwork.Split, team.PM, "pm-split", teamwork.Words(teamwork.Split)},
+	{teamwork.Check, team.PM, "pm-check", teamwork.Words(teamwork.Check)},
+	{teamwork.Work, team.Developer, "developer-work", teamwork.Words(teamwork.Work)},
+	{teamwork.Test, team.QAExpert, "qa-test", teamwork.Words(teamwork.Test)},
+	{teamwork.Review, team.TechLead, "tech-lead-review", teamwork.Words(teamwork.Review)},
+	{teamwork.Unblock, team.TechLead, "tech-lead-unblock", teamwork.Words(teamwork.Unblock)},
 }
 
 // Templates lists the names of the templates, in the order in which a session

@@ -75,6 +75,7 @@ func sections() []Variable {
 	return []Variable{
 		text("FEEDBACK", "what the tech lead, QA or a failed merge asks the developer for", "What is asked for now", 10<<10,
 			func(b teamwork.Brief) string { return b.Feedback }),
+		{"ISSUES", "the issues of the last review that asked for changes, with the developer's replies", 8 << 10, true, issues},
 		{"MESSAGES", "what the role before this one has written", 8 << 10, true, messages},
 		{"WORK", "what the developer said last of the work, if no message has it", 4 << 10, true, work},
 		text("GUIDANCE", "what the project manager or the tech lead has advised", "Advice for this group", 4<<10,
@@ -83,7 +84,7 @@ func sections() []Variable {
 		{"HISTORY", "starts, test results, decisions and removed blockers of the group so far", 6 << 10, true, history},
 		text("MISSING", "why the project manager's last word did not count", "Why your last word did not count", 4<<10,
 			func(b teamwork.Brief) string { return b.Missing }),
-		{"AGAIN", "what was wrong with the last answer, if only the answer is asked for once more", 2 << 10, true, again},
+		{"AGAIN", "what was wrong with the last answer, and that answer, if only the answer is asked for once more", 8 << 10, true, again},
 	}
 }
 

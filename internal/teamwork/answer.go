@@ -32,6 +32,9 @@ var duties = map[Purpose]duty{
 	Deliver: {name: "deliver"},
 }
 
+// Words lists the status words that count in an answer for a purpose.
+func Words(p Purpose) []team.Word { return slices.Clone(duties[p].words) }
+
 // hear reads an answer. What is wrong with one that cannot be used is an error.
 func hear(p Purpose, answer string) (team.Answer, error) {
 	said, err := team.ParseAnswer(answer)

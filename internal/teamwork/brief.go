@@ -11,7 +11,7 @@ func (s *Session) Brief(step Step, w World) Brief {
 	b := Brief{
 		Step: step, Session: s.start.Session, Requirements: s.start.Requirements, Items: slices.Clone(s.items),
 		Mode: s.plan.mode, Developers: s.start.Developers, Tests: slices.Clone(s.start.Tests),
-		Words: slices.Clone(duties[step.Purpose].words),
+		Words: Words(step.Purpose),
 	}
 	if b.Mode == team.Unplanned {
 		b.Mode = s.start.Mode
