@@ -35,7 +35,7 @@ const maxRepairs = 20
 func verdictsIn(text string) []verdict {
 	const everywhere = math.MaxInt
 	var found []verdict
-	var fence fence
+	var in fence
 	quoted := false // the line before calls what follows an example
 	repairs := 0
 	for pos, deepest := 0, everywhere; pos < len(text); {
@@ -47,11 +47,11 @@ func verdictsIn(text string) []verdict {
 		case line == "":
 			pos = end
 			continue
-		case fence.take(line):
+		case in.take(line):
 			pos = end
 			continue
 		case line[0] != '{' && line[0] != '[' || start-pos > deepest:
-			if v, is := statusLine(line); is && !fence.open() && !quoted {
+			if v, is := statusLine(line); is && !in.open() && !quoted {
 				v.end += start
 				found = append(found, v)
 			}
@@ -64,7 +64,7 @@ func verdictsIn(text string) []verdict {
 		}
 		value, next, whole := valueAt(text[start:], &repairs)
 		v, is := objectVerdict(value, whole)
-		if is && !quoted && !fence.foreign() {
+		if is && !quoted && !in.foreign() {
 			v.end = start + len(value)
 			found = append(found, v)
 		}
@@ -212,11 +212,11 @@ func objectVerdict(value string, whole bool) (v verdict, is bool) {
 			continue
 		}
 		text, isText := member.Str()
-		word, _, sort := readWord(text)
+		word, _, how := readWord(text)
 		switch {
-		case !isText || sort != clear && sort != choice:
+		case !isText || how != clearWord && how != template:
 			v.problem = fmt.Sprintf("its status is %.60s", member.Raw())
-		case sort == choice: // a template, such as PASS | FAIL
+		case how == template: // a template, such as PASS | FAIL
 			return verdict{}, false
 		case is && word != v.Status:
 			v.problem = fmt.Sprintf("its object has the statuses %s and %s", v.Status, word)
@@ -224,7 +224,7 @@ func objectVerdict(value string, whole bool) (v verdict, is bool) {
 		v.Status, is = word, true
 	}
 	for _, name := range []string{"verdict", "decision", "result"} {
-		if word, _, sort := readWord(v.Body.Get(name).Text()); is && sort == clear && word.opposes(v.Status) && v.Status.advances() {
+		if word, _, how := readWord(v.Body.Get(name).Text()); is && how == clearWord && word.opposes(v.Status) && v.Status.advances() {
 			v.problem = fmt.Sprintf("its status is %s and its %s is %s", v.Status, name, word)
 		}
 	}
@@ -254,20 +254,20 @@ func statusLine(line string) (v verdict, is bool) {
 	bare, _ := withoutOrnaments(text)
 	m := label().FindStringSubmatchIndex(bare)
 	if m == nil {
-		word, rest, sort := readWord(text)
+		word, rest, how := readWord(text)
 		signed := strings.ContainsFunc(text[:len(text)-len(bare)], isSign)
-		if signed && sort == clear && word.known() && strings.Trim(rest, "*_`.! ") == "" {
+		if signed && how == clearWord && word.known() && strings.Trim(rest, "*_`.! ") == "" {
 			return verdict{Answer: Answer{Status: word}, end: len(line)}, true
 		}
 		return v, false
 	}
-	word, rest, sort := readWord(bare[m[1]:])
+	word, rest, how := readWord(bare[m[1]:])
 	name := strings.ToLower(bare[m[2]:m[3]])
 	sure := name == "status" || name == "verdict"
 	switch {
-	case sort == choice || !sure && (sort == none || !word.known()):
+	case how == template || !sure && (how == noWord || !word.known()):
 		return v, false
-	case sort != clear:
+	case how != clearWord:
 		return verdict{problem: fmt.Sprintf("its line %.80q", line), end: len(line)}, true
 	}
 	v = verdict{Answer: Answer{Status: word}, end: len(line) - len(rest)}
@@ -277,14 +277,14 @@ func statusLine(line string) (v verdict, is bool) {
 	return v, true
 }
 
-// sort is how far a text can be read as a status word.
-type sort int
+// clarity is how far a text can be read as a status word.
+type clarity int
 
 const (
-	none   sort = iota // it does not begin with a word
-	choice             // several words to choose from, as in a template
-	vague              // a word of the protocol, with something that may change its meaning
-	clear
+	noWord    clarity = iota // it does not begin with a word
+	template                 // it has several words to choose from
+	vagueWord                // what follows the word may change its meaning
+	clearWord
 )
 
 var (
@@ -312,30 +312,30 @@ func anyWord(before string) *regexp.Regexp {
 // readWord reads the status word that a text begins with, and returns what
 // follows it. A word that lets work advance must not be followed by anything
 // that may restrict it, and a word that is not in capitals only by punctuation.
-func readWord(text string) (w Word, rest string, s sort) {
+func readWord(text string) (w Word, rest string, how clarity) {
 	text, refused := withoutOrnaments(text)
 	if found := knownWords().FindString(text); found != "" && !goesOn(text[len(found):]) {
 		w, rest = canonicalWord(found), text[len(found):]
 		switch {
 		case choices().MatchString(rest):
-			return w, rest, choice
+			return w, rest, template
 		case (w.advances() || strings.ToUpper(found) != found) && !ending().MatchString(rest),
 			w.advances() && (refused || proviso().MatchString(rest)):
-			return w, rest, vague
+			return w, rest, vagueWord
 		}
-		return w, rest, clear
+		return w, rest, clearWord
 	}
 	found := wordStart().FindString(text)
 	rest = text[len(found):]
 	switch {
 	case found == "" || goesOn(rest):
-		return "", text, none
+		return "", text, noWord
 	case choices().MatchString(rest):
-		return "", text, choice
+		return "", text, template
 	case wordForm().MatchString(found) || strings.Trim(rest, "*_`\"')]. \t") == "":
-		return canonicalWord(found), rest, clear
+		return canonicalWord(found), rest, clearWord
 	}
-	return "", text, none
+	return "", text, noWord
 }
 
 // goesOn says whether a text continues the word before it.

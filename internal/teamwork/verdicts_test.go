@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-// verdictForm is a way to give a verdict. %s is the word. clear says that the
+// verdictForm is a way to give a verdict. %s is the word. sure says that the
 // word is the answer's last verdict and that nothing contradicts it; otherwise
 // the answer approves nothing.
 type verdictForm struct {
-	text  string
-	clear bool
-	only  string // words for which it is in doubt; for the others it is clear
+	text string
+	sure bool
+	only string // words for which it is in doubt; for the others it is clear
 }
 
 // good are the words that let work advance.
 const good = "READY_FOR_QA PASS APPROVED"
 
 var verdictForms = []verdictForm{
-	{text: `{"status":"%s","summary":["a line"]}`, clear: true},
-	{text: "Done.\n\n```json\n{\n  \"status\": \"%s\",\n  \"summary\": [\"a\", \"b\"]\n}\n```\n", clear: true},
-	{text: "```\n{\"status\": \"%s\"}\n```", clear: true},
-	{text: `{"status":"%s","summary":["a line",],}`, clear: true},
-	{text: `{"Status":"%s"}`, clear: true},
-	{text: "**Status:** %s\n\nThat is all.", clear: true},
-	{text: "**Status**: %s", clear: true},
-	{text: "Status: %s", clear: true},
-	{text: "- *Status*: `%s`", clear: true},
-	{text: "## Final status: **%s**", clear: true},
-	{text: "### Review: %s\n", clear: true},
-	{text: "Verdict — %s, as before", clear: true},
-	{text: "✅ %s", clear: true},
-	{text: "Prose.\r\n\r\n**Status:** %s\r\n", clear: true},
-	{text: "For example:\n```json\n{\"status\":\"FAIL\"}\n```\n\n**Status:** %s", clear: true},
-	{text: "> **Status:** CHANGES_REQUESTED\n\nThat was the last time.\n\n{\"status\":\"%s\"}", clear: true},
-	{text: "Either **Status:** PASS or not.\n**Status:** PASS | FAIL\n{\"status\":\"%s\"}", clear: true},
-	{text: "````text\n{\"status\":\"CHANGES_REQUESTED\"}\n````\n\nStatus: %s", clear: true},
+	{text: `{"status":"%s","summary":["a line"]}`, sure: true},
+	{text: "Done.\n\n```json\n{\n  \"status\": \"%s\",\n  \"summary\": [\"a\", \"b\"]\n}\n```\n", sure: true},
+	{text: "```\n{\"status\": \"%s\"}\n```", sure: true},
+	{text: `{"status":"%s","summary":["a line",],}`, sure: true},
+	{text: `{"Status":"%s"}`, sure: true},
+	{text: "**Status:** %s\n\nThat is all.", sure: true},
+	{text: "**Status**: %s", sure: true},
+	{text: "Status: %s", sure: true},
+	{text: "- *Status*: `%s`", sure: true},
+	{text: "## Final status: **%s**", sure: true},
+	{text: "### Review: %s\n", sure: true},
+	{text: "Verdict — %s, as before", sure: true},
+	{text: "✅ %s", sure: true},
+	{text: "Prose.\r\n\r\n**Status:** %s\r\n", sure: true},
+	{text: "For example:\n```json\n{\"status\":\"FAIL\"}\n```\n\n**Status:** %s", sure: true},
+	{text: "> **Status:** CHANGES_REQUESTED\n\nThat was the last time.\n\n{\"status\":\"%s\"}", sure: true},
+	{text: "Either **Status:** PASS or not.\n**Status:** PASS | FAIL\n{\"status\":\"%s\"}", sure: true},
+	{text: "````text\n{\"status\":\"CHANGES_REQUESTED\"}\n````\n\nStatus: %s", sure: true},
 
 	{text: "Status: %s, once the tests are there", only: good},
 	{text: "**Status:** %s\n\nWait, that is wrong.", only: good},
@@ -56,12 +56,12 @@ var verdictForms = []verdictForm{
 }
 
 // said returns an answer in the form, and whether it is clear.
-func (f verdictForm) said(word string, lower bool) (text string, clear bool) {
-	clear = f.clear || f.only != "" && !slices.Contains(strings.Fields(f.only), word)
-	if lower && f.clear {
+func (f verdictForm) said(word string, lower bool) (text string, sure bool) {
+	sure = f.sure || f.only != "" && !slices.Contains(strings.Fields(f.only), word)
+	if lower && f.sure {
 		word = strings.ToLower(word)
 	}
-	return fmt.Sprintf(f.text, word), clear
+	return fmt.Sprintf(f.text, word), sure
 }
 
 const fiveGroups = `{"status":"PLANNED","mode":"parallel","groups":[
@@ -126,9 +126,10 @@ func verdictSession(t *testing.T, seed uint64) (merges, refusals int) {
 				t.Fatal(err)
 			}
 		}
-		if o, ended := s.Outcome(); o.Completed {
+		switch o, ended := s.Outcome(); {
+		case o.Completed:
 			return merges, refusals
-		} else if ended {
+		case ended:
 			s.Resume(now)
 			continue
 		}
@@ -149,8 +150,8 @@ func verdictSession(t *testing.T, seed uint64) (merges, refusals int) {
 			e.Answer = fmt.Sprintf(`{"outcome":%q}`, pick(rng, "merged", "merged", "merged", "conflict"))
 		default:
 			word := pick(rng, words[step.Purpose]...)
-			answer, clear := pick(rng, verdictForms...).said(word, rng.IntN(4) == 0)
-			if e.Answer = answer; !clear {
+			answer, sure := pick(rng, verdictForms...).said(word, rng.IntN(4) == 0)
+			if e.Answer = answer; !sure {
 				word = ""
 				refusals++
 			}
