@@ -72,10 +72,7 @@ func TestNoGroupIsMergedWhoseLastVerdictWasNotAnApproval(t *testing.T) {
 	if len(verdictForms) != 30 {
 		t.Fatalf("%d forms", len(verdictForms))
 	}
-	sessions := 500
-	if underRace {
-		sessions = 50
-	}
+	const sessions = 500
 	merges, refusals := 0, 0
 	for seed := range sessions {
 		m, r := verdictSession(t, uint64(seed))

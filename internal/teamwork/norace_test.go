@@ -1,5 +1,0 @@
-//go:build !race
-
-package teamwork
-
-const underRace = false
