@@ -147,7 +147,7 @@ var rules = []rule{
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
 	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
-	{"internal/statusline", []string{"internal/cli/env", "fleet", "internal/tui/cells", "internal/tui/phrase", "statefile/jsontree", "workflow"}, nil},
+	{"internal/statusline", []string{"internal/cli/env", "internal/spec", "fleet", "internal/tui/cells", "internal/tui/phrase", "statefile/jsontree", "workflow"}, nil},
 	{"internal/tui/watch", []string{"internal/tui/...", "fleet", "internal/cli/env"}, []string{
 		"charm.land/bubbletea", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi",
 	}},

@@ -103,6 +103,27 @@ func (t *Tally) DecodeJSON(v jsontree.Value) error {
 	return nil
 }
 
+// readinessWords are the words for how ready a section is. A readiness summary
+// may hold more, such as totals; those count no sections.
+var readinessWords = []string{
+	"draft", "undocumented", "needs-spec-update", "spec-ahead", "ready-to-build", "aligned", "ready-to-execute", "satisfied", "deferred",
+}
+
+// SectionCounts returns how many sections have each readiness. Members of the
+// readiness summary that are no readiness are left out.
+func (s State) SectionCounts() map[string]int {
+	counts := map[string]int{}
+	for _, word := range readinessWords {
+		if t := s.ReadinessSummary[word]; t.Known && t.Count >= 0 && t.Count <= mostSections {
+			counts[word] = t.Count
+		}
+	}
+	return counts
+}
+
+// mostSections bounds a count that can be meant.
+const mostSections = 1_000_000_000
+
 // SectionReadiness is how ready one section is: a word, or an object with the
 // word and notes.
 type SectionReadiness struct {

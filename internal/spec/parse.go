@@ -12,8 +12,10 @@ func Parse(data []byte) Spec {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	text := strings.ReplaceAll(strings.ToValidUTF8(string(data), "\ufffd"), "\r\n", "\n")
 	s := Spec{Found: true}
-	front, body := frontMatter(text)
-	s.Version, s.Status = front.version(), front["status"]
+	front, body, ended := frontMatter(text)
+	if ended {
+		s.Version, s.Status = front.version(), front["status"]
+	}
 	p := parser{aliases: map[string]int{}}
 	for line := range strings.Lines(text[body:]) {
 		p.line(strings.TrimSuffix(line, "\n"), len(line))

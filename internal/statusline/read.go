@@ -1,8 +1,7 @@
 package statusline
 
 import (
-	"strings"
-
+	"gaffer/internal/spec"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
@@ -21,7 +20,7 @@ type Documents struct {
 func Read(d Documents) Line {
 	config, state := parse(d.Config).Get("versions"), parse(d.State)
 	line := Line{
-		Project: d.Project, Branch: Branch(d.Head), SpecStatus: specStatus(d.Spec),
+		Project: d.Project, Branch: Branch(d.Head), SpecStatus: spec.StatusOf(d.Spec),
 		Version:     text(config.Get("external").Get("current")),
 		SpecVersion: text(config.Get("spec").Get("current")),
 		Context:     contextOf(ReadAgent(d.Agent)),
@@ -32,7 +31,7 @@ func Read(d Documents) Line {
 
 // readState fills in what state.json says. A state that is null, broken or of
 // another form says nothing, as the protocol has it.
-func readState(line *Line, v jsontree.Value, spec bool) {
+func readState(line *Line, v jsontree.Value, hasSpec bool) {
 	s, _ := workflow.Read(v)
 	if line.SpecVersion == "" {
 		line.SpecVersion = text(v.Get("specVersion")) // a copy; the registry has the truth
@@ -41,11 +40,12 @@ func readState(line *Line, v jsontree.Value, spec bool) {
 	line.Chunks = chunksOf(v, s.BuildRun)
 	line.Section, line.SectionNumber = text(v.Get("activeSection")), text(v.Get("activeSectionNumber"))
 	line.Score = scoreOf(v.Get("scenarioScore"))
-	line.Ready = readyOf(s.ReadinessSummary)
+	sections := s.SectionCounts()
+	line.Ready = readyOf(sections)
 	line.Untracked = present(v.Get("untrackedChanges"))
 	line.Next = text(v.Get("nextStep"))
 	if line.Next == "" && line.Command == "" {
-		line.Next, line.Derived = next(*line, s.ReadinessSummary, spec), true
+		line.Next, line.Derived = next(*line, sections, hasSpec), true
 	}
 }
 
@@ -60,27 +60,18 @@ func scoreOf(v jsontree.Value) *workflow.Score {
 // readyWords are the values of readiness that need no more work.
 var readyWords = []string{"aligned", "ready-to-execute", "satisfied"}
 
-func readyOf(summary map[string]workflow.Tally) *Ready {
+func readyOf(sections map[string]int) *Ready {
 	var r Ready
-	for word := range summary {
-		r.Total += tally(summary, word)
+	for _, count := range sections {
+		r.Total += count
 	}
 	for _, word := range readyWords {
-		r.Ready += tally(summary, word)
+		r.Ready += sections[word]
 	}
 	if r.Total == 0 {
 		return nil
 	}
 	return &r
-}
-
-// tally is a count of the summary, 0 if it cannot be read.
-func tally(summary map[string]workflow.Tally, word string) int {
-	t := summary[word]
-	if !t.Known || t.Count < 0 || t.Count > most {
-		return 0
-	}
-	return t.Count
 }
 
 // present counts the items of an array that hold anything.
@@ -95,41 +86,21 @@ func present(v jsontree.Value) int {
 }
 
 // next is what a person may do, if nobody has said it.
-func next(line Line, summary map[string]workflow.Tally, spec bool) string {
+func next(line Line, sections map[string]int, hasSpec bool) string {
 	score := line.Score
 	switch {
-	case !spec:
+	case !hasSpec:
 		return "/fctry:init to create a spec"
 	case line.Untracked > 0:
 		return "/fctry:evolve to update spec with recent changes"
 	case score != nil && score.Satisfied >= score.Total:
 		return "All scenarios satisfied! /fctry:review to confirm"
-	case tally(summary, "spec-ahead") > 0:
+	case sections["spec-ahead"] > 0:
 		return "/fctry:execute to build spec-ahead sections"
 	case score != nil:
 		return "/fctry:execute to satisfy remaining scenarios"
-	case tally(summary, "draft") > 0:
+	case sections["draft"] > 0:
 		return "/fctry:evolve to flesh out draft sections"
 	}
 	return "/fctry:evolve to refine, or /fctry:execute to build"
-}
-
-// specStatus is the status in the front matter of a spec.
-func specStatus(spec []byte) string {
-	lines := strings.Lines(strings.TrimPrefix(string(spec), "\ufeff"))
-	inside := false
-	for line := range lines {
-		line = strings.TrimRight(line, " \t\r\n")
-		switch {
-		case line == "---" && inside, line != "---" && !inside:
-			return ""
-		case line == "---":
-			inside = true
-		}
-		if value, ok := strings.CutPrefix(line, "status:"); ok {
-			value, _, _ = strings.Cut(value, " #")
-			return strings.Trim(value, " \t\"'")
-		}
-	}
-	return ""
 }

@@ -113,6 +113,50 @@ func TestTheFirstRowHasWhatIsKnown(t *testing.T) {
 	}
 }
 
+func TestTheStatusIsReadFromFencedFrontMatterBelowTheTitle(t *testing.T) {
+	for name, spec := range map[string]string{
+		"with lines of ---":           "# Demo\n\n```yaml\n---\ntitle: Demo\nstatus: draft\n---\n```\n\n## 1. Vision\n",
+		"without lines of ---":        "# Demo\n\n```yaml\ntitle: Demo\nstatus: draft\n```\n\nstatus: stable\n",
+		"fenced with tildes":          "# Demo\r\n\r\n~~~yml\r\n---\r\nstatus: draft\r\n---\r\n~~~\r\n",
+		"below a few lines of text":   "# Demo\n\nWhat it is.\n\n> A quote.\n\n```yaml\n---\nstatus: draft # for now\n---\n```\n",
+		"after an example in a fence": "# Demo\n\n```sh\nstatus: wrong\n```\n\n```yaml\n---\nstatus: draft\n---\n```\n",
+		"cut off before its end":      "# Demo\n```yaml\n---\nstatus: draft\ntitle: De",
+	} {
+		if got := Render(Read(Documents{Project: "p", Spec: []byte(spec)}), Look{})[0]; got != "p │ draft" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	for name, spec := range map[string]string{
+		"an example that is no YAML":  "# Demo\n\n```sh\nstatus: draft\n```\n",
+		"a line of text":              "# Demo\n\nstatus: draft\n",
+		"a nested status":             "# Demo\n```yaml\n---\nspec:\n  status: draft\n---\n```\n",
+		"text after the fenced block": "# Demo\n```yaml\ntitle: x\n```\nstatus: draft\n",
+		"an example deep in the text": "# Demo\n" + strings.Repeat("text\n", 100) + "```yaml\n---\nstatus: draft\n---\n```\n",
+	} {
+		if got := Render(Read(Documents{Project: "p", Spec: []byte(spec)}), Look{})[0]; got != "p" {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestOnlySectionsAreCountedAsReady(t *testing.T) {
+	const totals = `"totalSections": 40, "scenariosTotal": 24, "scenariosSatisfied": 11, "score": 75, "scanDate": 20260217, "specVersion": "2.1"`
+	for state, want := range map[string]string{
+		`{"aligned": 28, "spec-ahead": 5, "draft": 7, ` + totals + `}`:                          "◆ 28/40",
+		`{"aligned": 1, "needs-spec-update": 1, "ready-to-execute": 1, "satisfied": 1}`:         "◆ 3/4",
+		`{"undocumented": 2, "ready-to-build": 3, "deferred": 1, "aligned": 4, ` + totals + `}`: "◆ 4/10",
+		`{` + totals + `}`: "",
+	} {
+		got, _, _ := strings.Cut(second(`{"currentCommand": "", "nextStep": "x", "readinessSummary": `+state+`}`), " │ → x")
+		if got == "→ x" {
+			got = ""
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", state, got, want)
+		}
+	}
+}
+
 func TestABranchIsWhatHeadNamesOrTheBeginningOfTheCommit(t *testing.T) {
 	for head, want := range map[string]string{
 		"ref: refs/heads/main\n":                       "main",

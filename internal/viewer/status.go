@@ -151,11 +151,7 @@ func readiness(state workflow.State, text spec.Spec) Readiness {
 			}
 		}
 	}
-	for word, count := range state.ReadinessSummary {
-		if count.Known {
-			r.Summary[word] = count.Count
-		}
-	}
+	maps.Copy(r.Summary, state.SectionCounts())
 	if len(r.Summary) == 0 {
 		for _, s := range r.Sections {
 			r.Summary[s.Readiness]++
