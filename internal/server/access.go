@@ -27,11 +27,11 @@ const (
 func (c *call) authenticate() error {
 	text, how := c.shown()
 	if how == none {
-		if c.opts.OpenReads && c.route.access == look && c.route.method == http.MethodGet {
+		if c.opts.OpenReads && c.onThisMachine() && c.route.access == look && c.route.method == http.MethodGet {
 			c.by = token.Identity{Name: "anyone", Role: token.Viewer}
 			return nil
 		}
-		return c.stranger("a token is needed: Authorization: Bearer TOKEN")
+		return c.stranger("a token is needed: Authorization: Bearer TOKEN, or X-Api-Key: TOKEN")
 	}
 	ctx, cancel := c.context()
 	defer cancel()
@@ -51,13 +51,21 @@ func (c *call) authenticate() error {
 }
 
 // shown returns the token that a request carries. In an address it counts for
-// reading only: addresses are sent by links and pictures too.
+// reading only: addresses are sent by links and pictures too. X-Api-Key and
+// api_key are what other clients of the protocol send.
 func (c *call) shown() (string, credential) {
 	if scheme, text, ok := strings.Cut(c.r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(text), bearer
 	}
-	if text := c.r.URL.Query().Get("token"); text != "" && (c.r.Method == http.MethodGet || c.r.Method == http.MethodHead) {
-		return text, query
+	if text := strings.TrimSpace(c.r.Header.Get("X-Api-Key")); text != "" {
+		return text, bearer
+	}
+	if c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
+		for _, name := range []string{"token", "api_key"} {
+			if text := c.r.URL.Query().Get(name); text != "" {
+				return text, query
+			}
+		}
 	}
 	if k, err := c.r.Cookie(c.cookieName()); err == nil && k.Value != "" {
 		return k.Value, cookie
@@ -123,11 +131,15 @@ func hostSet(hosts []string) map[string]bool {
 	return set
 }
 
-// checkHost turns away requests for other names. A page that has its own name
-// point to this machine gets no further.
+// checkHost turns away requests for other names, so that a page whose own name
+// points to this machine gets no further. The Host header must be allowed behind
+// a proxy too: on one machine, a page in a browser and a trusted proxy have the
+// same address.
 func (c *call) checkHost() error {
-	if !c.hosts[hostname(c.r.Host)] {
-		return refuse(http.StatusForbidden, "foreign_host", fmt.Sprintf("this coordinator is not called %.100q: --host names more", c.r.Host))
+	for _, name := range c.names {
+		if !c.hosts[hostname(name)] {
+			return refuse(http.StatusForbidden, "foreign_host", fmt.Sprintf("this coordinator is not called %.100q: --host names more", name))
+		}
 	}
 	return nil
 }
@@ -147,11 +159,11 @@ func (c *call) checkOrigin() error {
 	return nil
 }
 
-// own says whether an origin is the very place that the request is sent to. A
-// proxy before this server may speak another scheme.
+// own reports whether an origin is the host that the client asked for. Its scheme
+// may differ: a proxy that encrypts need not be a trusted one.
 func (c *call) own(origin string) bool {
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, c.r.Host)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, c.host)
 }
 
 // checkForgery wants proof that a change which only a cookie vouches for was

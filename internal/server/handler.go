@@ -20,6 +20,7 @@ import (
 // call is one request on its way.
 type call struct {
 	*Server
+	arrival
 	w     *recorder
 	r     *http.Request
 	route route
@@ -138,7 +139,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, to route) {
 	started := time.Now()
 	s.metrics.underWay.Add(1)
 	defer s.metrics.underWay.Add(-1)
-	c := &call{Server: s, w: &recorder{ResponseWriter: w}, r: r, route: to, id: s.requestID()}
+	c := &call{Server: s, arrival: s.arrivalOf(r), w: &recorder{ResponseWriter: w}, r: r, route: to, id: s.requestID()}
 	w.Header().Set("X-Request-Id", c.id)
 	err := c.guarded()
 	if err != nil && c.w.status == 0 {
@@ -175,10 +176,13 @@ func (c *call) guarded() (err error) {
 	return c.route.do(c)
 }
 
-// admit lets nobody pass who comes from elsewhere or may not.
+// admit refuses requests for another host, from foreign pages, and from clients
+// without the right.
 func (c *call) admit() error {
-	if err := c.checkHost(); err != nil {
-		return err
+	if !c.route.anyHost || c.r.Header.Get("Origin") != "" { // a probe has no origin, pages may
+		if err := c.checkHost(); err != nil {
+			return err
+		}
 	}
 	if err := c.checkOrigin(); err != nil {
 		return err
@@ -231,7 +235,7 @@ func (c *call) tell(err error) {
 	if err != nil {
 		facts = append(facts, slog.String("error", err.Error()))
 	}
-	facts = append(facts, slog.String("from", c.r.RemoteAddr))
+	facts = append(facts, slog.String("from", c.from))
 	c.log.LogAttrs(c.r.Context(), level, message, facts...)
 }
 

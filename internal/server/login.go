@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -133,7 +132,7 @@ func (c *call) login() error {
 	http.SetCookie(c.w, c.newCookie(text, int(sessionLife.Seconds())))
 	c.w.Header().Set("Location", place)
 	c.w.WriteHeader(http.StatusSeeOther)
-	c.log.Info("logged in", "by", row.ID, "name", row.Name, "role", row.Role, "from", c.r.RemoteAddr)
+	c.log.Info("logged in", "by", row.ID, "name", row.Name, "role", row.Role, "from", c.from)
 	return nil
 }
 
@@ -183,17 +182,16 @@ func (c *call) logout() error {
 func (c *call) newCookie(value string, age int) *http.Cookie {
 	return &http.Cookie{
 		Name: c.cookieName(), Value: value, Path: "/", MaxAge: age,
-		HttpOnly: true, Secure: c.opts.TLS != nil, SameSite: http.SameSiteStrictMode,
+		HttpOnly: true, Secure: c.tls, SameSite: http.SameSiteStrictMode,
 	}
 }
 
 // cookieName has the port in it, because browsers give cookies to every port of
-// a host.
+// a host. Behind a proxy it is the port of the proxy, which several coordinators
+// share.
 func (c *call) cookieName() string {
-	if local, ok := c.r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-		if _, port, err := net.SplitHostPort(local.String()); err == nil {
-			return "gaffer-" + port
-		}
+	if c.sitePort == "" {
+		return "gaffer"
 	}
-	return "gaffer"
+	return "gaffer-" + c.sitePort
 }

@@ -29,13 +29,15 @@ func describe(table []route) ([]byte, error) {
 			"title": "gaffer coordinator", "version": "1",
 			"description": "Agents, channels, chains, tasks, inputs and events, and the stream of what changes.",
 		},
-		"security": []object{{"bearer": []string{}}, {"query": []string{}}},
+		"security": []object{{"bearer": []string{}}, {"key": []string{}}, {"query": []string{}}, {"keyQuery": []string{}}},
 		"paths":    paths,
 		"components": object{
 			"schemas": shapes.named,
 			"securitySchemes": object{
-				"bearer": object{"type": "http", "scheme": "bearer"},
-				"query":  object{"type": "apiKey", "in": "query", "name": "token", "description": "for GET only"},
+				"bearer":   object{"type": "http", "scheme": "bearer"},
+				"key":      object{"type": "apiKey", "in": "header", "name": "X-Api-Key"},
+				"query":    object{"type": "apiKey", "in": "query", "name": "token", "description": "for GET only"},
+				"keyQuery": object{"type": "apiKey", "in": "query", "name": "api_key", "description": "for GET only"},
 			},
 		},
 	}, "", " ")

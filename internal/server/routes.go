@@ -46,6 +46,7 @@ type route struct {
 	gives        any      // an example of the answer, nil if it is no JSON
 	status       int      // of the answer
 	others       []int    // statuses that mean something here beside those of every route
+	anyHost      bool     // whatever name it is called by
 	do           func(*call) error
 	label        string // its name, once it is registered
 }
@@ -114,7 +115,7 @@ func deskRoutes() []route {
 	return []route{
 		{method: get, path: "/{$}", access: open, about: "the dashboard's page, which holds no data", status: found, do: (*call).page},
 		{method: get, path: "/assets/{path...}", access: open, about: "what the dashboard's page loads", status: found, others: []int{missing}, do: (*call).page},
-		{method: get, path: "/health", access: open, about: "whether the database answers", gives: health{}, status: found, others: []int{http.StatusServiceUnavailable}, do: (*call).health},
+		{method: get, path: "/health", access: open, anyHost: true, about: "whether the database answers; for load balancers, under any host", gives: health{}, status: found, others: []int{http.StatusServiceUnavailable}, do: (*call).health},
 		{method: get, path: "/metrics", access: look, about: "figures for Prometheus", status: found, do: (*call).scrape},
 		{method: get, path: "/openapi.json", access: open, about: "this document", gives: map[string]any{}, status: found, do: (*call).document},
 		{method: get, path: "/login", access: open, about: "trade a one-time code for a cookie", query: []string{"code", "to"}, status: http.StatusSeeOther, do: (*call).login},

@@ -132,7 +132,11 @@ func TestSecurityForeignHost(t *testing.T) {
 		"0.0.0.0:" + port: 403, "[::2]:" + port: 403, "127.0.0.2": 403,
 		"localhost:" + port: 200, "LOCALHOST:" + port: 200, "[::1]:" + port: 200, "127.0.0.1": 200, "localhost.:" + port: 200,
 	} {
-		for _, path := range []string{"/v1/agents", "/health", "/openapi.json"} {
+		for _, path := range []string{"/v1/agents", "/", "/openapi.json", "/healthy"} {
+			status := status
+			if path == "/healthy" && status == 200 {
+				status = 404
+			}
 			q := w.request("GET", path, "")
 			q.Header.Set("Authorization", "Bearer "+w.tokens[token.Admin])
 			q.Host = host
@@ -142,7 +146,7 @@ func TestSecurityForeignHost(t *testing.T) {
 			}
 		}
 	}
-	for _, raw := range []string{"GET /health HTTP/1.0\r\n\r\n", "GET http://evil.example/health HTTP/1.1\r\nHost: " + w.addr + "\r\n\r\n"} {
+	for _, raw := range []string{"GET /openapi.json HTTP/1.0\r\n\r\n", "GET http://evil.example/openapi.json HTTP/1.1\r\nHost: " + w.addr + "\r\n\r\n"} {
 		if status := rawStatus(t, w, raw); status != 403 {
 			t.Errorf("%q: %d", raw, status)
 		}

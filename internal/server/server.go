@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -27,10 +28,11 @@ type Options struct {
 	Now    func() time.Time
 	Random io.Reader
 
-	Version   string      // of the program, for those who ask
-	Hosts     []string    // by which it may be called, without ports; see HostsOf
-	TLS       *tls.Config // nil for plain HTTP
-	OpenReads bool        // who only looks needs no token
+	Version   string         // of the program, for those who ask
+	Hosts     []string       // by which it may be called, without ports; see HostsOf
+	Proxies   []netip.Prefix // whose X-Forwarded headers are believed
+	TLS       *tls.Config    // nil for plain HTTP
+	OpenReads bool           // a program of this machine that only looks needs no token
 
 	Rate        float64       // requests of one token in a second; negative for no limit
 	Strangers   float64       // requests of all together who show no valid token; negative for no limit

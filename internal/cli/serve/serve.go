@@ -32,6 +32,7 @@ import (
 type options struct {
 	listen      string
 	hosts       []string
+	proxies     []string // whose X-Forwarded headers are believed
 	cert, key   string
 	tls         bool
 	insecure    bool
@@ -68,6 +69,10 @@ for a minute. Elsewhere it prints neither: what it prints may be kept in a journ
 Beyond this machine it listens only with TLS: with --tls-cert and --tls-key, or
 with --tls and a certificate of its own, whose fingerprint it prints.
 
+Behind a reverse proxy, --host allows the name that clients ask for, and
+--trusted-proxy names the proxy: only from there X-Forwarded-For, -Host and -Proto
+are believed. /health answers load balancers without a token, under any name.
+
 It logs to stderr, a JSON object on each line: every change with who made it. On
 SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
 		Example: "  gaffer serve\n  gaffer serve --listen 0.0.0.0:4870 --tls --host build.example\n  gaffer serve --db postgres://localhost/gaffer",
@@ -78,6 +83,7 @@ SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
 	flags.SortFlags = false
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:4870", "`ADDRESS` and port to listen on")
 	flags.StringArrayVar(&o.hosts, "host", nil, "another `NAME` by which the server may be called")
+	flags.StringArrayVar(&o.proxies, "trusted-proxy", nil, "believe the X-Forwarded headers of a proxy at `ADDRESS`, or in a range such as 10.0.0.0/24")
 	flags.BoolVar(&o.tls, "tls", false, "use TLS with a certificate that is made here")
 	flags.StringVar(&o.cert, "tls-cert", "", "use TLS with the certificate in `FILE`")
 	flags.StringVar(&o.key, "tls-key", "", "the certificate's key, in `FILE`")
@@ -196,6 +202,9 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 	opts, err := b.Options(e, l, o.hosts, server.NewLog(e.Err, level))
 	if err != nil {
 		return nil, opts, err
+	}
+	if opts.Proxies, err = server.ParseProxies(o.proxies); err != nil {
+		return nil, opts, exit.Usage(fmt.Errorf("--trusted-proxy: %w", err))
 	}
 	opts.OpenReads, opts.Rate, opts.Connections = o.openReads, o.rate, o.connections
 	if o.rate == 0 {

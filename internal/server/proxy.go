@@ -1,0 +1,127 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// ParseProxies reads the addresses of proxies: an IP address each, or a range of
+// them such as 10.0.0.0/24.
+func ParseProxies(list []string) (proxies []netip.Prefix, err error) {
+	for _, text := range list {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			address, wrong := netip.ParseAddr(text)
+			if wrong != nil || address.Zone() != "" {
+				return nil, fmt.Errorf("proxy %q: want an IP address such as 10.0.0.2, or a range such as 10.0.0.0/24", text)
+			}
+			prefix = netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen())
+		}
+		if prefix.Bits() == 0 {
+			return nil, fmt.Errorf("proxy %q: names every address, so that every client could say where it comes from", text)
+		}
+		proxies = append(proxies, prefix.Masked())
+	}
+	return proxies, nil
+}
+
+// arrival is how a request came: from which address, for which host, and whether
+// the client's connection is encrypted. Headers of a trusted proxy tell it for
+// the client behind the proxy.
+type arrival struct {
+	from     string     // for the log
+	client   netip.Addr // not valid if the address cannot be read
+	host     string     // that the client asked for
+	names    []string   // every host that the request names; all must be allowed
+	tls      bool
+	proxied  bool // a trusted proxy named the host or the client
+	hearsay  bool // it has forwarded headers that are not trusted
+	sitePort string
+}
+
+// forwardedBy are the headers in which proxies tell about the client.
+var forwardedBy = []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
+
+func (s *Server) arrivalOf(r *http.Request) arrival {
+	a := arrival{from: r.RemoteAddr, client: addressOf(r.RemoteAddr), host: r.Host, names: []string{r.Host}, tls: s.opts.TLS != nil}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		_, a.sitePort, _ = net.SplitHostPort(local.String()) // of a TCP address it can always be
+	}
+	told := slices.ContainsFunc(forwardedBy, func(name string) bool { return r.Header.Get(name) != "" })
+	if !s.trusted(a.client) {
+		a.hearsay = told
+		return a
+	}
+	// Each proxy appends the address that it was asked from. The first one from
+	// the right that is no trusted proxy is the client; what stands before it was
+	// written by the client itself.
+	hops := listed(r.Header, "X-Forwarded-For")
+	for i := len(hops) - 1; i >= 0; i-- {
+		hop := addressOf(hops[i])
+		if !hop.IsValid() {
+			break
+		}
+		a.client, a.from = hop, hop.String()
+		if !s.trusted(hop) {
+			break
+		}
+	}
+	if protocols := listed(r.Header, "X-Forwarded-Proto"); len(protocols) > 0 {
+		a.tls = strings.EqualFold(protocols[len(protocols)-1], "https")
+	}
+	hosts := listed(r.Header, "X-Forwarded-Host")
+	if len(hosts) > 0 {
+		a.host, a.names = hosts[0], append(a.names, hosts...)
+	}
+	if a.proxied = told; a.proxied {
+		a.sitePort = portOf(a.host, a.tls)
+	}
+	return a
+}
+
+func (s *Server) trusted(address netip.Addr) bool {
+	return address.IsValid() && slices.ContainsFunc(s.opts.Proxies, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+// listed returns the values of a header that may be sent several times, and may
+// have several values separated by commas.
+func listed(h http.Header, name string) (list []string) {
+	for _, line := range h.Values(name) {
+		for value := range strings.SplitSeq(line, ",") {
+			if value = strings.TrimSpace(value); value != "" {
+				list = append(list, value)
+			}
+		}
+	}
+	return list
+}
+
+// addressOf reads an address with or without a port. It is not valid if the text
+// is no address.
+func addressOf(text string) netip.Addr {
+	if with, err := netip.ParseAddrPort(text); err == nil {
+		return with.Addr().Unmap().WithZone("")
+	}
+	address, _ := netip.ParseAddr(strings.Trim(text, "[]"))
+	return address.Unmap().WithZone("")
+}
+
+// portOf is the port that a client asks for a host at.
+func portOf(host string, tls bool) string {
+	if _, port, err := net.SplitHostPort(host); err == nil && port != "" {
+		return port
+	}
+	if tls {
+		return "443"
+	}
+	return "80"
+}
+
+// onThisMachine reports whether the client is a program of this machine. A
+// request that a proxy passed on without being named as one may come from
+// anywhere.
+func (a arrival) onThisMachine() bool { return a.client.IsLoopback() && !a.hearsay }
