@@ -64,13 +64,24 @@ type Channel struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// Chain is a row of tasks that are done one after the other.
+// Chain is a row of tasks that are done one after the other. Its status follows
+// from its tasks.
 type Chain struct {
-	ID          string    `json:"id"`
-	ChannelID   string    `json:"channel_id,omitempty"`
-	Name        string    `json:"name"`
-	Description string    `json:"description"`
-	CreatedAt   time.Time `json:"created_at"`
+	ID           string     `json:"id"`
+	ChannelID    string     `json:"channel_id,omitempty"`
+	Name         string     `json:"name"`
+	Description  string     `json:"description"`
+	Status       TaskStatus `json:"status,omitempty"`
+	OwnerAgentID string     `json:"owner_agent_id,omitempty"` // the only agent that may claim its tasks; empty for any
+	CreatedAt    time.Time  `json:"created_at"`
+	UpdatedAt    time.Time  `json:"updated_at,omitzero"` // when its name, description or owner was last changed
+}
+
+// ChainChange is what a person changes about a chain. What is empty stays.
+type ChainChange struct {
+	Name        string     `json:"name,omitempty"`
+	Description string     `json:"description,omitempty"`
+	Status      TaskStatus `json:"status,omitempty"` // is checked and not kept: it follows from the tasks
 }
 
 // Task is one piece of work.
@@ -86,6 +97,7 @@ type Task struct {
 	Priority        int        `json:"priority"`
 	AssignedAgentID string     `json:"assigned_agent_id,omitempty"`
 	ExecutionMode   string     `json:"execution_mode,omitempty"`
+	SessionToken    string     `json:"agent_session_request_token,omitempty"` // of a SessionRequest: an event with it says that the session has started
 	CreatedAt       time.Time  `json:"created_at"`
 	ClaimedAt       *time.Time `json:"claimed_at,omitempty"`
 	DoneAt          *time.Time `json:"done_at,omitempty"`
@@ -103,7 +115,44 @@ const (
 	Failed     TaskStatus = "failed"
 )
 
-// NewTask is a task that somebody wants done.
+// SessionRequest is the type of a task that asks an agent without a session to
+// start one, and SessionStarted the type of the event by which it says that it has.
+const (
+	SessionRequest = "request_claude_session"
+	SessionStarted = "agent.automation.session_request.completed"
+)
+
+// NewSession asks for an agent of a channel to start a session. The channel is
+// given by its id or its name.
+type NewSession struct {
+	ChannelID   string `json:"channel_id,omitempty"`
+	ChannelName string `json:"channel_name,omitempty"`
+}
+
+// Assignment gives a task to an agent.
+type Assignment struct {
+	TaskID         string `json:"task_id"`
+	AgentID        string `json:"agent_id"`
+	IdempotencyKey string `json:"idempotency_key,omitempty"`
+}
+
+// Notification is something about an agent that a person should act on.
+type Notification struct {
+	Key       string    `json:"key"` // the agent's id and the type
+	AgentID   string    `json:"agent_id"`
+	AgentName string    `json:"agent_name"`
+	Type      string    `json:"type"`
+	Channel   string    `json:"channel"` // the first one that the agent takes tasks of
+	Message   string    `json:"message"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// SetupWaiting is the type of the notification that an agent waits for a session,
+// and the state in the agent's meta that says so.
+const SetupWaiting = "setup_waiting"
+
+// NewTask is a task that somebody wants done. One of a chain without a sequence
+// comes at the end of the chain.
 type NewTask struct {
 	ChannelID     string `json:"channel_id"`
 	ChainID       string `json:"chain_id,omitempty"`

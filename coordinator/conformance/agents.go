@@ -61,6 +61,11 @@ var agents = []promise{
 			s.equal("the agent", s.seen(id), object{"claude_status": word})
 		}
 	}},
+	{"a claude status that is not known is refused", func(s *script) {
+		id := s.newAgent("odd")
+		s.agent("POST", "/v1/agents/heartbeat", object{"agent_id": id, "claude_status": "melting"}).refuses(400)
+		s.equal("the agent", s.seen(id), object{"claude_status": "idle"})
+	}},
 	{"the claude status counts before the status", func(s *script) {
 		id := "both-" + s.mark
 		s.beat(id, "waiting", object{"status": "idle"})

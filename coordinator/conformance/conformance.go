@@ -34,7 +34,7 @@ func Run(t *testing.T, target Target) {
 	if target.Patience == 0 {
 		target.Patience = 30 * time.Second
 	}
-	for _, group := range [][]promise{doors, agents, work, talk, live, scenarios} {
+	for _, group := range [][]promise{doors, agents, work, talk, newer, live, scenarios} {
 		for _, p := range group {
 			t.Run(p.name, func(t *testing.T) {
 				p.check(&script{T: t, Target: target, mark: rand.Text()[:8]})

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,18 @@ var mutants = []struct{ broken, promise string }{
 	{"no tokens", "nothing is told or done without a token"},
 	{"any token", "a wrong token is as good as none"},
 	{"no token in the address", "a token in the address is enough to read"},
+	{"no API keys", "a token is taken as an API key too"},
+	{"writes by address", "a token is taken as an API key too"},
+	{"any claude status", "a claude status that is not known is refused"},
+	{"no sequence by itself", "a chain's task without a sequence goes to its end"},
+	{"oldest event first", "events are listed with the newest first"},
+	{"anyone is assigned", "a task is assigned to one agent"},
+	{"status stays", "a person sets the status of a task in progress"},
+	{"chains stay", "a chain is read, changed and deleted"},
+	{"owners are ignored", "a chain with an owner is for its owner"},
+	{"sessions have no token", "a session is requested of a channel's agents"},
+	{"any session token", "a session is requested of a channel's agents"},
+	{"nothing is dismissed", "an agent that waits for a session is a notification until it is dismissed"},
 	{"no token in the address", "the stream takes its token from the address too"},
 	{"writes by address", "a token in the address is not enough to change anything"},
 	{"echoes the token", "an error never holds the token"},
@@ -99,7 +112,7 @@ func TestThePageNamesEveryRoute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range routes {
+	for _, r := range slices.Concat(routes, newerRoutes) {
 		path := strings.Replace(r.path, "by-name/{id}", "by-name/{name}", 1)
 		row := regexp.MustCompile("(?m)^\\| .*`" + r.method + "\\b.* " + regexp.QuoteMeta(path) + "`.*\\|$")
 		if !row.Match(page) {
@@ -146,7 +159,7 @@ func TestEveryPromiseIsOneThatTheSuiteCanFindBroken(t *testing.T) {
 		covered[m.promise] = true
 	}
 	known := map[string]bool{}
-	for _, group := range [][]promise{doors, agents, work, talk, live, scenarios} {
+	for _, group := range [][]promise{doors, agents, work, talk, newer, live, scenarios} {
 		for _, p := range group {
 			known[p.name] = true
 			if !covered[p.name] {

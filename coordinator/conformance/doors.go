@@ -3,6 +3,7 @@ package conformance
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -36,12 +37,12 @@ var doors = []promise{
 		s.send("", "GET", "/health", nil).want(200)
 	}},
 	{"nothing is told or done without a token", func(s *script) {
-		for _, r := range routes {
+		for _, r := range slices.Concat(routes, newerRoutes) {
 			s.send("", r.method, filled(r.path), emptyBody(r.method)).refuses(401)
 		}
 	}},
 	{"a wrong token is as good as none", func(s *script) {
-		for _, r := range routes {
+		for _, r := range slices.Concat(routes, newerRoutes) {
 			s.send("wrong-"+s.mark, r.method, filled(r.path), emptyBody(r.method)).refuses(401)
 		}
 	}},
@@ -53,6 +54,13 @@ var doors = []promise{
 		body := object{"name": "address-" + s.mark}
 		s.send("", "POST", "/v1/channels?token="+url.QueryEscape(s.Token), body).refuses(401)
 		s.person("GET", "/v1/channels/by-name/address-"+s.mark, nil).refuses(404)
+	}},
+	{"a token is taken as an API key too", func(s *script) {
+		s.sendWith(http.Header{"X-Api-Key": {s.Token}}, "GET", "/v1/agents", nil).list("agents", listedAgentShape)
+		s.sendWith(http.Header{"X-Api-Key": {s.Token}}, "POST", "/v1/channels", object{"name": "key-" + s.mark}).want(201)
+		s.sendWith(http.Header{"X-Api-Key": {"wrong-" + s.mark}}, "GET", "/v1/agents", nil).refuses(401)
+		s.send("", "GET", "/v1/agents?api_key="+url.QueryEscape(s.Token), nil).list("agents", listedAgentShape)
+		s.send("", "POST", "/v1/channels?api_key="+url.QueryEscape(s.Token), object{"name": "address-" + s.mark}).refuses(401)
 	}},
 	{"an error never holds the token", func(s *script) {
 		raw := s.person("GET", "/v1/nothing-"+s.mark+"?token="+url.QueryEscape(s.Token), nil).raw

@@ -108,7 +108,7 @@ func (r *reference) answer(w http.ResponseWriter, q *http.Request) (int, any) {
 		return f.status, f
 	}
 	body := object{}
-	if q.Method != http.MethodGet && !r.decode(q, body) {
+	if q.Method != http.MethodGet && q.Method != http.MethodDelete && !r.decode(q, body) {
 		return 400, fault{400, "bad_json", "the body is not what it should be"}
 	}
 	r.mu.Lock()
@@ -126,6 +126,12 @@ func (r *reference) answer(w http.ResponseWriter, q *http.Request) (int, any) {
 
 func (r *reference) admitted(q *http.Request) bool {
 	token, _ := strings.CutPrefix(q.Header.Get("Authorization"), "Bearer ")
+	if token == "" && !r.is("no API keys") {
+		token = q.Header.Get("X-Api-Key")
+		if token == "" && (q.Method == http.MethodGet || r.is("writes by address")) {
+			token = q.URL.Query().Get("api_key")
+		}
+	}
 	if token == "" && (q.Method == http.MethodGet && !r.is("no token in the address") || r.is("writes by address")) {
 		token = q.URL.Query().Get("token")
 	}
@@ -150,7 +156,10 @@ type handler func(body object) (int, any)
 
 func (r *reference) route(method string, path []string) (handler, fault) {
 	id := ""
-	if len(path) > 1 && path[0] == "agents" && path[1] != "heartbeat" {
+	if len(path) > 1 && path[0] == "agents" && path[1] != "heartbeat" && path[1] != "request-session" || len(path) > 1 && path[0] == "chains" {
+		id, path[1] = path[1], "{id}"
+	}
+	if len(path) == 3 && path[0] == "tasks" && path[2] == "status" {
 		id, path[1] = path[1], "{id}"
 	}
 	if len(path) == 3 && path[1] == "by-name" {
@@ -174,7 +183,7 @@ func (r *reference) handlers(id string) map[string]map[string]handler {
 		if r.is("unlisted " + kind) {
 			return func(object) (int, any) { return 200, object{kind: []object{}} }
 		}
-		return func(object) (int, any) { return 200, object{kind: some(r.rows[kind])} }
+		return func(object) (int, any) { return 200, object{kind: r.listed(kind)} }
 	}
 	return map[string]map[string]handler{
 		"agents/heartbeat":         {"POST": r.heartbeat},
@@ -193,6 +202,18 @@ func (r *reference) handlers(id string) map[string]map[string]handler {
 		"tasks/inputs/claim":       {"POST": r.claimInput},
 		"events":                   {"GET": list("events"), "POST": r.addEvent},
 		"dashboard":                {"GET": r.dashboard},
+		"agents/request-session":   {"POST": r.requestSession},
+		"tasks/assign":             {"POST": r.assign},
+		"tasks/{id}/status":        {"POST": func(b object) (int, any) { return r.setStatus(id, b) }},
+		"chains/{id}": {
+			"GET":    func(object) (int, any) { return r.one("chain", r.find(r.rows["chains"], "id", id)) },
+			"PUT":    func(b object) (int, any) { return r.changeChain(id, b) },
+			"DELETE": func(object) (int, any) { return r.dropChain(id) },
+		},
+		"chains/{id}/assign-agent": {"POST": func(b object) (int, any) { return r.changeChain(id, object{"owner_agent_id": b["agent_id"]}) }},
+		"chains/{id}/detach":       {"POST": func(b object) (int, any) { return r.detach(id, b) }},
+		"notifications":            {"GET": r.notifications},
+		"notifications/dismiss":    {"POST": r.dismiss},
 	}
 }
 
@@ -263,12 +284,15 @@ func (r *reference) heartbeat(b object) (int, any) {
 			id = "agent-1"
 		}
 	}
+	status := cmp.Or(text(b, "claude_status"), text(b, "status"))
+	if !slices.Contains([]string{"", "idle", "running", "waiting"}, status) && !r.is("any claude status") {
+		return 400, fault{400, "invalid_request", "the claude status is idle, running or waiting"}
+	}
 	a := r.find(r.agents, "id", id)
 	if a == nil || r.is("every heartbeat is new") {
 		a = object{"id": id, "created_at": r.stamp(), "last_seen": r.stamp(), "seen": r.now}
 		r.agents = append(r.agents, a)
 	}
-	status := cmp.Or(text(b, "claude_status"), text(b, "status"))
 	if r.is("status is ignored") {
 		status = text(b, "claude_status")
 	}
@@ -367,7 +391,7 @@ func (r *reference) addChain(b object) (int, any) {
 	if text(b, "name") == "" {
 		return 400, fault{400, "invalid_request", "a chain has a name"}
 	}
-	row := object{"name": text(b, "name"), "description": text(b, "description"), "channel_id": text(b, "channel_id")}
+	row := object{"name": text(b, "name"), "description": text(b, "description"), "channel_id": text(b, "channel_id"), "status": "queued"}
 	return 201, object{"chain": r.add("chains", row)}
 }
 
@@ -380,6 +404,15 @@ func (r *reference) addTask(b object) (int, any) {
 		if value, ok := b[member]; ok && !r.is("dropped "+member) {
 			row[member] = value
 		}
+	}
+	if chain := text(row, "chain_id"); chain != "" && row["sequence"] == nil {
+		last := 0.0
+		for _, t := range r.rows["tasks"] {
+			if before, _ := t["sequence"].(float64); t["chain_id"] == chain && !r.is("no sequence by itself") {
+				last = max(last, before)
+			}
+		}
+		row["sequence"] = last + 1
 	}
 	return 201, object{"task": r.add("tasks", row)}
 }

@@ -44,7 +44,7 @@ func (r *reference) take(b object) object {
 	}
 	var ready []object
 	for _, t := range r.rows["tasks"] {
-		if t["status"] == "queued" && (t["channel_id"] == channel || r.is("any channel's tasks")) && r.isNext(t) {
+		if t["status"] == "queued" && (t["channel_id"] == channel || r.is("any channel's tasks")) && r.isNext(t) && r.mayHave(t, text(b, "agent_id")) {
 			ready = append(ready, t)
 		}
 	}
@@ -160,6 +160,11 @@ func (r *reference) addEvent(b object) (int, any) {
 	if text(b, "type") == "" && !r.is("events without type") {
 		return 400, fault{400, "invalid_request", "an event has a type"}
 	}
+	if text(b, "type") == "agent.automation.session_request.completed" {
+		if status, refused := r.sessionStarted(b); refused != nil {
+			return status, refused
+		}
+	}
 	row := object{"agent_id": text(b, "agent_id"), "task_id": text(b, "task_id"), "type": text(b, "type")}
 	if payload, ok := b["payload"]; ok && !r.is("dropped payload") {
 		row["payload"] = payload
@@ -180,7 +185,7 @@ func (r *reference) addEvent(b object) (int, any) {
 func (r *reference) dashboard(object) (int, any) {
 	board := object{"agents": r.shown(true)}
 	for _, kind := range []string{"channels", "chains", "tasks", "events"} {
-		board[kind] = some(r.rows[kind])
+		board[kind] = r.listed(kind)
 	}
 	if r.is("dashboard without chains") {
 		delete(board, "chains")

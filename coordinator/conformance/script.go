@@ -42,8 +42,26 @@ func (s *script) send(token, method, path string, body any) reply {
 	return r
 }
 
+// sendWith is send with headers in the place of a token.
+func (s *script) sendWith(header http.Header, method, path string, body any) reply {
+	s.Helper()
+	r, err := s.exchangeWith(header, method, path, body)
+	if err != nil {
+		s.Fatalf("%s %s: %v", method, path, err)
+	}
+	return r
+}
+
 // exchange is send for goroutines, which must not end the test.
 func (s *script) exchange(token, method, path string, body any) (reply, error) {
+	header := http.Header{}
+	if token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	return s.exchangeWith(header, method, path, body)
+}
+
+func (s *script) exchangeWith(header http.Header, method, path string, body any) (reply, error) {
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
 	defer cancel()
 	sent, err := encoded(body)
@@ -54,11 +72,9 @@ func (s *script) exchange(token, method, path string, body any) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
+	req.Header = header.Clone()
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
-	}
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)

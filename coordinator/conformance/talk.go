@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // held makes a task that an agent holds.
@@ -84,6 +85,24 @@ var talk = []promise{
 		}
 		s.agent("POST", "/v1/events", body.with("idempotency_key", "")).want(201)
 		s.agent("POST", "/v1/events", body.with("idempotency_key", "")).want(201)
+	}},
+	{"events are listed with the newest first", func(s *script) {
+		agent := s.newAgent("order")
+		for _, kind := range []string{"one-" + s.mark, "two-" + s.mark, "three-" + s.mark} {
+			s.agent("POST", "/v1/events", object{"agent_id": agent, "type": kind}).want(201)
+			s.wait(10 * time.Millisecond)
+		}
+		for _, at := range []string{"/v1/events", "/v1/dashboard"} {
+			var kinds []any
+			for _, e := range s.person("GET", at, nil).want(200).list("events", eventShape) {
+				if e["agent_id"] == agent {
+					kinds = append(kinds, e["type"])
+				}
+			}
+			if !slices.Equal(kinds, []any{"three-" + s.mark, "two-" + s.mark, "one-" + s.mark}) {
+				s.Errorf("%s has them as %v", at, kinds)
+			}
+		}
 	}},
 	{"an event needs a type", func(s *script) {
 		s.agent("POST", "/v1/events", object{"agent_id": s.newAgent("typeless"), "type": ""}).refuses(400)

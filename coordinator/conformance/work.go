@@ -125,6 +125,18 @@ var work = []promise{
 		}
 	}},
 	{"a chain's tasks go in order, one at a time", chainInOrder},
+	{"a chain's task without a sequence goes to its end", func(s *script) {
+		agent, channel := s.newAgent("append"), s.newChannel("append")
+		chain := s.person("POST", "/v1/chains", object{"name": "end-" + s.mark, "channel_id": channel}).want(201).one("chain", chainShape)["id"]
+		third := s.newTask(object{"channel_id": channel, "chain_id": chain, "sequence": 3})
+		last := s.newTask(object{"channel_id": channel, "chain_id": chain})
+		first := s.newTask(object{"channel_id": channel, "chain_id": chain, "sequence": 1})
+		s.equal("the task", s.task(last), object{"sequence": 4})
+		for _, task := range []string{first, third, last} {
+			s.claims(agent, channel, task)
+			s.ends("complete", agent, task)
+		}
+	}},
 }
 
 // endsOnce ends a task, which another agent must not.

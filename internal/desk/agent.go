@@ -64,7 +64,11 @@ func checkHeartbeat(said store.Worker) error {
 	var c check
 	c.idIfAny("agent_id", said.ID)
 	c.line("name", said.Name, maxName)
-	c.line("claude_status", said.Status, maxStatus)
+	switch said.Status {
+	case "", coordinator.Idle, coordinator.Running, coordinator.Waiting:
+	default:
+		c.fail("claude_status: is %.40q, and may be idle, running or waiting", said.Status)
+	}
 	c.idIfAny("current_task_id", said.Task)
 	c.json("meta", said.Meta, maxMeta)
 	return c.err

@@ -154,14 +154,12 @@ func TestClaimingAndEndingATaskLeavesTheAgentAsItWas(t *testing.T) {
 	})
 }
 
-func TestAnOldClientsStatusIsTakenAndAnUnknownWordIsKept(t *testing.T) {
+func TestAnOldClientsStatusIsTaken(t *testing.T) {
 	f := inMemory(t)
 	f.beat(coordinator.Heartbeat{AgentID: "dev", Status: "running"})
 	f.shows("dev", coordinator.Online, "running", "")
 	f.beat(coordinator.Heartbeat{AgentID: "dev", Status: "idle", ClaudeStatus: "waiting"})
 	f.shows("dev", coordinator.Online, "waiting", "")
-	f.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: "meditating"})
-	f.shows("dev", coordinator.Online, "meditating", "")
 }
 
 func TestAHeartbeatWithoutAnIDGetsOne(t *testing.T) {

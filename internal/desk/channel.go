@@ -17,12 +17,13 @@ import (
 
 // The kinds of items.
 const (
-	kindChannel = "channel"
-	kindNamed   = "channel.name" // by its name: which channel has it
-	kindChain   = "chain"
-	kindInput   = "input"
-	kindNote    = "note"
-	kindCount   = "count" // how many there were of a kind
+	kindChannel   = "channel"
+	kindNamed     = "channel.name" // by its name: which channel has it
+	kindChain     = "chain"
+	kindInput     = "input"
+	kindNote      = "note"
+	kindCount     = "count"     // how many there were of a kind
+	kindDismissed = "dismissed" // notifications that a person does not want to see
 )
 
 // The runs of channels and chains.
@@ -150,57 +151,5 @@ func addChannel(s *engine.Step, c coordinator.Channel) error {
 		return err
 	}
 	_, err = s.Submit(engine.Submission{ID: channelRun + c.ID, Conducted: true, Plan: plan.Plan{Name: c.Name, Source: plan.SourceOrchestrate}})
-	return err
-}
-
-// Chains implements [server.Desk].
-func (d *Desk) Chains(ctx context.Context) (list []coordinator.Chain, err error) {
-	err = d.store.Read(ctx, func(r store.Reader) (err error) {
-		list, err = all[coordinator.Chain](r, kindChain)
-		return err
-	})
-	return list, err
-}
-
-func chainOf(r rows, id string) (c coordinator.Chain, err error) {
-	i, err := r.Item(chainKey(id))
-	if err != nil {
-		return c, missing(err, "chain", id)
-	}
-	return wireItem[coordinator.Chain](i)
-}
-
-// AddChain implements [server.Desk].
-func (d *Desk) AddChain(ctx context.Context, by token.Identity, c coordinator.Chain) (made coordinator.Chain, err error) {
-	var bad check
-	bad.name("name", c.Name, maxName)
-	bad.text("description", c.Description, maxText)
-	bad.idIfAny("channel_id", c.ChannelID)
-	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
-		return made, err
-	}
-	err = d.do(ctx, by, store.Need{Items: []store.ItemKey{channelKey(c.ChannelID)}}, func(s *engine.Step) error {
-		if c.ChannelID != "" {
-			if _, err := channelOf(s, c.ChannelID); err != nil {
-				return missing(err, "channel", c.ChannelID)
-			}
-		}
-		made = coordinator.Chain{ID: s.NewID(), ChannelID: c.ChannelID, Name: c.Name, Description: c.Description, CreatedAt: utc(s.Now())}
-		return addChain(s, made)
-	})
-	return made, err
-}
-
-func addChain(s *engine.Step, c coordinator.Chain) error {
-	i, err := put(s, chainKey(c.ID), "", s.NextSeq(), c)
-	if err != nil {
-		return err
-	}
-	if err := s.Event(store.Event{Kind: "chain.added", Run: chainRun + c.ID}, i); err != nil {
-		return err
-	}
-	_, err = s.Submit(engine.Submission{
-		ID: chainRun + c.ID, Conducted: true, Ordered: true, Plan: plan.Plan{Name: c.Name, Source: plan.SourceOrchestrate},
-	})
 	return err
 }

@@ -32,7 +32,7 @@ func (d *Desk) dashboard(r store.Reader) (board coordinator.Dashboard, tasks fou
 	if board.Channels, err = all[coordinator.Channel](r, kindChannel); err != nil {
 		return board, nil, err
 	}
-	if board.Chains, err = all[coordinator.Chain](r, kindChain); err != nil {
+	if board.Chains, err = chains(r); err != nil {
 		return board, nil, err
 	}
 	if tasks, err = list(r, server.TaskFilter{}, maxShown, maxShown); err != nil {

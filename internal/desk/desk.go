@@ -12,6 +12,8 @@ package desk
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"io"
 	"time"
 
 	"gaffer/internal/engine"
@@ -25,6 +27,7 @@ type Desk struct {
 	store  store.Store
 	engine *engine.Engine
 	now    func() time.Time
+	random io.Reader        // for the secrets of session requests
 	writes server.Histogram // how long changes took
 	specs  specs
 }
@@ -34,7 +37,7 @@ var _ server.Desk = (*Desk)(nil)
 // New returns a desk on a store and an engine on the same store. now is the clock
 // by which it is told who is online, and should be the engine's.
 func New(s store.Store, e *engine.Engine, now func() time.Time) *Desk {
-	return &Desk{store: s, engine: e, now: now}
+	return &Desk{store: s, engine: e, now: now, random: rand.Reader}
 }
 
 // Ready implements [server.Desk].

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
@@ -35,7 +36,7 @@ func counted(r rows) (int64, error) {
 	return count.Seq, err
 }
 
-// Events implements [server.Desk]. They are the last ones, the oldest first.
+// Events implements [server.Desk]. They are the last ones, the newest first.
 func (d *Desk) Events(ctx context.Context, limit int) (list []coordinator.Event, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = notes(r, limit)
@@ -62,6 +63,7 @@ func notes(r store.Reader, limit int) ([]coordinator.Event, error) {
 			list = append(list, e)
 		}
 	}
+	slices.Reverse(list)
 	return list, err
 }
 
@@ -82,6 +84,7 @@ func (d *Desk) AddEvent(ctx context.Context, by token.Identity, n coordinator.Ne
 			return err
 		}
 		deduped = true
+		n.TaskID = cmp.Or(n.TaskID, wireIDOf(about))
 		made, err = engine.Once(s, "desk-event", once, func() (coordinator.Event, error) {
 			deduped = false
 			return addNote(s, about, n)
@@ -105,12 +108,19 @@ func checkEvent(by token.Identity, n coordinator.NewEvent) error {
 }
 
 // subject checks who tells what of whom, and returns the task that it is about, if
-// it is about one.
+// it is about one. An agent may tell something before its first heartbeat.
 func subject(s *engine.Step, by token.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	if n.AgentID != "" {
-		if _, err := agentOf(s, by, n.AgentID); err != nil {
+		_, err := agentOf(s, by, n.AgentID)
+		if gone(err) {
+			err = NoRun(s, n.AgentID)
+		}
+		if err != nil {
 			return store.TaskKey{}, err
 		}
+	}
+	if n.Type == coordinator.SessionStarted {
+		return sessionStarted(s, by, n)
 	}
 	if n.TaskID == "" {
 		return store.TaskKey{}, nil

@@ -23,6 +23,7 @@ type details struct {
 	Type     string    `json:"type,omitempty"`
 	Mode     string    `json:"mode,omitempty"`
 	Priority int       `json:"priority,omitempty"`
+	Session  string    `json:"session,omitempty"` // the secret of a session request
 	Created  time.Time `json:"created"`
 }
 
@@ -72,7 +73,7 @@ func wireTask(t store.Task, a *store.Attempt) (coordinator.Task, error) {
 func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	w := coordinator.Task{
 		ID: wireID(t.TaskKey), ChainID: s.Step.Chain, Sequence: s.Step.Sequence, ChannelID: s.Step.Channel, Title: s.Name,
-		Description: s.Prompt, Type: s.Step.Type, Status: statuses[t.Status], Priority: s.Step.Priority, ExecutionMode: s.Step.Mode,
+		Description: s.Prompt, Type: s.Step.Type, Status: statuses[t.Status], Priority: s.Step.Priority, ExecutionMode: s.Step.Mode, SessionToken: s.Step.Session,
 		CreatedAt: utc(s.Step.Created), UpdatedAt: utc(s.Step.Created),
 	}
 	if a == nil {
@@ -155,7 +156,13 @@ func (d *Desk) AddTask(ctx context.Context, by token.Identity, t coordinator.New
 		if err != nil {
 			return err
 		}
-		added, err = addTask(s, run, channel, t)
+		add := t
+		if add.ChainID != "" {
+			if add.Sequence, err = sequence(s, add); err != nil {
+				return err
+			}
+		}
+		added, err = addTask(s, run, channel, add, "")
 		return err
 	})
 	if err != nil {
@@ -185,7 +192,7 @@ func checkTask(t coordinator.NewTask) error {
 func channelFor(s *engine.Step, t coordinator.NewTask) (string, error) {
 	id := t.ChannelID
 	if t.ChainID != "" {
-		chain, err := chainOf(s, t.ChainID)
+		chain, _, err := chainOf(s, t.ChainID)
 		if err != nil {
 			return "", err
 		}
@@ -200,10 +207,10 @@ func channelFor(s *engine.Step, t coordinator.NewTask) (string, error) {
 	return id, missing(err, "channel", id)
 }
 
-func addTask(s *engine.Step, run, channel string, t coordinator.NewTask) (task tried, err error) {
+func addTask(s *engine.Step, run, channel string, t coordinator.NewTask, session string) (task tried, err error) {
 	more := details{
 		Channel: channel, Chain: t.ChainID, Sequence: t.Sequence, Type: t.Type, Mode: t.ExecutionMode, Priority: t.Priority,
-		Created: s.Now().UTC(),
+		Session: session, Created: s.Now().UTC(),
 	}
 	words := plan.Task{
 		ID: s.NewID(), Name: t.Title, Prompt: t.Description, Labels: []string{channelLabel(channel)}, Priority: t.Priority, Retries: manyRetries,

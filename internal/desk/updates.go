@@ -91,6 +91,7 @@ var types = map[string]string{
 	"worker.changed": "agents",
 	"channel.added":  "channels",
 	"chain.added":    "channels",
+	"chain.changed":  "channels",
 	"input.added":    "inputs",
 	"input.claimed":  "inputs",
 	"note.added":     "events",
@@ -111,7 +112,7 @@ func (t *teller) update(e store.Event) (u server.Update, told bool, err error) {
 		u.Change, err = t.task(e)
 	case isRuns(e):
 		u.Change, u.Project, err = t.changed(e)
-	case e.Kind != "chain.added": // whoever shows chains asks for them
+	case !strings.HasPrefix(e.Kind, "chain."): // whoever shows chains asks for them
 		u.Change, err = data(e)
 	}
 	return u, true, err

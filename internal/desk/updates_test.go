@@ -263,7 +263,7 @@ func TestWhoeverFollowsSeesEveryChangeOnceAndInOrder(t *testing.T) {
 			d := []*desk.Desk{f.Desk, other}[i%2]
 			writing.Go(func() {
 				for n := range each {
-					_, err := d.Heartbeat(ctx, worker, coordinator.Heartbeat{AgentID: fmt.Sprint("agent", i), ClaudeStatus: fmt.Sprint("s", n)})
+					_, err := d.Heartbeat(ctx, worker, coordinator.Heartbeat{AgentID: fmt.Sprint("agent", i), Name: fmt.Sprint("s", n)})
 					if err != nil {
 						t.Error(err)
 					}

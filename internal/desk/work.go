@@ -77,7 +77,7 @@ func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey,
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.Claim(engine.Claim{Worker: w.ID, Labels: []string{channelLabel(channel)}, Only: true})
+	a, err := s.Claim(engine.Claim{Worker: w.ID, Labels: []string{channelLabel(channel)}, Only: true, May: mayHave(s, w.ID)})
 	if err != nil || a == nil {
 		return nil, err
 	}

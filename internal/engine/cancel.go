@@ -22,19 +22,21 @@ type Target struct {
 // what runs is asked to end, and is cancelled when its worker says that it has,
 // or is lost. Something that has ended already is a [*ConflictError].
 func (e *Engine) Cancel(ctx context.Context, t Target, who, why string) error {
-	return e.write(ctx, who, store.Need{Runs: []string{t.Run}}, func(c *change) error {
-		run, err := c.Run(t.Run)
-		if err != nil {
-			return missing(err, "run", t.Run)
-		}
-		if run.Status.Final() {
-			return &ConflictError{"run " + run.ID, fmt.Sprintf("is %s already", run.Status)}
-		}
-		if t.Task == "" {
-			return c.cancelRun(run, why)
-		}
-		return c.cancelTask(store.TaskKey{Run: t.Run, Task: t.Task}, t.Below, why)
-	})
+	return e.write(ctx, who, store.Need{Runs: []string{t.Run}}, func(c *change) error { return c.cancel(t, why) })
+}
+
+func (c *change) cancel(t Target, why string) error {
+	run, err := c.Run(t.Run)
+	if err != nil {
+		return missing(err, "run", t.Run)
+	}
+	if run.Status.Final() {
+		return &ConflictError{"run " + run.ID, fmt.Sprintf("is %s already", run.Status)}
+	}
+	if t.Task == "" {
+		return c.cancelRun(run, why)
+	}
+	return c.cancelTask(store.TaskKey{Run: t.Run, Task: t.Task}, t.Below, why)
 }
 
 func (c *change) cancelRun(run store.Run, why string) error {

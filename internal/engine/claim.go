@@ -18,6 +18,9 @@ type Claim struct {
 	Only   bool   // tasks that have all of Labels and no others
 	Key    string // the same key gives the same task, while that runs
 	After  string // the attempt that the worker ended in the same request, if it did
+	// May reports whether the worker may have a task; nil allows every task. What
+	// it may not have is passed over.
+	May func(store.TaskKey) (bool, error) `json:"-"`
 }
 
 // Assignment is a task that a worker is to run, and with what right.
@@ -95,10 +98,22 @@ func (c *change) claim(r Claim) (*Assignment, error) {
 	if err != nil {
 		return nil, err
 	}
+	passed := map[store.TaskKey]bool{}
 	for {
 		list, err := c.Claimable(query)
 		if err != nil || len(list) == 0 {
 			return nil, err
+		}
+		if r.May != nil {
+			may, err := r.May(list[0].TaskKey)
+			if err != nil {
+				return nil, err
+			}
+			if !may {
+				passed[list[0].TaskKey] = true
+				query.Skip = func(key store.TaskKey) bool { return passed[key] }
+				continue
+			}
 		}
 		a, err := c.start(list[0], r)
 		if err == nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -93,6 +94,47 @@ func (s *Step) Claim(r Claim) (*Assignment, error) {
 		return a, s.c.give(r.Worker, a.Attempt.ID)
 	})
 }
+
+// Assign gives one queued task to a worker, as [Step.Claim] does with the next
+// one. A task that has started or ended, or one of an ordered run whose turn it
+// is not, is a [*ConflictError].
+func (s *Step) Assign(key store.TaskKey, worker string) (*Assignment, error) {
+	c := s.c
+	t, err := c.Task(key)
+	if err != nil {
+		return nil, missing(err, "task", key.Task)
+	}
+	run, err := c.Run(key.Run)
+	switch {
+	case err != nil:
+		return nil, missing(err, "run", key.Run)
+	case t.Status != store.Queued:
+		return nil, &ConflictError{"task " + t.Task, "is " + string(t.Status)}
+	case !t.Ready && (run.Ordered || t.Blockers > 0 || run.Status != store.Running || run.Stopping != ""):
+		return nil, &ConflictError{"task " + t.Task, "cannot start yet: others come first"}
+	case !t.Ready:
+		if err := c.ready(t, true, "it is assigned"); err != nil {
+			return nil, err
+		}
+		if t, err = c.Task(key); err != nil {
+			return nil, err
+		}
+	}
+	a, err := c.start(t, Claim{Worker: worker})
+	if errors.Is(err, errNoBudget) {
+		return nil, &ConflictError{"task " + t.Task, "is not within the budget"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &a, c.give(worker, a.Attempt.ID)
+}
+
+// Cancel is [Engine.Cancel].
+func (s *Step) Cancel(t Target, why string) error { return s.c.cancel(t, why) }
+
+// Tasks returns all tasks of a run.
+func (s *Step) Tasks(run string) ([]store.Task, error) { return s.c.Tasks(run) }
 
 // Take is [Engine.Claim] for a worker that says by [Step.Beat] that it lives. It
 // returns nil if there is nothing to start.

@@ -24,6 +24,12 @@ type Desk interface {
 	AddChannel(ctx context.Context, by token.Identity, c coordinator.Channel) (made coordinator.Channel, err error)
 	Chains(ctx context.Context) ([]coordinator.Chain, error)
 	AddChain(ctx context.Context, by token.Identity, c coordinator.Chain) (coordinator.Chain, error)
+	Chain(ctx context.Context, id string) (coordinator.Chain, error)
+	ChangeChain(ctx context.Context, by token.Identity, id string, c coordinator.ChainChange) (coordinator.Chain, error)
+	DropChain(ctx context.Context, by token.Identity, id string) error
+	// AssignChain lets only one agent claim tasks of a chain, DetachChain any.
+	AssignChain(ctx context.Context, by token.Identity, id, agent string) (coordinator.Chain, error)
+	DetachChain(ctx context.Context, by token.Identity, id, agent string) error
 
 	Tasks(ctx context.Context, f TaskFilter) ([]coordinator.Task, error)
 	Task(ctx context.Context, id string) (coordinator.Task, error)
@@ -31,6 +37,12 @@ type Desk interface {
 	Claim(ctx context.Context, by token.Identity, c coordinator.Claim) (coordinator.Task, error)
 	Complete(ctx context.Context, by token.Identity, r coordinator.Report) (coordinator.Task, error)
 	Fail(ctx context.Context, by token.Identity, r coordinator.Report) (coordinator.Task, error)
+
+	Assign(ctx context.Context, by token.Identity, a coordinator.Assignment) (coordinator.Task, error)
+	SetStatus(ctx context.Context, by token.Identity, task string, to coordinator.TaskStatus) (coordinator.Task, error)
+	RequestSession(ctx context.Context, by token.Identity, n coordinator.NewSession) (coordinator.Task, error)
+	Notifications(ctx context.Context) ([]coordinator.Notification, error)
+	Dismiss(ctx context.Context, by token.Identity, agent, kind string) error
 
 	AddInput(ctx context.Context, by token.Identity, i coordinator.NewInput) (coordinator.Input, error)
 	ClaimInput(ctx context.Context, by token.Identity, task, agent string) (coordinator.Input, error)

@@ -458,3 +458,40 @@ func (m *memory) Touch(_ context.Context, id string, at time.Time) error {
 	}
 	return nil
 }
+
+// What follows is not in the stand-in: the desk has tests of its own for it.
+var errNoneHere = &deskError{"missing", "not_found", "the stand-in has none"}
+
+func (d *standIn) Chain(context.Context, string) (c coordinator.Chain, err error) {
+	return c, errNoneHere
+}
+
+func (d *standIn) ChangeChain(context.Context, token.Identity, string, coordinator.ChainChange) (c coordinator.Chain, err error) {
+	return c, errNoneHere
+}
+
+func (d *standIn) DropChain(context.Context, token.Identity, string) error { return errNoneHere }
+
+func (d *standIn) AssignChain(context.Context, token.Identity, string, string) (c coordinator.Chain, err error) {
+	return c, errNoneHere
+}
+
+func (d *standIn) DetachChain(context.Context, token.Identity, string, string) error {
+	return errNoneHere
+}
+
+func (d *standIn) Assign(context.Context, token.Identity, coordinator.Assignment) (t coordinator.Task, err error) {
+	return t, errNoneHere
+}
+
+func (d *standIn) SetStatus(context.Context, token.Identity, string, coordinator.TaskStatus) (t coordinator.Task, err error) {
+	return t, errNoneHere
+}
+
+func (d *standIn) RequestSession(context.Context, token.Identity, coordinator.NewSession) (t coordinator.Task, err error) {
+	return t, errNoneHere
+}
+
+func (d *standIn) Notifications(context.Context) ([]coordinator.Notification, error) { return nil, nil }
+
+func (d *standIn) Dismiss(context.Context, token.Identity, string, string) error { return nil }

@@ -137,6 +137,8 @@ func plain(r server.Route, h held) (path string, body any, spots []spot) {
 		set("idle", "status")
 	case "POST /v1/tokens":
 		set("viewer", "role")
+	case "PUT /v1/chains/{id}", "POST /v1/tasks/{id}/status":
+		set("done", "status")
 	case "POST /v1/runs":
 		set("", "on")
 		set(map[string]any{"Name": "n", "Tasks": []any{map[string]any{"ID": "a", "Prompt": "p"}}}, "plan")

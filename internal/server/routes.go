@@ -99,6 +99,19 @@ type (
 	subscription struct {
 		Subscriptions []string `json:"subscriptions"`
 	}
+	allNotifications struct {
+		Notifications []coordinator.Notification `json:"notifications"`
+	}
+	dismissing struct {
+		AgentID string `json:"agent_id"`
+		Type    string `json:"type"`
+	}
+	statusChange struct {
+		Status coordinator.TaskStatus `json:"status"`
+	}
+	agentName struct {
+		AgentID string `json:"agent_id"`
+	}
 	inputClaim struct {
 		TaskID  string `json:"task_id"`
 		AgentID string `json:"agent_id"`
@@ -135,10 +148,19 @@ func deskRoutes() []route {
 		{method: get, path: "/v1/chains", access: look, about: "all chains", query: []string{"channel_id"}, gives: allChains{}, status: found, do: (*call).chains},
 		{method: post, path: "/v1/chains", access: operate, about: "add a chain", takes: coordinator.Chain{}, gives: oneChain{}, status: made, others: []int{missing, conflict}, do: (*call).addChain},
 
+		{method: get, path: "/v1/chains/{id}", access: look, about: "one chain", gives: oneChain{}, status: found, others: []int{missing}, do: (*call).chain},
+		{method: http.MethodPut, path: "/v1/chains/{id}", access: operate, about: "change the name or the description of a chain", takes: coordinator.ChainChange{}, gives: oneChain{}, status: found, others: []int{missing}, do: (*call).changeChain},
+		{method: http.MethodDelete, path: "/v1/chains/{id}", access: operate, about: "delete a chain; what waits in it is cancelled", status: http.StatusNoContent, others: []int{missing, conflict}, do: (*call).dropChain},
+		{method: post, path: "/v1/chains/{id}/assign-agent", access: operate, about: "let only one agent claim the tasks of a chain", takes: agentName{}, gives: oneChain{}, status: found, others: []int{missing}, do: (*call).assignChain},
+		{method: post, path: "/v1/chains/{id}/detach", access: operate, about: "let any agent claim the tasks of a chain; what the agent has of it is queued again", takes: agentName{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).detachChain},
+
 		{method: get, path: "/v1/tasks", access: look, about: "tasks", query: []string{"channel_id", "chain_id", "agent_id", "status", "limit"}, gives: allTasks{}, status: found, do: (*call).tasks},
 		{method: get, path: "/v1/tasks/{id}", access: look, about: "one task", gives: oneTask{}, status: found, others: []int{missing}, do: (*call).task},
 		{method: post, path: "/v1/tasks", access: operate, about: "add a task", takes: coordinator.NewTask{}, gives: oneTask{}, status: made, others: []int{missing, conflict}, do: (*call).addTask},
 		{method: post, path: "/v1/tasks/claim", access: work, about: "take a task; no_tasks if there is none", takes: coordinator.Claim{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: (*call).claim},
+		{method: post, path: "/v1/tasks/assign", access: work, about: "give one queued task to an agent", takes: coordinator.Assignment{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: (*call).assign},
+		{method: post, path: "/v1/tasks/{id}/status", access: operate, about: "queue a task in progress again, or end it in the place of its agent", takes: statusChange{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: (*call).setStatus},
+		{method: post, path: "/v1/agents/request-session", access: operate, about: "queue a task that asks an agent of a channel to start a session", takes: coordinator.NewSession{}, gives: oneTask{}, status: made, others: []int{missing}, do: (*call).requestSession},
 		{method: post, path: "/v1/tasks/complete", access: work, about: "say that a task is done", takes: coordinator.Report{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: (*call).complete},
 		{method: post, path: "/v1/tasks/fail", access: work, about: "say that a task has failed", takes: coordinator.Report{}, gives: oneTask{}, status: found, others: []int{missing, conflict}, do: (*call).fail},
 		{method: post, path: "/v1/tasks/inputs", access: operate, about: "type something for the agent of a task", takes: coordinator.NewInput{}, gives: oneInput{}, status: made, others: []int{missing, conflict}, do: (*call).addInput},
@@ -146,6 +168,8 @@ func deskRoutes() []route {
 
 		{method: get, path: "/v1/events", access: look, about: "the latest events", query: []string{"limit"}, gives: allEvents{}, status: found, do: (*call).events},
 		{method: post, path: "/v1/events", access: work, about: "tell something; 200 and deduped if it was told before", takes: coordinator.NewEvent{}, gives: toldEvent{}, status: made, others: []int{found, missing}, do: (*call).addEvent},
+		{method: get, path: "/v1/notifications", access: look, about: "agents that wait for a person", gives: allNotifications{}, status: found, do: (*call).notifications},
+		{method: post, path: "/v1/notifications/dismiss", access: operate, about: "do not show a notification any more", takes: dismissing{}, gives: done{}, status: found, do: (*call).dismiss},
 		{method: get, path: "/v1/dashboard", access: look, about: "everything at a glance", gives: coordinator.Dashboard{}, status: found, do: (*call).dashboard},
 		{method: get, path: "/v1/stream", access: look, about: "changes as server-sent events, replayed from Last-Event-ID", query: []string{"project", "run", "last_event_id", "seen"}, status: found, do: (*call).stream},
 

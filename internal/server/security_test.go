@@ -36,11 +36,14 @@ func TestSecurityWrongRoleForEachRoute(t *testing.T) {
 	tokens := []string{"GET /v1/tokens", "POST /v1/tokens", "DELETE /v1/tokens/{id}"}
 	people := []string{
 		"POST /v1/channels", "POST /v1/chains", "POST /v1/tasks", "POST /v1/tasks/inputs",
+		"PUT /v1/chains/{id}", "DELETE /v1/chains/{id}", "POST /v1/chains/{id}/assign-agent", "POST /v1/chains/{id}/detach",
+		"POST /v1/tasks/{id}/status", "POST /v1/notifications/dismiss", "POST /v1/agents/request-session",
 		"POST /api/projects", "POST /api/projects/active", "POST /api/build-events", "POST /api/inbox", "PATCH /api/inbox/{id}", "DELETE /api/inbox/{id}",
 		"POST /v1/runs", "POST /v1/runs/{id}/cancel", "POST /v1/runs/{id}/retry", "POST /v1/questions/{id}/answer",
 	}
 	workers := []string{
 		"POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim", "POST /v1/tasks/complete",
+		"POST /v1/tasks/assign",
 		"POST /v1/tasks/fail", "POST /v1/tasks/inputs/claim", "POST /v1/events",
 		"POST /v1/work/beat", "POST /v1/work/claim", "POST /v1/work/turn", "POST /v1/work/ask", "POST /v1/work/release",
 		"GET /v1/work/held", "GET /v1/work/wait", "POST /v1/work/logs", "POST /v1/questions", "POST /v1/questions/{id}/withdraw",

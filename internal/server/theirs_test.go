@@ -30,6 +30,7 @@ func TestSecurityAWorkerTouchingAnothersTaskByEveryRouteOfWorkers(t *testing.T) 
 		"POST /v1/agents/heartbeat":        {`{"agent_id":"a1","claude_status":"idle"}`},
 		"PATCH /v1/agents/{id}/channels":   {`{"subscriptions":[]}`},
 		"POST /v1/tasks/claim":             {fmt.Sprintf(`{"agent_id":"a1","channel_id":%q}`, channel)},
+		"POST /v1/tasks/assign":            {agentsTask},
 		"POST /v1/tasks/complete":          {agentsTask},
 		"POST /v1/tasks/fail":              {agentsTask},
 		"POST /v1/tasks/inputs/claim":      {agentsTask},
