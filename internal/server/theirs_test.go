@@ -200,7 +200,7 @@ func (w *whole) looked(h held, task, evil string) {
 			if strings.Contains(got.body, `\u003cscript`) {
 				held++
 			}
-		case strings.HasPrefix(kind, "text/plain"):
+		case strings.HasPrefix(kind, "text/plain"), strings.HasPrefix(kind, "text/markdown"):
 		case r.Path == "/{$}" && !strings.Contains(got.body, evil):
 		default:
 			w.t.Errorf("%s: %s: %.200s", r.Name, kind, got.body)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,6 +26,10 @@ type Viewer interface {
 	BuildLog(ctx context.Context, project string) (viewer.BuildLog, error)
 	AddEvent(ctx context.Context, project string, event []byte) (kind string, err error)
 	Readiness(ctx context.Context, project string) (viewer.Readiness, error)
+	Sections(ctx context.Context, project string) (viewer.Sections, error)
+	Dashboard(ctx context.Context) (viewer.Dashboard, error)
+	// Text returns a document of a project that is Markdown.
+	Text(ctx context.Context, project, name string) ([]byte, error)
 
 	Inbox(ctx context.Context, project string) ([]json.RawMessage, error)
 	AddItem(ctx context.Context, project, kind, content string) (json.RawMessage, error)
@@ -85,6 +90,11 @@ func viewerRoutes() []route {
 		{method: http.MethodPatch, path: "/api/inbox/{id}", access: operate, about: "move an item of the inbox on", query: which, takes: viewer.ItemChange{}, gives: json.RawMessage{}, status: found, others: may, do: (*call).changeIdea},
 		{method: http.MethodDelete, path: "/api/inbox/{id}", access: operate, about: "remove an item of the inbox", query: which, gives: done{}, status: found, others: may, do: (*call).dropIdea},
 		{method: get, path: "/readiness.json", access: look, about: "how ready the sections of a project's spec are", query: which, gives: viewer.Readiness{}, status: found, others: may, do: (*call).readiness},
+		{method: get, path: "/spec.md", access: look, about: "the spec of a project", query: which, status: found, others: may, do: (*call).text},
+		{method: get, path: "/changelog.md", access: look, about: "the changelog of a project", query: which, status: found, others: may, do: (*call).text},
+		{method: get, path: "/lessons.md", access: look, about: "what was learned in a project", query: which, status: found, others: may, do: (*call).text},
+		{method: get, path: "/api/dashboard", access: look, about: "how all projects stand", gives: viewer.Dashboard{}, status: found, others: may, do: (*call).projectsDashboard},
+		{method: get, path: "/api/sections", access: look, about: "the sections of a project's spec, with their readiness", query: which, gives: viewer.Sections{}, status: found, others: may, do: (*call).sections},
 		{method: get, path: "/api/team", access: look, about: "where the team of a project stands", query: which, gives: showcase.TeamPicture{}, status: found, others: may, do: (*call).projectTeam},
 		{method: get, path: "/api/sessions", access: look, about: "the newest sessions of a project", query: which, gives: sessionList{}, status: found, others: may, do: (*call).projectSessions},
 		{method: get, path: "/api/sessions/{id}", access: look, about: "one session with its waves", query: which, gives: showcase.SessionPicture{}, status: found, others: may, do: (*call).projectSession},
@@ -170,6 +180,29 @@ func (c *call) activate() error {
 func (c *call) buildStatus() error { return giveOf(c, c.opts.Viewer.BuildStatus) }
 func (c *call) readiness() error   { return giveOf(c, c.opts.Viewer.Readiness) }
 func (c *call) inbox() error       { return giveOf(c, c.opts.Viewer.Inbox) }
+func (c *call) sections() error    { return giveOf(c, c.opts.Viewer.Sections) }
+
+func (c *call) projectsDashboard() error { return give(c, c.opts.Viewer.Dashboard) }
+
+// text sends a document that is Markdown, byte for byte. Whatever is in it, a
+// browser shows it as text and runs nothing.
+func (c *call) text() error {
+	project, err := c.project()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	text, err := c.opts.Viewer.Text(ctx, project, strings.TrimPrefix(c.route.path, "/"))
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	c.w.WriteHeader(http.StatusOK)
+	_, _ = c.w.Write(text) // whoever has gone away cannot be told
+	return nil
+}
 
 // buildLog is for keeping: a browser saves it.
 func (c *call) buildLog() error {

@@ -91,10 +91,28 @@ func (g *gallery) write(root, name, text string) {
 	}
 }
 
+func TestTheSpecAndTheChangelogAreMarkdownThatABrowserDoesNotRun(t *testing.T) {
+	g := exhibit(t, nil)
+	home := filepath.Join(g.base, "home")
+	g.write(home, "spec.md", "# Demo <script>alert(1)</script>\n")
+	for path, want := range map[string]string{"/spec.md": "# Demo <script>alert(1)</script>\n", "/changelog.md?project=home": "_No changelog yet._\n"} {
+		got := g.ask(token.Viewer, "GET", path, "")
+		if got.status != 200 || got.body != want || got.header.Get("Content-Type") != "text/markdown; charset=utf-8" ||
+			got.header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(got.header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: %d %q %v", path, got.status, got.body, got.header)
+		}
+		g.wants(path+" without a token", g.ask("", "GET", path, ""), 401, "unauthorized")
+	}
+	if got := g.ask(token.Viewer, "GET", "/api/dashboard", ""); got.status != 200 || got.field("activeProject") != home {
+		t.Errorf("the dashboard: %d %s", got.status, got.body)
+	}
+}
+
 func TestTheViewersRoutesAreThoseThatItsClientsCall(t *testing.T) {
 	// Written from what clients call, not from the table.
 	want := []string{
 		"DELETE /api/inbox/{id} operate 200", "GET /api/build-log look 200", "GET /api/build-status look 200", "GET /api/inbox look 200",
+		"GET /api/dashboard look 200", "GET /api/sections look 200", "GET /changelog.md look 200", "GET /lessons.md look 200", "GET /spec.md look 200",
 		"GET /api/projects look 200", "GET /api/sessions look 200", "GET /api/sessions/{id} look 200", "GET /api/sessions/{id}/agents/{name}/log look 200",
 		"GET /api/stream look 200", "GET /api/team look 200", "GET /readiness.json look 200", "GET /ws look 101", "PATCH /api/inbox/{id} operate 200",
 		"POST /api/build-events operate 201", "POST /api/inbox operate 201", "POST /api/projects operate 201", "POST /api/projects/active operate 200",
@@ -103,11 +121,12 @@ func TestTheViewersRoutesAreThoseThatItsClientsCall(t *testing.T) {
 	for _, r := range viewerRoutes() {
 		got = append(got, fmt.Sprintf("%s %s %s %d", r.method, r.path, r.access, r.status))
 		takesProject := slices.Contains(r.query, "project")
-		if takesProject == strings.HasPrefix(r.path, "/api/projects") {
+		if takesProject == (strings.HasPrefix(r.path, "/api/projects") || r.path == "/api/dashboard") {
 			t.Errorf("%s: ?project= %v", r.path, takesProject)
 		}
 	}
 	slices.Sort(got)
+	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("%v\nwant %v", got, want)
 	}

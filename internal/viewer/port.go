@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 
 	"gaffer/statefile"
 	"gaffer/statefile/host"
@@ -24,22 +25,34 @@ type Port struct {
 // PortFile is the file that they look into.
 func PortFile(home string) string { return filepath.Join(home, folder, "viewer.port.json") }
 
-// Announce writes the file, in the place of whatever is there, and returns what
-// removes it if it is still this one.
+// pidFile is the file beside the port file that has the process's id alone.
+const pidFile = "viewer.pid"
+
+// Announce writes the port file and viewer.pid beside it, in the place of whatever
+// is there, and returns what removes each if it is still this one.
 func Announce(file string, p Port) (remove func() error, err error) {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	data = append(data, '\n')
 	h := host.OS()
 	if err := statefile.MkdirAll(h, filepath.Dir(file)); err != nil {
 		return nil, fmt.Errorf("port file: %w", err)
 	}
-	if err := put(h, file, data); err != nil {
-		return nil, fmt.Errorf("port file: %w", err)
+	files := map[string][]byte{file: append(data, '\n'), filepath.Join(filepath.Dir(file), pidFile): []byte(strconv.Itoa(p.PID))}
+	remove = func() error {
+		var all []error
+		for name, data := range files {
+			all = append(all, drop(h, name, data))
+		}
+		return errors.Join(all...)
 	}
-	return func() error { return drop(h, file, data) }, nil
+	for name, data := range files {
+		if err := put(h, name, data); err != nil {
+			return nil, errors.Join(fmt.Errorf("port file: %w", err), remove())
+		}
+	}
+	return remove, nil
 }
 
 func put(h host.Host, file string, data []byte) error {

@@ -693,6 +693,10 @@ func TestThePortFileIsReplacedAndRemovedOnlyIfItIsStillOurs(t *testing.T) {
 	if got, _ := os.ReadFile(file); string(got) != `{"port":3850,"pid":7,"url":"http://localhost:3850"}`+"\n" {
 		t.Errorf("%s", got)
 	}
+	pid := filepath.Join(filepath.Dir(file), "viewer.pid")
+	if got, _ := os.ReadFile(pid); string(got) != "7" {
+		t.Errorf("viewer.pid has %q", got)
+	}
 	second, err := viewer.Announce(file, viewer.Port{Port: 3851, PID: 8, URL: "u"})
 	if err != nil {
 		t.Fatal(err)
@@ -703,11 +707,16 @@ func TestThePortFileIsReplacedAndRemovedOnlyIfItIsStillOurs(t *testing.T) {
 	if got, _ := os.ReadFile(file); !strings.Contains(string(got), "3851") {
 		t.Errorf("another's file was removed: %q", got)
 	}
+	if got, _ := os.ReadFile(pid); string(got) != "8" {
+		t.Errorf("after another one has begun viewer.pid has %q", got)
+	}
 	if err := second(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Error(err)
+	for _, name := range []string{file, pid} {
+		if _, err := os.Stat(name); !os.IsNotExist(err) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	if err := second(); err != nil {
 		t.Error(err)

@@ -94,7 +94,7 @@ SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
 	flags.DurationVar(&o.lease, "lease", engine.DefaultLease, "give up a task whose worker was not heard of for `TIME`")
 	flags.IntVar(&o.logLimit, "log-limit", logstore.DefaultKeep>>20, "how many of the last `MIB` of each attempt's log are kept")
 	flags.Var(&o.keep, "keep", "take away every hour what ended longer ago, as 'gaffer prune' does, such as 30d")
-	flags.BoolVar(&o.announce, "announce", false, "write where the server is to ~/.fctry/viewer.port.json, for programs that look for a viewer")
+	flags.BoolVar(&o.announce, "announce", false, "write where the server is to ~/.fctry/viewer.port.json and viewer.pid, for programs that look for a viewer")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every request")
 	return cmd
 }
