@@ -188,7 +188,7 @@ func (c *Client) ClaimInput(ctx context.Context, task, agent string) (Input, err
 	return ask[Input](ctx, c, post(body, false, "v1", "tasks", "inputs", "claim"), "input")
 }
 
-// Events returns the latest events, as many as the coordinator thinks right if the
+// Events returns the latest events, the newest first, as many as the coordinator thinks right if the
 // limit is 0.
 func (c *Client) Events(ctx context.Context, limit int) ([]Event, error) {
 	query := set(url.Values{}, "limit", number(limit))

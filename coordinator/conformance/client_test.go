@@ -105,6 +105,59 @@ func TestTheClientAsksForEveryRouteAndUnderstandsTheAnswers(t *testing.T) {
 	}
 }
 
+func TestTheClientAsksForWhatTheNewerClientsAskFor(t *testing.T) {
+	target := newReference(t, "")
+	c, err := coordinator.New(target.URL, coordinator.Options{Token: target.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	ok := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta := json.RawMessage(`{"state":"setup_waiting","subscriptions":["docs"]}`)
+	agent, err := c.Heartbeat(ctx, coordinator.Heartbeat{Name: "a", ClaudeStatus: coordinator.Idle, Meta: meta})
+	ok(err)
+	waits, err := c.Notifications(ctx)
+	ok(err)
+	ok(c.Dismiss(ctx, agent.ID, coordinator.SetupWaiting))
+	channel, err := c.AddChannel(ctx, "docs", "")
+	ok(err)
+	session, err := c.RequestSession(ctx, coordinator.NewSession{ChannelName: "docs"})
+	ok(err)
+	given, err := c.Assign(ctx, coordinator.Assignment{TaskID: session.ID, AgentID: agent.ID})
+	ok(err)
+	back, err := c.SetStatus(ctx, session.ID, coordinator.Queued)
+	ok(err)
+	chain, err := c.AddChain(ctx, coordinator.NewChain{Name: "row", ChannelID: channel.ID})
+	ok(err)
+	changed, err := c.ChangeChain(ctx, chain.ID, coordinator.ChainChange{Name: "line"})
+	ok(err)
+	owned, err := c.AssignChain(ctx, chain.ID, agent.ID)
+	ok(err)
+	ok(c.DetachChain(ctx, chain.ID, agent.ID))
+	free, err := c.Chain(ctx, chain.ID)
+	ok(err)
+	ok(c.DeleteChain(ctx, chain.ID))
+	if _, err := c.Chain(ctx, chain.ID); !refusal(t, err).NotFound() {
+		t.Errorf("deleted: %v", err)
+	}
+	for what, right := range map[string]bool{
+		"notification": len(waits) == 1 && waits[0].AgentID == agent.ID && waits[0].Channel == "docs",
+		"session":      session.Type == coordinator.SessionRequest && session.SessionToken != "",
+		"assigned":     given.Status == coordinator.InProgress && given.AssignedAgentID == agent.ID,
+		"given back":   back.Status == coordinator.Queued,
+		"chain":        changed.Name == "line" && owned.OwnerAgentID == agent.ID && free.OwnerAgentID == "",
+	} {
+		if !right {
+			t.Errorf("%s: not as it should be", what)
+		}
+	}
+}
+
 func TestTheClientFollowsTheStream(t *testing.T) {
 	target := newReference(t, "")
 	c, err := coordinator.New(target.URL, coordinator.Options{Token: target.Token})
