@@ -132,7 +132,7 @@ func TestClaimingAndEndingATaskLeavesTheAgentAsItWas(t *testing.T) {
 		for _, title := range []string{"one", "two"} {
 			f.task(c, title)
 		}
-		before := f.beat(coordinator.Heartbeat{AgentID: "dev", Name: "Dev", ClaudeStatus: "compacting", Meta: json.RawMessage(`{"a":1}`)})
+		before := f.beat(coordinator.Heartbeat{AgentID: "dev", Name: "Dev", ClaudeStatus: "waiting", Meta: json.RawMessage(`{"a":1}`)})
 		same := func() {
 			t.Helper()
 			after, err := f.Agent(f.ctx, "dev")
