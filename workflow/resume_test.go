@@ -157,8 +157,12 @@ func TestABuildIsResumedFromTheChunkThatIsRunning(t *testing.T) {
 func TestAChunkThatOnlyAPersonCanMoveHoldsWhatDependsOnIt(t *testing.T) {
 	run := workflow.BuildRun{Status: workflow.Running, Chunks: []workflow.Chunk{
 		{ID: "1", Status: workflow.Completed, DependsOn: []workflow.ID{"whatever"}},
-		{ID: "2", Status: "awaiting-user"}, {ID: "3", DependsOn: []workflow.ID{"4"}}, {ID: "4", DependsOn: []workflow.ID{"2"}},
-		{ID: "5", DependsOn: []workflow.ID{"the review"}}, {ID: "6", DependsOn: []workflow.ID{"1"}}, {ID: "7", Status: "blocked"},
+		{ID: "2", Status: "awaiting-user"},
+		{ID: "3", DependsOn: []workflow.ID{"4"}},
+		{ID: "4", DependsOn: []workflow.ID{"2"}},
+		{ID: "5", DependsOn: []workflow.ID{"the review"}},
+		{ID: "6", DependsOn: []workflow.ID{"1"}},
+		{ID: "7", Status: "blocked"},
 	}}
 	resume, _ := run.Resume(workflow.Spec{})
 	var held []string

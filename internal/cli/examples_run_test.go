@@ -26,6 +26,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"gaffer/internal/store/postgres/pgtest"
+	"gaffer/internal/testenv"
 )
 
 // The tests in this file run what the units of systemd and the compose file of
@@ -299,10 +300,8 @@ func started(t *testing.T, name string, replace *strings.Replacer, fromFile map[
 }
 
 func TestTheUnitsOfTheExampleRunBehindAProxy(t *testing.T) {
-	gaffer, err := builtOnce(t)()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Integration(t)
+	gaffer := testenv.Program(t)
 	root := t.TempDir()
 	state, project, credentials := folderOf(t, root, "var/lib"), folderOf(t, root, "srv/shop"), folderOf(t, root, "credentials")
 	port := freePort(t)
@@ -390,10 +389,8 @@ func interpolate(t *testing.T, text string, env map[string]string) string {
 }
 
 func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
-	gaffer, err := builtOnce(t)()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Integration(t)
+	gaffer := testenv.Program(t)
 	const host, password = "build.example", "5ecret"
 	var c compose
 	text := interpolate(t, example(t, "compose.yaml"), map[string]string{"GAFFER_HOST": host, "GAFFER_DB_PASSWORD": password})

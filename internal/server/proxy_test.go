@@ -222,7 +222,7 @@ func TestATokenMayBeSentAsTheApiKeyOfOtherClients(t *testing.T) {
 	}
 	stream := follow(w, "?last_event_id=0&api_key="+viewer, func(r *http.Request) { r.Header.Del("Authorization") })
 	defer stream.close()
-	if stream.resp.StatusCode != 200 {
+	if stream.resp.StatusCode != http.StatusOK {
 		t.Errorf("the stream: %d", stream.resp.StatusCode)
 	}
 	if strings.Contains(w.log.String(), viewer) || strings.Contains(w.log.String(), admin) {
