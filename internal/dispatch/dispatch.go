@@ -177,16 +177,54 @@ func (s Settings) fill(template prompt.Template, t plan.Task) (string, error) {
 		}
 	}
 	known := map[string]string{
-		"BEAD": t.Dispatch.Bead, "REPO": t.Dispatch.Repo, "BRANCH": t.Branch,
+		"BEAD": t.Dispatch.Bead, "BEAD_ID": t.Dispatch.Bead, "BRANCH": t.Branch,
 		"AGENT": engine.AgentOf(t), "MODEL": t.Model,
+		"REPO": t.Dispatch.Repo, "REPO_PATH": t.Dispatch.Repo,
 	}
-	switch asks := slices.Contains(has, "PROMPT"); {
-	case t.Prompt != "" && !asks:
-		return "", &PromptError{fmt.Sprintf("template %s has no {{PROMPT}}, so the prompt would be lost", template.Name)}
-	case t.Prompt != "":
-		known["PROMPT"] = t.Prompt
+	if t.Worktree {
+		// The agent works in a worktree that does not exist yet. The path of the
+		// repository would lead it to files outside its branch.
+		known["REPO"], known["REPO_PATH"] = ".", "."
 	}
-	return template.Fill(given, known)
+	if slices.Contains(has, "PROMPT") {
+		if t.Prompt != "" {
+			known["PROMPT"] = t.Prompt
+		}
+		return template.Fill(given, known)
+	}
+	if t.Prompt != "" && len(given) == 0 && template.FilledIn(t.Prompt) {
+		return t.Prompt, nil
+	}
+	return fillWithout(template, t.Prompt, given, known)
+}
+
+// The variables of templates that have no {{PROMPT}}, as users of this protocol
+// write them.
+var (
+	// taskVariables describe the whole task. Each that has no value gets the prompt.
+	taskVariables = []string{"DESCRIPTION", "BUG_DESCRIPTION", "SPEC", "GOAL", "SCRIPT_PURPOSE", "TOPIC"}
+	// detailVariables may be left out.
+	detailVariables = []string{"FILES", "EXPECTED_BEHAVIOR", "SCOPE", "OUTPUT_PATH", "DIFF"}
+)
+
+// fillWithout fills a template that has no {{PROMPT}}. The prompt is the value of
+// the variables that describe the task. If there is none without a value, the
+// prompt follows the template's text, so that it is never lost.
+func fillWithout(template prompt.Template, text string, given, known map[string]string) (string, error) {
+	placed := text == ""
+	for _, name := range taskVariables {
+		if _, ok := given[name]; !ok && text != "" && slices.Contains(template.Variables(), name) {
+			known[name], placed = text, true
+		}
+	}
+	for _, name := range detailVariables {
+		known[name] = "not specified"
+	}
+	filled, err := template.Fill(given, known)
+	if err != nil || placed {
+		return filled, err
+	}
+	return strings.TrimRight(filled, "\n") + "\n\n" + text + "\n", nil
 }
 
 // PromptError is a bead of which it is not clear what its agent is to be told.

@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,52 @@ func TestAPromptIsMadeFromATemplate(t *testing.T) {
 	}
 }
 
+func TestATemplateWithoutAVariableForThePromptHasItAllTheSame(t *testing.T) {
+	const head = "Bead {{BEAD_ID}} in {{REPO_PATH}}.\n"
+	for _, c := range []struct {
+		template, prompt, want string
+		vars                   map[string]string
+	}{
+		{head + "{{DESCRIPTION}}\nFiles: {{FILES}}", "It crashes.", "Bead bd-1 in /r.\nIt crashes.\nFiles: not specified", nil},
+		{
+			head + "{{BUG_DESCRIPTION}}\n{{EXPECTED_BEHAVIOR}}\n{{FILES}}", "It crashes.", "Bead bd-1 in /r.\nIt crashes.\nIt runs.\na.go",
+			map[string]string{"EXPECTED_BEHAVIOR": "It runs.", "FILES": "a.go"},
+		},
+		{head + "{{SPEC}}", "A page.", "Bead bd-1 in /r.\nA page.", nil},
+		{head + "{{GOAL}} {{SCOPE}}", "Less code", "Bead bd-1 in /r.\nLess code not specified", nil},
+		{head + "{{SCRIPT_PURPOSE}} {{OUTPUT_PATH}}", "Clean up", "Bead bd-1 in /r.\nClean up not specified", nil},
+		{head + "{{DIFF}}\n", "Review it.", "Bead bd-1 in /r.\nnot specified\n\nReview it.\n", nil},
+		{head + "{{GOAL}}\n", "Mind the tests.", "Bead bd-1 in /r.\nLess code\n\nMind the tests.\n", map[string]string{"GOAL": "Less code"}},
+		{head + "{{GOAL}}", "", "Bead bd-1 in /r.\nLess code", map[string]string{"GOAL": "Less code"}},
+		{"Do what you like.", "Do it.", "Do what you like.\n\nDo it.\n", nil},
+		// A script that fills the template in itself gives the whole of it.
+		{head + "{{GOAL}}\n{{FILES}}\n", "Bead bd-1 in /elsewhere.\nLess code\na.go", "Bead bd-1 in /elsewhere.\nLess code\na.go", nil},
+	} {
+		task := dispatch.One("bd-1", c.prompt)
+		p, err := dispatch.Plan(plan.Plan{Tasks: []plan.Task{task}}, dispatch.Settings{Repo: "/r", Template: "t", Vars: c.vars},
+			func(name string) (prompt.Template, error) { return prompt.Parse(name, c.template), nil })
+		if err != nil || p.Tasks[0].Prompt != c.want || p.Tasks[0].Dispatch.Template != "t" {
+			t.Errorf("%q with %q is %q, %v; want %q", c.template, c.prompt, p.Tasks[0].Prompt, err, c.want)
+		}
+	}
+	for text, names := range map[string][]string{"{{DESCRIPTION}} {{FILES}}": {"DESCRIPTION"}, "{{TICKET}} {{SPEC}}": {"TICKET", "SPEC"}} {
+		_, err := dispatch.Plan(plan.Plan{Tasks: []plan.Task{dispatch.One("bd-1", "")}}, dispatch.Settings{Template: "t"},
+			func(name string) (prompt.Template, error) { return prompt.Parse(name, text), nil })
+		if missing := (*prompt.MissingError)(nil); !errors.As(err, &missing) || !slices.Equal(missing.Names, names) {
+			t.Errorf("%s without a prompt: %v, want %v to be missing", text, err, names)
+		}
+	}
+}
+
+func TestABeadInAWorktreeIsNotSentToTheRepositoryItself(t *testing.T) {
+	got, err := dispatched(t, dispatch.One("bd-1", "It crashes."), dispatch.Settings{
+		Agent: "claude", Repo: "/r", Branch: "fix", Template: "bug-fix", Vars: map[string]string{"FILE": "a.go"},
+	})
+	if want := "Fix bd-1 in . with claude .\nIt crashes.\nLook at a.go."; err != nil || got.Prompt != want {
+		t.Errorf("%q, %v; want %q", got.Prompt, err, want)
+	}
+}
+
 func TestAVariableForAllBeadsNeedNotBeInEveryTemplateButInOne(t *testing.T) {
 	both := func(name string) (prompt.Template, error) {
 		return prompt.Parse(name, map[string]string{"a": "{{PROMPT}} in {{FILE}}", "b": "{{PROMPT}} alone"}[name]), nil
@@ -92,15 +139,10 @@ func TestAVariableForAllBeadsNeedNotBeInEveryTemplateButInOne(t *testing.T) {
 }
 
 func TestWhatAnAgentWouldNotBeToldIsRefused(t *testing.T) {
-	lost := dispatch.One("bd-1", "Do it.")
-	lost.Dispatch.Template = "plain"
-	plain := func(string) (prompt.Template, error) { return prompt.Parse("plain", "Do what you like."), nil }
-	_, err := dispatch.Plan(plan.Plan{Tasks: []plan.Task{lost}}, dispatch.Settings{}, plain)
 	for want, err := range map[string]error{
-		"bead bd-1: template plain has no {{PROMPT}}, so the prompt would be lost": err,
-		"bead bd-1: it has neither a prompt nor a template":                        second(dispatched(t, dispatch.One("bd-1", " "), dispatch.Settings{})),
-		"bead bd-1: there are variables, but no template for them":                 second(dispatched(t, dispatch.One("bd-1", "x"), dispatch.Settings{Vars: map[string]string{"A": "b"}})),
-		"bead bd-1: no template none":                                              second(dispatched(t, dispatch.One("bd-1", "x"), dispatch.Settings{Template: "none"})),
+		"bead bd-1: it has neither a prompt nor a template":        second(dispatched(t, dispatch.One("bd-1", " "), dispatch.Settings{})),
+		"bead bd-1: there are variables, but no template for them": second(dispatched(t, dispatch.One("bd-1", "x"), dispatch.Settings{Vars: map[string]string{"A": "b"}})),
+		"bead bd-1: no template none":                              second(dispatched(t, dispatch.One("bd-1", "x"), dispatch.Settings{Template: "none"})),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

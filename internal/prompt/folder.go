@@ -19,12 +19,15 @@ const (
 	extension = ".md"
 	// maxFile is far beyond what any agent can read at once.
 	maxFile = 1 << 20
-	// reserved is how records say that a prompt came from no template.
-	reserved = "custom"
 )
 
-// List reads the templates in a folder, by name. What looks like a template and
-// cannot be used is among the errors. A folder that is not there has none.
+// isReadme says whether a file describes the folder of templates and is none
+// itself.
+func isReadme(name string) bool { return strings.EqualFold(name, "README") }
+
+// List reads the templates in a folder, by name. A README.md is not a template.
+// What looks like a template and cannot be used is among the errors. A folder
+// that is not there has none.
 func List(dir string) ([]Template, []error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,8 +40,8 @@ func List(dir string) ([]Template, []error) {
 	var broken []error
 	for _, entry := range entries {
 		name, ok := strings.CutSuffix(entry.Name(), extension)
-		if !ok || strings.HasPrefix(name, ".") {
-			continue // an editor's
+		if !ok || strings.HasPrefix(name, ".") || isReadme(name) {
+			continue // files that start with a dot are an editor's
 		}
 		if t, err := read(dir, name); err != nil {
 			broken = append(broken, err)
@@ -72,8 +75,8 @@ func read(dir, name string) (Template, error) {
 		return Template{}, err
 	}
 	path := filepath.Join(dir, name+extension)
-	if name == reserved {
-		return Template{}, &BrokenError{Path: path, Problem: "this name is what records have for no template; give the file another"}
+	if isReadme(name) {
+		return Template{}, &BrokenError{Path: path, Problem: "describes the templates and is not one"}
 	}
 	data, err := readRegular(path)
 	if err != nil {

@@ -25,13 +25,14 @@ func folder(t *testing.T, files map[string]string) string {
 func TestAFolderIsListedByName(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"feature.md": "# Build\n{{TASK}}", "bug-fix.md": "\ufeffFix {{BUG}}", "README.txt": "x", ".draft.md": "x", "bug.v2.md": "x",
+		"custom.md": "{{DESCRIPTION}}", "README.md": "# About these templates", "readme.md": "{{X}}",
 	})
 	list, broken := List(dir)
 	var got []string
 	for _, one := range list {
 		got = append(got, one.Name+"|"+one.Description+"|"+strings.Join(one.Variables(), ",")+"|"+filepath.Base(one.Path))
 	}
-	want := "bug-fix|Fix {{BUG}}|BUG|bug-fix.md bug.v2|x||bug.v2.md feature|Build|TASK|feature.md"
+	want := "bug-fix|Fix {{BUG}}|BUG|bug-fix.md bug.v2|x||bug.v2.md custom|{{DESCRIPTION}}|DESCRIPTION|custom.md feature|Build|TASK|feature.md"
 	if strings.Join(got, " ") != want || broken != nil {
 		t.Errorf("%q, %v", got, broken)
 	}
@@ -51,7 +52,7 @@ func TestAFolderThatIsNotThereHasNoTemplates(t *testing.T) {
 func TestWhatCannotBeATemplateIsNamedAndTheOthersAreListed(t *testing.T) {
 	dir := folder(t, map[string]string{
 		"good.md": "x", "empty.md": " \n", "latin1.md": "\xe4", "zero.md": "a\x00b", "large.md": strings.Repeat("x", maxFile+1),
-		"custom.md": "x", "line\nfeed.md": "x", "-flag.md": "x", "full.md": strings.Repeat("x", maxFile),
+		"line\nfeed.md": "x", "-flag.md": "x", "full.md": strings.Repeat("x", maxFile),
 	})
 	for _, err := range []error{
 		os.Mkdir(filepath.Join(dir, "folder.md"), 0o700),
@@ -71,7 +72,6 @@ func TestWhatCannotBeATemplateIsNamedAndTheOthersAreListed(t *testing.T) {
 		"empty.md": "is empty", "latin1.md": "is not text in UTF-8", "zero.md": "is not text in UTF-8",
 		"large.md": "is larger than the 1024 KiB a template may have", "folder.md": "is not a regular file", "fifo.md": "is not a regular file",
 		"link.md": "is not a regular file", "dangling.md": "is not a regular file",
-		"custom.md": "this name is what records have for no template; give the file another",
 	}
 	names := 0
 	for _, err := range broken {
@@ -96,6 +96,9 @@ func TestATemplateIsLoadedByName(t *testing.T) {
 	one, err := Load(dir, "bug-fix")
 	if err != nil || one.Text != "Fix {{BUG}}" || one.Path != filepath.Join(dir, "bug-fix.md") {
 		t.Errorf("%+v, %v", one, err)
+	}
+	if _, err := Load(folder(t, map[string]string{"README.md": "x"}), "README"); !errors.As(err, new(*BrokenError)) {
+		t.Errorf("the folder's README is loaded: %v", err)
 	}
 	if _, err := Load(dir, "broken"); !errors.As(err, new(*BrokenError)) {
 		t.Errorf("%v", err)

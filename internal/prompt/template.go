@@ -90,6 +90,37 @@ func (t Template) Fill(given, known map[string]string) (string, error) {
 	return b.String(), nil
 }
 
+// FilledIn says whether text is this template with every variable replaced by
+// some value. White space at either end does not count: shells drop it.
+func (t Template) FilledIn(text string) bool {
+	rest := strings.TrimSpace(text)
+	free := false // a variable stands before what comes next
+	for i, p := range t.parts {
+		literal := p.text
+		if i == 0 {
+			literal = strings.TrimLeftFunc(literal, unicode.IsSpace)
+		}
+		if i == len(t.parts)-1 {
+			literal = strings.TrimRightFunc(literal, unicode.IsSpace)
+		}
+		at := strings.Index(rest, literal)
+		switch {
+		case p.variable != "":
+			free = true
+			continue
+		case free && i == len(t.parts)-1:
+			at = len(rest) - len(literal)
+			if !strings.HasSuffix(rest, literal) {
+				return false
+			}
+		case at < 0 || !free && at > 0:
+			return false
+		}
+		rest, free = rest[at+len(literal):], false
+	}
+	return free || rest == ""
+}
+
 // describe finds a line that says what a template is for.
 func describe(text string) string {
 	first := ""

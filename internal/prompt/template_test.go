@@ -53,6 +53,30 @@ func TestWhatIsGivenIsStrongerThanWhatIsKnown(t *testing.T) {
 	}
 }
 
+func TestATemplateIsRecognisedInATextThatHasItsVariablesFilledIn(t *testing.T) {
+	for _, c := range []struct {
+		template, text string
+		want           bool
+	}{
+		{"# Fix\n{{BUG}}\nDone: {{BEAD_ID}}.\n", "# Fix\nIt crashes.\nDone: bd-1.", true},
+		{"# Fix\n{{BUG}}\nDone: {{BEAD_ID}}.\n", "It crashes.", false},
+		{"# Fix\n{{BUG}}\n", "# Fix\nIt crashes.\nOn\nlines.", true},
+		{"# Fix\n{{BUG}}\n", "Please # Fix\nit", false},
+		{"{{A}} and {{B}} end", "x and y end end", true},
+		{"{{A}} and {{B}} end", "x and y end.", false},
+		{"{{{{x {{A}}", "{{x 1", true},
+		{"{{{{x {{A}}", "{{{{x 1", false},
+		{"no variables", "no variables\n", true},
+		{"no variables", "no variables at all", false},
+		{"{{A}}{{B}}", "", true},
+		{"aa{{A}}aa", "aaa", false},
+	} {
+		if got := Parse("x", c.template).FilledIn(c.text); got != c.want {
+			t.Errorf("%q in %q: %v, want %v", c.template, c.text, got, c.want)
+		}
+	}
+}
+
 func TestEveryVariableIsNamedOnceInOrder(t *testing.T) {
 	got := Parse("x", "{{B}} {{A}} {{B}} {{{{C}} {{ A }}").Variables()
 	if !slices.Equal(got, []string{"B", "A"}) {

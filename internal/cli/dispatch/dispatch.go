@@ -28,8 +28,10 @@ import (
 )
 
 const long = `Hand a bead to an agent, and show it until it ends. PROMPT is the text of the
-task, or - to read it from stdin; with --template it is the template's
-{{PROMPT}}, and may be left out if the template has none.
+task, or - to read it from stdin. With --template it is the template's
+{{PROMPT}}, and may be left out if the template has none. In a template without
+{{PROMPT}} it is the DESCRIPTION, or follows the text; a PROMPT that is the
+template with its variables filled in is taken as it is.
 
 The agent runs in a tmux session called agent-BEAD, on a tmux server of gaffer's
 own, if tmux is installed: 'gaffer attach BEAD' shows it. The prompt is given to
@@ -165,7 +167,7 @@ func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Pla
 		return plan.Plan{}, err
 	}
 	custom := slices.Sorted(maps.Keys(c.Agents()))
-	s, err := o.settings(e, custom)
+	s, err := o.settings(e, root.Root, custom)
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -223,7 +225,7 @@ func promptOf(ctx context.Context, e *env.Env, args []string) (string, error) {
 	return text, nil
 }
 
-func (o *options) settings(e *env.Env, custom []string) (dispatch.Settings, error) {
+func (o *options) settings(e *env.Env, root string, custom []string) (dispatch.Settings, error) {
 	s := dispatch.Settings{
 		Template: o.template, Branch: o.branch, Verify: o.verify, Questions: plan.QuestionPolicy(o.policy),
 		Timeout: o.timeout.value, Retries: o.retries.value,
@@ -243,6 +245,7 @@ func (o *options) settings(e *env.Env, custom []string) (dispatch.Settings, erro
 		s.Vars[name] = value
 	}
 	if o.repo == "" {
+		s.Repo = root
 		return s, nil
 	}
 	s.Repo = o.repo

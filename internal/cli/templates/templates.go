@@ -17,7 +17,7 @@ func New(e *env.Env) *cobra.Command {
 		Use:   "templates",
 		Short: "List prompt templates and how well each does",
 		Long: `List the prompt templates, which are the files templates/*.md at the project's
-root, with what the run and result records say of each.
+root except README.md, with what the run and result records say of each.
 
 In a template {{NAME}} is a variable; its name has letters, digits and _, and
 may have spaces around it. {{{{ stands for {{. The first heading says what the
