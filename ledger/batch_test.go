@@ -14,7 +14,7 @@ import (
 func wholes() (list []Whole) {
 	for i, status := range []Status{Done, Failed, TimedOut, Done} {
 		run := NewRun(Dispatch{Bead: fmt.Sprintf("bd-%d", i+1), Agent: "claude", Model: "m", Repo: "/r", Prompt: "p", MaxRetries: 2}, noon)
-		code, said := i, "said"
+		code, said := i%3, "said"
 		result := Result{
 			Bead: run.Bead, Attempt: 1, Status: status, Reason: "because", ExitCode: &code,
 			FinishedAt: noon.Add(time.Minute).Format(time.RFC3339), OutputSummary: &said,

@@ -162,15 +162,10 @@ func (c *check) instant(s, at string) {
 	switch {
 	case strings.Contains(s, "$"):
 		c.invalid(at, placeholderTimestamp, "%s is a shell variable that was never filled in, not a time", shorten(s))
-		return
 	case !isDateTime(s):
 		c.invalid(at, notATimestamp, "%s is not a time; write it as 2026-02-12T17:08:00Z", shorten(s))
-		return
-	case strings.Contains(s, "."):
-		c.irregular(at, fractionalTimestamp, "%s has fractions of a second", s)
-	}
-	if zone := s[len(s)-1]; zone != 'Z' && zone != 'z' {
-		c.irregular(at, offsetTimestamp, "%s has an offset where Z should be", s)
+	case !timestamp.UTC(s):
+		c.irregular(at, offsetTimestamp, "%s has an offset where Z or +00:00 should be", s)
 	}
 }
 

@@ -31,7 +31,7 @@ func (d *document) value() jsontree.Value { return d.doc.Value() }
 
 // attempt returns the record's number, which every form of it has.
 func (d *document) attempt() (int, error) {
-	n, ok := d.value().Get("attempt").Int()
+	n, ok := intOf(d.value().Get("attempt"))
 	if !ok || n < 1 {
 		c := newCheck("", d.path, false)
 		c.invalid("attempt", missingField, "is not a number from 1, so nobody can tell which attempt this is")

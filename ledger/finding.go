@@ -1,8 +1,9 @@
 package ledger
 
 // The names of findings. Those of the first group are about a file as a whole,
-// of the second about the form of a record, of the third about records as they
-// are found in the wild.
+// of the second about the form of a record, of the third about values that make
+// no sense although their form is right, of the fourth about records as they are
+// found in the wild. Those about JSON itself are [statefile.CheckPortable]'s.
 const (
 	notJSON      = "not-json"
 	unreadable   = "unreadable"
@@ -21,9 +22,17 @@ const (
 	notATimestamp = "not-a-timestamp"
 	unknownSchema = "unknown-schema-version"
 
+	tooLarge         = "too-large"
+	hashDiffers      = "hash-differs"
+	promptDiffers    = "prompt-differs"
+	doneWithError    = "done-with-exit-code"
+	exitWhileRunning = "exit-code-while-running"
+	endWithoutTime   = "end-without-time"
+	retryAfterDone   = "retry-after-done"
+	outcomeDiffers   = "outcome-differs"
+
 	minimalForm          = "minimal-form"
 	placeholderTimestamp = "legacy-placeholder-timestamp"
-	fractionalTimestamp  = "fractional-timestamp"
 	offsetTimestamp      = "offset-timestamp"
 	variableInPath       = "unexpanded-variable-in-path"
 	beadNotBD            = "bead-not-bd"

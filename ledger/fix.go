@@ -136,7 +136,7 @@ func (f file) repaired(doc *jsontree.Doc, partner jsontree.Value, resultFile str
 // partnerOf returns the other record of the same attempt, found beside the
 // folder of f, or a missing value. It must be sound itself to be believed.
 func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
-	attempt, ok := v.Get("attempt").Int()
+	attempt, ok := intOf(v.Get("attempt"))
 	if !ok || filepath.Base(f.dir) != f.kind.folder() {
 		return jsontree.Value{}
 	}
@@ -145,7 +145,7 @@ func (s *Store) partnerOf(f file, v jsontree.Value) jsontree.Value {
 	for _, name := range []string{f.bead + extension, keptName(f.bead, int(attempt))} {
 		parsed, _ := parseName(name)
 		r := read(s.host, file{kind, dir, parsed})
-		n, ok := r.value.Get("attempt").Int()
+		n, ok := intOf(r.value.Get("attempt"))
 		if r.name != "" || !ok || n != attempt || r.value.Get("bead").Text() != v.Get("bead").Text() {
 			continue
 		}

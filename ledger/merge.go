@@ -111,7 +111,7 @@ func (m *merged) attempt(bead string, n int) *Attempt {
 
 // number returns the record's attempt; one that says none is the first.
 func number(rec fields, name fileName) int {
-	if n, ok := rec.get("attempt").Int(); ok && n > 0 && n < 1<<31 {
+	if n, ok := intOf(rec.get("attempt")); ok && n > 0 && n < 1<<31 {
 		return int(n)
 	}
 	return max(name.attempt, 1)
@@ -137,7 +137,7 @@ func (a *Attempt) take(rec fields) {
 	if a.Status == "" || a.Status == Running {
 		a.Status = Status(rec.text("status"))
 	}
-	if n, ok := rec.get("exit_code").Int(); ok && a.ExitCode == nil {
+	if n, ok := intOf(rec.get("exit_code")); ok && a.ExitCode == nil {
 		a.ExitCode = &n
 	}
 	if n, ok := rec.get("duration_seconds").Float(); ok && n >= 0 && n < mostSeconds && a.DurationSeconds == nil {

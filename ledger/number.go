@@ -3,6 +3,8 @@ package ledger
 import (
 	"strconv"
 	"strings"
+
+	"gaffer/statefile/jsontree"
 )
 
 // wholeNumber returns the JSON number in raw without fraction and exponent, or
@@ -36,6 +38,19 @@ func wholeNumber(raw []byte) (string, bool) {
 		digits = "-" + digits
 	}
 	return digits, true
+}
+
+// intOf returns a whole number of 64 bits, however it is written: 2.0 is 2.
+func intOf(v jsontree.Value) (int64, bool) {
+	if v.Kind() != jsontree.Number {
+		return 0, false
+	}
+	digits, whole := wholeNumber(v.Raw())
+	if !whole {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n, err == nil
 }
 
 // withZeros moves the decimal point of digits by shift places.

@@ -173,7 +173,8 @@ func nextBead(heads []head) (bead string, more bool, err error) {
 type reading struct {
 	file
 	value   jsontree.Value
-	name    string // of the finding if there is no value
+	found   []statefile.Finding // what JSON readers disagree about in it
+	name    string              // of the finding if there is no value
 	problem string
 }
 
@@ -190,7 +191,7 @@ func read(h host.Host, f file) reading {
 		r.name, r.problem = notJSON, err.Error()
 		return r
 	}
-	r.value = doc.Value()
+	r.value, r.found = doc.Value(), statefile.CheckPortable(f.path(), doc)
 	if f.isForeign(r.value) {
 		r.name, r.problem = notRecord, "is not a record; it is left alone"
 	}

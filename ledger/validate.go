@@ -62,6 +62,7 @@ func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts C
 			r := read(s.host, f)
 			checks[i] = newCheck(f.kind, f.path(), opts.Strict)
 			checks[i].reading(r)
+			checks[i].sense()
 			checks[i].wild(f.fileName, now)
 			answers[i] = Checked{Path: f.path(), Skipped: r.name == notRecord}
 		}
@@ -87,6 +88,7 @@ func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts C
 func (c *check) reading(r reading) {
 	switch r.name {
 	case "":
+		c.found = r.found
 		c.record(r.value)
 	case notRecord:
 		c.irregular("", r.name, "%s", r.problem)
@@ -99,7 +101,7 @@ func (c *check) reading(r reading) {
 // results of attempts that never started.
 func pair(checks []*check) {
 	for _, c := range checks {
-		attempt, ok := c.get("attempt").Int()
+		attempt, ok := intOf(c.get("attempt"))
 		if !ok {
 			continue
 		}
@@ -108,6 +110,8 @@ func pair(checks []*check) {
 		switch {
 		case found && c.kind == RunKind && running:
 			c.outlived(other)
+		case found && c.kind == RunKind:
+			c.sameOutcome(other)
 		case found || c.kind == RunKind && running:
 		case c.kind == ResultKind:
 			c.irregular("", resultWithoutRun, "there is no run record of attempt %d", attempt)
@@ -126,6 +130,14 @@ func (c *check) outlived(result *check) {
 	}
 }
 
+// sameOutcome names a run that ended otherwise than its result says.
+func (c *check) sameOutcome(result *check) {
+	mine, theirs := Status(c.text("status")), Status(result.text("status"))
+	if slices.Contains(next[Running], mine) && slices.Contains(next[Running], theirs) && mine != theirs {
+		c.invalid("status", outcomeDiffers, "is %q although the result says %q", mine, theirs)
+	}
+}
+
 func withoutResult(status jsontree.Value, attempt int64) string {
 	if status.Absent() {
 		return fmt.Sprintf("attempt %d has no result record and no status: it never ended", attempt)
@@ -137,7 +149,7 @@ func withoutResult(status jsontree.Value, attempt int64) string {
 // be it, and is not to be called missing.
 func partner(checks []*check, kind Kind, attempt int64) (*check, bool) {
 	for _, c := range checks {
-		n, ok := c.get("attempt").Int()
+		n, ok := intOf(c.get("attempt"))
 		if c.kind == kind && (c.values == nil || ok && n == attempt) {
 			return c, true
 		}

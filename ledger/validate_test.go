@@ -203,3 +203,117 @@ func FuzzFileName(f *testing.F) {
 		}
 	})
 }
+
+func TestARecordThatOtherProgramsReadOtherwiseIsInvalid(t *testing.T) {
+	change := func(kind Kind, field string, v any) []byte {
+		doc, err := jsontree.Parse(sound(kind))
+		must(t, err)
+		doc.Root().Set(field, v)
+		must(t, doc.Err())
+		return doc.Bytes()
+	}
+	replace := func(kind Kind, old, with string) []byte {
+		text := string(sound(kind))
+		if !strings.Contains(text, old) {
+			t.Fatalf("no %s in %s", old, text)
+		}
+		return []byte(strings.Replace(text, old, with, 1))
+	}
+	for _, kind := range Kinds() {
+		for _, c := range []struct {
+			what, want string
+			data       []byte
+		}{
+			{"nothing", "", sound(kind)},
+			{"times of another writer", "", change(kind, "started_at", "2026-02-12T11:59:59.123456+00:00")},
+			{"invalid UTF-8", "invalid not-utf8", replace(kind, `"agent-`, "\"\xff")},
+			{"a byte order mark", "invalid byte-order-mark", append([]byte("\ufeff"), sound(kind)...)},
+			{"a member twice", "invalid bead duplicate-member", replace(kind, `"bead"`, `"bead": "bd-other", "bead"`)},
+			{"an attempt beyond all numbers", "invalid attempt number-out-of-range, invalid attempt too-large", replace(kind, `"attempt": 1`, `"attempt": 1e400`)},
+			{"an attempt beyond all attempts", "invalid attempt too-large", replace(kind, `"attempt": 1`, `"attempt": 1e10`)},
+			{"an attempt in another spelling", "", replace(kind, `"attempt": 1`, `"attempt": 1.0`)},
+			{"done with an exit code", "invalid exit_code done-with-exit-code", done(t, kind, 3)},
+			{"done without one", "", done(t, kind, nil)},
+		} {
+			if got := foundIn(t, kind, c.data); got != c.want {
+				t.Errorf("%s with %s: %q, want %q", kind, c.what, got, c.want)
+			}
+		}
+	}
+	for _, c := range []struct {
+		what, want string
+		kind       Kind
+		data       []byte
+	}{
+		{"another prompt's hash", "invalid prompt_hash hash-differs", RunKind, change(RunKind, "prompt_hash", Hash("another"))},
+		{"another prompt", "irregular prompt prompt-differs", RunKind, change(RunKind, "prompt", "Another")},
+		{"an exit code while it runs", "irregular exit_code exit-code-while-running", RunKind, change(RunKind, "exit_code", 0)},
+		{"a large exit code", "", ResultKind, []byte(strings.Replace(string(done(t, ResultKind, 3221225477)), `"done"`, `"failed"`, 1))},
+		{"a retry of what is done", "invalid will_retry retry-after-done", ResultKind, replace(ResultKind, `"will_retry": false`, `"will_retry": true`)},
+	} {
+		if got := foundIn(t, c.kind, c.data); got != c.want {
+			t.Errorf("%s with %s: %q, want %q", c.kind, c.what, got, c.want)
+		}
+	}
+}
+
+// done returns a sound record of an attempt that is done.
+func done(t *testing.T, kind Kind, exit any) []byte {
+	t.Helper()
+	doc, err := jsontree.Parse(sound(kind))
+	must(t, err)
+	for field, v := range map[string]any{
+		"status": "done", "started_at": "2026-02-12T12:00:00Z", "finished_at": "2026-02-12T12:01:00Z", "duration_seconds": 60, "exit_code": exit,
+	} {
+		doc.Root().Set(field, v)
+	}
+	must(t, doc.Err())
+	return doc.Bytes()
+}
+
+// foundIn returns the findings in a record that is alone in its folder.
+func foundIn(t *testing.T, kind Kind, data []byte) string {
+	t.Helper()
+	s := testStore(t)
+	path := s.path(kind, "bd-1")
+	if bead := parseBead(data); bead != "" {
+		path = s.path(kind, bead)
+	}
+	writeFile(t, path, data)
+	var found []string
+	must(t, s.ValidatePath(t.Context(), kind, path, Checks{Strict: true}, func(c Checked) error {
+		for _, f := range c.Found {
+			found = append(found, strings.Join(strings.Fields(fmt.Sprint(f.Severity, " ", f.At, " ", f.Name)), " "))
+		}
+		return nil
+	}))
+	return strings.Join(found, ", ")
+}
+
+func parseBead(data []byte) string {
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		return ""
+	}
+	return doc.Value().Get("bead").Text()
+}
+
+func TestARunThatEndedOtherwiseThanItsResultSaysIsInvalid(t *testing.T) {
+	s := testStore(t)
+	begin(t, s, dispatch(1))
+	finish(t, s, ended(1, Failed))
+	for _, c := range validateAll(t, s) {
+		if len(c.Found) > 0 {
+			t.Fatalf("before: %v", c.Found)
+		}
+	}
+	path := s.path(RunKind, "bd-1")
+	writeFile(t, path, []byte(strings.Replace(readFile(t, path), `"failed"`, `"timeout"`, 1)))
+	var names []string
+	for _, c := range validateAll(t, s) {
+		names = append(names, namesOf(c.Found)...)
+	}
+	if got := strings.Join(names, ", "); got != "status "+outcomeDiffers {
+		t.Errorf("found %q", got)
+	}
+}

@@ -1,8 +1,11 @@
 package ledger
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gaffer/statefile/jsontree"
 	"gaffer/statefile/timestamp"
@@ -32,6 +35,55 @@ func (c *check) wild(name fileName, now time.Time) {
 	c.stuck(now)
 }
 
+// sense looks for what no schema says: numbers that cannot be meant, and fields
+// that contradict each other. The record was checked by its rules before.
+func (c *check) sense() {
+	if c.values == nil {
+		return
+	}
+	for i, r := range c.kind.rules() {
+		v := c.values[i]
+		if r.form != aNumber || v.Kind() != jsontree.Number {
+			continue
+		}
+		bits := 32
+		if r.least == anyNumber {
+			bits = 53 // some systems have exit codes that use all 32 and no sign
+		}
+		if digits, whole := wholeNumber(v.Raw()); whole {
+			if _, err := strconv.ParseInt(digits, 10, bits); err != nil {
+				c.invalid(r.name, tooLarge, "%s does not fit into %d bits", shorten(string(v.Raw())), bits)
+			}
+		}
+	}
+	whole, known := c.get("prompt_full").Str()
+	excerpt, ok := c.get("prompt").Str()
+	switch {
+	case known && ok && Excerpt(whole) != excerpt:
+		c.irregular("prompt", promptDiffers, "is not how prompt_full begins")
+	case !known && ok && utf8.RuneCountInString(excerpt) < excerptLength:
+		whole, known = excerpt, true // nothing was cut off
+	}
+	if hash := c.text("prompt_hash"); known && isHash(hash) && hash != Hash(whole) {
+		c.invalid("prompt_hash", hashDiffers, "is not the SHA-256 of the prompt, which is %s", Hash(whole))
+	}
+	status, exit := Status(c.text("status")), c.get("exit_code")
+	code, isCode := intOf(exit)
+	ended := slices.Contains(next[Running], status)
+	switch {
+	case status == Done && isCode && code != 0:
+		c.invalid("exit_code", doneWithError, "is %d although the status is \"done\"", code)
+	case status == Running && isCode:
+		c.irregular("exit_code", exitWhileRunning, "is %d although the status is \"running\"", code)
+	}
+	if end := c.get("finished_at"); ended && end.Kind() == jsontree.Null {
+		c.irregular("finished_at", endWithoutTime, "is null although the status is %q", status)
+	}
+	if again, _ := c.get("will_retry").Bool(); again && status == Done {
+		c.invalid("will_retry", retryAfterDone, "is true although the status is \"done\"")
+	}
+}
+
 func (c *check) identity(name fileName) {
 	bead, ok := c.get("bead").Str()
 	if !ok {
@@ -43,7 +95,7 @@ func (c *check) identity(name fileName) {
 	if bead != name.bead {
 		c.irregular("bead", beadDiffers, "%s is not the %s of the file's name", shorten(bead), shorten(name.bead))
 	}
-	if n, ok := c.get("attempt").Int(); ok && name.attempt > 0 && n != int64(name.attempt) {
+	if n, ok := intOf(c.get("attempt")); ok && name.attempt > 0 && n != int64(name.attempt) {
 		c.irregular("attempt", attemptDiffers, "%d is not the %d of the file's name", n, name.attempt)
 	}
 }

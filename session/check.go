@@ -165,7 +165,7 @@ func (c *checker) agent(at string, agent jsontree.Value) {
 	c.time(at+".completed_at", agent.Get("completed_at"))
 }
 
-// time reports a time that is read as meant but is not UTC with Z. One that
+// time reports a time that is read as meant but is not RFC 3339 in UTC. One that
 // cannot be read is a mismatch.
 func (c *checker) time(at string, v jsontree.Value) {
 	text, ok := v.Str()
@@ -182,8 +182,8 @@ func (c *checker) time(at string, v jsontree.Value) {
 		c.irregular(at, "naive-timestamp", "%q has no zone; read as local time", text)
 	case !timestamp.Strict(text):
 		c.irregular(at, "loose-timestamp", "%q is not RFC 3339", text)
-	case text[len(text)-1] != 'Z':
-		c.irregular(at, "offset-timestamp", "%q has an offset; should be UTC with Z", text)
+	case !timestamp.UTC(text):
+		c.irregular(at, "offset-timestamp", "%q has an offset where Z or +00:00 should be", text)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
+	"slices"
 
 	"gaffer/statefile"
 	"gaffer/statefile/host"
@@ -56,8 +57,9 @@ func CheckFile(h host.Host, path string) []statefile.Finding {
 	if err != nil {
 		return append(checkLock(h, path), unreadable(path, err))
 	}
-	found := append(Check(path, doc.Value()), checkFolder(path, doc.Value())...)
-	return append(found, checkLock(h, path)...)
+	return slices.Concat(
+		statefile.CheckPortable(path, doc), Check(path, doc.Value()), checkFolder(path, doc.Value()), checkLock(h, path),
+	)
 }
 
 // checkFolder compares the id with the folder's name, where the document is in

@@ -135,6 +135,23 @@ func differing(at string, before, after jsontree.Value) []string {
 	return paths
 }
 
+func TestTimesInUTCAreRegularInEverySpelling(t *testing.T) {
+	for spelling, regular := range map[string]bool{
+		"14:30:22Z": true, "14:30:22+00:00": true, "14:30:22.123456+00:00": true, "14:30:22.123456Z": true, "15:30:22+01:00": false,
+	} {
+		text := fmt.Sprintf(`{"started_at": "2026-02-01T%s", "agents": [{"started_at": "2026-02-01T%s"}]}`, spelling, spelling)
+		found := 0
+		for _, f := range session.Check("status.json", value(t, []byte(text))) {
+			if strings.Contains(f.Name, "timestamp") {
+				found++
+			}
+		}
+		if want := map[bool]int{true: 0, false: 2}[regular]; found != want {
+			t.Errorf("%s: %d findings about times, want %d", spelling, found, want)
+		}
+	}
+}
+
 func TestTheTimesOfOtherWritersAreReadAsMeant(t *testing.T) {
 	for name, want := range map[string][2]time.Time{
 		"offset-timestamp": {

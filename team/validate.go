@@ -18,7 +18,7 @@ func ValidateDocument(d Document, path string, data []byte) []statefile.Finding 
 	if err != nil {
 		return []statefile.Finding{unreadable(path, &statefile.CorruptError{Path: path, Syntax: asSyntax(err)})}
 	}
-	return validateValue(d, path, doc.Value(), time.Time{})
+	return append(statefile.CheckPortable(path, doc), validateValue(d, path, doc.Value(), time.Time{})...)
 }
 
 func asSyntax(err error) *jsontree.SyntaxError {
@@ -92,6 +92,7 @@ func (f *folder) read(d Document) {
 		f.found = append(f.found, unreadable(path, err))
 	default:
 		f.values[d] = doc.Value()
+		f.found = append(f.found, statefile.CheckPortable(path, doc)...)
 		f.found = append(f.found, validateValue(d, path, doc.Value(), f.written(path))...)
 	}
 }

@@ -30,6 +30,7 @@ func (s *Store) Validate() ([]statefile.Finding, error) {
 			}
 			all = append(all, f)
 		default:
+			all = append(all, statefile.CheckPortable(d.file.Path(), doc)...)
 			all = append(all, d.check(d.file.Path(), doc.Value())...)
 		}
 	}

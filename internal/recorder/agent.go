@@ -84,10 +84,12 @@ func pidOf(a store.Attempt) *int {
 	return &pid
 }
 
-// exitOf is the exit code, of an attempt that has one: nobody saw the end of one
-// that was lost.
+// exitOf is the exit code of an attempt, nil if it has none: the end of a lost one
+// was not seen. Of a complete one it is 0 or nil. Its last word decided, and a
+// program that fails afterwards, or that was told to stop because it did not exit,
+// says nothing about the work.
 func exitOf(a store.Attempt) *int {
-	if a.Exit < 0 || failure.Class(a.Class) == failure.Lost {
+	if a.Exit < 0 || failure.Class(a.Class) == failure.Lost || a.Status == store.Complete && a.Exit != 0 {
 		return nil
 	}
 	exit := a.Exit // alone, as in pidOf

@@ -22,6 +22,16 @@ var stories = map[string]story{
 	"no tasks":            func(w *world, _ func(string)) { w.submit(plan.Plan{Source: "orchestrate"}) },
 	"layers":              layers,
 	"handed back":         handedBack,
+	"late exit code":      lateExitCode,
+}
+
+// lateExitCode has an agent that says that it is done and then fails, and one that
+// is told to stop because it does not exit. What they said decides.
+func lateExitCode(w *world, at func(string)) {
+	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 0), task("b", 0)}})
+	w.end(w.start(1), engine.Finish{Summary: "a is done", Exit: 3})
+	w.end(w.start(2), engine.Finish{Summary: "b is done", Exit: 143})
+	at("ended")
 }
 
 // threeWaves has a retry after a failed check, a question, a task that a person

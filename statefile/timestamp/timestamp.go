@@ -58,6 +58,12 @@ func Parse(s string, zone *time.Location) (time.Time, error) {
 // digits, commas and offsets, does not hold a time to.
 var rfc3339 = lazyregexp.New(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
+// UTC reports whether s, a time that is [Strict], says that it is in UTC. Z and
+// +00:00 mean the same.
+func UTC(s string) bool {
+	return strings.HasSuffix(s, "Z") || strings.HasSuffix(s, "z") || strings.HasSuffix(s, "+00:00")
+}
+
 // Strict reports whether s is RFC 3339 in full, as the protocols ask.
 func Strict(s string) bool {
 	_, err := time.Parse(time.RFC3339, s)

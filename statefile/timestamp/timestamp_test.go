@@ -96,6 +96,18 @@ func TestFormatIsUTCToTheSecond(t *testing.T) {
 	}
 }
 
+func TestUTCIsUTCInBothSpellings(t *testing.T) {
+	for text, want := range map[string]bool{
+		"2026-02-01T14:30:25Z": true, "2026-02-01T14:30:25.123456Z": true, "2026-02-01T14:30:25+00:00": true,
+		"2026-02-01T14:30:25.123456+00:00": true, "2026-02-01t14:30:25z": true,
+		"2026-02-01T14:30:25+01:00": false, "2026-02-01T14:30:25-00:30": false, "2026-02-01T14:30:25": false,
+	} {
+		if got := timestamp.UTC(text); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"2026-02-01T14:30:25Z", "2026-02-01T14:30:25.123456+00:00", "2026-02-01T14:30:25", "2026-02-01", "'$START'", "",

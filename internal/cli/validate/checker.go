@@ -178,7 +178,7 @@ func checkFile(path string, check func(string, jsontree.Value) []statefile.Findi
 	if err != nil {
 		return err
 	}
-	return each(document{Path: path, Found: check(path, doc.Value())})
+	return each(document{Path: path, Found: append(statefile.CheckPortable(path, doc), check(path, doc.Value())...)})
 }
 
 // byDocument hands findings on document by document, those without any

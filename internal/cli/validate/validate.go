@@ -32,10 +32,11 @@ file or a folder. With one kind's flag every path is of that kind; with several,
 a path is of the kind whose flag stands before it; without one, the kind follows
 from the path's name.
 
-A document that breaks its protocol is invalid, and the command ends with code
-5. One that readers understand, but not all of them, is irregular; --strict
-makes that an error too. --fix adds to run and result records what can be
-derived, and keeps each record as it was beside it, as NAME.bak.`,
+A document that breaks its protocol, or that other JSON readers refuse or read
+otherwise, is invalid, and the command ends with code 5. One that readers
+understand, but not all of them, is irregular; --strict makes that an error too.
+--fix adds to run and result records what can be derived, and keeps each record
+as it was beside it, as NAME.bak.`,
 		Example: `  gaffer validate
   gaffer validate --runs state/runs/bd-1.json
   gaffer validate --runs old/runs --results old/results

@@ -1,0 +1,120 @@
+package statefile
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+
+	"gaffer/statefile/jsontree"
+)
+
+// mostPortable is where the findings of one document end: a document that is
+// wrong all over is not worth more.
+const mostPortable = 100
+
+// CheckPortable reports what JSON readers disagree about: a byte order mark,
+// bytes that are not UTF-8, half of a surrogate pair, a member that an object has
+// twice, a number that no float64 holds. Our reader takes all of it; others
+// refuse the document or read another value. The document must not have been
+// edited since it was read.
+func CheckPortable(path string, doc *jsontree.Doc) []Finding {
+	c := portable{path: path}
+	data := doc.Bytes()
+	if bytes.HasPrefix(data, []byte("\ufeff")) {
+		c.invalid("", "byte-order-mark", "the document begins with a byte order mark, which JSON does not have")
+	}
+	if at := invalidUTF8(data); at >= 0 {
+		line := bytes.Count(data[:at], []byte{'\n'}) + 1
+		column := at - bytes.LastIndexByte(data[:at], '\n')
+		c.invalid("", "not-utf8", "line %d, column %d: the byte 0x%02x is not UTF-8", line, column, data[at])
+	}
+	c.value(doc.Value(), "")
+	return c.found
+}
+
+type portable struct {
+	path  string
+	found []Finding
+}
+
+func (c *portable) invalid(at, name, format string, args ...any) {
+	if len(c.found) < mostPortable {
+		c.found = append(c.found, Finding{Path: c.path, At: at, Name: name, Severity: Invalid, Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+func (c *portable) value(v jsontree.Value, at string) {
+	switch v.Kind() {
+	case jsontree.Object:
+		seen := make(map[string]bool, v.Len())
+		for name, member := range v.Members() {
+			place := join(at, name)
+			if seen[name] {
+				c.invalid(place, "duplicate-member", "stands there twice; the last one counts here, the first one in other readers")
+			}
+			seen[name] = true
+			c.value(member, place)
+		}
+	case jsontree.Array:
+		for i, item := range v.Items() {
+			c.value(item, fmt.Sprintf("%s[%d]", at, i))
+		}
+	case jsontree.Number:
+		if _, ok := v.Float(); !ok {
+			c.invalid(at, "number-out-of-range", "%s is larger than any number that other readers hold", shorten(string(v.Raw())))
+		}
+	case jsontree.String:
+		if hasLoneSurrogate(v.Raw()) {
+			c.invalid(at, "lone-surrogate", "%s has half of a surrogate pair, which is no character", shorten(string(v.Raw())))
+		}
+	}
+}
+
+// join names a member of what is at a place.
+func join(at, name string) string {
+	name = shorten(name)
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}
+
+// invalidUTF8 returns the index of the first byte that is not UTF-8, or -1.
+func invalidUTF8(data []byte) int {
+	if utf8.Valid(data) {
+		return -1
+	}
+	for at := 0; ; {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			return at
+		}
+		at += size
+	}
+}
+
+// hasLoneSurrogate looks for an escape such as \ud800 that is not half of a pair.
+func hasLoneSurrogate(quoted []byte) bool {
+	const escape = len(`\uFFFF`)
+	for {
+		at := bytes.IndexByte(quoted, '\\')
+		if at < 0 {
+			return false
+		}
+		quoted = quoted[at:]
+		switch {
+		case isSurrogate(quoted, "89abAB") && isSurrogate(quoted[escape:], "cdefCDEF"):
+			quoted = quoted[2*escape:]
+		case isSurrogate(quoted, "89abcdefABCDEF"):
+			return true
+		default:
+			quoted = quoted[2:]
+		}
+	}
+}
+
+// isSurrogate says whether b begins with an escape \udX.. whose X is one of
+// these digits.
+func isSurrogate(b []byte, digits string) bool {
+	return len(b) >= 6 && b[0] == '\\' && b[1] == 'u' && (b[2] == 'd' || b[2] == 'D') && bytes.IndexByte([]byte(digits), b[3]) >= 0
+}
