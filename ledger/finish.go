@@ -159,14 +159,18 @@ func fill(field *string, values ...string) {
 }
 
 // seconds returns the time between two timestamps, or nil if one of them is
-// none. A clock that was set back makes it 0, never less.
+// none. It is 1 for what took less, since monitors take 0 for unknown, and 0 if
+// the clock was set back.
 func seconds(from, to string) *int {
 	started, err1 := timestamp.Parse(from, time.UTC)
 	finished, err2 := timestamp.Parse(to, time.UTC)
 	if err1 != nil || err2 != nil {
 		return nil
 	}
-	n := max(0, int(finished.Sub(started).Seconds()))
+	n := 0
+	if took := finished.Sub(started); took >= 0 {
+		n = max(1, int(took.Seconds()))
+	}
 	return &n
 }
 

@@ -167,7 +167,11 @@ func (a *Attempt) takeStart(said string) {
 func (a *Attempt) derive() {
 	a.started, a.finished = timeOf(a.StartedAt), timeOf(a.FinishedAt)
 	if a.DurationSeconds == nil && !a.started.IsZero() && !a.finished.Before(a.started) {
-		if n := a.finished.Sub(a.started).Seconds(); n < mostSeconds {
+		n := a.finished.Sub(a.started).Seconds()
+		if n == 0 {
+			n = 1 // the times are to the second; 0 would be read as unknown
+		}
+		if n < mostSeconds {
 			a.DurationSeconds = &n
 		}
 	}

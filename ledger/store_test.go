@@ -418,3 +418,37 @@ func TestPromptsAndOutputsAreCutAtCharacters(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAttemptThatTookLessThanASecondTookOne(t *testing.T) {
+	for end, want := range map[string]int{
+		"2026-02-12T13:00:00Z": 1, "2026-02-12T13:00:00.4Z": 1, "2026-02-12T13:00:01Z": 1, "2026-02-12T13:00:02Z": 2,
+		"2026-02-12T12:59:00Z": 0, // the clock was set back
+	} {
+		s := testStore(t)
+		begin(t, s, dispatch(1))
+		r := ended(1, Failed)
+		r.FinishedAt = end
+		finish(t, s, r)
+		run, err := s.Run("bd-1", 0)
+		result, err2 := s.Result("bd-1", 0)
+		if err != nil || err2 != nil || *run.DurationSeconds != want || *result.DurationSeconds != want {
+			t.Errorf("from %s to %s it took %d and %d s, want %d (%v, %v)", run.StartedAt, end, *run.DurationSeconds, *result.DurationSeconds, want, err, err2)
+		}
+		if want > 0 {
+			soundLedger(t, s)
+		}
+	}
+}
+
+func TestAReportKnowsOfAnAttemptThatTookLessThanASecond(t *testing.T) {
+	s := testStore(t)
+	writeFile(t, s.path(RunKind, "bd-1"), []byte(`{"bead":"bd-1","agent":"claude","model":"m","repo":"/r","prompt":"p","started_at":"2026-02-12T12:00:00Z","attempt":1}`))
+	writeFile(t, s.path(ResultKind, "bd-1"), []byte(`{"bead":"bd-1","status":"done","finished_at":"2026-02-12T12:00:00Z","attempt":1}`))
+	_, err := s.Report(t.Context(), Query{}, func(a Attempt) error {
+		if a.DurationSeconds == nil || *a.DurationSeconds != 1 {
+			t.Errorf("it took %v", a.DurationSeconds)
+		}
+		return nil
+	})
+	must(t, err)
+}

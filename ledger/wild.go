@@ -112,7 +112,7 @@ func (c *check) times() {
 		return
 	}
 	seconds, ok := c.get("duration_seconds").Float()
-	if off := seconds - between.Seconds(); ok && (off >= 1 || off <= -1) {
+	if off := seconds - between.Seconds(); ok && (off > 1 || off <= -1) { // what took less than a second is 1
 		c.irregular("duration_seconds", durationDiffers, "is %s where the timestamps say %.0f", c.get("duration_seconds").Raw(), between.Seconds())
 	}
 }

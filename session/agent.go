@@ -67,13 +67,18 @@ func moveAgent(agent *jsontree.Node, to State) error {
 }
 
 // secondsSince is the difference of the two times as they stand in the
-// document, so that it always agrees with them; 0 if the clock was set back.
+// document, so that it always agrees with them. If they are less than a second
+// apart it is 1, since monitors take 0 for unknown. It is 0 if the clock was set
+// back.
 func secondsSince(started jsontree.Value, now time.Time) (float64, bool) {
 	var from Time
 	if started.Absent() || from.DecodeJSON(started) != nil {
 		return 0, false
 	}
 	seconds := now.Truncate(time.Second).Sub(from.Time).Seconds()
+	if seconds > -1 && seconds < 0.001 {
+		return 1, true
+	}
 	return max(0, math.Round(seconds*1000)/1000), true
 }
 

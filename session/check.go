@@ -158,6 +158,9 @@ func (c *checker) agent(at string, agent jsontree.Value) {
 	if state.Final() && !agent.Get("pid").Absent() {
 		c.irregular(at+".pid", "pid-left", "%s although the agent is %s; should be null", shown(agent.Get("pid")), state)
 	}
+	if code, ok := agent.Get("exit_code").Float(); ok && code != 0 && state == Complete {
+		c.invalid(at+".exit_code", "complete-with-exit-code", "%s although the agent is complete", shown(agent.Get("exit_code")))
+	}
 	if d, ok := agent.Get("duration_seconds").Float(); ok && d < 0 {
 		c.irregular(at+".duration_seconds", "negative-duration", "%s; the clock was set back", shown(agent.Get("duration_seconds")))
 	}

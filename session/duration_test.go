@@ -1,6 +1,9 @@
 package session_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -56,6 +59,27 @@ func TestStatusesAreLabelledAsTheirUsersKnowThem(t *testing.T) {
 	} {
 		if got := state.Label(); got != want {
 			t.Errorf("%s is labelled %q", state, got)
+		}
+	}
+}
+
+func TestAnAgentThatTookLessThanASecondTookOne(t *testing.T) {
+	for start, want := range map[string]float64{
+		"2026-02-01T14:30:25Z": 1, "2026-02-01T14:30:25.6Z": 1, "2026-02-01T14:30:24.6Z": 0.4, "2026-02-01T14:30:20Z": 5,
+		"2026-02-01T14:31:00Z": 0, // the clock was set back
+	} {
+		now := time.Date(2026, 2, 1, 14, 30, 25, 700_000_000, time.UTC)
+		store := session.New(t.TempDir(), session.Options{Now: func() time.Time { return now }})
+		path := filepath.Join(store.Root(), "sessions", "s-1", "status.json")
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		text := fmt.Sprintf(`{"session_id": "s-1", "status": "running", "agents": [{"id": "001", "status": "running", "started_at": %q}]}`, start)
+		must(t, os.WriteFile(path, []byte(text), 0o644))
+		must(t, store.CompleteAgent(t.Context(), "s-1", "001", 0))
+		data, err := os.ReadFile(path)
+		must(t, err)
+		status, _ := session.Decode(value(t, data))
+		if got := status.Agents[0].DurationSeconds; got == nil || *got != want {
+			t.Errorf("since %s: %v, want %v", start, got, want)
 		}
 	}
 }

@@ -135,6 +135,21 @@ func differing(at string, before, after jsontree.Value) []string {
 	return paths
 }
 
+func TestACompleteAgentWithAnExitCodeIsInvalid(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"status": "complete", "exit_code": 3}`: true, `{"status": "complete", "exit_code": 0}`: false,
+		`{"status": "complete", "exit_code": null}`: false, `{"status": "failed", "exit_code": 3}`: false,
+	} {
+		found := session.Check("status.json", value(t, []byte(`{"agents": [`+text+`]}`)))
+		got := slices.ContainsFunc(found, func(f statefile.Finding) bool {
+			return f.Name == "complete-with-exit-code" && f.At == "agents[0].exit_code" && f.Severity == statefile.Invalid
+		})
+		if got != want {
+			t.Errorf("%s: %v, want %v", text, found, want)
+		}
+	}
+}
+
 func TestTimesInUTCAreRegularInEverySpelling(t *testing.T) {
 	for spelling, regular := range map[string]bool{
 		"14:30:22Z": true, "14:30:22+00:00": true, "14:30:22.123456+00:00": true, "14:30:22.123456Z": true, "15:30:22+01:00": false,

@@ -64,13 +64,17 @@ func ended(a session.Agent, as session.State, n news) session.Agent {
 	return a
 }
 
-// seconds is the time between two times as a document has them, 0 if the clock
-// was set back, nil if it has not begun.
+// seconds is the time between two times as a document has them, 1 if it took
+// less, since monitors take 0 for unknown, 0 if the clock was set back, nil if it
+// has not begun.
 func seconds(from, to time.Time) *float64 {
 	if from.IsZero() {
 		return nil
 	}
-	n := max(0, to.Truncate(time.Second).Sub(from.Truncate(time.Second)).Seconds())
+	n := 0.0
+	if took := to.Truncate(time.Second).Sub(from.Truncate(time.Second)); took >= 0 {
+		n = max(1, took.Seconds())
+	}
 	return &n
 }
 

@@ -23,6 +23,7 @@ var stories = map[string]story{
 	"layers":              layers,
 	"handed back":         handedBack,
 	"late exit code":      lateExitCode,
+	"at once":             atOnce,
 }
 
 // lateExitCode has an agent that says that it is done and then fails, and one that
@@ -31,6 +32,17 @@ func lateExitCode(w *world, at func(string)) {
 	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 0), task("b", 0)}})
 	w.end(w.start(1), engine.Finish{Summary: "a is done", Exit: 3})
 	w.end(w.start(2), engine.Finish{Summary: "b is done", Exit: 143})
+	at("ended")
+}
+
+// atOnce has an agent that takes less than a second.
+func atOnce(w *world, at func(string)) {
+	w.submit(plan.Plan{Tasks: []plan.Task{task("a", 0)}})
+	a, err := w.Claim(context.Background(), engine.Claim{Worker: "w"})
+	w.must(err)
+	w.forward(100 * time.Millisecond)
+	_, err = w.Finish(context.Background(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Summary: "done"})
+	w.must(err)
 	at("ended")
 }
 

@@ -1,9 +1,12 @@
 package session
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
 )
 
 func completeCommand(e *env.Env) *cobra.Command {
@@ -19,6 +22,10 @@ failed if one of them has failed, as complete otherwise.`,
 	}
 	code := cmd.Flags().Int("exit-code", 0, "the `code` that the agent ended with")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *code != 0 {
+			return exit.WithHint(exit.Usage(fmt.Errorf("--exit-code %d: an agent that is complete ended with 0", *code)),
+				"'gaffer session fail' says that it failed")
+		}
 		s, id, err := openAt(e, args[0])
 		if err != nil {
 			return err
