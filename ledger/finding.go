@@ -9,6 +9,7 @@ const (
 	unreadable   = "unreadable"
 	notADocument = "not-a-document"
 	notRecord    = "not-a-record"
+	sameAttempt  = "same-attempt-twice" // of a file that a report leaves out
 
 	notObject     = "not-an-object"
 	missingField  = "missing-field"

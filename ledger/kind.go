@@ -1,5 +1,7 @@
 package ledger
 
+import "slices"
+
 // Kind is one of the two kinds of records.
 type Kind string
 
@@ -20,3 +22,6 @@ func (k Kind) other() Kind {
 	}
 	return RunKind
 }
+
+// order is where records of this kind stand among those of a task.
+func (k Kind) order() int { return slices.Index(Kinds(), k) }

@@ -32,6 +32,23 @@ type Attempt struct {
 	HasRun          bool     `json:"has_run"`
 	HasResult       bool     `json:"has_result"`
 
+	// What only the run record says, as it stands there; null if it does not.
+	SchemaVersion jsontree.Value `json:"schema_version"`
+	Prompt        jsontree.Value `json:"prompt"`
+	PromptFull    jsontree.Value `json:"prompt_full"`
+	MaxRetries    jsontree.Value `json:"max_retries"`
+	SessionName   jsontree.Value `json:"session_name"`
+	ResultFile    jsontree.Value `json:"result_file"`
+	OutputSummary jsontree.Value `json:"output_summary"`
+	FailureReason jsontree.Value `json:"failure_reason"`
+	TemplateName  jsontree.Value `json:"template_name"`
+	Verification  jsontree.Value `json:"verification"`
+
+	// What the result record says.
+	ResultStatus     jsontree.Value `json:"result_status"`
+	ResultFinishedAt jsontree.Value `json:"result_finished_at"`
+	ResultReason     jsontree.Value `json:"result_reason"`
+
 	started, finished time.Time // zero if they cannot be read
 	failure           string    // the reason of a failure as one word, if the run has it
 }
@@ -89,7 +106,10 @@ func mergeTask(h host.Host, t task) merged {
 		}
 		rec := fields{kind: r.kind}
 		rec.collect(r.value)
-		m.attempt(r.bead, number(rec, r.fileName)).take(rec)
+		taken := m.attempt(r.bead, number(rec, r.fileName)).take(rec)
+		if !taken && r.bead != nameOf(r.file.file).bead {
+			m.left = append(m.left, leftOut{sameAttempt, r.path()})
+		}
 	}
 	slices.SortFunc(m.attempts, func(a, b Attempt) int { return a.Attempt - b.Attempt })
 	for i := range m.attempts {
@@ -117,18 +137,20 @@ func number(rec fields, name fileName) int {
 	return max(name.attempt, 1)
 }
 
-// take adds what one record says. Results are taken before runs, so what a
-// field has already is the outcome's word.
-func (a *Attempt) take(rec fields) {
+// take adds what one record says, unless another record of its kind was taken.
+// Results are taken before runs, so what a field has already is the outcome's
+// word.
+func (a *Attempt) take(rec fields) bool {
 	switch {
 	case rec.kind == ResultKind && !a.HasResult:
 		a.HasResult = true
 		a.WillRetry, _ = rec.get("will_retry").Bool()
+		a.ResultStatus, a.ResultFinishedAt, a.ResultReason = rec.get("status"), rec.get("finished_at"), rec.get("reason")
 	case rec.kind == RunKind && !a.HasRun:
 		a.HasRun = true
 		a.takeRun(rec)
 	default:
-		return
+		return false
 	}
 	fill(&a.Agent, rec.text("agent"))
 	fill(&a.FinishedAt, rec.text("finished_at"))
@@ -143,6 +165,7 @@ func (a *Attempt) take(rec fields) {
 	if n, ok := rec.get("duration_seconds").Float(); ok && n >= 0 && n < mostSeconds && a.DurationSeconds == nil {
 		a.DurationSeconds = &n
 	}
+	return true
 }
 
 // takeRun adds what only a run knows.
@@ -151,6 +174,10 @@ func (a *Attempt) takeRun(run fields) {
 	a.PromptHash, a.TaskType = run.text("prompt_hash"), taskType(run.text("prompt"))
 	a.takeStart(run.text("started_at"))
 	a.failure = run.text("failure_reason")
+	a.SchemaVersion, a.Prompt, a.PromptFull = run.get("schema_version"), run.get("prompt"), run.get("prompt_full")
+	a.MaxRetries, a.SessionName, a.ResultFile = run.get("max_retries"), run.get("session_name"), run.get("result_file")
+	a.OutputSummary, a.FailureReason = run.get("output_summary"), run.get("failure_reason")
+	a.TemplateName, a.Verification = run.get("template_name"), run.get("verification")
 }
 
 // takeStart prefers the run's word on when it began, unless it is no time and

@@ -67,7 +67,7 @@ func TestWhenThereIsNothingToRecommendTheReportSaysSo(t *testing.T) {
 func TestRecommendationsNameTheLatestBeadsThatShowIt(t *testing.T) {
 	s := testStore(t)
 	for i := range 8 {
-		put(t, s, RunKind, fmt.Sprintf("bd-%d", i), `{"bead": "x", "agent": "codex", "started_at": %q, "attempt": 2, "status": "timeout",
+		put(t, s, RunKind, fmt.Sprintf("bd-%d", i), `{"agent": "codex", "started_at": %q, "attempt": 2, "status": "timeout",
 			"finished_at": %q, "failure_reason": "slow", "template_name": %q}`,
 			noon.Format(time.RFC3339), noon.Add(time.Duration(i*7%8)*time.Minute).Format(time.RFC3339), []string{"a", "b"}[i%2])
 	}

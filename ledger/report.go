@@ -23,14 +23,19 @@ type LeftOut struct {
 // maxNamed bounds how many files a report names for each reason.
 const maxNamed = 10
 
-// Report reads every record and counts those that q asks for. Each attempt that
+// Report reads every record and counts those that q asks for. Runs and results
+// belong together by the bead that they name, whatever their files are called. Each attempt that
 // counts is handed to each, in the order of tasks, and then forgotten, so that
 // memory does not grow with the ledger. A file that cannot be read is left out
 // and named.
 func (s *Store) Report(ctx context.Context, q Query, each func(Attempt) error) (Report, error) {
 	c := NewCount(q, s.opts.Now())
 	work := func(t task) merged { return mergeTask(s.host, t) }
-	err := inOrder(ctx, tasks(s.folders()...), work, func(m merged) error {
+	all, err := s.tasksByBead(ctx)
+	if err != nil {
+		return Report{}, err
+	}
+	err = inOrder(ctx, all, work, func(m merged) error {
 		kept := c.add(m)
 		for _, a := range kept {
 			if err := each(a); err != nil {

@@ -3,7 +3,9 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,5 +135,84 @@ func TestAReportIsTheSameEveryTime(t *testing.T) {
 	defer runtime.GOMAXPROCS(old)
 	if text() != first {
 		t.Error("one processor gives another report")
+	}
+}
+
+func TestRunsAndResultsBelongTogetherByTheBeadThatTheyName(t *testing.T) {
+	s := testStore(t)
+	run := func(bead string, attempt int) []byte {
+		return fmt.Appendf(nil, `{"bead":%q,"agent":"claude","model":"m","repo":"/r","prompt":"p","started_at":"2026-02-12T10:00:00Z","attempt":%d}`, bead, attempt)
+	}
+	result := func(bead string, attempt int, status Status) []byte {
+		return fmt.Appendf(nil, `{"bead":%q,"status":%q,"finished_at":"2026-02-12T10:02:00Z","attempt":%d}`, bead, status, attempt)
+	}
+	writeFile(t, filepath.Join(s.Dir(RunKind), "2026-02-12-a.json"), run("bd-5", 1))
+	writeFile(t, filepath.Join(s.Dir(ResultKind), "bd-5.json"), result("bd-5", 1, Done))
+	writeFile(t, filepath.Join(s.Dir(RunKind), "x.json"), run("bd-3", 1))
+	writeFile(t, filepath.Join(s.Dir(ResultKind), "y.json"), result("bd-3", 1, Failed))
+	writeFile(t, filepath.Join(s.Dir(RunKind), "bd-3.json"), run("bd-3", 2))
+	writeFile(t, filepath.Join(s.Dir(ResultKind), "zz.json"), result("bd-3", 2, Done))
+	writeFile(t, filepath.Join(s.Dir(RunKind), "bd-7.json"), run("bd-7", 1))
+	writeFile(t, filepath.Join(s.Dir(ResultKind), "bd-7.json"), result("bd-7", 1, TimedOut))
+	writeFile(t, filepath.Join(s.Dir(ResultKind), "bd-7-verify.json"), []byte(`{"bead":"bd-7","tests":"pass"}`))
+	writeFile(t, filepath.Join(s.Dir(ResultKind), "copy.json"), result("bd-7", 1, Done)) // the file with the bead's name counts
+	var rows []string
+	r, err := s.Report(t.Context(), Query{}, func(a Attempt) error {
+		rows = append(rows, fmt.Sprintf("%s/%d %s %v", a.Bead, a.Attempt, a.Status, a.HasRun && a.HasResult))
+		return nil
+	})
+	must(t, err)
+	if got, want := strings.Join(rows, ", "), "bd-3/1 failed true, bd-3/2 done true, bd-5/1 done true, bd-7/1 timeout true"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	left := map[string]int{}
+	for _, l := range r.LeftOut {
+		left[l.Reason] = l.Count
+	}
+	if diff := cmp.Diff(map[string]int{sameAttempt: 1, notRecord: 1}, left); diff != "" {
+		t.Error(diff)
+	}
+	if n := r.Statistics; n.Tasks != 3 || n.TotalRuns != 4 || n.Success != 2 || n.RetryCount != 1 {
+		t.Errorf("%+v", n)
+	}
+	for _, c := range validateAll(t, s) {
+		for _, f := range c.Found {
+			if f.Name == runWithoutResult || f.Name == resultWithoutRun {
+				t.Error(f)
+			}
+		}
+	}
+}
+
+func TestARowHasAllThatTheProtocolsReportHas(t *testing.T) {
+	s := testStore(t)
+	begin(t, s, dispatch(1))
+	finish(t, s, ended(1, Failed))
+	writeFile(t, s.path(RunKind, "bd-2"), []byte(`{"bead":"bd-2","agent":"claude","model":"m","repo":"/r","prompt":"p","started_at":"2026-02-12T10:00:00Z","attempt":1}`))
+	var rows []map[string]any
+	_, err := s.Report(t.Context(), Query{}, func(a Attempt) error {
+		data, err := json.Marshal(a)
+		must(t, err)
+		var row map[string]any
+		must(t, json.Unmarshal(data, &row))
+		rows = append(rows, row)
+		return nil
+	})
+	must(t, err)
+	var record map[string]any
+	must(t, json.Unmarshal([]byte(readFile(t, s.path(RunKind, "bd-1"))), &record))
+	record["result_status"], record["result_reason"], record["result_finished_at"] = "failed", "because", record["finished_at"]
+	for name, want := range record {
+		if got, ok := rows[0][name]; !ok || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	for _, name := range []string{"result_status", "result_reason", "result_finished_at", "prompt_full"} {
+		if got, ok := rows[1][name]; !ok || got != nil {
+			t.Errorf("%s of a run without a result is %v, want null", name, got)
+		}
+	}
+	if rows[1]["prompt"] != "p" {
+		t.Errorf("prompt is %v", rows[1]["prompt"])
 	}
 }

@@ -28,7 +28,11 @@ type Checks struct {
 // Validate checks every record of the ledger and whether runs and results
 // belong together. It tells each of every file, task by task.
 func (s *Store) Validate(ctx context.Context, opts Checks, each func(Checked) error) error {
-	return s.validate(ctx, tasks(s.folders()...), opts, true, each)
+	all, err := s.tasksByBead(ctx)
+	if err != nil {
+		return err
+	}
+	return s.validate(ctx, all, opts, true, each)
 }
 
 // ValidatePath checks the records of one kind in a folder, or one record.
@@ -63,7 +67,7 @@ func (s *Store) validate(ctx context.Context, all iter.Seq2[task, error], opts C
 			checks[i] = newCheck(f.kind, f.path(), opts.Strict)
 			checks[i].reading(r)
 			checks[i].sense()
-			checks[i].wild(f.fileName, now)
+			checks[i].wild(nameOf(f.file), now)
 			answers[i] = Checked{Path: f.path(), Skipped: r.name == notRecord}
 		}
 		if pairs {
