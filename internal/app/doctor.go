@@ -14,6 +14,8 @@ import (
 	"gaffer/internal/agent"
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
+	"gaffer/session"
+	"gaffer/statefile/host"
 )
 
 // Health is what doctor tells.
@@ -23,6 +25,7 @@ type Health struct {
 	Agents   []Agent  `json:"agents"`
 	Holding  []Holder `json:"holding"` // what holds capacity now
 	Orphans  []Orphan `json:"orphans"` // processes that no run knows
+	Gone     []Gone   `json:"gone"`    // agents that run by their session's document and have no process
 	Advice   []string `json:"advice"`  // what to do, in whole sentences
 }
 
@@ -51,9 +54,17 @@ type Orphan struct {
 	Command string `json:"command"`
 }
 
+// Gone is an agent that runs by its session's document although its process is
+// gone.
+type Gone struct {
+	Session string `json:"session"`
+	Agent   string `json:"agent"`
+	PID     int    `json:"pid"`
+}
+
 // Doctor looks at this machine. With repair it ends what is orphaned.
 func (a *App) Doctor(ctx context.Context, repair bool) (Health, error) {
-	h := Health{Database: a.database, Limits: []string{}, Agents: a.programs(ctx), Holding: []Holder{}, Orphans: []Orphan{}, Advice: []string{}}
+	h := Health{Database: a.database, Limits: []string{}, Agents: a.programs(ctx), Holding: []Holder{}, Orphans: []Orphan{}, Gone: []Gone{}, Advice: []string{}}
 	if limits := supervisor.Limits(); limits != "" {
 		h.Limits = append(h.Limits, limits)
 	}
@@ -65,6 +76,9 @@ func (a *App) Doctor(ctx context.Context, repair bool) (Health, error) {
 		h.hold(run, a.opts.Now())
 	}
 	if h.Orphans, err = a.orphans(ctx); err != nil {
+		return h, err
+	}
+	if h.Gone, err = a.gone(); err != nil {
 		return h, err
 	}
 	if repair {
@@ -151,6 +165,30 @@ func (a *App) orphans(ctx context.Context) ([]Orphan, error) {
 	return orphans, err
 }
 
+// gone looks for agents of the project's sessions whose process is gone. A
+// document that cannot be read is for 'gaffer validate' to name.
+func (a *App) gone() ([]Gone, error) {
+	list := []Gone{}
+	sessions := session.New(a.opts.Config.Path("paths.session"), session.Options{Now: a.opts.Now})
+	ids, err := sessions.IDs()
+	if err != nil {
+		return list, err
+	}
+	for _, id := range ids {
+		doc, err := sessions.Document(id)
+		if err != nil {
+			continue
+		}
+		status, _ := session.Decode(doc.Value())
+		for _, agent := range status.Agents {
+			if agent.Gone(host.Exists) {
+				list = append(list, Gone{id, agent.ID, *agent.PID})
+			}
+		}
+	}
+	return list, nil
+}
+
 // repair ends what is orphaned.
 func (h *Health) repair() error {
 	for _, o := range h.Orphans {
@@ -167,6 +205,9 @@ func (h *Health) repair() error {
 }
 
 func (h *Health) advise() {
+	if len(h.Gone) > 0 {
+		h.Advice = append(h.Advice, "'gaffer resume' goes on with a run of gaffer whose agent is gone; of another program, 'gaffer session fail SESSION AGENT' says how it ended")
+	}
 	if len(h.Orphans) > 0 {
 		h.Advice = append(h.Advice, "'gaffer doctor --repair' ends the processes that no run knows")
 	}

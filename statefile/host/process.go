@@ -27,6 +27,13 @@ func Identify(pid int) (Process, error) {
 	return p, nil
 }
 
+// Exists says whether a process has this pid now. It says false only where that is
+// certain.
+func Exists(pid int) bool {
+	_, err := startTime(pid)
+	return err == nil || !os.IsNotExist(err)
+}
+
 // Alive says Dead only where that is certain: the machine was booted again, or
 // nobody in our own pid namespace has this pid and start time.
 func (osHost) Alive(p Process) Liveness {

@@ -21,7 +21,8 @@ func New(e *env.Env) *cobra.Command {
 		Use:   "doctor",
 		Short: "Tell what is installed, what is orphaned, what to do",
 		Long: `Look at this machine: which agents are installed, what holds capacity now,
-which processes of agents no run knows, and what is weaker on this system.
+which processes of agents no run knows, which agents of the project's sessions
+should run and have no process, and what is weaker on this system.
 --repair ends what is orphaned. The exit code is 0 whatever is found.
 
 Of a server: whether it can be reached, which version it is, what your token is
@@ -110,6 +111,9 @@ func remarks(h app.Health) (lines []string) {
 	}
 	if len(h.Orphans) == 0 {
 		lines = append(lines, "nothing is orphaned")
+	}
+	for _, g := range h.Gone {
+		lines = append(lines, fmt.Sprintf("gone: pid %d of agent %s in session %s, which should run", g.PID, env.Printable(g.Agent), env.Printable(g.Session)))
 	}
 	for _, text := range h.Limits {
 		lines = append(lines, "limit: "+phrase.Line(text))

@@ -9,13 +9,14 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/session"
+	"gaffer/statefile/host"
 )
 
 func showCommand(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "show [ID]",
 		Short:             "Show a session's agents",
-		Long:              "Show the agents of a session, the active one unless another is named.\nWith --json, print the document as it stands on disk.",
+		Long:              "Show the agents of a session, the active one unless another is named, and those\nof them that should run and whose process is gone.\nWith --json, print the document as it stands on disk.",
 		Example:           "  gaffer session show\n  gaffer session show --json | jq .summary",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeIDs(e),
@@ -53,7 +54,18 @@ func show(e *env.Env, id string, status session.Status) error {
 	if err := e.Printf("%s\n", summaryLine(status)); err != nil {
 		return err
 	}
-	return showErrors(e, status)
+	if err := showErrors(e, status); err != nil {
+		return err
+	}
+	for _, a := range status.Agents {
+		if !a.Gone(host.Exists) {
+			continue
+		}
+		if err := e.Printf("%s: its process %d is gone; 'gaffer session fail' says how it ended\n", env.Printable(a.ID), *a.PID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func agentRow(a session.Agent, now time.Time) []cell {

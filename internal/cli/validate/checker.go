@@ -112,7 +112,7 @@ func (v *validator) ledger(ctx context.Context, root string, each func(document)
 
 func (v *validator) sessions(_ context.Context, path string, each func(document) error) error {
 	if !isFolder(path) {
-		return each(document{Path: path, Found: session.CheckFile(host.OS(), path)})
+		return each(document{Path: path, Found: append(session.CheckFile(host.OS(), path), processes(path)...)})
 	}
 	root := path
 	if filepath.Base(path) == "sessions" {
@@ -127,7 +127,22 @@ func (v *validator) sessions(_ context.Context, path string, each func(document)
 	for _, id := range ids {
 		paths = append(paths, filepath.Join(root, "sessions", id, "status.json"))
 	}
-	return byDocument(paths, slices.Collect(store.Validate()), each)
+	found := slices.Collect(store.Validate())
+	for _, path := range paths {
+		found = append(found, processes(path)...)
+	}
+	return byDocument(paths, found, each)
+}
+
+// processes reports the agents of a session whose process is gone. What cannot be
+// read is reported by the checks of the document.
+func processes(path string) []statefile.Finding {
+	doc, err := statefile.New(path, statefile.Options{}).Load()
+	if err != nil {
+		return nil
+	}
+	status, _ := session.Decode(doc.Value())
+	return session.CheckProcesses(path, status, host.Exists)
 }
 
 func (v *validator) workflow(_ context.Context, path string, each func(document) error) error {
