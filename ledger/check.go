@@ -142,7 +142,7 @@ func (c *check) word(r rule, s, at string) {
 		c.invalid(at, unknownValue, "%s is none of %s", shorten(s), words)
 	case s == "":
 		c.invalid(at, emptyText, "is empty")
-	case c.strict:
+	case c.strict && !strings.HasPrefix(s, ownSteps):
 		c.invalid(at, unknownAgent, "%s is none of %s", shorten(s), words)
 	}
 }

@@ -114,6 +114,10 @@ func TestStrictHoldsTheAgentToTheProtocol(t *testing.T) {
 	if len(found) != 1 || found[0].Name != unknownAgent || found[0].Severity != statefile.Invalid {
 		t.Errorf("found %v", found)
 	}
+	own := strings.Replace(string(sound(RunKind)), `"claude"`, `"gaffer-team-merge"`, 1)
+	if found := foundIn(t, RunKind, []byte(own)); found != "" {
+		t.Errorf("a step of gaffer's own: %s", found)
+	}
 }
 
 // plant puts a golden into a ledger under its bead's name.

@@ -46,6 +46,10 @@ var (
 	outcomes = []string{"pass", "fail", "skipped"}
 )
 
+// ownSteps begins the agent of what gaffer does itself between agents, such as the
+// merge of a group. A strict check accepts it beside the protocol's two agents.
+const ownSteps = "gaffer-"
+
 var verification = rule{name: "verification", form: anObject, null: true, members: []rule{
 	{name: "lint", oneOf: outcomes},
 	{name: "tests", oneOf: outcomes},

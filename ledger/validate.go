@@ -20,8 +20,8 @@ type Checked struct {
 
 // Checks say how far validation goes.
 type Checks struct {
-	// Strict holds agent to the two of the protocol. Whether irregular records
-	// pass is for the caller to say.
+	// Strict accepts only the protocol's two agent names, and gaffer's own steps.
+	// Whether irregular records pass is for the caller to say.
 	Strict bool
 }
 
