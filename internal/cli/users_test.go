@@ -11,9 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"gaffer/internal/testenv"
 )
 
 const usersPages = "../../docs/users"
@@ -38,12 +39,12 @@ const usersPages = "../../docs/users"
 //	<!-- run: COMMAND -->       happens here without being shown
 //	<!-- not run: REASON -->    the next block cannot run
 //
-// A fenced block that begins with "# FILE" is that file.
+// A fenced block that begins with "# FILE" is that file. The "sh" blocks of a page
+// are one script: they share variables and functions. Its server listens on a free
+// port instead of 4871.
 func TestEveryCommandOfAPageForUsersDoesWhatThePageSays(t *testing.T) {
-	binary, err := builtOnce(t)()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Integration(t)
+	binary := testenv.Program(t)
 	pages, err := filepath.Glob(filepath.Join(usersPages, "*.md"))
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("%d pages, %v", len(pages), err)
@@ -91,19 +92,16 @@ func newUserProject(t *testing.T, binary string, fixture *txtar.Archive) userPro
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=n", "GIT_AUTHOR_EMAIL=n@example.com", "GIT_COMMITTER_NAME=n", "GIT_COMMITTER_EMAIL=n@example.com",
 	}
 	t.Cleanup(func() {
-		for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		testenv.Wait(t, "the end of all processes of the page", func() error {
 			left := having([]byte(mark))
-			if len(left) == 0 {
-				return
-			}
-			if time.Now().After(end) {
-				t.Errorf("processes %v cannot be ended", left)
-				return
-			}
 			for _, pid := range left {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended by itself
 			}
-		}
+			if len(left) > 0 {
+				return fmt.Errorf("processes %v are there", left)
+			}
+			return nil
+		})
 	})
 	if err := os.MkdirAll(home, 0o755); err != nil {
 		t.Fatal(err)
@@ -154,7 +152,7 @@ func runBlocks(t *testing.T, p userProject, page string) {
 			p.write(t, step.file, []byte(step.text))
 			continue
 		}
-		out, err := p.shell(step.command)
+		out, err := p.shell(strings.ReplaceAll(step.command, "127.0.0.1:4871", "127.0.0.1:"+freePort(t)))
 		shows := slices.ContainsFunc(step.output, func(line string) bool { return strings.HasPrefix(line, "gaffer: ") })
 		if (err != nil) != shows {
 			t.Errorf("line %d: %s: %v, and the page shows an error: %v\n%s", step.line, step.command, err, shows, out)
@@ -213,10 +211,20 @@ var hiddenStep = regexp.MustCompile(`^<!-- (run|not run): (.*) -->$`)
 
 func stepsOf(page string) (steps []pageStep) {
 	var block *pageStep // the command or file that lines belong to
-	fenced, skip, opened := false, false, false
+	fenced, skip, opened, inScript := false, false, false, false
+	script := pageStep{command: "set -eu\n"}
 	for i, line := range strings.Split(page, "\n") {
 		hidden := hiddenStep.FindStringSubmatch(line)
 		switch {
+		case line == "```sh" && !fenced:
+			inScript, script.line = true, i+1
+			continue
+		case inScript && line == "```":
+			inScript = false
+			continue
+		case inScript:
+			script.command += line + "\n"
+			continue
 		case strings.HasPrefix(line, "```"):
 			if fenced = !fenced; !fenced {
 				skip = false
@@ -242,6 +250,9 @@ func stepsOf(page string) (steps []pageStep) {
 			block.output = append(block.output, line)
 		}
 		opened = false
+	}
+	if script.line > 0 {
+		steps = append(steps, script)
 	}
 	return steps
 }
