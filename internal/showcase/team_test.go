@@ -43,6 +43,8 @@ func TestEveryWildDocumentOfATeamIsShown(t *testing.T) {
 		"pm_state.mode-and-complexity": "main in_progress in developer_working",
 		"pm_state.unknown-keys":        "",
 		"pm_state.timestamps":          "main in_progress in developer_working",
+		"pm_state.plan-without-spawns": "A complete in complete, B pending in pending",
+		"pm_state.finished":            "main complete in complete",
 		"pm_state.half-written":        "",
 		"pm_state.null":                "",
 		"pm_state.array":               "",

@@ -85,6 +85,7 @@ func TestRecordsAreShownAsText(t *testing.T) {
 	p.sees(evil)
 	p.act(`document.querySelector('.ledger a').click()`)
 	p.sees(evil + " reason")
+	p.wait("the record can be unfolded", `!!document.querySelector('.record details')`)
 	p.act(`document.querySelector('.record details').open = true`)
 	p.sees(evil + " prompt")
 	p.harmless()

@@ -84,15 +84,15 @@ func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
 	}, hostile)
 	meta, err := json.Marshal(map[string]any{"host": hostile, "version": hostile, "labels": []string{hostile}, "slots": hostile, "held": hostile, "source": hostile})
 	w.must(err)
-	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: text, ClaudeStatus: "<b>idle", Meta: meta})
+	w.beat(coordinator.Heartbeat{AgentID: "dev", Name: text, ClaudeStatus: coordinator.Idle, Meta: meta})
 	task := w.channelTask("dev", text)
 	w.beat(coordinator.Heartbeat{AgentID: "dev", ClaudeStatus: coordinator.Waiting, CurrentTaskID: task.ID})
 	w.post("/v1/events", coordinator.NewEvent{AgentID: "dev", TaskID: task.ID, Type: coordinator.TaskPrompt, Payload: must(json.Marshal(map[string]any{"kind": "choice", "question": hostile, "options": []any{hostile, map[string]string{"label": hostile}, 7, nil}}))})
 	for _, odd := range []string{`"x"`, `[]`, `{"labels":{"a":1},"slots":{"b":[]},"version":[{}]}`, `null`, noText} {
 		w.beat(coordinator.Heartbeat{Name: "odd" + odd, ClaudeStatus: coordinator.Idle, Meta: json.RawMessage(odd)})
 	}
-	for _, status := range []string{"__proto__", "constructor"} { // which every object has
-		w.beat(coordinator.Heartbeat{Name: "is " + status, ClaudeStatus: status})
+	for _, name := range []string{"__proto__", "constructor"} { // which every object has
+		w.beat(coordinator.Heartbeat{AgentID: name, Name: name, ClaudeStatus: coordinator.Idle})
 	}
 	w.beat(coordinator.Heartbeat{AgentID: "two", Name: "two", ClaudeStatus: coordinator.Idle})
 	other := w.channelTask("two", "Paint the door")
@@ -100,8 +100,8 @@ func TestWhatAgentsCallThemselvesIsShownAsText(t *testing.T) {
 	w.post("/v1/events", coordinator.NewEvent{AgentID: "two", TaskID: other.ID, Type: coordinator.TaskPrompt, Payload: json.RawMessage(`{"question":{"toString":1},"options":[{"label":{"toString":2}}]}`)})
 	p := w.open("#/?workers=__proto__")
 	p.sees("<img src=x onerror", "<script>window.pwned=2</script>", "2 agents wait for you")
-	p.seesBadges("is __proto__", "online __proto__")
-	p.seesBadges("is constructor", "online constructor")
+	p.seesBadges("__proto__", "online idle")
+	p.seesBadges("constructor", "online idle")
 	p.wait("no object has got more", `JSON.stringify(Object.keys(Object.prototype)) === '[]'`)
 	p.shot("fleet-hostile")
 	p.harmless()
