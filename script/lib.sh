@@ -9,6 +9,9 @@ special='/test/browser$|/test/agents$|/internal/machines$'
 # The race detector sees nothing in them and makes them several times slower.
 outside_race='Simulated|HoweverOften|^TestScript$|^TestWherever'
 
+# These run with race detection in a small version, and in full without it.
+twice='^TestATeam'
+
 # The go command and the linter keep their caches at home.
 writable_home() {
 	if [[ -z ${HOME:-} || ! -w $HOME ]]; then
@@ -61,6 +64,15 @@ ordinary_packages() { go list ./... | grep -vE "$special"; }
 concurrent_packages() {
 	go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE "${special//\$/ }" | while read -r package dir; do
 		if grep -qE '\bgo func|\.Go\(|^\s*go [a-z][A-Za-z.]*\(' "$dir"/*.go; then echo "$package"; fi
+	done
+}
+
+# slow_under_race lists concurrent packages with tests that also run without race
+# detection.
+slow_under_race() {
+	local tests="$outside_race|$twice"
+	go list -f '{{.ImportPath}} {{.Dir}}' $(concurrent_packages) | while read -r package dir; do
+		if sed -nE 's/^func (Test\w+)\(.*/\1/p' "$dir"/*_test.go 2>/dev/null | grep -qE "$tests"; then echo "$package"; fi
 	done
 }
 
