@@ -98,7 +98,14 @@ func newProgram(t *testing.T, act string) program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp("", "gaffer-tmux-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The program may still be starting when the test ends, and write into its folder.
+	t.Cleanup(func() {
+		testenv.Wait(t, "the removal of the program's folder", func() error { return os.RemoveAll(dir) })
+	})
 	return program{t, path, dir, []string{role + "=" + act, place + "=" + dir, "PATH=" + os.Getenv("PATH")}}
 }
 
