@@ -84,7 +84,7 @@ func TestEveryPageIsPictured(t *testing.T) {
 	p.sees("live")
 	for name, hash := range p.views() {
 		p.visit(hash)
-		p.wait(name+" shows something", `document.querySelector('main').innerText.trim().length > 20 && !document.querySelector('.wrong')`)
+		p.wait(name+" shows something", `document.querySelector('main').innerText.trim().length > 20 && !document.querySelector('.wrong[role=alert]')`)
 		for _, dark := range []bool{false, true} {
 			p.dark(dark)
 			p.shot(name + map[bool]string{false: "", true: "-dark"}[dark])

