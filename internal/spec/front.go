@@ -21,7 +21,7 @@ const frontIn = 20
 // rest begins, and whether the front matter has an end. A fenced block is left in
 // the rest, since no heading is seen in one.
 func frontMatter(text string) (found front, rest int, ended bool) {
-	fence, yaml, open := "", false, false
+	fence, yaml, open, key := "", false, false, ""
 	at, n := 0, 0
 	for line := range strings.Lines(text) {
 		at += len(line)
@@ -33,7 +33,7 @@ func frontMatter(text string) (found front, rest int, ended bool) {
 		case open && fence != "" && (trimmed == "---" || strings.HasPrefix(mark, fence)):
 			return found, 0, true
 		case open:
-			found.read(line)
+			key = found.read(line, key)
 		case n > frontIn:
 			return nil, 0, false
 		case fence == "" && mark != "":
@@ -44,7 +44,7 @@ func frontMatter(text string) (found front, rest int, ended bool) {
 			found, open = front{}, true
 		case yaml && trimmed != "":
 			found, open = front{}, true
-			found.read(line)
+			key = found.read(line, key)
 		}
 	}
 	return found, 0, false
@@ -63,16 +63,49 @@ func StatusOf(beginning []byte) string {
 	return found["status"]
 }
 
-// read takes "key: value" of the first level; what is nested is not asked for.
-func (f front) read(line string) {
+// shortSynopsis is the one nested key that is asked for.
+const shortSynopsis = "synopsis.short"
+
+// read takes "key: value" of the first level, and below synopsis the short one. It
+// returns the key that the lines below it are nested in, which was key until now.
+func (f front) read(line, key string) string {
 	name, value, ok := strings.Cut(line, ":")
-	if !ok || strings.TrimLeft(line, " \t") != line || len(f) > 100 {
-		return
-	}
+	nested := strings.TrimLeft(line, " \t") != line
 	name = strings.ToLower(strings.TrimSpace(name))
+	switch {
+	case !ok || len(f) > 100:
+		return key
+	case nested && key == "synopsis" && name == "short":
+		f.set(shortSynopsis, scalar(value))
+		return key
+	case nested:
+		return key
+	}
 	value, _, _ = strings.Cut(value, " #")
-	value = strings.Trim(strings.TrimSpace(value), `"'`)
+	f.set(name, strings.Trim(strings.TrimSpace(value), `"'`))
+	return name
+}
+
+func (f front) set(name, value string) {
 	if _, twice := f[name]; !twice && len(name) <= 200 && len(value) <= 200 {
 		f[name] = value
 	}
+}
+
+// scalar is the text of a YAML value that stands on one line: what is between
+// quotes, or all up to a comment. One that goes on in the lines below is none.
+func scalar(value string) string {
+	value = strings.TrimSpace(value)
+	if strings.HasPrefix(value, `"`) || strings.HasPrefix(value, "'") {
+		text, _, ended := strings.Cut(value[1:], value[:1])
+		if !ended {
+			return ""
+		}
+		return text
+	}
+	if strings.HasPrefix(value, "|") || strings.HasPrefix(value, ">") {
+		return ""
+	}
+	value, _, _ = strings.Cut(value, " #")
+	return strings.TrimSpace(value)
 }

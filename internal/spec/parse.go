@@ -14,7 +14,7 @@ func Parse(data []byte) Spec {
 	s := Spec{Found: true}
 	front, body, ended := frontMatter(text)
 	if ended {
-		s.Version, s.Status = front.version(), front["status"]
+		s.Version, s.Status, s.Synopsis = front.version(), front["status"], front[shortSynopsis]
 	}
 	p := parser{aliases: map[string]int{}}
 	for line := range strings.Lines(text[body:]) {

@@ -36,6 +36,7 @@ type Spec struct {
 	Found    bool   // whether there is a spec
 	Version  string // of the registry, else of the spec itself
 	Status   string
+	Synopsis string    // in short, if the front matter has one
 	Sections []Section // in the order of the file
 }
 

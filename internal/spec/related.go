@@ -1,0 +1,115 @@
+package spec
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"gaffer/statefile/lazyregexp"
+)
+
+// What a hostile spec can make us hold, and how long it can make us count.
+const (
+	maxReferences = 10_000
+	maxMentions   = 1000 // of sections in the text of one
+	maxCompared   = 500  // sections
+	maxPairs      = 1000
+)
+
+// Reference says that the text of one section names another. Both are aliases
+// without #.
+type Reference struct{ From, To string }
+
+// mention is {#alias}, `#alias`, (#alias), "#alias (2.2)" or "section 2.2".
+var mention = lazyregexp.New("[{`(]#([\\pL\\pN_-]+)[}`)]|#([\\pL\\pN_-]+)[ \t]*\\(\\d|(?i:\\bsections?)[ \t]+(\\d{1,3}(?:\\.\\d{1,3})+)")
+
+// References are those between the sections of a spec, each once, in the order of
+// the file. A table of contents refers to nothing.
+func (s Spec) References() []Reference {
+	known := map[string]string{} // aliases, by alias and by number
+	for _, section := range s.Sections {
+		for _, name := range []string{"#" + section.bare(), section.Number} {
+			if _, twice := known[name]; !twice && name != "" {
+				known[name] = section.bare()
+			}
+		}
+	}
+	var all []Reference
+	seen := map[Reference]bool{}
+	for _, section := range s.Sections {
+		if section.lists() {
+			continue
+		}
+		for _, m := range mention().FindAllStringSubmatch(section.Text, maxMentions) {
+			to := known["#"+m[1]+m[2]]
+			if m[3] != "" {
+				to = known[m[3]]
+			}
+			r := Reference{section.bare(), to}
+			if to == "" || r.From == to || seen[r] {
+				continue
+			}
+			if len(all) == maxReferences {
+				return all
+			}
+			seen[r] = true
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Pair is two sections, by their aliases without #, and how alike their words are:
+// 1 for the same ones, in hundredths.
+type Pair struct {
+	From       string  `json:"from"`
+	To         string  `json:"to"`
+	Similarity float64 `json:"similarity"`
+}
+
+// Similar compares the words of sections with each other and returns the pairs
+// that are at least so much alike, the most alike first. A word counts the more,
+// the fewer sections have it; one that all have counts nothing.
+func (s Spec) Similar(least float64) []Pair {
+	type use struct {
+		section int
+		share   float64 // of the section's words
+	}
+	var names []string
+	uses := map[string][]use{} // by word
+	seen := map[string]bool{}
+	for _, section := range s.Sections {
+		if seen[section.Alias] || section.lists() || len(names) == maxCompared {
+			continue
+		}
+		seen[section.Alias] = true
+		counts, total := map[string]int{}, 0
+		eachWord(section.Text, func(stem, _ string) { counts[stem]++; total++ })
+		for word, n := range counts {
+			uses[word] = append(uses[word], use{len(names), float64(n) / float64(total)})
+		}
+		names = append(names, section.bare())
+	}
+	n := len(names)
+	common := make([]float64, n*n) // at [i*n+i] the length of a section, squared
+	for _, word := range slices.Sorted(maps.Keys(uses)) {
+		weight := math.Log(float64(n) / float64(len(uses[word])))
+		for i, a := range uses[word] {
+			for _, b := range uses[word][i:] {
+				common[a.section*n+b.section] += weight * weight * a.share * b.share
+			}
+		}
+	}
+	var pairs []Pair
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			both := math.Sqrt(common[i*n+i] * common[j*n+j])
+			if alike := common[i*n+j] / both; both > 0 && alike >= least {
+				pairs = append(pairs, Pair{names[i], names[j], math.Round(alike*100) / 100})
+			}
+		}
+	}
+	slices.SortStableFunc(pairs, func(a, b Pair) int { return cmp.Compare(b.Similarity, a.Similarity) })
+	return pairs[:min(len(pairs), maxPairs)]
+}

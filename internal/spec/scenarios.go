@@ -1,0 +1,136 @@
+package spec
+
+import (
+	"bytes"
+	"strings"
+
+	"gaffer/statefile/lazyregexp"
+)
+
+// ScenariosFile is the file beside a spec that says how its sections are tried.
+const ScenariosFile = "scenarios.md"
+
+// What a hostile file can make us hold: all scenarios of a feature carry its words.
+const (
+	maxScenarios = 2000
+	maxValidates = 50
+	maxWords     = 500 // characters of one text
+)
+
+// Scenario is one scenario as a viewer shows it.
+type Scenario struct {
+	Title         string      `json:"title"`
+	Feature       *Feature    `json:"feature"` // null outside of a feature
+	Tier          *string     `json:"tier"`    // such as Critical, null if none is stated
+	Given         string      `json:"given"`
+	When          string      `json:"when"`
+	Then          string      `json:"then"`
+	SatisfiedWhen string      `json:"satisfiedWhen"`
+	Validates     []Validated `json:"validates"`
+}
+
+// Feature is what the scenarios below its heading have in common.
+type Feature struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Category    string `json:"category"`
+	DependsOn   string `json:"dependsOn"`
+}
+
+// Validated is a section that a scenario tries.
+type Validated struct {
+	Alias  string `json:"alias"`  // without #
+	Number string `json:"number"` // if stated
+}
+
+var (
+	scenarioStep    = lazyregexp.New(`^>\s*\*\*(Given|When|Then):?\*\*:?\s*(.*)$`)
+	scenarioEnd     = lazyregexp.New(`^>?\s*\*\*Satisfied when:?\*\*:?\s*(.*)$`)
+	scenarioOf      = lazyregexp.New(`^>?\s*(?:\*\*)?Validates:(?:\*\*)?\s*(.*)$`)
+	validated       = lazyregexp.New("`?#([\\pL\\pN_-]+)`?(?:\\s*\\(([\\d.]+)\\))?")
+	featureCategory = lazyregexp.New(`^Category:\s*([^|]*?)\s*(?:\|\s*Depends on:\s*(.+?)\s*)?$`)
+)
+
+// ParseScenarios reads scenarios from the text of their file: categories are
+// headings of the first level, then come features, tiers and scenarios. Whatever
+// the text is, there is no error.
+func ParseScenarios(data []byte) []Scenario {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var (
+		all      []Scenario
+		within   blocks
+		category string
+		feature  *Feature
+		tier     *string
+		one      *Scenario // that the lines are of
+		last     *string   // what a quoted line without a step continues
+	)
+	for line := range strings.Lines(strings.ToValidUTF8(string(data), "\ufffd")) {
+		line = strings.TrimRight(line, "\r\n")
+		if within.inside(line) {
+			continue
+		}
+		if heading, ok := readHeading(line); ok {
+			name, isFeature := strings.CutPrefix(heading.Title, "Feature:")
+			title, isScenario := strings.CutPrefix(heading.Title, "Scenario:")
+			one, last = nil, nil
+			switch {
+			case isScenario && len(all) == maxScenarios:
+				return all
+			case isScenario:
+				all = append(all, Scenario{Title: short(title), Feature: feature, Tier: tier, Validates: []Validated{}})
+				one = &all[len(all)-1]
+			case isFeature:
+				feature, tier = &Feature{Name: short(name), Category: category}, nil
+			case heading.Level == 1:
+				feature, tier, category = nil, nil, ""
+				if !strings.HasPrefix(heading.Title, "Scenarios") {
+					category = short(heading.Title)
+				}
+			case heading.Level == 2:
+				feature, tier = nil, nil
+			case heading.Level == 3 && heading.Number == "":
+				named := short(heading.Title)
+				tier = &named
+			}
+			continue
+		}
+		line = strings.TrimSpace(line)
+		quote, quoted := strings.CutPrefix(line, ">")
+		if one == nil {
+			if m := featureCategory().FindStringSubmatch(line); m != nil && feature != nil {
+				feature.Category, feature.DependsOn = short(m[1]), short(m[2])
+			} else if quoted && feature != nil {
+				feature.Description = short(feature.Description + " " + strings.TrimSpace(quote))
+			}
+			continue
+		}
+		if m := scenarioStep().FindStringSubmatch(line); m != nil {
+			last = map[string]*string{"Given": &one.Given, "When": &one.When, "Then": &one.Then}[m[1]]
+			*last = short(m[2])
+		} else if m := scenarioEnd().FindStringSubmatch(line); m != nil {
+			one.SatisfiedWhen, last = short(m[1]), nil
+		} else if m := scenarioOf().FindStringSubmatch(line); m != nil {
+			last = nil
+			for _, v := range validated().FindAllStringSubmatch(m[1], maxValidates) {
+				one.Validates = append(one.Validates, Validated{v[1], v[2]})
+			}
+			one.Validates = one.Validates[:min(len(one.Validates), maxValidates)]
+		} else if quoted && last != nil {
+			*last = short(*last + " " + strings.TrimSpace(quote))
+		}
+	}
+	return all
+}
+
+// short is a text without spaces around it, and cut where it is too long.
+func short(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) <= maxWords {
+		return text
+	}
+	if runes := []rune(text); len(runes) > maxWords {
+		return string(runes[:maxWords])
+	}
+	return text
+}
