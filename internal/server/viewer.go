@@ -28,6 +28,13 @@ type Viewer interface {
 	Readiness(ctx context.Context, project string) (viewer.Readiness, error)
 	Sections(ctx context.Context, project string) (viewer.Sections, error)
 	Dashboard(ctx context.Context) (viewer.Dashboard, error)
+	Scenarios(ctx context.Context, project string) (viewer.Scenarios, error)
+	StoryMap(ctx context.Context, project string) (viewer.StoryMap, error)
+	// Similarity returns pairs of sections that are at least so much alike, of 1.
+	Similarity(ctx context.Context, project string, least float64) (viewer.Similarity, error)
+	Diagrams(ctx context.Context, project string) (viewer.Diagrams, error)
+	// Priority is about a project only if one is named.
+	Priority(ctx context.Context, project string) (viewer.Priority, error)
 	// Text returns a document of a project that is Markdown.
 	Text(ctx context.Context, project, name string) ([]byte, error)
 
@@ -95,6 +102,12 @@ func viewerRoutes() []route {
 		{method: get, path: "/lessons.md", access: look, about: "what was learned in a project", query: which, status: found, others: may, do: (*call).text},
 		{method: get, path: "/api/dashboard", access: look, about: "how all projects stand", gives: viewer.Dashboard{}, status: found, others: may, do: (*call).projectsDashboard},
 		{method: get, path: "/api/sections", access: look, about: "the sections of a project's spec, with their readiness", query: which, gives: viewer.Sections{}, status: found, others: may, do: (*call).sections},
+		{method: get, path: "/api/scenarios", access: look, about: "the scenarios of a project", query: which, gives: viewer.Scenarios{}, status: found, others: may, do: (*call).scenarios},
+		{method: get, path: "/api/story-map", access: look, about: "the sections of a project's spec and what links them", query: which, gives: viewer.StoryMap{}, status: found, others: may, do: (*call).storyMap},
+		{method: get, path: "/api/section-similarity", access: look, about: "the sections of a project's spec that have similar words", query: []string{"project", "threshold"}, gives: viewer.Similarity{}, status: found, others: may, do: (*call).sectionSimilarity},
+		{method: get, path: "/api/diagrams", access: look, about: "drawings of a project's spec", query: which, gives: viewer.Diagrams{}, status: found, others: may, do: (*call).diagrams},
+		{method: get, path: "/api/priority", access: look, about: "in which order the parts of a project are wanted", query: which, gives: viewer.Priority{}, status: found, others: may, do: (*call).priority},
+		{method: get, path: "/api/memory", access: look, about: "nothing: what a person keeps for all projects is not read", status: found, do: (*call).memory},
 		{method: get, path: "/api/team", access: look, about: "where the team of a project stands", query: which, gives: showcase.TeamPicture{}, status: found, others: may, do: (*call).projectTeam},
 		{method: get, path: "/api/sessions", access: look, about: "the newest sessions of a project", query: which, gives: sessionList{}, status: found, others: may, do: (*call).projectSessions},
 		{method: get, path: "/api/sessions/{id}", access: look, about: "one session with its waves", query: which, gives: showcase.SessionPicture{}, status: found, others: may, do: (*call).projectSession},
@@ -181,6 +194,27 @@ func (c *call) buildStatus() error { return giveOf(c, c.opts.Viewer.BuildStatus)
 func (c *call) readiness() error   { return giveOf(c, c.opts.Viewer.Readiness) }
 func (c *call) inbox() error       { return giveOf(c, c.opts.Viewer.Inbox) }
 func (c *call) sections() error    { return giveOf(c, c.opts.Viewer.Sections) }
+func (c *call) scenarios() error   { return giveOf(c, c.opts.Viewer.Scenarios) }
+func (c *call) storyMap() error    { return giveOf(c, c.opts.Viewer.StoryMap) }
+func (c *call) diagrams() error    { return giveOf(c, c.opts.Viewer.Diagrams) }
+func (c *call) priority() error    { return giveOf(c, c.opts.Viewer.Priority) }
+
+// someThreshold is how much alike sections are that are shown as similar, if the
+// request does not say.
+const someThreshold = 0.25
+
+func (c *call) sectionSimilarity() error {
+	least := someThreshold
+	if text := c.r.URL.Query().Get("threshold"); text != "" {
+		var err error
+		if least, err = strconv.ParseFloat(text, 64); err != nil || !(least > 0 && least <= 1) {
+			return refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("threshold %.20q: want a number above 0, up to 1", text))
+		}
+	}
+	return giveOf(c, func(ctx context.Context, project string) (viewer.Similarity, error) {
+		return c.opts.Viewer.Similarity(ctx, project, least)
+	})
+}
 
 func (c *call) projectsDashboard() error { return give(c, c.opts.Viewer.Dashboard) }
 
@@ -197,11 +231,22 @@ func (c *call) text() error {
 	if err != nil {
 		return err
 	}
+	c.markdown(text)
+	return nil
+}
+
+// memory is empty. A person keeps it at home for all projects, also those that
+// are not shown here, and it is nothing that every token may read.
+func (c *call) memory() error {
+	c.markdown(nil)
+	return nil
+}
+
+func (c *call) markdown(text []byte) {
 	c.w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	c.w.WriteHeader(http.StatusOK)
 	_, _ = c.w.Write(text) // whoever has gone away cannot be told
-	return nil
 }
 
 // buildLog is for keeping: a browser saves it.

@@ -108,12 +108,36 @@ func TestTheSpecAndTheChangelogAreMarkdownThatABrowserDoesNotRun(t *testing.T) {
 	}
 }
 
+func TestAProjectWithoutDocumentsGivesTheEmptyFormOfEachAnswer(t *testing.T) {
+	g := exhibit(t, nil)
+	for path, want := range map[string]string{
+		"/api/scenarios": `{"scenarios":[]}`, "/api/story-map": `{"sections":[],"edges":[]}`, "/api/sections": `{"sections":[]}`,
+		"/api/section-similarity": `{"pairs":[]}`, "/api/section-similarity?threshold=0.5": `{"pairs":[]}`, "/api/diagrams": `{"diagrams":{}}`,
+		"/api/priority": `{"priority":{}}`, "/api/priority?project=home": `{"priority":{}}`, "/api/memory": "",
+	} {
+		if got := g.ask(token.Viewer, "GET", path, ""); got.status != 200 || strings.TrimSpace(got.body) != want {
+			t.Errorf("%s: %d %q, want %q", path, got.status, got.body, want)
+		}
+		g.wants(path+" without a token", g.ask("", "GET", path, ""), 401, "unauthorized")
+	}
+	for _, path := range []string{"/api/scenarios", "/api/story-map", "/api/section-similarity", "/api/diagrams", "/api/priority"} {
+		g.wants(path, g.ask(token.Viewer, "GET", path+"?project=gone", ""), 404, "project_not_found")
+	}
+	for _, threshold := range []string{"0", "-1", "1.1", "NaN", "x"} {
+		g.wants(threshold, g.ask(token.Viewer, "GET", "/api/section-similarity?threshold="+threshold, ""), 400, "invalid_request")
+	}
+	if got := g.ask(token.Viewer, "GET", "/api/memory", ""); got.header.Get("Content-Type") != "text/markdown; charset=utf-8" {
+		t.Errorf("the memory is %v", got.header)
+	}
+}
+
 func TestTheViewersRoutesAreThoseThatItsClientsCall(t *testing.T) {
 	// Written from what clients call, not from the table.
 	want := []string{
 		"DELETE /api/inbox/{id} operate 200", "GET /api/build-log look 200", "GET /api/build-status look 200", "GET /api/inbox look 200",
 		"GET /api/dashboard look 200", "GET /api/sections look 200", "GET /changelog.md look 200", "GET /lessons.md look 200", "GET /spec.md look 200",
-		"GET /api/projects look 200", "GET /api/sessions look 200", "GET /api/sessions/{id} look 200", "GET /api/sessions/{id}/agents/{name}/log look 200",
+		"GET /api/diagrams look 200", "GET /api/memory look 200", "GET /api/priority look 200", "GET /api/scenarios look 200", "GET /api/section-similarity look 200",
+		"GET /api/story-map look 200", "GET /api/projects look 200", "GET /api/sessions look 200", "GET /api/sessions/{id} look 200", "GET /api/sessions/{id}/agents/{name}/log look 200",
 		"GET /api/stream look 200", "GET /api/team look 200", "GET /readiness.json look 200", "GET /ws look 101", "PATCH /api/inbox/{id} operate 200",
 		"POST /api/build-events operate 201", "POST /api/inbox operate 201", "POST /api/projects operate 201", "POST /api/projects/active operate 200",
 	}
@@ -121,7 +145,7 @@ func TestTheViewersRoutesAreThoseThatItsClientsCall(t *testing.T) {
 	for _, r := range viewerRoutes() {
 		got = append(got, fmt.Sprintf("%s %s %s %d", r.method, r.path, r.access, r.status))
 		takesProject := slices.Contains(r.query, "project")
-		if takesProject == (strings.HasPrefix(r.path, "/api/projects") || r.path == "/api/dashboard") {
+		if takesProject == (strings.HasPrefix(r.path, "/api/projects") || r.path == "/api/dashboard" || r.path == "/api/memory") {
 			t.Errorf("%s: ?project= %v", r.path, takesProject)
 		}
 	}
@@ -262,7 +286,9 @@ func TestSecurityPathsAndHTMLInTheViewersIdsAndStrings(t *testing.T) {
 		secret, "../secret", "home/../secret", filepath.Join(g.base, "home") + "/../secret", "/", "/etc", "..", ".", "a\x00b", "\xff", "a\nb", "\u202e", evil,
 		strings.Repeat("x", 5000), "/proc/self/cwd",
 	} {
-		for _, path := range []string{"/api/build-status", "/api/build-log", "/api/inbox", "/readiness.json"} {
+		for _, path := range []string{
+			"/api/build-status", "/api/build-log", "/api/inbox", "/readiness.json", "/api/scenarios", "/api/story-map", "/api/section-similarity", "/api/diagrams", "/api/priority",
+		} {
 			got := g.ask(token.Admin, "GET", path+"?project="+url.QueryEscape(ref), "")
 			if got.status != 404 && got.status != 400 || strings.Contains(got.body, "the secret") || strings.ContainsAny(got.body, "<>&") {
 				t.Errorf("%s of %.40q: %d %s", path, ref, got.status, got.body)

@@ -1,18 +1,21 @@
 package viewer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"gaffer/internal/spec"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
+	"gaffer/statefile/lazyregexp"
 )
 
 const opReadText host.Op = "read text"
@@ -21,8 +24,7 @@ const opReadText host.Op = "read text"
 // that was not written yet. A spec must be there.
 var texts = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
 
-// Text reads one of those documents. A link is not followed: what it leads to is
-// not the project's to show.
+// Text reads one of those documents.
 func (v *Viewer) Text(ctx context.Context, ref, name string) ([]byte, error) {
 	without, known := texts[name]
 	if !known {
@@ -32,21 +34,47 @@ func (v *Viewer) Text(ctx context.Context, ref, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	text, found, err := v.document(l, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found && name == spec.File:
+		return nil, refuse(missing, "not_found", "project %s has no %s", l.name, name)
+	case !found:
+		return []byte(without), nil
+	}
+	return text, nil
+}
+
+// document reads a file in the workflow folder of a project, if it is there. A
+// link is not followed: what it leads to is not the project's to show.
+func (v *Viewer) document(l *live, name string) (data []byte, found bool, err error) {
 	path := filepath.Join(l.folder, name)
 	info, err := v.host.Lstat(opReadText, path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && name == spec.File:
-		return nil, refuse(missing, "not_found", "project %s has no %s", l.name, name)
 	case errors.Is(err, fs.ErrNotExist):
-		return []byte(without), nil
+		return nil, false, nil
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	case !info.Mode().IsRegular():
-		return nil, refuse(conflict, "invalid_document", "%s of project %s is no regular file", name, l.name)
+		return nil, false, refuse(conflict, "invalid_document", "%s of project %s is no regular file", name, l.name)
 	case info.Size() > spec.MaxSize:
-		return nil, refuse(conflict, "invalid_document", "%s of project %s is longer than %d MiB", name, l.name, spec.MaxSize>>20)
+		return nil, false, refuse(conflict, "invalid_document", "%s of project %s is longer than %d MiB", name, l.name, spec.MaxSize>>20)
 	}
-	return statefile.ReadBytes(v.host, path)
+	data, err = statefile.ReadBytes(v.host, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	return data, err == nil, told(err)
+}
+
+// spec reads the spec of a project, which may have none.
+func (v *Viewer) spec(l *live) (spec.Spec, error) {
+	data, found, err := v.document(l, spec.File)
+	if err != nil || !found {
+		return spec.Spec{}, err
+	}
+	return spec.Parse(data), nil
 }
 
 // Sections are those of a spec, in its order.
@@ -56,29 +84,54 @@ type Sections struct {
 
 // Section is one section of a spec as a viewer shows it.
 type Section struct {
-	Number    string `json:"number"`
-	Heading   string `json:"heading"`
-	Alias     string `json:"alias"` // without #
-	Readiness string `json:"readiness"`
-	Level     int    `json:"level"`
-	Body      string `json:"body"`
+	Number    string   `json:"number"`
+	Heading   string   `json:"heading"`
+	Alias     string   `json:"alias"` // without #
+	Readiness string   `json:"readiness"`
+	Level     int      `json:"level"`
+	Claims    []string `json:"claims"`
+	Body      string   `json:"body"`
 }
+
+// claim is what stands in bold in the text of a section.
+var claim = lazyregexp.New(`\*\*([^*\n]{4,80})\*\*`)
 
 // Sections reads the sections of a project's spec, with what the state says of
 // their readiness.
 func (v *Viewer) Sections(ctx context.Context, ref string) (Sections, error) {
 	list := Sections{[]Section{}}
-	l, err := v.of(ctx, ref)
+	text, words, err := v.specWithReadiness(ctx, ref)
 	if err != nil {
 		return list, err
+	}
+	for _, s := range text.Sections {
+		claims := []string{}
+		for _, m := range claim().FindAllStringSubmatch(s.Text, maxClaims) {
+			if one := strings.TrimSuffix(strings.TrimSpace(m[1]), "."); !slices.Contains(claims, one) {
+				claims = append(claims, one)
+			}
+		}
+		list.Sections = append(list.Sections, Section{s.Number, s.Title, s.Alias[1:], words(s), s.Level, claims, s.Text})
+	}
+	return list, nil
+}
+
+// maxClaims is how many claims of a section are read.
+const maxClaims = 200
+
+// specWithReadiness reads the spec of a project, and what the state says of how
+// ready a section is.
+func (v *Viewer) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, of func(spec.Section) string, err error) {
+	l, err := v.of(ctx, ref)
+	if err != nil {
+		return text, nil, err
 	}
 	ready, err := v.Readiness(ctx, l.path)
 	if err != nil {
-		return list, err
+		return text, nil, err
 	}
-	text, err := spec.Read(l.folder)
-	if err != nil {
-		return list, told(err)
+	if text, err = v.spec(l); err != nil {
+		return text, nil, err
 	}
 	words := map[string]string{}
 	for _, r := range ready.Sections {
@@ -86,14 +139,7 @@ func (v *Viewer) Sections(ctx context.Context, ref string) (Sections, error) {
 			words[in.Alias] = r.Readiness
 		}
 	}
-	for _, s := range text.Sections {
-		word := words[s.Alias]
-		if word == "" {
-			word = "unknown"
-		}
-		list.Sections = append(list.Sections, Section{s.Number, s.Title, s.Alias[1:], word, s.Level, s.Text})
-	}
-	return list, nil
+	return text, func(s spec.Section) string { return cmp.Or(words[s.Alias], "unknown") }, nil
 }
 
 // Dashboard is how all projects stand.
@@ -106,7 +152,7 @@ type Dashboard struct {
 type Card struct {
 	Path            string         `json:"path"`
 	Name            string         `json:"name"`
-	SynopsisShort   *string        `json:"synopsisShort"` // is not read, and always null
+	SynopsisShort   *string        `json:"synopsisShort"` // of the spec's front matter
 	SpecStatus      string         `json:"specStatus"`
 	ExternalVersion *string        `json:"externalVersion"`
 	AccentColor     *string        `json:"accentColor"`
@@ -182,7 +228,7 @@ func (v *Viewer) fill(ctx context.Context, p Project, card *Card) error {
 	if err != nil {
 		return err
 	}
-	text, err := spec.Read(l.folder)
+	text, err := v.spec(l)
 	if err != nil {
 		return err
 	}
@@ -195,6 +241,9 @@ func (v *Viewer) fill(ctx context.Context, p Project, card *Card) error {
 	}
 	if text.Status != "" {
 		card.SpecStatus = text.Status
+	}
+	if text.Synopsis != "" {
+		card.SynopsisShort = &text.Synopsis
 	}
 	if data, err := statefile.ReadBytes(v.host, filepath.Join(l.folder, spec.ConfigFile)); err == nil {
 		if doc, err := jsontree.Parse(data); err == nil {

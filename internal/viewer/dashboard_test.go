@@ -50,7 +50,7 @@ func TestTheTextsOfAProjectAreServedAsTheyStand(t *testing.T) {
 func TestTheDashboardShowsHowAllProjectsStand(t *testing.T) {
 	w := newWorld(t)
 	home, other := w.project("home"), w.register("other")
-	w.write(home, "spec.md", "# P\n\n```yaml\n---\nstatus: active\n---\n```\n\n## 1 Flow {#flow}\n\nText.\n")
+	w.write(home, "spec.md", "# P\n\n```yaml\n---\nstatus: active\nsynopsis:\n  short: \"A demo: # 1\"\n  medium: Longer\n---\n```\n\n## 1 Flow {#flow}\n\nText.\n")
 	w.write(home, "config.json", `{"versions":{"external":{"current":"1.2.0"}},"color":"#fff"}`)
 	w.write(home, "state.json", `{"readinessSummary":{"aligned":28,"spec-ahead":5,"totalSections":33,"scenariosTotal":9},"untrackedChanges":[{"file":"a"}]}`)
 	w.write(home, "inbox.json", `[{"id":"1","status":"pending"},{"id":"2","status":"incorporated"}]`)
@@ -60,12 +60,15 @@ func TestTheDashboardShowsHowAllProjectsStand(t *testing.T) {
 		t.Fatalf("%+v, %v", board, err)
 	}
 	c := board.Projects[0]
+	if c.SynopsisShort == nil || *c.SynopsisShort != "A demo: # 1" {
+		t.Errorf("the synopsis is %v", c.SynopsisShort)
+	}
 	if c.SpecStatus != "active" || *c.ExternalVersion != "1.2.0" || *c.AccentColor != "#fff" || c.Readiness.Ready != 28 || c.Readiness.Total != 33 ||
 		len(c.Readiness.Summary) != 2 || c.Inbox.Pending != 1 || c.Inbox.Total != 2 || c.Untracked != 1 || c.Build != nil || *c.Recommendation.Command != "/fctry:evolve" {
 		t.Errorf("the card is %+v", c)
 	}
 	// One that cannot be read hides no other.
-	if bad := board.Projects[1]; bad.Recommendation.Command != nil || !strings.Contains(bad.Recommendation.Reason, "cannot be read") {
+	if bad := board.Projects[1]; bad.SynopsisShort != nil || bad.Recommendation.Command != nil || !strings.Contains(bad.Recommendation.Reason, "cannot be read") {
 		t.Errorf("the broken one is %+v", bad)
 	}
 	w.write(home, "state.json", `{"workflowStep":"executor-build","chunkProgress":{"current":1,"total":2},"sectionReadiness":{"flow":"spec-ahead"}}`)
