@@ -251,6 +251,10 @@ func TestAnAgentKeepsItsIDWithANewTokenOfTheSameNameAndRole(t *testing.T) {
 		_, err = f.Complete(f.ctx, rotated, coordinator.Report{TaskID: task.ID, AgentID: "mine"})
 		f.must(err)
 
+		// A worker of another name does not.
+		_, err = f.Heartbeat(f.ctx, stranger, coordinator.Heartbeat{AgentID: "mine"})
+		f.refused(err, "denied", "forbidden")
+
 		// What an operator has registered is no worker's, whatever its token is called.
 		_, err = f.Heartbeat(f.ctx, operator, coordinator.Heartbeat{AgentID: "theirs"})
 		f.must(err)

@@ -261,7 +261,7 @@ func TestAChainWithAnOwnerIsForItsOwnerAlone(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		c := f.channel("build")
 		chain := f.chain(c, "row")
-		f.inChain(chain, "one", 0)
+		one := f.inChain(chain, "one", 0)
 		f.agent("owner")
 		f.agent("other")
 		owned, err := f.AssignChain(f.ctx, operator, chain.ID, "owner")
@@ -270,6 +270,8 @@ func TestAChainWithAnOwnerIsForItsOwnerAlone(t *testing.T) {
 			t.Errorf("owned %+v", owned)
 		}
 		f.noTasks("other", "build")
+		_, err = f.Assign(f.ctx, worker, coordinator.Assignment{TaskID: one.ID, AgentID: "other"})
+		f.refused(err, "conflict", "not_owner")
 		first := f.task(c, "free")
 		if task := f.claim("other", "build"); task.ID != first.ID {
 			t.Errorf("claimed %s", task.Title)
