@@ -192,6 +192,10 @@ func TestHealthIsToldToWhateverAsksAndSaysNothingSecret(t *testing.T) {
 	q := w.request("GET", "/health", "")
 	q.Header.Set("Origin", "https://evil.example")
 	w.wants("a foreign page", w.do(q), 403, "foreign_origin")
+	q = w.request("GET", "/health", "")
+	q.Host = "evil.example"
+	q.Header.Set("Origin", "http://evil.example")
+	w.wants("a page whose name leads here", w.do(q), 403, "foreign_host")
 }
 
 func TestATokenMayBeSentAsTheApiKeyOfOtherClients(t *testing.T) {
