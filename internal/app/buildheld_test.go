@@ -2,15 +2,16 @@ package app_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/internal/app"
+	"gaffer/internal/testenv"
 	"gaffer/workflow"
 )
 
@@ -166,18 +167,16 @@ chunks:
 		return state.BuildRun != nil && state.BuildRun.Chunks[1].Status == workflow.Active && state.WorkflowStep == workflow.ExecutorBuild &&
 			state.CurrentCommand == workflow.Execute && state.ActiveSection == "#rules"
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(filepath.Join(p.root, "emptied")); err == nil {
-			break
-		} else if time.Now().After(deadline) {
-			t.Fatalf("the agent has not emptied the state: %v", err)
+	testenv.Wait(t, "the agent to empty the state", func() error {
+		_, err := os.Stat(filepath.Join(p.root, "emptied"))
+		return err
+	})
+	testenv.Wait(t, "the state to be restored", func() error {
+		if !restored() {
+			return fmt.Errorf("the state is %+v", state)
 		}
-	}
-	for deadline := time.Now().Add(30 * time.Second); !restored(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the state is %+v", state)
-		}
-	}
+		return nil
+	})
 	if err := os.WriteFile(filepath.Join(p.root, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

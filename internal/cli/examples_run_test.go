@@ -127,20 +127,6 @@ func runs(t *testing.T, dir string, env map[string]string, argv ...string) strin
 	return string(out)
 }
 
-// await waits until a check succeeds.
-func await(t *testing.T, what string, check func() error) {
-	t.Helper()
-	for end := time.Now().Add(longWait); ; time.Sleep(50 * time.Millisecond) {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
-}
-
 // freePort finds a port on which nothing listens.
 func freePort(t *testing.T) string {
 	t.Helper()
@@ -308,7 +294,7 @@ func TestTheUnitsOfTheExampleRunBehindAProxy(t *testing.T) {
 	const host = "build.example"
 	replace := strings.NewReplacer("/usr/local/bin/gaffer", gaffer, "%S", state, "127.0.0.1:4870", "127.0.0.1:"+port)
 	serve, env := started(t, "gaffer.service", replace, map[string]string{"GAFFER_HOST": host})
-	await(t, "the coordinator's health", func() error { return healthy("127.0.0.1:"+port, "/health") })
+	testenv.Wait(t, "the coordinator's health", func() error { return healthy("127.0.0.1:"+port, "/health") })
 	if out := serve.output(); strings.Contains(out, "gft_") {
 		t.Errorf("a token is in the journal:\n%s", out)
 	}
@@ -340,7 +326,7 @@ func TestTheUnitsOfTheExampleRunBehindAProxy(t *testing.T) {
 	replace = strings.NewReplacer(
 		"/usr/local/bin/gaffer", gaffer, "https://build.example:4870", proxy.URL, "/srv/%i", project, "%H", "machine", "%i", "shop", "%d", credentials, "%S", state)
 	worker, _ := started(t, "gaffer-worker@.service", replace, nil)
-	await(t, "the worker", func() error {
+	testenv.Wait(t, "the worker", func() error {
 		if out := worker.output(); !strings.Contains(out, "takes tasks of shop") {
 			return fmt.Errorf("it says %q", out)
 		}
@@ -448,7 +434,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 		for i := range check {
 			check[i] = strings.ReplaceAll(check[i], "localhost:4870", "localhost:"+ports[name])
 		}
-		await(t, name+": "+strings.Join(check, " "), func() error {
+		testenv.Wait(t, name+": "+strings.Join(check, " "), func() error {
 			out, err := exec.CommandContext(t.Context(), check[0], check[1:]...).CombinedOutput()
 			if err != nil {
 				return fmt.Errorf("%w: %s", err, out)
@@ -500,7 +486,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 		argv = append(argv, strings.NewReplacer("http://proxy:8080", inside.URL, "/run/secrets/worker-token", secret).Replace(arg))
 	}
 	worker := begin(t, "worker", project, map[string]string{"XDG_STATE_HOME": folderOf(t, root, "worker", "var/lib")}, argv...)
-	await(t, "the worker", func() error {
+	testenv.Wait(t, "the worker", func() error {
 		if out := worker.output(); !strings.Contains(out, "takes tasks of shop") {
 			return fmt.Errorf("it says %q", out)
 		}

@@ -7,7 +7,6 @@ import (
 	"gaffer/internal/store"
 	"gaffer/internal/store/sqlite"
 	"gaffer/internal/store/storetest"
-	"gaffer/internal/testenv"
 )
 
 func open(t *testing.T, path string) *sqlite.Store {
@@ -20,7 +19,6 @@ func open(t *testing.T, path string) *sqlite.Store {
 }
 
 func TestContract(t *testing.T) {
-	testenv.Integration(t)
 	storetest.Run(t, func(t *testing.T) storetest.Database {
 		path := filepath.Join(t.TempDir(), "state", "gaffer.db")
 		return storetest.Database{Open: func(t *testing.T) store.Store { return open(t, path) }}
