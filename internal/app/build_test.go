@@ -269,9 +269,11 @@ func TestAnIncompleteBuildIsNotGivenUpInSilence(t *testing.T) {
 	working, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() { _, err := a.Work(working, run); left <- err }()
-	eventually(t, func() bool {
+	testenv.WaitFor(t, "one completed and one active chunk", func() *workflow.BuildRun {
 		state, _ := p.state()
-		return state.BuildRun != nil && state.BuildRun.Count(workflow.Completed) == 1 && state.BuildRun.Count(workflow.Active) == 1
+		return state.BuildRun
+	}, func(b *workflow.BuildRun) bool {
+		return b != nil && b.Count(workflow.Completed) == 1 && b.Count(workflow.Active) == 1
 	})
 	leave()
 	<-left

@@ -9,6 +9,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/plan"
+	"gaffer/internal/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
 )
@@ -57,9 +58,9 @@ func TestASessionOrAnAgentThatAnotherProgramSetsToCancelledIsCancelled(t *testin
 				}
 				ended <- r
 			}()
-			await(t, "the agent", func() bool {
+			testenv.Wait(t, "the agent", func() error {
 				_, err := os.Stat(filepath.Join(p.root, "began"))
-				return err == nil
+				return err
 			})
 			p.setCancelled(run, agent)
 			if agent != "" {

@@ -79,10 +79,10 @@ func (s *shiftOf) end() fleet.Run {
 	}
 }
 
-// task waits until a task is as it is wanted.
-func (s *shiftOf) task(id string, is func(fleet.Task) bool) (found fleet.Task) {
+// task waits until a task is right, and returns it.
+func (s *shiftOf) task(id string, right func(fleet.Task) bool) fleet.Task {
 	s.t.Helper()
-	eventually(s.t, func() bool {
+	return testenv.WaitFor(s.t, "a change of task "+id, func() (found fleet.Task) {
 		run, err := s.app.Run(s.t.Context(), s.run)
 		if err != nil {
 			s.t.Fatal(err)
@@ -92,19 +92,8 @@ func (s *shiftOf) task(id string, is func(fleet.Task) bool) (found fleet.Task) {
 				found = t
 			}
 		}
-		return is(found)
-	})
-	return found
-}
-
-func eventually(t *testing.T, is func() bool) {
-	t.Helper()
-	testenv.Wait(t, "what another process does", func() error {
-		if !is() {
-			return errors.New("it has not happened")
-		}
-		return nil
-	})
+		return found
+	}, right)
 }
 
 // says waits until a task's log has a text.

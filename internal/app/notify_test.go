@@ -97,12 +97,14 @@ func TestARunTellsAPersonWhatHappensAndACoordinatorOnItsStoreDoesNotTellItAgain(
 				t.Errorf("the run is %s", run.Status)
 			}
 			want := []string{"b failed", "run test has failed"}
-			eventually(t, func() bool { // whichever of the two does it
+			testenv.WaitFor(t, "four sent notifications", func() []notify.Record { // either process may send them
 				n, err := a.Notifications(t.Context(), time.Time{})
 				if err != nil {
 					t.Fatal(err)
 				}
-				return len(n.Lately) == 4 && !slices.ContainsFunc(n.Lately, func(r notify.Record) bool { return r.State != notify.Told })
+				return n.Lately
+			}, func(sent []notify.Record) bool {
+				return len(sent) == 4 && !slices.ContainsFunc(sent, func(r notify.Record) bool { return r.State != notify.Told })
 			})
 			if got := r.titles(); !slices.Equal(got, want) {
 				t.Errorf("told %q", got)
@@ -141,7 +143,7 @@ func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return asked == 2 })
+	testenv.WaitFor(t, "two requests", func() int { mu.Lock(); defer mu.Unlock(); return asked }, func(n int) bool { return n == 2 })
 	began = time.Now()
 	c.Close()
 	if took := time.Since(began); took > testenv.Patience {
@@ -149,31 +151,30 @@ func TestAReceiverThatHangsBreaksNoRunAndItsNoteIsToldByTheNext(t *testing.T) {
 	}
 	close(free)
 	p.run(shell("a", "true"))
-	p.tellsTheRest(a, func() bool {
+	p.sendsTheRest(a, []string{"run test is complete told", "run test is complete told"}, func() (got []string) {
 		n, err := a.Notifications(t.Context(), time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []string
 		for _, r := range n.Lately {
 			if r.Channel == "webhook" {
 				got = append(got, r.Note.Title+" "+string(r.State))
 			}
 		}
-		return slices.Equal(got, []string{"run test is complete told", "run test is complete told"})
+		return got
 	})
 }
 
-// tellsTheRest has what a run could not tell in its last seconds be told by a
-// coordinator, until all is.
-func (p place) tellsTheRest(a *app.App, all func() bool) {
+// sendsTheRest starts a coordinator, which sends the notifications that a run could
+// not send before it ended, and waits until these titles were sent.
+func (p place) sendsTheRest(a *app.App, want []string, sent func() []string) {
 	p.t.Helper()
 	c, err := a.Coordinate(app.Terms{Tell: true})
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	defer c.Close()
-	eventually(p.t, all)
+	testenv.WaitFor(p.t, fmt.Sprintf("the notifications %q", want), sent, func(got []string) bool { return slices.Equal(got, want) })
 }
 
 func TestAgentsDoNotGetTheSecretThatSigns(t *testing.T) {
@@ -193,9 +194,7 @@ func TestAgentsDoNotGetTheSecretThatSigns(t *testing.T) {
 			t.Errorf("%s, %v", run.Status, err)
 		}
 	}
-	p.tellsTheRest(a, func() bool {
-		return slices.Equal(r.titles(), []string{"run test is complete", "run test is complete"})
-	})
+	p.sendsTheRest(a, []string{"run test is complete", "run test is complete"}, r.titles)
 }
 
 func TestDoctorSaysWhatIsWrongWithNotifications(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/testenv"
 	"gaffer/statefile/host"
 	"gaffer/team"
 )
@@ -226,7 +227,12 @@ func (c crew) decisions(name string) (reasons []string) {
 // decided waits until the log has a decision.
 func (c crew) decided(name string) {
 	c.t.Helper()
-	eventually(c.t, func() bool { return len(c.decisions(name)) > 0 })
+	testenv.Wait(c.t, "a decision "+name, func() error {
+		if len(c.decisions(name)) == 0 {
+			return fmt.Errorf("no such decision in session %+v", c.session().Orchestrator)
+		}
+		return nil
+	})
 }
 
 // told is what the agent of a task of a run was told.

@@ -34,10 +34,10 @@ say {"status":"COMPLETE"}
 // waiting waits until so many agents wait for go.
 func (c crew) waiting(n int) {
 	c.t.Helper()
-	eventually(c.t, func() bool {
+	testenv.WaitFor(c.t, fmt.Sprintf("%d waiting agents", n), func() []string {
 		list, _ := filepath.Glob(filepath.Join(c.dir, "*.waits"))
-		return len(list) == n
-	})
+		return list
+	}, func(list []string) bool { return len(list) == n })
 }
 
 func (c crew) release() {
@@ -57,8 +57,7 @@ func TestTheDocumentsAreValidAtEveryMomentWhenFourDevelopersFinishTogether(t *te
 	go func() { problems <- c.readUntil(stop) }()
 	wait := c.background(a, run)
 	c.waiting(4)
-	eventually(t, func() bool { // the documents are written beside the agents
-		s := c.session()
+	testenv.WaitFor(t, "four active developers", c.session, func(s team.Snapshot) bool {
 		return len(s.Orchestrator.ActiveAgents) == 4 && s.Orchestrator.CurrentPhase == team.DeveloperWorking
 	})
 	c.release()
@@ -110,7 +109,7 @@ func TestTheProtocolsCommandsForWatchingWorkDuringARun(t *testing.T) {
 	c.watch("null", "null", "initialization", "0")
 	wait := c.background(a, run)
 	c.waiting(4)
-	eventually(t, func() bool { return len(c.session().Orchestrator.ActiveAgents) == 4 })
+	testenv.WaitFor(t, "four active agents", c.session, func(s team.Snapshot) bool { return len(s.Orchestrator.ActiveAgents) == 4 })
 	iteration := c.session().PM.Iteration
 	c.watch("parallel", "dev_working", "developer_working", fmt.Sprint(iteration))
 	c.release()

@@ -58,9 +58,12 @@ func (p person) runs(argv []string) {
 
 func (p person) sees(text string) {
 	p.t.Helper()
-	eventually(p.t, func() bool {
+	testenv.Wait(p.t, fmt.Sprintf("%q on the screen", text), func() error {
 		screen, err := p.server.Capture(p.t.Context(), "person")
-		return err == nil && strings.Contains(screen, text)
+		if err == nil && !strings.Contains(screen, text) {
+			err = fmt.Errorf("the screen shows %q", screen)
+		}
+		return err
 	})
 }
 
@@ -75,9 +78,12 @@ func (p person) types(keys ...string) {
 // isGone waits until the person has their terminal back.
 func (p person) isGone() {
 	p.t.Helper()
-	eventually(p.t, func() bool {
+	testenv.Wait(p.t, "the end of the person's tmux session", func() error {
 		there, err := p.server.Has(p.t.Context(), "person")
-		return err == nil && !there
+		if there {
+			err = errors.New("tmux still has it")
+		}
+		return err
 	})
 }
 
@@ -115,11 +121,10 @@ func TestAPersonAttachesAndDetachesAndTheOutcomeIsTheSame(t *testing.T) {
 	if len(got) != 2 || got[0].Status != ledger.Failed || got[0].Exit != -1 || !got[0].Retry || got[1].Status != ledger.Done {
 		t.Errorf("recorded as %+v", got)
 	}
-	eventually(t, func() bool { // its terminal may take a moment to end
+	testenv.WaitFor(t, "an attach that finds no terminal", func() error { // the terminal may take a moment to end
 		_, err := s.app.Attach(t.Context(), "bd-1", false)
-		none := (*app.NoTerminalError)(nil)
-		return errors.As(err, &none)
-	})
+		return err
+	}, func(err error) bool { none := (*app.NoTerminalError)(nil); return errors.As(err, &none) })
 }
 
 func TestAPersonAnswersInTheTerminal(t *testing.T) {
@@ -175,7 +180,7 @@ func TestAgentsGoOnWhenTheTmuxServerIsKilled(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	const told = "tmux or its session has ended; the agent goes on"
-	eventually(t, func() bool { return strings.Contains(p.notices.String(), told) })
+	testenv.WaitFor(t, "a notice about tmux", p.notices.String, func(text string) bool { return strings.Contains(text, told) })
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -109,7 +108,12 @@ func TestCancelEndsAnAgentThatIgnoresItAndWhatItLeftInItsOwnSession(t *testing.T
 		}
 		result <- run
 	}()
-	await(t, "the agent and its child", func() bool { return len(marked(id)) >= 2 && strings.Contains(p.log(id, "a"), "ready") })
+	testenv.Wait(t, "the agent and its child", func() error {
+		if pids, log := marked(id), p.log(id, "a"); len(pids) < 2 || !strings.Contains(log, "ready") {
+			return fmt.Errorf("processes %v, log %q", pids, log)
+		}
+		return nil
+	})
 	began := time.Now()
 	if err := a.Cancel(t.Context(), id, "a", "enough"); err != nil {
 		t.Fatal(err)
@@ -129,17 +133,6 @@ func TestCancelEndsAnAgentThatIgnoresItAndWhatItLeftInItsOwnSession(t *testing.T
 func (p place) log(run, task string) string {
 	text, _ := os.ReadFile(filepath.Join(p.root, ".founder-mode/status/sessions", run, task+".log"))
 	return string(text)
-}
-
-// await waits for another process to get somewhere.
-func await(t *testing.T, what string, there func() bool) {
-	t.Helper()
-	testenv.Wait(t, what, func() error {
-		if !there() {
-			return errors.New("no sign of it")
-		}
-		return nil
-	})
 }
 
 func TestARateLimitPausesTheLaneAndBurnsNoAttempt(t *testing.T) {

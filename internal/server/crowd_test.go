@@ -209,7 +209,7 @@ func TestSecurityThousandsOfConnectionsAtOnce(t *testing.T) {
 	memory, files := c.memory(), c.open()
 	leave := c.strangers(crowd)
 	defer leave()
-	eventually(t, "all are open at once", func() bool { return c.open()-files >= crowd })
+	testenv.WaitFor(t, fmt.Sprintf("%d open files more than %d", crowd, files), c.open, func(n int) bool { return n-files >= crowd })
 	c.answers(old, "while all are there")
 	each := (c.memory() - memory) / crowd
 	if each > 64<<10 {
@@ -239,7 +239,7 @@ func TestSecurityThousandsOfStrangersBeyondTheLimitKeepNobodyOut(t *testing.T) {
 		leave := c.strangers(wave)
 		defer leave()
 		c.answers(old, fmt.Sprintf("after %d strangers", wave))
-		eventually(t, "there are no more than the limit", func() bool { return c.open() <= files+limit+100 })
+		testenv.WaitFor(t, fmt.Sprintf("no more than %d open files", files+limit+100), c.open, func(n int) bool { return n <= files+limit+100 })
 	}
 	if grown := c.memory() - memory; grown > 512<<20 {
 		t.Errorf("%d bytes more", grown)

@@ -143,13 +143,16 @@ func TestSecurityManyConnectionsBeyondTheLimit(t *testing.T) {
 	for range limit {
 		<-ended
 	}
-	eventually(t, "there is room again", func() bool {
+	testenv.Wait(t, "an answer to one more request", func() error {
 		resp, err := w.client.Do(w.request("GET", "/health", ""))
 		if err != nil {
-			return false
+			return err
 		}
 		_ = resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		return nil
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"gaffer/coordinator"
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -92,17 +93,15 @@ func TestEveryChangeIsInTheLogWithWhoMadeIt(t *testing.T) {
 	w.ask(token.Worker, "POST", "/v1/tasks/claim", `{"agent_id":"a"}`) // there is none
 	w.ask(token.Worker, "POST", "/v1/tasks/complete", `{"agent_id":"a","task_id":"t1"}`)
 	w.ask(token.Viewer, "POST", "/v1/tasks", `{}`) // may not
-	var got []string
-	eventually(t, "the lines are there", func() bool {
-		got = nil
+	got := testenv.WaitFor(t, "four lines about changes", func() (got []string) {
 		for _, line := range strings.Split(strings.TrimSpace(w.log.String()), "\n") {
 			var l struct{ Level, Msg, Route, Name, About string }
 			if json.Unmarshal([]byte(line), &l) == nil && l.Msg != "request" {
 				got = append(got, l.Level+" "+l.Msg+", "+l.Name+": "+l.Route+" "+l.About)
 			}
 		}
-		return len(got) >= 4
-	})
+		return got
+	}, func(got []string) bool { return len(got) >= 4 })
 	want := []string{
 		"INFO changed, the operator: POST /v1/tasks task t1",
 		"DEBUG changed, the worker: POST /v1/tasks/claim task t1 by agent a",

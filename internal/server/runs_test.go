@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -126,8 +127,8 @@ func TestRecordsThatFailHalfWayAreCut(t *testing.T) {
 			if text := w.ask(token.Admin, "GET", "/metrics", "").body; !strings.Contains(text, counted) {
 				t.Errorf("not counted: %s in\n%s", counted, text)
 			}
-			eventually(t, "the line is in the log", func() bool {
-				return strings.Contains(w.log.String(), `"route":"GET /v1/records","status":`+c.code)
+			testenv.WaitFor(t, "a line for the request", w.log.String, func(text string) bool {
+				return strings.Contains(text, `"route":"GET /v1/records","status":`+c.code)
 			})
 		})
 	}

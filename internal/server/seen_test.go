@@ -96,10 +96,13 @@ func TestWhenNobodyAsksNobodyIsLookedFor(t *testing.T) {
 	seenNext(t, r)
 	r.close()
 	s := w.server.sightings
-	eventually(t, "what was known is forgotten", func() bool {
+	testenv.Wait(t, "no readers and no remembered times", func() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return s.readers == 0 && s.seen == nil
+		if s.readers != 0 || s.seen != nil {
+			return fmt.Errorf("%d readers, times %v", s.readers, s.seen)
+		}
+		return nil
 	})
 	again := follow(w, "?seen=1", nil)
 	defer again.close()

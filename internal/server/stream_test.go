@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -259,7 +260,7 @@ func TestEveryReaderGetsEachChangeOnceAndInOrderWheneverItComesAndGoes(t *testin
 		time.Sleep(time.Millisecond) // a pace, not a synchronisation
 	}
 	group.Wait()
-	eventually(t, "all readers have left", func() bool { return w.server.hub.followers() == 0 })
+	testenv.WaitFor(t, "all readers have left", w.server.hub.followers, func(n int) bool { return n == 0 })
 }
 
 func TestChangesAreReadOnceForAllReaders(t *testing.T) {
@@ -304,7 +305,7 @@ func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprintf(conn, "GET /v1/stream?token=%s HTTP/1.1\r\nHost: %s\r\n\r\n", w.tokens[token.Viewer], w.addr)
-	eventually(t, "both follow", func() bool { return w.server.hub.followers() == 2 })
+	testenv.WaitFor(t, "both follow", w.server.hub.followers, func(n int) bool { return n == 2 })
 
 	// More than the kernel takes for a reader that reads nothing, and each time no
 	// more than it takes for one that reads late.
@@ -319,7 +320,8 @@ func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
 			t.Fatalf("%v, %v, want %d and on", ids, err, i+1)
 		}
 	}
-	eventually(t, "it was cut off", func() bool { return w.server.hub.followers() == 1 && w.server.metrics.cut.Load() == 1 })
+	testenv.WaitFor(t, "one stream that is cut off", w.server.metrics.cut.Load, func(n int64) bool { return n == 1 })
+	testenv.WaitFor(t, "one stream that is left", w.server.hub.followers, func(n int) bool { return n == 1 })
 	// Reading again, it finds that the stream has ended, and can catch up.
 	data, _ := io.ReadAll(conn)
 	if !bytes.Contains(data, []byte("id: 1\n")) || bytes.Contains(data, []byte("id: 2000\n")) {
@@ -352,7 +354,7 @@ func TestTheStreamGoesOnAfterTheDatabaseWasAway(t *testing.T) {
 	defer r.close()
 	w.desk.fall(errTest)
 	w.desk.tell(1, "", "")
-	eventually(t, "the trouble is in the log", func() bool { return strings.Contains(w.log.String(), "changes cannot be read") })
+	testenv.WaitFor(t, "a line about the trouble", w.log.String, func(text string) bool { return strings.Contains(text, "changes cannot be read") })
 	w.desk.fall(nil)
 	if ids, err := r.updates(1); err != nil || ids[0] != 1 {
 		t.Errorf("%v, %v", ids, err)
@@ -366,7 +368,7 @@ func TestStoppingTellsTheStreamsAndFinishesWhatIsUnderWay(t *testing.T) {
 	defer r.close()
 	answered := make(chan reply, 1)
 	go func() { answered <- w.ask(token.Worker, "POST", "/v1/agents/heartbeat", `{"agent_id":"a"}`) }()
-	eventually(t, "both are under way", func() bool { return w.server.metrics.underWay.Load() == 2 })
+	testenv.WaitFor(t, "both are under way", w.server.metrics.underWay.Load, func(n int64) bool { return n == 2 })
 	w.stop()
 	for {
 		e, err := r.next()
@@ -379,12 +381,13 @@ func TestStoppingTellsTheStreamsAndFinishesWhatIsUnderWay(t *testing.T) {
 	}
 	if c, err := net.Dial("tcp", w.addr); err == nil {
 		_ = c.Close()
-		eventually(t, "nobody listens", func() bool {
+		testenv.Wait(t, "a closed port", func() error {
 			c, err := net.Dial("tcp", w.addr)
-			if err == nil {
-				_ = c.Close()
+			if err != nil {
+				return nil
 			}
-			return err != nil
+			_ = c.Close()
+			return errors.New("the server accepts connections")
 		})
 	}
 	close(w.desk.slow)
@@ -407,7 +410,7 @@ func TestStoppingWaitsOnlySoLong(t *testing.T) {
 		}
 		failed <- err
 	}()
-	eventually(t, "it is under way", func() bool { return w.server.metrics.underWay.Load() == 1 })
+	testenv.WaitFor(t, "it is under way", w.server.metrics.underWay.Load, func(n int64) bool { return n == 1 })
 	w.stop()
 	<-w.ended
 	if <-failed == nil {
@@ -426,16 +429,19 @@ func TestAServerThatNobodyFollowsReadsNoChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.tell(1, "", "")
-	eventually(t, "the change is read", func() bool {
-		return !h.after(10, func(frame) bool { return true }).behind && len(h.after(10, func(frame) bool { return true }).data) > 0
+	testenv.Wait(t, "one change after the tenth", func() error {
+		if got := h.after(10, func(frame) bool { return true }); got.behind || len(got.data) == 0 {
+			return fmt.Errorf("%+v", got)
+		}
+		return nil
 	})
 	h.leave()
 	d.tell(1, "", "")
-	eventually(t, "it sleeps", func() bool {
+	testenv.WaitFor(t, "the hub to stop reading", func() bool {
 		h.mu.RLock()
 		defer h.mu.RUnlock()
-		return !h.awake
-	})
+		return h.awake
+	}, func(awake bool) bool { return !awake })
 	cancel()
 	<-done
 	if d.reads > 2 {

@@ -394,7 +394,7 @@ func TestASlowPageIsCutOffAndTheOthersNeverWait(t *testing.T) {
 		g.write(home, "state.json", fmt.Sprintf(`{"n":%d,"big":%q}`, i, big))
 		quick.until("viewer-state", "the state", has("n", i))
 	}
-	eventually(t, "it is cut off", func() bool { return g.server.metrics.cut.Load() > 0 })
+	testenv.WaitFor(t, "it is cut off", g.server.metrics.cut.Load, func(n int64) bool { return n > 0 })
 }
 
 func TestTheDocumentsOfAProjectCanBeAskedFor(t *testing.T) {

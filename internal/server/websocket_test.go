@@ -319,7 +319,7 @@ func TestAMessageThatIsTooLongEndsTheSocket(t *testing.T) {
 func TestAClientThatIsGoneIsNoticedByPings(t *testing.T) {
 	g := exhibit(t, func(o *Options) { o.Ping, o.Send = 20*time.Millisecond, 50*time.Millisecond })
 	g.open("") // it reads nothing, so that no ping is answered
-	eventually(t, "it is cut off", func() bool { return g.server.metrics.underWay.Load() == 0 })
+	testenv.WaitFor(t, "it is cut off", g.server.metrics.underWay.Load, func(n int64) bool { return n == 0 })
 }
 
 func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
@@ -329,7 +329,7 @@ func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	g.open("") // it reads nothing
 	quick := g.open("")
 	quick.state()
-	eventually(t, "both are there", func() bool { return g.server.metrics.underWay.Load() == 2 })
+	testenv.WaitFor(t, "both are there", g.server.metrics.underWay.Load, func(n int64) bool { return n == 2 })
 	// More than the kernel takes for a reader that reads nothing.
 	big := strings.Repeat("x", 1_000_000)
 	for i := 0; i < 60 && g.server.metrics.cut.Load() == 0; i++ {
@@ -337,8 +337,8 @@ func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
 		for quick.until("viewer-state")["n"] != float64(i) {
 		}
 	}
-	eventually(t, "it is cut off", func() bool { return g.server.metrics.cut.Load() > 0 })
-	eventually(t, "only one is left", func() bool { return g.server.metrics.underWay.Load() == 1 })
+	testenv.WaitFor(t, "it is cut off", g.server.metrics.cut.Load, func(n int64) bool { return n > 0 })
+	testenv.WaitFor(t, "only one is left", g.server.metrics.underWay.Load, func(n int64) bool { return n == 1 })
 	g.write(home, "state.json", `{"n":-1}`)
 	for quick.until("viewer-state")["n"] != -1.0 {
 	}
@@ -358,5 +358,5 @@ func TestStoppingClosesTheSockets(t *testing.T) {
 		t.Errorf("closed with %v", codes)
 	}
 	<-g.ended
-	eventually(t, "none is left", func() bool { return g.server.metrics.underWay.Load() == 0 })
+	testenv.WaitFor(t, "none is left", g.server.metrics.underWay.Load, func(n int64) bool { return n == 0 })
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gaffer/coordinator"
+	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -178,7 +179,7 @@ func TestNobodyWaitsForAServerThatStops(t *testing.T) {
 	w.work.hold = true
 	ended := make(chan reply, 1)
 	go func() { ended <- w.ask(token.Worker, "GET", "/v1/work/wait?worker=w&after=1", "") }()
-	eventually(t, "a worker waits", func() bool { return w.work.times("wait") > 0 })
+	testenv.WaitFor(t, "a waiting worker", func() int { return w.work.times("wait") }, func(n int) bool { return n > 0 })
 	w.stop()
 	<-w.ended
 	if got := <-ended; got.status != 200 {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,7 +18,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
 
@@ -192,17 +190,6 @@ func (r reply) field(names ...string) any {
 		value = m[name]
 	}
 	return value
-}
-
-// eventually waits for something that another goroutine does.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	testenv.Wait(t, what, func() error {
-		if !ok() {
-			return errors.New("it has not happened")
-		}
-		return nil
-	})
 }
 
 // front is a page with one file.

@@ -38,13 +38,13 @@ func TestAFrozenAgentWhoseWorkerNeverReturnsEndsWithItsSupervisor(t *testing.T) 
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "an exit on record", func() []string { return a.lines("exit ") }, func(l []string) bool { return len(l) > 0 })
+		testenv.WaitFor(t, "an exit on record", func() []string { return a.lines("exit ") }, func(l []string) bool { return len(l) > 0 })
 		a.allGone()
 		if e := a.recorded(); e.Told != supervisor.Abandoned || e.Signal != "SIGKILL" || e.Lost || len(e.Left) > 0 || len(a.text()) != size {
 			t.Errorf("exit %+v, and it said %q", e, a.text()[size:])
 		}
 		if a.reuses == 0 {
-			eventually(t, "the end of the supervisor", func() bool { return hasEnded(pid) }, func(ended bool) bool { return ended })
+			testenv.WaitFor(t, "the end of the supervisor", func() bool { return hasEnded(pid) }, func(ended bool) bool { return ended })
 		}
 	})
 }
@@ -67,14 +67,14 @@ func TestAFrozenAgentWhoseGafferWasKilledEndsInTime(t *testing.T) {
 	if err := starter.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "an agent", a.carriers, func(pids []int) bool { return len(pids) > 0 })
+	testenv.WaitFor(t, "an agent", a.carriers, func(pids []int) bool { return len(pids) > 0 })
 	if err := in.Close(); err != nil {
 		t.Error(err)
 	}
-	eventually(t, "a frozen agent", func() []string { return a.lines("frozen ") }, func(l []string) bool { return len(l) > 0 })
+	testenv.WaitFor(t, "a frozen agent", func() []string { return a.lines("frozen ") }, func(l []string) bool { return len(l) > 0 })
 	_ = starter.Process.Kill() // it is there until we have waited
 	_ = starter.Wait()
-	eventually(t, "the end of all processes", func() string { return fmt.Sprint(a.carriers(), a.supervisors()) }, func(left string) bool { return left == "[] []" })
+	testenv.WaitFor(t, "the end of all processes", func() string { return fmt.Sprint(a.carriers(), a.supervisors()) }, func(left string) bool { return left == "[] []" })
 	if p, state := a.attach(); state != supervisor.Exited || wait(t, p).Told != supervisor.Abandoned {
 		t.Errorf("it is %s, and ended as %+v", state, a.recorded())
 	}

@@ -307,18 +307,7 @@ func (a *attempt) says(word string) (rest string) {
 // saysTwice waits until a word stands in the log twice.
 func (a *attempt) saysTwice(word string) {
 	a.t.Helper()
-	eventually(a.t, word+" twice in the log", a.text, func(text string) bool { return strings.Count(text, word) == 2 })
-}
-
-// eventually looks until what it sees is right.
-func eventually[V any](t *testing.T, what string, look func() V, right func(V) bool) {
-	t.Helper()
-	testenv.Wait(t, what, func() error {
-		if seen := look(); !right(seen) {
-			return fmt.Errorf("%+v", seen)
-		}
-		return nil
-	})
+	testenv.WaitFor(a.t, word+" twice in the log", a.text, func(text string) bool { return strings.Count(text, word) == 2 })
 }
 
 func wait(t *testing.T, p *supervisor.Process) supervisor.Exit {

@@ -45,7 +45,7 @@ func (a *attempt) supervisors() (pids []string) {
 // hasNoSupervisor waits until no supervisor of the attempt is left.
 func (a *attempt) hasNoSupervisor() {
 	a.t.Helper()
-	eventually(a.t, "the end of the supervisor", a.supervisors, func(pids []string) bool { return len(pids) == 0 })
+	testenv.WaitFor(a.t, "the end of the supervisor", a.supervisors, func(pids []string) bool { return len(pids) == 0 })
 }
 
 func TestWhereverItsStarterDiesThereIsOneAgentOrNone(t *testing.T) {

@@ -68,7 +68,7 @@ func (a *attempt) standsStill() {
 // comesToRest waits until it stands still.
 func (a *attempt) comesToRest() {
 	a.t.Helper()
-	eventually(a.t, "all of it to stand still", a.moves, func(what string) bool { return what == "" })
+	testenv.WaitFor(a.t, "all of it to stand still", a.moves, func(what string) bool { return what == "" })
 }
 
 // moves tells what moves within a while, if anything.
@@ -90,7 +90,7 @@ func (a *attempt) moves() string {
 func (a *attempt) goesOn() {
 	a.t.Helper()
 	was := len(a.text())
-	eventually(a.t, "more from the agent and its grandchild", func() string { return a.text()[was:] }, func(more string) bool {
+	testenv.WaitFor(a.t, "more from the agent and its grandchild", func() string { return a.text()[was:] }, func(more string) bool {
 		return strings.Contains(more, "agent") && strings.Contains(more, "grandchild")
 	})
 }
@@ -217,7 +217,7 @@ func TestWhatWasStoppedBeforeStaysSo(t *testing.T) {
 	a := newAttempt(t)
 	p := a.start(a.shell("sh -c 'echo child $$; kill -STOP $$; echo woken' & while :; do echo agent; sleep 0.01; done"))
 	a.says("child")
-	eventually(t, "a process that is stopped", a.states, func(s string) bool { return strings.Contains(s, "T") })
+	testenv.WaitFor(t, "a process that is stopped", a.states, func(s string) bool { return strings.Contains(s, "T") })
 	if err := p.Extend(time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestWhatWasStoppedBeforeStaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	was := len(a.text())
-	eventually(t, "more from the agent", func() string { return a.text()[was:] }, func(more string) bool { return strings.Count(more, "agent") > 10 })
+	testenv.WaitFor(t, "more from the agent", func() string { return a.text()[was:] }, func(more string) bool { return strings.Count(more, "agent") > 10 })
 	if strings.Contains(a.text(), "woken") {
 		t.Error("it goes on, although its own had stopped it")
 	}

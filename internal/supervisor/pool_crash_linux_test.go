@@ -26,7 +26,7 @@ func TestWhereverAPoolsProcessDiesEachAttemptRanOnceOrNever(t *testing.T) {
 		for _, dir := range loop.looped() {
 			seen[onceOrNever(t, dir)]++
 		}
-		eventually(t, "the end of all its processes", loop.carriers, func(pids []int) bool { return len(pids) == 0 })
+		testenv.WaitFor(t, "the end of all its processes", loop.carriers, func(pids []int) bool { return len(pids) == 0 })
 		for _, dir := range loop.looped() {
 			one := &attempt{t: t, id: dir}
 			one.allGone()

@@ -233,7 +233,7 @@ func TestTheDeadlineIsKeptWhenNobodyIsAttached(t *testing.T) {
 		if err := a.start(spec).Close(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the exit in the lock", func() []string { return a.lines("") }, func(lines []string) bool {
+		testenv.WaitFor(t, "the exit in the lock", func() []string { return a.lines("") }, func(lines []string) bool {
 			return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "exit ") })
 		})
 		p, state := a.attach()
@@ -258,7 +258,7 @@ func TestHugeOutputDoesNotGoThroughTheSupervisor(t *testing.T) {
 		if err := p.Input([]byte("go\n")); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "all of the output", func() int64 {
+		testenv.WaitFor(t, "all of the output", func() int64 {
 			info, err := os.Stat(a.log)
 			if err != nil {
 				t.Fatal(err)

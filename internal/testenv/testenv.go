@@ -131,3 +131,17 @@ func Wait(t testing.TB, what string, check func() error) {
 		delay = min(2*delay, 50*time.Millisecond)
 	}
 }
+
+// WaitFor calls look until its value is right, and returns that value. After
+// Patience the test fails with the last value.
+func WaitFor[V any](t testing.TB, what string, look func() V, right func(V) bool) V {
+	t.Helper()
+	var seen V
+	Wait(t, what, func() error {
+		if seen = look(); !right(seen) {
+			return fmt.Errorf("%+v", seen)
+		}
+		return nil
+	})
+	return seen
+}

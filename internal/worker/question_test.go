@@ -12,6 +12,7 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
+	"gaffer/internal/testenv"
 )
 
 // doubter is an agent that asks whether it may use a tool, and withdraws that when
@@ -40,20 +41,15 @@ func (f *fleet) write(name string) {
 }
 
 // question waits until there is a question that is open or not.
-func (f *fleet) question(open bool) (found store.Question) {
+func (f *fleet) question(open bool) store.Question {
 	f.t.Helper()
-	eventually(f.t, func() bool {
-		var all []store.Question
+	return testenv.WaitFor(f.t, fmt.Sprintf("one question that is open: %v", open), func() (all []store.Question) {
 		f.must(f.store.Read(context.Background(), func(r store.Reader) (err error) {
 			all, err = r.Questions(false)
 			return err
 		}))
-		if len(all) == 1 {
-			found = all[0]
-		}
-		return len(all) == 1 && all[0].Closed != open
-	})
-	return found
+		return all
+	}, func(all []store.Question) bool { return len(all) == 1 && all[0].Closed != open })[0]
 }
 
 func TestAQuestionThatTheAgentWithdrawsIsClosed(t *testing.T) {

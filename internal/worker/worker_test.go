@@ -126,8 +126,17 @@ func (f *fleet) running(run string) (list []engine.Assignment) {
 
 func (f *fleet) until(run, id string, want store.Status) {
 	f.t.Helper()
-	f.t.Logf("wait for %s to be %s", id, want)
-	eventually(f.t, func() bool { return f.task(run, id).Status == want })
+	testenv.WaitFor(f.t, fmt.Sprintf("task %s to be %s", id, want),
+		func() store.Task { return f.task(run, id) },
+		func(t store.Task) bool { return t.Status == want })
+}
+
+// workerIs waits until a worker has a status.
+func (f *fleet) workerIs(name, status string) {
+	f.t.Helper()
+	testenv.WaitFor(f.t, fmt.Sprintf("worker %s to be %s", name, status),
+		func() string { return f.worker(name).Status },
+		func(s string) bool { return s == status })
 }
 
 // sweep sweeps until the test has ended, and hears of everybody all the time.
@@ -272,16 +281,6 @@ func (h *hand) ended(t *testing.T) error {
 	}
 }
 
-func eventually(t *testing.T, holds func() bool) {
-	t.Helper()
-	testenv.Wait(t, "what another goroutine does", func() error {
-		if !holds() {
-			return errors.New("it has not happened")
-		}
-		return nil
-	})
-}
-
 // ticks is a script that writes to a file over and over until there is a file that
 // tells it to end, and its number of lines.
 func (f *fleet) ticks(name string) (script string, count func() int) {
@@ -302,15 +301,15 @@ func (f *fleet) end(name string) {
 func comesOn(t *testing.T, count func() int) {
 	t.Helper()
 	was := count()
-	eventually(t, func() bool { return count() > was+3 })
+	testenv.WaitFor(t, fmt.Sprintf("more than %d lines", was+3), count, func(n int) bool { return n > was+3 })
 }
 
 // standsStill waits until nothing more is counted for a while.
 func standsStill(t *testing.T, count func() int) {
 	t.Helper()
 	was, since := count(), time.Now()
-	eventually(t, func() bool {
-		if now := count(); now != was {
+	testenv.WaitFor(t, "half a second without a new line", count, func(now int) bool {
+		if now != was {
 			was, since = now, time.Now()
 		}
 		return time.Since(since) > 500*time.Millisecond
@@ -325,11 +324,11 @@ func TestAWorkerRunsWhatItCanAndSaysWhatItDoes(t *testing.T) {
 	comesOn(t, count)
 	f.until(run, "b", store.Complete)
 	f.until(run, "c", store.Failed)
-	eventually(t, func() bool { return f.worker("w").Status == "running" })
+	f.workerIs("w", "running")
 	f.end("a")
 	f.until(run, "a", store.Complete)
 	h.Attend()
-	eventually(t, func() bool { return f.worker("w").Status == "idle" })
+	f.workerIs("w", "idle")
 	if w := f.worker("w"); w.Name != "w" || w.Slots != 2 || w.Created.IsZero() {
 		t.Errorf("the worker is %+v", w)
 	}
@@ -346,10 +345,10 @@ func TestAWorkerThatIsCutOffFreezesItsAgentAndGoesOnWhenItIsBack(t *testing.T) {
 	h := f.hire("w", 1)
 	comesOn(t, count)
 	h.wire.cut.Store(true)
-	eventually(t, func() bool { return len(h.told()) > 0 }) // a script that gets no time may seem to stand still before
+	testenv.WaitFor(t, "a notice", h.told, func(told []string) bool { return len(told) > 0 }) // a script that gets no time may seem to stand still before
 	standsStill(t, count)
 	h.wire.cut.Store(false)
-	eventually(t, func() bool { return len(h.told()) > 1 })
+	testenv.WaitFor(t, "two notices", h.told, func(told []string) bool { return len(told) > 1 })
 	comesOn(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)
@@ -373,8 +372,7 @@ func TestAFrozenAgentHasNotStalled(t *testing.T) {
 	comesOn(t, count)
 	h.wire.cut.Store(true)
 	standsStill(t, count)
-	still := time.Now()
-	eventually(t, func() bool { return time.Since(still) > 5*time.Second })
+	<-time.After(5 * time.Second) // longer than the stall timeout
 	h.wire.cut.Store(false)
 	comesOn(t, count)
 	f.end("a")
@@ -391,11 +389,10 @@ func TestTwoAgentsNeverWorkOnATaskWhoseWorkerIsCutOff(t *testing.T) {
 	first.wire.cut.Store(true)
 	f.sweep()
 	second := f.hire("second", 1)
-	eventually(t, func() bool {
-		all := f.attempts(run, "a")
+	testenv.WaitFor(t, "an attempt of the second worker", func() []store.Attempt {
 		second.Wake() // a retry waits for its time
-		return len(all) > 1 && all[len(all)-1].Worker == "second"
-	})
+		return f.attempts(run, "a")
+	}, func(all []store.Attempt) bool { return len(all) > 1 && all[len(all)-1].Worker == "second" })
 	comesOn(t, count)
 	first.wire.cut.Store(false)
 	comesOn(t, count)
@@ -416,7 +413,9 @@ func TestASupervisorThatDiesAtTheStartIsNoFaultOfThePlan(t *testing.T) {
 	f.supervisor = []string{"/bin/sh", "-c", `mkdir "$1" 2>/dev/null && kill -9 $$; shift; exec "$@"`, "sh", filepath.Join(f.dir, "once"), os.Args[0]}
 	run := f.submit(1, "true")
 	f.hire("w", 1)
-	eventually(t, func() bool { list := f.attempts(run, "a"); return len(list) > 0 && !list[0].Ended.IsZero() })
+	testenv.WaitFor(t, "the end of the first attempt",
+		func() []store.Attempt { return f.attempts(run, "a") },
+		func(all []store.Attempt) bool { return len(all) > 0 && !all[0].Ended.IsZero() })
 	if a := f.attempts(run, "a")[0]; a.Class != string(failure.Lost) || !strings.Contains(a.Summary, "start supervisor: ") {
 		t.Errorf("it is %s: %s", a.Class, a.Summary)
 	}
@@ -577,7 +576,7 @@ func TestAClaimThatIsNotAnsweredHoldsUpNoBeat(t *testing.T) {
 	h.wire.stuck.Store(true)
 	h.Wake()
 	was := h.wire.beats.Load()
-	eventually(t, func() bool { return h.wire.beats.Load() > was+6 }) // for longer than the lease
+	testenv.WaitFor(t, "seven heartbeats", h.wire.beats.Load, func(n int64) bool { return n > was+6 }) // for longer than the lease
 	comesOn(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)
