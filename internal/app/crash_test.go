@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,38 +37,41 @@ func beGaffer(t place, run string) error {
 // ends as it would have: one live agent per task, seen from outside.
 func TestOneLiveAgentPerTaskHoweverOftenGafferIsKilled(t *testing.T) {
 	testenv.Integration(t)
-	const atOnce = 2
-	trials := testenv.Count(0, 25, 1000)
-	var next sync.Mutex
-	for range atOnce {
-		t.Run("", func(t *testing.T) {
-			t.Parallel()
-			for {
-				next.Lock()
-				trials--
-				over := trials < 0
-				next.Unlock()
-				if over || t.Failed() {
-					return
+	const atOnce = 3
+	want := int64(testenv.Count(0, 25, 1000))
+	var kills atomic.Int64
+	t.Run("runs", func(t *testing.T) {
+		for range atOnce {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				for kills.Load() < want && !t.Failed() {
+					kills.Add(killAndResume(t))
 				}
-				killAndResume(t)
-			}
-		})
-	}
+			})
+		}
+	})
+	t.Logf("%d kills of a working gaffer", kills.Load())
 }
 
 const agents = 20
 
-func killAndResume(t *testing.T) {
+// killAndResume kills the gaffer that works on a run at four random moments, lets a
+// fifth one finish the run, and returns how many were still alive when killed.
+func killAndResume(t *testing.T) (kills int64) {
 	p := newPlace(t)
 	run := submitSleepers(p)
 	watch := watchAgents(run)
 	defer watch.stop()
 	begun := time.Now()
-	first := p.gaffer(run)
-	time.Sleep(time.Duration(rand.IntN(700)) * time.Millisecond) // the moment of death, at random
-	_ = first.Process.Kill()
-	_ = first.Wait()
+	for range 4 {
+		g := p.gaffer(run)
+		time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // the moment of death, at random
+		_ = g.Process.Kill()
+		_ = g.Wait()
+		if !g.ProcessState.Exited() {
+			kills++
+		}
+	}
 	if out, err := p.gaffer(run).output(); err != nil {
 		t.Fatalf("resume: %v\n%s", err, out)
 	}
@@ -82,6 +86,7 @@ func killAndResume(t *testing.T) {
 	if t.Failed() {
 		t.Logf("took %s", time.Since(begun))
 	}
+	return kills
 }
 
 // submitSleepers submits a run of agents that note that they start, sleep, and
