@@ -12,11 +12,15 @@ import (
 )
 
 // strict makes the tree refuse a word that is no command at every level, where
-// cobra alone shows the help and succeeds. The result tells, after the run,
+// cobra alone shows the help and succeeds, and a flag with one value that is given
+// twice, of which the parser would keep the last. The result tells, after the run,
 // whether the command line was accepted and the command itself started.
 func strict(root *cobra.Command) (started *bool) {
 	started = new(bool)
 	walk(root, func(cmd *cobra.Command) {
+		// Flags of a parent are declared there: each is visited once.
+		cmd.Flags().VisitAll(onlyOnce)
+		cmd.PersistentFlags().VisitAll(onlyOnce)
 		if cmd.HasSubCommands() && !cmd.Runnable() {
 			cmd.Args = noSuchCommand
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -34,6 +38,31 @@ func strict(root *cobra.Command) (started *bool) {
 		}
 	})
 	return started
+}
+
+// onlyOnce makes a flag refuse a second value, unless it collects values. A flag
+// without a value, such as --json, may be repeated as long as it says the same.
+func onlyOnce(f *pflag.Flag) {
+	_, list := f.Value.(pflag.SliceValue)
+	own, ok := f.Value.(interface{ Collects() bool })
+	if !list && !(ok && own.Collects()) {
+		f.Value = &single{Value: f.Value, flag: f}
+	}
+}
+
+// single is the value of a flag that may be given once.
+type single struct {
+	pflag.Value
+	flag  *pflag.Flag
+	given *string
+}
+
+func (s *single) Set(text string) error {
+	if s.given != nil && (s.flag.NoOptDefVal == "" || *s.given != text) {
+		return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("--%s is given twice, as %q and %q: it has one value", s.flag.Name, *s.given, text)}
+	}
+	s.given = &text
+	return s.Value.Set(text)
 }
 
 func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
@@ -63,11 +92,13 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 // misuse turns what the command line's parser refused into a usage error that
 // says where to look.
 func misuse(cmd *cobra.Command, err error) error {
-	if _, ok := errors.AsType[*exit.Error](err); ok {
-		return err
+	if e, ok := errors.AsType[*exit.Error](err); ok {
+		return e // without what the parser says around it
 	}
 	// The flags of a command that does not exist are unknown too: tell the cause.
-	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+	// A command such as 'gaffer build PLAN' takes words of its own.
+	_, takes := positional(cmd.Use)
+	if words := cmd.Flags().Args(); cmd.HasSubCommands() && takes == 0 && len(words) > 0 {
 		return noSuchCommand(cmd, words)
 	}
 	near := ""

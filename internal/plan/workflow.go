@@ -84,7 +84,7 @@ func promptFields() []field[prompt] {
 	return []field[prompt]{
 		key("path", text(), func(p *prompt) *string { return &p.path }, "the prompt's file", "path: prompts/001-setup.md").must(),
 		key("after", texts(), func(p *prompt) *[]string { return &p.after }, "the prompts that it waits for", "after: [setup]"),
-		key("model", choice(modelWords()...), func(p *prompt) *string { return &p.model }, "who does it; claude without it", "model: codex"),
+		key("model", choice(modelWords()...), func(p *prompt) *string { return &p.model }, "who does it; without it, the agent of --agent, or claude", "model: codex"),
 	}
 }
 
@@ -141,7 +141,7 @@ func readWorkflow(file string, p pair, r *reader) draft {
 }
 
 func readWorkflowPrompt(r *reader, entry pair, fields []field[prompt]) (Task, places) {
-	p := prompt{model: "claude"}
+	var p prompt
 	n := entry.value.or(entry.at)
 	given := readMapping(r, "a prompt", n, fields, rejected, &p)
 	at := places{id: entry.at, prompt: entry.at}

@@ -109,7 +109,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.StringVar(&o.from, "from", "", "dispatch the beads of `FILE`, one JSON object on each line")
 	flags.StringVar(&o.repo, "repo", "", "the folder the agent works in, `DIR` (default: the project)")
-	flags.StringVar(&o.agent, "agent", "claude", "who does it: `NAME[:MODEL]`, such as claude:opus")
+	flags.StringVar(&o.agent, "agent", "claude", "of beads that name no agent: `NAME[:MODEL]`, such as claude:opus")
 	flags.StringVar(&o.template, "template", "", "make the prompt from templates/`NAME`.md, see 'gaffer templates'")
 	flags.StringArrayVar(&o.vars, "var", nil, "a variable of the template, `NAME=VALUE`; may be repeated")
 	flags.StringVar(&o.branch, "branch", "", "work in a git worktree on branch `B`")
