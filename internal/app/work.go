@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// defaultSlots is how many tasks run at once if neither the plan nor the
-	// person says.
-	defaultSlots = 8
+	// DefaultParallel is how many tasks of a run run at once on this machine if
+	// neither the plan nor a flag says.
+	DefaultParallel = 8
 	// sweepEvery is how often what time alone brings about is done.
 	sweepEvery = time.Second
 	// watchEvery bounds how often the events are looked at.
@@ -127,7 +127,7 @@ func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment,
 		return nil, nil, err
 	}
 	s.worker = worker.New(worker.Options{
-		ID: s.run.Place, Name: a.workerName(s.run), About: a.aboutWorker(id), Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, defaultSlots),
+		ID: s.run.Place, Name: a.workerName(s.run), About: a.aboutWorker(id), Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, DefaultParallel),
 		Engine: a.engine, Attempts: a.attempts(id), Place: s.place, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
 		Supervisor: a.opts.Supervisor, Terminal: a.terminal, NewKey: newID,
 	})

@@ -30,7 +30,7 @@ func planFields() []field[document] {
 		key("defaults", defaults(), func(d *document) *Task { return &d.defaults },
 			"what holds for each task that does not say otherwise", "defaults:\n  agent: claude\n  timeout: 30m\n  retries: 1"),
 		key("parallel", number(0, maxTasks), func(d *document) *int { return &d.parallel },
-			"how many tasks run at once; 0, as without it, is no limit", "parallel: 4"),
+			"how many tasks run at once; without it, or with 0, 8 on this machine, and on a server as many as its workers take", "parallel: 4"),
 		key("on_failure", choice(Continue, Stop, StopNow), func(d *document) *OnFailure { return &d.onFailure },
 			"what a failed task means for tasks that do not wait for it: continue (as without it), stop (none starts any more) or stop-now (and what runs is ended)", "on_failure: stop"),
 		key("budget", group("a budget", budgetFields(), rejected), func(d *document) *Budget { return &d.budget },

@@ -19,7 +19,7 @@ type Plan struct {
 	Format     Format
 	Source     string    // the session protocol's word: orchestrate, execute-phase or run-prompt
 	SourceFile string    // as the person named it; empty for a prompt's text or a list
-	Parallel   int       // how many tasks run at once; 0 is no limit
+	Parallel   int       // how many tasks run at once; 0 leaves it to who runs them
 	OnFailure  OnFailure // what a failed task means for those that do not wait for it
 	Budget     Budget
 	Workflow   *Workflow       // of a workflow file, else nil

@@ -1,26 +1,40 @@
 package attend
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/tui/phrase"
 )
 
-// opening is what a run is and how it stands before its changes are told, and who
-// waits for a person already.
-func opening(r fleet.Run) []string {
-	lines := []string{"run " + r.ID + ": " + join(", ", env.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), phrase.Counts(r.Counts))}
+// opening says what a run is, how many of its tasks run at once and how it stands,
+// and which questions are open already. It comes before the changes.
+func opening(r fleet.Run, far bool) []string {
+	lines := []string{"run " + r.ID + ": " + join(", ", env.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), atOnce(r, far), phrase.Counts(r.Counts))}
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
 			lines = append(lines, env.Printable(t.ID)+": "+asks(*t.Question))
 		}
 	}
 	return lines
+}
+
+// atOnce says how many tasks of a run run at the same time. It is empty where that
+// says nothing: a run of one task, and a team, which has its own rules.
+func atOnce(r fleet.Run, far bool) string {
+	switch {
+	case len(r.Tasks) < 2 || r.Team != "":
+		return ""
+	case far && r.Parallel == 0:
+		return "as many at once as the workers take"
+	}
+	return fmt.Sprintf("at most %d at once", cmp.Or(r.Parallel, app.DefaultParallel))
 }
 
 // changes tells what happened between two states of a run, one line for each.

@@ -84,13 +84,33 @@ func TestAPauseAndAStopAreToldOnce(t *testing.T) {
 	}
 }
 
+func TestTheOpeningSaysHowManyTasksRunAtOnce(t *testing.T) {
+	tasks := []fleet.Task{{ID: "a"}, {ID: "b"}}
+	for _, c := range []struct {
+		run  fleet.Run
+		far  bool
+		want string
+	}{
+		{fleet.Run{Tasks: tasks}, false, "at most 8 at once"},
+		{fleet.Run{Tasks: tasks}, true, "as many at once as the workers take"},
+		{fleet.Run{Tasks: tasks, Parallel: 3}, true, "at most 3 at once"},
+		{fleet.Run{Tasks: tasks, Parallel: 20}, false, "at most 20 at once"},
+		{fleet.Run{Tasks: tasks[:1]}, false, ""},
+		{fleet.Run{Tasks: tasks, Team: "t"}, false, ""},
+	} {
+		if got := atOnce(c.run, c.far); got != c.want {
+			t.Errorf("parallel %d, far %v: %q, want %q", c.run.Parallel, c.far, got, c.want)
+		}
+	}
+}
+
 func TestWhoWaitsAlreadyIsToldAtTheBeginning(t *testing.T) {
 	r := fleet.Run{ID: "r", Name: "x", Counts: fleet.Counts{Total: 2, Running: 2}, Tasks: []fleet.Task{
 		{ID: "a", Status: fleet.Running, Attempt: attempt(1, fleet.Running), Question: &fleet.Question{ID: "q", Task: "a", Text: "Which?", Options: []string{"this"}}},
 		{ID: "b", Status: fleet.Running, Attempt: attempt(1, fleet.Running)},
 	}}
-	want := []string{"run r: x, 2 tasks, 2 running", "a: asks: Which? [1 this]; answer with 'gaffer answer a'"}
-	if diff := cmp.Diff(want, opening(r)); diff != "" {
+	want := []string{"run r: x, 2 tasks, at most 8 at once, 2 running", "a: asks: Which? [1 this]; answer with 'gaffer answer a'"}
+	if diff := cmp.Diff(want, opening(r, false)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -20,6 +20,8 @@ type Detached struct {
 	Team string `json:"team,omitempty"` // the session of the team whose run it is
 	PID  int    `json:"pid"`
 	Log  string `json:"log"`
+
+	atOnce string // how many tasks run at once, for a person
 }
 
 // startWithin is how long a gaffer in the background may take to begin.
@@ -40,6 +42,9 @@ func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
 		return t.env.PrintJSON(d)
 	}
 	t.env.Talk("runs in the background, pid %d, log %s", d.PID, env.Printable(d.Log))
+	if d.atOnce != "" {
+		t.env.Talk("tasks: %s", d.atOnce)
+	}
 	if d.Team != "" {
 		t.env.Talk("'gaffer team status' shows how session %s stands", d.Team)
 	}
@@ -71,7 +76,7 @@ func (t *Attendant) Background(ctx context.Context, run string) (Detached, error
 	if err != nil {
 		return Detached{}, err
 	}
-	d := Detached{Run: run, Team: r.Team}
+	d := Detached{Run: run, Team: r.Team, atOnce: atOnce(r, false)}
 	cmd, err := t.resume(run)
 	if err != nil {
 		return d, err

@@ -21,6 +21,8 @@ func (t *Attendant) live(ctx context.Context, term *tui.Terminal, j job) (ending
 	defer back()
 	if t.remark != "" {
 		v.note(t.remark)
+	} else if text := atOnce(j.run, t.far()); text != "" && j.work != nil {
+		v.note(text)
 	}
 	if j.work != nil {
 		j.work.start()

@@ -69,7 +69,7 @@ func New(e *env.Env) *cobra.Command {
 	flags.SortFlags = false
 	flags.StringVar(&o.agent, "agent", "", "who builds chunks that name no agent: `NAME`, such as claude")
 	flags.StringVar(&o.model, "model", "", "`NAME` of the model of chunks that name none")
-	flags.IntVar(&o.parallel, "parallel", 0, "build `N` chunks at once; 0 leaves it to the plan, or one")
+	flags.IntVar(&o.parallel, "parallel", 0, "build `N` chunks at once; without it, as many as the plan says, or 1")
 	flags.BoolVar(&o.fresh, "fresh", false, "replace a build that is not completed; it is kept in .fctry/builds")
 	flags.BoolVar(&o.skip, "skip", false, "go on although the workflow's steps before it were not done")
 	flags.BoolVar(&o.yes, "yes", false, "approve the plan without being asked")

@@ -117,7 +117,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.Var(&o.retries, "retries", "attempts after a failed one (default 2)")
 	flags.StringArrayVar(&o.verify, "verify", nil, "shell `CMD` that must succeed before the bead is done; may be repeated")
 	flags.StringVar(&o.policy, "questions", "", "what becomes of the agent's questions: `ask`, deny or allow")
-	flags.IntVar(&o.parallel, "parallel", 0, "with --from, run `N` agents at once at the most; 0 leaves it to gaffer")
+	flags.IntVar(&o.parallel, "parallel", 0, "with --from, run `N` agents at once; 0, as without it, is 8")
 	flags.BoolVar(&o.tmux, "tmux", false, "run in tmux, or not at all")
 	flags.BoolVar(&o.headless, "headless", false, "run without a terminal")
 	flags.BoolVar(&o.force, "force", false, "end the agent that has the bead first")

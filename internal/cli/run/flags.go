@@ -15,7 +15,7 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	flags.StringVar(&o.over.agent, "agent", "", "who does the tasks that name no agent: `NAME`, such as claude")
 	flags.StringVar(&o.over.model, "model", "", "`NAME` of the model of tasks that name none")
 	o.over.given = flags.Changed
-	flags.IntVar(&o.over.parallel, "parallel", 0, "run `N` tasks at once; 0 leaves it to gaffer")
+	flags.IntVar(&o.over.parallel, "parallel", 0, "run `N` tasks at once, whatever the plan says; without it and\n'parallel' in the plan, and with 0: 8 on this machine, on a\nserver as many as its workers take")
 	flags.IntVar(&o.over.retries, "retries", 0, "`N` more attempts after a failed one")
 	flags.DurationVar(&o.over.timeout, "timeout", 0, "how long one attempt may take, such as 45m; 0 is no limit")
 	flags.BoolVar(&o.over.worktree, "worktree", false, "give each task a git worktree and a branch of its own")
