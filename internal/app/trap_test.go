@@ -45,7 +45,7 @@ func TestWhatIsNotDoneIsNeverComplete(t *testing.T) {
 		{"a timeout that makes it say success", slow(faked("a", "success-on-term", "hang"), 300*time.Millisecond, 0), "timeout"},
 		{"silence", slow(faked("a", "hang"), 0, 300*time.Millisecond), "stalled"},
 		{"output without progress", slow(faked("a", "loop"), 0, 300*time.Millisecond), "stalled"},
-		{"a program that is not there", plan.Task{ID: "a", Agent: plan.CommandAgent, Argv: []string{"no-such-program"}}, "bad_plan"},
+		{"a program that is not there", plan.Task{ID: "a", Agent: plan.CommandAgent, Argv: []string{"no-such-program"}}, "not_started"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

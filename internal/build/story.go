@@ -231,7 +231,7 @@ func reason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
 
 // needsPerson reports whether nothing but a person can help.
 func needsPerson(a store.Attempt) bool {
-	return slices.Contains([]failure.Class{failure.Denied, failure.Auth, failure.BadPlan, failure.OverBudget}, failure.Class(a.Class))
+	return slices.Contains([]failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}, failure.Class(a.Class))
 }
 
 func draft(kind, chunk, summary string, fields ...workflow.Field) workflow.Draft {

@@ -48,7 +48,7 @@ func judge(class failure.Class, stop string, t store.Task, jitter float64) verdi
 		return again(verdict{To: store.Queued, Counts: true})
 	case class == failure.ContextOverflow:
 		return again(verdict{To: store.Queued, Counts: true, Fresh: true})
-	case class == failure.Denied, class == failure.Auth, class == failure.BadPlan, class == failure.OverBudget:
+	case class == failure.Denied, class == failure.Auth, class == failure.NotStarted, class == failure.BadPlan, class == failure.OverBudget:
 		return verdict{To: store.Failed, Counts: true}
 	case class == failure.Cancelled:
 		return verdict{To: store.Cancelled, Counts: true}

@@ -18,6 +18,7 @@ const (
 	VerifyFailed    Class = "verify_failed"    // retried with the output of the check
 	Denied          Class = "denied"           // a person must act
 	Auth            Class = "auth"             // a person must act
+	NotStarted      Class = "not_started"      // a program is missing or cannot be started on this machine; a person must act
 	BadPlan         Class = "bad_plan"         // a person must act
 	OverBudget      Class = "budget"           // a person must act
 	Cancelled       Class = "cancelled"        // ended because it was asked to

@@ -245,7 +245,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		r.Class, r.Summary, r.Exit = failure.Lost, a.words.after(cmp.Or(exit.Failed, "the agent was lost")), -1
 		return r, nil
 	case exit.Failed != "":
-		r.Class, r.Summary, r.Exit = failure.BadPlan, exit.Failed, -1
+		r.Class, r.Summary, r.Exit = failure.NotStarted, exit.Failed, -1
 		return r, nil
 	}
 	v := a.reader.Verdict(agent.Exit{Code: exit.Code, Signal: exit.Signal, Told: exit.Told, At: exit.Ended.Local()})

@@ -132,6 +132,8 @@ func personal(c failure.Class) string {
 		return "sign in to the agent's program, then 'gaffer team resume'"
 	case failure.Denied:
 		return "look at what it was not allowed to do and allow it, then 'gaffer team resume'"
+	case failure.NotStarted:
+		return "install the program of the role's agent, or name another agent for the role, then 'gaffer team resume'"
 	case failure.BadPlan:
 		return "look at the settings of the role's agent, then 'gaffer team resume'"
 	case failure.OverBudget:

@@ -220,7 +220,7 @@ func (s *sim) mergeCause(e event, step Step) string {
 func effective(step Step, e Ending) string {
 	switch e.Class {
 	case failure.None:
-	case failure.Auth, failure.Denied, failure.BadPlan, failure.OverBudget, failure.Cancelled:
+	case failure.Auth, failure.Denied, failure.NotStarted, failure.BadPlan, failure.OverBudget, failure.Cancelled:
 		return ""
 	default:
 		return "ERROR"

@@ -148,7 +148,7 @@ func (s *sim) wrong(format string, args ...any) {
 func (s *sim) ending(step Step) Ending {
 	e := Ending{At: s.tick()}
 	if s.chance(0.1 * (1 - s.skill)) {
-		e.Class = pick(s.rng, failure.Auth, failure.Denied, failure.OverBudget, failure.BadPlan, failure.Cancelled,
+		e.Class = pick(s.rng, failure.Auth, failure.Denied, failure.OverBudget, failure.NotStarted, failure.BadPlan, failure.Cancelled,
 			failure.Crashed, failure.Stalled, failure.TimedOut, failure.Lost, failure.ContextOverflow, failure.VerifyFailed, failure.APIError)
 		e.Reason = "it went wrong"
 		return e

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os/exec"
 	"slices"
 	"syscall"
 	"time"
@@ -66,9 +67,11 @@ func (h *held) run(ctx context.Context) {
 	case errors.Is(err, errReleased):
 		h.handBack(ctx, runner.Result{})
 	case errors.As(err, &failed):
-		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: failed.Exit.Failed, Exit: -1})
+		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: failed.Exit.Failed, Exit: -1})
 	case errors.Is(err, errLost), errors.As(err, &start): // it may fare better the next time
 		h.finish(ctx, engine.Finish{Class: failure.Lost, Summary: err.Error(), Exit: -1})
+	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // such as git, for the worktree
+		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: err.Error(), Exit: -1})
 	case err != nil && h.endAll(ctx):
 		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: err.Error(), Exit: -1})
 	}

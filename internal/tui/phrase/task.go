@@ -150,6 +150,8 @@ func Advice(t fleet.Task) string {
 		return "log in to " + agent + ", or give it its key"
 	case failure.OverBudget:
 		return "raise the budget in the plan or with --budget, and run the plan again"
+	case failure.NotStarted:
+		return "install the program of " + agent + ", or correct its argv in gaffer.yaml; 'gaffer doctor' says what is installed"
 	case failure.BadPlan:
 		return "mend the task in the plan, and run the plan again with --pending-only"
 	case failure.VerifyFailed:

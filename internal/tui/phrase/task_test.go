@@ -90,7 +90,7 @@ func TestWhyDoesNotRepeatItself(t *testing.T) {
 }
 
 func TestWhatAPersonMustDoIsToldForTheClassesThatStop(t *testing.T) {
-	for class, word := range map[string]string{"denied": "allow", "auth": "log in to claude", "budget": "--budget", "bad_plan": "mend"} {
+	for class, word := range map[string]string{"denied": "allow", "auth": "log in to claude", "budget": "--budget", "not_started": "install the program of claude", "bad_plan": "mend"} {
 		if got := Advice(fleet.Task{Outcome: class, Agent: "claude"}); !strings.Contains(got, word) {
 			t.Errorf("%s: %q, want something with %q", class, got, word)
 		}
