@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,8 @@ type App struct {
 	ledger   *ledger.Store
 	notify   notifying
 	shows    atomic.Bool // beside what it does, see Show
+
+	attending sync.Mutex // see Attend
 }
 
 // forever is the lease of attempts that only this machine can run: their agents

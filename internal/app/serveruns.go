@@ -2,7 +2,6 @@ package app
 
 import (
 	"crypto/rand"
-	"os"
 	"path/filepath"
 
 	"gaffer/internal/desk"
@@ -18,7 +17,7 @@ func (a *App) runDesk(e *engine.Engine) *rundesk.Desk {
 		Store: a.store, Engine: e, Now: a.clock(), Random: rand.Reader,
 		Logs:  rundesk.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
 		Hide:  func(run store.Run) bool { return desk.Owns(run.ID) },
-		Weave: weave, File: a.logFile, Adorn: a.adorn,
+		Weave: weave, File: a.logFile, Adorn: a.adorn, Attend: a.Attend,
 	})
 }
 
@@ -27,11 +26,10 @@ func (a *App) runDesk(e *engine.Engine) *rundesk.Desk {
 // an attempt's row says is not believed any further: others may have written it.
 func (a *App) logFile(run store.Run, at store.Attempt) (string, bool) {
 	switch {
-	case run.Place != run.ID || at.Worker != run.Place || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:
+	case at.Worker != run.Place || !filepath.IsAbs(at.Log) || filepath.Clean(at.Log) != at.Log:
 		return "", false
 	case filepath.Base(at.Log) != at.Task+".log" || filepath.Base(filepath.Dir(at.Log)) != run.ID:
 		return "", false
 	}
-	_, err := os.Stat(a.ownerFile(run.ID) + ".lock") // it stays when the run has ended
-	return at.Log, err == nil
+	return at.Log, a.worked(run)
 }

@@ -38,6 +38,21 @@ const (
 // and returns at once with ctx's error; agents that run go on without it, and
 // another Work adopts them. A run that another gaffer works on is a conflict.
 func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
+	for {
+		run, err := a.workAsOwner(ctx, id)
+		if err != nil {
+			return run, err
+		}
+		// Whoever retried a task before the release saw an owner and started no
+		// other process: see Attend.
+		if ended, err := a.hasEnded(ctx, id); ended || err != nil {
+			return run, err
+		}
+	}
+}
+
+// workAsOwner owns a run until it has ended.
+func (a *App) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	release, err := a.own(ctx, id)
 	if err != nil {
 		return fleet.Run{}, err
@@ -56,7 +71,7 @@ func (a *App) Work(ctx context.Context, id string) (fleet.Run, error) {
 		if err := s.work(ctx); err != nil {
 			return fleet.Run{}, err
 		}
-		if ended, err = a.hasEnded(ctx, id); err == nil && !ended { // somebody has retried a task just now
+		if ended, err = a.hasEnded(ctx, id); err == nil && !ended { // a task was retried just now
 			s, running, err = a.look(ctx, id)
 		}
 		if err != nil {

@@ -58,7 +58,10 @@ func (d *Desk) Cancel(ctx context.Context, by token.Identity, run, task, why str
 	if err := cmp.Or(d.change(ctx, by, run), checkText("why", why, maxReason)); err != nil {
 		return err
 	}
-	return d.opts.Engine.Cancel(ctx, engine.Target{Run: run, Task: task}, who(by), why)
+	if err := d.opts.Engine.Cancel(ctx, engine.Target{Run: run, Task: task}, who(by), why); err != nil {
+		return err
+	}
+	return d.attend(ctx, run, "it is cancelled")
 }
 
 // Retry implements [server.Runs].
@@ -69,7 +72,10 @@ func (d *Desk) Retry(ctx context.Context, by token.Identity, run, task string) e
 	if task == "" {
 		return desk.Invalid("task: is missing")
 	}
-	return d.opts.Engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, who(by), "a person asked for it")
+	if err := d.opts.Engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, who(by), "a person asked for it"); err != nil {
+		return err
+	}
+	return d.attend(ctx, run, "it is queued again")
 }
 
 // Answer implements [server.Runs].
@@ -84,7 +90,27 @@ func (d *Desk) Answer(ctx context.Context, by token.Identity, question, text str
 	if _, late := errors.AsType[*engine.ConflictError](err); late {
 		return d.tooLate(ctx, question, err)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	var q store.Question
+	err = d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		q, err = r.Question(question)
+		return err
+	})
+	if err != nil || q.Run == "" { // an agent that a person started reads the answer itself
+		return err
+	}
+	return d.attend(ctx, q.Run, "it is answered")
+}
+
+// attend makes sure that a run goes on after a change which is stored already:
+// what was done is part of the error. A client that gives up changes nothing.
+func (d *Desk) attend(ctx context.Context, run, done string) error {
+	if err := d.opts.Attend(context.WithoutCancel(ctx), run); err != nil {
+		return desk.Conflict("unattended", "%s, but %s", done, err)
+	}
+	return nil
 }
 
 // tooLate says who was first.

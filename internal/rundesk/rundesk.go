@@ -38,6 +38,11 @@ type Options struct {
 	// Adorn adds to a run what is not in the store. It may be nil.
 	Adorn func(v *fleet.Run, run store.Run)
 
+	// Attend lets a process of this machine work on a run if only this machine
+	// can do it and no process does. It is called after a person has changed the
+	// run. Nil is for a desk whose runs others always work on.
+	Attend func(ctx context.Context, run string) error
+
 	// Hide says which runs are none for people, such as those that others keep
 	// their own things in. They are not found here. Nil hides none.
 	Hide func(run store.Run) bool
@@ -57,6 +62,9 @@ var _ server.Runs = (*Desk)(nil)
 
 // New returns a desk.
 func New(opts Options) *Desk {
+	if opts.Attend == nil {
+		opts.Attend = func(context.Context, string) error { return nil }
+	}
 	if opts.Hide == nil {
 		opts.Hide = func(store.Run) bool { return false }
 	}

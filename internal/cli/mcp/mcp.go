@@ -133,19 +133,12 @@ func submit(ctx context.Context, e *env.Env, p plan.Plan) (s mcp.Submitted, err 
 			s.Where = "the workers of " + t.Fleet.Where()
 			return nil
 		}
-		d, err := t.Background(ctx, s.Run)
+		d, err := t.App.Background(ctx, s.Run)
 		if err != nil {
 			return err
 		}
 		s.Where = "a gaffer in the background, its log is " + d.Log
-		go reap(d.PID)
 		return nil
 	})
 	return s, err
-}
-
-// reap waits for a child, which would else be left behind as a zombie for as long
-// as this process lives. It ends with the one or the other.
-func reap(pid int) {
-	_, _ = syscall.Wait4(pid, nil, 0, nil) // nobody wants to know how it went
 }

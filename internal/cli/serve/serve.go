@@ -66,6 +66,9 @@ prints it, once, and at each start a link that logs a browser in; that works onc
 for a minute. Elsewhere it prints neither: what it prints may be kept in a journal.
 'gaffer open' makes another link, and opens it.
 
+It shows the runs of this machine, too. If a person retries, cancels or answers in
+a run that no process works on, it starts 'gaffer resume' in the background.
+
 Beyond this machine it listens only with TLS: with --tls-cert and --tls-key, or
 with --tls and a certificate of its own, whose fingerprint it prints.
 

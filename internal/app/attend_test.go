@@ -1,0 +1,68 @@
+package app_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gaffer/fleet"
+	"gaffer/internal/plan"
+	"gaffer/internal/testenv"
+	"gaffer/internal/token"
+)
+
+// A row of the database may have been written by another machine. That it says
+// that a run is this machine's is no reason to run its commands here.
+func TestSecurityAServerStartsNothingForARunThatThisMachineHasNotBegun(t *testing.T) {
+	p := newPlace(t)
+	a := p.open()
+	defer a.Close()
+	id, err := a.Submit(t.Context(), plan.Plan{Name: "n", Tasks: []plan.Task{shell("a", "true"), shell("b", "true")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.coordinate()
+	err = c.Runs.Cancel(t.Context(), token.Identity{Role: token.Operator}, id, "b", "")
+	want := "it is cancelled, but no gaffer works on run " + id + ", and none was started: no gaffer of this machine has begun it; 'gaffer resume " + id + "' in " + p.root + " goes on with it"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
+	}
+	if _, err := os.Stat(filepath.Join(p.home, "gaffer", "runs", id+".log")); err == nil {
+		t.Error("a process was started")
+	}
+}
+
+func TestARunWhoseProcessEndsAtOnceIsReportedWithItsErrorAndTheCommandThatGoesOn(t *testing.T) {
+	testenv.Integration(t)
+	p := newPlace(t)
+	a := p.open()
+	defer a.Close()
+	id, err := a.Submit(t.Context(), plan.Plan{Name: "n", Tasks: []plan.Task{shell("a", "sleep 600"), shell("b", "true", "a")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	working, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := a.Work(working, id)
+		left <- err
+	}()
+	until(t, "a runs", func() (fleet.Run, error) { return a.Run(t.Context(), id) }, func(r fleet.Run) bool { return r.Counts.Running == 1 })
+	leave()
+	<-left
+	defer func() { // ends the agent
+		if err := a.Cancel(t.Context(), id, "", ""); err != nil {
+			t.Error(err)
+		}
+		if _, err := a.Work(t.Context(), id); err != nil {
+			t.Error(err)
+		}
+	}()
+	c := p.coordinate()
+	err = c.Runs.Cancel(t.Context(), token.Identity{Role: token.Operator}, id, "b", "")
+	if err == nil || !strings.Contains(err.Error(), "ended at once: no gaffer here; see ") || !strings.Contains(err.Error(), "'gaffer resume "+id+"'") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,177 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"gaffer/internal/lookout"
+	"gaffer/internal/store"
+)
+
+// Detached is a gaffer that works on a run in the background.
+type Detached struct {
+	Run  string `json:"run"`
+	Team string `json:"team,omitempty"` // the session of the team whose run it is
+	PID  int    `json:"pid"`
+	Log  string `json:"log"`
+}
+
+// startWithin is how long a gaffer in the background may take to begin.
+const startWithin = 20 * time.Second
+
+// Background starts 'gaffer resume' in a session of its own, in the project of
+// the run and with the settings that the flags of this command gave. It returns
+// when that process works on the run. It outlives this one.
+func (a *App) Background(ctx context.Context, run string) (Detached, error) {
+	r, err := a.Run(ctx, run)
+	if err != nil {
+		return Detached{}, err
+	}
+	d := Detached{Run: run, Team: r.Team, Log: filepath.Join(a.state, "runs", run+".log")}
+	self, err := os.Executable()
+	if err != nil {
+		return d, err
+	}
+	if err := os.MkdirAll(filepath.Dir(d.Log), 0o700); err != nil {
+		return d, err
+	}
+	log, err := os.OpenFile(d.Log, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return d, err
+	}
+	defer log.Close()
+	before, err := log.Stat()
+	if err != nil {
+		return d, err
+	}
+	root := cmp.Or(r.Project, a.opts.Project.Root)
+	if _, err := os.Stat(root); err != nil {
+		return d, fmt.Errorf("the project's folder: %w", err)
+	}
+	args := []string{"resume", run, "--project", root, "--local"}
+	for _, v := range a.opts.Config.Values() {
+		if v.Source.Flag != "" {
+			args = append(args, "--set", v.Key.Name+"="+v.Text)
+		}
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = root, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return d, fmt.Errorf("start gaffer in the background: %w", err)
+	}
+	d.PID = cmd.Process.Pid
+	over := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // the run says how it went; waiting leaves no zombie
+		close(over)
+	}()
+	deadline := time.NewTimer(startWithin)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for ended := false; ; {
+		r, err := a.Run(ctx, run)
+		switch {
+		case err != nil:
+			return d, err
+		case r.Status.Final() || r.Owner.Alive && r.Owner.PID == d.PID:
+			return d, nil
+		case ended && r.Owner.Alive:
+			return d, &OwnedError{run, r.Owner.PID}
+		case ended:
+			return d, fmt.Errorf("run %s: the gaffer in the background ended at once: %s; see %s", run, complaint(log, before.Size()), d.Log)
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			ended, over = true, nil // the run is looked at once more
+		case <-deadline.C:
+			return d, fmt.Errorf("run %s: the gaffer in the background (pid %d) does not begin; see %s", run, d.PID, d.Log)
+		case <-ctx.Done():
+			return d, ctx.Err()
+		}
+	}
+}
+
+// complaint is what a gaffer wrote last to a log after a place in it: its error
+// if there is one.
+func complaint(log *os.File, from int64) string {
+	const most = 4096
+	if at, err := log.Stat(); err == nil {
+		from = max(from, at.Size()-most)
+	}
+	text := make([]byte, most)
+	n, _ := log.ReadAt(text, from) // without it there is less to say
+	last := "it said nothing"
+	for line := range strings.Lines(string(text[:n])) {
+		line = strings.TrimSpace(line)
+		if said, ok := strings.CutPrefix(line, "gaffer: "); ok {
+			return said
+		}
+		last = cmp.Or(line, last)
+	}
+	return last
+}
+
+// UnattendedError is a run that no process works on, and on which none could be
+// started.
+type UnattendedError struct {
+	Run     string
+	Project string
+	Why     error
+}
+
+func (e *UnattendedError) Error() string {
+	return fmt.Sprintf("no gaffer works on run %s, and none was started: %v; 'gaffer resume %s' in %s goes on with it", e.Run, e.Why, e.Run, e.Project)
+}
+
+func (e *UnattendedError) Unwrap() error { return e.Why }
+
+// Attend starts a gaffer in the background that works on a run of this machine,
+// unless a process does already. A run that only workers of a server can do, and
+// one of another machine on the same database, is left alone.
+//
+// Call it after the change that is to be worked on is stored: [App.Work] looks
+// for such changes after it has released the run, so either it does the work or
+// Attend finds the run without an owner.
+func (a *App) Attend(ctx context.Context, id string) error {
+	a.attending.Lock() // two requests need one process
+	defer a.attending.Unlock()
+	var run store.Run
+	err := a.store.Read(ctx, func(r store.Reader) (err error) {
+		run, err = r.Run(id)
+		return lookout.Missing(err, "run", id)
+	})
+	if err != nil {
+		return err
+	}
+	shared := strings.Contains(a.database, "://")
+	switch here := a.worked(run); {
+	case run.Place != run.ID, a.owner(id).Alive, !here && shared:
+		return nil
+	case !here: // a plan that others sent is never run here because its row says so
+		return &UnattendedError{id, run.Project, errors.New("no gaffer of this machine has begun it")}
+	}
+	_, err = a.Background(ctx, id)
+	if _, owned := errors.AsType[*OwnedError](err); owned || err == nil {
+		return nil
+	}
+	return &UnattendedError{id, run.Project, err}
+}
+
+// worked reports whether a gaffer of this machine has worked on a run. Rows may
+// have been written by others; the lock of the run's owner is a file here, and it
+// stays when the run has ended.
+func (a *App) worked(run store.Run) bool {
+	_, err := os.Stat(a.ownerFile(run.ID) + ".lock")
+	return run.Place == run.ID && err == nil
+}
