@@ -34,7 +34,10 @@ func New(e *env.Env) *cobra.Command {
 		Short:                 "Answer an agent that waits for a person",
 		Long: `Answer the question that a task's agent waits for: with a text, with one of its
 options, or by refusing what it asks for, with TEXT as the reason. Without an
-answer, show the question and its options.`,
+answer, show the question and its options.
+
+The gaffer that works on the run passes the answer on. If none does, 'gaffer
+resume' takes the run up and does so; the run to name is printed.`,
 		Example: `  gaffer answer api
   gaffer answer api --option 1
   gaffer answer api "use port 8080"
@@ -90,7 +93,14 @@ func answer(ctx context.Context, e *env.Env, f open.Fleet, name string, o option
 	if err := f.Answer(ctx, q.ID, o.text, o.deny); err != nil {
 		return err
 	}
-	return done(e, t, o)
+	if err := done(e, t, o); err != nil || t.Run == "" || f.Where() != "" {
+		return err
+	}
+	r, err := f.Run(ctx, t.Run)
+	if err == nil && !r.Owner.Alive {
+		e.Talk("no gaffer works on its run: 'gaffer resume %s' passes the answer on", r.ID)
+	}
+	return err
 }
 
 func done(e *env.Env, t fleet.Task, o options) error {

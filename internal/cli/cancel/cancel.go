@@ -5,6 +5,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
+	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 )
@@ -18,7 +19,10 @@ func New(e *env.Env) *cobra.Command {
 		Short:                 "End a run, or a task and what waits for it",
 		Long: `End a run with everything in it, or one task with what waits for it. Agents that
 run are told to end, and ended if they do not. A task is named by its id, or as
-RUN/TASK; - is the latest run.`,
+RUN/TASK; - is the latest run.
+
+The gaffer that works on the run ends its agents. If none does, 'gaffer resume'
+takes the run up and ends them; the run to name is printed.`,
 		Example:           "  gaffer cancel api\n  gaffer cancel 20260201-143022-abc12345\n  gaffer cancel abc1/api --why 'wrong branch'\n  gaffer cancel -",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: open.RunsAndTasks(e),
@@ -28,7 +32,8 @@ RUN/TASK; - is the latest run.`,
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return open.WithFleet(ctx, e, func(f open.Fleet) error {
+		return attend.WithFleet(ctx, e, func(a *attend.Attendant) error {
+			f := a.Fleet
 			run, task, err := open.FindEither(ctx, f, args[0])
 			if err != nil {
 				return err
@@ -39,6 +44,11 @@ RUN/TASK; - is the latest run.`,
 			r, err := f.Run(ctx, run)
 			if err != nil {
 				return err
+			}
+			if a.App != nil && r.Status.Final() && !r.Owner.Alive { // its documents are still to be written
+				if r, err = a.App.Work(ctx, run); err != nil {
+					return err
+				}
 			}
 			if *asJSON {
 				return e.PrintJSON(r)
@@ -61,6 +71,6 @@ func tell(e *env.Env, r fleet.Run, task string, far bool) {
 	case r.Owner.Alive || far:
 		e.Talk("cancelled %s; its agents are told to end", what)
 	default:
-		e.Talk("cancelled %s, but nobody looks after it: 'gaffer resume %s' ends its agents", what, r.ID)
+		e.Talk("cancelled %s, but no gaffer works on it: 'gaffer resume %s' ends its agents", what, r.ID)
 	}
 }

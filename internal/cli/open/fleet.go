@@ -54,6 +54,9 @@ type Fleet interface {
 
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
+	// Attend lets a process work on a run of this machine if none does, after a
+	// person has changed the run. A server does so by itself.
+	Attend(ctx context.Context, run string) error
 
 	// Log writes what the agents of a task have written: the last lines, as many
 	// as tail says, or all if that is negative. With follow it goes on until the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"gaffer/internal/cli/env"
 	screen "gaffer/internal/tui/watch"
 )
 
@@ -19,23 +18,45 @@ func (f *feed) Look(at screen.Look) {
 
 // Answer implements [screen.World].
 func (f *feed) Answer(ctx context.Context, question, text string, deny bool) error {
-	return f.fleet.Answer(ctx, question, text, deny)
+	if f.fleet.Where() != "" {
+		return f.fleet.Answer(ctx, question, text, deny)
+	}
+	open, err := f.fleet.Questions(ctx)
+	if err != nil {
+		return err
+	}
+	if err := f.fleet.Answer(ctx, question, text, deny); err != nil {
+		return err
+	}
+	for _, q := range open {
+		if q.ID == question && q.Run != "" {
+			return f.attend(ctx, q.Run, "it is answered")
+		}
+	}
+	return nil
 }
 
 // Cancel implements [screen.World].
 func (f *feed) Cancel(ctx context.Context, run, task string) error {
-	return f.fleet.Cancel(ctx, run, task, "")
+	if err := f.fleet.Cancel(ctx, run, task, ""); err != nil {
+		return err
+	}
+	return f.attend(ctx, run, "it is cancelled")
 }
 
-// Retry implements [screen.World]. A run of this machine that nobody looks after
-// does not begin by itself.
-func (f *feed) Retry(ctx context.Context, run, task string) (string, error) {
+// Retry implements [screen.World].
+func (f *feed) Retry(ctx context.Context, run, task string) error {
 	if err := f.fleet.Retry(ctx, run, task); err != nil {
-		return "", err
+		return err
 	}
-	text := fmt.Sprintf("%s is queued again", env.Printable(task))
-	if r, err := f.fleet.Run(ctx, run); err == nil && f.fleet.Where() == "" && !r.Owner.Alive {
-		text += fmt.Sprintf("; nobody looks after its run, 'gaffer resume %s' does", env.Printable(run))
+	return f.attend(ctx, run, "it is queued again")
+}
+
+// attend makes sure that a process works on a run which was changed. What was
+// done is part of the error.
+func (f *feed) attend(ctx context.Context, run, done string) error {
+	if err := f.fleet.Attend(ctx, run); err != nil {
+		return fmt.Errorf("%s, but %w", done, err)
 	}
-	return text, nil
+	return nil
 }

@@ -24,6 +24,9 @@ func New(e *env.Env) *cobra.Command {
 oldest on top, then lanes that are paused, runs and workers. Enter opens a run, a
 task with its log, a question; '?' shows the keys. With RUN, begin with that run.
 
+If you answer, cancel or retry in a run of this machine that no process works on,
+'gaffer resume' is started in the background.
+
 It shows this machine, or the server that --server or the settings name. A server
 that is away is said to be so, and waited for. Leaving ends nothing that runs.`,
 		Example: `  gaffer watch

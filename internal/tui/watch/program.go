@@ -21,8 +21,7 @@ type World interface {
 	Look(Look)
 	Answer(ctx context.Context, question, text string, deny bool) error
 	Cancel(ctx context.Context, run, task string) error
-	// Retry queues a task again, and returns what a person should know then.
-	Retry(ctx context.Context, run, task string) (string, error)
+	Retry(ctx context.Context, run, task string) error
 }
 
 // Terminal is what the screen is shown on.
@@ -170,8 +169,8 @@ func (a app) do(one any) tea.Cmd {
 		})
 	case Retry:
 		return a.begin("retry "+one.Task, func() (Said, error) {
-			text, err := a.world.Retry(a.ctx, one.Run, one.Task)
-			return told(text, err), err
+			err := a.world.Retry(a.ctx, one.Run, one.Task)
+			return told(env.Printable(one.Task)+" is queued again", err), err
 		})
 	}
 	return nil

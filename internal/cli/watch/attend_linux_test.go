@@ -1,0 +1,58 @@
+package watch
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gaffer/internal/testenv"
+)
+
+// orphan runs a plan in the background and kills its gaffer once the screen of
+// 'gaffer ps' has a text. Its agents go on.
+func (p *place) orphan(plan, when string) {
+	p.t.Helper()
+	var d struct{ PID int }
+	if err := json.Unmarshal([]byte(p.gaffer("run", plan, "--detach", "--json")), &d); err != nil {
+		p.t.Fatal(err)
+	}
+	p.until(when, func() (string, bool) { ps := p.gaffer("ps"); return ps, strings.Contains(ps, when) })
+	if err := syscall.Kill(d.PID, syscall.SIGKILL); err != nil {
+		p.t.Fatal(err)
+	}
+	p.until("no owner", func() (string, bool) {
+		text := p.gaffer("status", "--json")
+		return text, !strings.Contains(text, `"alive"`)
+	})
+}
+
+func TestAnAnswerACancelAndARetryStartAProcessForARunThatHasNone(t *testing.T) {
+	testenv.Integration(t)
+	t.Parallel()
+	p := newPlace(t, map[string]string{
+		"ask.yaml":  "name: asks\ndefaults: {agent: fake}\ntasks:\n  - {id: port, prompt: \"fake: ask Which port?\"}\n",
+		"slow.yaml": "name: slow\ntasks:\n  - {id: slow, shell: \"test -e mended || exec sleep 600\"}\n",
+	})
+	p.orphan("ask.yaml", "Which port?")
+	s := p.watch(100, 24, nil)
+	s.sees("Which port?")
+	s.press("a", "8", "0", "Enter")
+	s.sees("✓ complete  asks")
+
+	p.orphan("slow.yaml", "slow")
+	s.sees("● running   slow")
+	s.press("Enter")
+	s.sees("▸ ● running  slow")
+	s.press("c")
+	s.sees("Cancel ")
+	s.press("y")
+	s.sees("▸ ⊘ cancelled")
+	if err := os.WriteFile(filepath.Join(p.dir, "web", "mended"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.press("r")
+	s.sees("▸ ✓ complete")
+}
