@@ -4,7 +4,9 @@
 package fleet
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -171,6 +173,33 @@ type Question struct {
 	Expires time.Time `json:"expires,omitzero"` // after which Default is the answer
 	Default string    `json:"default,omitempty"`
 }
+
+// Choose is what a typed answer means: the text of an option, the number of one
+// from 1, or else the text itself. A number that no option has is an error: it is
+// a typing mistake, and the agent would take it for an answer.
+func (q Question) Choose(typed string) (string, error) {
+	n, err := strconv.Atoi(typed)
+	switch {
+	case err != nil || len(q.Options) == 0 || slices.Contains(q.Options, typed):
+		return typed, nil
+	case n < 1 || n > len(q.Options):
+		return "", &NoOptionError{Number: n, Options: len(q.Options)}
+	}
+	return q.Options[n-1], nil
+}
+
+// NoOptionError is the number of an option that a question does not have.
+type NoOptionError struct{ Number, Options int }
+
+func (e *NoOptionError) Error() string {
+	if e.Options == 1 {
+		return fmt.Sprintf("option %d: the question has 1 option", e.Number)
+	}
+	return fmt.Sprintf("option %d: the question has %d options", e.Number, e.Options)
+}
+
+// Usage marks the error as one about what was typed.
+func (*NoOptionError) Usage() bool { return true }
 
 // Lane is an agent account that is paused.
 type Lane struct {

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -21,6 +20,7 @@ const (
 	CancelRun    // end everything, and wait for it
 	Leave        // leave at once
 	Answer       // answer a question
+	Remark       // show the person a text; nothing else follows
 )
 
 // Action is a [Do] with what it needs.
@@ -189,18 +189,20 @@ func (k Keyboard) typed(key Key, open []fleet.Question) (Keyboard, Action) {
 }
 
 // send reads the answer: a number is an option, a lone d denies, all else is
-// text.
+// text. What cannot be an answer stays there to be edited.
 func (k Keyboard) send(q fleet.Question) (Keyboard, Action) {
-	text := strings.TrimSpace(k.input)
-	if text == "" {
+	typed := strings.TrimSpace(k.input)
+	if typed == "" {
 		return k, Action{}
 	}
-	k.input, k.sent = "", append(slices.Clone(k.sent), q.ID)
-	a := Action{Do: Answer, Question: q.ID, Text: text}
-	if n, err := strconv.Atoi(text); err == nil && 1 <= n && n <= len(q.Options) {
-		a.Text = q.Options[n-1]
-	} else if text == "d" {
-		a.Text, a.Deny = "", true
+	a := Action{Do: Answer, Question: q.ID, Deny: typed == "d"}
+	if !a.Deny {
+		text, err := q.Choose(typed)
+		if err != nil {
+			return k, Action{Do: Remark, Text: err.Error()}
+		}
+		a.Text = text
 	}
+	k.input, k.sent = "", append(slices.Clone(k.sent), q.ID)
 	return k, a
 }

@@ -42,8 +42,6 @@ func TestWhatKeysDo(t *testing.T) {
 		"c cancels theirs":                 {far: true, keys: "\x03c\x03", want: []Action{{Do: CancelRun}, {Do: Leave}}},
 		"another key goes on watching":     {far: true, keys: "\x03x\r\x03d", want: []Action{{Do: Detach}}},
 		"a number is an option":            {asked: questions, keys: "2\r", want: []Action{{Do: Answer, Question: "q1", Text: "No"}}},
-		"a number that is none is text":    {asked: questions, keys: "3\r", want: []Action{{Do: Answer, Question: "q1", Text: "3"}}},
-		"zero is text":                     {asked: questions, keys: "0\r", want: []Action{{Do: Answer, Question: "q1", Text: "0"}}},
 		"text":                             {asked: questions, keys: " use port 80 \r", want: []Action{{Do: Answer, Question: "q1", Text: "use port 80"}}},
 		"d denies":                         {asked: questions, keys: "d\r", want: []Action{{Do: Answer, Question: "q1", Deny: true}}},
 		"a word with d is text":            {asked: questions, keys: "do it\r", want: []Action{{Do: Answer, Question: "q1", Text: "do it"}}},
@@ -116,6 +114,16 @@ func TestAQuestionWhoseAnswerCameToNothingIsAnsweredAgain(t *testing.T) {
 	want := []Action{{Do: Answer, Question: "q2", Text: "80"}, {Do: Answer, Question: "q1", Text: "No"}}
 	if _, did := press(k, "\r2\r", questions); !cmp.Equal(did, want) {
 		t.Errorf("did %+v", did)
+	}
+}
+
+func TestANumberThatNoOptionHasIsNotSent(t *testing.T) {
+	for _, typed := range []string{"0", "3"} {
+		k, did := press(Keyboard{}, typed+"\r", questions)
+		want := []Action{{Do: Remark, Text: "option " + typed + ": the question has 2 options"}}
+		if !cmp.Equal(did, want) || k.input != typed {
+			t.Errorf("did %+v, typed %q", did, k.input)
+		}
 	}
 }
 

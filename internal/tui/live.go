@@ -210,7 +210,11 @@ func (l *live) loop(ctx context.Context) (Do, error) {
 // do queues an action. A queue that is full means that nothing gets done, and
 // one more would not either.
 func (l *live) do(act Action) {
-	if act.Do == Nothing {
+	switch act.Do {
+	case Nothing:
+		return
+	case Remark:
+		l.note(act.Text)
 		return
 	}
 	select {

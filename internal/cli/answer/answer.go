@@ -33,13 +33,14 @@ func New(e *env.Env) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Answer an agent that waits for a person",
 		Long: `Answer the question that a task's agent waits for: with a text, with one of its
-options, or by refusing what it asks for, with TEXT as the reason. Without an
+options, or by refusing what it asks for, with TEXT as the reason. Where there are
+options, a TEXT that is a number chooses one, as --option does. Without an
 answer, show the question and its options.
 
 The gaffer that works on the run passes the answer on. If none does, 'gaffer
 resume' takes the run up and does so; the run to name is printed.`,
 		Example: `  gaffer answer api
-  gaffer answer api --option 1
+  gaffer answer api 1
   gaffer answer api "use port 8080"
   gaffer answer api --deny "not in production"`,
 		Args: cobra.RangeArgs(1, 2),
@@ -83,12 +84,16 @@ func answer(ctx context.Context, e *env.Env, f open.Fleet, name string, o option
 	if !o.given && !o.deny && o.option == 0 {
 		return show(e, *q, o.json)
 	}
-	if o.option > len(q.Options) {
-		return exit.WithHint(exit.Usage(fmt.Errorf("--option %d: the question has %s", o.option, phrase.Count(len(q.Options), "option"))),
-			fmt.Sprintf("'gaffer answer %s' shows it", t.ID))
-	}
-	if o.option > 0 {
+	switch {
+	case o.option > len(q.Options):
+		err = &fleet.NoOptionError{Number: o.option, Options: len(q.Options)}
+	case o.option > 0:
 		o.text = q.Options[o.option-1]
+	case !o.deny:
+		o.text, err = q.Choose(o.text)
+	}
+	if err != nil {
+		return exit.WithHint(exit.Usage(err), fmt.Sprintf("'gaffer answer %s' shows the question and its options", t.ID))
 	}
 	if err := f.Answer(ctx, q.ID, o.text, o.deny); err != nil {
 		return err

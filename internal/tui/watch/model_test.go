@@ -126,7 +126,6 @@ func TestSectionsAreGoneThroughBothWays(t *testing.T) {
 func TestAQuestionIsAnswered(t *testing.T) {
 	for keys, want := range map[string]Answer{
 		"2 enter":             {"q2", "page", "No", false},
-		"7 enter":             {"q2", "page", "7", false},
 		"down down enter":     {"q2", "page", "No", false},
 		"up enter":            {"q2", "page", "Always in this folder", false},
 		"o k enter":           {"q2", "page", "ok", false},
@@ -141,6 +140,13 @@ func TestAQuestionIsAnswered(t *testing.T) {
 		if !reflect.DeepEqual(do, []any{want}) {
 			t.Errorf("%s: %v, want %v", keys, do, want)
 		}
+	}
+}
+
+func TestANumberThatNoOptionHasIsNotSent(t *testing.T) {
+	m, do := does(screenOf(80, 24, "j enter"), "7 enter")
+	if p := picture(m); len(do) > 0 || m.input != "7" || !strings.Contains(p, "option 7: the question has 3 options") {
+		t.Errorf("does %v, typed %q\n%s", do, m.input, p)
 	}
 }
 

@@ -112,15 +112,16 @@ func option(q fleet.Question, typed string, by int) string {
 
 // send reads the answer: a number is an option, a lone d denies, all else is text.
 func (m Model) send(q fleet.Question) (Model, []any) {
-	text := strings.TrimSpace(m.input)
-	n, err := strconv.Atoi(text)
-	switch {
-	case text == "":
+	typed := strings.TrimSpace(m.input)
+	switch typed {
+	case "":
 		return m, nil
-	case text == "d":
+	case "d":
 		return m.deny(q, ""), nil
-	case err == nil && 1 <= n && n <= len(q.Options):
-		text = q.Options[n-1]
+	}
+	text, err := q.Choose(typed)
+	if err != nil {
+		return m.tell(err.Error()), nil
 	}
 	m.sending = q.ID
 	return m, []any{Answer{Question: q.ID, Task: q.Task, Text: text}}
