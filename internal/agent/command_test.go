@@ -33,22 +33,26 @@ func TestACommandIsJudgedByItsExitCode(t *testing.T) {
 	}
 }
 
-func TestTheSummaryIsTheLast500Characters(t *testing.T) {
+func TestTheSummaryIsTheLastWholeLinesWithin500Characters(t *testing.T) {
 	var lines []string
 	for range 300 {
 		lines = append(lines, strings.Repeat("€", 100))
 	}
 	_, v := hear(t, "command", agent.Request{}, agent.Exit{}, append(lines, "the end")...)
-	if n := utf8.RuneCountInString(v.Summary); n != 500 || !strings.HasSuffix(v.Summary, "€\nthe end") {
-		t.Errorf("%d characters: %q", n, v.Summary)
+	if want := strings.Repeat(lines[0]+"\n", 4) + "the end"; v.Summary != want {
+		t.Errorf("%q, want %q", v.Summary, want)
 	}
 	_, v = hear(t, "command", agent.Request{}, agent.Exit{Code: 9}, lines...)
-	if n := utf8.RuneCountInString(v.Summary); n != 500 || !strings.HasPrefix(v.Summary, "exit code 9: ") {
+	if n := utf8.RuneCountInString(v.Summary); n > 500 || !strings.HasPrefix(v.Summary, "exit code 9: "+lines[0]+"\n") {
 		t.Errorf("%d characters: %q", n, v.Summary)
 	}
 	_, v = hear(t, "command", agent.Request{}, agent.Exit{}, strings.Repeat("x", agent.MaxLine))
-	if len(v.Summary) != 500 {
-		t.Errorf("%d characters of one long line", len(v.Summary))
+	if want := "…" + strings.Repeat("x", 499); v.Summary != want {
+		t.Errorf("of one long line: %q", v.Summary)
+	}
+	_, v = hear(t, "command", agent.Request{}, agent.Exit{}, strings.Repeat("word ", 200))
+	if !strings.HasPrefix(v.Summary, "…word word") || utf8.RuneCountInString(v.Summary) > 500 {
+		t.Errorf("of many words: %q", v.Summary)
 	}
 }
 

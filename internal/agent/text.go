@@ -91,6 +91,23 @@ func first(text string, n int) string {
 	return text
 }
 
+// end keeps at most the last n characters of text, from the beginning of a line,
+// or from that of a word if it is one long line.
+func end(text string, n int) string {
+	kept := last(text, n)
+	if len(kept) == len(text) || n < 2 {
+		return kept
+	}
+	if _, lines, ok := strings.Cut(kept, "\n"); ok && strings.TrimSpace(lines) != "" {
+		return lines
+	}
+	kept = last(kept, n-1)
+	if _, words, ok := strings.Cut(kept, " "); ok {
+		kept = words
+	}
+	return "…" + kept
+}
+
 // last keeps the last n characters of text.
 func last(text string, n int) string {
 	i := len(text)
@@ -145,7 +162,7 @@ func summary(text string) string {
 	if n := len(text) - 20*summaryLength; n > 0 {
 		text = text[n:]
 	}
-	return strings.TrimSpace(last(strings.TrimSpace(clean(text)), summaryLength))
+	return strings.TrimSpace(end(strings.TrimSpace(clean(text)), summaryLength))
 }
 
 // answer is the end of a text as an agent wrote it.

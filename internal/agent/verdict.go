@@ -88,5 +88,5 @@ func join(what, detail string) string {
 	if detail = strings.TrimSpace(detail); detail == "" {
 		return what
 	}
-	return what + ": " + last(detail, max(0, summaryLength-len(what)-2))
+	return what + ": " + end(detail, max(0, summaryLength-len(what)-2))
 }
