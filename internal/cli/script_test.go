@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"gaffer/internal/config"
@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 //
 //	exit N gaffer ARG…       the command ends with exactly this code
 //	parallel N gaffer ARG…   N processes at once; all must succeed
-//	fits COLUMNS LINES       the last stdout fits such a screen
+//	fits COLUMNS LINES       the last stdout fits such a screen; with ttyout as a
+//	                         third argument, what the terminal was sent does
 //
 // In the arguments of parallel, {} stands for the number of the process. Of the
 // script's environment it passes on HOME, PATH, TMPDIR and gaffer's variables.
@@ -91,19 +92,20 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func fits(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: fits COLUMNS LINES")
+	if neg || len(args) < 2 || len(args) > 3 {
+		ts.Fatalf("usage: fits COLUMNS LINES [ttyout]")
 	}
 	columns, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	lines, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	text := strings.Split(strings.TrimSuffix(ts.ReadFile("stdout"), "\n"), "\n")
+	shown := ts.ReadFile(append(args, "stdout")[2])
+	text := strings.Split(strings.TrimSuffix(strings.ReplaceAll(shown, "\r\n", "\n"), "\n"), "\n")
 	if len(text) > lines {
 		ts.Fatalf("%d lines, want %d at most", len(text), lines)
 	}
 	for _, line := range text {
-		if n := utf8.RuneCountInString(line); n > columns {
+		if n := ansi.StringWidth(line); n > columns {
 			ts.Fatalf("%d columns, want %d at most: %s", n, columns, line)
 		}
 	}

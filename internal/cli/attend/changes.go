@@ -157,7 +157,8 @@ func asks(q fleet.Question) string {
 }
 
 // ended is such as "complete, 12s, 2 checks passed, 1.2k tokens, $0.01" and
-// "failed, 3s, $0.01: denied: Bash was refused".
+// "failed, 3s, $0.01: denied". What the agent said is in the summary of the run,
+// once.
 func ended(t fleet.Task, now time.Time) string {
 	took, spent := "", ""
 	if d, ok := phrase.Took(t.Attempt, now); ok {
@@ -167,7 +168,7 @@ func ended(t fleet.Task, now time.Time) string {
 	if t.Status == fleet.Complete {
 		return text
 	}
-	return join(": ", text, phrase.Why(t))
+	return join(": ", text, phrase.Cause(t))
 }
 
 // join leaves out what is empty.

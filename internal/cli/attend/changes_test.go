@@ -56,10 +56,10 @@ func TestEveryChangeOfATaskIsALine(t *testing.T) {
 		"retries unseen":   {running, second, []string{"api: started, attempt 2 of 3, claude opus, after attempt 1 failed: stalled"}},
 		"completes":        {second, done, []string{"api: complete, 12s, 1 check passed, 1.2k tokens, $0.10"}},
 		"completes unseen": {queued, done, []string{"api: started, attempt 2 of 3, claude opus", "api: complete, 12s, 1 check passed, 1.2k tokens, $0.10"}},
-		"fails":            {second, failed, []string{"api: failed, 12s: denied: Bash was refused"}},
+		"fails":            {second, failed, []string{"api: failed, 12s: denied"}},
 		"is cancelled":     {queued, cancelled, []string{"api: cancelled: what it waits for did not complete"}},
 		"is queued again":  {failed, queued, nil},
-		"asks and ends":    {waiting, failed, []string{"api: started, attempt 2 of 3, claude opus, after attempt 1 failed: denied", "api: failed, 12s: denied: Bash was refused"}},
+		"asks and ends":    {waiting, failed, []string{"api: started, attempt 2 of 3, claude opus, after attempt 1 failed: denied", "api: failed, 12s: denied"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := fleet.Run{ID: "r", Tasks: []fleet.Task{c.before}}

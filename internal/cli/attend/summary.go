@@ -10,6 +10,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/table"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -19,15 +20,7 @@ const maxTold = 20
 // summary prints what is left to know of a run.
 func (t *Attendant) summary(r fleet.Run) error {
 	at := site{dir: t.env.Dir, there: isThere, far: t.far()}
-	for _, line := range summary(r, t.env.Now(), at) {
-		if style := lineStyle(line); style != "" {
-			line = t.env.Paint(t.env.Out, style, line)
-		}
-		if err := t.env.Printf("%s\n", line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return table.Lines(t.env, lineStyle, summary(r, t.env.Now(), at)...)
 }
 
 func lineStyle(line string) env.Style {
@@ -69,7 +62,12 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 	} else {
 		lines = append(lines, places(r, at)...)
 	}
-	return append(lines, troubles(r)...)
+	if r.Team != "" {
+		return append(lines, teamTroubles(r)...)
+	}
+	lines = append(lines, troubles(r)...)
+	lines = append(lines, words(r)...)
+	return append(lines, next(r)...)
 }
 
 // places are where logs and worktrees are.
@@ -111,9 +109,11 @@ func headline(r fleet.Run, now time.Time) string {
 // verified tells the tasks that were checked from those whose agent's word is
 // all there is.
 func verified(r fleet.Run) string {
-	tasks, checks, word := 0, 0, 0
+	tasks, checks, word, failed := 0, 0, 0, 0
 	for _, t := range r.Tasks {
 		switch {
+		case t.Status == fleet.Failed && t.Attempt != nil && len(t.Attempt.Checks) > 0:
+			failed++
 		case t.Status != fleet.Complete || t.Attempt == nil:
 		case len(t.Attempt.Checks) == 0:
 			word++
@@ -125,6 +125,8 @@ func verified(r fleet.Run) string {
 	switch {
 	case tasks+word == 0:
 		return ""
+	case tasks == 0 && failed > 0:
+		return "nothing: no task with a verify command is complete"
 	case tasks == 0:
 		return "nothing: no task has a verify command"
 	case word == 0:
@@ -154,9 +156,6 @@ func worktrees(r fleet.Run, there func(path string) bool) []string {
 
 // troubles tells what went wrong, task by task, and what to do about it.
 func troubles(r fleet.Run) (lines []string) {
-	if r.Team != "" {
-		return teamTroubles(r)
-	}
 	told, more := 0, 0
 	for _, t := range r.Tasks {
 		switch {
@@ -171,13 +170,18 @@ func troubles(r fleet.Run) (lines []string) {
 	if more > 0 {
 		lines = append(lines, fmt.Sprintf("✗ … %d more failed, 'gaffer status %s' has them all", more, r.ID))
 	}
+	return lines
+}
+
+// next is what to do with a run that is not complete.
+func next(r fleet.Run) []string {
 	switch {
 	case !r.Status.Final():
-		lines = append(lines, fmt.Sprintf("next: 'gaffer resume %s' goes on", r.ID))
-	case told > 0 && r.Counts.Cancelled > 0:
-		lines = append(lines, "next: retry what failed, and what was cancelled for it comes back with it")
+		return []string{fmt.Sprintf("next: 'gaffer resume %s' goes on", r.ID)}
+	case r.Counts.Failed > 0 && r.Counts.Cancelled > 0:
+		return []string{"next: retry what failed, and what was cancelled for it comes back with it"}
 	}
-	return lines
+	return nil
 }
 
 // teamTroubles tells the last task that went wrong in a session that is not
@@ -210,11 +214,13 @@ func resuming(r fleet.Run) string {
 	return "gaffer resume " + r.ID
 }
 
+// trouble is a task that failed: why, the lines that say so, and what to do.
 func trouble(t fleet.Task) []string {
 	id := env.Printable(t.ID)
-	lines := []string{"✗ " + join(": ", id+" failed", phrase.Why(t))}
-	if text := failedCheck(t.Attempt); text != "" {
-		lines = append(lines, "    "+text)
+	head, output := phrase.Failure(t)
+	lines := []string{"✗ " + join(": ", id+" failed", head)}
+	for _, line := range output {
+		lines = append(lines, "    "+line)
 	}
 	if advice := phrase.Advice(t); advice != "" {
 		lines = append(lines, "    "+advice)
@@ -222,18 +228,23 @@ func trouble(t fleet.Task) []string {
 	return append(lines, fmt.Sprintf("    gaffer logs %s, then gaffer retry %s --resume", id, id))
 }
 
-// failedCheck is the check that failed, and the last line that it wrote.
-func failedCheck(a *fleet.Attempt) string {
-	if a == nil {
-		return ""
-	}
-	for _, c := range a.Checks {
-		if !c.OK {
-			output := strings.Split(strings.TrimSpace(c.Output), "\n")
-			return join(": ", fmt.Sprintf("%s (exit %d)", phrase.Line(c.Command), c.Exit), phrase.Line(output[len(output)-1]))
+// words are the last words of the tasks that are complete, if they had any.
+func words(r fleet.Run) (lines []string) {
+	more := 0
+	for _, t := range r.Tasks {
+		said := phrase.Words(t)
+		switch {
+		case said == "":
+		case len(lines) == maxTold:
+			more++
+		default:
+			lines = append(lines, fmt.Sprintf("✓ %s: %s", env.Printable(t.ID), said))
 		}
 	}
-	return ""
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("✓ … %d more, 'gaffer status %s' has the last words of all", more, r.ID))
+	}
+	return lines
 }
 
 // relative is path from dir, or path itself if it is not below.

@@ -16,6 +16,7 @@ import (
 func TestTheSummaryOfARunThatFailed(t *testing.T) {
 	good := attempt(1, fleet.Complete)
 	good.Checks = []fleet.Check{{OK: true}, {OK: true}}
+	good.Summary = "All of it is done."
 	bad := attempt(3, fleet.Failed)
 	bad.Summary = "go test failed"
 	bad.Checks = []fleet.Check{{OK: true}, {Command: "go test ./...", Exit: 1, Output: "--- FAIL: TestX\nFAIL\tx\t0.1s\n"}}
@@ -38,13 +39,15 @@ func TestTheSummaryOfARunThatFailed(t *testing.T) {
   logs      .founder-mode/status/sessions/x
   worktree  trees/a
   worktree  /elsewhere/b
-✗ c failed: verify_failed: go test failed
-    go test ./... (exit 1): FAIL x 0.1s
+✗ c failed: verify_failed: go test ./... (exit 1)
+    --- FAIL: TestX
+    FAIL    x    0.1s
     look at what the check says, or mend the check
     gaffer logs c, then gaffer retry c --resume
 ✗ d failed: auth
     log in to claude, or give it its key
     gaffer logs d, then gaffer retry d --resume
+✓ a: All of it is done.
 next: retry what failed, and what was cancelled for it comes back with it`, "\n")
 	if diff := cmp.Diff(want, summary(r, now, site{dir: "/p", there: always})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/table"
 	"gaffer/internal/config"
 )
 
@@ -58,7 +59,7 @@ func showAll(e *env.Env, c *config.Config, asJSON bool) error {
 	for _, v := range c.Values() {
 		rows = append(rows, []string{env.Printable(v.Key.Name), env.Printable(v.Text), env.Printable(v.Source.String())})
 	}
-	return e.Table(rows)
+	return table.Texts(e, rows)
 }
 
 func complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

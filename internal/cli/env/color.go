@@ -20,7 +20,7 @@ const (
 // Paint gives text in the style when w takes colour, else text as it is.
 // Colour is never the only carrier of a meaning.
 func (e *Env) Paint(w io.Writer, s Style, text string) string {
-	if text == "" || !e.Color(w) {
+	if text == "" || s == "" || !e.Color(w) {
 		return text
 	}
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"

@@ -3,8 +3,6 @@ package env
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
-	"text/tabwriter"
 )
 
 // PrintJSON writes v as a result: indented, characters such as < left as they
@@ -20,15 +18,6 @@ func (e *Env) PrintJSON(v any) error {
 func (e *Env) Printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(e.Out, format, args...)
 	return err
-}
-
-// Table writes a result in aligned columns. The first row is the heading.
-func (e *Env) Table(rows [][]string) error {
-	tw := tabwriter.NewWriter(e.Out, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(tw, strings.Join(row, "\t"))
-	}
-	return tw.Flush()
 }
 
 // Talk tells the person at the terminal something that is not the result.

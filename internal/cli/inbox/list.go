@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/table"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
@@ -62,5 +63,5 @@ func show(e *env.Env, items []workflow.Item, asJSON bool) error {
 			env.Line(item.Timestamp, 30), env.Line(item.Content, 60),
 		})
 	}
-	return e.Table(rows)
+	return table.Texts(e, rows)
 }

@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/table"
 )
 
 // options are what the flags say.
@@ -89,7 +90,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 
 // agreed asks a person.
 func agreed(ctx context.Context, e *env.Env, p app.Pruned) (bool, error) {
-	for _, row := range table(p) {
+	for _, row := range counts(p) {
 		e.Talk("%s", strings.Join(row, "  "))
 	}
 	return e.Agreed(ctx, "Take it away?")
@@ -109,7 +110,7 @@ func show(e *env.Env, p app.Pruned, asJSON bool) error {
 		e.Talk("nothing ended before %s", stamp(p.Before))
 		return nil
 	}
-	if err := e.Table(table(p)); err != nil {
+	if err := table.Texts(e, counts(p)); err != nil {
 		return err
 	}
 	if p.FreeBytes >= worthShrinking {
@@ -122,8 +123,8 @@ func show(e *env.Env, p app.Pruned, asJSON bool) error {
 // worthShrinking is how much room in a file is worth a word.
 const worthShrinking = 1 << 20
 
-// table has a row for each kind of which something goes, or has gone.
-func table(p app.Pruned) [][]string {
+// counts has a row for each kind of which something goes, or has gone.
+func counts(p app.Pruned) [][]string {
 	verb := "would go"
 	if p.Taken {
 		verb = "gone"

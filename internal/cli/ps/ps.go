@@ -3,6 +3,7 @@ package ps
 
 import (
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,23 +53,21 @@ func show(e *env.Env, runs []fleet.Run, all, far bool) error {
 	} else {
 		e.Talk("no agent runs")
 	}
-	for _, line := range remarks(runs, now, far) {
-		if err := e.Printf("%s\n", line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return table.Lines(e, nil, remarks(runs, now, far)...)
 }
 
 // rows has a row for each task that runs or waits for its next attempt.
 // Of a server it has the workers and not the processes, which are theirs.
 func rows(runs []fleet.Run, now time.Time, all, far bool) [][]table.Cell {
-	head, where := table.Row("Run", "Task", "PID", "Attempt", "Time", "Cost", "State"), pidOf
+	head, where := []table.Cell{
+		{Text: "Run", Keep: true}, {Text: "Task"}, {Text: "PID", Keep: true, Drop: 1}, {Text: "Attempt", Drop: 2},
+		{Text: "Time", Keep: true, Drop: 5}, {Text: "Cost", Keep: true, Drop: 3}, {Text: "State"},
+	}, pidOf
 	if far {
-		head[2].Text, where = "Worker", workerOf
+		head[2], where = table.Cell{Text: "Worker", Drop: 4}, workerOf
 	}
 	if all {
-		head = append(table.Row("Project"), head...)
+		head = append([]table.Cell{{Text: "Project", Drop: 4}}, head...)
 	}
 	rows := [][]table.Cell{head}
 	for _, r := range runs {
@@ -78,7 +77,7 @@ func rows(runs []fleet.Run, now time.Time, all, far bool) [][]table.Cell {
 			}
 			row := row(r, t, now, where(t))
 			if all {
-				row = append(table.Row(r.Project), row...)
+				row = append([]table.Cell{{Text: r.Project, Short: filepath.Base(r.Project)}}, row...)
 			}
 			rows = append(rows, row)
 		}
@@ -112,6 +111,7 @@ func row(r fleet.Run, t fleet.Task, now time.Time, where string) []table.Cell {
 		number = try
 	}
 	cells := table.Row(r.ID, t.ID, where, number, took, cost, phrase.State(t, now))
+	cells[0].Short = open.ShortID(r.ID)
 	if phrase.Waiting(t) {
 		cells[len(cells)-1].Style = env.Yellow
 	}

@@ -4,7 +4,7 @@ package status
 
 import (
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +25,8 @@ func New(e *env.Env) *cobra.Command {
 		Use:   "status [RUN]",
 		Short: "Show a run's tasks as a table, or live with --watch",
 		Long: `Show the tasks of a run, the latest of this project unless another is named:
-what each does now, since when that is known and who says so.
+what each does now, since when that is known and who says so, or the last words
+of its agent. Tasks that failed come first; 'gaffer logs TASK' has the rest.
 
 --watch shows it until the run has ended, live in a terminal, where questions
 are answered in place too, else one line for each change on stdout; the exit
@@ -63,37 +64,33 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 	return cmd
 }
 
-// show prints the table. Of a run that is far away it has the workers and not
-// the paths of logs, which are theirs.
+// show prints the table, with the tasks that failed first. Of a run that is far
+// away it has the workers.
 func show(e *env.Env, r fleet.Run, far bool) error {
 	now := e.Now()
 	e.Talk("run %s, %s", env.Printable(r.ID), env.Line(r.Name, 60))
-	where, last := logOf(e.Dir), "Log"
+	head := []table.Cell{{Text: "Task"}, {Text: "Name", Drop: 1}, {Text: "Status", Keep: true}, {Text: "Time", Keep: true, Drop: 3}, {Text: "Now"}}
+	named := slices.ContainsFunc(r.Tasks, func(t fleet.Task) bool { return t.Name != "" && t.Name != t.ID })
 	if far {
-		where, last = workerOf, "Worker"
+		head = append(head, table.Cell{Text: "Worker", Drop: 2})
 	}
-	rows := [][]table.Cell{table.Row("#", "Task", "Status", "Time", "Now", last)}
-	for _, t := range r.Tasks {
-		rows = append(rows, row(t, now, where(t)))
+	if !named {
+		head = slices.Delete(head, 1, 2)
+	}
+	rows := [][]table.Cell{head}
+	for _, t := range phrase.FailedFirst(r.Tasks) {
+		rows = append(rows, row(t, now, named, far))
 	}
 	if err := table.Print(e, rows); err != nil {
 		return err
 	}
-	for _, line := range summary(r, now, far) {
-		if err := e.Printf("%s\n", line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return table.Lines(e, nil, summary(r, now, far)...)
 }
 
-// row is a line of the table that users of sessions know, and what the task
-// does now.
-func row(t fleet.Task, now time.Time, last string) []table.Cell {
-	name, took := t.Name, ""
-	if name == "" {
-		name = t.ID
-	}
+// row is a task: its status, how long its last attempt took, and what it does now or
+// what its agent said last.
+func row(t fleet.Task, now time.Time, named, far bool) []table.Cell {
+	took := ""
 	if d, ok := phrase.Took(t.Attempt, now); ok {
 		took = phrase.Elapsed(d)
 	}
@@ -101,29 +98,23 @@ func row(t fleet.Task, now time.Time, last string) []table.Cell {
 	if try := phrase.Try(t); try != "" {
 		state = strings.TrimSuffix("attempt "+try+", "+state, ", ")
 	}
-	return []table.Cell{
-		{Text: t.ID}, {Text: env.Line(name, 40)}, {Text: phrase.Label(t.Status), Style: style(t)}, {Text: took}, {Text: env.Line(state, 100)}, {Text: last},
-	}
-}
-
-// logOf is where a task's log is, from dir.
-func logOf(dir string) func(fleet.Task) string {
-	return func(t fleet.Task) string {
-		switch {
-		case t.Attempt == nil || t.Attempt.Log == "":
-			return ""
-		case t.Status == fleet.Running:
-			return "tail -f " + relative(dir, t.Attempt.Log)
+	cells := []table.Cell{{Text: t.ID}}
+	if named {
+		name := env.Line(t.Name, 40)
+		if t.Name == t.ID {
+			name = ""
 		}
-		return relative(dir, t.Attempt.Log)
+		cells = append(cells, table.Cell{Text: name})
 	}
-}
-
-func workerOf(t fleet.Task) string {
-	if t.Attempt == nil {
-		return ""
+	cells = append(cells, table.Cell{Text: phrase.TaskLabel(t), Style: style(t)}, table.Cell{Text: took}, table.Cell{Text: phrase.Line(state)})
+	if far {
+		worker := ""
+		if t.Attempt != nil {
+			worker = t.Attempt.Worker
+		}
+		cells = append(cells, table.Cell{Text: worker})
 	}
-	return t.Attempt.Worker
+	return cells
 }
 
 func style(t fleet.Task) env.Style {
@@ -142,7 +133,7 @@ func style(t fleet.Task) env.Style {
 // somebody.
 func summary(r fleet.Run, now time.Time, far bool) []string {
 	word := string(r.Status)
-	first := strings.ToUpper(word[:1]) + word[1:] + ": " + phrase.Counts(r.Counts)
+	first := strings.ToUpper(word[:1]) + word[1:] + ": " + phrase.RunCounts(r)
 	if spent := phrase.Spent(r.Spent); spent != "" {
 		first += "; " + spent
 	}
@@ -159,12 +150,4 @@ func summary(r fleet.Run, now time.Time, far bool) []string {
 		lines = append(lines, fmt.Sprintf("nobody looks after this run; 'gaffer resume %s' takes it up", r.ID))
 	}
 	return lines
-}
-
-// relative is path from dir, or path itself if it is not below.
-func relative(dir, path string) string {
-	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
-		return rel
-	}
-	return path
 }

@@ -5,6 +5,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/state"
+	"gaffer/internal/cli/table"
 	"gaffer/workflow"
 )
 
@@ -29,12 +30,12 @@ func statusCommand(e *env.Env) *cobra.Command {
 		if *asJSON {
 			return e.PrintJSON(r)
 		}
-		return table(e, r)
+		return show(e, r)
 	}
 	return cmd
 }
 
-func table(e *env.Env, r workflow.Report) error {
+func show(e *env.Env, r workflow.Report) error {
 	command := "none"
 	if r.Command != "" {
 		command = env.Line(string(r.Command), 40)
@@ -46,5 +47,5 @@ func table(e *env.Env, r workflow.Report) error {
 	for _, s := range r.Steps {
 		rows = append(rows, []string{env.Line(string(s.Step), 40), s.State, s.WaitsFor()})
 	}
-	return e.Table(rows)
+	return table.Texts(e, rows)
 }

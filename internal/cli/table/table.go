@@ -1,17 +1,25 @@
-// Package table writes results in aligned columns.
+// Package table writes results in aligned columns that fit the terminal.
 package table
 
 import (
+	"slices"
 	"strings"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/tui"
 	"gaffer/internal/tui/cells"
+	"gaffer/internal/tui/paint"
 )
 
 // Cell is one text with the style it is painted in.
 type Cell struct {
 	Text  string
+	Short string // stands in for Text where the terminal is too narrow for the table
 	Style env.Style
+
+	// Of a heading only: how its column gives way in a narrow terminal.
+	Keep bool // it is not cut while any other column can be
+	Drop int  // it may be left out, the columns with the lowest number first; 0 stays
 }
 
 // Row makes a row of plain texts.
@@ -23,32 +31,181 @@ func Row(texts ...string) []Cell {
 	return row
 }
 
-// Print writes rows, the first of which is the heading. An empty cell is shown
-// as a dash. Escape sequences of colours do not count as width.
-func Print(e *env.Env, rows [][]Cell) error {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i := range row {
-			if row[i].Text = env.Printable(row[i].Text); row[i].Text == "" {
-				row[i].Text = "-"
+// Texts is like [Print] for plain texts, of which empty ones stay blank.
+func Texts(e *env.Env, rows [][]string) error {
+	lines := make([][]Cell, len(rows))
+	for i, row := range rows {
+		lines[i] = Row(row...)
+		for c := range row {
+			if row[c] == "" {
+				lines[i][c].Text = " "
 			}
-			widths[i] = max(widths[i], cells.Width(row[i].Text))
 		}
 	}
+	return Print(e, lines)
+}
+
+// Print writes rows, the first of which is the heading. An empty cell is shown
+// as a dash. Escape sequences of colours do not count as width. In a terminal no
+// row is wider than that; into a pipe or a file all texts are whole.
+func Print(e *env.Env, rows [][]Cell) error {
+	rows = clean(rows)
+	rows, widths := fit(rows, tui.Columns(e.Out))
 	var b strings.Builder
 	for _, row := range rows {
 		line := ""
 		for i, c := range row {
-			text := c.Text
+			text := cut(c.Text, widths[i])
+			blank := strings.Repeat(" ", widths[i]-cells.Width(text))
 			if c.Style != "" {
 				text = e.Paint(e.Out, c.Style, text)
 			}
-			if i < len(row)-1 {
-				text += strings.Repeat(" ", widths[i]-cells.Width(c.Text)+2)
+			if line += text; i < len(row)-1 {
+				line += blank + gap
 			}
-			line += text
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 	return e.Printf("%s", b.String())
+}
+
+// Lines writes sentences below a table. In a terminal long ones go on in the next
+// row, between two words.
+func Lines(e *env.Env, style func(line string) env.Style, lines ...string) error {
+	columns := tui.Columns(e.Out)
+	for _, line := range lines {
+		for _, row := range paint.Hang(line, columns) {
+			if style != nil {
+				row = e.Paint(e.Out, style(line), row)
+			}
+			if err := e.Printf("%s\n", row); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+const gap = "  "
+
+// clean makes all texts printable.
+func clean(rows [][]Cell) [][]Cell {
+	cleaned := make([][]Cell, len(rows))
+	for r, row := range rows {
+		cleaned[r] = slices.Clone(row)
+		for i := range row {
+			c := &cleaned[r][i]
+			if c.Text, c.Short = env.Printable(c.Text), env.Printable(c.Short); c.Text == "" {
+				c.Text = "-"
+			}
+		}
+	}
+	return cleaned
+}
+
+// Columns that may be cut keep that many columns of the terminal as long as
+// others can be left out.
+const readable = 16
+
+// fit returns the rows without the columns that the terminal has no room for, and
+// the widths of the others. In 0 columns everything has room.
+//
+// What gives way, in this order: texts that have a short form; columns in which
+// nothing stands; the widest columns, down to what can be read; columns that may be
+// left out; then all that is left is cut.
+func fit(rows [][]Cell, columns int) ([][]Cell, []int) {
+	widths := widthsOf(rows)
+	if columns <= 0 || total(widths) <= columns {
+		return rows, widths
+	}
+	for i := range rows[0] {
+		shorten(rows, i)
+	}
+	for i := len(rows[0]) - 1; i >= 0 && len(rows) > 1; i-- {
+		if total(widthsOf(rows)) > columns && !slices.ContainsFunc(rows[1:], func(row []Cell) bool { return row[i].Text != "-" }) {
+			rows = without(rows, i)
+		}
+	}
+	for {
+		widths = widthsOf(rows)
+		shrink(rows[0], widths, columns, readable, false)
+		drop := -1
+		for i, c := range rows[0] {
+			if c.Drop > 0 && (drop < 0 || c.Drop < rows[0][drop].Drop) {
+				drop = i
+			}
+		}
+		if total(widths) <= columns || drop < 0 {
+			break
+		}
+		rows = without(rows, drop)
+	}
+	shrink(rows[0], widths, columns, 6, false)
+	shrink(rows[0], widths, columns, 1, true)
+	return rows, widths
+}
+
+func widthsOf(rows [][]Cell) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, c := range row {
+			widths[i] = max(widths[i], cells.Width(c.Text))
+		}
+	}
+	return widths
+}
+
+func total(widths []int) int {
+	n := len(gap) * (len(widths) - 1)
+	for _, w := range widths {
+		n += w
+	}
+	return n
+}
+
+// shorten uses the short forms in a column.
+func shorten(rows [][]Cell, column int) {
+	for _, row := range rows {
+		if row[column].Short != "" {
+			row[column].Text = row[column].Short
+		}
+	}
+}
+
+func without(rows [][]Cell, column int) [][]Cell {
+	kept := make([][]Cell, len(rows))
+	for r, row := range rows {
+		kept[r] = slices.Concat(row[:column], row[column+1:])
+	}
+	return kept
+}
+
+// shrink makes the widest columns narrower until all fit, but none narrower than
+// least.
+func shrink(heading []Cell, widths []int, columns, least int, all bool) {
+	for total(widths) > columns {
+		widest := -1
+		for i, w := range widths {
+			if w > least && (all || !heading[i].Keep) && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// cut shortens a text to a number of columns, between two words if one begins near
+// the end.
+func cut(text string, columns int) string {
+	if cells.Width(text) <= columns {
+		return text
+	}
+	short := cells.Cut(text, columns)
+	if at := strings.LastIndexByte(short, ' '); at > 0 && cells.Width(short[:at]) >= columns*2/3 {
+		short = strings.TrimRight(short[:at], " ,;:") + "…"
+	}
+	return short
 }

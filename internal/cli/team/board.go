@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/table"
 	"gaffer/internal/tui/phrase"
 	"gaffer/statefile/timestamp"
 	"gaffer/team"
@@ -58,7 +59,7 @@ func (v view) groups(e *env.Env) error {
 	if err := e.Printf("\n"); err != nil {
 		return err
 	}
-	return e.Table(rows)
+	return table.Texts(e, rows)
 }
 
 func rank(status team.GroupStatus) int {

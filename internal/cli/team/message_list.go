@@ -8,6 +8,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/table"
 	"gaffer/team"
 )
 
@@ -73,5 +74,5 @@ func printMessages(e *env.Env, messages []team.Message) error {
 		}
 		rows = append(rows, row)
 	}
-	return e.Table(rows)
+	return table.Texts(e, rows)
 }

@@ -11,6 +11,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/table"
 	"gaffer/internal/worktree"
 )
 
@@ -97,12 +98,12 @@ func show(e *env.Env, rows []row) error {
 		e.Talk("no task has a worktree")
 		return nil
 	}
-	table := [][]string{{"RUN", "TASK", "BRANCH", "CHANGES", "STATE"}}
+	lines := [][]string{{"RUN", "TASK", "BRANCH", "CHANGES", "STATE"}}
 	for _, r := range rows {
 		changes := fmt.Sprintf("%d files +%d -%d", r.Files, r.Insertions, r.Deletions)
-		table = append(table, []string{r.Run, env.Printable(r.Task), env.Printable(r.Branch), changes, r.state()})
+		lines = append(lines, []string{r.Run, env.Printable(r.Task), env.Printable(r.Branch), changes, r.state()})
 	}
-	return e.Table(table)
+	return table.Texts(e, lines)
 }
 
 // state is what keeps a worktree from being removed.

@@ -84,6 +84,26 @@ func Wrap(text string, width, most int) []string {
 	return rows
 }
 
+// Hang breaks a line into rows of a width. The rows after the first stand further
+// to the right than the first does. In no columns, or in very few, it stays whole.
+func Hang(line string, width int) []string {
+	const further = "    "
+	text := strings.TrimLeft(line, " ")
+	indent := line[:len(line)-len(text)]
+	if room := width - len(indent) - len(further); room < 20 || cells.Width(line) <= width {
+		return []string{line}
+	}
+	first := cells.Fits(text, width-len(indent))
+	if at := strings.LastIndexByte(text[:first], ' '); at > 0 && text[first] != ' ' {
+		first = at
+	}
+	rows := []string{indent + text[:first]}
+	for _, row := range Wrap(text[first:], width-len(indent)-len(further), len(line)) {
+		rows = append(rows, indent+further+row)
+	}
+	return rows
+}
+
 // words are the words of a paragraph, those that are too wide in pieces.
 func words(paragraph string, width int) (list []string) {
 	for _, word := range strings.Fields(paragraph) {

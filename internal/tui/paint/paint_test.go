@@ -9,6 +9,20 @@ import (
 	"gaffer/internal/tui/cells"
 )
 
+func TestALongLineHangsBelowItsBeginning(t *testing.T) {
+	line := "  worker-with-a-long-name asks: Which of the ports?"
+	for width, want := range map[int]string{
+		0:  line,
+		80: line,
+		40: "  worker-with-a-long-name asks: Which of|      the ports?",
+		30: "  worker-with-a-long-name|      asks: Which of the|      ports?",
+	} {
+		if got := strings.Join(Hang(line, width), "|"); got != want {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}
+
 func TestALongWordGoesOnInTheNextRow(t *testing.T) {
 	got := Wrap("look at abcdefghijklmnop\x1b\n日本語日本語 ok", 8, 10)
 	if want := []string{"look at", "abcdefgh", "ijklmnop", "\ufffd", "日本語日", "本語 ok"}; !slices.Equal(got, want) {

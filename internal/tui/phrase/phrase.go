@@ -113,6 +113,26 @@ func Counts(c fleet.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
+// RunCounts is like [Counts] for the tasks of a run, and tells those that wait for a
+// person from those that run.
+func RunCounts(r fleet.Run) string {
+	waiting := 0
+	for _, t := range r.Tasks {
+		if t.Status == fleet.Running && Waiting(t) {
+			waiting++
+		}
+	}
+	if waiting == 0 {
+		return Counts(r.Counts)
+	}
+	c := r.Counts
+	c.Running, c.Total = c.Running-waiting, c.Total-waiting
+	if c.Total == 0 {
+		return fmt.Sprintf("%d waiting", waiting)
+	}
+	return fmt.Sprintf("%d waiting, %s", waiting, Counts(c))
+}
+
 // Count is such as "1 task" and "2 tasks".
 func Count(n int, word string) string {
 	if n == 1 {

@@ -1,12 +1,18 @@
 package phrase
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/cli/env"
 	"gaffer/internal/failure"
+	"gaffer/internal/tui/cells"
 )
 
 // Try is such as "2/3": the attempt, and how many there may be. It is "" where
@@ -25,17 +31,40 @@ func Try(t fleet.Task) string {
 // Waiting reports whether the task waits for a person.
 func Waiting(t fleet.Task) bool { return t.Question != nil && !t.Status.Final() }
 
+// TaskLabel is a task's status as tables show it. A task that waits for a person
+// is running for the protocols and "waiting" for people.
+func TaskLabel(t fleet.Task) string {
+	if Waiting(t) {
+		return "? waiting"
+	}
+	return Label(t.Status)
+}
+
+// FailedFirst are tasks in their order, but for those that failed, which come
+// first.
+func FailedFirst(tasks []fleet.Task) []fleet.Task {
+	tasks = slices.Clone(tasks)
+	rank := func(t fleet.Task) int {
+		if t.Status == fleet.Failed {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(tasks, func(a, b fleet.Task) int { return rank(a) - rank(b) })
+	return tasks
+}
+
 // State is what a task's agent does, since when, and who says so, such as
 // "waiting, Bash: make install, 4m, source control".
 func State(t fleet.Task, now time.Time) string {
 	detail := Detail(t, now)
-	if word(t) == string(t.Status) {
-		return join(", ", string(t.Status), detail)
+	if first := word(t); first == string(t.Status) || Waiting(t) {
+		return join(", ", first, detail)
 	}
 	return detail
 }
 
-// Detail is like [State] without a word that only repeats the status.
+// Detail is like [State] without the word that [TaskLabel] has.
 func Detail(t fleet.Task, now time.Time) string {
 	since, source, age := time.Time{}, "", ""
 	if a := t.Attempt; a != nil && t.Status == fleet.Running {
@@ -51,7 +80,7 @@ func Detail(t fleet.Task, now time.Time) string {
 		age = Age(now.Sub(since))
 	}
 	first := word(t)
-	if first == string(t.Status) {
+	if first == string(t.Status) || Waiting(t) {
 		first = ""
 	}
 	return join(", ", first, Doing(t, now), age, source)
@@ -81,7 +110,7 @@ func Doing(t fleet.Task, now time.Time) string {
 	case t.Status == fleet.Queued:
 		return ""
 	case t.Status == fleet.Complete:
-		return Checks(t.Attempt)
+		return join(", ", Checks(t.Attempt), Words(t))
 	}
 	return Why(t)
 }
@@ -97,27 +126,134 @@ func again(t fleet.Task, now time.Time) string {
 	return join(": ", when, Line(t.Outcome))
 }
 
-// Why is how a task failed or why it was cancelled: the class and the reason.
+// Why is how a task failed or why it was cancelled on one line: the class, the
+// reason and the last of what the program wrote.
 func Why(t fleet.Task) string {
-	class, reason := t.Outcome, ""
-	if a := t.Attempt; a != nil {
-		reason = a.Summary
-		if class == "" {
-			class = a.Class
-		}
-	}
-	class, reason = Line(class), Line(reason)
+	head, lines := Failure(t)
+	return join(": ", head, lastOf(lines))
+}
+
+// Cause is how a task failed in a word or two: the class, or how its program ended.
+// It repeats nothing of what the program wrote.
+func Cause(t fleet.Task) string {
+	class, reason := reasonOf(t)
 	switch {
-	case t.Status == fleet.Cancelled && class == "dependency":
-		return "what it waits for did not complete"
 	case t.Status == fleet.Cancelled:
-		return strings.TrimPrefix(class, string(fleet.Cancelled)) // the agent's last words do not say why
-	case reason != "" && (class == string(t.Status) || class == string(failure.Crashed)):
+		return Why(t)
+	case class != "" && class != string(t.Status) && class != string(failure.Crashed):
+		return class
+	}
+	return ending().FindString(reason)
+}
+
+// Failure is how a task failed, and the lines of output that say why: a few of the
+// last that a check or the program wrote. A reason of one line is in the head.
+func Failure(t fleet.Task) (head string, lines []string) {
+	class, reason := reasonOf(t)
+	if t.Status == fleet.Cancelled {
+		if class == "dependency" {
+			return "what it waits for did not complete", nil
+		}
+		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last words do not say why
+	}
+	if c, ok := failedCheck(t.Attempt); ok && class == string(failure.VerifyFailed) {
+		return join(": ", class, fmt.Sprintf("%s (exit %d)", Line(c.Command), c.Exit)), lastLines(c.Output)
+	}
+	head, rest := cutReason(reason)
+	lines = lastLines(rest)
+	if len(lines) == 1 {
+		between := ": "
+		if strings.Contains(reason, lastWords) {
+			head, between = strings.TrimSuffix(head, "."), strings.ReplaceAll(lastWords, "\n", " ")
+		}
+		head, lines = join(between, head, strings.TrimSpace(lines[0])), nil
+	}
+	head = Line(head)
+	switch {
+	case head != "" && (class == string(t.Status) || class == string(failure.Crashed)):
 		class = "" // it says no more than the status
-	case strings.HasPrefix(reason, class+": ") || reason == class:
+	case strings.HasPrefix(head, class+": ") || head == class:
 		class = ""
 	}
-	return join(": ", class, reason)
+	return join(": ", class, head), lines
+}
+
+// reasonOf is the failure class of a task and what its last attempt says of it.
+func reasonOf(t fleet.Task) (class, reason string) {
+	class = t.Outcome
+	if a := t.Attempt; a != nil {
+		class, reason = cmp.Or(class, a.Class), a.Summary
+	}
+	return Line(class), strings.TrimSpace(reason)
+}
+
+// ending is how a program ended, at the beginning of a reason.
+var ending = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(exit code -?\d+|died of SIG[A-Z0-9]+( without a last word)?|died without a last word, exit code -?\d+)`)
+})
+
+// lastWords stands between what went wrong and what the agent said before.
+const lastWords = "; its last words:\n"
+
+// cutReason parts what went wrong from what was written before.
+func cutReason(reason string) (head, rest string) {
+	if what, said, ok := strings.Cut(reason, lastWords); ok {
+		head, rest = cutReason(what)
+		return head, strings.TrimPrefix(rest+"\n"+said, "\n")
+	}
+	if end := ending().FindString(reason); end != "" {
+		return end, strings.TrimPrefix(reason[len(end):], ": ")
+	}
+	head, rest, _ = strings.Cut(reason, "\n")
+	return head, rest
+}
+
+func failedCheck(a *fleet.Attempt) (fleet.Check, bool) {
+	if a == nil {
+		return fleet.Check{}, false
+	}
+	at := slices.IndexFunc(a.Checks, func(c fleet.Check) bool { return !c.OK })
+	if at < 0 {
+		return fleet.Check{}, false
+	}
+	return a.Checks[at], true
+}
+
+// mostLines is how many lines of output are shown of a failure.
+const mostLines = 5
+
+// lastLines are the last lines of a text that are not blank, with their
+// indentation.
+func lastLines(text string) (lines []string) {
+	for line := range strings.Lines(env.PrintableLines(text)) {
+		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \n")
+		if line != "" {
+			lines = append(lines, cells.Cut(line, most))
+		}
+	}
+	return lines[max(0, len(lines)-mostLines):]
+}
+
+// lastOf is as many of the last lines as can be read at a glance, on one line.
+func lastOf(lines []string) string {
+	const glance = 120
+	text := ""
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := Line(lines[i])
+		if text != "" && cells.Width(line)+1+cells.Width(text) > glance {
+			break
+		}
+		text = strings.TrimSuffix(line+" "+text, " ")
+	}
+	return text
+}
+
+// Words are the last words of the agent of a task that is complete, or "".
+func Words(t fleet.Task) string {
+	if t.Attempt == nil || t.Status != fleet.Complete {
+		return ""
+	}
+	return lastOf(lastLines(t.Attempt.Summary))
 }
 
 // Checks is what was verified, such as "2 checks passed", or "".

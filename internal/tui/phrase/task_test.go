@@ -89,6 +89,60 @@ func TestWhyDoesNotRepeatItself(t *testing.T) {
 	}
 }
 
+func TestOfAFailureTheLastLinesAreShown(t *testing.T) {
+	output := "1\n2\n3\n\n4\n5\n--- FAIL: TestX\n\tx_test.go:3: no\n"
+	for name, c := range map[string]struct {
+		task  fleet.Task
+		head  string
+		lines string
+	}{
+		"a program": {
+			fleet.Task{Status: fleet.Failed, Outcome: "failed", Attempt: &fleet.Attempt{Summary: "exit code 3: " + output}},
+			"exit code 3", "3|4|5|--- FAIL: TestX|    x_test.go:3: no",
+		},
+		"a program with one line": {
+			fleet.Task{Status: fleet.Failed, Outcome: "failed", Attempt: &fleet.Attempt{Summary: "exit code 3: oh dear"}},
+			"exit code 3: oh dear", "",
+		},
+		"a check": {
+			fleet.Task{Status: fleet.Failed, Outcome: "verify_failed", Attempt: &fleet.Attempt{
+				Summary: "go test: exit 1\n" + output, Checks: []fleet.Check{{Command: "true", OK: true}, {Command: "go test", Exit: 1, Output: output}},
+			}},
+			"verify_failed: go test (exit 1)", "3|4|5|--- FAIL: TestX|    x_test.go:3: no",
+		},
+		"an agent's last words": {
+			fleet.Task{Status: fleet.Failed, Outcome: "api_error", Attempt: &fleet.Attempt{Summary: "overloaded; its last words:\none\ntwo"}},
+			"api_error: overloaded", "one|two",
+		},
+	} {
+		head, lines := Failure(c.task)
+		if head != c.head || strings.Join(lines, "|") != c.lines {
+			t.Errorf("%s: %q, %q; want %q, %q", name, head, strings.Join(lines, "|"), c.head, c.lines)
+		}
+	}
+}
+
+func TestTheLastWordsOfACompleteTaskAreItsLastLines(t *testing.T) {
+	for summary, want := range map[string]string{
+		"":                      "",
+		"All done.":             "All done.",
+		"I changed a.\n\nDone.": "I changed a. Done.",
+		strings.Repeat("much output ", 20) + "\nthe end": "the end",
+	} {
+		task := fleet.Task{Status: fleet.Complete, Attempt: &fleet.Attempt{Summary: summary}}
+		if got := Words(task); got != want {
+			t.Errorf("%q becomes %q, want %q", summary, got, want)
+		}
+	}
+}
+
+func TestATaskThatWaitsForAPersonReadsWaiting(t *testing.T) {
+	task := fleet.Task{Status: fleet.Running, Question: &fleet.Question{Text: "Which?"}, Attempt: &fleet.Attempt{}}
+	if got := TaskLabel(task); !strings.Contains(got, "waiting") {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestWhatAPersonMustDoIsToldForTheClassesThatStop(t *testing.T) {
 	for class, word := range map[string]string{"denied": "allow", "auth": "log in to claude", "budget": "--budget", "not_started": "install the program of claude", "bad_plan": "mend"} {
 		if got := Advice(fleet.Task{Outcome: class, Agent: "claude"}); !strings.Contains(got, word) {
