@@ -1,12 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -20,10 +15,10 @@ import (
 // background, runs that were detached, supervisors and their agents. They are known
 // by the variable with the script's folder, which they inherit.
 func leaveNothing(e *testscript.Env) {
-	mark := []byte("WORK=" + e.WorkDir)
+	mark := "WORK=" + e.WorkDir
 	e.Defer(func() {
 		end := time.Now().Add(testenv.Patience)
-		for left := having(mark); len(left) > 0; left = having(mark) {
+		for left := testenv.ProcessesWith(mark); len(left) > 0; left = testenv.ProcessesWith(mark) {
 			if time.Now().After(end) {
 				panic(fmt.Sprintf("processes %v of %s cannot be ended", left, e.WorkDir))
 			}
@@ -33,20 +28,4 @@ func leaveNothing(e *testscript.Env) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	})
-}
-
-// having lists the processes with a variable, given as NAME=VALUE.
-func having(variable []byte) (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is one
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended, or is somebody else's
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && slices.ContainsFunc(bytes.Split(data, []byte{0}), func(v []byte) bool { return bytes.Equal(v, variable) }) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }

@@ -12,6 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -111,6 +114,24 @@ func moduleRoot() (string, error) {
 		}
 		dir = parent
 	}
+}
+
+// ProcessesWith lists the processes with a variable in their environment, given as
+// NAME=VALUE. A test that marks what it starts can so find what is left of it. It
+// finds none on systems without /proc.
+func ProcessesWith(variable string) (pids []int) {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // the process has ended, or belongs to another user
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && slices.Contains(strings.Split(string(data), "\x00"), variable) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // Wait calls check until it returns nil. After Patience the test fails with the

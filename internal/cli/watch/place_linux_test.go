@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,9 +59,9 @@ func (p *place) env(state string) []string {
 }
 
 func (p *place) end() {
-	variable := []byte(mark + "=" + p.dir)
+	variable := mark + "=" + p.dir
 	testenv.Wait(p.t, "the end of all processes", func() error {
-		left := having(variable)
+		left := testenv.ProcessesWith(variable)
 		if len(left) == 0 {
 			return nil
 		}
@@ -75,22 +73,6 @@ func (p *place) end() {
 	if err := os.RemoveAll(p.dir); err != nil {
 		p.t.Error(err)
 	}
-}
-
-// having lists the processes with a variable, given as NAME=VALUE.
-func having(variable []byte) (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is one
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			continue // it has ended, or is somebody else's
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && slices.ContainsFunc(bytes.Split(data, []byte{0}), func(v []byte) bool { return bytes.Equal(v, variable) }) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 // gaffer runs a command to its end and returns what it prints.
