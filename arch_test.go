@@ -111,6 +111,7 @@ var rules = []rule{
 	{"test/stubmodel", nil, nil},
 	{"test/stubmodel/stubmodel", []string{"test/stubmodel"}, nil},
 	{"test/agents", []string{"fleet", "test/stubmodel"}, nil},
+	{"test/docs", nil, nil},
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
 
 	// What a person is told who looks elsewhere.

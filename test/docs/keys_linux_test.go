@@ -1,0 +1,100 @@
+package docs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain is also the program keys, if it is started by that name.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "keys" {
+		os.Exit(keys(os.Args[1], os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+// keys runs a command in a terminal of 100 columns and types a text when the
+// command has printed something and then fallen silent. It types the text again
+// every few seconds, since a program that sets up its terminal may discard what was
+// typed before. It prints what the terminal has shown and returns the command's
+// exit code.
+func keys(text string, argv []string) int {
+	terminal, other, err := openTerminal()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "keys:", err)
+		return 1
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = other, other, other
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		fmt.Fprintln(os.Stderr, "keys:", err)
+		return 1
+	}
+	_ = other.Close() // the command has it
+
+	printed, typed := make(chan []byte), false
+	go func() {
+		defer close(printed)
+		for {
+			part := make([]byte, 4096)
+			n, err := terminal.Read(part)
+			if err != nil {
+				return // the command has ended
+			}
+			printed <- part[:n]
+		}
+	}()
+	var shown bytes.Buffer
+	var next <-chan time.Time
+	for open := true; open; {
+		select {
+		case part, ok := <-printed:
+			shown.Write(part)
+			open = ok
+			if !typed {
+				next = time.After(200 * time.Millisecond)
+			}
+		case <-next:
+			_, _ = terminal.WriteString(text) // or the command has ended
+			typed, next = true, time.After(3*time.Second)
+		}
+	}
+	err = cmd.Wait()
+	_, _ = os.Stdout.Write(bytes.ReplaceAll(shown.Bytes(), []byte("\r\n"), []byte("\n"))) // for whoever reads the failure
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		fmt.Fprintln(os.Stderr, "keys:", err)
+		return 1
+	}
+	return cmd.ProcessState.ExitCode()
+}
+
+// openTerminal returns both sides of a new terminal.
+func openTerminal() (*os.File, *os.File, error) {
+	main, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	fd := int(main.Fd())
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100})
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	other, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	return main, other, err
+}
