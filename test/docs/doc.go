@@ -31,13 +31,16 @@
 //	<!-- file: FILE -->          the document below is this file
 //	<!-- not run: REASON -->     the block below is not run
 //
-// testdata/PAGE.txtar has the files of the project before the page begins. Of these,
-// setup.sh is run instead, after the others are there. A file "inline" has a line "SPAN => COMMAND" for each
-// `gaffer …` in the text of the page: what is run for it, in a project of its own.
+// testdata/PAGE.txtar has the files of the project before the page begins. A file
+// "setup.sh" is run when the others are there. A file "inline" has a line
+// "SPAN => COMMAND" for each `gaffer …` in the text of the page: what is run for it,
+// in a project of its own.
 //
 // Beside the programs of the machine, commands can use:
 //
-//	keys TEXT COMMAND…   COMMAND in a terminal, in which TEXT is typed
+//	keys TEXT COMMAND…   runs COMMAND in a terminal and types TEXT there
+//	interrupt COMMAND…   kills COMMAND as soon as an agent works for it
+//	~/play               what the stub of Claude Code does for each task
 //	$EXAMPLES            the folder of examples
 //	$OUTPUT              the file with the output of the last command
 //	$POSTGRES            the URL of an empty PostgreSQL database
