@@ -5,9 +5,9 @@
 # network namespaces.
 special='/test/browser$|/test/agents$|/internal/machines$'
 
-# These tests simulate in one goroutine, or start processes of the built program.
-# The race detector sees nothing in them and makes them several times slower.
-outside_race='Simulated|HoweverOften|^TestScript$|^TestWherever'
+# These tests run in one goroutine, or start processes of the built program. The
+# race detector sees nothing in them and makes them several times slower.
+outside_race='Simulated|HoweverOften|^TestScript$|^TestWherever|WhereverItDies|RecordingThatDies|AtAnyStep|CrashAnywhere|AHugeAnswer'
 
 # These run with race detection in a small version, and in full without it.
 twice='^TestATeam'
@@ -60,9 +60,13 @@ build_program() {
 # ordinary_packages lists the packages without steps of their own.
 ordinary_packages() { go list ./... | grep -vE "$special"; }
 
+# These packages start goroutines only to run processes or a test server, and share
+# no memory between them.
+no_shared_memory='/bench/|/internal/agent/fake$|/internal/cli/(demo|env|page|serve|state|statusline|worker)$|/internal/demo$|/internal/tmux$|/internal/worktree$|/test/'
+
 # concurrent_packages lists those that start goroutines, in code or in tests.
 concurrent_packages() {
-	go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE "${special//\$/ }" | while read -r package dir; do
+	go list -f '{{.ImportPath}} {{.Dir}}' ./... | grep -vE "${special//\$/ }|${no_shared_memory//\$/ }" | while read -r package dir; do
 		if grep -qE '\bgo func|\.Go\(|^\s*go [a-z][A-Za-z.]*\(' "$dir"/*.go; then echo "$package"; fi
 	done
 }
