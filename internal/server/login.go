@@ -90,6 +90,9 @@ func (s *Server) Visited() bool {
 	return s.logins.used > 0
 }
 
+// Watched reports whether anything follows the stream, as each open page does.
+func (s *Server) Watched() bool { return s.hub.followers() > 0 }
+
 type loginLink struct {
 	Path    string    `json:"path"` // to open in a browser, once
 	Expires time.Time `json:"expires_at"`

@@ -26,6 +26,7 @@ type Attendant struct {
 	env     *env.Env
 	notices notices
 	remark  string // for whoever looks at the live view
+	shown   *shown // nil if no run is shown from here
 }
 
 // With opens gaffer on this machine, in the project of the command, calls do and
@@ -64,9 +65,10 @@ func newAttendant(e *env.Env) *Attendant {
 	return t
 }
 
-// finally calls do and closes the fleet.
+// finally calls do, lets a page stay that is looked at, and closes the fleet.
 func (t *Attendant) finally(do func(*Attendant) error) error {
 	err := do(t)
+	t.shown.end(err)
 	if closed := t.Fleet.Close(); err == nil {
 		err = closed
 	}
@@ -90,10 +92,8 @@ type ending struct {
 // on by others, and followed. The error has the exit code: none if all is
 // complete.
 func (t *Attendant) Work(ctx context.Context, run string, asJSON bool) error {
-	shown := t.show(ctx, run)
-	err := t.attend(ctx, run, asJSON)
-	shown.end(err)
-	return err
+	t.show(ctx, run)
+	return t.attend(ctx, run, asJSON)
 }
 
 func (t *Attendant) attend(ctx context.Context, run string, asJSON bool) error {
@@ -129,6 +129,7 @@ type job struct {
 
 // background lets another gaffer go on with the run.
 func (t *Attendant) background(ctx context.Context, end ending, asJSON bool) error {
+	t.shown.leave()
 	if err := t.Detach(ctx, end.run.ID, asJSON); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 
 // ShowFlag declares --open, which is what [Attendant.Show] is set to.
 func ShowFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("open", false, "show it in the browser, too, while it runs")
+	return cmd.Flags().Bool("open", false, "show it in the browser, too; the page stays while a browser shows it")
 }
 
 // CheckShow refuses to show what this process does not stay for.
@@ -33,38 +33,41 @@ func CheckShow(show, detach, far bool) error {
 	return nil
 }
 
-// lingering is how long the page of a run stays when that has ended, for whoever
-// looks at it.
+// lingering is how long the page of a run that has ended waits for a browser to
+// come, or to come back.
 const lingering = 10 * time.Second
 
 // shown is a run in the browser; nil if it is not shown from here.
 type shown struct {
 	attendant *Attendant
 	page      *page.Page
+	run       string
+	opened    bool // a browser was opened, and may be on its way
+	left      bool // the person has left the run
 }
 
 // show shows a run in the browser if that is wanted, once. If it cannot, it says
 // so, and the run goes on.
-func (t *Attendant) show(ctx context.Context, run string) *shown {
+func (t *Attendant) show(ctx context.Context, run string) {
 	if !t.Show {
-		return nil
+		return
 	}
 	t.Show = false
 	if t.far() {
 		if err := t.showFar(ctx, run); err != nil {
 			t.notices.tell("the dashboard: " + err.Error())
 		}
-		return nil
+		return
 	}
 	p, err := page.Open(ctx, t.env, t.App, run, t.notices.tell)
 	if err != nil {
 		t.notices.tell("the dashboard: " + err.Error())
-		return nil
+		return
 	}
+	t.shown = &shown{attendant: t, page: p, run: run}
 	if link, err := p.Link(page.RunPlace(run)); err == nil {
-		t.offer(ctx, p.URL, link, "gaffer open "+run)
+		t.shown.opened = t.offer(ctx, p.URL, link, "gaffer open "+run)
 	}
-	return &shown{t, p}
 }
 
 // showFar shows a run of a server in the browser.
@@ -83,35 +86,54 @@ func (t *Attendant) showFar(ctx context.Context, run string) error {
 	return nil
 }
 
-// offer keeps for the live view what it will cover.
-func (t *Attendant) offer(ctx context.Context, address, link, again string) {
-	if !page.Offer(ctx, t.env, address, link, page.Unasked(t.env), again) {
+// offer keeps for the live view what it will cover. It reports whether a browser
+// was opened.
+func (t *Attendant) offer(ctx context.Context, address, link, again string) (opened bool) {
+	opened = page.Offer(ctx, t.env, address, link, page.Unasked(t.env), again)
+	if !opened {
 		t.remark = page.How(address, again)
+	}
+	return opened
+}
+
+// leave is called when the person leaves the run to a gaffer in the background:
+// the page does not keep this one.
+func (s *shown) leave() {
+	if s != nil {
+		s.left = true
 	}
 }
 
-// end closes the page: a while after the run has ended, if anybody has looked at it
-// and nobody wants to be gone.
+// end closes the page, and says how to see the run again. If the run has ended and
+// a browser has shown it, or was opened, that is when no browser shows it any more.
 func (s *shown) end(err error) {
 	if s == nil {
 		return
 	}
-	if s.page.Visited() && exit.Of(err) != exit.CodeInterrupted {
+	if (s.page.Visited() || s.opened) && !s.left && exit.Of(err) != exit.CodeInterrupted {
 		s.linger()
 	}
 	if err := s.page.Close(); err != nil {
 		s.attendant.talk("the dashboard: " + env.Printable(err.Error()))
 	}
+	s.attendant.talk(fmt.Sprintf("the dashboard is closed; 'gaffer serve' and then 'gaffer open %s' show the run again", s.run))
 }
 
+// linger returns when no browser has shown the page for a while, or at a signal.
 func (s *shown) linger() {
-	s.attendant.talk(fmt.Sprintf("the dashboard stays for another %s, or until Ctrl-C", lingering))
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	timer := time.NewTimer(lingering)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	s.attendant.talk(fmt.Sprintf("the dashboard stays at %s while a browser shows it, or until Ctrl-C; 'gaffer open %s' opens it again", s.page.URL, s.run))
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for last := time.Now(); time.Since(last) < lingering; {
+		select {
+		case <-tick.C:
+			if s.page.Watched() {
+				last = time.Now()
+			}
+		case <-ctx.Done():
+			return
+		}
 	}
 }

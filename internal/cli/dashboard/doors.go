@@ -101,7 +101,7 @@ func enter(ctx context.Context, e *env.Env, doors []door, name string) (door, st
 		return door{}, "", problem
 	}
 	return door{}, "", exit.WithHint(exit.NotFound(errors.New("no server on this machine has the dashboard")),
-		"'gaffer serve' starts one, 'gaffer run PLAN --open' has one while it runs, --server names one elsewhere")
+		"'gaffer serve' starts one, 'gaffer run PLAN --open' has one of its own, --server names one elsewhere")
 }
 
 // link asks the server for a link.

@@ -102,6 +102,9 @@ func (p *Page) Link(place string) (string, error) {
 // Visited reports whether any browser has logged in.
 func (p *Page) Visited() bool { return p.server.Visited() }
 
+// Watched reports whether a browser shows the page.
+func (p *Page) Watched() bool { return p.server.Watched() }
+
 // Close ends the page.
 func (p *Page) Close() error {
 	err := p.forget()

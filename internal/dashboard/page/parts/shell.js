@@ -17,7 +17,7 @@ function Live() {
   tick.value;
   if (state === 'live') return html`<span class="live" role="status" title=${`Connected since ${exact(since)}`}><span class="sign" aria-hidden="true">●</span> live</span>`;
   if (began) return html`<span class="live lost" role="status">connecting…</span>`;
-  return html`<span class="live lost" role="status" title="What you see may have changed since. It comes back by itself."><span class="sign" aria-hidden="true">○</span> stale since ${clock(since)}, reconnecting…</span>`;
+  return html`<span class="live lost" role="status" title="What you see may have changed since. It comes back by itself with the server. If that has ended: gaffer serve, then gaffer open."><span class="sign" aria-hidden="true">○</span> stale since ${clock(since)}, reconnecting…</span>`;
 }
 
 const themes = { auto: ['dark', '◐', 'as the system'], dark: ['light', '●', 'dark'], light: ['auto', '○', 'light'] };
