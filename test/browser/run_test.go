@@ -212,6 +212,11 @@ func TestTheCriticalPathIsTheChainThatARunWaitedFor(t *testing.T) {
 		{"by name", `[{id:'a'},{id:'b'},{id:'c',after:['a','b']}]`, `{a:{start:0,end:5},b:{start:0,end:9},c:{start:11,end:12}}`, "b c 10 2"},
 		{"by wave", `[{id:'a',wave:1},{id:'b',wave:2},{id:'c',wave:2},{id:'d',wave:7}]`, `{a:{start:0,end:5},b:{start:5,end:6},c:{start:5,end:8},d:{start:8,end:9}}`, "a c d 9 0"},
 		{"of those that go on, the one that more follows on", `[{id:'a'},{id:'b'},{id:'c',after:['b']}]`, `{a:{start:0,end:5},b:{start:2,end:5}}`, "b 3 0"},
+		{"by a place to run in, for which it waited until another task ended", `[{id:'a'},{id:'b'},{id:'c'},{id:'d'}]`, `{a:{start:0,end:60000},b:{start:0,end:4000},c:{start:4010,end:5000},d:{start:60010,end:60020}}`, "a d 60010 10"},
+		{"by a place to run in, long after what it names has ended", `[{id:'a'},{id:'b'},{id:'c',after:['b']}]`, `{a:{start:0,end:60000},b:{start:0,end:4000},c:{start:60010,end:60020}}`, "a c 60010 10"},
+		{"by places to run in, also of tasks that took no time", `[{id:'a'},{id:'b'},{id:'c'}]`, `{a:{start:0,end:9000},b:{start:9000,end:9000},c:{start:9000,end:9001}}`, "a b c 9001 0"},
+		{"by name, if it began soon after, though another has ended since", `[{id:'a'},{id:'b'},{id:'c',after:['a']}]`, `{a:{start:0,end:5000},b:{start:0,end:5100},c:{start:5200,end:9000}}`, "a c 8800 200"},
+		{"by name, if nothing ended just before it began", `[{id:'a'},{id:'b'},{id:'c',after:['a']}]`, `{a:{start:0,end:5000},b:{start:0,end:9000},c:{start:30000,end:31000}}`, "a c 6000 25000"},
 		{"of what has not begun, nothing", `[{id:'a'}]`, `{}`, " 0 0"},
 		{"a circle ends", `[{id:'a',after:['b']},{id:'b',after:['a']}]`, `{a:{start:0,end:5},b:{start:5,end:6}}`, "a b 6 0"},
 		{"names that are no list", `[{id:'a',after:'b'},{id:'b',after:[null,7,'nobody'],wave:'x'}]`, `{a:{start:0,end:5}}`, "a 5 0"},
@@ -220,6 +225,38 @@ func TestTheCriticalPathIsTheChainThatARunWaitedFor(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.about, got, c.want)
 		}
 	}
+}
+
+func TestACriticalPathNeverTakesNoTime(t *testing.T) {
+	t.Parallel()
+	p := newWorld(t).open("#/")
+	for script, want := range map[string]string{`{work: 300, wait: 20}`: "less than 1s", `{work: 900, wait: 200}`: "1s", `{work: 60000, wait: 5000}`: "1m 05s"} {
+		if got := module[string](p, "run/timeline.js", "m.pathTime("+script+")"); got != want {
+			t.Errorf("%s is %q, want %q", script, got, want)
+		}
+	}
+}
+
+func TestFailedTasksAreTheFirstInTheListOfARun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.worker("w1", "--slots", "1")
+	id := w.submit(`
+name: mixed
+defaults: {agent: fake}
+tasks:
+  - {id: one, prompt: "fake: say fine"}
+  - {id: two, prompt: "fake: fail There is no such database."}
+  - {id: three, prompt: "fake: say fine", after: [one]}
+  - {id: four, prompt: "fake: fail It is locked.", after: [three]}
+`)
+	p := w.open("#/runs/" + id)
+	w.ends(id)
+	rows := `[...document.querySelectorAll('.row')].sort((a, b) => a.dataset.index - b.dataset.index).map((r) => r.querySelector('.c-task a').textContent).join(' ')`
+	p.wait("what failed is first, the others as in the plan", rows+` === 'two four one three'`)
+	p.looks("run-list-failed")
+	p.visit("#/runs/" + id + "?view=timeline")
+	p.wait("the timeline goes by time", `[...document.querySelectorAll('[data-task]')].map((r) => r.dataset.task).filter(Boolean).join(' ') === 'one two three four'`)
 }
 
 const stuck = `
@@ -242,12 +279,12 @@ func TestARunIsCancelledAndItsFailuresRetriedByClick(t *testing.T) {
 	id := w.submit(stuck)
 	p := w.open("#/runs/" + id)
 	p.sees("There is no such database.", "waits for hangs", "1 failed")
-	p.wait("one hangs", `document.querySelector('.row[data-index="0"] .status').innerText.includes('running')`)
+	p.wait("one hangs", `document.querySelector('.row[data-index="1"] .status').innerText.includes('running')`)
 	p.click("Retry the failed task…")
 	p.sees("Retry 1 task?", "fails")
 	p.click("Retry")
 	until(w, "a second try", func() (fleet.Task, bool) { t := w.run(id).Tasks[1]; return t, t.Tries > 1 && t.Status == fleet.Failed })
-	p.wait("the page knows", `/failed[^]*2.2[^]*no such database/.test(document.querySelector('.row[data-index="1"]').innerText)`)
+	p.wait("the page knows", `/failed[^]*2.2[^]*no such database/.test(document.querySelector('.row[data-index="0"]').innerText)`)
 
 	p.click("Cancel run…")
 	p.sees("Cancel the run stuck?", "1 task that runs is ended")

@@ -40,6 +40,7 @@ function Views({ run, detail, tasks, counts, structure }) {
   const words = wordsOf(query('filter'));
   const row = (id) => detail.tasks.rows.get(id);
   const shown = structure.order.filter((i) => (!wanted || isOf(tasks[i], wanted)) && matches(tasks[i], words));
+  const failed = (i) => tasks[i].status === 'failed';
   const props = { run: run.id, detail, shown, structure, row };
   return html`<nav class="tabs" aria-label="Views">${Object.entries(views).map(([name, title]) => html`<a key=${name} href=${hrefOf(run.id, name)} aria-current=${name === view ? 'page' : undefined}>${title}</a>`)}</nav>
     <section aria-label=${views[view]}>
@@ -49,7 +50,7 @@ function Views({ run, detail, tasks, counts, structure }) {
     : view === 'graph' ? html`<${Graph} ...${props} />`
       : !shown.length ? html`<${Empty} title="No task is like that."><button onClick=${() => setQuery({ status: '', filter: '' })}>Show all</button><//>`
         : view === 'timeline' ? html`<${Timeline} ...${props} whole=${run} />`
-          : html`<${List} ...${props} among=${{ row, unfinished: unfinishedOf(tasks), lanes: lanes.all() }} />`}
+          : html`<${List} ...${props} shown=${[...shown.filter(failed), ...shown.filter((i) => !failed(i))]} among=${{ row, unfinished: unfinishedOf(tasks), lanes: lanes.all() }} />`}
     </section>`;
 }
 

@@ -1,10 +1,17 @@
 // The critical path: the chain of tasks that a run has taken its time for.
 import { nextOf, wavesBelow } from './structure.js';
 
+// A task that begins within this time of what it names, in milliseconds, has waited
+// for that. Another one that begins within the longer time of any task's end has
+// waited for the place in which that one ran.
+const named = 500;
+const freed = 1000;
+
 /**
- * Walks back from the task that ends last: to that one it waited for which ended
- * last, and so on. Of several that still go on it is the one that most has to
- * follow on.
+ * Walks back from the task that ends last: to the task that it waited for, and so
+ * on. That is the last to end of those it names or, if it began long after those,
+ * the one that ended just before. Of several tasks that still go on it begins with
+ * the one that the most layers follow.
  * @param {import('./structure.js').Structure} s
  * @param {Map<string, {start: number, end: number}>} spans when each task first began and last ended, or now
  * @returns {{ids: string[], work: number, wait: number}} in order, with the time that they took and that lay between them
@@ -12,11 +19,19 @@ import { nextOf, wavesBelow } from './structure.js';
 export function criticalPath(s, spans) {
   const below = wavesBelow(s);
   const last = lastOfWaves(s, spans);
+  let begin = Infinity;
+  for (const { start } of spans.values()) begin = Math.min(begin, start);
+  const ended = s.ids.map((_, i) => i).filter((i) => spans.has(s.ids[i])).sort((a, b) => end(s, spans, a) - end(s, spans, b));
   const path = [];
   const seen = new Set();
-  for (let i = theLast(s, spans); i >= 0 && !seen.has(i); i = cause(s, spans, i, last.get(below[i]))) {
+  for (let i = theLast(s, spans); i >= 0 && !seen.has(i);) {
     seen.add(i);
     path.unshift(i);
+    const by = cause(s, spans, i, last.get(below[i]));
+    const { start } = spans.get(s.ids[i]);
+    const waited = start - (by < 0 ? begin : end(s, spans, by));
+    const before = waited > named ? lastBefore(s, spans, ended, start, seen) : -1;
+    i = before >= 0 && start - end(s, spans, before) <= freed ? before : by;
   }
   return measured(path.map((i) => s.ids[i]), spans);
 }
@@ -55,6 +70,19 @@ function followers(s) {
     if (s.waves[i]) rest[i] = Math.max(rest[i], s.depth - s.layers[i]);
   }
   return rest;
+}
+
+// lastBefore is the task that ended last before a time, of those in the order of
+// their end that are not on the path yet; -1 if there is none.
+function lastBefore(s, spans, ended, time, path) {
+  let low = 0;
+  for (let high = ended.length; low < high;) {
+    const middle = (low + high) >> 1;
+    if (end(s, spans, ended[middle]) <= time) low = middle + 1;
+    else high = middle;
+  }
+  while (low > 0 && path.has(ended[low - 1])) low--;
+  return low > 0 ? ended[low - 1] : -1;
 }
 
 function cause(s, spans, i, ofWave) {

@@ -67,10 +67,13 @@ function tipOf(target, whole) {
 
 const Legend = () => html`<span class="g-legend faint" aria-hidden="true"><i class="g-bar asked"></i> waits for a person <i class="g-gap"></i> waits for a retry</span>`;
 
+/** How long a critical path took. A path is never without time. @param {{work: number, wait: number}} path */
+export const pathTime = ({ work, wait }) => (work + wait < 1000 ? 'less than 1s' : span(work + wait));
+
 function PathWords({ path }) {
   if (!path.ids.length) return null;
   const names = path.ids.length > 6 ? [...path.ids.slice(0, 3), '…', ...path.ids.slice(-2)] : path.ids;
-  return html`<span class="path-words" title=${path.ids.join(' → ')}><b>${span(path.work + path.wait)}</b> <span class="faint"><bdi>${names.join(' → ')}</bdi>${path.wait >= 1000 ? `, ${span(path.wait)} of it between tasks` : ''}</span></span>`;
+  return html`<span class="path-words" title=${path.ids.join(' → ')}><b>${pathTime(path)}</b> <span class="faint"><bdi>${names.join(' → ')}</bdi>${path.wait >= 1000 ? `, ${span(path.wait)} of it between tasks` : ''}</span></span>`;
 }
 
 function Axis({ scale, begin }) {
