@@ -41,6 +41,12 @@ func (a *App) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, er
 	return a.lookout.Runs(ctx, a.projectOr(everywhere), ended)
 }
 
+// List are the runs of this project, or of all projects, without their tasks, the
+// latest first: at most so many, also those that have ended.
+func (a *App) List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error) {
+	return a.lookout.Summaries(ctx, a.projectOr(everywhere), true, limit)
+}
+
 // projectOr is this project, or none for everywhere.
 func (a *App) projectOr(everywhere bool) string {
 	if everywhere {

@@ -112,8 +112,8 @@ func (r *running) stop(t *testing.T) {
 	}
 }
 
-// runs runs a command to its end and returns what it printed to stdout.
-func runs(t *testing.T, dir string, env map[string]string, argv ...string) string {
+// prints runs a command to its end and returns what it printed to stdout.
+func prints(t *testing.T, dir string, env map[string]string, argv ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), longWait)
 	defer cancel()
@@ -234,7 +234,7 @@ func does(t *testing.T, gaffer, server, token, project, worker string) {
 	t.Helper()
 	writeTo(t, filepath.Join(project, "plan.yaml"), examplePlan)
 	env := map[string]string{"GAFFER_SERVER": server, "GAFFER_TOKEN": token, "XDG_STATE_HOME": t.TempDir()}
-	if out := runs(t, project, env, gaffer, "run", "plan.yaml"); !strings.Contains(out, "✓ demo complete") || !strings.Contains(out, "workers   "+worker) {
+	if out := prints(t, project, env, gaffer, "run", "plan.yaml"); !strings.Contains(out, "✓ demo complete") || !strings.Contains(out, "workers   "+worker) {
 		t.Errorf("the run says\n%s", out)
 	}
 }
@@ -316,7 +316,7 @@ func TestTheUnitsOfTheExampleRunBehindAProxy(t *testing.T) {
 	if comment == nil {
 		t.Fatal("gaffer.service does not say how to make a token")
 	}
-	made := runs(t, root, map[string]string{"XDG_STATE_HOME": env["XDG_STATE_HOME"]}, append([]string{gaffer}, strings.Fields(comment[1])[1:]...)...)
+	made := prints(t, root, map[string]string{"XDG_STATE_HOME": env["XDG_STATE_HOME"]}, append([]string{gaffer}, strings.Fields(comment[1])[1:]...)...)
 	if load := unitValues(unit(t, "gaffer-worker@.service"), "LoadCredential"); !slices.Equal(load, []string{"token:/etc/gaffer/worker.token"}) {
 		t.Errorf("the worker's credentials are %q", load)
 	}
@@ -401,7 +401,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 		fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD '%s'", db["POSTGRES_USER"], db["POSTGRES_PASSWORD"]),
 		fmt.Sprintf("CREATE DATABASE %s OWNER %s", db["POSTGRES_DB"], db["POSTGRES_USER"]),
 	} {
-		runs(t, root, nil, "psql", "--quiet", "--set=ON_ERROR_STOP=1", "--command="+statement, database.URL)
+		prints(t, root, nil, "psql", "--quiet", "--set=ON_ERROR_STOP=1", "--command="+statement, database.URL)
 	}
 	socket, err := url.Parse(database.URL)
 	if err != nil {
@@ -473,7 +473,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 	if comment == nil {
 		t.Fatal("compose.yaml does not say how to make a token")
 	}
-	made := runs(t, root, environment(coordinators["serve-1"]), append([]string{gaffer}, strings.Fields(comment[1])...)...)
+	made := prints(t, root, environment(coordinators["serve-1"]), append([]string{gaffer}, strings.Fields(comment[1])...)...)
 	w := c.Services["worker"]
 	if w.Image != "gaffer" || w.WorkingDir != "/srv/project" || !slices.Equal(w.Secrets, []string{"worker-token"}) || c.Secrets["worker-token"].File != "./worker.token" {
 		t.Errorf("the worker is %+v", w)

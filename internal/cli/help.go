@@ -39,7 +39,7 @@ func printHelp(w io.Writer, cmd *cobra.Command) {
 
 // rootHelp fits one screen of 80 columns and 24 lines.
 func rootHelp(b *strings.Builder, root *cobra.Command) {
-	fmt.Fprintf(b, "%s\n\n", root.Short)
+	fmt.Fprintf(b, "%s\n", root.Short)
 	for _, group := range root.Groups() {
 		if slices.Contains(brief(), group.ID) {
 			nameCommands(b, group.Title, root, group.ID)
@@ -83,6 +83,9 @@ func commandHelp(b *strings.Builder, cmd *cobra.Command) {
 		return
 	}
 	fmt.Fprintf(b, "\nUsage:\n  %s\n", usageLine(cmd))
+	if len(cmd.Aliases) > 0 {
+		fmt.Fprintf(b, "\nAlso called: %s\n", strings.Join(cmd.Aliases, ", "))
+	}
 	if cmd.Example != "" {
 		fmt.Fprintf(b, "\nExamples:\n%s\n", cmd.Example)
 	}
@@ -151,8 +154,8 @@ func servers() *cobra.Command {
 	return &cobra.Command{
 		Use:   "server",
 		Short: "How a server is asked instead of this machine",
-		Long: `Every command about runs (run, resume, status, ps, logs, answer, cancel, retry,
-doctor, report) asks the server that is named, and this machine if none is:
+		Long: `Every command about runs (run, resume, runs, status, ps, logs, answer, cancel,
+retry, doctor, report) asks the server that is named, and this machine if none is:
 
   --server URL         or GAFFER_SERVER, or the setting 'server'; several that
                        share a database with commas between them

@@ -82,12 +82,23 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return &exit.Error{
-		Code: exit.CodeUsage,
-		Err:  fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()),
-		Next: didYouMean(cmd, suggest.Nearest(args[0], names)),
+	next := didYouMean(cmd, suggest.Nearest(args[0], names))
+	if other := elsewhere[args[0]]; other != "" && !cmd.HasParent() {
+		next = other
 	}
+	return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), Next: next}
 }
+
+// elsewhere says what does here what other programs have a command of that name for.
+var elsewhere = map[string]string{
+	"rm":     removes,
+	"remove": removes,
+	"delete": removes,
+	"start":  "'gaffer run PLAN' begins a run, 'gaffer resume RUN' takes one up again",
+	"tail":   "'gaffer logs TASK -f' follows what an agent says and does",
+}
+
+const removes = "'gaffer prune' takes away runs that ended long ago; 'gaffer cancel RUN' ends one, 'gaffer worktree remove' takes away a task's worktree"
 
 // misuse turns what the command line's parser refused into a usage error that
 // says where to look.

@@ -34,6 +34,7 @@ import (
 	"gaffer/internal/cli/resume"
 	"gaffer/internal/cli/retry"
 	"gaffer/internal/cli/run"
+	"gaffer/internal/cli/runs"
 	"gaffer/internal/cli/schema"
 	"gaffer/internal/cli/serve"
 	"gaffer/internal/cli/session"
@@ -75,7 +76,7 @@ func groups() []group {
 	return []group{
 		{"Run a plan", []func(*env.Env) *cobra.Command{plan.New, run.New, resume.New}},
 		{"See and steer what runs", []func(*env.Env) *cobra.Command{
-			watch.New, status.New, ps.New, logs.New, answer.New, cancel.New, retry.New,
+			watch.New, runs.New, status.New, ps.New, logs.New, answer.New, cancel.New, retry.New,
 		}},
 		{beads, []func(*env.Env) *cobra.Command{
 			build.New, team.New, dispatch.New, attach.New, poll.New, templates.New, worktree.New,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,6 +42,16 @@ func TestEveryCommandAtTheTopHasAGroup(t *testing.T) {
 			t.Errorf("%s: no group", cmd.CommandPath())
 		}
 	}
+}
+
+func TestEveryCommandThatTakesARunOrATaskCompletesIt(t *testing.T) {
+	takes := regexp.MustCompile(`\b(RUN|TASK)\b`)
+	walk(newRoot(&env.Env{}), func(cmd *cobra.Command) {
+		_, args, _ := strings.Cut(cmd.Use, " ")
+		if takes.MatchString(args) && cmd.ValidArgsFunction == nil {
+			t.Errorf("%s: completes nothing", cmd.CommandPath())
+		}
+	})
 }
 
 func TestAWordThatIsNoCommandIsRefusedAtEveryLevel(t *testing.T) {

@@ -77,6 +77,17 @@ func (f *Fleet) Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, 
 	return list, nil
 }
 
+// List are the runs of the project, or of all projects, without their tasks, the
+// latest first: at most so many, also those that have ended.
+func (f *Fleet) List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error) {
+	q := coordinator.RunQuery{Project: f.opts.Project, Ended: true, Limit: limit}
+	if everywhere {
+		q.Project = ""
+	}
+	list, err := f.client.Runs(ctx, q)
+	return list, f.problem(err)
+}
+
 // FindRun returns the id of the run that a person means, as on one machine.
 func (f *Fleet) FindRun(ctx context.Context, text string, unfinished bool) (string, error) {
 	id, err := f.client.FindRun(ctx, f.opts.Project, text, unfinished)

@@ -21,7 +21,7 @@ func (e *NotFoundError) NotFound() bool { return true }
 
 // Hint says what to do next.
 func (e *NotFoundError) Hint() string {
-	return "'gaffer ps' lists what runs, 'gaffer status' the tasks"
+	return "'gaffer ps' lists what runs, 'gaffer runs' all runs, 'gaffer status' the tasks of one"
 }
 
 // AmbiguousError is a short form that could be several.

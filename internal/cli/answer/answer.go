@@ -44,9 +44,7 @@ resume' takes the run up and does so; the run to name is printed.`,
   gaffer answer api "use port 8080"
   gaffer answer api --deny "not in production"`,
 		Args: cobra.RangeArgs(1, 2),
-		ValidArgsFunction: open.Tasks(e, func(t fleet.Task) bool {
-			return phrase.Waiting(t)
-		}),
+		ValidArgsFunction: open.Answers(e, phrase.Waiting),
 	}
 	cmd.Flags().IntVar(&o.option, "option", 0, "choose option `N`, from 1")
 	cmd.Flags().BoolVar(&o.deny, "deny", false, "refuse what is asked for")

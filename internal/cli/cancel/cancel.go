@@ -14,6 +14,7 @@ import (
 func New(e *env.Env) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
+		Aliases:               []string{"stop", "kill"},
 		Use:                   "cancel RUN|TASK",
 		DisableFlagsInUseLine: true,
 		Short:                 "End a run, or a task and what waits for it",

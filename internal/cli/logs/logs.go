@@ -26,6 +26,7 @@ type options struct {
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
+		Aliases:               []string{"log"},
 		Use:                   "logs TASK [-f] [--tail N]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Print what a task's agent has written",

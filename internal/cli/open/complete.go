@@ -2,6 +2,8 @@ package open
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,34 +20,62 @@ type Completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCo
 // Runs completes the first argument with runs of this project, those that have
 // ended as well if ended.
 func Runs(e *env.Env, ended bool) Completer {
-	return first(e, func(ctx context.Context, f Fleet) []string { return runs(ctx, f, ended) })
+	return first(e, func(ctx context.Context, f Fleet, _ string) []string { return runs(ctx, f, ended) })
 }
 
 // Tasks completes the first argument with tasks that fit, of runs that have not
-// ended and of the latest.
+// ended and of the latest. After RUN/ they are those of that run.
 func Tasks(e *env.Env, fits func(fleet.Task) bool) Completer {
-	return first(e, func(ctx context.Context, f Fleet) []string { return tasks(ctx, f, fits) })
+	return first(e, func(ctx context.Context, f Fleet, typed string) []string { return tasks(ctx, f, typed, fits) })
 }
 
 // RunsAndTasks completes the first argument with both, of what has not ended.
 func RunsAndTasks(e *env.Env) Completer {
-	return first(e, func(ctx context.Context, f Fleet) []string {
+	return first(e, func(ctx context.Context, f Fleet, typed string) []string {
 		open := func(t fleet.Task) bool { return !t.Status.Final() }
-		return append(runs(ctx, f, false), tasks(ctx, f, open)...)
+		return append(runs(ctx, f, false), tasks(ctx, f, typed, open)...)
 	})
 }
 
-func first(e *env.Env, words func(context.Context, Fleet) []string) Completer {
-	return func(cmd *cobra.Command, args []string, _ string) (found []string, _ cobra.ShellCompDirective) {
+func first(e *env.Env, words func(ctx context.Context, f Fleet, typed string) []string) Completer {
+	return complete(e, func(ctx context.Context, f Fleet, args []string, typed string) []string {
+		if len(args) > 0 {
+			return nil
+		}
+		return words(ctx, f, typed)
+	})
+}
+
+// Answers completes a task that waits for a person, and then the options of its
+// question.
+func Answers(e *env.Env, waits func(fleet.Task) bool) Completer {
+	return complete(e, func(ctx context.Context, f Fleet, args []string, typed string) (words []string) {
+		switch len(args) {
+		case 0:
+			return tasks(ctx, f, typed, waits)
+		case 1:
+			t, err := f.FindTask(ctx, args[0])
+			if err != nil || t.Question == nil {
+				return nil
+			}
+			for i, option := range t.Question.Options {
+				words = append(words, fmt.Sprintf("%d\t%s", i+1, env.Line(option, 60)))
+			}
+		}
+		return words
+	})
+}
+
+// complete asks what the command itself would ask for words.
+func complete(e *env.Env, words func(ctx context.Context, f Fleet, args []string, typed string) []string) Completer {
+	return func(cmd *cobra.Command, args []string, typed string) (found []string, _ cobra.ShellCompDirective) {
 		ctx := cmd.Context()
 		if ctx == nil {
 			ctx = context.Background()
 		}
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		if len(args) == 0 {
-			_ = asked(ctx, e, cmd, func(f Fleet) error { found = words(ctx, f); return nil })
-		}
+		_ = asked(ctx, e, cmd, func(f Fleet) error { found = words(ctx, f, args, typed); return nil })
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 }
@@ -73,24 +103,42 @@ func runs(ctx context.Context, f Fleet, ended bool) (words []string) {
 	return words
 }
 
-func tasks(ctx context.Context, f Fleet, fits func(fleet.Task) bool) (words []string) {
+func tasks(ctx context.Context, f Fleet, typed string, fits func(fleet.Task) bool) (words []string) {
+	if run, _, ok := strings.Cut(typed, "/"); ok {
+		id, err := f.FindRun(ctx, run, false)
+		if err != nil {
+			return nil
+		}
+		r, err := f.Run(ctx, id)
+		if err != nil {
+			return nil
+		}
+		for _, t := range r.Tasks {
+			if fits(t) {
+				words = append(words, run+"/"+word(t))
+			}
+		}
+		return words
+	}
 	list, err := f.Runs(ctx, false, false)
 	if err != nil {
 		return nil
 	}
-	if len(list) == 0 {
-		list = latest(ctx, f)
-	}
 	seen := map[string]bool{}
-	for _, r := range list {
+	for _, r := range fleet.Merge(list, latest(ctx, f)) {
 		for _, t := range r.Tasks {
 			if fits(t) && !seen[t.ID] {
 				seen[t.ID] = true
-				words = append(words, env.Printable(t.ID)+"\t"+env.Line(t.Name+", "+string(t.Status), 60))
+				words = append(words, word(t))
 			}
 		}
 	}
 	return words
+}
+
+// word is a task with what a shell shows beside it.
+func word(t fleet.Task) string {
+	return env.Printable(t.ID) + "\t" + env.Line(t.Name+", "+string(t.Status), 60)
 }
 
 func latest(ctx context.Context, f Fleet) []fleet.Run {

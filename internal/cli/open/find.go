@@ -66,5 +66,5 @@ func neither(name string, errs ...error) error {
 		}
 	}
 	return exit.WithHint(exit.NotFound(fmt.Errorf("no run and no task is called %q", name)),
-		"'gaffer ps' lists what runs, 'gaffer status' the tasks")
+		"'gaffer ps' lists what runs, 'gaffer runs' all runs, 'gaffer status' the tasks of one")
 }

@@ -20,6 +20,10 @@ type Fleet interface {
 	Run(ctx context.Context, id string) (fleet.Run, error)
 	Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error)
 
+	// List are the runs of the project, or of all projects, without their tasks,
+	// the latest first: at most so many, also those that have ended.
+	List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error)
+
 	// FindRun and FindTask return what a person means by a name, in the
 	// command's project.
 	FindRun(ctx context.Context, text string, unfinished bool) (string, error)

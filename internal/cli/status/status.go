@@ -22,8 +22,9 @@ import (
 func New(e *env.Env) *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
-		Use:   "status [RUN]",
-		Short: "Show a run's tasks as a table, or live with --watch",
+		Aliases: []string{"show"},
+		Use:     "status [RUN]",
+		Short:   "Show a run's tasks as a table, or live with --watch",
 		Long: `Show the tasks of a run, the latest of this project unless another is named:
 what each does now, since when that is known and who says so, or the last words
 of its agent. Tasks that failed come first; 'gaffer logs TASK' has the rest.
@@ -118,15 +119,10 @@ func row(t fleet.Task, now time.Time, named, far bool) []table.Cell {
 }
 
 func style(t fleet.Task) env.Style {
-	switch t.Status {
-	case fleet.Running:
+	if phrase.Waiting(t) {
 		return env.Yellow
-	case fleet.Complete:
-		return env.Green
-	case fleet.Failed:
-		return env.Red
 	}
-	return env.Faint
+	return phrase.Style(t.Status)
 }
 
 // summary is such as "Running: 2 complete, 1 queued, $0.42", and what needs

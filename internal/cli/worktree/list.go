@@ -21,6 +21,14 @@ func list(e *env.Env) *cobra.Command {
 		Short:   "Show worktrees, and what is in them that is nowhere else",
 		Example: "  gaffer worktree list\n  gaffer worktree list abc1 --json",
 		Args:    cobra.MaximumNArgs(1),
+		ValidArgsFunction: completer(e, func(trees []worktree.Tree) (runs []string) {
+			for _, t := range trees {
+				if !slices.Contains(runs, t.Run) {
+					runs = append(runs, t.Run)
+				}
+			}
+			return runs
+		}),
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -22,6 +22,12 @@ is in use, or locked, never is. Before that, what is in it is kept under
 refs/gaffer/rescue.`,
 		Example: "  gaffer worktree remove api\n  gaffer worktree remove abc1/api --force",
 		Args:    cobra.MinimumNArgs(1),
+		ValidArgsFunction: completer(e, func(trees []worktree.Tree) (tasks []string) {
+			for _, t := range trees {
+				tasks = append(tasks, t.Run+"/"+t.Task+"\t"+env.Printable(t.Branch))
+			}
+			return tasks
+		}),
 	}
 	cmd.Flags().BoolVar(&force, "force", false, "also with work that is nowhere else")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

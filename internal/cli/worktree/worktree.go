@@ -28,6 +28,25 @@ func means(text, run string) bool {
 	return strings.HasPrefix(run, text) || strings.HasPrefix(run[strings.LastIndexByte(run, '-')+1:], text)
 }
 
+// completer suggests the worktrees that are there.
+func completer(e *env.Env, words func([]worktree.Tree) []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ctx := cmd.Context()
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		repo, err := open(ctx, e)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp // a shell's prompt is no place for errors
+		}
+		trees, err := repo.List(ctx, "")
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words(trees), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // open finds the repository of the project.
 func open(ctx context.Context, e *env.Env) (*worktree.Repo, error) {
 	p, err := e.Project()

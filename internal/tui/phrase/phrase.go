@@ -22,6 +22,22 @@ func Line(text string) string { return env.Line(text, most) }
 // Label is a status as the table of agents shows it, such as "✓ Done".
 func Label(s fleet.Status) string { return env.Printable(session.State(s).Label()) }
 
+// WaitingLabel is the [Label] of what waits for a person.
+const WaitingLabel = "? waiting"
+
+// Style is how a [Label] is painted.
+func Style(s fleet.Status) env.Style {
+	switch s {
+	case fleet.Running:
+		return env.Yellow
+	case fleet.Complete:
+		return env.Green
+	case fleet.Failed:
+		return env.Red
+	}
+	return env.Faint
+}
+
 // Elapsed writes a duration as the table of agents shows it: 42s, 2m 34s, 1h 05m.
 func Elapsed(d time.Duration) string { return session.FormatElapsed(d) }
 

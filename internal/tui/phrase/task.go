@@ -35,7 +35,7 @@ func Waiting(t fleet.Task) bool { return t.Question != nil && !t.Status.Final() 
 // is running for the protocols and "waiting" for people.
 func TaskLabel(t fleet.Task) string {
 	if Waiting(t) {
-		return "? waiting"
+		return WaitingLabel
 	}
 	return Label(t.Status)
 }

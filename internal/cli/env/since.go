@@ -1,0 +1,32 @@
+package env
+
+import (
+	"fmt"
+	"time"
+
+	"gaffer/statefile/timestamp"
+)
+
+// Since reads the beginning of a time: an age such as 10m or 7d, a time of day such
+// as 14:02, a date, or a date and a time; in the zone of now where they name none.
+// Empty is the zero time.
+func Since(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, layout := range []string{"15:04", "15:04:05"} {
+		if clock, err := time.Parse(layout, text); err == nil {
+			y, m, d := now.Date()
+			return time.Date(y, m, d, clock.Hour(), clock.Minute(), clock.Second(), 0, now.Location()), nil
+		}
+	}
+	var age Age
+	if age.Set(text) == nil {
+		return now.Add(-time.Duration(age)), nil
+	}
+	at, err := timestamp.Parse(text, now.Location())
+	if err != nil {
+		return at, fmt.Errorf("--since %q: want such as 10m, 7d, 14:02, 2026-02-11 or 2026-02-11T09:00:00Z", text)
+	}
+	return at, nil
+}

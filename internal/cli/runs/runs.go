@@ -1,0 +1,185 @@
+// Package runs is the command 'gaffer runs': the runs of a project, of all, or of a
+// server.
+package runs
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/suggest"
+	"gaffer/internal/tui/phrase"
+)
+
+// options is what the command line says.
+type options struct {
+	all    bool
+	status []string
+	name   string
+	since  string
+	limit  int
+}
+
+// waiting is a run of which a task waits for a person. It is no status of the
+// protocols.
+const waiting = "waiting"
+
+// statuses are the words that --status takes.
+func statuses() []string {
+	return []string{string(fleet.Running), waiting, string(fleet.Complete), string(fleet.Failed), string(fleet.Cancelled)}
+}
+
+// New makes the command.
+func New(e *env.Env) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:                   "runs [--all] [--status STATUS] [--name TEXT] [--since WHEN] [-n N]",
+		DisableFlagsInUseLine: true,
+		Aliases:               []string{"list", "ls"},
+		Short:                 "List runs, also those that have ended",
+		Long: `List the runs of this project, the latest first: their tasks, when they began, how
+long they took and what they cost. A run of which a task waits for a person is
+"waiting". Every command takes the last part of a run's id for the whole.`,
+		Example: `  gaffer runs
+  gaffer runs --all --status failed,waiting --since 7d
+  gaffer runs -n 0 --json | jq -r '.[] | select(.spent.usd > 1).id'`,
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.all, "all", "a", false, "of all projects")
+	flags.StringSliceVar(&o.status, "status", nil, "only `STATUS`, or several: "+strings.Join(statuses(), ","))
+	flags.StringVar(&o.name, "name", "", "only those with `TEXT` in their name")
+	flags.StringVar(&o.since, "since", "", "only those that began since `WHEN`: 2h, 7d, 14:02 or 2026-02-11")
+	flags.IntVarP(&o.limit, "limit", "n", 20, "the latest `N`; 0 is all")
+	open.FleetFlags(e, cmd)
+	asJSON := env.JSONFlag(cmd)
+	// The flag was declared just above; an error could only mean that it was not.
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		since, err := o.check(e.Now())
+		if err != nil {
+			return exit.Usage(err)
+		}
+		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error {
+			list, asked, err := find(cmd.Context(), f, o, since)
+			if err != nil {
+				return err
+			}
+			shown := list
+			if o.limit > 0 {
+				shown = list[:min(len(list), o.limit)]
+			}
+			if *asJSON {
+				return e.PrintJSON(append([]fleet.Run{}, shown...))
+			}
+			if len(shown) == 0 {
+				e.Talk("no run%s", map[bool]string{true: " of that kind"}[o.filters()])
+				return nil
+			}
+			if err := table.Print(e, rows(shown, asked, e.Now(), o.all)); err != nil {
+				return err
+			}
+			if len(shown) < len(list) {
+				e.Talk("these are the latest %d; -n 0 lists all", len(shown))
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+func (o options) filters() bool { return len(o.status) > 0 || o.name != "" || o.since != "" }
+
+// check reads what cannot be read from the command line by itself.
+func (o options) check(now time.Time) (since time.Time, err error) {
+	if o.limit < 0 {
+		return since, fmt.Errorf("-n %d: want 0 or more", o.limit)
+	}
+	for _, s := range o.status {
+		if !slices.Contains(statuses(), s) {
+			err := fmt.Errorf("--status %q: want one of %s", s, strings.Join(statuses(), ", "))
+			if near := suggest.Nearest(s, statuses()); near != "" {
+				return since, exit.WithHint(err, fmt.Sprintf("did you mean %s?", near))
+			}
+			return since, err
+		}
+	}
+	return env.Since(o.since, now)
+}
+
+// most is how many runs are looked at for those that filters want.
+const most = 1000
+
+// find returns the runs that are wanted, one more than the limit if there are more,
+// and of each run how many questions are open.
+func find(ctx context.Context, f open.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
+	limit := o.limit + 1
+	if o.limit == 0 || o.filters() {
+		limit = most
+	}
+	if list, err = f.List(ctx, o.all, min(limit, most)); err != nil {
+		return nil, nil, err
+	}
+	questions, err := f.Questions(ctx)
+	asked = map[string]int{}
+	for _, q := range questions {
+		asked[q.Run]++
+	}
+	return slices.DeleteFunc(list, func(r fleet.Run) bool {
+		return r.Created.Before(since) || !strings.Contains(strings.ToLower(r.Name), strings.ToLower(o.name)) ||
+			len(o.status) > 0 && !slices.Contains(o.status, statusOf(r, asked))
+	}), asked, err
+}
+
+func statusOf(r fleet.Run, asked map[string]int) string {
+	if r.Status == fleet.Running && asked[r.ID] > 0 {
+		return waiting
+	}
+	return string(r.Status)
+}
+
+func rows(runs []fleet.Run, asked map[string]int, now time.Time, all bool) [][]table.Cell {
+	head := []table.Cell{
+		{Text: "Run", Keep: true}, {Text: "Name"}, {Text: "Status", Keep: true}, {Text: "Tasks", Drop: 3},
+		{Text: "Began", Keep: true, Drop: 4}, {Text: "Time", Keep: true, Drop: 2}, {Text: "Cost", Keep: true, Drop: 1},
+	}
+	if all {
+		head = append([]table.Cell{{Text: "Project", Drop: 5}}, head...)
+	}
+	rows := [][]table.Cell{head}
+	for _, r := range runs {
+		end := now
+		if !r.Ended.IsZero() {
+			end = r.Ended
+		}
+		c := r.Counts
+		label, style := phrase.Label(r.Status), phrase.Style(r.Status)
+		if statusOf(r, asked) == waiting {
+			label, style = phrase.WaitingLabel, env.Yellow
+		}
+		row := []table.Cell{
+			{Text: r.ID, Short: open.ShortID(r.ID)},
+			{Text: env.Line(r.Name, 60)},
+			{Text: label, Style: style},
+			{Text: phrase.Counts(c), Short: fmt.Sprintf("%d/%d", c.Complete, c.Total)},
+			{Text: phrase.Clock(r.Created, now)},
+			{Text: phrase.Elapsed(max(end.Sub(r.Created), 0))},
+			{Text: phrase.Money(r.Spent.USD)},
+		}
+		if all {
+			row = append([]table.Cell{{Text: r.Project, Short: filepath.Base(r.Project)}}, row...)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
