@@ -38,6 +38,8 @@ type Run struct {
 	Counts     Counts    `json:"counts"`
 	Spent      Cost      `json:"spent"`
 	Budget     Cost      `json:"budget,omitzero"`
+	WorkedMS   int64     `json:"worked_ms,omitempty"` // by attempts that have ended, without the time that they waited
+	WaitedMS   int64     `json:"waited_ms,omitempty"` // for a person, by attempts that have ended
 	Created    time.Time `json:"created"`
 	Ended      time.Time `json:"ended,omitzero"`
 	Owner      Owner     `json:"owner,omitzero"`      // the gaffer that runs it, if one does
@@ -105,14 +107,33 @@ type Attempt struct {
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Spent   Cost      `json:"spent,omitzero"`
-	Checks  []Check   `json:"checks,omitempty"`
-	Diff    *Diff     `json:"diff,omitempty"` // of one that has ended, in a worktree
+	// How long the agent waited for answers of a person, without the wait that
+	// goes on, and since when that does. The rest of its time it worked.
+	WorkedMS     int64     `json:"worked_ms,omitempty"` // of one that has ended
+	WaitedMS     int64     `json:"waited_ms,omitempty"`
+	WaitingSince time.Time `json:"waiting_since,omitzero"`
+
+	Checks []Check `json:"checks,omitempty"`
+	Diff   *Diff   `json:"diff,omitempty"` // of one that has ended, in a worktree
 
 	// What the agent does, who says so, and when it was said.
 	State  string    `json:"state,omitempty"` // running, waiting, retrying
 	Doing  string    `json:"doing,omitempty"`
 	Source string    `json:"source,omitempty"`
 	Said   time.Time `json:"said,omitzero"`
+}
+
+// Times are how long the agent has worked and how long it has waited for a person,
+// until now if it runs.
+func (a Attempt) Times(now time.Time) (worked, waited time.Duration) {
+	if !a.Ended.IsZero() {
+		now = a.Ended
+	}
+	waited = time.Duration(a.WaitedMS) * time.Millisecond
+	if !a.WaitingSince.IsZero() {
+		waited += max(now.Sub(a.WaitingSince), 0)
+	}
+	return max(now.Sub(a.Started)-waited, 0), waited
 }
 
 // Check is a verify command and how it went.

@@ -194,19 +194,22 @@ func TestOtherRunsAreToldInTheShapesOfTheFleetWithoutTheirPrompts(t *testing.T) 
 				t.Errorf("update of run %q and project %q: %s", u.Run, u.Project, u.Change)
 			}
 		}
-		if got := strings.Join(types, " "); got != "runs tasks tasks questions questions attempts tasks runs" {
+		if got := strings.Join(types, " "); got != "runs tasks tasks questions attempts questions attempts tasks runs" {
 			t.Fatalf("updates are %s", got)
 		}
-		if v := change[fleet.Run](f, list[7]); v.ID != run || v.Status != fleet.Cancelled || v.Counts.Cancelled != 1 {
+		if v := change[fleet.Run](f, list[8]); v.ID != run || v.Status != fleet.Cancelled || v.Counts.Cancelled != 1 {
 			t.Errorf("the run is %+v", v)
 		}
 		if v := change[fleet.Task](f, list[2]); v.Run != run || v.ID != "a" || v.Status != fleet.Running || v.Model != "m" || v.Attempt.Worker != "w" {
 			t.Errorf("the task is %+v", v)
 		}
-		if v := change[coordinator.QuestionChange](f, list[4]); v.ID != question || v.Task != "a" || !v.Closed || v.By != "olga" || v.Answer != "yes" {
+		if v := change[coordinator.QuestionChange](f, list[5]); v.ID != question || v.Task != "a" || !v.Closed || v.By != "olga" || v.Answer != "yes" {
 			t.Errorf("the question is %+v", v)
 		}
-		if v := change[coordinator.AttemptChange](f, list[5]); v.ID != a.Attempt.ID || v.Run != run || v.Task != "a" || v.Worker != "w" {
+		if v := change[coordinator.AttemptChange](f, list[4]); v.ID != a.Attempt.ID || v.WaitingSince.IsZero() {
+			t.Errorf("the attempt that waits is %+v", v)
+		}
+		if v := change[coordinator.AttemptChange](f, list[6]); v.ID != a.Attempt.ID || v.Run != run || v.Task != "a" || v.Worker != "w" {
 			t.Errorf("the attempt is %+v", v)
 		}
 		if board, err := f.Dashboard(f.ctx); err != nil || len(board.Tasks) > 0 {

@@ -227,6 +227,7 @@ func (c *change) stop(run store.Run, why string) error {
 
 func endAttempt(a *store.Attempt, class failure.Class, v verdict, now time.Time) {
 	a.Class, a.Ended, a.State, a.Doing = string(class), now, "", ""
+	endWait(a, now)
 	switch {
 	case v.To == store.Cancelled:
 		a.Status = store.Cancelled
@@ -237,7 +238,8 @@ func endAttempt(a *store.Attempt, class failure.Class, v verdict, now time.Time)
 	}
 }
 
-// giveBack turns what was reserved for an attempt into what it has spent.
+// giveBack turns what was reserved for an attempt into what it has spent, and adds
+// up its time.
 func (c *change) giveBack(a store.Attempt, t store.Task) error {
 	run, err := c.Run(a.Run)
 	if err != nil {
@@ -245,6 +247,8 @@ func (c *change) giveBack(a store.Attempt, t store.Task) error {
 	}
 	run.Reserved = minus(run.Reserved, t.Reserve)
 	run.Spent = plus(run.Spent, a.Spent)
+	run.Waited += a.Waited
+	run.Worked += max(a.Ended.Sub(a.Started)-a.Waited, 0)
 	c.PutRun(run)
 	return nil
 }

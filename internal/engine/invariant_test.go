@@ -167,13 +167,14 @@ func (w *world) replay() error {
 	})
 }
 
-// text is the state without what is no event: leases, and a run's counters,
-// which follow from its tasks.
+// text is the state without what is no event: leases, and a run's counters and
+// sums, which follow from its tasks.
 func (s state) text() string {
 	var lines []string
 	for _, run := range s.Runs {
 		run.Open, run.Ready, run.Active, run.Failed, run.Waves = 0, 0, 0, 0, nil
 		run.Reserved, run.Spent = store.Amount{}, store.Amount{}
+		run.Worked, run.Waited = 0, 0
 		lines = append(lines, line(run))
 	}
 	for _, t := range s.Tasks {

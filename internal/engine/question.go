@@ -43,7 +43,11 @@ func (c *change) ask(a Ask) (string, error) {
 	id := c.engine.opts.NewID()
 	if a.Ref != "" {
 		id = questionID(attempt.ID, a.Ref)
-		if _, err := c.Question(id); !errors.Is(err, store.ErrNotFound) {
+		known, err := c.Question(id)
+		switch {
+		case err == nil && !known.Closed:
+			return id, c.wait(attempt)
+		case !errors.Is(err, store.ErrNotFound):
 			return id, err
 		}
 	}
@@ -56,7 +60,10 @@ func (c *change) ask(a Ask) (string, error) {
 		q.Expires = c.now.Add(a.Within)
 	}
 	c.PutQuestion(q)
-	return q.ID, c.questionEvent("question.asked", q, q.Text)
+	if err := c.questionEvent("question.asked", q, q.Text); err != nil {
+		return "", err
+	}
+	return q.ID, c.wait(attempt)
 }
 
 // questionID is the id of a question that an agent has an id of its own for.

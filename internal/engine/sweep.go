@@ -103,7 +103,13 @@ func (c *change) beat(h Held) (Order, error) {
 		return Order{}, err
 	}
 	answers, err := c.answers(h.Asking)
-	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers, Lease: Remaining(a, c.now)}, err
+	if err != nil {
+		return Order{}, err
+	}
+	if err := c.workAgain(&a); err != nil {
+		return Order{}, err
+	}
+	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers, Lease: Remaining(a, c.now)}, nil
 }
 
 // isGone tells the errors of [change.owned] which mean that an attempt is not the

@@ -13,7 +13,7 @@ func RunOf(run store.Run) fleet.Run {
 	return fleet.Run{
 		ID: run.ID, Name: run.Name, Status: fleet.Status(run.Status), Project: run.Project, SourceFile: run.SourceFile,
 		Parallel: run.Parallel, Stopping: run.Stopping, Spent: costOf(run.Spent), Budget: costOf(run.Budget),
-		Created: run.Created, Ended: run.Ended, Tasks: []fleet.Task{},
+		WorkedMS: run.Worked.Milliseconds(), WaitedMS: run.Waited.Milliseconds(), Created: run.Created, Ended: run.Ended, Tasks: []fleet.Task{},
 	}
 }
 
@@ -40,6 +40,11 @@ func AttemptOf(a store.Attempt) *fleet.Attempt {
 		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: a.Class, Summary: a.Summary,
 		Exit: a.Exit, Thread: a.Thread, Log: a.Log, PID: a.PID, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent),
 		State: a.State, Doing: a.Doing, Source: a.Source, Said: a.Said,
+		WaitedMS: a.Waited.Milliseconds(), WaitingSince: a.WaitingSince,
+	}
+	if !a.Ended.IsZero() {
+		worked, _ := v.Times(a.Ended)
+		v.WorkedMS = worked.Milliseconds()
 	}
 	if len(a.Checks) > 0 {
 		_ = json.Unmarshal(a.Checks, &v.Checks) // the worker wrote them

@@ -70,6 +70,8 @@ func (a *Attempt) AppendJSON(b []byte) ([]byte, error) {
 	o.textIf("doing", a.Doing)
 	o.textIf("source", a.Source)
 	o.timeIf("said", a.Said)
+	o.numberIf("waited", int64(a.Waited))
+	o.timeIf("waiting_since", a.WaitingSince)
 	o.raw("checks", a.Checks)
 	o.raw("diff", a.Diff)
 	o.textIf("answer", a.Answer)

@@ -71,6 +71,8 @@ func (a *Attempt) ParseJSON(text []byte) bool {
 	p.text("doing", &a.Doing)
 	p.text("source", &a.Source)
 	p.time("said", &a.Said)
+	p.number("waited", (*int64)(&a.Waited))
+	p.time("waiting_since", &a.WaitingSince)
 	p.text("answer", &a.Answer)
 	return p.end()
 }

@@ -43,6 +43,8 @@ type Run struct {
 	Budget     Amount          `json:"budget,omitzero"`
 	Reserved   Amount          `json:"reserved,omitzero"` // for attempts that run
 	Spent      Amount          `json:"spent,omitzero"`
+	Worked     time.Duration   `json:"worked,omitempty"`    // by attempts that have ended, without what they waited
+	Waited     time.Duration   `json:"waited,omitempty"`    // for a person, by attempts that have ended
 	Waves      []WaveCount     `json:"waves,omitempty"`     // of tasks that are not final, the lowest first
 	Open       int             `json:"open"`                // tasks that are not final
 	Ready      int             `json:"ready"`               // tasks that may be claimed
@@ -114,7 +116,7 @@ type Attempt struct {
 	After    string    `json:"after,omitempty"` // the attempt that its worker ended in the same request, if it did
 	Status   Status    `json:"status"`
 	Lease    time.Time `json:"lease"`             // given up for lost after this
-	Deadline time.Time `json:"deadline,omitzero"` // ended after this
+	Deadline time.Time `json:"deadline,omitzero"` // ended after this, unless it waits for a person then
 	Started  time.Time `json:"started"`
 	Ended    time.Time `json:"ended,omitzero"`
 	Stop     string    `json:"stop,omitempty"` // why the worker is to end it
@@ -133,9 +135,24 @@ type Attempt struct {
 	Source string    `json:"source,omitempty"` // how the worker knows
 	Said   time.Time `json:"said,omitzero"`
 
+	// How long the agent has waited for answers of a person, without the wait
+	// that goes on, and since when that does. The deadline is put off by each wait
+	// when it ends.
+	Waited       time.Duration `json:"waited,omitempty"`
+	WaitingSince time.Time     `json:"waiting_since,omitzero"` // zero if it works
+
 	Checks json.RawMessage `json:"checks,omitempty"` // how the verify commands went
 	Diff   json.RawMessage `json:"diff,omitempty"`   // what it had changed when it ended
 	Answer string          `json:"answer,omitempty"` // all that the agent said last, of a task that keeps it
+}
+
+// WaitedBy is how long the agent has waited for a person until now. An attempt
+// that has ended waits no more.
+func (a Attempt) WaitedBy(now time.Time) time.Duration {
+	if a.WaitingSince.IsZero() {
+		return a.Waited
+	}
+	return a.Waited + max(now.Sub(a.WaitingSince), 0)
 }
 
 // Key returns the task that a is a try at.

@@ -333,9 +333,10 @@ func (tx *Tx) Due(now time.Time, limit int) ([]Attempt, error) {
 	return list[:min(limit, len(list))], err
 }
 
-// Due is when something must be done about a running attempt.
+// Due is when something must be done about a running attempt. While it waits for
+// a person its deadline does not come nearer.
 func (a Attempt) Due() time.Time {
-	if !a.Deadline.IsZero() && a.Deadline.Before(a.Lease) {
+	if a.WaitingSince.IsZero() && !a.Deadline.IsZero() && a.Deadline.Before(a.Lease) {
 		return a.Deadline
 	}
 	return a.Lease

@@ -168,6 +168,7 @@ func due(t *testing.T, db Database) {
 			attempt("b", store.Running, at(7), time.Time{}),
 			attempt("a", store.Running, at(7), time.Time{}),
 			attempt("never leased", store.Running, time.Time{}, time.Time{}),
+			{ID: "waits", Run: "r", Task: "waits", Status: store.Running, Lease: at(50), Deadline: at(3), WaitingSince: at(2)},
 		} {
 			tx.PutAttempt(a)
 		}

@@ -23,7 +23,7 @@ var (
 		ID: "r1", Name: "Build it", Status: store.Running, Source: "plan", SourceFile: "plan.yaml",
 		Plan: json.RawMessage(`{"tasks": [ {"id":"a", "x":1.0} ]}`), Parallel: 3, OnFail: store.StopOnFail,
 		Budget: store.Amount{MicroUSD: 5_000_000, Tokens: 10}, Reserved: store.Amount{MicroUSD: 1}, Spent: store.Amount{Tokens: 2},
-		Waves: []store.WaveCount{{Wave: 1, Open: 2}}, Open: 2, Ready: 1, Active: 1, Failed: 1, Stopping: "a failed", Conducted: true, Ordered: true,
+		Worked: time.Minute, Waited: time.Hour, Waves: []store.WaveCount{{Wave: 1, Open: 2}}, Open: 2, Ready: 1, Active: 1, Failed: 1, Stopping: "a failed", Conducted: true, Ordered: true,
 		Created: at(0), Ended: at(9),
 	}
 	aTask = store.Task{
@@ -35,7 +35,7 @@ var (
 	anAttempt = store.Attempt{
 		ID: "x1", Run: "r1", Task: "a", Number: 2, Token: 99, Worker: "w1", Status: store.Running, Lease: at(60), Deadline: at(90),
 		Started: at(1), Ended: at(2), Stop: "cancelled", Class: "stalled", Summary: "slow", Thread: "t1", Spent: store.Amount{Tokens: 5},
-		Answer: "PASS \u20ac",
+		Waited: 90 * time.Second, WaitingSince: at(4), Answer: "PASS \u20ac",
 	}
 	aWorker = store.Worker{
 		ID: "w1", Name: "host", Labels: "linux", Slots: 4, Seen: at(5), Status: "waiting", Said: at(4), Task: "r1.a",
