@@ -3,6 +3,8 @@ package runner
 import (
 	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +33,19 @@ type Attempt struct {
 	words    words
 	told     Activity // what the owner knows
 	progress time.Time
-	ended    time.Time // when the last word was spoken
+	waits    waits
+	waited   time.Duration // for a person, in all; known when the agent has ended
+	ended    time.Time     // when the last word was spoken
 }
+
+// waits is whether the supervisor knows that the agent waits for a person.
+type waits int
+
+const (
+	unknown waits = iota // another process may have said anything
+	works
+	waitsForPerson
+)
 
 // order is what the owner wants done.
 type order struct {
@@ -183,33 +196,58 @@ func (a *Attempt) close(id string) {
 	}
 }
 
-// act does what follows from what was read, and from the time.
+// act does what follows from what was read, and from the time. The supervisor knows
+// that the agent waits before its question is asked, so that the deadline is put off
+// whatever becomes of this process.
 func (a *Attempt) act() {
+	var asks []agent.Question
 	for _, s := range a.pending {
 		switch {
 		case s.Ask != nil && !a.answered.ids[s.Ask.ID]:
 			a.asked[s.Ask.ID] = *s.Ask
-			a.opts.Owner.Asked(*s.Ask)
+			asks = append(asks, *s.Ask)
 		case s.Ask == nil && !a.answered.ids[s.ReplyTo]:
 			a.reply(s.ReplyTo, s.Reply)
 		}
 	}
 	a.pending = nil
+	a.tellWaiting()
+	for _, q := range asks {
+		a.opts.Owner.Asked(q)
+	}
 	if a.now != a.told {
 		a.told = a.now
 		a.opts.Owner.Doing(a.now)
 	}
 	now := a.opts.Now()
-	if a.lease.over(now) {
-		a.progress = now // it is frozen, and cannot come on
+	if a.lease.over(now) || len(a.asked) > 0 {
+		a.progress = now // it is frozen or waits for a person, and cannot come on
 	}
 	switch {
 	case !a.ended.IsZero():
 		if a.linger > 0 && now.Sub(a.ended) > a.linger {
 			_ = a.process.Stop(agent.Lingered, false) // again and again does no harm
 		}
-	case a.job.Stall > 0 && len(a.asked) == 0 && now.Sub(a.progress) > a.job.Stall:
+	case a.job.Stall > 0 && now.Sub(a.progress) > a.job.Stall:
 		_ = a.process.Stop(string(failure.Stalled), false)
+	}
+}
+
+// tellWaiting tells the supervisor whether the agent waits for a person, so that
+// the deadline does not come nearer while it does. If the supervisor cannot be
+// reached now, it is told later.
+func (a *Attempt) tellWaiting() {
+	now := works
+	if len(a.asked) > 0 {
+		now = waitsForPerson
+	}
+	if now == a.waits {
+		return
+	}
+	err := a.process.Waiting(now == waitsForPerson)
+	var refused *supervisor.OrderError // it is older than this order
+	if err == nil || errors.As(err, &refused) {
+		a.waits = now
 	}
 }
 
@@ -236,6 +274,16 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	if _, err := a.read(limit, true); err != nil {
 		return Result{}, err
 	}
+	a.waited = exit.Waited
+	for _, s := range slices.Clone(a.pending) {
+		if s.Ask != nil && !a.answered.ids[s.Ask.ID] {
+			a.close(s.Ask.ID)
+		}
+	}
+	for id := range a.asked {
+		a.close(id) // an agent that has ended waits for no answer
+	}
+	a.pending = nil
 	r := Result{
 		Exit: exit.Code, Thread: a.now.Thread, Usage: a.now.Usage, Left: exit.Left,
 		Compacted: a.now.Compacted, Compactions: a.now.Compactions,

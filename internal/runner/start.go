@@ -51,7 +51,11 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	if err != nil {
 		return nil, err
 	}
-	return newAttempt(f, with, job, launch.Linger, p, opts)
+	a, err := newAttempt(f, with, job, launch.Linger, p, opts)
+	if err == nil {
+		a.waits = works
+	}
+	return a, err
 }
 
 // Adopt takes over an attempt that somebody else has started. Of one that never

@@ -73,9 +73,13 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 	for try := 1; ; try++ {
 		dir := a.folder.path(fmt.Sprintf("%s-%d", name, try))
 		until := a.lease.last()
+		deadline := a.job.Deadline
+		if !deadline.IsZero() {
+			deadline = deadline.Add(a.waited)
+		}
 		p, err := a.opts.supervise(ctx, dir, supervisor.Spec{
 			Attempt: a.job.Attempt, Argv: []string{"sh", "-c", command}, Env: environ(a.job.Env), Dir: a.job.Work, Log: log,
-			Deadline: a.job.Deadline, Interrupt: a.job.Grace, Terminate: a.job.Grace, Until: until, Abandon: a.opts.Abandon,
+			Deadline: deadline, Interrupt: a.job.Grace, Terminate: a.job.Grace, Until: until, Abandon: a.opts.Abandon,
 		})
 		state := supervisor.Alive
 		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {

@@ -19,8 +19,9 @@ type attempt struct {
 	spec    Spec
 	log     *os.File
 	clients *clients
-	stops   chan stop // clients send to it, and to leases
+	stops   chan stop // clients send to it, and to leases and waits
 	leases  chan lease
+	waits   chan bool
 	ended   chan struct{}
 
 	self    host.Process
@@ -31,6 +32,7 @@ type attempt struct {
 	lease   lease
 	freezer freezer
 	frozen  frozen
+	waiting waiting
 	swept   map[int]bool
 	left    []int
 	exit    Exit
@@ -62,6 +64,7 @@ func newAttempt(f folder, lock *os.File, is account, env []string, s signals) *a
 		signals:  s,
 		stops:    make(chan stop),
 		leases:   make(chan lease),
+		waits:    make(chan bool),
 		ended:    make(chan struct{}),
 		swept:    map[int]bool{},
 		exit:     Exit{Code: -1},
@@ -194,6 +197,7 @@ func (a *attempt) wrapUp() {
 		a.exit.LogTo = info.Size()
 	}
 	a.exit.Told = a.ending.told
+	a.exit.Waited = a.waiting.total(time.Now())
 	a.exit.Swept = len(a.swept)
 }
 

@@ -185,6 +185,11 @@ func (a *attempt) follow(o order) reply {
 		case a.leases <- o.Lease.received(time.Now()):
 		case <-a.ended:
 		}
+	case doWait:
+		select {
+		case a.waits <- o.Waits:
+		case <-a.ended:
+		}
 	case doStatus:
 		status.Pending = in.waiting()
 		r.State = &status

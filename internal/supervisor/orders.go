@@ -43,6 +43,13 @@ func (p *Process) Extend(until time.Time) error {
 	return exceptOver(err)
 }
 
+// Waiting says whether the agent waits for a person. While it does, its deadline
+// comes no nearer. It may be said twice. It returns when the supervisor knows.
+func (p *Process) Waiting(waits bool) error {
+	_, err := p.ask(order{Do: doWait, Waits: waits}, true)
+	return exceptOver(err)
+}
+
 // Status asks the supervisor what it does.
 func (p *Process) Status() (Status, error) {
 	r, err := p.ask(order{Do: doStatus}, true)

@@ -21,6 +21,7 @@ type order struct {
 	Why   string `json:"why,omitempty"`
 	Now   bool   `json:"now,omitempty"`
 	Lease lease  `json:"lease,omitzero"`
+	Waits bool   `json:"waits,omitempty"`
 }
 
 // The orders.
@@ -29,6 +30,7 @@ const (
 	doClose  = "close input"
 	doStop   = "stop"
 	doExtend = "extend"
+	doWait   = "wait"
 	doStatus = "state"
 )
 

@@ -31,7 +31,8 @@ type Spec struct {
 	// Open keeps stdin open after Input. Otherwise it ends there, and without
 	// any input it is /dev/null.
 	Open bool `json:"open,omitempty"`
-	// Deadline is when the supervisor stops the agent by itself. Zero is never.
+	// Deadline is when the supervisor stops the agent by itself, put off by the
+	// time in which it waits for a person ([Process.Waiting]). Zero is never.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Until is when the supervisor freezes the agent by itself, unless that is put
 	// off by [Process.Extend]: whoever wants the agent run has not been heard of,
@@ -126,6 +127,8 @@ type Exit struct {
 	Unrecorded string    `json:"unrecorded,omitempty"`
 	Started    time.Time `json:"started,omitzero"`
 	Ended      time.Time `json:"ended"`
+	// Waited is how long it waited for a person; see [Process.Waiting].
+	Waited time.Duration `json:"waited_ns,omitempty"`
 	// Swept is how many processes besides the agent had to be ended one by one.
 	Swept int `json:"swept,omitempty"`
 	// Left are processes that could not be ended: they belong to another user,

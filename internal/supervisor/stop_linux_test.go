@@ -248,6 +248,39 @@ func TestTheDeadlineIsKeptWhenNobodyIsAttached(t *testing.T) {
 	})
 }
 
+func TestADeadlineIsPutOffByTheTimeInWhichTheAgentWaitsForAPerson(t *testing.T) {
+	testenv.Integration(t)
+	eachWay(t, func(t *testing.T, a *attempt) {
+		spec := a.shell("trap '' INT TERM; while :; do sleep 0.01; done")
+		spec.Deadline = time.Now().Add(2 * time.Second)
+		spec.Interrupt, spec.Terminate = 10*time.Millisecond, 10*time.Millisecond
+		p := a.start(spec)
+		for range 2 { // it may be said twice
+			if err := p.Waiting(true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Close(); err != nil { // the wait is known to the supervisor, whoever is there
+			t.Fatal(err)
+		}
+		eventually(t, "the deadline has passed", time.Now, func(now time.Time) bool { return now.After(spec.Deadline.Add(500 * time.Millisecond)) })
+		p, _ = a.attach()
+		if s, err := p.Status(); err != nil || s.Doing != "running" {
+			t.Fatalf("it does %+v, %v", s, err)
+		}
+		if err := p.Waiting(false); err != nil {
+			t.Fatal(err)
+		}
+		e := wait(t, p)
+		if e.Told != supervisor.Timeout || e.Waited < 500*time.Millisecond || e.Ended.Before(spec.Deadline.Add(e.Waited)) {
+			t.Errorf("deadline %s, exit %+v", spec.Deadline, e)
+		}
+		if r := a.recorded(); r.Waited != e.Waited {
+			t.Errorf("told %s, recorded %s", e.Waited, r.Waited)
+		}
+	})
+}
+
 func TestHugeOutputDoesNotGoThroughTheSupervisor(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		const size = 200 << 20

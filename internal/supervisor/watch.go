@@ -24,6 +24,9 @@ func (a *attempt) watch() {
 			do, wait = a.deadlineReached()
 		case l := <-a.leases:
 			a.extend(l)
+		case waits := <-a.waits:
+			a.waiting.set(waits, time.Now())
+			a.armDeadline()
 		case <-a.lapse.C:
 			do, wait = a.lapsed()
 		case <-a.door.C:
@@ -127,16 +130,46 @@ func (a *attempt) signalled(sig os.Signal) (deed, time.Duration) {
 // the machine sleeps, and the deadline does not.
 const maxNap = 30 * time.Second
 
+// armDeadline lets the deadline's timer run, unless the agent waits for a person.
 func (a *attempt) armDeadline() {
-	if !a.spec.Deadline.IsZero() {
-		a.deadline.Reset(min(max(time.Until(a.spec.Deadline), 0), maxNap))
+	if a.spec.Deadline.IsZero() || !a.waiting.since.IsZero() {
+		a.deadline.Stop()
+		return
 	}
+	a.deadline.Reset(min(max(time.Until(a.deadlineAt()), 0), maxNap))
 }
 
+// deadlineAt is the deadline, put off by how long the agent has waited.
+func (a *attempt) deadlineAt() time.Time { return a.spec.Deadline.Add(a.waiting.waited) }
+
 func (a *attempt) deadlineReached() (deed, time.Duration) {
-	if time.Now().Before(a.spec.Deadline) {
+	if !a.waiting.since.IsZero() || time.Now().Before(a.deadlineAt()) {
 		a.armDeadline()
 		return nothing, 0
 	}
 	return a.ending.stop(Timeout, false)
+}
+
+// waiting is how long the agent has waited for a person. The deadline is by the
+// wall clock, and so is this.
+type waiting struct {
+	waited time.Duration // without the wait that goes on
+	since  time.Time     // when that began; zero if the agent does not wait
+}
+
+// set takes in whether the agent waits now. It may be said twice.
+func (w *waiting) set(waits bool, now time.Time) {
+	switch {
+	case !waits:
+		w.waited, w.since = w.total(now), time.Time{}
+	case w.since.IsZero():
+		w.since = now.Round(0)
+	}
+}
+
+func (w *waiting) total(now time.Time) time.Duration {
+	if w.since.IsZero() {
+		return w.waited
+	}
+	return w.waited + max(now.Round(0).Sub(w.since), 0)
 }
