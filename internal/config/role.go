@@ -43,7 +43,7 @@ func RoleKeys(role string) []Key {
 		{Name: "model", Kind: Text, Doc: "its model; nothing is the agent's own choice, and so is an agent set in a stronger place without one", Example: "opus"},
 		{Name: "stronger_model", Kind: Text, Doc: "its model once the team has asked for a stronger one; nothing is no change", Example: "opus"},
 		{Name: "template", Kind: Text, Default: "team", Doc: "the folder below templates/ whose prompts it is given before gaffer's own", Example: "strict-team"},
-		{Name: "timeout", Kind: Duration, Default: roleTimeouts[role], Doc: "how long one attempt may take; 0s is no limit", Example: "45m"},
+		{Name: "timeout", Kind: Duration, Default: roleTimeouts[role], Doc: "how long the agent may work in one attempt; 0s is no limit", Example: "45m"},
 		{Name: "stall_timeout", Kind: Duration, Default: "30m", Doc: "how long it may be without a sign of progress; 0s is no limit", Example: "10m"},
 		{Name: "retries", Kind: Number, Max: 100, Default: "2", Doc: "attempts after the first, if one fails", Example: "1"},
 		{

@@ -156,15 +156,15 @@ func asks(q fleet.Question) string {
 	return text + fmt.Sprintf("; answer with 'gaffer answer %s'", env.Printable(q.Task))
 }
 
-// ended is such as "complete, 12s, 2 checks passed, 1.2k tokens, $0.01" and
+// ended is such as "complete, 12s, waited 4m 10s, 2 checks passed, $0.01" and
 // "failed, 3s, $0.01: denied". What the agent said is in the summary of the run,
 // once.
 func ended(t fleet.Task, now time.Time) string {
-	took, spent := "", ""
+	took, waited, spent := "", "", ""
 	if d, ok := phrase.Took(t.Attempt, now); ok {
-		took, spent = phrase.Elapsed(d), phrase.Spent(t.Attempt.Spent)
+		took, waited, spent = phrase.Elapsed(d), phrase.Waited(t.Attempt), phrase.Spent(t.Attempt.Spent)
 	}
-	text := join(", ", string(t.Status), took, phrase.Checks(t.Attempt), spent)
+	text := join(", ", string(t.Status), took, waited, phrase.Checks(t.Attempt), spent)
 	if t.Status == fleet.Complete {
 		return text
 	}

@@ -51,6 +51,10 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 	if text := verified(r); text != "" && r.Team == "" {
 		lines = append(lines, "  verified  "+text)
 	}
+	if waited := time.Duration(r.WaitedMS) * time.Millisecond; waited >= time.Second {
+		worked := time.Duration(r.WorkedMS) * time.Millisecond
+		lines = append(lines, fmt.Sprintf("  time      agents worked %s and waited %s for answers", phrase.Elapsed(worked), phrase.Elapsed(waited)))
+	}
 	if text := phrase.Spent(r.Spent); text != "" {
 		if r.Budget.USD > 0 {
 			text += fmt.Sprintf(" of $%.2f", r.Budget.USD)

@@ -113,7 +113,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.StringVar(&o.template, "template", "", "make the prompt from templates/`NAME`.md, see 'gaffer templates'")
 	flags.StringArrayVar(&o.vars, "var", nil, "a variable of the template, `NAME=VALUE`; may be repeated")
 	flags.StringVar(&o.branch, "branch", "", "work in a git worktree on branch `B`")
-	flags.Var(&o.timeout, "timeout", "how long one attempt may take; 0 is no limit (default 1h)")
+	flags.Var(&o.timeout, "timeout", "how long the agent may work in one attempt; 0 is no limit (default 1h)")
 	flags.Var(&o.retries, "retries", "attempts after a failed one (default 2)")
 	flags.StringArrayVar(&o.verify, "verify", nil, "shell `CMD` that must succeed before the bead is done; may be repeated")
 	flags.StringVar(&o.policy, "questions", "", "what becomes of the agent's questions: `ask`, deny or allow")

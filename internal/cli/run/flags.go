@@ -17,7 +17,7 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	o.over.given = flags.Changed
 	flags.IntVar(&o.over.parallel, "parallel", 0, "run `N` tasks at once, whatever the plan says; without it and\n'parallel' in the plan, and with 0: 8 on this machine, on a\nserver as many as its workers take")
 	flags.IntVar(&o.over.retries, "retries", 0, "`N` more attempts after a failed one")
-	flags.DurationVar(&o.over.timeout, "timeout", 0, "how long one attempt may take, such as 45m; 0 is no limit")
+	flags.DurationVar(&o.over.timeout, "timeout", 0, "how long the agent may work in one attempt, such as 45m; 0 is no limit")
 	flags.BoolVar(&o.over.worktree, "worktree", false, "give each task a git worktree and a branch of its own")
 	flags.StringVar(&o.over.onFailure, "on-failure", "", "what a failed task means for those that do not wait for it:\n`continue`, stop or stop-now")
 	flags.StringArrayVar(&o.over.verify, "verify", nil, "shell `CMD` that must succeed before a task counts as done; may be repeated")

@@ -49,17 +49,23 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dm", d/time.Minute)
 }
 
-// Took is how long an attempt took, until now if it runs, and false if there
-// was none.
+// Took is how long the agent of an attempt worked, until now if it runs, and false
+// if there was none. The time in which it waited for a person is not in it.
 func Took(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
 	if a == nil || a.Started.IsZero() {
 		return 0, false
 	}
-	end := now
-	if !a.Ended.IsZero() {
-		end = a.Ended
+	worked, _ := a.Times(now)
+	return worked, true
+}
+
+// Waited is how long the agent of an attempt waited for a person, such as "waited
+// 12m 05s", or "" if that was less than a second. A wait that goes on is not in it.
+func Waited(a *fleet.Attempt) string {
+	if a == nil || a.WaitedMS < 1000 {
+		return ""
 	}
-	return max(end.Sub(a.Started), 0), true
+	return "waited " + Elapsed(time.Duration(a.WaitedMS)*time.Millisecond)
 }
 
 // Clock is a time of day in the zone of now, with the date if it is another day.

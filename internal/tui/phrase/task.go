@@ -64,7 +64,8 @@ func State(t fleet.Task, now time.Time) string {
 	return detail
 }
 
-// Detail is like [State] without the word that [TaskLabel] has.
+// Detail is like [State] without the word that [TaskLabel] has. It ends with how
+// long the agent waited for a person, if it did.
 func Detail(t fleet.Task, now time.Time) string {
 	since, source, age := time.Time{}, "", ""
 	if a := t.Attempt; a != nil && t.Status == fleet.Running {
@@ -83,7 +84,7 @@ func Detail(t fleet.Task, now time.Time) string {
 	if first == string(t.Status) || Waiting(t) {
 		first = ""
 	}
-	return join(", ", first, Doing(t, now), age, source)
+	return join(", ", first, Doing(t, now), age, source, Waited(t.Attempt))
 }
 
 // word is the status, or what the agent is said to do if that says more.

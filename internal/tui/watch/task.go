@@ -62,6 +62,9 @@ func (m Model) taskHead(t fleet.Task) []paint.Line {
 	if d, ok := phrase.Took(t.Attempt, m.now); ok {
 		facts = append(facts, phrase.Elapsed(d))
 	}
+	if waited := phrase.Waited(t.Attempt); waited != "" {
+		facts = append(facts, waited)
+	}
 	if try := phrase.Try(t); try != "" {
 		facts = append(facts, "attempt "+try)
 	}

@@ -2,12 +2,12 @@
 import { path, send } from '../core/api.js';
 import { agents, self } from '../core/fleet.js';
 import { link } from '../core/route.js';
-import { at, now, tick } from '../core/time.js';
+import { at, exact, now, span, tick } from '../core/time.js';
 import { count, many, money } from '../core/words.js';
 import { html } from '../core/view.js';
 import { attempt, confirm } from '../parts/dialog.js';
 import { Question } from '../parts/question.js';
-import { Ago, Lasting, Status, Until } from '../parts/status.js';
+import { Ago, Status, Until } from '../parts/status.js';
 import { waiting } from './source.js';
 
 /** @param {{source: import('./source.js').Source, task: any}} props */
@@ -56,13 +56,28 @@ function Facts({ source, task }) {
     ${fact('Agent', task.agent && html`${task.agent}${task.model && html` <span class="faint">${task.model}</span>`}`)}
     ${fact('Worker', a?.worker && html`<${Worker} name=${a.worker} />`)}
     ${fact('Attempt', `${task.tries ?? 0} of ${1 + (task.retries ?? 0)}`)}
-    ${fact(task.status === 'running' ? 'Runs for' : 'Took', a && html`<${Lasting} from=${a.started} to=${a.ended} />`)}
+    ${fact(task.status === 'running' ? 'Works for' : 'Worked', a && html`<${Worked} a=${a} />`)}
+    ${fact('Waited for answers', a && (a.waiting_since || a.waited_ms >= 1000) && html`<${Waited} a=${a} />`)}
     ${fact('Spent', spent(source.attempts.all(), a))}
     ${fact('Worktree', task.worktree && html`<code>${task.worktree}</code>`)}
     ${fact('Branch', task.branch && html`<code>${task.branch}</code>`)}
     ${fact('Conversation', a?.thread && html`<code>${a.thread}</code>`)}
     ${fact('Process', a?.pid > 0 && !a.ended && html`<code>${a.pid}</code>`)}
   </dl>`;
+}
+
+// waited is for how long an agent has waited for a person, in milliseconds.
+function waited(a) {
+  if (!a.waiting_since) return a.waited_ms ?? 0;
+  tick.value;
+  return (a.waited_ms ?? 0) + Math.max(0, now() - at(a.waiting_since));
+}
+
+const Waited = ({ a }) => html`<time>${span(waited(a))}</time>`;
+
+function Worked({ a }) {
+  if (!a.ended) tick.value;
+  return html`<time title=${`since ${exact(a.started)}`}>${span((a.ended ? at(a.ended) : now()) - at(a.started) - waited(a))}</time>`;
 }
 
 // spent is that of all attempts, the one that runs as it was last said.
