@@ -37,6 +37,15 @@ func (s *Station) Diff(ctx context.Context, t store.Task, spec plan.Task) (*flee
 	return p.Diff(ctx, t, spec)
 }
 
+// Commit implements [worker.Place].
+func (s *Station) Commit(ctx context.Context, t store.Task, spec plan.Task) error {
+	p, err := s.placeOf(s.engine.Run(t.Attempt))
+	if err != nil {
+		return err
+	}
+	return p.Commit(ctx, t, spec)
+}
+
 // maxShownPath is how many bytes of a path are shown.
 const maxShownPath = 300
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
@@ -97,11 +99,100 @@ func (p place) Work(ctx context.Context, t store.Task, task plan.Task) (string, 
 	if err != nil {
 		return "", err
 	}
-	if spec.Base, err = repo.Base(ctx, spec.Base.Commit); err != nil {
+	trees, err := repo.List(ctx, spec.Run)
+	if err != nil {
+		return "", err
+	}
+	own := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == spec.Task })
+	switch {
+	case own >= 0:
+		spec.Base = trees[own].Base // whatever has become of the branch that it started from
+	case task.Tree == "" || p.flow != nil:
+		spec.Base, err = start(ctx, repo, trees, spec.Base.Commit)
+	default: // a team commits by itself what its groups have done
+		spec.Base, err = repo.Base(ctx, spec.Base.Commit)
+	}
+	if err != nil {
 		return "", err
 	}
 	tree, err := repo.Create(ctx, *spec)
 	return tree.Path, err
+}
+
+// start returns the commit that a worktree starts from, by the name of a branch or
+// a commit. If that is the branch of tasks of the run that are complete, what they
+// have left uncommitted is committed first.
+func start(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name string) (worktree.Base, error) {
+	for _, t := range trees {
+		if t.Branch == name {
+			if err := commitWork(ctx, repo, t, ""); err != nil {
+				return worktree.Base{}, fmt.Errorf("start from the work of task %s: %w", t.Task, err)
+			}
+		}
+	}
+	return repo.Base(ctx, name)
+}
+
+// Commit implements [worker.Place]. What a task of a workflow or of a team leaves
+// uncommitted is committed when its branch is merged.
+func (p place) Commit(ctx context.Context, t store.Task, task plan.Task) error {
+	spec := p.tree(t.TaskKey, task)
+	if spec == nil || p.flow != nil || task.Tree != "" {
+		return nil
+	}
+	repo, err := worktree.Open(ctx, p.rootOf(task))
+	if err != nil {
+		return err
+	}
+	trees, err := repo.List(ctx, spec.Run)
+	if err != nil {
+		return err
+	}
+	for _, tree := range trees {
+		if tree.Task == spec.Task {
+			return commitWork(ctx, repo, tree, task.Name)
+		}
+	}
+	return nil
+}
+
+// commitWork commits what a task has left uncommitted. If the worktree is gone,
+// what is on its branch counts.
+func commitWork(ctx context.Context, repo *worktree.Repo, t worktree.Tree, name string) error {
+	body := fmt.Sprintf("Task %s of run %s left this uncommitted.\n", t.Task, t.Run)
+	_, err := repo.Commit(ctx, t, workTitle(t.Task, name)+"\n\n"+body)
+	if gone := (*worktree.MissingError)(nil); errors.As(err, &gone) {
+		return nil
+	}
+	return err
+}
+
+// titleWidth is how long the first line of a commit's message gets.
+const titleWidth = 72
+
+// workTitle is the title of a commit with the work of a task.
+func workTitle(task, name string) string {
+	name, _, _ = strings.Cut(strings.TrimSpace(name), "\n")
+	if name == "" || name == task {
+		return "Work of task " + task
+	}
+	return cutTitle(task + ": " + name)
+}
+
+// mergeTitle is the title of a commit that merges the work of a task.
+func mergeTitle(task, name string) string {
+	name, _, _ = strings.Cut(strings.TrimSpace(name), "\n")
+	if name == "" || name == task {
+		return "Merge task " + task
+	}
+	return cutTitle("Merge " + task + ": " + name)
+}
+
+func cutTitle(title string) string {
+	if c := []rune(title); len(c) > titleWidth {
+		return strings.TrimSpace(string(c[:titleWidth-1])) + "…"
+	}
+	return title
 }
 
 // rootOf is where a task would be worked on without a worktree.
@@ -130,6 +221,8 @@ func (p place) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
 		spec.Task, spec.Base.Commit = task.Tree, task.Base
 	case !task.Worktree && task.Branch == "":
 		return nil
+	case task.Base != "":
+		spec.Base.Commit = task.Base
 	case task.Dispatch != nil:
 		spec.Base.Commit = "" // wherever its repository is
 	}
@@ -148,7 +241,7 @@ func Join(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&j); err != nil {
 		return fmt.Errorf("what to join: %w", err)
 	}
-	repo, err := worktree.Open(ctx, root)
+	repo, err := worktree.Open(ctx, cmp.Or(j.Repo, root))
 	if err != nil {
 		return err
 	}
@@ -156,12 +249,21 @@ func Join(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	branches, err := j.commit(ctx, repo, trees)
+	branches, titles, err := j.commit(ctx, repo, trees)
 	if err != nil {
 		return err
 	}
+	if j.Start != "" {
+		base, err := repo.Base(ctx, j.Start)
+		if err == nil {
+			_, err = repo.Branch(ctx, j.Into, base)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if j.Into != "" && len(branches) > 0 {
-		done, err := repo.Merge(ctx, worktree.MergeSpec{Into: j.Into, Branches: branches})
+		done, err := repo.Merge(ctx, worktree.MergeSpec{Into: j.Into, Branches: branches, Titles: titles})
 		if err != nil {
 			return err
 		}
@@ -196,30 +298,35 @@ func JoinMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 }
 
 // commit commits what agents have left uncommitted, and returns the branches
-// that are to be merged.
-func (j joint) commit(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree) (branches []string, err error) {
+// that are to be merged and the titles of their merges.
+func (j joint) commit(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree) (branches, titles []string, err error) {
+	name := func(i int) string {
+		if i >= 0 && i < len(j.Names) {
+			return j.Names[i]
+		}
+		return ""
+	}
 	for _, t := range trees {
-		mine := slices.Contains(j.Tasks, t.Task)
-		if !mine && t.Task != workflowTree && !j.Remove {
+		i := slices.Index(j.Tasks, t.Task)
+		ofWorkflow := j.Start == "" && t.Task == workflowTree // in another plan that is a task like any other
+		if i < 0 && !ofWorkflow && !j.Remove {
 			continue
 		}
-		_, err := repo.Commit(ctx, t, "What "+t.Task+" has done")
-		gone := (*worktree.MissingError)(nil) // of a worktree that is, what is on its branch counts
-		if err != nil && !errors.As(err, &gone) {
-			return nil, err
+		if err := commitWork(ctx, repo, t, name(i)); err != nil {
+			return nil, nil, err
 		}
 	}
-	for _, task := range j.Tasks {
+	for i, task := range j.Tasks {
 		at := slices.IndexFunc(trees, func(t worktree.Tree) bool { return t.Task == task })
 		if at < 0 {
-			return nil, fmt.Errorf("task %s has no worktree", task)
+			return nil, nil, fmt.Errorf("task %s has no worktree", task)
 		}
-		branches = append(branches, trees[at].Branch)
+		branches, titles = append(branches, trees[at].Branch), append(titles, mergeTitle(task, name(i)))
 	}
 	if j.Branch != "" {
 		branches = append(branches, j.Branch)
 	}
-	return branches, nil
+	return branches, titles, nil
 }
 
 // removeAll removes the worktrees whose work is in another branch by now.

@@ -66,7 +66,7 @@ type Task struct {
 	Worktree bool   `json:",omitzero"` // works in a git worktree of its own
 	Branch   string `json:",omitzero"` // of that worktree; empty lets the runner choose
 	Tree     string `json:",omitzero"` // the worktree that it shares with others of its run, on Branch; empty for none
-	Base     string `json:",omitzero"` // the branch that Branch starts from; empty for where the run does
+	Base     string `json:",omitzero"` // the branch that Branch starts from; HEAD for what the project has checked out then; empty for where the run starts
 
 	Env      map[string]string `json:",omitzero"`
 	Labels   []string          `json:",omitzero"` // a worker must have them all

@@ -164,7 +164,7 @@ func (p Plan) Bound() string {
 			return what
 		case t.Dispatch != nil:
 			what = fmt.Sprintf("bead %s", t.Dispatch.Bead)
-		case t.Worktree || t.Branch != "" || t.Tree != "":
+		case t.HasWorktree():
 			what = fmt.Sprintf("the worktree of task %s", cmp.Or(t.ID, t.Name))
 		}
 	}

@@ -49,6 +49,9 @@ func (h *held) run(ctx context.Context) {
 			if r.Class == failure.Released {
 				h.handBack(ctx, r)
 			} else {
+				if r.Class == failure.None {
+					h.commit(ctx)
+				}
 				h.finish(ctx, finishOf(r, h.keeps()))
 			}
 			return
@@ -73,7 +76,11 @@ func (h *held) run(ctx context.Context) {
 	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // such as git, for the worktree
 		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: err.Error(), Exit: -1})
 	case err != nil && h.endAll(ctx):
-		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: err.Error(), Exit: -1})
+		summary := err.Error()
+		if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) && hint.Hint() != "" {
+			summary += "; " + hint.Hint()
+		}
+		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: summary, Exit: -1})
 	}
 }
 
@@ -207,6 +214,19 @@ func (h *held) finish(ctx context.Context, f engine.Finish) {
 		return err
 	})
 	h.retire(ctx, next, sent)
+}
+
+// commit commits what the task has left uncommitted. If that fails the task is
+// complete all the same: its worktree has the work, and a task that starts from it
+// says what is in the way.
+func (h *held) commit(ctx context.Context) {
+	spec, err := h.spec()
+	if err == nil {
+		err = h.worker.opts.Place.Commit(ctx, h.Task, spec)
+	}
+	if err != nil && ctx.Err() == nil {
+		h.worker.opts.Notice(fmt.Sprintf("task %s: what it left uncommitted is not on its branch: %v", h.Task.Task, err))
+	}
 }
 
 // diffWithin bounds how long the end of an attempt may wait for what it has

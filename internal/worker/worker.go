@@ -68,6 +68,9 @@ type Place interface {
 	// Work returns the folder that a task is worked on in, which it makes if
 	// need be.
 	Work(ctx context.Context, t store.Task, spec plan.Task) (dir string, err error)
+	// Commit commits what a completed task has left uncommitted in its worktree.
+	// Done again it changes nothing. No process of the task runs any more.
+	Commit(ctx context.Context, t store.Task, spec plan.Task) error
 	// Diff is what was changed in the worktree of a task, or nil if it has none.
 	// Nobody works in it any more.
 	Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error)

@@ -231,6 +231,8 @@ func (p place) Log(t store.Task) string { return filepath.Join(p.dir, t.Task+".l
 
 func (p place) Work(context.Context, store.Task, plan.Task) (string, error) { return p.dir, nil }
 
+func (p place) Commit(context.Context, store.Task, plan.Task) error { return nil }
+
 func (p place) Diff(context.Context, store.Task, plan.Task) (*seen.Diff, error) { return nil, nil }
 
 // hire starts a worker, which ends with the test, and all that it runs with it.

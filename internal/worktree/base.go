@@ -46,6 +46,28 @@ func (r *Repo) head(ctx context.Context) (Base, error) {
 	return Base{Commit: tip, Branch: strings.TrimPrefix(branch, headsPrefix)}, err
 }
 
+// Branches are the names of all branches. Those that have commits which are not
+// in what is checked out in the worktree that [Open] was called in are true.
+func (r *Repo) Branches(ctx context.Context) (map[string]bool, error) {
+	g := r.git.in(r.here)
+	all, err := g.run(ctx, "for-each-ref", "--format=%(refname)", headsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	more, err := g.run(ctx, "for-each-ref", "--format=%(refname)", "--no-merged=HEAD", headsPrefix)
+	if err != nil {
+		return nil, err
+	}
+	branches := map[string]bool{}
+	for name := range strings.Lines(all) {
+		branches[strings.TrimPrefix(strings.TrimSpace(name), headsPrefix)] = false
+	}
+	for name := range strings.Lines(more) {
+		branches[strings.TrimPrefix(strings.TrimSpace(name), headsPrefix)] = true
+	}
+	return branches, nil
+}
+
 // Branch makes a branch at a base if there is none of that name, and returns
 // where it is.
 func (r *Repo) Branch(ctx context.Context, name string, from Base) (Base, error) {

@@ -280,7 +280,7 @@ func TestWhatACrashDuringACheckLeftIsTakenAwayByTheNextMerge(t *testing.T) {
 func (p project) killDuringCheck(s MergeSpec) {
 	p.Helper()
 	begun := filepath.Join(p.root, "begun")
-	cmd := child(p.T, "check", p.dir, checkedMerge{s, "echo $$ >" + quote(begun+".tmp") + "; mv " + quote(begun+".tmp") + " " + quote(begun) + "; exec sleep 600"})
+	cmd := child(p.T, "check", p.dir, checkedMerge{s, "echo $$ >" + Quote(begun+".tmp") + "; mv " + Quote(begun+".tmp") + " " + Quote(begun) + "; exec sleep 600"})
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.must(cmd.Start())
 	appears(p.T, begun)
@@ -377,7 +377,7 @@ func TestTheNameOfASiteIsOfOneBranchAlone(t *testing.T) {
 	seen := map[string]string{}
 	for _, branch := range []string{"a/b", "a-b", "a b", "ä", "gaffer/s1/team", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
 		name := siteName(branch)
-		if other, ok := seen[name]; ok || len(name) > 64 || quote(name) != name || strings.ContainsAny(name, "/%:@") {
+		if other, ok := seen[name]; ok || len(name) > 64 || Quote(name) != name || strings.ContainsAny(name, "/%:@") {
 			t.Errorf("%s: %s, which is that of %q", branch, name, other)
 		}
 		seen[name] = branch

@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -16,13 +17,13 @@ type UnfinishedError struct {
 
 func (e *UnfinishedError) Error() string {
 	if len(e.Files) > 0 {
-		return fmt.Sprintf("%s has a merge that is not finished: conflict in %s", e.Tree.Path, some(e.Files))
+		return fmt.Sprintf("a merge is not finished: conflict in %s, in %s", some(e.Files), e.Tree.Path)
 	}
 	on := "no branch"
 	if e.On != "" {
 		on = "branch " + e.On
 	}
-	return fmt.Sprintf("%s has %s checked out in place of %s, and work that is not on that", e.Tree.Path, on, e.Tree.Branch)
+	return fmt.Sprintf("%s is checked out in place of %s, which does not have the work, in %s", on, e.Tree.Branch, e.Tree.Path)
 }
 
 // Conflict marks the error as one about the state of things.
@@ -33,7 +34,7 @@ func (e *UnfinishedError) Hint() string {
 	if len(e.Files) > 0 {
 		return "put them right there and commit"
 	}
-	return fmt.Sprintf("commit all of it there, then bring it over with 'git switch %s' and 'git merge' of the commit", quote(e.Tree.Branch))
+	return fmt.Sprintf("commit all of it there, then bring it over with 'git switch %s' and 'git merge' of the commit", Quote(e.Tree.Branch))
 }
 
 // Commit commits what is in a worktree and not ignored on its branch, as an
@@ -65,10 +66,10 @@ func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, erro
 		commit, err = g.commitAll(ctx, dirty, message)
 		return err
 	})
-	if err != nil {
-		return "", fmt.Errorf("commit in %s: %w", t.Path, err)
+	if unfinished := (*UnfinishedError)(nil); err != nil && !errors.As(err, &unfinished) { // which names the folder itself
+		err = fmt.Errorf("commit in %s: %w", t.Path, err)
 	}
-	return commit, nil
+	return commit, err
 }
 
 // checkFinished refuses files that would be committed with the marks of their

@@ -40,15 +40,15 @@ func (m *merger) stopAt(branch string, files []string) *MergeError {
 		e.Dir = where[0].path
 	} else {
 		e.Dir = m.repo.main + "-merge-" + refPart(strings.ReplaceAll(branch, "/", "-"))
-		e.Commands = append(e.Commands, fmt.Sprintf("git -C %s worktree add %s %s", quote(m.repo.main), quote(e.Dir), quote(branch)))
+		e.Commands = append(e.Commands, fmt.Sprintf("git -C %s worktree add %s %s", Quote(m.repo.main), Quote(e.Dir), Quote(branch)))
 	}
-	git := "git -C " + quote(filepath.Clean(e.Dir))
+	git := "git -C " + Quote(filepath.Clean(e.Dir))
 	var paths []string
 	for _, f := range files {
-		paths = append(paths, quote(f))
+		paths = append(paths, Quote(f))
 	}
 	e.Commands = append(e.Commands,
-		fmt.Sprintf("%s merge %s", git, quote(m.spec.Into)),
+		fmt.Sprintf("%s merge %s", git, Quote(m.spec.Into)),
 		fmt.Sprintf("%s add --all -- %s", git, strings.Join(paths, " ")),
 		git+" commit --no-edit")
 	return e

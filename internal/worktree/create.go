@@ -56,7 +56,7 @@ func (r *Repo) wanted(ctx context.Context, s Spec) (Tree, error) {
 		return Tree{}, err
 	}
 	if s.Branch == "" {
-		s.Branch = defaultBranch(s.Run, s.Task)
+		s.Branch = BranchOf(s.Run, s.Task)
 	}
 	if err := r.git.checkBranch(ctx, s.Branch); err != nil {
 		return Tree{}, err
@@ -165,7 +165,7 @@ func checkFree(ctx context.Context, g git, want Tree) error {
 func branchTaken(name string) error {
 	return &TakenError{
 		"branch", name, "it is there already, and gaffer did not make it for this task",
-		fmt.Sprintf("rename it with 'git branch -m %s NEW', delete it, or let the task have another one", quote(name)),
+		fmt.Sprintf("rename it with 'git branch -m %s NEW', delete it, or let the task have another one", Quote(name)),
 	}
 }
 

@@ -318,7 +318,7 @@ func TestACreateThatIsStoppedCanBeRepeated(t *testing.T) {
 	program, err := exec.LookPath("git")
 	p.must(err)
 	bin, at := filepath.Join(p.root, "bin"), filepath.Join(p.root, "at")
-	p.write(bin, "git", "#!/bin/sh\ncase \"$*\" in *'worktree add'*) : >"+quote(at)+"; sleep 1000;; esac\nexec "+quote(program)+" \"$@\"\n")
+	p.write(bin, "git", "#!/bin/sh\ncase \"$*\" in *'worktree add'*) : >"+Quote(at)+"; sleep 1000;; esac\nexec "+Quote(program)+" \"$@\"\n")
 	p.must(os.Chmod(filepath.Join(bin, "git"), 0o755))
 	path := os.Getenv("PATH")
 	t.Setenv("PATH", bin+":"+path)

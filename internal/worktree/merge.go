@@ -11,7 +11,8 @@ import (
 type MergeSpec struct {
 	Into     string   // a branch
 	Branches []string // in the order in which they are merged
-	Message  string   // below the first line of each merge's commit; may be empty
+	Titles   []string // of the merges' commits, by branch; git's own words where there is none
+	Message  string   // below the title of each merge's commit; may be empty
 
 	// Check looks at what the merge makes before anybody else sees it, in a
 	// worktree of its own at dir, and says what is wrong with it. Others may use
@@ -171,23 +172,24 @@ func (m *merger) mergeEach(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := m.mergeOne(ctx, branch, m.tips[i]); err != nil {
+		if err := m.mergeOne(ctx, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *merger) mergeOne(ctx context.Context, branch, tip string) error {
+func (m *merger) mergeOne(ctx context.Context, i int) error {
+	branch, tip := m.spec.Branches[i], m.tips[i]
 	out, err := m.git.run(ctx, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", m.result.After, tip)
-	if exitCode(err) == 1 {
+	if exitCode(err) == 1 && out != "" { // git says with 1, too, that it cannot merge at all
 		return m.stopAt(branch, parseConflict(out))
 	}
 	if err != nil {
 		return fmt.Errorf("branch %s: %w", branch, err)
 	}
 	tree := strings.TrimRight(out, "\x00\n")
-	commit, err := m.git.commitTree(ctx, tree, m.message(branch), m.result.After, tip)
+	commit, err := m.git.commitTree(ctx, tree, m.message(i), m.result.After, tip)
 	if err != nil {
 		return err
 	}
@@ -196,8 +198,12 @@ func (m *merger) mergeOne(ctx context.Context, branch, tip string) error {
 	return nil
 }
 
-func (m *merger) message(branch string) string {
-	text := fmt.Sprintf("Merge branch '%s' into %s\n", branch, m.spec.Into)
+// message names both branches, in the title or below it.
+func (m *merger) message(i int) string {
+	text := fmt.Sprintf("Merge branch '%s' into %s\n", m.spec.Branches[i], m.spec.Into)
+	if i < len(m.spec.Titles) && m.spec.Titles[i] != "" {
+		text = m.spec.Titles[i] + "\n\n" + text
+	}
 	if m.spec.Message != "" {
 		text += "\n" + strings.TrimRight(m.spec.Message, "\n") + "\n"
 	}

@@ -51,7 +51,8 @@ func cut(s string, n int) string {
 	return s[:n]
 }
 
-func defaultBranch(run, task string) string {
+// BranchOf is the branch of a task that names none.
+func BranchOf(run, task string) string {
 	return "gaffer/" + refPart(run) + "/" + refPart(task)
 }
 
@@ -79,8 +80,8 @@ func (g git) checkBranch(ctx context.Context, name string) error {
 	return nil
 }
 
-// quote makes a word safe for a shell.
-func quote(word string) string {
+// Quote makes a word safe for a shell.
+func Quote(word string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%"
 	if word != "" && strings.Trim(word, plain) == "" {
 		return word

@@ -28,7 +28,7 @@ func TestGitTakesEveryPart(t *testing.T) {
 			t.Errorf("%q: %q, as %q", id, part, other)
 		}
 		seen[part] = id
-		if out, err := exec.Command("git", "check-ref-format", headsPrefix+defaultBranch(id, id)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("git", "check-ref-format", headsPrefix+BranchOf(id, id)).CombinedOutput(); err != nil {
 			t.Errorf("%q: %q: %v %s", id, part, err, out)
 		}
 	}
@@ -40,7 +40,7 @@ func TestGitTakesEveryPart(t *testing.T) {
 
 func TestWordsAreQuotedForAShell(t *testing.T) {
 	for _, word := range []string{"plain", "a b", "it's", "$HOME", "", "a\nb", `"`, "*", "ü"} {
-		out, err := exec.Command("sh", "-c", "printf %s "+quote(word)).Output()
+		out, err := exec.Command("sh", "-c", "printf %s "+Quote(word)).Output()
 		if err != nil || string(out) != word {
 			t.Errorf("%q: %q, %v", word, out, err)
 		}

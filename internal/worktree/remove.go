@@ -58,7 +58,7 @@ func (e *KeptError) Conflict() bool { return true }
 
 // Hint says what to do next.
 func (e *KeptError) Hint() string {
-	path := quote(e.Tree.Path)
+	path := Quote(e.Tree.Path)
 	switch s := e.Status; {
 	case len(s.Occupants) > 0:
 		return "end that process or wait for it"

@@ -29,7 +29,7 @@ func (e *TargetError) Conflict() bool { return true }
 
 // Hint says what to do next.
 func (e *TargetError) Hint() string {
-	path := quote(e.Path)
+	path := Quote(e.Path)
 	if len(e.Files) > 0 {
 		return fmt.Sprintf("commit them, or put them aside with 'git -C %s stash', and merge again", path)
 	}

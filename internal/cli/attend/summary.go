@@ -19,7 +19,7 @@ const maxTold = 20
 
 // summary prints what is left to know of a run.
 func (t *Attendant) summary(r fleet.Run) error {
-	at := site{dir: t.env.Dir, there: isThere, far: t.far()}
+	at := site{dir: t.env.Dir, there: isThere, far: t.far(), branches: t.branches(r)}
 	return table.Lines(t.env, lineStyle, summary(r, t.env.Now(), at)...)
 }
 
@@ -36,15 +36,17 @@ func lineStyle(line string) env.Style {
 }
 
 // site is where a summary is read: paths below dir are told from there, and
-// worktrees only if they are there. A run that is far away has left nothing here.
+// worktrees and branches only if they are there. A run that is far away has left
+// nothing here.
 type site struct {
-	dir   string
-	there func(path string) bool
-	far   bool
+	dir      string
+	there    func(path string) bool
+	far      bool
+	branches map[string]bool // those of the repository: whether they have commits that are not checked out
 }
 
-// summary is what was done, what was verified, what it cost, where logs and
-// worktrees are, or who worked, and what to do next. What a team's run has
+// summary is what was done, what was verified, what it cost, where logs, branches
+// and worktrees are, or who worked, and what to do next. What a team's run has
 // verified, its session says.
 func summary(r fleet.Run, now time.Time, at site) []string {
 	lines := []string{headline(r, now), "  tasks     " + phrase.Counts(r.Counts)}
@@ -67,22 +69,21 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 		lines = append(lines, places(r, at)...)
 	}
 	if r.Team != "" {
-		return append(lines, teamTroubles(r)...)
+		lines = append(lines, teamTroubles(r)...)
+	} else {
+		lines = append(lines, troubles(r)...)
+		lines = append(lines, words(r)...)
+		lines = append(lines, next(r)...)
 	}
-	lines = append(lines, troubles(r)...)
-	lines = append(lines, words(r)...)
-	return append(lines, next(r)...)
+	return append(lines, mergeCommands(r, at)...)
 }
 
-// places are where logs and worktrees are.
+// places are where logs, branches and worktrees are.
 func places(r fleet.Run, at site) (lines []string) {
 	if r.Documents != "" {
 		lines = append(lines, "  logs      "+env.Printable(relative(at.dir, r.Documents)))
 	}
-	for _, path := range worktrees(r, at.there) {
-		lines = append(lines, "  worktree  "+env.Printable(relative(at.dir, path)))
-	}
-	return lines
+	return append(lines, workPlaces(r, at)...)
 }
 
 // workers are who has worked on the tasks.
@@ -142,20 +143,6 @@ func verified(r fleet.Run) string {
 func isThere(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-func worktrees(r fleet.Run, there func(path string) bool) []string {
-	var paths []string
-	seen := map[string]bool{}
-	for _, t := range r.Tasks {
-		if t.Worktree == "" || seen[t.Worktree] || len(paths) == maxTold {
-			continue
-		}
-		if seen[t.Worktree] = true; there(t.Worktree) {
-			paths = append(paths, t.Worktree)
-		}
-	}
-	return paths
 }
 
 // troubles tells what went wrong, task by task, and what to do about it.

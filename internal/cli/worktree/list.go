@@ -12,6 +12,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/tui/phrase"
 	"gaffer/internal/worktree"
 )
 
@@ -108,7 +109,7 @@ func show(e *env.Env, rows []row) error {
 	}
 	lines := [][]string{{"RUN", "TASK", "BRANCH", "CHANGES", "STATE"}}
 	for _, r := range rows {
-		changes := fmt.Sprintf("%d files +%d -%d", r.Files, r.Insertions, r.Deletions)
+		changes := fmt.Sprintf("%s +%d -%d", phrase.Count(r.Files, "file"), r.Insertions, r.Deletions)
 		lines = append(lines, []string{r.Run, env.Printable(r.Task), env.Printable(r.Branch), changes, r.state()})
 	}
 	return table.Texts(e, lines)
@@ -124,7 +125,7 @@ func (r row) state() string {
 		words = append(words, fmt.Sprintf("%d not committed", r.Dirty))
 	}
 	if r.Unpushed > 0 {
-		words = append(words, fmt.Sprintf("%d commits nowhere else", r.Unpushed))
+		words = append(words, phrase.Count(r.Unpushed, "commit")+" nowhere else")
 	}
 	if len(r.Used) > 0 {
 		words = append(words, fmt.Sprintf("used by pid %d", r.Used[0]))

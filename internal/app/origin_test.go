@@ -1,0 +1,174 @@
+package app_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/app"
+	"gaffer/internal/plan"
+	"gaffer/internal/testenv"
+)
+
+// treeTask is a shell task with a worktree.
+func treeTask(id, script string, after ...string) plan.Task {
+	t := shell(id, script, after...)
+	t.Worktree = true
+	return t
+}
+
+// diamond is a plan in which the last task needs the work of two others.
+func diamond() plan.Plan {
+	tasks := []plan.Task{
+		treeTask("base", "echo base > base.txt"),
+		treeTask("left", "cat base.txt > left.txt", "base"),
+		treeTask("right", "cat base.txt > right.txt", "base"),
+		treeTask("both", "cat base.txt left.txt right.txt > both.txt", "left", "right"),
+	}
+	for i := range tasks {
+		tasks[i].Retries = 3 // an agent that is killed has failed
+	}
+	return plan.Plan{Name: "diamond", Source: plan.SourceOrchestrate, Tasks: tasks}
+}
+
+// retryFailed is what a person does about a merge whose process was killed.
+func (p place) retryFailed(run, task string) {
+	p.t.Helper()
+	a := p.open()
+	defer func() { _ = a.Close() }()
+	found, err := a.Task(p.t.Context(), run, task)
+	if err == nil && found.Status == fleet.Failed {
+		if err = a.Retry(p.t.Context(), run, task); err == nil {
+			_, err = a.Work(p.t.Context(), run)
+		}
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Work is committed and merged once, and each worktree is whole before an agent
+// starts in it, whatever is killed: gaffer alone, or with all that it runs.
+func TestPredecessorsAreMergedOnceWhateverIsKilled(t *testing.T) {
+	testenv.Integration(t)
+	for range testenv.Count(0, 6, 60) {
+		p := newRepository(t)
+		a := p.open()
+		run, err := a.Submit(t.Context(), diamond())
+		if err = errors.Join(err, a.Close()); err != nil {
+			t.Fatal(err)
+		}
+		first := p.gaffer(run)
+		time.Sleep(time.Duration(rand.IntN(900)) * time.Millisecond) // the moment of death, at random
+		_ = first.Process.Kill()
+		if rand.IntN(2) == 0 {
+			for pid := range marked(run) {
+				_ = syscall.Kill(pid, syscall.SIGKILL)
+			}
+		}
+		_ = first.Wait()
+		if out, err := p.gaffer(run).output(); err != nil {
+			t.Fatalf("resume: %v\n%s", err, out)
+		}
+		p.retryFailed(run, "merge-1")
+		branch := "gaffer/" + run + "/both"
+		if got := p.git("show", branch+":both.txt"); got != "base\nbase\nbase" {
+			t.Errorf("both.txt is %q", got)
+		}
+		if got := p.git("rev-list", "--count", "--merges", branch); got != "1" {
+			t.Errorf("%s merges, want 1:\n%s", got, p.git("log", "--graph", "--oneline", branch))
+		}
+		if got := p.git("rev-list", "--count", "--no-merges", branch, "^main"); got != "4" {
+			t.Errorf("%s commits, want 4:\n%s", got, p.git("log", "--graph", "--oneline", branch))
+		}
+	}
+}
+
+func TestAMergeThatWasKilledIsFinishedByTheNext(t *testing.T) {
+	p := newRepository(t)
+	one, two := p.treeOf("r", "one"), p.treeOf("r", "two")
+	into := "gaffer/r/merge-1"
+	p.git("branch", into, one.Branch) // as far as the killed one came
+	const order = `{"run": "r", "into": "gaffer/r/merge-1", "start": "gaffer/r/one", "tasks": ["one", "two"], "names": ["one", "The second"]}`
+	for range 2 {
+		var out strings.Builder
+		if err := app.Join(t.Context(), p.root, strings.NewReader(order), &out); err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+	}
+	if got := p.git("log", "--format=%s", into, "^"+one.Branch, "^"+two.Branch); got != "Merge two: The second" {
+		t.Errorf("the commits of the merge are %q", got)
+	}
+}
+
+func TestARetriedTaskGoesOnFromWhereItStarted(t *testing.T) {
+	p := newRepository(t)
+	a := p.open()
+	defer func() { _ = a.Close() }()
+	run := p.work(a, plan.Plan{Name: "p", Source: plan.SourceOrchestrate, Tasks: []plan.Task{
+		treeTask("first", "echo 1 > first.txt"),
+		treeTask("second", "cat first.txt && { test -e tried || { touch tried; exit 1; }; }", "first"),
+	}})
+	if run.Status != fleet.Failed {
+		t.Fatalf("the run is %s", run.Status)
+	}
+	p.git("merge", "--quiet", "gaffer/"+run.ID+"/first")
+	p.git("worktree", "remove", "--force", run.Tasks[0].Worktree)
+	p.git("branch", "-D", "gaffer/"+run.ID+"/first")
+	if err := a.Retry(t.Context(), run.ID, "second"); err != nil {
+		t.Fatal(err)
+	}
+	run, err := a.Work(t.Context(), run.ID)
+	if err != nil || run.Status != fleet.Complete {
+		t.Fatalf("the run is %s, %v: %+v", run.Status, err, run.Tasks[1].Attempt)
+	}
+}
+
+func TestPromptsAtOnceSeeWhatThePromptBeforeThemLeftUncommitted(t *testing.T) {
+	p := newRepository(t)
+	a := p.open()
+	defer func() { _ = a.Close() }()
+	what := flow("cat zero.txt > one.txt", "cat zero.txt > two.txt", "cat one.txt two.txt")
+	zero := shell("zero", "echo 0 > zero.txt")
+	zero.Wave = 1
+	for i := range what.Tasks {
+		what.Tasks[i].Wave++
+	}
+	what.Tasks = append([]plan.Task{zero}, what.Tasks...)
+	if run := p.work(a, what); run.Status != fleet.Complete {
+		t.Errorf("the run is %s: %+v", run.Status, run.Tasks[1].Attempt)
+	}
+}
+
+// A worktree does not start from a task in another repository.
+func TestBeadsStartFromTheBeadsBeforeThemInTheirRepository(t *testing.T) {
+	p, other := newRepository(t), newRepository(t)
+	a := p.open()
+	defer func() { _ = a.Close() }()
+	bead := func(id, repo, script string, after ...string) plan.Task {
+		task := treeTask(id, script, after...)
+		task.Branch = "bead/" + id
+		task.Dispatch = &plan.Dispatch{Bead: id, Repo: repo}
+		return task
+	}
+	id, err := a.Dispatch(t.Context(), app.Dispatch{Way: app.Headless, Plan: plan.Plan{Name: "beads", Source: plan.SourceRunPrompt, Tasks: []plan.Task{
+		bead("one", p.root, "echo 1 > one.txt"),
+		bead("two", p.root, "echo 2 > two.txt"),
+		bead("away", other.root, "test ! -e one.txt && echo 3 > away.txt", "one", "two"),
+		bead("last", p.root, "cat one.txt two.txt && test ! -e away.txt", "away"),
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := a.Work(t.Context(), id)
+	if err != nil || run.Status != fleet.Complete {
+		t.Fatalf("the run is %s, %v: %+v", run.Status, err, run.Tasks)
+	}
+	if got := other.git("show", "bead/away:away.txt"); got != "3" {
+		t.Errorf("away.txt is %q", got)
+	}
+}

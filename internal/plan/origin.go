@@ -1,0 +1,114 @@
+package plan
+
+import "slices"
+
+// Origin is what the worktree of a task starts from: the work of the tasks that
+// come before it. The zero value is the commit that the run starts from.
+type Origin struct {
+	// Tasks are positions in [Plan.Tasks], ascending: the nearest tasks with a
+	// worktree. A task that one of them started from itself is left out.
+	Tasks []int
+	// Checkout is set if the nearest tasks include one without a worktree. Its work
+	// is in the project's own folder.
+	Checkout bool
+}
+
+// HasWorktree reports whether the task works in a git worktree.
+func (t Task) HasWorktree() bool { return t.Worktree || t.Branch != "" || t.Tree != "" }
+
+// Origins says for each task what its worktree starts from. Only the tasks that
+// in selects work in the same repository; nil selects all. Tasks of a wave share
+// their list: it must not be changed.
+func (p Plan) Origins(in func(Task) bool) []Origin {
+	o := origins{graph: p.Graph(), in: in}
+	if in == nil {
+		o.in = func(Task) bool { return true }
+	}
+	order := o.graph.order()
+	o.position = make([]int, len(o.graph.needs))
+	for at, node := range order {
+		o.position[node] = at
+	}
+	o.nearest = make([][]int, len(o.graph.needs))
+	all := make([]Origin, len(o.graph.needs))
+	for _, node := range order {
+		needs := o.graph.needs[node]
+		if len(needs) == 1 && o.graph.isGate(needs[0]) { // the tasks of a wave share one list
+			o.nearest[node], all[node] = o.nearest[needs[0]], all[needs[0]]
+			continue
+		}
+		o.nearest[node] = o.find(needs)
+		for _, task := range o.nearest[node] {
+			if p.Tasks[task].HasWorktree() {
+				all[node].Tasks = append(all[node].Tasks, task)
+			} else {
+				all[node].Checkout = true
+			}
+		}
+	}
+	return all[:len(p.Tasks)]
+}
+
+// origins finds the nearest tasks before each node of a graph.
+type origins struct {
+	graph    *Graph
+	in       func(Task) bool
+	position []int   // of each node in the order of the graph
+	nearest  [][]int // by node, ascending
+}
+
+// find returns the nearest tasks of a node that waits for needs. It expects the
+// result of each of them.
+func (o *origins) find(needs []int) []int {
+	var found []int
+	for _, need := range needs {
+		own := !o.graph.isGate(need) && o.in(o.graph.tasks[need])
+		if own {
+			found = append(found, need)
+		}
+		if !own || !o.graph.tasks[need].HasWorktree() {
+			found = append(found, o.nearest[need]...)
+		}
+	}
+	slices.Sort(found)
+	return o.reduce(slices.Compact(found))
+}
+
+// reduce drops the tasks whose work another one has: a worktree starts from all
+// tasks before it, and the project's own folder has the work of every task
+// without a worktree.
+func (o *origins) reduce(found []int) []int {
+	if len(found) < 2 {
+		return found
+	}
+	first := len(o.position)
+	var trees, others []int
+	for _, task := range found {
+		first = min(first, o.position[task])
+		if o.graph.tasks[task].HasWorktree() {
+			trees = append(trees, task)
+		} else {
+			others = append(others, task)
+		}
+	}
+	inTrees, inOthers := o.before(trees, first), o.before(others, first)
+	return slices.DeleteFunc(found, func(task int) bool {
+		return inTrees[task] || inOthers[task] && !o.graph.tasks[task].HasWorktree()
+	})
+}
+
+// before are the nodes that some nodes wait for, not further back than a position.
+func (o *origins) before(nodes []int, first int) map[int]bool {
+	seen := map[int]bool{}
+	for stack := slices.Clone(nodes); len(stack) > 0; {
+		node := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		for _, need := range o.graph.needs[node] {
+			if !seen[need] && o.position[need] >= first {
+				seen[need] = true
+				stack = append(stack, need)
+			}
+		}
+	}
+	return seen
+}
