@@ -71,7 +71,7 @@ func (s *Store) lockAll(ctx context.Context) (unlock func(), err error) {
 		}
 	}
 	for _, kind := range Kinds() {
-		if err = statefile.MkdirAll(s.host, s.Dir(kind)); err != nil {
+		if err = statefile.MkdirIgnored(s.host, s.Dir(kind)); err != nil {
 			break
 		}
 		var one func()

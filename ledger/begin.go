@@ -35,7 +35,7 @@ func (s *Store) Begin(ctx context.Context, run Run) error {
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	if err := statefile.MkdirAll(s.host, s.Dir(RunKind)); err != nil {
+	if err := statefile.MkdirIgnored(s.host, s.Dir(RunKind)); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	unlock, err := s.lock(ctx, s.Dir(RunKind))

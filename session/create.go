@@ -58,7 +58,7 @@ func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	if err := statefile.MkdirAll(s.opts.Host, s.sessions()); err != nil {
+	if err := s.makeFolder(); err != nil {
 		return "", err
 	}
 	id, err := s.createFresh(d)
@@ -69,6 +69,14 @@ func (s *Store) Create(ctx context.Context, d Draft) (string, error) {
 		return id, fmt.Errorf("session %s was made but is not the active one: %w", id, err)
 	}
 	return id, nil
+}
+
+// makeFolder makes the folder of sessions, which git ignores.
+func (s *Store) makeFolder() error {
+	if err := statefile.MkdirIgnored(s.opts.Host, s.root); err != nil {
+		return err
+	}
+	return statefile.MkdirAll(s.opts.Host, s.sessions())
 }
 
 // createFresh draws ids until one is free.

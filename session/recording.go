@@ -159,7 +159,7 @@ func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err erro
 	if err != nil {
 		return false, err
 	}
-	if err := statefile.MkdirAll(s.opts.Host, s.sessions()); err != nil {
+	if err := s.makeFolder(); err != nil {
 		return false, err
 	}
 	err = s.place(r.id, data)

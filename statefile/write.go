@@ -237,6 +237,61 @@ func MkdirAll(h host.Host, path string) error {
 	return h.SyncDir(opSyncFolder, parent)
 }
 
+// ignoreName is the file that tells git what to ignore in a folder.
+const ignoreName = ".gitignore"
+
+// MkdirIgnored is MkdirAll for a folder whose documents belong to this machine and
+// not into a commit. If the folder is not there, it is made with a .gitignore in it
+// that ignores all of it. A crash leaves the folder with that file or no folder. Of
+// a folder that is there, git ignores only our locks, see [Ignore]: a project may
+// commit its documents.
+func MkdirIgnored(h host.Host, path string) error {
+	if _, err := h.Stat(opMakeFolder, path); !errors.Is(err, fs.ErrNotExist) {
+		if err := MkdirAll(h, path); err != nil {
+			return err
+		}
+		return Ignore(h, path)
+	}
+	if err := MkdirAll(h, filepath.Dir(path)); err != nil {
+		return err
+	}
+	temp := hidden(h, path, forNew)
+	if err := h.Mkdir(opMakeFolder, temp, 0o777); err != nil {
+		return err
+	}
+	err := WriteNew(h, filepath.Join(temp, ignoreName), []byte("*\n"), 0o666)
+	if err == nil {
+		err = h.Rename(opMakeFolder, temp, path)
+	}
+	if err != nil {
+		_ = h.Remove(opRemoveTemp, filepath.Join(temp, ignoreName))
+		_ = h.Remove(opRemoveTemp, temp)
+		if _, there := h.Stat(opMakeFolder, path); there != nil { // else another process has made it meanwhile
+			return err
+		}
+	}
+	return MkdirAll(h, path)
+}
+
+// Ignore lets git ignore our locks and the given names in a folder that has
+// documents of others as well. A .gitignore that is there is left as it is. The
+// new one ignores itself: it belongs to this machine, too.
+func Ignore(h host.Host, folder string, names ...string) error {
+	path := filepath.Join(folder, ignoreName)
+	if _, err := h.Lstat(opMakeFolder, path); err == nil {
+		return nil
+	}
+	text := ignoreName + "\n.*.flock\n*.json.lock/\n"
+	for _, name := range names {
+		text += name + "\n"
+	}
+	err := WriteNew(h, path, []byte(text), 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
 // syncParent passes over a folder that we may not open: it is not one that we
 // made anything in.
 func syncParent(h host.Host, parent string) error {

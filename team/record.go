@@ -34,7 +34,7 @@ func (s *Store) Record(ctx context.Context, p Picture) error {
 	if err != nil {
 		return err
 	}
-	if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
+	if err := statefile.MkdirIgnored(s.opts.Host, s.root); err != nil {
 		return err
 	}
 	return s.exclusive(ctx, func(now time.Time) error {

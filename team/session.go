@@ -32,7 +32,7 @@ func (s *Store) begin(ctx context.Context, requirements string, replace bool) (i
 	case !utf8.ValidString(requirements):
 		return "", "", &RequirementsError{"are not UTF-8 text"}
 	}
-	if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
+	if err := statefile.MkdirIgnored(s.opts.Host, s.root); err != nil {
 		return "", "", err
 	}
 	err = s.exclusive(ctx, func(now time.Time) error {

@@ -147,7 +147,7 @@ func (s *Store) keep(b batch) error {
 	}
 	data := doc.Bytes()
 	folder := filepath.Join(s.root, ArchiveFolder)
-	if err := statefile.MkdirAll(s.opts.Host, folder); err != nil {
+	if err := statefile.MkdirIgnored(s.opts.Host, folder); err != nil {
 		return err
 	}
 	sum := sha256.Sum256(data)

@@ -137,7 +137,7 @@ func (s *Store) KeepRun() (path string, err error) {
 		return "", err
 	}
 	folder := filepath.Join(s.root, BuildsFolder)
-	if err := statefile.MkdirAll(s.opts.Host, folder); err != nil {
+	if err := statefile.MkdirIgnored(s.opts.Host, folder); err != nil {
 		return "", err
 	}
 	name := runID(run)
@@ -186,6 +186,7 @@ func (s *Store) Watch(ctx context.Context, changed func(state jsontree.Value, er
 // edit updates one of the documents. If there is none yet the change is tried on
 // an empty one first, so that a refused one leaves no trace.
 func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, change func(*jsontree.Doc) error) error {
+	var own []string // documents that only this machine has
 	if _, err := s.opts.Host.Lstat(opLook, f.Path()); errors.Is(err, fs.ErrNotExist) {
 		doc, err := jsontree.Parse([]byte(empty))
 		if err != nil {
@@ -197,6 +198,12 @@ func (s *Store) edit(ctx context.Context, f *statefile.File, empty string, chang
 		if err := statefile.MkdirAll(s.opts.Host, s.root); err != nil {
 			return err
 		}
+		if f == s.state { // not the inbox: people write it, and may commit it
+			own = append(own, StateFile, StateFile+".corrupt-*")
+		}
+	}
+	if err := statefile.Ignore(s.opts.Host, s.root, own...); err != nil {
+		return err
 	}
 	return f.Update(ctx, change)
 }

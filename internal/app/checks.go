@@ -41,6 +41,9 @@ func (a *App) writeChecks(s build.Start, c build.Chunk) error {
 	if err != nil {
 		return err
 	}
+	if err := statefile.MkdirIgnored(host.OS(), filepath.Dir(filepath.Dir(file))); err != nil {
+		return err
+	}
 	if err := statefile.MkdirAll(host.OS(), filepath.Dir(file)); err != nil {
 		return err
 	}
