@@ -2,8 +2,6 @@ package env
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,15 +61,12 @@ func (f *settingFlag) Set(text string) error {
 			return errors.New("want KEY=VALUE")
 		}
 		s = config.Setting{Name: name, Text: value, Flag: "--set"}
-		if i := slices.IndexFunc(f.e.flags.settings, func(o config.Setting) bool { return o.Name == name && o.Flag == s.Flag }); i >= 0 {
-			return fmt.Errorf("%s is set twice, to %q and %q: it has one value", name, f.e.flags.settings[i].Text, value)
-		}
 	}
 	f.e.flags.settings = append(f.e.flags.settings, s)
 	return nil
 }
 
-// Collects reports whether the flag may be repeated: --set has another key each time.
+// Collects reports whether the flag may be repeated, as --set.
 func (f *settingFlag) Collects() bool { return f.key.Name == "" }
 
 func (f *settingFlag) String() string { return "" }
