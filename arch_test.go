@@ -73,6 +73,7 @@ var rules = []rule{
 	{"internal/recorder", []string{"internal/engine", "internal/failure", "fleet", "internal/plan", "internal/store", "internal/store/record", "ledger", "session", "statefile/..."}, nil},
 	{"internal/prompt", []string{"internal/suggest", "statefile", "statefile/lazyregexp"}, nil},
 	{"internal/dispatch", []string{"internal/engine", "internal/plan", "internal/prompt", "internal/suggest"}, nil},
+	{"internal/preflight", []string{"internal/agent", "internal/engine", "internal/plan", "internal/suggest", "internal/supervisor", "internal/worktree", "statefile", "statefile/host"}, nil},
 	{"internal/tmux", nil, nil},
 
 	// What answers a hook before the rest of gaffer begins (see package early), and

@@ -115,8 +115,10 @@ func (a *App) teamBase(ctx context.Context, p plan.Plan) (string, error) {
 }
 
 // roles are who plays the roles of a team, according to gaffer.yaml and a file.
-func (a *App) roles(file string) (roles.Set, error) {
-	c := a.opts.Config
+func (a *App) roles(file string) (roles.Set, error) { return rolesOf(a.opts, file) }
+
+func rolesOf(opts Options, file string) (roles.Set, error) {
+	c := opts.Config
 	if file != "" {
 		with, err := c.WithRoles(file)
 		if err != nil {
@@ -124,7 +126,7 @@ func (a *App) roles(file string) (roles.Set, error) {
 		}
 		c = with
 	}
-	return roles.Load(c, filepath.Join(a.opts.Project.Root, "templates"))
+	return roles.Load(c, filepath.Join(opts.Project.Root, "templates"))
 }
 
 func (a *App) team() *team.Store {

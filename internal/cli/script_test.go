@@ -33,10 +33,18 @@ func TestMain(m *testing.M) {
 //
 // In the arguments of parallel, {} stands for the number of the process. Of the
 // script's environment it passes on HOME, PATH, TMPDIR and gaffer's variables.
+//
+// AGENTS is a folder with stubs of the agent programs, for scripts that want them to
+// be installed: env PATH=$AGENTS${:}$PATH.
 func TestScript(t *testing.T) {
 	testenv.Integration(t)
 	program := testenv.Program(t)
-	bin := t.TempDir()
+	bin, agents := t.TempDir(), t.TempDir()
+	for _, name := range []string{"claude", "codex", "gemini", "opencode"} {
+		if err := os.WriteFile(filepath.Join(agents, name), []byte("#!/bin/sh\necho 1.0 of a stub\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Symlink(program, filepath.Join(bin, "gaffer")); err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +54,7 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		Setup: func(e *testscript.Env) error {
+			e.Setenv("AGENTS", agents)
 			e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
 			return isolate(e)
 		},

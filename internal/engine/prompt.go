@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/store"
 )
 
-// defaultAgent is the agent of a task that names none.
-const defaultAgent = "claude"
+// DefaultAgent is the agent of a task that names none.
+const DefaultAgent = "claude"
 
 // AgentOf is who does a task. One that names nobody is claude's, or if it has a
 // program, that program's.
@@ -18,7 +18,7 @@ func AgentOf(spec plan.Task) string {
 	if spec.Agent == "" && len(spec.Argv) > 0 {
 		return plan.CommandAgent
 	}
-	return cmp.Or(spec.Agent, defaultAgent)
+	return cmp.Or(spec.Agent, DefaultAgent)
 }
 
 // Prompt is what the agent of an attempt is told: the task's prompt, and how

@@ -144,6 +144,17 @@ type OnComplete struct {
 	DeleteWorktree bool
 }
 
+// Fill names the agent and the model where the task names none. A command has
+// neither.
+func (t *Task) Fill(agent, model string) {
+	if t.Agent == "" && len(t.Argv) == 0 {
+		t.Agent = agent
+	}
+	if t.Model == "" && t.Agent != CommandAgent && len(t.Argv) == 0 {
+		t.Model = model
+	}
+}
+
 // Agents are the adapters that a plan may name.
 func Agents() []string {
 	return []string{"claude", "codex", "gemini", "opencode", FakeAgent, CommandAgent}

@@ -20,7 +20,7 @@ func launch(s Spec, env []string, stdin, log uintptr) (pid int, err error) {
 	} else if !info.IsDir() {
 		return 0, fmt.Errorf("folder to run in: %s is not a folder", s.Dir)
 	}
-	program, err := findProgram(s.Argv[0], env)
+	program, err := FindProgram(s.Argv[0], env)
 	if err != nil {
 		return 0, err
 	}
@@ -41,9 +41,10 @@ func withMark(env []string, attempt string) []string {
 	return append(env, Mark+"="+attempt)
 }
 
-// findProgram looks for a program where its own environment says. A name with a
-// slash in it is found from the folder that it runs in.
-func findProgram(name string, env []string) (string, error) {
+// FindProgram looks for a program where its own environment says, in the folders of
+// PATH that are absolute. A name with a slash in it is returned as it is: it is found
+// from the folder that the program runs in.
+func FindProgram(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
 	}

@@ -20,6 +20,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/dispatch"
 	"gaffer/internal/plan"
+	"gaffer/internal/preflight"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/workflow"
@@ -81,6 +82,12 @@ func New(e *env.Env) *cobra.Command {
 			return err
 		}
 		p, err := o.read(e, args[0])
+		if err != nil {
+			return err
+		}
+		err = attend.Ready(cmd.Context(), e, args[0], *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+			return app.PreflightBuild(ctx, opts, p)
+		})
 		if err != nil {
 			return err
 		}

@@ -22,6 +22,7 @@ import (
 	"gaffer/internal/dispatch"
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
+	"gaffer/internal/preflight"
 	"gaffer/internal/prompt"
 	"gaffer/ledger"
 	"gaffer/statefile/host"
@@ -98,6 +99,15 @@ func New(e *env.Env) *cobra.Command {
 		}
 		if len(p.Tasks) == 0 {
 			return attend.NothingLeft(e, p, *o.json)
+		}
+		err = attend.Ready(cmd.Context(), e, p.Name, *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+			if o.tmux {
+				return app.Preflight(ctx, opts, p, "tmux")
+			}
+			return app.Preflight(ctx, opts, p)
+		})
+		if err != nil {
+			return err
 		}
 		return attend.With(cmd.Context(), e, func(t *attend.Attendant) error { return run(cmd.Context(), t, p, o) })
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,21 +9,33 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/app"
+	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/open"
+	"gaffer/internal/dispatch"
 	"gaffer/internal/plan"
+	"gaffer/internal/preflight"
 	"gaffer/statefile/host"
 )
 
 func checkCommand(e *env.Env) *cobra.Command {
 	var o plan.Options
-	var format string
+	var format, agent, model string
 	cmd := &cobra.Command{
 		Use:   "check PLAN",
 		Short: "Draw a plan's waves, or tell all that is wrong with it",
 		Long: `Read a plan and draw its waves, or tell every problem at once, with file, line
 and column. PLAN is a file, a folder, ids or files with commas between them, or
-the text of a prompt. An invalid plan ends with exit code 5.`,
+the text of a prompt. An invalid plan ends with exit code 5.
+
+What is missing on this machine is told as well, one line for each problem with
+what to do: agent programs, logins, models as far as the program can tell, git
+and branches for worktrees. The exit code is then 3, or 4 for a repository that
+cannot be used as it is. With --server none of this is looked for, since the
+workers have programs of their own. Nothing is created, and no program that the
+plan or gaffer.yaml names is run.`,
 		Example: `  gaffer plan check plan.yaml
   gaffer plan check prompts/000-orchestrator.md --pending-only
   gaffer plan check 001,002 --prompts-dir prompts
@@ -31,16 +44,19 @@ the text of a prompt. An invalid plan ends with exit code 5.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
+	flags.StringVar(&agent, "agent", "", "who does the tasks that name no agent: `NAME`, such as claude")
+	flags.StringVar(&model, "model", "", "`NAME` of the model of tasks that name none")
 	flags.BoolVar(&o.SeparateFiles, "separate-files", false, "let tasks that change the same files wait for each other")
 	flags.BoolVar(&o.PendingOnly, "pending-only", false, "leave out what is ticked or has a summary")
 	flags.StringVar(&o.Workflow, "workflow", "", "the `ID` of the one that is meant in a file of several")
 	flags.StringVar(&o.PromptsDir, "prompts-dir", "", "find prompts by id below `DIR` (default prompts in the project)")
 	flags.StringVar(&format, "format", "", "read PLAN as `FORMAT` instead of finding it out: "+formats())
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatWords(), cobra.ShellCompDirectiveNoFileComp))
+	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.Format = plan.Format(format)
-		return check(e, args[0], o, *asJSON)
+		return check(cmd.Context(), e, args[0], o, agent, model, *asJSON)
 	}
 	return cmd
 }
@@ -64,7 +80,7 @@ func formats() string {
 	return text
 }
 
-func check(e *env.Env, arg string, o plan.Options, asJSON bool) error {
+func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, model string, asJSON bool) error {
 	p, err := e.Project()
 	if err != nil {
 		return err
@@ -74,6 +90,11 @@ func check(e *env.Env, arg string, o plan.Options, asJSON bool) error {
 		return err
 	}
 	o.Dir, o.Root, o.Agents = e.Dir, p.Root, slices.Sorted(maps.Keys(c.Agents()))
+	if agent != "" {
+		if err := dispatch.CheckAgent(agent, o.Agents); err != nil {
+			return fmt.Errorf("--agent: %w", err)
+		}
+	}
 	loaded, err := plan.Load(host.OS(), arg, o)
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
 		return refuse(e, arg, problems, asJSON)
@@ -81,13 +102,38 @@ func check(e *env.Env, arg string, o plan.Options, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return e.PrintJSON(wire(loaded))
+	for i := range loaded.Tasks {
+		loaded.Tasks[i].Fill(agent, model)
 	}
-	if err := draw(e, loaded); err != nil {
+	lacks, err := missing(ctx, e, loaded)
+	if err != nil {
 		return err
 	}
-	return warn(e, loaded)
+	if asJSON {
+		out := wire(loaded)
+		out.Ready, out.Lacks = len(lacks) == 0, append([]preflight.Problem{}, lacks...)
+		err = e.PrintJSON(out)
+	} else if err = draw(e, loaded); err == nil {
+		err = errors.Join(warn(e, loaded), attend.PrintProblems(e, lacks))
+	}
+	if err != nil || len(lacks) == 0 {
+		return err
+	}
+	return attend.NotReady(arg, lacks, ": it cannot run here")
+}
+
+// missing is what keeps the plan from running on this machine. The workers of a
+// server have programs of their own, which are not known here.
+func missing(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Problem, error) {
+	far, err := open.Remote(e)
+	if far || err != nil {
+		return nil, err
+	}
+	opts, err := open.Options(e, nil)
+	if err != nil {
+		return nil, err
+	}
+	return app.Preflight(ctx, opts, p)
 }
 
 // refuse tells the problems as the result, and how many as the error.

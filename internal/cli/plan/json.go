@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"gaffer/internal/plan"
+	"gaffer/internal/preflight"
 )
 
 // refusal is the JSON form of a plan that is not valid.
@@ -14,18 +15,20 @@ type refusal struct {
 
 // checked is the JSON form of a plan. Keys are those of gaffer's own format.
 type checked struct {
-	Valid      bool          `json:"valid"`
-	Name       string        `json:"name"`
-	Format     plan.Format   `json:"format"`
-	Source     string        `json:"source"`
-	SourceFile string        `json:"source_file,omitempty"`
-	Parallel   int           `json:"parallel"`
-	OnFailure  string        `json:"on_failure"`
-	Budget     *budget       `json:"budget,omitempty"`
-	Workflow   *workflow     `json:"workflow,omitempty"`
-	Waves      [][]string    `json:"waves"`
-	Tasks      []checkedTask `json:"tasks"`
-	Warnings   plan.Problems `json:"warnings"`
+	Valid      bool                `json:"valid"`
+	Name       string              `json:"name"`
+	Format     plan.Format         `json:"format"`
+	Source     string              `json:"source"`
+	SourceFile string              `json:"source_file,omitempty"`
+	Parallel   int                 `json:"parallel"`
+	OnFailure  string              `json:"on_failure"`
+	Budget     *budget             `json:"budget,omitempty"`
+	Workflow   *workflow           `json:"workflow,omitempty"`
+	Waves      [][]string          `json:"waves"`
+	Tasks      []checkedTask       `json:"tasks"`
+	Warnings   plan.Problems       `json:"warnings"`
+	Ready      bool                `json:"ready"` // it can run on this machine
+	Lacks      []preflight.Problem `json:"lacks"` // what keeps it from that
 }
 
 type checkedTask struct {

@@ -90,12 +90,7 @@ func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
 }
 
 func (o overrides) applyTask(t *plan.Task) {
-	if t.Agent == "" && len(t.Argv) == 0 {
-		t.Agent = o.agent
-	}
-	if t.Model == "" && t.Agent != plan.CommandAgent {
-		t.Model = o.model
-	}
+	t.Fill(o.agent, o.model)
 	if o.given("retries") {
 		t.Retries = o.retries
 	}

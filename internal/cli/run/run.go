@@ -11,11 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/plan"
+	"gaffer/internal/preflight"
 	"gaffer/internal/tui/phrase"
 	"gaffer/statefile/host"
 )
@@ -34,7 +36,8 @@ the run and wait for its agents to end, and the exit code is 130; the second
 one leaves at once. SIGHUP leaves the run to a gaffer in the background.
 
 The exit code is 0 if every task is complete, 1 if one failed or was cancelled,
-5 if the plan is not valid, in which case nothing runs. Whatever happens to
+3 if a program, a login, git or a branch is missing on this machine, 5 if the
+plan is not valid: then all problems are told, nothing is created, nothing runs. Whatever happens to
 gaffer, agents go on, and 'gaffer resume' takes them up again.
 
 With --open the run is shown in the browser, too: by this process, to browsers of
@@ -108,6 +111,18 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	}
 	if len(p.Tasks) == 0 {
 		return attend.NothingLeft(e, p, *o.json)
+	}
+	far, err := open.Remote(e)
+	if err != nil {
+		return err
+	}
+	if !far { // a server's workers have programs of their own
+		err := attend.Ready(ctx, e, nameOf(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+			return app.Preflight(ctx, opts, p)
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return attend.WithFleet(ctx, e, func(t *attend.Attendant) error { return submit(ctx, e, t, p, o) })
 }

@@ -7,8 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/app"
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
+	"gaffer/internal/preflight"
 	"gaffer/statefile"
 	"gaffer/team"
 )
@@ -70,6 +73,18 @@ func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 		return err
 	}
 	n.Requirements = requirements
+	err = attend.Ready(ctx, e, "team", *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+		problems, err := app.PreflightTeam(ctx, opts, n)
+		for i, p := range problems {
+			if p.Unwrap() != nil {
+				problems[i].Next = exit.Hint(advised(p))
+			}
+		}
+		return problems, err
+	})
+	if err != nil {
+		return err
+	}
 	return attend.With(ctx, e, func(t *attend.Attendant) error { return o.run(ctx, e, t, n) })
 }
 

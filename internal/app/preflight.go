@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"os"
+
+	"gaffer/internal/build"
+	"gaffer/internal/config"
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
+	"gaffer/internal/preflight"
+	"gaffer/team"
+)
+
+// Preflight returns what is missing on this machine for a plan, and creates nothing.
+// It needs no database.
+func Preflight(ctx context.Context, opts Options, p plan.Plan, programs ...string) ([]preflight.Problem, error) {
+	return check(ctx, opts, p, preflight.Options{Programs: programs})
+}
+
+// PreflightBuild is [Preflight] for a build.
+func PreflightBuild(ctx context.Context, opts Options, p build.Plan) ([]preflight.Problem, error) {
+	_, chunks, err := build.New(p, build.Start{VerifyCommand: func(build.Chunk) string { return "true" }})
+	if err != nil {
+		return nil, err
+	}
+	return check(ctx, opts, chunks, preflight.Options{})
+}
+
+// PreflightTeam is [Preflight] for a team: its roles' agents, and the branch that its
+// work is merged into.
+func PreflightTeam(ctx context.Context, opts Options, n NewTeam) ([]preflight.Problem, error) {
+	set, err := rolesOf(opts, n.Roles)
+	if err != nil {
+		return nil, err
+	}
+	var p plan.Plan
+	for _, name := range config.TeamRoles() {
+		r := set.Role(team.Role(name))
+		p.Tasks = append(p.Tasks, plan.Task{ID: name, Agent: r.Agent, Model: r.Model, Worktree: true})
+	}
+	more := preflight.Options{}
+	if n.Into != "" {
+		more.Branches = []string{n.Into}
+	}
+	return check(ctx, opts, p, more)
+}
+
+func check(ctx context.Context, opts Options, p plan.Plan, o preflight.Options) ([]preflight.Problem, error) {
+	o.Root, o.Environ, o.Agents = opts.Project.Root, os.Environ(), opts.Config.Agents()
+	for _, t := range p.Tasks {
+		name := engine.AgentOf(t)
+		all, err := agentsOf(opts.Config, name)
+		if err != nil {
+			return nil, err
+		}
+		if own, ok := all[name]; ok {
+			o.Agents[name] = own
+		}
+	}
+	return preflight.Check(ctx, p, o), nil
+}

@@ -1,0 +1,128 @@
+package preflight
+
+import (
+	"bytes"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+// login is where a program may have its login from. What cannot be ruled out counts
+// as a login: a run that could work is never refused.
+type login struct {
+	variables []string // or beginnings of them
+	folder    string   // variable that names the program's folder
+	otherwise string   // the folder below the home folder without it
+	files     []trace  // in that folder
+	home      []trace  // in the home folder
+	project   []trace  // in the project
+	system    []trace  // anywhere
+	keychain  bool     // on macOS it is in the keychain, which is not asked
+	next      string
+}
+
+// trace is a file that tells of a login: by any of the words in it, or by being
+// there.
+type trace struct {
+	name  string
+	words []string
+}
+
+var claudeWords = []string{"apiKeyHelper", "ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_", "CLAUDE_CODE_OAUTH", "forceLogin"}
+
+// logins has no row for opencode, which has models that need no login.
+var logins = map[string]login{
+	"claude": {
+		variables: []string{"ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_OAUTH", "CLAUDE_CODE_USE_", "AWS_BEARER_TOKEN_BEDROCK"},
+		folder:    "CLAUDE_CONFIG_DIR", otherwise: ".claude",
+		files:    []trace{{name: ".credentials.json"}, {"settings.json", claudeWords}, {".claude.json", []string{"oauthAccount", "primaryApiKey"}}},
+		home:     []trace{{".claude.json", []string{"oauthAccount", "primaryApiKey"}}},
+		project:  []trace{{".claude/settings.json", claudeWords}, {".claude/settings.local.json", claudeWords}},
+		system:   []trace{{name: "/etc/claude-code/managed-settings.json"}},
+		keychain: true,
+		next:     "run 'claude' once and log in, or set ANTHROPIC_API_KEY",
+	},
+	"codex": {
+		variables: []string{"CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY"},
+		folder:    "CODEX_HOME", otherwise: ".codex",
+		files:  []trace{{name: "auth.json"}, {"config.toml", []string{"model_provider", "credentials_store", "bearer_token", "oss"}}},
+		system: []trace{{name: "/etc/codex/config.toml"}, {name: "/etc/codex/managed_config.toml"}},
+		next:   "run 'codex login', or set CODEX_API_KEY",
+	},
+	"gemini": {
+		variables: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_", "GOOGLE_CLOUD_", "GOOGLE_APPLICATION_CREDENTIALS", "GEMINI_CLI_USE_", "CLOUD_SHELL"},
+		otherwise: ".gemini",
+		files:     []trace{{name: "oauth_creds.json"}, {name: "gemini-credentials.json"}, {name: "google_accounts.json"}, {name: ".env"}, {"settings.json", []string{"selectedType", "enforcedType"}}},
+		home:      []trace{{name: ".env"}},
+		project:   []trace{{name: ".env"}, {name: ".gemini/.env"}, {".gemini/settings.json", []string{"selectedType"}}},
+		system:    []trace{{name: "/etc/gemini-cli/settings.json"}},
+		keychain:  true,
+		next:      "run 'gemini' once and log in, or set GEMINI_API_KEY",
+	},
+}
+
+// login reports a program for which there is no trace of a login in the environment
+// or in files. No program is asked, and no network.
+func (c *checker) login(kind string, env []string, u *use) {
+	l, ok := logins[kind]
+	home := value(env, "HOME")
+	if !ok || home == "" || l.keychain && runtime.GOOS == "darwin" {
+		return
+	}
+	for _, v := range env {
+		name, text, _ := strings.Cut(v, "=")
+		for _, beginning := range l.variables {
+			if text != "" && strings.HasPrefix(name, beginning) {
+				return
+			}
+		}
+	}
+	folder := filepath.Join(home, l.otherwise)
+	if l.folder != "" && value(env, l.folder) != "" {
+		folder = value(env, l.folder)
+	}
+	if found(folder, l.files) || found(home, l.home) || found("/", l.system) {
+		return
+	}
+	// Some programs look in every folder above the one that they work in.
+	for dir := c.Root; ; dir = filepath.Dir(dir) {
+		if found(dir, l.project) {
+			return
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	c.lack(l.next, "%s: %s is not logged in", u.who(), kind)
+}
+
+func found(folder string, traces []trace) bool {
+	for _, t := range traces {
+		data, err := statefile.ReadBytes(host.OS(), filepath.Join(folder, t.name))
+		if err != nil {
+			continue
+		}
+		if len(t.words) == 0 {
+			return true
+		}
+		for _, word := range t.words {
+			if bytes.Contains(data, []byte(word)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// value is what a variable has in an environment.
+func value(env []string, name string) (text string) {
+	for _, v := range env {
+		if after, ok := strings.CutPrefix(v, name+"="); ok {
+			text = after
+		}
+	}
+	return text
+}
