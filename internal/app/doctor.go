@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"os/exec"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gaffer/fleet"
 	"gaffer/internal/agent"
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
+	"gaffer/internal/preflight"
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
 	"gaffer/session"
@@ -23,10 +28,11 @@ type Health struct {
 	Database string   `json:"database"`
 	Limits   []string `json:"limits"` // what is weaker on this system, in whole sentences
 	Agents   []Agent  `json:"agents"`
-	Holding  []Holder `json:"holding"` // what holds capacity now
-	Orphans  []Orphan `json:"orphans"` // processes that no run knows
-	Gone     []Gone   `json:"gone"`    // agents that run by their session's document and have no process
-	Advice   []string `json:"advice"`  // what to do, in whole sentences
+	Holding  []Holder `json:"holding"`  // what holds capacity now
+	Orphans  []Orphan `json:"orphans"`  // processes that no run knows
+	Gone     []Gone   `json:"gone"`     // agents that run by their session's document and have no process
+	Problems []string `json:"problems"` // why a run could not work here, in whole sentences with what to do
+	Advice   []string `json:"advice"`   // what to do, in whole sentences
 }
 
 // Agent is an agent program and whether it can be used here.
@@ -35,6 +41,7 @@ type Agent struct {
 	Program string `json:"program"`
 	Path    string `json:"path,omitempty"` // empty if it is not installed
 	Version string `json:"version,omitempty"`
+	Problem string `json:"problem,omitempty"` // why it cannot be used, with what to do
 }
 
 // Holder is something that holds a slot: an attempt that runs.
@@ -62,31 +69,66 @@ type Gone struct {
 	PID     int    `json:"pid"`
 }
 
-// Doctor looks at this machine. With repair it ends what is orphaned.
-func (a *App) Doctor(ctx context.Context, repair bool) (Health, error) {
-	h := Health{Database: a.database, Limits: []string{}, Agents: a.programs(ctx), Holding: []Holder{}, Orphans: []Orphan{}, Gone: []Gone{}, Advice: []string{}}
+// Doctor looks at this machine. With repair it ends what is orphaned. What cannot be
+// looked at is a problem, and the rest is looked at all the same: it is called when
+// something is broken. It makes no database.
+func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
+	database, _, err := databaseOf(opts)
+	if err != nil {
+		return Health{}, err
+	}
+	h := Health{
+		Database: database, Problems: []string{}, Limits: []string{}, Agents: programs(ctx, opts),
+		Holding: []Holder{}, Orphans: []Orphan{}, Gone: []Gone{}, Advice: []string{},
+	}
 	if limits := supervisor.Limits(); limits != "" {
 		h.Limits = append(h.Limits, limits)
 	}
+	if _, err := os.Stat(database); !errors.Is(err, fs.ErrNotExist) || strings.Contains(database, "://") {
+		a, err := Open(ctx, opts)
+		if err != nil {
+			h.cannot("the database cannot be opened", err)
+		} else {
+			a.examine(ctx, &h, repair)
+			if err := a.Close(); err != nil {
+				h.cannot("the database cannot be closed", err)
+			}
+		}
+	}
+	if h.Gone, err = gone(opts); err != nil {
+		h.cannot("the sessions cannot be read", err)
+	}
+	h.advise()
+	h.Advice = append(h.Advice, channelAdvice(opts)...)
+	return h, ctx.Err()
+}
+
+// examine looks at what the database says.
+func (a *App) examine(ctx context.Context, h *Health, repair bool) {
 	runs, err := a.Runs(ctx, true, false)
 	if err != nil {
-		return h, err
+		h.cannot("the runs cannot be read", err)
 	}
 	for _, run := range runs {
 		h.hold(run, a.opts.Now())
 	}
 	if h.Orphans, err = a.orphans(ctx); err != nil {
-		return h, err
+		h.cannot("orphaned processes cannot be looked for", err)
+	} else if repair {
+		if err := h.repair(); err != nil {
+			h.cannot("not everything that is orphaned was ended", err)
+		}
 	}
-	if h.Gone, err = a.gone(); err != nil {
-		return h, err
-	}
-	if repair {
-		err = h.repair()
-	}
-	h.advise()
 	h.Advice = append(h.Advice, a.notifyAdvice(ctx)...)
-	return h, err
+}
+
+// cannot adds a problem, with what to do about it if the error knows.
+func (h *Health) cannot(what string, err error) {
+	text := fmt.Sprintf("%s: %v", what, err)
+	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) && hint.Hint() != "" {
+		text += "; " + hint.Hint()
+	}
+	h.Problems = append(h.Problems, text)
 }
 
 func (h *Health) hold(run fleet.Run, now time.Time) {
@@ -103,43 +145,46 @@ func (h *Health) hold(run fleet.Run, now time.Time) {
 	}
 }
 
-// programs looks for the programs of the agents.
-func (a *App) programs(ctx context.Context) []Agent {
-	custom := a.opts.Config.Agents()
+// programs looks for the programs of the agents. Those that gaffer.yaml names are not
+// run: a project may name any program.
+func programs(ctx context.Context, opts Options) []Agent {
+	custom := opts.Config.Agents()
 	names := agent.Names()
 	for _, name := range slices.Sorted(maps.Keys(custom)) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
-	list := []Agent{}
-	for _, name := range names {
-		program := name
-		if argv := custom[name].Argv; len(argv) > 0 {
-			program = argv[0]
-		}
-		if name == "command" {
-			continue // it is whatever a task says
-		}
-		found := Agent{Name: name, Program: program}
-		if path, err := exec.LookPath(program); err == nil {
-			found.Path, found.Version = path, versionOf(ctx, path)
-		}
-		list = append(list, found)
+	names = slices.DeleteFunc(names, func(name string) bool { return name == plan.CommandAgent }) // it is whatever a task says
+	list := make([]Agent, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { list[i] = program(ctx, opts, name) })
 	}
+	all.Wait()
 	return list
 }
 
-// versionOf asks a program for its version. Some take their time.
-func versionOf(ctx context.Context, program string) string {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, program, "--version").Output()
+// program looks for the program of one agent.
+func program(ctx context.Context, opts Options, name string) Agent {
+	custom, err := agentsOf(opts.Config, name)
 	if err != nil {
-		return ""
+		return Agent{Name: name, Program: name, Problem: err.Error()}
 	}
-	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return line
+	own := custom[name]
+	a := Agent{Name: name, Program: agent.Kind(name, custom)}
+	if len(own.Argv) > 0 {
+		a.Program = own.Argv[0]
+	}
+	path, problems := preflight.CheckAgent(ctx, name, preflight.Options{Root: opts.Project.Root, Agents: custom, Environ: os.Environ()})
+	if a.Path = path; len(problems) > 0 {
+		a.Problem = problems[0].String()
+	}
+	if a.Path != "" && len(own.Argv) == 0 && len(own.Env) == 0 {
+		text, _ := preflight.Ask(ctx, a.Program, opts.Project.Root, os.Environ(), "--version") // without an answer it is not known
+		a.Version, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	}
+	return a
 }
 
 // orphans are processes of attempts that no store knows as running. Those of
@@ -167,9 +212,9 @@ func (a *App) orphans(ctx context.Context) ([]Orphan, error) {
 
 // gone looks for agents of the project's sessions whose process is gone. A
 // document that cannot be read is for 'gaffer validate' to name.
-func (a *App) gone() ([]Gone, error) {
+func gone(opts Options) ([]Gone, error) {
 	list := []Gone{}
-	sessions := session.New(a.opts.Config.Path("paths.session"), session.Options{Now: a.opts.Now})
+	sessions := session.New(opts.Config.Path("paths.session"), session.Options{Now: opts.Now})
 	ids, err := sessions.IDs()
 	if err != nil {
 		return list, err
@@ -211,7 +256,16 @@ func (h *Health) advise() {
 	if len(h.Orphans) > 0 {
 		h.Advice = append(h.Advice, "'gaffer doctor --repair' ends the processes that no run knows")
 	}
-	if !slices.ContainsFunc(h.Agents, func(a Agent) bool { return a.Path != "" }) {
-		h.Advice = append(h.Advice, "no agent program is installed: install one, or name yours under agents: in gaffer.yaml; the fake agent needs none")
+	usable := func(a Agent) bool { return a.Problem == "" }
+	switch at := slices.IndexFunc(h.Agents, func(a Agent) bool { return a.Name == engine.DefaultAgent }); {
+	case !slices.ContainsFunc(h.Agents, usable):
+		h.Problems = append(h.Problems, "no agent can be used: install one and log in, or name yours under agents: in gaffer.yaml; the fake agent needs nothing")
+		for _, a := range h.Agents {
+			if a.Path != "" {
+				h.Problems = append(h.Problems, a.Problem)
+			}
+		}
+	case at >= 0 && !usable(h.Agents[at]):
+		h.Advice = append(h.Advice, fmt.Sprintf("tasks that name no agent are for %s, which cannot be used: name another with --agent or in the plan", engine.DefaultAgent))
 	}
 }

@@ -207,12 +207,8 @@ func TestDoctorSaysWhatIsWrongWithNotifications(t *testing.T) {
 		"notify: {command: [no-such-program-here]}":                                             "notifications by command are not sent: ",
 	} {
 		p.settings("%s", settings)
-		a := p.open()
-		h, err := a.Doctor(t.Context(), false)
+		h, err := app.Doctor(t.Context(), p.options(func(string) string { return "" }), false)
 		if err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Close(); err != nil {
 			t.Fatal(err)
 		}
 		all := strings.Join(slices.DeleteFunc(h.Advice, func(text string) bool { return !strings.Contains(text, "notif") }), "\n")

@@ -94,16 +94,19 @@ func (e *NoChannelError) Hint() string {
 	return "set notify.webhook or notify.command in your own gaffer.yaml; 'gaffer notify list' says what is wrong with the screen"
 }
 
-// notifyAdvice says what is wrong with how a person is told.
-func (a *App) notifyAdvice(ctx context.Context) (advice []string) {
-	channels := notifyChannels(a.opts)
-	for _, c := range channels {
+// channelAdvice says what is wrong with the channels of notifications.
+func channelAdvice(opts Options) (advice []string) {
+	for _, c := range notifyChannels(opts) {
 		if c.Problem != "" {
 			advice = append(advice, fmt.Sprintf("notifications by %s are not sent: %s", c.Name, c.Problem))
 		}
 	}
-	advice = append(advice, webhookAdvice(a.opts)...)
-	told, err := notify.Lately(ctx, a.store, usable(channels), a.opts.Now().Add(-24*time.Hour))
+	return append(advice, webhookAdvice(opts)...)
+}
+
+// notifyAdvice says which notifications were not delivered lately.
+func (a *App) notifyAdvice(ctx context.Context) (advice []string) {
+	told, err := notify.Lately(ctx, a.store, usable(notifyChannels(a.opts)), a.opts.Now().Add(-24*time.Hour))
 	if err != nil {
 		return append(advice, fmt.Sprintf("what was told lately cannot be read: %v", err))
 	}

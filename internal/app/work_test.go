@@ -126,6 +126,15 @@ func (p place) open() *app.App { return p.openWith(func(string) string { return 
 
 // openWith opens gaffer in an environment, where that says more than the place.
 func (p place) openWith(others func(string) string) *app.App {
+	a, err := app.Open(context.Background(), p.options(others))
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// options are those of gaffer in an environment, where that says more than the place.
+func (p place) options(others func(string) string) app.Options {
 	getenv := func(name string) string {
 		if text, here := map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home, "GAFFER_DB": p.db}[name]; here {
 			return text
@@ -140,13 +149,7 @@ func (p place) openWith(others func(string) string) *app.App {
 	if err != nil {
 		panic(err)
 	}
-	a, err := app.Open(context.Background(), app.Options{
-		Project: root, Config: c, Now: time.Now, Getenv: getenv, Notice: p.notices.tell,
-	})
-	if err != nil {
-		panic(err)
-	}
-	return a
+	return app.Options{Project: root, Config: c, Now: time.Now, Getenv: getenv, Notice: p.notices.tell}
 }
 
 func shell(id, script string, after ...string) plan.Task {

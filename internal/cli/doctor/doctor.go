@@ -20,14 +20,20 @@ func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Tell what is installed, what is orphaned, what to do",
-		Long: `Look at this machine: which agents are installed, what holds capacity now,
-which processes of agents no run knows, which agents of the project's sessions
-should run and have no process, and what is weaker on this system.
---repair ends what is orphaned. The exit code is 0 whatever is found.
+		Long: `Look at this machine: which agents are installed and logged in, what holds
+capacity now, which processes of agents no run knows, which agents of the project's
+sessions should run and have no process, and what is weaker on this system.
+--repair ends what is orphaned.
+
+The exit code is 1 if a run could not work: no agent can be used, or the database
+is damaged or cannot be read, which keeps nothing else from being looked at. It
+is 0 whatever else is found. Agent programs that gaffer.yaml names are looked up
+and not run; claude, codex, gemini and opencode are asked for their version.
 
 Of a server: whether it can be reached, which version it is, what your token is
 good for, its workers and what they could take, who waits for an answer, and
-which accounts are paused.`,
+which accounts are paused. The exit code is 1 if no worker of the project is
+online, or the token may not run anything.`,
 		Example: "  gaffer doctor\n  gaffer doctor --repair\n  gaffer doctor --json | jq .orphans\n  gaffer doctor --server https://build.example:4870",
 		Args:    cobra.NoArgs,
 	}
@@ -42,16 +48,23 @@ which accounts are paused.`,
 		if far {
 			return server(cmd.Context(), e, repair, *asJSON)
 		}
-		return open.With(cmd.Context(), e, func(a *app.App) error {
-			h, err := a.Doctor(cmd.Context(), repair)
-			if err != nil {
-				return err
-			}
-			if *asJSON {
-				return e.PrintJSON(h)
-			}
-			return show(e, h)
-		})
+		opts, err := open.Options(e, nil)
+		if err != nil {
+			return err
+		}
+		h, err := app.Doctor(cmd.Context(), opts, repair)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			err = e.PrintJSON(h)
+		} else {
+			err = show(e, h)
+		}
+		if err == nil && len(h.Problems) > 0 {
+			err = fmt.Errorf("a run could not work here: %s", phrase.Count(len(h.Problems), "problem"))
+		}
+		return err
 	}
 	return cmd
 }
@@ -80,8 +93,11 @@ func agents(list []app.Agent) [][]table.Cell {
 	rows := [][]table.Cell{table.Row("Agent", "Here", "Version", "Program")}
 	for _, a := range list {
 		mark, program := table.Cell{Text: "✓", Style: env.Green}, a.Path
-		if a.Path == "" {
+		switch {
+		case a.Path == "":
 			mark, program = table.Cell{Text: "✗ not installed", Style: env.Faint}, a.Program
+		case a.Problem != "":
+			mark = table.Cell{Text: "✗ not logged in", Style: env.Yellow}
 		}
 		rows = append(rows, []table.Cell{{Text: a.Name}, mark, {Text: env.Line(a.Version, 40)}, {Text: program}})
 	}
@@ -114,6 +130,9 @@ func remarks(h app.Health) (lines []string) {
 	}
 	for _, g := range h.Gone {
 		lines = append(lines, fmt.Sprintf("gone: pid %d of agent %s in session %s, which should run", g.PID, env.Printable(g.Agent), env.Printable(g.Session)))
+	}
+	for _, text := range h.Problems {
+		lines = append(lines, "problem: "+env.Printable(text))
 	}
 	for _, text := range h.Limits {
 		lines = append(lines, "limit: "+phrase.Line(text))

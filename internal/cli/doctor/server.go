@@ -31,7 +31,10 @@ func server(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		return e.PrintJSON(h)
+		if err := e.PrintJSON(h); err != nil {
+			return err
+		}
+		return canRun(h)
 	}
 	if err := e.Printf("server   %s, version %s\ntoken    %s\nproject  %s\n", env.Printable(h.Server), env.Printable(cmp.Or(h.Version, "unknown")),
 		tokenOf(h), env.Printable(h.Project)); err != nil {
@@ -44,6 +47,17 @@ func server(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 		if err := e.Printf("%s\n", line); err != nil {
 			return err
 		}
+	}
+	return canRun(h)
+}
+
+// canRun is nil if a run of the project would find a worker.
+func canRun(h distant.Health) error {
+	switch {
+	case h.Role == "viewer" || h.Role == "worker":
+		return fmt.Errorf("a run could not work: the token is a %s's", h.Role)
+	case h.Projects()[h.Project] == 0:
+		return fmt.Errorf("a run could not work: no worker of project %s is online", env.Printable(h.Project))
 	}
 	return nil
 }
