@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -582,4 +583,20 @@ func TestAClaimThatIsNotAnsweredHoldsUpNoBeat(t *testing.T) {
 	comesOn(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)
+}
+
+func TestAProgramThatIsMissingIsNoFaultOfThePlan(t *testing.T) {
+	for want, err := range map[failure.Class]error{
+		failure.NotStarted: fmt.Errorf("a worktree: %w", &exec.Error{Name: "git", Err: exec.ErrNotFound}),
+		failure.BadPlan:    errors.New("no agent is called so"),
+	} {
+		f := newFleet(t, time.Minute)
+		f.agents = func(string) (agent.Agent, error) { return nil, err }
+		run := f.submit(3, "true")
+		f.hire("w", 1)
+		f.until(run, "a", store.Failed)
+		if got := f.task(run, "a").Outcome; got != string(want) {
+			t.Errorf("%v: outcome %s, want %s", err, got, want)
+		}
+	}
 }

@@ -288,6 +288,9 @@ func Advice(t fleet.Task) string {
 	case failure.OverBudget:
 		return "raise the budget in the plan or with --budget, and run the plan again"
 	case failure.NotStarted:
+		if t.Agent == "command" {
+			return "install the program, or correct the task's command in the plan and run it again with --pending-only"
+		}
 		return "install the program of " + agent + ", or correct its argv in gaffer.yaml; 'gaffer doctor' says what is installed"
 	case failure.BadPlan:
 		return "mend the task in the plan, and run the plan again with --pending-only"

@@ -144,6 +144,9 @@ func TestATaskThatWaitsForAPersonReadsWaiting(t *testing.T) {
 }
 
 func TestWhatAPersonMustDoIsToldForTheClassesThatStop(t *testing.T) {
+	if got := Advice(fleet.Task{Agent: "command", Outcome: "not_started"}); !strings.Contains(got, "the task's command") {
+		t.Errorf("a command that is missing: %q", got)
+	}
 	for class, word := range map[string]string{"denied": "allow", "auth": "log in to claude", "budget": "--budget", "not_started": "install the program of claude", "bad_plan": "mend"} {
 		if got := Advice(fleet.Task{Outcome: class, Agent: "claude"}); !strings.Contains(got, word) {
 			t.Errorf("%s: %q, want something with %q", class, got, word)
