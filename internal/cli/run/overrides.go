@@ -89,6 +89,24 @@ func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
 	return p, nil
 }
 
+// idle warns of flags that change nothing, since each task names an agent or a model
+// of its own.
+func (o overrides) idle(tasks []plan.Task) (warnings plan.Problems) {
+	agent, model := o.agent == "" || len(tasks) == 0, o.model == "" || len(tasks) == 0
+	for _, t := range tasks {
+		filled := t
+		filled.Fill(o.agent, o.model)
+		agent, model = agent || filled.Agent != t.Agent, model || filled.Model != t.Model
+	}
+	if !agent {
+		warnings = append(warnings, plan.Problem{Text: fmt.Sprintf("--agent %s changes nothing: each task names its agent, or is a command", o.agent)})
+	}
+	if !model {
+		warnings = append(warnings, plan.Problem{Text: fmt.Sprintf("--model %s changes nothing: each task names its model, or is a command", o.model)})
+	}
+	return warnings
+}
+
 func (o overrides) applyTask(t *plan.Task) {
 	t.Fill(o.agent, o.model)
 	if o.given("retries") {

@@ -174,6 +174,7 @@ func load(e *env.Env, args []string, o options) (plan.Plan, error) {
 	if err != nil {
 		return plan.Plan{}, err
 	}
+	whole.Warnings = append(whole.Warnings[:len(whole.Warnings):len(whole.Warnings)], o.over.idle(whole.Tasks)...)
 	return o.over.apply(whole)
 }
 
