@@ -168,6 +168,7 @@ type WorkFinish struct {
 	Diff        json.RawMessage `json:"diff,omitempty"` // a fleet.Diff, of a task that has a worktree
 	Answer      string          `json:"answer,omitempty"`
 	ResetInMS   int64           `json:"reset_in_ms,omitempty"` // until a rate limit ends
+	Denied      []string        `json:"denied,omitempty"`      // what was refused to the agent
 	Compacted   string          `json:"compacted,omitempty"`
 	Compactions int             `json:"compactions,omitempty"`
 }
@@ -225,6 +226,7 @@ const (
 	MaxWorkAnswer = 512 << 10 // of a finish's answer
 	MaxWorkChecks = 128 << 10
 	MaxWorkDiff   = 128 << 10
+	MaxWorkDenied = 50       // entries of a finish's denied
 	MaxWorkText   = 64 << 10 // of a summary or a question
 )
 

@@ -113,8 +113,9 @@ type Attempt struct {
 	WaitedMS     int64     `json:"waited_ms,omitempty"`
 	WaitingSince time.Time `json:"waiting_since,omitzero"`
 
-	Checks []Check `json:"checks,omitempty"`
-	Diff   *Diff   `json:"diff,omitempty"` // of one that has ended, in a worktree
+	Checks []Check  `json:"checks,omitempty"`
+	Denied []string `json:"denied,omitempty"` // what was refused to the agent, also if it went on without
+	Diff   *Diff    `json:"diff,omitempty"`   // of one that has ended, in a worktree
 
 	// What the agent does, who says so, and when it was said.
 	State  string    `json:"state,omitempty"` // running, waiting, retrying

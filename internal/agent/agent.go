@@ -133,7 +133,8 @@ const Lingered = "lingered"
 type Verdict struct {
 	Class   failure.Class
 	Summary string    // the agent's last words, or what went wrong; for a person
-	Answer  string    // all of its last words, of work that was done
+	Answer  string    // all of its last words, of work that it says is done
 	Reset   time.Time // of a rate limit, if it is known when it ends
-	Denied  []string  // what was refused, if the class is denied
+	Denied  []string  // what was refused to it, also if it went on without
+	Done    bool      // the agent says that the work is done
 }

@@ -42,7 +42,7 @@ func (c claude) Launch(r Request) (Launch, error) {
 }
 
 func (c claude) Reader(r Request) Reader {
-	return &claudeReader{policy: r.Policy, waits: map[string]string{}, counted: map[string]string{}}
+	return &claudeReader{policy: r.Policy, waits: map[string]string{}, counted: map[string]string{}, failed: map[string]int{}}
 }
 
 // claudeReader reads what Claude Code prints.
@@ -52,12 +52,14 @@ type claudeReader struct {
 	waits   map[string]string // by tool use, the requests that wait for an answer
 	counted map[string]string // by sub-agent, the last message whose tokens were counted
 	usage   Usage             // an estimate before the result gives it
-	refused []string          // by us
+	refused []claudeDenial    // by us
+	tools   int               // how many tools were used so far
+	failed  map[string]int    // by tool use that failed, which a refused one does: tools when it did
 	reset   time.Time         // of a limit that rejected us
 	mistake string            // what the program calls the error that it ends with
 	said    *word
-	denied  []string // by the result
-	rest    tail     // what is no JSON
+	denied  []claudeDenial // by the result
+	rest    tail           // what is no JSON
 }
 
 type claudeLine struct {
@@ -182,6 +184,7 @@ type claudeBlock struct {
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
+	IsError   bool            `json:"is_error"`
 }
 
 // blocks are the parts of a message. One that is a plain string has none.
@@ -203,6 +206,7 @@ func (c *claudeReader) assistant(l claudeLine) []Signal {
 		switch {
 		case b.Type == "tool_use":
 			s.Doing = call(b.Name, b.Input)
+			c.tools++
 		case b.Type == "text" && strings.TrimSpace(b.Text) != "":
 			s.Doing = brief(b.Text)
 		}
@@ -237,6 +241,9 @@ func (c *claudeReader) user(l claudeLine) []Signal {
 			continue
 		}
 		signals = append(signals, Signal{Progress: true})
+		if b.IsError {
+			c.failed[b.ToolUseID] = c.tools
+		}
 		if id, ok := c.waits[b.ToolUseID]; ok {
 			delete(c.waits, b.ToolUseID)
 			signals = append(signals, Signal{Closed: id})
@@ -261,18 +268,18 @@ type claudeResult struct {
 		Read   int64 `json:"cacheReadInputTokens"`
 		Create int64 `json:"cacheCreationInputTokens"`
 	} `json:"modelUsage"`
-	Denials []struct {
-		Tool  string          `json:"tool_name"`
-		Input json.RawMessage `json:"tool_input"`
-	} `json:"permission_denials"`
+	Denials []claudeDenial `json:"permission_denials"`
+}
+
+type claudeDenial struct {
+	Tool      string          `json:"tool_name"`
+	ToolUseID string          `json:"tool_use_id"`
+	Input     json.RawMessage `json:"tool_input"`
 }
 
 func (c *claudeReader) result(r claudeResult) []Signal {
 	c.said = &word{class: c.class(r), text: r.words(), reset: c.reset}
-	c.denied = nil
-	for _, d := range r.Denials {
-		c.denied = append(c.denied, call(d.Tool, d.Input))
-	}
+	c.denied = r.Denials
 	signals := []Signal{{Usage: r.used(), Ended: true}}
 	for _, id := range slices.Sorted(maps.Values(c.waits)) {
 		signals = append(signals, Signal{Closed: id})
@@ -325,9 +332,22 @@ func (r claudeResult) used() *Usage {
 }
 
 func (c *claudeReader) Verdict(exit Exit) Verdict {
-	denied := c.denied
-	if len(denied) == 0 {
-		denied = c.refused
+	list := c.denied
+	if len(list) == 0 {
+		list = c.refused
 	}
-	return judge(c.said, denied, c.rest.String(), exit)
+	var refused denial
+	last := 0 // how many tools had been used at the last refusal
+	for _, d := range list {
+		refused.add(call(d.Tool, d.Input))
+		if n, ok := c.failed[d.ToolUseID]; ok {
+			last = max(last, n)
+			continue
+		}
+		for _, n := range c.failed { // any of them may be the one
+			last = max(last, n)
+		}
+	}
+	refused.wentOn = c.tools > last
+	return judge(c.said, refused, c.rest.String(), exit)
 }

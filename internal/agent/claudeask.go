@@ -56,7 +56,7 @@ func (c *claudeReader) request(l claudeLine) []Signal {
 	}
 	if c.policy == Deny {
 		answer = Answer{Deny: true, Text: refusalText}
-		c.refused = append(c.refused, call(l.Request.Tool, l.Request.Input))
+		c.refused = append(c.refused, claudeDenial{Tool: l.Request.Tool, ToolUseID: l.Request.ToolUseID, Input: l.Request.Input})
 	}
 	return []Signal{{ReplyTo: l.RequestID, Reply: q.Reply(answer)}}
 }

@@ -60,7 +60,7 @@ type codexReader struct {
 	used   Usage // by the conversation before
 	text   string
 	said   *word
-	denied []string
+	denied denial
 	rest   tail
 }
 
@@ -126,9 +126,7 @@ func (c *codexReader) item(i codexItem) []Signal {
 	case "agent_message":
 		c.text = i.Text
 	}
-	if i.Status == "declined" {
-		c.denied = append(c.denied, i.doing())
-	}
+	c.denied.item(i)
 	return []Signal{{State: Running, Progress: true, Doing: i.doing()}}
 }
 
@@ -137,12 +135,25 @@ func (c *codexReader) plain(line []byte) {
 	c.rest.add(line)
 	text := clean(string(line[:min(len(line), 4000)]))
 	if strings.Contains(text, "codex_core::") && strings.Contains(text, "approval policy is Never; reject command") {
-		c.denied = append(c.denied, "a command outside the sandbox")
+		c.denied.add("a command outside the sandbox")
 	}
 }
 
 func (c *codexReader) Verdict(exit Exit) Verdict {
 	return judge(c.said, c.denied, c.rest.String(), exit)
+}
+
+// item takes in what Codex has done, or was not allowed to do.
+func (d *denial) item(i codexItem) {
+	switch i.Status {
+	case "declined":
+		d.add(i.doing())
+	case "completed", "failed":
+		switch i.Type {
+		case "command_execution", "commandExecution", "file_change", "fileChange", "mcp_tool_call", "mcpToolCall":
+			d.used()
+		}
+	}
 }
 
 // codexItem is one thing that Codex does. The app server spells it otherwise.

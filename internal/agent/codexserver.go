@@ -47,7 +47,7 @@ type serverReader struct {
 	text    string
 	reset   time.Time
 	said    *word
-	denied  []string
+	denied  denial
 	rest    tail
 }
 
@@ -204,9 +204,7 @@ func (c *serverReader) item(p serverParams) []Signal {
 	if i.Type == "agentMessage" && i.Text != "" {
 		c.text = i.Text
 	}
-	if i.Status == "declined" {
-		c.denied = append(c.denied, i.doing())
-	}
+	c.denied.item(i)
 	if i.Status == "inProgress" {
 		c.items[p.Item.ID] = i
 	} else {

@@ -136,12 +136,12 @@ func (c *commandReader) Verdict(exit Exit) Verdict {
 	case exit.Code == 0 && exit.Signal == "" && (c.done == nil || said != nil):
 		said = &word{text: c.rest.all()}
 	case exit.Code == 0 && exit.Signal == "":
-		return judge(&word{class: failure.Crashed, text: join("ended without its done line", c.rest.String())}, nil, "", exit)
+		return judge(&word{class: failure.Crashed, text: join("ended without its done line", c.rest.String())}, denial{}, "", exit)
 	case exit.Told == Lingered && said != nil:
 	default:
 		said = &word{class: failure.Crashed, text: join(ending(exit), c.rest.String())}
 	}
-	return judge(said, nil, c.rest.String(), exit)
+	return judge(said, denial{}, c.rest.String(), exit)
 }
 
 func ending(exit Exit) string {

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -103,6 +104,29 @@ func TestAPermissionIsGrantedOrRefusedByAPerson(t *testing.T) {
 				t.Errorf("%s, %q: denied %q", name, text, r.verdict.Denied)
 			}
 		}
+	}
+}
+
+func TestAnAgentThatGoesOnWithoutWhatWasDeniedIsDone(t *testing.T) {
+	const prompt = "fake: permission Bash git push\nfake: write %s/made done\nfake: say I did not push."
+	for _, c := range []struct {
+		name   string
+		policy agent.Policy
+	}{{"fake-claude", agent.Ask}, {"fake-claude", agent.Deny}, {"fake-codex", agent.Ask}, {"fake-codex", agent.Deny}} {
+		r := drive(t, c.name, agent.Request{Prompt: fmt.Sprintf(prompt, t.TempDir()), Policy: c.policy}, func(agent.Question) agent.Answer {
+			return agent.Answer{Deny: true, Text: "never push"}
+		})
+		v := r.verdict
+		if v.Class != failure.None || !v.Done || len(v.Denied) != 1 || v.Answer != "I did not push." || v.Summary != "I did not push. (denied: "+v.Denied[0]+")" {
+			t.Errorf("%s, %s: verdict %+v", c.name, c.policy, v)
+		}
+	}
+}
+
+func TestAnAgentThatFailsAfterItWentOnWithoutWhatWasDeniedHasFailed(t *testing.T) {
+	r := drive(t, "fake-claude", agent.Request{Prompt: "fake: permission Bash git push\nfake: tool true\nfake: fail it broke", Policy: agent.Deny}, nobody(t))
+	if v := r.verdict; v.Class != failure.Crashed || len(v.Denied) != 1 {
+		t.Errorf("verdict %+v", v)
 	}
 }
 

@@ -128,5 +128,5 @@ func (l geminiLine) word(text string) *word {
 }
 
 func (g *geminiReader) Verdict(exit Exit) Verdict {
-	return judge(g.said, nil, g.rest.String(), exit)
+	return judge(g.said, denial{}, g.rest.String(), exit)
 }

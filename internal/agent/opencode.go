@@ -39,7 +39,7 @@ type opencodeReader struct {
 	text   string
 	usage  Usage
 	said   *word
-	denied []string
+	denied denial
 	rest   tail
 }
 
@@ -101,6 +101,8 @@ func (o *opencodeReader) read(l opencodeLine) Signal {
 		s.Doing = call(l.Part.Tool, l.Part.State.Input)
 		if strings.Contains(l.Part.State.Error, "rejected permission") {
 			o.deny(s.Doing)
+		} else {
+			o.denied.used()
 		}
 	case "step_finish":
 		s.Usage = o.add(l)
@@ -149,8 +151,8 @@ func (o *opencodeReader) plain(line []byte) {
 
 // deny: a refusal is told on stderr and with the tool, in other words.
 func (o *opencodeReader) deny(what string) {
-	if len(o.denied) == 0 || !strings.HasPrefix(what, strings.SplitN(o.denied[len(o.denied)-1], " ", 2)[0]) {
-		o.denied = append(o.denied, what)
+	if list := o.denied.what; len(list) == 0 || !strings.HasPrefix(what, strings.SplitN(list[len(list)-1], " ", 2)[0]) {
+		o.denied.add(what)
 	}
 }
 

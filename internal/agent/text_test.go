@@ -99,30 +99,34 @@ func TestErrorsAreClassifiedByStatusAndByWords(t *testing.T) {
 
 func TestVerdicts(t *testing.T) {
 	success, crashed, limited := &word{text: "ok"}, &word{class: failure.Crashed, text: "bad"}, &word{class: failure.RateLimited, text: "slow down"}
-	denied := []string{"Bash: make"}
+	denied := denial{what: []string{"Bash: make"}}
+	obeyed := denial{what: denied.what, wentOn: true}
 	for _, c := range []struct {
 		name   string
 		said   *word
-		denied []string
+		denied denial
 		exit   Exit
 		want   failure.Class
 	}{
-		{"it said success", success, nil, Exit{}, failure.None},
-		{"it said success and exited badly", success, nil, Exit{Code: 1}, failure.None},
-		{"it said success and was ended because it lingered", success, nil, Exit{Code: -1, Signal: "SIGKILL", Told: Lingered}, failure.None},
-		{"it said success after it was told to stop", success, nil, Exit{Told: "timeout"}, failure.TimedOut},
+		{"it said success", success, denial{}, Exit{}, failure.None},
+		{"it said success and exited badly", success, denial{}, Exit{Code: 1}, failure.None},
+		{"it said success and was ended because it lingered", success, denial{}, Exit{Code: -1, Signal: "SIGKILL", Told: Lingered}, failure.None},
+		{"it said success after it was told to stop", success, denial{}, Exit{Told: "timeout"}, failure.TimedOut},
 		{"it said success and something was denied", success, denied, Exit{}, failure.Denied},
 		{"it failed and something was denied", crashed, denied, Exit{Code: 1}, failure.Denied},
+		{"it went on without what was denied and said success", success, obeyed, Exit{}, failure.None},
+		{"it went on without what was denied and failed", crashed, obeyed, Exit{Code: 1}, failure.Crashed},
+		{"it went on without what was denied and said nothing", nil, obeyed, Exit{}, failure.Crashed},
 		{"it met a limit and something was denied", limited, denied, Exit{Code: 1}, failure.RateLimited},
 		{"nothing was said and something was denied", nil, denied, Exit{}, failure.Denied},
-		{"it failed", crashed, nil, Exit{}, failure.Crashed},
-		{"it said nothing", nil, nil, Exit{}, failure.Crashed},
-		{"it said nothing and died", nil, nil, Exit{Code: -1, Signal: "SIGKILL"}, failure.Crashed},
-		{"it lingered and had said nothing", nil, nil, Exit{Told: Lingered}, failure.Crashed},
+		{"it failed", crashed, denial{}, Exit{}, failure.Crashed},
+		{"it said nothing", nil, denial{}, Exit{}, failure.Crashed},
+		{"it said nothing and died", nil, denial{}, Exit{Code: -1, Signal: "SIGKILL"}, failure.Crashed},
+		{"it lingered and had said nothing", nil, denial{}, Exit{Told: Lingered}, failure.Crashed},
 		{"it was cancelled and something was denied", nil, denied, Exit{Told: "cancelled"}, failure.Cancelled},
-		{"it stalled", nil, nil, Exit{Code: -1, Signal: "SIGTERM", Told: "stalled"}, failure.Stalled},
-		{"it was over its budget", nil, nil, Exit{Told: "budget"}, failure.OverBudget},
-		{"it was told why nobody knows", nil, nil, Exit{Told: "shutdown"}, failure.Cancelled},
+		{"it stalled", nil, denial{}, Exit{Code: -1, Signal: "SIGTERM", Told: "stalled"}, failure.Stalled},
+		{"it was over its budget", nil, denial{}, Exit{Told: "budget"}, failure.OverBudget},
+		{"it was told why nobody knows", nil, denial{}, Exit{Told: "shutdown"}, failure.Cancelled},
 	} {
 		if got := judge(c.said, c.denied, "", c.exit); got.Class != c.want {
 			t.Errorf("%s: %+v, want %q", c.name, got, c.want)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"gaffer/internal/failure"
 )
@@ -17,29 +18,87 @@ type word struct {
 	until string // of a rate limit: the part of text that says when it ends, if that is known
 }
 
+// denial is what was refused to an agent, and whether that is why it stopped.
+type denial struct {
+	what []string
+	// wentOn says that the agent used another tool after the last refusal: it took
+	// the refusal as guidance. An agent that did nothing more has stopped because
+	// of it, for all that can be told from outside.
+	wentOn bool
+}
+
+// mostDenied is how many refusals are listed.
+const mostDenied = 50
+
+func (d *denial) add(what string) {
+	if len(d.what) < mostDenied {
+		d.what = append(d.what, what)
+	}
+	d.wentOn = false
+}
+
+// used says that the agent has used a tool.
+func (d *denial) used() { d.wentOn = len(d.what) > 0 }
+
 // judge says how an attempt ended.
 //
 // A program that was told to stop did not end by itself, so that whatever it
 // says after that, success even, is not what came of the work. One that is gone
 // without a word has died, whatever its exit code.
-func judge(said *word, denied []string, rest string, exit Exit) Verdict {
+//
+// A refusal alone is no failure. It is one if the agent stopped because of it.
+func judge(said *word, refused denial, rest string, exit Exit) Verdict {
 	if exit.Told != "" && exit.Told != Lingered {
 		return told(said, rest, exit)
 	}
-	if len(denied) > 0 && (said == nil || said.class == failure.None || said.class == failure.Crashed) {
-		return Verdict{Class: failure.Denied, Summary: refusal(said, denied), Denied: denied}
+	done := said != nil && said.class == failure.None
+	if len(refused.what) > 0 && !refused.wentOn && (done || said == nil || said.class == failure.Crashed) {
+		v := Verdict{Class: failure.Denied, Summary: refusal(said, refused.what), Denied: refused.what, Done: done}
+		if done {
+			v.Answer = answer(said.text)
+		}
+		return v
 	}
 	if said == nil {
-		return Verdict{Class: failure.Crashed, Summary: join(death(exit), rest)}
+		return Verdict{Class: failure.Crashed, Summary: join(death(exit), rest), Denied: refused.what}
 	}
-	v := Verdict{Class: said.class, Summary: summary(said.text)}
-	if said.class == failure.None {
+	v := Verdict{Class: said.class, Summary: summary(said.text), Denied: refused.what, Done: done}
+	if done {
 		v.Answer = answer(said.text)
+		v.Summary = v.mention(said.text)
 	}
 	if said.class == failure.RateLimited {
 		v.Reset = said.resets(exit.At)
 	}
 	return v
+}
+
+// Proven is the verdict on work that the agent says is done, when the task's checks
+// have shown that it is: what was refused was not needed.
+func (v Verdict) Proven() Verdict {
+	v.Class, v.Summary = failure.None, v.mention(v.Answer)
+	return v
+}
+
+// mention is a summary of text that says what was refused.
+func (v Verdict) mention(text string) string {
+	note := v.Refusals()
+	if note == "" {
+		return summary(text)
+	}
+	text = strings.TrimSpace(last(summary(text), max(0, summaryLength-utf8.RuneCountInString(note)-3)))
+	if text == "" {
+		return note
+	}
+	return text + " (" + note + ")"
+}
+
+// Refusals says what was refused, such as "denied: Bash: make install", or "".
+func (v Verdict) Refusals() string {
+	if len(v.Denied) == 0 {
+		return ""
+	}
+	return first(clean("denied: "+strings.Join(v.Denied, "; ")), summaryLength/2)
 }
 
 // resets is when a rate limit ends, if the program has said it somehow.

@@ -28,6 +28,7 @@ type Finish struct {
 	Diff    json.RawMessage // what it had changed in its worktree, if it had one
 	Answer  string          // all that the agent said last, of a task that keeps it
 	Reset   time.Time       // of a rate limit: when it ends
+	Denied  []string        // what was refused to the agent
 
 	Compacted   string // see Activity
 	Compactions int
@@ -60,7 +61,7 @@ func (c *change) finish(f Finish) (Outcome, error) {
 	if err := c.compacted(a, f.Compactions, f.Compacted); err != nil {
 		return Outcome{}, err
 	}
-	a.Summary, a.Answer, a.Exit, a.Checks, a.Diff = f.Summary, f.Answer, f.Exit, f.Checks, f.Diff
+	a.Summary, a.Answer, a.Exit, a.Checks, a.Diff, a.Denied = f.Summary, f.Answer, f.Exit, f.Checks, f.Diff, f.Denied
 	if f.Spent != (store.Amount{}) { // of one that was lost, what it said while it ran is all that is known
 		a.Spent = f.Spent
 	}

@@ -40,7 +40,7 @@ func AttemptOf(a store.Attempt) *fleet.Attempt {
 		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: a.Class, Summary: a.Summary,
 		Exit: a.Exit, Thread: a.Thread, Log: a.Log, PID: a.PID, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent),
 		State: a.State, Doing: a.Doing, Source: a.Source, Said: a.Said,
-		WaitedMS: a.Waited.Milliseconds(), WaitingSince: a.WaitingSince,
+		WaitedMS: a.Waited.Milliseconds(), WaitingSince: a.WaitingSince, Denied: a.Denied,
 	}
 	if !a.Ended.IsZero() {
 		worked, _ := v.Times(a.Ended)

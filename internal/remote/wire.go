@@ -113,6 +113,9 @@ func wireFinish(f engine.Finish, now time.Time) coordinator.WorkFinish {
 	if len(f.Diff) <= coordinator.MaxWorkDiff {
 		w.Diff = f.Diff
 	}
+	for _, what := range f.Denied[:min(len(f.Denied), coordinator.MaxWorkDenied)] {
+		w.Denied = append(w.Denied, text(what, maxDoing))
+	}
 	if !f.Reset.IsZero() {
 		w.ResetInMS = max(f.Reset.Sub(now).Milliseconds()+1, 1)
 	}

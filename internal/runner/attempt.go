@@ -297,13 +297,27 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 		return r, nil
 	}
 	v := a.reader.Verdict(agent.Exit{Code: exit.Code, Signal: exit.Signal, Told: exit.Told, At: exit.Ended.Local()})
-	r.Class, r.Summary, r.Answer, r.Reset = v.Class, v.Summary, v.Answer, v.Reset
-	if len(v.Denied) > 0 && r.Summary == "" {
-		r.Summary = "denied: " + strings.Join(v.Denied, ", ")
-	}
-	if r.Class != failure.None {
-		r.Summary = a.words.after(r.Summary)
+	r.Class, r.Summary, r.Answer, r.Reset, r.Denied = v.Class, v.Summary, v.Answer, v.Reset, v.Denied
+	// A task's checks say whether what was refused was needed.
+	provable := v.Class == failure.Denied && v.Done && len(a.job.Verify) > 0
+	if r.Class != failure.None && !provable {
+		r.Answer, r.Summary = "", a.words.after(r.Summary)
 		return r, nil
 	}
-	return a.verify(ctx, r)
+	r.Class = failure.None
+	checked, err := a.verify(ctx, r)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case checked.Class == failure.None && provable:
+		checked.Summary = v.Proven().Summary
+	case checked.Class == failure.VerifyFailed && provable:
+		checked.Class, checked.Summary = failure.Denied, v.Refusals()+"; and then "+checked.Summary
+	case checked.Class == failure.VerifyFailed && len(v.Denied) > 0:
+		checked.Summary = strings.TrimSpace(checked.Summary) + "\n(" + v.Refusals() + ")"
+	}
+	if checked.Class != failure.None {
+		checked.Answer = ""
+	}
+	return checked, nil
 }

@@ -48,6 +48,7 @@ type Result struct {
 	Thread  string
 	Usage   agent.Usage
 	Reset   time.Time
+	Denied  []string // what was refused to the agent
 
 	Compacted   string // see Activity
 	Compactions int

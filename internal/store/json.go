@@ -75,6 +75,7 @@ func (a *Attempt) AppendJSON(b []byte) ([]byte, error) {
 	o.raw("checks", a.Checks)
 	o.raw("diff", a.Diff)
 	o.textIf("answer", a.Answer)
+	o.texts("denied", a.Denied)
 	return o.end()
 }
 

@@ -74,6 +74,7 @@ func (a *Attempt) ParseJSON(text []byte) bool {
 	p.number("waited", (*int64)(&a.Waited))
 	p.time("waiting_since", &a.WaitingSince)
 	p.text("answer", &a.Answer)
+	p.texts("denied", &a.Denied)
 	return p.end()
 }
 

@@ -144,6 +144,7 @@ type Attempt struct {
 	Checks json.RawMessage `json:"checks,omitempty"` // how the verify commands went
 	Diff   json.RawMessage `json:"diff,omitempty"`   // what it had changed when it ended
 	Answer string          `json:"answer,omitempty"` // all that the agent said last, of a task that keeps it
+	Denied []string        `json:"denied,omitempty"` // what was refused to the agent
 }
 
 // WaitedBy is how long the agent has waited for a person until now. An attempt

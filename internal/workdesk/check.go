@@ -126,6 +126,10 @@ func checkTurn(t coordinator.WorkTurn) error {
 		desk.CheckNumber("finish.checks", len(f.Checks), 0, coordinator.MaxWorkChecks),
 		desk.CheckNumber("finish.diff", len(f.Diff), 0, coordinator.MaxWorkDiff), desk.CheckText("finish.compacted", f.Compacted, maxDoing),
 	)
+	err = first(err, desk.CheckNumber("finish.denied", len(f.Denied), 0, coordinator.MaxWorkDenied))
+	for _, what := range f.Denied {
+		err = first(err, desk.CheckText("finish.denied", what, maxDoing))
+	}
 	if t.Claim != nil {
 		err = first(err, checkClaim(*t.Claim, false))
 	}

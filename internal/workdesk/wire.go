@@ -109,7 +109,7 @@ func wireOutcome(o engine.Outcome, now time.Time) coordinator.WorkOutcome {
 func finishOf(f coordinator.WorkFinish, now time.Time) engine.Finish {
 	finish := engine.Finish{
 		Attempt: f.Attempt, Token: f.Token, Class: failure.Class(f.Class), Summary: f.Summary, Thread: f.Thread, Exit: f.Exit, Log: f.Log,
-		Spent: amount(f.Spent), Checks: f.Checks, Diff: f.Diff, Answer: f.Answer, Compacted: f.Compacted, Compactions: f.Compactions,
+		Spent: amount(f.Spent), Checks: f.Checks, Diff: f.Diff, Answer: f.Answer, Denied: f.Denied, Compacted: f.Compacted, Compactions: f.Compactions,
 	}
 	if f.ResetInMS > 0 {
 		finish.Reset = now.Add(duration(f.ResetInMS))

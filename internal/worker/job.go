@@ -63,7 +63,7 @@ func environ(a engine.Assignment, spec plan.Task) []string {
 // says so.
 func finishOf(r runner.Result, keep bool) engine.Finish {
 	f := engine.Finish{
-		Class: r.Class, Summary: r.Summary, Thread: r.Thread, Exit: r.Exit, Spent: amountOf(r.Usage), Reset: r.Reset,
+		Class: r.Class, Summary: r.Summary, Thread: r.Thread, Exit: r.Exit, Spent: amountOf(r.Usage), Reset: r.Reset, Denied: r.Denied,
 		Compacted: r.Compacted, Compactions: r.Compactions,
 	}
 	if keep {

@@ -166,7 +166,7 @@ func ended(t fleet.Task, now time.Time) string {
 	}
 	text := join(", ", string(t.Status), took, waited, phrase.Checks(t.Attempt), spent)
 	if t.Status == fleet.Complete {
-		return text
+		return join(", ", text, phrase.Denied(t.Attempt))
 	}
 	return join(": ", text, phrase.Cause(t))
 }

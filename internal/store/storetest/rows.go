@@ -35,7 +35,7 @@ var (
 	anAttempt = store.Attempt{
 		ID: "x1", Run: "r1", Task: "a", Number: 2, Token: 99, Worker: "w1", Status: store.Running, Lease: at(60), Deadline: at(90),
 		Started: at(1), Ended: at(2), Stop: "cancelled", Class: "stalled", Summary: "slow", Thread: "t1", Spent: store.Amount{Tokens: 5},
-		Waited: 90 * time.Second, WaitingSince: at(4), Answer: "PASS \u20ac",
+		Waited: 90 * time.Second, WaitingSince: at(4), Answer: "PASS \u20ac", Denied: []string{"Bash: make", "Write: x"},
 	}
 	aWorker = store.Worker{
 		ID: "w1", Name: "host", Labels: "linux", Slots: 4, Seen: at(5), Status: "waiting", Said: at(4), Task: "r1.a",

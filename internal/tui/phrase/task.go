@@ -111,7 +111,7 @@ func Doing(t fleet.Task, now time.Time) string {
 	case t.Status == fleet.Queued:
 		return ""
 	case t.Status == fleet.Complete:
-		return join(", ", Checks(t.Attempt), Words(t))
+		return join(", ", Checks(t.Attempt), Denied(t.Attempt), Words(t))
 	}
 	return Why(t)
 }
@@ -274,6 +274,14 @@ func Checks(a *fleet.Attempt) string {
 	return fmt.Sprintf("%d of %s failed", len(a.Checks)-passed, Count(len(a.Checks), "check"))
 }
 
+// Denied is what was refused to an agent, such as "denied: Bash: make install", or "".
+func Denied(a *fleet.Attempt) string {
+	if a == nil || len(a.Denied) == 0 {
+		return ""
+	}
+	return Line("denied: " + strings.Join(a.Denied, "; "))
+}
+
 // Advice is what a person must do before another attempt can go better, or "".
 func Advice(t fleet.Task) string {
 	agent := Line(t.Agent)
@@ -282,7 +290,7 @@ func Advice(t fleet.Task) string {
 	}
 	switch failure.Class(t.Outcome) {
 	case failure.Denied:
-		return "allow in " + agent + "'s settings what was refused, or set 'questions: ask' or 'allow' in the plan"
+		return "allow in " + agent + "'s settings what was refused, or set 'questions: ask' or 'allow' in the plan; if the work needs none of it, a 'verify' command that passes makes it complete"
 	case failure.Auth:
 		return "log in to " + agent + ", or give it its key"
 	case failure.OverBudget:

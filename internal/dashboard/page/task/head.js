@@ -58,6 +58,7 @@ function Facts({ source, task }) {
     ${fact('Attempt', `${task.tries ?? 0} of ${1 + (task.retries ?? 0)}`)}
     ${fact(task.status === 'running' ? 'Works for' : 'Worked', a && html`<${Worked} a=${a} />`)}
     ${fact('Waited for answers', a && (a.waiting_since || a.waited_ms >= 1000) && html`<${Waited} a=${a} />`)}
+    ${fact('Denied', a?.denied?.length > 0 && a.denied.map(String).join('; '))}
     ${fact('Spent', spent(source.attempts.all(), a))}
     ${fact('Worktree', task.worktree && html`<code>${task.worktree}</code>`)}
     ${fact('Branch', task.branch && html`<code>${task.branch}</code>`)}
