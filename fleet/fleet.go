@@ -4,6 +4,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -46,6 +47,17 @@ type Run struct {
 	Documents  string    `json:"documents,omitempty"` // the folder of its session, with status.json and the logs
 	Tasks      []Task    `json:"tasks"`               // in the order of the plan
 	Lanes      []Lane    `json:"lanes,omitempty"`     // those that are paused
+}
+
+// Paused are the lanes that keep a task of the run from starting now.
+func (r Run) Paused(now time.Time) (list []Lane) {
+	for _, l := range r.Lanes {
+		holds := func(t Task) bool { return !t.Status.Final() && cmp.Or(t.Agent, "claude") == l.Name }
+		if l.Until.After(now) && slices.ContainsFunc(r.Tasks, holds) {
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 // Owner is the process that runs a run.

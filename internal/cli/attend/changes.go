@@ -13,10 +13,12 @@ import (
 	"gaffer/internal/tui/phrase"
 )
 
-// opening says what a run is, how many of its tasks run at once and how it stands,
-// and which questions are open already. It comes before the changes.
-func opening(r fleet.Run, far bool) []string {
-	lines := []string{"run " + r.ID + ": " + join(", ", env.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), atOnce(r, far), phrase.Counts(r.Counts))}
+// opening says what a run is, how many of its tasks run at once, how it stands, and
+// which accounts of its agents are paused; then which questions are open already.
+// It comes before the changes.
+func opening(r fleet.Run, far bool, now time.Time) []string {
+	first := "run " + r.ID + ": " + join(", ", env.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), atOnce(r, far), phrase.Counts(r.Counts))
+	lines := []string{join("; ", first, pauses(r, now))}
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
 			lines = append(lines, env.Printable(t.ID)+": "+asks(*t.Question))
@@ -35,6 +37,15 @@ func atOnce(r fleet.Run, far bool) string {
 		return "as many at once as the workers take"
 	}
 	return fmt.Sprintf("at most %d at once", cmp.Or(r.Parallel, app.DefaultParallel))
+}
+
+// pauses is such as "claude paused until 14:00, usage limit", or "".
+func pauses(r fleet.Run, now time.Time) string {
+	var list []string
+	for _, l := range r.Paused(now) {
+		list = append(list, phrase.Paused(l, now))
+	}
+	return strings.Join(list, "; ")
 }
 
 // changes tells what happened between two states of a run, one line for each.

@@ -110,7 +110,25 @@ func TestWhoWaitsAlreadyIsToldAtTheBeginning(t *testing.T) {
 		{ID: "b", Status: fleet.Running, Attempt: attempt(1, fleet.Running)},
 	}}
 	want := []string{"run r: x, 2 tasks, at most 8 at once, 2 running", "a: asks: Which? [1 this]; answer with 'gaffer answer a'"}
-	if diff := cmp.Diff(want, opening(r, false)); diff != "" {
+	if diff := cmp.Diff(want, opening(r, false, now)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestTheFirstLineOfARunSaysWhichOfItsAgentsArePausedAndUntilWhen(t *testing.T) {
+	r := fleet.Run{
+		ID: "r", Name: "x", Counts: fleet.Counts{Total: 3, Queued: 2, Complete: 1},
+		Tasks: []fleet.Task{{ID: "a", Status: fleet.Queued}, {ID: "b", Agent: "codex", Status: fleet.Queued}, {ID: "c", Agent: "opencode", Status: fleet.Complete}},
+		Lanes: []fleet.Lane{
+			{Name: "claude", Until: now.Add(time.Hour), Reason: "rate_limited"}, {Name: "codex", Until: now.Add(48 * time.Hour)},
+			{Name: "opencode", Until: now.Add(time.Hour)}, {Name: "gemini", Until: now.Add(time.Hour)},
+		},
+	}
+	want := []string{"run r: x, 3 tasks, at most 8 at once, 1 complete, 2 queued; claude paused until 15:30, usage limit; codex paused until Feb 3 14:30"}
+	if diff := cmp.Diff(want, opening(r, false, now)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := opening(r, false, now.Add(72*time.Hour)); len(got) != 1 || got[0] != "run r: x, 3 tasks, at most 8 at once, 1 complete, 2 queued" {
+		t.Errorf("when all of them are over: %q", got)
 	}
 }

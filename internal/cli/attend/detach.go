@@ -9,6 +9,15 @@ import (
 // Detach lets a gaffer in the background work on a run, and tells the run's id
 // and how to see it again.
 func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
+	if !asJSON {
+		r, err := t.Fleet.Run(ctx, run)
+		if err != nil {
+			return err
+		}
+		if text := pauses(r, t.env.Now()); text != "" {
+			t.env.Talk("run %s: %s", run, text)
+		}
+	}
 	if t.far() {
 		t.show(ctx, run)
 		return t.leaveTo(run, asJSON)

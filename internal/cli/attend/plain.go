@@ -20,7 +20,7 @@ func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
 	j.work.start()
 	defer j.work.halt()
 	end.run, j.run = j.run, fleet.Run{} // of the tasks of a large run no more is kept than need be
-	for _, line := range opening(end.run, t.far()) {
+	for _, line := range opening(end.run, t.far(), t.env.Now()) {
 		t.env.Talk("%s", line)
 	}
 	show := func(r fleet.Run) {

@@ -47,7 +47,7 @@ func (t *Attendant) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 	runs, failed := follow(ctx, t.Fleet, r.ID, open.Pace(len(r.Tasks)), &all)
 	seen := r
 	if !asJSON {
-		if err := t.env.Printf("%s\n", strings.Join(opening(r, t.far()), "\n")); err != nil {
+		if err := t.env.Printf("%s\n", strings.Join(opening(r, t.far(), t.env.Now()), "\n")); err != nil {
 			return err
 		}
 	}

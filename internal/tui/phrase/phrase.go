@@ -10,6 +10,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/failure"
 	"gaffer/session"
 )
 
@@ -165,7 +166,11 @@ func Count(n int, word string) string {
 
 // Paused is such as "claude paused until 14:00, usage limit".
 func Paused(l fleet.Lane, now time.Time) string {
-	return join(", ", fmt.Sprintf("%s paused until %s", Line(l.Name), Clock(l.Until, now)), Line(l.Reason))
+	reason := l.Reason
+	if reason == string(failure.RateLimited) {
+		reason = "usage limit"
+	}
+	return join(", ", fmt.Sprintf("%s paused until %s", Line(l.Name), Clock(l.Until, now)), Line(reason))
 }
 
 // join leaves out what is empty.
