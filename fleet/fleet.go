@@ -115,6 +115,7 @@ type Attempt struct {
 	Exit    int       `json:"exit"`
 	Thread  string    `json:"thread,omitempty"`
 	Log     string    `json:"log,omitempty"`
+	LogFrom int64     `json:"log_from,omitempty"` // where in Log its output begins; the attempts of a task share it
 	PID     int       `json:"pid,omitempty"`
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
@@ -147,6 +148,13 @@ func (a Attempt) Times(now time.Time) (worked, waited time.Duration) {
 		waited += max(now.Sub(a.WaitingSince), 0)
 	}
 	return max(now.Sub(a.Started)-waited, 0), waited
+}
+
+// LogQuery says which part of a task's log is wanted.
+type LogQuery struct {
+	Attempt int  // only what this attempt wrote; 0 is all of them
+	Tail    int  // at most so many lines at the end; negative is all
+	Follow  bool // also what comes, until the task or the attempt has ended
 }
 
 // Check is a verify command and how it went.

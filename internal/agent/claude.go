@@ -184,6 +184,7 @@ type claudeBlock struct {
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
+	Content   json.RawMessage `json:"content"` // of a result
 	IsError   bool            `json:"is_error"`
 }
 

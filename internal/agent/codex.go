@@ -158,6 +158,7 @@ func (d *denial) item(i codexItem) {
 
 // codexItem is one thing that Codex does. The app server spells it otherwise.
 type codexItem struct {
+	ID      string `json:"id"`
 	Type    string `json:"type"`
 	Text    string `json:"text"`
 	Command string `json:"command"`
@@ -165,6 +166,13 @@ type codexItem struct {
 	Server  string `json:"server"`
 	Tool    string `json:"tool"`
 	Query   string `json:"query"`
+	Message string `json:"message"` // of a warning
+
+	Output       string `json:"aggregated_output"`
+	ServerOutput string `json:"aggregatedOutput"`
+	Exit         *int   `json:"exit_code"`
+	ServerExit   *int   `json:"exitCode"`
+
 	Changes []struct {
 		Path string `json:"path"`
 	} `json:"changes"`

@@ -143,6 +143,8 @@ type serverParams struct {
 		ID     string       `json:"id"`
 		Status string       `json:"status"`
 		Error  *serverError `json:"error"`
+
+		CompletedAt int64 `json:"completedAt"`
 	} `json:"turn"`
 	Limits struct {
 		Primary, Secondary struct {

@@ -66,6 +66,8 @@ type geminiLine struct {
 	Tool       string          `json:"tool_name"`
 	Parameters json.RawMessage `json:"parameters"`
 	Status     string          `json:"status"`
+	Output     string          `json:"output"`
+	Message    string          `json:"message"`
 	Error      struct {
 		Message string `json:"message"`
 	} `json:"error"`

@@ -54,6 +54,11 @@ type opencodeLine struct {
 		State  struct {
 			Input json.RawMessage `json:"input"`
 			Error string          `json:"error"`
+
+			Output   string `json:"output"`
+			Metadata struct {
+				Exit int `json:"exit"`
+			} `json:"metadata"`
 		} `json:"state"`
 		Tokens struct {
 			Input  int64 `json:"input"`

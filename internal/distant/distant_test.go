@@ -325,7 +325,7 @@ func logged(t *testing.T, s *server, tail int, follow bool) string {
 	t.Helper()
 	var b bytes.Buffer
 	task := fleet.Task{Run: "r1", ID: "a", Attempt: &fleet.Attempt{ID: "x", Worker: "build-1"}}
-	if err := s.fleet.Log(within(t), task, &b, tail, follow); err != nil {
+	if err := s.fleet.Log(within(t), task, &b, fleet.LogQuery{Tail: tail, Follow: follow}); err != nil {
 		t.Error(err)
 	}
 	return b.String()
@@ -380,7 +380,7 @@ func TestTheLastWordsOfAnAttemptThatHasEndedAreWaitedFor(t *testing.T) {
 		})
 		var b bytes.Buffer
 		task := fleet.Task{Run: "r1", ID: "a", Attempt: &fleet.Attempt{ID: "x", Status: fleet.Complete}}
-		if err := s.fleet.Log(within(t), task, &b, tail, false); err != nil || b.String() != want {
+		if err := s.fleet.Log(within(t), task, &b, fleet.LogQuery{Tail: tail}); err != nil || b.String() != want {
 			t.Errorf("tail %d: %q, %v", tail, b.String(), err)
 		}
 	}
@@ -389,7 +389,7 @@ func TestTheLastWordsOfAnAttemptThatHasEndedAreWaitedFor(t *testing.T) {
 func TestAReaderThatIsGoneEndsALog(t *testing.T) {
 	s := logServer(t, "some\ntext\n", 0)
 	task := fleet.Task{Run: "r1", ID: "a", Attempt: &fleet.Attempt{ID: "x"}}
-	if err := s.fleet.Log(within(t), task, broken{}, -1, true); err == nil || !strings.Contains(err.Error(), "nobody reads") {
+	if err := s.fleet.Log(within(t), task, broken{}, fleet.LogQuery{Tail: -1, Follow: true}); err == nil || !strings.Contains(err.Error(), "nobody reads") {
 		t.Errorf("%v", err)
 	}
 }

@@ -23,6 +23,7 @@ type Finish struct {
 	Thread  string // the agent's conversation, if there is one
 	Exit    int    // the agent's exit code; -1 if there was none
 	Log     string // where its output is
+	LogFrom int64  // where in Log it begins, or would have begun
 	Spent   store.Amount
 	Checks  json.RawMessage // how the verify commands went
 	Diff    json.RawMessage // what it had changed in its worktree, if it had one
@@ -65,7 +66,7 @@ func (c *change) finish(f Finish) (Outcome, error) {
 	if f.Spent != (store.Amount{}) { // of one that was lost, what it said while it ran is all that is known
 		a.Spent = f.Spent
 	}
-	a.Thread, a.Log = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log)
+	a.Thread, a.Log, a.LogFrom = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log), cmp.Or(a.LogFrom, f.LogFrom)
 	if f.Class == failure.RateLimited {
 		t, err := c.Task(a.Key())
 		if err != nil {

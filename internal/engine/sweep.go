@@ -22,14 +22,15 @@ type Held struct {
 
 // Activity is what an agent does, as its worker sees it.
 type Activity struct {
-	State  string // running, waiting, retrying; empty if there is nothing new to say
-	Doing  string // in a few words
-	Source string // how the worker knows
-	At     time.Time
-	PID    int    // of the agent
-	Log    string // where its output is
-	Thread string
-	Spent  store.Amount // so far
+	State   string // running, waiting, retrying; empty if there is nothing new to say
+	Doing   string // in a few words
+	Source  string // how the worker knows
+	At      time.Time
+	PID     int    // of the agent
+	Log     string // where its output is
+	LogFrom int64  // where in Log it begins
+	Thread  string
+	Spent   store.Amount // so far
 
 	Compacted   string // how the conversation was last made shorter
 	Compactions int    // how often so far
@@ -144,6 +145,7 @@ func (n Activity) apply(a *store.Attempt) {
 	}
 	a.State, a.Doing, a.Source, a.Said, a.Spent = n.State, n.Doing, n.Source, n.At, n.Spent
 	a.PID, a.Log, a.Thread = cmp.Or(n.PID, a.PID), cmp.Or(n.Log, a.Log), cmp.Or(n.Thread, a.Thread)
+	a.LogFrom = cmp.Or(a.LogFrom, n.LogFrom)
 }
 
 // answers returns those of some questions that nobody need wait for any more.

@@ -38,7 +38,7 @@ func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 func AttemptOf(a store.Attempt) *fleet.Attempt {
 	v := &fleet.Attempt{
 		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: a.Class, Summary: a.Summary,
-		Exit: a.Exit, Thread: a.Thread, Log: a.Log, PID: a.PID, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent),
+		Exit: a.Exit, Thread: a.Thread, Log: a.Log, LogFrom: a.LogFrom, PID: a.PID, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent),
 		State: a.State, Doing: a.Doing, Source: a.Source, Said: a.Said,
 		WaitedMS: a.Waited.Milliseconds(), WaitingSince: a.WaitingSince, Denied: a.Denied,
 	}

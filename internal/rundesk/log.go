@@ -87,9 +87,19 @@ func (l layout) end() int64 {
 // maxStarts is how many attempts an answer says the beginning of.
 const maxStarts = 100
 
-// starts says where the latest attempts begin. In a file only the first one's
-// beginning is known.
+// starts says where the latest attempts begin. Those that share a file have said
+// where they begin in it.
 func (l layout) starts() (list []coordinator.LogStart) {
+	if l.file != "" {
+		at := int64(0)
+		for _, a := range l.attempts {
+			if a.Log != "" {
+				at = max(at, a.LogFrom)
+				list = append(list, coordinator.LogStart{Attempt: a.Number, At: at})
+			}
+		}
+		return list[max(0, len(list)-maxStarts):]
+	}
 	for i := max(0, len(l.parts)-maxStarts); i < len(l.parts); i++ {
 		list = append(list, coordinator.LogStart{Attempt: l.attempts[i].Number, At: l.parts[i].base})
 	}

@@ -285,7 +285,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	}
 	a.pending = nil
 	r := Result{
-		Exit: exit.Code, Thread: a.now.Thread, Usage: a.now.Usage, Left: exit.Left,
+		Exit: exit.Code, Thread: a.now.Thread, Usage: a.now.Usage, Left: exit.Left, LogFrom: a.job.LogFrom,
 		Compacted: a.now.Compacted, Compactions: a.now.Compactions,
 	}
 	switch {

@@ -53,6 +53,8 @@ type Result struct {
 	Compacted   string // see Activity
 	Compactions int
 
+	LogFrom int64 // where in the log its output begins
+
 	Checks []fleet.Check
 	Left   []int // processes of the agent that could not be ended
 }
@@ -64,6 +66,8 @@ type Activity struct {
 	Thread string
 	Usage  agent.Usage
 	PID    int
+	// LogFrom is where in the log its output begins.
+	LogFrom int64
 	// Compacted is how the conversation was last made shorter, and how often
 	// that was.
 	Compacted   string

@@ -94,7 +94,7 @@ func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *su
 		job: job, folder: f, opts: opts, process: p, lease: &lease{runs: p, until: opts.Until}, reader: with.Reader(job.Request), linger: linger,
 		orders: make(chan order), over: make(chan struct{}),
 		tail: tail{path: job.Log, at: job.LogFrom}, answered: done, asked: map[string]agent.Question{},
-		now:      Activity{State: agent.Running, Thread: thread(job.Request), PID: p.Started().Agent.PID},
+		now:      Activity{State: agent.Running, Thread: thread(job.Request), PID: p.Started().Agent.PID, LogFrom: job.LogFrom},
 		progress: opts.Now(),
 	}, nil
 }
@@ -106,6 +106,16 @@ func thread(r agent.Request) string {
 		return ""
 	}
 	return r.Thread
+}
+
+// LogSize is how long a log is now: where the output of an attempt that did not
+// begin would have begun.
+func LogSize(log string) int64 {
+	n, err := size(log)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // size returns how long a log is. One that is not there is empty.

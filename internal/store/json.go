@@ -65,6 +65,7 @@ func (a *Attempt) AppendJSON(b []byte) ([]byte, error) {
 	o.amountIf("carried", a.Carried)
 	o.numberIf("exit", int64(a.Exit))
 	o.textIf("log", a.Log)
+	o.numberIf("log_from", a.LogFrom)
 	o.numberIf("pid", int64(a.PID))
 	o.textIf("state", a.State)
 	o.textIf("doing", a.Doing)

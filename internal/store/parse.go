@@ -66,6 +66,7 @@ func (a *Attempt) ParseJSON(text []byte) bool {
 	p.amount("carried", &a.Carried)
 	p.count("exit", &a.Exit)
 	p.text("log", &a.Log)
+	p.number("log_from", &a.LogFrom)
 	p.count("pid", &a.PID)
 	p.text("state", &a.State)
 	p.text("doing", &a.Doing)

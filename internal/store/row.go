@@ -124,10 +124,11 @@ type Attempt struct {
 	Summary  string    `json:"summary,omitempty"`
 	Thread   string    `json:"thread,omitempty"` // the agent's conversation
 	Spent    Amount    `json:"spent,omitzero"`
-	Carried  Amount    `json:"carried,omitzero"` // spent in the conversation before
-	Exit     int       `json:"exit,omitempty"`   // the agent's exit code; -1 if there was none
-	Log      string    `json:"log,omitempty"`    // where its output is, on the worker's machine
-	PID      int       `json:"pid,omitempty"`    // of the agent, on the worker's machine
+	Carried  Amount    `json:"carried,omitzero"`   // spent in the conversation before
+	Exit     int       `json:"exit,omitempty"`     // the agent's exit code; -1 if there was none
+	Log      string    `json:"log,omitempty"`      // where its output is, on the worker's machine
+	LogFrom  int64     `json:"log_from,omitempty"` // where in Log its output begins; attempts share a file
+	PID      int       `json:"pid,omitempty"`      // of the agent, on the worker's machine
 
 	// What the agent does, as its worker has last said.
 	State  string    `json:"state,omitempty"`  // running, waiting, retrying

@@ -63,24 +63,25 @@ func (h *held) run(ctx context.Context) {
 	var failed *supervisor.FailedError
 	var unknown *supervisor.UnknownError
 	var start *supervisor.StartError
+	from := runner.LogSize(h.worker.opts.Place.Log(h.Task))
 	switch {
 	case errors.As(err, &unknown):
 		h.worker.opts.Notice(fmt.Sprintf("task %s: %v (%s)", h.Task.Task, err, unknown.Hint()))
 		<-ctx.Done() // it stays ours: nobody may start it a second time
 	case errors.Is(err, errReleased):
-		h.handBack(ctx, runner.Result{})
+		h.handBack(ctx, runner.Result{LogFrom: from})
 	case errors.As(err, &failed):
-		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: failed.Exit.Failed, Exit: -1})
+		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: failed.Exit.Failed, Exit: -1, LogFrom: from})
 	case errors.Is(err, errLost), errors.As(err, &start): // it may fare better the next time
-		h.finish(ctx, engine.Finish{Class: failure.Lost, Summary: err.Error(), Exit: -1})
+		h.finish(ctx, engine.Finish{Class: failure.Lost, Summary: err.Error(), Exit: -1, LogFrom: from})
 	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // such as git, for the worktree
-		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: err.Error(), Exit: -1})
+		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: err.Error(), Exit: -1, LogFrom: from})
 	case err != nil && h.endAll(ctx):
 		summary := err.Error()
 		if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) && hint.Hint() != "" {
 			summary += "; " + hint.Hint()
 		}
-		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: summary, Exit: -1})
+		h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: summary, Exit: -1, LogFrom: from})
 	}
 }
 
@@ -258,7 +259,7 @@ func (h *held) diff(ctx context.Context) json.RawMessage {
 func (h *held) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
 	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token}
-	back.Now = engine.Activity{State: string(agent.Running), At: w.opts.Now(), Log: w.opts.Place.Log(h.Task), Thread: r.Thread, Spent: amountOf(r.Usage)}
+	back.Now = engine.Activity{State: string(agent.Running), At: w.opts.Now(), Log: w.opts.Place.Log(h.Task), LogFrom: r.LogFrom, Thread: r.Thread, Spent: amountOf(r.Usage)}
 	h.insist(ctx, "release "+h.Task.Task, func() error {
 		return w.opts.Engine.Release(ctx, w.opts.ID, []engine.Held{back})
 	})

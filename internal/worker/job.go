@@ -64,7 +64,7 @@ func environ(a engine.Assignment, spec plan.Task) []string {
 func finishOf(r runner.Result, keep bool) engine.Finish {
 	f := engine.Finish{
 		Class: r.Class, Summary: r.Summary, Thread: r.Thread, Exit: r.Exit, Spent: amountOf(r.Usage), Reset: r.Reset, Denied: r.Denied,
-		Compacted: r.Compacted, Compactions: r.Compactions,
+		Compacted: r.Compacted, Compactions: r.Compactions, LogFrom: r.LogFrom,
 	}
 	if keep {
 		f.Answer = r.Answer

@@ -23,7 +23,7 @@ func (o owner) Doing(a runner.Activity) {
 	at := o.worker.opts.Now()
 	o.worker.tell(o.ctx, func() {
 		o.now = engine.Activity{
-			State: string(a.State), Doing: a.Doing, Source: outputSource, At: at, PID: a.PID, Log: o.worker.opts.Place.Log(o.Task),
+			State: string(a.State), Doing: a.Doing, Source: outputSource, At: at, PID: a.PID, Log: o.worker.opts.Place.Log(o.Task), LogFrom: a.LogFrom,
 			Thread: a.Thread, Spent: amountOf(a.Usage), Compacted: a.Compacted, Compactions: a.Compactions,
 		}
 		o.worker.beats.dirty = true

@@ -43,7 +43,7 @@ resume' takes the run up and does so; the run to name is printed.`,
   gaffer answer api 1
   gaffer answer api "use port 8080"
   gaffer answer api --deny "not in production"`,
-		Args: cobra.RangeArgs(1, 2),
+		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: open.Answers(e, phrase.Waiting),
 	}
 	cmd.Flags().IntVar(&o.option, "option", 0, "choose option `N`, from 1")

@@ -1,25 +1,34 @@
-// Package logs is the command 'gaffer logs': what an agent has written.
+// Package logs is the command 'gaffer logs': what an agent has said and done.
 package logs
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
+	"gaffer/internal/cli/agentlog"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/tui"
+	"gaffer/internal/tui/phrase"
 	"gaffer/internal/tui/safe"
 )
 
 // options is what the command line says.
 type options struct {
-	follow bool
-	tail   int // lines; all if negative
+	raw     bool
+	follow  bool
+	attempt int
+	since   string
+	lines   int // all if negative
 }
 
 // New makes the command.
@@ -27,29 +36,55 @@ func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Aliases:               []string{"log"},
-		Use:                   "logs TASK [-f] [--tail N]",
+		Use:                   "logs TASK [-f] [-n N] [--attempt N] [--since WHEN] [--raw]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Print what a task's agent has written",
-		Long: `Print the log of a task, with the output of all its attempts. Into a pipe or a
-file it goes as it is; on a terminal colours are kept and whatever else could
-steer the terminal is made visible.`,
-		Example:           "  gaffer logs api\n  gaffer logs api -f --tail 20\n  gaffer logs abc1/api | jq -r 'select(.type == \"result\").result'",
+		Short:                 "Print what a task's agent said and did",
+		Long: `Print what a task's agent said and did: its words, its tools with what matters of
+their input (→), what they returned, shortened, errors (✗) and questions (?), with
+times where the agent's program gives them. What a program without such a protocol
+printed is shown as it is. With several attempts, each has a heading.
+
+--raw prints the log as it was written, such as for jq. On a terminal whatever
+could steer the terminal is left out. --since shows what came since then; what has
+no time counts as said with what was before it.`,
+		Example: `  gaffer logs api
+  gaffer logs api -f -n 20
+  gaffer logs api --attempt 1 --since 10m
+  gaffer logs abc1/api --raw | jq -r 'select(.type == "result").result'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: open.Tasks(e, func(t fleet.Task) bool { return t.Attempt != nil }),
 	}
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on until the attempt ends")
-	cmd.Flags().IntVar(&o.tail, "tail", -1, "begin with the last `N` lines")
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.follow, "follow", "f", false, "go on until the task has ended, over all its attempts")
+	flags.IntVarP(&o.lines, "lines", "n", -1, "begin with the last `N` lines")
+	flags.IntVar(&o.lines, "tail", -1, "")
+	flags.IntVar(&o.attempt, "attempt", 0, "only attempt `N`, from 1")
+	flags.StringVar(&o.since, "since", "", "only what came since `WHEN`: 10m, 2h, 14:02 or 2026-02-11T09:00:00Z")
+	flags.BoolVar(&o.raw, "raw", false, "print the log as it was written")
+	flags.Lookup("tail").Hidden = true // another name of --lines
 	open.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("tail") && o.tail < 0 {
-			return exit.Usage(fmt.Errorf("--tail %d: want 0 or more", o.tail))
+		for _, name := range []string{"lines", "tail"} {
+			if flags.Changed(name) && o.lines < 0 {
+				return exit.Usage(fmt.Errorf("--%s %d: want 0 or more", name, o.lines))
+			}
 		}
-		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error { return logs(cmd.Context(), e, f, args[0], o) })
+		if flags.Changed("attempt") && o.attempt < 1 {
+			return exit.Usage(fmt.Errorf("--attempt %d: attempts are counted from 1", o.attempt))
+		}
+		since, err := env.Since(o.since, e.Now())
+		if err != nil {
+			return exit.Usage(err)
+		}
+		if o.raw && !since.IsZero() {
+			return exit.Usage(errors.New("--since needs the times that --raw does not look at"))
+		}
+		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error { return logs(cmd.Context(), e, f, args[0], o, since) })
 	}
 	return cmd
 }
 
-func logs(ctx context.Context, e *env.Env, f open.Fleet, name string, o options) error {
+func logs(ctx context.Context, e *env.Env, f open.Fleet, name string, o options, since time.Time) error {
 	t, err := f.FindTask(ctx, name)
 	if err != nil {
 		return err
@@ -61,10 +96,114 @@ func logs(ctx context.Context, e *env.Env, f open.Fleet, name string, o options)
 	out := e.Out
 	if env.IsTerminal(e.Out) {
 		shown := safe.New(e.Out)
+		shown.Plain = !e.Color(e.Out)
 		defer shown.End()
 		out = shown
 	}
-	return f.Log(ctx, t, out, o.tail, o.follow)
+	if o.raw {
+		return f.Log(ctx, t, out, fleet.LogQuery{Attempt: o.attempt, Tail: o.lines, Follow: o.follow})
+	}
+	return readable(ctx, e, f, t, out, o, since)
+}
+
+// readable prints a log as people read it. The whole log is read whatever is shown of
+// it: which lines are the last is only known of what they become.
+func readable(ctx context.Context, e *env.Env, f open.Fleet, t fleet.Task, out io.Writer, o options, since time.Time) error {
+	now := e.Now()
+	last := &lastLines{to: out, n: o.lines}
+	r := &reader{last: last}
+	r.Writer = agentlog.New(last, agentlog.Options{
+		Zone: now.Location(), Since: since, Width: tui.Columns(e.Out),
+		Paint: func(s env.Style, text string) string { return e.Paint(e.Out, s, text) },
+		Live: func() time.Time {
+			if r.live {
+				return e.Now()
+			}
+			return time.Time{}
+		},
+		Heading: func(n int) (string, time.Time) {
+			// If they cannot be read the heading is the number alone.
+			attempts, _ := f.Attempts(ctx, t.Run, t.ID)
+			line, began := heading(attempts, n, now)
+			if o.attempt > 0 || n == 1 && len(attempts) == 1 {
+				line = ""
+			}
+			return line, began
+		},
+	})
+	err := f.Log(ctx, t, r, fleet.LogQuery{Attempt: o.attempt, Tail: -1, Follow: o.follow})
+	if ended := errors.Join(r.End(), last.flush()); err == nil {
+		err = ended
+	}
+	return err
+}
+
+// heading is the line above what an attempt wrote, and when that began.
+func heading(attempts []fleet.Attempt, n int, now time.Time) (line string, began time.Time) {
+	line = fmt.Sprintf("── attempt %d", n)
+	for _, a := range attempts {
+		if a.Number != n {
+			continue
+		}
+		began = a.Started
+		line += ", " + phrase.Clock(began, now)
+		if a.Class != "" {
+			line += ", " + env.Line(a.Class, 40)
+		}
+	}
+	return line + " ──", began
+}
+
+// reader takes the log from a fleet, and is told when what comes is new.
+type reader struct {
+	*agentlog.Writer
+	last *lastLines
+	live bool
+}
+
+// CaughtUp says that all that was there has been written.
+func (r *reader) CaughtUp() error {
+	r.live = true
+	return r.last.flush()
+}
+
+// lastLines holds lines back until it is flushed, of which then the last are written;
+// what comes after that goes through. If n is negative all goes through.
+type lastLines struct {
+	to      io.Writer
+	n       int
+	lines   []string
+	rest    []byte
+	flushed bool
+}
+
+func (l *lastLines) Write(p []byte) (int, error) {
+	if l.flushed || l.n < 0 {
+		return l.to.Write(p)
+	}
+	text := append(l.rest, p...)
+	for {
+		at := bytes.IndexByte(text, '\n')
+		if at < 0 {
+			break
+		}
+		if l.lines = append(l.lines, string(text[:at+1])); len(l.lines) > 2*l.n {
+			l.lines = append(l.lines[:0], l.lines[len(l.lines)-l.n:]...)
+		}
+		text = text[at+1:]
+	}
+	l.rest = append(l.rest[:0], text...)
+	return len(p), nil
+}
+
+func (l *lastLines) flush() error {
+	if l.flushed || l.n < 0 {
+		return nil
+	}
+	l.flushed = true
+	text := strings.Join(l.lines[max(0, len(l.lines)-l.n):], "") + string(l.rest)
+	_, err := io.WriteString(l.to, text)
+	return err
 }
 
 // pause is how long to wait before looking again at a task that has not begun.

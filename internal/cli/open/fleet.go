@@ -62,10 +62,10 @@ type Fleet interface {
 	// person has changed the run. A server does so by itself.
 	Attend(ctx context.Context, run string) error
 
-	// Log writes what the agents of a task have written: the last lines, as many
-	// as tail says, or all if that is negative. With follow it goes on until the
-	// attempt that runs has ended.
-	Log(ctx context.Context, t fleet.Task, to io.Writer, tail int, follow bool) error
+	// Log writes what the agents of a task have written, one attempt after the
+	// other. If to has a method Begin(attempt int) error, it is called before what
+	// an attempt wrote, and CaughtUp() error when what comes is new.
+	Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error
 
 	Close() error
 }
@@ -128,23 +128,3 @@ func Here(a *app.App) Fleet { return machine{a} }
 type machine struct{ *app.App }
 
 func (machine) Where() string { return "" }
-
-func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, tail int, follow bool) error {
-	path, err := m.pathOf(ctx, t)
-	if err != nil {
-		return err
-	}
-	f, err := openRegular(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	if err := seek(f, tail); err != nil {
-		return err
-	}
-	if !follow {
-		_, err = io.Copy(to, f)
-		return err
-	}
-	return followFile(ctx, f, to, ended(ctx, m, t))
-}

@@ -3,12 +3,16 @@ package open
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/exit"
 )
 
 func TestTheLastLinesAreFound(t *testing.T) {
@@ -62,8 +66,58 @@ func TestWhatIsAddedIsFollowedUntilTheEnd(t *testing.T) {
 		return asked == 3, err
 	}
 	var b bytes.Buffer
-	if err := followFile(context.Background(), f, &b, over); err != nil || b.String() != "one\nmore\nmore\nmore\n" {
+	attempts := func() ([]fleet.Attempt, error) { return []fleet.Attempt{{Number: 1, Log: path}}, nil }
+	l := logFile{file: f, to: &b, query: fleet.LogQuery{Tail: -1, Follow: true}, attempts: attempts, over: over}
+	if err := l.copy(context.Background()); err != nil || b.String() != "one\nmore\nmore\nmore\n" {
 		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+// marked notes where attempts begin.
+type marked struct{ bytes.Buffer }
+
+func (m *marked) Begin(attempt int) error {
+	fmt.Fprintf(&m.Buffer, "[%d]", attempt)
+	return nil
+}
+
+func TestTheAttemptsOfATaskShareALogAndAreToldApart(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, []byte("a\nb\nc\nd\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := openRegular(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	list := []fleet.Attempt{
+		{Number: 4}, // which has not begun
+		{Number: 3, Log: path, LogFrom: 4},
+		{Number: 1, Log: path},
+		{Number: 2, Log: path, LogFrom: 4}, // which wrote nothing
+	}
+	for _, c := range []struct {
+		query fleet.LogQuery
+		want  string
+	}{
+		{fleet.LogQuery{Tail: -1}, "[1]a\nb\n[3]c\nd\n"},
+		{fleet.LogQuery{Tail: 3}, "[1]b\n[3]c\nd\n"},
+		{fleet.LogQuery{Tail: 1}, "[3]d\n"},
+		{fleet.LogQuery{Tail: -1, Attempt: 1}, "[1]a\nb\n"},
+		{fleet.LogQuery{Tail: 1, Attempt: 1}, "[1]b\n"},
+		{fleet.LogQuery{Tail: -1, Attempt: 2}, ""},
+		{fleet.LogQuery{Tail: -1, Attempt: 3}, "[3]c\nd\n"},
+	} {
+		var m marked
+		l := logFile{file: f, to: &m, query: c.query, attempts: func() ([]fleet.Attempt, error) { return list, nil }}
+		if err := l.copy(t.Context()); err != nil || m.String() != c.want {
+			t.Errorf("%+v: %q, %v; want %q", c.query, m.String(), err, c.want)
+		}
+	}
+	l := logFile{file: f, to: io.Discard, query: fleet.LogQuery{Attempt: 7}, attempts: func() ([]fleet.Attempt, error) { return list, nil }}
+	if err := l.copy(t.Context()); exit.Of(err) != exit.CodeNotFound {
+		t.Errorf("attempt 7: %v", err)
 	}
 }
 

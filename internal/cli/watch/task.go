@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"gaffer/fleet"
+	"gaffer/internal/cli/agentlog"
 	"gaffer/internal/tui/safe"
 	screen "gaffer/internal/tui/watch"
 )
@@ -81,8 +82,8 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 			return
 		}
 		w.flush()
-		r := newReadable(safe.New(w))
-		err := errors.Join(f.fleet.Log(ctx, t, r, tail, t.Status == fleet.Running), r.End())
+		r := agentlog.New(safe.New(w), agentlog.Options{})
+		err := errors.Join(f.fleet.Log(ctx, t, r, fleet.LogQuery{Tail: tail, Follow: t.Status == fleet.Running}), r.End())
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:

@@ -19,7 +19,7 @@ func (starting) Task(context.Context, string, string) (fleet.Task, error) { retu
 
 func (starting) Attempts(context.Context, string, string) ([]fleet.Attempt, error) { return nil, nil }
 
-func (starting) Log(_ context.Context, t fleet.Task, to io.Writer, _ int, _ bool) error {
+func (starting) Log(_ context.Context, t fleet.Task, to io.Writer, _ fleet.LogQuery) error {
 	if t.Attempt.Log == "" {
 		return errors.New("has no log")
 	}

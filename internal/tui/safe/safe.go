@@ -14,6 +14,8 @@ import (
 // is shown as the replacement character. Its memory is fixed, whatever is
 // written to it.
 type Writer struct {
+	Plain bool // leaves out colours, too
+
 	out     io.Writer
 	state   escape
 	params  []byte // of a sequence that may turn out to set a colour
@@ -139,7 +141,7 @@ func (p *Writer) parameter(b *strings.Builder, r rune) {
 		if p.state == control {
 			p.params = append(p.params, byte(r))
 		}
-	case r == 'm' && p.state == control:
+	case r == 'm' && p.state == control && !p.Plain:
 		p.state, p.colored = text, true
 		b.WriteString("\x1b[" + string(p.params) + "m")
 	case r >= 0x40 && r <= 0x7e:

@@ -1,0 +1,457 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Entry is one thing that an agent said or did, for a person who reads its log.
+// Its texts have no control characters but the ends of lines and tabs.
+type Entry struct {
+	Kind EntryKind
+	Text string
+	At   time.Time // zero if the log does not say
+}
+
+// EntryKind is what an entry is.
+type EntryKind int
+
+// The kinds.
+const (
+	Said    EntryKind = iota + 1 // the agent's own words, any number of lines
+	Did                          // a tool and what matters most of its input, on one line
+	Got                          // what a tool returned, shortened
+	Problem                      // an error, a failed tool, something refused
+	Asked                        // a question to a person, with its options
+	Noted                        // what the program says of itself, such as what it used
+)
+
+// Transcript reads the log of one attempt for a person. It finds out by itself which
+// program wrote it.
+type Transcript struct {
+	read   func(t *Transcript, line []byte) []Entry // nil until the program is known
+	began  map[string]bool                          // Codex: the items whose beginning was told
+	server *serverReader                            // Codex: knows what a question is about
+	words  strings.Builder                          // Gemini: a text, which comes a word at a time
+	wordAt time.Time
+	last   string // the last words; a result repeats them
+
+	problem string // the last entry, if it was one
+}
+
+// Line takes a line of the log without its end. ok is false if it is no line of an
+// agent program's protocol but plain text, to be shown as it is.
+func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
+	trimmed := bytes.TrimSpace(line)
+	if len(trimmed) == 0 || trimmed[0] != '{' {
+		return t.flush(), false
+	}
+	if t.read == nil {
+		if t.read = format(trimmed); t.read == nil {
+			return nil, false
+		}
+	}
+	for _, e := range t.read(t, trimmed) {
+		// Programs tell an error when it happens and again when they give up.
+		if e.Kind != Problem || e.Text != t.problem {
+			entries = append(entries, e)
+		}
+		if t.problem = ""; e.Kind == Problem {
+			t.problem = e.Text
+		}
+	}
+	return entries, true
+}
+
+// End returns what a last line has left unfinished.
+func (t *Transcript) End() []Entry { return t.flush() }
+
+// format tells which program writes lines such as this one, by what no other line of
+// JSON is likely to have.
+func format(line []byte) func(*Transcript, []byte) []Entry {
+	var l struct {
+		Type    string          `json:"type"`
+		Session string          `json:"session_id"`
+		Thread  string          `json:"thread_id"`
+		Other   string          `json:"sessionID"` // opencode
+		Message json.RawMessage `json:"message"`
+		Part    json.RawMessage `json:"part"`
+		Item    json.RawMessage `json:"item"`
+		Role    string          `json:"role"`
+		Request json.RawMessage `json:"request"`
+		ID      json.RawMessage `json:"id"`
+		Method  string          `json:"method"`
+		Params  json.RawMessage `json:"params"`
+		Result  json.RawMessage `json:"result"`
+	}
+	if !decode(line, &l) {
+		return nil
+	}
+	switch {
+	case l.Type == "init" && l.Session != "", l.Type == "message" && l.Role != "":
+		return (*Transcript).gemini
+	case l.Type != "" && l.Other != "":
+		return (*Transcript).opencode
+	case l.Type == "thread.started" && l.Thread != "", l.Type == "turn.started", strings.HasPrefix(l.Type, "item.") && l.Item != nil:
+		return (*Transcript).codex
+	case l.Type != "" && l.Session != "", (l.Type == "assistant" || l.Type == "user") && l.Message != nil, l.Type == "control_request" && l.Request != nil:
+		return (*Transcript).claude
+	case l.Type == "" && l.Method != "" && l.Params != nil, l.Type == "" && l.ID != nil && l.Result != nil:
+		return (*Transcript).codexServer
+	}
+	return nil
+}
+
+// The lengths to which entries are cut.
+const (
+	maxEntry    = 200 // characters of one line of what was done, or of what came of it
+	resultLines = 3
+)
+
+// oneLine is text on one line.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(clean(first(text, 20*maxEntry))), " ")
+	if short := first(text, maxEntry); len(short) < len(text) {
+		return first(text, maxEntry-1) + "…"
+	}
+	return text
+}
+
+// said is what the agent says, as it is.
+func (t *Transcript) said(text string, at time.Time) []Entry {
+	text = strings.TrimSpace(clean(text))
+	if text == "" {
+		return nil
+	}
+	t.last = text
+	return []Entry{{Said, text, at}}
+}
+
+// did is a tool and its input.
+func did(tool string, input json.RawMessage, at time.Time) Entry {
+	if what := arg(input); what != "" {
+		tool += ": " + what
+	}
+	return Entry{Did, oneLine(tool), at}
+}
+
+// got is what came of a tool: its first lines, or of a failure its last, and how many
+// there are more. What has no output has no entry, unless it failed.
+func got(output string, failed bool, at time.Time) []Entry {
+	var lines []string
+	for line := range strings.Lines(clean(output)) {
+		if line = strings.TrimRight(line, " \t\n"); line != "" {
+			if short := first(line, maxEntry); len(short) < len(line) {
+				line = first(line, maxEntry-1) + "…"
+			}
+			lines = append(lines, line)
+		}
+	}
+	kind, more := Got, len(lines)-resultLines
+	if failed {
+		kind = Problem
+	}
+	switch {
+	case more == 1:
+		// It takes no more room than saying that it is missing.
+	case more > 1 && failed:
+		lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
+	case more > 1:
+		lines = append(lines[:resultLines:resultLines], fmt.Sprintf("… %d more lines", more))
+	}
+	if len(lines) == 0 {
+		if !failed {
+			return nil
+		}
+		lines = []string{"failed"}
+	}
+	return []Entry{{kind, strings.Join(lines, "\n"), at}}
+}
+
+// problem is an error. One without words has no entry.
+func problem(text string, at time.Time) []Entry {
+	if text = strings.TrimSpace(clean(text)); text == "" {
+		return nil
+	}
+	return []Entry{{Problem, text, at}}
+}
+
+func noted(text string, at time.Time) []Entry {
+	if text == "" {
+		return nil
+	}
+	return []Entry{{Noted, oneLine(text), at}}
+}
+
+// asked is a question with its options.
+func asked(q Question, at time.Time) Entry {
+	text := clean(q.Text)
+	for i, option := range q.Options {
+		text += fmt.Sprintf("\n%d %s", i+1, oneLine(option))
+	}
+	return Entry{Asked, text, at}
+}
+
+// used is such as "240 tokens in, 14 out, $0.02".
+func (u Usage) used() string {
+	if u.Input+u.Output == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d tokens in, %d out", u.Input, u.Output)
+	if u.USD > 0 {
+		text += fmt.Sprintf(", $%.4f", u.USD)
+	}
+	return text
+}
+
+// stamp reads the time that a line may carry.
+func stamp(line []byte) time.Time {
+	var l struct {
+		Text string `json:"timestamp"`
+	}
+	if decode(line, &l); l.Text == "" {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, l.Text)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func (t *Transcript) claude(line []byte) (entries []Entry) {
+	var l claudeLine
+	decode(line, &l)
+	at := stamp(line)
+	switch l.Type {
+	case "system":
+		for _, s := range (&claudeReader{}).system(l) {
+			if s.State == Retrying {
+				entries = append(entries, problem(s.Doing, at)...)
+			}
+			entries = append(entries, noted(s.Compacted, at)...)
+		}
+	case "assistant":
+		for _, b := range l.blocks() {
+			switch {
+			case b.Type == "tool_use" && b.Name != "AskUserQuestion": // which comes as a question, too
+				entries = append(entries, did(b.Name, b.Input, at))
+			case b.Type == "text" && l.Error != "":
+				t.last = strings.TrimSpace(clean(b.Text))
+				entries = append(entries, problem(b.Text, at)...)
+			case b.Type == "text":
+				entries = append(entries, t.said(b.Text, at)...)
+			}
+		}
+	case "user":
+		for _, b := range l.blocks() {
+			if b.Type == "tool_result" {
+				entries = append(entries, got(b.output(), b.IsError, at)...)
+			}
+		}
+	case "control_request":
+		if l.Request.Subtype == "can_use_tool" {
+			entries = append(entries, asked(l.question(), at))
+		}
+	case "rate_limit_event":
+		if reset := epoch(l.Limit.ResetsAt); l.Limit.Status == "rejected" && !reset.IsZero() {
+			entries = problem("rate limit until "+reset.UTC().Format(time.RFC3339), at)
+		}
+	case "result":
+		var r claudeResult
+		decode(line, &r)
+		entries = t.finished(r.words(), string(r.IsError) != "false", r.used(), at)
+		for _, d := range r.Denials {
+			entries = append(entries, problem("denied: "+call(d.Tool, d.Input), at)...)
+		}
+	}
+	if l.Parent != "" {
+		for i := range entries {
+			entries[i].Text = "sub-agent: " + entries[i].Text
+		}
+	}
+	return entries
+}
+
+// finished is the end of the work: the last words if they were not said before, and
+// what was used.
+func (t *Transcript) finished(words string, failed bool, u *Usage, at time.Time) (entries []Entry) {
+	if text := strings.TrimSpace(clean(words)); text != "" && text != t.last {
+		entries = append(entries, Entry{map[bool]EntryKind{false: Said, true: Problem}[failed], text, at})
+	}
+	if u != nil {
+		entries = append(entries, noted(u.used(), at)...)
+	}
+	return entries
+}
+
+// output is what a tool returned: a text, or parts of which some are texts.
+func (b claudeBlock) output() string {
+	var text string
+	if json.Unmarshal(b.Content, &text) == nil {
+		return text
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	_ = json.Unmarshal(b.Content, &parts) // what fits is read
+	for _, p := range parts {
+		text += p.Text + "\n"
+	}
+	return text
+}
+
+func (t *Transcript) codex(line []byte) []Entry {
+	var l codexLine
+	decode(line, &l)
+	at := stamp(line)
+	switch l.Type {
+	case "item.started", "item.completed":
+		return t.item(l.Item, l.Type == "item.completed", at)
+	case "error":
+		return problem(l.Message, at)
+	case "turn.failed":
+		return problem(l.Error.Message, at)
+	case "turn.completed":
+		return noted(Usage{Input: l.Usage.Input, Output: l.Usage.Output}.used(), at)
+	}
+	return nil
+}
+
+// item is something that Codex does: told when it begins, and what came of it when
+// it is complete. Some things are only told when they are complete.
+func (t *Transcript) item(i codexItem, complete bool, at time.Time) (entries []Entry) {
+	switch i.Type {
+	case "userMessage", "reasoning":
+		return nil
+	case "error":
+		return noted(i.Message, at)
+	case "agent_message", "agentMessage":
+		if !complete {
+			return nil
+		}
+		return t.said(i.Text, at)
+	}
+	if what := i.what(); what != "" && !t.began[i.ID] {
+		if t.began == nil || len(t.began) > 1000 { // ids do not come again after long
+			t.began = map[string]bool{}
+		}
+		t.began[i.ID] = true
+		entries = append(entries, Entry{Did, oneLine(what), at})
+	}
+	if !complete {
+		return entries
+	}
+	switch {
+	case i.Status == "declined":
+		return append(entries, problem("declined", at)...)
+	case i.exit() != 0 || i.Status == "failed":
+		return append(entries, got(fmt.Sprintf("%s\nexit code %d", i.output(), i.exit()), true, at)...)
+	}
+	return append(entries, got(i.output(), false, at)...)
+}
+
+func (i codexItem) output() string { return i.Output + i.ServerOutput }
+
+func (i codexItem) exit() int {
+	for _, code := range []*int{i.Exit, i.ServerExit} {
+		if code != nil {
+			return *code
+		}
+	}
+	return 0
+}
+
+func (t *Transcript) codexServer(line []byte) []Entry {
+	var l serverLine
+	decode(line, &l)
+	var p serverParams
+	decode(l.Params, &p)
+	if t.server == nil {
+		t.server = newServerReader(Request{})
+	}
+	for _, s := range t.server.Line(line) {
+		if s.Ask != nil {
+			return []Entry{asked(*s.Ask, time.Time{})}
+		}
+	}
+	at := epoch(float64(p.Turn.CompletedAt))
+	foreign := p.ThreadID != "" && p.ThreadID != t.server.thread
+	switch {
+	case l.Method == "" && l.Error != nil:
+		return problem(l.Error.Message, at)
+	case foreign:
+		return nil
+	case l.Method == "item/started", l.Method == "item/completed":
+		i := p.Item.codexItem
+		i.ID = p.Item.ID
+		return t.item(i, l.Method == "item/completed", at)
+	case l.Method == "error":
+		return problem(join(p.Error.Message, p.Error.Details), at)
+	case l.Method == "turn/completed" && p.Turn.Error != nil:
+		return problem(p.Turn.Error.Message, at)
+	case l.Method == "turn/completed":
+		return noted("the turn is "+p.Turn.Status, at)
+	}
+	return nil
+}
+
+func (t *Transcript) gemini(line []byte) (entries []Entry) {
+	var l geminiLine
+	decode(line, &l)
+	at := stamp(line)
+	if l.Type == "message" && l.Role == "assistant" {
+		if t.words.Len() == 0 {
+			t.wordAt = at
+		}
+		if t.words.Len() < MaxLine {
+			t.words.WriteString(l.Content)
+		}
+		return nil
+	}
+	entries = t.flush()
+	switch l.Type {
+	case "tool_use":
+		entries = append(entries, did(l.Tool, l.Parameters, at))
+	case "tool_result":
+		failed := l.Status != "success"
+		entries = append(entries, got(l.Output+"\n"+l.Error.Message, failed, at)...)
+	case "error":
+		entries = append(entries, problem(l.Message, at)...)
+	case "result":
+		if w := l.word(""); l.Status != "success" {
+			entries = append(entries, problem(w.text, at)...)
+		}
+		entries = append(entries, noted(Usage{Input: l.Stats.Input, Output: l.Stats.Output}.used(), at)...)
+	}
+	return entries
+}
+
+// flush is the text of Gemini that has come so far.
+func (t *Transcript) flush() []Entry {
+	text := t.words.String()
+	t.words.Reset()
+	return t.said(text, t.wordAt)
+}
+
+func (t *Transcript) opencode(line []byte) []Entry {
+	var l opencodeLine
+	decode(line, &l)
+	at := epoch(l.Timestamp / 1000)
+	switch l.Type {
+	case "text":
+		return t.said(l.Part.Text, at)
+	case "tool_use":
+		entries := []Entry{did(l.Part.Tool, l.Part.State.Input, at)}
+		if l.Part.State.Error != "" {
+			return append(entries, got(l.Part.State.Error, true, at)...)
+		}
+		return append(entries, got(l.Part.State.Output, l.Part.State.Metadata.Exit != 0, at)...)
+	case "error":
+		return problem(l.word().text, at)
+	}
+	return nil
+}
