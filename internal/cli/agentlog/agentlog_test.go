@@ -106,7 +106,7 @@ a warning
 	options := Options{Zone: time.UTC, Width: 40, Heading: func(int) (string, time.Time) { return "── attempt 2 ──", began }}
 	want := `── attempt 2 ──
 14:02:00  I look at the tests of the
-              package first.
+          package first.
           Then I mend it.
           → Bash: go test ./...
 14:02:05  ✗ FAIL

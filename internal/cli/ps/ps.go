@@ -60,8 +60,8 @@ func show(e *env.Env, runs []fleet.Run, all, far bool) error {
 // Of a server it has the workers and not the processes, which are theirs.
 func rows(runs []fleet.Run, now time.Time, all, far bool) [][]table.Cell {
 	head, where := []table.Cell{
-		{Text: "Run", Keep: true}, {Text: "Task"}, {Text: "PID", Keep: true, Drop: 1}, {Text: "Attempt", Drop: 2},
-		{Text: "Time", Keep: true, Drop: 5}, {Text: "Cost", Keep: true, Drop: 3}, {Text: "State"},
+		{Text: "Run", Keep: true}, {Text: "Task", Least: 20}, {Text: "PID", Keep: true, Drop: 1}, {Text: "Attempt", Drop: 2},
+		{Text: "Time", Keep: true, Drop: 5}, {Text: "Cost", Keep: true, Drop: 3}, {Text: "State", Least: 24},
 	}, pidOf
 	if far {
 		head[2], where = table.Cell{Text: "Worker", Drop: 4}, workerOf

@@ -69,8 +69,8 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 // away it has the workers.
 func show(e *env.Env, r fleet.Run, far bool) error {
 	now := e.Now()
-	e.Talk("run %s, %s", env.Printable(r.ID), env.Line(r.Name, 60))
-	head := []table.Cell{{Text: "Task"}, {Text: "Name", Drop: 1}, {Text: "Status", Keep: true}, {Text: "Time", Keep: true, Drop: 3}, {Text: "Now"}}
+	table.Talk(e, "run %s, %s", env.Printable(r.ID), env.Line(r.Name, 60))
+	head := []table.Cell{{Text: "Task", Least: 18}, {Text: "Name", Drop: 1, Least: 28}, {Text: "Status", Keep: true}, {Text: "Time", Keep: true, Drop: 3}, {Text: "Now", Least: 20}}
 	named := slices.ContainsFunc(r.Tasks, func(t fleet.Task) bool { return t.Name != "" && t.Name != t.ID })
 	if far {
 		head = append(head, table.Cell{Text: "Worker", Drop: 2})

@@ -2,6 +2,8 @@
 package table
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -18,8 +20,9 @@ type Cell struct {
 	Style env.Style
 
 	// Of a heading only: how its column gives way in a narrow terminal.
-	Keep bool // it is not cut while any other column can be
-	Drop int  // it may be left out, the columns with the lowest number first; 0 stays
+	Keep  bool // it is not cut while any other column can be
+	Least int  // it is not cut below that while another can be left out; 0 is 16
+	Drop  int  // it may be left out, the columns with the lowest number first; 0 stays
 }
 
 // Row makes a row of plain texts.
@@ -69,12 +72,19 @@ func Print(e *env.Env, rows [][]Cell) error {
 	return e.Printf("%s", b.String())
 }
 
+// Talk is [env.Env.Talk] for a sentence that may be longer than the terminal is wide.
+func Talk(e *env.Env, format string, args ...any) {
+	for _, row := range paint.Hang(fmt.Sprintf(format, args...), tui.Columns(e.Err), 4) {
+		e.Talk("%s", row)
+	}
+}
+
 // Lines writes sentences below a table. In a terminal long ones go on in the next
 // row, between two words.
 func Lines(e *env.Env, style func(line string) env.Style, lines ...string) error {
 	columns := tui.Columns(e.Out)
 	for _, line := range lines {
-		for _, row := range paint.Hang(line, columns) {
+		for _, row := range paint.Hang(line, columns, 4) {
 			if style != nil {
 				row = e.Paint(e.Out, style(line), row)
 			}
@@ -103,8 +113,8 @@ func clean(rows [][]Cell) [][]Cell {
 	return cleaned
 }
 
-// Columns that may be cut keep that many columns of the terminal as long as
-// others can be left out.
+// readable is the width that a column keeps as long as others can be left out, unless
+// its heading says otherwise.
 const readable = 16
 
 // fit returns the rows without the columns that the terminal has no room for, and
@@ -119,7 +129,9 @@ func fit(rows [][]Cell, columns int) ([][]Cell, []int) {
 		return rows, widths
 	}
 	for i := range rows[0] {
-		shorten(rows, i)
+		if total(widthsOf(rows)) > columns {
+			shorten(rows, i)
+		}
 	}
 	for i := len(rows[0]) - 1; i >= 0 && len(rows) > 1; i-- {
 		if total(widthsOf(rows)) > columns && !slices.ContainsFunc(rows[1:], func(row []Cell) bool { return row[i].Text != "-" }) {
@@ -128,7 +140,7 @@ func fit(rows [][]Cell, columns int) ([][]Cell, []int) {
 	}
 	for {
 		widths = widthsOf(rows)
-		shrink(rows[0], widths, columns, readable, false)
+		shrink(rows[0], widths, columns, false, func(c Cell) int { return cmp.Or(c.Least, readable) })
 		drop := -1
 		for i, c := range rows[0] {
 			if c.Drop > 0 && (drop < 0 || c.Drop < rows[0][drop].Drop) {
@@ -140,8 +152,8 @@ func fit(rows [][]Cell, columns int) ([][]Cell, []int) {
 		}
 		rows = without(rows, drop)
 	}
-	shrink(rows[0], widths, columns, 6, false)
-	shrink(rows[0], widths, columns, 1, true)
+	shrink(rows[0], widths, columns, false, func(Cell) int { return 6 })
+	shrink(rows[0], widths, columns, true, func(Cell) int { return 1 })
 	return rows, widths
 }
 
@@ -181,12 +193,12 @@ func without(rows [][]Cell, column int) [][]Cell {
 }
 
 // shrink makes the widest columns narrower until all fit, but none narrower than
-// least.
-func shrink(heading []Cell, widths []int, columns, least int, all bool) {
+// least says.
+func shrink(heading []Cell, widths []int, columns int, all bool, least func(heading Cell) int) {
 	for total(widths) > columns {
 		widest := -1
 		for i, w := range widths {
-			if w > least && (all || !heading[i].Keep) && (widest < 0 || w > widths[widest]) {
+			if w > least(heading[i]) && (all || !heading[i].Keep) && (widest < 0 || w > widths[widest]) {
 				widest = i
 			}
 		}

@@ -84,10 +84,11 @@ func Wrap(text string, width, most int) []string {
 	return rows
 }
 
-// Hang breaks a line into rows of a width. The rows after the first stand further
-// to the right than the first does. In no columns, or in very few, it stays whole.
-func Hang(line string, width int) []string {
-	const further = "    "
+// Hang breaks a line into rows of a width. The rows after the first stand so many
+// columns further to the right than the first does. In no columns, or in very few, it
+// stays whole.
+func Hang(line string, width, columns int) []string {
+	further := strings.Repeat(" ", columns)
 	text := strings.TrimLeft(line, " ")
 	indent := line[:len(line)-len(text)]
 	if room := width - len(indent) - len(further); room < 20 || cells.Width(line) <= width {

@@ -17,7 +17,7 @@ func TestALongLineHangsBelowItsBeginning(t *testing.T) {
 		40: "  worker-with-a-long-name asks: Which of|      the ports?",
 		30: "  worker-with-a-long-name|      asks: Which of the|      ports?",
 	} {
-		if got := strings.Join(Hang(line, width), "|"); got != want {
+		if got := strings.Join(Hang(line, width, 4), "|"); got != want {
 			t.Errorf("%d columns: %q, want %q", width, got, want)
 		}
 	}
