@@ -263,7 +263,7 @@ func TestADeadlineIsPutOffByTheTimeInWhichTheAgentWaitsForAPerson(t *testing.T) 
 		if err := p.Close(); err != nil { // the wait is known to the supervisor, whoever is there
 			t.Fatal(err)
 		}
-		eventually(t, "the deadline has passed", time.Now, func(now time.Time) bool { return now.After(spec.Deadline.Add(500 * time.Millisecond)) })
+		testenv.WaitFor(t, "the deadline has passed", time.Now, func(now time.Time) bool { return now.After(spec.Deadline.Add(500 * time.Millisecond)) })
 		p, _ = a.attach()
 		if s, err := p.Status(); err != nil || s.Doing != "running" {
 			t.Fatalf("it does %+v, %v", s, err)
