@@ -9,6 +9,7 @@ import (
 // Documents are what a line is read from. A document that is not there is nil.
 type Documents struct {
 	Project string // the name of the project's folder
+	Used    bool   // the project has a folder for the workflow's documents
 	State   []byte // state.json
 	Config  []byte // config.json
 	Spec    []byte // the beginning of spec.md; empty, not nil, if it has no text
@@ -25,13 +26,17 @@ func Read(d Documents) Line {
 		SpecVersion: text(config.Get("spec").Get("current")),
 		Context:     contextOf(ReadAgent(d.Agent)),
 	}
-	readState(&line, state, d.Spec != nil)
+	sections := readState(&line, state)
+	if used := d.Used || d.State != nil || d.Config != nil || d.Spec != nil; used && line.Next == "" && line.Command == "" {
+		line.Next, line.Derived = next(line, sections, d.Spec != nil), true
+	}
 	return line
 }
 
-// readState fills in what state.json says. A state that is null, broken or of
-// another form says nothing, as the protocol has it.
-func readState(line *Line, v jsontree.Value, hasSpec bool) {
+// readState fills in what state.json says, and returns how many sections have each
+// readiness. A state that is null, broken or of another form says nothing, as the
+// protocol has it.
+func readState(line *Line, v jsontree.Value) (sections map[string]int) {
 	s, _ := workflow.Read(v)
 	if line.SpecVersion == "" {
 		line.SpecVersion = text(v.Get("specVersion")) // a copy; the registry has the truth
@@ -40,13 +45,11 @@ func readState(line *Line, v jsontree.Value, hasSpec bool) {
 	line.Chunks = chunksOf(v, s.BuildRun)
 	line.Section, line.SectionNumber = text(v.Get("activeSection")), text(v.Get("activeSectionNumber"))
 	line.Score = scoreOf(v.Get("scenarioScore"))
-	sections := s.SectionCounts()
+	sections = s.SectionCounts()
 	line.Ready = readyOf(sections)
 	line.Untracked = present(v.Get("untrackedChanges"))
 	line.Next = text(v.Get("nextStep"))
-	if line.Next == "" && line.Command == "" {
-		line.Next, line.Derived = next(*line, sections, hasSpec), true
-	}
+	return sections
 }
 
 func scoreOf(v jsontree.Value) *workflow.Score {

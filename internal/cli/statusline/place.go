@@ -65,6 +65,9 @@ func (p place) documents(agent []byte) statusline.Documents {
 		Project: filepath.Base(p.root), Agent: agent, Head: readHead(p.dir),
 		Spec: beginning(filepath.Join(p.workflow, "spec.md"), maxFront),
 	}
+	if info, err := os.Stat(p.workflow); err == nil {
+		d.Used = info.IsDir()
+	}
 	d.State, _ = statefile.ReadBytes(host.OS(), filepath.Join(p.workflow, workflow.StateFile))
 	d.Config = beginning(filepath.Join(p.workflow, "config.json"), maxConfig)
 	return d

@@ -116,13 +116,13 @@ func TestBrokenSurroundingsAreNoReasonToComplain(t *testing.T) {
 		files folder
 		want  string
 	}{
-		"nothing at all":           {folder{"x": ""}, "demo\n→ /fctry:init to create a spec\n"},
+		"nothing at all":           {folder{"x": ""}, "demo\n"},
 		"a worktree of nothing":    {folder{".git": "gitdir: /no/such/place\n", ".fctry/state.json": `{"nextStep": "x"}`}, "demo\n→ x\n"},
 		"a .git of another sort":   {folder{".git": "?", ".fctry/state.json": `{"nextStep": "x"}`}, "demo\n→ x\n"},
 		"broken settings":          {folder{"gaffer.yaml": "paths: [", ".fctry/state.json": `{"nextStep": "x"}`}, "demo\n→ x\n"},
 		"a state that moved":       {folder{"gaffer.yaml": "paths: {workflow: w}", "w/state.json": `{"nextStep": "x"}`}, "demo\n→ x\n"},
 		"folders for documents":    {folder{".fctry/state.json/x": "", ".fctry/spec.md/x": "", ".fctry/config.json/x": "", ".git/HEAD/x": ""}, "demo\n→ /fctry:init to create a spec\n"},
-		"a file for the documents": {folder{".fctry": "x"}, "demo\n→ /fctry:init to create a spec\n"},
+		"a file for the documents": {folder{".fctry": "x"}, "demo\n"},
 	} {
 		if got := line(t, c.files.write(t), nil, plain); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -130,6 +130,24 @@ func TestBrokenSurroundingsAreNoReasonToComplain(t *testing.T) {
 	}
 	if got := line(t, filepath.Join(t.TempDir(), "gone"), nil, plain); !strings.HasPrefix(got, "gone\n") {
 		t.Errorf("a folder that is gone: %q", got)
+	}
+}
+
+func TestAProtocolIsMentionedOnlyWhereItIsUsed(t *testing.T) {
+	for name, c := range map[string]struct {
+		files folder
+		want  string
+	}{
+		"a project without it":            {folder{"go.mod": "module x"}, "demo\n"},
+		"a project of another protocol":   {folder{".founder-mode/status/x": "", "coordination/x": ""}, "demo\n"},
+		"its folder, with nothing in it":  {folder{".fctry/x": ""}, "demo\n→ /fctry:init to create a spec\n"},
+		"its folder at another place":     {folder{"gaffer.yaml": "paths: {workflow: w}", "w/x": ""}, "demo\n→ /fctry:init to create a spec\n"},
+		"its folder where it is not used": {folder{"gaffer.yaml": "paths: {workflow: w}", ".fctry/x": ""}, "demo\n"},
+		"its spec":                        {folder{".fctry/spec.md": "# Demo"}, "demo\n→ /fctry:evolve to refine, or /fctry:execute to build\n"},
+	} {
+		if got := line(t, c.files.write(t), nil, plain); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 
