@@ -116,7 +116,7 @@ var rules = []rule{
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
 
 	// What a person is told who looks elsewhere.
-	{"internal/notify", []string{"internal/failure", "internal/store"}, nil},
+	{"internal/notify", []string{"fleet", "internal/failure", "internal/store"}, nil},
 
 	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/logstore", "internal/recorder", "internal/store"}, nil},
 	{"internal/distant", []string{"coordinator", "fleet", "internal/plan"}, nil},

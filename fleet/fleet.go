@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -207,6 +208,7 @@ type Answered struct {
 // belongs to no task has no run, and as its task the name of who asks.
 type Question struct {
 	ID      string    `json:"id"`
+	Name    string    `json:"name"` // what every view calls it, and 'gaffer answer' takes; see [QuestionName]
 	Run     string    `json:"run"`
 	Task    string    `json:"task"`
 	Text    string    `json:"text"`
@@ -242,6 +244,30 @@ func (e *NoOptionError) Error() string {
 
 // Usage marks the error as one about what was typed.
 func (*NoOptionError) Usage() bool { return true }
+
+// QuestionName is what a question is called in every list and view, and what 'gaffer
+// answer' takes: SHORT-RUN/TASK of a task, and the name of who asks otherwise. Two
+// questions of one task or agent have the same name; the older one is answered first.
+func QuestionName(run, task string) string {
+	if run == "" {
+		// The agent of a task that asks through a tool gives RUN/TASK as its name.
+		var ok bool
+		if run, task, ok = strings.Cut(task, "/"); !ok {
+			return run
+		}
+	}
+	return ShortRun(run) + "/" + task
+}
+
+// ShortRun is the random part of a run's id, such as 4cebc8bf of
+// 20260301-115800-4cebc8bf. An id of another form is returned as it is.
+func ShortRun(id string) string {
+	parts := strings.Split(id, "-")
+	if len(parts) != 3 || len(parts[0]) != 8 || len(parts[1]) != 6 || parts[2] == "" || strings.Trim(parts[0]+parts[1], "0123456789") != "" {
+		return id
+	}
+	return parts[2]
+}
 
 // Lane is an agent account that is paused.
 type Lane struct {

@@ -23,3 +23,18 @@ func TestATypedNumberChoosesAnOptionOrIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestAQuestionIsCalledByItsTaskOrByWhoAsks(t *testing.T) {
+	for _, c := range []struct{ run, task, want string }{
+		{"20260301-115800-4cebc8bf", "api", "4cebc8bf/api"},
+		{"", "20260301-115800-4cebc8bf/api", "4cebc8bf/api"}, // asked through a tool
+		{"20260301-115800-4cebc8bf", "api/v2", "4cebc8bf/api/v2"},
+		{"", "claude-4711", "claude-4711"},
+		{"my-own-run", "api", "my-own-run/api"}, // an id that gaffer did not make
+		{"0018c9a1f2b3c4d5e6f70", "api", "0018c9a1f2b3c4d5e6f70/api"},
+	} {
+		if got := QuestionName(c.run, c.task); got != c.want {
+			t.Errorf("%q, %q: %q, want %q", c.run, c.task, got, c.want)
+		}
+	}
+}

@@ -39,8 +39,11 @@ type Worker struct {
 	Source       string    `json:"source,omitempty"` // how it knows what its agents do
 	Run          string    `json:"run,omitempty"`    // the only one that it works on, of one that ends with it
 
-	// Of an agent that a person started: where, and what it waits for.
+	// Of an agent that a person started: its process, where it works, and what it
+	// waits for.
 	ByHand bool   `json:"by_hand,omitempty"`
+	PID    int    `json:"pid,omitempty"`
+	Pane   string `json:"pane,omitempty"` // of tmux
 	Dir    string `json:"dir,omitempty"`
 	For    string `json:"for,omitempty"`
 }
@@ -76,3 +79,17 @@ func (w Worker) Own() (labels []string) {
 
 // Of reports whether the worker works for a project.
 func (w Worker) Of(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }
+
+// MergeWorkers is list with each of newer in the place of the worker with the same
+// id, or at the end.
+func MergeWorkers(list, newer []Worker) []Worker {
+	list = slices.Clone(list)
+	for _, w := range newer {
+		if at := slices.IndexFunc(list, func(old Worker) bool { return old.ID == w.ID }); at >= 0 {
+			list[at] = w
+		} else {
+			list = append(list, w)
+		}
+	}
+	return list
+}

@@ -9,7 +9,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	mathrand "math/rand/v2"
+	"os"
 	"os/user"
 	"path/filepath"
 	"strings"
@@ -105,6 +107,19 @@ func databaseOf(opts Options) (database, state string, err error) {
 		return "", "", err
 	}
 	return cmp.Or(opts.Config.Database("db"), filepath.Join(state, "gaffer.db")), state, nil
+}
+
+// Exists reports whether there is a database to open. Looking makes none.
+func Exists(opts Options) (bool, error) {
+	database, _, err := databaseOf(opts)
+	if err != nil || strings.Contains(database, "://") {
+		return err == nil, err
+	}
+	_, err = os.Stat(database)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Close gives everything back. What runs goes on.

@@ -3,11 +3,11 @@ package app
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"strings"
 
 	"gaffer/fleet"
+	"gaffer/internal/heard"
+	"gaffer/internal/interactive"
 	"gaffer/internal/lookout"
 	"gaffer/internal/store"
 	"gaffer/internal/store/sqlite"
@@ -17,7 +17,7 @@ import (
 // in a file is only looked at: none is made, nothing in it is changed, and no
 // other process is waited for.
 func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance, err error) {
-	database, _, err := databaseOf(opts)
+	database, state, err := databaseOf(opts)
 	if err != nil {
 		return g, err
 	}
@@ -25,19 +25,49 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance,
 	if everywhere {
 		project = ""
 	}
+	var others []fleet.Question
 	look := func(r store.Reader) error {
-		g, err = lookout.Glance(r, project, opts.Now())
+		g, others, err = lookout.Glance(r, project, opts.Now())
 		return err
 	}
-	if !strings.Contains(database, "://") {
-		if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
-			return g, nil
-		}
-		return g, sqlite.Look(ctx, database, look)
-	}
-	a, err := Open(ctx, opts)
-	if err != nil {
+	there, err := Exists(opts)
+	switch {
+	case err != nil:
 		return g, err
+	case there && strings.Contains(database, "://"):
+		a, err := Open(ctx, opts)
+		if err != nil {
+			return g, err
+		}
+		if err := errors.Join(a.store.Read(ctx, look), a.Close()); err != nil {
+			return g, err
+		}
+	case there:
+		if err := sqlite.Look(ctx, database, look); err != nil {
+			return g, err
+		}
 	}
-	return g, errors.Join(a.store.Read(ctx, look), a.Close())
+	byHand := byHand(state, opts.Getenv, opts.Now).Glimpse(ctx)
+	askByHand(&g, others, byHand, func(dir string) bool { return everywhere || opts.Project.Holds(dir) })
+	return g, nil
+}
+
+// askByHand counts the questions of agents that belong to no run: those that can be
+// answered from elsewhere, and what agents of this machine wait for at their own
+// prompts. An agent of this machine counts if it works in the project.
+func askByHand(g *fleet.Glance, questions []fleet.Question, agents []interactive.Sighting, holds func(dir string) bool) {
+	outside, asked := map[string]bool{}, map[string]bool{}
+	for _, s := range agents {
+		outside[s.Name] = s.Dir != "" && !holds(s.Dir)
+	}
+	for _, q := range questions {
+		if asked[q.Name] = true; !outside[q.Name] {
+			g.Ask(q.Name, q.Asked)
+		}
+	}
+	for _, s := range agents {
+		if s.Status == heard.Waiting && !asked[s.Name] && !outside[s.Name] {
+			g.Ask(s.Name, s.Since)
+		}
+	}
 }

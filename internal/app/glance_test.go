@@ -89,11 +89,11 @@ func testGlance(t *testing.T, p place) {
 	})
 	lanes := []fleet.Lane{{Name: "claude", Until: hour(2), Reason: "usage limit"}}
 	equalTimes := cmp.Comparer(time.Time.Equal)
-	want := fleet.Glance{Running: 2, Waiting: 2, Asked: hour(-2), Failed: 3, Today: fleet.Cost{USD: 28}, Lanes: lanes}
+	want := fleet.Glance{Running: 2, Waiting: 2, Asked: hour(-2), Oldest: "overnight/d", Failed: 3, Today: fleet.Cost{USD: 28}, Lanes: lanes}
 	if diff := cmp.Diff(want, p.glance(false), equalTimes); diff != "" {
 		t.Error(diff)
 	}
-	want = fleet.Glance{Running: 2, Waiting: 3, Asked: hour(-5), Failed: 3, Today: fleet.Cost{USD: 128}, Lanes: lanes}
+	want = fleet.Glance{Running: 2, Waiting: 3, Asked: hour(-5), Oldest: "elsewhere/x", Failed: 3, Today: fleet.Cost{USD: 128}, Lanes: lanes}
 	if diff := cmp.Diff(want, p.glance(true), equalTimes); diff != "" {
 		t.Errorf("everywhere: %s", diff)
 	}

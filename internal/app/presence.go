@@ -27,22 +27,27 @@ func byHand(state string, getenv func(string) string, now func() time.Time) *int
 // withByHand adds the agents that people have started here, as they are now, to
 // what a store knows of workers.
 func (a *App) withByHand(ctx context.Context, list []fleet.Worker) []fleet.Worker {
-	seen, err := byHand(a.state, a.opts.Getenv, a.opts.Now).Look(ctx)
+	return fleet.MergeWorkers(list, workersByHand(ctx, a.state, a.opts))
+}
+
+// WorkersByHand are the agents that people have started on this machine, as they are
+// now. No database is opened.
+func WorkersByHand(ctx context.Context, opts Options) ([]fleet.Worker, error) {
+	state, err := stateFolder(opts.Getenv)
 	if err != nil {
-		return list
+		return nil, err
 	}
-	at := map[string]int{}
-	for i, w := range list {
-		at[w.ID] = i
+	return workersByHand(ctx, state, opts), nil
+}
+
+func workersByHand(ctx context.Context, state string, opts Options) (list []fleet.Worker) {
+	seen, err := byHand(state, opts.Getenv, opts.Now).Look(ctx)
+	if err != nil {
+		return nil // ctx has ended
 	}
 	machine, _ := os.Hostname() // for people
 	for _, s := range seen {
-		w := presence.Worker(s, machine, a.opts.Now())
-		if i, known := at[w.ID]; known {
-			list[i] = w
-		} else {
-			list = append(list, w)
-		}
+		list = append(list, presence.Worker(s, machine, opts.Now()))
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package distant
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -22,6 +23,9 @@ func (f *Fleet) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 // Questions are what agents wait for people to decide, the oldest first.
 func (f *Fleet) Questions(ctx context.Context) ([]fleet.Question, error) {
 	list, err := f.client.Questions(ctx, "")
+	for i, q := range list {
+		list[i].Name = cmp.Or(q.Name, fleet.QuestionName(q.Run, q.Task)) // older servers send none
+	}
 	return list, f.problem(err)
 }
 

@@ -41,9 +41,9 @@ func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
 	if err != nil {
 		return h, f.problem(err)
 	}
-	questions, err := f.client.Questions(ctx, "")
+	questions, err := f.Questions(ctx)
 	if err != nil {
-		return h, f.problem(err)
+		return h, err
 	}
 	h.Runs, h.Questions = append(h.Runs, runs...), append(h.Questions, questions...)
 	h.Lanes = append(h.Lanes, lanesOf(runs)...)
@@ -99,7 +99,7 @@ func (h Health) advice() (list []string) {
 		}
 	}
 	if len(h.Questions) > 0 {
-		list = append(list, "agents wait for a person: 'gaffer answer TASK' answers")
+		list = append(list, "agents wait for a person: 'gaffer answer' lists their questions")
 	}
 	return list
 }

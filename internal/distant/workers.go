@@ -38,7 +38,7 @@ func WorkerOf(a coordinator.Agent) Worker {
 	_ = json.Unmarshal(a.Meta, &said) // what is no object says nothing
 	for name, to := range map[string]any{
 		"labels": &w.Labels, "slots": &w.Slots, "version": &w.Version, "host": &w.Host, "held": &w.Held, "source": &w.Source, "run": &w.Run,
-		"by_hand": &w.ByHand, "dir": &w.Dir, "for": &w.For,
+		"by_hand": &w.ByHand, "dir": &w.Dir, "for": &w.For, "pid": &w.PID, "pane": &w.Pane,
 	} {
 		_ = json.Unmarshal(said[name], to) // nor does what has another form
 	}

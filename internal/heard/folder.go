@@ -113,21 +113,47 @@ func readDoc(path, program, session string) (s Session, spoilt bool) {
 	return Session{}, true
 }
 
-// All reads every document, and says where it is.
+// All reads every document, and says where it is. It removes what is of no use any
+// more.
 func (f Folder) All(now time.Time) (list []Session, paths []string) {
-	dir, err := os.Open(f.path)
-	if err != nil {
-		return nil, nil
-	}
-	defer func() { _ = dir.Close() }() // nothing was written to it
-	names, _ := dir.Readdirnames(maxDocs)
-	for _, name := range names {
+	list, paths, useless := f.read()
+	for _, name := range useless {
+		path := f.path + "/" + name
 		if isMeter(name) {
 			f.forgetMeter(name, now)
 			continue
 		}
+		program, _ := light.Cut(name, '.')
+		f.remove(path, func() bool { // nobody can read it, and the next event makes it anew
+			_, spoilt := readDoc(path, program, "")
+			return spoilt
+		})
+	}
+	return list, paths
+}
+
+// Sessions reads every document and changes nothing.
+func (f Folder) Sessions() []Session {
+	list, _, _ := f.read()
+	return list
+}
+
+// read returns every document with its path, and the names of files that may be of
+// no use any more.
+func (f Folder) read() (list []Session, paths, useless []string) {
+	dir, err := os.Open(f.path)
+	if err != nil {
+		return nil, nil, nil
+	}
+	defer func() { _ = dir.Close() }() // nothing was written to it
+	names, _ := dir.Readdirnames(maxDocs)
+	for _, name := range names {
 		program, rest := light.Cut(name, '.')
-		if !light.HasSuffix(rest, ".json") || !agentproc.IsProgram(program) {
+		switch {
+		case isMeter(name):
+			useless = append(useless, name)
+			continue
+		case !light.HasSuffix(rest, ".json") || !agentproc.IsProgram(program):
 			continue
 		}
 		path := f.path + "/" + name
@@ -136,13 +162,10 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 		case s.known():
 			list, paths = append(list, s), append(paths, path)
 		case spoilt:
-			f.remove(path, func() bool { // nobody can read it, and the next event makes it anew
-				_, spoilt := readDoc(path, program, "")
-				return spoilt
-			})
+			useless = append(useless, name)
 		}
 	}
-	return list, paths
+	return list, paths, useless
 }
 
 // Remove takes a document away unless its session was heard of meanwhile.

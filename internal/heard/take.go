@@ -63,7 +63,7 @@ func (c *Call) note(ctx context.Context, from Surroundings) error {
 	if c.Event.Session == "" {
 		return nil
 	}
-	process := callerOf(c.Program)
+	process := Caller(c.Program)
 	fold := func(s Session) Session {
 		s, c.Deeds = Fold(s, c.Event, from.Now().UTC())
 		s.Attempt = from.Getenv(Mark)
@@ -83,8 +83,9 @@ func (c *Call) note(ctx context.Context, from Surroundings) error {
 	return nil
 }
 
-// callerOf is the agent that has called the hook, if that can be told.
-func callerOf(program string) host.Process {
+// Caller is the agent of a program that has started this process, such as a hook,
+// if that can be told.
+func Caller(program string) host.Process {
 	pid := agentproc.Ancestor(program)
 	if pid == 0 {
 		return host.Process{}

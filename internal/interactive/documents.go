@@ -1,7 +1,6 @@
 package interactive
 
 import (
-	"context"
 	"time"
 
 	"gaffer/internal/agentproc"
@@ -9,7 +8,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// document is what hooks have said of a session, and where that is kept.
+// document is what hooks have said of a session, and where that is kept. One
+// without a path is never removed.
 type document struct {
 	session heard.Session
 	path    string
@@ -46,14 +46,16 @@ func orphan(docs []*document, program, dir string) *heard.Session {
 
 // unclaimed are the sessions of agents without a terminal, and of those whose
 // process cannot be seen. What is long gone is removed.
-func (l *Lookout) unclaimed(ctx context.Context, docs []*document, seen []*found) []*found {
+func (l *Lookout) unclaimed(docs []*document, seen []*found) []*found {
 	var list []*found
 	newest := map[host.Process]*found{}
 	for _, d := range docs {
 		s := &d.session
 		alive := host.OS().Alive(s.Process)
 		if l.isOld(*s, alive, seen) {
-			l.folder.Remove(*s, d.path)
+			if d.path != "" {
+				l.folder.Remove(*s, d.path)
+			}
 			continue
 		}
 		if d.claimed || s.Attempt != "" || s.Ended {

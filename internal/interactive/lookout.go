@@ -76,8 +76,25 @@ const (
 func (l *Lookout) Look(ctx context.Context) ([]Sighting, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := l.gather(ctx)
+	all := l.gather(l.documents())
 	l.titles(ctx, all)
+	return l.judge(ctx, all), ctx.Err()
+}
+
+// Glimpse is like Look for a prompt: it asks no tmux server, so it starts no
+// process, and it changes nothing. What only a title or a screen tells is missing.
+func (l *Lookout) Glimpse(ctx context.Context) []Sighting {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sessions := l.folder.Sessions()
+	docs := make([]*document, len(sessions))
+	for i := range sessions {
+		docs[i] = &document{session: sessions[i]}
+	}
+	return l.judge(ctx, l.gather(docs))
+}
+
+func (l *Lookout) judge(ctx context.Context, all []*found) []Sighting {
 	now := l.now()
 	list := []Sighting{}
 	seen := map[string]Sighting{}
@@ -102,7 +119,7 @@ func (l *Lookout) Look(ctx context.Context) ([]Sighting, error) {
 	}
 	l.seen = seen
 	slices.SortFunc(list, func(a, b Sighting) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
-	return list, ctx.Err()
+	return list
 }
 
 // found is an agent of which evidence is gathered.
@@ -115,8 +132,7 @@ type found struct {
 // gather joins processes and documents. A process counts with the session of
 // which its hooks spoke last. One with another home is not this person's: a test's,
 // for instance.
-func (l *Lookout) gather(ctx context.Context) []*found {
-	docs := l.documents()
+func (l *Lookout) gather(docs []*document) []*found {
 	var list []*found
 	known := map[identity]facts{}
 	for _, p := range agentproc.Agents() {
@@ -130,7 +146,7 @@ func (l *Lookout) gather(ctx context.Context) []*found {
 		}
 	}
 	l.known = known
-	return append(list, l.unclaimed(ctx, docs, list)...)
+	return append(list, l.unclaimed(docs, list)...)
 }
 
 // factsOf are not sure without any variable: a process has the name of its program

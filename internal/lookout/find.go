@@ -62,7 +62,7 @@ func (l *Lookout) FindRun(ctx context.Context, project, text string, unfinished 
 		for i, run := range runs {
 			ids[i] = run.ID
 		}
-		id, err = pick("run", text, ids, func(id string) []string { return []string{id, lastPart(id)} })
+		id, err = pick("run", text, ids, func(id string) []string { return []string{id, fleet.ShortRun(id)} })
 		if missing := (*NotFoundError)(nil); errors.As(err, &missing) {
 			id, err = named(runs, text, err)
 		}
@@ -80,9 +80,6 @@ func named(runs []store.Run, name string, err error) (string, error) {
 	}
 	return "", err
 }
-
-// lastPart is the random part of a run's id.
-func lastPart(id string) string { return id[strings.LastIndexByte(id, '-')+1:] }
 
 // pick returns the one of ids that a person means by text.
 func pick(what, text string, ids []string, forms func(id string) []string) (string, error) {

@@ -1,8 +1,8 @@
 package lookout
 
 import (
-	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"gaffer/fleet"
@@ -13,13 +13,15 @@ import (
 // waits for a prompt until all runs of a year are read.
 const glanceBack = 30 * 24 * time.Hour
 
-// Glance says in a few numbers what runs in a project, or in all if it is empty.
-func Glance(r store.Reader, project string, now time.Time) (g fleet.Glance, err error) {
+// Glance says in a few numbers what runs in a project, or in all if it is empty. Of
+// the open questions it counts those of runs. The others are returned: the store
+// does not know which project they belong to.
+func Glance(r store.Reader, project string, now time.Time) (g fleet.Glance, others []fleet.Question, err error) {
 	year, month, day := now.Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
 	runs, err := runsOf(r, project, today)
 	if err != nil {
-		return g, err
+		return g, nil, err
 	}
 	var spent store.Amount
 	for _, run := range runs {
@@ -28,16 +30,19 @@ func Glance(r store.Reader, project string, now time.Time) (g fleet.Glance, err 
 			g.Running += run.Active
 		}
 		if err := addEnded(r, run, today, &spent); err != nil {
-			return g, err
+			return g, nil, err
 		}
 	}
-	if err := errors.Join(addRunning(r, runs, today, &spent), addQuestions(r, runs, &g)); err != nil {
-		return g, err
+	if others, err = addQuestions(r, runs, now, &g); err != nil {
+		return g, nil, err
+	}
+	if err := addRunning(r, runs, today, &spent); err != nil {
+		return g, nil, err
 	}
 	g.Today = costOf(spent)
 	g.Lanes, err = pausedLanes(r)
 	g.Lanes = slices.DeleteFunc(g.Lanes, func(l fleet.Lane) bool { return !l.Until.After(now) })
-	return g, err
+	return g, others, err
 }
 
 // runsOf are the runs that run or have ended today, by their ids.
@@ -82,21 +87,30 @@ func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spen
 	return err
 }
 
-func addQuestions(r store.Reader, runs map[string]store.Run, g *fleet.Glance) error {
+// addQuestions counts the open questions of runs, and returns those that belong to
+// no run.
+func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Glance) (others []fleet.Question, err error) {
 	questions, err := r.Questions(true)
 	tasks := map[store.TaskKey]bool{}
-	for _, q := range questions { // the oldest first
-		if _, ours := runs[q.Run]; !ours {
-			continue
+	for _, q := range questions {
+		run, task := q.Run, q.Task
+		if q.Aside() {
+			if q.Expires.Before(now) {
+				continue // nobody has swept it yet
+			}
+			var ofTask bool
+			if run, task, ofTask = strings.Cut(q.Task, "/"); !ofTask {
+				others = append(others, QuestionOf(q))
+				continue
+			}
 		}
-		if g.Waiting == 0 {
-			g.Asked = q.Asked
+		if _, ours := runs[run]; ours {
+			g.Ask(fleet.QuestionName(run, task), q.Asked)
+			tasks[store.TaskKey{Run: run, Task: task}] = true
 		}
-		g.Waiting++
-		tasks[store.TaskKey{Run: q.Run, Task: q.Task}] = true
 	}
 	g.Running = max(g.Running-len(tasks), 0)
-	return err
+	return others, err
 }
 
 func addAmount(to *store.Amount, a store.Amount) {

@@ -66,7 +66,7 @@ func diffOf(text json.RawMessage) *fleet.Diff {
 
 // QuestionOf is a question as others see it.
 func QuestionOf(q store.Question) fleet.Question {
-	v := fleet.Question{ID: q.ID, Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default}
+	v := fleet.Question{ID: q.ID, Name: fleet.QuestionName(q.Run, q.Task), Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default}
 	if len(q.Options) > 0 {
 		_ = json.Unmarshal(q.Options, &v.Options) // the engine wrote them
 	}

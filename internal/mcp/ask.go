@@ -77,11 +77,14 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 	return r, "answered: " + r.Answer, err
 }
 
-// asker is the name under which a person answers: that of the task, or of the
-// program that asks.
+// asker is the name under which a person answers: that of the task, of the agent
+// that a user started, or else of the program that asks.
 func (s *Server) asker(req *sdk.CallToolRequest) string {
 	if c := s.opts.Caller; c.Task != "" {
 		return c.Run + "/" + c.Task
+	}
+	if s.opts.Agent != "" {
+		return s.opts.Agent
 	}
 	name := ""
 	if p := req.Session.InitializeParams(); p != nil && p.ClientInfo != nil {
@@ -172,7 +175,7 @@ func progress(req *sdk.CallToolRequest, q fleet.Ask) func(time.Duration) {
 		// A client that does not listen shows when the answer cannot be sent.
 		_ = req.Session.NotifyProgress(context.Background(), &sdk.ProgressNotificationParams{
 			ProgressToken: token, Progress: waited.Seconds(), Total: q.Within.Seconds(),
-			Message: fmt.Sprintf("waits for a person: 'gaffer answer %s'", q.From),
+			Message: fmt.Sprintf("waits for a person: 'gaffer answer %s'", fleet.QuestionName("", q.From)),
 		})
 	}
 }

@@ -56,6 +56,7 @@ type Submitted struct {
 type Options struct {
 	Version string
 	Caller  Caller
+	Agent   string       // the name of the agent that a user started and that uses this server, if it is known
 	Self    host.Process // this process: what it takes from the inbox is free again when it has ended
 
 	Workflow *workflow.Store

@@ -90,6 +90,7 @@ type taskLine struct {
 	Doing    string   `json:"doing,omitempty" jsonschema:"what its agent does now"`
 	Summary  string   `json:"summary,omitempty" jsonschema:"its agent's last words, or what went wrong"`
 	Question string   `json:"question,omitempty" jsonschema:"what it waits for a person to decide"`
+	Asked    string   `json:"question_name,omitempty" jsonschema:"what people call that question: 'gaffer answer NAME' answers it"`
 	Branch   string   `json:"branch,omitempty"`
 	Log      string   `json:"log,omitempty"`
 }
@@ -100,7 +101,7 @@ func taskOf(t fleet.Task) taskLine {
 		Outcome: clip(t.Outcome, 200), Branch: t.Branch,
 	}
 	if t.Question != nil {
-		l.Question = clip(t.Question.Text, 1000)
+		l.Question, l.Asked = clip(t.Question.Text, 1000), fleet.QuestionName(t.Run, t.ID)
 	}
 	if a := t.Attempt; a != nil {
 		l.Doing, l.Summary, l.Log = clip(a.Doing, 200), clip(a.Summary, 1000), a.Log

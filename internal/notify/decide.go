@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/failure"
 	"gaffer/internal/store"
 )
@@ -60,12 +61,12 @@ func noteOf(f fact) (Note, bool) {
 
 func waiting(f fact) Note {
 	n := about(f, Waiting, idOf(string(Waiting), f.question.ID))
-	n.Title = line(fmt.Sprintf("%s asks", f.question.Task), titleMost)
+	name := fleet.QuestionName(f.question.Run, f.question.Task)
+	n.Title = line(name+" asks", titleMost)
 	n.Text = line(f.question.Text, textMost)
-	n.Next = "gaffer answer " + f.question.Task
+	n.Next = "gaffer answer " + name
 	if !f.question.Aside() {
 		n.Text += "\nrun " + nameOf(f.run)
-		n.Next = fmt.Sprintf("gaffer answer %s/%s", f.question.Run, f.question.Task)
 	}
 	n.Task, n.Question = f.question.Task, f.question.ID
 	_ = json.Unmarshal(f.question.Options, &n.Options) // what is no list of texts is not shown

@@ -22,7 +22,7 @@ func TestWhatEventsAreToldAs(t *testing.T) {
 			fact{Event: store.Event{Kind: "question.asked"}, run: run, question: store.Question{
 				ID: "q", Run: "r1", Task: "api", Text: "Which \x1b[31mport?\n\n8080?", Options: []byte(`["a","b"]`),
 			}},
-			Note{Title: "api asks", Text: "Which \uFFFD[31mport? 8080?\nrun web", Next: "gaffer answer r1/api", Task: "api", Question: "q", Options: []string{"a", "b"}},
+			Note{Title: "r1/api asks", Text: "Which \uFFFD[31mport? 8080?\nrun web", Next: "gaffer answer r1/api", Task: "api", Question: "q", Options: []string{"a", "b"}},
 			Waiting,
 		},
 		"a failed attempt": {

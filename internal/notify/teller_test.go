@@ -146,7 +146,7 @@ func TestWhatNeedsAPersonIsToldOnceWhoeverLooks(t *testing.T) {
 		a, b, c := w.claim("r"), w.claim("r"), w.claim("r")
 		q := w.ask(a, "May I?")
 		pass(time.Second)
-		w.want(in, "t0 asks")
+		w.want(in, "r/t0 asks")
 		w.must(w.engine.Answer(t.Context(), engine.Answer{Question: q, Text: "yes"}))
 		w.finish(b, failure.Denied)
 		pass(time.Second)
@@ -154,13 +154,13 @@ func TestWhatNeedsAPersonIsToldOnceWhoeverLooks(t *testing.T) {
 		w.finish(c, failure.None)
 		one.Finish(t.Context(), 3*time.Second)
 		synctest.Wait()
-		w.want(in, "t0 asks; t1 failed; run r has failed")
+		w.want(in, "r/t0 asks; t1 failed; run r has failed")
 		two.Stop()
 		three.Stop()
 		four := w.tell(in, "r")
 		pass(time.Minute)
 		four.Stop()
-		w.want(in, "t0 asks; t1 failed; run r has failed")
+		w.want(in, "r/t0 asks; t1 failed; run r has failed")
 	})
 }
 
@@ -345,7 +345,7 @@ func TestWhatHappensInTheNightIsToldInTheMorning(t *testing.T) {
 		w.ask(w.claim("r"), "Now?")
 		pass(time.Second)
 		teller.Stop()
-		w.want(in, "2 notifications: 1 waiting, 1 failed; t3 asks")
+		w.want(in, "2 notifications: 1 waiting, 1 failed; r/t3 asks")
 	})
 }
 

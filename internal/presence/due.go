@@ -69,6 +69,6 @@ func Heartbeat(s interactive.Sighting, host string) coordinator.Heartbeat {
 func Worker(s interactive.Sighting, host string, now time.Time) fleet.Worker {
 	return fleet.Worker{
 		ID: s.ID, Name: s.Name, WorkerStatus: string(coordinator.Online), ClaudeStatus: string(s.Status), ClaudeSince: s.Since, LastSeen: now,
-		Host: host, Source: string(s.Source), Dir: s.Dir, For: s.For, ByHand: true,
+		Host: host, Source: string(s.Source), Dir: s.Dir, For: s.For, ByHand: true, PID: s.PID, Pane: s.Pane,
 	}
 }

@@ -20,6 +20,9 @@ const EnvVar = "GAFFER_PROJECT"
 // of a project without git.
 const ConfigFile = "gaffer.yaml"
 
+// unmarked is what decides for a folder that nothing marks as a project.
+const unmarked = "current folder"
+
 // Project is one project on this machine.
 type Project struct {
 	Root string // absolute, with symbolic links resolved
@@ -49,6 +52,26 @@ func At(dir, from string) (Project, error) {
 	return Project{Root: root, From: from}, nil
 }
 
+// Holds reports whether a folder belongs to the project: it is below the root and
+// not in another project there, or in a linked worktree of the repository.
+func (p Project) Holds(dir string) bool {
+	found, err := find(dir)
+	if err != nil {
+		return false
+	}
+	if found.Root == p.Root {
+		return true
+	}
+	resolved, err := folder(dir)
+	return err == nil && below(p.Root, resolved) && (found.From == unmarked || !below(p.Root, found.Root))
+}
+
+// below reports whether a folder is root or in it.
+func below(root, dir string) bool {
+	rel, err := filepath.Rel(root, dir)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 func find(dir string) (Project, error) {
 	start, err := folder(dir)
 	if err != nil {
@@ -62,7 +85,7 @@ func find(dir string) (Project, error) {
 			return p, err
 		}
 	}
-	return Project{Root: start, From: "current folder"}, nil
+	return Project{Root: start, From: unmarked}, nil
 }
 
 // findMark gives the nearest ancestor that holds one of marks, or no project.

@@ -196,3 +196,39 @@ func TestRealGitAgrees(t *testing.T) {
 		}
 	}
 }
+
+func TestAProjectHoldsItsFoldersAndWorktreesAndNoOtherProject(t *testing.T) {
+	root := tree(t, map[string]string{
+		"app/.git/HEAD":                     "ref: refs/heads/main\n",
+		"app/.git/config":                   "[core]\n\tbare = false\n",
+		"app/.git/worktrees/side/HEAD":      "ref: refs/heads/side\n",
+		"app/.git/worktrees/side/commondir": "../..\n",
+		"app/src/x":                         "",
+		"app/vendored/.git/HEAD":            "ref: refs/heads/main\n",
+		"app/vendored/.git/config":          "[core]\n\tbare = false\n",
+		"plain/deep/x":                      "",
+	})
+	must(t, os.MkdirAll(filepath.Join(root, "side"), 0o755))
+	must(t, os.WriteFile(filepath.Join(root, "side", ".git"), []byte("gitdir: "+filepath.Join(root, "app/.git/worktrees/side")+"\n"), 0o644))
+	for _, c := range []struct {
+		project, dir string
+		want         bool
+	}{
+		{"app", "app", true},
+		{"app", "app/src", true},
+		{"app", "side", true},
+		{"app", "app/vendored", false},
+		{"app", "plain", false},
+		{"app", "gone", false},
+		{"app/src", "app/src", true}, // named by a flag
+		{"app/src", "app", false},
+		{"plain", "plain/deep", true}, // nothing marks it
+		{"plain/deep", "plain", false},
+	} {
+		p, err := At(filepath.Join(root, c.project), "a test")
+		must(t, err)
+		if got := p.Holds(filepath.Join(root, c.dir)); got != c.want {
+			t.Errorf("%s holds %s: %v, want %v", c.project, c.dir, got, c.want)
+		}
+	}
+}

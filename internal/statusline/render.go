@@ -124,8 +124,14 @@ func running(g *fleet.Glance, now time.Time) (row []part) {
 		row = append(row, part{text: fmt.Sprintf("● %d running", g.Running)})
 	}
 	if g.Waiting > 0 {
-		age := phrase.Age(max(now.Sub(g.Asked), 0))
-		row = append(row, part{fmt.Sprintf("? %d waiting %s", g.Waiting, age), env.Yellow})
+		text := fmt.Sprintf("? %d waiting %s", g.Waiting, phrase.Age(max(now.Sub(g.Asked), 0)))
+		if name := env.Line(g.Oldest, longest); name != "" {
+			text += ", " + name
+			if g.Waiting > 1 {
+				text += " first"
+			}
+		}
+		row = append(row, part{text, env.Yellow})
 	}
 	if g.Failed > 0 {
 		row = append(row, part{fmt.Sprintf("✗ %d failed", g.Failed), env.Red})

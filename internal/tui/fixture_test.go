@@ -55,7 +55,7 @@ func release() fleet.Run {
 			{ID: "page", Name: "Build the page 日本語", Status: fleet.Running, After: []string{"schema"}, Attempt: &fleet.Attempt{
 				Number: 1, Started: ago(48 * time.Second), State: "waiting", Source: "control",
 			}, Question: &fleet.Question{
-				ID: "q1", Task: "page", Text: "Run rm -rf \x1b[2Jbuild?\nIt is not in git.", Options: []string{"Yes", "No", "Always in this folder"},
+				ID: "q1", Name: "0c0ffee0/page", Task: "page", Text: "Run rm -rf \x1b[2Jbuild?\nIt is not in git.", Options: []string{"Yes", "No", "Always in this folder"},
 				Asked: ago(40 * time.Second), Expires: now.Add(11 * time.Minute), Default: "No",
 			}},
 			{ID: "mail", Name: "mail", Status: fleet.Failed, Outcome: "denied", After: []string{"schema"}, Attempt: &fleet.Attempt{

@@ -77,7 +77,7 @@ func (v View) question(k Keyboard, open []fleet.Question, width, room int) []pai
 }
 
 func (v View) asks(q fleet.Question, at, n int) paint.Line {
-	head := "? " + env.Line(q.Task, 40) + " asks"
+	head := "? " + env.Line(q.Name, 50) + " asks"
 	facts := []string{phrase.Age(v.Now.Sub(q.Asked))}
 	if n > 1 {
 		facts = append(facts, fmt.Sprintf("%d of %d, Tab for the next", at+1, n))

@@ -46,7 +46,7 @@ func TestTasksThatDoNotFitAreCountedAndTheUrgentOnesShown(t *testing.T) {
 	r := crowd(200, 8)
 	r.Tasks[199].Status = fleet.Failed
 	r.Tasks[150].Status = fleet.Running
-	r.Tasks[150].Question = &fleet.Question{ID: "q", Task: "150", Text: "May I?", Asked: ago(time.Second)}
+	r.Tasks[150].Question = &fleet.Question{ID: "q", Name: "0c0ffee0/150", Task: "150", Text: "May I?", Asked: ago(time.Second)}
 	count(&r)
 	v := View{Run: r, Now: now}
 	golden(t, "crowd-80.golden", picture(v.Lines(80, 20, false), 80))
@@ -88,7 +88,7 @@ func TestAQuestionIsAskedWithItsNumberedOptions(t *testing.T) {
 	v := View{Run: r, Now: now, Keyboard: k}
 	all := v.Lines(80, 30, false)
 	golden(t, "question-80.golden", picture(all[slices.IndexFunc(all, func(row string) bool {
-		return strings.HasPrefix(row, "? page asks")
+		return strings.HasPrefix(row, "? 0c0ffee0/page asks")
 	}):], 80))
 
 	// On a small screen the place to type is still there.

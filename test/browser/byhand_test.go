@@ -50,6 +50,35 @@ func TestAnAgentThatAPersonStartedIsSeenAndAnsweredByClick(t *testing.T) {
 	p.seesNot("by hand in")
 }
 
+// What the page shows is what a person types in a terminal.
+func TestAQuestionHasTheSameNameOnThePageAsInTheTerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.worker("w1")
+	p := w.open("#/")
+	id := w.submit("name: paint\ntasks:\n  - {id: colour, agent: fake, prompt: \"fake: ask Which colour? | red | green\"}\n")
+	p.sees("One agent waits for you", "Which colour?")
+	out, err := w.command("answer").Output()
+	w.must(err)
+	name := ""
+	for _, field := range strings.Fields(string(out)) {
+		if strings.HasSuffix(field, "/colour") {
+			name = field
+		}
+	}
+	if name == "" {
+		t.Fatalf("gaffer answer lists no such question:\n%s", out)
+	}
+	p.sees(name, "of paint")
+	p.visit("#/runs/" + id)
+	p.sees(name)
+	p.visit("#/runs/" + id + "/tasks/colour")
+	p.sees(name + " asks")
+	p.click("green")
+	p.sees("Answered “green”: " + name)
+	w.ends(id)
+}
+
 // badge is that the only row of agents that people have started says a word.
 func badge(word string) string {
 	return `[...document.querySelectorAll('.workers tbody tr')].some((r) => r.innerText.includes('by hand') && r.innerText.includes('` + word + `'))`

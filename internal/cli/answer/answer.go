@@ -1,11 +1,12 @@
-// Package answer is the command 'gaffer answer': a person's word to an agent
-// that waits for it.
+// Package answer is the command 'gaffer answer': it lists what agents wait for a
+// person to decide, and gives them the answer.
 package answer
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +14,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/table"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -29,22 +31,29 @@ type options struct {
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:                   "answer TASK [TEXT] [--option N | --deny]",
+		Use:                   "answer [NAME [TEXT]] [--option N | --deny]",
 		DisableFlagsInUseLine: true,
-		Short:                 "Answer an agent that waits for a person",
-		Long: `Answer the question that a task's agent waits for: with a text, with one of its
-options, or by refusing what it asks for, with TEXT as the reason. Where there are
-options, a TEXT that is a number chooses one, as --option does. Without an
-answer, show the question and its options.
+		Short:                 "List open questions, or answer one",
+		Long: `Without a name, list every open question: of runs and of agents that you started
+by hand, on this machine and of the server that is set, in all projects.
+
+With a name alone, show the question and its options. Answer it with a text, with
+one of its options, or by refusing what it asks for, with TEXT as the reason. Where
+there are options, a TEXT that is a number chooses one, as --option does.
+
+Every view shows the same NAME: RUN/TASK with the last part of the run's id, or
+the name of an agent that you started by hand. The id of a task is enough if no
+other task with that id asks something.
 
 The gaffer that works on the run passes the answer on. If none does, 'gaffer
 resume' takes the run up and does so; the run to name is printed.`,
-		Example: `  gaffer answer api
+		Example: `  gaffer answer
+  gaffer answer 4cebc8bf/api
   gaffer answer api 1
   gaffer answer api "use port 8080"
-  gaffer answer api --deny "not in production"`,
-		Args:              cobra.RangeArgs(1, 2),
-		ValidArgsFunction: open.Answers(e, phrase.Waiting),
+  gaffer answer claude-4711 --deny "not in production"`,
+		Args:              cobra.RangeArgs(0, 2),
+		ValidArgsFunction: open.Answers(e),
 	}
 	cmd.Flags().IntVar(&o.option, "option", 0, "choose option `N`, from 1")
 	cmd.Flags().BoolVar(&o.deny, "deny", false, "refuse what is asked for")
@@ -56,6 +65,9 @@ resume' takes the run up and does so; the run to name is printed.`,
 			o.text, o.given = args[1], true
 		}
 		chosen := cmd.Flags().Changed("option")
+		if len(args) == 0 && (chosen || o.deny) {
+			return exit.WithHint(exit.Usage(errors.New("missing NAME: which question is answered?")), "'gaffer answer' lists them")
+		}
 		if chosen && (o.deny || o.given) {
 			return exit.Usage(errors.New("--option stands alone, without --deny and without a text"))
 		}
@@ -65,79 +77,134 @@ resume' takes the run up and does so; the run to name is printed.`,
 		if chosen && o.option < 1 {
 			return exit.Usage(fmt.Errorf("--option %d: options are counted from 1", o.option))
 		}
-		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error { return answer(cmd.Context(), e, f, args[0], o) })
+		return open.WithQuestions(cmd.Context(), e, func(all open.Everything) error {
+			if len(args) == 0 {
+				return list(e, all, o.json)
+			}
+			return answer(cmd.Context(), e, all, args[0], o)
+		})
 	}
 	return cmd
 }
 
-func answer(ctx context.Context, e *env.Env, f open.Fleet, name string, o options) error {
-	t, err := find(ctx, f, name)
-	if err != nil {
+// list prints every open question, the oldest first.
+func list(e *env.Env, all open.Everything, asJSON bool) error {
+	if asJSON {
+		if err := e.PrintJSON(append([]open.Asked{}, all.Asked...)); err != nil {
+			return err
+		}
+		return all.Failed
+	}
+	if len(all.Asked) == 0 {
+		if all.Failed == nil {
+			e.Talk("no agent asks anything")
+		}
+		return all.Failed
+	}
+	rows := [][]table.Cell{table.Row("Name", "Waiting", "Where", "Question")}
+	prompts := 0
+	for _, a := range all.Asked {
+		where := "this machine"
+		if a.Terminal {
+			where, prompts = "its own terminal", prompts+1
+		} else if a.Server != "" {
+			where = a.Server
+		}
+		text := []string{phrase.Line(a.Text)}
+		for i, option := range a.Options {
+			text = append(text, fmt.Sprintf("[%d %s]", i+1, phrase.Line(option)))
+		}
+		rows = append(rows, table.Row(a.Name, phrase.Age(max(e.Now().Sub(a.Asked), 0)), where, strings.Join(text, " ")))
+	}
+	if err := table.Print(e, rows); err != nil {
 		return err
 	}
-	q := t.Question
-	if q == nil {
-		return exit.Conflict(fmt.Errorf("task %s of run %s asks nothing, it is %s", t.ID, t.Run, t.Status))
+	if len(all.Asked) > prompts {
+		e.Talk("'gaffer answer NAME' shows one of them, 'gaffer answer NAME TEXT' answers it")
 	}
-	if !o.given && !o.deny && o.option == 0 {
-		return show(e, *q, o.json)
+	if prompts > 0 {
+		e.Talk("set hooks.answer_within to answer from here what an agent asks in its own terminal")
 	}
-	switch {
-	case o.option > len(q.Options):
-		err = &fleet.NoOptionError{Number: o.option, Options: len(q.Options)}
-	case o.option > 0:
-		o.text = q.Options[o.option-1]
-	case !o.deny:
-		o.text, err = q.Choose(o.text)
-	}
-	if err != nil {
-		return exit.WithHint(exit.Usage(err), fmt.Sprintf("'gaffer answer %s' shows the question and its options", t.ID))
-	}
-	if err := f.Answer(ctx, q.ID, o.text, o.deny); err != nil {
-		return err
-	}
-	if err := done(e, t, o); err != nil || t.Run == "" || f.Where() != "" {
-		return err
-	}
-	r, err := f.Run(ctx, t.Run)
-	if err == nil && !r.Owner.Alive {
-		e.Talk("no gaffer works on its run: 'gaffer resume %s' passes the answer on", r.ID)
-	}
-	return err
+	return all.Failed
 }
 
-func done(e *env.Env, t fleet.Task, o options) error {
-	if o.json {
-		return e.PrintJSON(map[string]any{"run": t.Run, "task": t.ID, "question": t.Question.ID, "answer": o.text, "denied": o.deny})
+func answer(ctx context.Context, e *env.Env, all open.Everything, name string, o options) error {
+	a, err := find(ctx, all, name)
+	if err != nil {
+		return err
 	}
-	if o.deny {
-		e.Talk("refused what %s asked for", env.Printable(t.ID))
-		return nil
+	if !o.given && !o.deny && o.option == 0 {
+		return show(e, a, o.json)
 	}
-	e.Talk("answered %s: %s", env.Printable(t.ID), phrase.Line(o.text))
+	if a.Terminal {
+		return exit.WithHint(exit.Conflict(fmt.Errorf("%s waits at its own prompt, which takes the answer: %s", a.Name, place(a))),
+			"with the setting hooks.answer_within, such as 2m, its next question can be answered from here")
+	}
+	switch {
+	case o.option > len(a.Options):
+		err = &fleet.NoOptionError{Number: o.option, Options: len(a.Options)}
+	case o.option > 0:
+		o.text = a.Options[o.option-1]
+	case !o.deny:
+		o.text, err = a.Choose(o.text)
+	}
+	if err != nil {
+		return exit.WithHint(exit.Usage(err), fmt.Sprintf("'gaffer answer %s' shows the question and its options", a.Name))
+	}
+	if err := a.Answer(ctx, o.text, o.deny); err != nil {
+		return err
+	}
+	switch {
+	case o.json:
+		err = e.PrintJSON(map[string]any{"run": a.Run, "task": a.Task, "name": a.Name, "question": a.ID, "answer": o.text, "denied": o.deny})
+	case o.deny:
+		e.Talk("refused what %s asked for", env.Printable(a.Name))
+	default:
+		e.Talk("answered %s: %s", env.Printable(a.Name), phrase.Line(o.text))
+	}
+	if err != nil {
+		return err
+	}
+	if r, ok := a.Unattended(ctx); ok {
+		e.Talk("no gaffer works on its run: 'gaffer resume %s' passes the answer on", r)
+	}
 	return nil
 }
 
-func show(e *env.Env, q fleet.Question, asJSON bool) error {
-	if asJSON {
-		return e.PrintJSON(q)
+// place is where the agent of a question waits at its own prompt.
+func place(a open.Asked) string {
+	text := "in a terminal"
+	if a.Dir != "" {
+		text = "in " + env.Printable(a.Dir)
 	}
-	if err := e.Printf("%s\n", env.PrintableLines(q.Text)); err != nil {
+	if a.Pane != "" {
+		text += ", tmux pane " + env.Printable(a.Pane)
+	}
+	return text
+}
+
+func show(e *env.Env, a open.Asked, asJSON bool) error {
+	if asJSON {
+		return e.PrintJSON(a)
+	}
+	if err := e.Printf("%s\n", env.PrintableLines(a.Text)); err != nil {
 		return err
 	}
-	for i, option := range q.Options {
+	for i, option := range a.Options {
 		if err := e.Printf("  %d  %s\n", i+1, phrase.Line(option)); err != nil {
 			return err
 		}
 	}
 	now := e.Now()
-	e.Talk("asked by %s %s ago", env.Printable(q.Task), phrase.Age(now.Sub(q.Asked)))
-	switch left := phrase.Age(q.Expires.Sub(now)); {
-	case q.Expires.IsZero():
-	case q.Default == "":
+	e.Talk("asked by %s %s ago", env.Printable(a.Name), phrase.Age(max(now.Sub(a.Asked), 0)))
+	switch left := phrase.Age(a.Expires.Sub(now)); {
+	case a.Terminal:
+		e.Talk("it can be answered in its own terminal only, %s", place(a))
+	case a.Expires.IsZero():
+	case a.Default == "":
 		e.Talk("without an answer within %s it is refused", left)
 	default:
-		e.Talk("in %s the answer is %q", left, phrase.Line(q.Default))
+		e.Talk("in %s the answer is %q", left, phrase.Line(a.Default))
 	}
 	return nil
 }

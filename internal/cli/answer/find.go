@@ -2,8 +2,8 @@ package answer
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"gaffer/fleet"
@@ -11,59 +11,62 @@ import (
 	"gaffer/internal/cli/open"
 )
 
-// find returns the task that a person means, or, if there is none, who else asks
-// something under that name. What a task's agent asks beside its task counts if
-// the task itself asks nothing.
-func find(ctx context.Context, f open.Fleet, name string) (fleet.Task, error) {
-	t, err := f.FindTask(ctx, name)
-	if err == nil && t.Question == nil {
-		return beside(ctx, f, t)
+// find returns the question that a person means: the one of that name or id, that of
+// the task which the project calls so, that of the only task with that id which asks
+// something, or the only one whose name begins so. Of several questions of one task
+// or agent it is the oldest.
+func find(ctx context.Context, all open.Everything, name string) (open.Asked, error) {
+	for _, a := range all.Asked {
+		if a.Name == name || a.ID == name && name != "" {
+			return a, nil
+		}
 	}
-	if missing, ok := errors.AsType[interface {
-		error
-		NotFound() bool
-	}](err); !ok || !missing.NotFound() {
-		return t, err
+	t, err := task(ctx, all.Fleets, name)
+	if exit.Of(err) != exit.CodeNotFound && err != nil {
+		return open.Asked{}, err
 	}
-	questions, listed := f.Questions(ctx)
-	if listed != nil {
-		return t, errors.Join(err, listed)
+	tests := []func(open.Asked) bool{
+		func(a open.Asked) bool { return err == nil && a.Name == fleet.QuestionName(t.Run, t.ID) },
+		func(a open.Asked) bool { return a.Run != "" && a.Task == name },
+		func(a open.Asked) bool { return err != nil && name != "" && strings.HasPrefix(a.Name, name) },
 	}
-	asked := asides(questions, name)
-	switch len(asked) {
-	case 0:
-		return t, err
-	case 1:
-		return fleet.Task{ID: asked[0].Task, Status: fleet.Running, Question: &asked[0]}, nil
+	for _, fits := range tests {
+		found := matches(all.Asked, fits)
+		switch len(found) {
+		case 0:
+			continue
+		case 1:
+			return found[0], nil
+		}
+		return open.Asked{}, exit.WithHint(exit.Conflict(fmt.Errorf("%s: %s and %s both ask something", name, found[0].Name, found[1].Name)),
+			"type the whole name; 'gaffer answer' lists them")
 	}
-	return t, exit.Conflict(fmt.Errorf("%s: %s and %s both ask something; type more of the name", name, asked[0].Task, asked[1].Task))
+	switch {
+	case err == nil:
+		return open.Asked{}, exit.Conflict(fmt.Errorf("task %s of run %s asks nothing, it is %s", t.ID, t.Run, t.Status))
+	case all.Failed != nil:
+		return open.Asked{}, all.Failed
+	}
+	return open.Asked{}, exit.WithHint(exit.NotFound(fmt.Errorf("no question, task or agent is called %q", name)), "'gaffer answer' lists the open questions")
 }
 
-// beside is the task with the question that its agent asked through a tool: under
-// the name of the run and the task.
-func beside(ctx context.Context, f open.Fleet, t fleet.Task) (fleet.Task, error) {
-	questions, err := f.Questions(ctx)
-	for _, q := range questions {
-		if q.Run == "" && q.Task == t.Run+"/"+t.ID {
-			t.Question = &q
+// task is what the first fleet that has such a task calls so.
+func task(ctx context.Context, fleets []open.Fleet, name string) (t fleet.Task, err error) {
+	for _, f := range fleets {
+		t, err = f.FindTask(ctx, name)
+		if err == nil || exit.Of(err) != exit.CodeNotFound && f.Where() == "" {
 			break
 		}
 	}
 	return t, err
 }
 
-// asides are the questions of those who have no task and whose name begins like
-// that: of each the oldest, and of one with exactly that name only its own.
-func asides(questions []fleet.Question, name string) (list []fleet.Question) {
-	seen := map[string]bool{}
-	for _, q := range questions {
-		if q.Run != "" || seen[q.Task] || !strings.HasPrefix(q.Task, name) {
-			continue
+// matches are the questions that fit, of each name the oldest.
+func matches(asked []open.Asked, fits func(open.Asked) bool) (found []open.Asked) {
+	for _, a := range asked {
+		if fits(a) && !slices.ContainsFunc(found, func(older open.Asked) bool { return older.Name == a.Name }) {
+			found = append(found, a)
 		}
-		if seen[q.Task] = true; q.Task == name {
-			return []fleet.Question{q}
-		}
-		list = append(list, q)
 	}
-	return list
+	return found
 }

@@ -164,7 +164,7 @@ func asks(q fleet.Question) string {
 	for i, option := range q.Options {
 		text += fmt.Sprintf(" [%d %s]", i+1, phrase.Line(option))
 	}
-	return text + fmt.Sprintf("; answer with 'gaffer answer %s'", env.Printable(q.Task))
+	return text + fmt.Sprintf("; answer with 'gaffer answer %s'", phrase.Line(q.Name))
 }
 
 // ended is such as "complete, 12s, waited 4m 10s, 2 checks passed, $0.01" and

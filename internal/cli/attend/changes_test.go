@@ -26,7 +26,7 @@ func TestEveryChangeOfATaskIsALine(t *testing.T) {
 	running := queued
 	running.Status, running.Attempt = fleet.Running, attempt(1, fleet.Running)
 	waiting := running
-	waiting.Question = &fleet.Question{ID: "q", Task: "api", Text: "May\nI?", Options: []string{"Yes", "No"}}
+	waiting.Question = &fleet.Question{ID: "q", Name: "0c0ffee0/api", Task: "api", Text: "May\nI?", Options: []string{"Yes", "No"}}
 	retried := queued
 	retried.Attempt, retried.Outcome, retried.RetryAt = attempt(1, fleet.Failed), "verify_failed", now.Add(30*time.Second)
 	retried.Attempt.Summary = "go test: 3 failed"
@@ -47,7 +47,7 @@ func TestEveryChangeOfATaskIsALine(t *testing.T) {
 	}{
 		"nothing":          {running, running, nil},
 		"starts":           {queued, running, []string{"api: started, attempt 1 of 3, claude opus"}},
-		"asks":             {running, waiting, []string{"api: asks: May I? [1 Yes] [2 No]; answer with 'gaffer answer api'"}},
+		"asks":             {running, waiting, []string{"api: asks: May I? [1 Yes] [2 No]; answer with 'gaffer answer 0c0ffee0/api'"}},
 		"asks on":          {waiting, waiting, nil},
 		"is answered":      {waiting, running, []string{"api: answered, goes on"}},
 		"will retry":       {running, retried, []string{"api: attempt 1/3 failed: verify_failed: go test: 3 failed, again in 30s"}},
@@ -106,10 +106,10 @@ func TestTheOpeningSaysHowManyTasksRunAtOnce(t *testing.T) {
 
 func TestWhoWaitsAlreadyIsToldAtTheBeginning(t *testing.T) {
 	r := fleet.Run{ID: "r", Name: "x", Counts: fleet.Counts{Total: 2, Running: 2}, Tasks: []fleet.Task{
-		{ID: "a", Status: fleet.Running, Attempt: attempt(1, fleet.Running), Question: &fleet.Question{ID: "q", Task: "a", Text: "Which?", Options: []string{"this"}}},
+		{ID: "a", Status: fleet.Running, Attempt: attempt(1, fleet.Running), Question: &fleet.Question{ID: "q", Name: "0c0ffee0/a", Task: "a", Text: "Which?", Options: []string{"this"}}},
 		{ID: "b", Status: fleet.Running, Attempt: attempt(1, fleet.Running)},
 	}}
-	want := []string{"run r: x, 2 tasks, at most 8 at once, 2 running", "a: asks: Which? [1 this]; answer with 'gaffer answer a'"}
+	want := []string{"run r: x, 2 tasks, at most 8 at once, 2 running", "a: asks: Which? [1 this]; answer with 'gaffer answer 0c0ffee0/a'"}
 	if diff := cmp.Diff(want, opening(r, false, now)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

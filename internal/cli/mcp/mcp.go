@@ -12,12 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/agentproc"
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/session"
 	"gaffer/internal/cli/state"
 	"gaffer/internal/cli/team"
+	"gaffer/internal/heard"
 	"gaffer/internal/mcp"
 	"gaffer/internal/plan"
 	"gaffer/statefile/host"
@@ -88,6 +90,11 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 	}
 	if o.Self, err = host.Identify(os.Getpid()); err != nil {
 		return o, err
+	}
+	for _, program := range agentproc.Programs() {
+		if agent := heard.Caller(program); agent.PID > 0 {
+			o.Agent = heard.Name(program, agent, "")
+		}
 	}
 	if o.Workflow, err = state.Open(e); err != nil {
 		return o, err

@@ -37,46 +37,45 @@ func RunsAndTasks(e *env.Env) Completer {
 	})
 }
 
-func first(e *env.Env, words func(ctx context.Context, f Fleet, typed string) []string) Completer {
-	return complete(e, func(ctx context.Context, f Fleet, args []string, typed string) []string {
-		if len(args) > 0 {
-			return nil
-		}
-		return words(ctx, f, typed)
-	})
-}
-
-// Answers completes a task that waits for a person, and then the options of its
+// Answers completes the name of an open question, and then the options of that
 // question.
-func Answers(e *env.Env, waits func(fleet.Task) bool) Completer {
-	return complete(e, func(ctx context.Context, f Fleet, args []string, typed string) (words []string) {
-		switch len(args) {
-		case 0:
-			return tasks(ctx, f, typed, waits)
-		case 1:
-			t, err := f.FindTask(ctx, args[0])
-			if err != nil || t.Question == nil {
-				return nil
+func Answers(e *env.Env) Completer {
+	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (words []string) {
+		_ = WithQuestions(ctx, e, func(all Everything) error {
+			for _, a := range all.Asked {
+				switch {
+				case len(args) == 0:
+					words = append(words, env.Printable(a.Name)+"\t"+env.Line(a.Text, 60))
+				case len(args) == 1 && (a.Name == args[0] || a.Task == args[0]):
+					for i, option := range a.Options {
+						words = append(words, fmt.Sprintf("%d\t%s", i+1, env.Line(option, 60)))
+					}
+				}
 			}
-			for i, option := range t.Question.Options {
-				words = append(words, fmt.Sprintf("%d\t%s", i+1, env.Line(option, 60)))
-			}
-		}
+			return nil
+		})
 		return words
 	})
 }
 
-// complete asks what the command itself would ask for words.
-func complete(e *env.Env, words func(ctx context.Context, f Fleet, args []string, typed string) []string) Completer {
-	return func(cmd *cobra.Command, args []string, typed string) (found []string, _ cobra.ShellCompDirective) {
+func first(e *env.Env, words func(ctx context.Context, f Fleet, typed string) []string) Completer {
+	return complete(func(ctx context.Context, cmd *cobra.Command, args []string, typed string) (found []string) {
+		if len(args) == 0 {
+			_ = asked(ctx, e, cmd, func(f Fleet) error { found = words(ctx, f, typed); return nil })
+		}
+		return found
+	})
+}
+
+func complete(words func(ctx context.Context, cmd *cobra.Command, args []string, typed string) []string) Completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		ctx := cmd.Context()
 		if ctx == nil {
 			ctx = context.Background()
 		}
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		_ = asked(ctx, e, cmd, func(f Fleet) error { found = words(ctx, f, args, typed); return nil })
-		return found, cobra.ShellCompDirectiveNoFileComp
+		return words(ctx, cmd, args, typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

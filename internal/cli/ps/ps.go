@@ -4,6 +4,7 @@ package ps
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,11 @@ func New(e *env.Env) *cobra.Command {
 		Use:   "ps",
 		Short: "List what runs now: agents, what they do, who waits",
 		Long: `List the agents that run now, in this project or in all: what each does, since
-when and who says so; then paused lanes, and runs that nobody looks after.`,
+when and who says so. Agents that you started by hand are among them. Then come
+open questions, paused lanes, and runs that nobody looks after.
+
+With --json each run is an element of the list. Agents that were started by hand
+are in one more element, which has "agents" and no tasks.`,
 		Example: "  gaffer ps\n  gaffer ps --all\n  gaffer ps --json | jq '.[].tasks[] | select(.question)'",
 		Args:    cobra.NoArgs,
 	}
@@ -35,54 +40,126 @@ when and who says so; then paused lanes, and runs that nobody looks after.`,
 			if err != nil {
 				return err
 			}
-			if *asJSON {
-				return e.PrintJSON(append([]fleet.Run{}, runs...))
+			byHand, err := open.ByHand(cmd.Context(), e, f, all)
+			if err != nil {
+				return err
 			}
-			return show(e, runs, all, f.Where() != "")
+			if *asJSON {
+				return e.PrintJSON(document(runs, byHand))
+			}
+			questions, err := open.Questions(cmd.Context(), f, byHand)
+			if err != nil {
+				return err
+			}
+			return show(e, picture{runs: runs, byHand: byHand, questions: ofThese(questions, runs, byHand), all: all, far: f.Where() != ""})
 		})
 	}
 	return cmd
 }
 
-func show(e *env.Env, runs []fleet.Run, all, far bool) error {
+// picture is what is shown.
+type picture struct {
+	runs      []fleet.Run
+	byHand    []fleet.Worker // agents that users have started
+	questions []open.Asked
+	all       bool // of all projects
+	far       bool // of a server
+}
+
+// document is what --json prints.
+func document(runs []fleet.Run, byHand []fleet.Worker) []any {
+	list := []any{}
+	for _, r := range runs {
+		list = append(list, r)
+	}
+	if len(byHand) > 0 {
+		list = append(list, struct {
+			Name   string         `json:"name"`
+			Agents []fleet.Worker `json:"agents"`
+			Tasks  []fleet.Task   `json:"tasks"` // none, so that a filter of all tasks works
+		}{byHandName, byHand, []fleet.Task{}})
+	}
+	return list
+}
+
+// byHandName stands where the run would be.
+const byHandName = "by hand"
+
+// ofThese leaves out the questions of runs and agents that are not shown.
+func ofThese(questions []open.Asked, runs []fleet.Run, byHand []fleet.Worker) []open.Asked {
+	shown := map[string]bool{}
+	for _, w := range byHand {
+		shown[w.Name] = true
+	}
+	for _, r := range runs {
+		for _, t := range r.Tasks {
+			shown[fleet.QuestionName(r.ID, t.ID)] = true
+		}
+	}
+	return slices.DeleteFunc(questions, func(a open.Asked) bool { return !shown[a.Name] })
+}
+
+func show(e *env.Env, p picture) error {
 	now := e.Now()
-	if rows := rows(runs, now, all, far); len(rows) > 1 {
+	if rows := rows(p, now); len(rows) > 1 {
 		if err := table.Print(e, rows); err != nil {
 			return err
 		}
 	} else {
 		e.Talk("no agent runs")
 	}
-	return table.Lines(e, nil, remarks(runs, now, far)...)
+	return table.Lines(e, nil, remarks(p, now)...)
 }
 
-// rows has a row for each task that runs or waits for its next attempt.
-// Of a server it has the workers and not the processes, which are theirs.
-func rows(runs []fleet.Run, now time.Time, all, far bool) [][]table.Cell {
+// rows has a row for each task that runs or waits for its next attempt, and for
+// each agent that a user has started. Of a server it has the workers and not the
+// processes, which are theirs.
+func rows(p picture, now time.Time) [][]table.Cell {
 	head, where := []table.Cell{
 		{Text: "Run", Keep: true}, {Text: "Task", Least: 20}, {Text: "PID", Keep: true, Drop: 1}, {Text: "Attempt", Drop: 2},
 		{Text: "Time", Keep: true, Drop: 5}, {Text: "Cost", Keep: true, Drop: 3}, {Text: "State", Least: 24},
 	}, pidOf
-	if far {
+	if p.far {
 		head[2], where = table.Cell{Text: "Worker", Drop: 4}, workerOf
 	}
-	if all {
+	if p.all {
 		head = append([]table.Cell{{Text: "Project", Drop: 4}}, head...)
 	}
 	rows := [][]table.Cell{head}
-	for _, r := range runs {
+	for _, r := range p.runs {
 		for _, t := range r.Tasks {
 			if t.Status != fleet.Running && (t.Status != fleet.Queued || t.RetryAt.IsZero()) {
 				continue
 			}
 			row := row(r, t, now, where(t))
-			if all {
+			if p.all {
 				row = append([]table.Cell{{Text: r.Project, Short: filepath.Base(r.Project)}}, row...)
 			}
 			rows = append(rows, row)
 		}
 	}
+	for _, w := range p.byHand {
+		row := byHandRow(w, now, p.far)
+		if p.all {
+			row = append([]table.Cell{{Text: w.Dir, Short: filepath.Base(w.Dir)}}, row...)
+		}
+		rows = append(rows, row)
+	}
 	return rows
+}
+
+// byHandRow is the row of an agent that a user has started. It has no attempts, and
+// gaffer does not know since when it runs.
+func byHandRow(w fleet.Worker, now time.Time, far bool) []table.Cell {
+	where := w.Host
+	if !far && w.PID > 0 {
+		where = fmt.Sprint(w.PID)
+	}
+	cells := table.Row(byHandName, w.Name, where, "", "", "", phrase.ByHand(w, now))
+	if w.ClaudeStatus == "waiting" {
+		cells[len(cells)-1].Style = env.Yellow
+	}
+	return cells
 }
 
 func pidOf(t fleet.Task) string {
@@ -118,10 +195,14 @@ func row(r fleet.Run, t fleet.Task, now time.Time, where string) []table.Cell {
 	return cells
 }
 
-// remarks are the lanes that are paused and the runs that need somebody.
-func remarks(runs []fleet.Run, now time.Time, far bool) (lines []string) {
+// remarks are the open questions, the lanes that are paused, and the runs that no
+// gaffer works on.
+func remarks(p picture, now time.Time) (lines []string) {
+	for _, a := range p.questions {
+		lines = append(lines, a.Line())
+	}
 	seen := map[string]bool{}
-	for _, r := range runs {
+	for _, r := range p.runs {
 		for _, l := range r.Lanes {
 			if !seen[l.Name] {
 				seen[l.Name] = true
@@ -129,11 +210,11 @@ func remarks(runs []fleet.Run, now time.Time, far bool) (lines []string) {
 			}
 		}
 	}
-	for _, r := range runs {
+	for _, r := range p.runs {
 		switch {
-		case far && r.Counts.Running == 0:
+		case p.far && r.Counts.Running == 0:
 			lines = append(lines, fmt.Sprintf("run %s: %s, and no worker has a task of it", r.ID, phrase.Counts(r.Counts)))
-		case !far && !r.Owner.Alive:
+		case !p.far && !r.Owner.Alive:
 			lines = append(lines, fmt.Sprintf("run %s: nobody looks after it, %s; 'gaffer resume %s' takes it up",
 				r.ID, phrase.Counts(r.Counts), r.ID))
 		}

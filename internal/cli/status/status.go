@@ -139,7 +139,7 @@ func summary(r fleet.Run, now time.Time, far bool) []string {
 	}
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
-			lines = append(lines, fmt.Sprintf("%s asks: %s; 'gaffer answer %s'", env.Printable(t.ID), phrase.Line(t.Question.Text), env.Printable(t.ID)))
+			lines = append(lines, phrase.Asks(*t.Question))
 		}
 	}
 	if !r.Status.Final() && !r.Owner.Alive && !far {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
@@ -117,7 +118,7 @@ func line(e remote.Event) string {
 	case "released":
 		return task + " was handed back"
 	case "asked":
-		return fmt.Sprintf("%s asks%s ('gaffer answer %s')", task, colon(text), env.Printable(e.Task))
+		return fmt.Sprintf("%s asks%s ('gaffer answer %s')", task, colon(text), env.Printable(fleet.QuestionName(e.Run, e.Task)))
 	case "away":
 		return "the coordinator is away" + colon(text) + "; it is asked again and again; what runs goes on until its lease is over, and then stands still"
 	case "back":

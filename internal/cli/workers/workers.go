@@ -26,7 +26,7 @@ func New(e *env.Env) *cobra.Command {
 the last half minute, and what it last said that its agents do, with how long ago
 that was. Both are told apart: a worker that is offline may have agents that run.
 Claude Code, Codex and Gemini that people have started by hand are among them, with
-what they wait for and where they work.`,
+what they wait for and where they work. Then come the open questions.`,
 		Example: "  gaffer workers --server https://build.example:4870\n  gaffer workers --json | jq -r '.[] | select(.worker_status == \"online\").name'",
 		Args:    cobra.NoArgs,
 	}
@@ -45,7 +45,16 @@ what they wait for and where they work.`,
 				e.Talk("nothing runs here, and nobody has started an agent")
 				return nil
 			}
-			return Show(e, list)
+			if err := Show(e, list); err != nil {
+				return err
+			}
+			questions, err := open.Questions(cmd.Context(), f, slices.DeleteFunc(list, func(w distant.Worker) bool { return !w.ByHand || !w.Online() }))
+			for _, a := range questions {
+				if err := e.Printf("%s\n", a.Line()); err != nil {
+					return err
+				}
+			}
+			return err
 		})
 	}
 	return cmd

@@ -311,3 +311,23 @@ func Advice(t fleet.Task) string {
 	}
 	return ""
 }
+
+// ByHand is what an agent does that a user has started: such as "waiting, Bash: make,
+// 4m, source hook".
+func ByHand(w fleet.Worker, now time.Time) string {
+	age, source := "", ""
+	if !w.ClaudeSince.IsZero() {
+		age = Age(max(now.Sub(w.ClaudeSince), 0))
+	}
+	if w.Source != "" {
+		source = "source " + Line(w.Source)
+	}
+	return join(", ", Line(w.ClaudeStatus), Line(w.For), age, source)
+}
+
+// Asks is a question in a line, with how it is answered: such as "4cebc8bf/port asks:
+// Which port?; 'gaffer answer 4cebc8bf/port'".
+func Asks(q fleet.Question) string {
+	name := Line(q.Name)
+	return name + " asks: " + Line(q.Text) + "; 'gaffer answer " + name + "'"
+}

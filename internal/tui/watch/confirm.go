@@ -41,11 +41,11 @@ func (m Model) tell(text string) Model {
 }
 
 func (m Model) deny(q fleet.Question, reason string) Model {
-	text := "Deny what " + env.Line(q.Task, 40) + of(m.runName(q.Run)) + " asks for?"
+	text := "Deny what " + env.Line(q.Name, 50) + of(m.runName(q.Run)) + " asks for?"
 	if reason != "" {
-		text = fmt.Sprintf("Deny what %s%s asks for, because %q?", env.Line(q.Task, 40), of(m.runName(q.Run)), phrase.Line(reason))
+		text = fmt.Sprintf("Deny what %s%s asks for, because %q?", env.Line(q.Name, 50), of(m.runName(q.Run)), phrase.Line(reason))
 	}
-	return m.ask(confirmation{text, "y denies", Answer{Question: q.ID, Task: q.Task, Text: reason, Deny: true}})
+	return m.ask(confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Text: reason, Deny: true}})
 }
 
 func of(name string) string {

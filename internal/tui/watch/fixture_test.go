@@ -62,7 +62,7 @@ func release() fleet.Run {
 			{ID: "page", Name: "Build the page 日本語", Status: fleet.Running, After: []string{"schema"}, Attempt: &fleet.Attempt{
 				ID: "a4", Number: 1, Status: fleet.Running, Started: before(48 * time.Second), State: "waiting", Source: "control", Said: before(40 * time.Second),
 			}, Question: &fleet.Question{
-				ID: "q2", Run: releaseID, Task: "page", Text: "Run rm -rf \x1b[2Jbuild?\nIt is not in git.", Options: []string{"Yes", "No", "Always in this folder"},
+				ID: "q2", Name: "0c0ffee0/page", Run: releaseID, Task: "page", Text: "Run rm -rf \x1b[2Jbuild?\nIt is not in git.", Options: []string{"Yes", "No", "Always in this folder"},
 				Asked: before(40 * time.Second), Expires: now.Add(11 * time.Minute), Default: "No",
 			}},
 			{ID: "mail", Name: "mail", Status: fleet.Failed, Outcome: "denied", After: []string{"schema"}, Attempt: &fleet.Attempt{
@@ -97,7 +97,7 @@ func everything() Fleet {
 			{ID: "w3", Name: "spare", WorkerStatus: "online", ClaudeStatus: "idle", ClaudeSince: before(9 * time.Second), LastSeen: before(time.Second), Slots: 1, Source: "worker"},
 		},
 		Questions: []fleet.Question{
-			{ID: "q1", Run: "20260201-120000-cccccccc", Task: "port", Text: "Which port?", Asked: before(4 * time.Minute)},
+			{ID: "q1", Name: "cccccccc/port", Run: "20260201-120000-cccccccc", Task: "port", Text: "Which port?", Asked: before(4 * time.Minute)},
 			*r.Tasks[2].Question,
 		},
 		Lanes: r.Lanes,

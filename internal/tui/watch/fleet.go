@@ -47,14 +47,14 @@ func (m Model) fleetList(width int) list {
 }
 
 func (m Model) questionRows(filter string, width int) (keys []string, rows []paint.Line) {
-	t := table{columns: []paint.Column{{Most: 9}, {Most: 20}, {Most: 400, Least: 30, Flex: true}, {Most: 20, Drop: 1}, {Most: 7, Least: 7, Right: true, Drop: 2}}}
+	t := table{columns: []paint.Column{{Most: 9}, {Most: 29}, {Most: 400, Least: 30, Flex: true}, {Most: 20, Drop: 1}, {Most: 7, Least: 7, Right: true, Drop: 2}}}
 	for _, q := range m.fleet.Questions {
 		run := m.runName(q.Run)
-		if !fits(filter, q.Task, q.Text, run) {
+		if !fits(filter, q.Name, q.Text, run) {
 			continue
 		}
 		keys = append(keys, questionKey+q.ID)
-		t.add(waiting, cell(env.Line(q.Task, 60), ""), cell(phrase.Line(q.Text), env.Yellow), cell(run, env.Faint), cell(phrase.Age(m.now.Sub(q.Asked)), env.Faint))
+		t.add(waiting, cell(env.Line(q.Name, 60), ""), cell(phrase.Line(q.Text), env.Yellow), cell(run, env.Faint), cell(phrase.Age(m.now.Sub(q.Asked)), env.Faint))
 	}
 	return keys, t.rows(width)
 }

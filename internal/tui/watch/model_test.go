@@ -125,15 +125,15 @@ func TestSectionsAreGoneThroughBothWays(t *testing.T) {
 
 func TestAQuestionIsAnswered(t *testing.T) {
 	for keys, want := range map[string]Answer{
-		"2 enter":             {"q2", "page", "No", false},
-		"down down enter":     {"q2", "page", "No", false},
-		"up enter":            {"q2", "page", "Always in this folder", false},
-		"o k enter":           {"q2", "page", "ok", false},
-		"d o enter":           {"q2", "page", "do", false},
-		"x backspace 1 enter": {"q2", "page", "Yes", false},
-		"x ctrl+u 1 enter":    {"q2", "page", "Yes", false},
-		"d enter y":           {"q2", "page", "", true},
-		"n o ctrl+d y":        {"q2", "page", "no", true},
+		"2 enter":             {"q2", "0c0ffee0/page", "No", false},
+		"down down enter":     {"q2", "0c0ffee0/page", "No", false},
+		"up enter":            {"q2", "0c0ffee0/page", "Always in this folder", false},
+		"o k enter":           {"q2", "0c0ffee0/page", "ok", false},
+		"d o enter":           {"q2", "0c0ffee0/page", "do", false},
+		"x backspace 1 enter": {"q2", "0c0ffee0/page", "Yes", false},
+		"x ctrl+u 1 enter":    {"q2", "0c0ffee0/page", "Yes", false},
+		"d enter y":           {"q2", "0c0ffee0/page", "", true},
+		"n o ctrl+d y":        {"q2", "0c0ffee0/page", "no", true},
 	} {
 		m := screenOf(80, 24, "j enter")
 		_, do := does(m, keys)
@@ -154,14 +154,14 @@ func TestAQuestionOfTheRunIsAnsweredBeforeTheFleetIsReadAgain(t *testing.T) {
 	f := everything()
 	f.Questions = nil
 	m := take(New("", now), Size{80, 24}, f, "enter", release(), "j j a")
-	if _, do := does(m, "1 enter"); !reflect.DeepEqual(do, []any{Answer{"q2", "page", "Yes", false}}) {
+	if _, do := does(m, "1 enter"); !reflect.DeepEqual(do, []any{Answer{"q2", "0c0ffee0/page", "Yes", false}}) {
 		t.Errorf("%v\n%s", do, picture(m))
 	}
 }
 
 func TestDenyingIsConfirmed(t *testing.T) {
 	m := screenOf(80, 24, "j enter n o ctrl+d")
-	if p := picture(m); !strings.Contains(p, `Deny what page of release 1.4 asks for, because "no"?`) {
+	if p := picture(m); !strings.Contains(p, `Deny what 0c0ffee0/page of release 1.4 asks for, because "no"?`) {
 		t.Error(p)
 	}
 	for _, k := range []string{"n", "enter", "esc", "d", "Y"} {

@@ -158,7 +158,7 @@ func (a app) do(one any) tea.Cmd {
 	case Quit:
 		return tea.Quit
 	case Answer:
-		return a.begin("answer "+one.Task, func() (Said, error) {
+		return a.begin("answer "+one.Name, func() (Said, error) {
 			err := a.world.Answer(a.ctx, one.Question, one.Text, one.Deny)
 			return one.told(err), err
 		})
@@ -193,9 +193,9 @@ func told(text string, err error) Said {
 }
 
 func (a Answer) told(err error) Said {
-	text := "answered " + a.Task + ": " + a.Text
+	text := "answered " + a.Name + ": " + a.Text
 	if a.Deny {
-		text = "denied what " + a.Task + " asked for"
+		text = "denied what " + a.Name + " asked for"
 	}
 	s := told(text, err)
 	s.Question = a.Question

@@ -124,7 +124,7 @@ func (m Model) send(q fleet.Question) (Model, []any) {
 		return m.tell(err.Error()), nil
 	}
 	m.sending = q.ID
-	return m, []any{Answer{Question: q.ID, Task: q.Task, Text: text}}
+	return m, []any{Answer{Question: q.ID, Name: q.Name, Text: text}}
 }
 
 func (m Model) nextQuestion() Model {
@@ -187,9 +187,9 @@ func shorten(rows []paint.Line, room, options int) []paint.Line {
 }
 
 func (m Model) asks(q fleet.Question) paint.Line {
-	head := "? " + env.Line(q.Task, 40) + " asks"
+	head := "? " + env.Line(q.Name, 50) + " asks"
 	if name := m.runName(q.Run); name != "" {
-		head = "? " + env.Line(q.Task, 40) + " of " + name + " asks"
+		head = "? " + env.Line(q.Name, 50) + " of " + name + " asks"
 	}
 	facts := []string{phrase.Age(m.now.Sub(q.Asked)) + " ago"}
 	if at := slices.IndexFunc(m.fleet.Questions, func(other fleet.Question) bool { return other.ID == q.ID }); len(m.fleet.Questions) > 1 {

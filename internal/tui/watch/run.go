@@ -54,7 +54,7 @@ func (m Model) runFacts() (rows []paint.Line) {
 	r := m.run
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
-			rows = append(rows, paint.Styled(env.Yellow, "? "+env.Line(t.ID, 40)+" asks "+phrase.Age(m.now.Sub(t.Question.Asked))+": "+phrase.Line(t.Question.Text)))
+			rows = append(rows, paint.Styled(env.Yellow, "? "+env.Line(t.Question.Name, 50)+" asks "+phrase.Age(m.now.Sub(t.Question.Asked))+": "+phrase.Line(t.Question.Text)))
 			break // the others have their own rows
 		}
 	}

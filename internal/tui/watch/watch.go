@@ -71,7 +71,7 @@ type (
 
 	// Answer answers a question, or denies what it asks for.
 	Answer struct {
-		Question, Task string
+		Question, Name string
 		Text           string
 		Deny           bool
 	}

@@ -11,8 +11,8 @@ import { Ago, Until } from './status.js';
 /** All open questions, the oldest first: those of runs, of agents that have no task, and of the protocol's agents. */
 export function openQuestions() {
   const list = questions.all().map((q) => (q.run
-    ? { ...q, where: `${runs.get(q.run)?.name || q.run}/${q.task}`, href: link('runs', q.run, 'tasks', q.task) }
-    : { ...q, where: q.task })); // of an agent that has no task
+    ? { ...q, where: q.name, of: runs.get(q.run)?.name, href: link('runs', q.run, 'tasks', q.task) }
+    : { ...q, where: q.name })); // of an agent that has no task
   for (const event of prompts.all()) {
     const agent = agents.get(event.agent_id);
     if (agent?.claude_status === 'waiting' && agent.current_task_id === event.task_id) list.push(fromPrompt(event, agent));
@@ -65,6 +65,7 @@ export const Question = memo(({ q, near }) => {
     <header>
       <span class="status k-waiting"><span class="sign" aria-hidden="true">?</span>waiting</span>
       ${near || (q.href ? html`<a href=${q.href}>${q.where}</a>` : html`<span>${q.where}</span>`)}
+      ${!near && q.of && html`<span class="faint">of ${q.of}</span>`}
       <span class="faint">asked <${Ago} time=${q.asked} /></span>
       ${q.expires && html`<span class="faint">then “${q.default || 'no answer'}” <${Until} time=${q.expires} /></span>`}
     </header>
