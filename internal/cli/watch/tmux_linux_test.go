@@ -89,7 +89,8 @@ func (s terminal) gone() {
 //     column, which has a fixed width and is filled from the left, the blanks before
 //     it take up the difference; the words seen, output and ago are part of it.
 //     In a row of facts, where a " ·" or " ago," follows, there are none to do so.
-//   - A run's id keeps its length: its digits become 0.
+//   - A run's id keeps its length, also the end of one in a question's name: its
+//     digits become 0.
 //   - A worker with several tasks names any of them: it is TASK of RUN.
 //   - The port of 127.0.0.1 becomes 00000, a time of day 00:00, a version 0.0.0.
 var (
@@ -99,6 +100,7 @@ var (
 	holds    = regexp.MustCompile(`(  )\S+ of (?:release 1\.4|nightly) *(  \d(?:/\d)? slots)`)
 	inText   = regexp.MustCompile(`([ (])` + span + `\b`)
 	runID    = regexp.MustCompile(`\b\d{8}-\d{6}-[0-9a-f]{1,8}`)
+	question = regexp.MustCompile(`\b[0-9a-f]{8}/`)
 	hex      = regexp.MustCompile(`[0-9a-f]`)
 	port     = regexp.MustCompile(`127\.0\.0\.1:\d+ *`)
 	clock    = regexp.MustCompile(`\b\d\d:\d\d\b`)
@@ -108,6 +110,7 @@ var (
 func normal(screen string) string {
 	screen = port.ReplaceAllString(screen, "127.0.0.1:00000  ")
 	screen = runID.ReplaceAllStringFunc(screen, func(id string) string { return hex.ReplaceAllString(id, "0") })
+	screen = question.ReplaceAllString(screen, "00000000/")
 	screen = clock.ReplaceAllString(screen, "00:00")
 	screen = version.ReplaceAllString(screen, "${1}0.0.0${2}")
 	screen = inRow.ReplaceAllString(screen, "  #s$1")
