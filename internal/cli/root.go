@@ -64,7 +64,7 @@ type group struct {
 func brief() []string { return []string{beads, machines, documents, settings} }
 
 const (
-	beads     = "Builds, teams, beads, terminals, branches"
+	beads     = "Builds, teams, terminals, branches"
 	machines  = "The browser, many machines, your agent programs"
 	documents = "State documents and records"
 	settings  = "Settings and upkeep"

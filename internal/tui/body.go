@@ -47,7 +47,7 @@ func (v View) all(width int) []paint.Line {
 	last := 0
 	for i, task := range order {
 		if n := v.layers[task]; n != last {
-			headed = append(headed, paint.Styled(env.Faint, fmt.Sprintf("wave %d", n)))
+			headed = append(headed, paint.Styled(env.Faint, fmt.Sprintf("stage %d", n)))
 			last = n
 		}
 		headed = append(headed, rows[i])

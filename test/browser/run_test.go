@@ -165,7 +165,7 @@ func (p *page) graphByKeyboard(id string) {
 	p.wait("it is closer", transform+" !== "+quoted(before))
 	p.press("0", kb.ArrowRight)
 	p.wait("the focus is one on", `document.activeElement.dataset.task === 'api' || document.activeElement.dataset.task === 'copy'`)
-	p.wait("a screen reader is told", `/^(api|copy), .+, complete, wave 2/.test(document.activeElement.getAttribute('aria-label'))`)
+	p.wait("a screen reader is told", `/^(api|copy), .+, complete, stage 2/.test(document.activeElement.getAttribute('aria-label'))`)
 	p.press(enter)
 	p.wait("the task is opened", `/^#\/runs\/`+id+`\/tasks\/(api|copy)$/.test(location.hash)`)
 }
@@ -420,7 +420,7 @@ func TestTheTasksOfWavesStandInTheirColumns(t *testing.T) {
 	id := w.submit(waves(120))
 	p := w.open("#/runs/" + id + "?view=graph")
 	p.wait("the graph is there", `document.querySelectorAll('.node').length === 120`)
-	p.wait("there are ten waves of twelve", `[...document.querySelectorAll('.bands text')].map((t) => t.textContent).join() === [...Array(10).keys()].map((i) => 'Wave ' + (i + 1) + '12').join()`)
+	p.wait("there are ten waves of twelve", `[...document.querySelectorAll('.bands text')].map((t) => t.textContent).join() === [...Array(10).keys()].map((i) => 'Stage ' + (i + 1) + '12').join()`)
 	p.wait("each task is in the column of its wave", `[...document.querySelectorAll('.node')].every((n, i) => { const band = document.querySelectorAll('.bands rect')[Math.floor(i / 12)].getBoundingClientRect(); const box = n.getBoundingClientRect(); return box.left >= band.left && box.right <= band.right; })`)
 	p.looks("run-waves")
 }

@@ -43,9 +43,9 @@ func steps() []step {
 		{"flood", "BYTES", "prints that much, in lines", (*actor).flood},
 		{"line", "BYTES", "prints one line of that length", (*actor).longLine},
 		{"binary", "", "prints every byte, broken UTF-8 and escape sequences", func(a *actor, _ string) error { a.write(binary()); return nil }},
-		{"on-attempt", "N STEP", "does the step in attempt N only", func(a *actor, args string) error { return a.attempts(args, true) }},
-		{"unless-attempt", "N STEP", "does the step in all attempts but N", func(a *actor, args string) error { return a.attempts(args, false) }},
-		{"file-once", "FILE STEP", "does the step if there is no such file, and makes it", (*actor).once},
+		{"on-attempt", "N ACTION", "does the action in attempt N only", func(a *actor, args string) error { return a.attempts(args, true) }},
+		{"unless-attempt", "N ACTION", "does the action in all attempts but N", func(a *actor, args string) error { return a.attempts(args, false) }},
+		{"file-once", "FILE ACTION", "does the action if there is no such file, and makes it", (*actor).once},
 	}
 }
 

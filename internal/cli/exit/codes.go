@@ -40,7 +40,7 @@ var codes = []struct {
 	meaning string
 }{
 	{CodeDone, "done", "the command did what was asked"},
-	{CodeFailed, "failed", "it could not be done; the message says which step failed"},
+	{CodeFailed, "failed", "it could not be done; the message says what failed"},
 	{CodeUsage, "usage", "the command line or the configuration is wrong"},
 	{CodeNotFound, "not_found", "a file, session, agent, item or key does not exist"},
 	{CodeConflict, "conflict", "the lock is held, or the transition is refused"},

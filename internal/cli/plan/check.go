@@ -25,10 +25,11 @@ func checkCommand(e *env.Env) *cobra.Command {
 	var format, agent, model string
 	cmd := &cobra.Command{
 		Use:   "check PLAN",
-		Short: "Draw a plan's waves, or tell all that is wrong with it",
-		Long: `Read a plan and draw its waves, or tell every problem at once, with file, line
-and column. PLAN is a file, a folder, ids or files with commas between them, or
-the text of a prompt. An invalid plan ends with exit code 5.
+		Short: "Draw the order of a plan's tasks, or tell all that is wrong with it",
+		Long: `Read a plan and draw its tasks in the order in which they may start, or tell every
+problem at once, with file, line and column. PLAN is a file, a folder, ids or
+files with commas between them, or the text of a prompt. An invalid plan ends with
+exit code 5.
 
 What is missing on this machine is told as well, one line for each problem with
 what to do: agent programs, logins, models as far as the program can tell, git
@@ -39,7 +40,7 @@ plan or gaffer.yaml names is run.`,
 		Example: `  gaffer plan check plan.yaml
   gaffer plan check prompts/000-orchestrator.md --pending-only
   gaffer plan check 001,002 --prompts-dir prompts
-  gaffer plan check plan.yaml --json | jq .waves`,
+  gaffer plan check plan.yaml --json | jq '.tasks[].after'`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()

@@ -70,8 +70,8 @@ func gap(column int) int {
 	return column + 2
 }
 
-func (p *picture) title(waves int) {
-	size := fmt.Sprintf("%s in %s", count(len(p.plan.Tasks), "task"), count(waves, "wave"))
+func (p *picture) title(stages int) {
+	size := fmt.Sprintf("%s in %s", count(len(p.plan.Tasks), "task"), count(stages, "stage"))
 	if len(p.plan.Tasks) == 0 {
 		size = "nothing is left to do"
 	}
@@ -97,9 +97,9 @@ func (p *picture) title(waves int) {
 	}
 }
 
-// box draws one wave.
+// box draws one stage.
 func (p *picture) box(n int, ids []string, last bool) {
-	head := fmt.Sprintf("┌─ wave %d ", n)
+	head := fmt.Sprintf("┌─ stage %d ", n)
 	fmt.Fprintf(p.out, "%s%s┐\n", head, strings.Repeat("─", p.width.box-width(head)-1))
 	for i, id := range ids {
 		if i == maxRows && len(ids) > maxRows+1 {

@@ -49,7 +49,7 @@ func (l lowerWaves) unnamed(t plan.Task, tasks map[string]plan.Task) string {
 	case named >= l.size[below]:
 		return ""
 	case l.drawn:
-		return fmt.Sprintf("all of wave %d", below)
+		return fmt.Sprintf("all of stage %d", below)
 	}
 	return fmt.Sprintf("all with wave: %d", below)
 }

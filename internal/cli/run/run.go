@@ -24,7 +24,7 @@ import (
 
 const long = `Run the agents of a plan, and show them until they end. PLAN is a file, a
 folder, ids or files with commas between them, or the text of a prompt, as for
-'gaffer plan check'. Several plans are one run; their waves go together.
+'gaffer plan check'. Several plans are one run; what may start first in each starts together.
 
 In a terminal the view is live. A question is answered in place: type a number
 or text and Enter; d denies. Ctrl-C takes no more work and offers to detach, to

@@ -132,7 +132,7 @@ func (m Model) taskRows(at []int, from, to, width int) []paint.Line {
 	for n, i := range at[first:last] {
 		var l paint.Line
 		if i < 0 {
-			l = paint.Styled(env.Faint, fmt.Sprintf("wave %d", -i))
+			l = paint.Styled(env.Faint, fmt.Sprintf("stage %d", -i))
 		} else {
 			l, rows = rows[0], rows[1:]
 		}

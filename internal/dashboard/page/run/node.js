@@ -17,7 +17,7 @@ function cut(value, room) {
 }
 
 /** What a screen reader says of a task. */
-const label = (t, state, layer) => [text(t.id), named(t) && text(t.name), state, `wave ${layer}`, t.tries > 1 && `attempt ${t.tries}`, Array.isArray(t.after) && t.after.length > 0 && `after ${t.after.map(text).join(', ')}`].filter(Boolean).join(', ');
+const label = (t, state, layer) => [text(t.id), named(t) && text(t.name), state, `stage ${layer}`, t.tries > 1 && `attempt ${t.tries}`, Array.isArray(t.after) && t.after.length > 0 && `after ${t.after.map(text).join(', ')}`].filter(Boolean).join(', ');
 
 /** @param {{t: any, x: number, y: number, layer: number, index: number, dim: boolean, lit: boolean, tab: boolean}} props */
 export const Node = memo(({ t, x, y, layer, index, dim, lit, tab }) => {
@@ -37,7 +37,7 @@ export const Node = memo(({ t, x, y, layer, index, dim, lit, tab }) => {
 /** @param {{edges: any[], path: Set<number>|null}} props */
 export const Edges = memo(({ edges, path }) => html`<g class=${`edges ${path ? 'some' : ''}`} aria-hidden="true">${edges.map((e) => html`<path key=${`${e.from}-${e.to}`} d=${e.d} class=${path?.has(e.from) && path.has(e.to) ? 'lit' : ''} marker-end="url(#arrow)" />`)}</g>`);
 
-/** The columns behind the boxes, each with its wave. */
+/** The columns behind the boxes, each with its stage. */
 export const Bands = memo(({ picture }) => html`<g class="bands" aria-hidden="true">${picture.bands.map((b, k) => html`<g key=${b.layer} transform=${`translate(${b.x} 0)`}>
-  <rect width=${b.width} height=${picture.height} rx="10" /><text x="14" y="22">Wave ${b.layer}<tspan class="count" dx="7">${b.count}</tspan></text>
+  <rect width=${b.width} height=${picture.height} rx="10" /><text x="14" y="22">Stage ${b.layer}<tspan class="count" dx="7">${b.count}</tspan></text>
   ${!picture.edges.length && k > 0 && html`<path class="then" d=${`M-33 ${picture.height / 2}h22m-7 -6l7 6l-7 6`} />`}</g>`)}</g>`);

@@ -12,7 +12,7 @@ export const workerName = (id) => text(agents.get(id)?.name ?? id);
 
 /**
  * @param {{t: any, layer: number, first: boolean, waits: string, then?: number}} props
- * first is whether it begins a wave; then is a time in the past that is shown
+ * first is whether it begins a stage; then is a time in the past that is shown
  */
 export const TaskRow = memo(({ t, layer, first, waits, then }) => {
   const a = t.attempt ?? {};
@@ -20,7 +20,7 @@ export const TaskRow = memo(({ t, layer, first, waits, then }) => {
   return html`<div class=${`t-row ${first ? 'first' : ''}`}>
     <span class="c-status"><${Status} of=${state} /></span>
     <span class="c-task"><a href=${link('runs', text(t.run), 'tasks', text(t.id))} tabindex="-1"><bdi>${text(t.id)}</bdi></a>${named(t) && html`<span class="faint name"><bdi>${text(t.name)}</bdi></span>`}</span>
-    <span class="c-wave faint"><span class="what">wave </span>${layer}</span>
+    <span class="c-wave faint"><span class="what">stage </span>${layer}</span>
     <span class="c-try">${t.tries > 0 && html`<span title=${`attempt ${tryOf(t).replace('/', ' of ')}`}><span class="what">attempt </span>${tryOf(t)}</span>`}</span>
     <span class="c-now"><${Now} t=${t} state=${state} waits=${waits} then=${then} /></span>
     <span class="c-worker faint"><bdi>${t.tries > 0 && workerName(a.worker)}</bdi></span>
@@ -48,5 +48,5 @@ const Again = ({ t, then }) => html`<span class="faint by">↻ again ${!then && 
 
 /** What the columns are. */
 export const Columns = () => html`<div class="t-row heads" aria-hidden="true">
-  <span class="c-status">Status</span><span class="c-task">Task</span><span class="c-wave">Wave</span><span class="c-try">Attempt</span><span class="c-now">Now</span>
+  <span class="c-status">Status</span><span class="c-task">Task</span><span class="c-wave">Stage</span><span class="c-try">Attempt</span><span class="c-now">Now</span>
   <span class="c-worker">Worker</span><span class="c-time">Time</span><span class="c-tokens">Tokens</span><span class="c-cost">Cost</span></div>`;

@@ -49,8 +49,8 @@ const known = {
   text: (v) => ['say', text(v.part?.text ?? v.text)],
   tool_use: (v) => ['tool', `${name(v.part?.tool ?? v.tool_name ?? v.name)} ${input(v.part?.state?.input ?? v.parameters ?? v.input)}`],
   tool_result: (v) => [v.status === 'error' ? 'bad' : 'note', text(v.output ?? v.content)],
-  step_start: () => ['note', 'step begins'],
-  step_finish: (v) => ['note', `step ends: ${word(v.part?.reason)}`],
+  step_start: () => ['note', 'turn begins'],
+  step_finish: (v) => ['note', `turn ends: ${word(v.part?.reason)}`],
 };
 
 function system(v) {
