@@ -132,6 +132,7 @@ var rules = []rule{
 	{"internal/machines", []string{"internal/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
 
 	// How a person gets to the dashboard.
+	{"docs", nil, nil},
 	{"internal/browser", nil, nil},
 	{"internal/signpost", []string{"statefile/..."}, nil},
 	{"internal/demo", []string{"internal/supervisor"}, nil},

@@ -18,7 +18,7 @@ import (
 func addHelp(root *cobra.Command, e *env.Env) {
 	root.PersistentFlags().BoolP("help", "h", false, "show help")
 	root.PersistentFlags().Lookup("help").Hidden = true
-	root.AddCommand(append(treeTopics(), servers(), exitCodes())...)
+	root.AddCommand(append(treeTopics(), servers(), exitCodes(), words())...)
 	root.SetHelpCommand(helpCommand())
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { printHelp(e.Out, cmd) })
 	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(e.Err, cmd); return nil })
@@ -48,7 +48,7 @@ func rootHelp(b *strings.Builder, root *cobra.Command) {
 		}
 	}
 	fmt.Fprintf(b, "Flags: %s\n", strings.Join(flagNames(root), "  "))
-	b.WriteString("More: 'gaffer COMMAND --help', 'gaffer help commands|flags|server|exit-codes'\n")
+	b.WriteString("More: gaffer COMMAND --help, gaffer help commands|flags|server|words|exit-codes\n")
 }
 
 func flagNames(root *cobra.Command) (names []string) {
@@ -131,7 +131,7 @@ const (
 
 func treeTopics() []*cobra.Command {
 	return []*cobra.Command{
-		{Use: topicCommands, Short: "What every command does", Long: "All commands of gaffer, by job:"},
+		{Use: topicCommands, Short: "What every command does", Long: "All commands of gaffer, by what they are for:"},
 		{Use: topicFlags, Short: "The flags of every command", Long: "Flags that every command has:\n"},
 	}
 }

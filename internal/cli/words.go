@@ -1,0 +1,71 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/docs"
+)
+
+// words is the help topic of what gaffer's words mean: docs/glossary.md for a
+// terminal.
+func words() *cobra.Command {
+	return &cobra.Command{Use: "words", Short: "What gaffer's words mean", Long: glossary(docs.Glossary)}
+}
+
+// glossary makes a page of headings and paragraphs readable in a terminal of 80
+// columns.
+func glossary(page string) string {
+	var blocks []string
+	for _, block := range strings.Split(strings.TrimSpace(page), "\n\n") {
+		if strings.HasPrefix(block, "# ") {
+			continue // the topic's name says it
+		}
+		if heading, ok := strings.CutPrefix(block, "## "); ok {
+			blocks = append(blocks, heading)
+			continue
+		}
+		indent := ""
+		if len(blocks) > 0 && !strings.Contains(blocks[len(blocks)-1], " ") {
+			indent = "  " // below the word that it explains
+		}
+		blocks = append(blocks, fill(plain(block), indent, 80))
+	}
+	text := ""
+	for i, block := range blocks {
+		switch {
+		case i == 0:
+		case strings.HasPrefix(block, "  "):
+			text += "\n"
+		default:
+			text += "\n\n"
+		}
+		text += block
+	}
+	return text
+}
+
+var markdownLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+
+// plain is a paragraph without markup.
+func plain(text string) string {
+	return strings.ReplaceAll(markdownLink.ReplaceAllString(text, "$1"), "`", "")
+}
+
+// fill breaks a text into lines of at most so many columns.
+func fill(text, indent string, columns int) string {
+	var lines []string
+	line := indent
+	for _, word := range strings.Fields(text) {
+		if line != indent && len(line)+1+len(word) > columns {
+			lines, line = append(lines, line), indent
+		}
+		if line != indent {
+			line += " "
+		}
+		line += word
+	}
+	return strings.Join(append(lines, line), "\n")
+}

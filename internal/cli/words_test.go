@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/docs"
+	"gaffer/internal/cli/env"
+)
+
+// rule is a word that is not gaffer's own, and where it may stand: in the commands and
+// pages of the protocol that has it, and in a sentence that names what it belongs to.
+type rule struct {
+	word     *regexp.Regexp
+	say      string
+	commands []string       // the first words of their paths
+	pages    []string       // of docs/, and of the dashboard
+	with     *regexp.Regexp // what makes clear in the same line that a protocol is meant
+}
+
+var rules = []rule{
+	{
+		regexp.MustCompile(`(?i)\bbeads?\b`), "task",
+		[]string{"dispatch", "attach", "poll", "templates", "report", "validate", "schema"},
+		[]string{"dispatch.md", "report.md", "plans.md", "users/swarm.md", "records/record.js", "records/report.js", "pages/records.js"},
+		regexp.MustCompile(`(?i)--format|dispatch|ledger|` + "`beads?`" + `|beads\.|bd |plan formats?|bead'?s? (file|list|export)`),
+	},
+	{
+		regexp.MustCompile(`(?i)\bchunks?\b`), "task",
+		[]string{"build", "emit", "state", "step", "validate", "schema", "statusline"},
+		[]string{"builds.md", "statusline.md", "users/fctry.md", "pages/build.js"},
+		regexp.MustCompile(`(?i)\bbuil[dt]|\.fctry|workflow`),
+	},
+	{
+		regexp.MustCompile(`(?i)\bwaves?\b`), "stage",
+		[]string{"session", "validate", "schema"},
+		[]string{"users/founder-mode.md", "plans.md", "pages/sessions.js", "run/task.js"},
+		regexp.MustCompile("(?i)session|`wave`|phase|orchestrat"),
+	},
+	{
+		regexp.MustCompile(`(?i)\bgroups?\b`), "task",
+		[]string{"team", "validate", "schema"},
+		[]string{"team.md", "team-roles.md", "users/v4.md", "pages/team.js"},
+		regexp.MustCompile(`(?i)\bteam|expression|group named|by agent`),
+	},
+	{
+		regexp.MustCompile(`(?i)\bsteps?\b`), "task",
+		[]string{"step", "command", "state", "emit", "build", "mcp", "statusline"},
+		[]string{"builds.md", "statusline.md", "mcp.md", "users/fctry.md", "team.md", "team-roles.md", "pages/build.js"},
+		regexp.MustCompile(`(?i)\bworkflow|\.fctry|\bstep in\b|team`),
+	},
+	{word: regexp.MustCompile(`(?i)\bjobs?\b`), say: "run or task"},
+	{word: regexp.MustCompile(`(?i)\b(the|all|each|every|open|an|of|first|last) (asks?|asides?)\b`), say: "question"},
+	{word: regexp.MustCompile(`(?i)\b(the|all|each|every|first|last|second|several|an?) (try|tries)\b`), say: "attempt"},
+	{word: regexp.MustCompile(`(?i)\b(subtasks?|sittings?|minions?|bots?)\b`), say: "task or agent"},
+}
+
+// foreign are the words of a text that are not gaffer's, each with its line.
+func foreign(text string, allowed func(rule) bool) (found []string) {
+	for _, line := range strings.Split(text, "\n") {
+		for _, r := range rules {
+			word := r.word.FindString(line)
+			if word == "" || allowed(r) || r.with != nil && r.with.MatchString(line) {
+				continue
+			}
+			found = append(found, word+" (say "+r.say+"): "+strings.TrimSpace(line))
+		}
+	}
+	return found
+}
+
+func TestHelpUsesOurWordsOutsideTheCommandsOfAProtocol(t *testing.T) {
+	seen := 0
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.Name() != "words" && !cmd.Hidden {
+			var out bytes.Buffer
+			printHelp(&out, cmd)
+			path := append(strings.Fields(cmd.CommandPath()), "")
+			for _, line := range strings.Split(out.String(), "\n") {
+				// A list of commands has the name first, or nothing but names.
+				first := append(strings.Fields(line), "")[0]
+				if strings.Contains(line, "  state  step  ") {
+					continue
+				}
+				allowed := func(r rule) bool { return slices.Contains(r.commands, path[1]) || slices.Contains(r.commands, first) }
+				for _, problem := range foreign(line, allowed) {
+					t.Errorf("%s: %s", cmd.CommandPath(), problem)
+				}
+			}
+			seen++
+		}
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+	}
+	walk(newRoot(&env.Env{Getenv: func(string) string { return "" }}))
+	if seen < 60 {
+		t.Errorf("only %d commands have help", seen)
+	}
+}
+
+func TestUserPagesUseOurWordsOutsideThePagesOfAProtocol(t *testing.T) {
+	root := filepath.Join("..", "..", "docs")
+	seen := 0
+	for _, pattern := range []string{"*.md", "users/*.md"} {
+		files, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			name, _ := filepath.Rel(root, file)
+			if name == "glossary.md" || name == "tests.md" { // it explains these words; it is for contributors
+				continue
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, problem := range foreign(string(data), func(r rule) bool { return slices.Contains(r.pages, name) }) {
+				t.Errorf("docs/%s: %s", name, problem)
+			}
+			seen++
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d pages are there", seen)
+	}
+}
+
+var (
+	quoted   = regexp.MustCompile(`'([^'\n]* [^'\n]*)'`)
+	template = regexp.MustCompile("(?s)`[^`]*`")
+	hole     = regexp.MustCompile(`\$\{[^{}]*\}`)
+	tag      = regexp.MustCompile(`<[^>]*>`)
+	comment  = regexp.MustCompile(`(?m)^\s*//.*$|/\*\*?.*?\*/`)
+)
+
+// shown are the texts of a module that a person may see: strings of several words, and
+// templates without code and tags.
+func shown(module string) (texts []string) {
+	module = comment.ReplaceAllString(module, "")
+	for _, m := range quoted.FindAllStringSubmatch(module, -1) {
+		texts = append(texts, m[1])
+	}
+	for _, text := range template.FindAllString(module, -1) {
+		for before := ""; before != text; {
+			before, text = text, hole.ReplaceAllString(text, "…")
+		}
+		texts = append(texts, strings.Split(tag.ReplaceAllString(strings.Trim(text, "`"), "\n"), "\n")...)
+	}
+	return texts
+}
+
+func TestTheDashboardUsesOurWordsOutsideThePagesOfAProtocol(t *testing.T) {
+	root := filepath.Join("..", "dashboard", "page")
+	files, err := filepath.Glob(filepath.Join(root, "*", "*.js"))
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d modules, %v", len(files), err)
+	}
+	seen := 0
+	for _, file := range files {
+		name, _ := filepath.Rel(root, file)
+		if filepath.Dir(name) == "lib" {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range shown(string(data)) {
+			if strings.ContainsAny(text, "{}=[;") { // code
+				continue
+			}
+			seen++
+			for _, problem := range foreign(text, func(r rule) bool { return slices.Contains(r.pages, name) }) {
+				t.Errorf("%s: %s", name, problem)
+			}
+		}
+	}
+	if seen < 300 {
+		t.Errorf("only %d texts were found", seen)
+	}
+}
+
+func TestHelpWordsSaysWhatTheGlossarySays(t *testing.T) {
+	var out bytes.Buffer
+	root := newRoot(&env.Env{Getenv: func(string) string { return "" }})
+	cmd, _, err := root.Find([]string{"words"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	printHelp(&out, cmd)
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "glossary.md"))
+	if err != nil || string(page) != docs.Glossary {
+		t.Fatalf("the program has another glossary: %v", err)
+	}
+	flat := strings.Join(strings.Fields(strings.NewReplacer("`", "", "## ", "", "# Words", "").Replace(string(page))), " ")
+	if got := strings.Join(strings.Fields(out.String()), " "); got != flat {
+		t.Errorf("help says\n%s\nthe page says\n%s", got, flat)
+	}
+	for _, line := range strings.Split(out.String(), "\n") {
+		if len(line) > 80 {
+			t.Errorf("%d columns: %s", len(line), line)
+		}
+	}
+	for _, word := range []string{"run", "task", "attempt", "worker", "agent", "question"} {
+		if !strings.Contains(out.String(), "\n\n"+word+"\n  ") {
+			t.Errorf("%s is not explained:\n%s", word, out.String())
+		}
+	}
+}
