@@ -190,11 +190,11 @@ func TestAServerThatIsAwayIsWaitedFor(t *testing.T) {
 	p.worker("build-1")
 	p.gaffer("run", "release.yaml", "--detach")
 	s := p.watch(100, 24, nil)
-	s.sees("? waiting  page", "● live")
+	s.sees("/page  ", "● live")
 	if err := server.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	s.sees("✗ away since ", "? waiting  page")
+	s.sees("✗ away since ", "/page  ")
 	s.press("Enter", "1", "Enter")
 	s.sees("✗ server ", "cannot be reached", "> 1")
 	p.serve()
