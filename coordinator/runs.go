@@ -97,7 +97,8 @@ type NewQuestion struct {
 	Ref     string   `json:"ref,omitempty"`
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`
-	Seconds float64  `json:"seconds"` // that a person has, a day at most
+	Seconds float64  `json:"seconds"`           // that a person has, a day at most
+	Attempt string   `json:"attempt,omitempty"` // whose agent asks and waits, if one does
 }
 
 // AskAside asks a person a question that belongs to no task, and returns its id.

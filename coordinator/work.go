@@ -75,8 +75,9 @@ type WorkOrders struct {
 // WorkOrder is what a worker must know about an attempt that it holds.
 type WorkOrder struct {
 	Attempt string       `json:"attempt"`
-	Stop    string       `json:"stop,omitempty"` // why it is to be ended
-	Gone    bool         `json:"gone,omitempty"` // it is not the worker's any more: end it and say nothing
+	Stop    string       `json:"stop,omitempty"`  // why it is to be ended
+	Gone    bool         `json:"gone,omitempty"`  // it is not the worker's any more: end it and say nothing
+	Waits   bool         `json:"waits,omitempty"` // its agent waits for a person, which is no work
 	LeaseMS int64        `json:"lease_ms,omitempty"`
 	Answers []WorkAnswer `json:"answers,omitempty"`
 }

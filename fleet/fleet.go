@@ -194,6 +194,7 @@ type Ask struct {
 	Text    string
 	Options []string
 	Within  time.Duration // how long a person has
+	Attempt string        // whose agent asks and waits for the answer, if one does
 }
 
 // Answered is what has become of a question.

@@ -20,7 +20,7 @@ func (a *App) Questions(ctx context.Context) ([]fleet.Question, error) {
 
 // Ask asks a person a question that belongs to no task, and returns its id.
 func (a *App) Ask(ctx context.Context, q fleet.Ask) (string, error) {
-	return a.engine.AskAside(ctx, engine.Aside{From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: q.Within})
+	return a.engine.AskAside(ctx, engine.Aside{From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: q.Within, Attempt: q.Attempt})
 }
 
 // Question returns what has become of a question.

@@ -10,7 +10,7 @@ import (
 // Ask asks a person a question that belongs to no task, and returns its id.
 func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
 	id, err := f.client.AskAside(ctx, coordinator.NewQuestion{
-		From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Seconds: q.Within.Seconds(),
+		From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Seconds: q.Within.Seconds(), Attempt: q.Attempt,
 	})
 	return id, f.problem(err)
 }

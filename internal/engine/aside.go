@@ -20,6 +20,7 @@ type Aside struct {
 	Options []string
 	Within  time.Duration // how long a person has
 	Asker   string        // whose question it is, if that is to be known
+	Attempt string        // whose agent asks, if it is one of ours: it waits for the answer
 }
 
 // MaxAside is how long a question may wait that belongs to no task. Nobody would
@@ -71,8 +72,19 @@ func (c *change) askAside(a Aside) (string, error) {
 		}
 	}
 	q := store.Question{ID: id, Task: a.From, Text: a.Text, Options: options, Asker: a.Asker, Asked: c.now, Expires: c.now.Add(a.Within)}
+	attempt, err := c.Attempt(a.Attempt)
+	waits := err == nil && attempt.Status == store.Running
+	switch {
+	case waits:
+		q.Attempt = attempt.ID
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return "", err
+	}
 	c.PutQuestion(q)
-	return q.ID, c.questionEvent("question.asked", q, q.Text)
+	if err := c.questionEvent("question.asked", q, q.Text); err != nil || !waits {
+		return q.ID, err
+	}
+	return q.ID, c.wait(attempt)
 }
 
 // Withdraw closes a question that belongs to no task, because nobody waits for the

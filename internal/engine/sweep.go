@@ -42,6 +42,7 @@ type Order struct {
 	Stop    string           // why it is to be ended; empty if it may go on
 	Gone    bool             // the attempt is not the worker's any more: end it and say nothing
 	Answers []store.Question // of those that it asked for, the ones that are closed
+	Waits   bool             // for a person, also where the worker does not see it: the agent may ask by a tool of gaffer's
 	Lease   time.Duration    // how long it lives without another beat, from this one on; 0 if it is gone
 }
 
@@ -110,7 +111,7 @@ func (c *change) beat(h Held) (Order, error) {
 	if err := c.workAgain(&a); err != nil {
 		return Order{}, err
 	}
-	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers, Lease: Remaining(a, c.now)}, nil
+	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers, Waits: !a.WaitingSince.IsZero(), Lease: Remaining(a, c.now)}, nil
 }
 
 // isGone tells the errors of [change.owned] which mean that an attempt is not the

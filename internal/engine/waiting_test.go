@@ -111,6 +111,26 @@ func TestAWaitEndsWhenTheWorkerHearsTheAnswerAndNotBefore(t *testing.T) {
 	}
 }
 
+// An agent may ask by a tool of gaffer's, which its worker does not see.
+func TestAnAttemptWaitsForAnAnswerThatItsAgentAskedForByATool(t *testing.T) {
+	f, _, a := limited(t)
+	q, err := f.AskAside(t.Context(), engine.Aside{From: "run/a", Text: "may I?", Within: 2 * time.Hour, Attempt: a.Attempt.ID})
+	f.must(err)
+	if o := f.goOn(a, time.Hour); o.Stop != "" || !o.Waits {
+		t.Fatalf("after an hour: %+v", o)
+	}
+	f.answer(q)
+	if o := f.beat(a); o.Waits {
+		t.Errorf("after the answer: %+v", o)
+	}
+	if got := f.attempt(a.Attempt.ID); got.Waited != time.Hour {
+		t.Errorf("it waited %s", got.Waited)
+	}
+	if _, err := f.AskAside(t.Context(), engine.Aside{From: "other", Text: "may I?", Within: time.Hour, Attempt: "unknown"}); err != nil {
+		t.Errorf("a question of an attempt that is not here: %v", err)
+	}
+}
+
 func TestAnAttemptThatEndsWhileItWaitsHasWaitedUntilThen(t *testing.T) {
 	f, _, a := limited(t)
 	q := f.ask(a, "q")

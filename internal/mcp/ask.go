@@ -62,7 +62,7 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest, a askArgs) (
 	if within == 0 {
 		within = usualWait
 	}
-	q := fleet.Ask{From: s.asker(req), Ref: rand.Text(), Text: a.Question, Options: a.Options, Within: within}
+	q := fleet.Ask{From: s.asker(req), Ref: rand.Text(), Text: a.Question, Options: a.Options, Within: within, Attempt: s.opts.Caller.Attempt}
 	// Who asks may go, be told to end, or lose patience.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -62,7 +62,7 @@ func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignm
 }
 
 func order(o coordinator.WorkOrder) engine.Order {
-	e := engine.Order{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone}
+	e := engine.Order{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits}
 	if !o.Gone {
 		e.Lease = lease(o.LeaseMS)
 	}

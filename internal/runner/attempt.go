@@ -33,6 +33,7 @@ type Attempt struct {
 	words    words
 	told     Activity // what the owner knows
 	progress time.Time
+	outside  bool // the owner says that the agent waits for a person
 	waits    waits
 	waited   time.Duration // for a person, in all; known when the agent has ended
 	ended    time.Time     // when the last word was spoken
@@ -51,6 +52,7 @@ const (
 type order struct {
 	stop     string
 	at       bool // at once
+	wait     *bool
 	question string
 	answer   agent.Answer
 }
@@ -120,6 +122,10 @@ func (a *Attempt) Answer(question string, answer agent.Answer) {
 	a.order(order{question: question, answer: answer})
 }
 
+// Wait says whether the agent waits for a person in a way that its output does not
+// show.
+func (a *Attempt) Wait(waits bool) { a.order(order{wait: &waits}) }
+
 func (a *Attempt) order(o order) {
 	select {
 	case a.orders <- o:
@@ -130,6 +136,10 @@ func (a *Attempt) order(o order) {
 func (a *Attempt) follow(o order) {
 	if o.stop != "" {
 		_ = a.process.Stop(o.stop, o.at) // if it has ended that is what was wanted
+		return
+	}
+	if o.wait != nil {
+		a.outside = *o.wait
 		return
 	}
 	q, known := a.asked[o.question]
@@ -220,7 +230,7 @@ func (a *Attempt) act() {
 		a.opts.Owner.Doing(a.now)
 	}
 	now := a.opts.Now()
-	if a.lease.over(now) || len(a.asked) > 0 {
+	if a.lease.over(now) || a.isWaiting() {
 		a.progress = now // it is frozen or waits for a person, and cannot come on
 	}
 	switch {
@@ -233,12 +243,15 @@ func (a *Attempt) act() {
 	}
 }
 
+// isWaiting reports whether the agent waits for a person.
+func (a *Attempt) isWaiting() bool { return len(a.asked) > 0 || a.outside }
+
 // tellWaiting tells the supervisor whether the agent waits for a person, so that
 // the deadline does not come nearer while it does. If the supervisor cannot be
 // reached now, it is told later.
 func (a *Attempt) tellWaiting() {
 	now := works
-	if len(a.asked) > 0 {
+	if a.isWaiting() {
 		now = waitsForPerson
 	}
 	if now == a.waits {

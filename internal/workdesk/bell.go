@@ -151,7 +151,7 @@ func strokeOf(r store.Reader, e store.Event) (s stroke, ok bool, err error) {
 		}
 		err = json.Unmarshal(e.Row, &row)
 		s.labels = row.Labels
-	case "attempt.stopping", "question.answered", "question.closed":
+	case "attempt.stopping", "attempt.waiting", "question.answered", "question.closed":
 		var a store.Attempt
 		if a, err = r.Attempt(e.Attempt); errors.Is(err, store.ErrNotFound) {
 			return s, false, nil

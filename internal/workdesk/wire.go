@@ -95,7 +95,7 @@ func until(t, now time.Time) int64 {
 }
 
 func wireOrder(o engine.Order) coordinator.WorkOrder {
-	w := coordinator.WorkOrder{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, LeaseMS: o.Lease.Milliseconds()}
+	w := coordinator.WorkOrder{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits, LeaseMS: o.Lease.Milliseconds()}
 	for _, q := range o.Answers {
 		w.Answers = append(w.Answers, coordinator.WorkAnswer{ID: q.ID, Answer: q.Answer, Denied: q.Denied})
 	}

@@ -35,6 +35,7 @@ type held struct {
 	endless   bool              // the agent knows of no end of its lease
 	questions map[string]string // those that wait for an answer: the engine's id to the agent's
 	dropped   []string          // those that the agent has withdrawn last, by its own ids
+	waiting   bool              // the engine has said that the agent waits for a person
 	stopped   string
 }
 
@@ -42,7 +43,7 @@ type held struct {
 func (h *held) run(ctx context.Context) {
 	a, err := h.begin(ctx)
 	if err == nil && a != nil {
-		h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain(); h.extendAgain() })
+		h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain(); h.extendAgain(); h.waiting = false })
 		var r runner.Result
 		if r, err = a.Run(ctx); err == nil {
 			h.outlive(ctx, r.Left)
@@ -324,6 +325,10 @@ func (h *held) follow(o engine.Order, sent time.Time) {
 	}
 	if o.Lease > 0 && h.lease.renew(o.Lease, sent) {
 		h.extendAgain()
+	}
+	if o.Waits != h.waiting {
+		h.waiting = o.Waits
+		h.order(func(a *runner.Attempt) { a.Wait(o.Waits) })
 	}
 	for _, q := range o.Answers {
 		asked, waiting := h.questions[q.ID]

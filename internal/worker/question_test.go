@@ -66,6 +66,39 @@ func TestAQuestionThatTheAgentWithdrawsIsClosed(t *testing.T) {
 	f.until(run, "a", store.Complete)
 }
 
+// patient is an agent that works until there is a file, without a word.
+const patient = `
+while [ ! -e %[1]s/end ]; do sleep 0.01; done
+echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
+`
+
+func TestAnAgentThatAsksByAToolIsNeitherTimedOutNorStalledWhileItWaits(t *testing.T) {
+	testenv.Integration(t)
+	f := newFleet(t, time.Minute)
+	f.agents = func(name string) (agent.Agent, error) {
+		return agent.New(name, map[string]agent.Custom{"patient": {Like: "claude", Argv: []string{"sh", "-c", fmt.Sprintf(patient, f.dir)}}})
+	}
+	const limit = 4 * time.Second
+	run, err := f.Submit(t.Context(), engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "a", Agent: "patient", Prompt: "go", Timeout: limit, StallTimeout: limit}}}})
+	f.must(err)
+	h := f.hire("w", 1)
+	f.until(run, "a", store.Running)
+	held := f.running(run)[0]
+	q, err := f.AskAside(t.Context(), engine.Aside{From: run + "/a", Text: "may I?", Within: time.Hour, Attempt: held.Attempt.ID})
+	f.must(err)
+	h.Attend()
+	testenv.Wait(t, "the limit has passed", func() error {
+		if left := limit + time.Second - time.Since(held.Attempt.Started); left > 0 {
+			return fmt.Errorf("%s left", left)
+		}
+		return nil
+	})
+	f.until(run, "a", store.Running)
+	f.must(f.Answer(t.Context(), engine.Answer{Question: q, Text: "yes"}))
+	f.write("end")
+	f.until(run, "a", store.Complete)
+}
+
 func TestAQuestionThatIsWithdrawnWhileTheWorkerIsAwayIsClosed(t *testing.T) {
 	f := newFleet(t, time.Minute)
 	run := f.doubt()

@@ -59,3 +59,24 @@ func TestAnAttemptTakesUntilItEndedOrNow(t *testing.T) {
 		}
 	}
 }
+
+func TestTheTimeOfAnAttemptIsWithoutTheTimeInWhichItWaitedForAPerson(t *testing.T) {
+	now := time.Date(2026, 2, 1, 14, 30, 0, 0, time.UTC)
+	a := fleet.Attempt{Status: fleet.Running, Started: now.Add(-time.Hour), WaitedMS: (20 * time.Minute).Milliseconds(), WaitingSince: now.Add(-10 * time.Minute)}
+	if got, _ := Took(&a, now); got != 30*time.Minute {
+		t.Errorf("it worked %s", got)
+	}
+	if got, _ := Took(&a, now.Add(time.Hour)); got != 30*time.Minute {
+		t.Errorf("it worked %s after another hour of waiting", got)
+	}
+	if got := Waited(&a); got != "waited 20m 00s" {
+		t.Errorf("waits that are over: %q", got)
+	}
+	if got, want := State(fleet.Task{Status: fleet.Running, Attempt: &a}, now), "waiting, 10m, waited 20m 00s"; got != want {
+		t.Errorf("state %q, want %q", got, want)
+	}
+	a.WaitingSince, a.Ended, a.Denied = time.Time{}, now, []string{"Bash: make", "Write: x"}
+	if got, want := Doing(fleet.Task{Status: fleet.Complete, Attempt: &a}, now), "denied: Bash: make; Write: x"; got != want {
+		t.Errorf("it is at %q, want %q", got, want)
+	}
+}

@@ -74,8 +74,11 @@ func Detail(t fleet.Task, now time.Time) string {
 			source = "source " + source
 		}
 	}
-	if Waiting(t) {
+	switch {
+	case Waiting(t):
 		since = t.Question.Asked
+	case asksOutside(t):
+		since = t.Attempt.WaitingSince
 	}
 	if !since.IsZero() {
 		age = Age(now.Sub(since))
@@ -87,10 +90,16 @@ func Detail(t fleet.Task, now time.Time) string {
 	return join(", ", first, Doing(t, now), age, source, Waited(t.Attempt))
 }
 
+// asksOutside reports whether a task's agent waits for a person without a question of
+// the task: it has asked by a tool of gaffer's.
+func asksOutside(t fleet.Task) bool {
+	return t.Status == fleet.Running && t.Attempt != nil && !t.Attempt.WaitingSince.IsZero()
+}
+
 // word is the status, or what the agent is said to do if that says more.
 func word(t fleet.Task) string {
 	switch {
-	case Waiting(t):
+	case Waiting(t), asksOutside(t):
 		return "waiting"
 	case t.Status == fleet.Running && t.Attempt != nil && t.Attempt.State != "":
 		return Line(t.Attempt.State)
