@@ -55,7 +55,11 @@ func (t *tally) recommend(s Statistics) []Recommendation {
 // sentences are the recommendations as the protocol has them.
 func sentences(list []Recommendation, s Statistics) []string {
 	if len(list) == 0 {
-		return []string{fmt.Sprintf("nothing to do: no threshold is crossed in %d runs", s.TotalRuns)}
+		runs := fmt.Sprintf("%d runs", s.TotalRuns)
+		if s.TotalRuns == 1 {
+			runs = "1 run"
+		}
+		return []string{"nothing to do: no threshold is crossed in " + runs}
 	}
 	texts := make([]string, len(list))
 	for i, r := range list {

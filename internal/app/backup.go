@@ -66,7 +66,7 @@ func Restore(ctx context.Context, opts Options, file string, tell func(done, tot
 		return Copy{}, err
 	}
 	if n := len(supervisor.Living()); n > 0 {
-		opts.Notice(fmt.Sprintf("%d processes of agents run; of those that began after the backup it knows nothing, so end them first if they are this database's", n))
+		opts.Notice(fmt.Sprintf("processes of agents that run: %d; the backup does not know those that began after it, so end them first if they are this database's", n))
 	}
 	r, err := sqlite.Restore(ctx, file, database, opts.Now(), tell)
 	return Copy{File: r.Path, Bytes: r.Bytes, Version: r.Version, Last: r.Last, Before: r.Before}, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gaffer/internal/notify"
+	"gaffer/internal/tui/phrase"
 )
 
 // Notifications is what a person is told, how, and what they were told lately.
@@ -112,7 +113,7 @@ func (a *App) notifyAdvice(ctx context.Context) (advice []string) {
 	}
 	given := slices.DeleteFunc(told, func(r notify.Record) bool { return r.State != notify.GivenUp })
 	if len(given) > 0 {
-		advice = append(advice, fmt.Sprintf("%d notifications could not be told within a day, the last by %s: %s; 'gaffer notify test' tries it", len(given), given[0].Channel, given[0].Why))
+		advice = append(advice, fmt.Sprintf("%s could not be told within a day, the last by %s: %s; 'gaffer notify test' tries it", phrase.Count(len(given), "notification"), given[0].Channel, given[0].Why))
 	}
 	return advice
 }

@@ -267,7 +267,7 @@ func Join(ctx context.Context, root string, in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s is at %s: %d merged, %d were there already\n", j.Into, done.After, len(done.Merged), len(done.Skipped))
+		fmt.Fprintf(out, "%s is at %s: %d merged, %d already there\n", j.Into, done.After, len(done.Merged), len(done.Skipped))
 	}
 	if j.Open != "" {
 		if err := openRequest(ctx, root, j, out); err != nil {

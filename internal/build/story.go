@@ -175,7 +175,7 @@ func (s *Story) completed(i int) (drafts []workflow.Draft) {
 	}
 	return append(drafts,
 		draft(workflow.ChunkCompleted, label, label+" completed", workflow.Field{Name: "scenarios", Value: c.Scenarios}),
-		draft(workflow.CheckpointSaved, label, fmt.Sprintf("%d of %d chunks are completed", s.Build.Run.Count(workflow.Completed), s.Build.Run.Total())))
+		draft(workflow.CheckpointSaved, label, fmt.Sprintf("chunks completed: %d of %d", s.Build.Run.Count(workflow.Completed), s.Build.Run.Total())))
 }
 
 func (s *Story) failed(i int, why string) workflow.Draft {

@@ -138,6 +138,6 @@ func (s *Server) runStatus() tool {
 				r.LeftOut++
 			}
 		}
-		return r, fmt.Sprintf("Run %s is %s, %d of %d tasks complete:", run.ID, run.Status, run.Counts.Complete, run.Counts.Total), err
+		return r, fmt.Sprintf("Run %s is %s, tasks complete: %d of %d.", run.ID, run.Status, run.Counts.Complete, run.Counts.Total), err
 	})
 }

@@ -73,7 +73,7 @@ func (e *largeState) Error() string {
 func (e *largeState) Hint() string {
 	var fields []string
 	for name, v := range e.state.Members() {
-		fields = append(fields, fmt.Sprintf("%s (%d bytes)", clip(name, 60), len(v.Raw())))
+		fields = append(fields, fmt.Sprintf("%s (%d B)", clip(name, 60), len(v.Raw())))
 		if len(fields) == maxItems {
 			break
 		}

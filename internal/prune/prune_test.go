@@ -338,7 +338,7 @@ func TestWhatWasTakenIsAnEventAndTheFloorGrows(t *testing.T) {
 		events, err := r.Events(0, 99)
 		f.must(err)
 		last := events[len(events)-1]
-		if last.Kind != "store.pruned" || last.Who != "test" || !strings.HasPrefix(last.Why, "1 runs, 1 tasks, 1 attempts, 1 questions") {
+		if last.Kind != "store.pruned" || last.Who != "test" || !strings.HasPrefix(last.Why, "1 run, 1 task, 1 attempt, 1 question") {
 			t.Errorf("the last event is %+v", last)
 		}
 		if first, err = prune.Floor(r); first == 0 || first >= events[0].Seq {

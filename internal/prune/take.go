@@ -76,7 +76,10 @@ func (t *taker) tell(ctx context.Context) error {
 func (c Counts) String() string {
 	var words []string
 	for _, of := range c.List() {
-		if of.N > 0 {
+		switch {
+		case of.N == 1:
+			words = append(words, "1 "+strings.TrimSuffix(of.Kind, "s"))
+		case of.N > 1:
 			words = append(words, fmt.Sprintf("%d %s", of.N, of.Kind))
 		}
 	}

@@ -190,7 +190,7 @@ func (r *Recorder) close() { r.recording.Close() }
 func (r *Recorder) problems() error {
 	all := slices.Clone(r.refused)
 	if more := r.refusals - len(r.refused); more > 0 {
-		all = append(all, fmt.Errorf("and %d records more", more))
+		all = append(all, fmt.Errorf("and %d more", more))
 	}
 	for _, what := range slices.Sorted(maps.Keys(r.told)) {
 		all = append(all, r.told[what])

@@ -21,6 +21,7 @@ import (
 	"gaffer/internal/dispatch"
 	"gaffer/internal/plan"
 	"gaffer/internal/preflight"
+	"gaffer/internal/tui/phrase"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/workflow"
@@ -208,7 +209,7 @@ func (o options) incomplete(ctx context.Context, e *env.Env, t *attend.Attendant
 // outline is a plan for whoever approves it.
 func outline(p build.Plan) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d chunks:\n", len(p.Chunks))
+	fmt.Fprintf(&b, "%s:\n", phrase.Count(len(p.Chunks), "chunk"))
 	for _, c := range p.Chunks {
 		fmt.Fprintf(&b, "  Chunk %s: %s", c.ID, c.Name)
 		if len(c.Sections) > 0 {

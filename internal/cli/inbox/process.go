@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/inboxwork"
 	"gaffer/internal/inboxwork/webpage"
+	"gaffer/internal/tui/phrase"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
@@ -137,7 +138,7 @@ func (p *processing) end() error {
 	case len(p.done) == 0:
 		p.env.Talk("nothing is pending in the inbox")
 	case p.failed > 0:
-		return exit.WithHint(fmt.Errorf("%d of %d items could not be processed", p.failed, len(p.done)),
+		return exit.WithHint(fmt.Errorf("%d of %s could not be processed", p.failed, phrase.Count(len(p.done), "item")),
 			"'gaffer inbox list --status error --json' says why; 'gaffer inbox process ID' tries again")
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/tui/phrase"
 )
 
 // options are what the flags say.
@@ -104,7 +105,7 @@ func show(e *env.Env, p app.Pruned, asJSON bool) error {
 		e.Talk("kept %s: %s", env.Printable(s.Run), env.Printable(s.Why))
 	}
 	if p.Kept > 0 {
-		e.Talk("kept %d runs that are the last of their projects", p.Kept)
+		e.Talk("kept %s, the last of each project", phrase.Count(p.Kept, "run"))
 	}
 	if p.Nothing() {
 		e.Talk("nothing ended before %s", stamp(p.Before))
@@ -134,22 +135,22 @@ func counts(p app.Pruned) [][]string {
 		kind string
 		n    int
 	}{
-		{"runs", p.Runs},
-		{"tasks", p.Tasks},
-		{"attempts", p.Attempts},
-		{"questions", p.Questions},
-		{"inputs", p.Inputs},
-		{"notes", p.Notes},
-		{"promises", p.Promises},
-		{"workers", p.Workers},
-		{"events", p.Events},
-		{"folders", p.Folders},
+		{"run", p.Runs},
+		{"task", p.Tasks},
+		{"attempt", p.Attempts},
+		{"question", p.Questions},
+		{"input", p.Inputs},
+		{"note", p.Notes},
+		{"promise", p.Promises},
+		{"worker", p.Workers},
+		{"event", p.Events},
+		{"folder", p.Folders},
 	} {
 		if of.n == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%d %s", of.n, of.kind)
-		if of.kind == "runs" && !p.Oldest.IsZero() {
+		text := phrase.Count(of.n, of.kind)
+		if of.kind == "run" && !p.Oldest.IsZero() {
 			rows = append(rows, []string{text, fmt.Sprintf("ended %s to %s", stamp(p.Oldest), stamp(p.Newest))})
 			continue
 		}

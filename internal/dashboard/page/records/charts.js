@@ -1,6 +1,6 @@
 // Charts, drawn here: bars and columns with what they show as a table behind them.
 import { html } from '../core/view.js';
-import { count } from '../core/words.js';
+import { count, many } from '../core/words.js';
 import { ended, nice, num, parts, rate, withGaps } from './numbers.js';
 
 /** A picture, what it says in words, and its numbers as a table. @param {{title: string, note?: string, said: string, head: string[], rows: any[][], children: any}} props */
@@ -47,7 +47,7 @@ export function Weeks({ weeks }) {
   const middle = (i) => `${(i + 0.5) * wide}%`;
   return html`<svg class="weeks" width="100%" height=${tall + 24} aria-hidden="true">
     ${[0, 0.5, 1].map((part) => html`<line key=${part} class="grid" x1="0" x2="100%" y1=${tall * (1 - part) + 2} y2=${tall * (1 - part) + 2} />`)}
-    ${list.map((w, i) => w && html`<g key=${w.week}><title>${`${w.week}: ${count(num(w.count))} runs, ${rate(w)} done`}</title><${Column} w=${w} x=${(i + 0.18) * wide} width=${0.64 * wide} most=${most} />
+    ${list.map((w, i) => w && html`<g key=${w.week}><title>${`${w.week}: ${many(num(w.count), 'run')}, ${rate(w)} done`}</title><${Column} w=${w} x=${(i + 0.18) * wide} width=${0.64 * wide} most=${most} />
       ${(list.length < 10 || i % Math.ceil(list.length / 8) === 0) && html`<text x=${middle(i)} y=${tall + 18} text-anchor="middle">${String(w.start).slice(5)}</text>`}</g>`)}
     <text class="axis" x="2" y="12">${count(most)}</text></svg>`;
 }

@@ -1,6 +1,6 @@
 // The tasks of a run as a graph: what waits for what, left to right.
 import { route, link } from '../core/route.js';
-import { count } from '../core/words.js';
+import { count, many } from '../core/words.js';
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../core/view.js';
 import { Empty } from '../parts/status.js';
 import { Camera, steer } from './camera.js';
@@ -17,7 +17,7 @@ export function Graph({ structure, shown, row }) {
   const { picture, of, error } = usePicture(structure);
   if (structure.ids.length > most) return html`<${Instead} title=${`${count(structure.ids.length)} tasks are too many for a graph.`} />`;
   if (error) return html`<${Instead} title=${error} />`;
-  if (!picture) return html`<div class="graph busy" aria-busy="true"><p class="starting">Laying out ${count(structure.ids.length)} tasks… <a href=${listHref()}>Show them as a list</a></p></div>`;
+  if (!picture) return html`<div class="graph busy" aria-busy="true"><p class="starting">Laying out ${many(structure.ids.length, 'task')}… <a href=${listHref()}>Show them as a list</a></p></div>`;
   return html`<${Drawing} picture=${picture} structure=${of} row=${row} shown=${shown.length < structure.ids.length ? shown : null} />`;
 }
 
@@ -78,7 +78,7 @@ function Drawing({ picture, structure, row, shown }) {
   };
 
   return html`<div class="graph" style=${{ '--tall': `${Math.max(240, Math.min(5000, picture.height) + 60)}px` }} onKeyDown=${key}>
-    <svg ref=${svg} role="group" aria-label=${`Graph of ${structure.ids.length} tasks. Arrow keys move from task to task, Enter opens one, plus and minus zoom.`}
+    <svg ref=${svg} role="group" aria-label=${`Graph of ${many(structure.ids.length, 'task')}. Arrow keys move from task to task, Enter opens one, plus and minus zoom.`}
       onPointerOver=${(e) => setOver(nodeOf(e))} onPointerLeave=${() => setOver(-1)}
       onFocusIn=${(e) => { const i = nodeOf(e); if (i >= 0) { setAt(i); camera.current.show(picture.nodes[i], box); } }}>
       <${Shapes} />

@@ -129,6 +129,6 @@ function Size({ log }) {
   log.version.value;
   const { from, to, state } = log.span.value;
   const { count: c } = log;
-  const numbered = c.exact ? `${exactly(c.lines)} lines, ` : '';
+  const numbered = c.exact ? `${exactly(c.lines)} ${c.lines === 1 ? 'line' : 'lines'}, ` : '';
   return html`<span>${numbered}${bytes(to - from)}</span>${!c.exact && html` <button class="quiet" onClick=${() => log.number()} title="Reads the whole log once">Number the lines</button>`} ${state === 'live' && html`<span class="live">● live</span>`}${state === 'lost' && html`<span class="live lost">○ reconnecting…</span>`}`;
 }
