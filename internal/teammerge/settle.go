@@ -65,9 +65,9 @@ func (s Spec) settleOther(ctx context.Context, repo *worktree.Repo, t worktree.T
 }
 
 func (s Spec) commit(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
-	message := fmt.Sprintf("What was left uncommitted in %s", t.Task)
+	message := fmt.Sprintf("Work of %s", t.Task)
 	if t.Task == s.Tree {
-		message = fmt.Sprintf("What group %s has left uncommitted", s.Tree)
+		message = fmt.Sprintf("Work of group %s", s.Tree)
 	}
 	made, err := repo.Commit(ctx, t, message)
 	if made != "" {

@@ -97,6 +97,9 @@ func (s Spec) do(ctx context.Context, repo *worktree.Repo, out *lineWriter) (tea
 
 func (s Spec) merge(out *lineWriter) worktree.MergeSpec {
 	m := worktree.MergeSpec{Into: s.Into, Branches: []string{s.Branch}, Message: s.Message, Scratch: s.Scratch}
+	if s.Tree != "" {
+		m.Titles = []string{"Merge group " + s.Tree}
+	}
 	if len(s.Tests) > 0 {
 		m.Check = func(ctx context.Context, dir string) error { return runTests(ctx, dir, s.Tests, out) }
 	}

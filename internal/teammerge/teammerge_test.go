@@ -30,7 +30,7 @@ func TestAGroupIsMergedWhenItsTestsPass(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", line, said)
 		}
 	}
-	if got := p.git(p.dir, "log", "-1", "--format=%B", session); got != "Merge branch 'gaffer/s1/A' into "+session+"\n\nGroup: A" {
+	if got := p.git(p.dir, "log", "-1", "--format=%B", session); got != "Merge group A\n\nMerge branch 'gaffer/s1/A' into "+session+"\n\nGroup: A" {
 		t.Errorf("message: %s", got)
 	}
 	if p.at("main") != p.start {
@@ -152,7 +152,7 @@ func TestWhatAGroupHasLeftUncommittedIsMerged(t *testing.T) {
 	if m.Outcome != teamwork.MergeDone || p.git(p.dir, "show", session+":a.txt") != "changed" || p.git(p.dir, "show", session+":new.txt") != "new" {
 		t.Errorf("%+v", m)
 	}
-	if got := p.git(a.Path, "log", "-1", "--format=%s"); got != "What group A has left uncommitted" || p.git(a.Path, "status", "--porcelain") != "" {
+	if got := p.git(a.Path, "log", "-1", "--format=%s"); got != "Work of group A" || p.git(a.Path, "status", "--porcelain") != "" {
 		t.Errorf("%s", got)
 	}
 }

@@ -38,7 +38,7 @@ func (c *Conductor) look(ctx context.Context) error {
 			continue
 		}
 		if developed && !c.session.Busy(t.Task) {
-			err := c.opts.Trees.Commit(ctx, t, "What group "+t.Task+" has left uncommitted")
+			err := c.opts.Trees.Commit(ctx, t, "Work of group "+t.Task)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
