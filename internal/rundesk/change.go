@@ -61,7 +61,7 @@ func (d *Desk) Cancel(ctx context.Context, by token.Identity, run, task, why str
 	if err := d.opts.Engine.Cancel(ctx, engine.Target{Run: run, Task: task}, who(by), why); err != nil {
 		return err
 	}
-	return d.attend(ctx, run, "it is cancelled")
+	return d.attend(ctx, run, "it is cancelled, but ")
 }
 
 // Retry implements [server.Runs].
@@ -75,7 +75,25 @@ func (d *Desk) Retry(ctx context.Context, by token.Identity, run, task string) e
 	if err := d.opts.Engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, who(by), "a person asked for it"); err != nil {
 		return err
 	}
-	return d.attend(ctx, run, "it is queued again")
+	return d.attend(ctx, run, "it is queued again, but ")
+}
+
+// Resume implements [server.Runs].
+func (d *Desk) Resume(ctx context.Context, by token.Identity, run string) error {
+	if err := mayChange(by); err != nil {
+		return err
+	}
+	err := d.opts.Store.Read(ctx, func(r store.Reader) error {
+		row, err := d.find(r, run)
+		if err == nil && row.Status.Final() {
+			err = desk.Conflict("conflict", "run %s: is %s; retry a task of it", run, row.Status)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return d.attend(ctx, run, "")
 }
 
 // Answer implements [server.Runs].
@@ -101,14 +119,14 @@ func (d *Desk) Answer(ctx context.Context, by token.Identity, question, text str
 	if err != nil || q.Run == "" { // an agent that a person started reads the answer itself
 		return err
 	}
-	return d.attend(ctx, q.Run, "it is answered")
+	return d.attend(ctx, q.Run, "it is answered, but ")
 }
 
-// attend makes sure that a run goes on after a change which is stored already:
-// what was done is part of the error. A client that gives up changes nothing.
+// attend lets a process work on a run if none does. done is what is stored
+// already, as the beginning of the error. A client that gives up changes nothing.
 func (d *Desk) attend(ctx context.Context, run, done string) error {
 	if err := d.opts.Attend(context.WithoutCancel(ctx), run); err != nil {
-		return desk.Conflict("unattended", "%s, but %s", done, err)
+		return desk.Conflict("unattended", "%s%s", done, err)
 	}
 	return nil
 }

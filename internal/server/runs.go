@@ -29,6 +29,8 @@ type Runs interface {
 	// Cancel ends a run, or one task of it if it is not empty.
 	Cancel(ctx context.Context, by token.Identity, run, task, why string) error
 	Retry(ctx context.Context, by token.Identity, run, task string) error
+	// Resume lets a process work on a run of the server's machine if none does.
+	Resume(ctx context.Context, by token.Identity, run string) error
 
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by token.Identity, question, text string, deny bool) error
@@ -96,6 +98,7 @@ type (
 	again struct {
 		Task string `json:"task"`
 	}
+	resumption  struct{}
 	oneQuestion struct {
 		Question coordinator.QuestionChange `json:"question"`
 	}
@@ -119,6 +122,7 @@ func runRoutes() []route {
 		{method: get, path: "/v1/runs/{id}/plan", access: look, about: "the plan of a run", gives: onePlan{}, status: found, others: []int{missing}, do: (*call).runPlan},
 		{method: post, path: "/v1/runs/{id}/cancel", access: operate, about: "end a run, or one task of it with what waits for it", takes: cancellation{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).cancelRun},
 		{method: post, path: "/v1/runs/{id}/retry", access: operate, about: "queue a task again that failed or was cancelled", takes: again{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).retryTask},
+		{method: post, path: "/v1/runs/{id}/resume", access: operate, about: "let a process work on a run of the server's machine if none does", takes: resumption{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).resumeRun},
 		{method: get, path: "/v1/runs/{id}/tasks/{name}", access: look, about: "one task of a run, with its prompt", gives: oneRunTask{}, status: found, others: []int{missing}, do: (*call).runTask},
 		{method: get, path: "/v1/runs/{id}/tasks/{name}/attempts", access: look, about: "all tries at a task", gives: allAttempts{}, status: found, others: []int{missing}, do: (*call).attempts},
 		{method: get, path: "/v1/runs/{id}/tasks/{name}/log", access: look, about: "the log of a task as text, from an offset, its end, or as it grows", query: []string{"offset", "tail", "follow"}, status: found, others: []int{http.StatusPartialContent, missing, conflict, http.StatusRequestedRangeNotSatisfiable}, do: (*call).taskLog},

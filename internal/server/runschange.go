@@ -87,6 +87,20 @@ func (c *call) retryTask() error {
 	})
 }
 
+func (c *call) resumeRun() error {
+	run, err := c.pathID()
+	if err != nil {
+		return err
+	}
+	if err := decode(c.w, c.r, &resumption{}); err != nil {
+		return err
+	}
+	c.about = about(run, "")
+	return giveRuns(c, func(ctx context.Context, runs Runs) (done, error) {
+		return done{true}, runs.Resume(ctx, c.by, run)
+	})
+}
+
 func about(run, task string) string {
 	if task == "" {
 		return "run " + run

@@ -39,7 +39,7 @@ func TestSecurityWrongRoleForEachRoute(t *testing.T) {
 		"PUT /v1/chains/{id}", "DELETE /v1/chains/{id}", "POST /v1/chains/{id}/assign-agent", "POST /v1/chains/{id}/detach",
 		"POST /v1/tasks/{id}/status", "POST /v1/notifications/dismiss", "POST /v1/agents/request-session",
 		"POST /api/projects", "POST /api/projects/active", "POST /api/build-events", "POST /api/inbox", "PATCH /api/inbox/{id}", "DELETE /api/inbox/{id}",
-		"POST /v1/runs", "POST /v1/runs/{id}/cancel", "POST /v1/runs/{id}/retry", "POST /v1/questions/{id}/answer",
+		"POST /v1/runs", "POST /v1/runs/{id}/cancel", "POST /v1/runs/{id}/retry", "POST /v1/runs/{id}/resume", "POST /v1/questions/{id}/answer",
 	}
 	workers := []string{
 		"POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim", "POST /v1/tasks/complete",

@@ -77,7 +77,7 @@ class Detail {
         const { run } = await get(path`/v1/runs/${this.id}`);
         const { tasks: list, ...rest } = run;
         this.tasks.fill((list ?? []).map((t) => [t.id, t]));
-        this.run.value = rest;
+        this.run.value = { ...rest, owner: rest.owner ?? {} };
       });
       this.error.value = '';
       if (this.history.value) await this.loadHistory();
@@ -179,6 +179,10 @@ function trim(table, most, over) {
   }
 }
 
+// A change does not say which process works on a run. Whoever did so before may have
+// gone when the run has ended or begun again: the next sighting says.
+const ownerOf = (before, c) => (before.status === c.status ? before.owner : undefined);
+
 /** What a change does to the picture, by its type. */
 const apply = {
   agents(c) {
@@ -189,7 +193,7 @@ const apply = {
     runs.put(c.id, c);
     trim(runs, keptRuns, (r) => final(r.status));
     const d = details.get(c.id);
-    if (d?.run.value) d.run.value = { ...d.run.value, ...c, tasks: undefined };
+    if (d?.run.value) d.run.value = { ...d.run.value, ...c, owner: c.owner ?? ownerOf(d.run.value, c), tasks: undefined };
   },
   tasks(c) {
     if (c.run) return details.get(c.run)?.task(c);
@@ -233,7 +237,7 @@ function seen(text) {
     const agent = agents.rows.get(id);
     if (agent) agents.put(id, { ...agent, last_seen });
   }
-  for (const run of news.runs ?? []) if (!final(runs.rows.get(run.id)?.status)) apply.runs(run);
+  for (const run of news.runs ?? []) if (!final(runs.rows.get(run.id)?.status)) apply.runs({ ...run, owner: run.owner ?? {} });
   for (const attempt of news.attempts ?? []) details.get(attempt.run)?.doing(attempt);
 }
 

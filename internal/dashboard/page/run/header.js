@@ -17,10 +17,20 @@ export function Header({ detail, run, tasks, counts }) {
       <span class="space"></span><${Actions} run=${run} tasks=${tasks} counts=${counts} /></div>
     ${run.stopping && !final(run.status) && html`<p class="stopping"><${Status} of="paused" word="stopping" /> no task starts any more: ${text(run.stopping)}</p>`}
     ${run.stopping && run.stopping !== run.status && final(run.status) && html`<p class="faint">It was stopped: ${text(run.stopping)}</p>`}
+    <${Unattended} run=${run} />
     <${Progress} counts=${counts} />
     <${Facts} detail=${detail} run=${run} tasks=${tasks} counts=${counts} />
     <${Lanes} tasks=${tasks} />
   </header>`;
+}
+
+// A run of the server's machine has the path of a folder as its project. Those of
+// workers have a name, and need no process of their own.
+function Unattended({ run }) {
+  if (final(run.status) || !run.owner || run.owner.alive || !text(run.project).startsWith('/')) return null;
+  const may = self.value.role !== 'viewer';
+  const resume = () => attempt(`Resumed: ${text(run.name) || text(run.id)}`, () => send(path`/v1/runs/${run.id}/resume`));
+  return html`<p class="stopping"><${Status} of="offline" word="no process" /> No gaffer works on this run: no task starts, and no answer reaches an agent. <button disabled=${!may} title=${may ? undefined : 'This browser may only look.'} onClick=${resume}>Resume</button> <span class="faint">or <code>gaffer resume ${text(run.id)}</code></span></p>`;
 }
 
 function Facts({ detail, run, tasks, counts }) {
@@ -34,7 +44,7 @@ function Facts({ detail, run, tasks, counts }) {
     workers > 0 && ['at work', many(workers, 'worker')],
     run.project && ['project', text(run.project)],
     run.source_file && ['plan', html`<a href=${path`/v1/runs/${run.id}/plan`} target="_blank" rel="noopener" title="The plan as gaffer has read it, as JSON">${text(run.source_file).split('/').pop()}</a>`],
-    run.owner?.pid && ['run by', html`gaffer, process ${text(run.owner.pid)}${!run.owner.alive && !final(run.status) && html` <${Status} of="offline" word="gone" title="Nothing of it goes on until a gaffer takes it over: gaffer resume" />`}`],
+    run.owner?.pid && ['run by', html`gaffer, process ${text(run.owner.pid)}${!run.owner.alive && !final(run.status) && html` <${Status} of="offline" word="gone" />`}`],
   ];
   return html`<dl class="run-facts">${facts.filter(Boolean).map(([name, value, warn]) => html`<div key=${name} class=${warn ? 'near' : ''}><dt>${name}</dt><dd><bdi>${value}</bdi></dd></div>`)}</dl>`;
 }

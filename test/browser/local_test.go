@@ -1,0 +1,65 @@
+package browser
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gaffer/fleet"
+)
+
+// local runs a plan on the server's machine, without the server, and returns its
+// id and, with --detach, the process that works on it.
+func (w *world) local(plan string, flags ...string) (id string, pid int) {
+	w.Helper()
+	file := filepath.Join(w.dir, "plan.yaml")
+	w.must(os.WriteFile(file, []byte(plan), 0o600))
+	text, _ := w.command(append([]string{"run", file, "--json"}, flags...)...).Output() // it fails with the run
+	var out struct {
+		ID, Run string
+		PID     int
+	}
+	if err := json.Unmarshal(text, &out); err != nil {
+		w.Fatalf("%v in %s", err, text)
+	}
+	return out.ID + out.Run, out.PID
+}
+
+func TestATaskIsRetriedByClickInARunThatNoProcessWorksOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id, _ := w.local("name: mended\ntasks:\n  - {id: bad, shell: \"test -e mended\"}\n")
+	p := w.open("#/runs/" + id)
+	p.sees("✗\nfailed")
+	w.must(os.WriteFile(filepath.Join(w.dir, "mended"), nil, 0o600))
+	p.click("Retry the failed task…")
+	p.click("Retry")
+	p.wait("the run is complete", `document.querySelector('.run-head .status').innerText.includes('complete')`)
+}
+
+func TestARunWhoseProcessWasKilledSaysSoAndIsResumedByClick(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gate := filepath.Join(w.dir, "gate")
+	id, pid := w.local("name: orphan\ntasks:\n  - {id: gate, shell: \"until test -e gate; do sleep 0.1; done\"}\n  - {id: next, shell: \"true\", after: gate}\n", "--detach")
+	p := w.open("#/runs/" + id)
+	p.wait("it runs", `document.querySelector('.row .status')?.innerText.includes('running')`)
+	p.seesNot("No gaffer works on this run")
+	w.must(syscall.Kill(pid, syscall.SIGKILL))
+	p.sees("No gaffer works on this run", "gaffer resume "+id)
+	p.looks("run-unattended")
+	p.click("Resume")
+	p.sees("Resumed: orphan")
+	p.wait("it says so no more", `!document.body.innerText.includes('No gaffer works on this run')`)
+	w.must(os.WriteFile(gate, nil, 0o600))
+	if run := w.ends(id); run.Status != fleet.Complete {
+		t.Errorf("the run is %s", run.Status)
+	}
+	p.wait("the run is complete", `document.querySelector('.run-head .status').innerText.includes('complete')`)
+	if text := p.text(); strings.Contains(text, "No gaffer works") {
+		t.Errorf("a run that has ended needs no process:\n%s", text)
+	}
+}
