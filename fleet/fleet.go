@@ -65,6 +65,9 @@ func (r Run) Paused(now time.Time) (list []Lane) {
 type Owner struct {
 	PID   int  `json:"pid,omitempty"`
 	Alive bool `json:"alive,omitempty"`
+	// Gone is that the run has not ended, and that no process works on it. It is
+	// only known where the run was worked on: on other machines neither is set.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // Counts are the tasks of a run by status.

@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"gaffer/fleet"
+	"gaffer/internal/app"
 	"gaffer/internal/plan"
+	"gaffer/internal/store/postgres/pgtest"
 	"gaffer/internal/testenv"
 	"gaffer/internal/token"
 )
@@ -64,5 +66,56 @@ func TestARunWhoseProcessEndsAtOnceIsReportedWithItsErrorAndTheCommandThatGoesOn
 	err = c.Runs.Cancel(t.Context(), token.Identity{Role: token.Operator}, id, "b", "")
 	if err == nil || !strings.Contains(err.Error(), "ended at once: no gaffer here; see ") || !strings.Contains(err.Error(), "'gaffer resume "+id+"'") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Another machine on the same database cannot know whether a process works on a
+// run, and says neither that one does nor that none does.
+func TestARunIsOnlySaidToHaveNoProcessWhereItWasWorkedOn(t *testing.T) {
+	testenv.Integration(t)
+	p := newPlace(t)
+	p.db = pgtest.Database(t)
+	a := p.open()
+	defer a.Close()
+	id, err := a.Submit(t.Context(), plan.Plan{Name: "n", Tasks: []plan.Task{shell("a", "sleep 600")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := p
+	other.home = t.TempDir()
+	b := other.open()
+	defer b.Close()
+	look := func(a *app.App) func() (fleet.Owner, error) {
+		return func() (fleet.Owner, error) { r, err := a.Run(t.Context(), id); return r.Owner, err }
+	}
+	unknown := func(when string) {
+		t.Helper()
+		if owner, err := look(b)(); err != nil || owner != (fleet.Owner{}) {
+			t.Errorf("%s the other machine says %+v, %v", when, owner, err)
+		}
+	}
+	working, leave := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() {
+		_, err := a.Work(working, id)
+		left <- err
+	}()
+	until(t, "an owner", look(a), func(o fleet.Owner) bool { return o.Alive && !o.Gone })
+	until(t, "a runs", func() (fleet.Run, error) { return a.Run(t.Context(), id) }, func(r fleet.Run) bool { return r.Counts.Running == 1 })
+	unknown("while it is worked on,")
+	leave()
+	<-left
+	if owner, err := look(a)(); err != nil || !owner.Gone || owner.Alive {
+		t.Errorf("after the work this machine says %+v, %v", owner, err)
+	}
+	unknown("after the work")
+	if err := b.Attend(t.Context(), id); err != nil {
+		t.Errorf("the other machine: %v", err)
+	}
+	if err := a.Cancel(t.Context(), id, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := a.Work(t.Context(), id); err != nil || r.Owner.Gone {
+		t.Errorf("after its end: %+v, %v", r.Owner, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 // adorn adds what the store does not say of a run, or only this machine knows.
 func (a *App) adorn(v *fleet.Run, run store.Run) {
 	v.Owner = a.owner(run.ID)
+	v.Owner.Gone = !v.Owner.Alive && !run.Status.Final() && a.worked(run)
 	if run.Conducted {
 		if start, err := teamrun.StartOf(run); err == nil && start != nil {
 			v.Team = start.Session

@@ -38,7 +38,7 @@ func (a Asked) Unattended(ctx context.Context) (run string, ok bool) {
 		return "", false
 	}
 	r, err := a.fleet.Run(ctx, a.Run)
-	return a.Run, err == nil && !r.Owner.Alive
+	return a.Run, err == nil && r.Owner.Gone
 }
 
 // Line is the question in a line, with how it is answered.

@@ -77,7 +77,7 @@ class Detail {
         const { run } = await get(path`/v1/runs/${this.id}`);
         const { tasks: list, ...rest } = run;
         this.tasks.fill((list ?? []).map((t) => [t.id, t]));
-        this.run.value = { ...rest, owner: rest.owner ?? {} };
+        this.run.value = rest;
       });
       this.error.value = '';
       if (this.history.value) await this.loadHistory();

@@ -24,10 +24,9 @@ export function Header({ detail, run, tasks, counts }) {
   </header>`;
 }
 
-// A run of the server's machine has the path of a folder as its project. Those of
-// workers have a name, and need no process of their own.
+// Only a run of the server's machine has a process of its own.
 function Unattended({ run }) {
-  if (final(run.status) || !run.owner || run.owner.alive || !text(run.project).startsWith('/')) return null;
+  if (final(run.status) || !run.owner?.gone) return null;
   const may = self.value.role !== 'viewer';
   const resume = () => attempt(`Resumed: ${text(run.name) || text(run.id)}`, () => send(path`/v1/runs/${run.id}/resume`));
   return html`<p class="stopping"><${Status} of="offline" word="no process" /> No gaffer works on this run: no task starts, and no answer reaches an agent. <button disabled=${!may} title=${may ? undefined : 'This browser may only look.'} onClick=${resume}>Resume</button> <span class="faint">or <code>gaffer resume ${text(run.id)}</code></span></p>`;
@@ -44,7 +43,7 @@ function Facts({ detail, run, tasks, counts }) {
     workers > 0 && ['at work', many(workers, 'worker')],
     run.project && ['project', text(run.project)],
     run.source_file && ['plan', html`<a href=${path`/v1/runs/${run.id}/plan`} target="_blank" rel="noopener" title="The plan as gaffer has read it, as JSON">${text(run.source_file).split('/').pop()}</a>`],
-    run.owner?.pid && ['run by', html`gaffer, process ${text(run.owner.pid)}${!run.owner.alive && !final(run.status) && html` <${Status} of="offline" word="gone" />`}`],
+    run.owner?.pid && ['run by', html`gaffer, process ${text(run.owner.pid)}${run.owner.gone && !final(run.status) && html` <${Status} of="offline" word="gone" />`}`],
   ];
   return html`<dl class="run-facts">${facts.filter(Boolean).map(([name, value, warn]) => html`<div key=${name} class=${warn ? 'near' : ''}><dt>${name}</dt><dd><bdi>${value}</bdi></dd></div>`)}</dl>`;
 }
