@@ -95,7 +95,7 @@ func row(t fleet.Task, now time.Time, named, far bool) []table.Cell {
 	if d, ok := phrase.Took(t.Attempt, now); ok {
 		took = phrase.Elapsed(d)
 	}
-	state := phrase.Detail(t, now)
+	state := strings.Trim(phrase.Detail(t, now)+", "+phrase.Words(t), ", ")
 	if try := phrase.Try(t); try != "" {
 		state = strings.TrimSuffix("attempt "+try+", "+state, ", ")
 	}

@@ -120,7 +120,7 @@ func Doing(t fleet.Task, now time.Time) string {
 	case t.Status == fleet.Queued:
 		return ""
 	case t.Status == fleet.Complete:
-		return join(", ", Checks(t.Attempt), Denied(t.Attempt), Words(t))
+		return join(", ", Checks(t.Attempt), Denied(t.Attempt))
 	}
 	return Why(t)
 }
