@@ -290,10 +290,17 @@ func reboot(t *testing.T, p place) {
 		}
 		return '0'
 	}, boot)
+	environ := func(pid int) []byte { // empty for a process that is gone
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		return env
+	}
 	for _, m := range supervisor.Living() {
-		if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", m.PID)); err == nil && bytes.Contains(env, []byte("GAFFER_LEDGER="+p.root+"/")) {
-			_ = syscall.Kill(parentOf(t, m.PID), syscall.SIGKILL)
-			_ = syscall.Kill(m.PID, syscall.SIGKILL)
+		if !bytes.Contains(environ(m.PID), []byte("GAFFER_LEDGER="+p.root+"/")) {
+			continue
+		}
+		for _, pid := range []int{parentOf(t, m.PID), m.PID} {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+			testenv.WaitFor(t, fmt.Sprintf("the end of process %d", pid), func() string { return string(environ(pid)) }, func(env string) bool { return env == "" })
 		}
 	}
 	named := 0
