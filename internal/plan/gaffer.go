@@ -36,7 +36,7 @@ func planFields() []field[document] {
 		key("budget", group("a budget", budgetFields(), rejected), func(d *document) *Budget { return &d.budget },
 			"what the whole run may cost", "budget:\n  usd: 20\n  tokens: 5000000"),
 		key("tasks", taskList(), func(d *document) *[]*node { return &d.tasks },
-			"the tasks, one at least", "tasks:\n  - id: hello\n    prompt: Say hello.").must(),
+			"the tasks, one at least", "tasks:\n  - id: schema\n    prompt: Write the schema.").must(),
 	}
 }
 

@@ -24,6 +24,15 @@ func (d *Desk) Ask(ctx context.Context, by token.Identity, q coordinator.NewQues
 	if err := checkAsk(q); err != nil {
 		return v, err
 	}
+	if q.Attempt != "" {
+		err := d.opts.Store.Read(ctx, func(r store.Reader) error {
+			_, err := r.Attempt(q.Attempt)
+			return lookout.Missing(err, "attempt", q.Attempt)
+		})
+		if err != nil {
+			return v, err
+		}
+	}
 	within := time.Duration(q.Seconds * float64(time.Second))
 	id, err := d.opts.Engine.AskAside(ctx, engine.Aside{
 		From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: within, Asker: by.ID, Attempt: q.Attempt,
@@ -49,7 +58,7 @@ func (d *Desk) aside(ctx context.Context, by token.Identity, id string) (q store
 }
 
 func checkAsk(q coordinator.NewQuestion) error {
-	err := cmp.Or(checkText("from", q.From, maxName), checkText("ref", q.Ref, maxReason), checkText("text", q.Text, maxAnswer), checkText("attempt", q.Attempt, maxName))
+	err := cmp.Or(checkText("from", q.From, maxName), checkText("ref", q.Ref, maxReason), checkText("text", q.Text, maxAnswer))
 	for _, option := range q.Options {
 		err = cmp.Or(err, checkText("options", option, maxReason))
 	}

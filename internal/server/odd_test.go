@@ -28,7 +28,7 @@ var (
 	// texts may also have many lines.
 	texts = []string{
 		"title", "description", "text", "reason", "why", "doing", "log", "summary", "answer", "default", "options", "compacted",
-		"content", "consumedBy", "error", "ref", "dropped",
+		"content", "consumedBy", "error", "ref", "dropped", "denied",
 	}
 )
 
