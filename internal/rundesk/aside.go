@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"strings"
 	"time"
 
 	"gaffer/coordinator"
@@ -23,15 +24,6 @@ const (
 func (d *Desk) Ask(ctx context.Context, by token.Identity, q coordinator.NewQuestion) (v coordinator.QuestionChange, err error) {
 	if err := checkAsk(q); err != nil {
 		return v, err
-	}
-	if q.Attempt != "" {
-		err := d.opts.Store.Read(ctx, func(r store.Reader) error {
-			_, err := r.Attempt(q.Attempt)
-			return lookout.Missing(err, "attempt", q.Attempt)
-		})
-		if err != nil {
-			return v, err
-		}
 	}
 	within := time.Duration(q.Seconds * float64(time.Second))
 	id, err := d.opts.Engine.AskAside(ctx, engine.Aside{
@@ -65,6 +57,9 @@ func checkAsk(q coordinator.NewQuestion) error {
 	switch {
 	case err != nil:
 		return err
+	// An agent of another fleet has an attempt that is not known here, and may ask.
+	case len(q.Attempt) > maxName || strings.Trim(q.Attempt, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
+		return desk.Invalid("attempt: %.40q is not the id of an attempt", q.Attempt)
 	case len(q.Options) > maxOptions:
 		return desk.Invalid("options: are %d, and may be %d", len(q.Options), maxOptions)
 	case math.IsNaN(q.Seconds) || q.Seconds > engine.MaxAside.Seconds():
