@@ -224,8 +224,14 @@ type Question struct {
 
 // Choose is what a typed answer means: the text of an option, the number of one
 // from 1, or else the text itself. A number that no option has is an error: it is
-// a typing mistake, and the agent would take it for an answer.
+// a typing mistake, and the agent would take it for an answer. A number in double
+// quotes is a text.
 func (q Question) Choose(typed string) (string, error) {
+	if inner, ok := strings.CutPrefix(typed, `"`); ok && strings.HasSuffix(inner, `"`) {
+		if inner = strings.TrimSuffix(inner, `"`); isNumber(inner) {
+			return inner, nil
+		}
+	}
 	n, err := strconv.Atoi(typed)
 	switch {
 	case err != nil || len(q.Options) == 0 || slices.Contains(q.Options, typed):
@@ -236,14 +242,20 @@ func (q Question) Choose(typed string) (string, error) {
 	return q.Options[n-1], nil
 }
 
+func isNumber(text string) bool {
+	_, err := strconv.Atoi(text)
+	return err == nil
+}
+
 // NoOptionError is the number of an option that a question does not have.
 type NoOptionError struct{ Number, Options int }
 
 func (e *NoOptionError) Error() string {
+	s := "s"
 	if e.Options == 1 {
-		return fmt.Sprintf("option %d: the question has 1 option", e.Number)
+		s = ""
 	}
-	return fmt.Sprintf("option %d: the question has %d options", e.Number, e.Options)
+	return fmt.Sprintf("option %d: the question has %d option%s; a number in double quotes is a text", e.Number, e.Options, s)
 }
 
 // Usage marks the error as one about what was typed.

@@ -16,6 +16,8 @@ func TestATypedNumberChoosesAnOptionOrIsRefused(t *testing.T) {
 		{"80", []string{"80", "8080"}, "80", false}, // an option's own text
 		{"neither", []string{"80", "8080"}, "neither", false},
 		{"7", nil, "7", false},
+		{`"7"`, []string{"80", "8080"}, "7", false}, // the number itself
+		{`"yes"`, []string{"80", "8080"}, `"yes"`, false},
 	} {
 		got, err := Question{Options: c.options}.Choose(c.typed)
 		if got != c.want || (err != nil) != c.refused {

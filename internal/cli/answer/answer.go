@@ -140,16 +140,18 @@ func answer(ctx context.Context, e *env.Env, all open.Everything, name string, o
 		return exit.WithHint(exit.Conflict(fmt.Errorf("%s waits at its own prompt, which takes the answer: %s", a.Name, place(a))),
 			"with the setting hooks.answer_within, such as 2m, its next question can be answered from here")
 	}
+	hint := fmt.Sprintf("'gaffer answer %s' shows the question and its options", a.Name)
 	switch {
 	case o.option > len(a.Options):
 		err = &fleet.NoOptionError{Number: o.option, Options: len(a.Options)}
 	case o.option > 0:
 		o.text = a.Options[o.option-1]
 	case !o.deny:
+		hint += fmt.Sprintf(`; '"%s"' answers with the number itself`, o.text)
 		o.text, err = a.Choose(o.text)
 	}
 	if err != nil {
-		return exit.WithHint(exit.Usage(err), fmt.Sprintf("'gaffer answer %s' shows the question and its options", a.Name))
+		return exit.WithHint(exit.Usage(err), hint)
 	}
 	if err := a.Answer(ctx, o.text, o.deny); err != nil {
 		return err

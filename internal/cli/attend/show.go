@@ -21,7 +21,7 @@ import (
 
 // ShowFlag declares --open, which is what [Attendant.Show] is set to.
 func ShowFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("open", false, "show it in the browser, too; the page stays while a browser shows it")
+	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
 }
 
 // CheckShow refuses to show what this process does not stay for.

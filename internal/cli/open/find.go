@@ -22,9 +22,6 @@ func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string
 	return "", exit.WithHint(exit.NotFound(errors.New("this project has no runs")), "'gaffer run PLAN' begins one")
 }
 
-// ShortID is the last part of a run's id, by which commands find it as well.
-func ShortID(run string) string { return run[strings.LastIndexByte(run, '-')+1:] }
-
 // FindEither tells a run from a task, whose id is empty for a run; - is the latest
 // run that has not ended. A name that could be both is refused, and so is one that
 // could be several of the one kind, whatever it is of the other.

@@ -188,7 +188,7 @@ func row(r fleet.Run, t fleet.Task, now time.Time, where string) []table.Cell {
 		number = try
 	}
 	cells := table.Row(r.ID, t.ID, where, number, took, cost, phrase.State(t, now))
-	cells[0].Short = open.ShortID(r.ID)
+	cells[0].Short = fleet.ShortRun(r.ID)
 	if phrase.Waiting(t) {
 		cells[len(cells)-1].Style = env.Yellow
 	}

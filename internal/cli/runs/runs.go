@@ -168,7 +168,7 @@ func rows(runs []fleet.Run, asked map[string]int, now time.Time, all bool) [][]t
 			label, style = phrase.WaitingLabel, env.Yellow
 		}
 		row := []table.Cell{
-			{Text: r.ID, Short: open.ShortID(r.ID)},
+			{Text: r.ID, Short: fleet.ShortRun(r.ID)},
 			{Text: env.Line(r.Name, 60)},
 			{Text: label, Style: style},
 			{Text: phrase.Counts(c), Short: fmt.Sprintf("%d/%d", c.Complete, c.Total)},

@@ -50,7 +50,7 @@ what they wait for and where they work. Then come the open questions.`,
 			}
 			questions, err := open.Questions(cmd.Context(), f, slices.DeleteFunc(list, func(w distant.Worker) bool { return !w.ByHand || !w.Online() }))
 			for _, a := range questions {
-				if err := e.Printf("%s\n", a.Line()); err != nil {
+				if err := table.Lines(e, nil, a.Line()); err != nil {
 					return err
 				}
 			}

@@ -167,7 +167,11 @@ func Failure(t fleet.Task) (head string, lines []string) {
 		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last words do not say why
 	}
 	if c, ok := failedCheck(t.Attempt); ok && class == string(failure.VerifyFailed) {
-		return join(": ", class, fmt.Sprintf("%s (exit %d)", Line(c.Command), c.Exit)), lastLines(c.Output)
+		lines = lastLines(c.Output)
+		if denied := Denied(t.Attempt); denied != "" {
+			lines = append(lines, denied)
+		}
+		return join(": ", class, fmt.Sprintf("%s (exit %d)", Line(c.Command), c.Exit)), lines
 	}
 	head, rest := cutReason(reason)
 	lines = lastLines(rest)
