@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -55,6 +56,9 @@ func (t *Transcript) Line(line []byte) (entries []Entry, ok bool) {
 		}
 	}
 	for _, e := range t.read(t, trimmed) {
+		if e.Text == "" { // such as a tool without a name
+			continue
+		}
 		// Programs tell an error when it happens and again when they give up.
 		if e.Kind != Problem || e.Text != t.problem {
 			entries = append(entries, e)
@@ -188,7 +192,7 @@ func noted(text string, at time.Time) []Entry {
 
 // asked is a question with its options.
 func asked(q Question, at time.Time) Entry {
-	text := clean(q.Text)
+	text := cmp.Or(strings.TrimSpace(clean(q.Text)), "(a question without a text)")
 	for i, option := range q.Options {
 		text += fmt.Sprintf("\n%d %s", i+1, oneLine(option))
 	}
