@@ -121,10 +121,13 @@ func TestAPersonAttachesAndDetachesAndTheOutcomeIsTheSame(t *testing.T) {
 	if len(got) != 2 || got[0].Status != ledger.Failed || got[0].Exit != -1 || !got[0].Retry || got[1].Status != ledger.Done {
 		t.Errorf("recorded as %+v", got)
 	}
-	testenv.WaitFor(t, "an attach that finds no terminal", func() error { // the terminal may take a moment to end
+	testenv.Wait(t, "an attach that finds no terminal", func() error { // the terminal may take a moment to end
 		_, err := s.app.Attach(t.Context(), "bd-1", false)
-		return err
-	}, func(err error) bool { none := (*app.NoTerminalError)(nil); return errors.As(err, &none) })
+		if none := (*app.NoTerminalError)(nil); !errors.As(err, &none) {
+			return fmt.Errorf("another error: %w", err)
+		}
+		return nil
+	})
 }
 
 func TestAPersonAnswersInTheTerminal(t *testing.T) {

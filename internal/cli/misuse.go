@@ -45,7 +45,7 @@ func strict(root *cobra.Command) (started *bool) {
 func onlyOnce(f *pflag.Flag) {
 	_, list := f.Value.(pflag.SliceValue)
 	own, ok := f.Value.(interface{ Collects() bool })
-	if !list && !(ok && own.Collects()) {
+	if !list && (!ok || !own.Collects()) {
 		f.Value = &single{Value: f.Value, flag: f}
 	}
 }

@@ -49,11 +49,11 @@ func Ask(ctx context.Context, program, root string, environ []string, args ...st
 
 // inside reports whether a file is in a folder, also by way of links.
 func inside(file, folder string) bool {
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
 	}
-	if real, err := filepath.EvalSymlinks(folder); err == nil {
-		folder = real
+	if target, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = target
 	}
 	rel, err := filepath.Rel(folder, file)
 	return err != nil || filepath.IsLocal(rel)

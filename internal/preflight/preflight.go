@@ -140,7 +140,7 @@ func (u *use) who() string {
 func (c *checker) agent(ctx context.Context, u *use) string {
 	if _, err := agent.New(u.agent, c.Agents); err != nil {
 		next := "name another agent"
-		if hint, ok := err.(interface{ Hint() string }); ok { //nolint:errorlint // it is the error itself
+		if hint, ok := err.(interface{ Hint() string }); ok {
 			next = hint.Hint()
 		}
 		c.lack(next, "%s: %v", u.who(), err)
@@ -274,7 +274,7 @@ func (c *checker) repositories(ctx context.Context) {
 // broken reports an error that has its own hint and kind.
 func (c *checker) broken(what string, err error) {
 	p := Problem{Text: fmt.Sprintf("%s: %v", what, err), err: err}
-	if hint, ok := err.(interface{ Hint() string }); ok { //nolint:errorlint // it is the error itself
+	if hint, ok := err.(interface{ Hint() string }); ok {
 		p.Next = hint.Hint()
 	}
 	c.found = append(c.found, p)

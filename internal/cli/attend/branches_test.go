@@ -13,7 +13,8 @@ func TestTheSummaryNamesBranchesAndWhatToMerge(t *testing.T) {
 		return fleet.Task{ID: id, Status: fleet.Complete, Branch: branch, Worktree: "/p/trees/" + id, After: after}
 	}
 	r := fleet.Run{Status: fleet.Complete, Tasks: []fleet.Task{
-		task("first", "g/first"), task("other", "g/other"), {ID: "merge-1", Status: fleet.Complete, After: []string{"first", "other"}},
+		task("first", "g/first"), task("other", "g/other"),
+		{ID: "merge-1", Status: fleet.Complete, After: []string{"first", "other"}},
 		task("last", "g/last", "merge-1"), task("alone", "g/al'one"), task("same", "g/same"), task("gone", "g/gone"), task("merged", "g/merged"),
 	}}
 	at := site{

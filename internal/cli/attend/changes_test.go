@@ -120,8 +120,10 @@ func TestTheFirstLineOfARunSaysWhichOfItsAgentsArePausedAndUntilWhen(t *testing.
 		ID: "r", Name: "x", Counts: fleet.Counts{Total: 3, Queued: 2, Complete: 1},
 		Tasks: []fleet.Task{{ID: "a", Status: fleet.Queued}, {ID: "b", Agent: "codex", Status: fleet.Queued}, {ID: "c", Agent: "opencode", Status: fleet.Complete}},
 		Lanes: []fleet.Lane{
-			{Name: "claude", Until: now.Add(time.Hour), Reason: "rate_limited"}, {Name: "codex", Until: now.Add(48 * time.Hour)},
-			{Name: "opencode", Until: now.Add(time.Hour)}, {Name: "gemini", Until: now.Add(time.Hour)},
+			{Name: "claude", Until: now.Add(time.Hour), Reason: "rate_limited"},
+			{Name: "codex", Until: now.Add(48 * time.Hour)},
+			{Name: "opencode", Until: now.Add(time.Hour)},
+			{Name: "gemini", Until: now.Add(time.Hour)},
 		},
 	}
 	want := []string{"run r: x, 3 tasks, at most 8 at once, 1 complete, 2 queued; claude paused until 15:30, usage limit; codex paused until Feb 3 14:30"}

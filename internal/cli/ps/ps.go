@@ -116,8 +116,13 @@ func show(e *env.Env, p picture) error {
 // processes, which are theirs.
 func rows(p picture, now time.Time) [][]table.Cell {
 	head, where := []table.Cell{
-		{Text: "Run", Keep: true}, {Text: "Task", Least: 20}, {Text: "PID", Keep: true, Drop: 1}, {Text: "Attempt", Drop: 2},
-		{Text: "Time", Keep: true, Drop: 5}, {Text: "Cost", Keep: true, Drop: 3}, {Text: "State", Least: 24},
+		{Text: "Run", Keep: true},
+		{Text: "Task", Least: 20},
+		{Text: "PID", Keep: true, Drop: 1},
+		{Text: "Attempt", Drop: 2},
+		{Text: "Time", Keep: true, Drop: 5},
+		{Text: "Cost", Keep: true, Drop: 3},
+		{Text: "State", Least: 24},
 	}, pidOf
 	if p.far {
 		head[2], where = table.Cell{Text: "Worker", Drop: 4}, workerOf

@@ -150,8 +150,13 @@ func statusOf(r fleet.Run, asked map[string]int) string {
 
 func rows(runs []fleet.Run, asked map[string]int, now time.Time, all bool) [][]table.Cell {
 	head := []table.Cell{
-		{Text: "Run", Keep: true}, {Text: "Name"}, {Text: "Status", Keep: true}, {Text: "Tasks", Drop: 3},
-		{Text: "Began", Keep: true, Drop: 4}, {Text: "Time", Keep: true, Drop: 2}, {Text: "Cost", Keep: true, Drop: 1},
+		{Text: "Run", Keep: true},
+		{Text: "Name"},
+		{Text: "Status", Keep: true},
+		{Text: "Tasks", Drop: 3},
+		{Text: "Began", Keep: true, Drop: 4},
+		{Text: "Time", Keep: true, Drop: 2},
+		{Text: "Cost", Keep: true, Drop: 1},
 	}
 	if all {
 		head = append([]table.Cell{{Text: "Project", Drop: 5}}, head...)
