@@ -50,9 +50,9 @@ func (a *actor) do(line string) error {
 		names = append(names, s.name)
 	}
 	if near := suggest.Nearest(name, names); near != "" {
-		return fmt.Errorf("step %q is not known, did you mean %s?", name, near)
+		return fmt.Errorf("action %q is not known, did you mean %s?", name, near)
 	}
-	return fmt.Errorf("step %q is not known, want one of %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("action %q is not known, want one of %s", name, strings.Join(names, ", "))
 }
 
 // part cuts the first word off.
