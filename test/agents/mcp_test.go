@@ -71,7 +71,7 @@ func TestTheProgramsListAndCallEveryTool(t *testing.T) {
 			out, err = cmd.CombinedOutput()
 			over <- err
 		}()
-		asker := map[string]string{"claude": "claude-code", "codex": "codex-mcp-client"}[agent]
+		asker := agent + "-" // and the number of its process, as in 'gaffer ps'
 		p.until("a person is asked", func() bool {
 			select {
 			case err := <-over:
