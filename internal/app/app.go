@@ -56,6 +56,7 @@ type App struct {
 	ledger   *ledger.Store
 	notify   notifying
 	shows    atomic.Bool // beside what it does, see Show
+	pays     bool        // it writes documents that are owed, see pay
 
 	attending sync.Mutex // see Attend
 }
@@ -91,12 +92,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: userName(opts.Getenv),
 	})
 	a.lookout = lookout.New(a.store, lookout.Options{Adorn: a.adorn, AdornTask: a.adornTask})
-	a.session = session.New(opts.Config.Path("paths.session"), session.Options{
-		Now: opts.Now, LogPrefix: a.shown(opts.Config.Path("paths.session")), LockTimeout: min(opts.Config.Duration("lock_timeout"), lockTimeout),
-	})
-	a.ledger = ledger.Open(opts.Config.Path("paths.ledger"), ledger.Options{
-		Now: opts.Now, Name: a.shown(opts.Config.Path("paths.ledger")), LockTimeout: opts.Config.Duration("lock_timeout"),
-	})
+	a.openDocuments()
 	return a, nil
 }
 

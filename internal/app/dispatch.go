@@ -160,9 +160,12 @@ func (a *App) collect(ctx context.Context, run string, want func(store.Task) boo
 			wanted = append(wanted, r)
 		}
 	}
+	if err := a.owe(ctx, run, ""); err != nil {
+		return err
+	}
 	if err := s.worker.Collect(ctx, wanted); err != nil {
 		return err
 	}
-	s.flush(ctx)
+	a.concluded(ctx, run, s.flush(ctx))
 	return nil
 }

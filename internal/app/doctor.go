@@ -30,6 +30,7 @@ type Health struct {
 	Agents   []Agent  `json:"agents"`
 	Holding  []Holder `json:"holding"`  // what holds capacity now
 	Orphans  []Orphan `json:"orphans"`  // processes that no run knows
+	Owed     []Owed   `json:"owed"`     // runs of this project whose documents are still to be written
 	Gone     []Gone   `json:"gone"`     // agents that run by their session's document and have no process
 	Problems []string `json:"problems"` // why a run could not work here, in whole sentences with what to do
 	Advice   []string `json:"advice"`   // what to do, in whole sentences
@@ -69,7 +70,8 @@ type Gone struct {
 	PID     int    `json:"pid"`
 }
 
-// Doctor looks at this machine. With repair it ends what is orphaned. What cannot be
+// Doctor looks at this machine. With repair it ends what is orphaned, and writes the
+// documents that are owed. What cannot be
 // looked at is a problem, and the rest is looked at all the same: it is called when
 // something is broken. It makes no database.
 func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
@@ -79,7 +81,7 @@ func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
 	}
 	h := Health{
 		Database: database, Problems: []string{}, Limits: []string{}, Agents: programs(ctx, opts),
-		Holding: []Holder{}, Orphans: []Orphan{}, Gone: []Gone{}, Advice: []string{},
+		Holding: []Holder{}, Orphans: []Orphan{}, Owed: []Owed{}, Gone: []Gone{}, Advice: []string{},
 	}
 	if limits := supervisor.Limits(); limits != "" {
 		h.Limits = append(h.Limits, limits)
@@ -119,7 +121,27 @@ func (a *App) examine(ctx context.Context, h *Health, repair bool) {
 			h.cannot("not everything that is orphaned was ended", err)
 		}
 	}
+	if err := h.owes(ctx, a, repair); err != nil {
+		h.cannot("whether documents are owed is not known", err)
+	}
 	h.Advice = append(h.Advice, a.notifyAdvice(ctx)...)
+}
+
+// owes lists the runs whose documents are owed, after writing them with repair.
+func (h *Health) owes(ctx context.Context, a *App, repair bool) (err error) {
+	look := a.Owed
+	if repair {
+		look = a.Pay
+	}
+	list, err := look(ctx, false)
+	h.Owed = append(h.Owed, list...)
+	switch {
+	case len(list) > 0 && repair:
+		h.Advice = append(h.Advice, "remove what keeps the documents from being written, and call 'gaffer doctor --repair' again")
+	case len(list) > 0:
+		h.Advice = append(h.Advice, "'gaffer doctor --repair' writes the documents that are owed")
+	}
+	return err
 }
 
 // cannot adds a problem, with what to do about it if the error knows.

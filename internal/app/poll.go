@@ -314,7 +314,7 @@ func (a *App) finishRecords(ctx context.Context, stale map[string]*Polled) error
 			continue
 		}
 		if err := a.recorder(run).Flush(ctx); err != nil {
-			return err
+			return fmt.Errorf("documents of run %s: %w", run.ID, err)
 		}
 		for name, outcome := range mine {
 			stale[name].Repaired, stale[name].Run = outcome, run.ID

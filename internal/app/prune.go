@@ -218,6 +218,12 @@ func (s *sparing) why(r store.Reader, run store.Run) (string, error) {
 	if o := s.app.owner(run.ID); o.Alive {
 		return fmt.Sprintf("gaffer with pid %d works on it", o.PID), nil
 	}
+	switch _, err := r.Item(owedKey(run.ID)); {
+	case err == nil:
+		return "its documents are not written: 'gaffer doctor'", nil
+	case !errors.Is(err, store.ErrNotFound):
+		return "", err
+	}
 	if err := s.look(r); err != nil {
 		return "", err
 	}

@@ -56,6 +56,7 @@ func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	r := &round{engine: e, store: a.store, now: a.clock()}
 	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
 	c.all.Go(func() { tellByHand(ctx, a.presence(c.Desk), a.opts.Config, a.state, a.database) })
+	c.all.Go(func() { a.keepPaying(ctx) })
 	if terms.Tell {
 		c.teller = a.teller("", 0)
 	}

@@ -222,7 +222,10 @@ func (a *App) abandonTeam(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.flush(ctx)
+	if err := a.owe(ctx, f.Run, ""); err != nil {
+		return err
+	}
+	a.concluded(ctx, f.Run, s.flush(ctx))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,11 +65,15 @@ func (a *App) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 	}
 	defer frugal(len(s.run.Plan), a.shows.Load())()
 	defer a.tellOf(ctx, id, s.from)()
+	if err := a.owe(ctx, id, ""); err != nil {
+		return fleet.Run{}, err
+	}
+	var flushed error
 	for ended := false; !ended; {
 		if err := s.prepare(ctx, running); err != nil {
 			return fleet.Run{}, err
 		}
-		if err := s.work(ctx); err != nil {
+		if flushed, err = s.work(ctx); err != nil {
 			return fleet.Run{}, err
 		}
 		if ended, err = a.hasEnded(ctx, id); err == nil && !ended { // a task was retried just now
@@ -78,6 +83,7 @@ func (a *App) workAsOwner(ctx context.Context, id string) (fleet.Run, error) {
 			return fleet.Run{}, err
 		}
 	}
+	a.concluded(ctx, id, flushed)
 	if err := os.RemoveAll(a.attempts(id)); err != nil { // all of them have ended and are in the store
 		return fleet.Run{}, err
 	}
@@ -106,10 +112,10 @@ type shift struct {
 	recorder *recorder.Recorder
 }
 
-// prepare has the documents of the run be there, and what an earlier gaffer has
-// left behind be ended or held.
+// prepare writes the documents of the run up to now, and ends or takes over what an
+// earlier gaffer has left running.
 func (s *shift) prepare(ctx context.Context, running []engine.Assignment) error {
-	s.flush(ctx)
+	_ = s.flush(ctx) // it gives notice itself, and what is left is written when the run has ended
 	return s.worker.Adopt(ctx, running)
 }
 
@@ -224,32 +230,36 @@ func agentsOf(c *config.Config, name string) (map[string]agent.Custom, error) {
 	return custom, nil
 }
 
-// work goes on until the run has ended, and its documents say so.
-func (s *shift) work(ctx context.Context) error {
+// work goes on until the run has ended, and then writes its documents. That they
+// could not be written is flushed.
+func (s *shift) work(ctx context.Context) (flushed, err error) {
 	if !s.run.Status.Final() {
 		if err := s.untilEnd(ctx); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	s.flush(ctx)
-	return nil
+	return s.flush(ctx), nil
 }
 
-// flush writes the documents up to what has happened.
-func (s *shift) flush(ctx context.Context) {
-	if err := s.recorder.Flush(ctx); err != nil {
-		s.app.opts.Notice(fmt.Sprintf("documents: %v", err))
+// flush writes the documents up to what has happened. Its error is what could not
+// be written and can be written later. Records of other programs in the place of
+// ours stay; the recorder reports them.
+func (s *shift) flush(ctx context.Context) error {
+	var errs []error
+	if err := s.recorder.Flush(ctx); err != nil && !refusedOnly(err) {
+		errs = append(errs, err)
 	}
 	if s.build != nil {
 		if err := s.build.Flush(ctx); err != nil {
-			s.app.opts.Notice(fmt.Sprintf("the state of the build: %v", err))
+			errs = append(errs, fmt.Errorf("the state of the build: %w", err))
 		}
 	}
 	if s.team != nil {
 		if err := s.team.Flush(ctx); err != nil {
-			s.app.opts.Notice(fmt.Sprintf("the documents of the team: %v", err))
+			errs = append(errs, fmt.Errorf("the documents of the team: %w", err))
 		}
 	}
+	return errors.Join(errs...)
 }
 
 func (s *shift) untilEnd(ctx context.Context) error {

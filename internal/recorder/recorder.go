@@ -30,6 +30,7 @@ type Options struct {
 	Ledger  *ledger.Store     // nil writes no records
 	Project string            // the folder that records name as the repository
 	Notice  func(text string) // what a person should know; never nil
+	Quiet   bool              // give no notice of what Flush returns as its error
 
 	// Cancel cancels a task of the run, or the whole run if task is empty, because
 	// another program asks for it in the session's document. What has ended already
@@ -187,10 +188,20 @@ func (r *Recorder) flush(ctx context.Context) error {
 
 func (r *Recorder) close() { r.recording.Close() }
 
+// RefusedError is that every document is written but records in whose place another
+// program has written its own. Those stay.
+type RefusedError struct{ Err error }
+
+func (e *RefusedError) Error() string { return e.Err.Error() }
+func (e *RefusedError) Unwrap() error { return e.Err }
+
 func (r *Recorder) problems() error {
 	all := slices.Clone(r.refused)
 	if more := r.refusals - len(r.refused); more > 0 {
 		all = append(all, fmt.Errorf("and %d more", more))
+	}
+	if len(all) > 0 && len(r.told) == 0 {
+		return &RefusedError{errors.Join(all...)}
 	}
 	for _, what := range slices.Sorted(maps.Keys(r.told)) {
 		all = append(all, r.told[what])
@@ -198,7 +209,7 @@ func (r *Recorder) problems() error {
 	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("documents of run %s: %w", r.opts.Run, errors.Join(all...))
+	return errors.Join(all...)
 }
 
 // wait returns when there is something to do: at once if records are left to be

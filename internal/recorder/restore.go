@@ -62,7 +62,7 @@ func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error
 	return nil
 }
 
-// fileNames are the names in a folder.
+// fileNames are the names of the files in a folder.
 type fileNames map[string]bool
 
 // has reports whether the records of so many attempts are there: the last under
@@ -89,7 +89,7 @@ func (r *Recorder) names() (map[ledger.Kind]fileNames, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			names[e.Name()] = true
+			names[e.Name()] = e.Type().IsRegular()
 		}
 		all[kind] = names
 	}

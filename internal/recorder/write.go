@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ const (
 	theEvents  = "events"
 )
 
-// tell tells a person of a problem once, until it is over.
+// tell reports a problem once, until it is over.
 func (r *Recorder) tell(ctx context.Context, what string, err error) {
 	switch {
 	case err == nil:
@@ -46,7 +47,7 @@ func (r *Recorder) tell(ctx context.Context, what string, err error) {
 	case ctx.Err() != nil: // it is ours that there was no time
 		r.told[what] = err
 	default:
-		if r.told[what] == nil {
+		if r.told[what] == nil && !r.opts.Quiet {
 			r.opts.Notice(fmt.Sprintf("the documents of run %s are behind: %v; the run goes on, and they are tried again", r.opts.Run, err))
 		}
 		r.told[what] = err
@@ -118,23 +119,28 @@ func (r *Recorder) keepCursor(ctx context.Context) error {
 
 // writeRecords writes the records that are due, in their order, while there is
 // time and up to the first that cannot be written now. One that never can be is
-// passed over.
+// passed over, and so is one in whose place there is no file: restore writes it
+// when that is gone.
 func (r *Recorder) writeRecords(ctx context.Context, goOn func() bool) error {
+	var passed error
 	for n := 0; len(r.pending) > 0 && goOn(); n++ {
 		if n%nearby == 0 {
 			r.writeTogether(ctx)
 		}
 		r.pending[0] = r.joined(r.pending[0])
-		err := r.record(ctx, r.pending[0])
-		if final(err) {
+		switch err := r.record(ctx, r.pending[0]); {
+		case err == nil:
+		case noFile(err):
+			passed = cmp.Or(passed, err)
+		case final(err):
 			r.refuse(err)
-		} else if err != nil {
+		default:
 			return err
 		}
 		r.pending[0] = entry{}
 		r.pending = r.pending[1:]
 	}
-	return nil
+	return passed
 }
 
 // nearby is how far the end of an attempt is looked for: about as many are
@@ -164,15 +170,18 @@ func final(err error) bool {
 		other  *ledger.ImmutableError
 		moved  *ledger.TransitionError
 		record *ledger.RecordError
-		form   *statefile.FormError
 	)
-	switch {
-	case errors.As(err, &other):
-		return other.Attempt > 0 // otherwise somebody was quicker
-	case errors.As(err, &form):
-		return strings.HasSuffix(form.Path, ".json") // otherwise it is the folder
+	if errors.As(err, &other) {
+		return other.Attempt > 0 // otherwise another process was quicker
 	}
 	return errors.As(err, &moved) || errors.As(err, &record)
+}
+
+// noFile reports whether a folder, or anything else that is no file, is in the
+// record's place.
+func noFile(err error) bool {
+	form := (*statefile.FormError)(nil)
+	return errors.As(err, &form) && strings.HasSuffix(form.Path, ".json") // otherwise it is the folder of the records
 }
 
 // refuse passes over a record. Only the first few are told of: where one cannot

@@ -116,7 +116,10 @@ func (t *Attendant) attend(ctx context.Context, run string, asJSON bool) error {
 	if end.detached {
 		return t.background(ctx, end, asJSON)
 	}
-	return t.tell(end, asJSON)
+	if err := t.tell(end, asJSON); err != nil || t.App == nil || !end.run.Status.Final() {
+		return err
+	}
+	return t.App.OwedBy(ctx, run) // scripts that read the documents next must not take the old ones for the result
 }
 
 // job is what a way to show a run is given.

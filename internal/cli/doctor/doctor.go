@@ -4,6 +4,7 @@ package doctor
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,8 +23,9 @@ func New(e *env.Env) *cobra.Command {
 		Short: "Tell what is installed, what is orphaned, what to do",
 		Long: `Look at this machine: which agents are installed and logged in, what holds
 capacity now, which processes of agents no run knows, which agents of the project's
-sessions should run and have no process, and what is weaker on this system.
---repair ends what is orphaned.
+sessions should run and have no process, which runs have ended without their
+documents saying so, and what is weaker on this system. --repair ends what is
+orphaned and writes the documents.
 
 The exit code is 1 if a run could not work: no agent can be used, or the database
 is damaged or cannot be read, which keeps nothing else from being looked at. It
@@ -37,7 +39,7 @@ online, or the token may not run anything.`,
 		Example: "  gaffer doctor\n  gaffer doctor --repair\n  gaffer doctor --json | jq .orphans\n  gaffer doctor --server https://build.example:4870",
 		Args:    cobra.NoArgs,
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "end what is orphaned")
+	cmd.Flags().BoolVar(&repair, "repair", false, "end what is orphaned, write what is owed")
 	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -127,6 +129,9 @@ func remarks(h app.Health) (lines []string) {
 	}
 	if len(h.Orphans) == 0 {
 		lines = append(lines, "nothing is orphaned")
+	}
+	for _, o := range h.Owed {
+		lines = append(lines, fmt.Sprintf("owed: the documents of run %s, since %s: %s", env.Printable(o.Run), o.Since.Format(time.RFC3339), phrase.Line(o.Why)))
 	}
 	for _, g := range h.Gone {
 		lines = append(lines, fmt.Sprintf("gone: pid %d of agent %s in session %s, which should run", g.PID, env.Printable(g.Agent), env.Printable(g.Session)))

@@ -178,7 +178,7 @@ func fleetsOf(ctx context.Context, e *env.Env) (fleets []Fleet, err error) {
 	if there, err := app.Exists(opts); err != nil || !there {
 		return fleets, err
 	}
-	a, err := app.Open(ctx, opts)
+	a, err := App(ctx, e, nil)
 	if err != nil {
 		return fleets, err
 	}

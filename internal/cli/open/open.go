@@ -10,13 +10,19 @@ import (
 )
 
 // App opens gaffer in the project of the command. What a person should know is
-// told on stderr as it happens, or given to notice if that is not nil.
+// told on stderr as it happens, or given to notice if that is not nil. Documents that
+// an earlier gaffer could not write are written first.
 func App(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, error) {
 	opts, err := Options(e, notice)
 	if err != nil {
 		return nil, err
 	}
-	return app.Open(ctx, opts)
+	a, err := app.Open(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	a.PayOnOpen(ctx)
+	return a, nil
 }
 
 // Options are what gaffer in the project of the command is opened with.

@@ -1,0 +1,206 @@
+package app_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gaffer/fleet"
+	"gaffer/internal/app"
+	"gaffer/internal/plan"
+	"gaffer/internal/testenv"
+	"gaffer/team"
+)
+
+// owing is a run whose documents cannot be written while something else is in their
+// place.
+type owing struct {
+	place
+	run   string
+	path string                     // the path that is blocked
+	says  func() (ended bool, _ any) // whether the documents say that the run has ended
+}
+
+// block puts something in the place of a document, and unblock takes it away again.
+func (o owing) block() {
+	o.t.Helper()
+	err := os.Rename(o.path, o.path+".aside")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		o.t.Fatal(err)
+	}
+	if filepath.Ext(o.path) == "" {
+		err = os.WriteFile(o.path, nil, 0o600)
+	} else {
+		err = os.MkdirAll(filepath.Join(o.path, "in-the-way"), 0o755)
+	}
+	if err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+func (o owing) unblock() {
+	o.t.Helper()
+	if err := os.RemoveAll(o.path); err != nil {
+		o.t.Fatal(err)
+	}
+	if err := os.Rename(o.path+".aside", o.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		o.t.Fatal(err)
+	}
+}
+
+// dies lets a process work on the run while its documents are blocked, and kills it
+// when the run has ended.
+func (o owing) dies() {
+	o.t.Helper()
+	o.block()
+	g := o.gaffer(o.run)
+	a := o.open()
+	defer a.Close()
+	testenv.Wait(o.t, "the end of the run", func() error {
+		r, err := a.Run(o.t.Context(), o.run)
+		if err == nil && !r.Status.Final() {
+			err = fmt.Errorf("it is %s", r.Status)
+		}
+		return err
+	})
+	_ = g.Process.Kill()
+	_ = g.Wait()
+	o.unblock()
+	if ended, seen := o.says(); ended {
+		o.t.Fatalf("the documents were written although they were blocked: %+v", seen)
+	}
+}
+
+// eachOwing calls test with a run of each kind.
+func eachOwing(t *testing.T, test func(o owing)) {
+	t.Run("plan", func(t *testing.T) {
+		p := newPlace(t)
+		a := p.open()
+		defer a.Close()
+		run, err := a.Submit(t.Context(), plan.Plan{Name: "test", Source: plan.SourceOrchestrate, Tasks: []plan.Task{shell("a", "true")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(p.root, ".founder-mode", "status", "sessions", run, "status.json")
+		test(owing{place: p, run: run, path: path, says: func() (bool, any) {
+			var doc struct{ Status string }
+			data, err := os.ReadFile(path)
+			if err == nil {
+				err = json.Unmarshal(data, &doc)
+			}
+			return doc.Status == "complete", fmt.Sprintf("%s, %v", data, err)
+		}})
+	})
+	t.Run("build", func(t *testing.T) {
+		p := newPlace(t).withSpec(specText)
+		a := p.open()
+		defer a.Close()
+		run, err := a.Build(t.Context(), app.NewBuild{Plan: readPlan(t, "name: one\nagent: fake\nchunks:\n  - {id: 1, name: One, prompt: 'fake: say done'}\n")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(owing{place: p, run: run, path: filepath.Join(p.root, ".fctry", "state.json"), says: func() (bool, any) {
+			kinds := fmt.Sprint(tellable(p.feed()))
+			return strings.Contains(kinds, "chunk-completed"), kinds
+		}})
+	})
+	t.Run("team", func(t *testing.T) {
+		c, _, run := threeGroups(t)
+		test(owing{place: c.place, run: run, path: c.coordination(), says: func() (bool, any) {
+			status := c.session().Orchestrator.Status
+			return status == team.SessionCompleted, status
+		}})
+	})
+}
+
+func TestFaultDocumentsAreWrittenByTheNextGafferIfOneDiedBeforeItTriedAgain(t *testing.T) {
+	testenv.Integration(t)
+	eachOwing(t, func(o owing) {
+		o.dies()
+		a := o.open()
+		defer a.Close()
+		owed, err := a.Owed(o.t.Context(), false)
+		if err != nil || len(owed) != 1 || owed[0].Run != o.run || owed[0].Why == "" || owed[0].Since.IsZero() {
+			o.t.Errorf("owed are %+v, %v", owed, err)
+		}
+		a.PayOnOpen(o.t.Context())
+		if ended, seen := o.says(); !ended {
+			o.t.Errorf("the documents do not say that the run has ended: %+v\n%s", seen, o.notices)
+		}
+		if owed, err := a.Owed(o.t.Context(), true); err != nil || len(owed) != 0 {
+			o.t.Errorf("still owed are %+v, %v", owed, err)
+		}
+	})
+}
+
+func TestFaultAServerWritesTheDocumentsThatAreOwedInAnyProjectOfItsMachine(t *testing.T) {
+	testenv.Integration(t)
+	eachOwing(t, func(o owing) {
+		o.dies()
+		elsewhere := place{t: o.t, root: o.t.TempDir(), home: o.home, notices: &notices{}}
+		elsewhere.coordinate()
+		testenv.Wait(o.t, "the documents", func() error {
+			if ended, seen := o.says(); !ended {
+				return fmt.Errorf("they say %+v; told %s", seen, elsewhere.notices)
+			}
+			return nil
+		})
+	})
+}
+
+func TestFaultDocumentsGoWhereTheRunHadThemWhateverTheSettingsSayLater(t *testing.T) {
+	testenv.Integration(t)
+	p := newPlace(t)
+	p.write("gaffer.yaml", "paths: {session: here}\n")
+	a := p.open()
+	run, err := a.Submit(t.Context(), plan.Plan{Name: "test", Tasks: []plan.Task{shell("a", "true")}})
+	if err = errors.Join(err, a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(p.root, "here", "sessions", run, "status.json")
+	owing{place: p, run: run, path: path, says: func() (bool, any) { return false, nil }}.dies()
+	p.write("gaffer.yaml", "paths: {session: there}\n")
+	a = p.open()
+	defer a.Close()
+	a.PayOnOpen(t.Context())
+	if data, err := os.ReadFile(path); !strings.Contains(string(data), `"complete"`) {
+		t.Errorf("the document is %s, %v; told %s", data, err, p.notices)
+	}
+	if _, err := os.Stat(filepath.Join(p.root, "there")); err == nil {
+		t.Error("documents were written where the settings say now")
+	}
+}
+
+func TestFaultWhatDiesBetweenWritingDocumentsAndNotingItLeavesNothingWrong(t *testing.T) {
+	testenv.Integration(t)
+	p := newPlace(t)
+	run := p.run(shell("a", "exit 3"))
+	paid := func() string {
+		data, err := os.ReadFile(filepath.Join(p.root, ".founder-mode", "status", "sessions", run.ID, "status.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	before := paid()
+	a := p.open()
+	defer a.Close()
+	if err := a.Owe(t.Context(), run.ID); err != nil { // as it was before it was noted
+		t.Fatal(err)
+	}
+	if left, err := a.Pay(t.Context(), false); err != nil || len(left) != 0 {
+		t.Errorf("left are %+v, %v", left, err)
+	}
+	if after := paid(); after != before {
+		t.Errorf("the document was\n%s\nand is\n%s", before, after)
+	}
+	if r, err := a.Run(t.Context(), run.ID); err != nil || r.Status != fleet.Failed {
+		t.Errorf("the run is %s, %v", r.Status, err)
+	}
+}
+
