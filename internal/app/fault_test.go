@@ -21,9 +21,9 @@ import (
 // place.
 type owing struct {
 	place
-	run   string
+	run  string
 	path string                     // the path that is blocked
-	says  func() (ended bool, _ any) // whether the documents say that the run has ended
+	says func() (ended bool, _ any) // whether the documents say that the run has ended
 }
 
 // block puts something in the place of a document, and unblock takes it away again.
@@ -203,4 +203,3 @@ func TestFaultWhatDiesBetweenWritingDocumentsAndNotingItLeavesNothingWrong(t *te
 		t.Errorf("the run is %s, %v", r.Status, err)
 	}
 }
-

@@ -37,26 +37,35 @@ type held struct {
 	dropped   []string          // those that the agent has withdrawn last, by its own ids
 	waiting   bool              // the engine has said that the agent waits for a person
 	stopped   string
+	stopping  chan struct{} // closed when it is to stop; for every goroutine
+	short     bool          // it waits until it can be started; of its own goroutine
 }
 
 // run looks after the attempt until its end was reported.
 func (h *held) run(ctx context.Context) {
-	a, err := h.begin(ctx)
-	if err == nil && a != nil {
-		h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain(); h.extendAgain(); h.waiting = false })
-		var r runner.Result
-		if r, err = a.Run(ctx); err == nil {
-			h.outlive(ctx, r.Left)
-			if r.Class == failure.Released {
-				h.handBack(ctx, r)
-			} else {
-				if r.Class == failure.None {
-					h.commit(ctx)
-				}
-				h.finish(ctx, finishOf(r, h.keeps()))
-			}
+	r, err := h.attend(ctx, h.begin)
+	for wait := firstShortage; isShortage(neverStarted(r, err)) && ctx.Err() == nil; wait = min(2*wait, lastShortage) {
+		if !h.awaitRoom(ctx, wait, neverStarted(r, err)) {
 			return
 		}
+		again := h.start
+		if unknown := (*supervisor.UnknownError)(nil); errors.As(err, &unknown) { // it may run
+			again = h.begin
+		}
+		r, err = h.attend(ctx, again)
+	}
+	h.started(ctx)
+	if err == nil {
+		h.outlive(ctx, r.Left)
+		if r.Class == failure.Released {
+			h.handBack(ctx, r)
+			return
+		}
+		if r.Class == failure.None {
+			h.commit(ctx)
+		}
+		h.finish(ctx, finishOf(r, h.keeps()))
+		return
 	}
 	if ctx.Err() != nil {
 		return
@@ -119,14 +128,31 @@ var (
 	errReleased = errors.New("it is handed back before it has begun")
 )
 
+// attend begins the attempt and sees it to its end.
+func (h *held) attend(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
+	a, err := begin(ctx)
+	if err != nil {
+		return runner.Result{}, err
+	}
+	h.started(ctx)
+	h.worker.tell(ctx, func() { h.attempt = a; h.stopAgain(); h.extendAgain(); h.waiting = false })
+	return a.Run(ctx)
+}
+
+// options are those of the attempt's runner.
+func (h *held) options(ctx context.Context) runner.Options {
+	w := h.worker
+	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Pool: w.pool, Owner: owner{h, ctx}, Abandon: h.lease.abandon()}
+}
+
 // begin starts the agent, or takes it over if it was started before.
 func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir := w.folder(h.Attempt.ID)
-	opts := runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Pool: w.pool, Owner: owner{h, ctx}, Abandon: h.lease.abandon()}
+	opts := h.options(ctx)
 	job, err := runner.ReadJob(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return h.start(ctx, dir, opts)
+		return h.start(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -147,11 +173,12 @@ func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
 	if !a.Never() {
 		return nil, errLost
 	}
-	return h.start(ctx, dir, opts) // it never came to that
+	return h.start(ctx) // it never came to that
 }
 
-func (h *held) start(ctx context.Context, dir string, opts runner.Options) (*runner.Attempt, error) {
+func (h *held) start(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
+	dir, opts := w.folder(h.Attempt.ID), h.options(ctx)
 	switch {
 	case w.collects:
 		return nil, errLost
@@ -343,6 +370,7 @@ func (h *held) follow(o engine.Order, sent time.Time) {
 func (h *held) stop(why string) {
 	if h.stopped == "" {
 		h.stopped = why
+		close(h.stopping)
 		h.stopAgain()
 	}
 }

@@ -90,9 +90,10 @@ type Worker struct {
 	pool    *supervisor.Pool
 	contact contact // for all
 
-	drains   atomic.Bool // takes nothing, and is done when it holds nothing
-	releases atomic.Bool // and hands back what it holds
-	collects bool        // starts nothing that has not begun; set before Run
+	drains   atomic.Bool  // takes nothing, and is done when it holds nothing
+	releases atomic.Bool  // and hands back what it holds
+	short    atomic.Int32 // attempts that wait until they can be started
+	collects bool         // starts nothing that has not begun; set before Run
 
 	asking   bool // something may be claimed
 	claiming bool // a claim is under way
@@ -193,7 +194,7 @@ func (w *Worker) stopAll() {
 // claimNext has a task be claimed if there is a slot for it, one at a time. It does
 // not wait for that: a beat must not either.
 func (w *Worker) claimNext(ctx context.Context) {
-	if !w.asking || w.claiming || w.drains.Load() {
+	if !w.asking || w.claiming || w.refuses() {
 		return
 	}
 	if w.asking = false; len(w.held) >= w.opts.Slots {
@@ -231,10 +232,13 @@ func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	return nil, time.Time{}
 }
 
+// refuses reports whether the worker takes nothing new.
+func (w *Worker) refuses() bool { return w.drains.Load() || w.short.Load() > 0 }
+
 // request asks for a task.
 func (w *Worker) request() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
-	if !w.drains.Load() { // no task of a place can be had without its label
+	if !w.refuses() { // no task of a place can be had without its label
 		r.Labels = w.opts.Labels
 	}
 	return r
@@ -254,7 +258,7 @@ func (w *Worker) take(ctx context.Context, a engine.Assignment, asked time.Time)
 func (w *Worker) heeded(h *held) bool { return !h.endless || w.opts.Name != "" }
 
 func (w *Worker) hold(a engine.Assignment, asked time.Time) *held {
-	h := &held{worker: w, Assignment: a, questions: map[string]string{}}
+	h := &held{worker: w, Assignment: a, questions: map[string]string{}, stopping: make(chan struct{})}
 	h.spec = sync.OnceValues(func() (plan.Task, error) { return specOf(a.Task) })
 	h.lease.renew(a.Lease, asked)
 	h.endless = h.lease.ends().IsZero()
