@@ -102,7 +102,7 @@ func (s *Store) createFresh(d Draft) (string, error) {
 // place puts the session's folder where others see it, complete.
 func (s *Store) place(id string, data []byte) error {
 	h, hidden := s.opts.Host, filepath.Join(s.sessions(), newPrefix+id)
-	err := h.Mkdir(opMakeSession, hidden, 0o777)
+	err := h.Mkdir(opMakeSession, hidden, 0o755)
 	if errors.Is(err, fs.ErrExist) {
 		return errTaken
 	}

@@ -180,7 +180,7 @@ func (h *held) makeFolder(folder string) error {
 // program's rmdir from removing it.
 func (h *held) makeSigned(folder string) error {
 	m := h.file.host
-	if err := m.Mkdir(opMakeLock, folder, 0o777); err != nil {
+	if err := m.Mkdir(opMakeLock, folder, 0o755); err != nil {
 		return &StepError{Step: opMakeLock, Path: h.file.path, Err: err}
 	}
 	if err := h.sign(folder); err != nil {
@@ -192,7 +192,7 @@ func (h *held) makeSigned(folder string) error {
 
 func (h *held) sign(folder string) error {
 	m := h.file.host
-	f, err := m.Create(opSignLock, filepath.Join(folder, ownerFile), 0o666)
+	f, err := m.Create(opSignLock, filepath.Join(folder, ownerFile), 0o644)
 	if err != nil {
 		return err
 	}

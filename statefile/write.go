@@ -231,7 +231,7 @@ func MkdirAll(h host.Host, path string) error {
 	if err := MkdirAll(h, parent); err != nil {
 		return err
 	}
-	if err := h.Mkdir(opMakeFolder, path, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := h.Mkdir(opMakeFolder, path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return h.SyncDir(opSyncFolder, parent)
@@ -256,7 +256,7 @@ func MkdirIgnored(h host.Host, path string) error {
 		return err
 	}
 	temp := hidden(h, path, forNew)
-	if err := h.Mkdir(opMakeFolder, temp, 0o777); err != nil {
+	if err := h.Mkdir(opMakeFolder, temp, 0o755); err != nil {
 		return err
 	}
 	err := WriteNew(h, filepath.Join(temp, ignoreName), []byte("*\n"), 0o666)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gaffer/statefile"
+	"gaffer/statefile/host"
 )
 
 // busyPause is how often is looked whether an orphan has ended.
@@ -45,7 +46,7 @@ func (r *Repo) locked(ctx context.Context, do func(git) error) error {
 // inherited the open file that is returned here, and with it the lock on it,
 // which is free when the last process that has it ends.
 func (r *Repo) awaitOrphans(ctx context.Context) (*os.File, error) {
-	f, err := os.OpenFile(r.folder("busy"), os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+	f, err := host.OpenLock(r.folder("busy"))
 	if err != nil {
 		return nil, err
 	}

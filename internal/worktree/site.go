@@ -85,7 +85,7 @@ func (r *Repo) sweepSites(ctx context.Context) {
 // trySite is a site that nobody uses, or nil.
 func (r *Repo) trySite(name string) *site {
 	path := r.siteFile(name + ".lock")
-	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+	f, err := host.OpenLock(path)
 	if err != nil {
 		return nil
 	}

@@ -129,11 +129,25 @@ func (f osFile) Chmod(_ Op, mode fs.FileMode) error { return f.File.Chmod(mode) 
 func (f osFile) Chown(_ Op, uid, gid int) error     { return f.File.Chown(uid, gid) }
 func (f osFile) Sync(_ Op) error                    { return f.File.Sync() }
 
+// OpenLock opens the file of a lock, which it makes if need be, for its owner alone
+// whatever the umask: whoever can open the file can hold its lock. A file that others
+// can open, because an earlier version made it, is closed to them.
+func OpenLock(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		_ = f.Chmod(0o600) // that of another owner stays as it is
+	}
+	return f, nil
+}
+
 // Lock opens name and waits for its flock. A file that was removed or replaced
 // while we waited is not the one others will lock, so it is opened again.
 func (h osHost) Lock(ctx context.Context, op Op, name string) (Lock, error) {
 	for {
-		f, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+		f, err := OpenLock(name)
 		if err != nil {
 			return nil, err
 		}

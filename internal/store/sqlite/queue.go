@@ -100,7 +100,7 @@ func (p *place) open() (err error) {
 		return nil
 	}
 	for i, name := range p.names() {
-		p.files[i], err = os.OpenFile(name, os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o666)
+		p.files[i], err = host.OpenLock(name)
 		if err == nil {
 			p.infos[i], err = p.files[i].Stat()
 		}
