@@ -31,6 +31,9 @@ const startWithin = 20 * time.Second
 // the run and with the settings that the flags of this command gave. It returns
 // when that process works on the run. It outlives this one.
 func (a *App) Background(ctx context.Context, run string) (Detached, error) {
+	if err := CheckDetach(a.opts.Getenv); err != nil {
+		return Detached{}, err
+	}
 	r, err := a.Run(ctx, run)
 	if err != nil {
 		return Detached{}, err

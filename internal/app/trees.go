@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,7 +138,7 @@ func start(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name
 // uncommitted is committed when its branch is merged.
 func (p place) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 	spec := p.tree(t.TaskKey, task)
-	if spec == nil || p.flow != nil || task.Tree != "" {
+	if spec == nil {
 		return nil
 	}
 	repo, err := worktree.Open(ctx, p.rootOf(task))
@@ -149,12 +150,29 @@ func (p place) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 		return err
 	}
 	for _, tree := range trees {
-		if tree.Task == spec.Task {
-			return commitWork(ctx, repo, tree, task.Name)
+		if tree.Task != spec.Task {
+			continue
 		}
+		if _, err := os.Stat(tree.Path); errors.Is(err, fs.ErrNotExist) {
+			return &TreeGoneError{tree.Path, tree.Branch}
+		}
+		if p.flow != nil || task.Tree != "" {
+			return nil
+		}
+		return commitWork(ctx, repo, tree, task.Name)
 	}
-	return nil
+	return &TreeGoneError{filepath.Join(p.trees, spec.Run, spec.Task), spec.Branch}
 }
+
+// TreeGoneError is a worktree that was deleted while its task was worked on.
+type TreeGoneError struct{ Path, Branch string }
+
+func (e *TreeGoneError) Error() string {
+	return fmt.Sprintf("its worktree %s was deleted while it was worked on; what was not committed is lost", e.Path)
+}
+
+// Lost implements the interface by which a worker knows that a task's work is gone.
+func (e *TreeGoneError) Lost() bool { return true }
 
 // commitWork commits what a task has left uncommitted. If the worktree is gone,
 // what is on its branch counts.

@@ -62,7 +62,9 @@ func (h *held) run(ctx context.Context) {
 			return
 		}
 		if r.Class == failure.None {
-			h.commit(ctx)
+			if gone := h.commit(ctx); gone != nil {
+				r.Class, r.Summary = failure.Crashed, gone.Error()
+			}
 		}
 		h.finish(ctx, finishOf(r, h.keeps()))
 		return
@@ -247,15 +249,19 @@ func (h *held) finish(ctx context.Context, f engine.Finish) {
 
 // commit commits what the task has left uncommitted. If that fails the task is
 // complete all the same: its worktree has the work, and a task that starts from it
-// says what is in the way.
-func (h *held) commit(ctx context.Context) {
+// says what is in the way. If the worktree is gone, so is the work: that is returned.
+func (h *held) commit(ctx context.Context) (gone error) {
 	spec, err := h.spec()
 	if err == nil {
 		err = h.worker.opts.Place.Commit(ctx, h.Task, spec)
 	}
+	if lost := (interface{ Lost() bool })(nil); errors.As(err, &lost) && lost.Lost() {
+		return err
+	}
 	if err != nil && ctx.Err() == nil {
 		h.worker.opts.Notice(fmt.Sprintf("task %s: what it left uncommitted is not on its branch: %v", h.Task.Task, err))
 	}
+	return nil
 }
 
 // diffWithin bounds how long the end of an attempt may wait for what it has

@@ -7,6 +7,7 @@ import (
 
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 )
 
@@ -39,7 +40,13 @@ A server's run needs nobody to take it up: it is followed.`,
 			if err := attend.CheckShow(t.Show, detach, t.App == nil); err != nil {
 				return err
 			}
-			id, err := open.FindRun(ctx, t.Fleet, append(args, "")[0], true)
+			name := append(args, "")[0]
+			id, err := open.FindRun(ctx, t.Fleet, name, true)
+			if exit.Of(err) == exit.CodeNotFound && t.App != nil {
+				if forgotten := t.App.Forgotten(ctx, name); forgotten != nil {
+					return forgotten
+				}
+			}
 			if err != nil {
 				return err
 			}

@@ -132,6 +132,11 @@ func submit(ctx context.Context, e *env.Env, t *attend.Attendant, p plan.Plan, o
 	if err := attend.CheckShow(t.Show, o.detach, t.Fleet.Where() != ""); err != nil {
 		return err
 	}
+	if o.detach && t.App != nil {
+		if err := app.CheckDetach(e.Getenv); err != nil {
+			return err
+		}
+	}
 	id, warnings, err := open.Submit(ctx, e, t.Fleet, p, o.on)
 	if err != nil {
 		return err
