@@ -82,6 +82,8 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a := &App{opts: opts, state: state, database: database}
 	if strings.Contains(a.database, "://") {
 		a.store, err = postgres.Open(ctx, a.database)
+	} else if closed := readOnly(a.database); closed != nil {
+		a.store, err = openSnapshot(ctx, a.database, closed)
 	} else {
 		a.store, err = sqlite.OpenWith(ctx, a.database, sqlite.Options{Remember: remembered})
 	}

@@ -158,6 +158,9 @@ const payWithin = time.Second
 // quick. Every command that opens the project calls it. A command that cannot does
 // what it was asked for all the same.
 func (a *App) PayOnOpen(ctx context.Context) {
+	if _, closed := a.store.(*snapshot); closed {
+		return
+	}
 	within, cancel := context.WithTimeout(ctx, payWithin)
 	defer cancel()
 	left, err := a.Pay(within, false)

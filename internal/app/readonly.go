@@ -1,0 +1,97 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"gaffer/internal/store"
+	"gaffer/internal/store/sqlite"
+)
+
+// ReadOnlyError is a change that cannot be stored because the folder of the database
+// cannot be written to.
+type ReadOnlyError struct {
+	Folder string
+	Err    error
+}
+
+func (e *ReadOnlyError) Error() string {
+	return fmt.Sprintf("the state folder %s is read-only: %v", e.Folder, e.Err)
+}
+func (e *ReadOnlyError) Unwrap() error { return e.Err }
+
+// Hint says what to do next.
+func (e *ReadOnlyError) Hint() string {
+	return "make it writable, or name another with XDG_STATE_HOME or --db; 'gaffer status', 'gaffer ps' and 'gaffer logs' work all the same"
+}
+
+// readOnly returns a [*ReadOnlyError] if the folder of a database is there and cannot
+// be written to.
+func readOnly(database string) error {
+	const writable = 2
+	dir := filepath.Dir(database)
+	err := syscall.Access(dir, writable)
+	if errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES) {
+		return &ReadOnlyError{dir, err}
+	}
+	return nil
+}
+
+// snapshot is a database that can only be read: a copy of one whose folder is
+// read-only, since SQLite needs to write beside a database even to read it.
+type snapshot struct {
+	store.Store
+	dir string
+	why error
+}
+
+// openSnapshot opens a copy of the database. It is removed by Close.
+func openSnapshot(ctx context.Context, database string, why error) (_ *snapshot, err error) {
+	dir, err := os.MkdirTemp("", "gaffer-read-only-")
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(dir)
+		}
+	}()
+	to := filepath.Join(dir, "gaffer.db")
+	for _, part := range []string{"", "-wal"} {
+		err := copyFile(to+part, database+part)
+		if err != nil && (part == "" || !errors.Is(err, fs.ErrNotExist)) {
+			return nil, errors.Join(why, err)
+		}
+	}
+	s, err := sqlite.OpenWith(ctx, to, sqlite.Options{Remember: remembered})
+	if err != nil {
+		return nil, errors.Join(why, err)
+	}
+	return &snapshot{s, dir, why}, nil
+}
+
+// Write refuses every change.
+func (s *snapshot) Write(context.Context, store.Need, func(*store.Tx) error) error { return s.why }
+
+// Close closes the copy and removes it.
+func (s *snapshot) Close() error { return errors.Join(s.Store.Close(), os.RemoveAll(s.dir)) }
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
