@@ -2,6 +2,7 @@ package watch
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,6 +54,13 @@ func TestAnAnswerACancelAndARetryStartAProcessForARunThatHasNone(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.dir, "web", "mended"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.press("r")
+	// While the cancel starts a process, the screen takes no other action.
+	testenv.Wait(t, "the end of the retried task", func() error {
+		s.press("r")
+		if text := p.gaffer("status"); !strings.Contains(text, "✓ Done") {
+			return errors.New(text)
+		}
+		return nil
+	})
 	s.sees("▸ ✓ complete")
 }
