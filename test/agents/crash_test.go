@@ -151,8 +151,12 @@ func TestALostAttemptIsFollowedInTheSameConversation(t *testing.T) {
 			if len(all) == 0 {
 				return nil
 			}
-			for pid := range all {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			// All of them stop first: a supervisor that outlives its agent records how
+			// the agent died, and then the attempt is not lost.
+			for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGKILL} {
+				for pid := range all {
+					_ = syscall.Kill(pid, signal) // it may have ended
+				}
 			}
 			return fmt.Errorf("%v", all)
 		})
