@@ -60,7 +60,7 @@ long they took and what they cost. A run of which a task waits for a person is
 	flags.StringSliceVar(&o.status, "status", nil, "only `STATUS`, or several: "+strings.Join(statuses(), ","))
 	flags.StringVar(&o.name, "name", "", "only those with `TEXT` in their name")
 	flags.StringVar(&o.since, "since", "", "only those that began since `WHEN`: 2h, 7d, 14:02 or 2026-02-11")
-	flags.IntVarP(&o.limit, "limit", "n", 20, "the latest `N`; 0 is all")
+	flags.IntVarP(&o.limit, "limit", "n", 20, "the latest `N` of the last 1000 runs; 0 is all of those")
 	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	// The flag was declared just above; an error could only mean that it was not.
@@ -90,7 +90,7 @@ long they took and what they cost. A run of which a task waits for a person is
 				return err
 			}
 			if len(shown) < len(list) {
-				e.Talk("these are the latest %d; -n 0 lists all", len(shown))
+				e.Talk("these are the latest %d; -n 0 lists up to 1000", len(shown))
 			}
 			return nil
 		})
@@ -117,7 +117,7 @@ func (o options) check(now time.Time) (since time.Time, err error) {
 	return env.Since(o.since, now)
 }
 
-// most is how many runs are looked at for those that filters want.
+// most is how many runs are looked at. A server lists no more at once.
 const most = 1000
 
 // find returns the runs that are wanted, one more than the limit if there are more,
