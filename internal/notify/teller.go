@@ -89,15 +89,17 @@ type teller struct {
 	sending bool // others may not, as far as the store knows
 }
 
-// run tells until ctx ends, or, when idle has ended, until there is nothing to do
-// at once.
+// run tells until ctx ends. When idle has ended, it tells what has happened before
+// and returns. A step that was under way when idle ended may have missed the latest
+// events, so another one follows it.
 func (l *teller) run(ctx, idle context.Context) {
 	defer l.part(ctx)
 	for tries := 0; ctx.Err() == nil; {
+		finishing := idle.Err() != nil
 		busy, err := l.step(ctx)
 		switch {
 		case ctx.Err() != nil:
-		case err != nil && idle.Err() != nil:
+		case err != nil && finishing:
 			l.opts.Notice(fmt.Sprintf("notify %s: %v", l.channel.Name(), err))
 			return
 		case err != nil:
@@ -107,7 +109,7 @@ func (l *teller) run(ctx, idle context.Context) {
 			pause(idle, backoff(tries)/firstWait*time.Second)
 		case busy:
 			tries = 0
-		case idle.Err() != nil:
+		case finishing:
 			return
 		default:
 			tries = 0

@@ -237,6 +237,29 @@ func TestWhatARunHasDoneBeforeTheTellerLooksIsTold(t *testing.T) {
 	})
 }
 
+// slowReads is a store on a busy machine: what a reader has seen is a second old
+// when it gets it.
+type slowReads struct{ store.Store }
+
+func (s slowReads) Read(ctx context.Context, look func(store.Reader) error) error {
+	err := s.Store.Read(ctx, look)
+	time.Sleep(time.Second)
+	return err
+}
+
+func TestWhatHappensDuringTheLastLookIsToldBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, in := newWorld(t), &inbox{}
+		teller := w.tell(in, "r", func(o *Options) { o.Store = slowReads{w.store} })
+		pass(7 * time.Second) // it has begun and waits for events
+		w.submit("r", 1)
+		pass(pace + time.Second/2) // it has read these events, and not the next ones
+		w.finish(w.claim("r"), failure.None)
+		teller.Finish(t.Context(), time.Minute)
+		w.want(in, "run r is complete")
+	})
+}
+
 func TestAProgramThatIsStoppedWhileItSendsLeavesItToTheNextAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}

@@ -43,8 +43,6 @@ func (c *call) decide(ctx context.Context) error {
 	if !ok {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
 	return c.ask(ctx, q)
 }
 
@@ -76,11 +74,13 @@ func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 // questionTool is how Claude asks a person.
 const questionTool = "AskUserQuestion"
 
-// openWithin is how long a store may take to be opened and asked.
-const openWithin = 2 * time.Second
+// openWithin is how long a store may take to be opened and asked. It is long
+// because a machine with many agents can be slow.
+const openWithin = 10 * time.Second
 
-// ask puts the question and waits. Whatever ends the wait, the question does not
-// outlive it.
+// ask puts the question and waits until it is answered or q.Within has passed. The
+// time that the store takes does not count. Whatever ends the wait, the question
+// does not outlive it.
 func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	quick, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
@@ -94,7 +94,9 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 		return err
 	}
 	c.link(quick, "", id)
-	answer, why, err := c.await(ctx, f, id)
+	waiting, cancel := context.WithTimeout(ctx, q.Within)
+	defer cancel()
+	answer, why, err := c.await(waiting, f, id)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), openWithin)
 	defer cancel()
 	c.link(last, id, "")
