@@ -81,6 +81,7 @@ var rules = []rule{
 	{"internal/light", nil, nil},
 	{"internal/statedir", []string{"internal/light"}, nil},
 	{"internal/agentproc", []string{"internal/light"}, nil},
+	{"internal/caller", []string{"internal/agentproc"}, nil},
 	{"internal/heard", []string{"internal/agentproc", "internal/light", "internal/statedir", "statefile/host", "statefile/jsonview"}, nil},
 	{"internal/early", []string{"internal/agentproc", "internal/heard", "internal/light"}, nil},
 	{"internal/interactive", []string{"internal/agentproc", "internal/heard", "internal/tmux", "statefile/host", "statefile/jsontree"}, nil},
@@ -119,7 +120,7 @@ var rules = []rule{
 	{"internal/notify", []string{"fleet", "internal/failure", "internal/store"}, nil},
 
 	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/logstore", "internal/recorder", "internal/store"}, nil},
-	{"internal/distant", []string{"coordinator", "fleet", "internal/plan"}, nil},
+	{"internal/distant", []string{"coordinator", "fleet", "internal/caller", "internal/plan"}, nil},
 
 	{"internal/logstore", []string{"internal/engine", "internal/store"}, nil},
 	{"internal/workdesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/failure", "internal/logstore", "internal/server", "internal/store", "internal/token"}, nil},
@@ -143,7 +144,7 @@ var rules = []rule{
 	{"internal/settings", []string{"statefile/..."}, nil},
 
 	// What an agent may use as a tool.
-	{"internal/mcp", []string{"fleet", "internal/cli/exit", "internal/plan", "internal/suggest", "session", "statefile/...", "team", "workflow"}, []string{
+	{"internal/mcp", []string{"fleet", "internal/caller", "internal/cli/exit", "internal/plan", "internal/suggest", "session", "statefile/...", "team", "workflow"}, []string{
 		"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk",
 	}},
 

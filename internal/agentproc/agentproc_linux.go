@@ -250,6 +250,48 @@ func Ancestor(program string) int {
 	return 0
 }
 
+// ProgramOf is the agent program that a process is, in whatever mode it runs, or "".
+// Unlike [Agents] it also knows agents without a terminal, and the servers that
+// agents are made of.
+func ProgramOf(pid int) string {
+	name := nameOfProcess(pid)
+	if IsProgram(name) || name == opencode {
+		return name
+	}
+	if !mayBeAgent(name) {
+		return ""
+	}
+	program, _ := script(arguments(pid))
+	return program
+}
+
+// opencode has no hooks and no notes that we read: it is not among the [Programs].
+const opencode = "opencode"
+
+// Children lists the processes that a process has started or adopted.
+func Children(pid int) (list []int) {
+	for _, other := range pids() {
+		if p, ok := Look(other); ok && p.Parent == pid {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// Arguments are the words of a process's command line, the first 200 at most.
+func Arguments(pid int) []string { return arguments(pid) }
+
+// Environ is what a process was started with. The last value of a name counts.
+func Environ(pid int) map[string]string {
+	found := map[string]string{}
+	for v := range bytes.SplitSeq(readProc(pid, "environ", 1<<20), []byte{0}) {
+		if name, value, ok := bytes.Cut(v, []byte{'='}); ok {
+			found[string(name)] = string(value)
+		}
+	}
+	return found
+}
+
 // Variables are those of the environment that a process was started with, of the
 // given names.
 func Variables(pid int, names ...string) map[string]string {

@@ -15,6 +15,18 @@ func Look(int) (Process, bool) { return Process{}, false }
 // Variables are those of a process's environment.
 func Variables(int, ...string) map[string]string { return nil }
 
+// ProgramOf is the agent program that a process is, "" if it cannot be told.
+func ProgramOf(int) string { return "" }
+
+// Children lists the processes that a process has started or adopted.
+func Children(int) []int { return nil }
+
+// Arguments are the words of a process's command line.
+func Arguments(int) []string { return nil }
+
+// Environ is what a process was started with.
+func Environ(int) map[string]string { return nil }
+
 // FolderOf is where a process works.
 func FolderOf(int) string { return "" }
 

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"gaffer/internal/caller"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
 	"gaffer/internal/lookout"
@@ -40,6 +41,9 @@ type Options struct {
 	Getenv  func(string) string
 	Notice  func(text string) // things a person should know, as they happen; never nil
 	Version string            // of the program, for others to see
+	// Agent names the agent for which this process acts, see package caller. Events
+	// carry its name, and it may do less than a user. It is empty for a user.
+	Agent string
 
 	Supervisor supervisor.Options
 }
@@ -91,7 +95,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 		return nil, err
 	}
 	a.engine = engine.New(a.store, engine.Options{
-		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: userName(opts.Getenv),
+		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: opts.who(),
 	})
 	a.lookout = lookout.New(a.store, lookout.Options{Adorn: a.adorn, AdornTask: a.adornTask})
 	a.openDocuments()
@@ -147,6 +151,14 @@ func (a *App) shown(path string) string {
 	return filepath.ToSlash(path)
 }
 
+// who is whose name the events carry.
+func (o Options) who() string {
+	if o.Agent != "" {
+		return o.Agent
+	}
+	return userName(o.Getenv)
+}
+
 func userName(getenv func(string) string) string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
@@ -192,18 +204,46 @@ func (a *App) Submit(ctx context.Context, p plan.Plan) (string, error) {
 // Answer answers a question of a run. deny refuses what was asked for, with
 // text as the reason.
 func (a *App) Answer(ctx context.Context, question, text string, deny bool) error {
+	if a.opts.Agent != "" { // also of a question in a run of its own: the user decides
+		return &caller.RefusedError{What: "gaffer answer", Agent: a.opts.Agent}
+	}
 	return a.engine.Answer(ctx, engine.Answer{Question: question, Text: text, Deny: deny})
 }
 
 // Cancel ends a run, or one task of it with what waits for it.
 func (a *App) Cancel(ctx context.Context, run, task, why string) error {
+	if err := a.MayChange(ctx, run, "gaffer cancel"); err != nil {
+		return err
+	}
 	return a.engine.Cancel(ctx, engine.Target{Run: run, Task: task}, "", why)
 }
 
 // Retry queues a task again that failed or was cancelled. A run that had ended
 // goes on with the next Work.
 func (a *App) Retry(ctx context.Context, run, task string) error {
-	return a.engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, "", "a person asked for it")
+	if err := a.MayChange(ctx, run, "gaffer retry"); err != nil {
+		return err
+	}
+	why := "a person asked for it"
+	if a.opts.Agent != "" {
+		why = "the agent that started the run asked for it"
+	}
+	return a.engine.Retry(ctx, store.TaskKey{Run: run, Task: task}, "", why)
+}
+
+// MayChange refuses an agent that changes a run which it has not submitted itself.
+// what is the command that it used.
+func (a *App) MayChange(ctx context.Context, run, what string) error {
+	if a.opts.Agent == "" {
+		return nil
+	}
+	return a.store.Read(ctx, func(r store.Reader) error {
+		first, err := r.EventsOf(run, 0, 1)
+		if err == nil && (len(first) == 0 || first[0].Who != a.opts.Agent) {
+			err = &caller.RefusedError{What: what, Agent: a.opts.Agent}
+		}
+		return err
+	})
 }
 
 // attempts is the folder of the attempts of a run.

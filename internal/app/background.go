@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"gaffer/internal/caller"
 	"gaffer/internal/lookout"
 	"gaffer/internal/store"
 )
@@ -67,6 +68,9 @@ func (a *App) Background(ctx context.Context, run string) (Detached, error) {
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = root, log, log
+	if name, ok := strings.CutPrefix(a.opts.Agent, "agent "); ok {
+		cmd.Env = append(os.Environ(), caller.AgentVar+"="+name)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return d, fmt.Errorf("start gaffer in the background: %w", err)

@@ -114,7 +114,7 @@ const endWithin = 2 * time.Minute
 func (a *App) end(ctx context.Context, key store.TaskKey, why string) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
-	err := a.engine.Cancel(ctx, engine.Target{Run: key.Run, Task: key.Task}, "", why)
+	err := a.Cancel(ctx, key.Run, key.Task, why)
 	if late := (*engine.ConflictError)(nil); err != nil && !errors.As(err, &late) {
 		return err
 	}

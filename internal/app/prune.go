@@ -104,7 +104,7 @@ func (p *Pruning) Take(ctx context.Context) (Pruned, error) {
 	a, gone := p.app, []string{}
 	folders := 0
 	counts, err := prune.Take(ctx, a.store, p.found, prune.Taking{
-		Now: a.opts.Now, Who: userName(a.opts.Getenv), Tell: a.opts.Notice,
+		Now: a.opts.Now, Who: a.opts.who(), Tell: a.opts.Notice,
 		Hold: func(run string) (func(), error) {
 			if err := statefile.CheckName("run", run); err != nil {
 				return nil, err // somebody else has put it there, and no path may be made of it

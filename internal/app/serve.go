@@ -82,7 +82,7 @@ func (a *App) Show() (*Coordinator, error) {
 func (a *App) desks(terms Terms) (*Coordinator, *engine.Engine, error) {
 	now := a.clock()
 	e := engine.New(a.store, engine.Options{
-		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: terms.Lease, Who: userName(a.opts.Getenv),
+		Now: now, NewID: newID, Rand: mathrand.Float64, Lease: terms.Lease, Who: a.opts.who(),
 	})
 	v, err := a.viewer(e)
 	if err != nil {

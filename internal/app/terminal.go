@@ -60,7 +60,7 @@ func (a *App) terminal(t store.Task, spec plan.Task, log string, from int64) *su
 
 // paneEnv lets commands that a person types in a pane find what we have found.
 func (a *App) paneEnv() []string {
-	return append(os.Environ(), project.EnvVar+"="+a.opts.Project.Root, "GAFFER_DB="+a.database)
+	return append(supervisor.WithoutSecrets(os.Environ()), project.EnvVar+"="+a.opts.Project.Root, "GAFFER_DB="+a.database)
 }
 
 // startSession begins a session. One of that name is what the attempt before has

@@ -11,6 +11,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/caller"
 	"gaffer/internal/plan"
 )
 
@@ -19,6 +20,10 @@ type Options struct {
 	Address string            // of the server, for people
 	Project string            // the name of the project that names are looked for in
 	Notice  func(text string) // things a person should know, as they happen; never nil
+	// Agent names the agent that asks, see package caller. It is empty for a user. The
+	// server knows tokens and not agents, so an agent may answer, cancel and retry
+	// nothing.
+	Agent string
 }
 
 // Fleet is the fleet of one server. It is safe for concurrent use.
@@ -26,6 +31,14 @@ type Fleet struct {
 	client *coordinator.Client
 	opts   Options
 	names  names
+}
+
+// refuse refuses an agent what only a user may do.
+func (f *Fleet) refuse(what string) error {
+	if f.opts.Agent == "" {
+		return nil
+	}
+	return &caller.RefusedError{What: what, Agent: f.opts.Agent}
 }
 
 // New asks nothing yet.
@@ -129,16 +142,25 @@ func (f *Fleet) SubmitOn(ctx context.Context, p plan.Plan, worker string) (strin
 // Answer answers a question. deny refuses what was asked for, with text as the
 // reason.
 func (f *Fleet) Answer(ctx context.Context, question, text string, deny bool) error {
+	if err := f.refuse("gaffer answer"); err != nil {
+		return err
+	}
 	return f.problem(f.client.Answer(ctx, question, text, deny))
 }
 
 // Cancel ends a run, or one task of it with what waits for it.
 func (f *Fleet) Cancel(ctx context.Context, run, task, why string) error {
+	if err := f.refuse("gaffer cancel"); err != nil {
+		return err
+	}
 	return f.problem(f.client.Cancel(ctx, run, task, why))
 }
 
 // Retry queues a task again that failed or was cancelled.
 func (f *Fleet) Retry(ctx context.Context, run, task string) error {
+	if err := f.refuse("gaffer retry"); err != nil {
+		return err
+	}
 	return f.problem(f.client.Retry(ctx, run, task))
 }
 

@@ -1,34 +1,24 @@
 package mcp
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"strconv"
-	"strings"
-)
 
-// The variables by which an agent that gaffer runs knows what it is.
-const (
-	attemptVar = "GAFFER_ATTEMPT"
-	runVar     = "GAFFER_RUN"
-	taskVar    = "GAFFER_TASK"
-	roleVar    = "GAFFER_ROLE"
+	"gaffer/internal/caller"
 )
 
 // Identify says who calls, by the environment that the caller was given and the
 // role that the command line names. Whoever runs an agent sets its role; the
 // command line can only make less of it.
 func Identify(getenv func(string) string, named string) (Caller, error) {
-	c := Caller{Role: Person, Attempt: getenv(attemptVar), Run: getenv(runVar), Task: getenv(taskVar)}
+	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
 	if c.Attempt != "" {
 		c.Role = Worker
 	}
-	given := getenv(roleVar)
+	given := getenv(caller.RoleVar)
 	if given != "" {
 		role, err := ParseRole(given)
 		if err != nil {
-			return c, fmt.Errorf("%s: %w", roleVar, err)
+			return c, fmt.Errorf("%s: %w", caller.RoleVar, err)
 		}
 		c.Role = role
 	}
@@ -47,50 +37,4 @@ func Identify(getenv func(string) string, named string) (Caller, error) {
 	}
 	c.Role = role
 	return c, nil
-}
-
-// Inherited returns the variables of the nearest ancestor of a process that
-// belongs to an attempt, or nil. Some programs start their servers with hardly
-// any of their own environment.
-func Inherited(pid int) func(string) string {
-	const deepest = 64
-	for range deepest {
-		pid = parentOf(pid)
-		if pid <= 1 {
-			return nil
-		}
-		if getenv := environOf(pid); getenv(attemptVar) != "" {
-			return getenv
-		}
-	}
-	return nil
-}
-
-// parentOf is 0 if that cannot be known.
-func parentOf(pid int) int {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 2 {
-		return 0
-	}
-	parent, err := strconv.Atoi(fields[1])
-	if err != nil {
-		return 0
-	}
-	return parent
-}
-
-func environOf(pid int) func(string) string {
-	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // of another user: as if it had none
-	return func(name string) string {
-		for line := range strings.SplitSeq(string(data), "\x00") {
-			if key, value, ok := strings.Cut(line, "="); ok && key == name {
-				return value
-			}
-		}
-		return ""
-	}
 }

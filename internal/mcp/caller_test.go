@@ -1,11 +1,10 @@
 package mcp
 
 import (
-	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
+
+	"gaffer/internal/caller"
 )
 
 func TestWhoCallsFollowsFromTheEnvironmentAndTheFlag(t *testing.T) {
@@ -28,38 +27,11 @@ func TestWhoCallsFollowsFromTheEnvironmentAndTheFlag(t *testing.T) {
 		{"a", "nobody", "", ""},
 		{"", "", "nobody", ""},
 	} {
-		vars := map[string]string{attemptVar: c.attempt, roleVar: c.role, runVar: "r", taskVar: "t"}
+		vars := map[string]string{caller.AttemptVar: c.attempt, caller.RoleVar: c.role, caller.RunVar: "r", caller.TaskVar: "t"}
 		got, err := Identify(func(name string) string { return vars[name] }, c.flag)
 		if (err != nil) != (c.want == "") || err == nil && got.Role != c.want {
 			t.Errorf("attempt %q, role %q, --role %q: %+v, %v; want %q", c.attempt, c.role, c.flag, got, err, c.want)
 		}
-	}
-}
-
-// The child is a shell with nothing in its environment, and its own child asks.
-func TestWhatAnAncestorWasGivenIsInherited(t *testing.T) {
-	if os.Getenv("MCP_TEST_ASK") != "" {
-		pid, err := strconv.Atoi(os.Getenv("MCP_TEST_ASK"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if getenv := Inherited(pid); getenv == nil || getenv(roleVar) != "developer" {
-			t.Error("nothing is inherited")
-		}
-		return
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	inner := "env -i MCP_TEST_ASK=$$ " + self + " -test.run TestWhatAnAncestorWasGivenIsInherited; true"
-	cmd := exec.Command("sh", "-c", "env -i PATH=\"$PATH\" sh -c '"+inner+"'; true")
-	cmd.Env = append(os.Environ(), attemptVar+"=a", roleVar+"=developer")
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {
-		t.Errorf("%v\n%s", err, out)
-	}
-	if Inherited(os.Getpid()) != nil {
-		t.Error("this test belongs to no attempt")
 	}
 }
 

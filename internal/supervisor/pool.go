@@ -162,7 +162,7 @@ func (p *Pool) put(c *child) bool {
 // spawn starts a supervisor that is given its attempts, the first of which has
 // this lock: what it says if it does not get as far goes there.
 func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
-	conn, process, err := spawn(command, os.Environ(), lock)
+	conn, process, err := spawn(command, WithoutSecrets(os.Environ()), lock)
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,26 @@ import (
 // also one that has left the session or whose supervisor was killed.
 const Mark = "GAFFER_ATTEMPT"
 
+// secrets are the variables with which the user's own commands prove who they are.
+// No attempt is given them, nor the supervisor above it, whose environment an agent
+// can read.
+var secrets = []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE", "GAFFER_NOTIFY_WEBHOOK", "GAFFER_NOTIFY_WEBHOOK_SECRET_FILE"}
+
+// WithoutSecrets is an environment without the credentials of the user of gaffer.
+func WithoutSecrets(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(secrets, name)
+	})
+}
+
 // Spec is what to run. Fields that are not known are passed over.
 type Spec struct {
 	// Attempt is the value of Mark. It must be unique on the machine: all that
 	// carries it is ended with the attempt.
 	Attempt string   `json:"attempt"`
 	Argv    []string `json:"argv"`
-	// Env is the agent's whole environment, the starter's own if nil. It is
+	// Env is the agent's environment without secrets, the starter's own if nil. It is
 	// handed over as the supervisor's environment and never written to a file:
 	// it has keys in it.
 	Env   []string `json:"-"`

@@ -145,6 +145,7 @@ func complete(dir string, s Spec) (folder, Spec, error) {
 	if s.Env == nil {
 		s.Env = os.Environ()
 	}
+	s.Env = WithoutSecrets(s.Env)
 	s.Starter = host.OS().Self()
 	return folder(dir), s, errors.Join(errs[:]...)
 }

@@ -132,7 +132,7 @@ func Host(socket string, command []string) (wait func(), err error) {
 	}
 	defer null.Close()
 	process, err := os.StartProcess(argv[0], append(argv, byTurns), &os.ProcAttr{
-		Env: os.Environ(), Files: []*os.File{null, null, null, file}, Sys: &syscall.SysProcAttr{Setsid: true},
+		Env: WithoutSecrets(os.Environ()), Files: []*os.File{null, null, null, file}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		return nil, err

@@ -136,6 +136,9 @@ func answer(ctx context.Context, e *env.Env, all open.Everything, name string, o
 	if !o.given && !o.deny && o.option == 0 {
 		return show(e, a, o.json)
 	}
+	if err := e.ForUser("gaffer answer"); err != nil {
+		return err
+	}
 	if a.Terminal {
 		return exit.WithHint(exit.Conflict(fmt.Errorf("%s waits at its own prompt, which takes the answer: %s", a.Name, place(a))),
 			"with the setting hooks.answer_within, such as 2m, its next question can be answered from here")

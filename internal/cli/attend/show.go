@@ -53,6 +53,10 @@ func (t *Attendant) show(ctx context.Context, run string) {
 		return
 	}
 	t.Show = false
+	if err := t.env.ForUser("--open"); err != nil {
+		t.notices.tell("the dashboard: " + err.Error())
+		return
+	}
 	if t.far() {
 		if err := t.showFar(ctx, run); err != nil {
 			t.notices.tell("the dashboard: " + err.Error())

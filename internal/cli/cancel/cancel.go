@@ -33,6 +33,9 @@ takes the run up and ends them; the run to name is printed.`,
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
+		if e.Agent() != nil && !cmd.Flags().Changed("why") {
+			why = "the agent that started the run asked for it"
+		}
 		return attend.WithFleet(ctx, e, func(a *attend.Attendant) error {
 			f := a.Fleet
 			run, task, err := open.FindEither(ctx, f, args[0])

@@ -28,6 +28,7 @@ type Env struct {
 	flags   globalFlags
 	project *project.Project
 	config  *config.Config
+	caller  *callerOf // nil before it was looked for
 }
 
 // System is the environment of this process. In a folder that was deleted Dir

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/agentproc"
+	"gaffer/internal/caller"
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
@@ -77,7 +78,7 @@ func New(e *env.Env) *cobra.Command {
 // that nothing is read twice at the same time later.
 func options(e *env.Env, role string) (o mcp.Options, err error) {
 	o = mcp.Options{Version: e.Version}
-	if o.Caller, err = caller(e, role); err != nil {
+	if o.Caller, err = identify(e, role); err != nil {
 		return o, err
 	}
 	p, err := e.Project()
@@ -113,11 +114,13 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 	return o, nil
 }
 
-// caller says who calls. A program that starts its servers with hardly any of
+// identify says who calls. A program that starts its servers with hardly any of
 // its environment may have been started by gaffer itself.
-func caller(e *env.Env, role string) (mcp.Caller, error) {
-	if inherited := mcp.Inherited(os.Getpid()); inherited != nil {
-		return mcp.Identify(inherited, role)
+func identify(e *env.Env, role string) (mcp.Caller, error) {
+	for _, a := range caller.Above(os.Getpid()) {
+		if a.Attempt != "" {
+			return mcp.Identify(a.Getenv, role)
+		}
 	}
 	return mcp.Identify(e.Getenv, role)
 }

@@ -106,7 +106,7 @@ func Server(e *env.Env, notice func(text string)) (*distant.Fleet, error) {
 	if notice == nil {
 		notice = func(text string) { e.Talk("gaffer: %s", env.Printable(text)) }
 	}
-	return distant.New(client, distant.Options{Address: c.Server(), Project: c.ProjectName(), Notice: notice}), nil
+	return distant.New(client, distant.Options{Address: c.Server(), Project: c.ProjectName(), Notice: notice, Agent: e.AgentName()}), nil
 }
 
 // WithFleet opens what is asked about runs, calls do and closes it again.

@@ -38,7 +38,7 @@ func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 	if notice == nil {
 		notice = func(text string) { e.Talk("gaffer: %s", env.Printable(text)) }
 	}
-	return app.Options{Project: p, Config: c, Now: e.Now, Getenv: e.Getenv, Notice: notice, Version: e.Version}, nil
+	return app.Options{Project: p, Config: c, Now: e.Now, Getenv: e.Getenv, Notice: notice, Version: e.Version, Agent: e.AgentName()}, nil
 }
 
 // With opens gaffer, calls do and closes it again.

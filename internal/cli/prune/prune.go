@@ -69,6 +69,11 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		return exit.WithHint(exit.Usage(errors.New("nobody can be asked whether it may go")),
 			"--yes takes it away without asking, --dry-run shows what would go")
 	}
+	if !o.dryRun {
+		if err := e.ForUser("gaffer prune"); err != nil {
+			return err
+		}
+	}
 	return open.With(ctx, e, func(a *app.App) error {
 		p, err := a.Prunable(ctx, app.Retention{Older: time.Duration(o.older), Keep: o.keep})
 		if err != nil {

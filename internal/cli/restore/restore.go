@@ -30,6 +30,9 @@ database knows nothing then.`,
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := e.ForUser("gaffer restore"); err != nil {
+			return err
+		}
 		opts, err := open.Options(e, nil)
 		if err != nil {
 			return err

@@ -50,6 +50,11 @@ A server's run needs nobody to take it up: it is followed.`,
 			if err != nil {
 				return err
 			}
+			if t.App != nil {
+				if err := t.App.MayChange(ctx, id, "gaffer resume"); err != nil {
+					return err
+				}
+			}
 			if detach {
 				return t.Detach(ctx, id, *asJSON)
 			}

@@ -138,6 +138,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
+	o.terminal = o.terminal && e.Agent() == nil // tokens and links are for the user
 	l, err := listen(ctx, o)
 	if err != nil {
 		return err

@@ -69,6 +69,9 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 		if name == "" || !slices.Contains(roles(), role) {
 			return exit.Usage(fmt.Errorf("a token needs --role, one of %s, and --name", strings.Join(roles(), ", ")))
 		}
+		if err := e.ForUser("gaffer token create"); err != nil {
+			return err
+		}
 		return with(cmd.Context(), e, open, func(b *token.Book) error {
 			text, row, err := b.Create(cmd.Context(), token.New{Role: token.Role(role), Name: name})
 			if err != nil {
@@ -153,6 +156,9 @@ func revoke(e *env.Env, open serve.Opener) *cobra.Command {
 		Args:                  cobra.ExactArgs(1),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := e.ForUser("gaffer token revoke"); err != nil {
+			return err
+		}
 		return with(cmd.Context(), e, open, func(b *token.Book) error {
 			row, err := b.Revoke(cmd.Context(), args[0])
 			if err != nil {

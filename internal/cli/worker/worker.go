@@ -68,6 +68,9 @@ coordinator gives their tasks to others; after ten minutes they end.`,
 }
 
 func run(ctx context.Context, e *env.Env, o options) error {
+	if err := e.ForUser("gaffer worker"); err != nil { // it has a token that speaks for all of its tasks
+		return err
+	}
 	opts, err := station(e, o)
 	if err != nil {
 		return err

@@ -1,0 +1,97 @@
+package caller
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestMain answers, in a process that a test has started, who is above it.
+func TestMain(m *testing.M) {
+	if text := os.Getenv("CALLER_TEST_ASK"); text != "" {
+		for _, a := range Above(os.Getpid()) {
+			_, _ = os.Stdout.WriteString(a.Name() + " " + a.Getenv("MARKER") + "\n")
+		}
+		os.Exit(0)
+	}
+	if os.Args[len(os.Args)-1] == "stand-in" { // for a supervisor or an agent program
+		cmd := exec.Command("sh", "-c", os.Getenv("CALLER_TEST_RUN"))
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if cmd.Run() != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// above starts argv with the environment, and in it a process that drops the
+// environment and asks. It returns the answer.
+func above(t *testing.T, argv []string, env ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := "env -i setsid -w env CALLER_TEST_ASK=1 " + self + "; true"
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), append(env, "CALLER_TEST_RUN="+ask)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+func TestSecurityAnAttemptIsFoundAboveAProcessWithoutItsEnvironmentAndSession(t *testing.T) {
+	out := above(t, []string{"sh", "-c", `sh -c "$CALLER_TEST_RUN"; true`}, AttemptVar+"=a1", RunVar+"=r1", TaskVar+"=api", "MARKER=here")
+	if !strings.HasPrefix(out, "agent r1/api here\n") {
+		t.Errorf("found %q", out)
+	}
+}
+
+// linked returns a link to this program by another name, so that its process has
+// that name.
+func linked(t *testing.T, name string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.Symlink(self, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSecurityAnAgentProgramIsFoundInEveryMode(t *testing.T) {
+	for _, program := range []string{"claude", "codex", "gemini", "opencode"} {
+		out := above(t, []string{linked(t, program), "-p", "stand-in"})
+		if !strings.HasPrefix(out, "agent "+program+"-") {
+			t.Errorf("%s: found %q", program, out)
+		}
+	}
+}
+
+func TestSecurityAProcessThatASupervisorHasAdoptedBelongsToItsAttempt(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := above(t, []string{self, "supervise", "stand-in"}, RunVar+"=r1", TaskVar+"=api")
+	if !strings.HasPrefix(out, "agent r1/api") {
+		t.Errorf("found %q", out)
+	}
+}
+
+func TestAProcessWithoutAnAgentAboveHasNone(t *testing.T) {
+	before := len(Above(os.Getpid()))
+	out := above(t, []string{"sh", "-c", `sh -c "$CALLER_TEST_RUN"; true`})
+	if n := strings.Count(out, "\n"); n != before {
+		t.Errorf("found %s more than above this test: %q", strconv.Itoa(n-before), out)
+	}
+}

@@ -1,0 +1,95 @@
+package env
+
+import (
+	"os"
+	"path/filepath"
+
+	"gaffer/internal/caller"
+	"gaffer/internal/statedir"
+)
+
+// callerOf is what was found about who calls.
+type callerOf struct{ agent *caller.Agent }
+
+// Agent returns the agent that has started this command, or nil if a user has.
+//
+// An agent that works on another fleet than its own user's counts as a user there:
+// that is how a program that uses gaffer is tested by an agent.
+func (e *Env) Agent() *caller.Agent {
+	if e.caller == nil {
+		e.caller = &callerOf{e.findAgent()}
+	}
+	return e.caller.agent
+}
+
+func (e *Env) findAgent() *caller.Agent {
+	for _, a := range caller.Above(os.Getpid()) {
+		if e.isFleetOf(a.Getenv) {
+			return &a
+		}
+	}
+	return caller.Of(e.Getenv)
+}
+
+// AgentName is what records call the agent that has started this command, or "" if
+// a user has.
+func (e *Env) AgentName() string {
+	if a := e.Agent(); a != nil {
+		return a.Name()
+	}
+	return ""
+}
+
+// isFleetOf reports whether this command works on the fleet of the user whose agent
+// was started with an environment: with the state folder, the database or the
+// token of that user.
+func (e *Env) isFleetOf(agent func(string) string) bool {
+	theirs, err := statedir.Path(agent)
+	if err != nil {
+		return true // its environment cannot be read
+	}
+	ours, err := e.StateDir()
+	if err != nil {
+		return true
+	}
+	theirs = resolved(theirs)
+	isTheirs := func(path string) bool {
+		rel, err := filepath.Rel(theirs, resolved(path))
+		return err == nil && filepath.IsLocal(rel)
+	}
+	if isTheirs(ours) {
+		return true
+	}
+	c, err := e.Config()
+	if err != nil {
+		return true
+	}
+	db, token, file := c.Database("db"), e.Getenv("GAFFER_TOKEN"), e.TokenFile()
+	return db != "" && (isTheirs(db) || db == agent("GAFFER_DB")) ||
+		token != "" && token == agent("GAFFER_TOKEN") ||
+		file != "" && (isTheirs(file) || resolved(file) == resolved(agent("GAFFER_TOKEN_FILE")))
+}
+
+// resolved is a path without links, as far as it exists.
+func resolved(path string) string {
+	for rest := ""; ; {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Join(real, rest)
+		}
+		dir := filepath.Dir(path)
+		if dir == path {
+			return filepath.Join(path, rest)
+		}
+		path, rest = dir, filepath.Join(filepath.Base(path), rest)
+	}
+}
+
+// ForUser refuses a command that acts for the user if an agent has called it. what
+// is the command, such as "gaffer answer".
+func (e *Env) ForUser(what string) error {
+	a := e.Agent()
+	if a == nil {
+		return nil
+	}
+	return &caller.RefusedError{What: what, Agent: a.Name()}
+}
