@@ -67,7 +67,8 @@ var rules = []rule{
 	// What runs as others see it, and the one place that knows everyone.
 	{"fleet", nil, nil},
 	{"internal/lookout", []string{"fleet", "internal/plan", "internal/store"}, nil},
-	{"internal/worktree", []string{"statefile/..."}, nil},
+	{"internal/trust", []string{"internal/statedir"}, nil},
+	{"internal/worktree", []string{"internal/trust", "statefile/..."}, nil},
 	{"internal/runner", []string{"internal/agent/...", "internal/failure", "fleet", "internal/supervisor", "statefile/..."}, nil},
 	{"internal/worker", []string{"fleet", "internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
 	{"internal/recorder", []string{"internal/engine", "internal/failure", "fleet", "internal/plan", "internal/store", "internal/store/record", "ledger", "session", "statefile/..."}, nil},

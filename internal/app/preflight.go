@@ -3,12 +3,15 @@ package app
 import (
 	"context"
 	"os"
+	"slices"
+	"strings"
 
 	"gaffer/internal/build"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
 	"gaffer/internal/preflight"
+	"gaffer/internal/trust"
 	"gaffer/team"
 )
 
@@ -39,14 +42,24 @@ func PreflightTeam(ctx context.Context, opts Options, n NewTeam) ([]preflight.Pr
 		r := set.Role(team.Role(name))
 		p.Tasks = append(p.Tasks, plan.Task{ID: name, Agent: r.Agent, Model: r.Model, Worktree: true})
 	}
+	// Tests and permissions of its roles may come from the project's own file.
+	var needs []string
+	for _, program := range opts.Config.Programs() {
+		if program.Setting != "team.tests" || slices.Equal(n.Tests, opts.Config.List("team.tests")) {
+			needs = append(needs, program.Setting)
+		}
+	}
+	needs = slices.DeleteFunc(needs, func(name string) bool { return strings.HasPrefix(name, "agents.") })
 	more := preflight.Options{}
 	if n.Into != "" {
 		more.Branches = []string{n.Into}
 	}
-	return check(ctx, opts, p, more)
+	return check(ctx, opts, p, more, needs...)
 }
 
-func check(ctx context.Context, opts Options, p plan.Plan, o preflight.Options) ([]preflight.Problem, error) {
+// check also looks whether the user trusts what the project's own file says of the
+// plan's agents, and the other settings that it needs.
+func check(ctx context.Context, opts Options, p plan.Plan, o preflight.Options, needs ...string) ([]preflight.Problem, error) {
 	o.Root, o.Environ, o.Agents = opts.Project.Root, os.Environ(), opts.Config.Agents()
 	for _, t := range p.Tasks {
 		name := engine.AgentOf(t)
@@ -57,6 +70,14 @@ func check(ctx context.Context, opts Options, p plan.Plan, o preflight.Options) 
 		if own, ok := all[name]; ok {
 			o.Agents[name] = own
 		}
+		needs = append(needs, "agents."+name)
 	}
-	return preflight.Check(ctx, p, o), nil
+	problems := preflight.Check(ctx, p, o)
+	if len(needs) == 0 {
+		return problems, nil
+	}
+	if err := trust.Check(opts.Getenv, opts.Project.Root, programsOf(opts.Config, needs...)); err != nil {
+		problems = append(problems, preflight.ProblemOf(err))
+	}
+	return problems, nil
 }

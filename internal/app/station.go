@@ -106,7 +106,9 @@ func (s *Station) equip() (err error) {
 	}
 	s.worker = worker.New(worker.Options{
 		ID: id, Labels: labels, Slots: s.opts.Slots, Engine: s.engine, Attempts: s.folder("attempts"), Place: s, Now: s.opts.Now,
-		Agents:     func(name string) (agent.Agent, error) { return agentOf(s.opts.Config, name) },
+		Agents: func(name string) (agent.Agent, error) {
+			return agentOf(s.opts.Getenv, s.opts.Project.Root, s.opts.Config, name)
+		},
 		Notice:     func(text string) { s.tell(remote.Event{Kind: "notice", Text: text}) },
 		Supervisor: s.opts.Supervisor, NewKey: newID,
 	})

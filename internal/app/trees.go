@@ -368,10 +368,18 @@ func openRequest(ctx context.Context, root string, j joint, out io.Writer) error
 	if _, err := exec.LookPath("gh"); err != nil {
 		return fmt.Errorf("open a pull request of %s: the program gh is not installed; install it and retry this task, or open it yourself", j.Branch)
 	}
+	repo, err := worktree.Open(ctx, root)
+	if err != nil {
+		return err
+	}
+	environ, err := repo.Environ()
+	if err != nil {
+		return fmt.Errorf("open a pull request of %s: %w", j.Branch, err)
+	}
 	run := func(out io.Writer, argv ...string) error {
 		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		var said bytes.Buffer
-		cmd.Dir, cmd.Stdout, cmd.Stderr = root, out, &said
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = root, environ, out, &said
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("%s: %w: %s", argv[0], err, bytes.TrimSpace(said.Bytes()))
 		}
@@ -382,7 +390,7 @@ func openRequest(ctx context.Context, root string, j joint, out io.Writer) error
 		return err
 	}
 	var open bytes.Buffer
-	err := run(&open, "gh", "pr", "list", "--head", j.Branch, "--base", j.Open, "--state", "open", "--json", "url", "--jq", ".[].url")
+	err = run(&open, "gh", "pr", "list", "--head", j.Branch, "--base", j.Open, "--state", "open", "--json", "url", "--jq", ".[].url")
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,9 @@ import (
 	"gaffer/internal/recorder"
 	"gaffer/internal/store"
 	"gaffer/internal/teamrun"
+	"gaffer/internal/trust"
 	"gaffer/internal/worker"
+	"gaffer/internal/worktree"
 )
 
 const (
@@ -195,14 +197,59 @@ func assignments(r store.Reader, run string) (list []engine.Assignment, err erro
 }
 
 // agent returns the agent of that name, as gaffer.yaml wants it.
-func (a *App) agent(name string) (agent.Agent, error) { return agentOf(a.opts.Config, name) }
+func (a *App) agent(name string) (agent.Agent, error) {
+	return agentOf(a.opts.Getenv, a.opts.Project.Root, a.opts.Config, name)
+}
 
-func agentOf(c *config.Config, name string) (agent.Agent, error) {
+// agentOf returns an agent. One whose program the project's own file names cannot be
+// started before the user has trusted that; the output of one that runs can be read.
+func agentOf(getenv func(string) string, root string, c *config.Config, name string) (agent.Agent, error) {
 	custom, err := agentsOf(c, name)
 	if err != nil {
 		return nil, err
 	}
-	return agent.New(name, custom)
+	made, err := agent.New(name, custom)
+	if err != nil {
+		return nil, err
+	}
+	if err := trust.Check(getenv, root, programsOf(c, "agents."+name)); err != nil {
+		return untrusted{made, err}, nil
+	}
+	return made, nil
+}
+
+// untrusted is an agent that must not be started.
+type untrusted struct {
+	agent.Agent
+	err error
+}
+
+// Launch implements [agent.Agent].
+func (u untrusted) Launch(agent.Request) (agent.Launch, error) { return agent.Launch{}, u.err }
+
+// programsOf are what the project's own file makes gaffer run by the settings of
+// these names, or by all without any.
+func programsOf(c *config.Config, names ...string) (list []trust.Program) {
+	for _, p := range c.Programs() {
+		if len(names) == 0 || slices.Contains(names, p.Setting) {
+			list = append(list, trust.Program(p))
+		}
+	}
+	return list
+}
+
+// Programs lists what the project's own file and the settings of its git repository
+// make gaffer run.
+func Programs(ctx context.Context, opts Options) ([]trust.Program, error) {
+	list := programsOf(opts.Config)
+	repo, err := worktree.Open(ctx, opts.Project.Root)
+	if none := (*worktree.OpenError)(nil); errors.As(err, &none) {
+		return list, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(list, repo.Programs()...), nil
 }
 
 // agentsOf are those that gaffer.yaml names, and the one of that name if it is of

@@ -45,6 +45,7 @@ import (
 	"gaffer/internal/cli/team"
 	"gaffer/internal/cli/templates"
 	"gaffer/internal/cli/token"
+	"gaffer/internal/cli/trust"
 	"gaffer/internal/cli/validate"
 	"gaffer/internal/cli/version"
 	"gaffer/internal/cli/watch"
@@ -87,7 +88,7 @@ func groups() []group {
 			validate.New, report.New, schema.New,
 		}},
 		{settings, []func(*env.Env) *cobra.Command{
-			config.New, notify.New, prune.New, backup.New, restore.New, completion.New, version.New,
+			config.New, trust.New, notify.New, prune.New, backup.New, restore.New, completion.New, version.New,
 		}},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/config"
 	"gaffer/internal/project"
 	"gaffer/internal/testenv"
+	"gaffer/internal/trust"
 )
 
 func TestMain(m *testing.M) {
@@ -78,6 +79,7 @@ func isolate(e *testscript.Env) error {
 	home := filepath.Join(e.WorkDir, ".home")
 	e.Setenv("HOME", home)
 	e.Setenv("GAFFER_PROJECT", e.WorkDir)
+	e.Setenv(trust.Variable, "all") // scripts are about something else; security-trust.txtar is about this
 	return os.Mkdir(home, 0o755)
 }
 
@@ -143,7 +145,7 @@ func numberedCommand(ts *testscript.TestScript, path string, args []string, i in
 	}
 	cmd := exec.Command(path, numbered...)
 	cmd.Dir = ts.MkAbs(".")
-	names := []string{"HOME", "PATH", "TMPDIR", project.EnvVar}
+	names := []string{"HOME", "PATH", "TMPDIR", project.EnvVar, trust.Variable}
 	for _, key := range config.Keys() {
 		names = append(names, key.Env())
 	}

@@ -6,6 +6,7 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -15,12 +16,14 @@ import (
 	"time"
 
 	"gaffer/internal/agent"
+	"gaffer/internal/project"
 	"gaffer/internal/suggest"
 )
 
 // Config holds a checked value for every key.
 type Config struct {
 	root   string
+	own    bool // the project's file is the user's own
 	values map[string]Value
 }
 
@@ -51,7 +54,7 @@ type Inputs struct {
 // also when a stronger source sets the same key: it would come to light on the
 // day the stronger one goes away.
 func Load(in Inputs) (*Config, error) {
-	c := &Config{root: in.Root, values: map[string]Value{}}
+	c := &Config{root: in.Root, own: filepath.Join(in.Root, project.ConfigFile) == UserFile(in.Getenv), values: map[string]Value{}}
 	for _, k := range allKeys() {
 		c.values[k.Name] = Value{Key: k, Text: k.Default}
 	}
@@ -103,6 +106,42 @@ func (c *Config) Agents() map[string]agent.Custom {
 		}
 	}
 	return agents
+}
+
+// Program is a value of the project's own file that makes gaffer run something, or
+// that answers for the user.
+type Program struct{ Setting, Value string }
+
+// Programs lists what the project's own file makes gaffer run: the programs and
+// environments of agents, the tests of a team, and roles that are allowed
+// everything. What a stronger source replaces is not listed.
+func (c *Config) Programs() (list []Program) {
+	for _, name := range slices.Sorted(maps.Keys(c.values)) {
+		v := c.values[name]
+		switch {
+		case v.layer != projectLayer || c.own:
+		case v.agent != nil && (len(v.agent.Argv) > 0 || len(v.agent.Env) > 0):
+			list = append(list, Program{name, startOf(*v.agent)})
+		case name == "team.tests" && len(splitList(v.Text)) > 0,
+			isRoleKey(name) && strings.HasSuffix(name, ".questions") && v.Text == "allow":
+			list = append(list, Program{name, v.Text})
+		}
+	}
+	return list
+}
+
+// startOf is how an agent is started, as its setting means it: an alias in the file
+// is followed.
+func startOf(a agent.Custom) string {
+	text, err := json.Marshal(struct {
+		Like string            `json:"like,omitempty"`
+		Argv []string          `json:"argv,omitempty"`
+		Env  map[string]string `json:"env,omitempty"`
+	}{a.Like, a.Argv, a.Env})
+	if err != nil {
+		panic("config: texts cannot be JSON: " + err.Error())
+	}
+	return string(text)
 }
 
 // Lookup gives one value by the name that a person typed.

@@ -102,6 +102,9 @@ func (f Folder) temp() string { return filepath.Join(string(f), "tmp") }
 // Mark is the variable that every process of a demo has, with its folder.
 const Mark = "GAFFER_DEMO"
 
+// trustVar lets gaffer run the agents that the demo's own gaffer.yaml names.
+const trustVar = "GAFFER_TRUST"
+
 // passed are the variables that a demo takes from outside.
 func passed() []string { return []string{"PATH", "LANG", "LC_ALL", "TZ"} }
 
@@ -109,7 +112,7 @@ func passed() []string { return []string{"PATH", "LANG", "LC_ALL", "TZ"} }
 // settings, servers and databases.
 func (f Folder) Getenv(outside func(string) string) func(string) string {
 	own := map[string]string{
-		"HOME": f.home(), "XDG_STATE_HOME": f.State(), "TMPDIR": f.temp(), "GAFFER_PROJECT": f.Project(),
+		"HOME": f.home(), "XDG_STATE_HOME": f.State(), "TMPDIR": f.temp(), "GAFFER_PROJECT": f.Project(), trustVar: "all",
 		"GIT_CONFIG_NOSYSTEM": "1", Mark: string(f),
 	}
 	for _, name := range passed() {
@@ -121,7 +124,7 @@ func (f Folder) Getenv(outside func(string) string) func(string) string {
 // environ is the same for a process.
 func (f Folder) environ(outside func(string) string) (list []string) {
 	getenv := f.Getenv(outside)
-	for _, name := range append(passed(), "HOME", "XDG_STATE_HOME", "TMPDIR", "GAFFER_PROJECT", "GIT_CONFIG_NOSYSTEM", Mark) {
+	for _, name := range append(passed(), "HOME", "XDG_STATE_HOME", "TMPDIR", "GAFFER_PROJECT", trustVar, "GIT_CONFIG_NOSYSTEM", Mark) {
 		if value := getenv(name); value != "" {
 			list = append(list, name+"="+value)
 		}

@@ -241,6 +241,9 @@ func (c *checker) repositories(ctx context.Context) {
 		if err == nil {
 			_, err = repo.Base(ctx, "")
 		}
+		if err == nil {
+			err = repo.MayWrite()
+		}
 		if err != nil {
 			c.broken("worktrees cannot be made", err)
 			continue
@@ -273,9 +276,17 @@ func (c *checker) repositories(ctx context.Context) {
 
 // broken reports an error that has its own hint and kind.
 func (c *checker) broken(what string, err error) {
-	p := Problem{Text: fmt.Sprintf("%s: %v", what, err), err: err}
+	p := ProblemOf(err)
+	p.Text = what + ": " + p.Text
+	c.found = append(c.found, p)
+}
+
+// ProblemOf is an error that keeps a plan from running. It has the error's kind and
+// hint.
+func ProblemOf(err error) Problem {
+	p := Problem{Text: err.Error(), err: err}
 	if hint, ok := err.(interface{ Hint() string }); ok {
 		p.Next = hint.Hint()
 	}
-	c.found = append(c.found, p)
+	return p
 }

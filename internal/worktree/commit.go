@@ -43,6 +43,9 @@ func (e *UnfinishedError) Hint() string {
 // left out. What must not be committed so, or was committed elsewhere, is an
 // [*UnfinishedError].
 func (r *Repo) Commit(ctx context.Context, t Tree, message string) (string, error) {
+	if err := r.MayWrite(); err != nil {
+		return "", err
+	}
 	rec, err := r.findRecord(t)
 	if err != nil {
 		return "", err

@@ -29,6 +29,9 @@ type Spec struct {
 //
 // A branch or a folder that someone else made is a [*TakenError].
 func (r *Repo) Create(ctx context.Context, s Spec) (Tree, error) {
+	if err := r.MayWrite(); err != nil {
+		return Tree{}, err
+	}
 	want, err := r.wanted(ctx, s)
 	if err != nil {
 		return Tree{}, err

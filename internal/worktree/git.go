@@ -25,7 +25,8 @@ const (
 
 // settings hold for every command. Hooks, background work and the machine's
 // own ideas would make the same step do different things; fsync is what makes
-// "kept" true after a power cut.
+// "kept" true after a power cut. None of these programs may come from the
+// repository's own settings either; see withoutProgram for others.
 func settings() []string {
 	return []string{
 		"--no-pager",
@@ -34,6 +35,7 @@ func settings() []string {
 		"-c", "core.ignoreStat=false",
 		"-c", "core.safecrlf=false",
 		"-c", "core.fsync=committed",
+		"-c", "log.showSignature=false",
 		"-c", "gc.auto=0",
 		"-c", "maintenance.auto=false",
 		"-c", "advice.addEmbeddedRepo=false",

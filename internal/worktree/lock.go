@@ -37,7 +37,7 @@ func (r *Repo) locked(ctx context.Context, do func(git) error) error {
 		return err
 	}
 	defer busy.Close()
-	g := r.git
+	g := r.writer()
 	g.hold = busy
 	return do(g)
 }

@@ -62,6 +62,9 @@ func (r *Repo) Merge(ctx context.Context, s MergeSpec) (MergeResult, error) {
 }
 
 func (r *Repo) merge(ctx context.Context, s MergeSpec) (result MergeResult, err error) {
+	if err := r.MayWrite(); err != nil {
+		return result, err
+	}
 	var at *site
 	if s.Check != nil {
 		if at, err = r.claimSite(ctx, s.Into, s.Scratch); err != nil {

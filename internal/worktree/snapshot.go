@@ -48,7 +48,8 @@ func files(ctx context.Context, g git) ([]File, error) {
 		g = s.git
 	}
 	out, err := g.run(ctx, "status", "--porcelain=v1", "-z", "--no-renames",
-		"--untracked-files=all", "--ignored=no", "--ignore-submodules=none")
+		"--untracked-files=all", "--ignored=no",
+		"--ignore-submodules=dirty") // a git that looks into them would run what their own settings name
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ import (
 	"strconv"
 	"strings"
 
+	"gaffer/internal/trust"
 	"gaffer/statefile/host"
 	"gaffer/statefile/lazyregexp"
 )
@@ -38,11 +39,14 @@ import (
 // Repo is a git repository with a worktree. It holds nothing open and is safe
 // for concurrent use, by several processes as well.
 type Repo struct {
-	git    git
+	git    git // runs nothing that the repository's own settings name
+	plain  git // may, see writer
 	host   host.Host
 	main   string // the main worktree
 	here   string // the worktree that Open was called in
 	common string // the git folder that all worktrees share
+
+	programs []trust.Program // see Programs
 }
 
 // Main is the folder of the repository's main worktree. Where there is none,
@@ -68,6 +72,9 @@ func Open(ctx context.Context, dir string) (*Repo, error) {
 		return nil, err
 	}
 	r.git.dir = r.main
+	if err := r.readPrograms(ctx); err != nil {
+		return nil, err
+	}
 	return r, r.checkCommit(ctx)
 }
 

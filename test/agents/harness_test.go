@@ -52,7 +52,7 @@ func newPlace(t *testing.T) *place {
 	p.must(exec.Command("git", "init", "-q", p.dir).Run())
 	t.Cleanup(p.leftovers)
 	p.env = []string{
-		"HOME=" + p.home, "PATH=" + programs + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC", "TERM=xterm-256color",
+		"HOME=" + p.home, "GAFFER_TRUST=all", "PATH=" + programs + ":" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC", "TERM=xterm-256color",
 		"TMPDIR=" + filepath.Join(root, "tmp"), "TMUX_TMPDIR=" + root, "IS_SANDBOX=1",
 		"ANTHROPIC_BASE_URL=" + model.Named(p.name), "ANTHROPIC_API_KEY=" + key,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=2", "DISABLE_AUTOUPDATER=1",

@@ -92,7 +92,7 @@ func newProject(t *testing.T, fixture *txtar.Archive) *project {
 		t.Fatal(err)
 	}
 	p.env = []string{
-		mark, "HOME=" + p.home, "XDG_STATE_HOME=" + filepath.Join(p.home, "state"), "PATH=" + bin + ":" + os.Getenv("PATH"), "EXAMPLES=" + examples,
+		mark, "HOME=" + p.home, "XDG_STATE_HOME=" + filepath.Join(p.home, "state"), "PATH=" + bin + ":" + os.Getenv("PATH"), "EXAMPLES=" + examples, "GAFFER_TRUST=all",
 		"ANTHROPIC_API_KEY=x", "CODEX_API_KEY=x", "GEMINI_API_KEY=x", // a reader is logged in
 		"TERM=xterm", "NO_COLOR=1", "LANG=C.UTF-8", "TZ=UTC", "BROWSER=true",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_NAME=n", "GIT_AUTHOR_EMAIL=n@example.com", "GIT_COMMITTER_NAME=n", "GIT_COMMITTER_EMAIL=n@example.com",

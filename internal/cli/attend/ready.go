@@ -2,12 +2,16 @@ package attend
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/trust"
 	"gaffer/internal/preflight"
+	programs "gaffer/internal/trust"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -15,13 +19,20 @@ import (
 type Look func(context.Context, app.Options) ([]preflight.Problem, error)
 
 // Ready refuses to go on if something is missing on this machine. It prints one line
-// for each problem, and comes before anything is created.
+// for each problem, and comes before anything is created. A user at a terminal is
+// asked whether the programs that the project names are trusted.
 func Ready(ctx context.Context, e *env.Env, name string, asJSON bool, look Look) error {
 	opts, err := open.Options(e, nil)
 	if err != nil {
 		return err
 	}
 	problems, err := look(ctx, opts)
+	if slices.ContainsFunc(problems, isUntrusted) && e.Interactive() && e.Agent() == nil && !asJSON {
+		if err := trust.Ask(ctx, e, opts); err != nil {
+			return err
+		}
+		problems, err = look(ctx, opts)
+	}
 	if err != nil || len(problems) == 0 {
 		return err
 	}
@@ -34,6 +45,12 @@ func Ready(ctx context.Context, e *env.Env, name string, asJSON bool, look Look)
 		return err
 	}
 	return NotReady(name, problems, ", nothing runs")
+}
+
+// isUntrusted tells whether a program of the project is not trusted.
+func isUntrusted(p preflight.Problem) bool {
+	_, ok := errors.AsType[*programs.Error](p)
+	return ok
 }
 
 // PrintProblems prints one line for each.
