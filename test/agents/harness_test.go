@@ -56,6 +56,8 @@ func newPlace(t *testing.T) *place {
 		"TMPDIR=" + filepath.Join(root, "tmp"), "TMUX_TMPDIR=" + root, "IS_SANDBOX=1",
 		"ANTHROPIC_BASE_URL=" + model.Named(p.name), "ANTHROPIC_API_KEY=" + key,
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=2", "DISABLE_AUTOUPDATER=1",
+		// Otherwise Claude works without the tools of a server that takes over 5 s to start.
+		"MCP_CONNECTION_NONBLOCKING=0", "MCP_CONNECT_TIMEOUT_MS=120000", "MCP_TIMEOUT=120000",
 		"STUB_KEY=" + key,
 	}
 	p.write(filepath.Join(p.home, ".codex/config.toml"), p.codexConfig())
