@@ -14,7 +14,7 @@ func TestProgramsWaitLongerForAHookThanItTakes(t *testing.T) {
 			for _, event := range events {
 				takes := early.Budget
 				if event == "PermissionRequest" {
-					takes += answer + 2*time.Second // to put the question and to withdraw it
+					takes += answer + 7*time.Second // to put the question and to withdraw it
 				}
 				if given := time.Duration(w.timeout(program, event)) * time.Second; given <= takes {
 					t.Errorf("%s, %s: %s for what may take %s", program, event, given, takes)

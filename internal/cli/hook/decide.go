@@ -74,9 +74,12 @@ func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 // questionTool is how Claude asks a person.
 const questionTool = "AskUserQuestion"
 
-// openWithin is how long a store may take to be opened and asked. It is long
-// because a machine with many agents can be slow.
-const openWithin = 10 * time.Second
+// The program that calls the hook waits 10 seconds longer than for the answer (package
+// settings). These limits and early.Budget fit into that.
+const (
+	openWithin     = 5 * time.Second // to open the store and put the question
+	withdrawWithin = 2 * time.Second
+)
 
 // ask puts the question and waits until it is answered or q.Within has passed. The
 // time that the store takes does not count. Whatever ends the wait, the question
@@ -97,7 +100,7 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	waiting, cancel := context.WithTimeout(ctx, q.Within)
 	defer cancel()
 	answer, why, err := c.await(waiting, f, id)
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), openWithin)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawWithin)
 	defer cancel()
 	c.link(last, id, "")
 	if why == "" && err == nil {
