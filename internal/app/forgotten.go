@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
+	"gaffer/internal/caller"
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
 	"gaffer/session"
@@ -79,13 +81,19 @@ func (e *InTaskError) Conflict() bool { return true }
 
 // Hint says what to do next.
 func (e *InTaskError) Hint() string {
-	return "run it without --detach, or submit it to a server with --server"
+	return "run it without --detach; 'gaffer run --server' lets a server's workers run a plan"
 }
 
-// CheckDetach returns an [*InTaskError] in a process that a task has started.
+// CheckDetach returns an [*InTaskError] in a process that a task has started, also if
+// its environment does not say so.
 func CheckDetach(getenv func(string) string) error {
 	if id := getenv(supervisor.Mark); id != "" {
 		return &InTaskError{id}
+	}
+	for _, agent := range caller.Above(os.Getpid()) {
+		if agent.Attempt != "" {
+			return &InTaskError{agent.Attempt}
+		}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/coordinator"
+	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
@@ -24,13 +25,17 @@ func ShowFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
 }
 
-// CheckShow refuses to show what this process does not stay for.
-func CheckShow(show, detach, far bool) error {
-	if show && detach && !far {
+// CheckFlags refuses --open and --detach where the command cannot do what they say.
+// Call it before anything is created. far is whether workers of a server run it.
+func CheckFlags(e *env.Env, show, detach, far bool) error {
+	if !detach || far {
+		return nil
+	}
+	if show {
 		return exit.WithHint(exit.Usage(errors.New("--open shows the run from this process, and --detach leaves it")),
 			"'gaffer serve' shows all runs until it is stopped, and 'gaffer open' opens it")
 	}
-	return nil
+	return app.CheckDetach(e.Getenv)
 }
 
 // lingering is how long the page of a run that has ended waits for a browser to

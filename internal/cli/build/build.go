@@ -79,7 +79,7 @@ func New(e *env.Env) *cobra.Command {
 	o.open = attend.ShowFlag(cmd)
 	o.json = env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := attend.CheckShow(*o.open, o.detach, false); err != nil {
+		if err := attend.CheckFlags(e, *o.open, o.detach, false); err != nil {
 			return err
 		}
 		p, err := o.read(e, args[0])

@@ -64,7 +64,7 @@ question itself is printed and nothing runs, unless --yes is given.`,
 		if r.fresh && (r.cancel || len(r.rebuild)+len(r.keep) > 0) || r.cancel && len(r.rebuild)+len(r.keep) > 0 {
 			return exit.Usage(errors.New("--fresh, --cancel and --rebuild or --keep exclude each other"))
 		}
-		if err := attend.CheckShow(*r.open, r.detach, false); err != nil {
+		if err := attend.CheckFlags(e, *r.open, r.detach, false); err != nil {
 			return err
 		}
 		if len(args) > 0 {

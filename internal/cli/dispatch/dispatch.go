@@ -90,6 +90,9 @@ func New(e *env.Env) *cobra.Command {
 		if err := o.check(args); err != nil {
 			return exit.Usage(err)
 		}
+		if err := attend.CheckFlags(e, false, o.detach, false); err != nil {
+			return err
+		}
 		p, err := o.plan(cmd.Context(), e, args)
 		if problems, ok := errors.AsType[plan.Problems](err); ok {
 			return attend.Refuse(e, o.from, problems, *o.json)

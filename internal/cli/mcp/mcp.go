@@ -136,6 +136,9 @@ func (a asked) FindRun(ctx context.Context, name string) (string, error) {
 // on it.
 func submit(ctx context.Context, e *env.Env, p plan.Plan) (s mcp.Submitted, err error) {
 	err = attend.WithFleet(ctx, e, func(t *attend.Attendant) error {
+		if err := attend.CheckFlags(e, false, true, t.App == nil); err != nil {
+			return err
+		}
 		if s.Run, s.Warnings, err = open.Submit(ctx, e, t.Fleet, p, ""); err != nil {
 			return err
 		}

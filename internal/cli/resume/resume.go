@@ -37,7 +37,7 @@ A server's run needs nobody to take it up: it is followed.`,
 		ctx := cmd.Context()
 		return attend.WithFleet(ctx, e, func(t *attend.Attendant) error {
 			t.Show = *show
-			if err := attend.CheckShow(t.Show, detach, t.App == nil); err != nil {
+			if err := attend.CheckFlags(e, t.Show, detach, t.App == nil); err != nil {
 				return err
 			}
 			name := append(args, "")[0]

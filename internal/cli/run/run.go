@@ -129,13 +129,8 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 
 func submit(ctx context.Context, e *env.Env, t *attend.Attendant, p plan.Plan, o options) error {
 	t.Show = *o.open
-	if err := attend.CheckShow(t.Show, o.detach, t.Fleet.Where() != ""); err != nil {
+	if err := attend.CheckFlags(e, t.Show, o.detach, t.Fleet.Where() != ""); err != nil {
 		return err
-	}
-	if o.detach && t.App != nil {
-		if err := app.CheckDetach(e.Getenv); err != nil {
-			return err
-		}
 	}
 	id, warnings, err := open.Submit(ctx, e, t.Fleet, p, o.on)
 	if err != nil {

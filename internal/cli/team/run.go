@@ -78,7 +78,7 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	if mode != "auto" {
 		n.Mode = team.Mode(mode)
 	}
-	if err := attend.CheckShow(*o.open, o.detach, false); err != nil {
+	if err := attend.CheckFlags(e, *o.open, o.detach, false); err != nil {
 		return n, err
 	}
 	switch {
