@@ -277,6 +277,45 @@ func TestADatabaseThatDoesNotAnswerIsNoUnknownToken(t *testing.T) {
 	}
 }
 
+// firstToken makes the first token as a server does that ends then.
+func firstToken(t *testing.T, b *Book, file string) (string, error) {
+	t.Helper()
+	h, err := HoldFile(file)
+	if err != nil {
+		return "", err
+	}
+	defer h.Release()
+	return h.First(t.Context(), b)
+}
+
+func TestSecurityTheTokenFileOfAServerThatRunsIsNotReplacedByOneOnAnotherDatabase(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	ours, _, _ := newBook()
+	running, err := HoldFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := running.First(t.Context(), ours)
+	if err != nil || text == "" {
+		t.Fatalf("%q, %v", text, err)
+	}
+	theirs, rows, _ := newBook()
+	_, err = firstToken(t, theirs, file)
+	if refused := (*Error)(nil); !errors.As(err, &refused) || !refused.Conflict() || len(rows.rows) != 0 {
+		t.Errorf("another database: %v, tokens %v", err, rows.rows)
+	}
+	if again, err := firstToken(t, ours, file); err != nil || again != "" {
+		t.Errorf("the same database: %q, %v", again, err)
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != text+"\n" {
+		t.Errorf("the file has %q, %v; want %q", data, err, text)
+	}
+	running.Release()
+	if text, err := firstToken(t, theirs, file); err != nil || text == "" {
+		t.Errorf("after the end of the server: %q, %v", text, err)
+	}
+}
+
 func TestTheFirstTokenIsAnAdminsAndInAFileOfItsOwnerAlone(t *testing.T) {
 	b, _, _ := newBook()
 	file := filepath.Join(t.TempDir(), "state", "token")
@@ -286,7 +325,7 @@ func TestTheFirstTokenIsAnAdminsAndInAFileOfItsOwnerAlone(t *testing.T) {
 	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	text, err := First(t.Context(), b, file)
+	text, err := firstToken(t, b, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +337,7 @@ func TestTheFirstTokenIsAnAdminsAndInAFileOfItsOwnerAlone(t *testing.T) {
 	if by, err := b.Check(t.Context(), text); err != nil || by.Role != Admin {
 		t.Errorf("%+v, %v", by, err)
 	}
-	if again, err := First(t.Context(), b, file); again != "" || err != nil {
+	if again, err := firstToken(t, b, file); again != "" || err != nil {
 		t.Errorf("a second one: %q, %v", again, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(file), ".token-*")); len(left) != 0 {
@@ -312,7 +351,7 @@ func TestAFirstTokenThatCannotBeKeptIsNotMade(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := First(t.Context(), b, filepath.Join(blocked, "token")); err == nil || text != "" || len(rows.rows) != 0 {
+	if text, err := firstToken(t, b, filepath.Join(blocked, "token")); err == nil || text != "" || len(rows.rows) != 0 {
 		t.Errorf("%q, %v, %v", text, err, rows.rows)
 	}
 }
@@ -331,7 +370,7 @@ func (b busy) List(ctx context.Context) ([]Row, error) {
 func TestATokenThatWasMadeIsToldEvenIfNothingCanBeReadAfterwards(t *testing.T) {
 	_, rows, c := newBook()
 	file := filepath.Join(t.TempDir(), "token")
-	text, err := First(t.Context(), NewBook(busy{rows}, c.now, rand.Reader), file)
+	text, err := firstToken(t, NewBook(busy{rows}, c.now, rand.Reader), file)
 	if err != nil || text == "" {
 		t.Fatalf("%q, %v", text, err)
 	}
@@ -345,7 +384,7 @@ func TestAFirstTokenIsInItsFileBeforeItWorks(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	first := &before{memory: rows, look: func() { _, err := os.Stat(file); rows.fail = err }}
 	b.rows = first
-	if _, err := First(t.Context(), b, file); err != nil {
+	if _, err := firstToken(t, b, file); err != nil {
 		t.Error(err)
 	}
 }

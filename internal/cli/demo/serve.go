@@ -32,7 +32,11 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	b := page.Of(c)
 	b.Close = func() error { c.Close(); return a.Close() }
 	// Workers and commands of this machine find it in the state folder.
-	_, err = token.First(ctx, token.NewBook(b.Tokens, e.Now, rand.Reader), filepath.Join(b.State, "token"))
+	tokens, err := token.HoldFile(filepath.Join(b.State, "token"))
+	if err == nil {
+		defer tokens.Release() // the demo has a state folder of its own
+		_, err = tokens.First(ctx, token.NewBook(b.Tokens, e.Now, rand.Reader))
+	}
 	if err == nil {
 		var p *page.Page
 		if p, err = page.Begin(ctx, e, b, l, "", notice); err == nil {

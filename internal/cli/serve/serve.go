@@ -153,7 +153,12 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	// collect garbage all the time. And a server holds little and makes much of it.
 	debug.SetMemoryLimit(math.MaxInt64)
 	debug.SetGCPercent(garbage)
-	s, opts, err := newServer(ctx, e, o, b, l)
+	tokens, err := token.HoldFile(filepath.Join(b.State, "token"))
+	if err != nil {
+		return err
+	}
+	defer tokens.Release()
+	s, opts, err := newServer(ctx, e, o, b, l, tokens)
 	if err != nil {
 		return err
 	}
@@ -198,7 +203,7 @@ func listen(ctx context.Context, o options) (net.Listener, error) {
 	return l, nil
 }
 
-func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net.Listener) (*server.Server, server.Options, error) {
+func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net.Listener, tokens *token.Hold) (*server.Server, server.Options, error) {
 	level := slog.LevelInfo
 	if o.verbose {
 		level = slog.LevelDebug
@@ -224,7 +229,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 	if err != nil {
 		return nil, opts, err
 	}
-	if err := first(ctx, e, o, opts.Tokens, filepath.Join(b.State, "token")); err != nil {
+	if err := first(ctx, e, o, opts.Tokens, tokens, filepath.Join(b.State, "token")); err != nil {
 		return nil, opts, err
 	}
 	s, err := server.New(opts)
@@ -232,8 +237,8 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 }
 
 // first makes the first token and shows it to a person, this once.
-func first(ctx context.Context, e *env.Env, o options, book *token.Book, file string) error {
-	text, err := token.First(ctx, book, file)
+func first(ctx context.Context, e *env.Env, o options, book *token.Book, tokens *token.Hold, file string) error {
+	text, err := tokens.First(ctx, book)
 	if err != nil {
 		return err
 	}
