@@ -54,10 +54,5 @@ func (in *inspection) item(at string, v jsontree.Value, seen map[string]bool) {
 	if v.Get("type").Kind() == jsontree.String && !slices.Contains(ItemTypes(), item.Type) {
 		in.irregular("unknown-item-type", at+".type", "%q; the protocol has %s", shorten(string(item.Type)), list(ItemTypes(), "and"))
 	}
-	for _, name := range []string{"analysis", "consumedBy"} {
-		if !v.Get(name).Absent() {
-			in.irregular("extra-item-field", at+"."+name, "is not in the protocol")
-		}
-	}
 	in.time(at+".timestamp", item.Timestamp)
 }
