@@ -7,6 +7,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -40,12 +41,17 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	if err == nil {
 		return int(exit.CodeDone)
 	}
-	if ctx.Err() != nil {
+	silent := false
+	switch stopped := ctx.Err(); {
+	case stopped != nil && err.Error() == stopped.Error(): // whoever sent the signal knows it
+		err, silent = &exit.Error{Code: exit.CodeInterrupted, Err: errors.New("interrupted")}, true
+	case stopped != nil:
 		err = exit.Interrupted(err)
 	}
-	if wantsJSON(args) {
+	switch {
+	case wantsJSON(args):
 		exit.ReportJSON(e.Err, err)
-	} else {
+	case !silent:
 		e.Talk("%s", env.PrintableLines(exit.Text(err)))
 	}
 	return int(exit.Of(err))
