@@ -39,6 +39,7 @@ type held struct {
 	stopped   string
 	stopping  chan struct{} // closed when it is to stop; for every goroutine
 	short     bool          // it waits until it can be started; of its own goroutine
+	reserved  bool          // room was reserved for it; of its own goroutine
 }
 
 // run looks after the attempt until its end was reported.
@@ -132,6 +133,7 @@ var (
 
 // attend begins the attempt and sees it to its end.
 func (h *held) attend(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
+	defer h.giveBack()
 	a, err := begin(ctx)
 	if err != nil {
 		return runner.Result{}, err
@@ -208,6 +210,11 @@ func (h *held) start(ctx context.Context) (*runner.Attempt, error) {
 	if err := h.awaitLease(ctx); err != nil {
 		return nil, err
 	}
+	if err := w.reserve(); err != nil {
+		return nil, err
+	}
+	h.reserved = true
+	defer w.appeared()
 	opts.Until = h.lease.ends()
 	return runner.Start(ctx, dir, with, job, opts)
 }

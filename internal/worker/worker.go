@@ -59,6 +59,9 @@ type Options struct {
 	// Grace is how long an agent may take to follow each signal; the
 	// supervisor's own if zero.
 	Grace time.Duration
+	// Quotas returns the limits within which agents are started; the system's own if
+	// nil.
+	Quotas func() []supervisor.Quota
 }
 
 // Place says where a task is worked on.
@@ -93,7 +96,8 @@ type Worker struct {
 	drains   atomic.Bool  // takes nothing, and is done when it holds nothing
 	releases atomic.Bool  // and hands back what it holds
 	short    atomic.Int32 // attempts that wait until they can be started
-	collects bool         // starts nothing that has not begun; set before Run
+	starts   startable
+	collects bool // starts nothing that has not begun; set before Run
 
 	asking   bool // something may be claimed
 	claiming bool // a claim is under way
@@ -102,8 +106,12 @@ type Worker struct {
 
 // New returns a worker.
 func New(opts Options) *Worker {
+	if opts.Quotas == nil {
+		opts.Quotas = supervisor.Quotas
+	}
 	return &Worker{
-		opts: opts, pool: supervisor.NewPool(opts.Supervisor, opts.Slots), held: map[string]*held{}, news: make(chan func()),
+		starts: startable{resumed: make(chan struct{}, 1)},
+		opts:   opts, pool: supervisor.NewPool(opts.Supervisor, opts.Slots), held: map[string]*held{}, news: make(chan func()),
 		wake: make(chan struct{}, 1), attend: make(chan struct{}, 1), resolve: make(chan struct{}, 1), ended: make(chan struct{}), asking: true,
 		contact: contact{notice: opts.Notice},
 	}

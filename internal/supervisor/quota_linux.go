@@ -1,0 +1,73 @@
+package supervisor
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// rlimitNproc is RLIMIT_NPROC, which package syscall does not have.
+const rlimitNproc = 6
+
+// Quotas returns the limits of this process that are low enough to matter.
+func Quotas() (list []Quota) {
+	if max := limitOf(rlimitNproc); max > 0 && os.Geteuid() != 0 { // it does not hold for root
+		list = append(list, Quota{
+			What: "processes and threads of this user (ulimit -u)", Max: max, Left: max - threadsOfUser(), Each: processesEach, Err: syscall.EAGAIN,
+		})
+	}
+	if max := limitOf(syscall.RLIMIT_NOFILE); max > 0 {
+		list = append(list, Quota{
+			What: "open files of gaffer (ulimit -n)", Max: max, Left: max - openFiles(max), Each: filesEach, Spare: filesSpare, Err: syscall.EMFILE,
+		})
+	}
+	return list
+}
+
+// limitOf returns a limit of this process, or 0 if it is high.
+func limitOf(resource int) int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(resource, &limit) != nil || limit.Cur >= highLimit {
+		return 0
+	}
+	return int(limit.Cur)
+}
+
+func threadsOfUser() (n int) {
+	folders, _ := filepath.Glob("/proc/[0-9]*") // the pattern is valid
+	for _, folder := range folders {
+		info, err := os.Stat(folder)
+		if err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+			continue // it has ended, or is another user's
+		}
+		n += threadsOf(folder)
+	}
+	return n
+}
+
+// threadsOf returns the number of threads of a process, by its folder below /proc.
+func threadsOf(folder string) int {
+	const place = 17 // of num_threads, counted from the field after the command's name
+	stat, err := os.ReadFile(filepath.Join(folder, "stat"))
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= place {
+		return 1
+	}
+	n, _ := strconv.Atoi(string(fields[place])) // the kernel writes a number
+	return n
+}
+
+// openFiles returns how many files this process has open: all that it may if there
+// is none left to look with.
+func openFiles(max int) int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return max
+	}
+	return len(entries)
+}
