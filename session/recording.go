@@ -222,6 +222,9 @@ func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) 
 	grown := len(r.last.at) != len(is.Status.Agents) || len(r.last.waves) != len(is.Status.Waves)
 	same := r.last.known && !grown && r.sum(root) == r.last.sum
 	before := doc.Mark()
+	if !same && root.Get("session_id").Text() != r.id && r.isLink() {
+		return next, &statefile.FormError{Path: r.file.Path(), Problem: "is a symbolic link to a file that is not the document of this session"}
+	}
 	if r.Heed && r.last.known && !same && r.usable(root) {
 		if asked := requested(root, is.Status); asked != nil {
 			return next, asked
@@ -242,6 +245,13 @@ func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) 
 	}
 	next.sum, next.known = r.sum(root), true
 	return next, doc.Err()
+}
+
+// isLink reports whether the document is a symbolic link. Agents write to the
+// session's folder, and a link there could lead to any file of the user.
+func (r *Recording) isLink() bool {
+	info, err := r.store.opts.Host.Lstat(opLook, r.file.Path())
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 // CancelledError is a document in which another program has set the session, or

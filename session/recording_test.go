@@ -316,6 +316,38 @@ func TestAChangeOfADocumentBehindALinkIsNoticed(t *testing.T) {
 	}
 }
 
+func TestSecurityARecordingWritesThroughALinkToItsOwnDocumentOnly(t *testing.T) {
+	for name, theirs := range map[string]string{
+		"a text":             "export PATH=/usr/bin\n",
+		"settings":           `{"permissions": {"allow": []}}`,
+		"an empty object":    "{}",
+		"another session":    `{"session_id": "20260101-000000-00000000", "status": "running", "agents": []}`,
+		"a list":             "[1]",
+		"a file that is not": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, start())
+			r := record(t, s)
+			r.write()
+			path, target := statusPath(t, s), filepath.Join(t.TempDir(), "theirs")
+			must(t, errors.Join(os.Remove(path), os.Symlink(target, path)))
+			if theirs != "" {
+				must(t, os.WriteFile(target, []byte(theirs), 0o600))
+			}
+			if err := r.Write(t.Context(), r.truth()); err == nil {
+				t.Error("nothing is said about the link")
+			}
+			data, err := os.ReadFile(target)
+			if string(data) != theirs || (theirs == "") != errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the user's file is %q, %v", data, err)
+			}
+			if others, _ := os.ReadDir(filepath.Dir(target)); theirs != "" && len(others) > 2 { // the file, and its lock
+				t.Errorf("beside the user's file are %v", others)
+			}
+		})
+	}
+}
+
 func keptAside(t *testing.T, path string) string {
 	names, err := filepath.Glob(path + ".corrupt-*")
 	must(t, err)

@@ -93,7 +93,7 @@ func (f *File) open(path string) (found, *jsontree.Doc, error) {
 	var corrupt *CorruptError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-	case errors.As(err, &corrupt) && f.opts.StartOver:
+	case errors.As(err, &corrupt) && f.opts.StartOver && path == f.path:
 		if err := f.keepAside(path, data, corrupt); err != nil {
 			return found{}, nil, err
 		}

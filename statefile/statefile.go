@@ -44,7 +44,9 @@ type Options struct {
 	// such an update fails with fs.ErrNotExist.
 	Empty []byte
 	// StartOver lets an update replace a file that is not JSON by Empty, after
-	// its bytes were kept beside it as <name>.corrupt-<time>.
+	// its bytes were kept beside it as <name>.corrupt-<time>. A file behind a
+	// symbolic link is never replaced so: the link may lead to any file of the
+	// user.
 	StartOver bool
 	// Finish sets what is derived from the rest, such as totals. It runs once
 	// for each write, after every change.

@@ -161,6 +161,19 @@ func TestALinkedDocumentIsWrittenWhereItIs(t *testing.T) {
 	}
 }
 
+func TestSecurityAFileBehindALinkThatIsNotJSONIsNotReplaced(t *testing.T) {
+	const text = "export PATH=/usr/bin\n"
+	root := linked(t, "doc.json -> sub/theirs")
+	target := filepath.Join(root, "sub", "theirs")
+	put(t, target, text)
+	f := statefile.New(filepath.Join(root, "doc.json"), statefile.Options{Empty: []byte(`{}`), StartOver: true})
+	var corrupt *statefile.CorruptError
+	if err := set(context.Background(), f, "a", 2); !errors.As(err, &corrupt) {
+		t.Errorf("the error is %v, want a CorruptError", err)
+	}
+	holds(t, target, text)
+}
+
 // A link's target counts from where the link really is, not from where it
 // seems to be.
 func TestALinkBelowALinkedFolderIsFollowedAsTheKernelDoes(t *testing.T) {
