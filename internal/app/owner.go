@@ -56,6 +56,12 @@ func (a *App) own(ctx context.Context, run string) (release func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	// The lock file may have been deleted while its holder lives: then this lock is
+	// another one.
+	if other := a.owner(run); other.Alive && other.PID != os.Getpid() {
+		_ = lock.Unlock() // the run is not ours in any case
+		return nil, &OwnedError{run, other.PID}
+	}
 	text, err := json.Marshal(host.OS().Self())
 	if err == nil {
 		err = os.WriteFile(file, text, 0o600)
