@@ -2,16 +2,11 @@ package engine_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"gaffer/internal/failure"
 	"gaffer/internal/store"
+	"gaffer/internal/store/storetest"
 )
 
 // check holds what is stored to what must always be true.
@@ -134,135 +129,13 @@ func (l losses) add(e store.Event, t store.Task, a store.Attempt) error {
 	return nil
 }
 
-// replay makes the rows anew from the events and compares them with what is
-// stored. Leases are not events, and a run's counters follow from its tasks.
+// replay compares the rows with what the events say, and holds the events to the
+// limit of lost attempts.
 func (w *world) replay() error {
 	return w.store.Read(context.Background(), func(r store.Reader) error {
-		events, err := r.Events(0, 1<<30)
-		if err != nil {
-			return err
-		}
-		replayed := state{map[string]store.Run{}, map[store.TaskKey]store.Task{}, map[string]store.Attempt{}}
 		lost := losses{}
-		for i, e := range events {
-			if e.Seq != int64(i+1) {
-				return fmt.Errorf("event %d has the number %d", i+1, e.Seq)
-			}
-			if err := replayed.apply(e); err != nil {
-				return err
-			}
-			if err := lost.add(e, replayed.Tasks[store.TaskKey{Run: e.Run, Task: e.Task}], replayed.Attempts[e.Attempt]); err != nil {
-				return err
-			}
-		}
-		stored, err := read(r)
-		if err != nil {
-			return err
-		}
-		want, got := stored.text(), replayed.text()
-		if want != got {
-			return fmt.Errorf("the events replay to something else (-stored +replayed):\n%s", cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
-		}
-		return nil
+		return storetest.Replay(r, func(e store.Event, rows storetest.Rows) error {
+			return lost.add(e, rows.Tasks[store.TaskKey{Run: e.Run, Task: e.Task}], rows.Attempts[e.Attempt])
+		})
 	})
-}
-
-// text is the state without what is no event: leases, and a run's counters and
-// sums, which follow from its tasks.
-func (s state) text() string {
-	var lines []string
-	for _, run := range s.Runs {
-		run.Open, run.Ready, run.Active, run.Failed, run.Waves = 0, 0, 0, 0, nil
-		run.Reserved, run.Spent = store.Amount{}, store.Amount{}
-		run.Worked, run.Waited = 0, 0
-		lines = append(lines, line(run))
-	}
-	for _, t := range s.Tasks {
-		lines = append(lines, line(t))
-	}
-	for _, a := range s.Attempts {
-		a.Lease, a.State, a.Doing, a.Source, a.Said = time.Time{}, "", "", "", time.Time{}
-		lines = append(lines, line(a))
-	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
-}
-
-func line(row any) string {
-	text, err := json.Marshal(row)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
-}
-
-// state is the rows that events speak of.
-type state struct {
-	Runs     map[string]store.Run
-	Tasks    map[store.TaskKey]store.Task
-	Attempts map[string]store.Attempt
-}
-
-func (s state) apply(e store.Event) error {
-	switch kind, _, _ := strings.Cut(e.Kind, "."); kind {
-	case "run":
-		plan := s.Runs[e.Run].Plan
-		err := put(s.Runs, e, func(r store.Run) string { return r.ID })
-		if run := s.Runs[e.Run]; run.Plan == nil {
-			run.Plan = plan
-			s.Runs[e.Run] = run
-		}
-		return err
-	case "task":
-		key := store.TaskKey{Run: e.Run, Task: e.Task}
-		spec := s.Tasks[key].Spec
-		err := put(s.Tasks, e, func(t store.Task) store.TaskKey { return t.TaskKey })
-		if t := s.Tasks[key]; t.Spec == nil {
-			t.Spec = spec
-			s.Tasks[key] = t
-		}
-		if err == nil && e.Tried != nil {
-			e.Row = e.Tried
-			err = put(s.Attempts, e, func(a store.Attempt) string { return a.ID })
-		}
-		return err
-	case "attempt":
-		return put(s.Attempts, e, func(a store.Attempt) string { return a.ID })
-	}
-	return nil
-}
-
-func put[K comparable, V any](rows map[K]V, e store.Event, key func(V) K) error {
-	var row V
-	if err := json.Unmarshal(e.Row, &row); err != nil {
-		return fmt.Errorf("event %d: %w", e.Seq, err)
-	}
-	rows[key(row)] = row
-	return nil
-}
-
-func read(r store.Reader) (state, error) {
-	s := state{map[string]store.Run{}, map[store.TaskKey]store.Task{}, map[string]store.Attempt{}}
-	runs, err := r.Runs()
-	if err != nil {
-		return s, err
-	}
-	for _, run := range runs {
-		s.Runs[run.ID] = run
-		tasks, err := r.Tasks(run.ID)
-		if err != nil {
-			return s, err
-		}
-		for _, t := range tasks {
-			s.Tasks[t.TaskKey] = t
-			attempts, err := r.Attempts(t.TaskKey)
-			if err != nil {
-				return s, err
-			}
-			for _, a := range attempts {
-				s.Attempts[a.ID] = a
-			}
-		}
-	}
-	return s, nil
 }

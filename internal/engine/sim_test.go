@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/store/memory"
+	"gaffer/internal/store/storetest"
 	"gaffer/internal/testenv"
 )
 
@@ -521,7 +522,7 @@ func (w *world) sweep() error {
 func (w *world) running() (map[string]store.Attempt, error) {
 	attempts := map[string]store.Attempt{}
 	err := w.store.Read(context.Background(), func(r store.Reader) error {
-		all, err := read(r)
+		all, err := storetest.ReadRows(r)
 		for id, a := range all.Attempts {
 			if a.Status == store.Running {
 				attempts[id] = a
