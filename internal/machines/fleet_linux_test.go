@@ -2,6 +2,7 @@ package machines
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -30,6 +31,11 @@ type fleet struct {
 	client  *Machine
 	token   string // an admin's
 	marks   string // the folder in which tasks leave what they did
+
+	lease   time.Duration  // for tests that want another one than lease
+	slots   int            // of each worker, 2 if 0
+	also    []string       // variables of every program
+	prepare func(*Machine) // is called before the program of a machine starts; may be nil
 }
 
 // service is a program that runs on a machine of its own.
@@ -58,7 +64,11 @@ func (f *fleet) service(name, program string, args ...string) *service {
 	if err := os.WriteFile(filepath.Join(m.project(), "gaffer.yaml"), nil, 0o644); err != nil {
 		f.t.Fatal(err)
 	}
-	return &service{Machine: m, program: program, args: args, env: m.env()}
+	s := &service{Machine: m, program: program, args: args, env: m.env(f.also...)}
+	if f.prepare != nil {
+		f.prepare(m)
+	}
+	return s
 }
 
 // env is the environment of programs on the machine.
@@ -76,6 +86,13 @@ func (m *Machine) env(also ...string) []string {
 func newFleet(t *testing.T, program string, desks, workers int) *fleet {
 	t.Helper()
 	f := &fleet{t: t, network: New(t), marks: t.TempDir()}
+	f.start(program, desks, workers)
+	return f
+}
+
+// start starts the database, coordinators and workers.
+func (f *fleet) start(program string, desks, workers int) {
+	f.t.Helper()
 	f.db = f.network.Machine("db").Postgres()
 	for i := range desks {
 		f.addDesk(fmt.Sprintf("desk%d", i+1), program)
@@ -84,13 +101,12 @@ func newFleet(t *testing.T, program string, desks, workers int) *fleet {
 	for i := range workers {
 		f.addWorker(fmt.Sprintf("worker%d", i+1), program)
 	}
-	return f
 }
 
 func (f *fleet) addDesk(name, program string) {
 	f.t.Helper()
 	s := f.service(name, program)
-	s.args = []string{"serve", "--db", f.db.URL, "--listen", s.Address + ":4870", "--insecure", "--lease", lease.String()}
+	s.args = []string{"serve", "--db", f.db.URL, "--listen", s.Address + ":4870", "--insecure", "--lease", cmp.Or(f.lease, lease).String()}
 	f.desks = append(f.desks, s)
 	s.start()
 	f.ready(s)
@@ -123,7 +139,7 @@ func (f *fleet) ready(s *service) {
 
 func (f *fleet) addWorker(name, program string) {
 	f.t.Helper()
-	s := f.service(name, program, "worker", "--server", f.addresses(), "--name", name, "--slots", "2")
+	s := f.service(name, program, "worker", "--server", f.addresses(), "--name", name, "--slots", fmt.Sprint(cmp.Or(f.slots, 2)))
 	s.env = append(s.env, "GAFFER_TOKEN="+f.tokenFor("worker", name))
 	f.workers = append(f.workers, s)
 	s.start()

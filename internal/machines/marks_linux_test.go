@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -55,50 +56,64 @@ func (f *fleet) stored(run string) stored {
 // had begun none before it did anything any more.
 func (f *fleet) checkMarks(t *testing.T, s stored, task string) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(f.marks, task))
-	if err != nil {
-		t.Errorf("task %s: %v", task, err)
-		return
+	marks, wrong := readMarks(filepath.Join(f.marks, task))
+	for _, problem := range append(wrong, marks.check(s.tasks[task], s.attempts[task])...) {
+		t.Errorf("task %s: %s", task, problem)
 	}
-	count := map[string]int{} // of "what attempt"
-	var order []string        // of attempts
-	late := map[string]bool{} // attempts that went on after another had begun
-	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
-		count[line]++
-		what, attempt, _ := strings.Cut(line, " ")
-		if what != "step" && count[line] > 1 {
-			t.Errorf("task %s: attempt %s has %d times the mark %s", task, attempt, count[line], what)
-		}
-		switch at := slices.Index(order, attempt); {
-		case at < 0:
-			order = append(order, attempt)
-		case at != len(order)-1 && !late[attempt]:
-			late[attempt] = true
-			t.Errorf("task %s: attempt %s goes on (%s) after attempt %s has begun", task, attempt, what, order[len(order)-1])
-		}
-	}
-	s.check(t, task, order, count)
 }
 
-func (s stored) check(t *testing.T, task string, order []string, count map[string]int) {
-	t.Helper()
-	if row, ok := s.tasks[task]; !ok || row.Status != store.Complete {
-		t.Errorf("task %s is %q", task, row.Status)
+// marks is what the attempts at a task left behind.
+type marks struct {
+	count map[string]int // of "what attempt"
+	order []string       // of attempts
+}
+
+// readMarks also returns what is wrong with them: an attempt that began or ended
+// twice, or that went on after another had begun.
+func readMarks(file string) (m marks, wrong []string) {
+	m.count = map[string]int{}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return m, []string{err.Error()}
+	}
+	late := map[string]bool{} // attempts that went on after another had begun
+	for _, line := range strings.Split(strings.TrimSpace(string(data)), "\n") {
+		m.count[line]++
+		what, attempt, _ := strings.Cut(line, " ")
+		if what != "step" && m.count[line] > 1 {
+			wrong = append(wrong, fmt.Sprintf("attempt %s has %d times the mark %s", attempt, m.count[line], what))
+		}
+		switch at := slices.Index(m.order, attempt); {
+		case at < 0:
+			m.order = append(m.order, attempt)
+		case at != len(m.order)-1 && !late[attempt]:
+			late[attempt] = true
+			wrong = append(wrong, fmt.Sprintf("attempt %s goes on (%s) after attempt %s has begun", attempt, what, m.order[len(m.order)-1]))
+		}
+	}
+	return m, wrong
+}
+
+// check returns how the marks differ from the rows of a task that must be complete.
+func (m marks) check(row store.Task, attempts []store.Attempt) (wrong []string) {
+	if row.Status != store.Complete {
+		wrong = append(wrong, fmt.Sprintf("is %q, want %q", row.Status, store.Complete))
 	}
 	var complete []string
-	for _, a := range s.attempts[task] {
+	for _, a := range attempts {
 		if a.Status == store.Complete {
 			complete = append(complete, a.ID)
 		}
 	}
 	switch {
 	case len(complete) != 1:
-		t.Errorf("task %s: the attempts %q are complete, want one", task, complete)
-	case count["end "+complete[0]] != 1:
-		t.Errorf("task %s: attempt %s is complete and came %d times to its end", task, complete[0], count["end "+complete[0]])
-	case order[len(order)-1] != complete[0]:
-		t.Errorf("task %s: attempt %s began after %s, which is complete", task, order[len(order)-1], complete[0])
+		wrong = append(wrong, fmt.Sprintf("the attempts %q are complete, want one", complete))
+	case m.count["end "+complete[0]] != 1:
+		wrong = append(wrong, fmt.Sprintf("attempt %s is complete and came %d times to its end", complete[0], m.count["end "+complete[0]]))
+	case m.order[len(m.order)-1] != complete[0]:
+		wrong = append(wrong, fmt.Sprintf("attempt %s began after %s, which is complete", m.order[len(m.order)-1], complete[0]))
 	}
+	return wrong
 }
 
 // seqs are the numbers of the events that everybody who follows the run must be

@@ -2,6 +2,8 @@ package machines
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 )
@@ -9,6 +11,10 @@ import (
 // Network is machines that reach each other through a switch. It has no way to
 // any other network.
 type Network struct {
+	// Homes is the folder for the homes of machines that are added from now on. They
+	// stay there when the test ends. Without it they are temporary.
+	Homes string
+
 	t    testing.TB
 	hub  *space
 	last int // number of the machine that was made last
@@ -42,7 +48,12 @@ type Machine struct {
 // Machine adds a machine to the network.
 func (n *Network) Machine(name string) *Machine {
 	n.t.Helper()
-	home := n.t.TempDir()
+	home := filepath.Join(n.Homes, name)
+	if n.Homes == "" {
+		home = n.t.TempDir()
+	} else if err := os.Mkdir(home, 0o755); err != nil {
+		n.t.Fatal(err)
+	}
 	s, err := newSpace(name)
 	if err != nil {
 		n.t.Fatalf("machine %s: %v", name, err)

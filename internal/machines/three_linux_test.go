@@ -29,8 +29,13 @@ func build(t *testing.T, dir string) string {
 const root = "../.." // of the repository
 
 // seed is a new one for each run, or the one in GAFFER_TEST_SEED. It decides what
-// happens when; how the machines keep time is nobody's choice.
+// happens when. How fast the machines are is not decided by it.
 func seed(t *testing.T) *rand.Rand {
+	t.Helper()
+	return rand.New(rand.NewPCG(seedNumber(t), 0))
+}
+
+func seedNumber(t *testing.T) uint64 {
 	t.Helper()
 	n := rand.Uint64()
 	if text := os.Getenv("GAFFER_TEST_SEED"); text != "" {
@@ -40,7 +45,7 @@ func seed(t *testing.T) *rand.Rand {
 		}
 	}
 	t.Logf("GAFFER_TEST_SEED=%d", n)
-	return rand.New(rand.NewPCG(n, 0))
+	return n
 }
 
 // Two coordinators on one database, three workers, and everything goes wrong in

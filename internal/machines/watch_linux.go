@@ -16,7 +16,7 @@ import (
 // Watch looks at the processes of all machines for two agents of one task that
 // live at the same time. One that is stopped does nothing and does not count.
 type Watch struct {
-	run string // whose agents are watched
+	mark string // NAME=VALUE in the environment of the agents that are watched
 
 	ending chan struct{}
 	ended  chan struct{}
@@ -24,6 +24,7 @@ type Watch struct {
 
 	mu      sync.Mutex
 	looks   int
+	most    int             // attempts that lived at the same time
 	seen    map[string]bool // attempts that lived
 	frozen  map[string]bool // attempts that were stopped
 	doubles []string
@@ -34,8 +35,12 @@ type Watch struct {
 const lookEvery = 50 * time.Millisecond
 
 // Look begins to watch the agents of a run.
-func Look(run string) *Watch {
-	w := &Watch{run: run, ending: make(chan struct{}), ended: make(chan struct{}), seen: map[string]bool{}, frozen: map[string]bool{}}
+func Look(run string) *Watch { return LookFor("GAFFER_RUN=" + run) }
+
+// LookFor begins to watch the agents that have a variable, NAME=VALUE, in their
+// environment.
+func LookFor(variable string) *Watch {
+	w := &Watch{mark: variable, ending: make(chan struct{}), ended: make(chan struct{}), seen: map[string]bool{}, frozen: map[string]bool{}}
 	go func() {
 		defer close(w.ended)
 		tick := time.NewTicker(lookEvery)
@@ -70,12 +75,12 @@ func (w *Watch) Stopped() int {
 func (w *Watch) Report() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return fmt.Sprintf("%d looks saw %d attempts live and %d stopped", w.looks, len(w.seen), len(w.frozen))
+	return fmt.Sprintf("%d looks saw %d attempts live, %d of them at once, and %d stopped", w.looks, len(w.seen), w.most, len(w.frozen))
 }
 
 // Live returns the processes of the run's agents, stopped ones among them.
 func (w *Watch) Live() (pids []string) {
-	for _, a := range agents(w.run) {
+	for _, a := range marked(w.mark) {
 		pids = append(pids, fmt.Sprintf("%s of %s (%s)", a.proc, a.attempt, a.state()))
 	}
 	return pids
@@ -86,36 +91,43 @@ func (w *Watch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looks++
-	for _, a := range agents(w.run) {
+	for _, a := range marked(w.mark) {
 		if a.state() == stopped {
 			w.frozen[a.attempt] = true
 			continue
 		}
 		w.seen[a.attempt] = true
-		other, there := live[a.task]
+		task := a.run + "/" + a.task
+		other, there := live[task]
 		// A look takes a while: the first may have ended when the second began.
 		if there && other.attempt != a.attempt && other.state() == running && a.state() == running {
 			w.doubles = append(w.doubles, fmt.Sprintf("task %s: attempts %s and %s live at once",
-				a.task, min(a.attempt, other.attempt), max(a.attempt, other.attempt)))
+				task, min(a.attempt, other.attempt), max(a.attempt, other.attempt)))
 		}
-		live[a.task] = a
+		live[task] = a
 	}
+	w.most = max(w.most, len(live))
 }
 
 // agent is a process of an attempt.
-type agent struct{ proc, task, attempt, number, home string }
+type agent struct{ proc, run, task, attempt, number, home string }
 
 // agents returns all processes of the attempts of a run.
-func agents(run string) (found []agent) {
+func agents(run string) []agent { return marked("GAFFER_RUN=" + run) }
+
+// marked returns all processes of attempts that have a variable in their environment.
+func marked(variable string) (found []agent) {
 	list, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
 	for _, proc := range list {
 		data, err := os.ReadFile(filepath.Join(proc, "environ"))
-		if err != nil || !bytes.Contains(data, []byte("GAFFER_RUN="+run+"\x00")) {
+		if err != nil || !bytes.Contains(data, []byte(variable+"\x00")) {
 			continue
 		}
 		a := agent{proc: proc}
 		for _, pair := range strings.Split(string(data), "\x00") {
 			switch name, value, _ := strings.Cut(pair, "="); name {
+			case "GAFFER_RUN":
+				a.run = value
 			case "GAFFER_TASK":
 				a.task = value
 			case "GAFFER_ATTEMPT":

@@ -1,0 +1,471 @@
+package machines
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// fault is something that goes wrong.
+type fault struct {
+	kind, target string
+	begin        func() (what string, err error) // to what exactly; errNoTarget if there is nothing
+	end          func()                          // nil for a fault that does not last
+	lasts        time.Duration                   // how long, if end is set
+	until        time.Time
+}
+
+// mostAtOnce is how many faults last at the same time.
+const mostAtOnce = 4
+
+var errNoTarget = errors.New("no target")
+
+// beginFault makes a fault happen, unless its target suffers from another.
+func (w *world) beginFault(f fault) {
+	if _, busy := w.under[f.target]; busy {
+		w.report.note("left out: %s: %s: another fault lasts", f.kind, f.target)
+		return
+	}
+	what, err := f.begin()
+	switch {
+	case errors.Is(err, errNoTarget):
+		w.report.note("left out: %s: %s: nothing is there", f.kind, f.target)
+		return
+	case err != nil:
+		w.report.note("left out: %s: %s: %v", f.kind, f.target, err)
+		return
+	}
+	w.report.fault(f, what)
+	if f.end != nil {
+		f.until = time.Now().Add(f.lasts)
+		w.under[f.target] = f
+	}
+}
+
+// endFaults ends the faults whose time has come.
+func (w *world) endFaults(now time.Time) {
+	for target, f := range w.under {
+		if now.After(f.until) {
+			w.report.note("over: %s: %s", f.kind, target)
+			delete(w.under, target)
+			f.end()
+		}
+	}
+}
+
+// storm returns the next fault of a storm. It draws the same numbers whatever
+// the world looks like.
+func (w *world) storm() fault {
+	desk, worker := pick(w.rng, w.fleet.desks), pick(w.rng, w.fleet.workers)
+	short := time.Duration(w.rng.IntN(4000)) * time.Millisecond
+	long := time.Duration(w.rng.IntN(int(2 * w.fleet.lease)))
+	how, sig := pick(w.rng, []Cut{Unplugged, Lost}), pick(w.rng, []syscall.Signal{Fast, Immediate, Immediate})
+	makers := []func() fault{
+		func() fault { return w.kill(worker, long) },
+		func() fault { return w.kill(worker, short) },
+		func() fault { return w.hang(worker, long) },
+		func() fault { return w.cutOff(worker, how, long) },
+		func() fault { return w.cutOff(worker, how, short) },
+		func() fault { return w.kill(desk, short) },
+		func() fault { return w.hang(desk, short) },
+		func() fault { return w.cutOff(desk, how, long) },
+		func() fault { return w.stopDatabase(sig, short) },
+		w.killBackend,
+		func() fault { return w.killAgent(worker) },
+		func() fault { return w.killAgent(worker) },
+		func() fault { return w.deleteSocket(worker) },
+		func() fault { return w.fillDisk(w.fleet.workers[2], long) },
+		w.cancelRun,
+
+		func() fault { return w.killLocal() },
+		func() fault { return w.killLocal() },
+		func() fault { return w.hang(w.local, short) },
+		func() fault { return w.killAgent(w.local) },
+		func() fault { return w.stopProcess("agent", w.local, short) },
+		func() fault { return w.killSupervisor(w.local) },
+		func() fault { return w.stopProcess("supervisor", w.local, short) },
+		func() fault { return w.deleteSocket(w.local) },
+		func() fault { return w.fillDisk(w.local, long) },
+		func() fault { return w.damageDocument() },
+		func() fault { return w.damageDocument() },
+		func() fault { return w.deleteDocument() },
+	}
+	return makers[w.rng.IntN(len(makers))]()
+}
+
+// calm returns a fault that must not meet others. A supervisor freezes its agent
+// when the lease ends, and ends it if it is to end: while it is killed or stopped
+// only its worker can, which must be there. And who wakes an agent that another
+// has stopped must know that its lease has not ended.
+func (w *world) calm() fault {
+	worker := pick(w.rng, w.fleet.workers)
+	short := time.Duration(w.rng.IntN(int(w.fleet.lease / 2)))
+	makers := []func() fault{
+		func() fault { return w.killSupervisor(worker) },
+		func() fault { return w.wait(w.stopProcess("supervisor", worker, short)) },
+		func() fault { return w.wait(w.stopProcess("agent", worker, short)) },
+	}
+	return makers[w.rng.IntN(len(makers))]()
+}
+
+// wait makes a fault that has ended when it is made.
+func (w *world) wait(f fault) fault {
+	begin, end := f.begin, f.end
+	f.end = nil
+	f.begin = func() (string, error) {
+		what, err := begin()
+		if err == nil {
+			w.settle(f.lasts)
+			end()
+		}
+		return what, err
+	}
+	return f
+}
+
+func (w *world) kill(s *service, away time.Duration) fault {
+	return fault{kind: "kill -9 " + kindOf(s), target: s.Name, lasts: away, begin: func() (string, error) {
+		if s.process == nil || s.process.Ended() {
+			return "", errNoTarget
+		}
+		s.process.Kill()
+		return "", nil
+	}, end: s.start}
+}
+
+// kindOf is what runs on a machine: coordinator, worker or gaffer run.
+func kindOf(s *service) string {
+	return strings.NewReplacer("desk", "coordinator", "local", "gaffer run").Replace(strings.TrimRight(s.Name, "123"))
+}
+
+// killLocal kills the gaffer that works on the local run. Another one resumes it.
+func (w *world) killLocal() fault {
+	f := w.kill(w.local, 0)
+	f.end = nil
+	return f
+}
+
+func (w *world) hang(s *service, lasts time.Duration) fault {
+	return fault{kind: "SIGSTOP " + kindOf(s), target: s.Name, lasts: lasts, begin: func() (string, error) {
+		if s.process == nil || s.process.Ended() {
+			return "", errNoTarget
+		}
+		s.process.Signal(syscall.SIGSTOP)
+		return "", nil
+	}, end: func() { s.process.Signal(syscall.SIGCONT) }}
+}
+
+func (w *world) cutOff(s *service, how Cut, lasts time.Duration) fault {
+	return fault{
+		kind: "network of a " + kindOf(s) + " " + string(how), target: "network of " + s.Name, lasts: lasts,
+		begin: func() (string, error) { s.Cut(how); return "", nil }, end: s.Mend,
+	}
+}
+
+func (w *world) stopDatabase(sig syscall.Signal, away time.Duration) fault {
+	how := map[syscall.Signal]string{Fast: "fast", Immediate: "immediate"}[sig]
+	return fault{
+		kind: "database restart, " + how, target: "database", lasts: away,
+		begin: func() (string, error) { w.fleet.db.Stop(sig); return "", nil }, end: w.fleet.db.Start,
+	}
+}
+
+// killBackend kills a process of PostgreSQL that serves a coordinator.
+func (w *world) killBackend() fault {
+	n := w.rng.IntN(1 << 20)
+	return fault{kind: "kill -9 PostgreSQL backend", target: "database", begin: func() (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, w.fleet.db.Local)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = conn.Close(ctx) }() // nothing was written
+		rows, err := conn.Query(ctx, "SELECT pid FROM pg_stat_activity WHERE client_addr IS NOT NULL ORDER BY pid")
+		if err != nil {
+			return "", err
+		}
+		pids, err := pgx.CollectRows(rows, pgx.RowTo[int32])
+		if err != nil {
+			return "", err
+		}
+		if len(pids) == 0 {
+			return "", errNoTarget
+		}
+		pid := fmt.Sprint(pids[n%len(pids)]) // in the machine's own namespace
+		if out, err := w.in(w.fleet.db.machine, "kill", "-9", pid); err != nil {
+			return "", fmt.Errorf("%w: %s", err, out)
+		}
+		return "process " + pid, nil
+	}}
+}
+
+// process is a process of a machine that gaffer has started there.
+type process struct {
+	handle  *os.Process
+	attempt string // that it is or looks after, "" if that is not known
+}
+
+func (p process) String() string {
+	return strings.TrimSuffix(fmt.Sprintf("process %d of attempt %s", p.handle.Pid, p.attempt), " of attempt ")
+}
+
+// processes lists the agents or supervisors of a machine.
+func (w *world) processes(kind string, on *service) (found []process) {
+	if kind == "agent" {
+		for _, a := range marked(w.mark) {
+			if pid, err := strconv.Atoi(filepath.Base(a.proc)); err == nil && a.home == on.Home && a.state() == running {
+				found = append(found, process{handle: w.handle(pid), attempt: a.attempt})
+			}
+		}
+		return slices.DeleteFunc(found, func(p process) bool { return p.handle == nil })
+	}
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
+	for _, file := range lines {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		words, err2 := os.ReadFile(file)
+		if err != nil || err2 != nil || !bytes.Contains(words, []byte("\x00supervise\x00")) || !carries(pid, "HOME="+on.Home) {
+			continue
+		}
+		if h := w.handle(pid); h != nil {
+			found = append(found, process{handle: h})
+		}
+	}
+	return found
+}
+
+// handle returns a process of this world, or nil if it has ended. The handle stays
+// that of this process even if another gets its number.
+func (w *world) handle(pid int) *os.Process {
+	p, err := os.FindProcess(pid)
+	if err != nil || !carries(pid, w.mark) {
+		return nil
+	}
+	return p
+}
+
+func carries(pid int, variable string) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err == nil && bytes.Contains(data, []byte(variable+"\x00"))
+}
+
+func (w *world) killAgent(on *service) fault {
+	n := w.rng.IntN(1 << 20)
+	return fault{kind: "kill -9 agent", target: "an agent of " + on.Name, begin: func() (string, error) {
+		list := w.processes("agent", on)
+		if len(list) == 0 {
+			return "", errNoTarget
+		}
+		p := list[n%len(list)]
+		return p.String(), p.handle.Kill()
+	}}
+}
+
+// killSupervisor kills a supervisor and, in a fleet, waits until the worker has ended
+// what is left of the attempt.
+func (w *world) killSupervisor(on *service) fault {
+	n := w.rng.IntN(1 << 20)
+	return fault{kind: "kill -9 supervisor", target: "a supervisor of " + on.Name, begin: func() (string, error) {
+		list := w.processes("supervisor", on)
+		if len(list) == 0 {
+			return "", errNoTarget
+		}
+		p := list[n%len(list)]
+		p.attempt = w.attemptBelow(p.handle.Pid)
+		if err := p.handle.Kill(); err != nil || on == w.local || p.attempt == "" {
+			return p.String(), err
+		}
+		for end := time.Now().Add(time.Minute); len(marked("GAFFER_ATTEMPT="+p.attempt)) > 0; w.settle(tick) {
+			if time.Now().After(end) {
+				w.report.found(noneLeft, fmt.Sprintf("attempt %s still runs a minute after its supervisor was killed, and its worker %s lives", p.attempt, on.Name))
+				break
+			}
+		}
+		return p.String(), nil
+	}}
+}
+
+// attemptBelow is the attempt that a supervisor looks after, "" if none.
+func (w *world) attemptBelow(pid int) string {
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid)) // it may have ended
+	for _, child := range strings.Fields(string(children)) {
+		for _, a := range marked(w.mark) {
+			if filepath.Base(a.proc) == child {
+				return a.attempt
+			}
+		}
+	}
+	return ""
+}
+
+// stopProcess stops an agent or a supervisor for a while.
+func (w *world) stopProcess(kind string, on *service, lasts time.Duration) fault {
+	n := w.rng.IntN(1 << 20)
+	var stopped process
+	return fault{
+		kind: "SIGSTOP " + kind, target: fmt.Sprintf("%s of %s", kind, on.Name), lasts: lasts,
+		begin: func() (string, error) {
+			list := w.processes(kind, on)
+			if len(list) == 0 {
+				return "", errNoTarget
+			}
+			stopped = list[n%len(list)]
+			return stopped.String(), stopped.handle.Signal(syscall.SIGSTOP)
+		},
+		end: func() { _ = stopped.handle.Signal(syscall.SIGCONT) }, // it may have been killed meanwhile
+	}
+}
+
+// deleteSocket deletes the socket of a supervisor.
+func (w *world) deleteSocket(on *service) fault {
+	n := w.rng.IntN(1 << 20)
+	return fault{kind: "delete socket", target: "a socket of " + on.Name, begin: func() (string, error) {
+		list := w.files(on, on.Home, func(path string) bool {
+			dir, name := filepath.Split(path)
+			return name == "socket" && !strings.HasSuffix(dir, ".done/") // of an attempt that runs
+		})
+		if len(list) == 0 {
+			return "", errNoTarget
+		}
+		file := list[n%len(list)]
+		return strings.TrimPrefix(file, on.see(on.Home)), os.Remove(file)
+	}}
+}
+
+// files lists the files below a folder of a machine, the newest first.
+func (w *world) files(on *service, dir string, want func(string) bool) (list []string) {
+	times := map[string]time.Time{}
+	// What goes away meanwhile is passed over.
+	_ = filepath.WalkDir(on.see(dir), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !want(path) {
+			return nil
+		}
+		if info, err := entry.Info(); err == nil {
+			list, times[path] = append(list, path), info.ModTime()
+		}
+		return nil
+	})
+	slices.SortFunc(list, func(a, b string) int { return times[b].Compare(times[a]) })
+	return list
+}
+
+// fillDisk leaves no room on the disk of a machine.
+func (w *world) fillDisk(on *service, lasts time.Duration) fault {
+	var ballast string
+	return fault{kind: "full disk", target: "disk of " + on.Name, lasts: lasts, begin: func() (string, error) {
+		dir, small := w.disks[on.Name]
+		if !small {
+			return "", errNoTarget
+		}
+		ballast = on.see(filepath.Join(dir, "ballast"))
+		file, err := os.Create(ballast)
+		if err != nil {
+			return "", err
+		}
+		for block := make([]byte, 4096); err == nil; {
+			_, err = file.Write(block)
+		}
+		_ = file.Close() // all that matters is that there is no room
+		if !errors.Is(err, syscall.ENOSPC) {
+			return "", errors.Join(err, os.Remove(ballast))
+		}
+		return "", nil
+	}, end: func() {
+		if err := os.Remove(ballast); err != nil {
+			w.t.Errorf("empty the disk: %v", err)
+		}
+	}}
+}
+
+// damage is what the harness wrote in the place of a document.
+type damage struct{ file, text string }
+
+// documents are those of the latest runs in the local project.
+func (w *world) documents() []string {
+	const latest = 8
+	list := w.files(w.local, w.project(), func(path string) bool {
+		name := filepath.Base(path)
+		return strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "local-")
+	})
+	return list[:min(latest, len(list))]
+}
+
+// inProject is the path of a document of the local project, from its root.
+func (w *world) inProject(file string) string {
+	return strings.TrimPrefix(file, w.local.see(w.project())+"/")
+}
+
+// damageDocument replaces a document with one that ends in its middle.
+func (w *world) damageDocument() fault {
+	n := w.rng.IntN(1 << 20)
+	return fault{kind: "corrupt document", target: "a document of " + w.local.Name, begin: func() (string, error) {
+		list := w.documents()
+		if len(list) == 0 {
+			return "", errNoTarget
+		}
+		d := damage{file: list[n%len(list)], text: fmt.Sprintf(`{"damage": "number %d of %d", "agents": [`, len(w.damaged)+1, n)}
+		// A rename, so that a full disk does not leave an empty document.
+		temp := d.file + ".chaos"
+		err := os.WriteFile(temp, []byte(d.text), 0o644)
+		if err == nil {
+			w.forget(d.file)
+			err = os.Rename(temp, d.file)
+		}
+		if err != nil {
+			_ = os.Remove(temp) // it may not be there
+			return "", err
+		}
+		w.damaged = append(w.damaged, d)
+		return w.inProject(d.file), nil
+	}}
+}
+
+// forget is called before a document goes. Damage that is still in its place goes
+// with it.
+func (w *world) forget(file string) {
+	data, _ := os.ReadFile(file) // it may have gone
+	w.damaged = slices.DeleteFunc(w.damaged, func(d damage) bool { return d.text == string(data) })
+}
+
+func (w *world) deleteDocument() fault {
+	n := w.rng.IntN(1 << 20)
+	return fault{kind: "delete document", target: "a document of " + w.local.Name, begin: func() (string, error) {
+		list := w.documents()
+		if len(list) == 0 {
+			return "", errNoTarget
+		}
+		file := list[n%len(list)]
+		w.forget(file)
+		w.deleted[w.inProject(file)] = true
+		return w.inProject(file), os.Remove(file)
+	}}
+}
+
+// cancelRun cancels a run of the fleet, as a user would.
+func (w *world) cancelRun() fault {
+	n := w.rng.IntN(1 << 20)
+	return fault{kind: "user cancels", target: "a run of the fleet", begin: func() (string, error) {
+		w.people.mu.Lock()
+		runs := w.people.runs
+		w.people.mu.Unlock()
+		if len(runs) == 0 {
+			return "", errNoTarget
+		}
+		run := runs[n%len(runs)]
+		w.cancelled[run] = true // the answer may be lost
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		return run, w.people.client.Cancel(ctx, run, "", "chaos")
+	}}
+}
