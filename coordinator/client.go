@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,11 +19,14 @@ import (
 
 // Options are how a client speaks. The zero value of each means its default.
 type Options struct {
-	Also  []string         // further addresses, of coordinators that share a database with the first
-	Token string           // sent to the coordinator's own host and nowhere else
-	HTTP  *http.Client     // its transport and cookies are used; redirects are never followed
-	TLS   *tls.Config      // of the standard transport, which is used if HTTP has none
-	Now   func() time.Time // for what a coordinator says about times
+	Also  []string     // further addresses, of coordinators that share a database with the first
+	Token string       // sent to the coordinator's own host and nowhere else
+	HTTP  *http.Client // its transport and cookies are used; redirects are never followed
+	TLS   *tls.Config  // of the standard transport, which is used if HTTP has none
+	// PlainHTTP lets the token go to other machines without encryption: for networks
+	// that are encrypted below HTTP.
+	PlainHTTP bool
+	Now       func() time.Time // for what a coordinator says about times
 
 	Rand    func() float64 // spreads repeated requests: from 0 up to 1
 	Timeout time.Duration  // of one try: 30 s
@@ -52,6 +56,11 @@ func New(base string, o Options) (*Client, error) {
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, &badCall{"coordinator's token: has characters that no token has"}
 	}
+	for _, a := range at.list {
+		if o.Token != "" && !o.PlainHTTP && a.Scheme == "http" && !loopback(a.Hostname()) {
+			return nil, &PlainHTTPError{Address: a.String()}
+		}
+	}
 	c := &Client{at: at, http: plain(o.HTTP, o.TLS), opt: o.filled()}
 	if len(at.list) > 1 {
 		hasten(c.http)
@@ -79,6 +88,28 @@ type badCall struct{ why string }
 
 func (e *badCall) Error() string { return e.why }
 func (e *badCall) Invalid() bool { return true }
+
+// PlainHTTPError is an address to which a token would go unencrypted. Nothing was
+// sent.
+type PlainHTTPError struct{ Address string }
+
+func (e *PlainHTTPError) Error() string {
+	return fmt.Sprintf("coordinator's address %q: the token would cross the network unencrypted", e.Address)
+}
+
+// Invalid says that the address is at fault.
+func (*PlainHTTPError) Invalid() bool { return true }
+
+// Hint says what to do next.
+func (*PlainHTTPError) Hint() string {
+	return "use https://, or an ssh tunnel: 'ssh -L 4870:127.0.0.1:4870 HOST', and http://127.0.0.1:4870"
+}
+
+// loopback reports whether a host can only be this machine.
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
 
 // plain returns a client that goes where it is told and nowhere else.
 func plain(given *http.Client, secure *tls.Config) *http.Client {

@@ -57,6 +57,7 @@ func apartFromTime(t *testing.T, handle http.HandlerFunc, o Options, check func(
 		if o.HTTP == nil {
 			o.HTTP = &http.Client{Transport: transport}
 		}
+		o.PlainHTTP = true // the pipe is no network
 		c, err := New("http://desk", o)
 		if err != nil {
 			t.Fatal(err)

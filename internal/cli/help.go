@@ -167,6 +167,9 @@ retry, doctor, report) asks the server that is named, and this machine if none i
                        'gaffer serve --tls' has made and whose SHA-256 it prints
   --ca FILE            or the setting 'server_ca': who vouches for a certificate
 
+A token goes to another machine by https:// alone. GAFFER_INSECURE_HTTP=1 lets it
+go by http:// too: for a network that is encrypted already, such as a VPN.
+
 Names are looked for in the project, which a server knows by the setting
 'project_name', or else by the name of its root folder. 'gaffer workers' lists
 who runs the tasks, 'gaffer doctor' says what your token may do. A server that is

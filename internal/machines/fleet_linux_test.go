@@ -73,7 +73,7 @@ func (f *fleet) service(name, program string, args ...string) *service {
 
 // env is the environment of programs on the machine.
 func (m *Machine) env(also ...string) []string {
-	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.Home, "LC_ALL=C", "USER=" + m.Name}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.Home, "LC_ALL=C", "USER=" + m.Name, "GAFFER_INSECURE_HTTP=1"}
 	for name, folder := range map[string]string{"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": "config", "XDG_CACHE_HOME": "cache", "TMPDIR": "tmp"} {
 		dir := filepath.Join(m.Home, folder)
 		_ = os.MkdirAll(dir, 0o700) // the program says if it is missing
@@ -160,7 +160,7 @@ func (f *fleet) tokenFor(role, name string) string {
 	lines := strings.Split(strings.TrimSpace(f.run("token", "create", "--role", role, "--name", name, "--db", f.db.URL)), "\n")
 	token := lines[len(lines)-1]
 	for _, d := range f.desks {
-		c, err := coordinator.New("http://"+d.Address+":4870", coordinator.Options{Token: token, HTTP: d.HTTP()})
+		c, err := coordinator.New("http://"+d.Address+":4870", coordinator.Options{Token: token, HTTP: d.HTTP(), PlainHTTP: true})
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func (f *fleet) asks(n int) *coordinator.Client {
 	f.t.Helper()
 	list := strings.Split(f.addresses(), ",")
 	c, err := coordinator.New(list[n], coordinator.Options{
-		Also: append(list[n+1:len(list):len(list)], list[:n]...), Token: f.token, HTTP: f.client.HTTP(), Silence: 20 * time.Second,
+		Also: append(list[n+1:len(list):len(list)], list[:n]...), Token: f.token, HTTP: f.client.HTTP(), PlainHTTP: true, Silence: 20 * time.Second,
 	})
 	if err != nil {
 		f.t.Fatal(err)

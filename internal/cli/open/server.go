@@ -21,6 +21,10 @@ import (
 	"gaffer/internal/config"
 )
 
+// plainHTTP is the variable that, set to 1, lets a token go to another machine over
+// plain HTTP. It is no setting: a project's file must not decide that.
+const plainHTTP = "GAFFER_INSECURE_HTTP"
+
 // ServerFlags declares what says which server is asked, and with what token.
 func ServerFlags(e *env.Env, cmd *cobra.Command) { e.ServerFlags(cmd.Flags()) }
 
@@ -86,8 +90,11 @@ func connector(e *env.Env, c *config.Config, address string) (connect func(coord
 		return nil, err
 	}
 	return func(o coordinator.Options) (*coordinator.Client, error) {
-		o.Token, o.TLS, o.Now = text, trust, e.Now
+		o.Token, o.TLS, o.Now, o.PlainHTTP = text, trust, e.Now, e.Getenv(plainHTTP) == "1"
 		client, err := coordinator.New(address, o)
+		if refused := (*coordinator.PlainHTTPError)(nil); errors.As(err, &refused) {
+			return nil, exit.WithHint(exit.Usage(err), refused.Hint()+"; "+plainHTTP+"=1 is for a network that is encrypted already, such as a VPN")
+		}
 		if err != nil {
 			return nil, exit.Usage(err)
 		}
