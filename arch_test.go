@@ -43,11 +43,12 @@ var rules = []rule{
 	// What the commands are given: where the project is and how it is set up.
 	{"internal/suggest", nil, nil},
 	{"internal/project", nil, nil},
-	{"internal/config", []string{"internal/agent", "internal/project", "internal/suggest"}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/secret", []string{"statefile/lazyregexp"}, nil},
+	{"internal/config", []string{"internal/agent", "internal/project", "internal/secret", "internal/suggest"}, []string{"github.com/goccy/go-yaml"}},
 
 	// What must happen before what. It is pure but for one loader, which reads as
 	// carefully as the documents are read.
-	{"internal/plan", []string{"statefile/...", "internal/suggest"}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/plan", []string{"statefile/...", "internal/secret", "internal/suggest"}, []string{"github.com/goccy/go-yaml"}},
 
 	// What runs. A store keeps rows and knows no rule; the engine has the rules
 	// and knows no database.
@@ -61,7 +62,7 @@ var rules = []rule{
 
 	// One attempt. What the agent programs say is read by pure functions; a
 	// process of its own looks after each of them.
-	{"internal/agent/...", []string{"internal/agent/...", "internal/failure", "internal/suggest"}, nil},
+	{"internal/agent/...", []string{"internal/agent/...", "internal/failure", "internal/secret", "internal/suggest"}, nil},
 	{"internal/supervisor", []string{"statefile/..."}, []string{"golang.org/x/sys"}},
 
 	// What runs as others see it, and the one place that knows everyone.
@@ -69,12 +70,12 @@ var rules = []rule{
 	{"internal/lookout", []string{"fleet", "internal/plan", "internal/store"}, nil},
 	{"internal/trust", []string{"internal/statedir"}, nil},
 	{"internal/worktree", []string{"internal/trust", "statefile/..."}, nil},
-	{"internal/runner", []string{"internal/agent/...", "internal/failure", "fleet", "internal/supervisor", "statefile/..."}, nil},
-	{"internal/worker", []string{"fleet", "internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
+	{"internal/runner", []string{"internal/agent/...", "internal/failure", "fleet", "internal/secret", "internal/supervisor", "statefile/..."}, nil},
+	{"internal/worker", []string{"fleet", "internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/secret", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
 	{"internal/recorder", []string{"internal/engine", "internal/failure", "fleet", "internal/plan", "internal/store", "internal/store/record", "ledger", "session", "statefile/..."}, nil},
 	{"internal/prompt", []string{"internal/suggest", "statefile", "statefile/lazyregexp"}, nil},
 	{"internal/dispatch", []string{"internal/engine", "internal/plan", "internal/prompt", "internal/suggest"}, nil},
-	{"internal/preflight", []string{"internal/agent", "internal/engine", "internal/plan", "internal/suggest", "internal/supervisor", "internal/worktree", "statefile", "statefile/host"}, nil},
+	{"internal/preflight", []string{"internal/agent", "internal/engine", "internal/plan", "internal/secret", "internal/suggest", "internal/supervisor", "internal/worktree", "statefile", "statefile/host"}, nil},
 	{"internal/tmux", nil, nil},
 
 	// What answers a hook before the rest of gaffer begins (see package early), and
@@ -94,7 +95,7 @@ var rules = []rule{
 	{"internal/build", []string{"internal/failure", "fleet", "internal/plan", "internal/store", "internal/suggest", "statefile/...", "workflow"}, []string{"github.com/goccy/go-yaml"}},
 	{"internal/teamwork", []string{"internal/failure", "statefile/...", "team"}, nil},
 	{"internal/teammerge", []string{"internal/teamwork", "internal/worktree", "statefile/lazyregexp"}, nil},
-	{"internal/roles", []string{"internal/config", "internal/plan", "internal/prompt", "internal/suggest", "internal/teamwork", "statefile/...", "team"}, nil},
+	{"internal/roles", []string{"internal/config", "internal/plan", "internal/prompt", "internal/secret", "internal/suggest", "internal/teamwork", "statefile/...", "team"}, nil},
 	{"internal/teamrun", []string{"internal/engine", "internal/failure", "internal/plan", "internal/store", "internal/teammerge", "internal/teamwork", "internal/worktree", "team"}, nil},
 	{"internal/pane", []string{"internal/agent", "internal/runner", "internal/supervisor", "internal/tui/safe"}, nil},
 
@@ -105,7 +106,7 @@ var rules = []rule{
 	{"internal/showcase", []string{"internal/spec", "session", "statefile/...", "team", "workflow"}, nil},
 	{"internal/viewer", []string{"internal/project", "internal/showcase", "internal/spec", "statefile/...", "team", "workflow"}, nil},
 	{"internal/server", []string{"coordinator/...", "fleet", "internal/showcase", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
-	{"internal/rundesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/recorder", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
+	{"internal/rundesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/recorder", "internal/secret", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
 	{"internal/desk", []string{"coordinator", "fleet", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
 
 	// The page that browsers load. It is files and nothing else.

@@ -124,7 +124,8 @@ func (c *Client) Attempts(ctx context.Context, run, task string) ([]fleet.Attemp
 	return ask[[]fleet.Attempt](ctx, c, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")
 }
 
-// Plan returns the plan of a run as it was submitted.
+// Plan returns the plan of a run as it was submitted. Texts of its variables are
+// hidden; references are not.
 func (c *Client) Plan(ctx context.Context, run string) (json.RawMessage, error) {
 	return ask[json.RawMessage](ctx, c, get(nil, "v1", "runs", run, "plan"), "plan")
 }

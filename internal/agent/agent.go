@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gaffer/internal/failure"
+	"gaffer/internal/secret"
 )
 
 // Request is what a task asks of an agent.
@@ -52,6 +53,9 @@ const FileArg = "{prompt_file}"
 type Agent interface {
 	// Launch says how to start the program for a request.
 	Launch(Request) (Launch, error)
+	// References are variables of its environment whose values are elsewhere.
+	// Whoever starts it resolves them.
+	References() map[string]secret.Value
 	// Reader returns a reader for the output of one attempt.
 	Reader(Request) Reader
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gaffer/internal/secret"
 	"gaffer/internal/suggest"
 )
 
@@ -20,7 +21,7 @@ type Custom struct {
 	// name. What the protocol needs follows.
 	Argv []string `yaml:"argv"`
 	// Env is added to the environment.
-	Env map[string]string `yaml:"env"`
+	Env map[string]secret.Value `yaml:"env"`
 	// Prompt is how the prompt goes in; each protocol has its own default.
 	Prompt Way `yaml:"prompt"`
 	// Markers are for agents like command, whose output says nothing else.
@@ -96,14 +97,18 @@ func Kind(name string, custom map[string]Custom) string {
 
 // setup is a checked Custom.
 type setup struct {
-	argv    []string // at least the program, but for agent command
-	env     []string
-	prompt  Way // empty is the protocol's own
+	argv    []string                // at least the program, but for agent command
+	env     []string                // whose values are texts
+	refs    map[string]secret.Value // whose values are elsewhere
+	prompt  Way                     // empty is the protocol's own
 	waiting *regexp.Regexp
 	limit   *regexp.Regexp
 	done    *regexp.Regexp
 	failed  *regexp.Regexp
 }
+
+// References implements [Agent].
+func (s setup) References() map[string]secret.Value { return s.refs }
 
 func (c Custom) setup(name, like string) (setup, error) {
 	s := setup{argv: c.Argv, prompt: c.Prompt}
@@ -121,10 +126,21 @@ func (c Custom) setup(name, like string) (setup, error) {
 		return s, err
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.Env)) {
-		if key == "" || strings.ContainsAny(key, "=\x00") || strings.ContainsRune(c.Env[key], 0) {
+		v := c.Env[key]
+		if key == "" || strings.ContainsAny(key, "=\x00") {
 			return s, badKey(name, "env", key, "which no environment can hold")
 		}
-		s.env = append(s.env, key+"="+c.Env[key])
+		if err := v.Check(); err != nil {
+			return s, invalid{fmt.Sprintf("agent %s: env: %s: %v", name, key, err)}
+		}
+		if !v.IsReference() {
+			s.env = append(s.env, key+"="+v.Text)
+			continue
+		}
+		if s.refs == nil {
+			s.refs = map[string]secret.Value{}
+		}
+		s.refs[key] = v
 	}
 	return s, c.Markers.compile(name, like, &s)
 }

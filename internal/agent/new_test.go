@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/internal/agent"
+	"gaffer/internal/secret"
 )
 
 func TestEveryNameIsAnAgent(t *testing.T) {
@@ -44,8 +45,8 @@ func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 		{"mine", agent.Custom{Argv: []string{"x"}, Prompt: "pipe"}, `prompt: found "pipe", want stdin, argument or file`},
 		{"claude", agent.Custom{Prompt: agent.Argument}, "claude's protocol has it on stdin"},
 		{"codex", agent.Custom{Prompt: agent.File}, "agents like command"},
-		{"command", agent.Custom{Env: map[string]string{"A=B": "c"}}, `env: found "A=B"`},
-		{"command", agent.Custom{Env: map[string]string{"A": "\x00"}}, `env: found "A"`},
+		{"command", agent.Custom{Env: map[string]secret.Value{"A=B": secret.Text("c")}}, `env: found "A=B"`},
+		{"command", agent.Custom{Env: map[string]secret.Value{"A": secret.Text("\x00")}}, `env: A: has a zero byte`},
 		{"command", agent.Custom{Markers: agent.Markers{Failed: "("}}, `markers.failed: found "("`},
 		{"claude", agent.Custom{Markers: agent.Markers{Done: "x"}}, "markers are for agents like command"},
 	} {
@@ -77,7 +78,7 @@ aider:
 		t.Fatal(err)
 	}
 	want := map[string]agent.Custom{
-		"claude": {Argv: []string{"npx", "claude", "--permission-mode", "acceptEdits"}, Env: map[string]string{"ANTHROPIC_BASE_URL": "http://localhost"}},
+		"claude": {Argv: []string{"npx", "claude", "--permission-mode", "acceptEdits"}, Env: map[string]secret.Value{"ANTHROPIC_BASE_URL": secret.Text("http://localhost")}},
 		"aider": {
 			Like: "command", Argv: []string{"aider", "--message", "{prompt}"}, Prompt: agent.Argument,
 			Markers: agent.Markers{Waiting: `^\? (.*)`, RateLimit: "limit", Done: "^done$", Failed: "^error"},
@@ -94,7 +95,7 @@ func TestHowEachProgramIsStarted(t *testing.T) {
 		"arg":     {Like: "codex", Prompt: agent.Argument},
 		"oc":      {Like: "opencode", Prompt: agent.Argument},
 		"gm":      {Like: "gemini", Argv: []string{"gemini", "--yolo"}, Prompt: agent.Argument},
-		"aider":   {Argv: []string{"aider", "-m={prompt}"}, Prompt: agent.Argument, Env: map[string]string{"B": "2", "A": "1"}},
+		"aider":   {Argv: []string{"aider", "-m={prompt}"}, Prompt: agent.Argument, Env: map[string]secret.Value{"B": secret.Text("2"), "A": secret.Text("1")}},
 		"last":    {Argv: []string{"run"}, Prompt: agent.Argument},
 		"file":    {Argv: []string{"run", "--in", "{prompt_file}", "--fast"}, Prompt: agent.File},
 		"lastest": {Argv: []string{"run"}, Prompt: agent.File},
@@ -165,7 +166,7 @@ func TestThePromptGoesInWhole(t *testing.T) {
 }
 
 func TestTheEnvironmentOfACommandHasItsModel(t *testing.T) {
-	a, err := agent.New("aider", map[string]agent.Custom{"aider": {Argv: []string{"aider"}, Env: map[string]string{"B": "2", "A": "1"}}})
+	a, err := agent.New("aider", map[string]agent.Custom{"aider": {Argv: []string{"aider"}, Env: map[string]secret.Value{"B": secret.Text("2"), "A": secret.Text("1")}}})
 	if err != nil {
 		t.Fatal(err)
 	}

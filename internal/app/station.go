@@ -105,7 +105,7 @@ func (s *Station) equip() (err error) {
 		return err
 	}
 	s.worker = worker.New(worker.Options{
-		ID: id, Labels: labels, Slots: s.opts.Slots, Engine: s.engine, Attempts: s.folder("attempts"), Place: s, Now: s.opts.Now,
+		ID: id, Labels: labels, Slots: s.opts.Slots, Engine: s.engine, Attempts: s.folder("attempts"), Root: s.opts.Project.Root, Place: s, Now: s.opts.Now,
 		Agents: func(name string) (agent.Agent, error) {
 			return agentOf(s.opts.Getenv, s.opts.Project.Root, s.opts.Config, name)
 		},

@@ -10,6 +10,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/plan"
+	"gaffer/internal/secret"
 	"gaffer/internal/worktree"
 )
 
@@ -139,7 +140,7 @@ func TestAPlanWithWorktreesLeavesItsBranchesToThePerson(t *testing.T) {
 	defer func() { _ = a.Close() }()
 	task := shell("a", "echo new > start.txt && git commit --quiet -am new")
 	task.Worktree = true
-	task.Env = map[string]string{"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@a", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@a"}
+	task.Env = map[string]secret.Value{"GIT_AUTHOR_NAME": secret.Text("a"), "GIT_AUTHOR_EMAIL": secret.Text("a@a"), "GIT_COMMITTER_NAME": secret.Text("a"), "GIT_COMMITTER_EMAIL": secret.Text("a@a")}
 	run := p.work(a, plan.Plan{Name: "p", Source: plan.SourceOrchestrate, Tasks: []plan.Task{task}})
 	if run.Status != fleet.Complete {
 		t.Fatalf("the run is %s: %+v", run.Status, run.Tasks[0].Attempt)

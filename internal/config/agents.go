@@ -2,12 +2,15 @@ package config
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"gaffer/internal/agent"
+	"gaffer/internal/secret"
 )
 
 // agentsKey is the section of gaffer.yaml about agents. Its keys are names that
@@ -42,11 +45,40 @@ func (r *reader) agent(pair *ast.MappingValueNode) error {
 	if _, err := agent.New(name, map[string]agent.Custom{name: custom}); err != nil {
 		return r.fail(key, err)
 	}
+	text := pair.Value.String()
+	if slices.ContainsFunc(slices.Collect(maps.Values(custom.Env)), func(v secret.Value) bool { return !v.IsReference() }) {
+		text = withoutTexts(custom)
+	}
 	r.values = append(r.values, Value{
 		Key:  Key{Name: agentsKey + "." + name, Doc: "how the agent is started"},
-		Text: strings.Join(strings.Fields(pair.Value.String()), " "), Source: r.at(key), agent: &custom,
+		Text: strings.Join(strings.Fields(text), " "), Source: r.at(key), agent: &custom,
 	})
 	return nil
+}
+
+// withoutTexts is an agent's setting as it is shown: texts of its environment may be
+// secrets.
+func withoutTexts(c agent.Custom) string {
+	shown := yaml.MapSlice{}
+	add := func(key string, value any, given bool) {
+		if given {
+			shown = append(shown, yaml.MapItem{Key: key, Value: value})
+		}
+	}
+	env := yaml.MapSlice{}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		env = append(env, yaml.MapItem{Key: name, Value: c.Env[name].Hidden().String()})
+	}
+	add("like", c.Like, c.Like != "")
+	add("argv", c.Argv, len(c.Argv) > 0)
+	add("env", env, true)
+	add("prompt", string(c.Prompt), c.Prompt != "")
+	add("markers", c.Markers, c.Markers != agent.Markers{})
+	text, err := yaml.MarshalWithOptions(shown, yaml.Flow(true))
+	if err != nil {
+		panic("config: texts cannot be YAML: " + err.Error())
+	}
+	return string(text)
 }
 
 // firstLine drops the excerpt of the file that the parser's errors end with: ours

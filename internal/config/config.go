@@ -17,6 +17,7 @@ import (
 
 	"gaffer/internal/agent"
 	"gaffer/internal/project"
+	"gaffer/internal/secret"
 	"gaffer/internal/suggest"
 )
 
@@ -134,9 +135,9 @@ func (c *Config) Programs() (list []Program) {
 // is followed.
 func startOf(a agent.Custom) string {
 	text, err := json.Marshal(struct {
-		Like string            `json:"like,omitempty"`
-		Argv []string          `json:"argv,omitempty"`
-		Env  map[string]string `json:"env,omitempty"`
+		Like string                  `json:"like,omitempty"`
+		Argv []string                `json:"argv,omitempty"`
+		Env  map[string]secret.Value `json:"env,omitempty"`
 	}{a.Like, a.Argv, a.Env})
 	if err != nil {
 		panic("config: texts cannot be JSON: " + err.Error())

@@ -195,7 +195,7 @@ func TestAgentsAreReadAsAPersonNamesThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	agents := c.Agents()
-	if got := agents["claude"]; strings.Join(got.Argv, " ") != "claude --verbose" || got.Env["A"] != "b" {
+	if got := agents["claude"]; strings.Join(got.Argv, " ") != "claude --verbose" || got.Env["A"].Text != "b" {
 		t.Errorf("claude is %+v", got)
 	}
 	if got := agents["mine"]; strings.Join(got.Argv, " ") != "mine --fast" {

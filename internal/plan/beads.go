@@ -68,7 +68,7 @@ func beadFields() []field[Task] {
 			"what other beads, records and its session call it; unique, and fit for a file's name", `"bead": "bd-1"`).must(),
 		key("template", text(), func(t *Task) *string { return &t.Dispatch.Template },
 			"the template that its prompt is made from; prompt, if there is one, is the template's {{PROMPT}}", `"template": "bug-fix"`),
-		key("vars", environment(), func(t *Task) *map[string]string { return &t.Dispatch.Vars },
+		key("vars", textVariables("vars"), func(t *Task) *map[string]string { return &t.Dispatch.Vars },
 			"the template's variables", `"vars": {"FILE": "login.go"}`),
 		key("repo", text(), func(t *Task) *string { return &t.Dispatch.Repo },
 			"the folder that it is worked on in, from the folder of the file", `"repo": "../api"`),

@@ -36,7 +36,7 @@ func TestABeadIsATaskOfALedger(t *testing.T) {
 	if one.Dispatch.Bead != "bd-1" || one.Dispatch.Repo != filepath.Join(dir, "api") || one.Agent != "codex" || one.Model != "gpt-5:high" {
 		t.Errorf("got %+v of %+v", one.Dispatch, one)
 	}
-	if one.Branch != "fix/1" || !one.Worktree || one.Timeout != 30*time.Minute || one.Retries != 1 || one.Env["PORT"] != "8080" {
+	if one.Branch != "fix/1" || !one.Worktree || one.Timeout != 30*time.Minute || one.Retries != 1 || one.Env["PORT"].Text != "8080" {
 		t.Errorf("got %+v", one)
 	}
 	if two.Prompt != "A long story." || two.Agent != "claude" || two.Model != "opus" || two.Dispatch.Repo != "" || two.Line != 2 {

@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 
+	"gaffer/internal/secret"
 	"gaffer/statefile/lazyregexp"
 )
 
@@ -52,39 +53,92 @@ func shell() form[[]string] {
 
 var variableName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// environment is variables and their values. An empty value is one, too.
-func environment() form[map[string]string] {
-	value := schema{Type: []string{"string", "number", "boolean", "null"}}
+// referenceFields are the keys of a reference to where a value is kept.
+func referenceFields() []field[secret.Value] {
+	return []field[secret.Value]{
+		key("from", choice(secret.Env, secret.File, secret.Command), func(v *secret.Value) *secret.From { return &v.From },
+			"where the worker finds the value when it starts the agent: in its own environment, in a file, or in what a command prints", "from: file").must(),
+		key("name", text(), func(v *secret.Value) *string { return &v.Name },
+			"the variable in the worker's environment, with from: env; the same name if absent", "name: MY_API_KEY"),
+		key("path", text(), func(v *secret.Value) *string { return &v.Path },
+			"the file on the worker, with from: file; absolute or from ~/", "path: ~/.secrets/key"),
+		key("argv", textList(), func(v *secret.Value) *[]string { return &v.Argv },
+			"the program and its arguments, with from: command", "argv: [pass, show, api-key]"),
+	}
+}
+
+// variables is names and their values, each of which read reads or reports.
+func variables[V any](value schema, read func(r *reader, name string, n *node) (V, bool)) form[map[string]V] {
 	s := schema{
 		Type: "object", Additional: &value,
 		Names: &schema{Pattern: variableName().String()},
 	}
-	return form[map[string]string]{s, func(r *reader, name string, n *node) (map[string]string, bool) {
+	return form[map[string]V]{s, func(r *reader, name string, n *node) (map[string]V, bool) {
 		if n.kind != mapping {
 			r.report(n.place, "%s: found %s, want variables with values such as {PORT: 8080}", name, n.kind)
 			return nil, false
 		}
-		vars := make(map[string]string, len(n.pairs))
+		vars := make(map[string]V, len(n.pairs))
 		ok := true
 		for _, p := range n.pairs {
-			v := p.value.or(p.at)
-			switch {
-			case !variableName().MatchString(p.key):
+			if !variableName().MatchString(p.key) {
 				r.report(p.at, "%s: %q is no variable's name, want letters, digits and _", name, p.key)
 				ok = false
-			case v.kind == list || v.kind == mapping:
-				r.report(v.place, "%s: %s: found %s, want a text", name, p.key, v.kind)
-				ok = false
+				continue
 			}
-			vars[p.key] = v.text
+			v, fine := read(r, p.key, p.value.or(p.at))
+			vars[p.key] = v
+			ok = ok && fine
 		}
 		return vars, ok
 	}}
 }
 
+func anyText() schema { return schema{Type: []string{"string", "number", "boolean", "null"}} }
+
+// textVariables is variables whose values are texts. An empty one is one, too.
+func textVariables(key string) form[map[string]string] {
+	return variables(anyText(), func(r *reader, name string, n *node) (string, bool) {
+		if n.kind == list || n.kind == mapping {
+			r.report(n.place, "%s: %s: found %s, want a text", key, name, n.kind)
+			return "", false
+		}
+		return n.text, true
+	})
+}
+
+// environment is variables whose values are texts or references.
+func environment() form[map[string]secret.Value] {
+	fields := referenceFields()
+	s := schema{AnyOf: []schema{anyText(), objectSchema(fields)}}
+	return variables(s, func(r *reader, name string, n *node) (v secret.Value, ok bool) {
+		switch n.kind {
+		case list:
+			r.report(n.place, "env: %s: found %s, want a text, or a reference such as {from: file, path: ~/.secrets/key}", name, n.kind)
+			return v, false
+		case mapping:
+			before := len(r.problems)
+			readMapping(r, "the reference of "+name, n, fields, rejected, &v)
+			if len(r.problems) > before {
+				return v, false
+			}
+			if err := v.Check(); err != nil {
+				r.report(n.place, "env: %s: %v", name, err)
+				return v, false
+			}
+			return v, true
+		}
+		v = secret.Text(n.text)
+		if secret.Looks(name, v) {
+			r.warn(n.place, "env: the value of %s looks like a secret, and a plan's values are stored in the database: write {from: env}, {from: file, path: ~/.secrets/key} or {from: command, argv: [pass, show, key]} instead", name)
+		}
+		return v, true
+	})
+}
+
 // onto adds to the variables that are there, of the defaults, instead of
 // replacing them.
-func onto[T any](f form[map[string]string], to func(*T) *map[string]string) field[T] {
+func onto[T any](f form[map[string]secret.Value], to func(*T) *map[string]secret.Value) field[T] {
 	return field[T]{schema: f.schema, read: func(r *reader, n *node, into *T) {
 		vars, ok := f.read(r, "env", n)
 		if !ok {
@@ -92,7 +146,7 @@ func onto[T any](f form[map[string]string], to func(*T) *map[string]string) fiel
 		}
 		all := maps.Clone(*to(into))
 		if all == nil {
-			all = map[string]string{}
+			all = map[string]secret.Value{}
 		}
 		maps.Copy(all, vars)
 		*to(into) = all

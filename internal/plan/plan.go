@@ -10,6 +10,8 @@ package plan
 import (
 	"encoding/json"
 	"time"
+
+	"gaffer/internal/secret"
 )
 
 // Plan is a checked set of tasks. One that [Load] returned has valid, unique
@@ -68,11 +70,11 @@ type Task struct {
 	Tree     string `json:",omitzero"` // the worktree that it shares with others of its run, on Branch; empty for none
 	Base     string `json:",omitzero"` // the branch that Branch starts from; HEAD for what the project has checked out then; empty for where the run starts
 
-	Env      map[string]string `json:",omitzero"`
-	Labels   []string          `json:",omitzero"` // a worker must have them all
-	Priority int               `json:",omitzero"` // among tasks that could start, the highest goes first
-	Files    []string          `json:",omitzero"` // paths, folders and globs that it changes
-	Budget   Budget            `json:",omitzero"`
+	Env      map[string]secret.Value `json:",omitzero"`
+	Labels   []string                `json:",omitzero"` // a worker must have them all
+	Priority int                     `json:",omitzero"` // among tasks that could start, the highest goes first
+	Files    []string                `json:",omitzero"` // paths, folders and globs that it changes
+	Budget   Budget                  `json:",omitzero"`
 
 	Questions     QuestionPolicy `json:",omitzero"`
 	AnswerTimeout time.Duration  `json:",omitzero"` // how long a question waits for a person; 0 is for ever

@@ -120,8 +120,11 @@ func (c *sent) lists(t *Task, wrong func(is bool, format string, args ...any)) {
 	for _, label := range t.Labels {
 		wrong(label == "" || !isLine(label) || strings.ContainsAny(label, "@,"), "labels: found %.60q, want words without @ and commas", label)
 	}
-	for name := range t.Env {
+	for name, v := range t.Env {
 		wrong(!variableName().MatchString(name), "env: %.60q is no variable's name, want letters, digits and _", name)
+		if err := v.Check(); err != nil {
+			wrong(true, "env: %.60s: %v", name, err)
+		}
 	}
 	for _, file := range t.Files {
 		problem := checkPattern(file)

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"gaffer/internal/plan"
+	"gaffer/internal/secret"
 )
 
 func TestAPlanThatWasSentIsCheckedAsOneThatWasRead(t *testing.T) {
 	good := func() plan.Plan {
 		return plan.Plan{Tasks: []plan.Task{
 			{ID: "a", Prompt: "x"},
-			{ID: "b", Prompt: "x", After: []string{"a"}, Labels: []string{"gpu"}, Env: map[string]string{"A_1": "x"}},
+			{ID: "b", Prompt: "x", After: []string{"a"}, Labels: []string{"gpu"}, Env: map[string]secret.Value{"A_1": secret.Text("x")}},
 			{ID: "c", Agent: plan.CommandAgent, Argv: []string{"true"}, Wave: 1},
 		}}
 	}
@@ -41,7 +42,7 @@ func TestAPlanThatWasSentIsCheckedAsOneThatWasRead(t *testing.T) {
 		"workflow":                   func(p *plan.Plan) { p.Workflow = &plan.Workflow{Branch: "a..b"} },
 		"tree":                       func(p *plan.Plan) { p.Tasks[0].Tree = "../x" },
 		"labels":                     func(p *plan.Plan) { p.Tasks[0].Labels = []string{"@place"} },
-		"variable's name":            func(p *plan.Plan) { p.Tasks[0].Env = map[string]string{"A=B": "x"} },
+		"variable's name":            func(p *plan.Plan) { p.Tasks[0].Env = map[string]secret.Value{"A=B": secret.Text("x")} },
 		"no file's name":             func(p *plan.Plan) { p.Tasks[0].Files = []string{"a\x00"} },
 		"budget":                     func(p *plan.Plan) { p.Tasks[0].Budget.USD = -1 },
 		"a line of text":             func(p *plan.Plan) { p.Name = "a\nb" },

@@ -3,6 +3,8 @@ package plan
 import (
 	"strings"
 	"time"
+
+	"gaffer/internal/secret"
 )
 
 // taskFields are the keys of a task.
@@ -38,8 +40,8 @@ func taskFields() []field[Task] {
 
 // defaultFields are the keys of a task that make sense for many at once.
 func defaultFields() []field[Task] {
-	env := onto(environment(), func(t *Task) *map[string]string { return &t.Env })
-	env.name, env.doc, env.example = "env", "variables of the agent's environment; a task's add to those of the defaults", "env:\n  PORT: 8080"
+	env := onto(environment(), func(t *Task) *map[string]secret.Value { return &t.Env })
+	env.name, env.doc, env.example = "env", "variables of the agent's environment, each a text or a reference to where it is kept; a task's add to those of the defaults", "env:\n  PORT: 8080\n  API_KEY: {from: file, path: ~/.secrets/key}"
 	return []field[Task]{
 		key("agent", agentName(), func(t *Task) *string { return &t.Agent },
 			"who does it: "+orList(Agents())+", or one that gaffer.yaml names", "agent: codex"),

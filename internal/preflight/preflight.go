@@ -9,7 +9,9 @@ package preflight
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +20,7 @@ import (
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
+	"gaffer/internal/secret"
 	"gaffer/internal/supervisor"
 	"gaffer/internal/worktree"
 )
@@ -107,7 +110,8 @@ func usesOf(p plan.Plan) (uses []*use) {
 		if len(t.Argv) > 0 {
 			program = t.Argv[0]
 		}
-		key := fmt.Sprintf("%q %q %q %v %v", engine.AgentOf(t), t.Model, program, t.Worktree, t.Env)
+		env, _ := json.Marshal(t.Env) // texts can always be JSON
+		key := fmt.Sprintf("%q %q %q %v %s", engine.AgentOf(t), t.Model, program, t.Worktree, env)
 		u := byKey[key]
 		if u == nil {
 			u = &use{agent: engine.AgentOf(t), first: t}
@@ -146,6 +150,7 @@ func (c *checker) agent(ctx context.Context, u *use) string {
 		c.lack(next, "%s: %v", u.who(), err)
 		return ""
 	}
+	c.references(u)
 	own, kind := c.Agents[u.agent], agent.Kind(u.agent, c.Agents)
 	program, next := kind, installs[kind]
 	if len(own.Argv) > 0 {
@@ -209,11 +214,25 @@ func (c *checker) find(program string, env []string, t plan.Task) string {
 	return program
 }
 
-func variables(env map[string]string) (list []string) {
+// variables are those whose values are texts.
+func variables(env map[string]secret.Value) (list []string) {
 	for name, value := range env {
-		list = append(list, name+"="+value)
+		if !value.IsReference() {
+			list = append(list, name+"="+value.Text)
+		}
 	}
 	return list
+}
+
+// references reports variables of an agent and of its tasks whose values are not where
+// they should be.
+func (c *checker) references(u *use) {
+	refs := maps.Clone(c.Agents[u.agent].Env)
+	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool { _, replaced := u.first.Env[name]; return replaced })
+	r := secret.Resolver{Environ: supervisor.WithoutSecrets(c.Environ), Dir: c.Root, Find: supervisor.FindProgram}
+	for _, err := range slices.Concat(r.Missing(refs), r.Missing(u.first.Env)) {
+		c.lack(err.Hint(), "%s: %v", u.who(), err)
+	}
 }
 
 // repositories checks the repositories in which worktrees are to be made, and the

@@ -12,6 +12,7 @@ import (
 	"gaffer/internal/agent"
 	"gaffer/internal/plan"
 	"gaffer/internal/preflight"
+	"gaffer/internal/secret"
 )
 
 // machine is a home folder, a project and a folder of programs.
@@ -115,7 +116,7 @@ func TestAProgramOfTheProjectIsNeverRun(t *testing.T) {
 	for name, o := range map[string]preflight.Options{
 		"a program of its own":     m.options(map[string]agent.Custom{"opencode": {Argv: []string{"other"}}}),
 		"a relative one":           m.options(map[string]agent.Custom{"opencode": {Argv: []string{"tools/opencode"}}}),
-		"variables of its own":     m.options(map[string]agent.Custom{"opencode": {Env: map[string]string{"PATH": m.bin}}}),
+		"variables of its own":     m.options(map[string]agent.Custom{"opencode": {Env: map[string]secret.Value{"PATH": secret.Text(m.bin)}}}),
 		"one in a folder of PATH":  m.options(nil, "PATH="+filepath.Join(m.root, "tools")),
 		"one that speaks like it":  m.options(map[string]agent.Custom{"opencode": {Like: "opencode", Argv: []string{"other"}}}),
 		"a command of another one": m.options(map[string]agent.Custom{"opencode": {Like: "command", Argv: []string{"other"}}}),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"gaffer/internal/plan"
+	"gaffer/internal/secret"
 	"gaffer/internal/teamwork"
 )
 
@@ -23,7 +24,7 @@ func (s Set) Task(b teamwork.Brief) (plan.Task, error) {
 		Agent: r.Agent, Model: r.Model, Labels: r.Labels,
 		Timeout: r.Timeout, StallTimeout: r.StallTimeout, Retries: r.Retries,
 		Questions: plan.QuestionPolicy(r.Questions),
-		Env:       map[string]string{roleVar: string(u.role)},
+		Env:       map[string]secret.Value{roleVar: secret.Text(string(u.role))},
 	}, nil
 }
 

@@ -48,8 +48,9 @@ type fixture struct {
 	token  string // the operator's
 	stop   func() // the server
 	*coordinator.Client
-	as   map[token.Role]*coordinator.Client
-	file string // the log of all attempts that run here; empty for none
+	as      map[token.Role]*coordinator.Client
+	secrets map[token.Role]string // the tokens
+	file    string                // the log of all attempts that run here; empty for none
 
 	mu  sync.Mutex
 	now time.Time
@@ -90,7 +91,7 @@ func onEach(t *testing.T, test func(f *fixture)) {
 func inMemory(t *testing.T) *fixture { return newFixture(t, memory.New()) }
 
 func newFixture(t *testing.T, s store.Store) *fixture {
-	f := &fixture{t: t, ctx: context.Background(), store: s, now: time.Date(2026, 2, 6, 12, 0, 0, 0, time.UTC), as: map[token.Role]*coordinator.Client{}}
+	f := &fixture{t: t, ctx: context.Background(), store: s, now: time.Date(2026, 2, 6, 12, 0, 0, 0, time.UTC), as: map[token.Role]*coordinator.Client{}, secrets: map[token.Role]string{}}
 	ids := new(atomic.Int64)
 	f.engine = engine.New(s, engine.Options{
 		Now: f.clock, Rand: mathrand.Float64, Lease: time.Minute, NewID: func() string { return fmt.Sprintf("id%d", ids.Add(1)) },
@@ -128,6 +129,7 @@ func (f *fixture) serve() {
 	for _, role := range token.Roles() {
 		text, _, err := book.Create(f.ctx, token.New{Role: role, Name: "the " + string(role)})
 		f.must(err)
+		f.secrets[role] = text
 		f.as[role], err = coordinator.New(f.url, coordinator.Options{Token: text, Tries: 1})
 		f.must(err)
 		if role == token.Operator {

@@ -11,6 +11,7 @@ package rundesk
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/lookout"
 	"gaffer/internal/plan"
+	"gaffer/internal/secret"
 	"gaffer/internal/server"
 	"gaffer/internal/store"
 )
@@ -141,13 +143,23 @@ func (d *Desk) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt,
 }
 
 // Plan implements [server.Runs].
-func (d *Desk) Plan(ctx context.Context, id string) (text json.RawMessage, err error) {
+func (d *Desk) Plan(ctx context.Context, id string, env bool) (text json.RawMessage, err error) {
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		run, err := d.find(r, id)
 		text = run.Plan
 		return err
 	})
-	return text, err
+	if err != nil || env {
+		return text, err
+	}
+	var p plan.Plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, fmt.Errorf("plan of run %s: %w", id, err)
+	}
+	for i := range p.Tasks {
+		p.Tasks[i].Env = secret.Hide(p.Tasks[i].Env)
+	}
+	return json.Marshal(p)
 }
 
 // Questions implements [server.Runs].

@@ -19,6 +19,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/agent"
 	"gaffer/internal/failure"
+	"gaffer/internal/secret"
 	"gaffer/internal/supervisor"
 )
 
@@ -37,6 +38,9 @@ type Job struct {
 	Grace    time.Duration `json:"grace,omitempty"` // to follow each signal; 0 is the supervisor's own
 
 	Env []string `json:"-"` // added to this process's environment; it may have keys in it
+	// Secrets are variables whose values are elsewhere. They are resolved when a
+	// program starts, and not kept.
+	Secrets map[string]secret.Value `json:"-"`
 }
 
 // Result is how an attempt ended.
@@ -87,6 +91,8 @@ type Options struct {
 	Supervisor supervisor.Options
 	Pool       *supervisor.Pool // of supervisors to be used again; nil starts one each time
 	Owner      Owner
+	// Secrets resolves the variables whose values are elsewhere.
+	Secrets secret.Resolver
 	// Until is when the supervisor freezes the agent, unless [Attempt.Extend]
 	// puts that off. Zero is never.
 	Until time.Time

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"gaffer/internal/agent"
 	"gaffer/internal/failure"
+	"gaffer/internal/secret"
 	"gaffer/internal/supervisor"
 )
 
@@ -43,8 +45,12 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	if err != nil {
 		return nil, err
 	}
+	env, err := opts.environment(ctx, with, launch, job)
+	if err != nil {
+		return nil, err
+	}
 	p, err := opts.launch(ctx, f.agentFolder(n+1), supervisor.Spec{
-		Attempt: job.Attempt, Argv: launch.Argv, Env: environ(launch.Env, job.Env), Dir: job.Work, Log: job.Log,
+		Attempt: job.Attempt, Argv: launch.Argv, Env: env, Dir: job.Work, Log: job.Log,
 		Input: launch.Input, Open: launch.Open, Deadline: job.Deadline, Interrupt: job.Grace, Terminate: job.Grace,
 		Until: opts.Until, Abandon: opts.Abandon, Job: said,
 	}, job.LogFrom)
@@ -56,6 +62,22 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 		a.waits = works
 	}
 	return a, err
+}
+
+// environment is what an agent starts with. A task's variable wins over the agent's,
+// whose reference is then not looked up.
+func (o Options) environment(ctx context.Context, with agent.Agent, launch agent.Launch, job Job) ([]string, error) {
+	refs := maps.Clone(with.References())
+	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool {
+		_, replaced := job.Secrets[name]
+		return replaced || slices.ContainsFunc(job.Env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	})
+	agents, err := o.Secrets.Resolve(ctx, refs)
+	if err != nil {
+		return nil, err
+	}
+	tasks, err := o.Secrets.Resolve(ctx, job.Secrets)
+	return environ(launch.Env, agents, job.Env, tasks), err
 }
 
 // Adopt takes over an attempt that somebody else has started. Of one that never

@@ -70,6 +70,10 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 // startCheck starts a check, or takes over the one that somebody else has
 // started. One that was lost is made again: nothing of it is left.
 func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*supervisor.Process, error) {
+	secrets, err := a.opts.Secrets.Resolve(ctx, a.job.Secrets)
+	if err != nil {
+		return nil, err
+	}
 	for try := 1; ; try++ {
 		dir := a.folder.path(fmt.Sprintf("%s-%d", name, try))
 		until := a.lease.last()
@@ -78,7 +82,7 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 			deadline = deadline.Add(a.waited)
 		}
 		p, err := a.opts.supervise(ctx, dir, supervisor.Spec{
-			Attempt: a.job.Attempt, Argv: []string{"sh", "-c", command}, Env: environ(a.job.Env), Dir: a.job.Work, Log: log,
+			Attempt: a.job.Attempt, Argv: []string{"sh", "-c", command}, Env: environ(a.job.Env, secrets), Dir: a.job.Work, Log: log,
 			Deadline: deadline, Interrupt: a.job.Grace, Terminate: a.job.Grace, Until: until, Abandon: a.opts.Abandon,
 		})
 		state := supervisor.Alive

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -21,7 +22,8 @@ type Runs interface {
 	FindTask(ctx context.Context, project, name string) (fleet.Task, error)
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
-	Plan(ctx context.Context, run string) (json.RawMessage, error)
+	// Plan returns the plan of a run, with the values of its variables only if env.
+	Plan(ctx context.Context, run string, env bool) (json.RawMessage, error)
 	// Doing returns the attempts that run, of all runs.
 	Doing(ctx context.Context) ([]coordinator.AttemptChange, error)
 
@@ -119,7 +121,7 @@ func runRoutes() []route {
 		{method: post, path: "/v1/runs", access: operate, about: "submit a plan; the same key gives the same run", takes: coordinator.NewRun{}, gives: oneRun{}, status: made, others: []int{conflict}, do: (*call).submitRun},
 		{method: get, path: "/v1/runs/find", access: look, about: "the run that a person means by name, or the task by task", query: []string{"project", "name", "unfinished", "task"}, gives: foundRun{}, status: found, others: []int{missing, conflict}, do: (*call).findRun},
 		{method: get, path: "/v1/runs/{id}", access: look, about: "one run with its tasks, without their prompts", gives: oneRun{}, status: found, others: []int{missing}, do: (*call).oneRun},
-		{method: get, path: "/v1/runs/{id}/plan", access: look, about: "the plan of a run", gives: onePlan{}, status: found, others: []int{missing}, do: (*call).runPlan},
+		{method: get, path: "/v1/runs/{id}/plan", access: look, about: "the plan of a run; values of its variables are hidden, unless an operator asks for them with env=1", query: []string{"env"}, gives: onePlan{}, status: found, others: []int{missing}, do: (*call).runPlan},
 		{method: post, path: "/v1/runs/{id}/cancel", access: operate, about: "end a run, or one task of it with what waits for it", takes: cancellation{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).cancelRun},
 		{method: post, path: "/v1/runs/{id}/retry", access: operate, about: "queue a task again that failed or was cancelled", takes: again{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).retryTask},
 		{method: post, path: "/v1/runs/{id}/resume", access: operate, about: "let a process work on a run of the server's machine if none does", takes: resumption{}, gives: done{}, status: found, others: []int{missing, conflict}, do: (*call).resumeRun},
@@ -264,8 +266,12 @@ func (c *call) runPlan() error {
 	if err != nil {
 		return err
 	}
+	env := yes(c.r.URL.Query().Get("env"))
+	if env && !operate.permits(c.by.Role) {
+		return refuse(http.StatusForbidden, "forbidden", fmt.Sprintf("the role %s may not see the values of a plan's variables", c.by.Role))
+	}
 	return giveRuns(c, func(ctx context.Context, runs Runs) (onePlan, error) {
-		plan, err := runs.Plan(ctx, id)
+		plan, err := runs.Plan(ctx, id, env)
 		return onePlan{plan}, err
 	})
 }

@@ -16,6 +16,7 @@ import (
 	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/runner"
+	"gaffer/internal/secret"
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
 )
@@ -76,6 +77,7 @@ func (h *held) run(ctx context.Context) {
 	var failed *supervisor.FailedError
 	var unknown *supervisor.UnknownError
 	var start *supervisor.StartError
+	var unresolved *secret.Error
 	from := runner.LogSize(h.worker.opts.Place.Log(h.Task))
 	switch {
 	case errors.As(err, &unknown):
@@ -87,6 +89,10 @@ func (h *held) run(ctx context.Context) {
 		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: failed.Exit.Failed, Exit: -1, LogFrom: from})
 	case errors.Is(err, errLost), errors.As(err, &start): // it may fare better the next time
 		h.finish(ctx, engine.Finish{Class: failure.Lost, Summary: err.Error(), Exit: -1, LogFrom: from})
+	case errors.As(err, &unresolved): // another attempt would fare no better
+		if h.endAll(ctx) {
+			h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: unresolved.Error() + "; " + unresolved.Hint(), Exit: -1, LogFrom: from})
+		}
 	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // such as git, for the worktree
 		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: err.Error(), Exit: -1, LogFrom: from})
 	case err != nil && h.endAll(ctx):
@@ -146,7 +152,7 @@ func (h *held) attend(ctx context.Context, begin func(context.Context) (*runner.
 // options are those of the attempt's runner.
 func (h *held) options(ctx context.Context) runner.Options {
 	w := h.worker
-	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Pool: w.pool, Owner: owner{h, ctx}, Abandon: h.lease.abandon()}
+	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Pool: w.pool, Owner: owner{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets()}
 }
 
 // begin starts the agent, or takes it over if it was started before.
@@ -169,7 +175,7 @@ func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	job.Env = environ(h.Assignment, spec)
+	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
 	a, state, err := runner.Adopt(ctx, dir, with, job, opts)
 	if err != nil || state != supervisor.Lost {
 		return a, err
@@ -203,7 +209,7 @@ func (h *held) start(ctx context.Context) (*runner.Attempt, error) {
 	}
 	job := jobOf(h.Assignment, spec)
 	job.Work, job.Log, job.Grace = work, w.opts.Place.Log(h.Task), w.opts.Grace
-	job.Env = environ(h.Assignment, spec)
+	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
 	if w.opts.Terminal != nil {
 		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, spec, job.Log, from) }
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strconv"
 
@@ -11,6 +12,7 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
 	"gaffer/internal/runner"
+	"gaffer/internal/secret"
 	"gaffer/internal/store"
 )
 
@@ -54,9 +56,18 @@ func environ(a engine.Assignment, spec plan.Task) []string {
 		env = append(env, "GAFFER_BEAD="+d.Bead, "GAFFER_LEDGER="+d.Ledger)
 	}
 	for name, value := range spec.Env {
-		env = append(env, name+"="+value)
+		if !value.IsReference() {
+			env = append(env, name+"="+value.Text)
+		}
 	}
 	return env
+}
+
+// secretsOf are the variables of a task whose values are elsewhere.
+func secretsOf(spec plan.Task) map[string]secret.Value {
+	refs := maps.Clone(spec.Env)
+	maps.DeleteFunc(refs, func(_ string, v secret.Value) bool { return !v.IsReference() })
+	return refs
 }
 
 // finishOf is the report of a result. All that was said last is in it if keep

@@ -20,6 +20,7 @@ import (
 	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/runner"
+	"gaffer/internal/secret"
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
 )
@@ -44,6 +45,7 @@ type Options struct {
 	Slots    int
 	Engine   Engine
 	Attempts string // the folder of the attempts' folders
+	Root     string // of the project, in which the commands of references run
 	Place    Place
 	Agents   func(name string) (agent.Agent, error)
 	Now      func() time.Time  // of this machine
@@ -51,6 +53,8 @@ type Options struct {
 	// NewKey returns a key that was never used, for requests whose answer may get
 	// lost.
 	NewKey func() string
+	// NoCommands is why the commands of references are not run; nil if they are.
+	NoCommands error
 	// Supervisor says how supervisors are started.
 	Supervisor supervisor.Options
 	// Terminal returns where people can look at an attempt while it runs, or
@@ -62,6 +66,14 @@ type Options struct {
 	// Quotas returns the limits within which agents are started; the system's own if
 	// nil.
 	Quotas func() []supervisor.Quota
+}
+
+// secrets resolves what the variables of an agent refer to. Programs run in the folder
+// of the project: that of a task may be the work of an agent.
+func (w *Worker) secrets() secret.Resolver {
+	return secret.Resolver{
+		Environ: supervisor.WithoutSecrets(os.Environ()), Dir: w.opts.Root, Find: supervisor.FindProgram, NoCommands: w.opts.NoCommands,
+	}
 }
 
 // Place says where a task is worked on.

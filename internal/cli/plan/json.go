@@ -5,6 +5,7 @@ import (
 
 	"gaffer/internal/plan"
 	"gaffer/internal/preflight"
+	"gaffer/internal/secret"
 )
 
 // refusal is the JSON form of a plan that is not valid.
@@ -32,31 +33,31 @@ type checked struct {
 }
 
 type checkedTask struct {
-	ID            string            `json:"id"`
-	Name          string            `json:"name"`
-	Wave          int               `json:"wave,omitempty"`
-	After         []string          `json:"after"`
-	PromptFile    string            `json:"prompt_file,omitempty"`
-	Prompt        string            `json:"prompt,omitempty"`
-	Agent         string            `json:"agent,omitempty"`
-	Model         string            `json:"model,omitempty"`
-	Argv          []string          `json:"argv,omitempty"`
-	Timeout       string            `json:"timeout,omitempty"`
-	StallTimeout  string            `json:"stall_timeout,omitempty"`
-	Retries       int               `json:"retries,omitempty"`
-	Verify        []string          `json:"verify,omitempty"`
-	Worktree      bool              `json:"worktree,omitempty"`
-	Branch        string            `json:"branch,omitempty"`
-	Env           map[string]string `json:"env,omitempty"`
-	Labels        []string          `json:"labels,omitempty"`
-	Priority      int               `json:"priority,omitempty"`
-	Files         []string          `json:"files,omitempty"`
-	Budget        *budget           `json:"budget,omitempty"`
-	Questions     string            `json:"questions"`
-	AnswerTimeout string            `json:"answer_timeout,omitempty"`
-	AnswerDefault string            `json:"answer_default,omitempty"`
-	Done          bool              `json:"done,omitempty"`
-	Line          int               `json:"line,omitempty"`
+	ID            string                  `json:"id"`
+	Name          string                  `json:"name"`
+	Wave          int                     `json:"wave,omitempty"`
+	After         []string                `json:"after"`
+	PromptFile    string                  `json:"prompt_file,omitempty"`
+	Prompt        string                  `json:"prompt,omitempty"`
+	Agent         string                  `json:"agent,omitempty"`
+	Model         string                  `json:"model,omitempty"`
+	Argv          []string                `json:"argv,omitempty"`
+	Timeout       string                  `json:"timeout,omitempty"`
+	StallTimeout  string                  `json:"stall_timeout,omitempty"`
+	Retries       int                     `json:"retries,omitempty"`
+	Verify        []string                `json:"verify,omitempty"`
+	Worktree      bool                    `json:"worktree,omitempty"`
+	Branch        string                  `json:"branch,omitempty"`
+	Env           map[string]secret.Value `json:"env,omitempty"` // texts are hidden
+	Labels        []string                `json:"labels,omitempty"`
+	Priority      int                     `json:"priority,omitempty"`
+	Files         []string                `json:"files,omitempty"`
+	Budget        *budget                 `json:"budget,omitempty"`
+	Questions     string                  `json:"questions"`
+	AnswerTimeout string                  `json:"answer_timeout,omitempty"`
+	AnswerDefault string                  `json:"answer_default,omitempty"`
+	Done          bool                    `json:"done,omitempty"`
+	Line          int                     `json:"line,omitempty"`
 }
 
 type budget struct {
@@ -93,7 +94,7 @@ func wireTask(t plan.Task) checkedTask {
 		ID: t.ID, Name: t.Name, Wave: t.Wave, After: append([]string{}, t.After...),
 		PromptFile: t.PromptFile, Prompt: t.Prompt, Agent: t.Agent, Model: t.Model, Argv: t.Argv,
 		Timeout: wireDuration(t.Timeout), StallTimeout: wireDuration(t.StallTimeout), Retries: t.Retries,
-		Verify: t.Verify, Worktree: t.Worktree, Branch: t.Branch, Env: t.Env, Labels: t.Labels,
+		Verify: t.Verify, Worktree: t.Worktree, Branch: t.Branch, Env: secret.Hide(t.Env), Labels: t.Labels,
 		Priority: t.Priority, Files: t.Files, Budget: wireBudget(t.Budget), Questions: string(t.Questions),
 		AnswerTimeout: wireDuration(t.AnswerTimeout), AnswerDefault: t.AnswerDefault, Done: t.Done, Line: t.Line,
 	}

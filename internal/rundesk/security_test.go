@@ -1,0 +1,93 @@
+package rundesk_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"gaffer/internal/plan"
+	"gaffer/internal/secret"
+	"gaffer/internal/token"
+)
+
+const hush = "hush-hush-0123456789"
+
+// withValues is a plan whose tasks have a text, and a reference, in their environment.
+func withValues() plan.Plan {
+	p := shop()
+	for i := range p.Tasks {
+		p.Tasks[i].Env = map[string]secret.Value{"API_KEY": secret.Text(hush), "OTHER": {From: secret.File, Path: "~/.secrets/key"}}
+	}
+	return p
+}
+
+func TestSecurityNoRequestShowsTheValuesOfAPlansVariables(t *testing.T) {
+	f := inMemory(t)
+	run := f.submit(withValues()).ID
+	paths := []string{
+		"/v1/runs/" + run + "/plan", "/v1/runs/" + run, "/v1/runs", "/v1/runs/" + run + "/tasks/api", "/v1/runs/" + run + "/changes",
+		"/v1/runs/" + run + "/attempts", "/v1/sessions/" + run + "/status.json", "/v1/records?run=" + run, "/v1/events", "/v1/tasks", "/v1/dashboard",
+	}
+	for _, role := range token.Roles() {
+		for _, path := range paths {
+			status, body := f.read(role, path)
+			if strings.Contains(body, hush) {
+				t.Errorf("%s, %s: the answer has the value in it:\n%s", role, path, body)
+			}
+			if status != http.StatusOK && strings.Contains(path, run+"/") {
+				t.Errorf("%s, %s: %d %s", role, path, status, body)
+			}
+		}
+	}
+
+	_, body := f.read(token.Viewer, "/v1/runs/"+run+"/plan")
+	var shown struct {
+		Plan struct {
+			Tasks []struct{ Env map[string]map[string]any }
+		} `json:"plan"`
+	}
+	f.must(json.Unmarshal([]byte(body), &shown))
+	if env := shown.Plan.Tasks[0].Env; len(shown.Plan.Tasks) != 2 || env["API_KEY"]["from"] != "hidden" || env["OTHER"]["path"] != "~/.secrets/key" {
+		t.Errorf("a viewer sees %s", body)
+	}
+}
+
+func TestSecurityOnlyAnOperatorWhoAsksForThemSeesTheValuesOfAPlansVariables(t *testing.T) {
+	f := inMemory(t)
+	path := "/v1/runs/" + f.submit(withValues()).ID + "/plan?env=1"
+	for role, want := range map[token.Role]int{token.Admin: 200, token.Operator: 200, token.Viewer: 403, token.Worker: 403} {
+		status, body := f.read(role, path)
+		if status != want || strings.Contains(body, hush) != (want == 200) {
+			t.Errorf("%s: %d %s", role, status, body)
+		}
+	}
+}
+
+// What was shown without its values must not be run with other ones.
+func TestSecurityAPlanWhoseValuesWereHiddenIsNotTaken(t *testing.T) {
+	f := inMemory(t)
+	_, body := f.read(token.Operator, "/v1/runs/"+f.submit(withValues()).ID+"/plan")
+	var shown struct {
+		Plan json.RawMessage `json:"plan"`
+	}
+	f.must(json.Unmarshal([]byte(body), &shown))
+	var p plan.Plan
+	if err := json.Unmarshal(shown.Plan, &p); err == nil || !strings.Contains(err.Error(), "hidden") {
+		t.Errorf("read as a plan: %v", err)
+	}
+}
+
+func (f *fixture) read(role token.Role, path string) (int, string) {
+	f.t.Helper()
+	req, err := http.NewRequestWithContext(f.ctx, http.MethodGet, f.url+path, nil)
+	f.must(err)
+	req.Header.Set("Authorization", "Bearer "+f.secrets[role])
+	res, err := http.DefaultClient.Do(req)
+	f.must(err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	f.must(err)
+	return res.StatusCode, string(body)
+}

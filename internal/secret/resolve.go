@@ -1,0 +1,270 @@
+package secret
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// longest is how many bytes a value may have. Systems allow a little more.
+	longest = 64 << 10
+	// commandWithin is how long a program may take to print a value: it may have to
+	// ask a server, or its user for a passphrase.
+	commandWithin = time.Minute
+)
+
+// Resolver finds what references stand for on this machine.
+type Resolver struct {
+	// Environ is where variables are looked for, and the environment of programs. It
+	// has no credentials of gaffer's user.
+	Environ []string
+	Dir     string // that programs run in
+	// Find returns where a program is; [exec.LookPath] if nil.
+	Find func(program string, environ []string) (string, error)
+	// NoCommands is why programs are not run; nil if they are.
+	NoCommands error
+}
+
+// Error is a reference that could not be resolved. It never has a value in it.
+type Error struct {
+	Variable string
+	Value    Value
+	Err      error
+	next     string
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("the environment variable %s (%s): %v", e.Variable, e.Value, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint says what to do next.
+func (e *Error) Hint() string { return e.next }
+
+// Resolve returns NAME=value for each of the variables, or the error of the first that
+// has no value.
+func (r Resolver) Resolve(ctx context.Context, vars map[string]Value) (environ []string, err error) {
+	for _, name := range sortedNames(vars) {
+		v := vars[name]
+		text := v.Text
+		switch v.From {
+		case "":
+		case Env:
+			text, err = r.variable(name, v)
+		case File:
+			text, err = r.file(v)
+		case Command:
+			text, err = r.command(ctx, v)
+		default: // it was checked when it was read
+			err = v.Check()
+		}
+		switch {
+		case err != nil:
+		case v.IsReference() && text == "":
+			err = errors.New("it is empty")
+		case strings.ContainsRune(text, 0):
+			err = errors.New("it has a zero byte in it, which no environment can hold")
+		}
+		if err != nil {
+			return nil, r.failed(name, v, err)
+		}
+		environ = append(environ, name+"="+text)
+	}
+	return environ, nil
+}
+
+// Missing returns the errors of references that cannot be resolved here, as far as can
+// be seen without running a program.
+func (r Resolver) Missing(vars map[string]Value) (errs []*Error) {
+	for _, name := range sortedNames(vars) {
+		v := vars[name]
+		var text string
+		var err error
+		switch v.From {
+		case Env:
+			text, err = r.variable(name, v)
+		case File:
+			text, err = r.file(v)
+		case Command:
+			text, err = r.find(v)
+		default:
+			continue
+		}
+		if err == nil && text == "" {
+			err = errors.New("it is empty")
+		}
+		if err != nil {
+			errs = append(errs, r.failed(name, v, err))
+		}
+	}
+	return errs
+}
+
+func (r Resolver) failed(name string, v Value, err error) *Error {
+	e := &Error{Variable: name, Value: v, Err: err}
+	switch {
+	case errors.Is(err, r.NoCommands):
+		e.next = "use from: env or from: file"
+	case v.From == Env:
+		e.next = fmt.Sprintf("set %s where gaffer runs the agent, then retry", nameOf(name, v))
+	case v.From == File:
+		e.next = "write the file on the machine that runs the agent, then retry"
+	case errors.Is(err, fs.ErrNotExist):
+		e.next = "install it on the machine that runs the agent, then retry"
+	case v.From == Command:
+		e.next = "run the command yourself, on the machine that runs the agent, to see why; then retry"
+	}
+	return e
+}
+
+func nameOf(variable string, v Value) string {
+	if v.Name != "" {
+		return v.Name
+	}
+	return variable
+}
+
+func (r Resolver) variable(name string, v Value) (string, error) {
+	text, ok := lookUp(r.Environ, nameOf(name, v))
+	if !ok {
+		return "", errors.New("it is not set")
+	}
+	return text, nil
+}
+
+// lookUp returns the last value of a variable, which is the one that counts.
+func lookUp(environ []string, name string) (string, bool) {
+	for _, v := range slices.Backward(environ) {
+		if text, ok := strings.CutPrefix(v, name+"="); ok {
+			return text, true
+		}
+	}
+	return "", false
+}
+
+// file reads a regular file without waiting for anything.
+func (r Resolver) file(v Value) (string, error) {
+	path := v.Path
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, _ := lookUp(r.Environ, "HOME")
+		if home == "" {
+			return "", errors.New("HOME is not set")
+		}
+		path = filepath.Join(home, rest)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", short(err)
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	info, err := f.Stat()
+	if err != nil {
+		return "", short(err)
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it is not a regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, longest+1))
+	if err != nil {
+		return "", short(err)
+	}
+	return trimmed(data)
+}
+
+// short is an error without its path, which the reference names already.
+func short(err error) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// trimmed is a value without the end of its last line, as a shell takes it.
+func trimmed(data []byte) (string, error) {
+	if len(data) > longest {
+		return "", fmt.Errorf("it has more than %d bytes", longest)
+	}
+	return strings.TrimRight(string(data), "\r\n"), nil
+}
+
+func (r Resolver) find(v Value) (string, error) {
+	if r.NoCommands != nil {
+		return "", r.NoCommands
+	}
+	program := v.Argv[0]
+	if strings.Contains(program, "/") {
+		if !filepath.IsAbs(program) {
+			program = filepath.Join(r.Dir, program)
+		}
+		_, err := os.Stat(program)
+		return program, short(err)
+	}
+	find := r.Find
+	if find == nil {
+		find = func(program string, _ []string) (string, error) { return exec.LookPath(program) }
+	}
+	path, err := find(program, r.Environ)
+	if err != nil {
+		return "", notInPath(program)
+	}
+	return path, nil
+}
+
+// notInPath is a program that is not installed.
+type notInPath string
+
+func (e notInPath) Error() string { return fmt.Sprintf("the program %s is not in PATH", string(e)) }
+
+func (notInPath) Is(target error) bool { return target == fs.ErrNotExist }
+
+// command runs a program and returns what it prints. What it says on stderr is
+// dropped: it may have the value in it.
+func (r Resolver) command(ctx context.Context, v Value) (string, error) {
+	path, err := r.find(v)
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, v.Argv[1:]...)
+	cmd.Dir, cmd.Env = r.Dir, r.Environ
+	out := limited{}
+	cmd.Stdout = &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	err = cmd.Run()
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return "", fmt.Errorf("it did not end within %s", commandWithin)
+	case errors.As(err, &exit):
+		return "", fmt.Errorf("it ended with %s", exit.ProcessState)
+	case err != nil:
+		return "", short(err)
+	}
+	return trimmed(out.Bytes())
+}
+
+// limited keeps no more than is needed to see that it was too much. Its writer need
+// not know.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(data []byte) (int, error) {
+	if room := longest + 1 - l.Len(); room > 0 {
+		l.Buffer.Write(data[:min(room, len(data))])
+	}
+	return len(data), nil
+}

@@ -1,0 +1,181 @@
+// Package secret is the values of environment variables: a text, or a reference to
+// where the value is kept. A reference is resolved on the machine on which the agent
+// starts, immediately before it starts. What it resolves to is given to that one
+// process and is kept nowhere.
+package secret
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// From is the kind of place that a reference names.
+type From string
+
+// The places.
+const (
+	Env     From = "env"     // a variable of the worker's own environment
+	File    From = "file"    // the content of a file
+	Command From = "command" // what a program prints
+
+	// hidden is of a text that is not shown. It is no place: what was hidden cannot
+	// be used again.
+	hidden From = "hidden"
+)
+
+// Value is the value of a variable. Without From it is Text.
+type Value struct {
+	Text string
+
+	From From
+	Name string   // of a variable; empty for the same name
+	Path string   // of a file: absolute, or from ~/
+	Argv []string // of a program
+}
+
+// Text is a value that is no reference.
+func Text(text string) Value { return Value{Text: text} }
+
+// IsReference reports whether the value is kept elsewhere.
+func (v Value) IsReference() bool { return v.From != "" }
+
+// Hidden is the value as it is shown: a reference, or that there is a text.
+func (v Value) Hidden() Value {
+	if v.IsReference() {
+		return v
+	}
+	return Value{From: hidden}
+}
+
+// Hide returns values as they are shown.
+func Hide(vars map[string]Value) map[string]Value {
+	if vars == nil {
+		return nil
+	}
+	shown := make(map[string]Value, len(vars))
+	for name, v := range vars {
+		shown[name] = v.Hidden()
+	}
+	return shown
+}
+
+// String describes the value for people, without a text.
+func (v Value) String() string {
+	switch v.From {
+	case Env:
+		if v.Name == "" {
+			return "from env"
+		}
+		return "from env " + v.Name
+	case File:
+		return "from file " + v.Path
+	case Command:
+		return "from command " + strings.Join(v.Argv, " ")
+	}
+	return "hidden"
+}
+
+// GoString is String, so that no way of printing shows a text.
+func (v Value) GoString() string { return v.String() }
+
+// reference is a reference in JSON and YAML.
+type reference struct {
+	From From     `json:"from" yaml:"from"`
+	Name string   `json:"name,omitempty" yaml:"name"`
+	Path string   `json:"path,omitempty" yaml:"path"`
+	Argv []string `json:"argv,omitempty" yaml:"argv"`
+}
+
+func (r reference) value() (Value, error) {
+	v := Value{From: r.From, Name: r.Name, Path: r.Path, Argv: r.Argv}
+	if r.From == "" {
+		return v, errors.New("want a text, or a reference with from: env, file or command")
+	}
+	return v, v.Check()
+}
+
+// Check says what is wrong with a reference.
+func (v Value) Check() error {
+	type key struct {
+		name  string
+		given bool
+	}
+	keys := map[From]key{
+		Env: {"name", v.Name != ""}, File: {"path", v.Path != ""}, Command: {"argv", len(v.Argv) > 0},
+	}
+	own, known := keys[v.From]
+	switch {
+	case v.From == "" && strings.ContainsRune(v.Text, 0):
+		return errors.New("has a zero byte in it, which no environment can hold")
+	case v.From == "":
+		return nil
+	case v.From == hidden:
+		return errors.New("the value was hidden when the plan was shown: take it from the plan itself")
+	case !known:
+		return fmt.Errorf("from: found %.60q, want env, file or command", v.From)
+	case v.From == Command && (!own.given || v.Argv[0] == ""):
+		return errors.New("from: command needs argv, such as argv: [pass, show, key]")
+	case v.From == File && !own.given:
+		return errors.New("from: file needs path, such as path: ~/.secrets/key")
+	case v.From == File && !filepath.IsAbs(v.Path) && !strings.HasPrefix(v.Path, "~/"):
+		return fmt.Errorf("path: found %.80q, want an absolute path, or one from ~/: it is looked for on each worker", v.Path)
+	case strings.ContainsAny(v.Name, "=\x00") || strings.ContainsRune(v.Path, 0) || slices.ContainsFunc(v.Argv, func(a string) bool { return strings.ContainsRune(a, 0) }):
+		return errors.New("has a character that no variable, path or argument can have")
+	}
+	for from, other := range keys {
+		if from != v.From && other.given {
+			return fmt.Errorf("from: %s has no %s, which is of from: %s", v.From, other.name, from)
+		}
+	}
+	return nil
+}
+
+// MarshalJSON gives a text, as it was before there were references, or an object. A
+// reader that knows no references fails on it.
+func (v Value) MarshalJSON() ([]byte, error) {
+	if v.From == "" {
+		return json.Marshal(v.Text)
+	}
+	return json.Marshal(reference{v.From, v.Name, v.Path, v.Argv})
+}
+
+// UnmarshalJSON reads either.
+func (v *Value) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] != '{' {
+		*v = Value{}
+		return json.Unmarshal(data, &v.Text)
+	}
+	var r reference
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields() // what a newer gaffer means by it must not be guessed
+	err := d.Decode(&r)
+	if err == nil {
+		*v, err = r.value()
+	}
+	return err
+}
+
+// UnmarshalYAML reads either.
+func (v *Value) UnmarshalYAML(decode func(any) error) error {
+	*v = Value{}
+	var text string
+	if err := decode(&text); err == nil {
+		v.Text = text
+		return nil
+	}
+	var r reference
+	err := decode(&r)
+	if err == nil {
+		*v, err = r.value()
+	}
+	return err
+}
+
+// sortedNames are the names of variables in an order that does not change.
+func sortedNames(vars map[string]Value) []string { return slices.Sorted(maps.Keys(vars)) }
