@@ -223,7 +223,7 @@ func oddForQuery(name string) []string {
 	switch name {
 	case "limit", "rows", "offset", "tail", "after", "last_event_id", "token":
 		return []string{"../x", zero, "-2", "x", "99999999999999999999"}
-	case "ended", "unfinished", "follow", "done", "seen":
+	case "ended", "unfinished", "follow", "done", "seen", "env":
 		return nil // what is not yes is no
 	case "code":
 		return []string{"../x", zero} // it is compared with those that were made
