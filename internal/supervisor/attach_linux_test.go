@@ -66,6 +66,40 @@ func TestAnExitIsFoundByWhoComesLater(t *testing.T) {
 	})
 }
 
+func TestFaultASupervisorWhoseSocketWasDeletedIsReachedAgain(t *testing.T) {
+	testenv.Integration(t)
+	for name, deletedFirst := range map[string]bool{"deleted before its starter has gone": true, "deleted afterwards": false} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttempt(t)
+			spec := a.shell("read x; exit 4")
+			spec.Open = true
+			p := a.start(spec)
+			socket := filepath.Join(a.dir, "socket")
+			testenv.Wait(t, "the socket", func() error { _, err := os.Lstat(socket); return err })
+			steps := []func() error{func() error { return os.Remove(socket) }, p.Close}
+			if !deletedFirst {
+				steps[0], steps[1] = steps[1], steps[0]
+			}
+			for _, step := range steps {
+				if err := step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			testenv.Wait(t, "a new socket", func() error { _, err := os.Lstat(socket); return err })
+			next, state := a.attach()
+			if state != supervisor.Alive {
+				t.Fatalf("the attempt is %s", state)
+			}
+			if err := next.Input([]byte("go on\n")); err != nil {
+				t.Fatal(err)
+			}
+			if e := wait(t, next); e.Code != 4 {
+				t.Errorf("exit %+v", e)
+			}
+		})
+	}
+}
+
 func TestAClientThatDoesNotReadHoldsNobodyUp(t *testing.T) {
 	eachWay(t, func(t *testing.T, a *attempt) {
 		spec := a.shell("read x; exit 2")

@@ -169,13 +169,20 @@ const (
 	openAfter = 100 * time.Millisecond
 	// openAgain is when that is tried again if it fails. The agent runs on.
 	openAgain = time.Second
+	// lookAgain is how often a supervisor without clients looks whether its socket
+	// is still there. One with clients looks when a client leaves.
+	lookAgain = 5 * time.Second
 )
 
-// open writes started.json and lets others connect. What is going to be the
-// record of an agent that may outlive its starter gets names that are durable.
+// open writes started.json and lets others connect, again if the socket was deleted.
+// What is going to be the record of an agent that may outlive its starter gets names
+// that are durable.
 func (a *attempt) open() {
 	a.door.Stop()
-	if a.clients.listening() {
+	if a.clients.reachable(a.folder) {
+		if a.clients.alone() {
+			a.door.Reset(lookAgain)
+		}
 		return
 	}
 	err := a.folder.write(startedFile, a.started)
@@ -185,8 +192,11 @@ func (a *attempt) open() {
 	if err == nil {
 		err = a.clients.listen(a.folder)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		a.door.Reset(openAgain)
+	case a.clients.alone():
+		a.door.Reset(lookAgain)
 	}
 }
 

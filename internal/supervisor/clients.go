@@ -3,7 +3,9 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -35,12 +37,25 @@ func newClients(a *attempt) *clients {
 	return &clients{attempt: a, left: make(chan struct{}, 1), begun: make(chan struct{}), over: make(chan struct{})}
 }
 
-func (c *clients) listening() bool { return c.listener != nil }
+// reachable tells whether new clients find the socket, which another program may
+// have deleted.
+func (c *clients) reachable(f folder) bool {
+	_, err := os.Lstat(f.path(socketFile))
+	return c.listener != nil && !errors.Is(err, fs.ErrNotExist)
+}
+
+// alone tells whether no client is connected.
+func (c *clients) alone() bool { return c.here.Load() == 0 }
 
 // listen makes the socket and lets new clients in. It has the user's permissions
 // alone from the first moment on. It stays when the supervisor is gone: to remove
 // a file makes it slower to make the next, and the folder goes as a whole.
 func (c *clients) listen(f folder) error {
+	if c.listener != nil { // its socket is gone
+		_ = c.listener.Close() // nothing is written to it
+		c.accepting.Wait()
+		c.listener = nil
+	}
 	was := syscall.Umask(0o177)
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: f.path(socketFile)})
 	syscall.Umask(was)
