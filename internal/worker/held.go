@@ -46,13 +46,25 @@ type held struct {
 // run looks after the attempt until its end was reported.
 func (h *held) run(ctx context.Context) {
 	r, err := h.attend(ctx, h.begin)
-	for wait := firstShortage; isShortage(neverStarted(r, err)) && ctx.Err() == nil; wait = min(2*wait, lastShortage) {
-		if !h.awaitRoom(ctx, wait, neverStarted(r, err)) {
-			return
-		}
-		again := h.start
-		if unknown := (*supervisor.UnknownError)(nil); errors.As(err, &unknown) { // it may run
+	told := false
+	for wait := firstShortage; ctx.Err() == nil; wait = min(2*wait, lastShortage) {
+		var unknown *supervisor.UnknownError
+		again, mayRun := h.start, errors.As(err, &unknown)
+		if mayRun {
 			again = h.begin
+		}
+		if why := neverStarted(r, err); isShortage(why) {
+			if !h.awaitRoom(ctx, wait, why) {
+				return
+			}
+		} else if mayRun { // it stays ours, since it must not be started a second time
+			if !told {
+				told = true
+				h.worker.opts.Notice(fmt.Sprintf("task %s: %v (%s)", h.Task.Task, err, unknown.Hint()))
+			}
+			pause(ctx, wait)
+		} else {
+			break
 		}
 		r, err = h.attend(ctx, again)
 	}
@@ -75,14 +87,10 @@ func (h *held) run(ctx context.Context) {
 		return
 	}
 	var failed *supervisor.FailedError
-	var unknown *supervisor.UnknownError
 	var start *supervisor.StartError
 	var unresolved *secret.Error
 	from := runner.LogSize(h.worker.opts.Place.Log(h.Task))
 	switch {
-	case errors.As(err, &unknown):
-		h.worker.opts.Notice(fmt.Sprintf("task %s: %v (%s)", h.Task.Task, err, unknown.Hint()))
-		<-ctx.Done() // it stays ours: nobody may start it a second time
 	case errors.Is(err, errReleased):
 		h.handBack(ctx, runner.Result{LogFrom: from})
 	case errors.As(err, &failed):
@@ -105,16 +113,19 @@ func (h *held) run(ctx context.Context) {
 }
 
 // endAll ends what may still run of the attempt, and tells whether nothing does. While
-// that cannot be told the attempt stays ours: nobody may start it a second time.
+// that cannot be told the attempt stays ours, since it must not be started a second
+// time, and endAll tries again.
 func (h *held) endAll(ctx context.Context) bool {
 	w := h.worker
-	err := runner.End(ctx, w.folder(h.Attempt.ID), h.Attempt.ID, runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor})
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
-	if ctx.Err() == nil {
-		w.opts.Notice(fmt.Sprintf("task %s: %v", h.Task.Task, err))
-		<-ctx.Done()
+	for wait, told := firstShortage, false; ctx.Err() == nil; wait, told = min(2*wait, lastShortage), true {
+		err := runner.End(ctx, w.folder(h.Attempt.ID), h.Attempt.ID, runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor})
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return true
+		}
+		if !told && ctx.Err() == nil {
+			w.opts.Notice(fmt.Sprintf("task %s: %v", h.Task.Task, err))
+		}
+		pause(ctx, wait)
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package worker_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -514,6 +516,43 @@ func TestAWorkerThatWasKilledIsFollowedByOneThatHasItsAgentGoOn(t *testing.T) {
 	if tries := f.task(run, "a").Tries; tries != 1 {
 		t.Errorf("%d tries", tries)
 	}
+}
+
+func TestFaultAnAttemptWhoseSupervisorDoesNotAnswerIsTakenOverWhenItDoes(t *testing.T) {
+	testenv.Integration(t)
+	f := newFleet(t, 10*time.Minute)
+	script, count := f.ticks("a")
+	run := f.submit(0, script)
+	h := f.hire("w", 1)
+	comesOn(t, count)
+	h.stop()
+	<-h.done
+	supervisor := f.supervisorOf(run)
+	f.must(syscall.Kill(supervisor, syscall.SIGSTOP))
+	h = f.hire("w", 1, f.running(run)...)
+	testenv.WaitFor(t, "a notice that the supervisor does not answer", h.told, func(told []string) bool {
+		return len(told) > 0 && strings.Contains(told[0], "cannot tell whether the attempt still runs")
+	})
+	f.must(syscall.Kill(supervisor, syscall.SIGCONT))
+	f.end("a")
+	f.until(run, "a", store.Complete)
+	if tries, told := f.task(run, "a").Tries, h.told(); tries != 1 || len(told) != 1 {
+		t.Errorf("%d tries; said %q", tries, told)
+	}
+}
+
+// supervisorOf is the process that looks after the only attempt of a worker called w.
+func (f *fleet) supervisorOf(run string) int {
+	f.t.Helper()
+	var started supervisor.Started
+	testenv.Wait(f.t, "the supervisor's note of itself", func() error {
+		data, err := os.ReadFile(filepath.Join(f.dir, "attempts-of-w", f.running(run)[0].Attempt.ID, "started.json"))
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(data, &started)
+	})
+	return started.Supervisor.PID
 }
 
 func TestAnAgentThatCannotBeTakenOverIsEndedBeforeItsTaskHasFailed(t *testing.T) {
