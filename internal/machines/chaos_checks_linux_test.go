@@ -168,9 +168,21 @@ func (w *world) checkStore(which string, db store.Store) {
 	defer func() { _ = db.Close() }() // nothing was written
 	var rows storetest.Rows
 	err := db.Read(w.t.Context(), func(r store.Reader) (err error) {
+		ends := map[store.TaskKey]int{}
 		w.report.checked(replays)
-		if err := storetest.Replay(r, nil); err != nil {
+		err = storetest.Replay(r, func(e store.Event, _ storetest.Rows) error {
+			if strings.HasPrefix(e.Kind, "task.") && store.Status(e.To).Final() {
+				ends[store.TaskKey{Run: e.Run, Task: e.Task}]++
+			}
+			return nil
+		})
+		if err != nil {
 			w.report.found(replays, fmt.Sprintf("%s: %v", which, err))
+		}
+		for key, n := range ends {
+			if n > 1 {
+				w.report.found(noneLost, fmt.Sprintf("%s task %s has ended %d times", key.Run, key.Task, n))
+			}
 		}
 		rows, err = storetest.ReadRows(r)
 		return err
@@ -260,7 +272,7 @@ func (w *world) checkValid() {
 	}
 	w.report.checkedTimes(validDocs, result.Summary.Files)
 	for _, f := range result.Findings {
-		if !w.isDamaged(w.local.see(filepath.Join(w.project(), f.Path))) {
+		if !w.touched[recordOf(f.Path)] {
 			w.report.found(validDocs, f.Path+": "+f.Text)
 		}
 	}
@@ -284,10 +296,15 @@ func (w *world) checkValid() {
 	}
 }
 
-// isDamaged tells whether a file is as the harness has made it.
-func (w *world) isDamaged(file string) bool {
-	data, _ := os.ReadFile(file) // one that is not there is not damaged
-	return slices.ContainsFunc(w.damaged, func(d damage) bool { return d.text == string(data) })
+// recordOf is what the documents of one record have in common: those of its run, its
+// result and its earlier attempts have the same name up to the first dot.
+func recordOf(file string) string {
+	name := filepath.Base(file)
+	if name == "status.json" {
+		return file
+	}
+	before, _, _ := strings.Cut(name, ".")
+	return before
 }
 
 // checkDocuments compares the documents of a local run with its rows.
@@ -329,21 +346,17 @@ func (w *world) checkDocuments(run store.Run, tasks []store.Task) {
 	}
 }
 
-// readDocument reads a document of the local project, unless the harness has damaged
-// or deleted it, and notes what is wrong with it.
+// readDocument reads a document of the local project, and notes what is wrong with
+// it. One that the harness has damaged or deleted for good may be missing.
 func (w *world) readDocument(file string, v any, wrong func() string) {
-	path := w.local.see(filepath.Join(w.project(), file))
-	if w.isDamaged(path) {
-		return
-	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) && w.deleted[file] {
-		return
-	}
-	w.report.checked(validDocs)
+	data, err := os.ReadFile(w.local.see(filepath.Join(w.project(), file)))
 	if err == nil {
 		err = json.Unmarshal(data, v)
 	}
+	if err != nil && w.touched[recordOf(file)] {
+		return
+	}
+	w.report.checked(validDocs)
 	if err != nil {
 		w.report.found(validDocs, fmt.Sprintf("%s: %v", file, err))
 	} else if problem := wrong(); problem != "" {

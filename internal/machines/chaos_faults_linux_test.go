@@ -3,6 +3,7 @@ package machines
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sys/unix"
 )
 
 // fault is something that goes wrong.
@@ -391,14 +393,22 @@ func (w *world) fillDisk(on *service, lasts time.Duration) fault {
 // damage is what the harness wrote in the place of a document.
 type damage struct{ file, text string }
 
-// documents are those of the latest runs in the local project.
-func (w *world) documents() []string {
-	const latest = 8
-	list := w.files(w.local, w.project(), func(path string) bool {
+// documents are those of the latest runs in the local project. That of the session,
+// which gaffer writes again and again, is every second one.
+func (w *world) documents() (list []string) {
+	const latest = 6
+	all := w.files(w.local, w.project(), func(path string) bool {
 		name := filepath.Base(path)
-		return strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "local-")
+		return strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".")
 	})
-	return list[:min(latest, len(list))]
+	session := slices.IndexFunc(all, func(path string) bool { return filepath.Base(path) == "status.json" })
+	for _, file := range all[:min(latest, len(all))] {
+		list = append(list, file)
+		if session >= 0 {
+			list = append(list, all[session])
+		}
+	}
+	return list
 }
 
 // inProject is the path of a document of the local project, from its root.
@@ -414,28 +424,18 @@ func (w *world) damageDocument() fault {
 		if len(list) == 0 {
 			return "", errNoTarget
 		}
-		d := damage{file: list[n%len(list)], text: fmt.Sprintf(`{"damage": "number %d of %d", "agents": [`, len(w.damaged)+1, n)}
-		// A rename, so that a full disk does not leave an empty document.
-		temp := d.file + ".chaos"
-		err := os.WriteFile(temp, []byte(d.text), 0o644)
+		file, text := list[n%len(list)], fmt.Sprintf(`{"damage": "number %d of %d", "agents": [`, len(w.damaged)+1, n)
+		temp := file + ".chaos"
+		err := os.WriteFile(temp, []byte(text), 0o644)
+		if err == nil { // so that a full disk leaves no empty document, and what was there is known
+			err = unix.Renameat2(unix.AT_FDCWD, temp, unix.AT_FDCWD, file, unix.RENAME_EXCHANGE)
+		}
 		if err == nil {
-			w.forget(d.file)
-			err = os.Rename(temp, d.file)
+			w.wentAway(file, temp)
+			w.damaged = append(w.damaged, damage{file: file, text: text})
 		}
-		if err != nil {
-			_ = os.Remove(temp) // it may not be there
-			return "", err
-		}
-		w.damaged = append(w.damaged, d)
-		return w.inProject(d.file), nil
+		return w.inProject(file), errors.Join(err, os.Remove(temp))
 	}}
-}
-
-// forget is called before a document goes. Damage that is still in its place goes
-// with it.
-func (w *world) forget(file string) {
-	data, _ := os.ReadFile(file) // it may have gone
-	w.damaged = slices.DeleteFunc(w.damaged, func(d damage) bool { return d.text == string(data) })
 }
 
 func (w *world) deleteDocument() fault {
@@ -446,10 +446,24 @@ func (w *world) deleteDocument() fault {
 			return "", errNoTarget
 		}
 		file := list[n%len(list)]
-		w.forget(file)
-		w.deleted[w.inProject(file)] = true
-		return w.inProject(file), os.Remove(file)
+		temp := file + ".chaos"
+		if err := os.Rename(file, temp); err != nil {
+			return "", err
+		}
+		w.wentAway(file, temp)
+		return w.inProject(file), os.Remove(temp)
 	}}
+}
+
+// wentAway notes that a document, now called temp, is no more. If it said that its
+// session goes on, gaffer writes it again. All others may stay as they are now.
+func (w *world) wentAway(file, temp string) {
+	data, _ := os.ReadFile(temp) // nobody else knows its name
+	w.damaged = slices.DeleteFunc(w.damaged, func(d damage) bool { return d.text == string(data) })
+	var was struct{ Status string }
+	if json.Unmarshal(data, &was) != nil || filepath.Base(file) != "status.json" || was.Status != "running" {
+		w.touched[recordOf(w.inProject(file))] = true
+	}
 }
 
 // cancelRun cancels a run of the fleet, as a user would.

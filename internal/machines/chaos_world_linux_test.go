@@ -45,7 +45,7 @@ type world struct {
 	under     map[string]fault // faults that last, by target
 	restarted map[*service]time.Time
 	damaged   []damage
-	deleted   map[string]bool // documents that the harness deleted, from the project's root
+	touched   map[string]bool // records and sessions of which a document was damaged or deleted for good
 
 	over       bool // no plan is begun any more
 	localRests bool // all runs of the local project have ended
@@ -69,7 +69,7 @@ func newWorld(t *testing.T, n uint64) *world {
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(n, 0)), fleetPlans: rand.New(rand.NewPCG(n, 1)), localPlans: rand.New(rand.NewPCG(n, 2)), dir: keep(t), mark: fmt.Sprintf("GAFFER_CHAOS=%d-%d", os.Getpid(), n), report: newReport(n),
 		disks: map[string]string{}, plans: map[string]chaosPlan{}, given: map[string]bool{}, cancelled: map[string]bool{},
-		under: map[string]fault{}, deleted: map[string]bool{}, restarted: map[*service]time.Time{},
+		under: map[string]fault{}, touched: map[string]bool{}, restarted: map[*service]time.Time{},
 	}
 	w.report.file = filepath.Join(w.dir, "chaos.log")
 	program := testenv.Program(t)
@@ -168,8 +168,8 @@ type chaosPlan struct {
 	How map[string]string // what the agent of each task does
 }
 
-// newPlan writes a plan into a project. Most tasks wait for no other.
-func (w *world) newPlan(rng *rand.Rand, on *service, project, name string) (file string, err error) {
+// newPlan writes a plan. Most tasks wait for no other.
+func (w *world) newPlan(rng *rand.Rand, on *service, name string) (file string) {
 	type task struct {
 		ID            string   `json:"id"`
 		Agent         string   `json:"agent,omitempty"`
@@ -211,12 +211,15 @@ func (w *world) newPlan(rng *rand.Rand, on *service, project, name string) (file
 		tasks = append(tasks, t)
 	}
 	data, err := json.Marshal(map[string]any{"name": name, "parallel": chaosParallel, "tasks": tasks})
+	file = filepath.Join(sub(w.t, w.dir, "plans"), name+".json")
+	if err == nil {
+		err = os.WriteFile(file, data, 0o644)
+	}
 	if err != nil {
-		return "", err
+		w.t.Fatal(err)
 	}
 	w.plans[name] = p
-	file = filepath.Join(project, name+".json")
-	return file, os.WriteFile(on.see(file), data, 0o644)
+	return file
 }
 
 // tend does what an init system and users would do: starts programs again that have
@@ -258,14 +261,10 @@ func (w *world) tendFleet() {
 	}
 	w.report.submitted++
 	name := w.lastGiven()
-	client := &service{Machine: w.fleet.client}
-	file, err := w.newPlan(w.fleetPlans, client, client.project(), name)
-	if err != nil {
-		w.t.Errorf("plan %s: %v", name, err)
-		return
-	}
-	env := w.fleet.client.env(w.mark, "GAFFER_TOKEN="+w.fleet.token, "GAFFER_SERVER="+w.fleet.addresses())
-	w.submit = w.fleet.client.Start(env, client.project(), w.local.program, "run", "--detach", file)
+	client := w.fleet.client
+	file := w.newPlan(w.fleetPlans, nil, name)
+	env := client.env(w.mark, "GAFFER_TOKEN="+w.fleet.token, "GAFFER_SERVER="+w.fleet.addresses())
+	w.submit = client.Start(env, client.project(), w.local.program, "run", "--detach", file)
 }
 
 func (w *world) lastGiven() string { return fmt.Sprintf("fleet-%d", w.report.submitted) }
@@ -294,11 +293,7 @@ func (w *world) tendLocal() {
 	w.resuming = false
 	w.report.localPlans++
 	name := fmt.Sprintf("local-%d", w.report.localPlans)
-	file, err := w.newPlan(w.localPlans, w.local, w.project(), name)
-	if err != nil { // the disk is full
-		w.restarted[w.local] = time.Now()
-		return
-	}
+	file := w.newPlan(w.localPlans, w.local, name)
 	w.local.process = w.local.Start(w.local.env, w.project(), w.local.program, "run", "--local", file)
 }
 
