@@ -115,9 +115,21 @@ func (w *world) check() {
 	w.checkStore("local", local)
 }
 
-// copyLocal keeps what is on the local machine's small disk, which ends with it.
+// keepAll keeps what would end with the machines: the databases and the small disk.
+func (w *world) keepAll() {
+	dump := exec.Command("pg_dump", "--file", filepath.Join(w.dir, "fleet.sql"), w.fleet.db.Local)
+	if out, err := dump.CombinedOutput(); err != nil {
+		w.t.Logf("pg_dump: %v: %s", err, out)
+	}
+	w.copyLocal()
+}
+
+// copyLocal keeps what is on the local machine's small disk.
 func (w *world) copyLocal() string {
 	dir := filepath.Join(w.dir, "local-disk")
+	if _, err := os.Stat(dir); err == nil {
+		return dir
+	}
 	if out, err := exec.Command("cp", "-a", w.local.see(w.localRoot()), dir).CombinedOutput(); err != nil {
 		w.t.Errorf("copy the local project: %v: %s", err, out)
 	}

@@ -93,7 +93,12 @@ func newWorld(t *testing.T, n uint64) *world {
 		t.Fatal(err)
 	}
 	w.watch = LookFor(w.mark)
-	t.Cleanup(func() { w.watch.Stop() })
+	t.Cleanup(func() {
+		w.watch.Stop()
+		if t.Failed() {
+			w.keepAll()
+		}
+	})
 	w.people.start(t, w.fleet.asks(0))
 	return w
 }
@@ -168,8 +173,9 @@ type chaosPlan struct {
 	How map[string]string // what the agent of each task does
 }
 
-// newPlan writes a plan. Most tasks wait for no other.
-func (w *world) newPlan(rng *rand.Rand, on *service, name string) (file string) {
+// newPlan writes a plan. Most tasks wait for no other. In the local project no user
+// answers questions.
+func (w *world) newPlan(rng *rand.Rand, local bool, name string) (file string) {
 	type task struct {
 		ID            string   `json:"id"`
 		Agent         string   `json:"agent,omitempty"`
@@ -200,7 +206,7 @@ func (w *world) newPlan(rng *rand.Rand, on *service, name string) (file string) 
 		case asks:
 			t.Agent = "fake"
 			t.Prompt = fmt.Sprintf("fake: tool sh %[1]s %[2]d ask\nfake: ask Go on? | yes | no\nfake: tool sh %[1]s 0 rest", w.script(), steps)
-			if on == w.local || rng.IntN(2) == 0 {
+			if byDefault := rng.IntN(2) == 0; local || byDefault {
 				t.AnswerTimeout, t.AnswerDefault = "3s", "yes"
 			}
 		}
@@ -262,7 +268,7 @@ func (w *world) tendFleet() {
 	w.report.submitted++
 	name := w.lastGiven()
 	client := w.fleet.client
-	file := w.newPlan(w.fleetPlans, nil, name)
+	file := w.newPlan(w.fleetPlans, false, name)
 	env := client.env(w.mark, "GAFFER_TOKEN="+w.fleet.token, "GAFFER_SERVER="+w.fleet.addresses())
 	w.submit = client.Start(env, client.project(), w.local.program, "run", "--detach", file)
 }
@@ -280,20 +286,22 @@ func (w *world) tendLocal() {
 			return
 		}
 		w.restarted[w.local] = time.Now()
-		if code := exitCode(p.err); w.over && w.resuming && code == notFound {
+		code := exitCode(p.err)
+		nothingLeft := w.resuming && code == notFound
+		switch {
+		case w.over && nothingLeft:
 			w.localRests = true
 			return
-		} else if w.over || code != 0 && code != 1 && !(w.resuming && code == notFound) {
+		case w.over, code != 0 && code != 1 && !nothingLeft:
 			w.resuming = true
-			w.local.args = []string{"resume", "--local"}
-			w.local.process = w.local.Start(w.local.env, w.project(), append([]string{w.local.program}, w.local.args...)...)
+			w.local.process = w.local.Start(w.local.env, w.project(), w.local.program, "resume", "--local")
 			return
 		}
 	}
 	w.resuming = false
 	w.report.localPlans++
 	name := fmt.Sprintf("local-%d", w.report.localPlans)
-	file := w.newPlan(w.localPlans, w.local, name)
+	file := w.newPlan(w.localPlans, true, name)
 	w.local.process = w.local.Start(w.local.env, w.project(), w.local.program, "run", "--local", file)
 }
 
