@@ -125,7 +125,8 @@ func (a *App) end(ctx context.Context, key store.TaskKey, why string) error {
 		}
 		// Nobody may look after it: then it is ours to end.
 		err = a.collect(ctx, key.Run, func(t store.Task) bool { return t.TaskKey == key })
-		if owned := (*OwnedError)(nil); err != nil && !errors.As(err, &owned) {
+		owned, owed := (*OwnedError)(nil), (*OwedError)(nil) // what is owed was reported, and does not keep the bead
+		if err != nil && !errors.As(err, &owned) && !errors.As(err, &owed) {
 			return err
 		}
 		pause(ctx, watchEvery)
@@ -143,7 +144,8 @@ func (a *App) over(ctx context.Context, key store.TaskKey) (over bool, err error
 
 // collect reports how those attempts of a run ended that are wanted, waits for
 // them if they still run, and records that. Nothing is started. A run that
-// another gaffer works on is an [*OwnedError].
+// another gaffer works on is an [*OwnedError]. An [*OwedError] says that all was done
+// and that documents are not written.
 func (a *App) collect(ctx context.Context, run string, want func(store.Task) bool) error {
 	release, err := a.own(ctx, run)
 	if err != nil {
@@ -166,6 +168,14 @@ func (a *App) collect(ctx context.Context, run string, want func(store.Task) boo
 	if err := s.worker.Collect(ctx, wanted); err != nil {
 		return err
 	}
-	a.concluded(ctx, run, s.flush(ctx))
-	return nil
+	flushed := s.flush(ctx)
+	a.concluded(ctx, run, flushed)
+	if flushed == nil {
+		return nil
+	}
+	r, err := a.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	return &OwedError{Owed{Run: run, Project: r.Project, Since: r.Ended, Why: flushed.Error()}}
 }

@@ -33,7 +33,7 @@ func owedKey(run string) store.ItemKey { return store.ItemKey{Kind: owedKind, ID
 type Owed struct {
 	Run     string    `json:"run"`
 	Project string    `json:"project"`
-	Since   time.Time `json:"since"` // when the run ended
+	Since   time.Time `json:"since"` // when the run ended; zero if it goes on
 	Why     string    `json:"why"`   // what kept them from being written
 
 	paths map[string]string
@@ -42,15 +42,21 @@ type Owed struct {
 // diedBefore is why documents are owed if no process has said why.
 const diedBefore = "gaffer ended before it had written them"
 
-// OwedError is that a run has ended and its documents could not be written.
+// OwedError is that the documents of a run could not be written.
 type OwedError struct{ Owed Owed }
 
 func (e *OwedError) Error() string {
+	if e.Owed.Since.IsZero() {
+		return fmt.Sprintf("the documents of run %s are not all written: %s", e.Owed.Run, e.Owed.Why)
+	}
 	return fmt.Sprintf("run %s has ended, but its documents are not written: %s", e.Owed.Run, e.Owed.Why)
 }
 
 // Hint says what to do next.
 func (e *OwedError) Hint() string {
+	if e.Owed.Since.IsZero() {
+		return fmt.Sprintf("remove what is in the way; 'gaffer resume %s' writes them", e.Owed.Run)
+	}
 	return "remove what is in the way; the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
 }
 
@@ -101,7 +107,11 @@ func (a *App) concluded(ctx context.Context, run string, flushed error) {
 		}
 		return
 	}
-	a.opts.Notice(fmt.Sprintf("the documents of run %s are not all written: %v; the next gaffer in the project writes them, and so does 'gaffer doctor --repair'", run, flushed))
+	later := "the next gaffer in the project writes them, and so does 'gaffer doctor --repair'"
+	if ended, err := a.hasEnded(ctx, run); err == nil && !ended {
+		later = fmt.Sprintf("'gaffer resume %s' writes them", run)
+	}
+	a.opts.Notice(fmt.Sprintf("the documents of run %s are not all written: %v; %s", run, flushed, later))
 	_ = a.owe(ctx, run, flushed.Error())
 }
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,15 +48,18 @@ const (
 )
 
 // Poll lists what the records of this project say is running, and whether it is.
-// With repair, what is not is recorded as lost.
+// With repair, what is not is recorded as lost. An [*OwedError] comes with the list: it
+// was recorded in the store, and documents are not written.
 func (a *App) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 	ours, err := a.pollRuns(ctx)
 	if err != nil {
 		return nil, err
 	}
+	var unwritten error
 	if repair {
-		if err := a.repairRuns(ctx, ours); err != nil {
-			return nil, err
+		unwritten = a.repairRuns(ctx, ours)
+		if owed := (*OwedError)(nil); unwritten != nil && !errors.As(unwritten, &owed) {
+			return nil, unwritten
 		}
 	}
 	known := map[string]bool{}
@@ -63,7 +67,7 @@ func (a *App) Poll(ctx context.Context, repair bool) ([]Polled, error) {
 		known[attemptName(p.Bead, p.Attempt)] = true
 	}
 	others, err := a.pollRecords(ctx, known, repair)
-	return append(ours, others...), err
+	return append(ours, others...), cmp.Or(err, unwritten)
 }
 
 func attemptName(bead string, attempt int) string { return fmt.Sprintf("%s %d", bead, attempt) }
@@ -141,10 +145,15 @@ func (a *App) repairRuns(ctx context.Context, list []Polled) error {
 		}
 		stale[p.Run][p.Task] = true
 	}
+	var unwritten error
 	for run, tasks := range stale {
 		err := a.collect(ctx, run, func(t store.Task) bool { return tasks[t.Task] })
 		if owned := (*OwnedError)(nil); errors.As(err, &owned) {
 			continue // somebody has come meanwhile
+		}
+		if owed := (*OwedError)(nil); errors.As(err, &owed) {
+			unwritten = err
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("repair run %s: %w", run, err)
@@ -158,7 +167,7 @@ func (a *App) repairRuns(ctx context.Context, list []Polled) error {
 			return err
 		}
 	}
-	return nil
+	return unwritten
 }
 
 // outcome says how an attempt is recorded that was repaired.

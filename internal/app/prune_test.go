@@ -122,6 +122,32 @@ func TestARunThatAGafferWorksOnStays(t *testing.T) {
 	}
 }
 
+func TestFaultARunWhoseDocumentsAreOwedIsNotPruned(t *testing.T) {
+	o := newOldRuns(t)
+	o.add("paid", store.Complete, `{}`)
+	o.add("owing", store.Complete, `{}`)
+	err := o.store.Write(t.Context(), store.Need{Items: []store.ItemKey{owedKey("owing")}}, func(tx *store.Tx) error {
+		tx.PutItem(store.Item{ItemKey: owedKey("owing"), Data: []byte(`{}`), Made: time.Now()})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := o.prune()
+	if want := (Spared{"owing", "its documents are not written: 'gaffer doctor'"}); len(p.Spared) != 1 || p.Spared[0] != want {
+		t.Errorf("spared are %v, want %v", p.Spared, want)
+	}
+	if got := fmt.Sprint(o.left()); got != "[owing]" {
+		t.Errorf("left are %s", got)
+	}
+	if err := o.settle(t.Context(), "owing"); err != nil {
+		t.Fatal(err)
+	}
+	if o.prune(); len(o.left()) != 0 {
+		t.Errorf("after the documents were written there are %v", o.left())
+	}
+}
+
 func TestWhatIsLeftOfARunOnThisMachineGoesWithIt(t *testing.T) {
 	o := newOldRuns(t)
 	o.add("r", store.Complete, `{}`)

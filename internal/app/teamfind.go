@@ -244,7 +244,8 @@ func (a *App) endRun(ctx context.Context, run, why string) error {
 			return err
 		}
 		err = a.collect(ctx, run, func(store.Task) bool { return true })
-		if owned := (*OwnedError)(nil); err != nil && !errors.As(err, &owned) {
+		owned, owed := (*OwnedError)(nil), (*OwedError)(nil) // what is owed was reported, and keeps no run from ending
+		if err != nil && !errors.As(err, &owned) && !errors.As(err, &owed) {
 			return err
 		}
 		pause(ctx, watchEvery)

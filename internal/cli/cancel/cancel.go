@@ -23,7 +23,9 @@ run are told to end, and ended if they do not. A task is named by its id, or as
 RUN/TASK; - is the latest run.
 
 The gaffer that works on the run ends its agents. If none does, 'gaffer resume'
-takes the run up and ends them; the run to name is printed.`,
+takes the run up and ends them; the run to name is printed.
+
+The exit code is 1 if the run has ended and its documents could not be written.`,
 		Example:           "  gaffer cancel api\n  gaffer cancel 20260201-143022-abc12345\n  gaffer cancel abc1/api --why 'wrong branch'\n  gaffer cancel -",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: open.RunsAndTasks(e),
@@ -55,10 +57,16 @@ takes the run up and ends them; the run to name is printed.`,
 				}
 			}
 			if *asJSON {
-				return e.PrintJSON(r)
+				if err := e.PrintJSON(r); err != nil {
+					return err
+				}
+			} else {
+				tell(e, r, task, f.Where() != "")
 			}
-			tell(e, r, task, f.Where() != "")
-			return nil
+			if a.App == nil {
+				return nil
+			}
+			return a.App.OwedBy(ctx, run)
 		})
 	}
 	return cmd

@@ -4,6 +4,7 @@ package poll
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,8 @@ With --repair, the missing result of what is stale is written: as the agent
 ended, if that is known, or as lost. A task of gaffer's that may be tried again
 waits for 'gaffer resume'. Nothing that lives is touched.
 
-The exit code is 1 if something is stale and was not repaired.`,
+The exit code is 1 if something is stale and was not repaired, or if documents
+could not be written.`,
 		Example: "  gaffer poll\n  gaffer poll --repair\n  gaffer poll --json | jq '.[] | select(.state == \"stale\").bead'",
 		Args:    cobra.NoArgs,
 	}
@@ -44,10 +46,11 @@ The exit code is 1 if something is stale and was not repaired.`,
 }
 
 func poll(ctx context.Context, e *env.Env, a *app.App, repair, asJSON bool) error {
-	list, err := a.Poll(ctx, repair)
-	if err != nil {
-		return err
+	list, unwritten := a.Poll(ctx, repair)
+	if owed := (*app.OwedError)(nil); unwritten != nil && !errors.As(unwritten, &owed) {
+		return unwritten
 	}
+	var err error
 	if asJSON {
 		err = e.PrintJSON(append([]app.Polled{}, list...))
 	} else {
@@ -63,7 +66,7 @@ func poll(ctx context.Context, e *env.Env, a *app.App, repair, asJSON bool) erro
 		}
 	}
 	if stale == 0 {
-		return nil
+		return unwritten
 	}
 	next := "'gaffer poll --repair' writes the missing results"
 	if repair {
