@@ -116,6 +116,7 @@ var rules = []rule{
 	{"test/stubmodel/stubmodel", []string{"test/stubmodel"}, nil},
 	{"test/agents", []string{"fleet", "test/stubmodel"}, nil},
 	{"test/docs", nil, nil},
+	{"test/hostile", []string{"fleet"}, nil},
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
 
 	// What a person is told who looks elsewhere.

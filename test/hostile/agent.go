@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// agent is the process that attacks, or one that it has started.
+type agent struct{ name, top, task, attempt string }
+
+// tried is one line of the report.
+type tried struct {
+	What string `json:"what"`
+	Code int    `json:"code"` // an exit code, an HTTP status, or 1 for an error
+	Said string `json:"said"`
+}
+
+// note adds a line to the report, and prints it to the attempt's log.
+func (a *agent) note(what string, code int, said string) {
+	line, err := json.Marshal(tried{what, code, said[:min(len(said), 4000)]})
+	if err != nil {
+		return
+	}
+	file, err := os.OpenFile(a.path(reportFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err == nil {
+		_, _ = file.Write(append(line, '\n'))
+		_ = file.Close()
+	}
+	fmt.Printf("%s\n", line)
+}
+
+// noteError reports how a step of the attack went.
+func (a *agent) noteError(what string, err error) {
+	if err != nil {
+		a.note(what, 1, err.Error())
+		return
+	}
+	a.note(what, 0, "")
+}
+
+// command runs a program and reports it.
+func (a *agent) command(env []string, argv ...string) (string, int) {
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = env
+	out, err := cmd.CombinedOutput()
+	code := 0
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		code = failed.ExitCode()
+	} else if err != nil {
+		code = 1
+		out = append(out, err.Error()...)
+	}
+	a.note(strings.Join(argv, " "), code, string(out))
+	return string(out), code
+}
+
+func (a *agent) gaffer(args ...string) (string, int) {
+	return a.command(nil, append([]string{a.path("bin", "gaffer")}, args...)...)
+}
+
+// bare is what a process needs to find the user's gaffer, and nothing of the
+// attempt.
+func (a *agent) bare() []string {
+	return []string{"HOME=" + a.path("home"), "PATH=" + os.Getenv("PATH"), "XDG_STATE_HOME=" + a.path("state"), "GAFFER_PROJECT=" + a.project()}
+}
+
+// self is the command line of this program in another mode.
+func (a *agent) self(mode string) []string {
+	return []string{os.Args[0], mode, a.top, a.task, a.attempt}
+}
+
+// detach starts a command that belongs to this process in no way that a process can
+// choose: in a session of its own, with an environment of its own, and without a
+// parent. It returns when the command has started.
+func (a *agent) detach(argv ...string) {
+	pidFile := a.path("detached.pid")
+	_ = os.Remove(pidFile) // of an earlier one
+	script := `( setsid sh -c 'echo $$ >"$0"; exec "$@"' "$@" </dev/null >/dev/null 2>&1 & ) `
+	cmd := exec.Command("sh", append([]string{"-c", script, "sh", pidFile}, argv...)...)
+	cmd.Env = a.bare()
+	a.noteError("detach", cmd.Run())
+	a.until("the detached process", func() bool {
+		pid, _ := strconv.Atoi(strings.TrimSpace(a.read(pidFile)))
+		return pid > 0 && strings.Contains(argumentsOf(pid), argv[len(argv)-1])
+	})
+}
+
+func (a *agent) read(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func argumentsOf(pid int) string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return ""
+	}
+	return strings.ReplaceAll(string(data), "\x00", " ")
+}
+
+// parentOf returns the parent of a process, or 0.
+func parentOf(pid int) int {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(data), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 2 {
+		return 0
+	}
+	parent, _ := strconv.Atoi(fields[1])
+	return parent
+}
+
+// above returns the supervisor of this attempt and the gaffer that has started it.
+func (a *agent) above() (supervisor, gaffer int) {
+	for pid := os.Getppid(); pid > 1; pid = parentOf(pid) {
+		if strings.Contains(argumentsOf(pid), " supervise ") {
+			return pid, parentOf(pid)
+		}
+	}
+	a.note("look for the supervisor", 1, "none above")
+	return 0, 0
+}
+
+// kill ends a process and waits until it is gone.
+func (a *agent) kill(what string, pid int) {
+	if pid <= 1 {
+		return
+	}
+	a.noteError("kill -9 "+what, syscall.Kill(pid, syscall.SIGKILL))
+	for begin := time.Now(); time.Since(begin) < 2*time.Second && argumentsOf(pid) != ""; {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// siblingProcess returns the pids of the sibling's agent and of its supervisor.
+func (a *agent) siblingProcess() (agent, supervisor int) {
+	var started struct {
+		Agent struct {
+			PID int `json:"pid"`
+		} `json:"agent"`
+	}
+	_ = json.Unmarshal([]byte(a.read(filepath.Join(a.siblingFolder(), "started.json"))), &started)
+	return started.Agent.PID, parentOf(started.Agent.PID)
+}
+
+// server returns the address of the coordinator and the token of its admin, which
+// are in the state folder.
+func (a *agent) server() (url, token string) {
+	list, _ := filepath.Glob(a.state("servers", "*.json")) // the pattern is valid
+	for _, file := range list {
+		var at struct {
+			URL string `json:"url"`
+		}
+		if json.Unmarshal([]byte(a.read(file)), &at) == nil && at.URL != "" {
+			url = at.URL
+		}
+	}
+	return url, strings.TrimSpace(a.read(a.state("token")))
+}
+
+// request sends a request with the admin's token and reports the answer.
+func (a *agent) request(method, path string, body any) string {
+	url, token := a.server()
+	text, err := json.Marshal(body)
+	if err != nil {
+		return ""
+	}
+	req, err := http.NewRequest(method, url+path, bytes.NewReader(text))
+	if err != nil {
+		a.noteError(method+" "+path, err)
+		return ""
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Content-Type", "application/json")
+	answer, err := (&http.Client{Timeout: 10 * time.Second}).Do(req)
+	if err != nil {
+		a.noteError(method+" "+path, err)
+		return ""
+	}
+	defer answer.Body.Close()
+	said, _ := io.ReadAll(answer.Body) // the status is reported in any case
+	a.note(method+" "+path, answer.StatusCode, string(said))
+	return string(said)
+}

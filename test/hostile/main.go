@@ -1,0 +1,170 @@
+// Command hostile is an agent that attacks gaffer. Its test starts it as the agent
+// of a task, once for each attack of the table in attacks.go, and decides from
+// outside what came of it. docs/attacks.md shows the table.
+//
+//	hostile attack NAME FOLDER               try one attack
+//	hostile sibling FOLDER                   an honest agent beside the attacker
+//	hostile linger FOLDER TASK ATTEMPT       a process that an attack leaves behind
+//	hostile stubborn FOLDER TASK ATTEMPT     the same, and it ignores signals
+//
+// FOLDER belongs to one attack and holds its project, state folder and report.
+// Every process has FOLDER, its task and its attempt at the end of its arguments,
+// so the test finds it whatever its environment, session and parent are.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() { os.Exit(act(os.Args[1:])) }
+
+// Files in the folder of an attack.
+const (
+	attackedFile = "attacked"     // made when the attack is over
+	releaseFile  = "release"      // made by the test: everyone may end
+	reportFile   = "report"       // what the attack tried and how it went
+	doneFile     = "sibling.done" // a line for each attempt of the sibling that did its work
+	outsideFile  = "outside"      // a file of the user that no attack may change through gaffer
+	traceFile    = "trace"        // made by a planted program
+)
+
+// longest is how long a process of an attack lives.
+const longest = 60 * time.Second
+
+func act(args []string) int {
+	switch {
+	case len(args) == 3 && args[0] == "attack", len(args) == 2 && args[0] == "sibling":
+		return showAttempt(args)
+	case len(args) == 5 && args[0] == "attack":
+		return strike(&agent{name: args[1], top: args[2], task: args[3], attempt: args[4]})
+	case len(args) == 4:
+		a := &agent{top: args[1], task: args[2], attempt: args[3]}
+		switch args[0] {
+		case "sibling":
+			return a.work()
+		case "stubborn":
+			signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+			fallthrough
+		case "linger":
+			a.await(a.path(releaseFile), longest)
+			return 0
+		}
+	}
+	fmt.Fprintln(os.Stderr, "usage: hostile attack NAME FOLDER; see the package's documentation")
+	return 2
+}
+
+// showAttempt starts this program again in the same process, with its task and
+// attempt in its arguments.
+func showAttempt(args []string) int {
+	words := slices.Concat([]string{os.Args[0]}, args, []string{os.Getenv("GAFFER_TASK"), os.Getenv("GAFFER_ATTEMPT")})
+	self, err := os.Executable()
+	if err == nil {
+		err = syscall.Exec(self, words, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, "hostile:", err)
+	return 1
+}
+
+// strike tries an attack in the first attempt of a task. A later attempt stays for
+// a moment, so that it is seen if the first one still lives.
+func strike(a *agent) int {
+	i := slices.IndexFunc(attacks, func(t attack) bool { return t.name == a.name })
+	if i < 0 {
+		fmt.Fprintln(os.Stderr, "hostile: no attack", a.name)
+		return 2
+	}
+	if _, err := os.Lstat(a.path(attackedFile)); err == nil || os.Getenv("GAFFER_ATTEMPT_NUMBER") != "1" {
+		time.Sleep(500 * time.Millisecond)
+		return 0
+	}
+	a.write(a.path("run"), os.Getenv("GAFFER_RUN"))
+	if attacks[i].sibling != "" {
+		a.until("the sibling to start", func() bool { return a.siblingFolder() != "" })
+	}
+	attacks[i].try(a)
+	a.write(a.path(attackedFile), "")
+	if attacks[i].stays {
+		a.await(a.path(releaseFile), longest)
+	}
+	return attacks[i].exit
+}
+
+// work is what the honest agent does: it waits until it is released, and then does
+// its work once.
+func (a *agent) work() int {
+	if !a.await(a.path(releaseFile), longest) {
+		return 1
+	}
+	file, err := os.OpenFile(a.path(doneFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return 1
+	}
+	fmt.Fprintln(file, a.attempt)
+	fmt.Println("honest work is done")
+	return 0
+}
+
+// await waits until a file exists.
+func (a *agent) await(path string, limit time.Duration) bool {
+	for begin := time.Now(); time.Since(begin) < limit; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Lstat(path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// until waits for a condition and reports one that does not come about.
+func (a *agent) until(what string, holds func() bool) bool {
+	for begin := time.Now(); time.Since(begin) < longest/2; time.Sleep(20 * time.Millisecond) {
+		if holds() {
+			return true
+		}
+	}
+	a.note("waited in vain for "+what, 1, "")
+	return false
+}
+
+func (a *agent) path(names ...string) string {
+	return filepath.Join(append([]string{a.top}, names...)...)
+}
+
+func (a *agent) project(names ...string) string {
+	return a.path(append([]string{"project"}, names...)...)
+}
+
+func (a *agent) state(names ...string) string {
+	return a.path(append([]string{"state", "gaffer"}, names...)...)
+}
+
+// documents is a path in the session's folder of this run.
+func (a *agent) documents(names ...string) string {
+	return a.project(append([]string{".founder-mode", "status", "sessions", os.Getenv("GAFFER_RUN")}, names...)...)
+}
+
+// siblingFolder is the folder of the sibling's attempt, or "".
+func (a *agent) siblingFolder() string {
+	for _, pattern := range []string{a.state("attempts", "*", "*"), a.state("workers", "*", "attempts", "*", "*"), a.state("workers", "*", "attempts", "*")} {
+		list, _ := filepath.Glob(pattern) // the pattern is valid
+		for _, dir := range list {
+			if _, err := os.Stat(filepath.Join(dir, "started.json")); err == nil && !strings.Contains(dir, a.attempt) {
+				return dir
+			}
+		}
+	}
+	return ""
+}
+
+func (a *agent) write(path, text string) {
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, "hostile:", err)
+	}
+}
