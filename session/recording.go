@@ -148,7 +148,11 @@ func (r *Recording) look(data []byte) {
 // complete.
 func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err error) {
 	s := r.store
-	if _, err := s.opts.Host.Lstat(opLook, s.dir(r.id)); !errors.Is(err, fs.ErrNotExist) {
+	info, err := s.opts.Host.Lstat(opLook, s.dir(r.id))
+	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return false, r.checkLinkedFolder()
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	is, err := r.ask(truth)
@@ -176,6 +180,16 @@ func (r *Recording) makeFolder(truth func() (Truth, error)) (made bool, err erro
 		r.look(data)
 	}
 	return err == nil, err
+}
+
+// checkLinkedFolder refuses a folder behind a symbolic link unless the session's
+// document is in it: see isLink.
+func (r *Recording) checkLinkedFolder() error {
+	doc, err := r.store.Document(r.id)
+	if err == nil && doc.Root().Get("session_id").Text() == r.id {
+		return nil
+	}
+	return &statefile.FormError{Path: r.store.dir(r.id), Problem: "is a symbolic link to a folder that is not that of this session"}
 }
 
 // ask returns the truth, and remembers when the session began.

@@ -348,6 +348,40 @@ func TestSecurityARecordingWritesThroughALinkToItsOwnDocumentOnly(t *testing.T) 
 	}
 }
 
+func TestSecurityARecordingWritesIntoNoFolderBehindALinkThatIsNotItsOwn(t *testing.T) {
+	for name, theirs := range map[string]string{"a text": "theirs\n", "another document": `{"version": 1}`, "nothing": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, start())
+			r := record(t, s)
+			r.write()
+			folder, target := filepath.Dir(statusPath(t, s)), t.TempDir()
+			must(t, errors.Join(os.RemoveAll(folder), os.Symlink(target, folder)))
+			if theirs != "" {
+				must(t, os.WriteFile(filepath.Join(target, "status.json"), []byte(theirs), 0o600))
+			}
+			if err := r.Write(t.Context(), r.truth()); err == nil {
+				t.Error("nothing is said about the link")
+			}
+			entries, err := os.ReadDir(target)
+			must(t, err)
+			data, _ := os.ReadFile(filepath.Join(target, "status.json")) // there may be none
+			if string(data) != theirs || len(entries) > 1 {
+				t.Errorf("in the user's folder are %v, and its document is %q", entries, data)
+			}
+		})
+	}
+	t.Run("its own", func(t *testing.T) {
+		s := newStore(t, start())
+		r := record(t, s)
+		r.write()
+		folder, target := filepath.Dir(statusPath(t, s)), filepath.Join(t.TempDir(), "moved")
+		must(t, errors.Join(os.Rename(folder, target), os.Symlink(target, folder)))
+		run(r.is, 0, 5, start().now)
+		r.write(0)
+		r.valid()
+	})
+}
+
 func keptAside(t *testing.T, path string) string {
 	names, err := filepath.Glob(path + ".corrupt-*")
 	must(t, err)
