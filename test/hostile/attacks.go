@@ -87,6 +87,7 @@ var attacks = []attack{
 	{"delete-documents", "delete `status.json` and the records", prevented, prevented, "documents are written from the database", "", scene{sibling: works}, deleteDocuments},
 	{"link-documents", "replace `status.json` and the records by symbolic links to a file of the user", recorded, recorded, "gaffer writes through no such link, and names it", "", scene{sibling: works}, linkDocuments},
 	{"hard-link-documents", "the same with hard links", prevented, prevented, "documents are replaced, not written through", "", scene{sibling: works}, hardLinkDocuments},
+	{"link-folder", "replace the session's folder by a symbolic link to a folder of the user with a `status.json`", recorded, recorded, "gaffer writes through no such link, and names it", "", scene{sibling: works}, linkFolder},
 	{"pipe-documents", "replace `status.json` and the records by named pipes", recorded, recorded, "gaffer waits for no pipe, and names it", "", scene{sibling: works}, pipeDocuments},
 	{"link-log", "replace its log by a symbolic link to a file of the user, and fail, so that the next attempt writes there", prevented, prevented, "logs are opened without following links", "", scene{retries: 1, exit: 1}, linkLog},
 	{"hold-locks", "hold every lock of gaffer for as long as it lives", prevented, prevented, "the supervisor ends it at its timeout", "", scene{timeout: "2s", stays: true}, holdLocks},
@@ -113,6 +114,7 @@ var attacks = []attack{
 	{"kill-gaffer", "kill the gaffer above", prevented, prevented, "the supervisor goes on; `gaffer resume` adopts the attempt", "", scene{sibling: works}, killGaffer},
 	{"kill-supervisor", "kill its supervisor", recorded, recorded, "the attempt is lost, its processes are ended, and it is tried again", "", scene{retries: 1, stays: true}, killSupervisor},
 	{"stop-supervisor", "stop its supervisor with SIGSTOP, so that its timeout does not end it", limit, limit, "another user id; `kill -CONT` lets it go on", limits, scene{timeout: "1s"}, stopSupervisor},
+	{"read-sibling", "read the memory of the agent of another task", limit, limit, "another user id", limits, scene{sibling: works}, readSibling},
 	{"kill-sibling", "kill the agent of another task", recorded, recorded, "its task has failed by a signal", "", scene{sibling: works}, killSibling},
 
 	// the terminal

@@ -34,12 +34,17 @@ var checks = map[string]func(*world) outcome{
 	"approve-itself-detached": ownRequest,
 	"approve-itself-script":   ownRequest,
 	"approve-itself-mcp": func(w *world) outcome {
-		said := ""
+		calls := 0
 		for _, t := range w.report() {
-			said += t.Said
+			if t.What == "call a tool" {
+				calls++
+				if t.Code == 0 {
+					w.Errorf("a tool answers: %s", t.Said)
+				}
+			}
 		}
-		if !strings.Contains(said, "unknown tool") && !strings.Contains(said, "refused") && !strings.Contains(said, "may not") {
-			w.Errorf("the server does not refuse: %s", said)
+		if calls != 4 {
+			w.Errorf("%d calls were answered, want 4", calls)
 		}
 		return either(w.isOpen("attacker"), refused, limit)
 	},
@@ -111,7 +116,11 @@ var checks = map[string]func(*world) outcome{
 	"delete-documents":    truthful,
 	"link-documents":      named,
 	"hard-link-documents": truthful,
-	"pipe-documents":      named,
+	"link-folder": func(w *world) outcome {
+		outcome := named(w)
+		return either(w.read(w.path("theirs", "status.json")) == "the user's\n", outcome, limit)
+	},
+	"pipe-documents": named,
 	"link-log": func(w *world) outcome {
 		w.end()
 		return either(w.read(w.path(outsideFile)) == "the user's\n", prevented, limit)
@@ -197,6 +206,7 @@ var checks = map[string]func(*world) outcome{
 		w.must(syscall.Kill(pid, syscall.SIGCONT))
 		return either(before.Status == fleet.Running && after.Status == fleet.Running, limit, recorded)
 	},
+	"read-sibling": func(w *world) outcome { return either(w.succeeded("read the memory"), limit, prevented) },
 	"kill-sibling": func(w *world) outcome {
 		w.waitEnd("sibling", 5*time.Second)
 		return either(w.task("sibling").Status == fleet.Failed, recorded, limit)

@@ -70,6 +70,18 @@ func hardLinkDocuments(a *agent) {
 	a.replaceDocuments(func(path string) error { return os.Link(a.path(outsideFile), path) })
 }
 
+func linkFolder(a *agent) {
+	err := os.Mkdir(a.path("theirs"), 0o700)
+	if err == nil {
+		a.write(a.path("theirs", "status.json"), "the user's\n")
+		err = os.Rename(a.documents(), a.path("old"))
+	}
+	if err == nil {
+		err = os.Symlink(a.path("theirs"), a.documents())
+	}
+	a.noteError("replace the folder", err)
+}
+
 func pipeDocuments(a *agent) {
 	a.replaceDocuments(func(path string) error { return syscall.Mkfifo(path, 0o600) })
 }
@@ -287,6 +299,24 @@ func stopSupervisor(a *agent) {
 	a.write(a.path("stopped.pid"), strconv.Itoa(supervisor))
 	defer time.Sleep(5 * time.Second) // far beyond its timeout
 	a.noteError("stop the supervisor", syscall.Kill(supervisor, syscall.SIGSTOP))
+}
+
+// readSibling reads the first memory that the sibling can write to.
+func readSibling(a *agent) {
+	agent, _ := a.siblingProcess()
+	for line := range strings.Lines(a.read(fmt.Sprintf("/proc/%d/maps", agent))) {
+		var from, to int64
+		var may string
+		if _, err := fmt.Sscanf(line, "%x-%x %s", &from, &to, &may); err != nil || !strings.HasPrefix(may, "rw") {
+			continue
+		}
+		memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", agent))
+		if err == nil {
+			_, err = memory.ReadAt(make([]byte, 64), from)
+		}
+		a.noteError("read the memory", err)
+		return
+	}
 }
 
 func killSibling(a *agent) {

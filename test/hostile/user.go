@@ -90,15 +90,28 @@ func approveMCP(a *agent) {
 			"name": tool, "arguments": object{"task": "attacker", "answer": "1", "plan": "tasks: [{id: x, shell: 'true'}]"},
 		}})
 	}
-	a.gaffer("mcp", "--role", "person")
+	a.command(nil, a.path("bin", "gaffer"), "mcp", "--role", "person")
 	cmd := exec.Command("sh", "-c", `(cat "$1"; sleep 2) | "$2" mcp`, "sh", a.path("calls"), a.path("bin", "gaffer"))
 	a.write(a.path("calls"), calls.String())
-	out, err := cmd.CombinedOutput()
-	code := 0
-	if err != nil {
-		code = 1
+	out, err := cmd.Output()
+	a.noteError("talk to gaffer mcp", err)
+	for line := range strings.Lines(string(out)) {
+		var answer struct {
+			ID     int             `json:"id"`
+			Error  json.RawMessage `json:"error"`
+			Result struct {
+				IsError bool `json:"isError"`
+			} `json:"result"`
+		}
+		if json.Unmarshal([]byte(line), &answer) != nil || answer.ID < 3 {
+			continue
+		}
+		code := 0
+		if answer.Error != nil || answer.Result.IsError {
+			code = 4
+		}
+		a.note("call a tool", code, line)
 	}
-	a.note("tools", code, string(out[max(0, len(out)-3500):]))
 }
 
 func approveHTTP(a *agent) {
