@@ -227,7 +227,7 @@ func (w *world) isThere(name string) bool {
 }
 
 func (w *world) waitFile(name string, limit time.Duration) {
-	w.agent.await(w.path(name), limit)
+	w.await(w.path(name), limit)
 }
 
 // waitReport waits until a step of the attack is reported.

@@ -253,7 +253,7 @@ func (w *world) serve() {
 	w.Helper()
 	w.background(w.command("serve", "--listen", "127.0.0.1:0"))
 	testenv.Wait(w, "the server", func() error {
-		if w.url, _ = w.agent.server(); w.url == "" {
+		if w.url, _ = w.server(); w.url == "" {
 			return errors.New("no address")
 		}
 		return nil
