@@ -18,7 +18,8 @@ type WorkerInfo struct {
 	ID      string   `json:"id"` // its own, whatever it is called
 	Name    string   `json:"name,omitempty"`
 	Labels  []string `json:"labels,omitempty"`
-	Slots   int      `json:"slots,omitempty"` // how many tasks it runs at once
+	Agents  []string `json:"agents,omitempty"` // whose tasks it takes; without any, all
+	Slots   int      `json:"slots,omitempty"`  // how many tasks it runs at once
 	Version string   `json:"version,omitempty"`
 	Host    string   `json:"host,omitempty"`
 }
@@ -93,6 +94,7 @@ type WorkAnswer struct {
 type WorkClaim struct {
 	Worker string   `json:"worker"`
 	Labels []string `json:"labels"`
+	Agents []string `json:"agents,omitempty"` // whose tasks it takes; without any, all
 	Key    string   `json:"key"`
 }
 

@@ -48,6 +48,9 @@ func denied(format string, args ...any) error {
 	return &DeniedError{problem{"forbidden", fmt.Sprintf(format, args...)}}
 }
 
+// Limited is a request that is beyond the limits of a token.
+func Limited(why string) error { return &DeniedError{problem{"limited", why}} }
+
 // missing says of a row that is not there what it would have been.
 func missing(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {

@@ -18,6 +18,10 @@ type Claim struct {
 	Only   bool   // tasks that have all of Labels and no others
 	Key    string // the same key gives the same task, while that runs
 	After  string // the attempt that the worker ended in the same request, if it did
+	// OneOf lists sets of labels: a task must have one label of each set.
+	OneOf [][]string `json:"-"`
+	// Agents are those whose tasks the worker takes; nil is all.
+	Agents []string `json:"-"`
 	// May reports whether the worker may have a task; nil allows every task. What
 	// it may not have is passed over.
 	May func(store.TaskKey) (bool, error) `json:"-"`
@@ -131,14 +135,14 @@ func (c *change) query(r Claim) (store.Claim, error) {
 	if err != nil {
 		return store.Claim{}, err
 	}
-	q := store.Claim{Paused: paused, Limit: 1}
+	q := store.Claim{Paused: paused, Lanes: r.Agents, Limit: 1}
 	if r.Only {
 		q.Labels = []string{labelSet(r.Labels)}
 		return q, nil
 	}
 	sets, err := c.LabelSets()
 	for _, set := range sets {
-		if satisfies(r.Labels, set) {
+		if satisfies(r.Labels, set) && hasOneOfEach(set, r.OneOf) {
 			q.Labels = append(q.Labels, set)
 		}
 	}
@@ -154,6 +158,16 @@ func labelSet(labels []string) string {
 func satisfies(labels []string, set string) bool {
 	for label := range strings.SplitSeq(set, ",") {
 		if label != "" && !slices.Contains(labels, label) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasOneOfEach reports whether a task's labels have one of each set.
+func hasOneOfEach(labels string, sets [][]string) bool {
+	for _, set := range sets {
+		if !slices.ContainsFunc(strings.Split(labels, ","), func(l string) bool { return slices.Contains(set, l) }) {
 			return false
 		}
 	}

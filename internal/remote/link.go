@@ -48,6 +48,8 @@ func (e *DeniedError) Hint() string {
 		return "give each worker a name of its own: --name NAME"
 	case e.Err.Status == 401:
 		return "the token is not known: 'gaffer token create --role worker --name NAME' on the coordinator makes one"
+	case e.Err.Code == "limited":
+		return "'gaffer token list' on the coordinator shows the limits; work for that project with those labels, or use another token"
 	case e.Err.Status == 403:
 		return "use a token of role worker, the same each time: a worker belongs to the first that spoke for it"
 	case e.Err.Status == 404:

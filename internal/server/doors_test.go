@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"gaffer/internal/server"
 	"gaffer/internal/token"
@@ -89,6 +91,28 @@ func TestSecurityNoTokenOnEveryRouteThatIsNotOpen(t *testing.T) {
 			q.AddCookie(&http.Cookie{Name: "gaffer-" + port, Value: "gft_" + strings.Repeat("A", 43)})
 		},
 		"another's cookie": func(q *http.Request) { q.AddCookie(&http.Cookie{Name: "gaffer-1", Value: w.tokens[token.Admin]}) },
+	}, closed)
+}
+
+func TestSecurityALimitedTokenOnEveryRouteThatIsNotAboutItsOwnWork(t *testing.T) {
+	open := []string{"GET /{$}", "GET /assets/{path...}", "GET /health", "GET /openapi.json", "GET /login", "GET /v1/self", "POST /v1/agents/heartbeat"}
+	w := startWhole(t)
+	h := w.begin("n", "text")
+	book := token.NewBook(w.desk.Tokens(), time.Now, rand.Reader)
+	text, _, err := book.Create(t.Context(), token.New{Role: token.Worker, Name: "limited", Limits: token.Limits{Projects: []string{"web"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limited token.Role = "limited"
+	w.tokens[limited] = text
+	if got := w.ask(limited, http.MethodGet, "/v1/self", ""); got.status != 200 { // the coordinator knows it
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	closed := slices.DeleteFunc(server.Routes(), func(r server.Route) bool {
+		return slices.Contains(open, r.Name) || strings.HasPrefix(r.Path, "/v1/work/")
+	})
+	w.turnedAway(h, 403, "limited", map[string]func(*http.Request){
+		"a limited token": func(q *http.Request) { bearer(q, text) },
 	}, closed)
 }
 

@@ -193,6 +193,9 @@ func (c *call) admit() error {
 	if err := c.authenticate(); err != nil {
 		return err
 	}
+	if c.by.Limited() && !c.route.limited {
+		return refuse(http.StatusForbidden, "limited", fmt.Sprintf("the token %s is limited to %s: it takes and reports tasks of those, and is no good for anything else", c.by.ID, c.by.Text()))
+	}
 	if !c.route.access.permits(c.by.Role) {
 		return refuse(http.StatusForbidden, "forbidden", fmt.Sprintf("the role %s may not do this", c.by.Role))
 	}

@@ -136,7 +136,7 @@ func plain(r server.Route, h held) (path string, body any, spots []spot) {
 		set("idle", "claude_status")
 		set("idle", "status")
 	case "POST /v1/tokens":
-		set("viewer", "role")
+		set("worker", "role") // which alone has limits
 	case "PUT /v1/chains/{id}", "POST /v1/tasks/{id}/status":
 		set("done", "status")
 	case "POST /v1/runs":

@@ -47,6 +47,7 @@ type route struct {
 	status       int      // of the answer
 	others       []int    // statuses that mean something here beside those of every route
 	anyHost      bool     // whatever name it is called by
+	limited      bool     // also for tokens with limits, which are good for their own work alone
 	do           func(*call) error
 	label        string // its name, once it is registered
 }
@@ -134,9 +135,9 @@ func deskRoutes() []route {
 		{method: get, path: "/login", access: open, about: "trade a one-time code for a cookie", query: []string{"code", "to"}, status: http.StatusSeeOther, do: (*call).login},
 		{method: post, path: "/v1/login", access: look, about: "make a one-time link to log a browser in with", gives: loginLink{}, status: made, do: (*call).link},
 		{method: post, path: "/v1/logout", access: look, about: "end the session of a browser", gives: loggedOut{}, status: found, do: (*call).logout},
-		{method: get, path: "/v1/self", access: look, about: "which program answers, and who asks", gives: oneSelf{}, status: found, do: (*call).self},
+		{method: get, path: "/v1/self", access: look, limited: true, about: "which program answers, and who asks", gives: oneSelf{}, status: found, do: (*call).self},
 
-		{method: post, path: "/v1/agents/heartbeat", access: work, about: "say that an agent lives and what it does", takes: coordinator.Heartbeat{}, gives: oneAgent{}, status: found, do: (*call).heartbeat},
+		{method: post, path: "/v1/agents/heartbeat", access: work, limited: true, about: "say that an agent lives and what it does", takes: coordinator.Heartbeat{}, gives: oneAgent{}, status: found, do: (*call).heartbeat},
 		{method: get, path: "/v1/agents", access: look, about: "all agents", gives: allAgents{}, status: found, do: (*call).agents},
 		{method: get, path: "/v1/agents/{id}", access: look, about: "one agent", gives: oneAgent{}, status: found, others: []int{missing}, do: (*call).agent},
 		{method: get, path: "/v1/agents/{id}/current-task", access: look, about: "the task that an agent has", gives: oneTask{}, status: found, others: []int{missing}, do: (*call).currentTask},

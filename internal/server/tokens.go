@@ -10,22 +10,25 @@ import (
 // tokenShown is a token as others may see it. Secret is told once, to who has
 // made it.
 type tokenShown struct {
-	ID      string     `json:"id"`
-	Name    string     `json:"name"`
-	Role    token.Role `json:"role"`
-	Secret  string     `json:"secret,omitempty"`
-	Created time.Time  `json:"created_at"`
-	Expires time.Time  `json:"expires_at,omitzero"`
-	Used    time.Time  `json:"used_at,omitzero"`
+	ID   string     `json:"id"`
+	Name string     `json:"name"`
+	Role token.Role `json:"role"`
+	token.Limits
+	Secret  string    `json:"secret,omitempty"`
+	Created time.Time `json:"created_at"`
+	Expires time.Time `json:"expires_at,omitzero"`
+	Used    time.Time `json:"used_at,omitzero"`
 }
 
 type newToken struct {
 	Name string     `json:"name"`
 	Role token.Role `json:"role"`
+	token.Limits
 }
 
 func shownToken(r token.Row) tokenShown {
-	return tokenShown{ID: r.ID, Name: r.Name, Role: r.Role, Created: r.Created, Expires: r.Expires, Used: r.Used}
+	role, limits := r.Shown()
+	return tokenShown{ID: r.ID, Name: r.Name, Role: role, Limits: limits, Created: r.Created, Expires: r.Expires, Used: r.Used}
 }
 
 func (c *call) listTokens() error {
@@ -45,7 +48,7 @@ func (c *call) addToken() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneToken, error) {
-		text, row, err := c.tokens.Create(ctx, token.New{Role: ask.Role, Name: ask.Name})
+		text, row, err := c.tokens.Create(ctx, token.New{Role: ask.Role, Name: ask.Name, Limits: ask.Limits})
 		c.about = "token " + row.ID
 		shown := shownToken(row)
 		shown.Secret = text

@@ -51,14 +51,14 @@ func workRoutes() []route {
 	const found, missing, conflict = http.StatusOK, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
 	return []route{
-		{method: post, path: "/v1/work/beat", access: work, about: "say that a worker lives and what it holds does", takes: coordinator.WorkBeat{}, gives: coordinator.WorkOrders{}, status: found, others: []int{conflict}, do: (*call).beatWork},
-		{method: post, path: "/v1/work/claim", access: work, about: "take a task of a run; no_tasks if there is none", takes: coordinator.WorkClaim{}, gives: coordinator.Claimed{}, status: found, others: []int{missing, conflict}, do: (*call).claimWork},
-		{method: post, path: "/v1/work/turn", access: work, about: "report the end of an attempt and take the next task", takes: coordinator.WorkTurn{}, gives: coordinator.Turned{}, status: found, others: []int{missing, conflict}, do: (*call).turnWork},
-		{method: post, path: "/v1/work/ask", access: work, about: "ask a person a question", takes: coordinator.WorkQuestion{}, gives: askedWork{}, status: found, others: []int{missing, conflict}, do: (*call).askWork},
-		{method: post, path: "/v1/work/release", access: work, about: "hand attempts back", takes: coordinator.WorkRelease{}, gives: released{}, status: found, others: []int{missing, conflict}, do: (*call).releaseWork},
-		{method: get, path: "/v1/work/held", access: work, about: "what a worker runs as far as is known", query: []string{"worker"}, gives: heldWork{}, status: found, others: []int{missing}, do: (*call).heldWork},
-		{method: get, path: "/v1/work/wait", access: work, about: "wait for news after a change", query: []string{"worker", "after"}, gives: coordinator.WorkNews{}, status: found, others: []int{missing}, do: (*call).awaitWork},
-		{method: post, path: "/v1/work/logs", access: work, about: "add bytes to the log of an attempt; log_gap says where to go on", query: []string{"attempt", "token", "offset", "done"}, gives: logTaken{}, status: found, others: []int{missing, conflict}, do: (*call).takeLog},
+		{method: post, path: "/v1/work/beat", access: work, limited: true, about: "say that a worker lives and what it holds does", takes: coordinator.WorkBeat{}, gives: coordinator.WorkOrders{}, status: found, others: []int{conflict}, do: (*call).beatWork},
+		{method: post, path: "/v1/work/claim", access: work, limited: true, about: "take a task of a run; no_tasks if there is none", takes: coordinator.WorkClaim{}, gives: coordinator.Claimed{}, status: found, others: []int{missing, conflict}, do: (*call).claimWork},
+		{method: post, path: "/v1/work/turn", access: work, limited: true, about: "report the end of an attempt and take the next task", takes: coordinator.WorkTurn{}, gives: coordinator.Turned{}, status: found, others: []int{missing, conflict}, do: (*call).turnWork},
+		{method: post, path: "/v1/work/ask", access: work, limited: true, about: "ask a person a question", takes: coordinator.WorkQuestion{}, gives: askedWork{}, status: found, others: []int{missing, conflict}, do: (*call).askWork},
+		{method: post, path: "/v1/work/release", access: work, limited: true, about: "hand attempts back", takes: coordinator.WorkRelease{}, gives: released{}, status: found, others: []int{missing, conflict}, do: (*call).releaseWork},
+		{method: get, path: "/v1/work/held", access: work, limited: true, about: "what a worker runs as far as is known", query: []string{"worker"}, gives: heldWork{}, status: found, others: []int{missing}, do: (*call).heldWork},
+		{method: get, path: "/v1/work/wait", access: work, limited: true, about: "wait for news after a change", query: []string{"worker", "after"}, gives: coordinator.WorkNews{}, status: found, others: []int{missing}, do: (*call).awaitWork},
+		{method: post, path: "/v1/work/logs", access: work, limited: true, about: "add bytes to the log of an attempt; log_gap says where to go on", query: []string{"attempt", "token", "offset", "done"}, gives: logTaken{}, status: found, others: []int{missing, conflict}, do: (*call).takeLog},
 	}
 }
 

@@ -88,7 +88,7 @@ type Reader interface {
 
 	// Claimable returns tasks that may start, those of the highest Priority
 	// first and among them those of the lowest Seq: Ready, Labels one of
-	// c.Labels, Lane none of c.Paused.
+	// c.Labels, Lane none of c.Paused and, if there are any, one of c.Lanes.
 	Claimable(c Claim) ([]Task, error)
 	// LabelSets lists the different Labels of tasks that are Ready.
 	LabelSets() ([]string, error)
@@ -132,6 +132,7 @@ type Need struct {
 type Claim struct {
 	Labels []string // label sets that the worker satisfies
 	Paused []string // lanes
+	Lanes  []string // the only ones, or nil for all
 	Limit  int
 	Skip   func(TaskKey) bool // tasks that are passed over; nil for none
 }

@@ -52,6 +52,7 @@ type New struct {
 	Name   string
 	Parent string        // the id of a token that the new one ends with, or empty; of those it can have so many
 	Life   time.Duration // 0 for ever
+	Limits               // of a worker's token
 }
 
 // Create makes a token. It is not kept and cannot be had again.
@@ -61,11 +62,14 @@ func (b *Book) Create(ctx context.Context, n New) (text string, row Row, err err
 
 // create has the text of a token kept before it works.
 func (b *Book) create(ctx context.Context, n New, keep func(text string) error) (text string, row Row, err error) {
-	if err := check(n.Role, n.Name); err != nil {
+	if err := check(n.Role, n.Name, n.Limits); err != nil {
 		return "", Row{}, err
 	}
 	now := b.now().UTC()
-	row = Row{Name: n.Name, Role: n.Role, Parent: n.Parent, Created: now}
+	row = Row{Name: n.Name, Role: n.Role, Limits: n.Limits, Parent: n.Parent, Created: now}
+	if !n.empty() {
+		row.Role = limitedWorker
+	}
 	if n.Life > 0 {
 		row.Expires = now.Add(n.Life)
 	}

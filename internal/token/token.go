@@ -36,6 +36,7 @@ type Identity struct {
 	Root string // the id of the token that it was made from in the end, or its own
 	Name string
 	Role Role
+	Limits
 }
 
 // Owner is the name that tokens of one holder share: what one of them registered
@@ -53,7 +54,8 @@ type Row struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Role    Role      `json:"role"`
-	Hash    string    `json:"hash"`             // SHA-256 of the token, in hex
+	Hash    string    `json:"hash"` // SHA-256 of the token, in hex
+	Limits            // of the role limitedWorker
 	Parent  string    `json:"parent,omitempty"` // the id of a token that this one ends with
 	Created time.Time `json:"created_at"`
 	Expires time.Time `json:"expires_at,omitzero"`
@@ -64,7 +66,12 @@ type Row struct {
 
 // Identity is who the token's holder is.
 func (r Row) Identity() Identity {
-	return Identity{ID: r.ID, Root: cmp.Or(r.root, r.ID), Name: r.Name, Role: r.Role}
+	i := Identity{ID: r.ID, Root: cmp.Or(r.root, r.ID), Name: r.Name, Role: r.Role}
+	if r.Role == limitedWorker {
+		i.Role, i.Limits = Worker, r.Limits
+		i.limited = true
+	}
+	return i
 }
 
 // Rows keeps tokens. It is safe for concurrent use, also by several processes.
@@ -131,9 +138,15 @@ func hashOf(text string) string {
 }
 
 // check says what is wrong with a new token's name and role.
-func check(role Role, name string) error {
+func check(role Role, name string, l Limits) error {
 	if !slices.Contains(Roles(), role) {
 		return &Error{kind: invalid, text: fmt.Sprintf("role %.40q: want one of %v", role, Roles())}
+	}
+	if !l.empty() && role != Worker {
+		return &Error{kind: invalid, text: fmt.Sprintf("projects and pools limit a token of role worker, and this one is of role %s", role)}
+	}
+	if err := l.check(); err != nil {
+		return err
 	}
 	if name == "" || len(name) > 100 || !printable(name) {
 		return &Error{kind: invalid, text: fmt.Sprintf("name %.100q: want 1 to 100 printable characters", name)}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -106,7 +107,7 @@ func TestATokenIsKnownByItsHashAlone(t *testing.T) {
 		t.Errorf("kept: %s", kept)
 	}
 	by, err := b.Check(t.Context(), text)
-	if err != nil || by != (Identity{ID: row.ID, Root: row.ID, Name: "build-1", Role: Worker}) {
+	if err != nil || !reflect.DeepEqual(by, Identity{ID: row.ID, Root: row.ID, Name: "build-1", Role: Worker}) {
 		t.Errorf("%+v, %v", by, err)
 	}
 	for _, wrong := range []string{"", "gft_", text + "x", text[:46], row.Hash, row.ID, strings.ToUpper(text)} {

@@ -43,6 +43,7 @@ func checkBeat(b coordinator.WorkBeat) error {
 		desk.CheckID("worker.id", w.ID),
 		desk.CheckID("worker.name", w.Name),
 		checkLabels(w.Labels),
+		checkAgents(w.Agents),
 		ownPlaces(w.Labels, w.Name),
 		desk.CheckNumber("worker.slots", w.Slots, 0, maxSlots),
 		desk.CheckLine("worker.version", w.Version, maxShort),
@@ -87,6 +88,20 @@ func checkLabels(labels []string) error {
 	return err
 }
 
+// maxAgents is how many agents a worker may name.
+const maxAgents = 100
+
+func checkAgents(agents []string) error {
+	err := desk.CheckNumber("agents", len(agents), 0, maxAgents)
+	for _, name := range agents {
+		err = first(err, desk.CheckID("agents", name))
+		if err == nil && !printable(name) {
+			err = desk.Invalid("agents: %.40q has what cannot be printed", name)
+		}
+	}
+	return err
+}
+
 func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
@@ -110,7 +125,7 @@ func splitLabels(row string) []string {
 }
 
 func checkClaim(c coordinator.WorkClaim, keyed bool) error {
-	err := first(desk.CheckID("worker", c.Worker), checkLabels(c.Labels), desk.CheckLine("key", c.Key, maxShort))
+	err := first(desk.CheckID("worker", c.Worker), checkLabels(c.Labels), checkAgents(c.Agents), desk.CheckLine("key", c.Key, maxShort))
 	if err == nil && keyed && c.Key == "" {
 		err = desk.Invalid("key: is missing")
 	}

@@ -24,7 +24,7 @@ func (d *Desk) Turn(ctx context.Context, by token.Identity, t coordinator.WorkTu
 		if err != nil {
 			return err
 		}
-		next, err := nextOf(s, a, t.Claim)
+		next, err := nextOf(s, by, a, t.Claim)
 		if err != nil {
 			return err
 		}
@@ -41,7 +41,7 @@ func (d *Desk) Turn(ctx context.Context, by token.Identity, t coordinator.WorkTu
 
 // nextOf is what the worker of an attempt asks for when that has ended, if it asks for
 // anything.
-func nextOf(s *engine.Step, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
+func nextOf(s *engine.Step, by token.Identity, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
 	switch {
 	case c == nil:
 		return engine.Claim{}, nil
@@ -52,5 +52,5 @@ func nextOf(s *engine.Step, ended store.Attempt, c *coordinator.WorkClaim) (engi
 	if err != nil {
 		return engine.Claim{}, desk.Missing(err, "worker", ended.Worker)
 	}
-	return claimOf(w, *c)
+	return claimOf(by, w, *c)
 }

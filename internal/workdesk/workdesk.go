@@ -96,7 +96,7 @@ func attemptOf(r rows, by token.Identity, key coordinator.WorkKey) (store.Attemp
 	if a.Token != key.Token {
 		return a, desk.Conflict("not_owner", "attempt %s was given to somebody else", key.Attempt)
 	}
-	return a, nil
+	return a, within(r, by, a)
 }
 
 // Beat implements [server.Work].
@@ -124,10 +124,13 @@ func beat(s *engine.Step, by token.Identity, b coordinator.WorkBeat) ([]coordina
 	if err != nil {
 		return nil, err
 	}
+	if why := by.MayHave(b.Worker.Labels); why != "" {
+		return nil, desk.Limited(why)
+	}
 	if err := takeName(s, w, b.Worker.Name); err != nil {
 		return nil, err
 	}
-	held, gone, current, err := sorted(s, b)
+	held, gone, current, err := sorted(s, by, b)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +155,7 @@ func beat(s *engine.Step, by token.Identity, b coordinator.WorkBeat) ([]coordina
 
 // sorted tells the attempts that are a worker's from those that are not, and names
 // the task of one that is.
-func sorted(s *engine.Step, b coordinator.WorkBeat) (held []engine.Held, gone []string, current string, err error) {
+func sorted(s *engine.Step, by token.Identity, b coordinator.WorkBeat) (held []engine.Held, gone []string, current string, err error) {
 	var shown store.Attempt
 	for _, h := range b.Held {
 		a, err := s.Attempt(h.Attempt)
@@ -161,6 +164,9 @@ func sorted(s *engine.Step, b coordinator.WorkBeat) (held []engine.Held, gone []
 			gone = append(gone, h.Attempt)
 			continue
 		case err != nil:
+			return nil, nil, "", err
+		}
+		if err := within(s, by, a); err != nil {
 			return nil, nil, "", err
 		}
 		if a.Status == store.Running && (shown.ID == "" || a.ID < shown.ID) {
@@ -190,7 +196,7 @@ func (d *Desk) Claim(ctx context.Context, by token.Identity, c coordinator.WorkC
 				return err
 			}
 		}
-		ask, err := claimOf(w, c)
+		ask, err := claimOf(by, w, c)
 		if err != nil {
 			return err
 		}
@@ -222,8 +228,26 @@ func enter(s *engine.Step, w store.Worker) error {
 }
 
 // claimOf is what a worker asks for, if it may.
-func claimOf(w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
-	return engine.Claim{Worker: w.ID, Labels: c.Labels}, ownPlaces(c.Labels, cmp.Or(w.Name, w.ID))
+func claimOf(by token.Identity, w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
+	if why := by.MayHave(c.Labels); why != "" {
+		return engine.Claim{}, desk.Limited(why)
+	}
+	return engine.Claim{Worker: w.ID, Labels: c.Labels, OneOf: by.Wants(), Agents: c.Agents}, ownPlaces(c.Labels, cmp.Or(w.Name, w.ID))
+}
+
+// within returns an error if an attempt is beyond what a token is limited to.
+func within(r rows, by token.Identity, a store.Attempt) error {
+	if !by.Limited() {
+		return nil
+	}
+	t, err := r.Task(a.Key())
+	if err != nil {
+		return desk.Missing(err, "task", a.Task)
+	}
+	if why := by.MayTake(splitLabels(t.Labels)); why != "" {
+		return desk.Limited(why)
+	}
+	return nil
 }
 
 // workFor is what a worker was given, as it is told of it; nil is nothing.
@@ -264,6 +288,11 @@ func (d *Desk) Release(ctx context.Context, by token.Identity, r coordinator.Wor
 		}
 		held := make([]engine.Held, len(r.Attempts))
 		for i, h := range r.Attempts {
+			if a, err := s.Attempt(h.Attempt); err == nil { // one that is not there is refused below
+				if err := within(s, by, a); err != nil {
+					return err
+				}
+			}
 			held[i] = heldOf(h, s.Now())
 		}
 		return s.Release(r.Worker, held)
@@ -285,6 +314,9 @@ func (d *Desk) Held(ctx context.Context, by token.Identity, worker string) (list
 			return err
 		}
 		for _, a := range held {
+			if err := within(s, by, a); err != nil {
+				return err
+			}
 			work, err := workOf(s, a, s.Now())
 			if err != nil {
 				return err

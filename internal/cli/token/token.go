@@ -54,15 +54,18 @@ func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*token.Boo
 
 func create(e *env.Env, open serve.Opener) *cobra.Command {
 	var role, name string
+	var limits token.Limits
 	cmd := &cobra.Command{
-		Use:                   "create --role ROLE --name NAME",
+		Use:                   "create --role ROLE --name NAME [--projects A,B] [--pools A,B]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Make a token and print it as the last line",
-		Example:               "  gaffer token create --role worker --name build-1\n  TOKEN=$(gaffer token create --role viewer --name wall | tail -n 1)",
+		Example:               "  gaffer token create --role worker --name build-1\n  gaffer token create --role worker --name gpu-1 --projects web --pools gpu\n  TOKEN=$(gaffer token create --role viewer --name wall | tail -n 1)",
 		Args:                  cobra.NoArgs,
 	}
 	cmd.Flags().StringVar(&role, "role", "", "what its holder may do: `ROLE` is "+strings.Join(roles(), ", "))
 	cmd.Flags().StringVar(&name, "name", "", "who its holder is; a new token of the same name and role replaces an old one")
+	cmd.Flags().StringSliceVar(&limits.Projects, "projects", nil, "a worker's token is good for tasks of these projects alone, `A,B`")
+	cmd.Flags().StringSliceVar(&limits.Pools, "pools", nil, "and for tasks that want one of these labels, `A,B`, and no others")
 	complete := cobra.FixedCompletions(roles(), cobra.ShellCompDirectiveNoFileComp)
 	_ = cmd.RegisterFlagCompletionFunc("role", complete) // the flag was declared just above
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -73,11 +76,16 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 			return err
 		}
 		return with(cmd.Context(), e, open, func(b *token.Book) error {
-			text, row, err := b.Create(cmd.Context(), token.New{Role: token.Role(role), Name: name})
+			text, row, err := b.Create(cmd.Context(), token.New{Role: token.Role(role), Name: name, Limits: limits})
 			if err != nil {
 				return err
 			}
-			e.Talk("token %s of %s %s; it is not shown again", row.ID, row.Role, env.Printable(row.Name))
+			kind, limits := row.Shown()
+			only := ""
+			if text := limits.Text(); text != "" {
+				only = ", limited to " + env.Printable(text)
+			}
+			e.Talk("token %s of %s %s%s; it is not shown again", row.ID, kind, env.Printable(row.Name), only)
 			return e.Printf("%s\n", text)
 		})
 	}
@@ -93,12 +101,13 @@ func roles() (all []string) {
 
 // shown is a token in --json.
 type shown struct {
-	ID      string     `json:"id"`
-	Name    string     `json:"name"`
-	Role    token.Role `json:"role"`
-	Created time.Time  `json:"created_at"`
-	Expires time.Time  `json:"expires_at,omitzero"`
-	Used    time.Time  `json:"used_at,omitzero"`
+	ID   string     `json:"id"`
+	Name string     `json:"name"`
+	Role token.Role `json:"role"`
+	token.Limits
+	Created time.Time `json:"created_at"`
+	Expires time.Time `json:"expires_at,omitzero"`
+	Used    time.Time `json:"used_at,omitzero"`
 }
 
 func list(e *env.Env, open serve.Opener) *cobra.Command {
@@ -124,7 +133,8 @@ func list(e *env.Env, open serve.Opener) *cobra.Command {
 func show(e *env.Env, rows []token.Row, asJSON bool) error {
 	all := []shown{}
 	for _, r := range rows {
-		all = append(all, shown{r.ID, r.Name, r.Role, r.Created, r.Expires, r.Used})
+		role, limits := r.Shown()
+		all = append(all, shown{r.ID, r.Name, role, limits, r.Created, r.Expires, r.Used})
 	}
 	if asJSON {
 		return e.PrintJSON(all)
@@ -133,9 +143,9 @@ func show(e *env.Env, rows []token.Row, asJSON bool) error {
 		e.Talk("there are no tokens: 'gaffer serve' makes the first one")
 		return nil
 	}
-	cells := [][]table.Cell{table.Row("ID", "Name", "Role", "Made", "Last used")}
+	cells := [][]table.Cell{table.Row("ID", "Name", "Role", "Limited to", "Made", "Last used")}
 	for _, t := range all {
-		cells = append(cells, table.Row(t.ID, t.Name, string(t.Role), ago(e, t.Created), ago(e, t.Used)))
+		cells = append(cells, table.Row(t.ID, t.Name, string(t.Role), t.Text(), ago(e, t.Created), ago(e, t.Used)))
 	}
 	return table.Print(e, cells)
 }
@@ -164,7 +174,7 @@ func revoke(e *env.Env, open serve.Opener) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e.Talk("token %s of %s %s is revoked", row.ID, row.Role, env.Printable(row.Name))
+			e.Talk("token %s of %s %s is revoked", row.ID, row.Identity().Role, env.Printable(row.Name))
 			return nil
 		})
 	}

@@ -67,17 +67,20 @@ func claimableFilters(t *testing.T, db Database) {
 		tx.PutTask(blocked)
 	})
 	for _, test := range []struct {
-		labels, paused []string
-		want           string
+		labels, paused, lanes []string
+		want                  string
 	}{
-		{nil, nil, ""},
-		{[]string{""}, nil, "/ /claude /codex"},
-		{[]string{"", "gpu,linux"}, []string{"claude"}, "/ /codex gpu,linux/ gpu,linux/codex"},
-		{[]string{"gpu"}, []string{"claude", "", "unknown"}, "gpu/codex"},
-		{[]string{"linux", "unknown"}, nil, ""},
-		{[]string{"", "gpu", "gpu,linux"}, []string{"", "claude", "codex"}, ""},
+		{nil, nil, nil, ""},
+		{[]string{""}, nil, nil, "/ /claude /codex"},
+		{[]string{"", "gpu,linux"}, []string{"claude"}, nil, "/ /codex gpu,linux/ gpu,linux/codex"},
+		{[]string{"gpu"}, []string{"claude", "", "unknown"}, nil, "gpu/codex"},
+		{[]string{"linux", "unknown"}, nil, nil, ""},
+		{[]string{"", "gpu", "gpu,linux"}, []string{"", "claude", "codex"}, nil, ""},
+		{[]string{"", "gpu"}, nil, []string{"codex", "unknown"}, "/codex gpu/codex"},
+		{[]string{"", "gpu"}, []string{"claude"}, []string{"claude", "codex"}, "/codex gpu/codex"},
+		{[]string{""}, nil, []string{}, ""},
 	} {
-		claim := store.Claim{Labels: test.labels, Paused: test.paused, Limit: 9}
+		claim := store.Claim{Labels: test.labels, Paused: test.paused, Lanes: test.lanes, Limit: 9}
 		read(t, s, func(r store.Reader) {
 			list, err := r.Claimable(claim)
 			same(t, fmt.Sprint("claimable ", claim), names(list, taskName), err, test.want)
