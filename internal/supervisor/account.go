@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"gaffer/statefile"
 	"gaffer/statefile/host"
@@ -24,15 +25,25 @@ const (
 
 	frozenWord = "frozen {" // since when everything stands still
 	thawedWord = "thawed {" // and goes on again
+
+	doubtWord = "doubt {" // since when it cannot be proved that nothing is left of it
 )
 
 // account is what is written in a lock.
 type account struct {
 	spec   []byte // nil if there is none
 	signed bool
+	by     signature // the last that is whole
 	exit   *Exit
 	frozen bool
 	words  string
+
+	doubted time.Time // zero if it was not
+}
+
+// doubt is what is written by who cannot prove that nothing is left of an attempt.
+type doubt struct {
+	Since time.Time `json:"since"`
 }
 
 // maxWords is how much of a supervisor's last words is kept.
@@ -47,6 +58,9 @@ func accountOf(text []byte) (a account) {
 		switch {
 		case bytes.HasPrefix(line, []byte(heldWord)):
 			a.signed = true
+			if whole {
+				a.by = parseSignature(line[len(heldWord)-1:])
+			}
 		case bytes.HasPrefix(line, []byte(specWord)):
 			if whole && a.spec == nil {
 				a.spec = line[len(specWord)-1:]
@@ -58,6 +72,11 @@ func accountOf(text []byte) (a account) {
 			}
 		case bytes.HasPrefix(line, []byte(frozenWord)):
 			a.frozen = true
+		case bytes.HasPrefix(line, []byte(doubtWord)):
+			var d doubt
+			if whole && json.Unmarshal(line[len(doubtWord)-1:], &d) == nil {
+				a.doubted = d.Since
+			}
 		case bytes.HasPrefix(line, []byte(thawedWord)):
 			a.frozen = false
 		case words.Len() < maxWords && len(bytes.TrimSpace(line)) > 0:

@@ -14,7 +14,9 @@ import (
 // launch starts the agent in a session of its own, and so in a process group of its
 // own, with the log as stdout and stderr: what it prints goes there without us. In
 // our session the kernel would have it go on when it is frozen and we are killed.
-func launch(s Spec, env []string, stdin, log uintptr) (pid int, err error) {
+//
+// In a control group it is there from its first instruction.
+func launch(s Spec, env []string, stdin, log uintptr, in *group) (pid int, err error) {
 	if info, err := os.Stat(s.Dir); err != nil {
 		return 0, fmt.Errorf("folder to run in: %w", err)
 	} else if !info.IsDir() {
@@ -24,12 +26,19 @@ func launch(s Spec, env []string, stdin, log uintptr) (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	pid, err = syscall.ForkExec(program, s.Argv, &syscall.ProcAttr{
-		Dir:   s.Dir,
-		Env:   withMark(env, s.Attempt),
-		Files: []uintptr{stdin, log, log},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	})
+	fork := func(attr *syscall.SysProcAttr) (int, error) {
+		return syscall.ForkExec(program, s.Argv, &syscall.ProcAttr{
+			Dir:   s.Dir,
+			Env:   withMark(env, s.Attempt),
+			Files: []uintptr{stdin, log, log},
+			Sys:   attr,
+		})
+	}
+	if attr := (syscall.SysProcAttr{Setsid: true}); in == nil {
+		pid, err = fork(&attr)
+	} else {
+		pid, err = in.start(attr, fork)
+	}
 	if err != nil {
 		return 0, &fs.PathError{Op: "run", Path: program, Err: err}
 	}

@@ -186,7 +186,13 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 	if a.exit != nil && (a.exit.Attempt == r.attempt || r.attempt == "") {
 		return *a.exit, nil
 	}
-	if err := f.endRemains(r, a.signed); err != nil {
+	if err := f.endRemains(r, a); err != nil {
+		if unproven := (*UnprovenError)(nil); errors.As(err, &unproven) {
+			if unproven.Since = a.doubted; unproven.Since.IsZero() {
+				unproven.Since = time.Now().UTC().Truncate(time.Second)
+				_ = note(lock, doubtWord, doubt{unproven.Since}) // at worst it is found again, later
+			}
+		}
 		return Exit{}, err
 	}
 	exit := Exit{Attempt: r.attempt, Code: -1, Lost: true, Never: !a.signed, Failed: a.lostBecause(), Ended: time.Now().UTC()}
@@ -196,21 +202,40 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 	return exit, f.syncNames()
 }
 
-func (f folder) endRemains(r remains, ran bool) error {
+// proofWithin is how long to wait until an attempt is proven to be gone: what may be
+// of it may be about to end.
+const proofWithin = 3 * time.Second
+
+// endRemains ends what is left of an attempt whose supervisor is dead. Without an
+// error it is proven that nothing is.
+func (f folder) endRemains(r remains, a account) error {
 	switch {
-	case r.before, !ran && r.attempt == "":
+	case r.before, !a.signed && r.attempt == "":
 		return nil
 	case r.attempt == "":
 		return fmt.Errorf("%s does not say what was started, and with it the attempt's id", f.path(lockFile))
 	case r.hidden:
 		return errors.New("it was started in another pid namespace")
 	}
-	left, err := Sweep(r.attempt)
-	if err != nil && ran {
+	left, err := sweepAttempt(r.attempt, a.by.Group)
+	if err != nil && a.signed {
 		return err
 	}
 	if len(left) > 0 {
 		return fmt.Errorf("its processes %v cannot be ended", left)
+	}
+	if !a.signed {
+		return nil
+	}
+	found := f.remains(r, a.by)
+	for until := time.Now().Add(proofWithin); found.Proof != Gone && time.Now().Before(until); found = f.remains(r, a.by) {
+		pause(context.Background(), maxFindPause)
+	}
+	if err := found.unproven(r.attempt); err != nil {
+		return err
+	}
+	if a.by.Group != nil {
+		_ = a.by.Group.remove() // it is empty; what is not removed now is by SweepGroups
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ type attempt struct {
 	ended   chan struct{}
 
 	self    host.Process
-	agent   int // its pid and the id of its process group
+	group   *group // nil if it has none
+	agent   int    // its pid and the id of its process group
 	started Started
 	gone    bool
 	ending  ending
@@ -91,6 +92,9 @@ func (a *attempt) run() (free bool, err error) {
 	} else {
 		a.exit.Failed = err.Error()
 	}
+	if a.group != nil {
+		a.exit.Left = append(a.exit.Left, a.group.dissolve()...)
+	}
 	close(a.ended)
 	if a.exit.Ended.IsZero() {
 		a.exit.Ended = time.Now().UTC()
@@ -120,7 +124,8 @@ func (a *attempt) begin() error {
 		return err
 	}
 	a.self = host.OS().Self()
-	if err := note(a.lock, heldWord, a.self); err != nil {
+	a.group = makeGroup(spec.Group)
+	if err := a.sign(); err != nil {
 		return err
 	}
 	if err := a.launch(); err != nil {
@@ -128,6 +133,16 @@ func (a *attempt) begin() error {
 	}
 	a.announce()
 	return nil
+}
+
+// sign says in the lock that there may be an agent from now on, and how all that it
+// starts can be known.
+func (a *attempt) sign() error {
+	s := signature{Process: a.self, Group: a.group}
+	if a.group == nil {
+		s.locate()
+	}
+	return note(a.lock, heldWord, s)
 }
 
 func (a *attempt) launch() error {
@@ -142,7 +157,13 @@ func (a *attempt) launch() error {
 	}
 	defer theirs.Close()
 	a.exit.Started = time.Now().UTC()
-	a.agent, err = launch(a.spec, a.env, theirs.Fd(), log.Fd())
+	a.agent, err = launch(a.spec, a.env, theirs.Fd(), log.Fd(), a.group)
+	if err != nil && a.group != nil && a.group.remove() == nil { // the kernel may not let it begin there
+		a.group = nil
+		if err = a.sign(); err == nil {
+			a.agent, err = launch(a.spec, a.env, theirs.Fd(), log.Fd(), nil)
+		}
+	}
 	if err != nil {
 		in.abandon()
 		return err

@@ -60,6 +60,9 @@ func (e *UnknownError) Conflict() bool { return true }
 
 // Hint says what to do next.
 func (e *UnknownError) Hint() string {
+	if hint := (interface{ Hint() string })(nil); errors.As(e.Reason, &hint) {
+		return hint.Hint()
+	}
 	return "look at the processes named in started.json in that folder, end them if need be, and try again"
 }
 

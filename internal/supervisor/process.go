@@ -26,7 +26,8 @@ type Process struct {
 	lastID  int
 	started Started
 	exit    Exit
-	stays   bool // the supervisor does, when exit is set
+	stays   bool  // the supervisor does, when exit is set
+	doubt   error // why it cannot be told whether it has ended; nil while it runs
 }
 
 func newProcess(f folder, attempt string, opts Options, c *child) *Process {
@@ -90,6 +91,14 @@ func (p *Process) isDone() bool {
 	}
 }
 
+// Doubt says why it cannot be told whether the attempt has ended although its
+// supervisor is dead. It is nil while there is a supervisor, and when the end is known.
+func (p *Process) Doubt() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.doubt
+}
+
 // Close lets go of the agent without stopping it. A supervisor that ends after
 // that stays a zombie as long as the process that started it, unless that has it
 // in a pool.
@@ -130,13 +139,22 @@ func (p *Process) keepUp(l *link) {
 	p.letGo()
 }
 
+// doubtPause is when it is looked again what became of an attempt.
+const doubtPause = time.Second
+
 // findAgain looks for the supervisor until it is known what became of it.
 func (p *Process) findAgain() (finding, bool) {
 	for p.ctx.Err() == nil {
 		found, err := find(p.ctx, p.folder, p.attempt, p.opts.patience())
+		p.mu.Lock()
+		if p.doubt = nil; err != nil {
+			p.doubt = &UnknownError{string(p.folder), err}
+		}
+		p.mu.Unlock()
 		if err == nil {
 			return found, true
 		}
+		pause(p.ctx, doubtPause)
 	}
 	return finding{}, false
 }

@@ -61,6 +61,12 @@ type Spec struct {
 	Terminate time.Duration `json:"terminate_ns,omitempty"`
 	// Job is for whoever takes the attempt over, and means nothing here.
 	Job json.RawMessage `json:"job,omitempty"`
+	// Home is a folder that the attempt's folder is in, directly or not: see
+	// [SweepGroups]. It is the one above if empty.
+	Home string `json:"home,omitempty"`
+	// Group is set by Start: what the control group of the attempt is called.
+	// Empty is that it shall have none.
+	Group string `json:"group,omitempty"`
 	// Starter is set by Start.
 	Starter host.Process `json:"starter,omitzero"`
 }

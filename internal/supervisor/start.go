@@ -147,6 +147,10 @@ func complete(dir string, s Spec) (folder, Spec, error) {
 	}
 	s.Env = WithoutSecrets(s.Env)
 	s.Starter = host.OS().Self()
+	if s.Home == "" {
+		s.Home = filepath.Dir(dir)
+	}
+	s.Group = groupName(s.Home, s.Attempt)
 	return folder(dir), s, errors.Join(errs[:]...)
 }
 

@@ -8,6 +8,8 @@ func Sweep(string) (left []int, err error) {
 	return nil, errors.New("on macOS the processes of an attempt cannot be found without its supervisor")
 }
 
+func sweepAttempt(attempt string, _ *group) (left []int, err error) { return Sweep(attempt) }
+
 // Living cannot see other processes' environments here.
 func Living() []Marked { return nil }
 

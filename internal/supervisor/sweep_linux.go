@@ -21,11 +21,15 @@ const (
 // descends from it, and returns what is left although it was killed. It is for
 // an attempt whose supervisor is gone. It cannot see a process that has cleared
 // its environment and whose parents are gone.
-func Sweep(attempt string) (left []int, err error) {
+func Sweep(attempt string) (left []int, err error) { return sweepAttempt(attempt, nil) }
+
+// sweepAttempt is Sweep that also ends the members of the attempt's control group, if
+// it has one.
+func sweepAttempt(attempt string, in *group) (left []int, err error) {
 	if attempt == "" {
 		return nil, fmt.Errorf("attempt %q: not an id", attempt)
 	}
-	return SweepMarked(Mark, attempt)
+	return sweep([]byte(Mark+"="+attempt), in), nil
 }
 
 // SweepMarked is like [Sweep] for everything that was started with a variable. It
@@ -34,11 +38,17 @@ func SweepMarked(variable, value string) (left []int, err error) {
 	if variable == "" || value == "" {
 		return nil, fmt.Errorf("variable %q=%q: everybody could have it", variable, value)
 	}
-	mark := []byte(variable + "=" + value)
+	return sweep([]byte(variable+"="+value), nil), nil
+}
+
+func sweep(mark []byte, in *group) (left []int) {
 	begin := time.Now()
 	told := map[identity]bool{}
 	for clean := 0; clean < 2; {
 		list := marked(mark)
+		if in != nil {
+			list = append(list, in.members()...)
+		}
 		age := time.Since(begin)
 		switch {
 		case len(list) == 0:
@@ -46,16 +56,19 @@ func SweepMarked(variable, value string) (left []int, err error) {
 			time.Sleep(sweepAgain)
 			continue
 		case age > sweepLimit:
-			return pids(list), nil
+			return pids(list)
 		case age > sweepGrace:
 			signalEach(list, syscall.SIGKILL)
+			if in != nil {
+				in.kill()
+			}
 		default:
 			terminateOnce(list, told)
 		}
 		clean = 0
 		time.Sleep(sweepPause)
 	}
-	return nil, nil
+	return nil
 }
 
 // terminateOnce passes over those that were told: some take a second signal for

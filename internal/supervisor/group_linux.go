@@ -1,0 +1,373 @@
+package supervisor
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kinds of version 1 that are used: one can forbid its members to fork, the
+// other can stop them.
+const (
+	pidsKind    = "pids"
+	freezerKind = "freezer"
+)
+
+// hierarchy is a mounted tree of control groups, and which of them this process is
+// in.
+type hierarchy struct {
+	version int
+	kind    string
+	mount   string
+	own     string // the folder of this process's group
+}
+
+// hierarchies lists those that a group can be made in, the best first.
+func hierarchies() (list []hierarchy) {
+	mounts, err1 := os.ReadFile("/proc/self/mountinfo")
+	groups, err2 := os.ReadFile("/proc/self/cgroup")
+	if err1 != nil || err2 != nil {
+		return nil
+	}
+	wanted := os.Getenv(GroupsVar)
+	for _, want := range []hierarchy{{version: 2}, {version: 1, kind: pidsKind}, {version: 1, kind: freezerKind}} {
+		if wanted == "off" || wanted == "v1" && want.version != 1 || wanted == "v2" && want.version != 2 {
+			continue
+		}
+		path, ok := pathIn(groups, want.kind)
+		if !ok {
+			continue
+		}
+		for line := range bytes.Lines(mounts) {
+			root, mount, ok := want.mountedAt(string(line))
+			if !ok {
+				continue
+			}
+			below, err := filepath.Rel(root, path)
+			if err != nil || !filepath.IsLocal(below) { // it is outside of what is mounted
+				continue
+			}
+			h := want
+			h.mount, h.own = mount, filepath.Join(mount, below)
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// pathIn reads in /proc/PID/cgroup which group a process is in: for version 2 if
+// kind is empty.
+func pathIn(groups []byte, kind string) (path string, ok bool) {
+	for line := range bytes.Lines(groups) {
+		parts := strings.SplitN(strings.TrimSuffix(string(line), "\n"), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		if kind == "" && parts[0] == "0" || kind != "" && slices.Contains(strings.Split(parts[1], ","), kind) {
+			return parts[2], true
+		}
+	}
+	return "", false
+}
+
+// mountedAt reads a line of /proc/PID/mountinfo: which group is mounted where. After
+// the optional fields and a dash come the type, the source and the options.
+func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
+	before, after, found := strings.Cut(line, " - ")
+	first, last := strings.Fields(before), strings.Fields(after)
+	if !found || len(first) < 5 || len(last) < 3 {
+		return "", "", false
+	}
+	switch {
+	case h.version == 2 && last[0] == "cgroup2":
+	case h.version == 1 && last[0] == "cgroup" && slices.Contains(strings.Split(last[2], ","), h.kind):
+	default:
+		return "", "", false
+	}
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
+	return unescape(first[3]), unescape(first[4]), true
+}
+
+// makeGroup makes a group below the one that this process is in. It returns nil
+// where that is not possible: nobody may write there, or there are no groups.
+func makeGroup(name string) *group {
+	if name == "" {
+		return nil
+	}
+	for _, h := range hierarchies() {
+		if g := h.makeGroup(name); g != nil {
+			return g
+		}
+	}
+	return nil
+}
+
+// groupTries is how many groups of one name there can be: an attempt may be started
+// again by the same supervisor.
+const groupTries = 100
+
+func (h hierarchy) makeGroup(name string) *group {
+	var at syscall.Stat_t
+	if syscall.Stat(h.mount, &at) != nil {
+		return nil
+	}
+	if h.version == 1 && unix.Access(filepath.Join(h.own, "tasks"), unix.W_OK) != nil { // the way back
+		return nil
+	}
+	g := &group{Version: h.version, Kind: h.kind, Mount: h.mount, Dev: uint64(at.Dev), Ino: at.Ino}
+	for try := range groupTries {
+		g.Dir = filepath.Join(h.own, name+suffix(os.Getpid(), startOf(os.Getpid())))
+		if try > 0 {
+			g.Dir = filepath.Join(h.own, fmt.Sprintf("%s_%d%s", name, try, suffix(os.Getpid(), startOf(os.Getpid()))))
+		}
+		err := os.Mkdir(g.Dir, 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil
+		}
+		if unix.Access(g.path(g.procs()), unix.W_OK) != nil {
+			_ = os.Remove(g.Dir) // nobody is in it
+			return nil
+		}
+		return g
+	}
+	return nil
+}
+
+func (g *group) path(name string) string { return filepath.Join(g.Dir, name) }
+
+// procs is the file that a process is put into the group with.
+func (g *group) procs() string {
+	if g.Version == 1 {
+		return "tasks"
+	}
+	return "cgroup.procs"
+}
+
+// start calls fork so that the process which that starts is in the group from its
+// first instruction.
+func (g *group) start(attr syscall.SysProcAttr, fork func(*syscall.SysProcAttr) (int, error)) (pid int, err error) {
+	if g.Version == 2 {
+		dir, err := os.Open(g.Dir)
+		if err != nil {
+			return 0, err
+		}
+		defer dir.Close()
+		attr.UseCgroupFD, attr.CgroupFD = true, int(dir.Fd())
+		return fork(&attr)
+	}
+	in, err := os.OpenFile(g.path(g.procs()), os.O_WRONLY, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	back, err := os.OpenFile(filepath.Join(filepath.Dir(g.Dir), g.procs()), os.O_WRONLY, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer back.Close()
+	done := make(chan struct{})
+	go func() { // one thread goes into the group, forks there, and comes back
+		defer close(done)
+		runtime.LockOSThread()
+		if _, err = in.WriteString("0"); err == nil {
+			pid, err = fork(&attr)
+		}
+		if _, backErr := back.WriteString("0"); backErr == nil {
+			runtime.UnlockOSThread() // otherwise the thread ends here, and with it its membership
+		}
+	}()
+	<-done
+	return pid, err
+}
+
+// visible reports whether the group is where this process looks for it.
+func (g *group) visible() bool {
+	var at syscall.Stat_t
+	return syscall.Stat(g.Mount, &at) == nil && uint64(at.Dev) == g.Dev && at.Ino == g.Ino
+}
+
+// folders lists the group and those below it, the deepest last.
+func (g *group) folders() (list []string) {
+	_ = filepath.WalkDir(g.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			list = append(list, path)
+		}
+		return nil // a group may end while it is looked at
+	})
+	return list
+}
+
+// members lists the processes that are in the group, or in one below it.
+func (g *group) members() (list []process) {
+	for _, pid := range g.pids() {
+		if p, err := look(pid); err == nil && !p.ended {
+			list = append(list, p)
+		}
+	}
+	again := map[int]bool{} // a pid that was looked at may be another's by now
+	for _, pid := range g.pids() {
+		again[pid] = true
+	}
+	return slices.DeleteFunc(list, func(p process) bool { return !again[p.pid] || p.pid == os.Getpid() })
+}
+
+func (g *group) pids() (list []int) {
+	for _, dir := range g.folders() {
+		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if err != nil { // it has threads alone, or is gone
+			text, _ = os.ReadFile(filepath.Join(dir, "cgroup.threads"))
+		}
+		for word := range strings.FieldsSeq(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil && pid > 0 {
+				list = append(list, pid)
+			}
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// populated reports whether there is any process in the group, or in one below it.
+func (g *group) populated() bool {
+	if g.Version == 2 {
+		text, err := os.ReadFile(g.path("cgroup.events"))
+		return err == nil && bytes.Contains(text, []byte("populated 1"))
+	}
+	return len(g.members()) > 0
+}
+
+// kill kills the members, also those that are just being forked. It does not wait
+// for their end.
+func (g *group) kill() {
+	if g.Version == 2 && writeGroup(g.path("cgroup.kill"), "1") == nil {
+		return
+	}
+	switch { // nobody forks while all are killed one by one
+	case g.Version == 2:
+		_ = writeGroup(g.path("cgroup.freeze"), "1")
+	case g.Kind == pidsKind:
+		_ = writeGroup(g.path("pids.max"), "0")
+	case g.Kind == freezerKind:
+		_ = writeGroup(g.path("freezer.state"), "FROZEN")
+		defer func() { _ = writeGroup(g.path("freezer.state"), "THAWED") }() // a signal is followed then
+	}
+	signalEach(g.members(), syscall.SIGKILL)
+}
+
+func writeGroup(file, text string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// remove removes the group and those below it. It fails while there are members.
+func (g *group) remove() error {
+	err := os.Remove(g.Dir)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, dir := range slices.Backward(g.folders()) {
+		_ = os.Remove(dir) // the last says why not
+	}
+	if err = os.Remove(g.Dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// groupLimit is how long a killed process may take to leave its group.
+const groupLimit = 5 * time.Second
+
+// dissolve ends what is in the group and removes it. It returns what is left.
+func (g *group) dissolve() (left []int) {
+	for begin := time.Now(); g.remove() != nil; time.Sleep(sweepPause) {
+		if time.Since(begin) > groupLimit {
+			return pids(g.members())
+		}
+		if g.populated() {
+			g.kill()
+		}
+	}
+	return nil
+}
+
+// SweepGroups ends and removes the control groups of attempts whose folder was
+// below home and is not there any more, or says that they have ended. It looks at
+// groups below the one that this process is in. A group is of such an attempt if
+// its name says so and its supervisor is dead.
+func SweepGroups(home string) (left []int) {
+	for _, g := range abandoned(home) {
+		left = append(left, g.dissolve()...)
+	}
+	return left
+}
+
+// InLostGroups lists the processes in those groups.
+func InLostGroups(home string) (list []Marked) {
+	for _, g := range abandoned(home) {
+		name := strings.TrimPrefix(filepath.Base(g.Dir), groupPrefix(home))
+		for _, p := range g.members() {
+			list = append(list, Marked{p.pid, name[:strings.LastIndexByte(name, '-')], commandOf(p.pid)})
+		}
+	}
+	return list
+}
+
+// abandoned lists those groups.
+func abandoned(home string) (list []*group) {
+	prefix, claimed := groupPrefix(home), map[string]bool(nil)
+	for _, h := range hierarchies() {
+		_ = filepath.WalkDir(h.own, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.IsDir() || !strings.HasPrefix(d.Name(), prefix) {
+				return nil
+			}
+			pid, start, ok := supervisorOf(d.Name())
+			if !ok || startOf(pid) == start {
+				return nil
+			}
+			if claimed == nil {
+				claimed = claims(home)
+			}
+			if !claimed[path] {
+				list = append(list, &group{Version: h.version, Kind: h.kind, Dir: path, Mount: h.mount})
+			}
+			return nil
+		})
+	}
+	return list
+}
+
+// GroupMethod says how the processes of attempts are known on this machine.
+func GroupMethod() string {
+	for _, h := range hierarchies() {
+		g := h.makeGroup("gaffer-doctor")
+		if g == nil {
+			continue
+		}
+		_, err := g.start(syscall.SysProcAttr{}, func(attr *syscall.SysProcAttr) (int, error) {
+			return syscall.ForkExec("/dev/null/none", []string{"none"}, &syscall.ProcAttr{Sys: attr}) // the fork is what counts
+		})
+		_ = g.remove() // nobody is in it
+		if errors.Is(err, syscall.ENOTDIR) {
+			return fmt.Sprintf("control groups v%d", g.Version)
+		}
+	}
+	return marksOnly
+}

@@ -1,0 +1,186 @@
+package supervisor
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// locate sets where a process of an attempt without a control group must be looked
+// for.
+func (s *signature) locate() {
+	place, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return
+	}
+	s.Place, s.Since = string(place), ticks()
+	for p, err := look(os.Getppid()); err == nil && p.pid > 1 && len(s.Above) < deepest; p, err = look(p.parent) {
+		s.Above = append(s.Above, ancestor{p.pid, p.start})
+	}
+}
+
+// deepest is how many processes above a supervisor are noted.
+const deepest = 64
+
+// ticks is the time since boot in the unit in which /proc has the start of processes.
+func ticks() uint64 {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return 0
+	}
+	const perSecond = 100 // it is so on every machine
+	return uint64(now.Sec)*perSecond + uint64(now.Nsec)*perSecond/1e9
+}
+
+// remainsOf looks for the processes of an attempt. Those in its control group, and
+// those that carry its mark, are of it. A group that can be seen has all of them. For
+// an attempt without a group see suspects.
+func remainsOf(attempt string, by signature) Remains {
+	list := marked([]byte(Mark + "=" + attempt))
+	if by.Group != nil {
+		list = append(list, by.Group.members()...)
+	}
+	if len(list) > 0 {
+		return Remains{Proof: Remaining, Processes: leftOf(list)}
+	}
+	switch {
+	case by.Group != nil && !by.Group.visible():
+		return Remains{Why: fmt.Sprintf("its control group %s cannot be seen from here", by.Group.Dir)}
+	case by.Group != nil && by.Group.populated():
+		return Remains{Why: fmt.Sprintf("its control group %s has processes that cannot be seen from here", by.Group.Dir)}
+	case by.Group != nil:
+		return Remains{Proof: Gone}
+	}
+	if list = by.suspects(); len(list) > 0 {
+		left := leftOf(list)
+		return Remains{Processes: left, Why: describe(left) + " started after it and may be of it"}
+	}
+	return Remains{Proof: Gone}
+}
+
+// Above reports whether one of the processes is above the one with this pid.
+func (r Remains) Above(pid int) bool {
+	for range deepest {
+		p, err := look(pid)
+		if err != nil {
+			return false
+		}
+		if slices.ContainsFunc(r.Processes, func(l Left) bool { return l.PID == p.pid }) {
+			return true
+		}
+		pid = p.parent
+	}
+	return false
+}
+
+func leftOf(list []process) (left []Left) {
+	slices.SortFunc(list, func(a, b process) int { return a.pid - b.pid })
+	list = slices.CompactFunc(list, func(a, b process) bool { return a.pid == b.pid })
+	for _, p := range list {
+		left = append(left, Left{p.pid, commandOf(p.pid)})
+	}
+	return left
+}
+
+// suspects lists the processes that an attempt without a control group may have left
+// behind although they carry no mark of it: they have cleared their environment, begun
+// a session, and lost their parent when the supervisor was killed. What the kernel
+// still knows of them:
+//
+//   - They started after the attempt, and so did their session.
+//   - They are in the control groups of the supervisor: it had none of its own to
+//     give, so the agent had none to go to.
+//   - They belong to the user of the supervisor, unless that is root.
+//   - Their parent is the first process, or another that was above the supervisor.
+//
+// Others that are like this are daemons that a person has started since, in the same
+// login session; a person must tell them apart. gaffer's own processes are none.
+func (s signature) suspects() (list []process) {
+	if s.Place == "" { // an older gaffer's
+		return nil
+	}
+	gaffer, _ := os.Stat("/proc/self/exe")
+	all := processes()
+	starts := map[int]uint64{}
+	for _, p := range all {
+		starts[p.pid] = p.start
+	}
+	for _, p := range all {
+		if p.ended || p.start < s.Since || p.pid == os.Getpid() {
+			continue
+		}
+		if leader, ok := starts[p.session]; ok && leader < s.Since {
+			continue
+		}
+		if !s.inherits(p.parent, starts[p.parent]) || !s.ownerOf(p.pid) || !s.holds(p.pid) {
+			continue
+		}
+		if exe, err := os.Stat(fmt.Sprintf("/proc/%d/exe", p.pid)); err == nil && gaffer != nil && os.SameFile(exe, gaffer) {
+			continue
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// inherits reports whether a process may have become the parent of what the
+// supervisor left behind: the first process, or one above the supervisor that
+// adopts. Which adopt cannot be seen; those that are known not to, do not count.
+func (s signature) inherits(parent int, start uint64) bool {
+	if parent <= 1 {
+		return true
+	}
+	if !slices.Contains(s.Above, ancestor{parent, start}) {
+		return false
+	}
+	program, _, _ := strings.Cut(commandOf(parent), " ")
+	switch strings.Trim(filepath.Base(program), "-:") {
+	case "sh", "bash", "dash", "zsh", "fish", "ksh", "tmux", "screen", "SCREEN", "sshd", "sshd-session", "login", "su", "sudo":
+		return false
+	}
+	return true
+}
+
+// ownerOf reports whether a process may be of the user that the supervisor had, which
+// is that of this process.
+func (s signature) ownerOf(pid int) bool {
+	me := os.Getuid()
+	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	if err != nil {
+		return false // it has ended
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return me == 0 || !ok || int(stat.Uid) == me
+}
+
+// holds reports whether a process is in all the control groups that the supervisor
+// was in, or in groups below them.
+func (s signature) holds(pid int) bool {
+	now, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return false // it has ended
+	}
+	paths := map[string]string{}
+	for line := range bytes.Lines(now) {
+		if parts := strings.SplitN(strings.TrimSpace(string(line)), ":", 3); len(parts) == 3 {
+			paths[parts[0]] = parts[2]
+		}
+	}
+	for line := range strings.Lines(s.Place) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		below, err := filepath.Rel(parts[2], paths[parts[0]])
+		if err != nil || !filepath.IsLocal(below) {
+			return false
+		}
+	}
+	return true
+}
