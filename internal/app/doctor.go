@@ -25,15 +25,17 @@ import (
 
 // Health is what doctor tells.
 type Health struct {
-	Database string   `json:"database"`
-	Limits   []string `json:"limits"` // what is weaker on this system, in whole sentences
-	Agents   []Agent  `json:"agents"`
-	Holding  []Holder `json:"holding"`  // what holds capacity now
-	Orphans  []Orphan `json:"orphans"`  // processes that no run knows
-	Owed     []Owed   `json:"owed"`     // runs of this project whose documents are still to be written
-	Gone     []Gone   `json:"gone"`     // agents that run by their session's document and have no process
-	Problems []string `json:"problems"` // why a run could not work here, in whole sentences with what to do
-	Advice   []string `json:"advice"`   // what to do, in whole sentences
+	Database string     `json:"database"`
+	Method   string     `json:"method"` // how the processes of attempts are known
+	Limits   []string   `json:"limits"` // what is weaker on this system, in whole sentences
+	Agents   []Agent    `json:"agents"`
+	Holding  []Holder   `json:"holding"`  // what holds capacity now
+	Orphans  []Orphan   `json:"orphans"`  // processes that attempts have left behind
+	Unproven []Unproven `json:"unproven"` // attempts of which something may be alive
+	Owed     []Owed     `json:"owed"`     // runs of this project whose documents are still to be written
+	Gone     []Gone     `json:"gone"`     // agents that run by their session's document and have no process
+	Problems []string   `json:"problems"` // why a run could not work here, in whole sentences with what to do
+	Advice   []string   `json:"advice"`   // what to do, in whole sentences
 }
 
 // Agent is an agent program and whether it can be used here.
@@ -55,11 +57,14 @@ type Holder struct {
 	Watched bool          `json:"watched"` // a gaffer looks after it now
 }
 
-// Orphan is a process of an attempt that is over or unknown.
+// Orphan is a process of an attempt that is over or unknown, or whose supervisor was
+// killed.
 type Orphan struct {
 	PID     int    `json:"pid"`
 	Attempt string `json:"attempt"`
 	Command string `json:"command"`
+	Run     string `json:"run,omitempty"`
+	Task    string `json:"task,omitempty"`
 }
 
 // Gone is an agent that runs by its session's document although its process is
@@ -75,12 +80,12 @@ type Gone struct {
 // looked at is a problem, and the rest is looked at all the same: it is called when
 // something is broken. It makes no database.
 func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
-	database, _, err := databaseOf(opts)
+	database, state, err := databaseOf(opts)
 	if err != nil {
 		return Health{}, err
 	}
 	h := Health{
-		Database: database, Problems: []string{}, Limits: []string{}, Agents: programs(ctx, opts),
+		Database: database, Method: supervisor.GroupMethod(), Unproven: []Unproven{}, Problems: []string{}, Limits: []string{}, Agents: programs(ctx, opts),
 		Holding: []Holder{}, Orphans: []Orphan{}, Owed: []Owed{}, Gone: []Gone{}, Advice: []string{},
 	}
 	if limits := supervisor.Limits(); limits != "" {
@@ -90,8 +95,10 @@ func Doctor(ctx context.Context, opts Options, repair bool) (Health, error) {
 		a, err := Open(ctx, opts)
 		if err != nil {
 			h.cannot("the database cannot be opened", err)
+			h.leftBehind(ctx, nil, state, repair)
 		} else {
 			a.examine(ctx, &h, repair)
+			h.leftBehind(ctx, a, state, repair)
 			if err := a.Close(); err != nil {
 				h.cannot("the database cannot be closed", err)
 			}
@@ -224,7 +231,7 @@ func (a *App) orphans(ctx context.Context) ([]Orphan, error) {
 				return err
 			}
 			if attempt.Status.Final() {
-				orphans = append(orphans, Orphan{p.PID, p.Attempt, p.Command})
+				orphans = append(orphans, Orphan{p.PID, p.Attempt, p.Command, attempt.Run, attempt.Task})
 			}
 		}
 		return nil
@@ -276,7 +283,7 @@ func (h *Health) advise() {
 		h.Advice = append(h.Advice, "'gaffer resume' goes on with a run of gaffer whose agent is gone; of another program, 'gaffer session fail SESSION AGENT' says how it ended")
 	}
 	if len(h.Orphans) > 0 {
-		h.Advice = append(h.Advice, "'gaffer doctor --repair' ends the processes that no run knows")
+		h.Advice = append(h.Advice, "'gaffer doctor --repair' ends the processes that attempts have left behind")
 	}
 	usable := func(a Agent) bool { return a.Problem == "" }
 	switch at := slices.IndexFunc(h.Agents, func(a Agent) bool { return a.Name == engine.DefaultAgent }); {

@@ -151,7 +151,7 @@ func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment,
 	}
 	s.worker = worker.New(worker.Options{
 		ID: s.run.Place, Name: a.workerName(s.run), About: a.aboutWorker(id), Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, DefaultParallel),
-		Engine: a.engine, Attempts: a.attempts(id), Root: a.opts.Project.Root, Place: s.place, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
+		Engine: a.engine, Attempts: a.attempts(id), Root: a.opts.Project.Root, Home: a.attempts(""), Place: s.place, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
 		Supervisor: a.opts.Supervisor, Terminal: a.terminal, NewKey: newID,
 	})
 	return s, running, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -225,10 +226,8 @@ func (a *Attempt) act() {
 	for _, q := range asks {
 		a.opts.Owner.Asked(q)
 	}
-	if a.now != a.told {
-		a.told = a.now
-		a.opts.Owner.Doing(a.now)
-	}
+	a.doubt()
+	a.tellOwner()
 	now := a.opts.Now()
 	if a.lease.over(now) || a.isWaiting() {
 		a.progress = now // it is frozen or waits for a person, and cannot come on
@@ -241,6 +240,36 @@ func (a *Attempt) act() {
 	case a.job.Stall > 0 && now.Sub(a.progress) > a.job.Stall:
 		_ = a.process.Stop(string(failure.Stalled), false)
 	}
+}
+
+func (a *Attempt) tellOwner() {
+	if a.now != a.told {
+		a.told = a.now
+		a.opts.Owner.Doing(a.now)
+	}
+}
+
+// doubt takes in whether the supervisor is dead and the attempt cannot be proved to
+// have ended. Then a person has to do something about it.
+func (a *Attempt) doubt() {
+	why := DoubtOf(a.process.Doubt())
+	if why == a.now.Doubt {
+		return
+	}
+	a.now.Doubt, a.now.Doing, a.now.State = why, why, agent.Running
+	if why != "" {
+		a.now.State = agent.Waiting
+	}
+}
+
+// DoubtOf says in a line why an attempt waits that cannot be proved to have ended,
+// since when, and what to do. It is empty for any other error.
+func DoubtOf(err error) string {
+	unproven := (*supervisor.UnprovenError)(nil)
+	if !errors.As(err, &unproven) {
+		return ""
+	}
+	return fmt.Sprintf("not started again since %s: %v; %s", unproven.Since.Local().Format("15:04:05"), unproven, unproven.Hint())
 }
 
 // isWaiting reports whether the agent waits for a person.

@@ -72,6 +72,9 @@ type Activity struct {
 	PID    int
 	// LogFrom is where in the log its output begins.
 	LogFrom int64
+	// Doubt is why it cannot be told whether the agent has ended; see
+	// [DoubtOf]. Then Doing says it too.
+	Doubt string
 	// Compacted is how the conversation was last made shorter, and how often
 	// that was.
 	Compacted   string
@@ -89,6 +92,7 @@ type Owner interface {
 type Options struct {
 	Now        func() time.Time
 	Supervisor supervisor.Options
+	Home       string           // a folder above the attempts' folders; see supervisor.Spec
 	Pool       *supervisor.Pool // of supervisors to be used again; nil starts one each time
 	Owner      Owner
 	// Secrets resolves the variables whose values are elsewhere.
@@ -107,6 +111,7 @@ type Options struct {
 
 // launch starts the agent under a supervisor.
 func (o Options) launch(ctx context.Context, dir string, spec supervisor.Spec, from int64) (*supervisor.Process, error) {
+	spec.Home = o.Home
 	if o.Terminal != nil && o.Pool != nil {
 		if in := o.Terminal(from); in != nil {
 			return o.Pool.StartIn(ctx, dir, spec, *in)
@@ -117,6 +122,7 @@ func (o Options) launch(ctx context.Context, dir string, spec supervisor.Spec, f
 
 // supervise starts a program under a supervisor.
 func (o Options) supervise(ctx context.Context, dir string, spec supervisor.Spec) (*supervisor.Process, error) {
+	spec.Home = o.Home
 	if o.Pool != nil {
 		return o.Pool.Start(ctx, dir, spec)
 	}

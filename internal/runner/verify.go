@@ -101,8 +101,15 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 
 // await waits for a check and follows orders meanwhile.
 func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.Exit, error) {
+	look := time.NewTicker(late)
+	defer look.Stop()
 	for {
 		select {
+		case <-look.C:
+			if why := DoubtOf(p.Doubt()); why != "" {
+				a.now.State, a.now.Doing, a.now.Doubt = agent.Waiting, why, why
+				a.tellOwner()
+			}
 		case <-p.Done():
 			return p.Wait(ctx)
 		case <-ctx.Done():

@@ -41,30 +41,27 @@ type held struct {
 	stopping  chan struct{} // closed when it is to stop; for every goroutine
 	short     bool          // it waits until it can be started; of its own goroutine
 	reserved  bool          // room was reserved for it; of its own goroutine
+	doubted   string        // why it cannot be told whether it has ended, as it was last reported; of its own goroutine
 }
 
 // run looks after the attempt until its end was reported.
 func (h *held) run(ctx context.Context) {
 	r, err := h.attend(ctx, h.begin)
-	told := false
-	for wait := firstShortage; ctx.Err() == nil; wait = min(2*wait, lastShortage) {
-		var unknown *supervisor.UnknownError
-		again, mayRun := h.start, errors.As(err, &unknown)
-		if mayRun {
-			again = h.begin
-		}
-		if why := neverStarted(r, err); isShortage(why) {
-			if !h.awaitRoom(ctx, wait, why) {
-				return
-			}
-		} else if mayRun { // it stays ours, since it must not be started a second time
-			if !told {
-				told = true
-				h.worker.opts.Notice(fmt.Sprintf("task %s: %v (%s)", h.Task.Task, err, unknown.Hint()))
-			}
-			pause(ctx, wait)
-		} else {
+	for wait := firstShortage; ctx.Err() == nil; {
+		mayRun, short := isUnknown(err), isShortage(neverStarted(r, err)) && runner.DoubtOf(err) == ""
+		if !mayRun && !short {
 			break
+		}
+		if !short {
+			h.doubt(ctx, err)
+		} else if !h.awaitRoom(ctx, wait, neverStarted(r, err)) {
+			return
+		} else {
+			wait = min(2*wait, lastShortage)
+		}
+		again := h.start
+		if mayRun { // it must not be started a second time
+			again = h.begin
 		}
 		r, err = h.attend(ctx, again)
 	}
@@ -112,20 +109,42 @@ func (h *held) run(ctx context.Context) {
 	}
 }
 
+// isUnknown reports whether it cannot be told whether an attempt has ended.
+func isUnknown(err error) bool {
+	unknown := (*supervisor.UnknownError)(nil)
+	return errors.As(err, &unknown)
+}
+
+// doubtPause is when it is looked again what became of an attempt.
+const doubtPause = time.Second
+
+// doubt reports an attempt of which cannot be told whether it has ended, and waits
+// before that is looked at again.
+func (h *held) doubt(ctx context.Context, err error) {
+	why := runner.DoubtOf(err)
+	if why == "" {
+		why = err.Error()
+		if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
+			why += "; " + hint.Hint()
+		}
+	}
+	owner{h, ctx}.Doing(runner.Activity{State: agent.Waiting, Doing: why, Doubt: why, LogFrom: runner.LogSize(h.worker.opts.Place.Log(h.Task))})
+	pause(ctx, doubtPause)
+}
+
 // endAll ends what may still run of the attempt, and tells whether nothing does. While
 // that cannot be told the attempt stays ours, since it must not be started a second
 // time, and endAll tries again.
 func (h *held) endAll(ctx context.Context) bool {
 	w := h.worker
-	for wait, told := firstShortage, false; ctx.Err() == nil; wait, told = min(2*wait, lastShortage), true {
+	for ctx.Err() == nil {
 		err := runner.End(ctx, w.folder(h.Attempt.ID), h.Attempt.ID, runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor})
 		if err == nil || errors.Is(err, fs.ErrNotExist) {
 			return true
 		}
-		if !told && ctx.Err() == nil {
-			w.opts.Notice(fmt.Sprintf("task %s: %v", h.Task.Task, err))
+		if ctx.Err() == nil {
+			h.doubt(ctx, err)
 		}
-		pause(ctx, wait)
 	}
 	return false
 }
@@ -163,7 +182,7 @@ func (h *held) attend(ctx context.Context, begin func(context.Context) (*runner.
 // options are those of the attempt's runner.
 func (h *held) options(ctx context.Context) runner.Options {
 	w := h.worker
-	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Pool: w.pool, Owner: owner{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets()}
+	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: owner{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets()}
 }
 
 // begin starts the agent, or takes it over if it was started before.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"gaffer/internal/agent"
@@ -21,6 +22,11 @@ const outputSource = "output"
 // Doing implements [runner.Owner].
 func (o owner) Doing(a runner.Activity) {
 	at := o.worker.opts.Now()
+	if a.Doubt != o.doubted {
+		if o.doubted = a.Doubt; a.Doubt != "" {
+			o.worker.opts.Notice(fmt.Sprintf("task %s waits: %s", o.Task.Task, a.Doubt))
+		}
+	}
 	o.worker.tell(o.ctx, func() {
 		o.now = engine.Activity{
 			State: string(a.State), Doing: a.Doing, Source: outputSource, At: at, PID: a.PID, Log: o.worker.opts.Place.Log(o.Task), LogFrom: a.LogFrom,

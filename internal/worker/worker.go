@@ -4,6 +4,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ type Options struct {
 	Engine   Engine
 	Attempts string // the folder of the attempts' folders
 	Root     string // of the project, in which the commands of references run
+	Home     string // a folder above that of other workers of the same user too; Attempts if empty
 	Place    Place
 	Agents   func(name string) (agent.Agent, error)
 	Now      func() time.Time  // of this machine
@@ -121,6 +123,7 @@ func New(opts Options) *Worker {
 	if opts.Quotas == nil {
 		opts.Quotas = supervisor.Quotas
 	}
+	opts.Home = cmp.Or(opts.Home, opts.Attempts)
 	return &Worker{
 		starts: startable{resumed: make(chan struct{}, 1)},
 		opts:   opts, pool: supervisor.NewPool(opts.Supervisor, opts.Slots), held: map[string]*held{}, news: make(chan func()),
@@ -314,7 +317,7 @@ func (w *Worker) done(ctx context.Context, h *held, next *engine.Assignment, ask
 // doneSuffix ends the name of the folder of an attempt that was reported. They
 // are not removed one by one: some file systems are slow to make files where
 // many have just been removed.
-const doneSuffix = ".done"
+const doneSuffix = supervisor.DoneSuffix
 
 // retire is for the folder of an attempt that was reported.
 func (w *Worker) retire(dir string) {
@@ -338,6 +341,9 @@ func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 	known := map[string]bool{}
 	for _, a := range running {
 		known[a.Attempt.ID] = true
+	}
+	if left := supervisor.SweepGroups(w.opts.Home); len(left) > 0 {
+		w.opts.Notice(fmt.Sprintf("processes %v of an attempt that is over cannot be ended", left))
 	}
 	entries, err := os.ReadDir(w.opts.Attempts)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,18 +19,24 @@ import (
 // New makes the command.
 func New(e *env.Env) *cobra.Command {
 	var repair bool
+	var gone string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Tell what is installed, what is orphaned, what to do",
 		Long: `Look at this machine: which agents are installed and logged in, what holds
-capacity now, which processes of agents no run knows, which agents of the project's
+capacity now, which processes attempts have left behind, which agents of the project's
 sessions should run and have no process, which runs have ended without their
 documents saying so, and what is weaker on this system. --repair ends what is
 orphaned and writes the documents.
 
+A task whose supervisor was killed waits if a process may be left of it, which
+doctor names. It goes on when that process has ended. If the process is not of the
+task, say so with --gone and the id of the attempt.
+
 The exit code is 1 if a run could not work: no agent can be used, or the database
 is damaged or cannot be read, which keeps nothing else from being looked at. It
-is 0 whatever else is found. Agent programs that gaffer.yaml names are looked up
+is 1, too, if attempts have left processes behind, or may have. It is 0 whatever
+else is found. Agent programs that gaffer.yaml names are looked up
 and not run; claude, codex, gemini and opencode are asked for their version.
 
 Of a server: whether it can be reached, which version it is, what your token is
@@ -40,6 +47,7 @@ online, or the token may not run anything.`,
 		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "end what is orphaned, write what is owed")
+	cmd.Flags().StringVar(&gone, "gone", "", "say that nothing is alive of the attempt with this id, whose task waits")
 	open.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -54,6 +62,16 @@ online, or the token may not run anything.`,
 		if err != nil {
 			return err
 		}
+		if gone != "" {
+			if err := e.ForUser("gaffer doctor --gone"); err != nil {
+				return err
+			}
+			if err := app.DeclareGone(opts, gone); err != nil {
+				return err
+			}
+			e.Talk("attempt %s is taken for gone: its task goes on when gaffer looks at it again", gone)
+			return nil
+		}
 		h, err := app.Doctor(cmd.Context(), opts, repair)
 		if err != nil {
 			return err
@@ -65,6 +83,8 @@ online, or the token may not run anything.`,
 		}
 		if err == nil && len(h.Problems) > 0 {
 			err = fmt.Errorf("a run could not work here: %s", phrase.Count(len(h.Problems), "problem"))
+		} else if left := len(h.Orphans) + len(h.Unproven); err == nil && left > 0 {
+			err = errors.New("attempts have left processes behind, or may have")
 		}
 		return err
 	}
@@ -120,14 +140,32 @@ func holding(list []app.Holder) [][]table.Cell {
 	return rows
 }
 
+// taskOf names a task in the middle of a line, if it is known.
+func taskOf(run, task string) string {
+	if task == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (task %s of run %s)", env.Printable(task), env.Printable(run))
+}
+
 func remarks(h app.Health) (lines []string) {
 	if len(h.Holding) == 0 {
 		lines = append(lines, "no agent runs")
 	}
-	for _, o := range h.Orphans {
-		lines = append(lines, fmt.Sprintf("orphaned: pid %d of attempt %s: %s", o.PID, env.Printable(o.Attempt), phrase.Line(o.Command)))
+	if h.Method != "" {
+		lines = append(lines, "processes of attempts are known by: "+h.Method)
 	}
-	if len(h.Orphans) == 0 {
+	for _, o := range h.Orphans {
+		lines = append(lines, fmt.Sprintf("orphaned: pid %d of attempt %s%s: %s", o.PID, env.Printable(o.Attempt), taskOf(o.Run, o.Task), phrase.Line(o.Command)))
+	}
+	for _, u := range h.Unproven {
+		since := ""
+		if !u.Since.IsZero() {
+			since = ", since " + u.Since.Format(time.RFC3339)
+		}
+		lines = append(lines, fmt.Sprintf("waits: attempt %s%s%s: %s", env.Printable(u.Attempt), taskOf(u.Run, u.Task), since, phrase.Line(u.Why)))
+	}
+	if len(h.Orphans)+len(h.Unproven) == 0 {
 		lines = append(lines, "nothing is orphaned")
 	}
 	for _, o := range h.Owed {

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"gaffer/internal/caller"
+	"gaffer/internal/store"
+	"gaffer/internal/supervisor"
+)
+
+// Unproven is an attempt whose supervisor was killed and of which something may be
+// alive. Its task waits.
+type Unproven struct {
+	Attempt   string            `json:"attempt"`
+	Run       string            `json:"run,omitempty"`
+	Task      string            `json:"task,omitempty"`
+	Since     time.Time         `json:"since,omitzero"` // its task waits since then
+	Why       string            `json:"why"`            // what may be alive, and what to do
+	Processes []supervisor.Left `json:"processes"`
+}
+
+// attemptHomes lists the folders below which attempts of this machine have theirs:
+// those of runs, and those of workers for a server.
+func attemptHomes(state string) []string {
+	homes, _ := filepath.Glob(filepath.Join(state, "workers", "*", "attempts")) // the pattern is right
+	return append(homes, filepath.Join(state, "attempts"))
+}
+
+// leftBehind looks for processes of attempts whose supervisors were killed. a is nil
+// if there is no database, in which case their tasks are not known.
+func (h *Health) leftBehind(ctx context.Context, a *App, state string, repair bool) {
+	if repair {
+		if err := endLeft(state); err != nil {
+			h.cannot("not everything that attempts have left behind was ended", err)
+		}
+	}
+	add := func(p supervisor.Marked) {
+		if slices.ContainsFunc(h.Orphans, func(o Orphan) bool { return o.PID == p.PID }) {
+			return
+		}
+		run, task := a.taskOf(ctx, p.Attempt)
+		h.Orphans = append(h.Orphans, Orphan{PID: p.PID, Attempt: p.Attempt, Command: p.Command, Run: run, Task: task})
+	}
+	for _, home := range attemptHomes(state) {
+		for _, p := range supervisor.InLostGroups(home) {
+			add(p)
+		}
+		for _, o := range supervisor.FindOrphaned(home) {
+			switch o.Remains.Proof {
+			case supervisor.Remaining:
+				for _, p := range o.Remains.Processes {
+					add(supervisor.Marked{PID: p.PID, Attempt: o.Attempt, Command: p.Command})
+				}
+			case supervisor.Unproven:
+				run, task := a.taskOf(ctx, o.Attempt)
+				why := &supervisor.UnprovenError{Attempt: o.Attempt, Remains: o.Remains}
+				h.Unproven = append(h.Unproven, Unproven{
+					Attempt: o.Attempt, Run: run, Task: task, Since: o.Since, Why: fmt.Sprintf("%v; %s", why, why.Hint()), Processes: o.Remains.Processes,
+				})
+			}
+		}
+	}
+}
+
+// endLeft ends what attempts have left behind, as far as it is known to be theirs.
+func endLeft(state string) error {
+	var errs []error
+	for _, home := range attemptHomes(state) {
+		left := supervisor.SweepGroups(home)
+		for _, o := range supervisor.FindOrphaned(home) {
+			if o.Remains.Proof != supervisor.Remaining {
+				continue
+			}
+			some, err := supervisor.EndOrphaned(o)
+			left, errs = append(left, some...), append(errs, err)
+		}
+		if len(left) > 0 {
+			errs = append(errs, fmt.Errorf("processes %v cannot be ended", left))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// taskOf says whose an attempt is, if the database knows it.
+func (a *App) taskOf(ctx context.Context, attempt string) (run, task string) {
+	if a == nil {
+		return "", ""
+	}
+	_ = a.store.Read(ctx, func(r store.Reader) error { // it is for people, who have the attempt's id too
+		if known, err := r.Attempt(attempt); err == nil {
+			run, task = known.Run, known.Task
+		}
+		return nil
+	})
+	return run, task
+}
+
+// NotDoubtedError is an attempt of which a person says that it is gone, and which
+// does not wait for that.
+type NotDoubtedError struct {
+	Attempt string
+	Alive   []supervisor.Left // what is known to be alive of it
+}
+
+func (e *NotDoubtedError) Error() string {
+	if len(e.Alive) > 0 {
+		return fmt.Sprintf("attempt %s is not gone: %v is alive", e.Attempt, e.Alive[0])
+	}
+	return fmt.Sprintf("no attempt %s waits for a proof that it has ended", e.Attempt)
+}
+
+// Conflict marks the error as one about the state of things.
+func (*NotDoubtedError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *NotDoubtedError) Hint() string {
+	if len(e.Alive) > 0 {
+		return "'gaffer doctor --repair' ends it"
+	}
+	return "'gaffer doctor' lists those that do"
+}
+
+// DeclareGone notes that the user says that nothing is alive of an attempt which
+// cannot be proved to have ended. Its task goes on.
+func DeclareGone(opts Options, attempt string) error {
+	_, state, err := databaseOf(opts)
+	if err != nil {
+		return err
+	}
+	not := &NotDoubtedError{Attempt: attempt}
+	said := false
+	for _, home := range attemptHomes(state) {
+		for _, o := range supervisor.FindOrphaned(home) {
+			switch {
+			case o.Attempt != attempt || o.Remains.Proof == supervisor.Gone:
+				continue
+			case o.Remains.Proof == supervisor.Remaining:
+				not.Alive = o.Remains.Processes
+				return not
+			case o.Remains.Above(os.Getpid()): // it says so itself
+				return &caller.RefusedError{What: "gaffer doctor --gone", Agent: "agent of attempt " + attempt}
+			}
+			if err := supervisor.DeclareGone(o.Dir, opts.Now()); err != nil {
+				return err
+			}
+			said = true
+		}
+	}
+	if !said {
+		return not
+	}
+	return nil
+}

@@ -1,0 +1,358 @@
+package cli_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gaffer/internal/testenv"
+)
+
+// hostile is a task whose first attempt leaves a process behind that carries no mark
+// of it: with an empty environment, in a session of its own, in the folder / and
+// without the files of its parent. That process stops the supervisor, kills the agent
+// and then the supervisor, so that it has nothing of the attempt above it at any
+// time; and before that gaffer, if there is a file named both. A later attempt notes
+// whether the process is alive.
+const hostile = `tasks:
+  - id: evil
+    retries: 3
+    shell: |
+      echo $GAFFER_ATTEMPT >> starts
+      if [ -s pid ]; then
+        if grep -q '^State:.[RSDT]' /proc/$(cat pid)/status 2>/dev/null; then echo alive > two; fi
+        exit 0
+      fi
+      echo $PPID > supervisor
+      gaffer=
+      if [ -e both ]; then gaffer=$(sed 's/.*) //' /proc/$PPID/stat | cut -d' ' -f2); fi
+      env -i setsid sh hide.sh $PWD $$ $PPID $gaffer &
+      sleep 3600
+`
+
+const hide = `cd /
+exec 0<&- 1>&- 2>&-
+kill -STOP $3
+kill -9 $2
+while grep -q '^State:.[RSDT]' /proc/$2/status; do :; done
+echo $$ > $1/pid.new
+mv $1/pid.new $1/pid
+if [ -n "$4" ]; then kill -9 $4; fi
+kill -9 $3
+exec sleep 3600
+`
+
+// prey is a project with that task, and a control group of its own that gaffer runs
+// in, so that nothing else on this machine looks as if it had been started by it.
+type prey struct {
+	t     *testing.T
+	dir   string
+	env   []string
+	enter string // shell commands before gaffer
+	cage  string
+}
+
+func newPrey(t *testing.T, groups string, both bool) *prey {
+	testenv.Integration(t)
+	p := &prey{t: t, dir: t.TempDir()}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := regexp.MustCompile(`(?m)^\S+ \S+ \S+ / (\S+) .* - cgroup2 `).FindStringSubmatch(string(mounts))
+	if at == nil {
+		t.Fatal("this test needs control groups of version 2 that are mounted as a whole")
+	}
+	if p.cage, err = os.MkdirTemp(at[1], "test-"); err != nil {
+		t.Fatal(err)
+	}
+	p.enter = "echo $$ > " + p.cage + "/cgroup.procs; "
+	t.Cleanup(p.clean)
+	p.env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(p.dir, "state"), "HOME="+p.dir, "GAFFER_CGROUPS="+groups)
+	p.write("plan.yaml", hostile)
+	p.write("hide.sh", hide)
+	if both {
+		p.write("both", "")
+	}
+	return p
+}
+
+func (p *prey) write(name, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// clean ends everything that the test has started.
+func (p *prey) clean() {
+	testenv.Wait(p.t, "the end of everything in "+p.cage, func() error {
+		_ = os.WriteFile(filepath.Join(p.cage, "cgroup.kill"), []byte("1"), 0)
+		for _, pid := range p.groupFiles("/sys/fs/cgroup/pids") { // of version 1
+			_ = os.Remove(pid)
+		}
+		inner, _ := filepath.Glob(p.cage + "/gaffer-*")
+		for _, dir := range inner {
+			_ = os.Remove(dir)
+		}
+		return os.Remove(p.cage)
+	})
+}
+
+// groupFiles lists groups of attempts of this test's state folder.
+func (p *prey) groupFiles(below string) (list []string) {
+	for _, id := range p.lines("starts") {
+		found, _ := filepath.Glob(filepath.Join(below, "gaffer-*-"+id+"-*"))
+		list = append(list, found...)
+	}
+	return list
+}
+
+// gaffer is a gaffer in the test's control group.
+func (p *prey) gaffer(args ...string) *exec.Cmd {
+	cmd := exec.Command("sh", append([]string{"-c", p.enter + `exec "$0" "$@"`, testenv.Program(p.t)}, args...)...)
+	cmd.Dir, cmd.Env = p.dir, p.env
+	return cmd
+}
+
+// says is what a gaffer prints in all, and its exit code.
+func (p *prey) says(args ...string) (string, int) {
+	p.t.Helper()
+	cmd := p.gaffer(args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	_ = cmd.Run() // the code tells
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+func (p *prey) lines(name string) []string {
+	data, _ := os.ReadFile(filepath.Join(p.dir, name))
+	return strings.Fields(string(data))
+}
+
+// hidden is the process that was left behind, once there is one.
+func (p *prey) hidden() int {
+	p.t.Helper()
+	testenv.Wait(p.t, "a process that is left behind", func() error {
+		if len(p.lines("pid")) == 1 {
+			return nil
+		}
+		return fmt.Errorf("starts: %q", p.lines("starts"))
+	})
+	pid, err := strconv.Atoi(p.lines("pid")[0])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return pid
+}
+
+func lives(pid int) bool {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err == nil && regexp.MustCompile(`State:\s+[RSDT]`).Match(status)
+}
+
+// completes checks that the task was done by its second attempt while nothing of the
+// first was alive.
+func (p *prey) completes() {
+	p.t.Helper()
+	testenv.Wait(p.t, "the end of the run", func() error {
+		out, _ := p.says("status", "--json")
+		if strings.Contains(out, `"status": "complete"`) && !strings.Contains(out, `"alive": true`) {
+			return nil
+		}
+		return fmt.Errorf("%s\nstarts: %q", out, p.lines("starts"))
+	})
+	if got := p.lines("starts"); len(got) != 2 {
+		p.t.Errorf("attempts: %q", got)
+	}
+}
+
+// attack runs the hostile task and returns when its supervisor, and gaffer if that
+// was wanted, are dead.
+func (p *prey) attack(both bool) (run *exec.Cmd, hidden int) {
+	p.t.Helper()
+	run = p.gaffer("run", "plan.yaml")
+	var out bytes.Buffer
+	run.Stdout, run.Stderr = &out, &out
+	if err := run.Start(); err != nil {
+		p.t.Fatal(err)
+	}
+	hidden = p.hidden()
+	if both {
+		_ = run.Wait()
+		if run.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			p.t.Fatalf("gaffer was not killed: %s", out.String())
+		}
+	}
+	testenv.Wait(p.t, "the end of the supervisor", func() error {
+		if pid, err := strconv.Atoi(strings.Join(p.lines("supervisor"), "")); err != nil || lives(pid) {
+			return fmt.Errorf("supervisor %d is alive, %w", pid, err)
+		}
+		return nil
+	})
+	return run, hidden
+}
+
+func TestSecurityAProcessThatHidesFromItsAttemptEndsBeforeTheNextBegins(t *testing.T) {
+	for _, groups := range []string{"v2", "v1"} {
+		for _, both := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, gaffer killed too: %t", groups, both), func(t *testing.T) {
+				t.Parallel()
+				p := newPrey(t, groups, both)
+				run, hidden := p.attack(both)
+				if both {
+					if !lives(hidden) {
+						t.Fatal("the attack did not come to anything")
+					}
+					out, code := p.says("doctor")
+					if want := fmt.Sprintf("orphaned: pid %d of attempt %s (task evil of run ", hidden, p.lines("starts")[0]); !strings.Contains(out, want) || code != 1 {
+						t.Errorf("doctor: exit %d, without %q:\n%s", code, want, out)
+					}
+					if want := "known by: control groups " + groups; !strings.Contains(out, want) {
+						t.Errorf("doctor without %q:\n%s", want, out)
+					}
+					if out, code := p.says("resume"); code != 0 {
+						t.Errorf("resume: exit %d\n%s", code, out)
+					}
+				} else if err := run.Wait(); err != nil {
+					t.Errorf("run: %v", err)
+				}
+				p.completes()
+				if _, err := os.Stat(filepath.Join(p.dir, "two")); err == nil || lives(hidden) {
+					t.Errorf("process %d of the first attempt is alive beside the second", hidden)
+				}
+				if left := append(p.groupFiles(p.cage), p.groupFiles("/sys/fs/cgroup/pids")...); len(left) > 0 {
+					t.Errorf("control groups are left: %q", left)
+				}
+			})
+		}
+	}
+}
+
+func TestSecurityDoctorEndsAProcessThatHidesFromItsAttempt(t *testing.T) {
+	p := newPrey(t, "v2", true)
+	_, hidden := p.attack(true)
+	out, code := p.says("doctor", "--repair")
+	if strings.Contains(out, "orphaned: ") || !strings.Contains(out, "nothing is orphaned") || lives(hidden) {
+		t.Errorf("doctor --repair: exit %d, process %d is alive: %t\n%s", code, hidden, lives(hidden), out)
+	}
+}
+
+func TestSecurityWithoutControlGroupsATaskWaitsForAProcessThatMayBeItsOwn(t *testing.T) {
+	for _, both := range []bool{false, true} {
+		t.Run(fmt.Sprintf("gaffer killed too: %t", both), func(t *testing.T) {
+			t.Parallel()
+			p := newPrey(t, "off", both)
+			run, hidden := p.attack(both)
+			if both {
+				run = p.gaffer("resume")
+				if err := run.Start(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			why := fmt.Sprintf("pid %d (sleep 3600) started after it and may be of it", hidden)
+			for _, command := range [][]string{{"status"}, {"status", "--json"}, {"ps", "--json"}, {"doctor"}} {
+				testenv.Wait(t, strings.Join(command, " ")+" that says why the task waits", func() error {
+					out, _ := p.says(command...)
+					if !strings.Contains(out, why) {
+						return fmt.Errorf("without %q:\n%s", why, out)
+					}
+					return nil
+				})
+			}
+			out, code := p.says("doctor")
+			attempt := p.lines("starts")[0]
+			for _, want := range []string{"waits: attempt " + attempt + " (task evil of run ", "since 2", "gaffer doctor --gone " + attempt, "process marks only"} {
+				if !strings.Contains(out, want) || code != 1 {
+					t.Errorf("doctor: exit %d, without %q:\n%s", code, want, out)
+				}
+			}
+			if out, _ := p.says("doctor", "--repair"); !lives(hidden) {
+				t.Errorf("doctor --repair has ended a process that may be another's:\n%s", out)
+			}
+			if got := p.lines("starts"); len(got) != 1 {
+				t.Fatalf("another attempt began: %q", got)
+			}
+			if both { // a person knows that it is another's
+				if out, code := p.says("doctor", "--gone", "other"); code != 4 {
+					t.Errorf("doctor --gone other: exit %d\n%s", code, out)
+				}
+				if out, code := p.says("doctor", "--gone", attempt); code != 0 {
+					t.Errorf("doctor --gone: exit %d\n%s", code, out)
+				}
+			} else if err := syscall.Kill(hidden, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if err := run.Wait(); err != nil {
+				t.Errorf("gaffer: %v", err)
+			}
+			p.completes()
+		})
+	}
+}
+
+func TestSecurityWithoutControlGroupsAnOrdinaryKillIsRecoveredAtOnce(t *testing.T) {
+	p := newPrey(t, "off", false)
+	p.write("plan.yaml", `tasks:
+  - {id: a, retries: 3, shell: "echo $GAFFER_ATTEMPT >> starts; if [ -s pid ]; then exit 0; fi; echo $PPID > pid; sleep 3600 & setsid sleep 3600 & sleep 3600"}
+`)
+	run := p.gaffer("run", "plan.yaml")
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	supervisor := p.hidden()
+	// Another program of the user, which has to do with no attempt.
+	other := exec.Command("sh", "-c", "env -i setsid sleep 3600 >/dev/null 2>&1 & echo $!")
+	text, err := other.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	daemon, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(daemon, syscall.SIGKILL) })
+	if err := run.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = run.Wait()
+	if err := syscall.Kill(supervisor, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := p.says("resume"); code != 0 {
+		t.Errorf("resume: exit %d\n%s", code, out)
+	}
+	p.completes()
+	if !lives(daemon) {
+		t.Error("a process that is not gaffer's was ended")
+	}
+}
+
+func TestSecurityWithoutWritableControlGroupsAttemptsRunAsEver(t *testing.T) {
+	p := newPrey(t, "", false)
+	p.write("plan.yaml", "tasks:\n  - {id: a, shell: 'cat /proc/self/cgroup > groups'}\n")
+	p.enter += `unshare -m sh -c 'for at in $(sed -n "s/^[^ ]* [^ ]* [^ ]* [^ ]* \([^ ]*\) .* - cgroup2* .*/\1/p" /proc/self/mountinfo); do mount -o remount,bind,ro $at || exit 9; done; exec "$0" "$@"' `
+	p.enter = strings.Replace(p.enter, "unshare", "exec unshare", 1)
+	gaffer := func(args ...string) (string, int) {
+		cmd := exec.Command("sh", append([]string{"-c", p.enter + `"$0" "$@"`, testenv.Program(t)}, args...)...)
+		cmd.Dir, cmd.Env = p.dir, p.env
+		out, _ := cmd.CombinedOutput() // the code tells
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, code := gaffer("run", "plan.yaml"); code != 0 || strings.Contains(out, "cgroup") {
+		t.Errorf("run: exit %d\n%s", code, out)
+	}
+	if groups, err := os.ReadFile(filepath.Join(p.dir, "groups")); err != nil || strings.Contains(string(groups), "gaffer-") {
+		t.Errorf("%v: the task ran in\n%s", err, groups)
+	}
+	if out, _ := gaffer("doctor"); !strings.Contains(out, "known by: process marks only") {
+		t.Errorf("doctor:\n%s", out)
+	}
+}
