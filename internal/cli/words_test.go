@@ -48,7 +48,7 @@ var rules = []rule{
 		regexp.MustCompile(`(?i)\bgroups?\b`), "task",
 		[]string{"team", "validate", "schema"},
 		[]string{"team.md", "team-roles.md", "users/v4.md", "pages/team.js"},
-		regexp.MustCompile(`(?i)\bteam|expression|group named|by agent`),
+		regexp.MustCompile(`(?i)\bteam|expression|group named|by agent|control group`),
 	},
 	{
 		regexp.MustCompile(`(?i)\bsteps?\b`), "task",

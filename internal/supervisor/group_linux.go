@@ -339,7 +339,7 @@ func abandoned(home string) (list []*group) {
 				return nil
 			}
 			pid, start, ok := supervisorOf(d.Name())
-			if !ok || startOf(pid) == start {
+			if p, err := look(pid); !ok || err == nil && p.start == start && !p.ended {
 				return nil
 			}
 			if claimed == nil {

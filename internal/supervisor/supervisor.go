@@ -26,7 +26,9 @@
 // Who gets the lock and finds no end in it knows that the attempt is lost: the
 // lock is passed on to the supervisor as an open file, without a gap. Before it
 // says so it ends what the attempt has left behind and writes that into the lock;
-// a supervisor that finds an end there does not start.
+// a supervisor that finds an end there does not start. It says so only if it is
+// proved that nothing is left ([Remains]): by the attempt's control group where the
+// machine has those, otherwise by what the kernel still knows of its processes.
 //
 // An agent may have a lease ([Spec.Until], [Process.Extend]). When that is over the
 // supervisor freezes it with all below it: so an agent whose gaffer is dead or cut
