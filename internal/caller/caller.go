@@ -9,6 +9,9 @@ package caller
 
 import (
 	"fmt"
+	"os"
+	"regexp"
+	"strings"
 
 	"gaffer/internal/agentproc"
 )
@@ -85,19 +88,41 @@ func (*RefusedError) Hint() string {
 // deepest is how many processes above are looked at.
 const deepest = 64
 
-// Above lists the agents among the ancestors of a process, the nearest first.
+// Above lists the agents among the ancestors of a process, the nearest first. A
+// process that has none, but is in the control group of an attempt, is of that
+// attempt: it has outlived its supervisor.
 func Above(pid int) (list []Agent) {
+	above := pid
 	for range deepest {
-		p, ok := agentproc.Look(pid)
+		p, ok := agentproc.Look(above)
 		if !ok || p.Parent <= 1 {
-			return list
+			break
 		}
-		pid = p.Parent
-		if a := at(pid); a != nil {
+		above = p.Parent
+		if a := at(above); a != nil {
 			list = append(list, *a)
 		}
 	}
+	if attempt := attemptOfGroup(pid); len(list) == 0 && attempt != "" {
+		list = append(list, Agent{Attempt: attempt, Getenv: func(string) string { return "" }})
+	}
 	return list
+}
+
+// attemptOfGroup returns the attempt in whose control group a process is, or "". Package
+// supervisor names groups after the state folder, the attempt and its supervisor.
+func attemptOfGroup(pid int) (attempt string) {
+	groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil || !strings.Contains(string(groups), "/gaffer-") {
+		return "" // there are none here, or it is in none
+	}
+	groupName := regexp.MustCompile(`^gaffer-[0-9a-f]{12}-(.+)-[0-9]+\.[0-9]+$`)
+	for name := range strings.SplitSeq(strings.ReplaceAll(string(groups), "\n", "/"), "/") {
+		if found := groupName.FindStringSubmatch(name); found != nil {
+			attempt = found[1]
+		}
+	}
+	return attempt
 }
 
 // at returns the agent that a process is or belongs to, or nil.

@@ -1,9 +1,11 @@
 package caller
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,6 +86,26 @@ func TestSecurityAProcessThatASupervisorHasAdoptedBelongsToItsAttempt(t *testing
 	}
 	out := above(t, []string{self, "supervise", "stand-in"}, RunVar+"=r1", TaskVar+"=api")
 	if !strings.HasPrefix(out, "agent r1/api") {
+		t.Errorf("found %q", out)
+	}
+}
+
+func TestSecurityAProcessWithNothingAboveItBelongsToTheAttemptOfItsControlGroup(t *testing.T) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := regexp.MustCompile(`(?m)^\S+ \S+ \S+ / (\S+) .* - cgroup2 `).FindStringSubmatch(string(mounts))
+	if at == nil {
+		t.Fatal("this test needs control groups of version 2 that are mounted as a whole")
+	}
+	dir := filepath.Join(at[1], fmt.Sprintf("gaffer-0123456789ab-1a2b3c-%d.7", os.Getpid()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(dir) })
+	out := above(t, []string{"sh", "-c", `echo $$ > ` + dir + `/cgroup.procs; sh -c "$CALLER_TEST_RUN"; true`})
+	if before := Above(os.Getpid()); len(before) == 0 && out != "agent of attempt 1a2b3c \n" {
 		t.Errorf("found %q", out)
 	}
 }
