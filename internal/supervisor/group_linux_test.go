@@ -94,3 +94,29 @@ func TestSecurityTheControlGroupOfAnAttemptThatIsForgottenIsSwept(t *testing.T) 
 		})
 	}
 }
+
+func TestSecurityGroupsThatAnAgentMakesBelowItsOwnEndWithIt(t *testing.T) {
+	testenv.Integration(t)
+	for version, groups := range map[string]string{"v2": "$(dirname $(ls -d /sys/fs/cgroup/unified/cgroup.procs /sys/fs/cgroup/cgroup.procs 2>/dev/null | tail -n 1))$(sed -n 's/^0:://p' /proc/self/cgroup)", "v1": "/sys/fs/cgroup/pids$(sed -n 's/^[0-9]*:pids://p' /proc/self/cgroup)"} {
+		t.Run(version, func(t *testing.T) {
+			t.Setenv(supervisor.GroupsVar, version)
+			home := t.TempDir()
+			attempt := fmt.Sprintf("inner%d%s", os.Getpid(), version)
+			p, err := supervisor.Start(t.Context(), filepath.Join(home, attempt), supervisor.Spec{
+				Attempt: attempt, Dir: home, Log: filepath.Join(home, "log"),
+				Argv: []string{"sh", "-c", "g=" + groups + "; mkdir -p $g/a/b $g/c && (env -i setsid sleep 3600 & echo $! > $g/a/b/cgroup.procs) && grep -q . $g/a/b/cgroup.procs"},
+			}, self())
+			if err != nil {
+				t.Fatal(err)
+			}
+			exit, err := p.Wait(t.Context())
+			if err != nil || exit.Code != 0 || len(exit.Left) > 0 || exit.Swept != 1 {
+				log, _ := os.ReadFile(filepath.Join(home, "log"))
+				t.Errorf("%+v, %v\n%s", exit, err, log)
+			}
+			if left := groupsNamed(t, attempt); len(left) > 0 {
+				t.Errorf("groups are left: %q", left)
+			}
+		})
+	}
+}
