@@ -101,8 +101,8 @@ func (w *Watch) look() {
 		other, there := live[task]
 		// A look takes a while: the first may have ended when the second began.
 		if there && other.attempt != a.attempt && other.state() == running && a.state() == running {
-			w.doubles = append(w.doubles, fmt.Sprintf("task %s: attempts %s and %s live at once",
-				task, min(a.attempt, other.attempt), max(a.attempt, other.attempt)))
+			w.doubles = append(w.doubles, fmt.Sprintf("task %s of run %s: attempts %s and %s live at once",
+				a.task, a.run, min(a.attempt, other.attempt), max(a.attempt, other.attempt)))
 		}
 		live[task] = a
 	}
