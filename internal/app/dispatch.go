@@ -177,5 +177,5 @@ func (a *App) collect(ctx context.Context, run string, want func(store.Task) boo
 	if err != nil {
 		return err
 	}
-	return &OwedError{Owed{Run: run, Project: r.Project, Since: r.Ended, Why: flushed.Error()}}
+	return &OwedError{Owed{Run: run, Project: r.Project, Since: r.Ended, Why: oneLine(flushed)}}
 }

@@ -111,9 +111,12 @@ func (a *App) concluded(ctx context.Context, run string, flushed error) {
 	if ended, err := a.hasEnded(ctx, run); err == nil && !ended {
 		later = fmt.Sprintf("'gaffer resume %s' writes them", run)
 	}
-	a.opts.Notice(fmt.Sprintf("the documents of run %s are not all written: %v; %s", run, flushed, later))
-	_ = a.owe(ctx, run, flushed.Error())
+	a.opts.Notice(fmt.Sprintf("the documents of run %s are not all written: %s; %s", run, oneLine(flushed), later))
+	_ = a.owe(ctx, run, oneLine(flushed))
 }
+
+// oneLine is the text of errors that were joined.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // Owed lists the runs of this machine that have ended and whose documents do not say
 // so: those of this project, or of all. A run that a process works on is not among
@@ -194,7 +197,7 @@ func (a *App) Pay(ctx context.Context, everywhere bool) (left []Owed, err error)
 	}
 	for _, o := range list {
 		if err := a.pay(ctx, o); err != nil {
-			o.Why = err.Error()
+			o.Why = oneLine(err)
 			left = append(left, o)
 			continue
 		}
