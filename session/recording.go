@@ -41,6 +41,7 @@ type Recording struct {
 	members   [][]int // the positions of each wave's agents in the truth
 	agents    int     // that the truth had then
 	last      written
+	unsure    uint64 // the sum of a document of ours that may be in place although writing it failed; 0 if none
 	seen      seen
 	started   time.Time // by the truth
 	activated bool
@@ -223,8 +224,11 @@ func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (ma
 	if errors.Is(err, errSame) {
 		return false, nil
 	}
-	if err == nil {
-		r.last = next
+	switch {
+	case err == nil:
+		r.last, r.unsure = next, 0
+	case next.known: // it may be in place all the same: the folder could not be synced
+		r.unsure = next.sum
 	}
 	return made, err
 }
@@ -234,12 +238,13 @@ func (r *Recording) update(ctx context.Context, truth func() (Truth, error)) (ma
 func (r *Recording) edit(doc *jsontree.Doc, is Truth) (next written, err error) {
 	root := doc.Root()
 	grown := len(r.last.at) != len(is.Status.Agents) || len(r.last.waves) != len(is.Status.Waves)
-	same := r.last.known && !grown && r.sum(root) == r.last.sum
+	sum := r.sum(root)
+	same := r.last.known && !grown && sum == r.last.sum
 	before := doc.Mark()
 	if !same && root.Get("session_id").Text() != r.id && r.isLink() {
 		return next, &statefile.FormError{Path: r.file.Path(), Problem: "is a symbolic link to a file that is not the document of this session"}
 	}
-	if r.Heed && r.last.known && !same && r.usable(root) {
+	if ours := sum == r.last.sum || sum == r.unsure; r.Heed && r.last.known && !ours && r.usable(root) {
 		if asked := requested(root, is.Status); asked != nil {
 			return next, asked
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -612,4 +613,38 @@ func (s *stepped) step(op host.Op, do func() error) error {
 		s.after(op)
 	}
 	return err
+}
+
+// syncless is a machine on which folders cannot be synced for a while.
+type syncless struct {
+	host.Host
+	fails bool
+}
+
+func (h *syncless) SyncDir(op host.Op, name string) error {
+	if h.fails && filepath.Base(name) == recordedID {
+		return syscall.EMFILE
+	}
+	return h.Host.SyncDir(op, name)
+}
+
+func TestFaultADocumentWhoseFolderCouldNotBeSyncedIsNotTakenForARequestOfAnotherProgram(t *testing.T) {
+	machine := &syncless{Host: host.OS()}
+	r := record(t, session.New(t.TempDir(), session.Options{Host: machine, Now: start().Now}))
+	write := func() error { return r.Write(t.Context(), r.truth(0, 1, 2)) }
+	r.Heed = true
+	must(t, write())
+	r.is.Status, r.is.Agents[0].Status = session.Cancelled, session.Cancelled // a user cancels the run
+	machine.fails = true
+	if err := write(); err == nil {
+		t.Error("the folder was synced")
+	} else if got, _ := r.s.Load(recordedID); got.Status != session.Cancelled {
+		t.Errorf("the document is not in place: it says %s, %v", got.Status, err)
+	}
+	machine.fails = false
+	r.is.Status, r.is.Agents[0].Status = session.Running, session.Queued // and retries it
+	must(t, write())
+	if got, err := r.s.Load(recordedID); err != nil || got.Status != session.Running {
+		t.Errorf("the document says %+v, %v", got, err)
+	}
 }
