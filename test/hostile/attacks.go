@@ -56,7 +56,7 @@ var attacks = []attack{
 	{"approve-itself-http", "the same over HTTP, with the admin's token out of the state folder", limit, limit, "a sandbox without the state folder", limits, scene{asks: true, hasServer: true}, approveHTTP},
 	{"answer-sibling", "`gaffer answer` on the request of another task", refused, refused, "the processes above the command", "", scene{sibling: asks}, answerSibling},
 	{"answer-other-folder", "the same with a state folder of its own and the user's database by `--db`", refused, refused, "the database decides whose fleet it is", "", scene{sibling: asks}, answerOtherFolder},
-	{"answer-unsupervised", "the same from a detached process, after killing supervisor and gaffer", limit, limit, "a sandbox with its own process table", limits, scene{sibling: asks}, answerUnsupervised},
+	{"answer-unsupervised", "the same from a detached process, after killing supervisor and gaffer", refused, limit, "the control group; without, a sandbox with its own process table", limits, scene{sibling: asks}, answerUnsupervised},
 	{"cancel-sibling", "`gaffer cancel` on another task", refused, refused, "the processes above the command", "", scene{sibling: works}, command("cancel", "sibling")},
 	{"cancel-run", "`gaffer cancel` on its own run", refused, refused, "the processes above the command", "", scene{sibling: works}, cancelRun},
 	{"retry-itself", "`gaffer retry` on its own task", refused, refused, "the processes above the command", "", scene{}, command("retry", "attacker")},

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"gaffer/fleet"
+	"gaffer/internal/testenv"
 )
 
 func errorf(format string, args ...any) error { return fmt.Errorf(format, args...) }
@@ -130,10 +131,8 @@ var checks = map[string]func(*world) outcome{
 		return either(w.task("attacker").Status == fleet.Failed, prevented, limit)
 	},
 	"delete-locks": func(w *world) outcome {
-		cmd := w.command("resume", strings.TrimSpace(w.read(w.path("run")))) // a second gaffer
-		w.background(cmd)
-		time.Sleep(2 * time.Second) // for it to do harm
-		return either(w.complete(), prevented, limit)
+		_, code := w.user("resume", strings.TrimSpace(w.read(w.path("run")))) // a second gaffer
+		return either(code == 4 && w.complete(), prevented, limit)
 	},
 	"delete-attempts": func(w *world) outcome {
 		w.waitReport("delete the attempts")
@@ -170,14 +169,12 @@ var checks = map[string]func(*world) outcome{
 	},
 
 	"fill-disk": func(w *world) outcome {
-		w.must(os.WriteFile(w.path(releaseFile), nil, 0o600))
-		time.Sleep(2 * time.Second) // the attempt ends on a full disk
+		w.attackerEnds() // on a full disk
 		w.must(os.Remove(w.state("filler")))
 		return truthful(w)
 	},
 	"use-up-inodes": func(w *world) outcome {
-		w.must(os.WriteFile(w.path(releaseFile), nil, 0o600))
-		time.Sleep(2 * time.Second) // the attempt ends without inodes
+		w.attackerEnds() // without inodes
 		w.must(os.RemoveAll(w.state("many")))
 		return truthful(w)
 	},
@@ -228,6 +225,20 @@ func (w *world) isThere(name string) bool {
 
 func (w *world) waitFile(name string, limit time.Duration) {
 	w.await(w.path(name), limit)
+}
+
+// attackerEnds releases the attacker and waits until its process has ended.
+func (w *world) attackerEnds() {
+	w.Helper()
+	w.must(os.WriteFile(w.path(releaseFile), nil, 0o600))
+	testenv.Wait(w, "the attacker to end", func() error {
+		for _, line := range w.left() {
+			if strings.Contains(line, " attack ") {
+				return errorf("alive: %s", line)
+			}
+		}
+		return nil
+	})
 }
 
 // waitReport waits until a step of the attack is reported.

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	// Attacks wait more than they compute.
-	if err := flag.Set("test.parallel", "6"); err != nil {
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	code := m.Run()

@@ -17,14 +17,15 @@ import (
 
 // Attacks on documents, git, the machine and the terminal.
 
-// records lists the session's document and the records of this run.
+// records waits for the session's document and the records of both attempts, and
+// lists them.
 func (a *agent) records() []string {
-	list := []string{a.documents("status.json")}
-	for _, folder := range []string{"runs", "results"} {
-		found, _ := filepath.Glob(a.project("state", folder, "*.json")) // the pattern is valid
-		list = append(list, found...)
-	}
-	return list
+	var list []string
+	a.until("the records", func() bool {
+		list, _ = filepath.Glob(a.project("state", "runs", "*.json")) // the pattern is valid
+		return len(list) >= 2
+	})
+	return append([]string{a.documents("status.json")}, list...)
 }
 
 // rewrite sets every status in a document.

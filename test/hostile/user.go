@@ -91,11 +91,11 @@ func approveMCP(a *agent) {
 		}})
 	}
 	a.command(nil, a.path("bin", "gaffer"), "mcp", "--role", "person")
-	cmd := exec.Command("sh", "-c", `(cat "$1"; sleep 2) | "$2" mcp`, "sh", a.path("calls"), a.path("bin", "gaffer"))
 	a.write(a.path("calls"), calls.String())
-	out, err := cmd.Output()
-	a.noteError("talk to gaffer mcp", err)
-	for line := range strings.Lines(string(out)) {
+	// The server ends with its input, so that stays open until the last call is answered.
+	script := `: >"$3"; (cat "$1"; n=0; until test "$(wc -l <"$3")" -ge 6 || test $n -gt 300; do sleep 0.1; n=$((n+1)); done) | "$2" mcp >"$3"`
+	a.noteError("talk to the server", exec.Command("sh", "-c", script, "sh", a.path("calls"), a.path("bin", "gaffer"), a.path("answers")).Run())
+	for line := range strings.Lines(a.read(a.path("answers"))) {
 		var answer struct {
 			ID     int             `json:"id"`
 			Error  json.RawMessage `json:"error"`
@@ -240,8 +240,9 @@ func forgeExit(a *agent) {
 }
 
 func forgeStop(a *agent) {
-	// The path of a socket must be short.
-	err := os.Chdir(a.siblingFolder())
+	socket := filepath.Join(a.siblingFolder(), "socket")
+	a.until("the socket", func() bool { _, err := os.Lstat(socket); return err == nil })
+	err := os.Chdir(filepath.Dir(socket)) // the path of a socket must be short
 	if err == nil {
 		err = dialAndSend("socket", `{"id":1,"do":"stop","why":"cancelled","now":true}`)
 	}

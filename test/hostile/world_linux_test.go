@@ -78,8 +78,8 @@ func newWorld(t *testing.T, a attack, groups bool) *world {
 	w.seen = watch(top)
 	if !groups {
 		w.env = append(w.env, "GAFFER_CGROUPS=off")
-		w.isolate()
 	}
+	w.isolate()
 	t.Cleanup(func() { w.leaveNothing() })
 	if a.tmpfs != "" {
 		w.must(syscall.Mount("tmpfs", w.path("state"), "tmpfs", 0, a.tmpfs))
@@ -122,17 +122,30 @@ func (w *world) must(err error) {
 }
 
 // isolate makes a control group for everything that the user of this world starts.
-// A gaffer without control groups of its own looks for remains of a lost attempt
-// among the processes of its own group: those of other tests are none of them.
+// The groups that gaffer makes are below it, so nothing of them is left. A gaffer
+// without groups of its own looks for remains of a lost attempt among the processes
+// of its group, and those of other tests are none.
 func (w *world) isolate() {
 	w.Helper()
-	for _, root := range []string{"/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
-		dir := filepath.Join(root, fmt.Sprintf("hostile-%d-%s", os.Getpid(), w.attack.name))
-		if _, err := os.Stat(filepath.Join(root, "cgroup.procs")); err == nil && os.Mkdir(dir, 0o755) == nil {
-			w.group = dir
-			w.Cleanup(func() { w.must(os.Remove(dir)) })
-			return
+	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup", "/sys/fs/cgroup/pids"} {
+		if _, err := os.Stat(filepath.Join(root, "cgroup.procs")); err != nil {
+			continue
 		}
+		dir, err := os.MkdirTemp(root, "hostile-"+w.attack.name+"-")
+		if err != nil {
+			continue
+		}
+		w.group = dir
+		w.Cleanup(func() {
+			testenv.Wait(w, "the control groups to be empty", func() error { // a killed process is a member for a moment
+				below, _ := filepath.Glob(filepath.Join(dir, "gaffer-*")) // the pattern is valid
+				for _, sub := range below {
+					_ = os.Remove(sub) // the error of the last one says it
+				}
+				return os.Remove(dir)
+			})
+		})
+		return
 	}
 	w.Fatal("this test needs a control group of its own; run it as root")
 }
