@@ -96,10 +96,11 @@ type Task struct {
 	After    []string  `json:"after,omitempty"`
 	Agent    string    `json:"agent,omitempty"`
 	Model    string    `json:"model,omitempty"`
-	Tries    int       `json:"tries"`             // attempts so far
-	Retries  int       `json:"retries"`           // that are allowed after the first
-	Outcome  string    `json:"outcome,omitempty"` // the failure class of the last attempt, or why it was cancelled
-	RetryAt  time.Time `json:"retry_at,omitzero"` // it waits until then
+	Tries    int       `json:"tries"`               // attempts so far
+	Retries  int       `json:"retries"`             // that are allowed after the first
+	Outcome  string    `json:"outcome,omitempty"`   // the failure class of the last attempt, or why it was cancelled
+	RetryAt  time.Time `json:"retry_at,omitzero"`   // it waits until then
+	NoWorker string    `json:"no_worker,omitempty"` // why no worker takes it that is online, of a task that could start
 	Worktree string    `json:"worktree,omitempty"`
 	Branch   string    `json:"branch,omitempty"`
 	Session  string    `json:"session,omitempty"` // the tmux session that shows its agent

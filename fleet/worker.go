@@ -14,8 +14,10 @@ type WorkerMeta struct {
 	Version string   `json:"version,omitempty"`
 	Slots   int      `json:"slots"` // how many tasks it runs at once
 	Labels  []string `json:"labels"`
-	Source  string   `json:"source"` // how it knows what its agents do: their output, or worker if it has none
-	Held    int      `json:"held"`   // tasks that it has now
+	Agents  []string `json:"agents,omitempty"` // whose tasks it takes; without any, all
+	Pools   []string `json:"pools,omitempty"`  // of which a task must want one, if its token is limited to them
+	Source  string   `json:"source"`           // how it knows what its agents do: their output, or worker if it has none
+	Held    int      `json:"held"`             // tasks that it has now
 	// Run is the only one that it works on, of a worker that began with it and
 	// ends with it.
 	Run string `json:"run,omitempty"`
@@ -34,6 +36,8 @@ type Worker struct {
 	Slots        int       `json:"slots,omitempty"`
 	Held         int       `json:"held,omitempty"` // attempts that it has now
 	Labels       []string  `json:"labels,omitempty"`
+	Allowed      []string  `json:"agents,omitempty"` // whose tasks it takes; without any, all
+	Pools        []string  `json:"pools,omitempty"`  // of which a task must want one; without any, none
 	Version      string    `json:"version,omitempty"`
 	Host         string    `json:"host,omitempty"`
 	Source       string    `json:"source,omitempty"` // how it knows what its agents do
@@ -50,6 +54,21 @@ type Worker struct {
 
 // Online reports whether it was heard of lately.
 func (w Worker) Online() bool { return w.WorkerStatus == "online" }
+
+// Runs reports whether the worker takes tasks of an agent.
+func (w Worker) Runs(agent string) bool {
+	return len(w.Allowed) == 0 || slices.Contains(w.Allowed, agent)
+}
+
+// Serves reports whether the worker's token lets it take tasks that want these labels.
+func (w Worker) Serves(labels []string) bool {
+	return len(w.Pools) == 0 || slices.ContainsFunc(labels, func(l string) bool { return slices.Contains(w.Pools, l) })
+}
+
+// Has reports whether the worker has all of these labels.
+func (w Worker) Has(labels []string) bool {
+	return !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
+}
 
 // The labels by which a worker says which project it works for and who it is.
 const (

@@ -17,11 +17,13 @@ import (
 	"gaffer/internal/agent"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
+	"gaffer/internal/plan"
 	"gaffer/internal/project"
 	"gaffer/internal/remote"
 	"gaffer/internal/rundesk"
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
+	"gaffer/internal/teamrun"
 	"gaffer/internal/worker"
 	"gaffer/statefile"
 )
@@ -39,6 +41,7 @@ type StationOptions struct {
 	Name    string
 	Slots   int
 	Labels  []string
+	Allow   []string // the agents whose tasks it takes and runs; without any, all
 	Version string
 	Once    bool // ends when there is nothing to do
 
@@ -96,16 +99,23 @@ func (s *Station) equip() (err error) {
 	host, _ := os.Hostname() // for people
 	name := s.opts.Name
 	labels := append([]string{rundesk.ProjectLabel(s.opts.Config.ProjectName()), engine.PlaceLabel(name)}, s.opts.Labels...)
+	allow, noCommands := s.opts.Allow, error(nil)
+	if len(allow) > 0 {
+		if !slices.Contains(allow, plan.CommandAgent) {
+			noCommands = fmt.Errorf("this worker runs no commands of a plan: it was started for %s", strings.Join(allow, ", "))
+		}
+		allow = append(slices.Clone(allow), joinAgent, teamrun.MergeAgent) // what gaffer does itself between tasks
+	}
 	s.engine, err = remote.New(remote.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.tell,
-		Worker: coordinator.WorkerInfo{ID: id, Name: name, Labels: labels, Slots: s.opts.Slots, Version: s.opts.Version, Host: host},
+		Worker: coordinator.WorkerInfo{ID: id, Name: name, Labels: labels, Agents: allow, Slots: s.opts.Slots, Version: s.opts.Version, Host: host},
 		Logs:   s.folder("unsent"), LogOf: s.Log,
 	})
 	if err != nil {
 		return err
 	}
 	s.worker = worker.New(worker.Options{
-		ID: id, Labels: labels, Slots: s.opts.Slots, Engine: s.engine, Attempts: s.folder("attempts"), Root: s.opts.Project.Root, Place: s, Now: s.opts.Now,
+		ID: id, Labels: labels, Allow: allow, NoCommands: noCommands, Slots: s.opts.Slots, Engine: s.engine, Attempts: s.folder("attempts"), Root: s.opts.Project.Root, Place: s, Now: s.opts.Now,
 		Agents: func(name string) (agent.Agent, error) {
 			return agentOf(s.opts.Getenv, s.opts.Project.Root, s.opts.Config, name)
 		},

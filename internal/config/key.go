@@ -61,6 +61,10 @@ var keys = []Key{
 		Doc: "the SHA-256 of the server's own certificate, as 'gaffer serve --tls' prints it", Example: "2F:91:(and so on)",
 	},
 	{
+		Name: "worker.allow", Kind: List, Default: "[]", Own: true,
+		Doc: "the agents whose tasks 'gaffer worker' takes: a JSON list; an empty one is all", Example: `["claude", "codex"]`,
+	},
+	{
 		Name: "lock_timeout", Kind: Duration, Least: time.Millisecond, Default: "30s",
 		Doc: "how long a writer waits for a document's lock", Example: "5s",
 	},

@@ -37,7 +37,7 @@ func WorkerOf(a coordinator.Agent) Worker {
 	var said map[string]json.RawMessage
 	_ = json.Unmarshal(a.Meta, &said) // what is no object says nothing
 	for name, to := range map[string]any{
-		"labels": &w.Labels, "slots": &w.Slots, "version": &w.Version, "host": &w.Host, "held": &w.Held, "source": &w.Source, "run": &w.Run,
+		"labels": &w.Labels, "agents": &w.Allowed, "pools": &w.Pools, "slots": &w.Slots, "version": &w.Version, "host": &w.Host, "held": &w.Held, "source": &w.Source, "run": &w.Run,
 		"by_hand": &w.ByHand, "dir": &w.Dir, "for": &w.For, "pid": &w.PID, "pane": &w.Pane,
 	} {
 		_ = json.Unmarshal(said[name], to) // nor does what has another form
@@ -65,7 +65,8 @@ func Idle(workers []Worker, p plan.Plan, project, on string) (lacking []string) 
 	seen := map[string]bool{}
 	for _, t := range p.Tasks {
 		labels := slices.Concat(needed, t.Labels)
-		if key := strings.Join(labels, ","); !seen[key] && !anyHas(workers, labels) {
+		has := func(w Worker) bool { return w.Online() && w.Has(labels) && w.Serves(t.Labels) }
+		if key := strings.Join(labels, ","); !seen[key] && !slices.ContainsFunc(workers, has) {
 			seen[key] = true
 			lacking = append(lacking, strings.Join(t.Labels, ", "))
 		}
@@ -73,8 +74,20 @@ func Idle(workers []Worker, p plan.Plan, project, on string) (lacking []string) 
 	return lacking
 }
 
-func anyHas(workers []Worker, labels []string) bool {
-	return slices.ContainsFunc(workers, func(w Worker) bool {
-		return w.Online() && !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
-	})
+// Disallowed lists the agents of a plan whose tasks would wait for ever as things are,
+// although workers are online that have the labels: none of them runs the agent.
+func Disallowed(workers []Worker, p plan.Plan, project, on string, agentOf func(plan.Task) string) (agents []string) {
+	needed := []string{projectLabel + project}
+	if on != "" {
+		needed = append(needed, placeLabel+on)
+	}
+	for _, t := range p.Tasks {
+		labels, name := slices.Concat(needed, t.Labels), agentOf(t)
+		has := func(w Worker) bool { return w.Online() && w.Has(labels) && w.Serves(t.Labels) }
+		runs := func(w Worker) bool { return has(w) && w.Runs(name) }
+		if slices.ContainsFunc(workers, has) && !slices.ContainsFunc(workers, runs) && !slices.Contains(agents, name) {
+			agents = append(agents, name)
+		}
+	}
+	return agents
 }

@@ -20,7 +20,7 @@ type Claim struct {
 	After  string // the attempt that the worker ended in the same request, if it did
 	// OneOf lists sets of labels: a task must have one label of each set.
 	OneOf [][]string `json:"-"`
-	// Agents are those whose tasks the worker takes; nil is all.
+	// Agents are those whose tasks the worker takes; without any, all.
 	Agents []string `json:"-"`
 	// May reports whether the worker may have a task; nil allows every task. What
 	// it may not have is passed over.

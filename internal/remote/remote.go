@@ -172,7 +172,7 @@ func (e *Engine) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, 
 	if len(c.Labels) == 0 {
 		return engine.Assignment{}, engine.ErrNothing
 	}
-	given, err := e.work.ClaimWork(ctx, coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Key: c.Key})
+	given, err := e.work.ClaimWork(ctx, coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key})
 	if codeOf(err) == coordinator.NoTasks {
 		e.link.well()
 		e.rest()
@@ -229,7 +229,7 @@ func (e *Engine) Ask(ctx context.Context, a engine.Ask) (string, error) {
 func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engine.Outcome, *engine.Assignment, error) {
 	t := coordinator.WorkTurn{Finish: wireFinish(f, e.opts.Now())}
 	if len(c.Labels) > 0 {
-		t.Claim = &coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Key: c.Key}
+		t.Claim = &coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key}
 	}
 	done, err := e.work.TurnWork(ctx, t)
 	if err := e.heard(ctx, err); err != nil {

@@ -101,11 +101,13 @@ func (d *Desk) Run(ctx context.Context, id string) (run fleet.Run, err error) {
 	if err := d.see(ctx, id); err != nil {
 		return run, err
 	}
-	run, err = d.lookout.Run(ctx, id)
+	if run, err = d.lookout.Run(ctx, id); err != nil {
+		return run, err
+	}
 	for i := range run.Tasks {
 		run.Tasks[i].Prompt = ""
 	}
-	return run, err
+	return run, d.explain(ctx, id, run.Tasks)
 }
 
 // FindRun implements [server.Runs].
@@ -131,7 +133,13 @@ func (d *Desk) Task(ctx context.Context, run, task string) (fleet.Task, error) {
 	if err := d.see(ctx, run); err != nil {
 		return fleet.Task{}, err
 	}
-	return d.lookout.Task(ctx, store.TaskKey{Run: run, Task: task})
+	t, err := d.lookout.Task(ctx, store.TaskKey{Run: run, Task: task})
+	if err != nil {
+		return t, err
+	}
+	list := []fleet.Task{t}
+	err = d.explain(ctx, run, list)
+	return list[0], err
 }
 
 // Attempts implements [server.Runs].

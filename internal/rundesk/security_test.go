@@ -6,9 +6,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
+	"gaffer/fleet"
 	"gaffer/internal/plan"
 	"gaffer/internal/secret"
+	"gaffer/internal/store"
 	"gaffer/internal/token"
 )
 
@@ -90,4 +93,44 @@ func (f *fixture) read(role token.Role, path string) (int, string) {
 	body, err := io.ReadAll(res.Body)
 	f.must(err)
 	return res.StatusCode, string(body)
+}
+
+func TestSecurityATaskThatNoWorkerMayTakeSaysWhy(t *testing.T) {
+	f := inMemory(t)
+	run := f.submit(shop()).ID
+	why := func() string {
+		t.Helper()
+		task, err := f.RunTask(f.ctx, run, "api")
+		f.must(err)
+		whole, err := f.Client.Run(f.ctx, run)
+		f.must(err)
+		if whole.Tasks[0].NoWorker != task.NoWorker || whole.Tasks[1].NoWorker != "" {
+			t.Errorf("the run says %q and %q, the task %q", whole.Tasks[0].NoWorker, whole.Tasks[1].NoWorker, task.NoWorker)
+		}
+		return task.NoWorker
+	}
+	for _, c := range []struct {
+		labels string
+		about  fleet.WorkerMeta
+		want   string
+	}{
+		{"project:api,gpu", fleet.WorkerMeta{}, "no worker of project web is online"},
+		{"project:web", fleet.WorkerMeta{}, "no worker that is online has the labels gpu"},
+		{"project:web,gpu", fleet.WorkerMeta{Pools: []string{"tpu"}}, "the tokens of the workers that are online are limited to other pools"},
+		{"project:web,gpu", fleet.WorkerMeta{Agents: []string{"codex"}}, "no worker that is online and has its labels runs agent claude"},
+		{"project:web,gpu", fleet.WorkerMeta{Agents: []string{"codex", "claude"}, Pools: []string{"gpu"}}, ""},
+		{"project:web,gpu", fleet.WorkerMeta{}, ""},
+	} {
+		about, err := json.Marshal(c.about)
+		f.must(err)
+		_, err = f.engine.Beat(f.ctx, store.Worker{ID: "w", Name: "w", Labels: c.labels, Meta: about}, nil)
+		f.must(err)
+		if got := why(); got != c.want {
+			t.Errorf("with %s and %s: %q, want %q", c.labels, about, got, c.want)
+		}
+	}
+	f.now = f.now.Add(time.Hour)
+	if got := why(); got != "no worker of project web is online" {
+		t.Errorf("when it was not heard of for an hour: %q", got)
+	}
 }

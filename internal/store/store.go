@@ -132,7 +132,7 @@ type Need struct {
 type Claim struct {
 	Labels []string // label sets that the worker satisfies
 	Paused []string // lanes
-	Lanes  []string // the only ones, or nil for all
+	Lanes  []string // the only ones; without any, all
 	Limit  int
 	Skip   func(TaskKey) bool // tasks that are passed over; nil for none
 }

@@ -253,7 +253,7 @@ func (c Claim) Takes(t Task) bool { return c.takes(&t) }
 
 func (c *Claim) takes(t *Task) bool {
 	return t.Ready && slices.Contains(c.Labels, t.Labels) && !slices.Contains(c.Paused, t.Lane) &&
-		(c.Lanes == nil || slices.Contains(c.Lanes, t.Lane)) && (c.Skip == nil || !c.Skip(t.TaskKey))
+		(len(c.Lanes) == 0 || slices.Contains(c.Lanes, t.Lane)) && (c.Skip == nil || !c.Skip(t.TaskKey))
 }
 
 // Takes reports whether t is one of the tasks that w asks for.

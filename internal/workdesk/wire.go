@@ -12,13 +12,14 @@ import (
 	"gaffer/internal/engine"
 	"gaffer/internal/failure"
 	"gaffer/internal/store"
+	"gaffer/internal/token"
 )
 
 // said is a worker's beat as its row has it. The owner stays the one of row.
-func said(b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
+func said(by token.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
 	w := b.Worker
 	meta, err := json.Marshal(fleet.WorkerMeta{
-		Program: "gaffer", Host: w.Host, Slots: w.Slots, Labels: w.Labels, Version: w.Version, Source: sourceOf(b.Held), Held: len(b.Held),
+		Program: "gaffer", Host: w.Host, Slots: w.Slots, Labels: w.Labels, Agents: w.Agents, Pools: by.Pools, Version: w.Version, Source: sourceOf(b.Held), Held: len(b.Held),
 	})
 	if err != nil {
 		panic("workdesk: texts and numbers without JSON: " + err.Error())

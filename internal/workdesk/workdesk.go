@@ -134,7 +134,7 @@ func beat(s *engine.Step, by token.Identity, b coordinator.WorkBeat) ([]coordina
 	if err != nil {
 		return nil, err
 	}
-	orders, err := s.Beat(said(b, w, current), held)
+	orders, err := s.Beat(said(by, b, w, current), held)
 	if err != nil {
 		return nil, err
 	}

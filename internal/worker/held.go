@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -16,7 +17,6 @@ import (
 	"gaffer/internal/failure"
 	"gaffer/internal/plan"
 	"gaffer/internal/runner"
-	"gaffer/internal/secret"
 	"gaffer/internal/store"
 	"gaffer/internal/supervisor"
 )
@@ -85,7 +85,6 @@ func (h *held) run(ctx context.Context) {
 	}
 	var failed *supervisor.FailedError
 	var start *supervisor.StartError
-	var unresolved *secret.Error
 	from := runner.LogSize(h.worker.opts.Place.Log(h.Task))
 	switch {
 	case errors.Is(err, errReleased):
@@ -94,10 +93,6 @@ func (h *held) run(ctx context.Context) {
 		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: failed.Exit.Failed, Exit: -1, LogFrom: from})
 	case errors.Is(err, errLost), errors.As(err, &start): // it may fare better the next time
 		h.finish(ctx, engine.Finish{Class: failure.Lost, Summary: err.Error(), Exit: -1, LogFrom: from})
-	case errors.As(err, &unresolved): // another attempt would fare no better
-		if h.endAll(ctx) {
-			h.finish(ctx, engine.Finish{Class: failure.BadPlan, Summary: unresolved.Error() + "; " + unresolved.Hint(), Exit: -1, LogFrom: from})
-		}
 	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // such as git, for the worktree
 		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: err.Error(), Exit: -1, LogFrom: from})
 	case err != nil && h.endAll(ctx):
@@ -229,6 +224,9 @@ func (h *held) start(ctx context.Context) (*runner.Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
+	if name := engine.AgentOf(spec); len(w.opts.Allow) > 0 && !slices.Contains(w.opts.Allow, name) {
+		return nil, &notAllowedError{agent: name, allowed: w.opts.Allow}
+	}
 	with, err := w.opts.Agents(engine.AgentOf(spec))
 	if err != nil {
 		return nil, err
@@ -253,6 +251,22 @@ func (h *held) start(ctx context.Context) (*runner.Attempt, error) {
 	defer w.appeared()
 	opts.Until = h.lease.ends()
 	return runner.Start(ctx, dir, with, job, opts)
+}
+
+// notAllowedError is a task that this worker was given although it does not run the
+// agent: the coordinator does not know that workers may choose.
+type notAllowedError struct {
+	agent   string
+	allowed []string
+}
+
+func (e *notAllowedError) Error() string {
+	return fmt.Sprintf("this worker does not run agent %s: it was started for %s", e.agent, strings.Join(e.allowed, ", "))
+}
+
+// Hint says what to do next.
+func (*notAllowedError) Hint() string {
+	return "the coordinator is of an older version than the worker: upgrade it, then retry"
 }
 
 // awaitLease waits until the attempt may run. Its lease may have ended before there

@@ -44,6 +44,7 @@ type Options struct {
 	About    fleet.WorkerMeta // what else others may see; the worker adds what it knows itself
 	Labels   []string
 	Slots    int
+	Allow    []string // the agents whose tasks it takes and runs; without any, all
 	Engine   Engine
 	Attempts string // the folder of the attempts' folders
 	Root     string // of the project, in which the commands of references run
@@ -262,7 +263,7 @@ func (w *Worker) refuses() bool { return w.drains.Load() || w.short.Load() > 0 }
 func (w *Worker) request() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
 	if !w.refuses() { // no task of a place can be had without its label
-		r.Labels = w.opts.Labels
+		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
 	}
 	return r
 }

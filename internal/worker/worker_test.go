@@ -47,6 +47,8 @@ type fleet struct {
 	store      *memory.Store
 	supervisor []string // how one is started
 	agents     func(name string) (agent.Agent, error)
+	allow      []string // of workers that are hired
+	older      bool     // the engine does not know that workers choose agents
 }
 
 func newFleet(t *testing.T, lease time.Duration) *fleet {
@@ -166,6 +168,7 @@ type wire struct {
 	lossy atomic.Bool  // some answers are lost
 	stuck atomic.Bool  // claims are not answered
 	busy  atomic.Int64 // so many requests find somebody else writing
+	older bool         // claims arrive without the agents
 	beats atomic.Int64
 }
 
@@ -191,6 +194,9 @@ func (w *wire) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, er
 	if w.stuck.Load() {
 		<-ctx.Done()
 		return engine.Assignment{}, ctx.Err()
+	}
+	if w.older {
+		c.Agents = nil
 	}
 	return over(w, func() (engine.Assignment, error) { return w.Engine.Claim(ctx, c) })
 }
@@ -241,12 +247,14 @@ func (p place) Diff(context.Context, store.Task, plan.Task) (*seen.Diff, error) 
 // hire starts a worker, which ends with the test, and all that it runs with it.
 func (f *fleet) hire(id string, slots int, adopt ...engine.Assignment) *hand {
 	f.t.Helper()
-	h := &hand{wire: &wire{Engine: f.Engine}, done: make(chan error, 1)}
+	h := &hand{wire: &wire{Engine: f.Engine, older: f.older}, done: make(chan error, 1)}
 	keys := atomic.Int64{}
 	attempts := filepath.Join(f.dir, "attempts-of-"+id)
 	h.Worker = worker.New(worker.Options{
 		ID: id, Name: id, Slots: slots, Engine: h.wire, Attempts: attempts, Place: place{f.dir}, Now: time.Now, Notice: h.notice,
 		Agents:     f.agents,
+		Allow:      f.allow,
+		Root:       f.dir,
 		NewKey:     func() string { return fmt.Sprintf("%s %d %d", id, time.Now().UnixNano(), keys.Add(1)) },
 		Supervisor: supervisor.Options{Command: f.supervisor}, Grace: 200 * time.Millisecond,
 	})

@@ -9,6 +9,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/distant"
+	"gaffer/internal/engine"
 	"gaffer/internal/plan"
 )
 
@@ -38,10 +39,13 @@ func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (i
 // idle says that tasks will wait, and what they wait for. The run is submitted all
 // the same: a worker may come.
 func idle(workers []distant.Worker, p plan.Plan, project, on, serverArg string) (warnings []string) {
+	for _, name := range distant.Disallowed(workers, p, project, on, engine.AgentOf) {
+		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", env.Printable(name)))
+	}
 	lacking := distant.Idle(workers, p, project, on)
 	switch {
 	case len(lacking) == 0:
-		return nil
+		return warnings
 	case on != "" && !slices.ContainsFunc(workers, func(w distant.Worker) bool { return w.Name == on && w.Online() }):
 		return []string{fmt.Sprintf("worker %s is not online: its tasks wait for it", env.Printable(on))}
 	case !slices.ContainsFunc(workers, func(w distant.Worker) bool { return w.Online() && w.Of(project) }):

@@ -23,6 +23,7 @@ type options struct {
 	name   string
 	slots  int
 	labels []string
+	allow  []string
 	once   bool
 	json   bool
 }
@@ -62,6 +63,7 @@ coordinator gives their tasks to others; after ten minutes they end.`,
 	flags.StringVar(&o.name, "name", "", "what the worker is called, `NAME`; this machine's name without it")
 	flags.IntVar(&o.slots, "slots", defaultSlots, "run `N` tasks at once")
 	flags.StringSliceVar(&o.labels, "labels", nil, "take tasks that want these too, `A,B`")
+	flags.StringSliceVar(&o.allow, "allow", nil, "take and run tasks of these agents alone, `A,B`; the setting worker.allow without it")
 	flags.BoolVar(&o.once, "once", false, "end when there is nothing to do")
 	flags.BoolVar(&o.json, "json", false, "print what happens as JSON, an object on each line")
 	return cmd
@@ -103,7 +105,10 @@ func station(e *env.Env, o options) (opts app.StationOptions, err error) {
 	if opts.Config, err = e.Config(); err != nil {
 		return opts, err
 	}
-	opts.Name, opts.Slots, opts.Labels, opts.Once = o.name, o.slots, o.labels, o.once
+	opts.Name, opts.Slots, opts.Labels, opts.Once, opts.Allow = o.name, o.slots, o.labels, o.once, o.allow
+	if len(opts.Allow) == 0 {
+		opts.Allow = opts.Config.List("worker.allow")
+	}
 	opts.Now, opts.Getenv, opts.Version = e.Now, e.Getenv, e.Version
 	if opts.Name == "" {
 		if opts.Name, err = os.Hostname(); err != nil {
@@ -123,6 +128,8 @@ func check(opts app.StationOptions) error {
 		return exit.Usage(fmt.Errorf("--slots %d: want 1 to %d", opts.Slots, maxSlots))
 	case slices.ContainsFunc(opts.Labels, bad):
 		return exit.Usage(fmt.Errorf("--labels %s: project: is given, and there can be no @, space or comma in a label", strings.Join(opts.Labels, ",")))
+	case slices.ContainsFunc(opts.Allow, func(name string) bool { return name == "" || strings.ContainsAny(name, "/, \t") }):
+		return exit.Usage(fmt.Errorf("--allow %s: want names of agents, such as claude,codex", strings.Join(opts.Allow, ",")))
 	case strings.ContainsAny(opts.Name, " \t,@"):
 		return exit.Usage(fmt.Errorf("--name %q: want a word without @, spaces and commas", opts.Name))
 	}

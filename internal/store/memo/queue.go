@@ -26,7 +26,7 @@ func (q *Queue) Claimable(c store.Claim) ([]store.Task, error) {
 		return nil, err
 	}
 	lists = slices.DeleteFunc(lists, func(l ReadyList) bool {
-		return !slices.Contains(c.Labels, l.Labels) || slices.Contains(c.Paused, l.Lane) || c.Lanes != nil && !slices.Contains(c.Lanes, l.Lane)
+		return !slices.Contains(c.Labels, l.Labels) || slices.Contains(c.Paused, l.Lane) || len(c.Lanes) > 0 && !slices.Contains(c.Lanes, l.Lane)
 	})
 	return q.Ready.First(lists, c.Limit, func(t *store.Task) bool { return c.Skip == nil || !c.Skip(t.TaskKey) })
 }

@@ -78,7 +78,6 @@ func claimableFilters(t *testing.T, db Database) {
 		{[]string{"", "gpu", "gpu,linux"}, []string{"", "claude", "codex"}, nil, ""},
 		{[]string{"", "gpu"}, nil, []string{"codex", "unknown"}, "/codex gpu/codex"},
 		{[]string{"", "gpu"}, []string{"claude"}, []string{"claude", "codex"}, "/codex gpu/codex"},
-		{[]string{""}, nil, []string{}, ""},
 	} {
 		claim := store.Claim{Labels: test.labels, Paused: test.paused, Lanes: test.lanes, Limit: 9}
 		read(t, s, func(r store.Reader) {

@@ -118,7 +118,7 @@ func Doing(t fleet.Task, now time.Time) string {
 	case t.Status == fleet.Queued && !t.RetryAt.IsZero():
 		return again(t, now)
 	case t.Status == fleet.Queued:
-		return ""
+		return Line(t.NoWorker)
 	case t.Status == fleet.Complete:
 		return join(", ", Checks(t.Attempt), Denied(t.Attempt))
 	}
