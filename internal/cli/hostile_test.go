@@ -21,7 +21,7 @@ import (
 // hostileLines says how each command is run in the hostile clone. Several command
 // lines are separated by a semicolon. A command that does not end is ended.
 var hostileLines = map[string]string{
-	"plan check": "plan check plan.yaml; plan check wt.yaml", "run": "run plan.yaml; run wt.yaml; run claude.yaml --worktree; run plan.yaml --detach",
+	"plan check": "plan check plan.yaml; plan check wt.yaml; plan check secret.yaml", "run": "run plan.yaml; run secret.yaml; run wt.yaml; run claude.yaml --worktree; run plan.yaml --detach",
 	"resume": "resume; resume --detach", "watch": "watch", "runs": "runs --all", "status": "status; status --json", "ps": "ps --all",
 	"logs": "logs held", "answer": "answer; answer held 1", "cancel": "cancel nothing", "retry": "retry held --resume",
 	"build": "build build.md", "build resume": "build resume", "build status": "build status", "build done": "build done 1",
@@ -127,6 +127,7 @@ func (c *clone) traces() string {
 func (c *clone) poison() {
 	c.write("gaffer.yaml", fmt.Sprintf(`agents:
   evil: {argv: [%[1]s, agent]}
+  secretive: {like: claude, env: {KEY: {from: command, argv: [%[1]s, reference]}}}
   claude: {argv: [%[1]s, claude]}
   codex: {env: {PATH: %[2]s}}
 team: {tests: ["%[1]s tests"]}
@@ -153,6 +154,7 @@ func TestSecurityNoCommandRunsAProgramThatAHostileCloneNames(t *testing.T) {
 	gaffer := testenv.Program(t)
 	c := newClone(t)
 	c.write("plan.yaml", "tasks:\n  - {id: one, agent: evil, prompt: hello}\n")
+	c.write("secret.yaml", "tasks:\n  - {id: one, agent: secretive, prompt: hello}\n")
 	c.write("claude.yaml", "tasks:\n  - {id: held, agent: claude, prompt: hello}\n")
 	c.write("wt.yaml", "tasks:\n  - {id: tree, agent: fake, worktree: true, prompt: \"fake: write a.txt x\"}\n")
 	c.write("build.md", "# Build\n\n## Chunk 1: one\n\nagent: evil\n")
