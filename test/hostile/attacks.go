@@ -110,7 +110,7 @@ var attacks = []attack{
 	{"outlive", "leave a process behind through `env -i setsid` and a double fork", prevented, prevented, "the supervisor adopts and kills it", "", scene{}, outlive},
 	{"outlive-supervisor", "the same, then kill its supervisor", prevented, recorded, "the control group; without, the task waits", "", scene{retries: 1, stays: true}, outliveSupervisor},
 	{"outlive-both", "the same, then kill gaffer and its supervisor", prevented, recorded, "the control group; without, the task waits", "", scene{retries: 1, stays: true}, outliveBoth},
-	{"leave-group", "the same as root, after moving the process out of all control groups", limit, limit, "any user id but root's, which cannot leave the group", limits, scene{retries: 1, stays: true, canDouble: true}, leaveGroup},
+	{"leave-cgroup", "the same as root, after moving the process out of all control groups", limit, limit, "any user id but root's, which cannot leave the group", limits, scene{retries: 1, stays: true, canDouble: true}, leaveGroup},
 	{"kill-gaffer", "kill the gaffer above", prevented, prevented, "the supervisor goes on; `gaffer resume` adopts the attempt", "", scene{sibling: works}, killGaffer},
 	{"kill-supervisor", "kill its supervisor", recorded, recorded, "the attempt is lost, its processes are ended, and it is tried again", "", scene{retries: 1, stays: true}, killSupervisor},
 	{"stop-supervisor", "stop its supervisor with SIGSTOP, so that its timeout does not end it", limit, limit, "another user id; `kill -CONT` lets it go on", limits, scene{timeout: "1s"}, stopSupervisor},

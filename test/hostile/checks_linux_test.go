@@ -186,7 +186,7 @@ var checks = map[string]func(*world) outcome{
 		w.work("resume", strings.TrimSpace(w.read(w.path("run"))))
 		return survivor(w)
 	},
-	"leave-group": survivor,
+	"leave-cgroup": survivor,
 	"kill-gaffer": func(w *world) outcome {
 		w.work("resume", strings.TrimSpace(w.read(w.path("run"))))
 		return either(w.complete() && w.task("sibling").Tries == 1, prevented, limit)

@@ -24,7 +24,7 @@ The tests run as root. [Security](security.md) has the promises behind the table
 | only recorded | it has an effect, and gaffer shows that with its cause |
 | not prevented | it has an effect that gaffer does not undo: one of the [limits](security.md#limits) |
 
-No task had two live attempts at any time, but for ` + "`leave-group`" + `. After every attack ` + "`gaffer status`" + ` works, and an honest run
+No task had two live attempts at any time, but for ` + "`leave-cgroup`" + `. After every attack ` + "`gaffer status`" + ` works, and an honest run
 in the same state folder completes. After those that are prevented or refused, no process of them is left.
 
 | attack | what it tries | with control groups | without | what protects, or what would |
