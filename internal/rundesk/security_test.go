@@ -102,7 +102,7 @@ func TestSecurityATaskThatNoWorkerMayTakeSaysWhy(t *testing.T) {
 		t.Helper()
 		task, err := f.RunTask(f.ctx, run, "api")
 		f.must(err)
-		whole, err := f.Client.Run(f.ctx, run)
+		whole, err := f.Run(f.ctx, run)
 		f.must(err)
 		if whole.Tasks[0].NoWorker != task.NoWorker || whole.Tasks[1].NoWorker != "" {
 			t.Errorf("the run says %q and %q, the task %q", whole.Tasks[0].NoWorker, whole.Tasks[1].NoWorker, task.NoWorker)

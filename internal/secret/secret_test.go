@@ -157,12 +157,29 @@ func TestSecurityATextThatLooksLikeASecretIsFound(t *testing.T) {
 		name, text string
 		looks      bool
 	}{
-		{"API_KEY", "abcdef", true}, {"OPENAI_API_KEY", "x", true}, {"DB_PASSWORD", "geheim", true}, {"GITHUB_TOKEN", "abc", true}, {"githubtoken", "abc", true},
-		{"SECRET", "abc", true}, {"AWS_SECRET_ACCESS_KEY", "abc", true}, {"X", "sk-" + strings.Repeat("ab1", 10), true}, {"X", "ghp_abcdefghijklmnopqrst", true},
-		{"DATABASE_URL", "postgres://ada:geheim@db/x", true}, {"X", "-----BEGIN RSA PRIVATE KEY-----\nx", true},
-		{"PORT", "8080", false}, {"VERSION", "1.4.0", false}, {"MAX_TOKENS", "4096", false}, {"TOKEN_LIMIT", "100", false}, {"API_KEY_FILE", "/run/secrets/key", false},
-		{"SSH_AUTH_SOCK", "/run/x", false}, {"API_KEY", "", false}, {"USE_TOKEN", "true", false}, {"GIT_AUTHOR_NAME", "ada", false}, {"URL", "https://example.com/x@y", false},
-		{"KEYBOARD", "de", false}, {"MONKEY", "x", false},
+		{"API_KEY", "abcdef", true},
+		{"OPENAI_API_KEY", "x", true},
+		{"DB_PASSWORD", "geheim", true},
+		{"GITHUB_TOKEN", "abc", true},
+		{"githubtoken", "abc", true},
+		{"SECRET", "abc", true},
+		{"AWS_SECRET_ACCESS_KEY", "abc", true},
+		{"X", "sk-" + strings.Repeat("ab1", 10), true},
+		{"X", "ghp_abcdefghijklmnopqrst", true},
+		{"DATABASE_URL", "postgres://ada:geheim@db/x", true},
+		{"X", "-----BEGIN RSA PRIVATE KEY-----\nx", true},
+		{"PORT", "8080", false},
+		{"VERSION", "1.4.0", false},
+		{"MAX_TOKENS", "4096", false},
+		{"TOKEN_LIMIT", "100", false},
+		{"API_KEY_FILE", "/run/secrets/key", false},
+		{"SSH_AUTH_SOCK", "/run/x", false},
+		{"API_KEY", "", false},
+		{"USE_TOKEN", "true", false},
+		{"GIT_AUTHOR_NAME", "ada", false},
+		{"URL", "https://example.com/x@y", false},
+		{"KEYBOARD", "de", false},
+		{"MONKEY", "x", false},
 	} {
 		if got := secret.Looks(c.name, secret.Text(c.text)); got != c.looks {
 			t.Errorf("%s=%s: %v", c.name, c.text, got)

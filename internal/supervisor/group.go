@@ -31,8 +31,8 @@ type group struct {
 // groupPrefix begins the name of every group whose attempt has its folder below
 // home.
 func groupPrefix(home string) string {
-	if real, err := filepath.EvalSymlinks(home); err == nil {
-		home = real
+	if target, err := filepath.EvalSymlinks(home); err == nil {
+		home = target
 	}
 	sum := sha256.Sum256([]byte(home))
 	return "gaffer-" + hex.EncodeToString(sum[:6]) + "-"

@@ -125,7 +125,7 @@ func (h hierarchy) makeGroup(name string) *group {
 	if h.version == 1 && unix.Access(filepath.Join(h.own, "tasks"), unix.W_OK) != nil { // the way back
 		return nil
 	}
-	g := &group{Version: h.version, Kind: h.kind, Mount: h.mount, Dev: uint64(at.Dev), Ino: at.Ino}
+	g := &group{Version: h.version, Kind: h.kind, Mount: h.mount, Dev: at.Dev, Ino: at.Ino}
 	for try := range groupTries {
 		g.Dir = filepath.Join(h.own, name+suffix(os.Getpid(), startOf(os.Getpid())))
 		if try > 0 {
@@ -197,7 +197,7 @@ func (g *group) start(attr syscall.SysProcAttr, fork func(*syscall.SysProcAttr) 
 // visible reports whether the group is where this process looks for it.
 func (g *group) visible() bool {
 	var at syscall.Stat_t
-	return syscall.Stat(g.Mount, &at) == nil && uint64(at.Dev) == g.Dev && at.Ino == g.Ino
+	return syscall.Stat(g.Mount, &at) == nil && at.Dev == g.Dev && at.Ino == g.Ino
 }
 
 // folders lists the group and those below it, the deepest last.

@@ -13,14 +13,14 @@ const rlimitNproc = 6
 
 // Quotas returns the limits of this process that are low enough to matter.
 func Quotas() (list []Quota) {
-	if max := limitOf(rlimitNproc); max > 0 && os.Geteuid() != 0 { // it does not hold for root
+	if limit := limitOf(rlimitNproc); limit > 0 && os.Geteuid() != 0 { // it does not hold for root
 		list = append(list, Quota{
-			What: "processes and threads of this user (ulimit -u)", Max: max, Left: max - threadsOfUser(), Each: processesEach, Err: syscall.EAGAIN,
+			What: "processes and threads of this user (ulimit -u)", Max: limit, Left: limit - threadsOfUser(), Each: processesEach, Err: syscall.EAGAIN,
 		})
 	}
-	if max := limitOf(syscall.RLIMIT_NOFILE); max > 0 {
+	if limit := limitOf(syscall.RLIMIT_NOFILE); limit > 0 {
 		list = append(list, Quota{
-			What: "open files of gaffer (ulimit -n)", Max: max, Left: max - openFiles(max), Each: filesEach, Spare: filesSpare, Err: syscall.EMFILE,
+			What: "open files of gaffer (ulimit -n)", Max: limit, Left: limit - openFiles(limit), Each: filesEach, Spare: filesSpare, Err: syscall.EMFILE,
 		})
 	}
 	return list
@@ -64,10 +64,10 @@ func threadsOf(folder string) int {
 
 // openFiles returns how many files this process has open: all that it may if there
 // is none left to look with.
-func openFiles(max int) int {
+func openFiles(limit int) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
-		return max
+		return limit
 	}
 	return len(entries)
 }

@@ -71,9 +71,13 @@ func TestSecurityALimitedTokenIsGoodForNothingWhereItsLimitsAreNotKnown(t *testi
 func TestLimitsAreOfAWorkersTokenAndAreNames(t *testing.T) {
 	b, _, _ := newBook()
 	for _, n := range []New{
-		{Role: Viewer, Limits: Limits{Projects: []string{"web"}}}, {Role: Admin, Limits: Limits{Pools: []string{"gpu"}}},
-		{Role: Worker, Limits: Limits{Projects: []string{""}}}, {Role: Worker, Limits: Limits{Pools: []string{"a,b"}}},
-		{Role: Worker, Limits: Limits{Pools: []string{"@w"}}}, {Role: Worker, Limits: Limits{Projects: []string{"a\nb"}}}, {Role: limitedWorker},
+		{Role: Viewer, Limits: Limits{Projects: []string{"web"}}},
+		{Role: Admin, Limits: Limits{Pools: []string{"gpu"}}},
+		{Role: Worker, Limits: Limits{Projects: []string{""}}},
+		{Role: Worker, Limits: Limits{Pools: []string{"a,b"}}},
+		{Role: Worker, Limits: Limits{Pools: []string{"@w"}}},
+		{Role: Worker, Limits: Limits{Projects: []string{"a\nb"}}},
+		{Role: limitedWorker},
 	} {
 		n.Name = "w"
 		if _, row, err := b.Create(t.Context(), n); err == nil {

@@ -182,8 +182,8 @@ func fileOf(getenv func(string) string, root string) (string, error) {
 
 // resolved is a folder's name without links.
 func resolved(root string) string {
-	if real, err := filepath.EvalSymlinks(root); err == nil {
-		return real
+	if target, err := filepath.EvalSymlinks(root); err == nil {
+		return target
 	}
 	return filepath.Clean(root)
 }

@@ -73,8 +73,8 @@ func (e *Env) isFleetOf(agent func(string) string) bool {
 // resolved is a path without links, as far as it exists.
 func resolved(path string) string {
 	for rest := ""; ; {
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			return filepath.Join(real, rest)
+		if target, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Join(target, rest)
 		}
 		dir := filepath.Dir(path)
 		if dir == path {
