@@ -78,14 +78,11 @@ var rules = []rule{
 	{"internal/preflight", []string{"internal/agent", "internal/engine", "internal/plan", "internal/secret", "internal/suggest", "internal/supervisor", "internal/worktree", "statefile", "statefile/host"}, nil},
 	{"internal/tmux", nil, nil},
 
-	// What answers a hook before the rest of gaffer begins (see package early), and
-	// who looks at the agents that people have started.
-	{"internal/light", nil, nil},
-	{"internal/statedir", []string{"internal/light"}, nil},
-	{"internal/agentproc", []string{"internal/light"}, nil},
+	// Agents that users start by hand.
+	{"internal/statedir", nil, nil},
+	{"internal/agentproc", nil, nil},
 	{"internal/caller", []string{"internal/agentproc"}, nil},
-	{"internal/heard", []string{"internal/agentproc", "internal/light", "internal/statedir", "statefile/host", "statefile/jsonview"}, nil},
-	{"internal/early", []string{"internal/agentproc", "internal/heard", "internal/light"}, nil},
+	{"internal/heard", []string{"internal/agentproc", "internal/caller", "internal/statedir", "statefile/host", "statefile/jsonview"}, nil},
 	{"internal/interactive", []string{"internal/agentproc", "internal/heard", "internal/tmux", "statefile/host", "statefile/jsontree"}, nil},
 
 	{"internal/spec", []string{"statefile/...", "workflow"}, nil},
@@ -198,23 +195,6 @@ func TestEveryRowOfTheTableHoldsForAPackage(t *testing.T) {
 			return first.packages == r.packages
 		}) {
 			t.Errorf("row %s holds for no package", r.packages)
-		}
-	}
-}
-
-// late are packages of the standard library that begin after many others, by
-// their names, or take long to begin. For strings wait encoding/gob and forty others.
-var late = []string{"strings", "path/filepath", "regexp", "net", "net/...", "os/exec", "os/signal", "os/user", "encoding/gob", "text/template", "log/...", "html/..."}
-
-func TestWhatIsBehindAHookIsLight(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "./internal/early").Output()
-	if err != nil {
-		t.Fatalf("list what is behind internal/early: %v", err)
-	}
-	for _, imported := range strings.Fields(string(out)) {
-		first, _, _ := strings.Cut(imported, "/")
-		if strings.Contains(first, ".") || listed(late, imported) {
-			t.Errorf("%s is behind internal/early", imported)
 		}
 	}
 }

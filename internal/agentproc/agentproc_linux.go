@@ -5,9 +5,8 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
-
-	"gaffer/internal/light"
 )
 
 // Agents lists the processes of this user that are agents with a terminal.
@@ -59,7 +58,7 @@ func nameOfProcess(pid int) string {
 	if err != nil || n <= 0 {
 		return ""
 	}
-	return light.TrimSuffix(string(buf[:n]), "\n")
+	return strings.TrimSuffix(string(buf[:n]), "\n")
 }
 
 // Look reads /proc/PID/stat.
@@ -139,12 +138,12 @@ func (p Process) agentOf(words []string) string {
 // script is the agent that an interpreter runs, and what that was told.
 func script(words []string) (program string, rest []string) {
 	for i, w := range words {
-		if i == 0 || light.HasPrefix(w, "-") {
+		if i == 0 || strings.HasPrefix(w, "-") {
 			continue
 		}
 		for _, program := range Programs() {
-			name := light.TrimSuffix(light.TrimSuffix(base(w), ".js"), ".mjs")
-			if name == program || light.Contains(w, "/"+program+"-cli/") || light.Contains(w, "/"+program+"-code/") {
+			name := strings.TrimSuffix(strings.TrimSuffix(base(w), ".js"), ".mjs")
+			if name == program || strings.Contains(w, "/"+program+"-cli/") || strings.Contains(w, "/"+program+"-code/") {
 				return program, words[i+1:]
 			}
 		}
@@ -311,7 +310,7 @@ func FolderOf(pid int) string {
 	if err != nil {
 		return ""
 	}
-	return light.TrimSuffix(dir, " (deleted)")
+	return strings.TrimSuffix(dir, " (deleted)")
 }
 
 // RolloutOf is the rollout that a process has open, if it has one.
@@ -327,7 +326,7 @@ func RolloutOf(pid int) string {
 	newest := ""
 	for _, name := range names {
 		path, err := os.Readlink(folder + "/" + name)
-		if err != nil || !light.HasSuffix(path, ".jsonl") || !light.HasPrefix(base(path), "rollout-") {
+		if err != nil || !strings.HasSuffix(path, ".jsonl") || !strings.HasPrefix(base(path), "rollout-") {
 			continue
 		}
 		newest = max(newest, path) // their names begin with the time
@@ -348,4 +347,4 @@ func DeviceOf(path string) uint64 {
 	return stat.Rdev & 0xffffffff // what a process says has room for no more
 }
 
-func base(path string) string { return path[light.LastIndex(path, '/')+1:] }
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -2,14 +2,15 @@ package heard
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
 	"gaffer/internal/agentproc"
-	"gaffer/internal/light"
 )
 
 // Folder is where the documents of sessions are.
@@ -38,7 +39,11 @@ func (f Folder) Update(ctx context.Context, program, session string, change func
 	if s = change(s); !s.known() {
 		return s, nil
 	}
-	return s, replace(path, f.path+"/.new", s.encode())
+	data, err := json.Marshal(s)
+	if err != nil {
+		return s, err
+	}
+	return s, replace(path, f.path+"/.new", data)
 }
 
 // lock is one for all documents: it is held for as long as a small file takes. Who
@@ -102,8 +107,7 @@ func readDoc(path, program, session string) (s Session, spoilt bool) {
 	if err != nil {
 		return Session{}, errors.Is(err, errNotSmall)
 	}
-	s, ok := decode(data)
-	if !ok || s.Program != program || session != "" && s.Session != session {
+	if json.Unmarshal(data, &s) != nil || s.Program != program || session != "" && s.Session != session {
 		return Session{}, true
 	}
 	switch s.Status {
@@ -123,7 +127,7 @@ func (f Folder) All(now time.Time) (list []Session, paths []string) {
 			f.forgetMeter(name, now)
 			continue
 		}
-		program, _ := light.Cut(name, '.')
+		program, _, _ := strings.Cut(name, ".")
 		f.remove(path, func() bool { // nobody can read it, and the next event makes it anew
 			_, spoilt := readDoc(path, program, "")
 			return spoilt
@@ -148,12 +152,12 @@ func (f Folder) read() (list []Session, paths, useless []string) {
 	defer func() { _ = dir.Close() }() // nothing was written to it
 	names, _ := dir.Readdirnames(maxDocs)
 	for _, name := range names {
-		program, rest := light.Cut(name, '.')
+		program, rest, _ := strings.Cut(name, ".")
 		switch {
 		case isMeter(name):
 			useless = append(useless, name)
 			continue
-		case !light.HasSuffix(rest, ".json") || !agentproc.IsProgram(program):
+		case !strings.HasSuffix(rest, ".json") || !agentproc.IsProgram(program):
 			continue
 		}
 		path := f.path + "/" + name

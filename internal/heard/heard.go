@@ -4,7 +4,6 @@
 // the session, which is kept in a document ([Folder]), and says what is to be done
 // about it. [Take] is all of that for one call of a hook.
 //
-// An agent waits for its hooks, so they must be quick: this package imports
-// nothing that takes long to begin (see package early), and opens files without
-// what package os does to have them polled.
+// An agent waits for its hooks, so [Take] does no more than read an event and write
+// one small file.
 package heard

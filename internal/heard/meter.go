@@ -1,21 +1,22 @@
 package heard
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"gaffer/internal/agentproc"
-	"gaffer/internal/light"
 	"gaffer/statefile/jsonview"
 )
 
 // Meter is what a session of Claude Code has used, which it tells its status line
 // alone.
 type Meter struct {
-	Session string
-	Context float64 // how full it is, in percent
-	CostUSD float64
+	Session string  `json:"session"`
+	Context float64 `json:"context"` // how full it is, in percent
+	CostUSD float64 `json:"cost_usd"`
 }
 
 // ReadMeter takes what Claude Code gives its status line. It is false if that
@@ -28,18 +29,13 @@ func ReadMeter(v jsonview.Value) (Meter, bool) {
 	return m, IsPlain(m.Session) && sane
 }
 
-func (m Meter) encode() []byte {
-	b := object{'{'}
-	b.text("session", m.Session, true)
-	b.float("context", m.Context)
-	b.float("cost_usd", m.CostUSD)
-	return b.end()
-}
-
 // Note keeps a meter, unless it says what is known already. It takes no lock: the
 // last one counts.
 func (f Folder) Note(m Meter) error {
-	data := m.encode()
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
 	path := f.meterOf(m.Session)
 	if old, err := ReadSmall(path, maxDoc); err == nil && string(old) == string(data) {
 		return nil
@@ -68,13 +64,9 @@ func (f Folder) Meter(session string) (m Meter) {
 	if err != nil {
 		return Meter{}
 	}
-	v, err := jsonview.Parse(data)
-	if err != nil || v.Get("session").Text() != session {
+	if json.Unmarshal(data, &m) != nil || m.Session != session {
 		return Meter{}
 	}
-	m.Session = session
-	m.Context, _ = v.Get("context").Float()
-	m.CostUSD, _ = v.Get("cost_usd").Float()
 	return m
 }
 
@@ -88,5 +80,5 @@ func (f Folder) forgetMeter(name string, now time.Time) {
 
 // isMeter tells whether a file is one, or has been left half-way.
 func isMeter(name string) bool {
-	return light.HasSuffix(name, meterSuffix) || light.HasPrefix(name, ".meter-")
+	return strings.HasSuffix(name, meterSuffix) || strings.HasPrefix(name, ".meter-")
 }

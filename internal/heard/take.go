@@ -5,18 +5,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"gaffer/internal/agentproc"
-	"gaffer/internal/light"
+	"gaffer/internal/caller"
 	"gaffer/internal/statedir"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsonview"
 )
-
-// Mark is the environment variable that every process of an attempt of gaffer's
-// own carries.
-const Mark = "GAFFER_ATTEMPT"
 
 // Surroundings are what a hook is called in.
 type Surroundings struct {
@@ -43,7 +40,7 @@ type Call struct {
 func Take(ctx context.Context, from Surroundings, program string, words []string) (*Call, error) {
 	c := &Call{Program: program}
 	in := from.In
-	if n := len(words); n > 0 && light.HasPrefix(words[n-1], "{") {
+	if n := len(words); n > 0 && strings.HasPrefix(words[n-1], "{") {
 		in = bytes.NewReader([]byte(words[n-1]))
 	}
 	var err error
@@ -66,7 +63,7 @@ func (c *Call) note(ctx context.Context, from Surroundings) error {
 	process := Caller(c.Program)
 	fold := func(s Session) Session {
 		s, c.Deeds = Fold(s, c.Event, from.Now().UTC())
-		s.Attempt = from.Getenv(Mark)
+		s.Attempt = from.Getenv(caller.AttemptVar)
 		if process.PID > 0 || s.Process.PID == 0 {
 			s.Process = process
 		}

@@ -3,8 +3,8 @@ package heard
 import (
 	"bytes"
 	"slices"
+	"strings"
 
-	"gaffer/internal/light"
 	"gaffer/statefile/jsonview"
 )
 
@@ -36,7 +36,7 @@ func Written(event jsonview.Value) []string {
 			break
 		}
 	}
-	if light.HasSuffix(tool, "patch") {
+	if strings.HasSuffix(tool, "patch") {
 		files = append(files, patched(input)...)
 	}
 	return files[:min(len(files), maxFiles)]

@@ -3,8 +3,6 @@ package settings
 import (
 	"testing"
 	"time"
-
-	"gaffer/internal/early"
 )
 
 func TestProgramsWaitLongerForAHookThanItTakes(t *testing.T) {
@@ -12,7 +10,7 @@ func TestProgramsWaitLongerForAHookThanItTakes(t *testing.T) {
 		w := Wish{Answer: answer}
 		for program, events := range map[Program][]string{Claude: ClaudeEvents(), Codex: CodexEvents()} {
 			for _, event := range events {
-				takes := early.Budget
+				takes := 2 * time.Second // hook.Budget
 				if event == "PermissionRequest" {
 					takes += answer + 7*time.Second // to put the question and to withdraw it
 				}

@@ -3,19 +3,18 @@ package statedir
 
 import (
 	"errors"
-
-	"gaffer/internal/light"
+	"strings"
 )
 
 // Path is the folder, by the environment. A relative XDG_STATE_HOME is ignored,
 // as its specification asks.
 func Path(getenv func(string) string) (string, error) {
-	if dir := getenv("XDG_STATE_HOME"); light.HasPrefix(dir, "/") {
-		return light.TrimSlashes(dir) + "/gaffer", nil
+	if dir := getenv("XDG_STATE_HOME"); strings.HasPrefix(dir, "/") {
+		return strings.TrimRight(dir, "/") + "/gaffer", nil
 	}
 	home := getenv("HOME")
 	if home == "" {
 		return "", errors.New("neither XDG_STATE_HOME nor HOME says where the state of gaffer is")
 	}
-	return light.TrimSlashes(home) + "/.local/state/gaffer", nil
+	return strings.TrimRight(home, "/") + "/.local/state/gaffer", nil
 }

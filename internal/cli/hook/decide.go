@@ -75,7 +75,7 @@ func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 const questionTool = "AskUserQuestion"
 
 // The program that calls the hook waits 10 seconds longer than for the answer (package
-// settings). These limits and early.Budget fit into that.
+// settings). These limits and Budget fit into that.
 const (
 	openWithin     = 5 * time.Second // to open the store and put the question
 	withdrawWithin = 2 * time.Second

@@ -6,13 +6,13 @@ package hook
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/agentproc"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
-	"gaffer/internal/early"
 )
 
 // New makes the group.
@@ -46,10 +46,16 @@ func unknown(cmd *cobra.Command, args []string) error {
 	return exit.WithHint(fmt.Errorf("hook %.60q: this gaffer has no such hook", args[0]), "'gaffer hook --help' lists them")
 }
 
+// Budget is how long an agent waits for a hook, except where a user is asked.
+// Unfinished work is dropped: on a busy machine, twenty hooks at once that write to
+// one document took more than a second. It is less than the agent programs allow a
+// hook: they end a slower one and report that it failed.
+const Budget = 2 * time.Second
+
 // guest makes a function a hook.
 func guest(e *env.Env, hook func(ctx context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
-		ctx, cancel := context.WithTimeout(cmd.Context(), early.Budget)
+		ctx, cancel := context.WithTimeout(cmd.Context(), Budget)
 		defer cancel()
 		within(ctx, e, cmd.Name(), hook)
 		return nil
@@ -66,7 +72,7 @@ func within(ctx context.Context, e *env.Env, name string, hook func(ctx context.
 	select {
 	case err = <-ended:
 	case <-ctx.Done():
-		err = fmt.Errorf("not done within %s", early.Budget)
+		err = fmt.Errorf("not done within %s", Budget)
 	}
 	return complain(e, name, err)
 }

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/early"
 	"gaffer/internal/testenv"
 	"gaffer/statefile/host"
 	"gaffer/workflow"
@@ -225,7 +224,7 @@ func TestAnInputThatIsLeftOpenIsNotWaitedFor(t *testing.T) {
 	}
 	silent, end := io.Pipe()
 	defer end.Close()
-	if talk := run(t, root, silent); !strings.Contains(talk, "not done within "+early.Budget.String()) {
+	if talk := run(t, root, silent); !strings.Contains(talk, "not done within "+Budget.String()) {
 		t.Errorf("said %q", talk)
 	}
 }

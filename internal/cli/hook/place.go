@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/early"
 	"gaffer/internal/project"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
@@ -43,7 +42,7 @@ func locate(e *env.Env, event jsontree.Value) (place, error) {
 // store opens the workflow's documents.
 func (p place) store(e *env.Env) *workflow.Store {
 	return workflow.Open(p.folder, workflow.Options{
-		Now: e.Now, LockTimeout: early.Budget,
+		Now: e.Now, LockTimeout: Budget,
 		Notice: func(n statefile.Notice) { e.Talk("gaffer: %s", env.PrintableLines(n.Text)) },
 	})
 }

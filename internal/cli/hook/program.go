@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"os/signal"
+	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/agentproc"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/early"
 	"gaffer/internal/heard"
 )
 
@@ -38,21 +38,18 @@ says, by default not at all, and then leaves it to the agent's own prompt.`,
 }
 
 // Main runs a hook without the rest of the command tree, which takes longer to
-// build than the hook takes. It goes on with a call that was taken early. It
-// reports false, having done nothing, for a command line that is not plain: help
-// and mistakes are the tree's.
+// build than the hook takes. It reports false, having done nothing, for a command
+// line that is not a program and perhaps its event: the command tree answers help
+// and mistakes.
 func Main(e *env.Env, args []string) (code int, ok bool) {
-	if !early.IsPlain(args) {
+	n := len(args)
+	plain := n == 1 || n == 2 && strings.HasPrefix(args[1], "{")
+	if !plain || !agentproc.IsProgram(args[0]) {
 		return 0, false
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
-	if t := early.Hook(); t != nil {
-		c := &call{e, t.Call}
-		c.finish(ctx, t.Began, func(context.Context) error { return t.Err })
-	} else {
-		serve(ctx, e, args[0], args[1:])
-	}
+	serve(ctx, e, args[0], args[1:])
 	return 0, true
 }
 
@@ -62,23 +59,21 @@ type call struct {
 	*heard.Call
 }
 
+// serve notes the event of a call and does what follows from it. That it could not
+// be noted is no reason to leave the rest undone. Everything but the wait for a user
+// is done within the budget.
 func serve(ctx context.Context, e *env.Env, program string, words []string) {
 	c := &call{e, &heard.Call{Program: program}}
-	c.finish(ctx, time.Now(), func(ctx context.Context) (err error) {
-		from := heard.Surroundings{In: e.In, Getenv: e.Getenv, Now: e.Now}
-		c.Call, err = heard.Take(ctx, from, program, words)
-		return err
-	})
-}
-
-// finish takes the event of a call and does what follows from it. That it could
-// not be noted is no reason to leave the rest undone. Everything but the wait for
-// a person is done within the budget.
-func (c *call) finish(ctx context.Context, began time.Time, take func(context.Context) error) {
-	quick, cancel := context.WithDeadline(ctx, began.Add(early.Budget))
+	quick, cancel := context.WithTimeout(ctx, Budget)
 	defer cancel()
-	if within(quick, c.Env, c.Program, func(ctx context.Context) error { return errors.Join(take(ctx), c.act(ctx)) }) {
-		complain(c.Env, c.Program, safely(ctx, c.decide))
+	done := within(quick, e, program, func(ctx context.Context) error {
+		from := heard.Surroundings{In: e.In, Getenv: e.Getenv, Now: e.Now}
+		var err error
+		c.Call, err = heard.Take(ctx, from, program, words)
+		return errors.Join(err, c.act(ctx))
+	})
+	if done {
+		complain(e, program, safely(ctx, c.decide))
 	}
 }
 

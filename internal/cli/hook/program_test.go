@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"gaffer/internal/agentproc"
+	"gaffer/internal/caller"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/heard"
-	"gaffer/internal/project"
 	"gaffer/internal/supervisor"
 	"gaffer/internal/testenv"
 	"gaffer/workflow"
@@ -335,16 +335,9 @@ func TestTheAgentsOwnPromptHasTheLastWord(t *testing.T) {
 	}
 }
 
-// Package heard may not import those who decide these.
-func TestNamesThatAreSaidTwiceAreTheSame(t *testing.T) {
-	d := newDesk(t)
-	e := d.env("", nil, nil)
-	e.Dir = d.root
-	c, err := e.Config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if heard.Mark != supervisor.Mark || heard.ConfigFile != project.ConfigFile || c.Path("paths.workflow") != filepath.Join(d.root, heard.WorkflowFolder) {
-		t.Errorf("%s, %s, %s", heard.Mark, heard.ConfigFile, heard.WorkflowFolder)
+// Package caller does not import package supervisor.
+func TestTheVariableOfAnAttemptHasOneName(t *testing.T) {
+	if caller.AttemptVar != supervisor.Mark {
+		t.Errorf("%s and %s", caller.AttemptVar, supervisor.Mark)
 	}
 }

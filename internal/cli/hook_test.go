@@ -1,0 +1,41 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"gaffer/internal/cli/hook"
+	"gaffer/internal/testenv"
+)
+
+// Whatever is wrong with its input, an agent must not notice.
+func TestAHookNeverFails(t *testing.T) {
+	testenv.Integration(t)
+	binary := testenv.Program(t)
+	open, end, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end.Close()
+	defer open.Close()
+	for want, in := range map[string]io.Reader{
+		"gaffer: hook codex: read the event: ":                               strings.NewReader(`{"hook_event_name": `),
+		"gaffer: hook codex: not done within " + hook.Budget.String() + "\n": open,
+		"": strings.NewReader(""),
+		"gaffer: hook codex: neither XDG_STATE_HOME nor ": strings.NewReader(`{"hook_event_name": "Stop", "session_id": "s"}`),
+	} {
+		cmd := exec.CommandContext(t.Context(), binary, "hook", "codex")
+		cmd.Env = []string{"HOME="}
+		if !strings.Contains(want, "XDG") {
+			cmd.Env = []string{"HOME=" + t.TempDir()}
+		}
+		cmd.Stdin = in
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.HasPrefix(string(out), want) || want == "" && len(out) > 0 {
+			t.Errorf("%v, said %q, want %q", err, out, want)
+		}
+	}
+}
