@@ -41,6 +41,7 @@ var rules = []rule{
 	{"ledger/...", []string{"ledger/...", "statefile/..."}, nil},
 
 	// What the commands are given: where the project is and how it is set up.
+	{"internal/text/display", nil, nil},
 	{"internal/suggest", nil, nil},
 	{"internal/project", nil, nil},
 	{"internal/secret", []string{"statefile/lazyregexp"}, nil},
@@ -150,12 +151,12 @@ var rules = []rule{
 
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
-	{"internal/report", []string{"internal/cli/env", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
-	{"internal/statusline", []string{"internal/cli/env", "internal/spec", "fleet", "internal/tui/cells", "internal/tui/phrase", "statefile/jsontree", "workflow"}, nil},
-	{"internal/tui/watch", []string{"internal/tui/...", "fleet", "internal/cli/env"}, []string{
+	{"internal/report", []string{"internal/text/display", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
+	{"internal/statusline", []string{"internal/text/display", "internal/spec", "fleet", "internal/tui/cells", "internal/tui/phrase", "statefile/jsontree", "workflow"}, nil},
+	{"internal/tui/watch", []string{"internal/tui/...", "fleet", "internal/text/display"}, []string{
 		"charm.land/bubbletea", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi",
 	}},
-	{"internal/tui/...", []string{"internal/tui/...", "internal/failure", "fleet", "internal/cli/env", "session"}, []string{"golang.org/x/sys"}},
+	{"internal/tui/...", []string{"internal/tui/...", "internal/failure", "fleet", "internal/text/display", "session"}, []string{"golang.org/x/sys"}},
 
 	// The user's side. It asks the packages above for everything and never
 	// reaches past them into a store.

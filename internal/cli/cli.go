@@ -15,6 +15,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/text/display"
 )
 
 // release is the version, set when one is built: -ldflags "-X gaffer/internal/cli.release=1.2.3".
@@ -52,7 +53,7 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	case wantsJSON(args):
 		exit.ReportJSON(e.Err, err)
 	case !silent:
-		e.Talk("%s", env.PrintableLines(exit.Text(err)))
+		e.Talk("%s", display.PrintableLines(exit.Text(err)))
 	}
 	return int(exit.Of(err))
 }

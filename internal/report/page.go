@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/ledger"
 )
 
@@ -64,7 +64,7 @@ type table struct {
 func newPage(r ledger.Report, from Source) page {
 	s := r.Statistics
 	p := page{
-		Title: "Run report", Generated: r.GeneratedAt, Source: env.Printable(from.Ledger), Version: from.Version,
+		Title: "Run report", Generated: r.GeneratedAt, Source: display.Printable(from.Ledger), Version: from.Version,
 		Subtitle: runs(s.TotalRuns) + " of " + tasks(s.Tasks),
 		Filters:  filters(r.Filter), Empty: s.TotalRuns == 0,
 	}
@@ -126,7 +126,7 @@ func costFigure(s ledger.Statistics) figure {
 }
 
 func shownAdvice(d ledger.Recommendation) advice {
-	a := advice{Rule: d.Rule, Finding: env.Printable(d.Finding), Advice: d.Advice}
+	a := advice{Rule: d.Rule, Finding: display.Printable(d.Finding), Advice: d.Advice}
 	for _, bead := range d.Evidence {
 		a.Evidence = append(a.Evidence, plain(bead))
 	}
@@ -136,7 +136,7 @@ func shownAdvice(d ledger.Recommendation) advice {
 func shownLeftOut(l ledger.LeftOut) leftOut {
 	out := leftOut{What: files(l)}
 	for _, file := range l.Files {
-		out.Files = append(out.Files, env.Printable(file))
+		out.Files = append(out.Files, display.Printable(file))
 	}
 	if more := l.Count - len(l.Files); more > 0 {
 		out.More = fmt.Sprintf("and %s more", number(more))

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 	"gaffer/ledger"
 )
@@ -20,7 +20,7 @@ import (
 const longest = 120
 
 // plain is what a record says, on one line and of a length that can be shown.
-func plain(text string) string { return env.Line(text, longest) }
+func plain(text string) string { return display.Line(text, longest) }
 
 // number writes 100000 as 100,000.
 func number(n int) string {

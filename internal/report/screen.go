@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 )
 
@@ -29,7 +29,7 @@ func (s Screen) width() int {
 	return min(max(s.Width, leastWidth), mostWidth)
 }
 
-func (s Screen) paint(style env.Style, text string) string {
+func (s Screen) paint(style display.Style, text string) string {
 	if !s.Color || text == "" {
 		return text
 	}
@@ -41,15 +41,15 @@ func (s Screen) paint(style env.Style, text string) string {
 type outcome struct {
 	name        string
 	sign, ascii string
-	style       env.Style
+	style       display.Style
 }
 
 var outcomes = [...]outcome{
-	{"done", "█", "#", env.Green},
-	{"failed", "▓", "x", env.Red},
-	{"timeout", "▒", "t", env.Yellow},
-	{"running", "░", ".", env.Faint},
-	{"other", "·", "?", env.Faint},
+	{"done", "█", "#", display.Green},
+	{"failed", "▓", "x", display.Red},
+	{"timeout", "▒", "t", display.Yellow},
+	{"running", "░", ".", display.Faint},
+	{"other", "·", "?", display.Faint},
 }
 
 func (s Screen) sign(o outcome) string {

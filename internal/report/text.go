@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 	"gaffer/ledger"
 )
@@ -43,7 +43,7 @@ func (p *printer) line(format string, args ...any) {
 }
 
 // wrapped writes a text below a mark, on as many lines as it takes.
-func (p *printer) wrapped(mark, text string, style env.Style) {
+func (p *printer) wrapped(mark, text string, style display.Style) {
 	columns := p.width() - cells.Width(mark)
 	for _, line := range wrap(text, columns) {
 		p.line("%s%s", mark, p.paint(style, line))
@@ -53,7 +53,7 @@ func (p *printer) wrapped(mark, text string, style env.Style) {
 
 func (p *printer) title(text string) {
 	p.line("")
-	p.wrapped("", text, env.Bold)
+	p.wrapped("", text, display.Bold)
 }
 
 func (p *printer) head() {
@@ -64,7 +64,7 @@ func (p *printer) head() {
 	if only := filters(p.r.Filter); len(only) > 0 {
 		text += "; " + strings.Join(only, ", ")
 	}
-	p.wrapped("", text, env.Bold)
+	p.wrapped("", text, display.Bold)
 	if p.s.TotalRuns == 0 {
 		return
 	}
@@ -124,7 +124,7 @@ func (p *printer) figures() {
 func (p *printer) cost() {
 	c := p.s.Cost
 	if c.USD == nil {
-		p.wrapped(p.fill("cost", 10), "is not known: the records have none", env.Faint)
+		p.wrapped(p.fill("cost", 10), "is not known: the records have none", display.Faint)
 		return
 	}
 	text := fmt.Sprintf("for %s of %s", number(c.KnownRuns), runs(p.s.TotalRuns))
@@ -141,7 +141,7 @@ func (p *printer) figure(name, value, text string) {
 	mark := p.fill(name, 10)
 	for i, line := range wrap(value+" "+text, p.width()-len(mark)) {
 		if rest, ok := strings.CutPrefix(line, value); ok && i == 0 {
-			line = p.paint(env.Bold, value) + rest
+			line = p.paint(display.Bold, value) + rest
 		}
 		p.line("%s%s", mark, line)
 		mark = strings.Repeat(" ", len(mark))
@@ -193,7 +193,7 @@ func (p *printer) groups(title string, list []group, least int) {
 		shown = list[:maxGroups]
 	}
 	t := p.columns(title, shown)
-	p.line("\n%s", p.paint(env.Bold, t.heading))
+	p.line("\n%s", p.paint(display.Bold, t.heading))
 	for _, g := range shown {
 		t.print(g)
 	}
@@ -202,7 +202,7 @@ func (p *printer) groups(title string, list []group, least int) {
 		for _, g := range rest {
 			n += g.Count
 		}
-		p.line("%s", p.paint(env.Faint, fmt.Sprintf("and %d more with %s", len(rest), runs(n))))
+		p.line("%s", p.paint(display.Faint, fmt.Sprintf("and %d more with %s", len(rest), runs(n))))
 	}
 }
 
@@ -224,7 +224,7 @@ func (p *printer) reasons() {
 	}
 	p.rows(rows, 11)
 	if others > 0 {
-		p.line("  %s", p.paint(env.Faint, fmt.Sprintf("and %d other reasons of %s", others, runs(rest))))
+		p.line("  %s", p.paint(display.Faint, fmt.Sprintf("and %d other reasons of %s", others, runs(rest))))
 	}
 }
 
@@ -244,13 +244,13 @@ func (p *printer) recommendations() {
 	p.title("Recommendations")
 	if len(p.r.Details) == 0 {
 		for _, text := range p.r.Recommendations {
-			p.wrapped("  ", env.Printable(text), "")
+			p.wrapped("  ", display.Printable(text), "")
 		}
 	}
 	for _, d := range p.r.Details {
-		p.wrapped("  * ", env.Printable(d.String()), "")
+		p.wrapped("  * ", display.Printable(d.String()), "")
 		if len(d.Evidence) > 0 {
-			p.wrapped("    ", "see "+names(d.Evidence), env.Faint)
+			p.wrapped("    ", "see "+names(d.Evidence), display.Faint)
 		}
 	}
 }
@@ -271,10 +271,10 @@ func (p *printer) leftOut() {
 	for _, l := range p.r.LeftOut {
 		p.wrapped("  ", files(l), "")
 		for _, file := range l.Files {
-			p.line("    %s", p.paint(env.Faint, env.Printable(file)))
+			p.line("    %s", p.paint(display.Faint, display.Printable(file)))
 		}
 		if more := l.Count - len(l.Files); more > 0 {
-			p.line("    %s", p.paint(env.Faint, fmt.Sprintf("and %s more", number(more))))
+			p.line("    %s", p.paint(display.Faint, fmt.Sprintf("and %s more", number(more))))
 		}
 	}
 }

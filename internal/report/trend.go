@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 	"gaffer/ledger"
 )
@@ -36,10 +36,10 @@ func (p *printer) trend() {
 // beyond says what the trend does not show.
 func (p *printer) beyond() {
 	if e := p.s.EarlierWeeks; e.Count > 0 {
-		p.wrapped("  ", fmt.Sprintf("before that %s, success %s", runs(e.Count), success(group{"", e})), env.Faint)
+		p.wrapped("  ", fmt.Sprintf("before that %s, success %s", runs(e.Count), success(group{"", e})), display.Faint)
 	}
 	if u := p.s.Undated; u.Count > 0 {
-		p.wrapped("  ", runs(u.Count)+" without a time that can be read, or in the future", env.Faint)
+		p.wrapped("  ", runs(u.Count)+" without a time that can be read, or in the future", display.Faint)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 	"gaffer/internal/tui/phrase"
 	"gaffer/workflow"
@@ -34,7 +34,7 @@ func Render(l Line, look Look) []string {
 // part is one piece of a row.
 type part struct {
 	text  string
-	style env.Style // none if empty
+	style display.Style // none if empty
 }
 
 // longest is how much of one text of a document is shown.
@@ -43,7 +43,7 @@ const longest = 300
 // add appends what a document says, behind its sign.
 func add(row []part, sign, text string) []part {
 	// Line breaks of every sort are space before what cannot be shown is marked.
-	if text = env.Line(strings.Join(strings.Fields(text), " "), longest); text == "" {
+	if text = display.Line(strings.Join(strings.Fields(text), " "), longest); text == "" {
 		return row
 	}
 	return append(row, part{text: sign + text})
@@ -62,14 +62,14 @@ func project(l Line) []part {
 	return row
 }
 
-func levelStyle(l workflow.Level) env.Style {
+func levelStyle(l workflow.Level) display.Style {
 	switch l {
 	case workflow.Red:
-		return env.Red
+		return display.Red
 	case workflow.Yellow:
-		return env.Yellow
+		return display.Yellow
 	}
-	return env.Green
+	return display.Green
 }
 
 func work(l Line) []part {
@@ -125,22 +125,22 @@ func running(g *fleet.Glance, now time.Time) (row []part) {
 	}
 	if g.Waiting > 0 {
 		text := fmt.Sprintf("? %d waiting %s", g.Waiting, phrase.Age(max(now.Sub(g.Asked), 0)))
-		if name := env.Line(g.Oldest, longest); name != "" {
+		if name := display.Line(g.Oldest, longest); name != "" {
 			text += ", " + name
 			if g.Waiting > 1 {
 				text += " first"
 			}
 		}
-		row = append(row, part{text, env.Yellow})
+		row = append(row, part{text, display.Yellow})
 	}
 	if g.Failed > 0 {
-		row = append(row, part{fmt.Sprintf("✗ %d failed", g.Failed), env.Red})
+		row = append(row, part{fmt.Sprintf("✗ %d failed", g.Failed), display.Red})
 	}
 	if money := phrase.Money(g.Today.USD); money != "" {
 		row = append(row, part{text: money + " today"})
 	}
 	for _, lane := range g.Lanes {
-		row = append(row, part{"‖ " + env.Line(phrase.Paused(lane, now), longest), env.Yellow})
+		row = append(row, part{"‖ " + display.Line(phrase.Paused(lane, now), longest), display.Yellow})
 	}
 	return row
 }
@@ -151,7 +151,7 @@ func (k Look) join(row []part) string {
 	room := k.Columns
 	for i, p := range row {
 		if i > 0 {
-			b.WriteString(" " + k.paint(env.Faint, "│") + " ")
+			b.WriteString(" " + k.paint(display.Faint, "│") + " ")
 		}
 		if k.Columns <= 0 {
 			b.WriteString(k.paint(p.style, p.text))
@@ -173,7 +173,7 @@ const (
 	roomBehind = separator + 2 // for a part to follow, if only its beginning
 )
 
-func (k Look) paint(style env.Style, text string) string {
+func (k Look) paint(style display.Style, text string) string {
 	if !k.Color || style == "" {
 		return text
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 	"gaffer/internal/tui/waves"
@@ -25,7 +25,7 @@ func (v View) body(width, room int) []paint.Line {
 		return nil
 	}
 	chosen, rest := v.chosen(room - 1)
-	return append(v.rows(width, chosen), paint.Styled(env.Faint, more(rest)))
+	return append(v.rows(width, chosen), paint.Styled(display.Faint, more(rest)))
 }
 
 // headings is how many rows the names of the waves take: none if all tasks are
@@ -47,7 +47,7 @@ func (v View) all(width int) []paint.Line {
 	last := 0
 	for i, task := range order {
 		if n := v.layers[task]; n != last {
-			headed = append(headed, paint.Styled(env.Faint, fmt.Sprintf("stage %d", n)))
+			headed = append(headed, paint.Styled(display.Faint, fmt.Sprintf("stage %d", n)))
 			last = n
 		}
 		headed = append(headed, rows[i])

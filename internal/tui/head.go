@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 )
@@ -16,17 +16,17 @@ import (
 func (v View) head(width int) []paint.Line {
 	rows := []paint.Line{v.title(width), v.bar(width)}
 	for _, l := range v.Run.Lanes {
-		rows = append(rows, paint.Styled(env.Yellow, "‖ "+phrase.Paused(l, v.Now)))
+		rows = append(rows, paint.Styled(display.Yellow, "‖ "+phrase.Paused(l, v.Now)))
 	}
 	if v.Run.Stopping != "" && !v.Run.Status.Final() {
-		rows = append(rows, paint.Styled(env.Yellow, "‖ no task starts any more: "+phrase.Line(v.Run.Stopping)))
+		rows = append(rows, paint.Styled(display.Yellow, "‖ no task starts any more: "+phrase.Line(v.Run.Stopping)))
 	}
 	return rows
 }
 
 func (v View) title(width int) paint.Line {
 	r := v.Run
-	left := paint.Line{{Text: env.Line(r.Name, 40), Style: env.Bold}, {Text: "  " + env.Printable(r.ID), Style: env.Faint}}
+	left := paint.Line{{Text: display.Line(r.Name, 40), Style: display.Bold}, {Text: "  " + display.Printable(r.ID), Style: display.Faint}}
 	end := v.Now
 	if !r.Ended.IsZero() {
 		end = r.Ended

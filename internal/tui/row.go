@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 )
@@ -41,7 +41,7 @@ func columns(width int) []paint.Column {
 
 func texts(t fleet.Task, now time.Time) []string {
 	return []string{
-		colID: env.Line(t.ID, 40), colName: nameOf(t), colTime: elapsed(t, now), colTry: phrase.Try(t), colDoing: phrase.Doing(t, now),
+		colID: display.Line(t.ID, 40), colName: nameOf(t), colTime: elapsed(t, now), colTry: phrase.Try(t), colDoing: phrase.Doing(t, now),
 		colTokens: phrase.Tokens(spent(t).Tokens), colCost: phrase.Money(spent(t).USD),
 	}
 }
@@ -51,7 +51,7 @@ func nameOf(t fleet.Task) string {
 	if t.Name == t.ID {
 		return ""
 	}
-	return env.Line(t.Name, 60)
+	return display.Line(t.Name, 60)
 }
 
 func elapsed(t fleet.Task, now time.Time) string {
@@ -87,24 +87,24 @@ func (v View) rows(width int, tasks []int) []paint.Line {
 
 const markWidth = 2 // the mark and a space
 
-func styles(t fleet.Task) []env.Style {
-	list := make([]env.Style, numColumns)
+func styles(t fleet.Task) []display.Style {
+	list := make([]display.Style, numColumns)
 	for c := range list {
 		list[c] = textStyle(t, c)
 	}
 	return list
 }
 
-func textStyle(t fleet.Task, c int) env.Style {
+func textStyle(t fleet.Task, c int) display.Style {
 	switch {
 	case c == colTime, c == colTokens, c == colCost:
-		return env.Faint
+		return display.Faint
 	case c == colDoing && t.Status == fleet.Failed:
-		return env.Red
+		return display.Red
 	case c == colDoing && phrase.Waiting(t):
-		return env.Yellow
+		return display.Yellow
 	case t.Status == fleet.Queued, t.Status == fleet.Cancelled:
-		return env.Faint
+		return display.Faint
 	}
 	return ""
 }
@@ -113,22 +113,22 @@ func textStyle(t fleet.Task, c int) env.Style {
 var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
 // mark is the sign of a task's status. Each has a shape of its own.
-func (v View) mark(t fleet.Task) (string, env.Style) {
+func (v View) mark(t fleet.Task) (string, display.Style) {
 	switch {
 	case phrase.Waiting(t):
-		return "?", env.Yellow
+		return "?", display.Yellow
 	case t.Status == fleet.Running && t.Attempt != nil && t.Attempt.State == "retrying":
-		return "↻", env.Yellow
+		return "↻", display.Yellow
 	case t.Status == fleet.Running:
-		return spinner[v.Frame%len(spinner)], env.Green
+		return spinner[v.Frame%len(spinner)], display.Green
 	case t.Status == fleet.Queued && !t.RetryAt.IsZero():
-		return "↻", env.Yellow
+		return "↻", display.Yellow
 	case t.Status == fleet.Queued:
-		return "○", env.Faint
+		return "○", display.Faint
 	case t.Status == fleet.Complete:
-		return "✓", env.Green
+		return "✓", display.Green
 	case t.Status == fleet.Failed:
-		return "✗", env.Red
+		return "✗", display.Red
 	}
-	return "⊘", env.Faint
+	return "⊘", display.Faint
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 )
 
 // Terminal is a real one that is ours for a while.
@@ -28,7 +28,7 @@ var ErrNoTerminal = errors.New("not a terminal in the foreground")
 func Open(in io.Reader, out io.Writer) (*Terminal, error) {
 	i, ok := in.(*os.File)
 	o, also := out.(*os.File)
-	if !ok || !also || !env.IsTerminal(i) || !env.IsTerminal(o) {
+	if !ok || !also || !display.IsTerminal(i) || !display.IsTerminal(o) {
 		return nil, ErrNoTerminal
 	}
 	saved, err := unix.IoctlGetTermios(int(i.Fd()), getTermios)
@@ -46,7 +46,7 @@ func Open(in io.Reader, out io.Writer) (*Terminal, error) {
 // none.
 func Columns(out io.Writer) int {
 	f, ok := out.(*os.File)
-	if !ok || !env.IsTerminal(f) {
+	if !ok || !display.IsTerminal(f) {
 		return 0
 	}
 	columns, _ := (&Terminal{out: f}).Size()

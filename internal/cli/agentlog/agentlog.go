@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gaffer/internal/agent"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/paint"
 )
 
@@ -18,7 +18,7 @@ type Options struct {
 	Zone  *time.Location // of the times; nil writes none
 	Since time.Time      // leaves out what was before
 	Width int            // of the terminal; 0 breaks no lines
-	Paint func(s env.Style, text string) string
+	Paint func(s display.Style, text string) string
 	// Live is the clock for entries that come while they are written and have no
 	// time of their own; nil, or a zero time, is none.
 	Live func() time.Time
@@ -43,7 +43,7 @@ type Writer struct {
 // New returns a writer.
 func New(to io.Writer, opts Options) *Writer {
 	if opts.Paint == nil {
-		opts.Paint = func(_ env.Style, text string) string { return text }
+		opts.Paint = func(_ display.Style, text string) string { return text }
 	}
 	return &Writer{to: to, opts: opts}
 }
@@ -58,7 +58,7 @@ func (w *Writer) Begin(attempt int) error {
 	line, began := w.opts.Heading(attempt)
 	w.now = began
 	if line != "" {
-		_, err = io.WriteString(w.to, w.opts.Paint(env.Faint, line)+"\n")
+		_, err = io.WriteString(w.to, w.opts.Paint(display.Faint, line)+"\n")
 	}
 	return err
 }
@@ -142,14 +142,14 @@ func (w *Writer) plain(out *bytes.Buffer, line string) {
 // The signs before entries, and the style of each.
 var looks = map[agent.EntryKind]struct {
 	sign  string
-	style env.Style
+	style display.Style
 }{
 	agent.Said:    {"", ""},
-	agent.Did:     {"→ ", env.Bold},
-	agent.Got:     {"  ", env.Faint},
-	agent.Problem: {"✗ ", env.Red},
-	agent.Asked:   {"? ", env.Yellow},
-	agent.Noted:   {"· ", env.Faint},
+	agent.Did:     {"→ ", display.Bold},
+	agent.Got:     {"  ", display.Faint},
+	agent.Problem: {"✗ ", display.Red},
+	agent.Asked:   {"? ", display.Yellow},
+	agent.Noted:   {"· ", display.Faint},
 }
 
 const (

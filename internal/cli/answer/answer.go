@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -163,9 +164,9 @@ func answer(ctx context.Context, e *env.Env, all open.Everything, name string, o
 	case o.json:
 		err = e.PrintJSON(map[string]any{"run": a.Run, "task": a.Task, "name": a.Name, "question": a.ID, "answer": o.text, "denied": o.deny})
 	case o.deny:
-		e.Talk("refused what %s asked for", env.Printable(a.Name))
+		e.Talk("refused what %s asked for", display.Printable(a.Name))
 	default:
-		e.Talk("answered %s: %s", env.Printable(a.Name), phrase.Line(o.text))
+		e.Talk("answered %s: %s", display.Printable(a.Name), phrase.Line(o.text))
 	}
 	if err != nil {
 		return err
@@ -180,10 +181,10 @@ func answer(ctx context.Context, e *env.Env, all open.Everything, name string, o
 func place(a open.Asked) string {
 	text := "in a terminal"
 	if a.Dir != "" {
-		text = "in " + env.Printable(a.Dir)
+		text = "in " + display.Printable(a.Dir)
 	}
 	if a.Pane != "" {
-		text += ", tmux pane " + env.Printable(a.Pane)
+		text += ", tmux pane " + display.Printable(a.Pane)
 	}
 	return text
 }
@@ -192,7 +193,7 @@ func show(e *env.Env, a open.Asked, asJSON bool) error {
 	if asJSON {
 		return e.PrintJSON(a)
 	}
-	if err := e.Printf("%s\n", env.PrintableLines(a.Text)); err != nil {
+	if err := e.Printf("%s\n", display.PrintableLines(a.Text)); err != nil {
 		return err
 	}
 	for i, option := range a.Options {
@@ -201,7 +202,7 @@ func show(e *env.Env, a open.Asked, asJSON bool) error {
 		}
 	}
 	now := e.Now()
-	e.Talk("asked by %s %s ago", env.Printable(a.Name), phrase.Age(max(now.Sub(a.Asked), 0)))
+	e.Talk("asked by %s %s ago", display.Printable(a.Name), phrase.Age(max(now.Sub(a.Asked), 0)))
 	switch left := phrase.Age(a.Expires.Sub(now)); {
 	case a.Terminal:
 		e.Talk("it can be answered in its own terminal only, %s", place(a))

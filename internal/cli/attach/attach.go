@@ -16,6 +16,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/text/display"
 )
 
 // New makes the command.
@@ -51,9 +52,9 @@ func attach(ctx context.Context, e *env.Env, a *app.App, bead string, readOnly, 
 		return err
 	}
 	if told {
-		return e.Printf("%s\n", env.ShellLine(found.Argv))
+		return e.Printf("%s\n", display.ShellLine(found.Argv))
 	}
-	if !env.IsTerminal(e.Out) {
+	if !display.IsTerminal(e.Out) {
 		return exit.WithHint(exit.Usage(errors.New("this is no terminal to attach")),
 			fmt.Sprintf("'gaffer logs %s -f' needs none", found.Task.ID))
 	}

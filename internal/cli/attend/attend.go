@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui"
 	"gaffer/internal/tui/phrase"
 )
@@ -78,7 +79,7 @@ func (t *Attendant) finally(do func(*Attendant) error) error {
 // far reports whether others work on what is attended to.
 func (t *Attendant) far() bool { return t.Fleet.Where() != "" }
 
-func (t *Attendant) talk(text string) { t.env.Talk("gaffer: %s", env.Printable(text)) }
+func (t *Attendant) talk(text string) { t.env.Talk("gaffer: %s", display.Printable(text)) }
 
 // ending is how the attendance came to its end.
 type ending struct {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/worktree"
 )
 
@@ -45,15 +45,15 @@ func workPlaces(r fleet.Run, at site) (lines []string) {
 			continue
 		}
 		seen[t.Worktree] = true
-		there, path := at.there(t.Worktree), env.Printable(relative(at.dir, t.Worktree))
+		there, path := at.there(t.Worktree), display.Printable(relative(at.dir, t.Worktree))
 		_, branch := at.branches[t.Branch]
 		switch {
 		case t.Branch == "" && there: // of a run that an older gaffer has made
 			lines = append(lines, "  worktree  "+path)
 		case there:
-			lines = append(lines, "  branch    "+env.Printable(t.Branch)+" in "+path)
+			lines = append(lines, "  branch    "+display.Printable(t.Branch)+" in "+path)
 		case branch:
-			lines = append(lines, "  branch    "+env.Printable(t.Branch))
+			lines = append(lines, "  branch    "+display.Printable(t.Branch))
 		}
 	}
 	return lines
@@ -91,7 +91,7 @@ func mergeCommands(r fleet.Run, at site) (lines []string) {
 			continue
 		}
 		told[t.Branch] = true
-		lines = append(lines, fmt.Sprintf("next: 'git merge %s' brings the work into the branch that you have checked out", env.Printable(worktree.Quote(t.Branch))))
+		lines = append(lines, fmt.Sprintf("next: 'git merge %s' brings the work into the branch that you have checked out", display.Printable(worktree.Quote(t.Branch))))
 	}
 	return lines
 }

@@ -9,7 +9,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -17,11 +17,11 @@ import (
 // which accounts of its agents are paused; then which questions are open already.
 // It comes before the changes.
 func opening(r fleet.Run, far bool, now time.Time) []string {
-	first := "run " + r.ID + ": " + join(", ", env.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), atOnce(r, far), phrase.Counts(r.Counts))
+	first := "run " + r.ID + ": " + join(", ", display.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), atOnce(r, far), phrase.Counts(r.Counts))
 	lines := []string{join("; ", first, pauses(r, now))}
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
-			lines = append(lines, env.Printable(t.ID)+": "+asks(*t.Question))
+			lines = append(lines, display.Printable(t.ID)+": "+asks(*t.Question))
 		}
 	}
 	return lines
@@ -65,7 +65,7 @@ func changes(before, after fleet.Run, now time.Time) []string {
 	}
 	for i, t := range after.Tasks {
 		for _, text := range taskChanges(known(before.Tasks, i, t.ID), t, now) {
-			lines = append(lines, env.Printable(t.ID)+": "+text)
+			lines = append(lines, display.Printable(t.ID)+": "+text)
 		}
 	}
 	return lines

@@ -3,7 +3,7 @@ package attend
 import (
 	"context"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 )
 
 // Detach lets a gaffer in the background work on a run, and tells the run's id
@@ -29,7 +29,7 @@ func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
 	if asJSON {
 		return t.env.PrintJSON(d)
 	}
-	t.env.Talk("runs in the background, pid %d, log %s", d.PID, env.Printable(d.Log))
+	t.env.Talk("runs in the background, pid %d, log %s", d.PID, display.Printable(d.Log))
 	if r, err := t.App.Run(ctx, run); err == nil && atOnce(r, false) != "" {
 		t.env.Talk("tasks: %s", atOnce(r, false))
 	}
@@ -52,7 +52,7 @@ func (t *Attendant) leaveTo(run string, asJSON bool) error {
 		return t.env.PrintJSON(left{run, t.Fleet.Where()})
 	}
 	again := t.env.ServerArg()
-	t.env.Talk("it runs on the workers of %s", env.Printable(t.Fleet.Where()))
+	t.env.Talk("it runs on the workers of %s", display.Printable(t.Fleet.Where()))
 	t.env.Talk("'gaffer status --watch %s%s' shows it, 'gaffer cancel %s%s' ends it", run, again, run, again)
 	return t.env.Printf("%s\n", run)
 }

@@ -11,6 +11,7 @@ import (
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/trust"
 	"gaffer/internal/preflight"
+	"gaffer/internal/text/display"
 	programs "gaffer/internal/trust"
 	"gaffer/internal/tui/phrase"
 )
@@ -56,7 +57,7 @@ func isUntrusted(p preflight.Problem) bool {
 // PrintProblems prints one line for each.
 func PrintProblems(e *env.Env, problems []preflight.Problem) error {
 	for _, p := range problems {
-		if err := e.Printf("%s: %s\n", e.Paint(e.Out, env.Red, "problem"), env.Printable(p.String())); err != nil {
+		if err := e.Printf("%s: %s\n", e.Paint(e.Out, display.Red, "problem"), display.Printable(p.String())); err != nil {
 			return err
 		}
 	}
@@ -66,7 +67,7 @@ func PrintProblems(e *env.Env, problems []preflight.Problem) error {
 // NotReady is the error of something that cannot run on this machine. Its exit code is
 // that of its problems.
 func NotReady(name string, problems []preflight.Problem, then string) error {
-	e := &notReady{text: fmt.Sprintf("%s: %s on this machine%s", env.Line(name, 60), phrase.Count(len(problems), "problem"), then)}
+	e := &notReady{text: fmt.Sprintf("%s: %s on this machine%s", display.Line(name, 60), phrase.Count(len(problems), "problem"), then)}
 	for _, p := range problems {
 		e.problems = append(e.problems, p)
 	}

@@ -7,6 +7,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/plan"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -18,12 +19,12 @@ func Refuse(e *env.Env, name string, problems plan.Problems, asJSON bool) error 
 		}
 	} else {
 		for _, p := range problems {
-			if err := e.Printf("%s\n", env.Printable(p.String())); err != nil {
+			if err := e.Printf("%s\n", display.Printable(p.String())); err != nil {
 				return err
 			}
 		}
 	}
-	return exit.Invalid(fmt.Errorf("%s: %s, nothing runs", env.Line(name, 60), phrase.Count(len(problems), "problem")))
+	return exit.Invalid(fmt.Errorf("%s: %s, nothing runs", display.Line(name, 60), phrase.Count(len(problems), "problem")))
 }
 
 // NothingLeft tells that all of a plan is done, as the run that it would be.
@@ -31,6 +32,6 @@ func NothingLeft(e *env.Env, p plan.Plan, asJSON bool) error {
 	if asJSON {
 		return e.PrintJSON(fleet.Run{Name: p.Name, Status: fleet.Complete, SourceFile: p.SourceFile, Tasks: []fleet.Task{}})
 	}
-	e.Talk("%s: nothing is left to do", env.Line(p.Name, 60))
+	e.Talk("%s: nothing is left to do", display.Line(p.Name, 60))
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/page"
+	"gaffer/internal/text/display"
 )
 
 // ShowFlag declares --open, which is what [Attendant.Show] is set to.
@@ -123,7 +124,7 @@ func (s *shown) end(err error) {
 		s.linger()
 	}
 	if err := s.page.Close(); err != nil {
-		s.attendant.talk("the dashboard: " + env.Printable(err.Error()))
+		s.attendant.talk("the dashboard: " + display.Printable(err.Error()))
 	}
 	s.attendant.talk(fmt.Sprintf("the dashboard is closed; 'gaffer serve' and then 'gaffer open %s' show the run again", s.run))
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -23,14 +23,14 @@ func (t *Attendant) summary(r fleet.Run) error {
 	return table.Lines(t.env, lineStyle, summary(r, t.env.Now(), at)...)
 }
 
-func lineStyle(line string) env.Style {
+func lineStyle(line string) display.Style {
 	switch {
 	case strings.HasPrefix(line, "✗"):
-		return env.Red
+		return display.Red
 	case strings.HasPrefix(line, "✓"):
-		return env.Green
+		return display.Green
 	case strings.HasPrefix(line, "⊘"):
-		return env.Faint
+		return display.Faint
 	}
 	return ""
 }
@@ -81,7 +81,7 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 // places are where logs, branches and worktrees are.
 func places(r fleet.Run, at site) (lines []string) {
 	if r.Documents != "" {
-		lines = append(lines, "  logs      "+env.Printable(relative(at.dir, r.Documents)))
+		lines = append(lines, "  logs      "+display.Printable(relative(at.dir, r.Documents)))
 	}
 	return append(lines, workPlaces(r, at)...)
 }
@@ -98,7 +98,7 @@ func workers(r fleet.Run) []string {
 		return nil
 	}
 	slices.Sort(names)
-	return []string{"  workers   " + env.Printable(strings.Join(names, ", ")) + "; 'gaffer logs TASK' shows what an agent wrote"}
+	return []string{"  workers   " + display.Printable(strings.Join(names, ", ")) + "; 'gaffer logs TASK' shows what an agent wrote"}
 }
 
 func headline(r fleet.Run, now time.Time) string {
@@ -107,8 +107,8 @@ func headline(r fleet.Run, now time.Time) string {
 	if !r.Ended.IsZero() {
 		end = r.Ended
 	}
-	return fmt.Sprintf("%s %s %s after %s, run %s", mark, env.Line(r.Name, 60), r.Status,
-		phrase.Elapsed(max(end.Sub(r.Created), 0)), env.Printable(r.ID))
+	return fmt.Sprintf("%s %s %s after %s, run %s", mark, display.Line(r.Name, 60), r.Status,
+		phrase.Elapsed(max(end.Sub(r.Created), 0)), display.Printable(r.ID))
 }
 
 // verified tells the tasks that were checked from those whose agent's word is
@@ -186,7 +186,7 @@ func teamTroubles(r fleet.Run) (lines []string) {
 		if t.Status != fleet.Failed {
 			continue
 		}
-		id := env.Printable(t.ID)
+		id := display.Printable(t.ID)
 		if lines = []string{"✗ " + join(": ", id+" failed", phrase.Why(t))}; t.Attempt != nil {
 			lines = append(lines, "    gaffer logs "+id)
 		}
@@ -207,7 +207,7 @@ func resuming(r fleet.Run) string {
 
 // trouble is a task that failed: why, the lines that say so, and what to do.
 func trouble(t fleet.Task) []string {
-	id := env.Printable(t.ID)
+	id := display.Printable(t.ID)
 	head, output := phrase.Failure(t)
 	lines := []string{"✗ " + join(": ", id+" failed", head)}
 	for _, line := range output {
@@ -229,7 +229,7 @@ func words(r fleet.Run) (lines []string) {
 		case len(lines) == maxTold:
 			more++
 		default:
-			lines = append(lines, fmt.Sprintf("✓ %s: %s", env.Printable(t.ID), said))
+			lines = append(lines, fmt.Sprintf("✓ %s: %s", display.Printable(t.ID), said))
 		}
 	}
 	if more > 0 {

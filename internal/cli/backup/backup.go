@@ -11,6 +11,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/text/display"
 )
 
 // New makes the command.
@@ -44,20 +45,20 @@ program to use.`,
 		if *asJSON {
 			return e.PrintJSON(c)
 		}
-		return e.Printf("%s: %s, up to event %d, schema version %d\n", env.Printable(c.File), env.Bytes(c.Bytes), c.Last, c.Version)
+		return e.Printf("%s: %s, up to event %d, schema version %d\n", display.Printable(c.File), display.Bytes(c.Bytes), c.Last, c.Version)
 	}
 	return cmd
 }
 
 // Progress tells on stderr how far a copy has come that takes its time.
 func Progress(e *env.Env) func(done, total int64) {
-	return func(done, total int64) { e.Talk("copied %s of about %s", env.Bytes(done), env.Bytes(total)) }
+	return func(done, total int64) { e.Talk("copied %s of about %s", display.Bytes(done), display.Bytes(total)) }
 }
 
 // Instead adds to an error about a server's database which program to use.
 func Instead(err error) error {
 	if server := (*app.ServerError)(nil); errors.As(err, &server) {
-		return exit.WithHint(err, env.ShellLine(server.Argv))
+		return exit.WithHint(err, display.ShellLine(server.Argv))
 	}
 	return err
 }

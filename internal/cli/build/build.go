@@ -21,6 +21,7 @@ import (
 	"gaffer/internal/dispatch"
 	"gaffer/internal/plan"
 	"gaffer/internal/preflight"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
@@ -148,7 +149,7 @@ func (o options) read(e *env.Env, name string) (build.Plan, error) {
 
 func (o options) run(ctx context.Context, e *env.Env, t *attend.Attendant, p build.Plan) error {
 	if !o.yes && e.Interactive() {
-		e.Talk("%s", env.PrintableLines(outline(p)))
+		e.Talk("%s", display.PrintableLines(outline(p)))
 		if choice, err := choose(ctx, e, "(1) Build this plan (recommended)\n(2) Cancel", 2); choice != 1 {
 			return err
 		}
@@ -189,7 +190,7 @@ func (o options) incomplete(ctx context.Context, e *env.Env, t *attend.Attendant
 	if !e.Interactive() {
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")
 	}
-	e.Talk("%s", env.PrintableLines(found.Found.Resume.Text(e.Now())))
+	e.Talk("%s", display.PrintableLines(found.Found.Resume.Text(e.Now())))
 	choice, err := choose(ctx, e, "", 3)
 	switch choice {
 	case 1:

@@ -5,6 +5,7 @@ import (
 
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/workflow"
 )
 
@@ -23,7 +24,7 @@ depends on it. A chunk that gaffer builds is refused.`,
 				if err != nil {
 					return err
 				}
-				e.Talk("%s is completed", env.Printable(chunk.Label()))
+				e.Talk("%s is completed", display.Printable(chunk.Label()))
 				return nil
 			})
 		},

@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/text/display"
 	"gaffer/workflow"
 )
 
@@ -126,7 +127,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *attend.Attendant, asked 
 		return e.PrintJSON(questionOf(f))
 	}
 	if !asked && !r.fresh && !r.cancel && !r.yes && e.Interactive() && f.Owner == 0 {
-		e.Talk("%s", env.PrintableLines(f.Resume.Text(e.Now())))
+		e.Talk("%s", display.PrintableLines(f.Resume.Text(e.Now())))
 		choice, err := choose(ctx, e, "", 3)
 		if err != nil {
 			return err
@@ -140,7 +141,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *attend.Attendant, asked 
 	}
 	switch {
 	case r.cancel:
-		e.Talk("build %s is left as it is", env.Printable(f.Run.RunID))
+		e.Talk("build %s is left as it is", display.Printable(f.Run.RunID))
 		return nil
 	case r.fresh:
 		return r.anew(ctx, e, t)
@@ -158,7 +159,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *attend.Attendant, asked 
 		return err
 	}
 	for _, h := range f.Resume.Held {
-		e.Talk("%s", env.PrintableLines(h.Text()))
+		e.Talk("%s", display.PrintableLines(h.Text()))
 	}
 	return r.work(ctx, t, id)
 }
@@ -221,7 +222,7 @@ func (r resume) decide(ctx context.Context, e *env.Env, f app.BuildFound) (again
 				Next: fmt.Sprintf("decide with --rebuild %s or --keep %s; 'all' stands for every such chunk", id, id),
 			}
 		default:
-			e.Talk("%s", env.PrintableLines(s.Text()))
+			e.Talk("%s", display.PrintableLines(s.Text()))
 			choice, err := choose(ctx, e, "", 2)
 			if err != nil {
 				return nil, err

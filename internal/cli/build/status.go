@@ -11,6 +11,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/workflow"
 )
 
@@ -51,12 +52,12 @@ func status(ctx context.Context, e *env.Env, a *app.App, asJSON bool) error {
 		return err
 	}
 	for _, h := range f.Resume.Held {
-		if err := e.Printf("%s\n", env.PrintableLines(h.Text())); err != nil {
+		if err := e.Printf("%s\n", display.PrintableLines(h.Text())); err != nil {
 			return err
 		}
 	}
 	progress := f.Run.Progress()
-	return e.Printf("%s: %s, %d/%d chunks%s\n", env.Printable(f.Run.RunID), env.Printable(string(f.Run.Status)), progress.Current, progress.Total, remark(f))
+	return e.Printf("%s: %s, %d/%d chunks%s\n", display.Printable(f.Run.RunID), display.Printable(string(f.Run.Status)), progress.Current, progress.Total, remark(f))
 }
 
 func row(c workflow.Chunk) []table.Cell {
@@ -68,23 +69,23 @@ func row(c workflow.Chunk) []table.Cell {
 	for i, id := range c.DependsOn {
 		after[i] = string(id)
 	}
-	cells := table.Row(string(c.ID), env.Line(c.Name, 40), string(c.Status), attempt, env.Line(strings.Join(c.Sections, " "), 30), strings.Join(after, ", "))
+	cells := table.Row(string(c.ID), display.Line(c.Name, 40), string(c.Status), attempt, display.Line(strings.Join(c.Sections, " "), 30), strings.Join(after, ", "))
 	switch c.Status {
 	case workflow.Completed:
-		cells[2].Style = env.Green
+		cells[2].Style = display.Green
 	case workflow.Failed:
-		cells[2].Style = env.Red
+		cells[2].Style = display.Red
 	case workflow.Active, workflow.Retrying:
-		cells[2].Style = env.Yellow
+		cells[2].Style = display.Yellow
 	}
 	return cells
 }
 
 // remark says who works on it, or what to do.
 func remark(f app.BuildFound) string {
-	text := ", " + env.Printable(f.Health.Isolation) + " context"
+	text := ", " + display.Printable(f.Health.Isolation) + " context"
 	if f.Health.LastCheckpoint != "" {
-		text += ", last checkpoint " + env.Printable(f.Health.LastCheckpoint)
+		text += ", last checkpoint " + display.Printable(f.Health.LastCheckpoint)
 	}
 	switch {
 	case f.Owner > 0:
@@ -92,7 +93,7 @@ func remark(f app.BuildFound) string {
 	case f.Resumable:
 		return text + "; 'gaffer build resume' goes on"
 	case f.Problem != nil:
-		return text + "; " + env.Printable(f.Problem.Error())
+		return text + "; " + display.Printable(f.Problem.Error())
 	}
 	return text
 }

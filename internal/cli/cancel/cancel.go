@@ -8,6 +8,7 @@ import (
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/text/display"
 )
 
 // New makes the command.
@@ -75,7 +76,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 func tell(e *env.Env, r fleet.Run, task string, far bool) {
 	what := "run " + r.ID
 	if task != "" {
-		what = "task " + env.Printable(task) + " of " + what
+		what = "task " + display.Printable(task) + " of " + what
 	}
 	switch running := r.Counts.Running; {
 	case running == 0:

@@ -7,6 +7,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/state"
+	"gaffer/internal/text/display"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
@@ -44,7 +45,7 @@ other, no longer count.`,
 				return err
 			})
 			if err == nil && unended != "" {
-				e.Talk("gaffer: %s had begun and never ended", env.Line(string(unended), 80))
+				e.Talk("gaffer: %s had begun and never ended", display.Line(string(unended), 80))
 			}
 			return err
 		},

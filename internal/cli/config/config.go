@@ -10,6 +10,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/config"
+	"gaffer/internal/text/display"
 )
 
 // New makes the command.
@@ -57,7 +58,7 @@ func showAll(e *env.Env, c *config.Config, asJSON bool) error {
 	}
 	rows := [][]string{{"KEY", "VALUE", "FROM"}}
 	for _, v := range c.Values() {
-		rows = append(rows, []string{env.Printable(v.Key.Name), env.Printable(v.Text), env.Printable(v.Source.String())})
+		rows = append(rows, []string{display.Printable(v.Key.Name), display.Printable(v.Text), display.Printable(v.Source.String())})
 	}
 	return table.Texts(e, rows)
 }

@@ -16,6 +16,7 @@ import (
 	"gaffer/internal/cli/page"
 	"gaffer/internal/distant"
 	"gaffer/internal/signpost"
+	"gaffer/internal/text/display"
 )
 
 // door is a server that may have the dashboard.
@@ -174,8 +175,8 @@ func (d door) lookUp(ctx context.Context, e *env.Env, client *coordinator.Client
 func (d door) problem(err error) error {
 	told := (*coordinator.Error)(nil)
 	if errors.As(err, &told) && told.Status == 401 {
-		return exit.WithHint(fmt.Errorf("%s: %w", env.Printable(d.address), err),
+		return exit.WithHint(fmt.Errorf("%s: %w", display.Printable(d.address), err),
 			"--token-file FILE, GAFFER_TOKEN_FILE or GAFFER_TOKEN have a token that it knows; 'gaffer help server' says more")
 	}
-	return fmt.Errorf("%s: %w", env.Printable(d.address), err)
+	return fmt.Errorf("%s: %w", display.Printable(d.address), err)
 }

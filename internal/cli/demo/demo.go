@@ -16,6 +16,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/page"
 	"gaffer/internal/demo"
+	"gaffer/internal/text/display"
 )
 
 const long = `Show an example fleet in the browser: four workers, a plan that asks you things,
@@ -96,7 +97,7 @@ func (o options) hear(ctx context.Context) (net.Listener, error) {
 // when it has lasted for as long as was wanted: from when there is something to see.
 func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder, l net.Listener) (err error) {
 	own := &env.Env{In: e.In, Out: e.Out, Err: e.Err, Getenv: f.Getenv(e.Getenv), Dir: f.Project(), Now: e.Now, Version: e.Version}
-	notice := func(text string) { e.Talk("gaffer: %s", env.Printable(text)) }
+	notice := func(text string) { e.Talk("gaffer: %s", display.Printable(text)) }
 	cast, err := demo.NewCast(f, e.Getenv, notice)
 	if err == nil {
 		err = cast.Prepare(ctx)
@@ -131,7 +132,7 @@ func (o options) offer(ctx context.Context, e *env.Env, f demo.Folder, p *page.P
 	if err != nil {
 		return // there are too many already, none of which was used
 	}
-	again := fmt.Sprintf(". %s && gaffer open --print", env.ShellLine([]string{f.Variables()}))
+	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.Variables()}))
 	page.Offer(ctx, e, p.URL, link, !o.noBrowser && page.Unasked(e), again)
 }
 
@@ -148,7 +149,7 @@ func (o options) greet(e *env.Env, f demo.Folder) error {
 It goes on for about three minutes, and then stays as it is. Ctrl-C ends all of it.
 In another terminal: . %s && gaffer ps
 
-`, f, env.ShellLine([]string{f.Variables()}))
+`, f, display.ShellLine([]string{f.Variables()}))
 }
 
 // tidy ends everything, and says where the folder is if it stays.

@@ -24,6 +24,7 @@ import (
 	"gaffer/internal/plan"
 	"gaffer/internal/preflight"
 	"gaffer/internal/prompt"
+	"gaffer/internal/text/display"
 	"gaffer/ledger"
 	"gaffer/statefile/host"
 )
@@ -202,7 +203,7 @@ func (o *options) beads(ctx context.Context, e *env.Env, root string, args, cust
 		}
 		p.Parallel = o.parallel
 		for _, w := range p.Warnings {
-			e.Talk("%s: %s", e.Paint(e.Err, env.Yellow, "warning"), env.Printable(w.String()))
+			e.Talk("%s: %s", e.Paint(e.Err, display.Yellow, "warning"), display.Printable(w.String()))
 		}
 		return p, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -92,7 +93,7 @@ online, or the token may not run anything.`,
 }
 
 func show(e *env.Env, h app.Health) error {
-	if err := e.Printf("database  %s\n", env.Printable(h.Database)); err != nil {
+	if err := e.Printf("database  %s\n", display.Printable(h.Database)); err != nil {
 		return err
 	}
 	if err := table.Print(e, agents(h.Agents)); err != nil {
@@ -114,14 +115,14 @@ func show(e *env.Env, h app.Health) error {
 func agents(list []app.Agent) [][]table.Cell {
 	rows := [][]table.Cell{table.Row("Agent", "Here", "Version", "Program")}
 	for _, a := range list {
-		mark, program := table.Cell{Text: "✓", Style: env.Green}, a.Path
+		mark, program := table.Cell{Text: "✓", Style: display.Green}, a.Path
 		switch {
 		case a.Path == "":
-			mark, program = table.Cell{Text: "✗ not installed", Style: env.Faint}, a.Program
+			mark, program = table.Cell{Text: "✗ not installed", Style: display.Faint}, a.Program
 		case a.Problem != "":
-			mark = table.Cell{Text: "✗ not logged in", Style: env.Yellow}
+			mark = table.Cell{Text: "✗ not logged in", Style: display.Yellow}
 		}
-		rows = append(rows, []table.Cell{{Text: a.Name}, mark, {Text: env.Line(a.Version, 40)}, {Text: program}})
+		rows = append(rows, []table.Cell{{Text: a.Name}, mark, {Text: display.Line(a.Version, 40)}, {Text: program}})
 	}
 	return rows
 }
@@ -131,7 +132,7 @@ func holding(list []app.Holder) [][]table.Cell {
 	for _, h := range list {
 		after := table.Cell{Text: "yes"}
 		if !h.Watched {
-			after = table.Cell{Text: "by nobody", Style: env.Yellow}
+			after = table.Cell{Text: "by nobody", Style: display.Yellow}
 		}
 		rows = append(rows, []table.Cell{
 			{Text: h.Run}, {Text: h.Task}, {Text: fmt.Sprint(h.PID)}, {Text: phrase.Elapsed(h.Age)}, {Text: phrase.Line(h.State)}, after,
@@ -145,7 +146,7 @@ func taskOf(run, task string) string {
 	if task == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (task %s of run %s)", env.Printable(task), env.Printable(run))
+	return fmt.Sprintf(" (task %s of run %s)", display.Printable(task), display.Printable(run))
 }
 
 func remarks(h app.Health) (lines []string) {
@@ -156,26 +157,26 @@ func remarks(h app.Health) (lines []string) {
 		lines = append(lines, "processes of attempts are known by: "+h.Method)
 	}
 	for _, o := range h.Orphans {
-		lines = append(lines, fmt.Sprintf("orphaned: pid %d of attempt %s%s: %s", o.PID, env.Printable(o.Attempt), taskOf(o.Run, o.Task), phrase.Line(o.Command)))
+		lines = append(lines, fmt.Sprintf("orphaned: pid %d of attempt %s%s: %s", o.PID, display.Printable(o.Attempt), taskOf(o.Run, o.Task), phrase.Line(o.Command)))
 	}
 	for _, u := range h.Unproven {
 		since := ""
 		if !u.Since.IsZero() {
 			since = ", since " + u.Since.Format(time.RFC3339)
 		}
-		lines = append(lines, fmt.Sprintf("waits: attempt %s%s%s: %s", env.Printable(u.Attempt), taskOf(u.Run, u.Task), since, phrase.Line(u.Why)))
+		lines = append(lines, fmt.Sprintf("waits: attempt %s%s%s: %s", display.Printable(u.Attempt), taskOf(u.Run, u.Task), since, phrase.Line(u.Why)))
 	}
 	if len(h.Orphans)+len(h.Unproven) == 0 {
 		lines = append(lines, "nothing is orphaned")
 	}
 	for _, o := range h.Owed {
-		lines = append(lines, fmt.Sprintf("owed: the documents of run %s, since %s: %s", env.Printable(o.Run), o.Since.Format(time.RFC3339), phrase.Line(o.Why)))
+		lines = append(lines, fmt.Sprintf("owed: the documents of run %s, since %s: %s", display.Printable(o.Run), o.Since.Format(time.RFC3339), phrase.Line(o.Why)))
 	}
 	for _, g := range h.Gone {
-		lines = append(lines, fmt.Sprintf("gone: pid %d of agent %s in session %s, which should run", g.PID, env.Printable(g.Agent), env.Printable(g.Session)))
+		lines = append(lines, fmt.Sprintf("gone: pid %d of agent %s in session %s, which should run", g.PID, display.Printable(g.Agent), display.Printable(g.Session)))
 	}
 	for _, text := range h.Problems {
-		lines = append(lines, "problem: "+env.Printable(text))
+		lines = append(lines, "problem: "+display.Printable(text))
 	}
 	for _, text := range h.Limits {
 		lines = append(lines, "limit: "+phrase.Line(text))

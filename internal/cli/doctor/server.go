@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/workers"
 	"gaffer/internal/distant"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -36,8 +37,8 @@ func server(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 		}
 		return canRun(h)
 	}
-	if err := e.Printf("server   %s, version %s\ntoken    %s\nproject  %s\n", env.Printable(h.Server), env.Printable(cmp.Or(h.Version, "unknown")),
-		tokenOf(h), env.Printable(h.Project)); err != nil {
+	if err := e.Printf("server   %s, version %s\ntoken    %s\nproject  %s\n", display.Printable(h.Server), display.Printable(cmp.Or(h.Version, "unknown")),
+		tokenOf(h), display.Printable(h.Project)); err != nil {
 		return err
 	}
 	if err := workers.Show(e, h.Workers); err != nil {
@@ -57,7 +58,7 @@ func canRun(h distant.Health) error {
 	case h.Role == "viewer" || h.Role == "worker":
 		return fmt.Errorf("a run could not work: the token is a %s's", h.Role)
 	case h.Projects()[h.Project] == 0:
-		return fmt.Errorf("a run could not work: no worker of project %s is online", env.Printable(h.Project))
+		return fmt.Errorf("a run could not work: no worker of project %s is online", display.Printable(h.Project))
 	}
 	return nil
 }
@@ -66,17 +67,17 @@ func tokenOf(h distant.Health) string {
 	if h.Role == "" {
 		return "of an unknown role"
 	}
-	return env.Printable(h.Role + " " + h.Name)
+	return display.Printable(h.Role + " " + h.Name)
 }
 
 func serverRemarks(h distant.Health, now time.Time) (lines []string) {
 	projects := h.Projects()
 	for _, project := range slices.Sorted(maps.Keys(projects)) {
-		lines = append(lines, fmt.Sprintf("project %s: %s at once", env.Printable(project), phrase.Count(projects[project], "task")))
+		lines = append(lines, fmt.Sprintf("project %s: %s at once", display.Printable(project), phrase.Count(projects[project], "task")))
 	}
 	lines = append(lines, phrase.Count(len(h.Runs), "run")+" going on")
 	for _, q := range h.Questions {
-		lines = append(lines, fmt.Sprintf("%s/%s asks: %s", env.Printable(q.Run), env.Printable(q.Task), phrase.Line(q.Text)))
+		lines = append(lines, fmt.Sprintf("%s/%s asks: %s", display.Printable(q.Run), display.Printable(q.Task), phrase.Line(q.Text)))
 	}
 	for _, l := range h.Lanes {
 		lines = append(lines, phrase.Paused(l, now))

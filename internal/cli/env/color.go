@@ -2,28 +2,17 @@ package env
 
 import (
 	"io"
-	"os"
+
+	"gaffer/internal/text/display"
 )
 
-// Style is a way to set text apart on a terminal.
-type Style string
-
-// The styles, as the parameters of the escape sequence that selects them.
-const (
-	Bold   Style = "1"
-	Faint  Style = "2"
-	Red    Style = "31"
-	Green  Style = "32"
-	Yellow Style = "33"
-)
-
-// Paint gives text in the style when w takes colour, else text as it is.
+// Paint styles text if w takes colour.
 // Colour is never the only carrier of a meaning.
-func (e *Env) Paint(w io.Writer, s Style, text string) string {
-	if text == "" || s == "" || !e.Color(w) {
+func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
+	if !e.Color(w) {
 		return text
 	}
-	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
+	return s.Paint(text)
 }
 
 // Color tells whether to write colour to w. A setting of always or never
@@ -41,11 +30,11 @@ func (e *Env) Color(w io.Writer) bool {
 	if force := e.Getenv("FORCE_COLOR"); force != "" {
 		return force != "0"
 	}
-	return e.Getenv("TERM") != "dumb" && IsTerminal(w)
+	return e.Getenv("TERM") != "dumb" && display.IsTerminal(w)
 }
 
-// colorSetting falls back to auto when the settings cannot be read: that error
-// is told by the command, and must not be told in the middle of a line.
+// colorSetting falls back to auto when the settings cannot be read. The command
+// itself reports that error.
 func (e *Env) colorSetting() string {
 	c, err := e.Config()
 	if err != nil {
@@ -54,19 +43,14 @@ func (e *Env) colorSetting() string {
 	return c.Choice("color")
 }
 
-// IsTerminal holds every character device but the null device for a terminal.
-func IsTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
-}
+// Interactive reports whether the user can be asked.
+func (e *Env) Interactive() bool { return display.IsTerminal(e.In) && display.IsTerminal(e.Err) }
 
-// Interactive reports whether a person can be asked.
-func (e *Env) Interactive() bool { return IsTerminal(e.In) && IsTerminal(e.Err) }
+// ForOut returns a result as it is for a program that reads it, and made printable
+// for a terminal.
+func (e *Env) ForOut(text string) string {
+	if display.IsTerminal(e.Out) {
+		return display.PrintableLines(text)
+	}
+	return text
+}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"gaffer/internal/text/display"
 )
 
 func newEnv(t *testing.T, vars map[string]string) *Env {
@@ -43,18 +45,18 @@ func TestTheNullDeviceIsNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if IsTerminal(null) {
+	if display.IsTerminal(null) {
 		t.Error("taken for a terminal")
 	}
 }
 
 func TestPaintLeavesTextAloneWithoutColour(t *testing.T) {
 	e := newEnv(t, nil)
-	if got := e.Paint(e.Out, Red, "x"); got != "x" {
+	if got := e.Paint(e.Out, display.Red, "x"); got != "x" {
 		t.Errorf("got %q", got)
 	}
 	e = newEnv(t, map[string]string{"FORCE_COLOR": "1"})
-	if got := e.Paint(e.Out, Red, "x"); got != "\x1b[31mx\x1b[0m" {
+	if got := e.Paint(e.Out, display.Red, "x"); got != "\x1b[31mx\x1b[0m" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"gaffer/internal/config"
 	"gaffer/internal/statedir"
+
+	"gaffer/internal/text/display"
 )
 
 // ServerFlags declares the flags that say which server is asked and how it is
@@ -45,7 +47,7 @@ func (e *Env) ServerArg() string {
 	if err != nil || v.Source.Flag == "" || c.Server() == "" {
 		return ""
 	}
-	return " " + ShellLine([]string{"--server", c.Server()})
+	return " " + display.ShellLine([]string{"--server", c.Server()})
 }
 
 // TokenFile is the file that the command line or the environment names for the

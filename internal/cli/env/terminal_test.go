@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"gaffer/internal/text/display"
 )
 
 func TestAPipeIsNoTerminal(t *testing.T) {
@@ -18,7 +20,7 @@ func TestAPipeIsNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if IsTerminal(r) || IsTerminal(null) || IsTerminal(strings.NewReader("1")) {
+	if display.IsTerminal(r) || display.IsTerminal(null) || display.IsTerminal(strings.NewReader("1")) {
 		t.Error("taken for a terminal")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/agentproc"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/text/display"
 )
 
 // New makes the group.
@@ -89,7 +90,7 @@ func safely(ctx context.Context, hook func(ctx context.Context) error) (err erro
 // complain says what went wrong, if anything did.
 func complain(e *env.Env, name string, err error) (fine bool) {
 	if err != nil {
-		e.Talk("gaffer: hook %s: %s", name, env.Line(err.Error(), 500))
+		e.Talk("gaffer: hook %s: %s", name, display.Line(err.Error(), 500))
 	}
 	return err == nil
 }

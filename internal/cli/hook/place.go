@@ -7,6 +7,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/project"
+	"gaffer/internal/text/display"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
@@ -43,7 +44,7 @@ func locate(e *env.Env, event jsontree.Value) (place, error) {
 func (p place) store(e *env.Env) *workflow.Store {
 	return workflow.Open(p.folder, workflow.Options{
 		Now: e.Now, LockTimeout: Budget,
-		Notice: func(n statefile.Notice) { e.Talk("gaffer: %s", env.PrintableLines(n.Text)) },
+		Notice: func(n statefile.Notice) { e.Talk("gaffer: %s", display.PrintableLines(n.Text)) },
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/state"
+	"gaffer/internal/text/display"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
@@ -51,7 +52,7 @@ func completeIDs(e *env.Env) func(*cobra.Command, []string, string) ([]string, c
 		}
 		var ids []string
 		for _, item := range items {
-			ids = append(ids, env.Line(item.ID, 80)+"\t"+env.Line(item.Content, 60))
+			ids = append(ids, display.Line(item.ID, 80)+"\t"+display.Line(item.Content, 60))
 		}
 		return ids, noFiles
 	}

@@ -5,6 +5,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
@@ -59,8 +60,8 @@ func show(e *env.Env, items []workflow.Item, asJSON bool) error {
 	rows := [][]string{{"ID", "TYPE", "STATUS", "SUBMITTED", "CONTENT"}}
 	for _, item := range items {
 		rows = append(rows, []string{
-			env.Line(item.ID, 60), env.Line(string(item.Type), 20), env.Line(string(item.Status), 20),
-			env.Line(item.Timestamp, 30), env.Line(item.Content, 60),
+			display.Line(item.ID, 60), display.Line(string(item.Type), 20), display.Line(string(item.Status), 20),
+			display.Line(item.Timestamp, 30), display.Line(item.Content, 60),
 		})
 	}
 	return table.Texts(e, rows)

@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/inboxwork"
 	"gaffer/internal/inboxwork/webpage"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
@@ -74,7 +75,7 @@ func (p *processing) worker() (*inboxwork.Worker, error) {
 	}
 	w := &inboxwork.Worker{
 		Inbox: b, Folder: c.Path("paths.workflow"), Owner: host.OS().Self(), Now: p.env.Now,
-		Tell: func(line string) { p.env.Talk("%s", env.Line(line, 200)) },
+		Tell: func(line string) { p.env.Talk("%s", display.Line(line, 200)) },
 	}
 	if p.fetch {
 		w.Fetch = webpage.Fetcher{}.Fetch
@@ -125,7 +126,7 @@ func (p *processing) show(item workflow.Item) error {
 	if item.Analysis != nil {
 		sections = strings.Join(item.Analysis.AffectedSections, " ")
 	}
-	return p.env.Printf("%s\n", strings.TrimSpace(env.Line(fmt.Sprintf("%s %s %s", item.ID, item.Status, sections), 300)))
+	return p.env.Printf("%s\n", strings.TrimSpace(display.Line(fmt.Sprintf("%s %s %s", item.ID, item.Status, sections), 300)))
 }
 
 func (p *processing) end() error {

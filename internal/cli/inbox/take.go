@@ -8,6 +8,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/text/display"
 	"gaffer/statefile/host"
 	"gaffer/workflow"
 )
@@ -57,7 +58,7 @@ process named with --owner has ended, or without one, an hour has passed. With
 		if *asJSON {
 			return printRaw(e, item)
 		}
-		return e.Printf("%s\n%s\n", env.Line(item.ID, 200), e.ForOut(item.Content))
+		return e.Printf("%s\n%s\n", display.Line(item.ID, 200), e.ForOut(item.Content))
 	}
 	return cmd
 }

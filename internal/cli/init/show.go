@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"gaffer/internal/cli/env"
 	"gaffer/internal/settings"
+	"gaffer/internal/text/display"
 )
 
 // report is what came of it, as --json prints it.
@@ -114,15 +114,15 @@ func (s *site) diff(e settings.Edit, color bool) string {
 	if e.Remove {
 		made = "/dev/null"
 	}
-	paint := func(style env.Style, text string) string {
-		text = env.PrintableLines(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\r"))
+	paint := func(style display.Style, text string) string {
+		text = display.PrintableLines(strings.TrimSuffix(strings.ReplaceAll(text, "\r\n", "\n"), "\r"))
 		if !color {
 			return text + "\n"
 		}
 		return s.env.Paint(s.env.Out, style, text) + "\n"
 	}
 	var b strings.Builder
-	b.WriteString(paint(env.Bold, "--- "+old) + paint(env.Bold, "+++ "+made))
+	b.WriteString(paint(display.Bold, "--- "+old) + paint(display.Bold, "+++ "+made))
 	after := e.New
 	if e.Remove {
 		after = nil
@@ -130,11 +130,11 @@ func (s *site) diff(e settings.Edit, color bool) string {
 	for _, l := range settings.Diff(e.Old, after) {
 		switch l.Mark {
 		case '@':
-			b.WriteString(paint(env.Faint, l.Text))
+			b.WriteString(paint(display.Faint, l.Text))
 		case '+':
-			b.WriteString(paint(env.Green, "+"+l.Text))
+			b.WriteString(paint(display.Green, "+"+l.Text))
 		case '-':
-			b.WriteString(paint(env.Red, "-"+l.Text))
+			b.WriteString(paint(display.Red, "-"+l.Text))
 		default:
 			b.WriteString(paint("", " "+l.Text))
 		}
@@ -164,11 +164,11 @@ func (s *site) tell(r report) error {
 	}
 	for _, f := range r.Files {
 		if r.Written && f.Action != "none" {
-			s.env.Talk("%s %s", done[f.Action], env.Printable(f.Path))
+			s.env.Talk("%s %s", done[f.Action], display.Printable(f.Path))
 		}
 	}
 	for _, text := range r.Next {
-		s.env.Talk("note: %s", env.Printable(text))
+		s.env.Talk("note: %s", display.Printable(text))
 	}
 	if r.Written && !r.Undo {
 		s.env.Talk("'gaffer init --undo' takes it out again")

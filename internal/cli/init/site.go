@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/project"
 	"gaffer/internal/settings"
 	"gaffer/internal/suggest"
+	"gaffer/internal/text/display"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 )
@@ -121,7 +122,7 @@ func (s *site) makeWish(c *config.Config) error {
 		return err
 	}
 	s.wish = settings.Wish{
-		Argv: []string{program}, Shell: env.ShellLine([]string{program}), Answer: c.Duration("hooks.answer_within"), LocalState: localState(c, s.root),
+		Argv: []string{program}, Shell: display.ShellLine([]string{program}), Answer: c.Duration("hooks.answer_within"), LocalState: localState(c, s.root),
 	}
 	if s.opts.statusLine {
 		s.wish.Status = settings.StatusLineReplace

@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui"
 	"gaffer/internal/tui/phrase"
 	"gaffer/internal/tui/safe"
@@ -94,7 +95,7 @@ func logs(ctx context.Context, e *env.Env, f open.Fleet, name string, o options,
 		return err
 	}
 	out := e.Out
-	if env.IsTerminal(e.Out) {
+	if display.IsTerminal(e.Out) {
 		shown := safe.New(e.Out)
 		shown.Plain = !e.Color(e.Out)
 		defer shown.End()
@@ -114,7 +115,7 @@ func readable(ctx context.Context, e *env.Env, f open.Fleet, t fleet.Task, out i
 	r := &reader{last: last}
 	r.Writer = agentlog.New(last, agentlog.Options{
 		Zone: now.Location(), Since: since, Width: tui.Columns(e.Out),
-		Paint: func(s env.Style, text string) string { return e.Paint(e.Out, s, text) },
+		Paint: func(s display.Style, text string) string { return e.Paint(e.Out, s, text) },
 		Live: func() time.Time {
 			if r.live {
 				return e.Now()
@@ -148,7 +149,7 @@ func heading(attempts []fleet.Attempt, n int, now time.Time) (line string, began
 		began = a.Started
 		line += ", " + phrase.Clock(began, now)
 		if a.Class != "" {
-			line += ", " + env.Line(a.Class, 40)
+			line += ", " + display.Line(a.Class, 40)
 		}
 	}
 	return line + " ──", began

@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/notify"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -63,9 +64,9 @@ func showTests(e *env.Env, results []app.Tested, asJSON bool) error {
 	var wrong []string
 	rows := [][]table.Cell{table.Row("Channel", "Sent", "Where", "What happened")}
 	for _, r := range results {
-		mark, said := table.Cell{Text: "✓", Style: env.Green}, "sent"
+		mark, said := table.Cell{Text: "✓", Style: display.Green}, "sent"
 		if r.Error != "" {
-			mark, said = table.Cell{Text: "✗", Style: env.Red}, phrase.Line(r.Error)
+			mark, said = table.Cell{Text: "✗", Style: display.Red}, phrase.Line(r.Error)
 			wrong = append(wrong, r.Name)
 		}
 		rows = append(rows, []table.Cell{{Text: r.Name}, mark, {Text: phrase.Line(r.Where)}, {Text: said}})
@@ -153,12 +154,12 @@ func quiet(n app.Notifications) string {
 func channels(list []app.NotifyChannel) [][]table.Cell {
 	rows := [][]table.Cell{table.Row("Channel", "State", "Where")}
 	for _, c := range list {
-		mark, where := table.Cell{Text: "✓ on", Style: env.Green}, c.Where
+		mark, where := table.Cell{Text: "✓ on", Style: display.Green}, c.Where
 		switch {
 		case c.Problem != "":
-			mark, where = table.Cell{Text: "✗ broken", Style: env.Red}, c.Problem
+			mark, where = table.Cell{Text: "✗ broken", Style: display.Red}, c.Problem
 		case !c.On:
-			mark, where = table.Cell{Text: "○ off", Style: env.Faint}, c.Off
+			mark, where = table.Cell{Text: "○ off", Style: display.Faint}, c.Off
 		}
 		rows = append(rows, []table.Cell{{Text: c.Name}, mark, {Text: phrase.Line(where)}})
 	}
@@ -170,7 +171,7 @@ func records(list []notify.Record, now time.Time) [][]table.Cell {
 	for _, r := range list {
 		state := table.Cell{Text: string(r.State)}
 		if r.State == notify.GivenUp {
-			state.Style = env.Red
+			state.Style = display.Red
 		}
 		what := phrase.Line(r.Note.Title)
 		if r.Why != "" {

@@ -11,6 +11,7 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 )
 
 // Completer suggests words for the next argument. What cannot be read suggests
@@ -45,10 +46,10 @@ func Answers(e *env.Env) Completer {
 			for _, a := range all.Asked {
 				switch {
 				case len(args) == 0:
-					words = append(words, env.Printable(a.Name)+"\t"+env.Line(a.Text, 60))
+					words = append(words, display.Printable(a.Name)+"\t"+display.Line(a.Text, 60))
 				case len(args) == 1 && (a.Name == args[0] || a.Task == args[0]):
 					for i, option := range a.Options {
-						words = append(words, fmt.Sprintf("%d\t%s", i+1, env.Line(option, 60)))
+						words = append(words, fmt.Sprintf("%d\t%s", i+1, display.Line(option, 60)))
 					}
 				}
 			}
@@ -97,7 +98,7 @@ func runs(ctx context.Context, f Fleet, ended bool) (words []string) {
 		return nil
 	}
 	for _, r := range list {
-		words = append(words, r.ID+"\t"+env.Line(r.Name+", "+string(r.Status), 60))
+		words = append(words, r.ID+"\t"+display.Line(r.Name+", "+string(r.Status), 60))
 	}
 	return words
 }
@@ -137,7 +138,7 @@ func tasks(ctx context.Context, f Fleet, typed string, fits func(fleet.Task) boo
 
 // word is a task with what a shell shows beside it.
 func word(t fleet.Task) string {
-	return env.Printable(t.ID) + "\t" + env.Line(t.Name+", "+string(t.Status), 60)
+	return display.Printable(t.ID) + "\t" + display.Line(t.Name+", "+string(t.Status), 60)
 }
 
 func latest(ctx context.Context, f Fleet) []fleet.Run {

@@ -10,6 +10,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/distant"
 	"gaffer/internal/plan"
+	"gaffer/internal/text/display"
 )
 
 // Fleet is what commands ask about runs: gaffer on this machine, or a server.
@@ -104,7 +105,7 @@ func Server(e *env.Env, notice func(text string)) (*distant.Fleet, error) {
 		return nil, err
 	}
 	if notice == nil {
-		notice = func(text string) { e.Talk("gaffer: %s", env.Printable(text)) }
+		notice = func(text string) { e.Talk("gaffer: %s", display.Printable(text)) }
 	}
 	return distant.New(client, distant.Options{Address: c.Server(), Project: c.ProjectName(), Notice: notice, Agent: e.AgentName()}), nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 )
 
 // App opens gaffer in the project of the command. What a person should know is
@@ -36,7 +37,7 @@ func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 		return app.Options{}, err
 	}
 	if notice == nil {
-		notice = func(text string) { e.Talk("gaffer: %s", env.Printable(text)) }
+		notice = func(text string) { e.Talk("gaffer: %s", display.Printable(text)) }
 	}
 	return app.Options{Project: p, Config: c, Now: e.Now, Getenv: e.Getenv, Notice: notice, Version: e.Version, Agent: e.AgentName()}, nil
 }

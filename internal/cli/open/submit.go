@@ -11,6 +11,7 @@ import (
 	"gaffer/internal/distant"
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
+	"gaffer/internal/text/display"
 )
 
 // Submit makes a run of a plan: on this machine, where nobody works on it yet, or
@@ -40,19 +41,19 @@ func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (i
 // the same: a worker may come.
 func idle(workers []distant.Worker, p plan.Plan, project, on, serverArg string) (warnings []string) {
 	for _, name := range distant.Disallowed(workers, p, project, on, engine.AgentOf) {
-		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", env.Printable(name)))
+		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", display.Printable(name)))
 	}
 	lacking := distant.Idle(workers, p, project, on)
 	switch {
 	case len(lacking) == 0:
 		return warnings
 	case on != "" && !slices.ContainsFunc(workers, func(w distant.Worker) bool { return w.Name == on && w.Online() }):
-		return []string{fmt.Sprintf("worker %s is not online: its tasks wait for it", env.Printable(on))}
+		return []string{fmt.Sprintf("worker %s is not online: its tasks wait for it", display.Printable(on))}
 	case !slices.ContainsFunc(workers, func(w distant.Worker) bool { return w.Online() && w.Of(project) }):
-		return []string{fmt.Sprintf("no worker of project %s is online: 'gaffer worker%s' in a checkout of it starts one", env.Printable(project), serverArg)}
+		return []string{fmt.Sprintf("no worker of project %s is online: 'gaffer worker%s' in a checkout of it starts one", display.Printable(project), serverArg)}
 	}
 	for _, labels := range lacking {
-		warnings = append(warnings, fmt.Sprintf("no worker that is online has the labels %s: tasks that want them wait", env.Printable(labels)))
+		warnings = append(warnings, fmt.Sprintf("no worker that is online has the labels %s: tasks that want them wait", display.Printable(labels)))
 	}
 	return warnings
 }

@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/dispatch"
 	"gaffer/internal/plan"
 	"gaffer/internal/preflight"
+	"gaffer/internal/text/display"
 	"gaffer/statefile/host"
 )
 
@@ -145,18 +146,18 @@ func refuse(e *env.Env, arg string, problems plan.Problems, asJSON bool) error {
 		}
 	} else {
 		for _, p := range problems {
-			if err := e.Printf("%s\n", env.Printable(p.String())); err != nil {
+			if err := e.Printf("%s\n", display.Printable(p.String())); err != nil {
 				return err
 			}
 		}
 	}
-	return exit.Invalid(fmt.Errorf("%s: %s", env.Line(arg, 60), count(len(problems), "problem")))
+	return exit.Invalid(fmt.Errorf("%s: %s", display.Line(arg, 60), count(len(problems), "problem")))
 }
 
 func warn(e *env.Env, p plan.Plan) error {
 	for _, w := range p.Warnings {
-		word := e.Paint(e.Out, env.Yellow, "warning")
-		if err := e.Printf("%s: %s\n", word, env.Printable(w.String())); err != nil {
+		word := e.Paint(e.Out, display.Yellow, "warning")
+		if err := e.Printf("%s: %s\n", word, display.Printable(w.String())); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/plan"
+	"gaffer/internal/text/display"
 )
 
 // What fits a terminal.
@@ -75,7 +76,7 @@ func (p *picture) title(stages int) {
 	if len(p.plan.Tasks) == 0 {
 		size = "nothing is left to do"
 	}
-	fmt.Fprintf(p.out, "%s: %s\n", p.env.Paint(p.env.Out, env.Bold, env.Line(p.plan.Name, 50)), size)
+	fmt.Fprintf(p.out, "%s: %s\n", p.env.Paint(p.env.Out, display.Bold, display.Line(p.plan.Name, 50)), size)
 	var facts []string
 	if p.plan.Parallel > 0 {
 		facts = append(facts, fmt.Sprintf("at most %d at once", p.plan.Parallel))
@@ -123,7 +124,7 @@ func (p *picture) line(text, faint string) {
 	text = cut(text, room)
 	faint = cut(faint, room-width(text))
 	pad := strings.Repeat(" ", room-width(text)-width(faint))
-	fmt.Fprintf(p.out, "│ %s%s%s │\n", text, p.env.Paint(p.env.Out, env.Faint, faint), pad)
+	fmt.Fprintf(p.out, "│ %s%s%s │\n", text, p.env.Paint(p.env.Out, display.Faint, faint), pad)
 }
 
 func (p *picture) row(t plan.Task) (text, faint string) {
@@ -158,7 +159,7 @@ func (p *picture) needs(t plan.Task) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return "← " + env.Printable(strings.Join(words, ", "))
+	return "← " + display.Printable(strings.Join(words, ", "))
 }
 
 // name is empty if it says no more than the id.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 )
 
 // width is how many columns of a terminal a text takes.
@@ -62,6 +62,6 @@ func cut(text string, columns int) string {
 
 // fill makes a text that another wrote exactly as wide as a column.
 func fill(text string, columns int) string {
-	text = cut(strings.Join(strings.Fields(env.PrintableLines(text)), " "), columns)
+	text = cut(strings.Join(strings.Fields(display.PrintableLines(text)), " "), columns)
 	return text + strings.Repeat(" ", columns-width(text))
 }

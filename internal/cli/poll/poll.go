@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -95,14 +96,14 @@ func row(e *env.Env, p app.Polled) []table.Cell {
 	if p.PID > 0 {
 		pid = fmt.Sprint(p.PID)
 	}
-	style := env.Style("")
+	style := display.Style("")
 	switch {
 	case p.Repaired != "":
 		state = "now " + p.Repaired
 	case p.State == app.Stale:
-		style = env.Red
+		style = display.Red
 	case p.State == app.Unattended || p.State == "waiting":
-		style = env.Yellow
+		style = display.Yellow
 	}
 	cells := table.Row(p.Bead, fmt.Sprint(p.Attempt), p.Agent, pid, took, state, phrase.Line(p.Why))
 	cells[5].Style = style

@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -107,7 +108,7 @@ func show(e *env.Env, p app.Pruned, asJSON bool) error {
 		return e.PrintJSON(p)
 	}
 	for _, s := range p.Spared {
-		e.Talk("kept %s: %s", env.Printable(s.Run), env.Printable(s.Why))
+		e.Talk("kept %s: %s", display.Printable(s.Run), display.Printable(s.Why))
 	}
 	if p.Kept > 0 {
 		e.Talk("kept %s, the last of each project", phrase.Count(p.Kept, "run"))
@@ -121,7 +122,7 @@ func show(e *env.Env, p app.Pruned, asJSON bool) error {
 	}
 	if p.FreeBytes >= worthShrinking {
 		e.Talk("%s has %s, of which %s are free for what comes next; 'gaffer backup' and 'gaffer restore' make it small",
-			env.Printable(p.File), env.Bytes(p.FileBytes), env.Bytes(p.FreeBytes))
+			display.Printable(p.File), display.Bytes(p.FileBytes), display.Bytes(p.FreeBytes))
 	}
 	return nil
 }

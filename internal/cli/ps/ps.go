@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -162,7 +163,7 @@ func byHandRow(w fleet.Worker, now time.Time, far bool) []table.Cell {
 	}
 	cells := table.Row(byHandName, w.Name, where, "", "", "", phrase.ByHand(w, now))
 	if w.ClaudeStatus == "waiting" {
-		cells[len(cells)-1].Style = env.Yellow
+		cells[len(cells)-1].Style = display.Yellow
 	}
 	return cells
 }
@@ -195,7 +196,7 @@ func row(r fleet.Run, t fleet.Task, now time.Time, where string) []table.Cell {
 	cells := table.Row(r.ID, t.ID, where, number, took, cost, phrase.State(t, now))
 	cells[0].Short = fleet.ShortRun(r.ID)
 	if phrase.Waiting(t) {
-		cells[len(cells)-1].Style = env.Yellow
+		cells[len(cells)-1].Style = display.Yellow
 	}
 	return cells
 }

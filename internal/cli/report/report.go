@@ -16,6 +16,7 @@ import (
 	"gaffer/internal/cli/open"
 	"gaffer/internal/report"
 	"gaffer/internal/suggest"
+	"gaffer/internal/text/display"
 	"gaffer/ledger"
 )
 
@@ -103,7 +104,7 @@ func costs(ctx context.Context, e *env.Env) func(string, int) (float64, bool) {
 			return known
 		}
 	}
-	e.Talk("what runs have cost is not known: %s", env.Printable(err.Error()))
+	e.Talk("what runs have cost is not known: %s", display.Printable(err.Error()))
 	return nil
 }
 
@@ -145,9 +146,9 @@ const maxSeen = 12
 // tellUnmatched says which names were asked for in vain.
 func tellUnmatched(e *env.Env, list []ledger.Unmatched) {
 	for _, u := range list {
-		text := fmt.Sprintf("no record has %s %q", u.Field, env.Printable(u.Name))
+		text := fmt.Sprintf("no record has %s %q", u.Field, display.Printable(u.Name))
 		if near := suggest.Nearest(u.Name, u.Seen); near != "" {
-			text += fmt.Sprintf(", did you mean %q?", env.Printable(near))
+			text += fmt.Sprintf(", did you mean %q?", display.Printable(near))
 		}
 		if len(u.Seen) > 0 {
 			text += "; seen: " + seen(u.Seen)
@@ -163,7 +164,7 @@ func seen(names []string) string {
 			shown = append(shown, fmt.Sprintf("and %d more", len(names)-i))
 			break
 		}
-		shown = append(shown, env.Line(name, 60))
+		shown = append(shown, display.Line(name, 60))
 	}
 	return strings.Join(shown, ", ")
 }

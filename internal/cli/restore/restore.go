@@ -9,6 +9,7 @@ import (
 	"gaffer/internal/cli/backup"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/text/display"
 )
 
 // New makes the command.
@@ -45,9 +46,9 @@ database knows nothing then.`,
 			return e.PrintJSON(c)
 		}
 		if c.Before != "" {
-			e.Talk("the database before is kept; 'gaffer restore %s' undoes this", env.ShellLine([]string{c.Before}))
+			e.Talk("the database before is kept; 'gaffer restore %s' undoes this", display.ShellLine([]string{c.Before}))
 		}
-		return e.Printf("%s: %s, up to event %d, schema version %d\n", env.Printable(c.File), env.Bytes(c.Bytes), c.Last, c.Version)
+		return e.Printf("%s: %s, up to event %d, schema version %d\n", display.Printable(c.File), display.Bytes(c.Bytes), c.Last, c.Version)
 	}
 	return cmd
 }

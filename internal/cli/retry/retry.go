@@ -9,6 +9,7 @@ import (
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/text/display"
 )
 
 // New makes the command.
@@ -57,7 +58,7 @@ works on the run takes it up; otherwise 'gaffer resume' does, or --resume here.`
 }
 
 func tell(e *env.Env, t fleet.Task, r fleet.Run, far bool) {
-	id := env.Printable(t.ID)
+	id := display.Printable(t.ID)
 	if far {
 		e.Talk("%s is queued again; a worker takes it up", id)
 		return

@@ -18,6 +18,7 @@ import (
 	"gaffer/internal/cli/open"
 	"gaffer/internal/plan"
 	"gaffer/internal/preflight"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 	"gaffer/statefile/host"
 )
@@ -104,7 +105,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 		return err
 	}
 	for _, w := range p.Warnings {
-		warn(e, env.Printable(w.String()))
+		warn(e, display.Printable(w.String()))
 	}
 	if p.Format == plan.Beads {
 		return exit.Usage(fmt.Errorf("beads are dispatched: 'gaffer dispatch --from %s'", args[0]))
@@ -146,7 +147,7 @@ func submit(ctx context.Context, e *env.Env, t *attend.Attendant, p plan.Plan, o
 }
 
 func warn(e *env.Env, text string) {
-	e.Talk("%s: %s", e.Paint(e.Err, env.Yellow, "warning"), text)
+	e.Talk("%s: %s", e.Paint(e.Err, display.Yellow, "warning"), text)
 }
 
 // load reads every plan before anything runs.

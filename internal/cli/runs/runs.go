@@ -18,6 +18,7 @@ import (
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/suggest"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -170,11 +171,11 @@ func rows(runs []fleet.Run, asked map[string]int, now time.Time, all bool) [][]t
 		c := r.Counts
 		label, style := phrase.Label(r.Status), phrase.Style(r.Status)
 		if statusOf(r, asked) == waiting {
-			label, style = phrase.WaitingLabel, env.Yellow
+			label, style = phrase.WaitingLabel, display.Yellow
 		}
 		row := []table.Cell{
 			{Text: r.ID, Short: fleet.ShortRun(r.ID)},
-			{Text: env.Line(r.Name, 60)},
+			{Text: display.Line(r.Name, 60)},
 			{Text: label, Style: style},
 			{Text: phrase.Counts(c), Short: fmt.Sprintf("%d/%d", c.Complete, c.Total)},
 			{Text: phrase.Clock(r.Created, now)},

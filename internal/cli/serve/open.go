@@ -9,6 +9,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/page"
+	"gaffer/internal/text/display"
 )
 
 // Opener opens the database that the settings name.
@@ -17,7 +18,7 @@ type Opener func(ctx context.Context, terms app.Terms) (page.Backend, error)
 // Open returns what opens the desk and the tokens of the command's database.
 func Open(e *env.Env) Opener {
 	return func(ctx context.Context, terms app.Terms) (page.Backend, error) {
-		a, err := open.App(ctx, e, func(text string) { e.Talk("gaffer: %s", env.Printable(text)) })
+		a, err := open.App(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })
 		if err != nil {
 			return page.Backend{}, err
 		}

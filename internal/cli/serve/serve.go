@@ -24,6 +24,7 @@ import (
 	"gaffer/internal/logstore"
 	"gaffer/internal/server"
 	"gaffer/internal/signpost"
+	"gaffer/internal/text/display"
 	"gaffer/internal/token"
 	"gaffer/internal/viewer"
 )
@@ -49,7 +50,7 @@ type options struct {
 }
 
 // New makes the command.
-func New(e *env.Env) *cobra.Command { return newWith(e, Open(e), env.IsTerminal(e.Out)) }
+func New(e *env.Env) *cobra.Command { return newWith(e, Open(e), display.IsTerminal(e.Out)) }
 
 func newWith(e *env.Env, open Opener, terminal bool) *cobra.Command {
 	o := options{terminal: terminal}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/session"
 )
 
@@ -48,10 +49,10 @@ func printCleaned(e *env.Env, done []session.Cleaned, err error, asJSON bool) er
 	}
 	for _, one := range done {
 		if one.Kept != "" {
-			e.Talk("kept %s: %s", env.Printable(one.ID), env.Printable(one.Kept))
+			e.Talk("kept %s: %s", display.Printable(one.ID), display.Printable(one.Kept))
 			continue
 		}
-		if err := e.Printf("%s\n", env.Printable(one.ID)); err != nil {
+		if err := e.Printf("%s\n", display.Printable(one.ID)); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 )
 
 // completer suggests words for the next argument. What cannot be read suggests
@@ -54,7 +55,7 @@ func agentIDs(e *env.Env, id string) []string {
 	}
 	var ids []string
 	for _, a := range status.Agents {
-		ids = append(ids, a.ID+"\t"+env.Printable(a.Name+" "+string(a.Status)))
+		ids = append(ids, a.ID+"\t"+display.Printable(a.Name+" "+string(a.Status)))
 	}
 	return ids
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/session"
 	"gaffer/statefile/timestamp"
 )
@@ -59,7 +60,7 @@ func listTable(e *env.Env, entries []session.Entry) error {
 	for _, entry := range entries {
 		rows = append(rows, entryRow(entry))
 		if entry.Err != nil {
-			e.Talk("gaffer: %s", env.Printable(entry.Err.Error()))
+			e.Talk("gaffer: %s", display.Printable(entry.Err.Error()))
 		}
 	}
 	return table(e, rows)
@@ -73,7 +74,7 @@ func entryRow(entry session.Entry) []cell {
 	}
 	status := cell{string(entry.Status), stateStyle(entry.Status)}
 	if entry.Err != nil {
-		status = cell{"unreadable", env.Red}
+		status = cell{"unreadable", display.Red}
 	} else {
 		ended := entry.Summary.Complete + entry.Summary.Failed + entry.Summary.Cancelled
 		agents = fmt.Sprintf("%d/%d", ended, entry.Summary.Total)

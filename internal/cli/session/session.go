@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/session"
 	"gaffer/statefile"
 )
@@ -49,7 +50,7 @@ func Open(e *env.Env) (*session.Store, error) {
 		Now:         e.Now,
 		LockTimeout: c.Duration("lock_timeout"),
 		LogPrefix:   relative(p.Root, root),
-		Notice:      func(n statefile.Notice) { e.Talk("gaffer: %s", env.Printable(n.Text)) },
+		Notice:      func(n statefile.Notice) { e.Talk("gaffer: %s", display.Printable(n.Text)) },
 	}), nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/session"
 	"gaffer/statefile/host"
 )
@@ -42,7 +43,7 @@ func showCommand(e *env.Env) *cobra.Command {
 }
 
 func show(e *env.Env, id string, status session.Status) error {
-	e.Talk("session %s, %s %s", id, env.Printable(status.Source), env.Printable(status.SourceFile))
+	e.Talk("session %s, %s %s", id, display.Printable(status.Source), display.Printable(status.SourceFile))
 	rows := [][]cell{{{text: "#"}, {text: "Task"}, {text: "Status"}, {text: "Time"}, {text: "Log"}}}
 	now := e.Now()
 	for _, a := range status.Agents {
@@ -61,7 +62,7 @@ func show(e *env.Env, id string, status session.Status) error {
 		if !a.Gone(host.Exists) {
 			continue
 		}
-		if err := e.Printf("%s: its process %d is gone; 'gaffer session fail' says how it ended\n", env.Printable(a.ID), *a.PID); err != nil {
+		if err := e.Printf("%s: its process %d is gone; 'gaffer session fail' says how it ended\n", display.Printable(a.ID), *a.PID); err != nil {
 			return err
 		}
 	}
@@ -89,16 +90,16 @@ func neverRan(a session.Agent) bool {
 	return a.Status == session.Queued || (a.Status == session.Cancelled && a.StartedAt.IsZero())
 }
 
-func stateStyle(s session.State) env.Style {
+func stateStyle(s session.State) display.Style {
 	switch s {
 	case session.Running:
-		return env.Yellow
+		return display.Yellow
 	case session.Complete:
-		return env.Green
+		return display.Green
 	case session.Failed:
-		return env.Red
+		return display.Red
 	}
-	return env.Faint
+	return display.Faint
 }
 
 // summaryLine is such as "Running: 2 complete, 2 running, 1 queued".
@@ -122,7 +123,7 @@ func summaryLine(status session.Status) string {
 	if len(parts) == 0 {
 		parts = []string{"no agents"}
 	}
-	word := env.Printable(string(status.Status))
+	word := display.Printable(string(status.Status))
 	if status.Status.Final() || status.Status == session.Running {
 		word = strings.ToUpper(word[:1]) + word[1:]
 	}
@@ -134,7 +135,7 @@ func showErrors(e *env.Env, status session.Status) error {
 		if a.Error == nil || *a.Error == "" {
 			continue
 		}
-		if err := e.Printf("%s: %s\n", env.Printable(a.ID), env.Printable(*a.Error)); err != nil {
+		if err := e.Printf("%s: %s\n", display.Printable(a.ID), display.Printable(*a.Error)); err != nil {
 			return err
 		}
 	}

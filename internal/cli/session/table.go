@@ -5,12 +5,13 @@ import (
 	"unicode/utf8"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 )
 
 // cell is one text of a table with the style it is painted in.
 type cell struct {
 	text  string
-	style env.Style
+	style display.Style
 }
 
 // table writes rows in aligned columns. It pads before it paints: the escape
@@ -19,7 +20,7 @@ func table(e *env.Env, rows [][]cell) error {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i := range row {
-			row[i].text = env.Printable(row[i].text)
+			row[i].text = display.Printable(row[i].text)
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].text))
 		}
 	}

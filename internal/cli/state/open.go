@@ -2,6 +2,7 @@ package state
 
 import (
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/statefile"
 	"gaffer/workflow"
 )
@@ -16,6 +17,6 @@ func Open(e *env.Env) (*workflow.Store, error) {
 	return workflow.Open(c.Path("paths.workflow"), workflow.Options{
 		Now:         e.Now,
 		LockTimeout: c.Duration("lock_timeout"),
-		Notice:      func(n statefile.Notice) { e.Talk("gaffer: %s", env.PrintableLines(n.Text)) },
+		Notice:      func(n statefile.Notice) { e.Talk("gaffer: %s", display.PrintableLines(n.Text)) },
 	}), nil
 }

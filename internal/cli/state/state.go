@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
@@ -43,7 +44,7 @@ func completeFields(e *env.Env) func(*cobra.Command, []string, string) ([]string
 		}
 		var names []string
 		for _, c := range workflow.Changes(jsontree.Value{}, v) {
-			names = append(names, env.Line(c.Field, 80))
+			names = append(names, display.Line(c.Field, 80))
 		}
 		return names, noFiles
 	}

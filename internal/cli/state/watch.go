@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
@@ -57,7 +58,7 @@ func (w *watcher) run(ctx context.Context, s *workflow.Store) error {
 			return
 		}
 		if err != nil {
-			w.env.Talk("gaffer: %s", env.PrintableLines(err.Error()))
+			w.env.Talk("gaffer: %s", display.PrintableLines(err.Error()))
 			return
 		}
 		if err := w.show(state); err != nil {
@@ -97,7 +98,7 @@ func (w *watcher) print(state jsontree.Value) error {
 		if c.Value.Absent() {
 			line = c.Field + " cleared"
 		}
-		if err := w.env.Printf("%s\n", env.Line(line, 200)); err != nil {
+		if err := w.env.Printf("%s\n", display.Line(line, 200)); err != nil {
 			return err
 		}
 	}

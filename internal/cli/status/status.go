@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -69,7 +70,7 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 // away it has the workers.
 func show(e *env.Env, r fleet.Run, far bool) error {
 	now := e.Now()
-	table.Talk(e, "run %s, %s", env.Printable(r.ID), env.Line(r.Name, 60))
+	table.Talk(e, "run %s, %s", display.Printable(r.ID), display.Line(r.Name, 60))
 	head := []table.Cell{{Text: "Task", Least: 18}, {Text: "Name", Drop: 1, Least: 28}, {Text: "Status", Keep: true}, {Text: "Time", Keep: true, Drop: 3}, {Text: "Now", Least: 20}}
 	named := slices.ContainsFunc(r.Tasks, func(t fleet.Task) bool { return t.Name != "" && t.Name != t.ID })
 	if far {
@@ -101,7 +102,7 @@ func row(t fleet.Task, now time.Time, named, far bool) []table.Cell {
 	}
 	cells := []table.Cell{{Text: t.ID}}
 	if named {
-		name := env.Line(t.Name, 40)
+		name := display.Line(t.Name, 40)
 		if t.Name == t.ID {
 			name = ""
 		}
@@ -118,9 +119,9 @@ func row(t fleet.Task, now time.Time, named, far bool) []table.Cell {
 	return cells
 }
 
-func style(t fleet.Task) env.Style {
+func style(t fleet.Task) display.Style {
 	if phrase.Waiting(t) {
-		return env.Yellow
+		return display.Yellow
 	}
 	return phrase.Style(t.Status)
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/statefile/jsontree"
 )
 
@@ -19,7 +19,7 @@ const (
 // readAgent returns what the agent says on stdin, or what came of it in time.
 // A person at a terminal says nothing.
 func readAgent(in io.Reader) []byte {
-	if in == nil || env.IsTerminal(in) {
+	if in == nil || display.IsTerminal(in) {
 		return nil
 	}
 	return readWithin(in, agentWithin)

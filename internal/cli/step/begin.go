@@ -8,6 +8,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/state"
+	"gaffer/internal/text/display"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )
@@ -62,7 +63,7 @@ func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError
 			return choice, nil
 		}
 	}
-	if !env.IsTerminal(e.In) {
+	if !display.IsTerminal(e.In) {
 		return 0, missing
 	}
 	return ask(ctx, e.In, e.Err, missing)

@@ -6,6 +6,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/state"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/workflow"
 )
 
@@ -38,14 +39,14 @@ func statusCommand(e *env.Env) *cobra.Command {
 func show(e *env.Env, r workflow.Report) error {
 	command := "none"
 	if r.Command != "" {
-		command = env.Line(string(r.Command), 40)
+		command = display.Line(string(r.Command), 40)
 	}
 	if err := e.Printf("Command: %s\n", command); err != nil {
 		return err
 	}
 	rows := [][]string{{"STEP", "STATE", "WAITS FOR"}}
 	for _, s := range r.Steps {
-		rows = append(rows, []string{env.Line(string(s.Step), 40), s.State, s.WaitsFor()})
+		rows = append(rows, []string{display.Line(string(s.Step), 40), s.State, s.WaitsFor()})
 	}
 	return table.Texts(e, rows)
 }

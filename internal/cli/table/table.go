@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui"
 	"gaffer/internal/tui/cells"
 	"gaffer/internal/tui/paint"
@@ -17,7 +18,7 @@ import (
 type Cell struct {
 	Text  string
 	Short string // stands in for Text where the terminal is too narrow for the table
-	Style env.Style
+	Style display.Style
 
 	// Of a heading only: how its column gives way in a narrow terminal.
 	Keep  bool // it is not cut while any other column can be
@@ -81,7 +82,7 @@ func Talk(e *env.Env, format string, args ...any) {
 
 // Lines writes sentences below a table. In a terminal long ones go on in the next
 // row, between two words.
-func Lines(e *env.Env, style func(line string) env.Style, lines ...string) error {
+func Lines(e *env.Env, style func(line string) display.Style, lines ...string) error {
 	columns := tui.Columns(e.Out)
 	for _, line := range lines {
 		for _, row := range paint.Hang(line, columns, 4) {
@@ -105,7 +106,7 @@ func clean(rows [][]Cell) [][]Cell {
 		cleaned[r] = slices.Clone(row)
 		for i := range row {
 			c := &cleaned[r][i]
-			if c.Text, c.Short = env.Printable(c.Text), env.Printable(c.Short); c.Text == "" {
+			if c.Text, c.Short = display.Printable(c.Text), display.Printable(c.Short); c.Text == "" {
 				c.Text = "-"
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 	"gaffer/statefile/timestamp"
 	"gaffer/team"
@@ -26,8 +27,8 @@ func (v view) print(e *env.Env, parts ...func(view, *env.Env) error) error {
 func (v view) head(e *env.Env) error {
 	mode := cmp.Or(string(v.PM.Mode), "not planned yet")
 	err := e.Printf("Session %s: %s, %s\nPhase %s, %g%% complete, %s",
-		env.Printable(v.SessionID()), env.Printable(cmp.Or(string(v.Orchestrator.Status), "unknown")), env.Printable(mode),
-		env.Printable(cmp.Or(string(v.Phase), "unknown")), v.Progress.Percentage, phrase.Count(v.Orchestrator.TotalSpawns, "start"))
+		display.Printable(v.SessionID()), display.Printable(cmp.Or(string(v.Orchestrator.Status), "unknown")), display.Printable(mode),
+		display.Printable(cmp.Or(string(v.Phase), "unknown")), v.Progress.Percentage, phrase.Count(v.Orchestrator.TotalSpawns, "start"))
 	if err != nil || v.Orchestrator.Status != team.SessionRunning {
 		return cmp.Or(err, e.Printf("\n"))
 	}
@@ -53,7 +54,7 @@ func (v view) groups(e *env.Env) error {
 	}
 	for _, row := range rows {
 		for i := range row {
-			row[i] = env.Printable(row[i])
+			row[i] = display.Printable(row[i])
 		}
 	}
 	if err := e.Printf("\n"); err != nil {
@@ -140,7 +141,7 @@ func (v view) decisions(e *env.Env) error {
 	}
 	var lines []string
 	for _, entry := range log[max(0, len(log)-lastDecisions):] {
-		lines = append(lines, fmt.Sprintf("%s: %s", entry.Decision, env.Line(entry.Reasoning, 100)))
+		lines = append(lines, fmt.Sprintf("%s: %s", entry.Decision, display.Line(entry.Reasoning, 100)))
 	}
 	return section(e, "Decided last", lines)
 }
@@ -151,7 +152,7 @@ func section(e *env.Env, title string, lines []string) error {
 		return nil
 	}
 	for i := range lines {
-		lines[i] = "  " + env.Printable(lines[i])
+		lines[i] = "  " + display.Printable(lines[i])
 	}
 	return e.Printf("\n%s\n%s\n", title, strings.Join(lines, "\n"))
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/team"
 )
 
@@ -52,7 +53,7 @@ func unreadIDs(ctx context.Context, e *env.Env) []string {
 	}
 	var ids []string
 	for _, m := range messages {
-		ids = append(ids, m.ID+"\t"+env.Printable(m.Subject))
+		ids = append(ids, m.ID+"\t"+display.Printable(m.Subject))
 	}
 	return ids
 }

@@ -9,6 +9,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/team"
 )
 
@@ -70,7 +71,7 @@ func printMessages(e *env.Env, messages []team.Message) error {
 		}
 		row := []string{mark, m.ID, string(m.From), string(m.To), m.GroupID, m.Subject}
 		for i := range row {
-			row[i] = env.Printable(row[i])
+			row[i] = display.Printable(row[i])
 		}
 		rows = append(rows, row)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 	"gaffer/team"
 )
@@ -37,7 +38,7 @@ func (v view) merged(e *env.Env) error {
 	if returned > 0 {
 		text += fmt.Sprintf(", %s went back to a developer", phrase.Count(returned, "merge"))
 	}
-	return e.Printf("\n%s\n%s\n", env.Printable(text), env.Printable(v.tested()))
+	return e.Printf("\n%s\n%s\n", display.Printable(text), display.Printable(v.tested()))
 }
 
 func (v view) tested() string {
@@ -50,7 +51,7 @@ func (v view) tested() string {
 // outcome says what a session came to grief on.
 func (v view) outcome(e *env.Env) error {
 	if problem := v.problem(); problem != "" {
-		return e.Printf("\nIt stopped: %s\n", env.PrintableLines(problem))
+		return e.Printf("\nIt stopped: %s\n", display.PrintableLines(problem))
 	}
 	return nil
 }
@@ -79,9 +80,9 @@ func (v view) next(e *env.Env) error {
 	case f.Run == "" && (len(v.Groups) > 0 || v.PM.Iteration > 0 || v.Orchestrator.TotalSpawns > 0):
 		return e.Printf("\nAnother program began it: when that has ended, 'gaffer team resume' continues it\n")
 	case v.Orchestrator.Status == team.SessionCompleted && f.Into != "":
-		return e.Printf("\nIt is done: all of it is on branch %s, and merged into %s\n", env.Printable(f.Branch), env.Printable(f.Into))
+		return e.Printf("\nIt is done: all of it is on branch %s, and merged into %s\n", display.Printable(f.Branch), display.Printable(f.Into))
 	case v.Orchestrator.Status == team.SessionCompleted:
-		return e.Printf("\nIt is done: all of it is on branch %[1]s\n'git merge %[1]s' takes it into yours\n", env.Printable(f.Branch))
+		return e.Printf("\nIt is done: all of it is on branch %[1]s\n'git merge %[1]s' takes it into yours\n", display.Printable(f.Branch))
 	case v.problem() != "":
 		return nil // it says what to do
 	}

@@ -10,6 +10,7 @@ import (
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/text/display"
 )
 
 func resumeCommand(e *env.Env) *cobra.Command {
@@ -61,7 +62,7 @@ func checkKept(ctx context.Context, e *env.Env, t *attend.Attendant, flags *pfla
 	for _, name := range []string{"mode", "developers", "roles", "test", "merge-into", "iterations"} {
 		if flags.Changed(name) {
 			return exit.WithHint(
-				exit.Usage(fmt.Errorf("--%s: session %s has run already and keeps what it was begun with", name, env.Printable(v.SessionID()))),
+				exit.Usage(fmt.Errorf("--%s: session %s has run already and keeps what it was begun with", name, display.Printable(v.SessionID()))),
 				"leave it out, or begin another session with 'gaffer team --new'",
 			)
 		}

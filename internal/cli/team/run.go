@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/text/display"
 	"gaffer/team"
 )
 
@@ -83,7 +84,7 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	}
 	switch {
 	case !slices.Contains(modes, mode):
-		return n, exit.Usage(fmt.Errorf("--mode %s: want one of %s", env.Printable(mode), strings.Join(modes, ", ")))
+		return n, exit.Usage(fmt.Errorf("--mode %s: want one of %s", display.Printable(mode), strings.Join(modes, ", ")))
 	case n.Developers < 1 || n.Developers > team.MaxDevelopers:
 		return n, exit.Usage(fmt.Errorf("--developers %d: want 1 to %d", n.Developers, team.MaxDevelopers))
 	case n.Iterations < 1:

@@ -12,6 +12,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/preflight"
+	"gaffer/internal/text/display"
 	"gaffer/statefile"
 	"gaffer/team"
 )
@@ -97,6 +98,6 @@ func Open(e *env.Env) (*team.Store, error) {
 	return team.Open(c.Path("paths.team"), team.Options{
 		Now:         e.Now,
 		LockTimeout: c.Duration("lock_timeout"),
-		Notice:      func(n statefile.Notice) { e.Talk("gaffer: %s", env.Printable(n.Text)) },
+		Notice:      func(n statefile.Notice) { e.Talk("gaffer: %s", display.Printable(n.Text)) },
 	}), nil
 }

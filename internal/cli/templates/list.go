@@ -10,6 +10,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/prompt"
+	"gaffer/internal/text/display"
 	"gaffer/ledger"
 	"gaffer/statefile/timestamp"
 )
@@ -46,7 +47,7 @@ func list(ctx context.Context, e *env.Env, asJSON bool) error {
 	}
 	all, broken := prompt.List(dir)
 	for _, err := range broken {
-		e.Talk("left out: %s", env.Printable(err.Error()))
+		e.Talk("left out: %s", display.Printable(err.Error()))
 	}
 	used, err := history(ctx, e)
 	if err != nil {
@@ -112,7 +113,7 @@ func (u uses) print(e *env.Env, rows []row, dir string) error {
 		return err
 	}
 	if gone := u.without(rows); len(gone) > 0 {
-		e.Talk("in the records, but without a file: %s", env.Line(strings.Join(gone, ", "), 200))
+		e.Talk("in the records, but without a file: %s", display.Line(strings.Join(gone, ", "), 200))
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func printTable(e *env.Env, rows []row) error {
 			last = *r.LastUsed
 		}
 		lines = append(lines, table.Row(
-			r.Name, env.Line(r.Description, descriptionWidth), strings.Join(r.Variables, ", "), fmt.Sprint(r.Runs), rate, last,
+			r.Name, display.Line(r.Description, descriptionWidth), strings.Join(r.Variables, ", "), fmt.Sprint(r.Runs), rate, last,
 		))
 	}
 	return table.Print(e, lines)

@@ -9,6 +9,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/prompt"
+	"gaffer/internal/text/display"
 )
 
 // New makes the command.
@@ -77,7 +78,7 @@ func complete(e *env.Env, args []string) (names []string) {
 	}
 	all, _ := prompt.List(dir)
 	for _, t := range all {
-		names = append(names, t.Name+"\t"+env.Line(t.Description, descriptionWidth))
+		names = append(names, t.Name+"\t"+display.Line(t.Description, descriptionWidth))
 	}
 	return names
 }

@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/serve"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/token"
 	"gaffer/internal/tui/phrase"
 )
@@ -83,9 +84,9 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 			kind, limits := row.Shown()
 			only := ""
 			if text := limits.Text(); text != "" {
-				only = ", limited to " + env.Printable(text)
+				only = ", limited to " + display.Printable(text)
 			}
-			e.Talk("token %s of %s %s%s; it is not shown again", row.ID, kind, env.Printable(row.Name), only)
+			e.Talk("token %s of %s %s%s; it is not shown again", row.ID, kind, display.Printable(row.Name), only)
 			return e.Printf("%s\n", text)
 		})
 	}
@@ -174,7 +175,7 @@ func revoke(e *env.Env, open serve.Opener) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e.Talk("token %s of %s %s is revoked", row.ID, row.Identity().Role, env.Printable(row.Name))
+			e.Talk("token %s of %s %s is revoked", row.ID, row.Identity().Role, display.Printable(row.Name))
 			return nil
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/trust"
 	"gaffer/internal/tui/phrase"
 )
@@ -61,7 +62,7 @@ func New(e *env.Env) *cobra.Command {
 			if err := trust.Remove(e.Getenv, p.Root); err != nil {
 				return err
 			}
-			e.Talk("%s is no longer trusted", env.Printable(p.Root))
+			e.Talk("%s is no longer trusted", display.Printable(p.Root))
 			return nil
 		}
 		opts, err := open.Options(e, nil)
@@ -88,12 +89,12 @@ func add(ctx context.Context, e *env.Env, opts app.Options, yes bool) error {
 		return err
 	}
 	if len(programs) == 0 {
-		e.Talk("%s names no programs", env.Printable(root))
+		e.Talk("%s names no programs", display.Printable(root))
 		return nil
 	}
-	e.Talk("%s makes gaffer run:", env.Printable(root))
+	e.Talk("%s makes gaffer run:", display.Printable(root))
 	for _, p := range programs {
-		e.Talk("  %s  %s", env.Printable(p.Setting), env.Printable(p.Value))
+		e.Talk("  %s  %s", display.Printable(p.Setting), display.Printable(p.Value))
 	}
 	if !yes {
 		yes, err = e.Agreed(ctx, "Trust them?")

@@ -9,6 +9,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/text/display"
 	"gaffer/ledger"
 	"gaffer/statefile"
 )
@@ -56,7 +57,7 @@ func (p *printer) fixed(f ledger.Fix) error {
 	return p.line(fixStyle[f.Outcome], string(f.Outcome), f.String())
 }
 
-var fixStyle = map[ledger.Outcome]env.Style{ledger.Fixed: env.Green, ledger.Refused: env.Yellow}
+var fixStyle = map[ledger.Outcome]display.Style{ledger.Fixed: display.Green, ledger.Refused: display.Yellow}
 
 // document counts one document and tells what was found in it.
 func (p *printer) document(d document) error {
@@ -70,12 +71,12 @@ func (p *printer) document(d document) error {
 			}
 			continue
 		}
-		word, style := string(f.Severity), env.Yellow
+		word, style := string(f.Severity), display.Yellow
 		if f.Severity == statefile.Invalid {
-			style = env.Red
+			style = display.Red
 		}
 		if worst == "" { // skipped
-			word, style = "skipped", env.Faint
+			word, style = "skipped", display.Faint
 		}
 		if err := p.line(style, word, f.String()); err != nil {
 			return err
@@ -107,9 +108,9 @@ func (p *printer) count(d document) (worst statefile.Severity) {
 	return worst
 }
 
-func (p *printer) line(style env.Style, word, text string) error {
+func (p *printer) line(style display.Style, word, text string) error {
 	p.progress.clear()
-	_, err := fmt.Fprintf(p.out, "%s %s\n", p.env.Paint(p.env.Out, style, fmt.Sprintf("%-9s", word)), env.Printable(text))
+	_, err := fmt.Fprintf(p.out, "%s %s\n", p.env.Paint(p.env.Out, style, fmt.Sprintf("%-9s", word)), display.Printable(text))
 	return err
 }
 

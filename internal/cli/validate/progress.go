@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 )
 
 // Progress is shown only to a person, and only when there is time to read it.
@@ -27,7 +28,7 @@ type progress struct {
 
 func newProgress(e *env.Env) *progress {
 	p := &progress{now: e.Now, next: e.Now().Add(quietFor)}
-	if env.IsTerminal(e.Err) {
+	if display.IsTerminal(e.Err) {
 		p.to = e.Err
 	}
 	return p

@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/remote"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -104,7 +105,7 @@ func (l *lines) tell(e remote.Event) {
 
 // line is an event in words.
 func line(e remote.Event) string {
-	task := env.Printable(e.Run + "/" + e.Task)
+	task := display.Printable(e.Run + "/" + e.Task)
 	text := phrase.Line(e.Text)
 	switch e.Kind {
 	case "started":
@@ -118,7 +119,7 @@ func line(e remote.Event) string {
 	case "released":
 		return task + " was handed back"
 	case "asked":
-		return fmt.Sprintf("%s asks%s ('gaffer answer %s')", task, colon(text), env.Printable(fleet.QuestionName(e.Run, e.Task)))
+		return fmt.Sprintf("%s asks%s ('gaffer answer %s')", task, colon(text), display.Printable(fleet.QuestionName(e.Run, e.Task)))
 	case "away":
 		return "the coordinator is away" + colon(text) + "; it is asked again and again; what runs goes on until its lease is over, and then stands still"
 	case "back":
@@ -136,14 +137,14 @@ func again(what string, number int) string {
 
 // outcome is what became of a task when an attempt at it ended.
 func outcome(e remote.Event) string {
-	class := env.Printable(e.Class)
+	class := display.Printable(e.Class)
 	switch {
 	case e.Class == "":
 		return "is complete"
 	case e.Status == "queued":
 		return "did not succeed (" + class + ") and will be tried again"
 	}
-	return "is " + env.Printable(e.Status) + " (" + class + ")"
+	return "is " + display.Printable(e.Status) + " (" + class + ")"
 }
 
 func colon(text string) string {

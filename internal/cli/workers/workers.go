@@ -14,6 +14,7 @@ import (
 	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/distant"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -83,9 +84,9 @@ func rank(w distant.Worker) int {
 }
 
 func row(w distant.Worker, now time.Time) []table.Cell {
-	status := table.Cell{Text: w.WorkerStatus, Style: env.Green}
+	status := table.Cell{Text: w.WorkerStatus, Style: display.Green}
 	if !w.Online() {
-		status.Style = env.Faint
+		status.Style = display.Faint
 	}
 	slots := ""
 	if w.Slots > 0 {
@@ -95,10 +96,10 @@ func row(w distant.Worker, now time.Time) []table.Cell {
 		{Text: w.Name},
 		status,
 		{Text: doing(w, now)},
-		{Text: env.Line(strings.Join(w.Projects(), ", "), 40)},
-		{Text: env.Line(at(w), 60)},
+		{Text: display.Line(strings.Join(w.Projects(), ", "), 40)},
+		{Text: display.Line(at(w), 60)},
 		{Text: slots},
-		{Text: env.Line(strings.Join(w.Own(), ", "), 60)},
+		{Text: display.Line(strings.Join(w.Own(), ", "), 60)},
 		{Text: ago(w.LastSeen, now)},
 		{Text: w.Version},
 	}

@@ -12,6 +12,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 	"gaffer/internal/worktree"
 )
@@ -110,7 +111,7 @@ func show(e *env.Env, rows []row) error {
 	lines := [][]string{{"RUN", "TASK", "BRANCH", "CHANGES", "STATE"}}
 	for _, r := range rows {
 		changes := fmt.Sprintf("%s +%d -%d", phrase.Count(r.Files, "file"), r.Insertions, r.Deletions)
-		lines = append(lines, []string{r.Run, env.Printable(r.Task), env.Printable(r.Branch), changes, r.state()})
+		lines = append(lines, []string{r.Run, display.Printable(r.Task), display.Printable(r.Branch), changes, r.state()})
 	}
 	return table.Texts(e, lines)
 }

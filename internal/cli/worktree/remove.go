@@ -8,6 +8,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/exit"
+	"gaffer/internal/text/display"
 	"gaffer/internal/worktree"
 )
 
@@ -24,7 +25,7 @@ refs/gaffer/rescue.`,
 		Args:    cobra.MinimumNArgs(1),
 		ValidArgsFunction: completer(e, func(trees []worktree.Tree) (tasks []string) {
 			for _, t := range trees {
-				tasks = append(tasks, t.Run+"/"+t.Task+"\t"+env.Printable(t.Branch))
+				tasks = append(tasks, t.Run+"/"+t.Task+"\t"+display.Printable(t.Branch))
 			}
 			return tasks
 		}),

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 )
 
 // The parts of a bar are told apart by their shape, and by colour as well.
@@ -24,9 +24,9 @@ func Bar(c fleet.Counts, room int) Line {
 		lost = room - done // nothing is open
 	}
 	return Line{
-		{strings.Repeat(barDone, done), env.Green},
-		{strings.Repeat(barLost, lost), env.Red},
-		{strings.Repeat(barOpen, room-done-lost), env.Faint},
+		{strings.Repeat(barDone, done), display.Green},
+		{strings.Repeat(barLost, lost), display.Red},
+		{strings.Repeat(barOpen, room-done-lost), display.Faint},
 	}
 }
 

@@ -3,7 +3,7 @@ package paint
 import (
 	"slices"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 )
 
@@ -102,7 +102,7 @@ func squeeze(cols []Column, width int) {
 
 // Row is one row of a table whose columns were fitted. Each text has the style
 // at its place.
-func Row(cols []Column, texts []string, styles []env.Style) Line {
+func Row(cols []Column, texts []string, styles []display.Style) Line {
 	var l Line
 	for c, col := range cols {
 		if col.Width == 0 {

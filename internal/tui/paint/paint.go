@@ -6,14 +6,14 @@ package paint
 import (
 	"strings"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 )
 
 // Span is a piece of a row in one style; without one it is plain.
 type Span struct {
 	Text  string
-	Style env.Style
+	Style display.Style
 }
 
 // Line is one row of the screen.
@@ -23,7 +23,7 @@ type Line []Span
 func Plain(text string) Line { return Line{{Text: text}} }
 
 // Styled is a row in one style.
-func Styled(style env.Style, text string) Line { return Line{{text, style}} }
+func Styled(style display.Style, text string) Line { return Line{{text, style}} }
 
 // Width is how many columns the row takes.
 func (l Line) Width() int {
@@ -62,7 +62,7 @@ func Apart(left, right Line, width int) Line {
 // width. A word that is longer than a row goes on in the next.
 func Wrap(text string, width, most int) []string {
 	var rows []string
-	for _, paragraph := range strings.Split(env.PrintableLines(text), "\n") {
+	for _, paragraph := range strings.Split(display.PrintableLines(text), "\n") {
 		row := ""
 		for _, word := range words(paragraph, width) {
 			if row != "" && cells.Width(row)+1+cells.Width(word) > width {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 )
 
@@ -35,7 +35,7 @@ func TestALongWordGoesOnInTheNextRow(t *testing.T) {
 
 func TestColumnsFitEveryWidth(t *testing.T) {
 	rows := [][]string{{"● running", "api", "Bash: go test ./... and more of it", "1m 02s"}, {"○ queued", "a-long-name", "", ""}}
-	styles := make([]env.Style, 4)
+	styles := make([]display.Style, 4)
 	for width := range 100 {
 		cols := []Column{{Most: 12}, {Most: 20}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Right: true, Drop: 1}}
 		Fit(cols, rows, width)
@@ -52,7 +52,7 @@ func TestWhatIsLeastNeededGoesFirst(t *testing.T) {
 	for width, want := range map[int]string{40: "id what time", 26: "id what time", 25: "id what", 20: "id what", 10: "id", 1: "…"} {
 		cols := []Column{{Most: 12}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Drop: 1}}
 		Fit(cols, rows, width)
-		got := strings.Fields(Row(cols, []string{rows[0][0], "what", rows[0][2]}, make([]env.Style, 3)).Render(width, false))
+		got := strings.Fields(Row(cols, []string{rows[0][0], "what", rows[0][2]}, make([]display.Style, 3)).Render(width, false))
 		if strings.Join(got, " ") != want {
 			t.Errorf("%d columns show %q, want %q", width, got, want)
 		}
@@ -60,7 +60,7 @@ func TestWhatIsLeastNeededGoesFirst(t *testing.T) {
 }
 
 func TestNothingIsWiderThanTheScreen(t *testing.T) {
-	l := Line{{Text: "日本語 and more", Style: env.Bold}, {Text: "the rest"}}
+	l := Line{{Text: "日本語 and more", Style: display.Bold}, {Text: "the rest"}}
 	for width := range 30 {
 		if got := l.Render(width, false); cells.Width(got) > width {
 			t.Errorf("%q on %d", got, width)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
 	"gaffer/internal/failure"
+	"gaffer/internal/text/display"
 	"gaffer/session"
 )
 
@@ -18,25 +18,25 @@ import (
 const most = 200
 
 // Line is what another program wrote, on one line.
-func Line(text string) string { return env.Line(text, most) }
+func Line(text string) string { return display.Line(text, most) }
 
 // Label is a status as the table of agents shows it, such as "✓ Done".
-func Label(s fleet.Status) string { return env.Printable(session.State(s).Label()) }
+func Label(s fleet.Status) string { return display.Printable(session.State(s).Label()) }
 
 // WaitingLabel is the [Label] of what waits for a person.
 const WaitingLabel = "? waiting"
 
 // Style is how a [Label] is painted.
-func Style(s fleet.Status) env.Style {
+func Style(s fleet.Status) display.Style {
 	switch s {
 	case fleet.Running:
-		return env.Yellow
+		return display.Yellow
 	case fleet.Complete:
-		return env.Green
+		return display.Green
 	case fleet.Failed:
-		return env.Red
+		return display.Red
 	}
-	return env.Faint
+	return display.Faint
 }
 
 // Elapsed writes a duration as the table of agents shows it: 42s, 2m 34s, 1h 05m.

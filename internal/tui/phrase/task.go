@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
 	"gaffer/internal/failure"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 )
 
@@ -239,7 +239,7 @@ const mostLines = 5
 // lastLines are the last lines of a text that are not blank, with their
 // indentation.
 func lastLines(text string) (lines []string) {
-	for line := range strings.Lines(env.PrintableLines(text)) {
+	for line := range strings.Lines(display.PrintableLines(text)) {
 		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \n")
 		if line != "" {
 			lines = append(lines, cells.Cut(line, most))

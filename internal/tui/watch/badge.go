@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 )
@@ -12,21 +12,21 @@ import (
 // A badge is a sign, a word and a colour, so that none of them has to be seen
 // alone.
 var badges = map[fleet.Status]paint.Span{
-	fleet.Queued:    {Text: "○ queued", Style: env.Faint},
-	fleet.Running:   {Text: "● running", Style: env.Green},
-	fleet.Complete:  {Text: "✓ complete", Style: env.Green},
-	fleet.Failed:    {Text: "✗ failed", Style: env.Red},
-	fleet.Cancelled: {Text: "⊘ cancelled", Style: env.Faint},
+	fleet.Queued:    {Text: "○ queued", Style: display.Faint},
+	fleet.Running:   {Text: "● running", Style: display.Green},
+	fleet.Complete:  {Text: "✓ complete", Style: display.Green},
+	fleet.Failed:    {Text: "✗ failed", Style: display.Red},
+	fleet.Cancelled: {Text: "⊘ cancelled", Style: display.Faint},
 }
 
-var waiting = paint.Span{Text: "? waiting", Style: env.Yellow}
+var waiting = paint.Span{Text: "? waiting", Style: display.Yellow}
 
 // badgeOf shows a word that is not known as it is.
 func badgeOf(s fleet.Status) paint.Span {
 	if b, ok := badges[s]; ok {
 		return b
 	}
-	return paint.Span{Text: "· " + env.Line(string(s), 12)}
+	return paint.Span{Text: "· " + display.Line(string(s), 12)}
 }
 
 func taskBadge(t fleet.Task) paint.Span {
@@ -38,9 +38,9 @@ func taskBadge(t fleet.Task) paint.Span {
 
 func workerBadge(w fleet.Worker) paint.Span {
 	if w.Online() {
-		return paint.Span{Text: "● online", Style: env.Green}
+		return paint.Span{Text: "● online", Style: display.Green}
 	}
-	return paint.Span{Text: "○ offline", Style: env.Red}
+	return paint.Span{Text: "○ offline", Style: display.Red}
 }
 
 // agentBadge is what a worker last said that its agents do.
@@ -51,7 +51,7 @@ func agentBadge(w fleet.Worker) paint.Span {
 	case "running":
 		return badges[fleet.Running]
 	case "idle":
-		return paint.Span{Text: "○ idle", Style: env.Faint}
+		return paint.Span{Text: "○ idle", Style: display.Faint}
 	case "":
 		return paint.Span{}
 	}
@@ -76,5 +76,5 @@ func sourceOf(t fleet.Task, now time.Time) string {
 	if a.Source == "" {
 		return age
 	}
-	return env.Line(a.Source, 12) + " " + age
+	return display.Line(a.Source, 12) + " " + age
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/phrase"
 )
 
@@ -41,9 +41,9 @@ func (m Model) tell(text string) Model {
 }
 
 func (m Model) deny(q fleet.Question, reason string) Model {
-	text := "Deny what " + env.Line(q.Name, 50) + of(m.runName(q.Run)) + " asks for?"
+	text := "Deny what " + display.Line(q.Name, 50) + of(m.runName(q.Run)) + " asks for?"
 	if reason != "" {
-		text = fmt.Sprintf("Deny what %s%s asks for, because %q?", env.Line(q.Name, 50), of(m.runName(q.Run)), phrase.Line(reason))
+		text = fmt.Sprintf("Deny what %s%s asks for, because %q?", display.Line(q.Name, 50), of(m.runName(q.Run)), phrase.Line(reason))
 	}
 	return m.ask(confirmation{text, "y denies", Answer{Question: q.ID, Name: q.Name, Text: reason, Deny: true}})
 }
@@ -63,7 +63,7 @@ func (m Model) cancelRun(r fleet.Run) Model {
 	if r.Status.Final() {
 		return m.tell("run " + nameOf(r) + " has ended already, it is " + string(r.Status))
 	}
-	text := fmt.Sprintf("Cancel run %s (%s)? %s ended, %s will not start.", nameOf(r), env.Printable(r.ID),
+	text := fmt.Sprintf("Cancel run %s (%s)? %s ended, %s will not start.", nameOf(r), display.Printable(r.ID),
 		phrase.Count(r.Counts.Running, "agent")+be(r.Counts.Running), phrase.Count(r.Counts.Queued, "task"))
 	return m.ask(confirmation{text, "y cancels the run", Cancel{Run: r.ID, Name: "run " + nameOf(r)}})
 }
@@ -80,7 +80,7 @@ func (m Model) cancelTask(t fleet.Task) Model {
 	if t.ID == "" {
 		return m
 	}
-	name := env.Line(t.ID, 40) + of(m.runName(t.Run))
+	name := display.Line(t.ID, 40) + of(m.runName(t.Run))
 	if t.Status.Final() {
 		return m.tell("task " + name + " has ended already, it is " + string(t.Status))
 	}

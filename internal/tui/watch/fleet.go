@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 )
@@ -29,7 +29,7 @@ func (m Model) fleetList(width int) list {
 		if len(rows) == 0 {
 			return
 		}
-		keys, lines = append(keys, ""), append(lines, paint.Styled(env.Bold, title))
+		keys, lines = append(keys, ""), append(lines, paint.Styled(display.Bold, title))
 		keys, lines = append(keys, ids...), append(lines, rows...)
 	}
 	filter := m.stack[0].filter
@@ -54,7 +54,7 @@ func (m Model) questionRows(filter string, width int) (keys []string, rows []pai
 			continue
 		}
 		keys = append(keys, questionKey+q.ID)
-		t.add(waiting, cell(env.Line(q.Name, 60), ""), cell(phrase.Line(q.Text), env.Yellow), cell(run, env.Faint), cell(phrase.Age(m.now.Sub(q.Asked)), env.Faint))
+		t.add(waiting, cell(display.Line(q.Name, 60), ""), cell(phrase.Line(q.Text), display.Yellow), cell(run, display.Faint), cell(phrase.Age(m.now.Sub(q.Asked)), display.Faint))
 	}
 	return keys, t.rows(width)
 }
@@ -70,7 +70,7 @@ func (m Model) laneRows(filter string) (rows []paint.Line) {
 }
 
 func (m Model) laneRow(indent string, l fleet.Lane) paint.Line {
-	return paint.Line{{Text: indent + "‖ " + phrase.Paused(l, m.now), Style: env.Yellow}, {Text: ", " + phrase.Age(l.Until.Sub(m.now)) + " to go", Style: env.Faint}}
+	return paint.Line{{Text: indent + "‖ " + phrase.Paused(l, m.now), Style: display.Yellow}, {Text: ", " + phrase.Age(l.Until.Sub(m.now)) + " to go", Style: display.Faint}}
 }
 
 // runRows are the runs that run, then those that have ended.
@@ -96,13 +96,13 @@ func (m Model) runRows(filter string, width int) (keys []string, rows []paint.Li
 		}
 		project := ""
 		if several {
-			project = env.Line(path.Base(r.Project), 40)
+			project = display.Line(path.Base(r.Project), 40)
 		}
 		keys = append(keys, runKey+r.ID)
 		t.add(
-			badgeOf(r.Status), cell(nameOf(r), ""), cell(project, env.Faint), bar(r, 10),
+			badgeOf(r.Status), cell(nameOf(r), ""), cell(project, display.Faint), bar(r, 10),
 			cell(fmt.Sprintf("%d/%d", r.Counts.Complete, r.Counts.Total), ""), cell(m.runWords(r), ""),
-			cell(phrase.Money(r.Spent.USD), env.Faint), cell(m.took(r), env.Faint), cell(env.Printable(r.ID), env.Faint),
+			cell(phrase.Money(r.Spent.USD), display.Faint), cell(m.took(r), display.Faint), cell(display.Printable(r.ID), display.Faint),
 		)
 	}
 	return keys, t.rows(width)
@@ -147,14 +147,14 @@ func (m Model) workerRows(filter string, width int) (keys []string, rows []paint
 		{Most: 16, Drop: 1},
 	}}
 	for _, w := range sortedWorkers(m.fleet.Workers) {
-		labels := env.Line(strings.Join(w.Own(), ", "), 60)
+		labels := display.Line(strings.Join(w.Own(), ", "), 60)
 		if !fits(filter, w.Name, w.Host, w.WorkerStatus, w.ClaudeStatus, w.Task, labels) {
 			continue
 		}
 		keys = append(keys, workerKey+w.ID)
 		t.add(
-			workerBadge(w), cell(env.Line(w.Name, 40), ""), agentBadge(w), cell(m.saying(w), env.Faint), cell(m.workerTask(w), ""),
-			cell(slots(w), env.Faint), cell("seen "+ago(w.LastSeen, m.now), env.Faint), cell(labels, env.Faint), cell(env.Line(w.Version, 40), env.Faint),
+			workerBadge(w), cell(display.Line(w.Name, 40), ""), agentBadge(w), cell(m.saying(w), display.Faint), cell(m.workerTask(w), ""),
+			cell(slots(w), display.Faint), cell("seen "+ago(w.LastSeen, m.now), display.Faint), cell(labels, display.Faint), cell(display.Line(w.Version, 40), display.Faint),
 		)
 	}
 	return keys, t.rows(width)
@@ -164,7 +164,7 @@ func (m Model) workerRows(filter string, width int) (keys []string, rows []paint
 func (m Model) saying(w fleet.Worker) string {
 	words := []string{}
 	if w.Source != "" {
-		words = append(words, env.Line(w.Source, 12))
+		words = append(words, display.Line(w.Source, 12))
 	}
 	if !w.ClaudeSince.IsZero() {
 		words = append(words, ago(w.ClaudeSince, m.now))
@@ -176,16 +176,16 @@ func (m Model) saying(w fleet.Worker) string {
 // known. An agent that a person started waits for something or works somewhere.
 func (m Model) workerTask(w fleet.Worker) string {
 	if w.ByHand {
-		return env.Line(cmp.Or(w.For, w.Dir), 60)
+		return display.Line(cmp.Or(w.For, w.Dir), 60)
 	}
 	run, task, ok := strings.Cut(w.Task, "/")
 	if !ok {
-		return env.Line(w.Task, 60)
+		return display.Line(w.Task, 60)
 	}
 	if name := m.runName(run); name != "" {
-		return env.Line(task, 60) + " of " + name
+		return display.Line(task, 60) + " of " + name
 	}
-	return env.Line(task, 60)
+	return display.Line(task, 60)
 }
 
 func slots(w fleet.Worker) string {
@@ -246,10 +246,10 @@ func (m Model) runName(id string) string {
 }
 
 func nameOf(r fleet.Run) string {
-	if name := env.Line(r.Name, 60); name != "" {
+	if name := display.Line(r.Name, 60); name != "" {
 		return name
 	}
-	return env.Printable(r.ID)
+	return display.Printable(r.ID)
 }
 
 // bar is a run's bar in the style of its badge: the shapes tell its parts apart.

@@ -1,7 +1,7 @@
 package watch
 
 import (
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 	"gaffer/internal/tui/paint"
 )
@@ -32,9 +32,9 @@ func keyList() []keyHelp {
 func (m Model) helpRows(width, room int) []string {
 	var rows []string
 	for _, k := range keyList() {
-		line := paint.Line{{Text: cells.Fill(k.key, 13), Style: env.Bold}, {Text: "  " + k.does}}
+		line := paint.Line{{Text: cells.Fill(k.key, 13), Style: display.Bold}, {Text: "  " + k.does}}
 		if width < 50 {
-			line = paint.Line{{Text: cells.Fill(k.key, 9), Style: env.Bold}, {Text: " " + k.does}}
+			line = paint.Line{{Text: cells.Fill(k.key, 9), Style: display.Bold}, {Text: " " + k.does}}
 		}
 		rows = append(rows, line.Render(width, m.Color))
 	}

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 	"gaffer/internal/tui/paint"
 )
@@ -91,7 +91,7 @@ func (l list) rows(p place, width, room int, color bool) []string {
 const markWidth = 2
 
 // chosen is the style of the row that is chosen.
-const chosen env.Style = "7"
+const chosen display.Style = "7"
 
 func choose(line paint.Line, item, is bool, width int, color bool) string {
 	switch {
@@ -113,11 +113,11 @@ func choose(line paint.Line, item, is bool, width int, color bool) string {
 type table struct {
 	columns []paint.Column
 	texts   [][]string
-	styles  [][]env.Style
+	styles  [][]display.Style
 }
 
 func (t *table) add(cell ...paint.Span) {
-	texts, styles := make([]string, len(cell)), make([]env.Style, len(cell))
+	texts, styles := make([]string, len(cell)), make([]display.Style, len(cell))
 	for i, c := range cell {
 		texts[i], styles[i] = c.Text, c.Style
 	}
@@ -134,4 +134,4 @@ func (t *table) rows(width int) []paint.Line {
 }
 
 // cell is one text of a table.
-func cell(text string, style env.Style) paint.Span { return paint.Span{Text: text, Style: style} }
+func cell(text string, style display.Style) paint.Span { return paint.Span{Text: text, Style: style} }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/paint"
 )
 
@@ -96,7 +96,7 @@ func (m Model) logRows(width, room int) []string {
 	where := "follows"
 	switch {
 	case m.log.problem != "":
-		where = env.Line(m.log.problem, 200)
+		where = display.Line(m.log.problem, 200)
 	case !m.log.begun:
 		where = "…"
 	case len(lines) == 0 && m.log.ended:
@@ -109,7 +109,7 @@ func (m Model) logRows(width, room int) []string {
 	if back > 0 {
 		where = fmt.Sprintf("%d to %d of %d, End follows", m.log.lost+first+1, m.log.lost+end, m.log.lost+len(lines))
 	}
-	rows := []string{paint.Line{{Text: "Log", Style: env.Bold}, {Text: "  " + where, Style: env.Faint}}.Render(width, m.Color)}
+	rows := []string{paint.Line{{Text: "Log", Style: display.Bold}, {Text: "  " + where, Style: display.Faint}}.Render(width, m.Color)}
 	for _, line := range lines[first:end] {
 		rows = append(rows, m.logRow(line, p.sideways, width))
 	}

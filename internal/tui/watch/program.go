@@ -12,7 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 )
 
 // World does what the person wants done.
@@ -170,14 +170,14 @@ func (a app) do(one any) tea.Cmd {
 	case Retry:
 		return a.begin("retry "+one.Task, func() (Said, error) {
 			err := a.world.Retry(a.ctx, one.Run, one.Task)
-			return told(env.Printable(one.Task)+" is queued again", err), err
+			return told(display.Printable(one.Task)+" is queued again", err), err
 		})
 	}
 	return nil
 }
 
 func (a app) begin(name string, do func() (Said, error)) tea.Cmd {
-	one := &act{env.Printable(name), sync.OnceValues(do)}
+	one := &act{display.Printable(name), sync.OnceValues(do)}
 	a.acts[one] = true
 	return func() tea.Msg {
 		said, _ := one.do() // what is said has the error

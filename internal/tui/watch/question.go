@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
@@ -79,7 +79,7 @@ func edited(line string, k Key) string {
 		line = strings.TrimRight(line, " ")
 		return line[:strings.LastIndexByte(line, ' ')+1]
 	}
-	if text := strings.Join(strings.Fields(env.PrintableLines(k.Text)), " "); len(line)+len(text) <= maxInput && text != "" {
+	if text := strings.Join(strings.Fields(display.PrintableLines(k.Text)), " "); len(line)+len(text) <= maxInput && text != "" {
 		return line + text
 	}
 	if k.Text == " " || k.Name == "space" {
@@ -180,16 +180,16 @@ func shorten(rows []paint.Line, room, options int) []paint.Line {
 	}
 	text := len(rows) - options + 1 // who asks, and what
 	if text-over-1 >= 1 {
-		kept := append(rows[:text-over-1:text-over-1], paint.Styled(env.Faint, fmt.Sprintf("  … %d more rows", over+1)))
+		kept := append(rows[:text-over-1:text-over-1], paint.Styled(display.Faint, fmt.Sprintf("  … %d more rows", over+1)))
 		return append(kept, rows[text:]...)
 	}
 	return rows[:max(room, 0)]
 }
 
 func (m Model) asks(q fleet.Question) paint.Line {
-	head := "? " + env.Line(q.Name, 50) + " asks"
+	head := "? " + display.Line(q.Name, 50) + " asks"
 	if name := m.runName(q.Run); name != "" {
-		head = "? " + env.Line(q.Name, 50) + " of " + name + " asks"
+		head = "? " + display.Line(q.Name, 50) + " of " + name + " asks"
 	}
 	facts := []string{phrase.Age(m.now.Sub(q.Asked)) + " ago"}
 	if at := slices.IndexFunc(m.fleet.Questions, func(other fleet.Question) bool { return other.ID == q.ID }); len(m.fleet.Questions) > 1 {
@@ -198,23 +198,23 @@ func (m Model) asks(q fleet.Question) paint.Line {
 	if !q.Expires.IsZero() {
 		facts = append(facts, fmt.Sprintf("in %s the answer is %q", phrase.Age(q.Expires.Sub(m.now)), phrase.Line(q.Default)))
 	}
-	return paint.Line{{Text: head, Style: env.Yellow}, {Text: "  " + strings.Join(facts, ", "), Style: env.Faint}}
+	return paint.Line{{Text: head, Style: display.Yellow}, {Text: "  " + strings.Join(facts, ", "), Style: display.Faint}}
 }
 
 func (m Model) optionRow(n int, text string) paint.Line {
-	mark, style := "  ", env.Style("")
+	mark, style := "  ", display.Style("")
 	if strings.TrimSpace(m.input) == strconv.Itoa(n) {
 		mark, style = "▸ ", chosen
 	}
-	return paint.Line{{Text: fmt.Sprintf("%s%d ", mark, n), Style: env.Bold}, {Text: phrase.Line(text), Style: style}}
+	return paint.Line{{Text: fmt.Sprintf("%s%d ", mark, n), Style: display.Bold}, {Text: phrase.Line(text), Style: style}}
 }
 
 // inputRow is where the answer is typed. Of a long one the end is shown.
 func (m Model) inputRow(q fleet.Question, width int) paint.Line {
 	if m.sending == q.ID {
-		return paint.Line{{Text: "> ", Style: env.Bold}, {Text: "sending …", Style: env.Faint}}
+		return paint.Line{{Text: "> ", Style: display.Bold}, {Text: "sending …", Style: display.Faint}}
 	}
-	line := paint.Line{{Text: "> ", Style: env.Bold}, {Text: tail(m.input, width-4)}, {Text: "▏"}}
+	line := paint.Line{{Text: "> ", Style: display.Bold}, {Text: tail(m.input, width-4)}, {Text: "▏"}}
 	if m.input != "" {
 		return line
 	}
@@ -222,12 +222,12 @@ func (m Model) inputRow(q fleet.Question, width int) paint.Line {
 	if len(q.Options) > 0 {
 		help = "a number or text, and Enter; d denies"
 	}
-	return append(line, paint.Span{Text: help, Style: env.Faint})
+	return append(line, paint.Span{Text: help, Style: display.Faint})
 }
 
 // tail is the end of a text that fits.
 func tail(text string, columns int) string {
-	text = env.Printable(text)
+	text = display.Printable(text)
 	for cells.Width(text) > max(columns, 0) && text != "" {
 		_, size := utf8.DecodeRuneInString(text)
 		text = text[size:]

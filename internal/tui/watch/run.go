@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/cells"
 	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
@@ -36,9 +36,9 @@ func (m Model) took(r fleet.Run) string {
 func (m Model) runHead(width int) []paint.Line {
 	r := m.run
 	if r.ID == "" {
-		return []paint.Line{paint.Styled(env.Faint, "reading run "+env.Printable(m.looked.Run)+" …")}
+		return []paint.Line{paint.Styled(display.Faint, "reading run "+display.Printable(m.looked.Run)+" …")}
 	}
-	left := paint.Line{badgeOf(r.Status), {Text: "  " + env.Printable(r.ID), Style: env.Faint}}
+	left := paint.Line{badgeOf(r.Status), {Text: "  " + display.Printable(r.ID), Style: display.Faint}}
 	spent := phrase.Spent(r.Spent)
 	if r.Budget.USD > 0 {
 		spent = fmt.Sprintf("$%.2f of $%.2f", r.Spent.USD, r.Budget.USD)
@@ -54,7 +54,7 @@ func (m Model) runFacts() (rows []paint.Line) {
 	r := m.run
 	for _, t := range r.Tasks {
 		if phrase.Waiting(t) {
-			rows = append(rows, paint.Styled(env.Yellow, "? "+env.Line(t.Question.Name, 50)+" asks "+phrase.Age(m.now.Sub(t.Question.Asked))+": "+phrase.Line(t.Question.Text)))
+			rows = append(rows, paint.Styled(display.Yellow, "? "+display.Line(t.Question.Name, 50)+" asks "+phrase.Age(m.now.Sub(t.Question.Asked))+": "+phrase.Line(t.Question.Text)))
 			break // the others have their own rows
 		}
 	}
@@ -67,13 +67,13 @@ func (m Model) runFacts() (rows []paint.Line) {
 		return rows
 	}
 	if r.Stopping != "" {
-		rows = append(rows, paint.Styled(env.Yellow, "‖ no task starts any more: "+phrase.Line(r.Stopping)))
+		rows = append(rows, paint.Styled(display.Yellow, "‖ no task starts any more: "+phrase.Line(r.Stopping)))
 	}
 	if r.Budget.USD > 0 && r.Spent.USD >= 0.8*r.Budget.USD {
-		rows = append(rows, paint.Styled(env.Yellow, fmt.Sprintf("! %.0f %% of the budget is spent", 100*r.Spent.USD/r.Budget.USD)))
+		rows = append(rows, paint.Styled(display.Yellow, fmt.Sprintf("! %.0f %% of the budget is spent", 100*r.Spent.USD/r.Budget.USD)))
 	}
 	if m.Where == "" && !r.Owner.Alive && r.Counts.Running == 0 {
-		rows = append(rows, paint.Styled(env.Yellow, "! nobody looks after this run: 'gaffer resume "+env.Printable(r.ID)+"' takes it up"))
+		rows = append(rows, paint.Styled(display.Yellow, "! nobody looks after this run: 'gaffer resume "+display.Printable(r.ID)+"' takes it up"))
 	}
 	return rows
 }
@@ -132,7 +132,7 @@ func (m Model) taskRows(at []int, from, to, width int) []paint.Line {
 	for n, i := range at[first:last] {
 		var l paint.Line
 		if i < 0 {
-			l = paint.Styled(env.Faint, fmt.Sprintf("stage %d", -i))
+			l = paint.Styled(display.Faint, fmt.Sprintf("stage %d", -i))
 		} else {
 			l, rows = rows[0], rows[1:]
 		}
@@ -150,29 +150,29 @@ func (m Model) taskCells(t fleet.Task) []paint.Span {
 		tokens, cost = phrase.Tokens(t.Attempt.Spent.Tokens), phrase.Money(t.Attempt.Spent.USD)
 	}
 	if t.Name != t.ID {
-		name = env.Line(t.Name, 60)
+		name = display.Line(t.Name, 60)
 	}
 	style := doingStyle(t)
 	return []paint.Span{
-		taskBadge(t), cell(env.Line(t.ID, 40), quiet(t)), cell(name, quiet(t)), cell(took, env.Faint), cell(phrase.Try(t), env.Faint),
-		cell(phrase.Doing(t, m.now), style), cell(sourceOf(t, m.now), env.Faint), cell(tokens, env.Faint), cell(cost, env.Faint),
+		taskBadge(t), cell(display.Line(t.ID, 40), quiet(t)), cell(name, quiet(t)), cell(took, display.Faint), cell(phrase.Try(t), display.Faint),
+		cell(phrase.Doing(t, m.now), style), cell(sourceOf(t, m.now), display.Faint), cell(tokens, display.Faint), cell(cost, display.Faint),
 	}
 }
 
 // quiet is the style of what nothing happens to.
-func quiet(t fleet.Task) env.Style {
+func quiet(t fleet.Task) display.Style {
 	if t.Status == fleet.Queued || t.Status == fleet.Cancelled {
-		return env.Faint
+		return display.Faint
 	}
 	return ""
 }
 
-func doingStyle(t fleet.Task) env.Style {
+func doingStyle(t fleet.Task) display.Style {
 	switch {
 	case t.Status == fleet.Failed:
-		return env.Red
+		return display.Red
 	case phrase.Waiting(t):
-		return env.Yellow
+		return display.Yellow
 	}
 	return quiet(t)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 )
@@ -25,7 +25,7 @@ func (m Model) current() (fleet.Task, bool) {
 // in all the rest.
 func (m Model) taskScreenRows(width, room int) []string {
 	if _, known := m.current(); !known {
-		return []string{paint.Styled(env.Faint, "reading task "+env.Printable(m.looked.Task)+" …").Render(width, m.Color)}
+		return []string{paint.Styled(display.Faint, "reading task "+display.Printable(m.looked.Task)+" …").Render(width, m.Color)}
 	}
 	var rows []string
 	for _, l := range m.taskTop(width, room) {
@@ -73,33 +73,33 @@ func (m Model) taskHead(t fleet.Task) []paint.Line {
 			facts = append(facts, spent)
 		}
 	}
-	if agent := strings.TrimSpace(env.Line(t.Agent, 20) + " " + env.Line(t.Model, 30)); agent != "" {
+	if agent := strings.TrimSpace(display.Line(t.Agent, 20) + " " + display.Line(t.Model, 30)); agent != "" {
 		facts = append(facts, agent)
 	}
 	if t.Attempt != nil && t.Attempt.Worker != "" && m.Where != "" {
-		facts = append(facts, "on "+env.Line(t.Attempt.Worker, 30))
+		facts = append(facts, "on "+display.Line(t.Attempt.Worker, 30))
 	}
 	if t.Attempt != nil && t.Attempt.Diff != nil {
 		d := t.Attempt.Diff
 		facts = append(facts, fmt.Sprintf("+%d −%d in %s", d.Added, d.Removed, phrase.Count(d.Changed, "file")))
 	}
 	if t.Branch != "" {
-		facts = append(facts, "branch "+env.Line(t.Branch, 40))
+		facts = append(facts, "branch "+display.Line(t.Branch, 40))
 	}
 	if len(t.After) > 0 && t.Status == fleet.Queued {
-		facts = append(facts, "after "+env.Line(strings.Join(t.After, ", "), 60))
+		facts = append(facts, "after "+display.Line(strings.Join(t.After, ", "), 60))
 	}
-	rows := []paint.Line{{taskBadge(t), {Text: "  " + strings.Join(facts, " · "), Style: env.Faint}}}
+	rows := []paint.Line{{taskBadge(t), {Text: "  " + strings.Join(facts, " · "), Style: display.Faint}}}
 	if doing := phrase.Doing(t, m.now); doing != "" {
 		line := paint.Line{{Text: doing, Style: doingStyle(t)}}
 		if source := sourceOf(t, m.now); source != "" {
-			line = append(line, paint.Span{Text: "  source " + source + " ago", Style: env.Faint})
+			line = append(line, paint.Span{Text: "  source " + source + " ago", Style: display.Faint})
 		}
 		rows = append(rows, line)
 	}
 	if t.Status == fleet.Failed {
 		if advice := phrase.Advice(t); advice != "" {
-			rows = append(rows, paint.Styled(env.Yellow, "! "+advice))
+			rows = append(rows, paint.Styled(display.Yellow, "! "+advice))
 		}
 	}
 	return rows
@@ -112,7 +112,7 @@ func (m Model) promptRows(width int) []paint.Line {
 	if len(text) == 0 {
 		return nil
 	}
-	rows := []paint.Line{paint.Styled(env.Bold, "Prompt")}
+	rows := []paint.Line{paint.Styled(display.Bold, "Prompt")}
 	for _, row := range text {
 		rows = append(rows, paint.Plain("  "+row))
 	}
@@ -136,12 +136,12 @@ func (m Model) attemptRows(width int) []paint.Line {
 		}
 		worker := ""
 		if m.Where != "" {
-			worker = env.Line(m.workerName(a.Worker), 40)
+			worker = display.Line(m.workerName(a.Worker), 40)
 		}
-		t.add(cell(fmt.Sprintf("#%d", a.Number), ""), badgeOf(a.Status), cell(took, env.Faint), cell(attemptWords(a), ""),
-			cell(worker, env.Faint), cell(phrase.Money(a.Spent.USD), env.Faint), cell(phrase.Clock(a.Started, m.now), env.Faint))
+		t.add(cell(fmt.Sprintf("#%d", a.Number), ""), badgeOf(a.Status), cell(took, display.Faint), cell(attemptWords(a), ""),
+			cell(worker, display.Faint), cell(phrase.Money(a.Spent.USD), display.Faint), cell(phrase.Clock(a.Started, m.now), display.Faint))
 	}
-	rows := []paint.Line{paint.Styled(env.Bold, fmt.Sprintf("Attempts (%d)", len(m.task.Attempts)))}
+	rows := []paint.Line{paint.Styled(display.Bold, fmt.Sprintf("Attempts (%d)", len(m.task.Attempts)))}
 	return append(rows, indent(t.rows(width-markWidth))...)
 }
 
@@ -163,16 +163,16 @@ func (m Model) checkRows(t fleet.Task) (rows []paint.Line) {
 	if t.Attempt == nil || len(t.Attempt.Checks) == 0 {
 		return nil
 	}
-	rows = append(rows, paint.Line{{Text: "Verified", Style: env.Bold}, {Text: "  " + phrase.Checks(t.Attempt), Style: env.Faint}})
+	rows = append(rows, paint.Line{{Text: "Verified", Style: display.Bold}, {Text: "  " + phrase.Checks(t.Attempt), Style: display.Faint}})
 	for _, c := range t.Attempt.Checks {
-		mark := paint.Span{Text: "  ✓ ", Style: env.Green}
+		mark := paint.Span{Text: "  ✓ ", Style: display.Green}
 		if !c.OK {
-			mark = paint.Span{Text: "  ✗ ", Style: env.Red}
+			mark = paint.Span{Text: "  ✗ ", Style: display.Red}
 		}
 		took := phrase.Elapsed(time.Duration(c.Millis) * time.Millisecond)
-		rows = append(rows, paint.Line{mark, {Text: phrase.Line(c.Command)}, {Text: "  " + took, Style: env.Faint}})
+		rows = append(rows, paint.Line{mark, {Text: phrase.Line(c.Command)}, {Text: "  " + took, Style: display.Faint}})
 		if !c.OK {
-			rows = append(rows, paint.Styled(env.Faint, fmt.Sprintf("    exit code %d: %s", c.Exit, phrase.Line(c.Output))))
+			rows = append(rows, paint.Styled(display.Faint, fmt.Sprintf("    exit code %d: %s", c.Exit, phrase.Line(c.Output))))
 		}
 	}
 	return rows

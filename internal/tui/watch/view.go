@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
 	"gaffer/internal/tui/paint"
 	"gaffer/internal/tui/phrase"
 )
@@ -52,7 +52,7 @@ func (m Model) body(room int) []string {
 	}
 	l, _ := m.listHere()
 	if len(l.keys) == 0 {
-		return []string{paint.Styled(env.Faint, m.empty()).Render(m.width, m.Color)}
+		return []string{paint.Styled(display.Faint, m.empty()).Render(m.width, m.Color)}
 	}
 	return l.rows(*m.here(), m.width, room, m.Color)
 }
@@ -77,35 +77,35 @@ func (m Model) empty() string {
 func (m Model) head() []paint.Line {
 	rows := []paint.Line{m.title()}
 	if gone := m.gone(); !gone.Since.IsZero() {
-		rows = append(rows, paint.Styled(env.Red, fmt.Sprintf("✗ away since %s, %s; what is shown is as of then: %s",
+		rows = append(rows, paint.Styled(display.Red, fmt.Sprintf("✗ away since %s, %s; what is shown is as of then: %s",
 			gone.Since.In(m.now.Location()).Format("15:04:05"), phrase.Age(max(m.now.Sub(gone.Since), 0)), phrase.Line(gone.Why))))
 	}
 	if m.mode != helping {
 		rows = append(rows, m.summary()...)
 	}
 	if p := m.here(); p.filter != "" && m.mode != filtering {
-		rows = append(rows, paint.Styled(env.Yellow, "/ "+env.Line(p.filter, 60)+"  shows only what has this in it; Esc shows all"))
+		rows = append(rows, paint.Styled(display.Yellow, "/ "+display.Line(p.filter, 60)+"  shows only what has this in it; Esc shows all"))
 	}
 	return rows[:min(len(rows), max(m.height/3, 1))]
 }
 
 func (m Model) title() paint.Line {
-	left := paint.Line{{Text: "gaffer watch", Style: env.Bold}}
+	left := paint.Line{{Text: "gaffer watch", Style: display.Bold}}
 	for _, word := range m.path() {
-		left = append(left, paint.Span{Text: " › ", Style: env.Faint}, paint.Span{Text: word, Style: env.Bold})
+		left = append(left, paint.Span{Text: " › ", Style: display.Faint}, paint.Span{Text: word, Style: display.Bold})
 	}
 	where := "this machine"
 	if m.Where != "" {
-		where = env.Line(m.Where, 60)
+		where = display.Line(m.Where, 60)
 	}
-	live := paint.Span{Text: "● live", Style: env.Green}
+	live := paint.Span{Text: "● live", Style: display.Green}
 	switch {
 	case !m.gone().Since.IsZero():
-		live = paint.Span{Text: "✗ away", Style: env.Red}
+		live = paint.Span{Text: "✗ away", Style: display.Red}
 	case m.read.IsZero():
-		live = paint.Span{Text: "○ reading", Style: env.Faint}
+		live = paint.Span{Text: "○ reading", Style: display.Faint}
 	}
-	right := paint.Line{{Text: where + "  ", Style: env.Faint}, live}
+	right := paint.Line{{Text: where + "  ", Style: display.Faint}, live}
 	if left.Width()+right.Width()+2 > m.width {
 		right = right[1:]
 	}
@@ -122,7 +122,7 @@ func (m Model) path() (words []string) {
 			if len(words) == 0 {
 				words = append(words, m.nameOrID(p.run))
 			}
-			words = append(words, env.Line(p.task, 40))
+			words = append(words, display.Line(p.task, 40))
 		case questionScreen:
 			words = append(words, "answer")
 		}
@@ -137,7 +137,7 @@ func (m Model) nameOrID(run string) string {
 	if name := m.runName(run); name != "" {
 		return name
 	}
-	return env.Printable(run)
+	return display.Printable(run)
 }
 
 // summary is what a glance is for.
@@ -155,10 +155,10 @@ func (m Model) glance() paint.Line {
 	if m.read.IsZero() {
 		return nil
 	}
-	line := paint.Line{{Text: "✓ nobody waits for you", Style: env.Green}}
+	line := paint.Line{{Text: "✓ nobody waits for you", Style: display.Green}}
 	if n := len(m.fleet.Questions); n > 0 {
 		age := phrase.Age(max(m.now.Sub(m.fleet.Questions[0].Asked), 0))
-		line = paint.Line{{Text: "? " + phrase.Count(n, "question") + ", the oldest " + age, Style: env.Yellow}}
+		line = paint.Line{{Text: "? " + phrase.Count(n, "question") + ", the oldest " + age, Style: display.Yellow}}
 	}
 	running, failed, online := 0, 0, 0
 	for _, r := range m.fleet.Runs {
@@ -173,10 +173,10 @@ func (m Model) glance() paint.Line {
 	}
 	line = append(line, paint.Span{Text: fmt.Sprintf("   ● %d running", running)})
 	if failed > 0 {
-		line = append(line, paint.Span{Text: fmt.Sprintf("   ✗ %d failed", failed), Style: env.Red})
+		line = append(line, paint.Span{Text: fmt.Sprintf("   ✗ %d failed", failed), Style: display.Red})
 	}
 	if n := len(m.fleet.Workers); n > 0 {
-		line = append(line, paint.Span{Text: fmt.Sprintf("   workers %d/%d online", online, n), Style: env.Faint})
+		line = append(line, paint.Span{Text: fmt.Sprintf("   workers %d/%d online", online, n), Style: display.Faint})
 	}
 	return line
 }
@@ -187,11 +187,11 @@ func (m Model) foot() []paint.Line {
 	case m.mode == confirming:
 		return m.confirmRows()
 	case m.mode == filtering:
-		return []paint.Line{{{Text: "/ ", Style: env.Bold}, {Text: tail(m.input, m.width-4)}, {Text: "▏"}, {Text: "  Enter keeps it, Esc takes it away", Style: env.Faint}}}
+		return []paint.Line{{{Text: "/ ", Style: display.Bold}, {Text: tail(m.input, m.width-4)}, {Text: "▏"}, {Text: "  Enter keeps it, Esc takes it away", Style: display.Faint}}}
 	case m.note.Text != "":
-		style, mark := env.Bold, ""
+		style, mark := display.Bold, ""
 		if m.note.Failed {
-			style, mark = env.Red, "✗ "
+			style, mark = display.Red, "✗ "
 		}
 		return []paint.Line{paint.Styled(style, mark+phrase.Line(m.note.Text))}
 	}
@@ -202,9 +202,9 @@ func (m Model) foot() []paint.Line {
 func (m Model) confirmRows() []paint.Line {
 	var rows []paint.Line
 	for _, text := range paint.Wrap(m.confirm.text, m.width, max(m.height-1, 1)) {
-		rows = append(rows, paint.Styled(env.Bold, text))
+		rows = append(rows, paint.Styled(display.Bold, text))
 	}
-	return append(rows, paint.Styled(env.Yellow, m.confirm.yes+", any other key does nothing"))
+	return append(rows, paint.Styled(display.Yellow, m.confirm.yes+", any other key does nothing"))
 }
 
 // hints are the keys that are needed most here; those that do not fit are left
@@ -219,7 +219,7 @@ func (m Model) hints() paint.Line {
 			words = next
 		}
 	}
-	left := paint.Styled(env.Faint, strings.Join(append(words, last), "  "))
+	left := paint.Styled(display.Faint, strings.Join(append(words, last), "  "))
 	return paint.Apart(left, m.position(), m.width)
 }
 
@@ -246,5 +246,5 @@ func (m Model) position() paint.Line {
 		return nil
 	}
 	top := l.top(*m.here(), room)
-	return paint.Styled(env.Faint, fmt.Sprintf("%d–%d of %d", top+1, top+room, len(l.keys)))
+	return paint.Styled(display.Faint, fmt.Sprintf("%d–%d of %d", top+1, top+room, len(l.keys)))
 }

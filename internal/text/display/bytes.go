@@ -1,8 +1,8 @@
-package env
+package display
 
 import "fmt"
 
-// Bytes is a size as people read it.
+// Bytes formats a size in decimal units.
 func Bytes(n int64) string {
 	units := []string{"kB", "MB", "GB", "TB"}
 	if n < 1000 {

@@ -1,8 +1,8 @@
-package env
+package display
 
 import "strings"
 
-// ShellLine is argv as a shell reads it.
+// ShellLine quotes argv for a shell.
 func ShellLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, arg := range argv {
