@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gaffer/internal/build"
+	"gaffer/internal/pause"
 	"gaffer/internal/store"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
@@ -42,16 +43,16 @@ func (b *building) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := b.Flush(ctx); err != nil && ctx.Err() == nil {
 			b.app.opts.Notice(fmt.Sprintf("the state of the build is behind: %v; it is tried again", err))
-			pause(ctx, time.Second)
+			pause.For(ctx, time.Second)
 			continue
 		}
 		wait, cancel := context.WithTimeout(ctx, buildCheck)
 		err := b.app.store.Wait(wait, b.seq)
 		if err != nil && wait.Err() == nil {
-			pause(ctx, time.Second)
+			pause.For(ctx, time.Second)
 		}
 		cancel()
-		pause(ctx, buildPace)
+		pause.For(ctx, buildPace)
 	}
 }
 

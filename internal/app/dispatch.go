@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/tmux"
@@ -129,7 +130,7 @@ func (a *App) end(ctx context.Context, key store.TaskKey, why string) error {
 		if err != nil && !errors.As(err, &owned) && !errors.As(err, &owed) {
 			return err
 		}
-		pause(ctx, watchEvery)
+		pause.For(ctx, watchEvery)
 	}
 }
 

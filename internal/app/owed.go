@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gaffer/internal/config"
+	"gaffer/internal/pause"
 	"gaffer/internal/project"
 	"gaffer/internal/recorder"
 	"gaffer/internal/store"
@@ -259,7 +260,7 @@ const payEvery = 30 * time.Second
 // keepPaying writes the documents that are owed on this machine until ctx ends. A
 // reason is reported once.
 func (a *App) keepPaying(ctx context.Context) {
-	for told := map[string]string{}; ctx.Err() == nil; pause(ctx, payEvery) {
+	for told := map[string]string{}; ctx.Err() == nil; pause.For(ctx, payEvery) {
 		left, err := a.Pay(ctx, true)
 		if ctx.Err() != nil {
 			return

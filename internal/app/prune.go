@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"gaffer/internal/pause"
 	"gaffer/internal/prune"
 	"gaffer/internal/store"
 	"gaffer/internal/store/sqlite"
@@ -182,7 +183,7 @@ func (a *App) Retain(r Retention) (stop func()) {
 	go func() {
 		defer close(done)
 		for wait := retainAfter; ; wait = retainEvery {
-			if pause(ctx, wait); ctx.Err() != nil {
+			if pause.For(ctx, wait); ctx.Err() != nil {
 				return
 			}
 			if err := a.retain(ctx, r); err != nil && ctx.Err() == nil {

@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/agent"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
+	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
 	"gaffer/internal/remote"
@@ -256,7 +257,7 @@ const tidyEvery = 10 * time.Minute
 
 func (s *Station) tidy(ctx context.Context) {
 	for s.sweep(); ctx.Err() == nil; s.sweep() {
-		pause(ctx, tidyEvery)
+		pause.For(ctx, tidyEvery)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/pause"
 	"gaffer/internal/store"
 	"gaffer/internal/teamrun"
 	"gaffer/internal/teamwork"
@@ -248,6 +249,6 @@ func (a *App) endRun(ctx context.Context, run, why string) error {
 		if err != nil && !errors.As(err, &owned) && !errors.As(err, &owed) {
 			return err
 		}
-		pause(ctx, watchEvery)
+		pause.For(ctx, watchEvery)
 	}
 }

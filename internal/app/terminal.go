@@ -13,6 +13,7 @@ import (
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
 	"gaffer/internal/pane"
+	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
 	"gaffer/internal/store"
@@ -72,7 +73,7 @@ func startSession(ctx context.Context, server *tmux.Server, session string, argv
 		if err = server.Start(ctx, session, argv, env, dir); !errors.As(err, &exists) {
 			return err
 		}
-		pause(ctx, 100*time.Millisecond)
+		pause.For(ctx, 100*time.Millisecond)
 	}
 	if err := server.End(ctx, session); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (a *App) Attach(ctx context.Context, text string, readOnly bool) (Attachmen
 	if err := tmux.Available(ctx); err != nil {
 		return Attachment{}, err
 	}
-	for until := time.Now().Add(attachWithin); ; pause(ctx, 50*time.Millisecond) {
+	for until := time.Now().Add(attachWithin); ; pause.For(ctx, 50*time.Millisecond) {
 		t, err := a.FindTask(ctx, text)
 		if err != nil {
 			return Attachment{}, err
@@ -162,7 +163,7 @@ func (a *App) kind(name string) string {
 func (s *shift) watchTerminals(ctx context.Context) {
 	told := false
 	for ctx.Err() == nil {
-		pause(ctx, terminalEvery)
+		pause.For(ctx, terminalEvery)
 		lost, err := s.app.lostTerminals(ctx, s.run.ID)
 		if err != nil || len(lost) == 0 {
 			told = told && err != nil

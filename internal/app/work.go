@@ -17,6 +17,7 @@ import (
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
 	"gaffer/internal/lookout"
+	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/recorder"
 	"gaffer/internal/store"
@@ -350,7 +351,7 @@ func (s *shift) watch(ctx context.Context) error {
 			failing = time.Time{}
 		}
 		if err != nil {
-			pause(ctx, sweepEvery)
+			pause.For(ctx, sweepEvery)
 			continue
 		}
 		for _, e := range events {
@@ -359,7 +360,7 @@ func (s *shift) watch(ctx context.Context) error {
 				return nil
 			}
 		}
-		pause(ctx, watchEvery)
+		pause.For(ctx, watchEvery)
 	}
 }
 
@@ -373,16 +374,6 @@ func (s *shift) next(ctx context.Context, last int64) (events []store.Event, err
 		return err
 	})
 	return events, err
-}
-
-// pause waits until d has passed or ctx has ended.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // take tells the worker of an event, and reports whether it is the run's end.

@@ -9,6 +9,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/pause"
 )
 
 // The pace of following a run: what agents do is no change of the stream, so the
@@ -104,17 +105,7 @@ func (a *absence) wait(ctx context.Context, err error) {
 	if a.tries++; a.tries == 1 {
 		a.fleet.opts.Notice(fmt.Sprintf("the server is away (%v); what runs goes on, and so does this when it is back", root(err)))
 	}
-	rest(ctx, min(shortest<<min(a.tries, 10), longest))
-}
-
-// rest waits, unless ctx ends first.
-func rest(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	pause.For(ctx, min(shortest<<min(a.tries, 10), longest))
 }
 
 func (a *absence) over() {

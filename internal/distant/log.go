@@ -12,6 +12,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/pause"
 )
 
 // Log writes what the agents of a task have written, as far as the server keeps it,
@@ -230,9 +231,9 @@ func (l *log) follow(ctx context.Context) error {
 		case err != nil:
 			absent.wait(ctx, err)
 		case l.next > before:
-			rest(ctx, shortest) // it ended, or was cut off by a server that stops
+			pause.For(ctx, shortest) // it ended, or was cut off by a server that stops
 		default:
-			rest(ctx, betweenAttempts)
+			pause.For(ctx, betweenAttempts)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"gaffer/internal/pause"
 	"gaffer/internal/store"
 )
 
@@ -106,7 +107,7 @@ func (l *teller) run(ctx, idle context.Context) {
 			if tries++; tries == 1 {
 				l.opts.Notice(fmt.Sprintf("notify %s: %v; trying again", l.channel.Name(), err))
 			}
-			pause(idle, backoff(tries)/firstWait*time.Second)
+			pause.For(idle, backoff(tries)/firstWait*time.Second)
 		case busy:
 			tries = 0
 		case finishing:
@@ -228,7 +229,7 @@ func (l *teller) rest(idle context.Context) {
 	within, cancel := context.WithTimeout(idle, min(lookEvery, max(l.wait.Sub(l.opts.Now()), pace)))
 	defer cancel()
 	if l.opts.Store.Wait(within, l.follower.cursor.Seq) == nil {
-		pause(idle, pace) // more often comes with it
+		pause.For(idle, pace) // more often comes with it
 		return
 	}
 	<-within.Done()
@@ -251,14 +252,5 @@ func (l *teller) part(ctx context.Context) {
 	}
 	if err != nil {
 		l.opts.Notice(fmt.Sprintf("notify %s: %v", l.channel.Name(), err))
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
+	"gaffer/internal/pause"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 )
@@ -133,7 +134,7 @@ func (l *logs) run(ctx context.Context) {
 		} else {
 			failures = 0
 		}
-		pause(ctx, wait)
+		pause.For(ctx, wait)
 	}
 }
 

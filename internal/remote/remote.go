@@ -13,6 +13,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
+	"gaffer/internal/pause"
 	"gaffer/internal/store"
 )
 
@@ -132,7 +133,7 @@ func (e *Engine) ask(ctx context.Context) (list []coordinator.Work, sent time.Ti
 			return list, sent, err
 		}
 		e.link.ill(err)
-		if pause(ctx, e.link.backoff(n, err)); ctx.Err() != nil {
+		if pause.For(ctx, e.link.backoff(n, err)); ctx.Err() != nil {
 			return nil, sent, ctx.Err()
 		}
 	}
@@ -306,7 +307,7 @@ func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
 		if err != nil {
 			after, failures = now, failures+1
 			e.link.ill(err)
-			pause(ctx, e.link.backoff(failures, err))
+			pause.For(ctx, e.link.backoff(failures, err))
 			continue
 		}
 		e.link.well()
@@ -327,13 +328,4 @@ func (e *Engine) Flush(ctx context.Context) { e.logs.flush(ctx) }
 // it is offline a little later.
 func (e *Engine) Farewell(ctx context.Context) {
 	_, _ = e.beats.BeatWork(ctx, coordinator.WorkBeat{Worker: e.opts.Worker, Gone: true})
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

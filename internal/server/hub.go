@@ -9,6 +9,8 @@ import (
 	"sort"
 	"sync"
 	"time"
+
+	"gaffer/internal/pause"
 )
 
 // hub reads changes once for all who follow the stream and keeps the latest.
@@ -67,7 +69,7 @@ func (h *hub) run(ctx context.Context) {
 			h.log.Warn("changes cannot be read", "error", err)
 			wait = retry
 		}
-		pause(ctx, wait)
+		pause.For(ctx, wait)
 	}
 }
 
@@ -75,15 +77,6 @@ func (h *hub) run(ctx context.Context) {
 // together, since what costs is to send and not how much.
 func pace(followers int) time.Duration {
 	return min(5*time.Millisecond+time.Duration(followers)*10*time.Microsecond, 50*time.Millisecond)
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // asleep says whether there is nothing to do, and forgets what was kept then.

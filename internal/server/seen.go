@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/internal/pause"
 )
 
 // sightings knows when agents were last seen and what attempts do, for followers
@@ -84,7 +85,7 @@ func (s *sightings) run(ctx context.Context) {
 		if err := s.read(ctx); err != nil && ctx.Err() == nil {
 			s.log.Warn("it cannot be read when agents were last seen", "error", err)
 		}
-		pause(ctx, s.every)
+		pause.For(ctx, s.every)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"gaffer/internal/pause"
 	"gaffer/statefile/host"
 )
 
@@ -102,7 +103,7 @@ func find(ctx context.Context, f folder, attempt string, patience time.Duration)
 		if time.Now().After(until) {
 			return finding{}, fmt.Errorf("somebody holds its lock, and does not answer: %w", err)
 		}
-		pause(ctx, wait)
+		pause.For(ctx, wait)
 	}
 }
 
@@ -229,7 +230,7 @@ func (f folder) endRemains(r remains, a account) error {
 	}
 	found := f.remains(r, a.by)
 	for until := time.Now().Add(proofWithin); found.Proof != Gone && time.Now().Before(until); found = f.remains(r, a.by) {
-		pause(context.Background(), maxFindPause)
+		pause.For(context.Background(), maxFindPause)
 	}
 	if err := found.unproven(r.attempt); err != nil {
 		return err

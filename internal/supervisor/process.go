@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"gaffer/internal/pause"
 )
 
 // Process is an agent that runs under a supervisor, or has run. It is safe for
@@ -154,7 +156,7 @@ func (p *Process) findAgain() (finding, bool) {
 		if err == nil {
 			return found, true
 		}
-		pause(p.ctx, doubtPause)
+		pause.For(p.ctx, doubtPause)
 	}
 	return finding{}, false
 }
@@ -226,15 +228,5 @@ func (p *Process) answer(r reply) {
 	if answer := p.asked[r.ID]; answer != nil {
 		answer <- r // it has room for one
 		delete(p.asked, r.ID)
-	}
-}
-
-// pause waits until d has passed or ctx has ended.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"gaffer/internal/pause"
 	"gaffer/statefile/host"
 )
 
@@ -148,6 +149,6 @@ func Host(socket string, command []string) (wait func(), err error) {
 // awaitEnd waits for the end of a process that is not our child.
 func awaitEnd(p host.Process) {
 	for until := time.Now().Add(DefaultPatience); time.Now().Before(until) && host.OS().Alive(p) != host.Dead; {
-		pause(context.Background(), findPause)
+		pause.For(context.Background(), findPause)
 	}
 }

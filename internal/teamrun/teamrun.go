@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/store"
 	"gaffer/internal/teamwork"
@@ -91,7 +92,7 @@ func (c *Conductor) Run(ctx context.Context) {
 			c.opts.Notice(text)
 			told = text
 		}
-		pause(ctx, time.Second)
+		pause.For(ctx, time.Second)
 	}
 }
 
@@ -152,12 +153,3 @@ func (c *Conductor) record(ctx context.Context) error {
 
 // Session is how the team stands after the last [Conductor.Flush].
 func (c *Conductor) Session() *teamwork.Session { return c.session }
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
-}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"gaffer/internal/pause"
 )
 
 const (
@@ -30,7 +32,7 @@ type Book struct {
 	rows   Rows
 	now    func() time.Time
 	random io.Reader
-	wait   func(ctx context.Context, d time.Duration)
+	wait   func(ctx context.Context, d time.Duration) bool
 
 	loading sync.Mutex // held by the one who reads the rows
 
@@ -43,7 +45,7 @@ type Book struct {
 
 // NewBook returns a book of rows.
 func NewBook(rows Rows, now func() time.Time, random io.Reader) *Book {
-	return &Book{rows: rows, now: now, random: random, wait: pause, used: map[string]time.Time{}}
+	return &Book{rows: rows, now: now, random: random, wait: pause.For, used: map[string]time.Time{}}
 }
 
 // New is a token to be made.
@@ -246,15 +248,6 @@ func (b *Book) last() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.loaded
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // read reads the rows. The caller holds loading.

@@ -79,7 +79,7 @@ func (c *clock) pass(d time.Duration) {
 func newBook() (*Book, *memory, *clock) {
 	rows, c := &memory{rows: map[string]Row{}}, &clock{at: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	b := NewBook(rows, c.now, rand.Reader)
-	b.wait = func(_ context.Context, d time.Duration) { c.pass(max(d, 0)) }
+	b.wait = func(_ context.Context, d time.Duration) bool { c.pass(max(d, 0)); return true }
 	return b, rows, c
 }
 

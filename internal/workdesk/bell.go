@@ -11,6 +11,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
+	"gaffer/internal/pause"
 	"gaffer/internal/store"
 )
 
@@ -81,16 +82,7 @@ func (b *bell) run(ctx context.Context, notice func(string)) {
 				wait = retry
 			}
 		}
-		pause(ctx, wait)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		pause.For(ctx, wait)
 	}
 }
 

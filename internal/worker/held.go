@@ -15,6 +15,7 @@ import (
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
 	"gaffer/internal/failure"
+	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/runner"
 	"gaffer/internal/store"
@@ -124,7 +125,7 @@ func (h *held) doubt(ctx context.Context, err error) {
 		}
 	}
 	owner{h, ctx}.Doing(runner.Activity{State: agent.Waiting, Doing: why, Doubt: why, LogFrom: runner.LogSize(h.worker.opts.Place.Log(h.Task))})
-	pause(ctx, doubtPause)
+	pause.For(ctx, doubtPause)
 }
 
 // endAll ends what may still run of the attempt, and tells whether nothing does. While
@@ -151,7 +152,7 @@ func (h *held) outlive(ctx context.Context, left []int) {
 		if !told {
 			h.worker.opts.Notice(fmt.Sprintf("task %s: its processes %v cannot be ended; waiting for them", h.Task.Task, left))
 		}
-		pause(ctx, time.Second)
+		pause.For(ctx, time.Second)
 	}
 }
 
@@ -281,7 +282,7 @@ func (h *held) awaitLease(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
-		pause(ctx, sayEvery)
+		pause.For(ctx, sayEvery)
 	}
 	return nil
 }
@@ -371,7 +372,7 @@ func (h *held) insist(ctx context.Context, what string, request func() error) {
 			told = true
 			h.worker.opts.Notice(fmt.Sprintf("%s: %v; trying again", what, err))
 		}
-		pause(ctx, wait)
+		pause.For(ctx, wait)
 	}
 }
 
@@ -383,15 +384,6 @@ func (h *held) retire(ctx context.Context, next *engine.Assignment, asked time.T
 	}
 	w.retire(w.folder(h.Attempt.ID))
 	w.tell(ctx, func() { w.done(ctx, h, next, asked) })
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // report is what the next beat says about the attempt.

@@ -19,6 +19,7 @@ import (
 	"gaffer/internal/agent"
 	"gaffer/internal/engine"
 	"gaffer/internal/failure"
+	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/runner"
 	"gaffer/internal/secret"
@@ -251,7 +252,7 @@ func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 		case errors.Is(err, engine.ErrNothing):
 			return nil, sent
 		}
-		pause(ctx, wait)
+		pause.For(ctx, wait)
 	}
 	return nil, time.Time{}
 }

@@ -9,6 +9,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/open"
+	"gaffer/internal/pause"
 	screen "gaffer/internal/tui/watch"
 )
 
@@ -73,7 +74,7 @@ func (f *feed) follow(ctx context.Context) {
 			return nil
 		})
 		f.failed(ctx, err)
-		rest(ctx, patience)
+		pause.For(ctx, patience)
 	}
 }
 
@@ -156,7 +157,7 @@ func (f *feed) followRun(ctx context.Context, look screen.Look, changed chan fle
 			return nil
 		})
 		if err != nil {
-			rest(ctx, patience)
+			pause.For(ctx, patience)
 			continue
 		}
 		f.untilAgain(ctx, look.Run)
@@ -188,7 +189,7 @@ func (f *feed) untilAgain(ctx context.Context, run string) {
 			return
 		}
 	}
-	rest(ctx, fleetPace)
+	pause.For(ctx, fleetPace)
 }
 
 // known is a run as it was last read with the fleet.
@@ -199,14 +200,4 @@ func (f *feed) known(id string) fleet.Run {
 		return f.runs[at]
 	}
 	return fleet.Run{}
-}
-
-// rest waits, unless ctx ends first.
-func rest(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
