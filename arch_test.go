@@ -42,74 +42,74 @@ var rules = []rule{
 
 	// What the commands are given: where the project is and how it is set up.
 	{"internal/text/display", nil, nil},
-	{"internal/suggest", nil, nil},
+	{"internal/text/suggest", nil, nil},
 	{"internal/project", nil, nil},
-	{"internal/secret", []string{"statefile/lazyregexp"}, nil},
-	{"internal/config", []string{"internal/agent", "internal/project", "internal/secret", "internal/suggest"}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/plan/secret", []string{"statefile/lazyregexp"}, nil},
+	{"internal/config", []string{"internal/attempt/agent", "internal/project", "internal/plan/secret", "internal/text/suggest"}, []string{"github.com/goccy/go-yaml"}},
 
 	// What must happen before what. It is pure but for one loader, which reads as
 	// carefully as the documents are read.
-	{"internal/plan", []string{"statefile/...", "internal/secret", "internal/suggest"}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/plan", []string{"statefile/...", "internal/plan/secret", "internal/text/suggest"}, []string{"github.com/goccy/go-yaml"}},
 
 	// What runs. A store keeps rows and knows no rule; the engine has the rules
 	// and knows no database.
-	{"internal/store", []string{"statefile/group"}, nil},
-	{"internal/store/sqlite", []string{"internal/store/...", "statefile/host"}, []string{"modernc.org/sqlite"}},
-	{"internal/store/postgres/...", []string{"internal/store/..."}, []string{"github.com/jackc/pgx"}},
-	{"internal/store/storetest", []string{"internal/store/..."}, []string{"github.com/anishathalye/porcupine", "github.com/google/go-cmp"}},
-	{"internal/store/...", []string{"internal/store/..."}, nil},
-	{"internal/failure", nil, nil},
-	{"internal/engine", []string{"internal/failure", "internal/plan", "internal/store"}, nil},
+	{"internal/engine/store", []string{"statefile/group"}, nil},
+	{"internal/engine/store/sqlite", []string{"internal/engine/store/...", "statefile/host"}, []string{"modernc.org/sqlite"}},
+	{"internal/engine/store/postgres/...", []string{"internal/engine/store/..."}, []string{"github.com/jackc/pgx"}},
+	{"internal/engine/store/storetest", []string{"internal/engine/store/..."}, []string{"github.com/anishathalye/porcupine", "github.com/google/go-cmp"}},
+	{"internal/engine/store/...", []string{"internal/engine/store/..."}, nil},
+	{"internal/engine/failure", nil, nil},
+	{"internal/engine", []string{"internal/engine/failure", "internal/plan", "internal/engine/store"}, nil},
 
 	// One attempt. What the agent programs say is read by pure functions; a
 	// process of its own looks after each of them.
-	{"internal/agent/...", []string{"internal/agent/...", "internal/failure", "internal/secret", "internal/suggest"}, nil},
-	{"internal/supervisor", []string{"statefile/..."}, []string{"golang.org/x/sys"}},
+	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest"}, nil},
+	{"internal/attempt/supervisor", []string{"statefile/..."}, []string{"golang.org/x/sys"}},
 
 	// What runs as others see it, and the one place that knows everyone.
 	{"fleet", nil, nil},
-	{"internal/lookout", []string{"fleet", "internal/plan", "internal/store"}, nil},
-	{"internal/trust", []string{"internal/statedir"}, nil},
-	{"internal/worktree", []string{"internal/trust", "statefile/..."}, nil},
-	{"internal/runner", []string{"internal/agent/...", "internal/failure", "fleet", "internal/secret", "internal/supervisor", "statefile/..."}, nil},
-	{"internal/worker", []string{"fleet", "internal/agent/...", "internal/engine", "internal/failure", "internal/plan", "internal/runner", "internal/secret", "internal/store", "internal/supervisor", "internal/worktree", "statefile/..."}, nil},
-	{"internal/recorder", []string{"internal/engine", "internal/failure", "fleet", "internal/plan", "internal/store", "internal/store/record", "ledger", "session", "statefile/..."}, nil},
-	{"internal/prompt", []string{"internal/suggest", "statefile", "statefile/lazyregexp"}, nil},
-	{"internal/dispatch", []string{"internal/engine", "internal/plan", "internal/prompt", "internal/suggest"}, nil},
-	{"internal/preflight", []string{"internal/agent", "internal/engine", "internal/plan", "internal/secret", "internal/suggest", "internal/supervisor", "internal/worktree", "statefile", "statefile/host"}, nil},
-	{"internal/tmux", nil, nil},
+	{"internal/engine/runquery", []string{"fleet", "internal/plan", "internal/engine/store"}, nil},
+	{"internal/project/trust", []string{"internal/project/statedir"}, nil},
+	{"internal/attempt/worktree", []string{"internal/project/trust", "statefile/..."}, nil},
+	{"internal/attempt/runner", []string{"internal/attempt/agent/...", "internal/engine/failure", "fleet", "internal/plan/secret", "internal/attempt/supervisor", "statefile/..."}, nil},
+	{"internal/attempt/worker", []string{"fleet", "internal/attempt/agent/...", "internal/engine", "internal/engine/failure", "internal/plan", "internal/attempt/runner", "internal/plan/secret", "internal/engine/store", "internal/attempt/supervisor", "internal/attempt/worktree", "statefile/..."}, nil},
+	{"internal/record/recorder", []string{"internal/engine", "internal/engine/failure", "fleet", "internal/plan", "internal/engine/store", "internal/engine/store/record", "ledger", "session", "statefile/..."}, nil},
+	{"internal/flow/prompt", []string{"internal/text/suggest", "statefile", "statefile/lazyregexp"}, nil},
+	{"internal/flow/dispatch", []string{"internal/engine", "internal/plan", "internal/flow/prompt", "internal/text/suggest"}, nil},
+	{"internal/attempt/preflight", []string{"internal/attempt/agent", "internal/engine", "internal/plan", "internal/plan/secret", "internal/text/suggest", "internal/attempt/supervisor", "internal/attempt/worktree", "statefile", "statefile/host"}, nil},
+	{"internal/attempt/tmux", nil, nil},
 
 	// Agents that users start by hand.
-	{"internal/statedir", nil, nil},
-	{"internal/agentproc", nil, nil},
-	{"internal/caller", []string{"internal/agentproc"}, nil},
-	{"internal/heard", []string{"internal/agentproc", "internal/caller", "internal/statedir", "statefile/host", "statefile/jsonview"}, nil},
-	{"internal/interactive", []string{"internal/agentproc", "internal/heard", "internal/tmux", "statefile/host", "statefile/jsontree"}, nil},
+	{"internal/project/statedir", nil, nil},
+	{"internal/byhand/agentproc", nil, nil},
+	{"internal/byhand/caller", []string{"internal/byhand/agentproc"}, nil},
+	{"internal/byhand/hookevents", []string{"internal/byhand/agentproc", "internal/byhand/caller", "internal/project/statedir", "statefile/host", "statefile/jsonview"}, nil},
+	{"internal/byhand/discover", []string{"internal/byhand/agentproc", "internal/byhand/hookevents", "internal/attempt/tmux", "statefile/host", "statefile/jsontree"}, nil},
 
-	{"internal/spec", []string{"statefile/...", "workflow"}, nil},
-	{"internal/inboxwork/webpage", nil, nil},
-	{"internal/inboxwork", []string{"internal/inboxwork/webpage", "internal/spec", "statefile/...", "workflow"}, nil},
-	{"internal/verify", []string{"statefile", "statefile/host", "statefile/lazyregexp", "workflow"}, nil},
-	{"internal/build", []string{"internal/failure", "fleet", "internal/plan", "internal/store", "internal/suggest", "statefile/...", "workflow"}, []string{"github.com/goccy/go-yaml"}},
-	{"internal/teamwork", []string{"internal/failure", "statefile/...", "team"}, nil},
-	{"internal/teammerge", []string{"internal/teamwork", "internal/worktree", "statefile/lazyregexp"}, nil},
-	{"internal/roles", []string{"internal/config", "internal/plan", "internal/prompt", "internal/secret", "internal/suggest", "internal/teamwork", "statefile/...", "team"}, nil},
-	{"internal/teamrun", []string{"internal/engine", "internal/failure", "internal/plan", "internal/store", "internal/teammerge", "internal/teamwork", "internal/worktree", "team"}, nil},
-	{"internal/pane", []string{"internal/agent", "internal/runner", "internal/supervisor", "internal/tui/safe"}, nil},
+	{"internal/flow/spec", []string{"statefile/...", "workflow"}, nil},
+	{"internal/flow/inbox/webpage", nil, nil},
+	{"internal/flow/inbox", []string{"internal/flow/inbox/webpage", "internal/flow/spec", "statefile/...", "workflow"}, nil},
+	{"internal/attempt/verify", []string{"statefile", "statefile/host", "statefile/lazyregexp", "workflow"}, nil},
+	{"internal/flow/build", []string{"internal/engine/failure", "fleet", "internal/plan", "internal/engine/store", "internal/text/suggest", "statefile/...", "workflow"}, []string{"github.com/goccy/go-yaml"}},
+	{"internal/flow/teamstate", []string{"internal/engine/failure", "statefile/...", "team"}, nil},
+	{"internal/flow/teammerge", []string{"internal/flow/teamstate", "internal/attempt/worktree", "statefile/lazyregexp"}, nil},
+	{"internal/flow/roles", []string{"internal/config", "internal/plan", "internal/flow/prompt", "internal/plan/secret", "internal/text/suggest", "internal/flow/teamstate", "statefile/...", "team"}, nil},
+	{"internal/flow/teamrun", []string{"internal/engine", "internal/engine/failure", "internal/plan", "internal/engine/store", "internal/flow/teammerge", "internal/flow/teamstate", "internal/attempt/worktree", "team"}, nil},
+	{"internal/attempt/pane", []string{"internal/attempt/agent", "internal/attempt/runner", "internal/attempt/supervisor", "internal/text/safe"}, nil},
 
 	// Past one machine. The protocol is for anyone to use; the server has no rules.
 	{"coordinator/...", []string{"coordinator/...", "fleet"}, nil},
-	{"internal/token", nil, nil},
-	{"internal/logstore", []string{"internal/engine", "internal/store"}, nil},
-	{"internal/showcase", []string{"internal/spec", "session", "statefile/...", "team", "workflow"}, nil},
-	{"internal/viewer", []string{"internal/project", "internal/showcase", "internal/spec", "statefile/...", "team", "workflow"}, nil},
-	{"internal/server", []string{"coordinator/...", "fleet", "internal/showcase", "internal/token", "internal/viewer"}, []string{"github.com/coder/websocket"}},
-	{"internal/rundesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/recorder", "internal/secret", "internal/server", "internal/store", "internal/token", "ledger", "session"}, nil},
-	{"internal/desk", []string{"coordinator", "fleet", "internal/engine", "internal/failure", "internal/lookout", "internal/plan", "internal/server", "internal/store", "internal/token"}, nil},
+	{"internal/api/credential", nil, nil},
+	{"internal/engine/logstore", []string{"internal/engine", "internal/engine/store"}, nil},
+	{"internal/api/docview", []string{"internal/flow/spec", "session", "statefile/...", "team", "workflow"}, nil},
+	{"internal/api/viewers", []string{"internal/project", "internal/api/docview", "internal/flow/spec", "statefile/...", "team", "workflow"}, nil},
+	{"internal/api/server", []string{"coordinator/...", "fleet", "internal/api/docview", "internal/api/credential", "internal/api/viewers"}, []string{"github.com/coder/websocket"}},
+	{"internal/api/runs", []string{"coordinator", "fleet", "internal/api/protocol", "internal/engine", "internal/engine/failure", "internal/engine/runquery", "internal/plan", "internal/record/recorder", "internal/plan/secret", "internal/api/server", "internal/engine/store", "internal/api/credential", "ledger", "session"}, nil},
+	{"internal/api/protocol", []string{"coordinator", "fleet", "internal/engine", "internal/engine/failure", "internal/engine/runquery", "internal/plan", "internal/api/server", "internal/engine/store", "internal/api/credential"}, nil},
 
 	// The page that browsers load. It is files and nothing else.
-	{"internal/dashboard", nil, nil},
-	{"script/ansisvg", []string{"internal/tui/cells"}, nil},
+	{"internal/ui/dashboard", nil, nil},
+	{"script/ansisvg", []string{"internal/text/cells"}, nil},
 	{"test/stubmodel", nil, nil},
 	{"test/stubmodel/stubmodel", []string{"test/stubmodel"}, nil},
 	{"test/agents", []string{"fleet", "test/stubmodel"}, nil},
@@ -118,56 +118,56 @@ var rules = []rule{
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
 
 	// What a person is told who looks elsewhere.
-	{"internal/notify", []string{"fleet", "internal/failure", "internal/store"}, nil},
+	{"internal/record/notify", []string{"fleet", "internal/engine/failure", "internal/engine/store"}, nil},
 
-	{"internal/prune", []string{"internal/desk", "internal/engine", "internal/logstore", "internal/recorder", "internal/store"}, nil},
-	{"internal/distant", []string{"coordinator", "fleet", "internal/caller", "internal/plan"}, nil},
+	{"internal/record/prune", []string{"internal/api/protocol", "internal/engine", "internal/engine/logstore", "internal/record/recorder", "internal/engine/store"}, nil},
+	{"internal/connect/serverfleet", []string{"coordinator", "fleet", "internal/byhand/caller", "internal/plan"}, nil},
 
-	{"internal/logstore", []string{"internal/engine", "internal/store"}, nil},
-	{"internal/workdesk", []string{"coordinator", "fleet", "internal/desk", "internal/engine", "internal/failure", "internal/logstore", "internal/server", "internal/store", "internal/token"}, nil},
-	{"internal/remote", []string{"coordinator", "internal/engine", "internal/store", "statefile/..."}, nil},
+	{"internal/engine/logstore", []string{"internal/engine", "internal/engine/store"}, nil},
+	{"internal/api/workers", []string{"coordinator", "fleet", "internal/api/protocol", "internal/engine", "internal/engine/failure", "internal/engine/logstore", "internal/api/server", "internal/engine/store", "internal/api/credential"}, nil},
+	{"internal/connect/workerclient", []string{"coordinator", "internal/engine", "internal/engine/store", "statefile/..."}, nil},
 
 	// What tests of several packages share.
-	{"internal/testenv", nil, nil},
+	{"internal/testkit/testenv", nil, nil},
 
 	// Machines for the tests of several of them.
-	{"internal/machines", []string{"internal/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
+	{"internal/testkit/machines", []string{"internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
 
 	// How a person gets to the dashboard.
 	{"docs", nil, nil},
-	{"internal/browser", nil, nil},
-	{"internal/signpost", []string{"statefile/..."}, nil},
-	{"internal/demo", []string{"internal/supervisor"}, nil},
+	{"internal/ui/browser", nil, nil},
+	{"internal/connect/localservers", []string{"statefile/..."}, nil},
+	{"internal/app/demo", []string{"internal/attempt/supervisor"}, nil},
 
-	{"internal/presence", []string{"coordinator", "fleet", "internal/interactive"}, nil},
+	{"internal/byhand/register", []string{"coordinator", "fleet", "internal/byhand/discover"}, nil},
 
 	// Settings files that other programs own.
-	{"internal/settings", []string{"statefile/..."}, nil},
+	{"internal/byhand/agentsettings", []string{"statefile/..."}, nil},
 
 	// What an agent may use as a tool.
-	{"internal/mcp", []string{"fleet", "internal/caller", "internal/cli/exit", "internal/plan", "internal/suggest", "session", "statefile/...", "team", "workflow"}, []string{
+	{"internal/byhand/mcp", []string{"fleet", "internal/byhand/caller", "internal/exit", "internal/plan", "internal/text/suggest", "session", "statefile/...", "team", "workflow"}, []string{
 		"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk",
 	}},
 
 	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
 
-	{"internal/report", []string{"internal/text/display", "internal/tui/cells", "internal/tui/phrase", "ledger"}, nil},
-	{"internal/statusline", []string{"internal/text/display", "internal/spec", "fleet", "internal/tui/cells", "internal/tui/phrase", "statefile/jsontree", "workflow"}, nil},
-	{"internal/tui/watch", []string{"internal/tui/...", "fleet", "internal/text/display"}, []string{
+	{"internal/ui/report", []string{"internal/text/display", "internal/text/cells", "internal/ui/phrase", "ledger"}, nil},
+	{"internal/ui/statusline", []string{"internal/text/display", "internal/flow/spec", "fleet", "internal/text/cells", "internal/ui/phrase", "statefile/jsontree", "workflow"}, nil},
+	{"internal/ui/tui/watch", []string{"internal/ui/tui/...", "fleet", "internal/text/display"}, []string{
 		"charm.land/bubbletea", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi",
 	}},
-	{"internal/tui/...", []string{"internal/tui/...", "internal/failure", "fleet", "internal/text/display", "session"}, []string{"golang.org/x/sys"}},
+	{"internal/ui/tui/...", []string{"internal/ui/tui/...", "internal/engine/failure", "fleet", "internal/text/display", "session"}, []string{"golang.org/x/sys"}},
 
 	// The user's side. It asks the packages above for everything and never
 	// reaches past them into a store.
-	{"internal/cli/exit", nil, nil},
-	{"internal/cli/...", []string{"...", "!internal/store/...", "!cmd/..."}, []string{
+	{"internal/exit", nil, nil},
+	{"internal/cli/...", []string{"...", "!internal/engine/store/...", "!cmd/..."}, []string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	}},
 	{"cmd/gaffer", []string{"internal/cli"}, nil},
 
 	// Measurements use the library as its users do, and programs from outside.
-	{"bench/server", []string{"internal/store/postgres/pgtest"}, []string{"github.com/jackc/pgx"}},
+	{"bench/server", []string{"internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx"}},
 	{"bench/...", []string{"bench/...", "statefile/...", "session/...", "workflow/...", "team/...", "ledger/..."}, nil},
 }
 

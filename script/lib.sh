@@ -3,7 +3,7 @@
 
 # These packages have their own steps: they need a browser, the agent programs, or
 # network namespaces.
-special='/test/browser$|/test/agents$|/internal/machines$'
+special='/test/browser$|/test/agents$|/internal/testkit/machines$'
 
 # These tests run in one goroutine, or start processes of the built program. The
 # race detector sees nothing in them and makes them several times slower.
@@ -62,7 +62,7 @@ ordinary_packages() { go list ./... | grep -vE "$special"; }
 
 # These packages start goroutines only to run processes or a test server, and share
 # no memory between them.
-no_shared_memory='/bench/|/internal/agent/fake$|/internal/cli/(demo|env|page|serve|state|statusline|worker)$|/internal/demo$|/internal/tmux$|/internal/worktree$|/test/'
+no_shared_memory='/bench/|/internal/attempt/agent/fake$|/internal/cli/(demo|env|page|serve|state|statusline|worker)$|/internal/app/demo$|/internal/attempt/tmux$|/internal/attempt/worktree$|/test/'
 
 # concurrent_packages lists those that start goroutines, in code or in tests.
 concurrent_packages() {

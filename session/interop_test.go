@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/session"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"

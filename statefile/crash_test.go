@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/host/hosttest"

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/host/hosttest"
 )

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
-	"gaffer/internal/failure"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/postgres"
+	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/store/postgres"
-	"gaffer/internal/store/sqlite"
 )
 
 // fleet is gaffer's engine on one of its stores.

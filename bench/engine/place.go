@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"gaffer/internal/store/postgres/pgtest"
+	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
 // place is where databases are made for the contenders.

@@ -25,7 +25,7 @@ import (
 	"syscall"
 	"time"
 
-	"gaffer/internal/store/postgres/pgtest"
+	"gaffer/internal/engine/store/postgres/pgtest"
 )
 
 type settings struct {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // began is what the runtime tells of a package that has begun.

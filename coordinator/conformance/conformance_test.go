@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 func TestTheReferenceKeepsEveryPromise(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/desk"
-	"gaffer/internal/distant"
-	"gaffer/internal/store"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/connect/serverfleet"
+	"gaffer/internal/engine/store"
 )
 
 // Latest are the runs of all projects without their tasks, the latest first:
@@ -25,10 +25,10 @@ func (a *App) Latest(ctx context.Context, n int) ([]fleet.Run, error) {
 // Workers lists all workers that say what they do, as a server on the same store
 // would, and the agents that people have started here.
 func (a *App) Workers(ctx context.Context) ([]fleet.Worker, error) {
-	agents, err := desk.New(a.store, a.engine, a.clock()).Agents(ctx)
+	agents, err := protocol.New(a.store, a.engine, a.clock()).Agents(ctx)
 	list := make([]fleet.Worker, len(agents))
 	for i, agent := range agents {
-		list[i] = distant.WorkerOf(agent)
+		list[i] = serverfleet.WorkerOf(agent)
 	}
 	return a.withByHand(ctx, list), err
 }

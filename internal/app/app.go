@@ -19,16 +19,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gaffer/internal/caller"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/byhand/caller"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
-	"gaffer/internal/lookout"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/postgres"
+	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
-	"gaffer/internal/store"
-	"gaffer/internal/store/postgres"
-	"gaffer/internal/store/sqlite"
-	"gaffer/internal/supervisor"
 	"gaffer/ledger"
 	"gaffer/session"
 )
@@ -55,7 +55,7 @@ type App struct {
 	state    string // the folder of what this machine runs
 	store    store.Store
 	engine   *engine.Engine
-	lookout  *lookout.Lookout
+	lookout  *runquery.Lookout
 	session  *session.Store
 	ledger   *ledger.Store
 	notify   notifying
@@ -97,7 +97,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.engine = engine.New(a.store, engine.Options{
 		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: opts.who(),
 	})
-	a.lookout = lookout.New(a.store, lookout.Options{Adorn: a.adorn, AdornTask: a.adornTask})
+	a.lookout = runquery.New(a.store, runquery.Options{Adorn: a.adorn, AdornTask: a.adornTask})
 	a.openDocuments()
 	return a, nil
 }

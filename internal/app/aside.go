@@ -6,8 +6,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/engine"
-	"gaffer/internal/lookout"
-	"gaffer/internal/store"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
 )
 
 // Questions are what agents wait for people to decide, the oldest first. Where
@@ -27,8 +27,8 @@ func (a *App) Ask(ctx context.Context, q fleet.Ask) (string, error) {
 func (a *App) Question(ctx context.Context, id string) (v fleet.Answered, err error) {
 	err = a.store.Read(ctx, func(r store.Reader) error {
 		q, err := r.Question(id)
-		v = lookout.AnsweredOf(q)
-		return lookout.Missing(err, "question", id)
+		v = runquery.AnsweredOf(q)
+		return runquery.Missing(err, "question", id)
 	})
 	return v, err
 }

@@ -8,11 +8,11 @@ import (
 	"testing"
 
 	"gaffer/fleet"
+	"gaffer/internal/api/credential"
 	"gaffer/internal/app"
+	"gaffer/internal/engine/store/postgres/pgtest"
 	"gaffer/internal/plan"
-	"gaffer/internal/store/postgres/pgtest"
-	"gaffer/internal/testenv"
-	"gaffer/internal/token"
+	"gaffer/internal/testkit/testenv"
 )
 
 // A row of the database may have been written by another machine. That it says
@@ -26,7 +26,7 @@ func TestSecurityAServerStartsNothingForARunThatThisMachineHasNotBegun(t *testin
 		t.Fatal(err)
 	}
 	c := p.coordinate()
-	err = c.Runs.Cancel(t.Context(), token.Identity{Role: token.Operator}, id, "b", "")
+	err = c.Runs.Cancel(t.Context(), credential.Identity{Role: credential.Operator}, id, "b", "")
 	want := "it is cancelled, but no gaffer works on run " + id + ", and none was started: no gaffer of this machine has begun it; 'gaffer resume " + id + "' in " + p.root + " goes on with it"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)
@@ -63,7 +63,7 @@ func TestARunWhoseProcessEndsAtOnceIsReportedWithItsErrorAndTheCommandThatGoesOn
 		}
 	}()
 	c := p.coordinate()
-	err = c.Runs.Cancel(t.Context(), token.Identity{Role: token.Operator}, id, "b", "")
+	err = c.Runs.Cancel(t.Context(), credential.Identity{Role: credential.Operator}, id, "b", "")
 	if err == nil || !strings.Contains(err.Error(), "ended at once: no gaffer here; see ") || !strings.Contains(err.Error(), "'gaffer resume "+id+"'") {
 		t.Errorf("%v", err)
 	}

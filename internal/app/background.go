@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"gaffer/internal/caller"
-	"gaffer/internal/lookout"
-	"gaffer/internal/store"
+	"gaffer/internal/byhand/caller"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
 )
 
 // Detached is a gaffer that works on a run in the background.
@@ -156,7 +156,7 @@ func (a *App) Attend(ctx context.Context, id string) error {
 	var run store.Run
 	err := a.store.Read(ctx, func(r store.Reader) (err error) {
 		run, err = r.Run(id)
-		return lookout.Missing(err, "run", id)
+		return runquery.Missing(err, "run", id)
 	})
 	if err != nil {
 		return err

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"gaffer/internal/lookout"
-	"gaffer/internal/store/sqlite"
-	"gaffer/internal/supervisor"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store/sqlite"
 )
 
 // Copy says what is in a copy of the database.
@@ -50,7 +50,7 @@ func Backup(ctx context.Context, opts Options, file string, force bool, tell fun
 		return Copy{}, err
 	}
 	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
-		return Copy{}, &lookout.NotFoundError{What: "database", Name: database}
+		return Copy{}, &runquery.NotFoundError{What: "database", Name: database}
 	}
 	c, err := sqlite.Backup(ctx, database, file, force, tell)
 	return Copy{File: c.Path, Bytes: c.Bytes, Version: c.Version, Last: c.Last}, err

@@ -11,9 +11,9 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/config"
+	"gaffer/internal/engine/store/postgres/pgtest"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
-	"gaffer/internal/store/postgres/pgtest"
 )
 
 // The command lines that are told for a server do what they say.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 )

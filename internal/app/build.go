@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"gaffer/internal/build"
-	"gaffer/internal/runner"
-	"gaffer/internal/spec"
-	"gaffer/internal/store"
+	"gaffer/internal/attempt/runner"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/build"
+	"gaffer/internal/flow/spec"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )

@@ -14,8 +14,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/build"
-	"gaffer/internal/testenv"
+	"gaffer/internal/flow/build"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"gaffer/internal/build"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/build"
 	"gaffer/internal/pause"
-	"gaffer/internal/store"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )

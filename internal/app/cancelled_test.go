@@ -9,7 +9,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/plan"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile"
 	"gaffer/statefile/jsontree"
 )

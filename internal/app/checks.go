@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gaffer/internal/build"
-	"gaffer/internal/verify"
+	"gaffer/internal/attempt/verify"
+	"gaffer/internal/flow/build"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/workflow"

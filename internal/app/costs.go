@@ -8,9 +8,9 @@ import (
 	"os"
 	"strings"
 
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/recorder"
-	"gaffer/internal/store"
+	"gaffer/internal/record/recorder"
 )
 
 // Costs returns what attempts in this project's ledger have cost, as far as

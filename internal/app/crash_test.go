@@ -18,7 +18,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/plan"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // workOn names the run that this process, started by a test, works on until it

@@ -6,9 +6,9 @@ import (
 	"unicode"
 
 	"gaffer/fleet"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/worktree"
 )
 
 // Diff implements [worker.Place].

@@ -8,7 +8,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/plan"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // changed runs one task in a worktree, and returns what its attempts have changed.

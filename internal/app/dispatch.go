@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"gaffer/internal/attempt/tmux"
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/pause"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/tmux"
-	"gaffer/internal/worktree"
 )
 
 // Way is where dispatched agents run.

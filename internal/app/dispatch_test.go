@@ -16,10 +16,10 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine"
 	"gaffer/internal/plan"
-	"gaffer/internal/supervisor"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/ledger"
 	"gaffer/statefile"
 )

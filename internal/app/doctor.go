@@ -13,12 +13,12 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/agent"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/preflight"
+	"gaffer/internal/attempt/supervisor"
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/preflight"
-	"gaffer/internal/store"
-	"gaffer/internal/supervisor"
 	"gaffer/session"
 	"gaffer/statefile/host"
 )

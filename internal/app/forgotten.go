@@ -7,9 +7,9 @@ import (
 	"os"
 	"strings"
 
-	"gaffer/internal/caller"
-	"gaffer/internal/store"
-	"gaffer/internal/supervisor"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/byhand/caller"
+	"gaffer/internal/engine/store"
 	"gaffer/session"
 )
 

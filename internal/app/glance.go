@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"gaffer/fleet"
-	"gaffer/internal/heard"
-	"gaffer/internal/interactive"
-	"gaffer/internal/lookout"
-	"gaffer/internal/store"
-	"gaffer/internal/store/sqlite"
+	"gaffer/internal/byhand/discover"
+	"gaffer/internal/byhand/hookevents"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/sqlite"
 )
 
 // Glance says in a few numbers what runs in this project, or in all. A database
@@ -27,7 +27,7 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance,
 	}
 	var others []fleet.Question
 	look := func(r store.Reader) error {
-		g, others, err = lookout.Glance(r, project, opts.Now())
+		g, others, err = runquery.Glance(r, project, opts.Now())
 		return err
 	}
 	there, err := Exists(opts)
@@ -55,7 +55,7 @@ func Glance(ctx context.Context, opts Options, everywhere bool) (g fleet.Glance,
 // askByHand counts the questions of agents that belong to no run: those that can be
 // answered from elsewhere, and what agents of this machine wait for at their own
 // prompts. An agent of this machine counts if it works in the project.
-func askByHand(g *fleet.Glance, questions []fleet.Question, agents []interactive.Sighting, holds func(dir string) bool) {
+func askByHand(g *fleet.Glance, questions []fleet.Question, agents []discover.Sighting, holds func(dir string) bool) {
 	outside, asked := map[string]bool{}, map[string]bool{}
 	for _, s := range agents {
 		outside[s.Name] = s.Dir != "" && !holds(s.Dir)
@@ -66,7 +66,7 @@ func askByHand(g *fleet.Glance, questions []fleet.Question, agents []interactive
 		}
 	}
 	for _, s := range agents {
-		if s.Status == heard.Waiting && !asked[s.Name] && !outside[s.Name] {
+		if s.Status == hookevents.Waiting && !asked[s.Name] && !outside[s.Name] {
 			g.Ask(s.Name, s.Since)
 		}
 	}

@@ -11,11 +11,11 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/config"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/postgres"
+	"gaffer/internal/engine/store/postgres/pgtest"
+	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/project"
-	"gaffer/internal/store"
-	"gaffer/internal/store/postgres"
-	"gaffer/internal/store/postgres/pgtest"
-	"gaffer/internal/store/sqlite"
 )
 
 var glanceNow = time.Date(2026, 2, 17, 12, 0, 0, 0, time.UTC)

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"gaffer/internal/caller"
-	"gaffer/internal/store"
-	"gaffer/internal/supervisor"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/byhand/caller"
+	"gaffer/internal/engine/store"
 )
 
 // Unproven is an attempt whose supervisor was killed and of which something may be

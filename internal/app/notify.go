@@ -9,7 +9,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/internal/config"
-	"gaffer/internal/notify"
+	"gaffer/internal/record/notify"
 )
 
 // lastCall is how long a run that has ended waits for the last of what a person is

@@ -17,10 +17,10 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
-	"gaffer/internal/notify"
+	"gaffer/internal/engine/store/postgres/pgtest"
 	"gaffer/internal/plan"
-	"gaffer/internal/store/postgres/pgtest"
-	"gaffer/internal/testenv"
+	"gaffer/internal/record/notify"
+	"gaffer/internal/testkit/testenv"
 )
 
 // settings writes the user's own file, as %s with the folder of it.

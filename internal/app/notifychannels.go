@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gaffer/internal/config"
-	"gaffer/internal/notify"
+	"gaffer/internal/record/notify"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 )

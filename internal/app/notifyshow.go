@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"gaffer/internal/notify"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/record/notify"
+	"gaffer/internal/ui/phrase"
 )
 
 // Notifications is what a person is told, how, and what they were told lately.

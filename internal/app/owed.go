@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"gaffer/internal/config"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/pause"
 	"gaffer/internal/project"
-	"gaffer/internal/recorder"
-	"gaffer/internal/store"
+	"gaffer/internal/record/recorder"
 	"gaffer/ledger"
 	"gaffer/session"
 )

@@ -10,7 +10,7 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/plan"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // Two processes that work on one run take each other's agents for lost, and start

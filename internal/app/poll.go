@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/tmux"
 	"gaffer/internal/engine"
-	"gaffer/internal/failure"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/recorder"
-	"gaffer/internal/store"
-	"gaffer/internal/supervisor"
-	"gaffer/internal/tmux"
+	"gaffer/internal/record/recorder"
 	"gaffer/ledger"
 	"gaffer/statefile/timestamp"
 )

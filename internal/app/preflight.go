@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"gaffer/internal/build"
+	"gaffer/internal/attempt/preflight"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
+	"gaffer/internal/flow/build"
 	"gaffer/internal/plan"
-	"gaffer/internal/preflight"
-	"gaffer/internal/trust"
+	"gaffer/internal/project/trust"
 	"gaffer/team"
 )
 

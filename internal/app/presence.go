@@ -10,18 +10,18 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/byhand/discover"
+	"gaffer/internal/byhand/register"
 	"gaffer/internal/config"
-	"gaffer/internal/desk"
-	"gaffer/internal/interactive"
-	"gaffer/internal/presence"
-	"gaffer/internal/remote"
-	"gaffer/internal/token"
+	"gaffer/internal/connect/workerclient"
 	"gaffer/statefile/host"
 )
 
 // byHand looks for agents that people have started on this machine.
-func byHand(state string, getenv func(string) string, now func() time.Time) *interactive.Lookout {
-	return interactive.NewLookout(state, getenv("HOME"), now)
+func byHand(state string, getenv func(string) string, now func() time.Time) *discover.Lookout {
+	return discover.NewLookout(state, getenv("HOME"), now)
 }
 
 // withByHand adds the agents that people have started here, as they are now, to
@@ -47,7 +47,7 @@ func workersByHand(ctx context.Context, state string, opts Options) (list []flee
 	}
 	machine, _ := os.Hostname() // for people
 	for _, s := range seen {
-		list = append(list, presence.Worker(s, machine, opts.Now()))
+		list = append(list, register.Worker(s, machine, opts.Now()))
 	}
 	return list
 }
@@ -55,7 +55,7 @@ func workersByHand(ctx context.Context, state string, opts Options) (list []flee
 // tellByHand tells a fleet of the agents that people start here, until ctx ends,
 // unless they do not want it. Of several processes that would tell the same fleet,
 // one does.
-func tellByHand(ctx context.Context, o presence.Options, c *config.Config, state, fleet string) {
+func tellByHand(ctx context.Context, o register.Options, c *config.Config, state, fleet string) {
 	if c.Choice("hooks.share") == "false" {
 		return
 	}
@@ -72,14 +72,14 @@ func tellByHand(ctx context.Context, o presence.Options, c *config.Config, state
 		return
 	}
 	defer func() { _ = lock.Unlock() }() // it ends with the process at the latest
-	presence.Run(ctx, o)
+	register.Run(ctx, o)
 }
 
 // presence is what tells this store of them.
-func (a *App) presence(d *desk.Desk) presence.Options {
+func (a *App) presence(d *protocol.Desk) register.Options {
 	machine, _ := os.Hostname() // for people
-	by := token.Identity{ID: "by-hand", Name: "by hand", Role: token.Admin}
-	return presence.Options{
+	by := credential.Identity{ID: "by-hand", Name: "by hand", Role: credential.Admin}
+	return register.Options{
 		Look: byHand(a.state, a.opts.Getenv, a.opts.Now).Look, Host: machine, Now: a.opts.Now, Notice: a.opts.Notice,
 		Beat: func(ctx context.Context, h coordinator.Heartbeat) error {
 			_, err := d.Heartbeat(ctx, by, h)
@@ -90,14 +90,14 @@ func (a *App) presence(d *desk.Desk) presence.Options {
 
 // tellByHand tells the coordinator of them.
 func (s *Station) tellByHand(ctx context.Context) {
-	client, err := s.connect(presence.BeatWithin)
+	client, err := s.connect(register.BeatWithin)
 	if err != nil {
 		return // the worker itself says so
 	}
 	machine, _ := os.Hostname() // for people
-	tellByHand(ctx, presence.Options{
+	tellByHand(ctx, register.Options{
 		Look: byHand(s.state, s.opts.Getenv, s.opts.Now).Look, Host: machine, Now: s.opts.Now,
-		Notice: func(text string) { s.tell(remote.Event{Kind: "notice", Text: text}) },
+		Notice: func(text string) { s.tell(workerclient.Event{Kind: "notice", Text: text}) },
 		Beat: func(ctx context.Context, h coordinator.Heartbeat) error {
 			_, err := client.Heartbeat(ctx, h)
 			return err

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"gaffer/coordinator"
-	"gaffer/internal/heard"
+	"gaffer/internal/byhand/hookevents"
 )
 
 func TestAnAgentThatAPersonStartedIsAWorkerOfTheFleet(t *testing.T) {
 	p := newPlace(t)
-	hook := func(status heard.Status, ended bool) {
+	hook := func(status hookevents.Status, ended bool) {
 		t.Helper()
-		_, err := heard.In(filepath.Join(p.home, "gaffer")).Update(t.Context(), "claude", "s1", func(s heard.Session) heard.Session {
+		_, err := hookevents.In(filepath.Join(p.home, "gaffer")).Update(t.Context(), "claude", "s1", func(s hookevents.Session) hookevents.Session {
 			s.Program, s.Session, s.Dir, s.Status, s.Ended, s.At = "claude", "s1", "/p", status, ended, time.Now()
 			return s
 		})
@@ -21,7 +21,7 @@ func TestAnAgentThatAPersonStartedIsAWorkerOfTheFleet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	hook(heard.Waiting, false)
+	hook(hookevents.Waiting, false)
 	a := p.open()
 	list, err := a.Workers(t.Context())
 	if err != nil || len(list) != 1 || !list[0].ByHand || list[0].ClaudeStatus != "waiting" || list[0].Source != "hook" || list[0].Dir != "/p" {
@@ -38,8 +38,8 @@ func TestAnAgentThatAPersonStartedIsAWorkerOfTheFleet(t *testing.T) {
 		}
 	}
 	until(t, "it is told", agents, is("waiting"))
-	hook(heard.Running, false)
+	hook(hookevents.Running, false)
 	until(t, "that it goes on is told", agents, is("running"))
-	hook(heard.Idle, true)
+	hook(hookevents.Idle, true)
 	until(t, "that it is gone is told", agents, func(l []coordinator.Agent) bool { return len(l) == 0 })
 }

@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/pause"
-	"gaffer/internal/prune"
-	"gaffer/internal/store"
-	"gaffer/internal/store/sqlite"
+	"gaffer/internal/record/prune"
 	"gaffer/statefile"
 )
 
@@ -71,7 +72,7 @@ type Pruning struct {
 func (a *App) Prunable(ctx context.Context, r Retention) (*Pruning, error) {
 	now := a.opts.Now()
 	s := &sparing{app: a, resumable: map[string]string{}}
-	found, err := prune.Look(ctx, a.store, prune.Retention{Before: now.Add(-r.Older), Now: now, Keep: r.Keep, Spare: s.why})
+	found, err := prune.Look(ctx, a.store, prune.Retention{Before: now.Add(-r.Older), Now: now, Keep: r.Keep, Spare: s.why, Protocol: protocol.Rows{}})
 	if err != nil {
 		return nil, fmt.Errorf("look for what is old: %w", err)
 	}

@@ -11,8 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gaffer/internal/store"
-	"gaffer/internal/store/memory"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/memory"
 )
 
 // oldRuns is a store with runs that ended long ago.

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"gaffer/internal/store"
-	"gaffer/internal/store/sqlite"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/sqlite"
 )
 
 // ReadOnlyError is a change that cannot be stored because the folder of the database

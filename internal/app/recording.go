@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"gaffer/internal/engine"
-	"gaffer/internal/recorder"
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/record/recorder"
 )
 
 // recorder writes the documents of a run.

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"gaffer/internal/build"
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/build"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )

@@ -7,21 +7,21 @@ import (
 	"sync"
 	"time"
 
-	"gaffer/internal/desk"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/api/runs"
+	"gaffer/internal/api/viewers"
+	"gaffer/internal/api/workers"
 	"gaffer/internal/engine"
-	"gaffer/internal/notify"
-	"gaffer/internal/rundesk"
-	"gaffer/internal/viewer"
-	"gaffer/internal/workdesk"
+	"gaffer/internal/record/notify"
 )
 
 // Coordinator is the engine for workers that are not this process's: their
 // attempts are given up when nobody has heard of them for a while.
 type Coordinator struct {
-	Desk   *desk.Desk
-	Runs   *rundesk.Desk
-	Work   *workdesk.Desk // nil for one that only shows
-	Viewer *viewer.Viewer
+	Desk   *protocol.Desk
+	Runs   *runs.Desk
+	Work   *workers.Desk // nil for one that only shows
+	Viewer *viewers.Viewer
 	State  string // the folder of this machine's own files
 
 	stop   context.CancelFunc
@@ -51,7 +51,7 @@ func (a *App) Coordinate(terms Terms) (*Coordinator, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
-	c.Work = workdesk.New(workdesk.Options{Store: a.store, Engine: e, Lease: terms.Lease, Keep: terms.KeepLog, Notice: a.opts.Notice})
+	c.Work = workers.New(workers.Options{Store: a.store, Engine: e, Lease: terms.Lease, Keep: terms.KeepLog, Notice: a.opts.Notice})
 	c.all.Go(func() { c.Work.Run(ctx) })
 	r := &round{engine: e, store: a.store, now: a.clock()}
 	c.all.Go(func() { keepSweeping(ctx, r.sweep, a.opts.Notice) })
@@ -88,7 +88,7 @@ func (a *App) desks(terms Terms) (*Coordinator, *engine.Engine, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Coordinator{Desk: desk.New(a.store, e, now), Runs: a.runDesk(e), Viewer: v, State: a.state}, e, nil
+	return &Coordinator{Desk: protocol.New(a.store, e, now), Runs: a.runDesk(e), Viewer: v, State: a.state}, e, nil
 }
 
 // clock is the database's, if it has one: several coordinators may share that.

@@ -15,12 +15,12 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/server"
 	"gaffer/internal/app"
+	"gaffer/internal/engine/store/postgres/pgtest"
 	"gaffer/internal/plan"
-	"gaffer/internal/server"
-	"gaffer/internal/store/postgres/pgtest"
-	"gaffer/internal/testenv"
-	"gaffer/internal/token"
+	"gaffer/internal/testkit/testenv"
 )
 
 // coordinate is what 'gaffer serve' does on the same store, as another process
@@ -140,7 +140,7 @@ func readAll(ctx context.Context, c *app.Coordinator, run string, q coordinator.
 func TestNoFileIsReadBecauseAWorkerElsewhereNamesIt(t *testing.T) {
 	p := newPlace(t)
 	ctx, c := t.Context(), p.coordinate()
-	admin := token.Identity{ID: "a", Name: "a", Role: token.Admin}
+	admin := credential.Identity{ID: "a", Name: "a", Role: credential.Admin}
 	run, err := c.Runs.Submit(ctx, admin, coordinator.NewRun{Project: "web", On: "den", Plan: []byte(`{"Name":"n","Tasks":[{"ID":"first","Prompt":"p"}]}`)})
 	if err != nil {
 		t.Fatal(err)

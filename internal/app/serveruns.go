@@ -4,19 +4,19 @@ import (
 	"crypto/rand"
 	"path/filepath"
 
-	"gaffer/internal/desk"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/api/runs"
 	"gaffer/internal/engine"
-	"gaffer/internal/logstore"
-	"gaffer/internal/rundesk"
-	"gaffer/internal/store"
+	"gaffer/internal/engine/logstore"
+	"gaffer/internal/engine/store"
 )
 
 // runDesk answers what people ask a coordinator about runs.
-func (a *App) runDesk(e *engine.Engine) *rundesk.Desk {
-	return rundesk.New(rundesk.Options{
+func (a *App) runDesk(e *engine.Engine) *runs.Desk {
+	return runs.New(runs.Options{
 		Store: a.store, Engine: e, Now: a.clock(), Random: rand.Reader,
-		Logs:  rundesk.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
-		Hide:  func(run store.Run) bool { return desk.Owns(run.ID) },
+		Logs:  runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
+		Hide:  func(run store.Run) bool { return protocol.Owns(run.ID) },
 		Weave: weave, File: a.logFile, Adorn: a.adorn, Attend: a.Attend,
 	})
 }

@@ -9,14 +9,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"gaffer/internal/api/viewers"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
-	"gaffer/internal/store"
-	"gaffer/internal/viewer"
+	"gaffer/internal/engine/store"
 )
 
 // viewer shows the documents of this machine's projects.
-func (a *App) viewer(e *engine.Engine) (*viewer.Viewer, error) {
+func (a *App) viewer(e *engine.Engine) (*viewers.Viewer, error) {
 	home, err := filepath.EvalSymlinks(a.opts.Project.Root)
 	if err != nil {
 		return nil, fmt.Errorf("project: %w", err)
@@ -26,18 +26,18 @@ func (a *App) viewer(e *engine.Engine) (*viewer.Viewer, error) {
 		return nil, fmt.Errorf("name of this machine: %w", err)
 	}
 	list := &projectList{a.store, e, store.ItemKey{Kind: viewedKind, ID: machine}}
-	return viewer.New(viewer.Options{
+	return viewers.New(viewers.Options{
 		Home: home, Registry: list, Locate: a.locate, Ours: ours{a}, Now: a.opts.Now, Notice: a.opts.Notice,
 	}), nil
 }
 
 // locate says what the settings of a project say about it.
-func (a *App) locate(root string) (viewer.Place, error) {
+func (a *App) locate(root string) (viewers.Place, error) {
 	c, err := config.Load(config.Inputs{Root: root, Getenv: a.opts.Getenv})
 	if err != nil {
-		return viewer.Place{}, err
+		return viewers.Place{}, err
 	}
-	return viewer.Place{
+	return viewers.Place{
 		Name: c.ProjectName(), Folder: c.Path("paths.workflow"), Team: c.Path("paths.team"), Sessions: c.Path("paths.session"),
 	}, nil
 }
@@ -53,8 +53,8 @@ type projectList struct {
 	key    store.ItemKey
 }
 
-// Get implements [viewer.Registry].
-func (l *projectList) Get(ctx context.Context) (list []viewer.Entry, err error) {
+// Get implements [viewers.Registry].
+func (l *projectList) Get(ctx context.Context) (list []viewers.Entry, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = entries(r.Item(l.key))
 		return err
@@ -62,7 +62,7 @@ func (l *projectList) Get(ctx context.Context) (list []viewer.Entry, err error) 
 	return list, err
 }
 
-func entries(item store.Item, err error) (list []viewer.Entry, _ error) {
+func entries(item store.Item, err error) (list []viewers.Entry, _ error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -72,8 +72,8 @@ func entries(item store.Item, err error) (list []viewer.Entry, _ error) {
 	return list, json.Unmarshal(item.Data, &list)
 }
 
-// Put implements [viewer.Registry].
-func (l *projectList) Put(ctx context.Context, change func([]viewer.Entry) ([]viewer.Entry, error)) error {
+// Put implements [viewers.Registry].
+func (l *projectList) Put(ctx context.Context, change func([]viewers.Entry) ([]viewers.Entry, error)) error {
 	return l.engine.Do(ctx, "", store.Need{Items: []store.ItemKey{l.key}}, func(s *engine.Step) error {
 		list, err := entries(s.Item(l.key))
 		if err != nil {

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"gaffer/internal/store"
-	"gaffer/internal/supervisor"
-	"gaffer/internal/teamrun"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/teamrun"
 )
 
 // look finds processes of attempts that this store knows.

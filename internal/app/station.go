@@ -14,18 +14,18 @@ import (
 	"time"
 
 	"gaffer/coordinator"
-	"gaffer/internal/agent"
+	"gaffer/internal/api/runs"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/worker"
 	"gaffer/internal/config"
+	"gaffer/internal/connect/workerclient"
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/teamrun"
 	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
-	"gaffer/internal/remote"
-	"gaffer/internal/rundesk"
-	"gaffer/internal/store"
-	"gaffer/internal/supervisor"
-	"gaffer/internal/teamrun"
-	"gaffer/internal/worker"
 	"gaffer/statefile"
 )
 
@@ -35,7 +35,7 @@ type StationOptions struct {
 	Config  *config.Config
 	Now     func() time.Time
 	Getenv  func(string) string
-	Tell    func(remote.Event) // what happens, as it happens; never nil
+	Tell    func(workerclient.Event) // what happens, as it happens; never nil
 
 	// Connect returns a client of the coordinator with connections of its own.
 	Connect func(coordinator.Options) (*coordinator.Client, error)
@@ -57,7 +57,7 @@ type Station struct {
 	dir     string
 	state   string
 	client  *coordinator.Client // nil before the first connection
-	engine  *remote.Engine
+	engine  *workerclient.Engine
 	worker  *worker.Worker
 	release func()
 
@@ -99,7 +99,7 @@ func (s *Station) equip() (err error) {
 	}
 	host, _ := os.Hostname() // for people
 	name := s.opts.Name
-	labels := append([]string{rundesk.ProjectLabel(s.opts.Config.ProjectName()), engine.PlaceLabel(name)}, s.opts.Labels...)
+	labels := append([]string{runs.ProjectLabel(s.opts.Config.ProjectName()), engine.PlaceLabel(name)}, s.opts.Labels...)
 	allow, noCommands := s.opts.Allow, error(nil)
 	if len(allow) > 0 {
 		if !slices.Contains(allow, plan.CommandAgent) {
@@ -107,7 +107,7 @@ func (s *Station) equip() (err error) {
 		}
 		allow = append(slices.Clone(allow), joinAgent, teamrun.MergeAgent) // what gaffer does itself between tasks
 	}
-	s.engine, err = remote.New(remote.Options{
+	s.engine, err = workerclient.New(workerclient.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.tell,
 		Worker: coordinator.WorkerInfo{ID: id, Name: name, Labels: labels, Agents: allow, Slots: s.opts.Slots, Version: s.opts.Version, Host: host},
 		Logs:   s.folder("unsent"), LogOf: s.Log,
@@ -120,7 +120,7 @@ func (s *Station) equip() (err error) {
 		Agents: func(name string) (agent.Agent, error) {
 			return agentOf(s.opts.Getenv, s.opts.Project.Root, s.opts.Config, name)
 		},
-		Notice:     func(text string) { s.tell(remote.Event{Kind: "notice", Text: text}) },
+		Notice:     func(text string) { s.tell(workerclient.Event{Kind: "notice", Text: text}) },
 		Supervisor: s.opts.Supervisor, NewKey: newID,
 	})
 	return nil
@@ -138,7 +138,7 @@ func (s *Station) connect(timeout time.Duration) (_ *coordinator.Client, err err
 
 func (s *Station) folder(name string) string { return filepath.Join(s.dir, name) }
 
-func (s *Station) tell(e remote.Event) {
+func (s *Station) tell(e workerclient.Event) {
 	e.Time = s.opts.Now()
 	s.opts.Tell(e)
 }

@@ -8,9 +8,9 @@ import (
 	"os"
 
 	"gaffer/coordinator"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/worktree"
 	"gaffer/statefile/host"
 )
 

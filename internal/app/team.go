@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"gaffer/internal/lookout"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/roles"
+	"gaffer/internal/flow/teamrun"
+	"gaffer/internal/flow/teamstate"
 	"gaffer/internal/plan"
-	"gaffer/internal/roles"
-	"gaffer/internal/store"
-	"gaffer/internal/teamrun"
-	"gaffer/internal/teamwork"
-	"gaffer/internal/worktree"
 	"gaffer/statefile"
 	"gaffer/team"
 )
@@ -25,13 +25,13 @@ type NewTeam struct {
 	Developers   int
 	Iterations   int
 	Tests        []string      // shell commands that run after each merge
-	TestsTimeout time.Duration // of a merge with them; [teamwork.DefaultTestsTimeout] if 0
+	TestsTimeout time.Duration // of a merge with them; [teamstate.DefaultTestsTimeout] if 0
 	Into         string        // the branch that gets it all at the end; empty for none
 	Budget       plan.Budget
 	Roles        string // a file that says who plays them; empty for none
 	Fresh        bool   // archive the session that is there
 
-	found *teamwork.Found // what another program has done of it; nil if it begins here
+	found *teamstate.Found // what another program has done of it; nil if it begins here
 }
 
 // TeamStarted is what came of a wish for a team.
@@ -70,7 +70,7 @@ func (a *App) submitTeam(ctx context.Context, n NewTeam, session string) (string
 	if err != nil {
 		return "", err
 	}
-	p, err := teamrun.Plan(teamwork.Start{
+	p, err := teamrun.Plan(teamstate.Start{
 		Session: session, Requirements: n.Requirements, Mode: n.Mode, Developers: n.Developers, Iterations: n.Iterations,
 		Branch: fmt.Sprintf("gaffer/%s/team", session), Into: n.Into, Tests: n.Tests, TestsTimeout: n.TestsTimeout, Roles: n.Roles, Found: n.found,
 	}, set, a.opts.Now())
@@ -90,7 +90,7 @@ func (a *App) canMerge(ctx context.Context, into string) error {
 	}
 	base, err := repo.Base(ctx, into)
 	if err == nil && base.Branch == "" {
-		err = &lookout.NotFoundError{What: "branch", Name: into}
+		err = &runquery.NotFoundError{What: "branch", Name: into}
 	}
 	return err
 }
@@ -98,7 +98,7 @@ func (a *App) canMerge(ctx context.Context, into string) error {
 // teamBase makes the branch that a team's work is merged into, and returns the
 // commit that it starts from.
 func (a *App) teamBase(ctx context.Context, p plan.Plan) (string, error) {
-	var start teamwork.Start
+	var start teamstate.Start
 	if err := json.Unmarshal(p.Team, &start); err != nil {
 		return "", err
 	}

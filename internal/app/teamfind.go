@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/teamrun"
+	"gaffer/internal/flow/teamstate"
 	"gaffer/internal/pause"
-	"gaffer/internal/store"
-	"gaffer/internal/teamrun"
-	"gaffer/internal/teamwork"
-	"gaffer/internal/worktree"
 	"gaffer/statefile"
 	"gaffer/team"
 )
@@ -47,7 +47,7 @@ func (a *App) FindTeam(ctx context.Context, session string) (f TeamFound, err er
 
 // teamOf finds the run of a session and what it began with, nil if there is
 // none.
-func (a *App) teamOf(r store.Reader, session string) (store.Run, *teamwork.Start, error) {
+func (a *App) teamOf(r store.Reader, session string) (store.Run, *teamstate.Start, error) {
 	runs, err := a.runs(r, true)
 	for _, run := range runs {
 		if !run.Conducted {
@@ -108,8 +108,8 @@ func (a *App) continueTeam(ctx context.Context, n NewTeam, snap team.Snapshot) (
 	if err := statefile.CheckName("session", session); err != nil {
 		return "", &NoTeamError{"its documents have no usable session_id"}
 	}
-	found, err := teamwork.ReadFound(snap)
-	if unusable := (*teamwork.FoundError)(nil); errors.As(err, &unusable) {
+	found, err := teamstate.ReadFound(snap)
+	if unusable := (*teamstate.FoundError)(nil); errors.As(err, &unusable) {
 		return "", refuse(unusable.Problem)
 	}
 	if err != nil {
@@ -141,7 +141,7 @@ func (a *App) continueTeam(ctx context.Context, n NewTeam, snap team.Snapshot) (
 // foundBranches lets each group that is left continue from its branch, if the
 // repository has it. It says which completed group's branch the new work would
 // lack.
-func (a *App) foundBranches(ctx context.Context, found *teamwork.Found, into string) (unmerged string, err error) {
+func (a *App) foundBranches(ctx context.Context, found *teamstate.Found, into string) (unmerged string, err error) {
 	repo, err := worktree.Open(ctx, a.opts.Project.Root)
 	if err != nil {
 		return "", err

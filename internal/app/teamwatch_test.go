@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"gaffer/internal/app"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile"
 	"gaffer/team"
 )

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/agent"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/pane"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/tmux"
 	"gaffer/internal/engine"
-	"gaffer/internal/pane"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/pause"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
-	"gaffer/internal/store"
-	"gaffer/internal/supervisor"
-	"gaffer/internal/tmux"
 )
 
 // maxSocket is as long as the name of a socket may be.

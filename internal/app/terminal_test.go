@@ -15,10 +15,10 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/tmux"
 	"gaffer/internal/plan"
-	"gaffer/internal/supervisor"
-	"gaffer/internal/testenv"
-	"gaffer/internal/tmux"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/ledger"
 	"gaffer/statefile/host"
 )

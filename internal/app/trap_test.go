@@ -10,7 +10,7 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/plan"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // faked is a task for the fake agent, whose prompt is its script.

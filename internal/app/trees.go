@@ -15,9 +15,9 @@ import (
 	"slices"
 	"strings"
 
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/worktree"
 )
 
 // baseOf returns the commit that the worktrees of a plan start from, if it has

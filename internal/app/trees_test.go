@@ -9,9 +9,9 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/plan"
-	"gaffer/internal/secret"
-	"gaffer/internal/worktree"
+	"gaffer/internal/plan/secret"
 )
 
 // git runs git in the project.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/teamrun"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/teamrun"
 )
 
 // adorn adds what the store does not say of a run, or only this machine knows.

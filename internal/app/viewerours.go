@@ -5,9 +5,9 @@ import (
 	"errors"
 	"sync"
 
-	"gaffer/internal/build"
-	"gaffer/internal/store"
-	"gaffer/internal/teamrun"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/build"
+	"gaffer/internal/flow/teamrun"
 	"gaffer/statefile/jsontree"
 )
 

@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"gaffer/internal/api/docview"
+	"gaffer/internal/api/viewers"
 	"gaffer/internal/app"
-	"gaffer/internal/showcase"
-	"gaffer/internal/viewer"
 )
 
 // look shows the documents of a place as 'gaffer serve' does.
-func (p place) look(use func(v *viewer.Viewer)) {
+func (p place) look(use func(v *viewers.Viewer)) {
 	p.t.Helper()
 	a := p.open()
 	defer func() {
@@ -43,7 +43,7 @@ func TestTheSessionOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 	p := newPlace(t)
 	run := p.run(shell("a", "echo hello"))
 	p.leave(".founder-mode/status/sessions/20200101-000000-theirs/status.json", `{"status": "running", "started_at": "2020-01-01T00:00:00Z"}`)
-	p.look(func(v *viewer.Viewer) {
+	p.look(func(v *viewers.Viewer) {
 		list, err := v.Sessions(t.Context(), "")
 		if err != nil || len(list) != 2 || list[0].ID != run.ID || !list[0].Ours || list[0].Run != run.ID || list[1].Ours {
 			t.Errorf("%+v, %v", list, err)
@@ -56,7 +56,7 @@ func TestTheSessionOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 	copied := newPlace(t) // a session that was copied from elsewhere is nobody's run here
 	copied.home = p.home
 	copied.leave(".founder-mode/status/sessions/"+run.ID+"/status.json", `{"status": "complete"}`)
-	copied.look(func(v *viewer.Viewer) {
+	copied.look(func(v *viewers.Viewer) {
 		if list, err := v.Sessions(t.Context(), ""); err != nil || len(list) != 1 || list[0].Ours {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -66,8 +66,8 @@ func TestTheSessionOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 func TestTheTeamOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 	c := newCrew(t, "== *\nsay nothing\n")
 	begun := c.begin(c.open(), app.NewTeam{})
-	var ours showcase.TeamPicture
-	c.look(func(v *viewer.Viewer) {
+	var ours docview.TeamPicture
+	c.look(func(v *viewers.Viewer) {
 		p, err := v.Team(t.Context(), "")
 		if err != nil || !p.Found || !p.Ours || p.Run != begun.Run || p.Session.ID != begun.Session {
 			t.Errorf("%+v, %v", p, err)
@@ -78,7 +78,7 @@ func TestTheTeamOfARunIsOursAndAnotherProgramsIsNot(t *testing.T) {
 		t.Errorf("gaffer's own documents have problems: %v", ours.Problems)
 	}
 	c.leave("coordination/pm_state.json", `{"session_id": "theirs"}`)
-	c.look(func(v *viewer.Viewer) {
+	c.look(func(v *viewers.Viewer) {
 		if p, err := v.Team(t.Context(), ""); err != nil || p.Ours || p.Session.ID != "theirs" {
 			t.Errorf("%+v, %v", p, err)
 		}
@@ -99,7 +99,7 @@ func TestTheBuildOfARunIsOursUntilAnotherReplacesIt(t *testing.T) {
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}
-	p.look(func(v *viewer.Viewer) {
+	p.look(func(v *viewers.Viewer) {
 		s, err := v.BuildStatus(t.Context(), "")
 		m := s.Mission
 		if err != nil || !m.Found || !m.Ours || m.Run != run || m.Working || m.Progress.Completed != 1 || m.Progress.Failed != 1 || len(m.Alerts) == 0 {
@@ -107,7 +107,7 @@ func TestTheBuildOfARunIsOursUntilAnotherReplacesIt(t *testing.T) {
 		}
 	})
 	p.leave(".fctry/state.json", `{"buildRun": {"runId": "theirs", "status": "running", "chunks": [{"id": 1}]}}`)
-	p.look(func(v *viewer.Viewer) {
+	p.look(func(v *viewers.Viewer) {
 		if s, err := v.BuildStatus(t.Context(), ""); err != nil || !s.Mission.Found || s.Mission.Ours {
 			t.Errorf("%+v, %v", s.Mission, err)
 		}

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gaffer/internal/store"
-	"gaffer/internal/store/memory"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/memory"
 )
 
 // sick is a store that cannot be read until a time.

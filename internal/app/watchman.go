@@ -6,7 +6,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/internal/engine"
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // maxGap is how long between two sweeps workers are taken to have been heard.

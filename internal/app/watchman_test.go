@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/memory"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/store/memory"
 )
 
 func TestAWatchmanKnowsSinceWhenWorkersCouldBeHeard(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/plan"
-	"gaffer/internal/worktree"
 )
 
 // joinAgent is the agent of the tasks that bring worktrees together: gaffer

@@ -13,18 +13,18 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/agent"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/worker"
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/config"
 	"gaffer/internal/engine"
-	"gaffer/internal/lookout"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/teamrun"
 	"gaffer/internal/pause"
 	"gaffer/internal/plan"
-	"gaffer/internal/recorder"
-	"gaffer/internal/store"
-	"gaffer/internal/teamrun"
-	"gaffer/internal/trust"
-	"gaffer/internal/worker"
-	"gaffer/internal/worktree"
+	"gaffer/internal/project/trust"
+	"gaffer/internal/record/recorder"
 )
 
 const (
@@ -129,7 +129,7 @@ func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment,
 	var running []engine.Assignment
 	err := a.store.Read(ctx, func(r store.Reader) (err error) {
 		if s.run, err = r.Run(id); err != nil {
-			return lookout.Missing(err, "run", id)
+			return runquery.Missing(err, "run", id)
 		}
 		if s.from, err = r.LastSeq(); err != nil {
 			return err

@@ -14,19 +14,19 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/agent/fake"
 	"gaffer/internal/app"
+	"gaffer/internal/attempt/agent/fake"
+	"gaffer/internal/attempt/pane"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/verify"
 	"gaffer/internal/config"
-	"gaffer/internal/pane"
+	"gaffer/internal/engine/store/postgres/pgtest"
+	"gaffer/internal/flow/teammerge"
+	"gaffer/internal/flow/teamrun"
 	"gaffer/internal/plan"
 	"gaffer/internal/project"
-	"gaffer/internal/store/postgres/pgtest"
-	"gaffer/internal/supervisor"
-	"gaffer/internal/teammerge"
-	"gaffer/internal/teamrun"
-	"gaffer/internal/testenv"
-	"gaffer/internal/trust"
-	"gaffer/internal/verify"
+	"gaffer/internal/project/trust"
+	"gaffer/internal/testkit/testenv"
 )
 
 // TestMain plays the supervisor for the tests.

@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
 

@@ -25,8 +25,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"gaffer/internal/store/postgres/pgtest"
-	"gaffer/internal/testenv"
+	"gaffer/internal/engine/store/postgres/pgtest"
+	"gaffer/internal/testkit/testenv"
 )
 
 // The tests in this file run what the units of systemd and the compose file of

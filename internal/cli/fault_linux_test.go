@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // otherUser is a user without rights and without processes.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 )
 
 // addHelp gives the tree its help: the flag, the command, the topics. The flag

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gaffer/internal/cli/hook"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // Whatever is wrong with its input, an agent must not notice.

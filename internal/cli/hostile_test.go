@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // hostileLines says how each command is run in the hostile clone. Several command

@@ -6,7 +6,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 )
 
 // interruptible gives a context that the first SIGINT or SIGTERM cancels, so

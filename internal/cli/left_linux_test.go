@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // hostile is a task whose first attempt leaves a process behind that carries no mark

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/suggest"
+	"gaffer/internal/exit"
+	"gaffer/internal/text/suggest"
 )
 
 // strict makes the tree refuse a word that is no command at every level, where

@@ -16,8 +16,8 @@ import (
 
 	"gaffer/internal/config"
 	"gaffer/internal/project"
-	"gaffer/internal/testenv"
-	"gaffer/internal/trust"
+	"gaffer/internal/project/trust"
+	"gaffer/internal/testkit/testenv"
 )
 
 func TestMain(m *testing.M) {

@@ -4,17 +4,17 @@ import (
 	"context"
 	"os"
 
-	"gaffer/internal/agent/fake"
 	"gaffer/internal/app"
+	"gaffer/internal/app/demo"
+	"gaffer/internal/attempt/agent/fake"
+	"gaffer/internal/attempt/pane"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/verify"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/hook"
 	"gaffer/internal/cli/statusline"
-	"gaffer/internal/demo"
-	"gaffer/internal/pane"
-	"gaffer/internal/supervisor"
-	"gaffer/internal/teammerge"
-	"gaffer/internal/teamrun"
-	"gaffer/internal/verify"
+	"gaffer/internal/flow/teammerge"
+	"gaffer/internal/flow/teamrun"
 )
 
 // self runs what gaffer starts of itself, for every attempt or for many: it goes

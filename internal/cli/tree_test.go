@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 )
 
 func TestEveryCommandSaysWhatItDoesAndShowsAnExample(t *testing.T) {

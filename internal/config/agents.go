@@ -9,8 +9,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
-	"gaffer/internal/agent"
-	"gaffer/internal/secret"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/plan/secret"
 )
 
 // agentsKey is the section of gaffer.yaml about agents. Its keys are names that

@@ -15,10 +15,10 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/internal/agent"
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/plan/secret"
 	"gaffer/internal/project"
-	"gaffer/internal/secret"
-	"gaffer/internal/suggest"
+	"gaffer/internal/text/suggest"
 )
 
 // Config holds a checked value for every key.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"gaffer/internal/suggest"
+	"gaffer/internal/text/suggest"
 )
 
 // rolesKey is the section about the roles of a team. Each role has the same

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // Aside is a question of an agent that has no task of ours, such as one that a

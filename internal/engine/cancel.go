@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // Target is what a person's request is about: a run, one of its tasks, or what

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/internal/failure"
-	"gaffer/internal/store"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 )
 
 // Claim is a worker's request for a task.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
 )
 
 // Extension is tasks that a conductor adds to its run.

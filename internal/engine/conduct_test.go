@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"gaffer/internal/engine"
-	"gaffer/internal/failure"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
 )
 
 func (f *fixture) conducted(tasks ...plan.Task) string {

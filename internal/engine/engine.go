@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"time"
 
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // Options are what the engine needs of the world.

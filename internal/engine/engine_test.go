@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
-	"gaffer/internal/failure"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/memory"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/store/memory"
 )
 
 // fixture is an engine on a store in memory, with a clock to turn.

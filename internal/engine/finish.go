@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"gaffer/internal/failure"
-	"gaffer/internal/store"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 )
 
 // Finish is a worker's word on how an attempt ended.

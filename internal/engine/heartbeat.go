@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // Heartbeat writes down that a worker was heard of, by the clock of the engine,

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/store/sqlite"
 )
 
 // BenchmarkHeartbeats is heartbeats of a thousand agents at once, each of which

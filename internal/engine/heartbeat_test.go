@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
-	"gaffer/internal/failure"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
 )
 
 func (f *fixture) do(do func(s *engine.Step) error) {

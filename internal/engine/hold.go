@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
 )
 
 // HeldError is a bead that another task has.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
-	"gaffer/internal/failure"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/store/sqlite"
 )
 
 func bead(id, ledger string, after ...string) plan.Task {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"gaffer/internal/failure"
-	"gaffer/internal/store"
-	"gaffer/internal/store/storetest"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/storetest"
 )
 
 // check holds what is stored to what must always be true.

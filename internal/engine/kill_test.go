@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/store/sqlite"
 )
 
 // childOf names the database on which this process, started by a test, submits

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
-	"gaffer/internal/failure"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
 )
 
 func held(a engine.Assignment) []engine.Held {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // next lists what may follow a task's status. A person's retry is the only way

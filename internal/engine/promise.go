@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // PromisedTo returns the run that a promise is for: who has a bead is known for

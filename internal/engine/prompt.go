@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 
-	"gaffer/internal/failure"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
 )
 
 // DefaultAgent is the agent of a task that names none.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // Ask is an agent's question to a person.

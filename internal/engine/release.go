@@ -3,8 +3,8 @@ package engine
 import (
 	"context"
 
-	"gaffer/internal/failure"
-	"gaffer/internal/store"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 )
 
 // Release ends attempts that a worker hands back, because it stops: their tasks

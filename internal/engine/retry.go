@@ -3,8 +3,8 @@ package engine
 import (
 	"time"
 
-	"gaffer/internal/failure"
-	"gaffer/internal/store"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 )
 
 // cancelled is why a run or an attempt is to stop when a person wants it to.

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"gaffer/internal/engine"
-	"gaffer/internal/failure"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/memory"
+	"gaffer/internal/engine/store/storetest"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/store/memory"
-	"gaffer/internal/store/storetest"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 var (

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gaffer/internal/store"
-	"gaffer/internal/store/sqlite"
-	"gaffer/internal/testenv"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/sqlite"
+	"gaffer/internal/testkit/testenv"
 )
 
 func TestSimulatedFleetsOnSQLiteKeepEveryPromise(t *testing.T) {

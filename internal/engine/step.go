@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // Step is one transaction that is made of several operations, for those whose

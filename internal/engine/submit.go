@@ -9,8 +9,8 @@ import (
 	"math"
 	"slices"
 
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
 )
 
 // Submission is a plan to be run.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"gaffer/internal/failure"
-	"gaffer/internal/store"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 )
 
 // Held is an attempt that a worker says it runs.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // Turn is [Engine.Finish] and then [Engine.Claim] for the same worker, in one

@@ -3,7 +3,7 @@ package engine
 import (
 	"time"
 
-	"gaffer/internal/store"
+	"gaffer/internal/engine/store"
 )
 
 // Waiting for a person is no work: it counts neither for a task's timeout nor for

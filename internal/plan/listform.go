@@ -3,7 +3,7 @@ package plan
 import (
 	"maps"
 
-	"gaffer/internal/secret"
+	"gaffer/internal/plan/secret"
 	"gaffer/statefile/lazyregexp"
 )
 

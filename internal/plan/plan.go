@@ -11,7 +11,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"gaffer/internal/secret"
+	"gaffer/internal/plan/secret"
 )
 
 // Plan is a checked set of tasks. One that [Load] returned has valid, unique

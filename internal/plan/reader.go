@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gaffer/internal/suggest"
+	"gaffer/internal/text/suggest"
 )
 
 // reader collects the problems of one file.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gaffer/internal/plan"
-	"gaffer/internal/secret"
+	"gaffer/internal/plan/secret"
 )
 
 func TestAPlanThatWasSentIsCheckedAsOneThatWasRead(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/internal/secret"
+	"gaffer/internal/plan/secret"
 )
 
 // taskFields are the keys of a task.

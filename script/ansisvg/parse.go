@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gaffer/internal/tui/cells"
+	"gaffer/internal/text/cells"
 )
 
 // look is how text is shown.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile/host"
 )
 

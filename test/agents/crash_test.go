@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // held is a tool that has begun when the file begun is there, and goes on when

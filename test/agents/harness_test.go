@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/test/stubmodel"
 )
 

@@ -117,7 +117,7 @@ func TestCodexTellsGafferWhatItDoesAfterInit(t *testing.T) {
 }
 
 // examples are settings files such as people have.
-const examples = "../../internal/settings/testdata/files"
+const examples = "../../internal/byhand/agentsettings/testdata/files"
 
 func TestSettingsOfManyKindsAreStillTakenAfterInit(t *testing.T) {
 	t.Run("claude", func(t *testing.T) {

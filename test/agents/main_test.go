@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/test/stubmodel"
 )
 

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/heard"
-	"gaffer/internal/interactive"
-	"gaffer/internal/testenv"
+	"gaffer/internal/byhand/discover"
+	"gaffer/internal/byhand/hookevents"
+	"gaffer/internal/testkit/testenv"
 )
 
 // terminal is an agent that a person uses in a terminal, with gaffer's hooks.
@@ -20,7 +20,7 @@ type terminal struct {
 	*place
 	program string
 	pid     int
-	lookout *interactive.Lookout
+	lookout *discover.Lookout
 	id      string // of the worker that it is
 }
 
@@ -69,7 +69,7 @@ func (p *place) openAs(program string, args ...string) *terminal {
 	t := &terminal{place: p, program: program}
 	t.pid, err = strconv.Atoi(strings.TrimSpace(out))
 	p.must(err)
-	t.lookout = interactive.NewLookout(filepath.Join(p.home, ".local/state/gaffer"), p.home, time.Now)
+	t.lookout = discover.NewLookout(filepath.Join(p.home, ".local/state/gaffer"), p.home, time.Now)
 	p.Cleanup(func() {
 		if p.Failed() {
 			p.Logf("the screen at the end:\n%s", t.screen())
@@ -114,7 +114,7 @@ func (t *terminal) asked(n int) func() bool {
 func (t *terminal) made(file string) func() bool { return func() bool { return t.has(file) } }
 
 // look is what is seen of this agent.
-func (t *terminal) look() (interactive.Sighting, bool) {
+func (t *terminal) look() (discover.Sighting, bool) {
 	t.Helper()
 	list, err := t.lookout.Look(t.Context())
 	t.must(err)
@@ -123,7 +123,7 @@ func (t *terminal) look() (interactive.Sighting, bool) {
 			return s, true
 		}
 	}
-	return interactive.Sighting{}, false
+	return discover.Sighting{}, false
 }
 
 // point is a moment of a session: what is so, and what must be seen.
@@ -131,10 +131,10 @@ type point struct {
 	name   string
 	do     func()
 	truth  func() bool
-	status heard.Status
-	source interactive.Source
+	status hookevents.Status
+	source discover.Source
 	hook   bool // the hooks alone would tell it, too
-	also   func(interactive.Sighting) bool
+	also   func(discover.Sighting) bool
 }
 
 // passes goes from point to point and returns how long after the truth each was
@@ -154,7 +154,7 @@ func (t *terminal) passes(points []point) (delays []time.Duration) {
 // seen waits until a point is seen, and from the best source.
 func (t *terminal) seen(pt point) time.Duration {
 	t.Helper()
-	var s interactive.Sighting
+	var s discover.Sighting
 	began := time.Now()
 	testenv.Wait(t, fmt.Sprintf("%s: %s by %s", pt.name, pt.status, pt.source), func() error {
 		s, _ = t.look()
@@ -171,7 +171,7 @@ func (t *terminal) seen(pt point) time.Duration {
 		t.Errorf("%s: another worker: %s, before %s", pt.name, s.ID, t.id)
 	}
 	if pt.hook {
-		doc := heard.In(filepath.Join(t.home, ".local/state/gaffer"))
+		doc := hookevents.In(filepath.Join(t.home, ".local/state/gaffer"))
 		t.until("the hooks tell of "+pt.name, func() bool { return doc.Load(t.program, s.Session).Status == pt.status })
 	}
 	t.Logf("%-7s %-36s %-7s %-13s %6.0f ms  %s %s", t.program, pt.name, s.Status, s.Source, float64(took)/1e6, s.For, s.Error)

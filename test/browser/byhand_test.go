@@ -8,7 +8,7 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/fleet"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // hook tells gaffer what an agent does that somebody has started.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 const (

@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // page is a tab in a browser profile of its own, logged in.

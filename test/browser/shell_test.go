@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"gaffer/coordinator"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // question has an agent of the protocol ask something.

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // patience is how long a test waits for something that should happen at once.

@@ -19,8 +19,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"gaffer/internal/store/postgres/pgtest"
-	"gaffer/internal/testenv"
+	"gaffer/internal/engine/store/postgres/pgtest"
+	"gaffer/internal/testkit/testenv"
 )
 
 const root = "../.."

@@ -20,7 +20,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // project is the project of a page: its folder, and the environment of commands.

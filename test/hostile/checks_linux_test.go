@@ -15,7 +15,7 @@ import (
 	"unicode/utf8"
 
 	"gaffer/fleet"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 func errorf(format string, args ...any) error { return fmt.Errorf(format, args...) }

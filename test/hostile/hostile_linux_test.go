@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gaffer/fleet"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // TestMain is the hostile program if it is started as one.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // world is one attack: a user with a project and a state folder, the gaffer that

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // speech is how one protocol says a few things.

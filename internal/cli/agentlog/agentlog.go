@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/internal/agent"
+	"gaffer/internal/attempt/agent"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/paint"
+	"gaffer/internal/ui/tui/paint"
 )
 
 // Options say how a log is written down. All may be zero.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/agent/fake"
+	"gaffer/internal/attempt/agent/fake"
 )
 
 // said is what an agent without a model writes, in a protocol's words.

@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // options is what the command line says.
@@ -54,11 +54,11 @@ resume' takes the run up and does so; the run to name is printed.`,
   gaffer answer api "use port 8080"
   gaffer answer claude-4711 --deny "not in production"`,
 		Args:              cobra.RangeArgs(0, 2),
-		ValidArgsFunction: open.Answers(e),
+		ValidArgsFunction: connect.Answers(e),
 	}
 	cmd.Flags().IntVar(&o.option, "option", 0, "choose option `N`, from 1")
 	cmd.Flags().BoolVar(&o.deny, "deny", false, "refuse what is asked for")
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.json = *asJSON
@@ -78,7 +78,7 @@ resume' takes the run up and does so; the run to name is printed.`,
 		if chosen && o.option < 1 {
 			return exit.Usage(fmt.Errorf("--option %d: options are counted from 1", o.option))
 		}
-		return open.WithQuestions(cmd.Context(), e, func(all open.Everything) error {
+		return connect.WithQuestions(cmd.Context(), e, func(all connect.Everything) error {
 			if len(args) == 0 {
 				return list(e, all, o.json)
 			}
@@ -89,9 +89,9 @@ resume' takes the run up and does so; the run to name is printed.`,
 }
 
 // list prints every open question, the oldest first.
-func list(e *env.Env, all open.Everything, asJSON bool) error {
+func list(e *env.Env, all connect.Everything, asJSON bool) error {
 	if asJSON {
-		if err := e.PrintJSON(append([]open.Asked{}, all.Asked...)); err != nil {
+		if err := e.PrintJSON(append([]connect.Asked{}, all.Asked...)); err != nil {
 			return err
 		}
 		return all.Failed
@@ -129,7 +129,7 @@ func list(e *env.Env, all open.Everything, asJSON bool) error {
 	return all.Failed
 }
 
-func answer(ctx context.Context, e *env.Env, all open.Everything, name string, o options) error {
+func answer(ctx context.Context, e *env.Env, all connect.Everything, name string, o options) error {
 	a, err := find(ctx, all, name)
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func answer(ctx context.Context, e *env.Env, all open.Everything, name string, o
 }
 
 // place is where the agent of a question waits at its own prompt.
-func place(a open.Asked) string {
+func place(a connect.Asked) string {
 	text := "in a terminal"
 	if a.Dir != "" {
 		text = "in " + display.Printable(a.Dir)
@@ -189,7 +189,7 @@ func place(a open.Asked) string {
 	return text
 }
 
-func show(e *env.Env, a open.Asked, asJSON bool) error {
+func show(e *env.Env, a connect.Asked, asJSON bool) error {
 	if asJSON {
 		return e.PrintJSON(a)
 	}

@@ -7,15 +7,15 @@ import (
 	"strings"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/exit"
 )
 
 // find returns the question that a person means: the one of that name or id, that of
 // the task which the project calls so, that of the only task with that id which asks
 // something, or the only one whose name begins so. Of several questions of one task
 // or agent it is the oldest.
-func find(ctx context.Context, all open.Everything, name string) (open.Asked, error) {
+func find(ctx context.Context, all connect.Everything, name string) (connect.Asked, error) {
 	for _, a := range all.Asked {
 		if a.Name == name || a.ID == name && name != "" {
 			return a, nil
@@ -23,12 +23,12 @@ func find(ctx context.Context, all open.Everything, name string) (open.Asked, er
 	}
 	t, err := task(ctx, all.Fleets, name)
 	if exit.Of(err) != exit.CodeNotFound && err != nil {
-		return open.Asked{}, err
+		return connect.Asked{}, err
 	}
-	tests := []func(open.Asked) bool{
-		func(a open.Asked) bool { return err == nil && a.Name == fleet.QuestionName(t.Run, t.ID) },
-		func(a open.Asked) bool { return a.Run != "" && a.Task == name },
-		func(a open.Asked) bool { return err != nil && name != "" && strings.HasPrefix(a.Name, name) },
+	tests := []func(connect.Asked) bool{
+		func(a connect.Asked) bool { return err == nil && a.Name == fleet.QuestionName(t.Run, t.ID) },
+		func(a connect.Asked) bool { return a.Run != "" && a.Task == name },
+		func(a connect.Asked) bool { return err != nil && name != "" && strings.HasPrefix(a.Name, name) },
 	}
 	for _, fits := range tests {
 		found := matches(all.Asked, fits)
@@ -38,20 +38,20 @@ func find(ctx context.Context, all open.Everything, name string) (open.Asked, er
 		case 1:
 			return found[0], nil
 		}
-		return open.Asked{}, exit.WithHint(exit.Conflict(fmt.Errorf("%s: %s and %s both ask something", name, found[0].Name, found[1].Name)),
+		return connect.Asked{}, exit.WithHint(exit.Conflict(fmt.Errorf("%s: %s and %s both ask something", name, found[0].Name, found[1].Name)),
 			"type the whole name; 'gaffer answer' lists them")
 	}
 	switch {
 	case err == nil:
-		return open.Asked{}, exit.Conflict(fmt.Errorf("task %s of run %s asks nothing, it is %s", t.ID, t.Run, t.Status))
+		return connect.Asked{}, exit.Conflict(fmt.Errorf("task %s of run %s asks nothing, it is %s", t.ID, t.Run, t.Status))
 	case all.Failed != nil:
-		return open.Asked{}, all.Failed
+		return connect.Asked{}, all.Failed
 	}
-	return open.Asked{}, exit.WithHint(exit.NotFound(fmt.Errorf("no question, task or agent is called %q", name)), "'gaffer answer' lists the open questions")
+	return connect.Asked{}, exit.WithHint(exit.NotFound(fmt.Errorf("no question, task or agent is called %q", name)), "'gaffer answer' lists the open questions")
 }
 
 // task is what the first fleet that has such a task calls so.
-func task(ctx context.Context, fleets []open.Fleet, name string) (t fleet.Task, err error) {
+func task(ctx context.Context, fleets []connect.Fleet, name string) (t fleet.Task, err error) {
 	for _, f := range fleets {
 		t, err = f.FindTask(ctx, name)
 		if err == nil || exit.Of(err) != exit.CodeNotFound && f.Where() == "" {
@@ -62,9 +62,9 @@ func task(ctx context.Context, fleets []open.Fleet, name string) (t fleet.Task, 
 }
 
 // matches are the questions that fit, of each name the oldest.
-func matches(asked []open.Asked, fits func(open.Asked) bool) (found []open.Asked) {
+func matches(asked []connect.Asked, fits func(connect.Asked) bool) (found []connect.Asked) {
 	for _, a := range asked {
-		if fits(a) && !slices.ContainsFunc(found, func(older open.Asked) bool { return older.Name == a.Name }) {
+		if fits(a) && !slices.ContainsFunc(found, func(older connect.Asked) bool { return older.Name == a.Name }) {
 			found = append(found, a)
 		}
 	}

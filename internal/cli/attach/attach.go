@@ -13,9 +13,9 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
 
@@ -34,12 +34,12 @@ nothing. Ctrl-C does not end it; 'gaffer cancel BEAD' does.
 With --command, print the tmux command instead of running it.`,
 		Example:           "  gaffer attach bd-42\n  gaffer attach bd-42 --read-only\n  ssh host \"$(gaffer attach bd-42 --command)\"",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: open.Tasks(e, func(t fleet.Task) bool { return t.Session != "" && t.Status == fleet.Running }),
+		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Session != "" && t.Status == fleet.Running }),
 	}
 	cmd.Flags().BoolVarP(&readOnly, "read-only", "r", false, "look, and let no key through")
 	cmd.Flags().BoolVar(&told, "command", false, "print the command that attaches")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return open.With(cmd.Context(), e, func(a *app.App) error {
+		return connect.With(cmd.Context(), e, func(a *app.App) error {
 			return attach(cmd.Context(), e, a, args[0], readOnly, told)
 		})
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
 
@@ -34,7 +34,7 @@ program to use.`,
 	cmd.Flags().BoolVar(&force, "force", false, "replace FILE if it is there")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		opts, err := open.Options(e, nil)
+		opts, err := connect.Options(e, nil)
 		if err != nil {
 			return err
 		}

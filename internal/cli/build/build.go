@@ -14,15 +14,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/build"
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/attempt/preflight"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/dispatch"
+	"gaffer/internal/cli/runview"
+	"gaffer/internal/exit"
+	"gaffer/internal/flow/build"
+	"gaffer/internal/flow/dispatch"
 	"gaffer/internal/plan"
-	"gaffer/internal/preflight"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/workflow"
@@ -77,23 +77,23 @@ func New(e *env.Env) *cobra.Command {
 	flags.BoolVar(&o.skip, "skip", false, "go on although the workflow's steps before it were not done")
 	flags.BoolVar(&o.yes, "yes", false, "approve the plan without being asked")
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
-	o.open = attend.ShowFlag(cmd)
+	o.open = runview.ShowFlag(cmd)
 	o.json = env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := attend.CheckFlags(e, *o.open, o.detach, false); err != nil {
+		if err := runview.CheckFlags(e, *o.open, o.detach, false); err != nil {
 			return err
 		}
 		p, err := o.read(e, args[0])
 		if err != nil {
 			return err
 		}
-		err = attend.Ready(cmd.Context(), e, args[0], *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+		err = runview.Ready(cmd.Context(), e, args[0], *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.PreflightBuild(ctx, opts, p)
 		})
 		if err != nil {
 			return err
 		}
-		return attend.With(cmd.Context(), e, func(t *attend.Attendant) error { return o.run(cmd.Context(), e, t, p) })
+		return runview.With(cmd.Context(), e, func(t *runview.Attendant) error { return o.run(cmd.Context(), e, t, p) })
 	}
 	cmd.AddCommand(newResume(e), newStatus(e), newDone(e))
 	return cmd
@@ -133,7 +133,7 @@ func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	}
 	p, err := build.Read(name, data, custom)
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
-		return p, attend.Refuse(e, name, problems, *o.json)
+		return p, runview.Refuse(e, name, problems, *o.json)
 	}
 	if o.agent != "" && p.Agent == "" {
 		p.Agent = o.agent
@@ -147,7 +147,7 @@ func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	return p, err
 }
 
-func (o options) run(ctx context.Context, e *env.Env, t *attend.Attendant, p build.Plan) error {
+func (o options) run(ctx context.Context, e *env.Env, t *runview.Attendant, p build.Plan) error {
 	if !o.yes && e.Interactive() {
 		e.Talk("%s", display.PrintableLines(outline(p)))
 		if choice, err := choose(ctx, e, "(1) Build this plan (recommended)\n(2) Cancel", 2); choice != 1 {
@@ -177,7 +177,7 @@ func (o options) run(ctx context.Context, e *env.Env, t *attend.Attendant, p bui
 	return o.work(ctx, t, id)
 }
 
-func (o options) work(ctx context.Context, t *attend.Attendant, id string) error {
+func (o options) work(ctx context.Context, t *runview.Attendant, id string) error {
 	if o.detach {
 		return t.Detach(ctx, id, *o.json)
 	}
@@ -186,7 +186,7 @@ func (o options) work(ctx context.Context, t *attend.Attendant, id string) error
 }
 
 // incomplete asks what becomes of a build that could be resumed.
-func (o options) incomplete(ctx context.Context, e *env.Env, t *attend.Attendant, n app.NewBuild, found *app.IncompleteError) error {
+func (o options) incomplete(ctx context.Context, e *env.Env, t *runview.Attendant, n app.NewBuild, found *app.IncompleteError) error {
 	if !e.Interactive() {
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/build"
-	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/runview"
+	"gaffer/internal/exit"
+	"gaffer/internal/flow/build"
 	"gaffer/internal/text/display"
 	"gaffer/workflow"
 )
@@ -59,19 +59,19 @@ question itself is printed and nothing runs, unless --yes is given.`,
 	flags.StringSliceVar(&r.keep, "keep", nil, "keep `CHUNK` although its spec has changed; may be repeated")
 	flags.BoolVar(&r.yes, "yes", false, "resume without being asked")
 	flags.BoolVar(&r.detach, "detach", false, "let it run in the background")
-	r.open = attend.ShowFlag(cmd)
+	r.open = runview.ShowFlag(cmd)
 	r.json = env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if r.fresh && (r.cancel || len(r.rebuild)+len(r.keep) > 0) || r.cancel && len(r.rebuild)+len(r.keep) > 0 {
 			return exit.Usage(errors.New("--fresh, --cancel and --rebuild or --keep exclude each other"))
 		}
-		if err := attend.CheckFlags(e, *r.open, r.detach, false); err != nil {
+		if err := runview.CheckFlags(e, *r.open, r.detach, false); err != nil {
 			return err
 		}
 		if len(args) > 0 {
 			r.plan = args[0]
 		}
-		return attend.With(cmd.Context(), e, func(t *attend.Attendant) error { return r.run(cmd.Context(), e, t, false) })
+		return runview.With(cmd.Context(), e, func(t *runview.Attendant) error { return r.run(cmd.Context(), e, t, false) })
 	}
 	return cmd
 }
@@ -115,7 +115,7 @@ type stale struct {
 	Choices []workflow.Choice `json:"choices"`
 }
 
-func (r resume) run(ctx context.Context, e *env.Env, t *attend.Attendant, asked bool) error {
+func (r resume) run(ctx context.Context, e *env.Env, t *runview.Attendant, asked bool) error {
 	f, err := t.App.FindBuild(ctx)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (r resume) given(e *env.Env) (*build.Plan, error) {
 }
 
 // anew starts the plan that the person names, or else the same again.
-func (r resume) anew(ctx context.Context, e *env.Env, t *attend.Attendant) error {
+func (r resume) anew(ctx context.Context, e *env.Env, t *runview.Attendant) error {
 	p, err := r.given(e)
 	if err != nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
 	"gaffer/workflow"
@@ -25,7 +25,7 @@ func newStatus(e *env.Env) *cobra.Command {
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return open.With(cmd.Context(), e, func(a *app.App) error { return status(cmd.Context(), e, a, *asJSON) })
+		return connect.With(cmd.Context(), e, func(a *app.App) error { return status(cmd.Context(), e, a, *asJSON) })
 	}
 	return cmd
 }

@@ -5,9 +5,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/runview"
 	"gaffer/internal/text/display"
 )
 
@@ -29,19 +29,19 @@ takes the run up and ends them; the run to name is printed.
 The exit code is 1 if the run has ended and its documents could not be written.`,
 		Example:           "  gaffer cancel api\n  gaffer cancel 20260201-143022-abc12345\n  gaffer cancel abc1/api --why 'wrong branch'\n  gaffer cancel -",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: open.RunsAndTasks(e),
+		ValidArgsFunction: connect.RunsAndTasks(e),
 	}
 	cmd.Flags().StringVar(&why, "why", "a person asked for it", "`TEXT` for the records")
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
 		if e.Agent() != nil && !cmd.Flags().Changed("why") {
 			why = "the agent that started the run asked for it"
 		}
-		return attend.WithFleet(ctx, e, func(a *attend.Attendant) error {
+		return runview.WithFleet(ctx, e, func(a *runview.Attendant) error {
 			f := a.Fleet
-			run, task, err := open.FindEither(ctx, f, args[0])
+			run, task, err := connect.FindEither(ctx, f, args[0])
 			if err != nil {
 				return err
 			}

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/page"
-	"gaffer/internal/distant"
-	"gaffer/internal/signpost"
+	"gaffer/internal/connect/localservers"
+	"gaffer/internal/connect/serverfleet"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
 
@@ -54,14 +54,14 @@ func find(e *env.Env) ([]door, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, err := signpost.List(state)
+	servers, err := localservers.List(state)
 	return arrange(servers, project.Root), err
 }
 
 // arrange puts the pages of this project's runs first, then servers, then pages of
 // other projects' runs, and last the place where a server usually is.
-func arrange(servers []signpost.Server, root string) (doors []door) {
-	rank := func(s signpost.Server) int {
+func arrange(servers []localservers.Server, root string) (doors []door) {
+	rank := func(s localservers.Server) int {
 		switch {
 		case s.Run != "" && s.Project == root:
 			return 0
@@ -70,7 +70,7 @@ func arrange(servers []signpost.Server, root string) (doors []door) {
 		}
 		return 2
 	}
-	slices.SortStableFunc(servers, func(a, b signpost.Server) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(servers, func(a, b localservers.Server) int { return rank(a) - rank(b) })
 	for _, s := range servers {
 		d := door{address: s.URL, token: s.Token}
 		if rank(s) == 0 {
@@ -127,7 +127,7 @@ func (d door) link(ctx context.Context, e *env.Env, name string) (string, error)
 func (d door) client(e *env.Env) (*coordinator.Client, error) {
 	o := coordinator.Options{Tries: 1}
 	if d.token == "" {
-		return open.At(e, d.address, o)
+		return connect.At(e, d.address, o)
 	}
 	o.Token, o.Now = d.token, e.Now
 	return coordinator.New(d.address, o)
@@ -163,8 +163,8 @@ func (d door) lookUp(ctx context.Context, e *env.Env, client *coordinator.Client
 		return "", "", err
 	}
 	for _, project := range []string{p.Root, c.ProjectName()} {
-		f := distant.New(client, distant.Options{Address: d.address, Project: project, Notice: func(string) {}})
-		if run, task, err = open.FindEither(ctx, f, name); err == nil || exit.Of(err) != exit.CodeNotFound {
+		f := serverfleet.New(client, serverfleet.Options{Address: d.address, Project: project, Notice: func(string) {}})
+		if run, task, err = connect.FindEither(ctx, f, name); err == nil || exit.Of(err) != exit.CodeNotFound {
 			return run, task, err
 		}
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/signpost"
+	"gaffer/internal/connect/localservers"
+	"gaffer/internal/exit"
 )
 
 func TestThePageOfThisProjectsRunComesFirst(t *testing.T) {
 	const root = "/p"
-	doors := arrange([]signpost.Server{
+	doors := arrange([]localservers.Server{
 		{URL: "http://127.0.0.1:1", Project: "/other", Run: "r1", Token: "t1"},
 		{URL: "http://127.0.0.1:2", Project: "/other"},
 		{URL: "http://127.0.0.1:3", Project: root, Run: "r3", Token: "t3"},
@@ -37,7 +37,7 @@ func TestThePageOfThisProjectsRunComesFirst(t *testing.T) {
 	if diff := cmp.Diff(want, doors, cmp.AllowUnexported(door{})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if doors := arrange([]signpost.Server{{URL: usual}}, root); len(doors) != 1 {
+	if doors := arrange([]localservers.Server{{URL: usual}}, root); len(doors) != 1 {
 		t.Errorf("the usual place twice: %+v", doors)
 	}
 }

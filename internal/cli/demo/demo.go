@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/app/demo"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/page"
-	"gaffer/internal/demo"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
 

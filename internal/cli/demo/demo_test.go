@@ -17,7 +17,7 @@ import (
 	"time"
 
 	_ "gaffer/internal/cli" // A change of the program invalidates cached results of this test.
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // demo is a demo that runs, as a process of the real program.

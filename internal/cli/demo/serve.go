@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"gaffer/internal/api/credential"
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/page"
-	"gaffer/internal/token"
 )
 
 // lease is short, so that the tasks of a worker that died are soon seen elsewhere.
@@ -21,7 +21,7 @@ const lease = 20 * time.Second
 // serve coordinates the demo's workers and shows what they do, until the page is
 // closed. It closes l.
 func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text string)) (_ *page.Page, err error) {
-	a, err := open.App(ctx, e, notice)
+	a, err := connect.App(ctx, e, notice)
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -32,10 +32,10 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	b := page.Of(c)
 	b.Close = func() error { c.Close(); return a.Close() }
 	// Workers and commands of this machine find it in the state folder.
-	tokens, err := token.HoldFile(filepath.Join(b.State, "token"))
+	tokens, err := credential.HoldFile(filepath.Join(b.State, "token"))
 	if err == nil {
 		defer tokens.Release() // the demo has a state folder of its own
-		_, err = tokens.First(ctx, token.NewBook(b.Tokens, e.Now, rand.Reader))
+		_, err = tokens.First(ctx, credential.NewBook(b.Tokens, e.Now, rand.Reader))
 	}
 	if err == nil {
 		var p *page.Page

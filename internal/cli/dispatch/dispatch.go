@@ -16,14 +16,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/attempt/preflight"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/dispatch"
+	"gaffer/internal/cli/runview"
 	"gaffer/internal/engine"
+	"gaffer/internal/exit"
+	"gaffer/internal/flow/dispatch"
+	"gaffer/internal/flow/prompt"
 	"gaffer/internal/plan"
-	"gaffer/internal/preflight"
-	"gaffer/internal/prompt"
 	"gaffer/internal/text/display"
 	"gaffer/ledger"
 	"gaffer/statefile/host"
@@ -91,20 +91,20 @@ func New(e *env.Env) *cobra.Command {
 		if err := o.check(args); err != nil {
 			return exit.Usage(err)
 		}
-		if err := attend.CheckFlags(e, false, o.detach, false); err != nil {
+		if err := runview.CheckFlags(e, false, o.detach, false); err != nil {
 			return err
 		}
 		p, err := o.plan(cmd.Context(), e, args)
 		if problems, ok := errors.AsType[plan.Problems](err); ok {
-			return attend.Refuse(e, o.from, problems, *o.json)
+			return runview.Refuse(e, o.from, problems, *o.json)
 		}
 		if err != nil {
 			return err
 		}
 		if len(p.Tasks) == 0 {
-			return attend.NothingLeft(e, p, *o.json)
+			return runview.NothingLeft(e, p, *o.json)
 		}
-		err = attend.Ready(cmd.Context(), e, p.Name, *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+		err = runview.Ready(cmd.Context(), e, p.Name, *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			if o.tmux {
 				return app.Preflight(ctx, opts, p, "tmux")
 			}
@@ -113,7 +113,7 @@ func New(e *env.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return attend.With(cmd.Context(), e, func(t *attend.Attendant) error { return run(cmd.Context(), t, p, o) })
+		return runview.With(cmd.Context(), e, func(t *runview.Attendant) error { return run(cmd.Context(), t, p, o) })
 	}
 	return cmd
 }
@@ -272,7 +272,7 @@ func (o *options) settings(e *env.Env, root string, custom []string) (dispatch.S
 	return s, nil
 }
 
-func run(ctx context.Context, t *attend.Attendant, p plan.Plan, o options) error {
+func run(ctx context.Context, t *runview.Attendant, p plan.Plan, o options) error {
 	d := app.Dispatch{Plan: p, Force: o.force}
 	switch {
 	case o.tmux:

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // New makes the command.
@@ -49,17 +49,17 @@ online, or the token may not run anything.`,
 	}
 	cmd.Flags().BoolVar(&repair, "repair", false, "end what is orphaned, write what is owed")
 	cmd.Flags().StringVar(&gone, "gone", "", "say that nothing is alive of the attempt with this id, whose task waits")
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		far, err := open.Remote(e)
+		far, err := connect.Remote(e)
 		if err != nil {
 			return err
 		}
 		if far {
 			return server(cmd.Context(), e, repair, *asJSON)
 		}
-		opts, err := open.Options(e, nil)
+		opts, err := connect.Options(e, nil)
 		if err != nil {
 			return err
 		}

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"time"
 
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/workers"
-	"gaffer/internal/distant"
+	"gaffer/internal/connect/serverfleet"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // server looks at a server instead of this machine.
@@ -23,7 +23,7 @@ func server(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	if repair {
 		return exit.WithHint(exit.Usage(errors.New("--repair ends processes of this machine, not of a server")), "'gaffer doctor --local --repair'")
 	}
-	f, err := open.Server(e, nil)
+	f, err := connect.Server(e, nil)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func server(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 }
 
 // canRun is nil if a run of the project would find a worker.
-func canRun(h distant.Health) error {
+func canRun(h serverfleet.Health) error {
 	switch {
 	case h.Role == "viewer" || h.Role == "worker":
 		return fmt.Errorf("a run could not work: the token is a %s's", h.Role)
@@ -63,14 +63,14 @@ func canRun(h distant.Health) error {
 	return nil
 }
 
-func tokenOf(h distant.Health) string {
+func tokenOf(h serverfleet.Health) string {
 	if h.Role == "" {
 		return "of an unknown role"
 	}
 	return display.Printable(h.Role + " " + h.Name)
 }
 
-func serverRemarks(h distant.Health, now time.Time) (lines []string) {
+func serverRemarks(h serverfleet.Health, now time.Time) (lines []string) {
 	projects := h.Projects()
 	for _, project := range slices.Sorted(maps.Keys(projects)) {
 		lines = append(lines, fmt.Sprintf("project %s: %s at once", display.Printable(project), phrase.Count(projects[project], "task")))

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/state"
+	"gaffer/internal/exit"
 	"gaffer/statefile"
 	"gaffer/workflow"
 )

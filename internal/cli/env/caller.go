@@ -4,8 +4,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"gaffer/internal/caller"
-	"gaffer/internal/statedir"
+	"gaffer/internal/byhand/caller"
+	"gaffer/internal/project/statedir"
 )
 
 // callerOf is what was found about who calls.

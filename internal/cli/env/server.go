@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gaffer/internal/config"
-	"gaffer/internal/statedir"
+	"gaffer/internal/project/statedir"
 
 	"gaffer/internal/text/display"
 )

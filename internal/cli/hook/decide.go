@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/agentproc"
-	"gaffer/internal/cli/open"
-	"gaffer/internal/heard"
+	"gaffer/internal/byhand/agentproc"
+	"gaffer/internal/byhand/hookevents"
+	"gaffer/internal/cli/connect"
 	"gaffer/statefile/host"
 )
 
@@ -48,7 +48,7 @@ func (c *call) decide(ctx context.Context) error {
 
 func (c *call) asks() bool {
 	for _, d := range c.Deeds {
-		if d.Kind == heard.AskPerson {
+		if d.Kind == hookevents.AskPerson {
 			return true
 		}
 	}
@@ -87,7 +87,7 @@ const (
 func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	quick, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	f, err := open.New(quick, c.Env, func(string) {})
+	f, err := connect.New(quick, c.Env, func(string) {})
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 // link notes which question is open, for the hook that comes next: Codex kills
 // one that waits, and then nobody else would know.
 func (c *call) link(ctx context.Context, from, to string) {
-	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s heard.Session) heard.Session { return s.Link(from, to) })
+	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s hookevents.Session) hookevents.Session { return s.Link(from, to) })
 	complain(c.Env, c.Program, err)
 }
 
@@ -124,7 +124,7 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 	if _, err := locate(c.Env, c.Raw); err != nil {
 		return err
 	}
-	f, err := open.New(ctx, c.Env, func(string) {})
+	f, err := connect.New(ctx, c.Env, func(string) {})
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 const lookEvery = 250 * time.Millisecond
 
 // await waits for the answer. Else it says why the question is not open any more.
-func (c *call) await(ctx context.Context, f open.Fleet, id string) (a fleet.Answered, why string, err error) {
+func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.Answered, why string, err error) {
 	for {
 		a, err := f.Question(ctx, id)
 		switch {
@@ -168,7 +168,7 @@ func (c *call) moot() string {
 	if host.OS().Alive(c.Session.Process) == host.Dead {
 		return "the agent has ended"
 	}
-	if now := c.Folder.Load(c.Program, c.Session.Session); now.At.After(c.Session.At) && now.Status != heard.Waiting {
+	if now := c.Folder.Load(c.Program, c.Session.Session); now.At.After(c.Session.At) && now.Status != hookevents.Waiting {
 		return "it was answered at the agent's own prompt"
 	}
 	return ""

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/agentproc"
+	"gaffer/internal/byhand/agentproc"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 )
 

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/statefile/host"
 	"gaffer/workflow"
 )

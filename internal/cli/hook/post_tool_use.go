@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/byhand/hookevents"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/heard"
-	"gaffer/internal/spec"
+	"gaffer/internal/flow/spec"
 	"gaffer/statefile/jsontree"
 	"gaffer/statefile/timestamp"
 	"gaffer/workflow"
@@ -35,7 +35,7 @@ review of that section ends. Without a .fctry folder nothing is done.`,
 }
 
 func postToolUse(ctx context.Context, e *env.Env) error {
-	event, err := heard.ReadEvent(e.In)
+	event, err := hookevents.ReadEvent(e.In)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func postToolUse(ctx context.Context, e *env.Env) error {
 
 // noteWritten notes the files that a tool has written, if it has.
 func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
-	files := heard.Written(event)
+	files := hookevents.Written(event)
 	if len(files) == 0 {
 		return nil
 	}

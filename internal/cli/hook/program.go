@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/agentproc"
+	"gaffer/internal/byhand/agentproc"
+	"gaffer/internal/byhand/hookevents"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/heard"
 )
 
 func programCommand(e *env.Env, program string) *cobra.Command {
@@ -56,20 +56,20 @@ func Main(e *env.Env, args []string) (code int, ok bool) {
 // call is one call of a hook.
 type call struct {
 	*env.Env
-	*heard.Call
+	*hookevents.Call
 }
 
 // serve notes the event of a call and does what follows from it. That it could not
 // be noted is no reason to leave the rest undone. Everything but the wait for a user
 // is done within the budget.
 func serve(ctx context.Context, e *env.Env, program string, words []string) {
-	c := &call{e, &heard.Call{Program: program}}
+	c := &call{e, &hookevents.Call{Program: program}}
 	quick, cancel := context.WithTimeout(ctx, Budget)
 	defer cancel()
 	done := within(quick, e, program, func(ctx context.Context) error {
-		from := heard.Surroundings{In: e.In, Getenv: e.Getenv, Now: e.Now}
+		from := hookevents.Surroundings{In: e.In, Getenv: e.Getenv, Now: e.Now}
 		var err error
-		c.Call, err = heard.Take(ctx, from, program, words)
+		c.Call, err = hookevents.Take(ctx, from, program, words)
 		return errors.Join(err, c.act(ctx))
 	})
 	if done {
@@ -81,13 +81,13 @@ func (c *call) act(ctx context.Context) error {
 	var errs []error
 	for _, d := range c.Deeds {
 		switch d.Kind {
-		case heard.NoteWritten:
+		case hookevents.NoteWritten:
 			errs = append(errs, noteWritten(ctx, c.Env, c.Raw))
-		case heard.NoteLoop:
+		case hookevents.NoteLoop:
 			errs = append(errs, c.tellLoop(ctx, d.Text))
-		case heard.NoteContext:
+		case hookevents.NoteContext:
 			errs = append(errs, c.tellContext(ctx, d.Text))
-		case heard.Withdraw:
+		case hookevents.Withdraw:
 			errs = append(errs, c.withdraw(ctx, d.Text))
 		}
 	}

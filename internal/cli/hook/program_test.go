@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/agentproc"
-	"gaffer/internal/caller"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/byhand/agentproc"
+	"gaffer/internal/byhand/caller"
+	"gaffer/internal/byhand/hookevents"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
-	"gaffer/internal/heard"
-	"gaffer/internal/supervisor"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 	"gaffer/workflow"
 )
 
@@ -63,8 +63,8 @@ func (d *desk) tell(program, session, name, rest string) {
 	}
 }
 
-func (d *desk) session(program, session string) heard.Session {
-	return heard.In(filepath.Join(d.state, "gaffer")).Load(program, session)
+func (d *desk) session(program, session string) hookevents.Session {
+	return hookevents.In(filepath.Join(d.state, "gaffer")).Load(program, session)
 }
 
 // feed is "kind chunk summary" of the last event.
@@ -88,13 +88,13 @@ func TestWhatAnAgentDoesIsNoted(t *testing.T) {
 		d.tell(program, "s", "SessionStart", "")
 		d.tell(program, "s", "PermissionRequest", bash)
 		got := d.session(program, "s")
-		if got.Status != heard.Waiting || got.For() != "Bash: make" || got.Dir != d.root || got.Attempt != "" {
+		if got.Status != hookevents.Waiting || got.For() != "Bash: make" || got.Dir != d.root || got.Attempt != "" {
 			t.Errorf("%s: %+v", program, got)
 		}
 	}
 	d.vars["GAFFER_ATTEMPT"] = "a1"
 	d.tell("claude", "s", "Stop", "")
-	if got := d.session("claude", "s"); got.Status != heard.Idle || got.Attempt != "a1" {
+	if got := d.session("claude", "s"); got.Status != hookevents.Idle || got.Attempt != "a1" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -108,7 +108,7 @@ func TestCodexNotifiesByAWord(t *testing.T) {
 	}
 	d.tell("codex", "s", "UserPromptSubmit", "")
 	d.hook("codex", "", word)
-	if got := d.session("codex", "s"); got.Status != heard.Idle {
+	if got := d.session("codex", "s"); got.Status != hookevents.Idle {
 		t.Errorf("%+v", got)
 	}
 }
@@ -197,7 +197,7 @@ func TestWhateverAProgramSendsItIsLeftAlone(t *testing.T) {
 
 // answered runs a hook that asks, and has a person do something about the
 // question.
-func (d *desk) answered(program, event string, person func(context.Context, open.Fleet, string)) (out, talk string) {
+func (d *desk) answered(program, event string, person func(context.Context, connect.Fleet, string)) (out, talk string) {
 	d.Helper()
 	done := make(chan bool)
 	go func() {
@@ -207,7 +207,7 @@ func (d *desk) answered(program, event string, person func(context.Context, open
 	var o, t bytes.Buffer
 	e := d.env("", &o, &t)
 	e.Dir = d.root
-	err := open.WithFleet(d.Context(), e, func(f open.Fleet) error {
+	err := connect.WithFleet(d.Context(), e, func(f connect.Fleet) error {
 		id := ""
 		testenv.Wait(d, "a question, or the end of the hook", func() error {
 			select {
@@ -260,7 +260,7 @@ func (d *desk) decision(out string) (behavior, message string, input map[string]
 func TestAPersonElsewhereAnswersForTheAgent(t *testing.T) {
 	d := newDesk(t)
 	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "60s"
-	out, talk := d.answered("claude", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f open.Fleet, id string) {
+	out, talk := d.answered("claude", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f connect.Fleet, id string) {
 		if list, err := f.Questions(ctx); err != nil || len(list) != 1 || list[0].Task != "claude-s" || list[0].Text != "Bash: make" {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -271,7 +271,7 @@ func TestAPersonElsewhereAnswersForTheAgent(t *testing.T) {
 	if behavior, _, _ := d.decision(out); behavior != "allow" || talk != "" {
 		t.Errorf("%s, said %q", out, talk)
 	}
-	out, _ = d.answered("codex", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f open.Fleet, id string) {
+	out, _ = d.answered("codex", d.event("s", "PermissionRequest", bash), func(ctx context.Context, f connect.Fleet, id string) {
 		if err := f.Answer(ctx, id, "not before lunch", true); err != nil {
 			t.Error(err)
 		}
@@ -288,7 +288,7 @@ func TestAQuestionWithOptionsIsAnsweredInTheWordsOfItsTool(t *testing.T) {
 	ask := func(questions string) string {
 		return d.event("s", "PermissionRequest", `, "tool_name": "AskUserQuestion", "tool_input": {"questions": [`+questions+`], "kept": 1}`)
 	}
-	out, _ := d.answered("claude", ask(one), func(ctx context.Context, f open.Fleet, id string) {
+	out, _ := d.answered("claude", ask(one), func(ctx context.Context, f connect.Fleet, id string) {
 		if list, err := f.Questions(ctx); err != nil || strings.Join(list[0].Options, " ") != "Red Blue" || list[0].Text != "Which colour?" {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -320,7 +320,7 @@ func TestTheAgentsOwnPromptHasTheLastWord(t *testing.T) {
 	}
 	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "5m"
 	began := time.Now()
-	out, talk := d.answered("claude", ask, func(context.Context, open.Fleet, string) { d.tell("claude", "s", "PostToolUse", bash) })
+	out, talk := d.answered("claude", ask, func(context.Context, connect.Fleet, string) { d.tell("claude", "s", "PostToolUse", bash) })
 	if took := time.Since(began); out != "" || talk != "" || took > testenv.Patience {
 		t.Errorf("answered at the prompt: printed %q, said %q after %s", out, talk, took)
 	}

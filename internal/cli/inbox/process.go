@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/inboxwork"
-	"gaffer/internal/inboxwork/webpage"
+	"gaffer/internal/exit"
+	"gaffer/internal/flow/inbox"
+	"gaffer/internal/flow/inbox/webpage"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 	"gaffer/statefile/host"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
@@ -64,7 +64,7 @@ type processing struct {
 	failed       int
 }
 
-func (p *processing) worker() (*inboxwork.Worker, error) {
+func (p *processing) worker() (*inbox.Worker, error) {
 	b, err := open(p.env)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func (p *processing) worker() (*inboxwork.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &inboxwork.Worker{
+	w := &inbox.Worker{
 		Inbox: b, Folder: c.Path("paths.workflow"), Owner: host.OS().Self(), Now: p.env.Now,
 		Tell: func(line string) { p.env.Talk("%s", display.Line(line, 200)) },
 	}
@@ -83,7 +83,7 @@ func (p *processing) worker() (*inboxwork.Worker, error) {
 	return w, nil
 }
 
-func (p *processing) run(ctx context.Context, w *inboxwork.Worker, args []string) error {
+func (p *processing) run(ctx context.Context, w *inbox.Worker, args []string) error {
 	switch {
 	case p.watch:
 		return w.Watch(ctx, p.show)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/byhand/agentsettings"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/settings"
+	"gaffer/internal/exit"
 	"gaffer/statefile/host"
 )
 
@@ -128,19 +128,19 @@ func refused(err error) error {
 }
 
 // plan says what becomes of each file.
-func (s *site) plan() ([]settings.Edit, error) {
+func (s *site) plan() ([]agentsettings.Edit, error) {
 	if s.opts.undo {
 		return s.editor().PlanUndo(s.files)
 	}
 	return s.editor().Plan(s.files)
 }
 
-func (s *site) editor() *settings.Editor {
-	return &settings.Editor{Host: host.OS(), Dir: filepath.Join(s.state, "init")}
+func (s *site) editor() *agentsettings.Editor {
+	return &agentsettings.Editor{Host: host.OS(), Dir: filepath.Join(s.state, "init")}
 }
 
 // settle shows the edits, asks, and makes them.
-func (s *site) settle(ctx context.Context, edits []settings.Edit) error {
+func (s *site) settle(ctx context.Context, edits []agentsettings.Edit) error {
 	r := s.report(edits)
 	if !*s.opts.json {
 		if err := s.showDiffs(edits); err != nil {

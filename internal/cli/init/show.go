@@ -6,34 +6,34 @@ import (
 	"slices"
 	"strings"
 
-	"gaffer/internal/settings"
+	"gaffer/internal/byhand/agentsettings"
 	"gaffer/internal/text/display"
 )
 
 // report is what came of it, as --json prints it.
 type report struct {
-	Scope    string             `json:"scope"` // project or user
-	Root     string             `json:"root,omitempty"`
-	Programs []settings.Program `json:"programs"`
-	Undo     bool               `json:"undo"`
-	Written  bool               `json:"written"`
-	Files    []file             `json:"files"`
-	Next     []string           `json:"next"` // what a person must still do or should know
+	Scope    string                  `json:"scope"` // project or user
+	Root     string                  `json:"root,omitempty"`
+	Programs []agentsettings.Program `json:"programs"`
+	Undo     bool                    `json:"undo"`
+	Written  bool                    `json:"written"`
+	Files    []file                  `json:"files"`
+	Next     []string                `json:"next"` // what a person must still do or should know
 }
 
 type file struct {
-	Path    string           `json:"path"`
-	Program settings.Program `json:"program,omitempty"`
-	Action  string           `json:"action"` // create, change, remove or none
-	Kept    []string         `json:"kept"`   // what is somebody else's and stays
-	Diff    string           `json:"diff"`
+	Path    string                `json:"path"`
+	Program agentsettings.Program `json:"program,omitempty"`
+	Action  string                `json:"action"` // create, change, remove or none
+	Kept    []string              `json:"kept"`   // what is somebody else's and stays
+	Diff    string                `json:"diff"`
 }
 
 func (r report) changes() bool {
 	return slices.ContainsFunc(r.Files, func(f file) bool { return f.Action != "none" })
 }
 
-func (s *site) report(edits []settings.Edit) report {
+func (s *site) report(edits []agentsettings.Edit) report {
 	r := report{Scope: "user", Root: s.root, Programs: s.programs, Undo: s.opts.undo, Files: []file{}, Next: slices.Clone(s.notes)}
 	if s.root != "" {
 		r.Scope = "project"
@@ -53,7 +53,7 @@ func (s *site) report(edits []settings.Edit) report {
 	return r
 }
 
-func action(e settings.Edit) string {
+func action(e agentsettings.Edit) string {
 	switch {
 	case !e.Changes():
 		return "none"
@@ -66,7 +66,7 @@ func action(e settings.Edit) string {
 }
 
 // remarks are what a person should know of one file.
-func remarks(e settings.Edit) (list []string) {
+func remarks(e agentsettings.Edit) (list []string) {
 	if e.Loose != "" && e.File.Strict {
 		list = append(list, fmt.Sprintf("%s: %s on %s, for which %s ignores the whole file, as it has done before: remove it",
 			e.File.Path, what(e.Loose), line(e.Loose), e.File.Program.Title()))
@@ -86,9 +86,9 @@ func line(loose string) string { at, _, _ := strings.Cut(loose, ": "); return at
 func what(loose string) string { _, kind, _ := strings.Cut(loose, ": "); return kind }
 
 // next is what a person must still do.
-func (s *site) next(edits []settings.Edit) (list []string) {
+func (s *site) next(edits []agentsettings.Edit) (list []string) {
 	changed := func(name string) bool {
-		return slices.ContainsFunc(edits, func(e settings.Edit) bool { return e.Changes() && filepath.Base(e.File.Path) == name })
+		return slices.ContainsFunc(edits, func(e agentsettings.Edit) bool { return e.Changes() && filepath.Base(e.File.Path) == name })
 	}
 	if changed("hooks.json") {
 		list = append(list, "Codex asks you once to review the hooks, when you next start it; until then, and in 'codex exec', it does not run them")
@@ -103,7 +103,7 @@ func (s *site) next(edits []settings.Edit) (list []string) {
 }
 
 // diff is the change of a file as 'diff -u' prints it.
-func (s *site) diff(e settings.Edit, color bool) string {
+func (s *site) diff(e agentsettings.Edit, color bool) string {
 	if !e.Changes() {
 		return ""
 	}
@@ -127,7 +127,7 @@ func (s *site) diff(e settings.Edit, color bool) string {
 	if e.Remove {
 		after = nil
 	}
-	for _, l := range settings.Diff(e.Old, after) {
+	for _, l := range agentsettings.Diff(e.Old, after) {
 		switch l.Mark {
 		case '@':
 			b.WriteString(paint(display.Faint, l.Text))
@@ -142,7 +142,7 @@ func (s *site) diff(e settings.Edit, color bool) string {
 	return b.String()
 }
 
-func (s *site) showDiffs(edits []settings.Edit) error {
+func (s *site) showDiffs(edits []agentsettings.Edit) error {
 	for _, e := range edits {
 		if err := s.env.Printf("%s", s.diff(e, true)); err != nil {
 			return err

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
+	"gaffer/internal/byhand/agentsettings"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/config"
+	"gaffer/internal/exit"
 	"gaffer/internal/project"
-	"gaffer/internal/settings"
-	"gaffer/internal/suggest"
 	"gaffer/internal/text/display"
+	"gaffer/internal/text/suggest"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 )
@@ -26,9 +26,9 @@ type site struct {
 	state    string // gaffer's own folder
 	home     string
 	root     string // of the project; "" for a person's own settings
-	programs []settings.Program
-	wish     settings.Wish
-	files    []settings.File
+	programs []agentsettings.Program
+	wish     agentsettings.Wish
+	files    []agentsettings.File
 	notes    []string // what a person should know before anything else
 }
 
@@ -74,13 +74,13 @@ func (s *site) ofProject(p project.Project) bool {
 
 // choose returns the programs that are meant. What is to be undone may be of a
 // program that is gone.
-func (s *site) choose(args []string) ([]settings.Program, error) {
+func (s *site) choose(args []string) ([]agentsettings.Program, error) {
 	word := "all"
 	if len(args) > 0 {
 		word = args[0]
 	}
-	if p := settings.Program(word); slices.Contains(settings.Programs(), p) {
-		return []settings.Program{p}, nil
+	if p := agentsettings.Program(word); slices.Contains(agentsettings.Programs(), p) {
+		return []agentsettings.Program{p}, nil
 	}
 	if word != "all" {
 		err := exit.Usage(fmt.Errorf("%q: want claude, codex or all", word))
@@ -89,8 +89,8 @@ func (s *site) choose(args []string) ([]settings.Program, error) {
 		}
 		return nil, exit.WithHint(err, "another folder is named by --project=DIR")
 	}
-	var found []settings.Program
-	for _, p := range settings.Programs() {
+	var found []agentsettings.Program
+	for _, p := range agentsettings.Programs() {
 		if s.opts.undo || inPath(s.env.Getenv("PATH"), string(p)) != "" {
 			found = append(found, p)
 		}
@@ -121,11 +121,11 @@ func (s *site) makeWish(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	s.wish = settings.Wish{
+	s.wish = agentsettings.Wish{
 		Argv: []string{program}, Shell: display.ShellLine([]string{program}), Answer: c.Duration("hooks.answer_within"), LocalState: localState(c, s.root),
 	}
 	if s.opts.statusLine {
-		s.wish.Status = settings.StatusLineReplace
+		s.wish.Status = agentsettings.StatusLineReplace
 	}
 	return nil
 }
@@ -203,17 +203,17 @@ func (s *site) listFiles() error {
 // yieldStatusLine leaves a project without one if the person has another for all
 // that they do, which the project's would hide.
 func (s *site) yieldStatusLine(claude, codex string) error {
-	if s.opts.statusLine || s.opts.undo || !slices.Contains(s.programs, settings.Claude) {
+	if s.opts.statusLine || s.opts.undo || !slices.Contains(s.programs, agentsettings.Claude) {
 		return nil
 	}
-	own := s.wish.UserFiles(s.home, claude, codex, []settings.Program{settings.Claude})[0]
+	own := s.wish.UserFiles(s.home, claude, codex, []agentsettings.Program{agentsettings.Claude})[0]
 	data, err := statefile.ReadBytes(host.OS(), own.Path)
 	if err != nil {
 		return nil //nolint:nilerr // without settings of their own a person has no status line
 	}
-	c, err := settings.Plan(own.Format, data, nil, own.Entries)
+	c, err := agentsettings.Plan(own.Format, data, nil, own.Entries)
 	if err == nil && slices.Contains(c.Kept, "status line") {
-		s.wish.Status = settings.StatusLineLeave
+		s.wish.Status = agentsettings.StatusLineLeave
 		s.notes = append(s.notes, fmt.Sprintf("your status line in %s stays; --statusline puts gaffer's into the project, where it hides yours", own.Path))
 	}
 	return nil
@@ -222,15 +222,15 @@ func (s *site) yieldStatusLine(claude, codex string) error {
 // stillUsed tells whether an undo for one program leaves another set up, which
 // the .gitignore is for too.
 func (s *site) stillUsed() (bool, error) {
-	if !s.opts.undo || len(s.programs) == len(settings.Programs()) {
+	if !s.opts.undo || len(s.programs) == len(agentsettings.Programs()) {
 		return false, nil
 	}
-	var others []settings.Program
-	for _, p := range settings.Programs() {
+	var others []agentsettings.Program
+	for _, p := range agentsettings.Programs() {
 		if !slices.Contains(s.programs, p) {
 			others = append(others, p)
 		}
 	}
 	edits, err := s.editor().PlanUndo(s.wish.ProjectFiles(s.root, others))
-	return slices.ContainsFunc(edits, settings.Edit.Changes), err
+	return slices.ContainsFunc(edits, agentsettings.Edit.Changes), err
 }

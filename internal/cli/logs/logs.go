@@ -14,13 +14,13 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/agentlog"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui"
-	"gaffer/internal/tui/phrase"
-	"gaffer/internal/tui/safe"
+	"gaffer/internal/text/safe"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui"
 )
 
 // options is what the command line says.
@@ -53,7 +53,7 @@ no time counts as said with what was before it.`,
   gaffer logs api --attempt 1 --since 10m
   gaffer logs abc1/api --raw | jq -r 'select(.type == "result").result'`,
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: open.Tasks(e, func(t fleet.Task) bool { return t.Attempt != nil }),
+		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool { return t.Attempt != nil }),
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.follow, "follow", "f", false, "go on until the task has ended, over all its attempts")
@@ -63,7 +63,7 @@ no time counts as said with what was before it.`,
 	flags.StringVar(&o.since, "since", "", "only what came since `WHEN`: 10m, 2h, 14:02 or 2026-02-11T09:00:00Z")
 	flags.BoolVar(&o.raw, "raw", false, "print the log as it was written")
 	flags.Lookup("tail").Hidden = true // another name of --lines
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, name := range []string{"lines", "tail"} {
 			if flags.Changed(name) && o.lines < 0 {
@@ -80,12 +80,12 @@ no time counts as said with what was before it.`,
 		if o.raw && !since.IsZero() {
 			return exit.Usage(errors.New("--since needs the times that --raw does not look at"))
 		}
-		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error { return logs(cmd.Context(), e, f, args[0], o, since) })
+		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error { return logs(cmd.Context(), e, f, args[0], o, since) })
 	}
 	return cmd
 }
 
-func logs(ctx context.Context, e *env.Env, f open.Fleet, name string, o options, since time.Time) error {
+func logs(ctx context.Context, e *env.Env, f connect.Fleet, name string, o options, since time.Time) error {
 	t, err := f.FindTask(ctx, name)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func logs(ctx context.Context, e *env.Env, f open.Fleet, name string, o options,
 
 // readable prints a log as people read it. The whole log is read whatever is shown of
 // it: which lines are the last is only known of what they become.
-func readable(ctx context.Context, e *env.Env, f open.Fleet, t fleet.Task, out io.Writer, o options, since time.Time) error {
+func readable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, out io.Writer, o options, since time.Time) error {
 	now := e.Now()
 	last := &lastLines{to: out, n: o.lines}
 	r := &reader{last: last}
@@ -212,7 +212,7 @@ const pause = 200 * time.Millisecond
 
 // started waits for a task that has not begun if it is to be followed. Where the
 // log is only matters on this machine.
-func started(ctx context.Context, f open.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
+func started(ctx context.Context, f connect.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
 	hasLog := func(t fleet.Task) bool { return t.Attempt != nil && (t.Attempt.Log != "" || f.Where() != "") }
 	if hasLog(t) || !wait {
 		return t, nil

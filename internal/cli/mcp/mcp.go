@@ -12,16 +12,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/agentproc"
-	"gaffer/internal/caller"
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/byhand/agentproc"
+	"gaffer/internal/byhand/caller"
+	"gaffer/internal/byhand/hookevents"
+	"gaffer/internal/byhand/mcp"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/runview"
 	"gaffer/internal/cli/session"
 	"gaffer/internal/cli/state"
 	"gaffer/internal/cli/team"
-	"gaffer/internal/heard"
-	"gaffer/internal/mcp"
 	"gaffer/internal/plan"
 	"gaffer/statefile/host"
 )
@@ -58,7 +58,7 @@ func New(e *env.Env) *cobra.Command {
 	}
 	// The flag was declared just above; an error could only mean it was not.
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		opts, err := options(e, role)
 		if err != nil {
@@ -93,8 +93,8 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 		return o, err
 	}
 	for _, program := range agentproc.Programs() {
-		if agent := heard.Caller(program); agent.PID > 0 {
-			o.Agent = heard.Name(program, agent, "")
+		if agent := hookevents.Caller(program); agent.PID > 0 {
+			o.Agent = hookevents.Name(program, agent, "")
 		}
 	}
 	if o.Workflow, err = state.Open(e); err != nil {
@@ -108,7 +108,7 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 	}
 	o.Plans = plan.Options{Dir: p.Root, Root: p.Root, Agents: slices.Sorted(maps.Keys(c.Agents()))}
 	o.WithFleet = func(ctx context.Context, do func(mcp.Fleet) error) error {
-		return open.WithFleet(ctx, e, func(f open.Fleet) error { return do(asked{f}) })
+		return connect.WithFleet(ctx, e, func(f connect.Fleet) error { return do(asked{f}) })
 	}
 	o.Submit = func(ctx context.Context, p plan.Plan) (mcp.Submitted, error) { return submit(ctx, e, p) }
 	return o, nil
@@ -126,20 +126,20 @@ func identify(e *env.Env, role string) (mcp.Caller, error) {
 }
 
 // asked is a fleet as the server's tools ask it.
-type asked struct{ open.Fleet }
+type asked struct{ connect.Fleet }
 
 func (a asked) FindRun(ctx context.Context, name string) (string, error) {
-	return open.FindRun(ctx, a.Fleet, name, false)
+	return connect.FindRun(ctx, a.Fleet, name, false)
 }
 
 // submit makes a run of a plan. On this machine a gaffer in the background works
 // on it.
 func submit(ctx context.Context, e *env.Env, p plan.Plan) (s mcp.Submitted, err error) {
-	err = attend.WithFleet(ctx, e, func(t *attend.Attendant) error {
-		if err := attend.CheckFlags(e, false, true, t.App == nil); err != nil {
+	err = runview.WithFleet(ctx, e, func(t *runview.Attendant) error {
+		if err := runview.CheckFlags(e, false, true, t.App == nil); err != nil {
 			return err
 		}
-		if s.Run, s.Warnings, err = open.Submit(ctx, e, t.Fleet, p, ""); err != nil {
+		if s.Run, s.Warnings, err = connect.Submit(ctx, e, t.Fleet, p, ""); err != nil {
 			return err
 		}
 		if t.App == nil {

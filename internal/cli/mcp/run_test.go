@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 type submitted struct {

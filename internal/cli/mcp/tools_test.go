@@ -11,12 +11,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"gaffer/internal/mcp"
+	"gaffer/internal/byhand/mcp"
 )
 
 var update = flag.Bool("update", false, "write the golden list of tools")
 
-const golden = "../../mcp/testdata/tools.golden.json"
+const golden = "../../byhand/mcp/testdata/tools.golden.json"
 
 func TestTheListOfToolsIsTheGoldenOne(t *testing.T) {
 	c := newProject(t).serve(nil)

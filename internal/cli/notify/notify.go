@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
-	"gaffer/internal/notify"
+	"gaffer/internal/record/notify"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // New makes the command.
@@ -47,7 +47,7 @@ them does not work.`,
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		opts, err := open.Options(e, nil)
+		opts, err := connect.Options(e, nil)
 		if err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ question that was answered before you could be told of it.`,
 	cmd.Flags().IntVar(&limit, "limit", 20, "show so many at the most, `N`")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return open.With(cmd.Context(), e, func(a *app.App) error {
+		return connect.With(cmd.Context(), e, func(a *app.App) error {
 			n, err := a.Notifications(cmd.Context(), e.Now().Add(-lately))
 			if err != nil {
 				return err

@@ -7,21 +7,21 @@ import (
 	"net"
 	"time"
 
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/server"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/dashboard"
-	"gaffer/internal/server"
-	"gaffer/internal/token"
+	"gaffer/internal/ui/dashboard"
 )
 
 // Backend is what a command puts behind HTTP.
 type Backend struct {
-	Desk   server.Desk   // what requests mean
-	Runs   server.Runs   // and those about runs; nil for none
-	Work   server.Work   // what those of gaffer's own workers mean; nil for none
-	Viewer server.Viewer // what those of a workflow's viewer mean; nil for none
-	Tokens token.Rows    // where tokens are kept
-	State  string        // the folder of this machine's own files
+	Desk   server.Desk     // what requests mean
+	Runs   server.Runs     // and those about runs; nil for none
+	Work   server.Work     // what those of gaffer's own workers mean; nil for none
+	Viewer server.Viewer   // what those of a workflow's viewer mean; nil for none
+	Tokens credential.Rows // where tokens are kept
+	State  string          // the folder of this machine's own files
 	// Retain takes away what ended longer ago, every hour, until stop is called.
 	Retain func(older time.Duration) (stop func())
 	Close  func() error // gives everything back; called once, after the last request
@@ -52,7 +52,7 @@ func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.L
 		return server.Options{}, fmt.Errorf("dashboard: %w", err)
 	}
 	return server.Options{
-		Desk: b.Desk, Runs: b.Runs, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: token.NewBook(b.Tokens, e.Now, rand.Reader),
+		Desk: b.Desk, Runs: b.Runs, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewBook(b.Tokens, e.Now, rand.Reader),
 		Log: log, Now: e.Now, Random: rand.Reader, Version: e.Version, Hosts: names,
 	}, nil
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"gaffer/internal/browser"
 	"gaffer/internal/cli/env"
 	"gaffer/internal/text/display"
+	"gaffer/internal/ui/browser"
 )
 
 // Unasked reports whether a browser may be opened by a command that does something

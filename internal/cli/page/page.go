@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/server"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/server"
-	"gaffer/internal/signpost"
-	"gaffer/internal/token"
+	"gaffer/internal/connect/localservers"
 )
 
 // Page is a dashboard that this process serves on this machine, until Close.
@@ -48,7 +48,7 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 		return nil, errors.Join(err, l.Close())
 	}
 	b := Of(c)
-	b.Tokens = &token.Memory{}
+	b.Tokens = &credential.Memory{}
 	p, err := Begin(ctx, e, b, l, run, notice)
 	if err != nil {
 		return nil, errors.Join(err, l.Close(), b.Close())
@@ -78,8 +78,8 @@ func Begin(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 }
 
 // note lets other commands of this user find the page and get in.
-func note(ctx context.Context, e *env.Env, b Backend, book *token.Book, address, run string) (forget func() error, err error) {
-	text, _, err := book.Create(ctx, token.New{Role: token.Operator, Name: "page"})
+func note(ctx context.Context, e *env.Env, b Backend, book *credential.Book, address, run string) (forget func() error, err error) {
+	text, _, err := book.Create(ctx, credential.New{Role: credential.Operator, Name: "page"})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func note(ctx context.Context, e *env.Env, b Backend, book *token.Book, address,
 	if err != nil {
 		return nil, err
 	}
-	return signpost.Put(b.State, signpost.Server{URL: address, Project: project.Root, Run: run, Token: text})
+	return localservers.Put(b.State, localservers.Server{URL: address, Project: project.Root, Run: run, Token: text})
 }
 
 // Link makes a link that logs a browser in, once, and leads to a place on the page.

@@ -14,9 +14,9 @@ import (
 
 	"gaffer/coordinator"
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
-	"gaffer/internal/signpost"
+	"gaffer/internal/connect/localservers"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +27,7 @@ func begin(t *testing.T) (*env.Env, *app.App, *Page) {
 	dir := t.TempDir()
 	vars := map[string]string{"GAFFER_PROJECT": dir, "XDG_STATE_HOME": filepath.Join(dir, "state"), "HOME": dir}
 	e := &env.Env{Out: new(bytes.Buffer), Err: new(bytes.Buffer), Dir: dir, Now: time.Now, Getenv: func(name string) string { return vars[name] }}
-	a, err := open.App(t.Context(), e, func(text string) { t.Log(text) })
+	a, err := connect.App(t.Context(), e, func(text string) { t.Log(text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,13 +43,13 @@ func begin(t *testing.T) (*env.Env, *app.App, *Page) {
 	return e, a, p
 }
 
-func notes(t *testing.T, e *env.Env) []signpost.Server {
+func notes(t *testing.T, e *env.Env) []localservers.Server {
 	t.Helper()
 	state, err := e.StateDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := signpost.List(state)
+	list, err := localservers.List(state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestAPageHasNoWorkForWorkersAndNoTokensOfItsOwnInTheDatabase(t *testing.T) 
 func TestAPageThatIsClosedIsNotFoundAnyMore(t *testing.T) {
 	dir := t.TempDir()
 	e := &env.Env{Dir: dir, Now: time.Now, Getenv: func(name string) string { return map[string]string{"GAFFER_PROJECT": dir, "HOME": dir}[name] }}
-	a, err := open.App(t.Context(), e, func(string) {})
+	a, err := connect.App(t.Context(), e, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/attempt/preflight"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
-	"gaffer/internal/dispatch"
+	"gaffer/internal/cli/runview"
+	"gaffer/internal/exit"
+	"gaffer/internal/flow/dispatch"
 	"gaffer/internal/plan"
-	"gaffer/internal/preflight"
 	"gaffer/internal/text/display"
 	"gaffer/statefile/host"
 )
@@ -54,7 +54,7 @@ plan or gaffer.yaml names is run.`,
 	flags.StringVar(&o.PromptsDir, "prompts-dir", "", "find prompts by id below `DIR` (default prompts in the project)")
 	flags.StringVar(&format, "format", "", "read PLAN as `FORMAT` instead of finding it out: "+formats())
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formatWords(), cobra.ShellCompDirectiveNoFileComp))
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.Format = plan.Format(format)
@@ -116,22 +116,22 @@ func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, m
 		out.Ready, out.Lacks = len(lacks) == 0, append([]preflight.Problem{}, lacks...)
 		err = e.PrintJSON(out)
 	} else if err = draw(e, loaded); err == nil {
-		err = errors.Join(warn(e, loaded), attend.PrintProblems(e, lacks))
+		err = errors.Join(warn(e, loaded), runview.PrintProblems(e, lacks))
 	}
 	if err != nil || len(lacks) == 0 {
 		return err
 	}
-	return attend.NotReady(arg, lacks, ": it cannot run here")
+	return runview.NotReady(arg, lacks, ": it cannot run here")
 }
 
 // missing is what keeps the plan from running on this machine. The workers of a
 // server have programs of their own, which are not known here.
 func missing(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Problem, error) {
-	far, err := open.Remote(e)
+	far, err := connect.Remote(e)
 	if far || err != nil {
 		return nil, err
 	}
-	opts, err := open.Options(e, nil)
+	opts, err := connect.Options(e, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -3,9 +3,9 @@ package plan
 import (
 	"time"
 
+	"gaffer/internal/attempt/preflight"
 	"gaffer/internal/plan"
-	"gaffer/internal/preflight"
-	"gaffer/internal/secret"
+	"gaffer/internal/plan/secret"
 )
 
 // refusal is the JSON form of a plan that is not valid.

@@ -10,12 +10,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // New makes the command.
@@ -41,7 +41,7 @@ could not be written.`,
 	cmd.Flags().BoolVar(&repair, "repair", false, "write the missing result of what is stale")
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return open.With(cmd.Context(), e, func(a *app.App) error { return poll(cmd.Context(), e, a, repair, *asJSON) })
+		return connect.With(cmd.Context(), e, func(a *app.App) error { return poll(cmd.Context(), e, a, repair, *asJSON) })
 	}
 	return cmd
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // options are what the flags say.
@@ -75,7 +75,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 			return err
 		}
 	}
-	return open.With(ctx, e, func(a *app.App) error {
+	return connect.With(ctx, e, func(a *app.App) error {
 		p, err := a.Prunable(ctx, app.Retention{Older: time.Duration(o.older), Keep: o.keep})
 		if err != nil {
 			return err

@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // New makes the command.
@@ -33,22 +33,22 @@ are in one more element, which has "agents" and no tasks.`,
 		Args:    cobra.NoArgs,
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "of all projects")
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error {
+		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
 			runs, err := f.Runs(cmd.Context(), all, false)
 			if err != nil {
 				return err
 			}
-			byHand, err := open.ByHand(cmd.Context(), e, f, all)
+			byHand, err := connect.ByHand(cmd.Context(), e, f, all)
 			if err != nil {
 				return err
 			}
 			if *asJSON {
 				return e.PrintJSON(document(runs, byHand))
 			}
-			questions, err := open.Questions(cmd.Context(), f, byHand)
+			questions, err := connect.Questions(cmd.Context(), f, byHand)
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,7 @@ are in one more element, which has "agents" and no tasks.`,
 type picture struct {
 	runs      []fleet.Run
 	byHand    []fleet.Worker // agents that users have started
-	questions []open.Asked
+	questions []connect.Asked
 	all       bool // of all projects
 	far       bool // of a server
 }
@@ -87,7 +87,7 @@ func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 const byHandName = "by hand"
 
 // ofThese leaves out the questions of runs and agents that are not shown.
-func ofThese(questions []open.Asked, runs []fleet.Run, byHand []fleet.Worker) []open.Asked {
+func ofThese(questions []connect.Asked, runs []fleet.Run, byHand []fleet.Worker) []connect.Asked {
 	shown := map[string]bool{}
 	for _, w := range byHand {
 		shown[w.Name] = true
@@ -97,7 +97,7 @@ func ofThese(questions []open.Asked, runs []fleet.Run, byHand []fleet.Worker) []
 			shown[fleet.QuestionName(r.ID, t.ID)] = true
 		}
 	}
-	return slices.DeleteFunc(questions, func(a open.Asked) bool { return !shown[a.Name] })
+	return slices.DeleteFunc(questions, func(a connect.Asked) bool { return !shown[a.Name] })
 }
 
 func show(e *env.Env, p picture) error {

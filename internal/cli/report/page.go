@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/report"
+	"gaffer/internal/exit"
+	"gaffer/internal/ui/report"
 	"gaffer/ledger"
 )
 

@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
-	"gaffer/internal/report"
-	"gaffer/internal/suggest"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
+	"gaffer/internal/text/suggest"
+	"gaffer/internal/ui/report"
 	"gaffer/ledger"
 )
 
@@ -55,7 +55,7 @@ raw_data.`,
 	flags.StringSliceVar(&o.models, "model", nil, "count only runs with model `NAME`")
 	flags.StringSliceVar(&o.templates, "template", nil, "count only runs from template `NAME`; custom is none")
 	flags.StringVar(&o.html, "html", "", "write a page with charts to `FILE`, - for stdout")
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	o.json = env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), e, o) }
 	return cmd
@@ -97,7 +97,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 // costs are what gaffer knows of the costs. A report is of the records: without
 // them it is one all the same.
 func costs(ctx context.Context, e *env.Env) func(string, int) (float64, bool) {
-	opts, err := open.Options(e, nil)
+	opts, err := connect.Options(e, nil)
 	if err == nil {
 		var known func(string, int) (float64, bool)
 		if known, err = app.Costs(ctx, opts); err == nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/report"
-	"gaffer/internal/tui"
+	"gaffer/internal/ui/report"
+	"gaffer/internal/ui/tui"
 )
 
 // screen is what the result is written to.

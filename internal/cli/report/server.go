@@ -6,15 +6,15 @@ import (
 	"fmt"
 
 	"gaffer/coordinator"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
-	"gaffer/internal/report"
+	"gaffer/internal/ui/report"
 	"gaffer/ledger"
 )
 
 // server shows what a server has counted.
 func server(ctx context.Context, e *env.Env, o options, query ledger.Query) error {
-	f, err := open.Server(e, nil)
+	f, err := connect.Server(e, nil)
 	if err != nil {
 		return err
 	}

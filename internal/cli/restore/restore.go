@@ -7,8 +7,8 @@ import (
 
 	"gaffer/internal/app"
 	"gaffer/internal/cli/backup"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/text/display"
 )
 
@@ -34,7 +34,7 @@ database knows nothing then.`,
 		if err := e.ForUser("gaffer restore"); err != nil {
 			return err
 		}
-		opts, err := open.Options(e, nil)
+		opts, err := connect.Options(e, nil)
 		if err != nil {
 			return err
 		}

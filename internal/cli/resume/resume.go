@@ -5,10 +5,10 @@ package resume
 import (
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/runview"
+	"gaffer/internal/exit"
 )
 
 // New makes the command.
@@ -27,21 +27,21 @@ that another gaffer works on is refused with exit code 4.
 A server's run needs nobody to take it up: it is followed.`,
 		Example:           "  gaffer resume\n  gaffer resume 20260201-143022-abc12345\n  gaffer resume abc1 --detach",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: open.Runs(e, false),
+		ValidArgsFunction: connect.Runs(e, false),
 	}
 	cmd.Flags().BoolVar(&detach, "detach", false, "let it run in the background")
-	show := attend.ShowFlag(cmd)
-	open.FleetFlags(e, cmd)
+	show := runview.ShowFlag(cmd)
+	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return attend.WithFleet(ctx, e, func(t *attend.Attendant) error {
+		return runview.WithFleet(ctx, e, func(t *runview.Attendant) error {
 			t.Show = *show
-			if err := attend.CheckFlags(e, t.Show, detach, t.App == nil); err != nil {
+			if err := runview.CheckFlags(e, t.Show, detach, t.App == nil); err != nil {
 				return err
 			}
 			name := append(args, "")[0]
-			id, err := open.FindRun(ctx, t.Fleet, name, true)
+			id, err := connect.FindRun(ctx, t.Fleet, name, true)
 			if exit.Of(err) == exit.CodeNotFound && t.App != nil {
 				if forgotten := t.App.Forgotten(ctx, name); forgotten != nil {
 					return forgotten

@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/runview"
 	"gaffer/internal/text/display"
 )
 
@@ -23,16 +23,16 @@ had, and with it the tasks that were cancelled because of it. A gaffer that
 works on the run takes it up; otherwise 'gaffer resume' does, or --resume here.`,
 		Example: "  gaffer retry api\n  gaffer retry abc1/api --resume",
 		Args:    cobra.ExactArgs(1),
-		ValidArgsFunction: open.Tasks(e, func(t fleet.Task) bool {
+		ValidArgsFunction: connect.Tasks(e, func(t fleet.Task) bool {
 			return t.Status == fleet.Failed || t.Status == fleet.Cancelled
 		}),
 	}
 	cmd.Flags().BoolVar(&resume, "resume", false, "work on the run until it ends, as 'gaffer resume' does")
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return attend.WithFleet(ctx, e, func(a *attend.Attendant) error {
+		return runview.WithFleet(ctx, e, func(a *runview.Attendant) error {
 			t, err := a.Fleet.FindTask(ctx, args[0])
 			if err != nil {
 				return err

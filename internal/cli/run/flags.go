@@ -3,9 +3,9 @@ package run
 import (
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/runview"
 	"gaffer/internal/plan"
 )
 
@@ -28,9 +28,9 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 	flags.StringVar(&o.load.PromptsDir, "prompts-dir", "", "find prompts by id below `DIR` (default prompts in the project)")
 	flags.StringVar(&o.format, "format", "", "read PLAN as `FORMAT` instead of finding it out, see 'gaffer plan check'")
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
-	o.open = attend.ShowFlag(cmd)
+	o.open = runview.ShowFlag(cmd)
 	flags.StringVar(&o.on, "on", "", "have one `WORKER` of the server run all of it")
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	o.json = env.JSONFlag(cmd)
 	complete(cmd, "agent", agents())
 	complete(cmd, "on-failure", failures())

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 	"gaffer/internal/plan"
-	"gaffer/internal/suggest"
+	"gaffer/internal/text/suggest"
 )
 
 // overrides is what the command line says about a plan. A flag that was not

@@ -12,14 +12,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/attempt/preflight"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/runview"
+	"gaffer/internal/exit"
 	"gaffer/internal/plan"
-	"gaffer/internal/preflight"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 	"gaffer/statefile/host"
 )
 
@@ -99,7 +99,7 @@ func New(e *env.Env) *cobra.Command {
 func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	p, err := load(e, args, o)
 	if problems, ok := errors.AsType[plan.Problems](err); ok {
-		return attend.Refuse(e, nameOf(args), problems, *o.json)
+		return runview.Refuse(e, nameOf(args), problems, *o.json)
 	}
 	if err != nil {
 		return err
@@ -111,29 +111,29 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 		return exit.Usage(fmt.Errorf("beads are dispatched: 'gaffer dispatch --from %s'", args[0]))
 	}
 	if len(p.Tasks) == 0 {
-		return attend.NothingLeft(e, p, *o.json)
+		return runview.NothingLeft(e, p, *o.json)
 	}
-	far, err := open.Remote(e)
+	far, err := connect.Remote(e)
 	if err != nil {
 		return err
 	}
 	if !far { // a server's workers have programs of their own
-		err := attend.Ready(ctx, e, nameOf(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+		err := runview.Ready(ctx, e, nameOf(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.Preflight(ctx, opts, p)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return attend.WithFleet(ctx, e, func(t *attend.Attendant) error { return submit(ctx, e, t, p, o) })
+	return runview.WithFleet(ctx, e, func(t *runview.Attendant) error { return submit(ctx, e, t, p, o) })
 }
 
-func submit(ctx context.Context, e *env.Env, t *attend.Attendant, p plan.Plan, o options) error {
+func submit(ctx context.Context, e *env.Env, t *runview.Attendant, p plan.Plan, o options) error {
 	t.Show = *o.open
-	if err := attend.CheckFlags(e, t.Show, o.detach, t.Fleet.Where() != ""); err != nil {
+	if err := runview.CheckFlags(e, t.Show, o.detach, t.Fleet.Where() != ""); err != nil {
 		return err
 	}
-	id, warnings, err := open.Submit(ctx, e, t.Fleet, p, o.on)
+	id, warnings, err := connect.Submit(ctx, e, t.Fleet, p, o.on)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 	"gaffer/internal/plan"
 )
 

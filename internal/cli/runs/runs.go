@@ -13,13 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
-	"gaffer/internal/suggest"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/text/suggest"
+	"gaffer/internal/ui/phrase"
 )
 
 // options is what the command line says.
@@ -62,7 +62,7 @@ long they took and what they cost. A run of which a task waits for a person is
 	flags.StringVar(&o.name, "name", "", "only those with `TEXT` in their name")
 	flags.StringVar(&o.since, "since", "", "only those that began since `WHEN`: 2h, 7d, 14:02 or 2026-02-11")
 	flags.IntVarP(&o.limit, "limit", "n", 20, "the latest `N` of the last 1000 runs; 0 is all of those")
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	// The flag was declared just above; an error could only mean that it was not.
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
@@ -71,7 +71,7 @@ long they took and what they cost. A run of which a task waits for a person is
 		if err != nil {
 			return exit.Usage(err)
 		}
-		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error {
+		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
 			list, asked, err := find(cmd.Context(), f, o, since)
 			if err != nil {
 				return err
@@ -123,7 +123,7 @@ const most = 1000
 
 // find returns the runs that are wanted, one more than the limit if there are more,
 // and of each run how many questions are open.
-func find(ctx context.Context, f open.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
+func find(ctx context.Context, f connect.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {
 		limit = most

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 	"gaffer/internal/plan"
-	"gaffer/internal/suggest"
+	"gaffer/internal/text/suggest"
 	"gaffer/ledger"
 	"gaffer/team"
 )

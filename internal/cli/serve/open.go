@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/page"
 	"gaffer/internal/text/display"
 )
@@ -18,7 +18,7 @@ type Opener func(ctx context.Context, terms app.Terms) (page.Backend, error)
 // Open returns what opens the desk and the tokens of the command's database.
 func Open(e *env.Env) Opener {
 	return func(ctx context.Context, terms app.Terms) (page.Backend, error) {
-		a, err := open.App(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })
+		a, err := connect.App(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })
 		if err != nil {
 			return page.Backend{}, err
 		}

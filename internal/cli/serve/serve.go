@@ -16,17 +16,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/server"
+	"gaffer/internal/api/viewers"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/page"
+	"gaffer/internal/connect/localservers"
 	"gaffer/internal/engine"
-	"gaffer/internal/logstore"
-	"gaffer/internal/server"
-	"gaffer/internal/signpost"
+	"gaffer/internal/engine/logstore"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/token"
-	"gaffer/internal/viewer"
 )
 
 // options are what the flags say.
@@ -154,7 +154,7 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	// collect garbage all the time. And a server holds little and makes much of it.
 	debug.SetMemoryLimit(math.MaxInt64)
 	debug.SetGCPercent(garbage)
-	tokens, err := token.HoldFile(filepath.Join(b.State, "token"))
+	tokens, err := credential.HoldFile(filepath.Join(b.State, "token"))
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func listen(ctx context.Context, o options) (net.Listener, error) {
 	return l, nil
 }
 
-func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net.Listener, tokens *token.Hold) (*server.Server, server.Options, error) {
+func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net.Listener, tokens *credential.Hold) (*server.Server, server.Options, error) {
 	level := slog.LevelInfo
 	if o.verbose {
 		level = slog.LevelDebug
@@ -238,7 +238,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 }
 
 // first makes the first token and shows it to a person, this once.
-func first(ctx context.Context, e *env.Env, o options, book *token.Book, tokens *token.Hold, file string) error {
+func first(ctx context.Context, e *env.Env, o options, book *credential.Book, tokens *credential.Hold, file string) error {
 	text, err := tokens.First(ctx, book)
 	if err != nil {
 		return err
@@ -276,14 +276,14 @@ func greet(e *env.Env, s *server.Server, o options, opts server.Options, l net.L
 // note lets 'gaffer open' find the server, if a browser of this machine can. A
 // server that cannot be found that way serves all the same.
 func note(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (forget func()) {
-	s := signpost.Server{URL: page.URL(l.Addr(), opts.TLS != nil)}
+	s := localservers.Server{URL: page.URL(l.Addr(), opts.TLS != nil)}
 	if p, err := e.Project(); err == nil {
 		s.Project = p.Root
 	}
-	if !signpost.OnLoopback(s.URL) {
+	if !localservers.OnLoopback(s.URL) {
 		return func() {}
 	}
-	remove, err := signpost.Put(b.State, s)
+	remove, err := localservers.Put(b.State, s)
 	if err != nil {
 		opts.Log.Warn("'gaffer open' will not find this server", "error", err)
 		return func() {}
@@ -298,5 +298,5 @@ func announce(e *env.Env, opts server.Options, l net.Listener) (gone func() erro
 	if home == "" {
 		return nil, errors.New("--announce: HOME does not say where to write it")
 	}
-	return viewer.Announce(viewer.PortFile(home), viewer.Port{Port: l.Addr().(*net.TCPAddr).Port, PID: os.Getpid(), URL: page.URL(l.Addr(), opts.TLS != nil)})
+	return viewers.Announce(viewers.PortFile(home), viewers.Port{Port: l.Addr().(*net.TCPAddr).Port, PID: os.Getpid(), URL: page.URL(l.Addr(), opts.TLS != nil)})
 }

@@ -19,13 +19,13 @@ import (
 	"go.uber.org/goleak"
 
 	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/server"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/page"
-	"gaffer/internal/server"
-	"gaffer/internal/testenv"
-	"gaffer/internal/token"
+	"gaffer/internal/exit"
+	"gaffer/internal/testkit/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,10 +41,10 @@ func (desk) Wait(ctx context.Context, _ int64) error             { <-ctx.Done();
 // rows keeps tokens in memory.
 type rows struct {
 	mu  sync.Mutex
-	all map[string]token.Row
+	all map[string]credential.Row
 }
 
-func (r *rows) List(context.Context) (list []token.Row, _ error) {
+func (r *rows) List(context.Context) (list []credential.Row, _ error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, row := range r.all {
@@ -53,7 +53,7 @@ func (r *rows) List(context.Context) (list []token.Row, _ error) {
 	return list, nil
 }
 
-func (r *rows) Put(_ context.Context, row token.Row) error {
+func (r *rows) Put(_ context.Context, row credential.Row) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[row.ID] = row
@@ -100,7 +100,7 @@ type command struct {
 }
 
 func newCommand(t *testing.T) *command {
-	return &command{t: t, state: filepath.Join(t.TempDir(), "state"), rows: &rows{all: map[string]token.Row{}}}
+	return &command{t: t, state: filepath.Join(t.TempDir(), "state"), rows: &rows{all: map[string]credential.Row{}}}
 }
 
 // start runs the command and returns its end.

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 )
 
 func completeCommand(e *env.Env) *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 	"gaffer/session"
 	"gaffer/statefile"
 	"gaffer/statefile/host"

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 	"gaffer/statefile/jsontree"
 	"gaffer/workflow"
 )

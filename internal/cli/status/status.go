@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/runview"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // New makes the command.
@@ -38,15 +38,15 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
   gaffer status --watch
   gaffer status abc1 --json | jq -r '.tasks[] | select(.status == "failed").id'`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: open.Runs(e, true),
+		ValidArgsFunction: connect.Runs(e, true),
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it until it has ended")
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return attend.WithFleet(ctx, e, func(t *attend.Attendant) error {
-			id, err := open.FindRun(ctx, t.Fleet, append(args, "")[0], false)
+		return runview.WithFleet(ctx, e, func(t *runview.Attendant) error {
+			id, err := connect.FindRun(ctx, t.Fleet, append(args, "")[0], false)
 			if err != nil {
 				return err
 			}

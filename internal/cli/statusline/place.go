@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/statusline"
+	"gaffer/internal/ui/statusline"
 	"gaffer/statefile"
 	"gaffer/statefile/host"
 	"gaffer/workflow"

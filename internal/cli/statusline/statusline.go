@@ -12,12 +12,12 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/app"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/byhand/hookevents"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
-	"gaffer/internal/heard"
 	"gaffer/internal/project"
-	"gaffer/internal/statusline"
-	"gaffer/internal/supervisor"
+	"gaffer/internal/ui/statusline"
 	"gaffer/statefile/jsontree"
 )
 
@@ -96,8 +96,8 @@ func note(e *env.Env, agent []byte) {
 		return
 	}
 	state, err := e.StateDir()
-	if m, ok := heard.ReadMeter(doc.Value()); ok && err == nil {
-		_ = heard.In(state).Note(m) // a status line has nobody to tell
+	if m, ok := hookevents.ReadMeter(doc.Value()); ok && err == nil {
+		_ = hookevents.In(state).Note(m) // a status line has nobody to tell
 	}
 }
 
@@ -107,7 +107,7 @@ const patience = 500 * time.Millisecond
 func glance(ctx context.Context, e *env.Env, everywhere bool) *fleet.Glance {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	opts, err := open.Options(e, func(string) {})
+	opts, err := connect.Options(e, func(string) {})
 	if err != nil {
 		return nil
 	}

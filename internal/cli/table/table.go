@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"gaffer/internal/cli/env"
+	"gaffer/internal/text/cells"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui"
-	"gaffer/internal/tui/cells"
-	"gaffer/internal/tui/paint"
+	"gaffer/internal/ui/tui"
+	"gaffer/internal/ui/tui/paint"
 )
 
 // Cell is one text with the style it is painted in.

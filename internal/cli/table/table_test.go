@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gaffer/internal/tui/cells"
+	"gaffer/internal/text/cells"
 )
 
 // lines are the rows as a terminal of so many columns shows them.

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
 )
 
 func archiveCommand(e *env.Env) *cobra.Command {
@@ -38,5 +38,5 @@ works on is refused; the run of one that was left is ended.`,
 
 // free ends the run of the session that is about to be archived.
 func free(ctx context.Context, e *env.Env) error {
-	return open.With(ctx, e, func(a *app.App) error { return a.FreeTeam(ctx) })
+	return connect.With(ctx, e, func(a *app.App) error { return a.FreeTeam(ctx) })
 }

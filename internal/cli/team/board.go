@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 	"gaffer/statefile/timestamp"
 	"gaffer/team"
 )

@@ -3,8 +3,8 @@ package team
 import (
 	"errors"
 
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/worktree"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/exit"
 	"gaffer/team"
 )
 

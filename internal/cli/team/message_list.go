@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 	"gaffer/team"
 )

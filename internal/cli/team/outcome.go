@@ -7,7 +7,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 	"gaffer/team"
 )
 

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/attend"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/cli/runview"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 	"gaffer/team"
 )
@@ -46,7 +46,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.IntVar(&o.iterations, "iterations", 0, "stop when a group has had `N` starts of agents")
 	flags.Float64Var(&o.budget, "budget", 0, "stop when `USD` is spent")
 	flags.BoolVar(&o.detach, "detach", false, "run in the background, and print the run's id")
-	o.open = attend.ShowFlag(cmd)
+	o.open = runview.ShowFlag(cmd)
 	o.json = env.JSONFlag(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions(modes, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -79,7 +79,7 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	if mode != "auto" {
 		n.Mode = team.Mode(mode)
 	}
-	if err := attend.CheckFlags(e, *o.open, o.detach, false); err != nil {
+	if err := runview.CheckFlags(e, *o.open, o.detach, false); err != nil {
 		return n, err
 	}
 	switch {
@@ -95,7 +95,7 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	return n, nil
 }
 
-func (o options) run(ctx context.Context, e *env.Env, t *attend.Attendant, n app.NewTeam) error {
+func (o options) run(ctx context.Context, e *env.Env, t *runview.Attendant, n app.NewTeam) error {
 	s, err := t.App.Team(ctx, n)
 	if s.Archived != "" {
 		e.Talk("the session before is in %s", s.Archived)
@@ -106,7 +106,7 @@ func (o options) run(ctx context.Context, e *env.Env, t *attend.Attendant, n app
 	return o.work(ctx, e, t, s.Run)
 }
 
-func (o options) work(ctx context.Context, e *env.Env, t *attend.Attendant, run string) error {
+func (o options) work(ctx context.Context, e *env.Env, t *runview.Attendant, run string) error {
 	if o.detach {
 		return t.Detach(ctx, run, *o.json)
 	}
@@ -121,7 +121,7 @@ func (o options) work(ctx context.Context, e *env.Env, t *attend.Attendant, run 
 }
 
 // tell says how the session came out, unless another gaffer works on it now.
-func (o options) tell(ctx context.Context, e *env.Env, t *attend.Attendant) error {
+func (o options) tell(ctx context.Context, e *env.Env, t *runview.Attendant) error {
 	v, err := look(ctx, e, t.App)
 	if err != nil || v.run.Owner > 0 {
 		return err

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
 	"gaffer/team"
 )
 
@@ -26,7 +26,7 @@ their limit; '!' marks a counter that has reached it.`,
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return open.With(cmd.Context(), e, func(a *app.App) error {
+		return connect.With(cmd.Context(), e, func(a *app.App) error {
 			v, err := look(cmd.Context(), e, a)
 			switch {
 			case err != nil:

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
-	"gaffer/internal/cli/attend"
+	"gaffer/internal/attempt/preflight"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/preflight"
+	"gaffer/internal/cli/runview"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
 	"gaffer/statefile"
 	"gaffer/team"
@@ -74,7 +74,7 @@ func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 		return err
 	}
 	n.Requirements = requirements
-	err = attend.Ready(ctx, e, "team", *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
+	err = runview.Ready(ctx, e, "team", *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 		problems, err := app.PreflightTeam(ctx, opts, n)
 		for i, p := range problems {
 			if p.Unwrap() != nil {
@@ -86,7 +86,7 @@ func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	return attend.With(ctx, e, func(t *attend.Attendant) error { return o.run(ctx, e, t, n) })
+	return runview.With(ctx, e, func(t *runview.Attendant) error { return o.run(ctx, e, t, n) })
 }
 
 // Open returns the project's team.

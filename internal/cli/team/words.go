@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/suggest"
+	"gaffer/internal/exit"
+	"gaffer/internal/text/suggest"
 )
 
 // checkWords refuses words that were surely meant as a command, and requirements

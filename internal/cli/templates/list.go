@@ -9,7 +9,7 @@ import (
 
 	"gaffer/internal/cli/env"
 	"gaffer/internal/cli/table"
-	"gaffer/internal/prompt"
+	"gaffer/internal/flow/prompt"
 	"gaffer/internal/text/display"
 	"gaffer/ledger"
 	"gaffer/statefile/timestamp"

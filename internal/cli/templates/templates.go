@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/prompt"
+	"gaffer/internal/flow/prompt"
 	"gaffer/internal/text/display"
 )
 

@@ -12,14 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/api/credential"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/serve"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/token"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // New makes the command.
@@ -41,12 +41,12 @@ a worker may take tasks and speak for its own agents; a viewer may look.`,
 }
 
 // with opens the tokens, calls do and gives them back.
-func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*token.Book) error) error {
+func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*credential.Book) error) error {
 	b, err := open(ctx, app.Terms{})
 	if err != nil {
 		return err
 	}
-	err = do(token.NewBook(b.Tokens, e.Now, rand.Reader))
+	err = do(credential.NewBook(b.Tokens, e.Now, rand.Reader))
 	if closed := b.Close(); err == nil {
 		err = closed
 	}
@@ -55,7 +55,7 @@ func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*token.Boo
 
 func create(e *env.Env, open serve.Opener) *cobra.Command {
 	var role, name string
-	var limits token.Limits
+	var limits credential.Limits
 	cmd := &cobra.Command{
 		Use:                   "create --role ROLE --name NAME [--projects A,B] [--pools A,B]",
 		DisableFlagsInUseLine: true,
@@ -76,8 +76,8 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 		if err := e.ForUser("gaffer token create"); err != nil {
 			return err
 		}
-		return with(cmd.Context(), e, open, func(b *token.Book) error {
-			text, row, err := b.Create(cmd.Context(), token.New{Role: token.Role(role), Name: name, Limits: limits})
+		return with(cmd.Context(), e, open, func(b *credential.Book) error {
+			text, row, err := b.Create(cmd.Context(), credential.New{Role: credential.Role(role), Name: name, Limits: limits})
 			if err != nil {
 				return err
 			}
@@ -94,7 +94,7 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 }
 
 func roles() (all []string) {
-	for _, r := range token.Roles() {
+	for _, r := range credential.Roles() {
 		all = append(all, string(r))
 	}
 	return all
@@ -102,10 +102,10 @@ func roles() (all []string) {
 
 // shown is a token in --json.
 type shown struct {
-	ID   string     `json:"id"`
-	Name string     `json:"name"`
-	Role token.Role `json:"role"`
-	token.Limits
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Role credential.Role `json:"role"`
+	credential.Limits
 	Created time.Time `json:"created_at"`
 	Expires time.Time `json:"expires_at,omitzero"`
 	Used    time.Time `json:"used_at,omitzero"`
@@ -120,7 +120,7 @@ func list(e *env.Env, open serve.Opener) *cobra.Command {
 	}
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return with(cmd.Context(), e, open, func(b *token.Book) error {
+		return with(cmd.Context(), e, open, func(b *credential.Book) error {
 			rows, err := b.List(cmd.Context())
 			if err != nil {
 				return err
@@ -131,7 +131,7 @@ func list(e *env.Env, open serve.Opener) *cobra.Command {
 	return cmd
 }
 
-func show(e *env.Env, rows []token.Row, asJSON bool) error {
+func show(e *env.Env, rows []credential.Row, asJSON bool) error {
 	all := []shown{}
 	for _, r := range rows {
 		role, limits := r.Shown()
@@ -170,7 +170,7 @@ func revoke(e *env.Env, open serve.Opener) *cobra.Command {
 		if err := e.ForUser("gaffer token revoke"); err != nil {
 			return err
 		}
-		return with(cmd.Context(), e, open, func(b *token.Book) error {
+		return with(cmd.Context(), e, open, func(b *credential.Book) error {
 			row, err := b.Revoke(cmd.Context(), args[0])
 			if err != nil {
 				return err

@@ -8,24 +8,24 @@ import (
 	"testing"
 	"time"
 
+	"gaffer/internal/api/credential"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/page"
-	"gaffer/internal/token"
+	"gaffer/internal/exit"
 )
 
 // rows keeps tokens in memory.
-type rows map[string]token.Row
+type rows map[string]credential.Row
 
-func (r rows) List(context.Context) (list []token.Row, _ error) {
+func (r rows) List(context.Context) (list []credential.Row, _ error) {
 	for _, row := range r {
 		list = append(list, row)
 	}
 	return list, nil
 }
 
-func (r rows) Put(_ context.Context, row token.Row) error             { r[row.ID] = row; return nil }
+func (r rows) Put(_ context.Context, row credential.Row) error        { r[row.ID] = row; return nil }
 func (r rows) Drop(_ context.Context, id string) error                { delete(r, id); return nil }
 func (r rows) Touch(_ context.Context, id string, at time.Time) error { return nil }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/exit"
+	"gaffer/internal/project/trust"
 	"gaffer/internal/text/display"
-	"gaffer/internal/trust"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 const long = `Show the programs that this project makes gaffer run, and trust them if you agree:
@@ -65,7 +65,7 @@ func New(e *env.Env) *cobra.Command {
 			e.Talk("%s is no longer trusted", display.Printable(p.Root))
 			return nil
 		}
-		opts, err := open.Options(e, nil)
+		opts, err := connect.Options(e, nil)
 		if err != nil {
 			return err
 		}

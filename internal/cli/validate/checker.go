@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/config"
+	"gaffer/internal/exit"
 	"gaffer/ledger"
 	"gaffer/session"
 	"gaffer/statefile"

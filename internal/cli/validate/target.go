@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 	"gaffer/team"
 	"gaffer/workflow"
 )

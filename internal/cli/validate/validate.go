@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 )
 
 // options is what the command line says.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 )
 
 func Test256InvalidFilesStillEndWithFive(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	screen "gaffer/internal/tui/watch"
+	screen "gaffer/internal/ui/tui/watch"
 )
 
 // Look implements [screen.World]: the newest is what counts.

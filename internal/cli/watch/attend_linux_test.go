@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // orphan runs a plan in the background and kills its gaffer once the screen of

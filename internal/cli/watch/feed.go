@@ -8,16 +8,16 @@ import (
 	"time"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/open"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/pause"
-	screen "gaffer/internal/tui/watch"
+	screen "gaffer/internal/ui/tui/watch"
 )
 
 // ended is how many runs that have ended are shown, if they are among the latest.
 const ended = 20
 
 // overview reads what is shown of the whole fleet.
-func overview(ctx context.Context, f open.Fleet) (v screen.Fleet, err error) {
+func overview(ctx context.Context, f connect.Fleet) (v screen.Fleet, err error) {
 	if v.Runs, err = f.Latest(ctx, ended); err != nil {
 		return v, err
 	}
@@ -34,7 +34,7 @@ func overview(ctx context.Context, f open.Fleet) (v screen.Fleet, err error) {
 // feed reads for a screen: the whole fleet always, and beside it what the person
 // looks at. It is the screen's [screen.World] as well.
 type feed struct {
-	fleet   open.Fleet
+	fleet   connect.Fleet
 	now     func() time.Time
 	notices <-chan string
 	looks   chan screen.Look // what is looked at, if that has changed
@@ -151,7 +151,7 @@ func (f *feed) read(ctx context.Context, look screen.Look) (end func()) {
 // followRun tells a run as it stands, also one that ends and is taken up again.
 func (f *feed) followRun(ctx context.Context, look screen.Look, changed chan fleet.Task) {
 	for ctx.Err() == nil {
-		err := f.fleet.Follow(ctx, look.Run, open.Pace(f.known(look.Run).Counts.Total), func(r fleet.Run) error {
+		err := f.fleet.Follow(ctx, look.Run, connect.Pace(f.known(look.Run).Counts.Total), func(r fleet.Run) error {
 			f.tell(r)
 			offer(changed, r, look.Task)
 			return nil

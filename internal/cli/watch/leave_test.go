@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"gaffer/fleet"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
-	screen "gaffer/internal/tui/watch"
+	screen "gaffer/internal/ui/tui/watch"
 )
 
 // refusing is a fleet that says only to those who have left that nothing is cancelled.
 type refusing struct {
-	open.Fleet
+	connect.Fleet
 	shown func()
 	left  chan struct{}
 	why   error

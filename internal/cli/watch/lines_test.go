@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	screen "gaffer/internal/tui/watch"
+	screen "gaffer/internal/ui/tui/watch"
 )
 
 func TestLinesAreToldWholeAndTheFirstBeginsTheLog(t *testing.T) {

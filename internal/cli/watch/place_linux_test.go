@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // place is a project with a state of its own. Whatever is started in it carries

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // plans have a task in every state. Their agents say something and then do nothing

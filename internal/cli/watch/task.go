@@ -9,8 +9,8 @@ import (
 
 	"gaffer/fleet"
 	"gaffer/internal/cli/agentlog"
-	"gaffer/internal/tui/safe"
-	screen "gaffer/internal/tui/watch"
+	"gaffer/internal/text/safe"
+	screen "gaffer/internal/ui/tui/watch"
 )
 
 // followTask tells all about a task whenever it has come further, and what its

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"gaffer/fleet"
-	"gaffer/internal/cli/open"
-	"gaffer/internal/testenv"
-	screen "gaffer/internal/tui/watch"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/testkit/testenv"
+	screen "gaffer/internal/ui/tui/watch"
 )
 
 // starting is a fleet with a task whose attempt has a log a moment later.
-type starting struct{ open.Fleet }
+type starting struct{ connect.Fleet }
 
 func (starting) Task(context.Context, string, string) (fleet.Task, error) { return fleet.Task{}, nil }
 

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
-	"gaffer/internal/tui"
-	screen "gaffer/internal/tui/watch"
+	"gaffer/internal/exit"
+	"gaffer/internal/ui/tui"
+	screen "gaffer/internal/ui/tui/watch"
 )
 
 // New makes the command.
@@ -33,9 +33,9 @@ that is away is said to be so, and waited for. Leaving ends nothing that runs.`,
   gaffer watch -
   gaffer watch --server https://build.example:4870`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: open.Runs(e, true),
+		ValidArgsFunction: connect.Runs(e, true),
 	}
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if _, err := tui.Open(e.In, e.Out); err != nil || e.Getenv("TERM") == "dumb" {
 			return exit.WithHint(exit.Usage(errors.New("this is no terminal that a screen could be shown on")),
@@ -50,7 +50,7 @@ that is away is said to be so, and waited for. Leaving ends nothing that runs.`,
 // told before there is a screen.
 func watch(ctx context.Context, e *env.Env, args []string) (err error) {
 	notices := make(chan string, 16)
-	fleet, err := open.New(ctx, e, func(text string) {
+	fleet, err := connect.New(ctx, e, func(text string) {
 		select {
 		case notices <- text:
 		default: // a person reads no more than that
@@ -62,7 +62,7 @@ func watch(ctx context.Context, e *env.Env, args []string) (err error) {
 	defer func() { err = errors.Join(err, fleet.Close()) }()
 	run := ""
 	if len(args) > 0 {
-		if run, err = open.FindRun(ctx, fleet, args[0], false); err != nil {
+		if run, err = connect.FindRun(ctx, fleet, args[0], false); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func watch(ctx context.Context, e *env.Env, args []string) (err error) {
 // farewell is how long what is under way is waited for when the person has left.
 const farewell = 5 * time.Second
 
-func show(ctx context.Context, e *env.Env, fleet open.Fleet, notices <-chan string, run string, first screen.Fleet) error {
+func show(ctx context.Context, e *env.Env, fleet connect.Fleet, notices <-chan string, run string, first screen.Fleet) error {
 	ctx, cancel := context.WithCancel(ctx)
 	m := screen.New(run, e.Now())
 	m.Where = fleet.Where()

@@ -15,10 +15,10 @@ import (
 	"gaffer/fleet"
 	"gaffer/internal/app"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/remote"
+	"gaffer/internal/connect/workerclient"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // attend runs a station and passes the signals on to it. They are this command's
@@ -86,11 +86,11 @@ type lines struct {
 
 // say says something of the worker as a whole.
 func (l *lines) say(format string, args ...any) {
-	l.tell(remote.Event{Time: l.env.Now(), Kind: "notice", Text: fmt.Sprintf(format, args...)})
+	l.tell(workerclient.Event{Time: l.env.Now(), Kind: "notice", Text: fmt.Sprintf(format, args...)})
 }
 
 // tell prints an event. A terminal that is gone ends nothing.
-func (l *lines) tell(e remote.Event) {
+func (l *lines) tell(e workerclient.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.json {
@@ -104,7 +104,7 @@ func (l *lines) tell(e remote.Event) {
 }
 
 // line is an event in words.
-func line(e remote.Event) string {
+func line(e workerclient.Event) string {
 	task := display.Printable(e.Run + "/" + e.Task)
 	text := phrase.Line(e.Text)
 	switch e.Kind {
@@ -136,7 +136,7 @@ func again(what string, number int) string {
 }
 
 // outcome is what became of a task when an attempt at it ended.
-func outcome(e remote.Event) string {
+func outcome(e workerclient.Event) string {
 	class := display.Printable(e.Class)
 	switch {
 	case e.Class == "":

@@ -22,11 +22,11 @@ import (
 	"gaffer/coordinator"
 	_ "gaffer/internal/cli" // what is built and run: without it an old result would be taken for this one's
 	"gaffer/internal/engine"
-	"gaffer/internal/logstore"
+	"gaffer/internal/engine/logstore"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/sqlite"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/store/sqlite"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 // fleet is a coordinator and workers as processes of the real program, and the

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"gaffer/internal/failure"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
 	"gaffer/internal/plan"
-	"gaffer/internal/store"
-	"gaffer/internal/testenv"
+	"gaffer/internal/testkit/testenv"
 )
 
 func (f *fleet) attempts(run, task string) (list []store.Attempt) {

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
-	"gaffer/internal/cli/open"
-	"gaffer/internal/remote"
+	"gaffer/internal/connect/workerclient"
+	"gaffer/internal/exit"
 )
 
 // options are what the flags say.
@@ -59,7 +59,7 @@ coordinator gives their tasks to others; after ten minutes they end.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	open.ServerFlags(e, cmd)
+	connect.ServerFlags(e, cmd)
 	flags.StringVar(&o.name, "name", "", "what the worker is called, `NAME`; this machine's name without it")
 	flags.IntVar(&o.slots, "slots", defaultSlots, "run `N` tasks at once")
 	flags.StringSliceVar(&o.labels, "labels", nil, "take tasks that want these too, `A,B`")
@@ -78,7 +78,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		return err
 	}
 	shown := &lines{env: e, json: o.json}
-	opts.Tell = func(e remote.Event) {
+	opts.Tell = func(e workerclient.Event) {
 		if e.Kind == "joined" {
 			e.Text = fmt.Sprintf("worker %s takes tasks of %s from %s, %d at once", opts.Name, opts.Config.ProjectName(), opts.Config.Server(), opts.Slots)
 		}
@@ -118,7 +118,7 @@ func station(e *env.Env, o options) (opts app.StationOptions, err error) {
 	if err := check(opts); err != nil {
 		return opts, err
 	}
-	opts.Connect, err = open.Connector(e)
+	opts.Connect, err = connect.Connector(e)
 	return opts, err
 }
 

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/cli/connect"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/open"
 	"gaffer/internal/cli/table"
-	"gaffer/internal/distant"
+	"gaffer/internal/connect/serverfleet"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
+	"gaffer/internal/ui/phrase"
 )
 
 // New makes the command.
@@ -31,16 +31,16 @@ what they wait for and where they work. Then come the open questions.`,
 		Example: "  gaffer workers --server https://build.example:4870\n  gaffer workers --json | jq -r '.[] | select(.worker_status == \"online\").name'",
 		Args:    cobra.NoArgs,
 	}
-	open.FleetFlags(e, cmd)
+	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return open.WithFleet(cmd.Context(), e, func(f open.Fleet) error {
+		return connect.WithFleet(cmd.Context(), e, func(f connect.Fleet) error {
 			list, err := f.Workers(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if *asJSON {
-				return e.PrintJSON(append([]distant.Worker{}, list...))
+				return e.PrintJSON(append([]serverfleet.Worker{}, list...))
 			}
 			if len(list) == 0 && f.Where() == "" {
 				e.Talk("nothing runs here, and nobody has started an agent")
@@ -49,7 +49,7 @@ what they wait for and where they work. Then come the open questions.`,
 			if err := Show(e, list); err != nil {
 				return err
 			}
-			questions, err := open.Questions(cmd.Context(), f, slices.DeleteFunc(list, func(w distant.Worker) bool { return !w.ByHand || !w.Online() }))
+			questions, err := connect.Questions(cmd.Context(), f, slices.DeleteFunc(list, func(w serverfleet.Worker) bool { return !w.ByHand || !w.Online() }))
 			for _, a := range questions {
 				if err := table.Lines(e, nil, a.Line()); err != nil {
 					return err
@@ -62,13 +62,13 @@ what they wait for and where they work. Then come the open questions.`,
 }
 
 // Show prints a table of workers, those that are online first.
-func Show(e *env.Env, list []distant.Worker) error {
+func Show(e *env.Env, list []serverfleet.Worker) error {
 	if len(list) == 0 {
 		e.Talk("no worker has ever been heard of: 'gaffer worker%s' starts one", e.ServerArg())
 		return nil
 	}
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b distant.Worker) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(list, func(a, b serverfleet.Worker) int { return rank(a) - rank(b) })
 	rows := [][]table.Cell{table.Row("Name", "Worker", "Agents", "Project", "Task", "Slots", "Labels", "Seen", "Version")}
 	for _, w := range list {
 		rows = append(rows, row(w, e.Now()))
@@ -76,14 +76,14 @@ func Show(e *env.Env, list []distant.Worker) error {
 	return table.Print(e, rows)
 }
 
-func rank(w distant.Worker) int {
+func rank(w serverfleet.Worker) int {
 	if w.Online() {
 		return 0
 	}
 	return 1
 }
 
-func row(w distant.Worker, now time.Time) []table.Cell {
+func row(w serverfleet.Worker, now time.Time) []table.Cell {
 	status := table.Cell{Text: w.WorkerStatus, Style: display.Green}
 	if !w.Online() {
 		status.Style = display.Faint
@@ -107,7 +107,7 @@ func row(w distant.Worker, now time.Time) []table.Cell {
 
 // at is what a worker is at: its task, or what an agent that a person started waits
 // for, or else where that works.
-func at(w distant.Worker) string {
+func at(w serverfleet.Worker) string {
 	if w.ByHand {
 		return cmp.Or(w.For, w.Dir)
 	}
@@ -115,7 +115,7 @@ func at(w distant.Worker) string {
 }
 
 // doing is what the worker last said, with its age if it may be old.
-func doing(w distant.Worker, now time.Time) string {
+func doing(w serverfleet.Worker, now time.Time) string {
 	if w.Online() || w.ClaudeStatus == "" || w.ClaudeSince.IsZero() {
 		return w.ClaudeStatus
 	}

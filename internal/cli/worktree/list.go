@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
 	"gaffer/internal/cli/table"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/tui/phrase"
-	"gaffer/internal/worktree"
+	"gaffer/internal/ui/phrase"
 )
 
 func list(e *env.Env) *cobra.Command {

@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/cli/exit"
+	"gaffer/internal/exit"
 	"gaffer/internal/text/display"
-	"gaffer/internal/worktree"
 )
 
 func remove(e *env.Env) *cobra.Command {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gaffer/internal/attempt/worktree"
 	"gaffer/internal/cli/env"
-	"gaffer/internal/worktree"
 )
 
 // New makes the command.

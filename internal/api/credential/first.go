@@ -1,0 +1,104 @@
+package credential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Hold is the use of a token file by a server, for as long as the server runs.
+// Servers on one database share the file.
+type Hold struct {
+	file  string
+	lock  *os.File
+	alone bool // no other server used the file when this one began
+}
+
+// HoldFile begins the use of a token file. If another server is about to write the
+// file, it waits until that has been done.
+func HoldFile(file string) (*Hold, error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(file+".lock", os.O_RDONLY|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	h := &Hold{file: file, lock: lock}
+	err = h.flock(syscall.LOCK_EX | syscall.LOCK_NB)
+	if h.alone = err == nil; errors.Is(err, syscall.EWOULDBLOCK) {
+		err = h.flock(syscall.LOCK_SH)
+	}
+	if err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "lock", Path: lock.Name(), Err: err}, lock.Close())
+	}
+	return h, nil
+}
+
+func (h *Hold) flock(how int) error {
+	for {
+		if err := syscall.Flock(int(h.lock.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+// Release ends the use.
+func (h *Hold) Release() { _ = h.lock.Close() } // it was only locked
+
+// First makes an admin's token if there is no token at all, and keeps it in the
+// file, which only its owner can read. It returns "" if there was a token. A file
+// that a server on another database uses is not replaced: that is a conflict.
+func (h *Hold) First(ctx context.Context, b *Book) (text string, err error) {
+	defer func() {
+		if shared := h.flock(syscall.LOCK_SH); err == nil {
+			err = shared
+		}
+	}()
+	all, err := b.List(ctx)
+	if err != nil || len(all) > 0 {
+		return "", err
+	}
+	// A token that nobody has seen must not be the reason that none is made.
+	text, _, err = b.create(ctx, New{Role: Admin, Name: "first"}, func(text string) error {
+		switch err := h.keep(text); {
+		case errors.Is(err, fs.ErrExist):
+			return &Error{taken, fmt.Sprintf("%s holds the token of a server that runs on another database; give this server a state folder of its own with XDG_STATE_HOME, or stop the other", h.file)}
+		case err != nil:
+			return fmt.Errorf("keep the first token: %w", err)
+		}
+		return nil
+	})
+	return text, err
+}
+
+// keep writes the file. It replaces an older one, whoever could read that, unless
+// another server uses it.
+func (h *Hold) keep(text string) error {
+	temp, err := os.CreateTemp(filepath.Dir(h.file), ".token-") // made with 0600
+	if err != nil {
+		return err
+	}
+	_, err = temp.WriteString(text + "\n")
+	if err == nil {
+		err = temp.Sync()
+	}
+	if closed := temp.Close(); err == nil {
+		err = closed
+	}
+	switch {
+	case err != nil:
+	case h.alone:
+		err = os.Rename(temp.Name(), h.file)
+	default:
+		err = os.Link(temp.Name(), h.file)
+	}
+	if gone := os.Remove(temp.Name()); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
+}

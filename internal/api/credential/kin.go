@@ -1,0 +1,53 @@
+package credential
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// mostKin is how many tokens that were made from one, at whatever remove, work at the
+// same time.
+const mostKin = 50
+
+// room ends the oldest of the tokens that come from the same one as a parent does if
+// there are too many for one more. Those that the new one would come from stay: if
+// there are no others it is refused.
+func (b *Book) room(ctx context.Context, parent string) error {
+	all, err := b.List(ctx)
+	if err != nil {
+		return err
+	}
+	byID := indexed(all)
+	line := lineage(byID, parent)
+	kin := slices.DeleteFunc(all, func(r Row) bool {
+		from := lineage(byID, r.ID)
+		return len(from) < 2 || from[len(from)-1] != line[len(line)-1]
+	})
+	if len(kin) < mostKin {
+		return nil
+	}
+	for _, r := range kin {
+		if !slices.Contains(line, r.ID) {
+			return b.rows.Drop(ctx, r.ID)
+		}
+	}
+	return &Error{kind: taken, text: fmt.Sprintf("%d tokens were made one from the other: make the next from the first", len(kin))}
+}
+
+// lineage is the ids of a token, of the one that it was made from, and so on.
+func lineage(byID map[string]Row, id string) []string {
+	line := []string{id}
+	for r, ok := byID[id]; ok && r.Parent != "" && !slices.Contains(line, r.Parent); r, ok = byID[r.Parent] {
+		line = append(line, r.Parent)
+	}
+	return line
+}
+
+func indexed(rows []Row) map[string]Row {
+	byID := make(map[string]Row, len(rows))
+	for _, r := range rows {
+		byID[r.ID] = r
+	}
+	return byID
+}

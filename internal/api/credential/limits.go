@@ -1,0 +1,130 @@
+package credential
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// limitedWorker is the role of a token with limits, as it is kept. A coordinator that
+// knows no limits gives this role no rights at all, and keeps it when it rewrites the
+// row without the limits.
+const limitedWorker Role = "limited-worker"
+
+// Limits are what a token of role worker is good for. Without any it is good for every
+// task.
+type Limits struct {
+	Projects []string `json:"projects,omitempty"` // it takes tasks of these alone
+	Pools    []string `json:"pools,omitempty"`    // it takes tasks that want one of these labels, and no other labels
+
+	limited bool // even if no limits are known
+}
+
+func (l Limits) empty() bool { return len(l.Projects) == 0 && len(l.Pools) == 0 }
+
+// Limited reports whether a token is good for its own work alone.
+func (i Identity) Limited() bool { return i.limited }
+
+const (
+	maxLimits = 100
+	maxLimit  = 200 // bytes
+)
+
+func (l Limits) check() error {
+	for what, list := range map[string][]string{"projects": l.Projects, "pools": l.Pools} {
+		if len(list) > maxLimits {
+			return &Error{kind: invalid, text: fmt.Sprintf("%s: found %d, want %d at most", what, len(list), maxLimits)}
+		}
+		for _, name := range list {
+			if strings.TrimSpace(name) == "" || len(name) > maxLimit || strings.ContainsAny(name, ",@/\\") || !printable(name) || name == "." || name == ".." {
+				return &Error{kind: invalid, text: fmt.Sprintf("%s: found %.60q, want a name without commas, @ and slashes", what, name)}
+			}
+		}
+	}
+	return nil
+}
+
+// projectLabel begins the label by which tasks and workers say which project they are of.
+const projectLabel = "project:"
+
+// MayHave returns why the holder of a token may not have labels, or "".
+func (i Identity) MayHave(labels []string) string {
+	if !i.limited {
+		return ""
+	}
+	for _, label := range labels {
+		project, ofProject := strings.CutPrefix(label, projectLabel)
+		switch {
+		case strings.HasPrefix(label, "@"): // the place of the worker itself, which is checked elsewhere
+		case ofProject && len(i.Projects) > 0 && !slices.Contains(i.Projects, project):
+			return fmt.Sprintf("the token %s is limited to %s, and is no good for project %.60s", i.ID, i.Text(), project)
+		case !ofProject && len(i.Pools) > 0 && !slices.Contains(i.Pools, label):
+			return fmt.Sprintf("the token %s is limited to %s, and is no good for label %.60s", i.ID, i.Text(), label)
+		}
+	}
+	return ""
+}
+
+// Wants lists what a task must have one label of each of, for the holder of a token to
+// take it.
+func (i Identity) Wants() (sets [][]string) {
+	if !i.limited {
+		return nil
+	}
+	if len(i.Projects) > 0 {
+		set := make([]string, len(i.Projects))
+		for n, project := range i.Projects {
+			set[n] = projectLabel + project
+		}
+		sets = append(sets, set)
+	}
+	if len(i.Pools) > 0 {
+		sets = append(sets, i.Pools)
+	}
+	if len(sets) == 0 { // an older coordinator has lost the limits: nothing is allowed
+		sets = append(sets, nil)
+	}
+	return sets
+}
+
+// MayTake returns why the holder of a token may have nothing to do with a task of these
+// labels, or "".
+func (i Identity) MayTake(labels []string) string {
+	if why := i.MayHave(labels); why != "" {
+		return why
+	}
+	for _, set := range i.Wants() {
+		if !slices.ContainsFunc(labels, func(l string) bool { return slices.Contains(set, l) }) {
+			return fmt.Sprintf("the token %s is limited to %s, and the task is of none of them", i.ID, i.Text())
+		}
+	}
+	return ""
+}
+
+// Text is such as "project web, pools gpu and linux".
+func (l Limits) Text() string {
+	var parts []string
+	for _, p := range []struct {
+		word string
+		list []string
+	}{{"project", l.Projects}, {"pool", l.Pools}} {
+		switch len(p.list) {
+		case 0:
+		case 1:
+			parts = append(parts, p.word+" "+p.list[0])
+		default:
+			last := len(p.list) - 1
+			parts = append(parts, p.word+"s "+strings.Join(p.list[:last], ", ")+" and "+p.list[last])
+		}
+	}
+	if len(parts) == 0 && l.limited {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Shown is the role and the limits of a token as people see them.
+func (r Row) Shown() (Role, Limits) {
+	i := r.Identity()
+	return i.Role, i.Limits
+}

@@ -1,0 +1,246 @@
+package docview
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+
+	"gaffer/internal/flow/spec"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+// BuildPicture is what mission control shows of a project's build.
+type BuildPicture struct {
+	Found    bool          `json:"found"` // there is a build run
+	Ours     bool          `json:"ours"`  // gaffer runs it
+	Run      string        `json:"run,omitempty"`
+	Working  bool          `json:"working"` // a gaffer is at it now
+	RunID    string        `json:"runId,omitempty"`
+	Status   string        `json:"status,omitempty"`
+	Started  time.Time     `json:"started,omitzero"`
+	Phase    string        `json:"phase,omitempty"` // the convergence phase
+	Chunks   []BuildChunk  `json:"chunks"`
+	Progress BuildProgress `json:"progress"`
+	Score    *BuildScore   `json:"score,omitempty"`
+	Section  *BuildSection `json:"section,omitempty"` // being worked on
+	Context  BuildContext  `json:"context"`
+	Feed     []BuildFeed   `json:"feed"`   // the latest, oldest first
+	Alerts   []BuildAlert  `json:"alerts"` // to be pinned
+	Resume   *BuildResume  `json:"resume,omitempty"`
+	Inbox    []BuildItem   `json:"inbox"`
+	Next     string        `json:"next,omitempty"` // what the person might do
+	Command  string        `json:"command,omitempty"`
+	Step     string        `json:"step,omitempty"`
+	Problems []string      `json:"problems"`
+}
+
+// BuildProgress is how far a build is. Current counts the chunk in hand.
+type BuildProgress struct {
+	Current   int `json:"current"`
+	Total     int `json:"total"`
+	Completed int `json:"completed"`
+	Active    int `json:"active"`
+	Failed    int `json:"failed"`
+}
+
+// BuildScore is how many scenarios are satisfied.
+type BuildScore struct {
+	Satisfied int `json:"satisfied"`
+	Total     int `json:"total"`
+}
+
+// BuildSection is a section of the spec.
+type BuildSection struct {
+	Alias  string `json:"alias"`
+	Number string `json:"number,omitempty"`
+	Title  string `json:"title,omitempty"`
+}
+
+// BuildContext is how the context of a build is doing.
+type BuildContext struct {
+	Usage          *float64  `json:"usage,omitempty"` // percent; missing if nobody has said
+	Level          string    `json:"level"`           // ok, warning from 70 %, critical from 90 %, unknown
+	Isolation      string    `json:"isolation"`
+	LastCheckpoint time.Time `json:"lastCheckpoint,omitzero"`
+}
+
+// The levels of a context.
+const (
+	contextOK       = "ok"
+	contextWarning  = "warning"
+	contextCritical = "critical"
+	contextUnknown  = "unknown"
+)
+
+// Build is the documents of a project's workflow as they were last seen. It is
+// for one goroutine at a time.
+type Build struct {
+	state, inbox document
+}
+
+// SawState takes in the state: nothing if it is not there.
+func (b *Build) SawState(data []byte, err error) { b.state.saw(data, err) }
+
+// SawInbox takes in the inbox: nothing if it is not there.
+func (b *Build) SawInbox(data []byte, err error) { b.inbox.saw(data, err) }
+
+// State is the state as it was last seen whole.
+func (b *Build) State() jsontree.Value { return b.state.value }
+
+// Picture shows the documents. now is for "started AGO". Whose build it is, and
+// whether somebody is at it, is for the caller to say.
+func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
+	state, misread := workflow.Read(b.state.value)
+	return fit(func(l limits) BuildPicture {
+		p := BuildPicture{
+			Chunks: []BuildChunk{}, Inbox: items(b.inbox.value, l), Feed: feed(state, l), Problems: b.problems(misread, l),
+			Next: l.cut(state.NextStep), Command: l.cut(string(state.CurrentCommand)), Step: l.cut(string(state.WorkflowStep)),
+			Context: contextOf(b.state.value, state),
+		}
+		p.run(state, text, now, l)
+		p.Score, p.Progress, p.Section = scoreOf(b.state.value), progressOf(b.state.value, state), sectionOf(state, text, p.Feed, l)
+		p.Alerts = alerts(p, state, l)
+		return p
+	})
+}
+
+// run adds what the build run says.
+func (p *BuildPicture) run(state workflow.State, text spec.Spec, now time.Time, l limits) {
+	run := state.BuildRun
+	if run == nil {
+		return
+	}
+	p.Found, p.RunID, p.Status, p.Phase = true, l.cut(run.RunID), l.cut(string(run.Status)), l.cut(run.ConvergencePhase)
+	p.Started = moment(run.StartedAt)
+	p.Chunks = chunks(*run, l)
+	p.Resume = resume(*run, text, now, l)
+}
+
+func (b *Build) problems(misread []jsontree.Mismatch, l limits) []string {
+	list := []string{}
+	for _, d := range []struct{ name, problem string }{{workflow.StateFile, b.state.problem}, {workflow.InboxFile, b.inbox.problem}} {
+		if d.problem != "" {
+			list = append(list, l.cut(d.name+": "+d.problem))
+		}
+	}
+	for _, m := range misread {
+		if len(list) < maxProblems {
+			list = append(list, l.cut(workflow.StateFile+": "+m.String()))
+		}
+	}
+	return list
+}
+
+// scoreOf reads a score that has both counts.
+func scoreOf(state jsontree.Value) *BuildScore {
+	v := state.Get("scenarioScore")
+	satisfied, ok1 := v.Get("satisfied").Int()
+	total, ok2 := v.Get("total").Int()
+	if !ok1 || !ok2 {
+		return nil
+	}
+	return &BuildScore{int(satisfied), int(total)}
+}
+
+// progressOf is derived from the chunks, or read where some programs write it.
+func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
+	var p BuildProgress
+	run := state.BuildRun
+	if run != nil {
+		now := run.Progress()
+		p = BuildProgress{now.Current, now.Total, run.Count(workflow.Completed), run.Count(workflow.Active, workflow.Retrying), run.Count(workflow.Failed)}
+	}
+	if run != nil && len(run.Chunks) > 0 {
+		return p
+	}
+	said := raw.Get("chunkProgress")
+	if run != nil && said.Absent() {
+		said = run.ChunkProgress
+	}
+	if current, total, ok := fraction(said); ok {
+		p.Current, p.Total = current, total
+	}
+	return p
+}
+
+// fraction reads {current, total}, or a text such as 2/4.
+func fraction(v jsontree.Value) (current, total int, ok bool) {
+	if text, isText := v.Str(); isText {
+		a, b, found := strings.Cut(text, "/")
+		n, err1 := strconv.Atoi(strings.TrimSpace(a))
+		m, err2 := strconv.Atoi(strings.TrimSpace(b))
+		return n, m, found && err1 == nil && err2 == nil
+	}
+	n, ok1 := v.Get("current").Int()
+	m, ok2 := v.Get("total").Int()
+	return int(n), int(m), ok1 && ok2
+}
+
+// sectionOf is the section being worked on: what the state says, else what the
+// chunk in hand or the feed does.
+func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits) *BuildSection {
+	alias := state.ActiveSection
+	if alias == "" && state.BuildRun != nil {
+		for _, c := range state.BuildRun.Chunks {
+			if busy(c.Status) && len(c.Sections) > 0 {
+				alias = c.Sections[0]
+				break
+			}
+		}
+	}
+	for i := len(feed) - 1; i >= 0 && alias == "" && state.BuildRun != nil && !ended(state.BuildRun.Status); i-- {
+		alias = feed[i].Section
+	}
+	if alias == "" {
+		return nil
+	}
+	in, _ := text.Section(alias)
+	return &BuildSection{l.cut(alias), l.cut(cmp.Or(state.ActiveSectionNumber, in.Number)), l.cut(in.Title)}
+}
+
+func ended(s workflow.RunStatus) bool { return s == workflow.RunCompleted || s == workflow.Partial }
+
+// busy also knows a word that other programs have for it.
+func busy(s workflow.ChunkStatus) bool {
+	return s == workflow.Active || s == workflow.Retrying || s == "running"
+}
+
+func contextOf(raw jsontree.Value, state workflow.State) BuildContext {
+	usage, known := usageOf(raw.Get("contextState"))
+	h := workflow.ContextHealth(workflow.Events(state.BuildEvents), state.BuildRun, usage)
+	c := BuildContext{Level: contextUnknown, Isolation: limits{text: 200}.cut(h.Isolation), LastCheckpoint: moment(h.LastCheckpoint)}
+	if !known {
+		return c
+	}
+	c.Usage = &usage
+	switch h.Level {
+	case workflow.Red:
+		c.Level = contextCritical
+	case workflow.Yellow:
+		c.Level = contextWarning
+	default:
+		c.Level = contextOK
+	}
+	return c
+}
+
+// usageOf reads how full a context is, in percent, from where programs write it.
+func usageOf(v jsontree.Value) (float64, bool) {
+	for _, name := range []string{"", "usagePercent", "usedPercentage", "used_percentage", "percentage", "percent", "usage", "approximateUsage"} {
+		at := v
+		if name != "" {
+			at = v.Get(name)
+		}
+		f, ok := at.Float()
+		if text, isText := at.Str(); isText {
+			n, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(text), "%"), 64)
+			f, ok = n, err == nil
+		}
+		if ok && f >= 0 && f <= 1000 {
+			return f, true
+		}
+	}
+	return 0, false
+}

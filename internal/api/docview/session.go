@@ -1,0 +1,193 @@
+package docview
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"gaffer/session"
+	"gaffer/statefile"
+)
+
+// SessionWave is agents that run at the same time.
+type SessionWave struct {
+	Number int            `json:"number"` // 0 of agents that are in no wave
+	Status string         `json:"status"`
+	Agents []SessionAgent `json:"agents"`
+}
+
+// SessionAgent is one member of a session.
+type SessionAgent struct {
+	ID      string    `json:"id"`
+	Name    string    `json:"name"`
+	Status  string    `json:"status"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Seconds *float64  `json:"seconds,omitempty"` // that it took; missing while it runs
+	Error   string    `json:"error,omitempty"`
+	PID     int       `json:"pid,omitempty"` // while it runs
+	Model   string    `json:"model,omitempty"`
+	Log     string    `json:"log,omitempty"` // where its output is, if that can be shown
+}
+
+// SessionPicture is a session and what is wrong with its document.
+type SessionPicture struct {
+	Session  SessionEntry `json:"session"`
+	Problems []string     `json:"problems"`
+}
+
+const maxAgents = 5000 // of a session that are shown
+
+// Session shows one session. A document that cannot be read is a problem of the
+// picture; one that is not there is an error.
+func (s *Shelf) Session(id string) (SessionPicture, error) {
+	doc, err := s.store.Document(id)
+	picture := SessionPicture{Session: SessionEntry{ID: id}, Problems: []string{}}
+	switch {
+	case notThere(err):
+		return picture, err
+	case err != nil:
+		picture.Session.Problem = why(err)
+		picture.Problems = append(picture.Problems, "status.json: "+why(err))
+		return picture, nil
+	}
+	v := doc.Value()
+	picture.Session = entryOf(id, v, doc.Bytes())
+	status, _ := session.Decode(v)
+	if len(status.Agents) > maxAgents {
+		picture.Problems = append(picture.Problems, fmt.Sprintf("status.json: has %d agents: the first %d are shown", len(status.Agents), maxAgents))
+		status.Agents = status.Agents[:maxAgents]
+	}
+	picture.Session.Waves = s.waves(id, status)
+	picture.Problems = append(picture.Problems, named("status.json", session.Check("status.json", v))...)
+	return picture, nil
+}
+
+// notThere also covers an id that no session can have.
+func notThere(err error) bool {
+	if _, ok := errors.AsType[*session.NotFoundError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*statefile.NameError](err)
+	return ok || missing(err)
+}
+
+// waves puts every agent into one: that which names it, else that which it
+// names, else none. Ids of agents that are not there are left out.
+func (s *Shelf) waves(id string, status session.Status) []SessionWave {
+	logs := s.logs(id)
+	at := map[string]int{}
+	for i, a := range slices.Backward(status.Agents) {
+		at[a.ID] = i
+	}
+	var list []SessionWave
+	number := map[int]int{}
+	placed := make([]bool, len(status.Agents))
+	for _, w := range status.Waves {
+		if _, twice := number[w.Wave]; !twice {
+			number[w.Wave] = len(list)
+			list = append(list, SessionWave{Number: w.Wave, Agents: []SessionAgent{}})
+		}
+		wave := &list[number[w.Wave]]
+		for _, member := range w.Agents {
+			if i, ok := at[member]; ok && !placed[i] {
+				placed[i] = true
+				wave.Agents = append(wave.Agents, agentOf(status.Agents[i], logs))
+			}
+		}
+		wave.Status = waveStatus(wave.Agents, w.Status)
+	}
+	return rest(list, number, placed, status, logs)
+}
+
+// rest adds the agents that no wave names.
+func rest(list []SessionWave, number map[int]int, placed []bool, status session.Status, logs map[string]string) []SessionWave {
+	for i, a := range status.Agents {
+		if placed[i] {
+			continue
+		}
+		n := 0
+		if a.Wave != nil {
+			n = *a.Wave
+		} else if len(status.Waves) == 0 {
+			n = 1
+		}
+		if _, known := number[n]; !known {
+			number[n] = len(list)
+			list = append(list, SessionWave{Number: n, Agents: []SessionAgent{}})
+		}
+		wave := &list[number[n]]
+		wave.Agents = append(wave.Agents, agentOf(a, logs))
+		wave.Status = waveStatus(wave.Agents, session.State(wave.Status))
+	}
+	slices.SortStableFunc(list, func(a, b SessionWave) int { return cmp.Compare(a.Number, b.Number) })
+	return list
+}
+
+// waveStatus follows the agents, since other writers never set it. Without any
+// it is what the document says.
+func waveStatus(agents []SessionAgent, said session.State) string {
+	ended, begun := 0, 0
+	for _, a := range agents {
+		state := session.State(a.Status)
+		if state.Final() {
+			ended++
+		}
+		if state != session.Queued {
+			begun++
+		}
+	}
+	switch {
+	case len(agents) == 0:
+		return listed.cut(string(said))
+	case ended == len(agents):
+		return string(session.Complete)
+	case begun > 0:
+		return string(session.Running)
+	}
+	return string(session.Pending)
+}
+
+func agentOf(a session.Agent, logs map[string]string) SessionAgent {
+	v := SessionAgent{
+		ID: listed.cut(a.ID), Name: listed.cut(a.Name), Status: listed.cut(string(a.Status)), Model: listed.cut(a.Model),
+		Started: tellable(a.StartedAt.Time), Ended: tellable(a.CompletedAt.Time),
+	}
+	if a.Error != nil {
+		v.Error = limits{text: 2000}.cut(*a.Error)
+	}
+	if a.PID != nil && *a.PID > 0 && !a.Status.Final() {
+		v.PID = *a.PID
+	}
+	v.Seconds = seconds(a)
+	if name := logName(a.ID, a.LogFile, logs); name != "" {
+		v.Log = listed.cut(cmp.Or(a.LogFile, name))
+	}
+	return v
+}
+
+// seconds is how long an agent that has ended took.
+func seconds(a session.Agent) *float64 {
+	if a.DurationSeconds != nil && *a.DurationSeconds >= 0 {
+		return a.DurationSeconds
+	}
+	if a.StartedAt.IsZero() || a.CompletedAt.IsZero() {
+		return nil
+	}
+	took := max(0, a.CompletedAt.Sub(a.StartedAt.Time).Seconds())
+	return &took
+}
+
+// logName is the name of an agent's log in the session's folder, where there is
+// one: that which the document gives, else the protocol's.
+func logName(id, said string, logs map[string]string) string {
+	if said != "" {
+		if name := filepath.Base(said); logs[name] != "" {
+			return name
+		}
+	}
+	return logs[id+".log"]
+}

@@ -1,0 +1,193 @@
+package docview
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"gaffer/session"
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+const (
+	maxFolders  = 600 // of sessions that are looked at, the last by their names
+	maxSessions = 200 // that are listed
+	coarse      = 2 * time.Second
+)
+
+// SessionEntry is a session in a list, or with its waves if it is shown alone.
+type SessionEntry struct {
+	ID         string          `json:"id"` // the folder's name
+	Source     string          `json:"source"`
+	SourceFile string          `json:"source_file,omitempty"`
+	Status     string          `json:"status"`
+	Started    time.Time       `json:"started,omitzero"`
+	Ended      time.Time       `json:"ended,omitzero"`
+	Counts     session.Summary `json:"counts"`
+	Ours       bool            `json:"ours"` // gaffer runs it
+	Run        string          `json:"run,omitempty"`
+	Version    string          `json:"version"`           // another one when the document is another
+	Problem    string          `json:"problem,omitempty"` // why the document cannot be read
+	Waves      []SessionWave   `json:"waves,omitempty"`
+
+	written time.Time
+}
+
+// Shelf is the sessions of a project. It remembers what it has read, and is safe
+// for concurrent use.
+type Shelf struct {
+	host  host.Host
+	root  string // of the store
+	store *session.Store
+
+	mu   sync.Mutex
+	seen map[string]*shelved
+}
+
+// shelved is a session as it was last seen.
+type shelved struct {
+	info  fs.FileInfo // nil if the document is to be read again
+	entry SessionEntry
+	whole bool // it was readable once
+}
+
+// NewShelf returns the sessions below a root, such as .founder-mode/status. It
+// touches nothing.
+func NewShelf(h host.Host, root string) *Shelf {
+	return &Shelf{host: h, root: root, store: session.New(root, session.Options{Host: h}), seen: map[string]*shelved{}}
+}
+
+// List looks at the sessions and returns the newest, the latest first.
+func (s *Shelf) List() []SessionEntry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	there := map[string]bool{}
+	for _, name := range s.folders() {
+		if s.look(name) {
+			there[name] = true
+		}
+	}
+	list := []SessionEntry{}
+	for name, seen := range s.seen {
+		if !there[name] {
+			delete(s.seen, name)
+			continue
+		}
+		list = append(list, seen.entry)
+	}
+	slices.SortFunc(list, newestFirst)
+	return list[:min(len(list), maxSessions)]
+}
+
+func newestFirst(a, b SessionEntry) int {
+	since := func(e SessionEntry) time.Time {
+		if e.Started.IsZero() {
+			return e.written
+		}
+		return e.Started
+	}
+	if order := since(b).Compare(since(a)); order != 0 {
+		return order
+	}
+	return strings.Compare(b.ID, a.ID)
+}
+
+func (s *Shelf) sessions() string { return filepath.Join(s.root, "sessions") }
+
+func (s *Shelf) status(id string) string { return filepath.Join(s.sessions(), id, "status.json") }
+
+// folders lists what may be a session, by name.
+func (s *Shelf) folders() []string {
+	entries, err := s.host.ReadDir(opLook, s.sessions())
+	if err != nil {
+		return nil // none is there, or none may be seen
+	}
+	var names []string
+	for _, e := range entries {
+		if (e.IsDir() || e.Type()&fs.ModeSymlink != 0) && statefile.CheckName("session id", e.Name()) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names[max(0, len(names)-maxFolders):]
+}
+
+// look reads a session if it has changed, or may have. It says whether there is
+// one to show.
+func (s *Shelf) look(id string) bool {
+	info, err := s.host.Stat(opLook, s.status(id))
+	if err != nil {
+		return false
+	}
+	seen := s.seen[id]
+	if seen == nil {
+		seen = &shelved{entry: SessionEntry{ID: id}}
+	}
+	now := s.host.Now()
+	if seen.info == nil || differs(seen.info, info) || now.Sub(info.ModTime()) < coarse {
+		s.read(seen, info, now)
+	}
+	if seen.whole || seen.entry.Problem != "" {
+		s.seen[id] = seen
+		return true
+	}
+	return false
+}
+
+// read takes in a document. One that is being written leaves what was seen
+// before.
+func (s *Shelf) read(seen *shelved, info fs.FileInfo, now time.Time) {
+	seen.info, seen.entry.written = info, tellable(info.ModTime())
+	data, err := statefile.ReadBytes(s.host, s.status(seen.entry.ID))
+	var d document
+	if d.saw(data, err); d.problem == "" && d.there {
+		seen.entry, seen.whole = entryOf(seen.entry.ID, d.value, data), true
+		seen.entry.written = tellable(info.ModTime())
+		return
+	}
+	seen.info = nil
+	if now.Sub(info.ModTime()) > young {
+		seen.info, seen.entry.Problem = info, d.problem
+		seen.entry.Version = version(data)
+	}
+}
+
+func differs(a, b fs.FileInfo) bool {
+	return !a.ModTime().Equal(b.ModTime()) || a.Size() != b.Size() || inode(a) != inode(b)
+}
+
+func inode(info fs.FileInfo) uint64 {
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		return stat.Ino
+	}
+	return 0
+}
+
+func version(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:6])
+}
+
+// listed is how much of a session a list shows.
+var listed = limits{items: maxSessions, text: 300}
+
+// entryOf is a session without its waves. Counts are taken from the agents, since
+// a summary may be wrong.
+func entryOf(id string, v jsontree.Value, data []byte) SessionEntry {
+	status, _ := session.Decode(v)
+	e := SessionEntry{
+		ID: id, Source: listed.cut(status.Source), SourceFile: listed.cut(status.SourceFile), Status: listed.cut(string(status.Status)),
+		Started: tellable(status.StartedAt.Time), Ended: tellable(status.CompletedAt.Time), Counts: status.Count(), Version: version(data),
+	}
+	if v.Kind() != jsontree.Object {
+		e.Problem = v.Kind().String() + " where an object should be"
+	}
+	return e
+}

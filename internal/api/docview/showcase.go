@@ -1,0 +1,199 @@
+// Package docview makes pictures of the documents that a project's tools keep:
+// the board of a team, sessions with their waves, and a build as mission control
+// shows it. A picture is for a page: flat, short, and the same whoever wrote the
+// documents.
+//
+// The documents are other programs' and language models'. Whatever stands in
+// them gives a picture: what fits is shown, words that no protocol has are shown
+// as they are, and what cannot be read is named among the picture's problems.
+package docview
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/timestamp"
+)
+
+const (
+	maxDocument = 8 << 20         // bytes of a document that is shown
+	maxPicture  = 3 << 19         // bytes of a picture
+	maxProblems = 50              // that are named
+	young       = time.Second     // a file this young may still be being written
+	opLook      = host.Op("look") // at a document
+)
+
+// limits are how much of a document is shown.
+type limits struct {
+	items int // of a list, the latest
+	text  int // characters of a text
+}
+
+// fit makes a picture as rich as it may be.
+func fit[T any](paint func(limits) T) T {
+	var picture T
+	for _, l := range []limits{{200, 2000}, {100, 500}, {50, 100}, {20, 40}} {
+		picture = paint(l)
+		if data, err := json.Marshal(picture); err == nil && len(data) <= maxPicture {
+			break
+		}
+	}
+	return picture
+}
+
+// cut shortens a text.
+func (l limits) cut(text string) string {
+	if len(text) <= l.text || utf8.RuneCountInString(text) <= l.text {
+		return text
+	}
+	return string([]rune(text)[:l.text]) + "…"
+}
+
+// cutAll shortens a list of texts, and each of them.
+func (l limits) cutAll(texts []string) []string {
+	list := []string{}
+	for _, text := range texts[:min(len(texts), l.items)] {
+		list = append(list, l.cut(text))
+	}
+	return list
+}
+
+// last leaves the latest of a list.
+func last[T any](list []T, most int) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list[max(0, len(list)-most):]
+}
+
+// document is a document as it was last seen whole.
+type document struct {
+	value   jsontree.Value
+	there   bool   // whatever is in it
+	problem string // why it cannot be read now
+}
+
+// saw takes in what is there now: nothing, bytes, or an error. What cannot be
+// read leaves what was seen before.
+func (d *document) saw(data []byte, err error) {
+	if err == nil && data == nil || missing(err) {
+		*d = document{}
+		return
+	}
+	d.there, d.problem = true, ""
+	if err == nil && len(data) > maxDocument {
+		err = &statefile.FormError{Problem: fmt.Sprintf("has %d bytes, more than the %d MiB that are shown", len(data), maxDocument>>20)}
+	}
+	var doc *jsontree.Doc
+	if err == nil {
+		doc, err = jsontree.Parse(data)
+	}
+	if err != nil {
+		d.problem = why(err)
+		return
+	}
+	d.value = doc.Value()
+}
+
+// Look reads a document that may be being written: nothing if it is not there.
+func Look(h host.Host, path string) (data []byte, err error) {
+	doc, err := statefile.New(path, statefile.Options{Host: h}).Load()
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return doc.Bytes(), nil
+}
+
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// why says what is wrong with a document, without where it is.
+func why(err error) string {
+	if e, ok := errors.AsType[*statefile.CorruptError](err); ok {
+		return "not JSON: " + e.Syntax.Error()
+	}
+	if e, ok := errors.AsType[*statefile.FormError](err); ok {
+		return e.Problem
+	}
+	if e, ok := errors.AsType[*jsontree.SyntaxError](err); ok {
+		return "not JSON: " + e.Error()
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return "cannot be read: " + e.Err.Error()
+	}
+	return "cannot be read: " + err.Error()
+}
+
+// named lists what is invalid in a document. What is merely irregular was read
+// as it was meant.
+func named(document string, found []statefile.Finding) []string {
+	var list []string
+	for _, f := range found {
+		if f.Severity != statefile.Invalid {
+			continue
+		}
+		where := document
+		if f.At != "" {
+			where += ": " + f.At
+		}
+		if list = append(list, where+": "+f.Text); len(list) == maxProblems {
+			break
+		}
+	}
+	return list
+}
+
+// moment reads a time in any form found in the wild. A zero time is one that
+// nobody can tell, or that JSON cannot hold.
+func moment(text string) time.Time {
+	t, err := timestamp.Parse(strings.TrimSpace(text), time.Local)
+	if err != nil {
+		return time.Time{}
+	}
+	return tellable(t)
+}
+
+func tellable(t time.Time) time.Time {
+	if t = t.UTC(); t.Year() < 1 || t.Year() > 9999 {
+		return time.Time{}
+	}
+	return t
+}
+
+// first returns the first member that says something.
+func first(v jsontree.Value, names ...string) string {
+	for _, name := range names {
+		if m := v.Get(name); !m.Absent() && m.Kind() != jsontree.Object && m.Kind() != jsontree.Array && m.String() != "" {
+			return m.String()
+		}
+	}
+	return ""
+}
+
+// texts reads a list of strings, also one that is a mere string or has other
+// things in it.
+func texts(v jsontree.Value) []string {
+	list := []string{}
+	if text, ok := v.Str(); ok && text != "" {
+		return append(list, text)
+	}
+	for _, item := range v.Items() {
+		if text := item.String(); !item.Absent() && text != "" {
+			list = append(list, text)
+		}
+	}
+	return list
+}

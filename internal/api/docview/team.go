@@ -1,0 +1,236 @@
+package docview
+
+import (
+	"path/filepath"
+	"time"
+
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+	"gaffer/team"
+)
+
+// TeamPicture is where a team stands.
+type TeamPicture struct {
+	Project   string         `json:"project"`
+	Path      string         `json:"path"`
+	Found     bool           `json:"found"` // there are documents
+	Ours      bool           `json:"ours"`  // gaffer runs it
+	Run       string         `json:"run,omitempty"`
+	Session   TeamSession    `json:"session"`
+	Groups    []TeamGroup    `json:"groups"`
+	Phases    []TeamPhase    `json:"phases"`
+	Messages  []TeamMessage  `json:"messages"`  // oldest first
+	Decisions []TeamDecision `json:"decisions"` // oldest first
+	Counters  []TeamCounter  `json:"counters"`
+	Problems  []string       `json:"problems"`
+}
+
+// TeamSession is a team's session as a whole.
+type TeamSession struct {
+	ID           string    `json:"id"`
+	Mode         string    `json:"mode"`
+	Status       string    `json:"status"`
+	Phase        string    `json:"phase"`
+	Iteration    int       `json:"iteration"`
+	Spawns       int       `json:"spawns"`
+	Started      time.Time `json:"started,omitzero"`
+	Ended        time.Time `json:"ended,omitzero"`
+	Updated      time.Time `json:"updated,omitzero"`
+	Percent      float64   `json:"percent"` // of the groups that are complete
+	Requirements string    `json:"requirements,omitempty"`
+}
+
+// TeamPhase is a set of groups that run at the same time.
+type TeamPhase struct {
+	Number   int      `json:"number"`
+	Status   string   `json:"status"`
+	Groups   []string `json:"groups"`
+	Parallel int      `json:"parallel,omitempty"`
+}
+
+// TeamCounter is how often a role was started on a group.
+type TeamCounter struct {
+	Group string `json:"group"`
+	Role  string `json:"role"`
+	Count int    `json:"count"`
+	Limit int    `json:"limit"`
+	To    string `json:"to"` // who is to look at the group when it is past that
+}
+
+// Team is the documents of a team as they were last seen. It is for one
+// goroutine at a time.
+type Team struct {
+	seen  map[team.Document]*document
+	found map[team.Document][]string // what is wrong in each
+}
+
+// NewTeam returns a team of which nothing was seen.
+func NewTeam() *Team {
+	t := &Team{map[team.Document]*document{}, map[team.Document][]string{}}
+	for _, d := range team.Documents() {
+		t.seen[d] = &document{}
+	}
+	return t
+}
+
+// ReadTeam looks at the documents below a root.
+func ReadTeam(h host.Host, root string) *Team {
+	t := NewTeam()
+	for _, d := range team.Documents() {
+		t.Saw(d)(Look(h, filepath.Join(root, d.Path())))
+	}
+	return t
+}
+
+// Saw takes in one document: nothing if it is not there.
+func (t *Team) Saw(d team.Document) func(data []byte, err error) {
+	return func(data []byte, err error) { t.saw(d, data, err) }
+}
+
+func (t *Team) saw(d team.Document, data []byte, err error) {
+	seen := t.seen[d]
+	seen.saw(data, err)
+	switch name := d.Path(); {
+	case !seen.there:
+		t.found[d] = nil
+	case seen.problem != "":
+		t.found[d] = []string{name + ": " + seen.problem}
+	default:
+		t.found[d] = named(name, team.ValidateDocument(d, name, data))
+	}
+}
+
+// SessionID is the session that the documents are of.
+func (t *Team) SessionID() string {
+	for _, d := range []team.Document{team.PMStateDoc, team.OrchestratorDoc} {
+		if id := t.value(d).Get("session_id").Text(); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+func (t *Team) value(d team.Document) jsontree.Value { return t.seen[d].value }
+
+// Picture shows the documents. Whose they are is for the caller to say.
+func (t *Team) Picture() TeamPicture {
+	s := t.state()
+	return fit(func(l limits) TeamPicture {
+		groups := s.board(l)
+		return TeamPicture{
+			Found: t.there(), Session: s.session(l, t.SessionID()), Groups: groups, Phases: s.phases(l),
+			Messages: t.messages(l), Decisions: t.decisions(s, l), Counters: counters(groups), Problems: t.problems(l),
+		}
+	})
+}
+
+// there says whether a document of the team's state is, whatever is in it.
+func (t *Team) there() bool {
+	for _, d := range []team.Document{team.PMStateDoc, team.GroupStatusDoc, team.OrchestratorDoc} {
+		if t.seen[d].there {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Team) problems(l limits) []string {
+	list := []string{}
+	for _, d := range team.Documents() {
+		for _, text := range t.found[d] {
+			list = append(list, l.cut(text))
+		}
+	}
+	own := t.SessionID()
+	for _, d := range []team.Document{team.OrchestratorDoc, team.GroupStatusDoc} {
+		if id := t.value(d).Get("session_id").Text(); id != "" && id != own {
+			list = append(list, l.cut(d.Path()+": says session "+id+", another document "+own))
+		}
+	}
+	return list[:min(len(list), maxProblems)]
+}
+
+// teamState is what the documents of a team's state say.
+type teamState struct {
+	pm           team.PMState
+	groups       team.Groups
+	orchestrator team.OrchestratorState
+
+	begun   map[string]team.Group     // by id
+	planned map[string]team.TaskGroup // by id
+	raw     map[string]jsontree.Value // a group as it stands in its document
+	listed  map[string]team.WorkStatus
+}
+
+func (t *Team) state() teamState {
+	s := teamState{
+		begun: map[string]team.Group{}, planned: map[string]team.TaskGroup{}, raw: map[string]jsontree.Value{}, listed: map[string]team.WorkStatus{},
+	}
+	jsontree.Decode(t.value(team.PMStateDoc), &s.pm)
+	jsontree.Decode(t.value(team.GroupStatusDoc), &s.groups)
+	jsontree.Decode(t.value(team.OrchestratorDoc), &s.orchestrator)
+	for _, g := range s.groups {
+		s.begun[g.ID] = g
+	}
+	for _, g := range s.pm.TaskGroups {
+		s.planned[g.ID] = g
+	}
+	for id, g := range t.value(team.GroupStatusDoc).Members() {
+		s.raw[id] = g
+	}
+	for _, id := range s.pm.InProgressGroups {
+		s.listed[id] = team.WorkInProgress
+	}
+	for _, id := range s.pm.CompletedGroups {
+		s.listed[id] = team.WorkComplete
+	}
+	return s
+}
+
+func (s teamState) session(l limits, id string) TeamSession {
+	o := s.orchestrator
+	phase := o.CurrentPhase
+	if phase == "" {
+		phase = team.CurrentPhase(s.pm, s.groups, "")
+	}
+	updated := o.LastUpdate.Time
+	if s.pm.LastUpdate.After(updated) {
+		updated = s.pm.LastUpdate.Time
+	}
+	return TeamSession{
+		ID: l.cut(id), Mode: l.cut(string(s.pm.Mode)), Status: l.cut(string(o.Status)), Phase: l.cut(string(phase)),
+		Iteration: max(o.Iteration, 0), Spawns: max(o.TotalSpawns, 0),
+		Started: tellable(o.StartTime.Time), Ended: tellable(o.EndTime.Time), Updated: tellable(updated),
+		Percent: s.percent(), Requirements: l.cut(s.pm.OriginalRequirements),
+	}
+}
+
+func (s teamState) phases(l limits) []TeamPhase {
+	list := []TeamPhase{}
+	for i, p := range s.pm.ExecutionPhases {
+		if i == l.items {
+			break
+		}
+		number := p.PhaseNumber
+		if number == 0 {
+			number = i + 1
+		}
+		list = append(list, TeamPhase{number, l.cut(string(p.Status)), l.cutAll(p.GroupIDs), p.ParallelCount})
+	}
+	return list
+}
+
+// counters are those of the groups that are shown and not complete, of roles
+// that were started at all.
+func counters(shown []TeamGroup) []TeamCounter {
+	list := []TeamCounter{}
+	for _, g := range shown {
+		n := team.Group{Iterations: team.Iterations{Developer: g.Attempts.Developer, QA: g.Attempts.QA, TechLead: g.Attempts.TechLead}}
+		for _, c := range team.Counters(n) {
+			if c.Count > 0 && g.Stage != stageComplete {
+				list = append(list, TeamCounter{g.ID, string(c.Role), c.Count, c.Limit, string(c.To)})
+			}
+		}
+	}
+	return list
+}

@@ -1,0 +1,173 @@
+package docview
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/team"
+)
+
+// TeamGroup is a group on a team's board.
+type TeamGroup struct {
+	ID        string        `json:"id"`
+	Name      string        `json:"name"`
+	Status    string        `json:"status"` // the document's own word
+	Stage     string        `json:"stage"`  // the column of the board
+	Branch    string        `json:"branch"`
+	Agent     string        `json:"agent,omitempty"` // who works on it
+	Attempts  TeamAttempts  `json:"attempts"`
+	Blockers  []TeamBlocker `json:"blockers"`
+	DependsOn []string      `json:"depends_on"`
+	Note      string        `json:"note"` // what the tech lead said last
+	Started   time.Time     `json:"started,omitzero"`
+	Ended     time.Time     `json:"ended,omitzero"`
+}
+
+// TeamAttempts are how often each role was started on a group.
+type TeamAttempts struct {
+	Developer int `json:"developer"`
+	QA        int `json:"qa"`
+	TechLead  int `json:"tech_lead"`
+}
+
+// TeamBlocker is something that keeps a group from going on.
+type TeamBlocker struct {
+	Description string `json:"description"`
+	Resolved    bool   `json:"resolved"`
+	Resolution  string `json:"resolution,omitempty"`
+}
+
+// The columns of a board, in their order. A word that the protocol does not have
+// is in a column of its own, and never counts as complete.
+const (
+	stagePending   = "pending"
+	stageDeveloper = "developer_working"
+	stageQA        = "qa_testing"
+	stageReview    = "tech_review"
+	stageComplete  = "complete"
+	stageOther     = "other"
+)
+
+// stageOf also knows the words that the project manager has for planned groups.
+func stageOf(status string) string {
+	switch team.GroupStatus(status) {
+	case team.Pending, "", team.GroupStatus(team.WorkAssigned):
+		return stagePending
+	case team.DevWorking, team.DevBlocked, team.QAFailed, team.ChangesRequested, team.GroupStatus(team.WorkInProgress):
+		return stageDeveloper
+	case team.WaitingQA, team.QATesting:
+		return stageQA
+	case team.WaitingReview, team.TechReview:
+		return stageReview
+	case team.Complete:
+		return stageComplete
+	}
+	return stageOther
+}
+
+// board lists the groups that have a status, then those that are only planned.
+func (s teamState) board(l limits) []TeamGroup {
+	list := []TeamGroup{}
+	for _, id := range s.ids() {
+		if len(list) == l.items {
+			break
+		}
+		list = append(list, s.group(id, l))
+	}
+	return list
+}
+
+// ids lists every group that a document names, in that order, each once.
+func (s teamState) ids() []string {
+	var list []string
+	known := map[string]bool{"": true}
+	add := func(ids ...string) {
+		for _, id := range ids {
+			if !known[id] {
+				known[id] = true
+				list = append(list, id)
+			}
+		}
+	}
+	for _, g := range s.groups {
+		add(g.ID)
+	}
+	for _, g := range s.pm.TaskGroups {
+		add(g.ID)
+	}
+	for _, p := range s.pm.ExecutionPhases {
+		add(p.GroupIDs...)
+	}
+	add(s.pm.CompletedGroups...)
+	add(s.pm.InProgressGroups...)
+	add(s.pm.PendingGroups...)
+	return list
+}
+
+func (s teamState) group(id string, l limits) TeamGroup {
+	planned, g, raw := s.planned[id], s.begun[id], s.raw[id]
+	status := s.status(id)
+	agent := string(g.CurrentAgent)
+	if agent == string(team.None) {
+		agent = ""
+	}
+	return TeamGroup{
+		ID: l.cut(id), Name: l.cut(cmp.Or(g.Name, planned.Name)), Status: l.cut(status), Stage: stageOf(status),
+		Branch: l.cut(cmp.Or(g.BranchName, planned.BranchName)), Agent: l.cut(agent),
+		Attempts: TeamAttempts{max(g.Iterations.Developer, 0), max(g.Iterations.QA, 0), max(g.Iterations.TechLead, 0)},
+		Blockers: blockers(raw.Get("blockers"), l), DependsOn: l.cutAll(planned.DependsOn), Note: l.cut(note(raw)),
+		Started: tellable(g.StartTime.Time), Ended: tellable(g.EndTime.Time),
+	}
+}
+
+// status is a group's own, or else what the project manager says of it.
+func (s teamState) status(id string) string {
+	return cmp.Or(string(s.begun[id].Status), string(s.planned[id].Status), string(s.listed[id]), string(team.Pending))
+}
+
+// blockers reads those of a group, also such that are mere texts.
+func blockers(v jsontree.Value, l limits) []TeamBlocker {
+	list := []TeamBlocker{}
+	for _, item := range v.Items() {
+		b := TeamBlocker{Description: first(item, "description", "text", "reason"), Resolution: l.cut(first(item, "resolution"))}
+		if text, ok := item.Str(); ok {
+			b.Description = text
+		}
+		b.Resolved, _ = item.Get("resolved").Bool()
+		if b.Description != "" && len(list) < l.items {
+			b.Description = l.cut(b.Description)
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// note is the tech lead's last word on a group.
+func note(group jsontree.Value) (text string) {
+	for _, item := range group.Get("tech_lead_feedback").Items() {
+		said := first(item, "feedback", "summary")
+		if plain, ok := item.Str(); ok {
+			said = plain
+		}
+		if said != "" {
+			text = said
+		}
+	}
+	return text
+}
+
+// percent is how many of the groups are complete, with one decimal.
+func (s teamState) percent() float64 {
+	ids, done := s.ids(), 0
+	for _, id := range ids {
+		if stageOf(s.status(id)) == stageComplete {
+			done++
+		}
+	}
+	if len(ids) == 0 {
+		return 0
+	}
+	return math.Round(float64(done)*1000/float64(len(ids))) / 10
+}

@@ -1,0 +1,251 @@
+package protocol
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// Heartbeat implements [server.Desk].
+func (d *Desk) Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error) {
+	said := store.Worker{
+		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: present(h.Meta),
+		Owner: by.ID, Holder: by.Owner(),
+	}
+	if h.Gone {
+		said.Left = d.now()
+	}
+	if err := checkHeartbeat(said); err != nil {
+		return coordinator.Agent{}, err
+	}
+	need := store.Need{}
+	if said.ID != "" {
+		need.Workers = []string{said.ID}
+	}
+	var w store.Worker
+	err := d.do(ctx, by, need, func(s *engine.Step) (err error) {
+		w, err = heartbeat(s, by, said)
+		return err
+	})
+	return d.agent(w), err
+}
+
+func heartbeat(s *engine.Step, by credential.Identity, said store.Worker) (store.Worker, error) {
+	if err := maySpeak(by); err != nil {
+		return said, err
+	}
+	if said.ID == "" {
+		said.ID = s.NewID()
+		return s.Heartbeat(said)
+	}
+	w, err := s.Worker(said.ID)
+	switch {
+	case err == nil:
+		err = speaksFor(by, w)
+	case errors.Is(err, store.ErrNotFound):
+		err = NoRun(s, said.ID)
+	}
+	if err != nil {
+		return w, err
+	}
+	return s.Heartbeat(said)
+}
+
+func checkHeartbeat(said store.Worker) error {
+	var c check
+	c.idIfAny("agent_id", said.ID)
+	c.line("name", said.Name, maxName)
+	switch said.Status {
+	case "", coordinator.Idle, coordinator.Running, coordinator.Waiting:
+	default:
+		c.fail("claude_status: is %.40q, and may be idle, running or waiting", said.Status)
+	}
+	c.idIfAny("current_task_id", said.Task)
+	c.json("meta", said.Meta, maxMeta)
+	return c.err
+}
+
+// present is JSON, or nil if it says nothing.
+func present(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// agent is a worker as the protocol has it, now.
+func (d *Desk) agent(w store.Worker) coordinator.Agent { return agentAt(w, d.now()) }
+
+func agentAt(w store.Worker, now time.Time) coordinator.Agent {
+	a := coordinator.Agent{
+		ID: w.ID, Name: cmp.Or(w.Name, w.ID), Status: w.Status, ClaudeStatus: w.Status, ClaudeSince: utc(w.Said), CurrentTaskID: w.Task,
+		LastSeen: utc(w.Seen), Meta: metaOf(w), Subscriptions: w.Channels, CreatedAt: utc(w.Created), UpdatedAt: utc(w.Updated),
+		WorkerStatus: coordinator.Offline, Gone: !w.Left.IsZero(),
+	}
+	if now.Sub(w.Seen) < coordinator.OfflineAfter && !a.Gone {
+		a.WorkerStatus = coordinator.Online
+	}
+	return a
+}
+
+// metaOf is what an agent says of itself, with the channels that it follows, which
+// old clients look for there.
+func metaOf(w store.Worker) json.RawMessage {
+	members := map[string]json.RawMessage{}
+	if len(w.Channels) == 0 || len(w.Meta) > 0 && json.Unmarshal(w.Meta, &members) != nil {
+		return w.Meta
+	}
+	list, err := json.Marshal(w.Channels)
+	if err != nil {
+		return w.Meta
+	}
+	members["subscriptions"] = list
+	whole, err := json.Marshal(members)
+	if err != nil {
+		return w.Meta
+	}
+	return whole
+}
+
+func utc(t time.Time) time.Time {
+	if t.IsZero() {
+		return t
+	}
+	return t.UTC()
+}
+
+// Agents implements [server.Desk].
+func (d *Desk) Agents(ctx context.Context) (list []coordinator.Agent, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+		list, err = d.agents(r)
+		return err
+	})
+	return list, err
+}
+
+// agents leaves out workers that have never said what they do, since they speak to
+// the engine and not to the desk, and those whose only run has ended.
+func (d *Desk) agents(r store.Reader) ([]coordinator.Agent, error) {
+	workers, err := r.Workers()
+	list := make([]coordinator.Agent, 0, len(workers))
+	now := d.now()
+	for _, w := range workers {
+		if !w.Created.IsZero() && w.Left.IsZero() {
+			list = append(list, agentAt(w, now))
+		}
+	}
+	return list, err
+}
+
+// Agent implements [server.Desk].
+func (d *Desk) Agent(ctx context.Context, id string) (coordinator.Agent, error) {
+	var w store.Worker
+	err := d.store.Read(ctx, func(r store.Reader) (err error) {
+		w, err = agentRow(r, id)
+		return err
+	})
+	if err != nil {
+		return coordinator.Agent{}, err
+	}
+	return d.agent(w), nil
+}
+
+func agentRow(r rows, id string) (store.Worker, error) {
+	if err := checkID("agent", id); err != nil {
+		return store.Worker{}, err
+	}
+	w, err := r.Worker(id)
+	if err == nil && w.Created.IsZero() {
+		err = store.ErrNotFound
+	}
+	return w, missing(err, "agent", id)
+}
+
+// checkID says of an id that nobody can have that there is nothing of that id.
+func checkID(what, id string) error {
+	var c check
+	if c.id(what, id); c.err != nil {
+		return missing(store.ErrNotFound, what, fmt.Sprintf("%.40q", id))
+	}
+	return nil
+}
+
+// CurrentTask implements [server.Desk].
+func (d *Desk) CurrentTask(ctx context.Context, agent string) (task coordinator.Task, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) error {
+		w, err := agentRow(r, agent)
+		if err != nil {
+			return err
+		}
+		held, err := heldBy(r, w)
+		if err == nil && w.Slots > 0 { // one of gaffer's own: its row has no list of what it holds
+			held, err = store.RunningAttempts(r)
+			held = slices.DeleteFunc(held, func(a store.Attempt) bool { return a.Worker != w.ID })
+		}
+		if err != nil {
+			return err
+		}
+		if len(held) == 0 {
+			return nothing("no_current_task", "agent "+agent+" has no task")
+		}
+		task, err = taskOf(r, current(w, held).Key())
+		return err
+	})
+	return task, err
+}
+
+// current is the attempt that an agent says it works on, or the last that it was
+// given.
+func current(w store.Worker, held []store.Attempt) store.Attempt {
+	for _, a := range held {
+		if wireID(a.Key()) == w.Task {
+			return a
+		}
+	}
+	return held[len(held)-1]
+}
+
+// heldBy returns the attempts that an agent holds, in the order in which it was
+// given them.
+func heldBy(r rows, w store.Worker) (held []store.Attempt, err error) {
+	for _, id := range w.Holds {
+		a, err := r.Attempt(id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+		if a.Status == store.Running {
+			held = append(held, a)
+		}
+	}
+	return held, nil
+}
+
+// Subscribe implements [server.Desk].
+func (d *Desk) Subscribe(ctx context.Context, by credential.Identity, agent string, channels []string) (coordinator.Agent, error) {
+	var c check
+	c.number("subscriptions", len(channels), 0, maxSubscriptions)
+	for _, channel := range channels {
+		c.name("subscriptions", channel, maxName)
+	}
+	err := cmp.Or(c.err, checkID("agent", agent))
+	var w store.Worker
+	if err == nil {
+		err = d.do(ctx, by, store.Need{Workers: []string{agent}}, func(s *engine.Step) error {
+			if _, err := agentOf(s, by, agent); err != nil {
+				return err
+			}
+			w, err = s.Subscribe(agent, channels)
+			return err
+		})
+	}
+	return d.agent(w), err
+}

@@ -1,0 +1,298 @@
+package protocol
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// chainRow is a chain as it is stored, without its status.
+type chainRow struct {
+	coordinator.Chain
+	Last    int       `json:"last,omitempty"`   // the highest sequence that was given
+	Deleted time.Time `json:"deleted,omitzero"` // its tasks that have ended can still be looked at
+}
+
+// Chains implements [server.Desk].
+func (d *Desk) Chains(ctx context.Context) (list []coordinator.Chain, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+		list, err = chains(r)
+		return err
+	})
+	return list, err
+}
+
+func chains(r store.Reader) ([]coordinator.Chain, error) {
+	rows, err := all[chainRow](r, kindChain)
+	list := make([]coordinator.Chain, 0, len(rows))
+	for _, row := range rows {
+		if err != nil {
+			return nil, err
+		}
+		if row.Deleted.IsZero() {
+			row.Status, err = chainStatus(r, row.ID)
+			list = append(list, row.Chain)
+		}
+	}
+	return list, err
+}
+
+// Chain implements [server.Desk].
+func (d *Desk) Chain(ctx context.Context, id string) (c coordinator.Chain, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) error {
+		row, _, err := chainOf(r, id)
+		if err != nil {
+			return err
+		}
+		c = row.Chain
+		c.Status, err = chainStatus(r, id)
+		return err
+	})
+	return c, err
+}
+
+// chainStatus follows from the tasks of a chain.
+func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
+	run, err := r.Run(chainRun + id)
+	switch {
+	case err != nil:
+		return "", missing(err, "chain", id)
+	case run.Active > 0:
+		return coordinator.InProgress, nil
+	case run.Open > 0:
+		return coordinator.Queued, nil
+	case run.Failed > 0:
+		return coordinator.Failed, nil
+	}
+	done, err := r.Ended(run.ID, store.Complete, 1)
+	if err != nil || len(done) == 0 {
+		return coordinator.Queued, err
+	}
+	return coordinator.Done, nil
+}
+
+// chainOf returns a chain that was not deleted, and its item.
+func chainOf(r rows, id string) (row chainRow, i store.Item, err error) {
+	if i, err = r.Item(chainKey(id)); err == nil {
+		row, err = wireItem[chainRow](i)
+	}
+	if err == nil && !row.Deleted.IsZero() {
+		err = store.ErrNotFound
+	}
+	return row, i, missing(err, "chain", id)
+}
+
+// AddChain implements [server.Desk].
+func (d *Desk) AddChain(ctx context.Context, by credential.Identity, c coordinator.Chain) (made coordinator.Chain, err error) {
+	var bad check
+	bad.name("name", c.Name, maxName)
+	bad.text("description", c.Description, maxText)
+	bad.idIfAny("channel_id", c.ChannelID)
+	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
+		return made, err
+	}
+	err = d.do(ctx, by, store.Need{Items: []store.ItemKey{channelKey(c.ChannelID)}}, func(s *engine.Step) error {
+		if c.ChannelID != "" {
+			if _, err := channelOf(s, c.ChannelID); err != nil {
+				return missing(err, "channel", c.ChannelID)
+			}
+		}
+		now := utc(s.Now())
+		made = coordinator.Chain{ID: s.NewID(), ChannelID: c.ChannelID, Name: c.Name, Description: c.Description, CreatedAt: now, UpdatedAt: now}
+		return addChain(s, made)
+	})
+	made.Status = coordinator.Queued
+	return made, err
+}
+
+func addChain(s *engine.Step, c coordinator.Chain) error {
+	i, err := put(s, chainKey(c.ID), "", s.NextSeq(), chainRow{Chain: c})
+	if err != nil {
+		return err
+	}
+	if err := s.Event(store.Event{Kind: "chain.added", Run: chainRun + c.ID}, i); err != nil {
+		return err
+	}
+	_, err = s.Submit(engine.Submission{
+		ID: chainRun + c.ID, Conducted: true, Ordered: true, Plan: plan.Plan{Name: c.Name, Source: plan.SourceOrchestrate},
+	})
+	return err
+}
+
+// changeChain changes a chain in one transaction and returns it as it is then.
+func (d *Desk) changeChain(ctx context.Context, by credential.Identity, id string, need store.Need, change func(*engine.Step, *chainRow) error) (coordinator.Chain, error) {
+	if err := checkID("chain", id); err != nil {
+		return coordinator.Chain{}, err
+	}
+	need.Items, need.Runs = append(need.Items, chainKey(id)), append(need.Runs, chainRun+id)
+	err := d.do(ctx, by, need, func(s *engine.Step) error {
+		row, i, err := chainOf(s, id)
+		if err != nil {
+			return err
+		}
+		if err := change(s, &row); err != nil {
+			return err
+		}
+		row.UpdatedAt = utc(s.Now())
+		i, err = put(s, i.ItemKey, i.Parent, i.Seq, row)
+		if err != nil {
+			return err
+		}
+		return s.Event(store.Event{Kind: "chain.changed", Run: chainRun + id}, i)
+	})
+	if err != nil {
+		return coordinator.Chain{}, err
+	}
+	c, err := d.Chain(ctx, id)
+	if gone(err) { // it was deleted, by this change or another
+		return c, nil
+	}
+	return c, err
+}
+
+// ChangeChain implements [server.Desk].
+func (d *Desk) ChangeChain(ctx context.Context, by credential.Identity, id string, ask coordinator.ChainChange) (coordinator.Chain, error) {
+	var bad check
+	bad.line("name", ask.Name, maxName)
+	bad.text("description", ask.Description, maxText)
+	switch ask.Status {
+	case "", coordinator.Queued, coordinator.InProgress, coordinator.Done, coordinator.Failed:
+	default:
+		bad.fail("status: is %.40q, and may be queued, in_progress, done or failed", ask.Status)
+	}
+	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
+		return coordinator.Chain{}, err
+	}
+	return d.changeChain(ctx, by, id, store.Need{}, func(_ *engine.Step, row *chainRow) error {
+		row.Name, row.Description = cmp.Or(strings.TrimSpace(ask.Name), row.Name), cmp.Or(ask.Description, row.Description)
+		return nil
+	})
+}
+
+// DropChain implements [server.Desk]. What waits in the chain is cancelled. While
+// a task of it is in progress, it is refused.
+func (d *Desk) DropChain(ctx context.Context, by credential.Identity, id string) error {
+	if err := maySubmit(by); err != nil {
+		return err
+	}
+	_, err := d.changeChain(ctx, by, id, store.Need{}, func(s *engine.Step, row *chainRow) error {
+		run, err := s.Run(chainRun + id)
+		if err != nil {
+			return missing(err, "chain", id)
+		}
+		if run.Active > 0 {
+			return conflict("chain_busy", "a task of chain %s is in progress: detach its agent first", id)
+		}
+		row.Deleted = utc(s.Now())
+		return s.Cancel(engine.Target{Run: run.ID}, "the chain is deleted")
+	})
+	return err
+}
+
+// AssignChain implements [server.Desk]: from now on only the agent may claim
+// tasks of the chain.
+func (d *Desk) AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error) {
+	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
+		return coordinator.Chain{}, err
+	}
+	return d.changeChain(ctx, by, id, store.Need{Workers: []string{agent}}, func(s *engine.Step, row *chainRow) error {
+		if _, err := agentRow(s, agent); err != nil {
+			return err
+		}
+		row.OwnerAgentID = agent
+		return nil
+	})
+}
+
+// DetachChain implements [server.Desk]: the chain is any agent's again, and what
+// the agent has of it waits for another.
+func (d *Desk) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
+	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
+		return err
+	}
+	_, err := d.changeChain(ctx, by, id, store.Need{Workers: []string{agent}}, func(s *engine.Step, row *chainRow) error {
+		w, err := agentRow(s, agent)
+		if err != nil {
+			return err
+		}
+		held, err := heldBy(s, w)
+		if err != nil {
+			return err
+		}
+		owner := row.OwnerAgentID == agent
+		for _, a := range held {
+			if a.Run != chainRun+id {
+				continue
+			}
+			owner = true
+			if err := s.Release(agent, []engine.Held{{Attempt: a.ID, Token: a.Token}}); err != nil {
+				return err
+			}
+		}
+		if !owner {
+			return conflict("not_owner", "chain %s is not agent %s's", id, agent)
+		}
+		if row.OwnerAgentID == agent {
+			row.OwnerAgentID = ""
+		}
+		return nil
+	})
+	return err
+}
+
+// mayHave reports of tasks whether an agent may have them: those of a chain that
+// has an owner are for the owner alone.
+func mayHave(r rows, agent string) func(store.TaskKey) (bool, error) {
+	return func(key store.TaskKey) (bool, error) {
+		id, ok := strings.CutPrefix(key.Run, chainRun)
+		if !ok {
+			return true, nil
+		}
+		row, _, err := chainOf(r, id)
+		if gone(err) {
+			return false, nil
+		}
+		return row.OwnerAgentID == "" || row.OwnerAgentID == agent, err
+	}
+}
+
+// sequence is the place of a new task in its chain: the one that it names, or the
+// end. It is noted in the chain.
+func sequence(s *engine.Step, t coordinator.NewTask) (int, error) {
+	row, i, err := chainOf(s, t.ChainID)
+	if err != nil {
+		return 0, err
+	}
+	if row.Last == 0 { // an earlier version did not note it
+		if row.Last, err = lastSequence(s, chainRun+t.ChainID); err != nil {
+			return 0, err
+		}
+	}
+	place := cmp.Or(t.Sequence, row.Last+1)
+	row.Last = max(row.Last, place)
+	_, err = put(s, i.ItemKey, i.Parent, i.Seq, row)
+	return place, err
+}
+
+func lastSequence(s *engine.Step, run string) (last int, err error) {
+	tasks, err := s.Tasks(run)
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range tasks {
+		words, err := specOf(t)
+		if err != nil {
+			return 0, fmt.Errorf("sequence: %w", err)
+		}
+		last = max(last, words.Step.Sequence)
+	}
+	return last, nil
+}

@@ -1,0 +1,155 @@
+package protocol
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// The kinds of items.
+const (
+	kindChannel   = "channel"
+	kindNamed     = "channel.name" // by its name: which channel has it
+	kindChain     = "chain"
+	kindInput     = "input"
+	kindNote      = "note"
+	kindCount     = "count"     // how many there were of a kind
+	kindDismissed = "dismissed" // notifications that a person does not want to see
+)
+
+// The runs of channels and chains.
+const (
+	channelRun = "ch-"
+	chainRun   = "chain-"
+)
+
+// channelLabel is the label of the tasks of a channel.
+func channelLabel(channel string) string { return "channel:" + channel }
+
+func channelKey(id string) store.ItemKey { return store.ItemKey{Kind: kindChannel, ID: id} }
+func namedKey(name string) store.ItemKey { return store.ItemKey{Kind: kindNamed, ID: name} }
+func chainKey(id string) store.ItemKey   { return store.ItemKey{Kind: kindChain, ID: id} }
+
+// wireItem returns what an item holds.
+func wireItem[W any](i store.Item) (row W, err error) {
+	if err := json.Unmarshal(i.Data, &row); err != nil {
+		return row, fmt.Errorf("stored %s %s: %w", i.Kind, i.ID, err)
+	}
+	return row, nil
+}
+
+// put puts an item that holds a row of the protocol.
+func put(s *engine.Step, key store.ItemKey, parent string, seq int64, row any) (store.Item, error) {
+	data, err := json.Marshal(row)
+	if err != nil {
+		return store.Item{}, fmt.Errorf("%s: %w", key.Kind, err)
+	}
+	i := store.Item{ItemKey: key, Parent: parent, Seq: seq, Data: data, Made: s.Now()}
+	s.PutItem(i)
+	return i, nil
+}
+
+// Channels implements [server.Desk].
+func (d *Desk) Channels(ctx context.Context) (list []coordinator.Channel, err error) {
+	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+		list, err = all[coordinator.Channel](r, kindChannel)
+		return err
+	})
+	return list, err
+}
+
+// all returns all items of a kind that has no parents.
+func all[W any](r store.Reader, kind string) ([]W, error) {
+	items, err := r.Items(kind, "", 0, math.MaxInt32)
+	list := make([]W, 0, len(items))
+	for _, i := range items {
+		if err == nil {
+			var row W
+			row, err = wireItem[W](i)
+			list = append(list, row)
+		}
+	}
+	return list, err
+}
+
+// Channel implements [server.Desk].
+func (d *Desk) Channel(ctx context.Context, name string) (c coordinator.Channel, err error) {
+	var bad check
+	if bad.name("channel", name, maxName); bad.err != nil {
+		return c, missing(store.ErrNotFound, "channel", fmt.Sprintf("%.40q", name))
+	}
+	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+		c, err = named(r, name)
+		return missing(err, "channel", name)
+	})
+	return c, err
+}
+
+// named returns the channel of a name.
+func named(r rows, name string) (c coordinator.Channel, err error) {
+	id, err := idNamed(r, name)
+	if err != nil {
+		return c, err
+	}
+	return channelOf(r, id)
+}
+
+// idNamed returns the id of the channel of a name.
+func idNamed(r rows, name string) (string, error) {
+	i, err := r.Item(namedKey(name))
+	if err != nil {
+		return "", err
+	}
+	return wireItem[string](i)
+}
+
+func channelOf(r rows, id string) (c coordinator.Channel, err error) {
+	i, err := r.Item(channelKey(id))
+	if err != nil {
+		return c, err
+	}
+	return wireItem[coordinator.Channel](i)
+}
+
+// AddChannel implements [server.Desk].
+func (d *Desk) AddChannel(ctx context.Context, by credential.Identity, c coordinator.Channel) (made coordinator.Channel, err error) {
+	var bad check
+	bad.name("name", c.Name, maxName)
+	bad.text("description", c.Description, maxText)
+	if err := cmp.Or(maySubmit(by), bad.err); err != nil {
+		return made, err
+	}
+	err = d.do(ctx, by, store.Need{Items: []store.ItemKey{namedKey(c.Name)}}, func(s *engine.Step) error {
+		if made, err = named(s, c.Name); !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		made = coordinator.Channel{ID: s.NewID(), Name: c.Name, Description: c.Description, CreatedAt: utc(s.Now())}
+		return addChannel(s, made)
+	})
+	return made, err
+}
+
+func addChannel(s *engine.Step, c coordinator.Channel) error {
+	seq := s.NextSeq()
+	if _, err := put(s, namedKey(c.Name), "", seq, c.ID); err != nil {
+		return err
+	}
+	i, err := put(s, channelKey(c.ID), "", seq, c)
+	if err != nil {
+		return err
+	}
+	if err := s.Event(store.Event{Kind: "channel.added", Run: channelRun + c.ID}, i); err != nil {
+		return err
+	}
+	_, err = s.Submit(engine.Submission{ID: channelRun + c.ID, Conducted: true, Plan: plan.Plan{Name: c.Name, Source: plan.SourceOrchestrate}})
+	return err
+}

@@ -1,0 +1,116 @@
+package protocol
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The most that a request may hold, in bytes.
+const (
+	maxID      = 128
+	maxName    = 200
+	maxStatus  = 32
+	maxTitle   = 500
+	maxText    = 256 << 10
+	maxKey     = 200
+	maxMeta    = 16 << 10
+	maxPayload = 64 << 10
+	maxInput   = 64 << 10
+	maxReason  = 16 << 10
+
+	maxDepth         = 1000 // levels of JSON; no reader takes more than 10000, and rows and answers add some
+	maxPriority      = 1_000_000
+	maxSubscriptions = 100
+)
+
+// check looks at what a request holds and keeps the first thing that is wrong.
+type check struct{ err error }
+
+func (c *check) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = &InvalidError{problem{"invalid_request", fmt.Sprintf(format, args...)}}
+	}
+}
+
+// text is anything that a person may write.
+func (c *check) text(field, value string, most int) {
+	switch {
+	case len(value) > most:
+		c.fail("%s: has %d bytes, and may have %d", field, len(value), most)
+	case !utf8.ValidString(value):
+		c.fail("%s: is not UTF-8", field)
+	case strings.IndexByte(value, 0) >= 0:
+		c.fail("%s: has a zero byte", field)
+	}
+}
+
+// line is a text that is shown in one line.
+func (c *check) line(field, value string, most int) {
+	c.text(field, value, most)
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		c.fail("%s: has a line break or another control character", field)
+	}
+}
+
+// name is a line that is not empty.
+func (c *check) name(field, value string, most int) {
+	c.line(field, value, most)
+	if strings.TrimSpace(value) == "" {
+		c.fail("%s: is missing", field)
+	}
+}
+
+// id is a name that others chose, of which nothing is known but that it has
+// neither spaces nor slashes.
+func (c *check) id(field, value string) {
+	c.name(field, value, maxID)
+	c.idIfAny(field, value)
+}
+
+func (c *check) idIfAny(field, value string) {
+	c.line(field, value, maxID)
+	if strings.ContainsFunc(value, unicode.IsSpace) || strings.ContainsAny(value, `/\`) || value == "." || value == ".." {
+		c.fail("%s: %.40q has a space or a slash, or is only dots", field, value)
+	}
+}
+
+// json is any JSON.
+func (c *check) json(field string, value json.RawMessage, most int) {
+	switch {
+	case len(value) > most:
+		c.fail("%s: has %d bytes, and may have %d", field, len(value), most)
+	case len(value) > 0 && (!utf8.Valid(value) || !json.Valid(value)):
+		c.fail("%s: is not JSON", field)
+	case levels(value) > maxDepth:
+		c.fail("%s: has more than %d levels", field, maxDepth)
+	}
+}
+
+// levels is how many lists and objects of a JSON value are in one another.
+func levels(value json.RawMessage) (most int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case quoted && c == '\\':
+			i++ // whatever follows does not end the text
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{', c == '[':
+			depth++
+			most = max(most, depth)
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return most
+}
+
+func (c *check) number(field string, value, least, most int) {
+	if value < least || value > most {
+		c.fail("%s: %d is not between %d and %d", field, value, least, most)
+	}
+}

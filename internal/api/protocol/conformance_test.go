@@ -1,0 +1,61 @@
+package protocol_test
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"gaffer/coordinator/conformance"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/server"
+	"gaffer/internal/testkit/testenv"
+)
+
+// TestTheProtocolsClientsAreServed lets the scripted client of the protocol, which
+// knows nothing of this program, speak to the real server on the real databases.
+func TestTheProtocolsClientsAreServed(t *testing.T) {
+	testenv.Integration(t)
+	onEach(t, func(f *fixture) {
+		t := f.t
+		book := credential.NewBook(f.Tokens(), f.clock, rand.Reader)
+		person, _, err := book.Create(t.Context(), credential.New{Role: credential.Admin, Name: "ada"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		worker, _, err := book.Create(t.Context(), credential.New{Role: credential.Worker, Name: "will"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		conformance.Run(t, conformance.Target{URL: serve(t, f, book), Token: person, WorkerToken: worker, Advance: f.pass})
+	})
+}
+
+// serve puts a desk behind HTTP until the test ends.
+func serve(t *testing.T, f *fixture, book *credential.Book) (url string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.New(server.Options{
+		Desk: f.Desk, Tokens: book, Log: server.NewLog(io.Discard, slog.LevelError), Now: f.clock, Random: rand.Reader,
+		Hosts: []string{"127.0.0.1", "localhost"}, Rate: -1, Strangers: -1, Ping: time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + l.Addr().String()
+}

@@ -1,0 +1,43 @@
+package protocol
+
+import (
+	"context"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/server"
+	"gaffer/internal/engine/store"
+)
+
+// maxShown is how many tasks a dashboard shows.
+const maxShown = 500
+
+// Dashboard implements [server.Desk]. Of very many tasks it shows those that are
+// under way, then those that are next, then those that ended last.
+func (d *Desk) Dashboard(ctx context.Context) (board coordinator.Dashboard, err error) {
+	var tasks found
+	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+		board, tasks, err = d.dashboard(r)
+		return err
+	})
+	if err == nil {
+		board.Tasks, err = tasks.wire()
+	}
+	return board, err
+}
+
+func (d *Desk) dashboard(r store.Reader) (board coordinator.Dashboard, tasks found, err error) {
+	if board.Agents, err = d.agents(r); err != nil {
+		return board, nil, err
+	}
+	if board.Channels, err = all[coordinator.Channel](r, kindChannel); err != nil {
+		return board, nil, err
+	}
+	if board.Chains, err = chains(r); err != nil {
+		return board, nil, err
+	}
+	if tasks, err = list(r, server.TaskFilter{}, maxShown, maxShown); err != nil {
+		return board, nil, err
+	}
+	board.Events, err = notes(r, someNotes)
+	return board, tasks.shown(maxShown), err
+}

@@ -1,0 +1,169 @@
+package protocol
+
+import (
+	"cmp"
+	"context"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// maxInputs is how many inputs of a task may wait.
+const maxInputs = 1000
+
+func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, ID: id} }
+
+// AddInput implements [server.Desk]. An input is for the agent that has the task
+// when it is given, and for no other should the task go to one: whoever typed it
+// has seen the first one's question. If no agent has it, it is for the next.
+func (d *Desk) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
+	n.Kind = cmp.Or(n.Kind, "text")
+	if err := cmp.Or(maySpeak(by), checkInput(n)); err != nil {
+		return input, err
+	}
+	key, err := taskKey(n.TaskID)
+	if err != nil {
+		return input, err
+	}
+	once := n.IdempotencyKey
+	if once != "" {
+		once = n.TaskID + " " + once
+	}
+	need := store.Need{Promises: engine.OnceNeed("desk-input", once)}
+	err = d.do(ctx, by, need, func(s *engine.Step) error {
+		t, err := s.Task(key)
+		if err != nil {
+			return missing(err, "task", n.TaskID)
+		}
+		if err := touches(s, by, t); err != nil {
+			return err
+		}
+		input, err = engine.Once(s, "desk-input", once, func() (coordinator.Input, error) { return addInput(s, t, n) })
+		return err
+	})
+	return input, err
+}
+
+func checkInput(n coordinator.NewInput) error {
+	var c check
+	c.id("task_id", n.TaskID)
+	c.idIfAny("agent_id", n.AgentID)
+	c.text("text", n.Text, maxInput)
+	c.line("idempotency_key", n.IdempotencyKey, maxKey)
+	if n.Kind != "text" && n.Kind != "keys" {
+		c.fail("kind: is %.40q, and may be text or keys", n.Kind)
+	}
+	if n.Text == "" && !n.SendEnter {
+		c.fail("text: is missing")
+	}
+	return c.err
+}
+
+func addInput(s *engine.Step, t store.Task, n coordinator.NewInput) (input coordinator.Input, err error) {
+	agent, err := reader(s, t, n.AgentID)
+	if err != nil {
+		return input, err
+	}
+	waiting, err := s.Items(kindInput, n.TaskID, 0, maxInputs)
+	if err != nil {
+		return input, err
+	}
+	if len(waiting) >= maxInputs {
+		return input, conflict("too_many_inputs", "task %s has %d inputs that nobody has taken", n.TaskID, len(waiting))
+	}
+	input = coordinator.Input{
+		ID: s.NewID(), TaskID: n.TaskID, AgentID: agent, Kind: n.Kind, Text: n.Text, SendEnter: n.SendEnter, CreatedAt: utc(s.Now()),
+	}
+	i, err := put(s, inputKey(input.ID), n.TaskID, s.NextSeq(), input)
+	if err != nil {
+		return input, err
+	}
+	return input, s.Event(store.Event{Kind: "input.added", Run: t.Run, Task: t.Task}, i)
+}
+
+// reader is the agent that an input is for: the one that has the task, which must
+// be the one that was named.
+func reader(s *engine.Step, t store.Task, name string) (string, error) {
+	if t.Status.Final() {
+		return "", conflict("task_ended", "task %s has ended", wireID(t.TaskKey))
+	}
+	if t.Status != store.Running {
+		return name, nil
+	}
+	a, err := lastAttempt(s, t)
+	if err != nil {
+		return "", err
+	}
+	if name != "" && name != a.Worker {
+		return "", conflict("not_owner", "task %s belongs to another agent", wireID(t.TaskKey))
+	}
+	return a.Worker, nil
+}
+
+// ClaimInput implements [server.Desk].
+func (d *Desk) ClaimInput(ctx context.Context, by credential.Identity, task, agent string) (input coordinator.Input, err error) {
+	var bad check
+	bad.id("task_id", task)
+	bad.id("agent_id", agent)
+	if bad.err != nil {
+		return input, bad.err
+	}
+	key, err := taskKey(task)
+	if err != nil {
+		return input, err
+	}
+	err = d.do(ctx, by, store.Need{Workers: []string{agent}}, func(s *engine.Step) error {
+		if _, err := agentOf(s, by, agent); err != nil {
+			return err
+		}
+		if err := has(s, key, agent); err != nil {
+			return err
+		}
+		input, err = claimInput(s, key, agent)
+		return err
+	})
+	return input, err
+}
+
+// has returns an error unless an agent has a task now.
+func has(s *engine.Step, key store.TaskKey, agent string) error {
+	t, err := s.Task(key)
+	if err != nil {
+		return missing(err, "task", wireID(key))
+	}
+	a, err := lastAttempt(s, t)
+	if err != nil {
+		return err
+	}
+	if t.Status != store.Running || a == nil || a.Worker != agent {
+		return conflict("not_owner", "task %s is not agent %s's now", wireID(key), agent)
+	}
+	return nil
+}
+
+// claimInput takes the first input of a task that is for an agent. It is no longer
+// in the list of those that wait.
+func claimInput(s *engine.Step, key store.TaskKey, agent string) (input coordinator.Input, err error) {
+	waiting, err := s.Items(kindInput, wireID(key), 0, maxInputs)
+	if err != nil {
+		return input, err
+	}
+	for _, i := range waiting {
+		if input, err = wireItem[coordinator.Input](i); err != nil {
+			return input, err
+		}
+		if input.AgentID != "" && input.AgentID != agent {
+			continue
+		}
+		now := utc(s.Now())
+		input.AgentID, input.ClaimedAt = agent, &now
+		taken, err := put(s, i.ItemKey, "", i.Seq, input)
+		if err != nil {
+			return input, err
+		}
+		return input, s.Event(store.Event{Kind: "input.claimed", Run: key.Run, Task: key.Task}, taken)
+	}
+	return coordinator.Input{}, nothing("no_inputs", "task "+wireID(key)+" has no input that waits")
+}

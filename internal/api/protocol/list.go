@@ -1,0 +1,264 @@
+package protocol
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/server"
+	"gaffer/internal/engine/store"
+)
+
+const (
+	// maxListed is how many tasks a list has that nobody has set a limit for.
+	maxListed = 10_000
+	// maxWaiting is among how many that are next the newest are looked for.
+	maxWaiting = 2_000
+)
+
+// Tasks implements [server.Desk]. They are in the order in which they were added.
+// A limit leaves the newest; of more than maxWaiting that wait, only those that are
+// next are looked at. Without a limit it is as in [Desk.Dashboard].
+func (d *Desk) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
+	var tasks found
+	err := d.store.Read(ctx, func(r store.Reader) (err error) {
+		if f.Limit == 0 {
+			tasks, err = list(r, f, maxListed, maxListed)
+			tasks = tasks.shown(maxListed)
+			return err
+		}
+		tasks, err = list(r, f, max(f.Limit, maxWaiting), f.Limit)
+		tasks = tasks[max(0, len(tasks)-f.Limit):]
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return tasks.wire()
+}
+
+// found is tasks in their order.
+type found []tried
+
+func (f found) wire() (list []coordinator.Task, err error) {
+	list = make([]coordinator.Task, len(f))
+	for i := range f {
+		if list[i], err = f[i].wire(); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func byAge(a, b tried) int { return cmp.Compare(a.task.Seq, b.task.Seq) }
+
+// shown returns the tasks that matter most, in their order.
+func (f found) shown(most int) found {
+	if len(f) <= most {
+		return f
+	}
+	rank := func(t tried) int {
+		switch t.task.Status {
+		case store.Running:
+			return 0
+		case store.Queued:
+			return 1
+		}
+		return 2
+	}
+	slices.SortFunc(f, func(a, b tried) int {
+		if rank(a) != rank(b) {
+			return rank(a) - rank(b)
+		}
+		if rank(a) == 2 {
+			return byAge(b, a)
+		}
+		return byAge(a, b)
+	})
+	f = f[:most]
+	slices.SortFunc(f, byAge)
+	return f
+}
+
+// lister looks tasks up without reading all that there are.
+type lister struct {
+	store.Reader
+	filter server.TaskFilter
+	runs   []string // in which they may be
+	next   int      // how many of those that wait
+	last   int      // how many of those that have ended in each way
+	list   found
+}
+
+// list returns tasks of a filter, whatever its limit: all that are under way, so
+// many of those that wait and are next, and so many of those that ended last in each
+// way.
+func list(r store.Reader, f server.TaskFilter, next, last int) (found, error) {
+	runs, err := runsOf(r, f)
+	if err != nil {
+		return nil, err
+	}
+	l := &lister{Reader: r, filter: f, runs: runs, next: next, last: last}
+	for _, step := range []struct {
+		of  coordinator.TaskStatus
+		add func() error
+	}{
+		{coordinator.InProgress, l.running},
+		{coordinator.Queued, l.ready},
+		{coordinator.Queued, l.waiting},
+		{coordinator.Done, func() error { return l.ended(store.Complete) }},
+		{coordinator.Failed, func() error { return l.ended(store.Failed) }},
+		{coordinator.Failed, func() error { return l.ended(store.Cancelled) }},
+	} {
+		if f.Status != "" && f.Status != step.of {
+			continue
+		}
+		if err := step.add(); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(l.list, byAge)
+	return l.list, nil
+}
+
+// runsOf lists the runs in which tasks of a filter may be.
+func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
+	if f.Chain != "" {
+		return []string{chainRun + f.Chain}, nil
+	}
+	chains, err := r.Items(kindChain, "", 0, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	for _, i := range chains {
+		runs = append(runs, chainRun+i.ID)
+	}
+	if f.Channel != "" {
+		return append(runs, channelRun+f.Channel), nil
+	}
+	channels, err := r.Items(kindChannel, "", 0, math.MaxInt32)
+	for _, i := range channels {
+		runs = append(runs, channelRun+i.ID)
+	}
+	return runs, err
+}
+
+// add takes a task if it is wanted.
+func (l *lister) add(t store.Task, a *store.Attempt) {
+	f := l.filter
+	if ours(t.Run) && (f.Channel == "" || t.Labels == channelLabel(f.Channel)) && (f.Chain == "" || t.Run == chainRun+f.Chain) &&
+		(f.Agent == "" || t.Status != store.Queued && a != nil && a.Worker == f.Agent) {
+		l.list = append(l.list, tried{t, a})
+	}
+}
+
+func (l *lister) addAll(tasks []store.Task) error {
+	for _, t := range tasks {
+		a, err := lastAttempt(l, t)
+		if err != nil {
+			return err
+		}
+		l.add(t, a)
+	}
+	return nil
+}
+
+// never is later than every time that something is due at.
+func never() time.Time { return time.Unix(0, math.MaxInt64) }
+
+func (l *lister) running() error {
+	attempts, err := l.Due(never(), maxListed)
+	if err != nil {
+		return err
+	}
+	for _, a := range attempts {
+		if !ours(a.Run) {
+			continue
+		}
+		t, err := l.Task(a.Key())
+		if err != nil {
+			return missing(err, "task", wireID(a.Key()))
+		}
+		l.add(t, &a)
+	}
+	return nil
+}
+
+// ready adds those that may be claimed.
+func (l *lister) ready() error {
+	if l.filter.Chain != "" {
+		return nil // they are among the few of its run
+	}
+	labels := []string{channelLabel(l.filter.Channel)}
+	if l.filter.Channel == "" {
+		all, err := l.LabelSets()
+		if err != nil {
+			return err
+		}
+		labels = slices.DeleteFunc(all, func(set string) bool { return !strings.HasPrefix(set, channelLabel("")) })
+	}
+	tasks, err := l.Claimable(store.Claim{Labels: labels, Limit: l.next})
+	if err != nil {
+		return err
+	}
+	return l.addAll(tasks)
+}
+
+// waiting adds those that may not be claimed yet.
+func (l *lister) waiting() error {
+	if l.filter.Chain != "" {
+		tasks, err := l.Tasks(l.runs[0])
+		if err != nil {
+			return err
+		}
+		return l.addAll(slices.DeleteFunc(tasks, func(t store.Task) bool { return t.Status != store.Queued }))
+	}
+	for _, run := range l.runs {
+		tasks, err := l.Waiting(store.Wait{Run: run, Wave: math.MaxInt32, Now: never(), Limit: l.next})
+		if err != nil {
+			return err
+		}
+		if err := l.addAll(tasks); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ended adds the latest of those that ended in one way, over all runs.
+func (l *lister) ended(in store.Status) error {
+	most := l.last
+	if l.filter.Agent != "" {
+		most = maxListed // most of them may be others'
+	}
+	var latest []store.Task
+	for _, run := range l.runs {
+		tasks, err := l.endedOf(run, in, most)
+		if err != nil {
+			return err
+		}
+		if latest = append(latest, tasks...); len(latest) > 4*most {
+			latest = newest(latest, most)
+		}
+	}
+	return l.addAll(newest(latest, most))
+}
+
+// endedOf leaves out what is of other channels: a chain may have tasks of several.
+func (l *lister) endedOf(run string, in store.Status, most int) ([]store.Task, error) {
+	channel := l.filter.Channel
+	if channel == "" || run == channelRun+channel {
+		return l.Ended(run, in, most)
+	}
+	tasks, err := l.Ended(run, in, maxListed)
+	return slices.DeleteFunc(tasks, func(t store.Task) bool { return t.Labels != channelLabel(channel) }), err
+}
+
+func newest(tasks []store.Task, most int) []store.Task {
+	slices.SortFunc(tasks, func(a, b store.Task) int { return cmp.Compare(b.Seq, a.Seq) })
+	return tasks[:min(most, len(tasks))]
+}

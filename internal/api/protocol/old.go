@@ -1,0 +1,97 @@
+package protocol
+
+import (
+	"encoding/json"
+	"math"
+	"time"
+
+	"gaffer/internal/api/server"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/record/prune"
+)
+
+// Rows finds old rows of protocol clients. It implements [prune.ProtocolRows].
+type Rows struct{}
+
+// Owns reports whether a run is that of a channel or a chain.
+func (Rows) Owns(run string) bool { return ours(run) }
+
+// FindOld finds what ended or was sent before a time.
+func (Rows) FindOld(r store.Reader, before time.Time) (prune.OldProtocolRows, error) {
+	old := prune.OldProtocolRows{Stay: map[store.TaskKey]bool{}}
+	runs, err := runsOf(r, server.TaskFilter{})
+	for _, run := range runs {
+		if err == nil {
+			err = addTasks(&old, r, run, before)
+		}
+	}
+	if err == nil {
+		old.Inputs, err = oldItems(r, kindInput, before)
+	}
+	if err == nil {
+		old.Notes, err = oldItems(r, kindNote, before)
+	}
+	return old, err
+}
+
+func addTasks(o *prune.OldProtocolRows, r store.Reader, run string, before time.Time) error {
+	tasks, err := r.Tasks(run)
+	if err != nil {
+		return err
+	}
+	attempts, err := r.AttemptsOf(run)
+	if err != nil {
+		return err
+	}
+	ended, tries := map[string]time.Time{}, map[string]int{}
+	for _, a := range attempts {
+		tries[a.Task]++
+		if a.Ended.After(ended[a.Task]) {
+			ended[a.Task] = a.Ended
+		}
+	}
+	for _, t := range tasks {
+		if !t.Status.Final() || !endOf(t, ended[t.Task]).Before(before) {
+			o.Stay[t.TaskKey] = true
+			continue
+		}
+		o.Tasks = append(o.Tasks, prune.OldTask{
+			TaskKey: t.TaskKey, Failed: t.Status == store.Failed, Attempts: tries[t.Task],
+			Inputs: store.ItemList{Kind: kindInput, Parent: wireID(t.TaskKey)},
+		})
+	}
+	return nil
+}
+
+// endOf is when a task ended whose last attempt ended then. Of one that nobody
+// ever tried it is only known when it was made.
+func endOf(t store.Task, last time.Time) time.Time {
+	if !last.IsZero() {
+		return last
+	}
+	var s spec
+	_ = json.Unmarshal(t.Spec, &s) // then it was made long ago
+	return s.Step.Created
+}
+
+// oldItems lists items of a kind that are nobody's, the oldest first.
+func oldItems(r store.Reader, kind string, before time.Time) (keys []store.ItemKey, err error) {
+	for after := int64(math.MinInt64); ; {
+		items, err := r.Items(kind, "", after, itemsAtOnce)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range items {
+			if i.Made.Before(before) {
+				keys = append(keys, i.ItemKey)
+			}
+			after = i.Seq
+		}
+		if len(items) < itemsAtOnce {
+			return keys, nil
+		}
+	}
+}
+
+// itemsAtOnce is how many items are looked at together.
+const itemsAtOnce = 1000

@@ -1,0 +1,228 @@
+package protocol
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// details is what a task of the protocol has that one of the engine has not.
+type details struct {
+	Channel  string    `json:"channel"`
+	Chain    string    `json:"chain,omitempty"`
+	Sequence int       `json:"sequence,omitempty"`
+	Type     string    `json:"type,omitempty"`
+	Mode     string    `json:"mode,omitempty"`
+	Priority int       `json:"priority,omitempty"`
+	Session  string    `json:"session,omitempty"` // the secret of a session request
+	Created  time.Time `json:"created"`
+}
+
+// spec is what the desk has put into a task's spec.
+type spec struct {
+	Name   string
+	Prompt string
+	Step   details
+}
+
+// manyRetries is how often a task is given to another agent after one was lost.
+const manyRetries = 1000
+
+// wireID is the protocol's name of a task.
+func wireID(key store.TaskKey) string { return key.Run + "." + key.Task }
+
+// taskKey is the engine's name of a task of the protocol.
+func taskKey(id string) (store.TaskKey, error) {
+	run, task, found := strings.Cut(id, ".")
+	if !found || !ours(run) || checkID("task", id) != nil {
+		return store.TaskKey{}, missing(store.ErrNotFound, "task", fmt.Sprintf("%.40q", id))
+	}
+	return store.TaskKey{Run: run, Task: task}, nil
+}
+
+// ours reports whether a run is that of a channel or a chain.
+func ours(run string) bool {
+	return strings.HasPrefix(run, channelRun) || strings.HasPrefix(run, chainRun)
+}
+
+// statuses are the protocol's words.
+var statuses = map[store.Status]coordinator.TaskStatus{
+	store.Queued: coordinator.Queued, store.Running: coordinator.InProgress, store.Complete: coordinator.Done,
+	store.Failed: coordinator.Failed, store.Cancelled: coordinator.Failed,
+}
+
+// wireTask is a task with the attempt at it that runs or ended last, if there is
+// one, as the protocol has it.
+func wireTask(t store.Task, a *store.Attempt) (coordinator.Task, error) {
+	s, err := specOf(t)
+	if err != nil {
+		return coordinator.Task{}, err
+	}
+	return wireWith(s, t, a), nil
+}
+
+func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
+	w := coordinator.Task{
+		ID: wireID(t.TaskKey), ChainID: s.Step.Chain, Sequence: s.Step.Sequence, ChannelID: s.Step.Channel, Title: s.Name,
+		Description: s.Prompt, Type: s.Step.Type, Status: statuses[t.Status], Priority: s.Step.Priority, ExecutionMode: s.Step.Mode, SessionToken: s.Step.Session,
+		CreatedAt: utc(s.Step.Created), UpdatedAt: utc(s.Step.Created),
+	}
+	if a == nil {
+		return w
+	}
+	started, ended := utc(a.Started), utc(a.Ended)
+	switch {
+	case t.Status == store.Queued: // its agent was lost
+		w.UpdatedAt = ended
+	case t.Status.Final():
+		w.AssignedAgentID, w.ClaimedAt, w.DoneAt, w.UpdatedAt = a.Worker, &started, &ended, ended
+	default:
+		w.AssignedAgentID, w.ClaimedAt, w.UpdatedAt = a.Worker, &started, started
+	}
+	return w
+}
+
+// tried is a task with the attempt at it that runs or ended last, if there is one.
+// Transactions return it as it is: what the protocol makes of it takes time, in
+// which nobody else could write.
+type tried struct {
+	task    store.Task
+	attempt *store.Attempt
+}
+
+func (t tried) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
+
+// wire is a task that is likely to be asked for again.
+func (d *Desk) wire(t tried) (coordinator.Task, error) {
+	s, err := d.specs.of(t.task)
+	if err != nil {
+		return coordinator.Task{}, err
+	}
+	return wireWith(s, t.task, t.attempt), nil
+}
+
+func triedTask(r rows, key store.TaskKey) (t tried, err error) {
+	if t.task, err = r.Task(key); err != nil {
+		return t, missing(err, "task", wireID(key))
+	}
+	t.attempt, err = lastAttempt(r, t.task)
+	return t, err
+}
+
+// taskOf returns a task as the protocol has it.
+func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
+	t, err := triedTask(r, key)
+	if err != nil {
+		return coordinator.Task{}, err
+	}
+	return t.wire()
+}
+
+// Task implements [server.Desk].
+func (d *Desk) Task(ctx context.Context, id string) (task coordinator.Task, err error) {
+	key, err := taskKey(id)
+	if err != nil {
+		return task, err
+	}
+	err = d.store.Read(ctx, func(r store.Reader) (err error) {
+		task, err = taskOf(r, key)
+		return err
+	})
+	return task, err
+}
+
+// AddTask implements [server.Desk].
+func (d *Desk) AddTask(ctx context.Context, by credential.Identity, t coordinator.NewTask) (task coordinator.Task, err error) {
+	if err := cmp.Or(maySubmit(by), checkTask(t)); err != nil {
+		return task, err
+	}
+	run := channelRun + t.ChannelID
+	if t.ChainID != "" {
+		run = chainRun + t.ChainID
+	}
+	need := store.Need{Runs: []string{run}, Items: []store.ItemKey{channelKey(t.ChannelID), chainKey(t.ChainID)}}
+	var added tried
+	err = d.do(ctx, by, need, func(s *engine.Step) error {
+		channel, err := channelFor(s, t)
+		if err != nil {
+			return err
+		}
+		add := t
+		if add.ChainID != "" {
+			if add.Sequence, err = sequence(s, add); err != nil {
+				return err
+			}
+		}
+		added, err = addTask(s, run, channel, add, "")
+		return err
+	})
+	if err != nil {
+		return task, err
+	}
+	return added.wire()
+}
+
+func checkTask(t coordinator.NewTask) error {
+	var c check
+	c.name("title", t.Title, maxTitle)
+	c.text("description", t.Description, maxText)
+	c.idIfAny("channel_id", t.ChannelID)
+	c.idIfAny("chain_id", t.ChainID)
+	c.line("type", t.Type, maxName)
+	c.line("execution_mode", t.ExecutionMode, maxName)
+	c.number("priority", t.Priority, -maxPriority, maxPriority)
+	c.number("sequence", t.Sequence, 0, maxPriority)
+	if t.ChannelID == "" && t.ChainID == "" {
+		c.fail("channel_id: is missing")
+	}
+	return c.err
+}
+
+// channelFor is the channel of a new task: the one that it names, or that of its
+// chain.
+func channelFor(s *engine.Step, t coordinator.NewTask) (string, error) {
+	id := t.ChannelID
+	if t.ChainID != "" {
+		chain, _, err := chainOf(s, t.ChainID)
+		if err != nil {
+			return "", err
+		}
+		if chain.ChannelID != "" && id != "" && id != chain.ChannelID {
+			return "", &InvalidError{problem{"invalid_request", "channel_id: the chain is of channel " + chain.ChannelID}}
+		}
+		if id = cmp.Or(id, chain.ChannelID); id == "" {
+			return "", &InvalidError{problem{"invalid_request", "channel_id: is missing, and the chain has none"}}
+		}
+	}
+	_, err := s.Item(channelKey(id))
+	return id, missing(err, "channel", id)
+}
+
+func addTask(s *engine.Step, run, channel string, t coordinator.NewTask, session string) (task tried, err error) {
+	more := details{
+		Channel: channel, Chain: t.ChainID, Sequence: t.Sequence, Type: t.Type, Mode: t.ExecutionMode, Priority: t.Priority,
+		Session: session, Created: s.Now().UTC(),
+	}
+	words := plan.Task{
+		ID: s.NewID(), Name: t.Title, Prompt: t.Description, Labels: []string{channelLabel(channel)}, Priority: t.Priority, Retries: manyRetries,
+	}
+	if t.ChainID != "" {
+		words.Priority = -t.Sequence
+	}
+	if words.Step, err = json.Marshal(more); err != nil {
+		return task, fmt.Errorf("task: %w", err)
+	}
+	if err := s.Extend(engine.Extension{Run: run, Tasks: []plan.Task{words}}); err != nil {
+		return task, err
+	}
+	return triedTask(s, store.TaskKey{Run: run, Task: words.ID})
+}

@@ -1,0 +1,73 @@
+package protocol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"gaffer/internal/api/credential"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// kindToken is the kind of the items that are tokens.
+const kindToken = "token"
+
+// Tokens are the tokens of the desk's store.
+func (d *Desk) Tokens() credential.Rows { return tokens{d} }
+
+// tokens keeps tokens as items.
+type tokens struct{ desk *Desk }
+
+func tokenKey(id string) store.ItemKey { return store.ItemKey{Kind: kindToken, ID: id} }
+
+func (t tokens) List(ctx context.Context) (list []credential.Row, err error) {
+	err = t.desk.store.Read(ctx, func(r store.Reader) (err error) {
+		list, err = all[credential.Row](r, kindToken)
+		return err
+	})
+	return list, err
+}
+
+func (t tokens) Put(ctx context.Context, row credential.Row) error {
+	return t.do(ctx, row.ID, func(s *engine.Step) error {
+		if _, err := put(s, tokenKey(row.ID), "", s.NextSeq(), row); err != nil {
+			return err
+		}
+		return s.Event(store.Event{Kind: "token.made", Why: fmt.Sprintf("%s %q, %s", row.ID, row.Name, row.Role)}, nil)
+	})
+}
+
+func (t tokens) Drop(ctx context.Context, id string) error {
+	return t.do(ctx, id, func(s *engine.Step) error {
+		if _, err := s.Item(tokenKey(id)); errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		s.DropItem(tokenKey(id))
+		return s.Event(store.Event{Kind: "token.revoked", Why: id}, nil)
+	})
+}
+
+func (t tokens) Touch(ctx context.Context, id string, at time.Time) error {
+	return t.do(ctx, id, func(s *engine.Step) error {
+		item, err := s.Item(tokenKey(id))
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		row, err := wireItem[credential.Row](item)
+		if err != nil {
+			return err
+		}
+		row.Used = at
+		_, err = put(s, item.ItemKey, item.Parent, item.Seq, row)
+		return err
+	})
+}
+
+func (t tokens) do(ctx context.Context, id string, do func(*engine.Step) error) error {
+	return t.desk.engine.Do(ctx, "", store.Need{Items: []store.ItemKey{tokenKey(id)}}, do)
+}

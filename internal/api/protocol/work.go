@@ -1,0 +1,160 @@
+package protocol
+
+import (
+	"cmp"
+	"context"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+)
+
+// maxHeld is how many tasks an agent may have at once.
+const maxHeld = 100
+
+// Claim implements [server.Desk].
+func (d *Desk) Claim(ctx context.Context, by credential.Identity, c coordinator.Claim) (task coordinator.Task, err error) {
+	if err := checkClaim(c); err != nil {
+		return task, err
+	}
+	key := c.IdempotencyKey
+	if key != "" {
+		key = c.AgentID + " " + key
+	}
+	need := store.Need{
+		Workers: []string{c.AgentID}, Claims: 1, Promises: engine.OnceNeed("desk-claim", key),
+		Items: []store.ItemKey{namedKey(c.Channel), channelKey(c.ChannelID)},
+	}
+	var given tried
+	err = d.do(ctx, by, need, func(s *engine.Step) error {
+		w, err := agentOf(s, by, c.AgentID)
+		if err != nil {
+			return err
+		}
+		given = tried{}
+		key, err := engine.Once(s, "desk-claim", key, func() (*store.TaskKey, error) { return claim(s, w, c) })
+		if err != nil || key == nil {
+			return err
+		}
+		given, err = triedTask(s, *key)
+		return err
+	})
+	switch {
+	case err != nil:
+		return task, err
+	case given.task.Task == "":
+		return task, nothing("no_tasks", "no task of the channel can start now")
+	}
+	return d.wire(given)
+}
+
+func checkClaim(c coordinator.Claim) error {
+	var bad check
+	bad.id("agent_id", c.AgentID)
+	bad.line("channel", c.Channel, maxName)
+	bad.idIfAny("channel_id", c.ChannelID)
+	bad.line("idempotency_key", c.IdempotencyKey, maxKey)
+	if c.Channel == "" && c.ChannelID == "" {
+		bad.fail("channel: is missing")
+	}
+	return bad.err
+}
+
+// claim gives a task to an agent. What the agent says of itself stays as it is.
+func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey, error) {
+	if len(w.Holds) >= maxHeld {
+		held, err := heldBy(s, w)
+		if err != nil {
+			return nil, err
+		}
+		if len(held) >= maxHeld {
+			return nil, conflict("too_many_tasks", "agent %s has %d tasks already", w.ID, len(held))
+		}
+	}
+	channel, err := claimed(s, c)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.Claim(engine.Claim{Worker: w.ID, Labels: []string{channelLabel(channel)}, Only: true, May: mayHave(s, w.ID)})
+	if err != nil || a == nil {
+		return nil, err
+	}
+	key := a.Task.TaskKey
+	return &key, nil
+}
+
+// claimed is the id of the channel that a claim names.
+func claimed(s *engine.Step, c coordinator.Claim) (string, error) {
+	if c.ChannelID != "" {
+		_, err := s.Item(channelKey(c.ChannelID))
+		return c.ChannelID, missing(err, "channel", c.ChannelID)
+	}
+	id, err := idNamed(s, c.Channel)
+	return id, missing(err, "channel", c.Channel)
+}
+
+// Complete implements [server.Desk].
+func (d *Desk) Complete(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
+	return d.report(ctx, by, r, engine.Finish{Summary: r.Reason})
+}
+
+// Fail implements [server.Desk].
+func (d *Desk) Fail(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
+	summary := cmp.Or(r.Reason, "the agent said that it failed")
+	return d.report(ctx, by, r, engine.Finish{Class: failure.Crashed, Final: true, Summary: summary})
+}
+
+// report ends a task by the agent that has it.
+func (d *Desk) report(ctx context.Context, by credential.Identity, r coordinator.Report, f engine.Finish) (task coordinator.Task, err error) {
+	var bad check
+	bad.id("task_id", r.TaskID)
+	bad.id("agent_id", r.AgentID)
+	bad.text("reason", r.Reason, maxReason)
+	if bad.err != nil {
+		return task, bad.err
+	}
+	key, err := taskKey(r.TaskID)
+	if err != nil {
+		return task, err
+	}
+	var ended tried
+	err = d.do(ctx, by, store.Need{Workers: []string{r.AgentID}}, func(s *engine.Step) error {
+		if _, err := agentOf(s, by, r.AgentID); err != nil {
+			return err
+		}
+		if err := finish(s, key, r.AgentID, f); err != nil {
+			return err
+		}
+		ended, err = triedTask(s, key)
+		return err
+	})
+	if err != nil {
+		return task, err
+	}
+	return d.wire(ended)
+}
+
+// finish ends the attempt of an agent at a task. If the agent has ended it before,
+// whichever way, nothing is changed.
+func finish(s *engine.Step, key store.TaskKey, agent string, f engine.Finish) error {
+	t, err := s.Task(key)
+	if err != nil {
+		return missing(err, "task", wireID(key))
+	}
+	a, err := lastAttempt(s, t)
+	switch {
+	case err != nil:
+		return err
+	case t.Status == store.Queued || a == nil:
+		return conflict("not_claimed", "task %s is no agent's: it waits for one", wireID(key))
+	case a.Worker != agent:
+		return conflict("not_owner", "task %s belongs to another agent", wireID(key))
+	case t.Status.Final():
+		return nil
+	}
+	f.Attempt, f.Token = a.ID, a.Token
+	_, err = s.Finish(f)
+	return err
+}

@@ -1,0 +1,244 @@
+package runs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/record/recorder"
+	"gaffer/ledger"
+	"gaffer/session"
+)
+
+// Where the documents would be in a project that has the default settings: they
+// name their logs and each other so.
+const (
+	sessionFolder = ".founder-mode/status"
+	ledgerFolder  = "state"
+)
+
+// sheets remembers what was rendered last, since whoever looks at a run that
+// goes on looks again.
+type sheets struct {
+	mu   sync.Mutex
+	list []*sheet // the one that was asked for last comes last
+}
+
+type sheet struct {
+	mu  sync.Mutex
+	run string
+	*recorder.Sheet
+}
+
+const keptSheets = 16
+
+// of returns the sheet of a run.
+func (s *sheets) of(run string, made func() *recorder.Sheet) *sheet {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.list, func(k *sheet) bool { return k.run == run })
+	if i < 0 {
+		s.list = append(s.list, &sheet{run: run, Sheet: made()})
+		i = len(s.list) - 1
+	}
+	kept := s.list[i]
+	s.list = append(slices.Delete(s.list, i, i+1), kept)
+	s.list = s.list[max(0, len(s.list)-keptSheets):]
+	return kept
+}
+
+// Document implements [server.Runs].
+func (d *Desk) Document(ctx context.Context, id string) ([]byte, error) {
+	var run store.Run
+	if err := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		run, err = d.find(r, id)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	k := d.sheets.of(id, func() *recorder.Sheet {
+		return recorder.NewSheet(d.opts.Store, id, run.Project, session.New("", session.Options{LogPrefix: sessionFolder}))
+	})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.Document(ctx)
+}
+
+// Sessions implements [server.Runs].
+func (d *Desk) Sessions(ctx context.Context, q coordinator.RunQuery) (list []coordinator.Session, err error) {
+	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+		list = nil
+		rows, err := d.lookout.Latest(r, q.Project, true, q.Limit)
+		for _, row := range rows {
+			list = append(list, coordinator.Session{ID: row.ID, Name: row.Name, Project: row.Project, Status: fleet.Status(row.Status)})
+		}
+		return err
+	})
+	return list, err
+}
+
+func (d *Desk) ledger() *ledger.Store {
+	return ledger.Open("", ledger.Options{Name: ledgerFolder, Now: d.opts.Now})
+}
+
+// Records implements [server.Runs]. There may be very many: results wait in
+// memory as text while the runs, which come first, are written.
+func (d *Desk) Records(ctx context.Context, id string, to io.Writer) error {
+	var run store.Run
+	if err := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		run, err = d.find(r, id)
+		return err
+	}); err != nil {
+		return err
+	}
+	var results bytes.Buffer
+	n := 0
+	out := func(w io.Writer, record any, first bool) error {
+		text, err := json.Marshal(record)
+		if !first && err == nil {
+			_, err = io.WriteString(w, ",")
+		}
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
+	}
+	if _, err := io.WriteString(to, `{"records":{"runs":[`); err != nil {
+		return err
+	}
+	err := recorder.Records(ctx, d.opts.Store, id, run.Project, d.ledger(), func(p ledger.Pair) error {
+		n++
+		if p.Result == nil {
+			return out(to, p.Run, n == 1)
+		}
+		return errors.Join(out(to, p.Run, n == 1), out(&results, p.Result, results.Len() == 0))
+	})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(to, `],"results":[`+results.String()+"]}}\n")
+	return err
+}
+
+// Report implements [server.Runs].
+func (d *Desk) Report(ctx context.Context, q coordinator.ReportQuery) (any, error) {
+	since, err := ledger.ParseSince(q.Since, d.opts.Now())
+	if err != nil {
+		return nil, protocol.Invalid("since: %s", err)
+	}
+	costs := spent{}
+	c := ledger.NewCount(ledger.Query{Since: since, Agents: q.Agent, Models: q.Model, Templates: q.Template, Cost: costs.of}, d.opts.Now())
+	var runs []store.Run
+	if err := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+		runs, err = d.lookout.Latest(r, q.Project, true, everything)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	slices.Reverse(runs)
+	rows := latest{most: q.Rows}
+	for _, run := range runs {
+		if err := d.count(ctx, c, run, costs, &rows); err != nil {
+			return nil, err
+		}
+	}
+	return withRows{c.Report(), rows.sorted()}, nil
+}
+
+// withRows is a report with the attempts that were asked for.
+type withRows struct {
+	ledger.Report
+	Rows []row `json:"raw_data,omitempty"`
+}
+
+// row is an attempt of a report, with the task that it was at.
+type row struct {
+	Run  string `json:"run"`
+	Task string `json:"task"`
+	ledger.Attempt
+}
+
+// latest keeps the attempts that began last.
+type latest struct {
+	most int
+	list []row
+}
+
+func (l *latest) add(r row) {
+	if l.most == 0 {
+		return
+	}
+	l.list = append(l.list, r)
+	if len(l.list) >= 2*l.most {
+		l.list = l.sorted()
+	}
+}
+
+// sorted are the latest, the last one first.
+func (l *latest) sorted() []row {
+	slices.SortFunc(l.list, func(a, b row) int {
+		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(a.Bead, b.Bead), b.Attempt.Attempt-a.Attempt.Attempt)
+	})
+	return l.list[:min(len(l.list), l.most)]
+}
+
+const everything = 1 << 30
+
+// spent is what the attempts of the task that is being counted have cost.
+type spent map[int]int64
+
+func (s spent) of(_ string, attempt int) (float64, bool) {
+	micro, known := s[attempt]
+	return float64(micro) / 1e6, known
+}
+
+// count adds the attempts of one run.
+func (d *Desk) count(ctx context.Context, c *ledger.Count, run store.Run, costs spent, rows *latest) error {
+	return d.opts.Store.Read(ctx, func(r store.Reader) error {
+		tasks, err := r.Tasks(run.ID)
+		if err != nil {
+			return err
+		}
+		attempts, err := r.AttemptsOf(run.ID)
+		if err != nil {
+			return err
+		}
+		byTask := map[string][]store.Attempt{}
+		for _, a := range attempts {
+			byTask[a.Task] = append(byTask[a.Task], a)
+		}
+		for _, t := range tasks {
+			pairs, err := recorder.RecordsOf(t, byTask[t.Task], run.Project, d.ledger())
+			if err != nil || len(pairs) == 0 {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			clear(costs)
+			for i, a := range byTask[t.Task] {
+				if a.Spent.MicroUSD > 0 {
+					costs[pairs[i].Run.Attempt] = a.Spent.MicroUSD
+				}
+			}
+			counted, err := c.Add(pairs)
+			if err != nil {
+				return err
+			}
+			for _, a := range counted {
+				rows.add(row{run.ID, t.Task, a})
+			}
+		}
+		return ctx.Err()
+	})
+}

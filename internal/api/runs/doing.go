@@ -1,0 +1,30 @@
+package runs
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+)
+
+// mostDoing is how many attempts are told of at once. No fleet has so many.
+const mostDoing = 5000
+
+// Doing implements [server.Runs]. What an attempt does is no event, so whoever
+// follows it has to look again.
+func (d *Desk) Doing(ctx context.Context) (list []coordinator.AttemptChange, err error) {
+	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+		list = nil
+		running, err := r.Due(time.Unix(0, math.MaxInt64), mostDoing) // due at any time
+		for _, a := range running {
+			if !d.opts.Hide(store.Run{ID: a.Run}) {
+				list = append(list, coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *runquery.AttemptOf(a)})
+			}
+		}
+		return err
+	})
+	return list, err
+}

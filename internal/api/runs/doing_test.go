@@ -1,0 +1,29 @@
+package runs_test
+
+import (
+	"testing"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+func TestWhatAttemptsDoIsToldWhileTheyRun(t *testing.T) {
+	onEach(t, func(f *fixture) {
+		run := f.submit(shop())
+		if list := must2(f.runs.Doing(f.ctx))(f); len(list) > 0 {
+			t.Errorf("before anything runs: %+v", list)
+		}
+		a := f.claim()
+		must2(f.engine.Beat(f.ctx, store.Worker{ID: "w"}, []engine.Held{{
+			Attempt: a.Attempt.ID, Token: a.Attempt.Token, Now: engine.Activity{State: "running", Doing: "reads files", Source: "control", At: f.clock()},
+		}}))(f)
+		list := must2(f.runs.Doing(f.ctx))(f)
+		if len(list) != 1 || list[0].Run != run.ID || list[0].Task != "api" || list[0].Doing != "reads files" || list[0].Source != "control" {
+			t.Errorf("while it runs: %+v", list)
+		}
+		f.finish(a, engine.Finish{})
+		if list := must2(f.runs.Doing(f.ctx))(f); len(list) > 0 {
+			t.Errorf("after its end: %+v", list)
+		}
+	})
+}

@@ -1,0 +1,88 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// explain says of tasks that could start why no worker takes them, if none that is
+// online may. Only tasks of a project wait for workers of a coordinator.
+func (d *Desk) explain(ctx context.Context, run string, tasks []fleet.Task) error {
+	byID := map[string]*fleet.Task{}
+	for i := range tasks {
+		if tasks[i].Status == fleet.Queued {
+			byID[tasks[i].ID] = &tasks[i]
+		}
+	}
+	if len(byID) == 0 {
+		return nil
+	}
+	return d.opts.Store.Read(ctx, func(r store.Reader) error {
+		rows, err := r.Tasks(run)
+		if err != nil {
+			return err
+		}
+		workers, err := d.online(r)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if shown := byID[row.Task]; shown != nil && row.Ready && strings.Contains(row.Labels, ProjectLabel("")) {
+				shown.NoWorker = noWorker(workers, strings.Split(row.Labels, ","), row.Lane)
+			}
+		}
+		return nil
+	})
+}
+
+// online lists the workers that were heard of lately.
+func (d *Desk) online(r store.Reader) (list []fleet.Worker, err error) {
+	rows, err := r.Workers()
+	for _, row := range rows {
+		if d.opts.Now().Sub(row.Seen) >= coordinator.OfflineAfter {
+			continue
+		}
+		var said fleet.WorkerMeta
+		_ = json.Unmarshal(row.Meta, &said) // what another program says of itself is passed over
+		list = append(list, fleet.Worker{Name: row.Name, Labels: strings.Split(row.Labels, ","), Allowed: said.Agents, Pools: said.Pools})
+	}
+	return list, err
+}
+
+// noWorker is why none of the workers may take a task, or "".
+func noWorker(workers []fleet.Worker, labels []string, agent string) string {
+	var own []string // the labels that a person has given
+	for _, label := range labels {
+		project, ofProject := strings.CutPrefix(label, ProjectLabel(""))
+		place, ofPlace := strings.CutPrefix(label, engine.PlaceLabel(""))
+		has := slices.ContainsFunc(workers, func(w fleet.Worker) bool { return w.Has([]string{label}) })
+		switch {
+		case ofProject && !has:
+			return fmt.Sprintf("no worker of project %s is online", project)
+		case ofPlace && !has:
+			return fmt.Sprintf("worker %s is not online", place)
+		case !ofProject && !ofPlace:
+			own = append(own, label)
+		}
+	}
+	able := slices.DeleteFunc(slices.Clone(workers), func(w fleet.Worker) bool { return !w.Has(labels) })
+	if len(able) == 0 {
+		return fmt.Sprintf("no worker that is online has the labels %s", strings.Join(own, ", "))
+	}
+	able = slices.DeleteFunc(able, func(w fleet.Worker) bool { return !w.Serves(labels) })
+	if len(able) == 0 {
+		return "the tokens of the workers that are online are limited to other pools"
+	}
+	if !slices.ContainsFunc(able, func(w fleet.Worker) bool { return w.Runs(agent) }) {
+		return fmt.Sprintf("no worker that is online and has its labels runs agent %s", agent)
+	}
+	return ""
+}

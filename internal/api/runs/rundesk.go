@@ -1,0 +1,181 @@
+// Package runs is what the coordinator's requests about runs mean: submitting
+// plans, looking at runs, cancelling, retrying, answering, and what runs leave
+// behind: logs, documents, records.
+//
+// A run of a coordinator belongs to a project by name, and each of its tasks has
+// that name as a label, so that only workers of the project take it. Nothing is
+// kept here but what was rendered last, so any number of coordinators can be on
+// one store.
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/api/server"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/runquery"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+	"gaffer/internal/plan/secret"
+)
+
+// Options are what a Desk needs.
+type Options struct {
+	Store  store.Store
+	Engine *engine.Engine // on the same store
+	Now    func() time.Time
+	Random io.Reader
+	Logs   Logs
+
+	// File returns the file with the log of an attempt that has run on this
+	// machine and has written it there alone. Nil is for none.
+	File func(run store.Run, a store.Attempt) (path string, ok bool)
+	// Adorn adds to a run what is not in the store. It may be nil.
+	Adorn func(v *fleet.Run, run store.Run)
+
+	// Attend lets a process of this machine work on a run if only this machine
+	// can do it and no process does. It is called after a person has changed the
+	// run. Nil is for a desk whose runs others always work on.
+	Attend func(ctx context.Context, run string) error
+
+	// Hide says which runs are none for people, such as those that others keep
+	// their own things in. They are not found here. Nil hides none.
+	Hide func(run store.Run) bool
+	// Weave adds to a plan what is done between its tasks on the one machine
+	// that it is bound to. Nil adds nothing.
+	Weave func(p plan.Plan, run string) (plan.Plan, error)
+}
+
+// Desk answers requests. It is safe for concurrent use.
+type Desk struct {
+	opts    Options
+	lookout *runquery.Lookout
+	sheets  sheets
+}
+
+var _ server.Runs = (*Desk)(nil)
+
+// New returns a desk.
+func New(opts Options) *Desk {
+	if opts.Attend == nil {
+		opts.Attend = func(context.Context, string) error { return nil }
+	}
+	if opts.Hide == nil {
+		opts.Hide = func(store.Run) bool { return false }
+	}
+	return &Desk{opts: opts, lookout: runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Adorn: opts.Adorn})}
+}
+
+// find returns a run that people see.
+func (d *Desk) find(r store.Reader, id string) (store.Run, error) {
+	run, err := r.Run(id)
+	if err == nil && d.opts.Hide(run) {
+		err = store.ErrNotFound
+	}
+	return run, protocol.Missing(err, "run", id)
+}
+
+// see returns an error unless a run is there and people see it.
+func (d *Desk) see(ctx context.Context, id string) error {
+	return d.opts.Store.Read(ctx, func(r store.Reader) error {
+		_, err := d.find(r, id)
+		return err
+	})
+}
+
+// Runs implements [server.Runs].
+func (d *Desk) Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error) {
+	return d.lookout.Summaries(ctx, q.Project, q.Ended, q.Limit)
+}
+
+// Run implements [server.Runs]. The prompts of many tasks are no part of a
+// picture of them.
+func (d *Desk) Run(ctx context.Context, id string) (run fleet.Run, err error) {
+	if err := d.see(ctx, id); err != nil {
+		return run, err
+	}
+	if run, err = d.lookout.Run(ctx, id); err != nil {
+		return run, err
+	}
+	for i := range run.Tasks {
+		run.Tasks[i].Prompt = ""
+	}
+	return run, d.explain(ctx, id, run.Tasks)
+}
+
+// FindRun implements [server.Runs].
+func (d *Desk) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
+	id, err := d.lookout.FindRun(ctx, project, name, unfinished)
+	if err != nil {
+		return "", err
+	}
+	return id, d.see(ctx, id)
+}
+
+// FindTask implements [server.Runs].
+func (d *Desk) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
+	t, err := d.lookout.FindTask(ctx, project, name)
+	if err != nil {
+		return t, err
+	}
+	return t, d.see(ctx, t.Run)
+}
+
+// Task implements [server.Runs].
+func (d *Desk) Task(ctx context.Context, run, task string) (fleet.Task, error) {
+	if err := d.see(ctx, run); err != nil {
+		return fleet.Task{}, err
+	}
+	t, err := d.lookout.Task(ctx, store.TaskKey{Run: run, Task: task})
+	if err != nil {
+		return t, err
+	}
+	list := []fleet.Task{t}
+	err = d.explain(ctx, run, list)
+	return list[0], err
+}
+
+// Attempts implements [server.Runs].
+func (d *Desk) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
+	if err := d.see(ctx, run); err != nil {
+		return nil, err
+	}
+	return d.lookout.Attempts(ctx, store.TaskKey{Run: run, Task: task})
+}
+
+// Plan implements [server.Runs].
+func (d *Desk) Plan(ctx context.Context, id string, env bool) (text json.RawMessage, err error) {
+	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+		run, err := d.find(r, id)
+		text = run.Plan
+		return err
+	})
+	if err != nil || env {
+		return text, err
+	}
+	var p plan.Plan
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, fmt.Errorf("plan of run %s: %w", id, err)
+	}
+	for i := range p.Tasks {
+		p.Tasks[i].Env = secret.Hide(p.Tasks[i].Env)
+	}
+	return json.Marshal(p)
+}
+
+// Questions implements [server.Runs].
+func (d *Desk) Questions(ctx context.Context, run string) ([]fleet.Question, error) {
+	if run != "" {
+		if err := d.see(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+	return d.lookout.Questions(ctx, run)
+}

@@ -1,0 +1,192 @@
+package runs
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
+	"gaffer/session"
+)
+
+// ProjectLabel is the label of tasks, and of workers, that are of a project.
+func ProjectLabel(project string) string { return "project:" + project }
+
+// Submit implements [server.Runs].
+func (d *Desk) Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error) {
+	if err := mayChange(by); err != nil {
+		return fleet.Run{}, err
+	}
+	p, err := planOf(n)
+	if err != nil {
+		return fleet.Run{}, err
+	}
+	id, err := d.submit(ctx, by, n, p)
+	if err != nil {
+		return fleet.Run{}, err
+	}
+	return d.lookout.Summary(ctx, id)
+}
+
+// submit tries ids until one is free.
+func (d *Desk) submit(ctx context.Context, by credential.Identity, n coordinator.NewRun, p plan.Plan) (string, error) {
+	for {
+		id, err := session.NewID(d.opts.Now(), d.opts.Random)
+		if err != nil {
+			return "", err
+		}
+		whole, err := d.woven(p, id, ProjectLabel(n.Project))
+		if err != nil {
+			return "", err
+		}
+		s := engine.Submission{Plan: whole, ID: id, Project: n.Project, Place: n.On, Who: who(by)}
+		if n.Key != "" {
+			s.Key = "run " + by.ID + " " + n.Key // another's key is another key
+		}
+		id, err = d.opts.Engine.Submit(ctx, s)
+		if _, taken := errors.AsType[*engine.ConflictError](err); !taken {
+			return id, err
+		}
+	}
+}
+
+func who(by credential.Identity) string { return cmp.Or(by.Name, by.ID) }
+
+// woven is the plan with all that is to be done, each task for the workers that
+// may do it.
+func (d *Desk) woven(p plan.Plan, run, label string) (plan.Plan, error) {
+	if d.opts.Weave != nil {
+		var err error
+		if p, err = d.opts.Weave(p, run); err != nil {
+			return p, err
+		}
+	}
+	p.Tasks = slices.Clone(p.Tasks)
+	for i := range p.Tasks {
+		p.Tasks[i].Labels = append(slices.Clip(p.Tasks[i].Labels), label)
+	}
+	return p, nil
+}
+
+// planOf reads and checks what was sent.
+func planOf(n coordinator.NewRun) (plan.Plan, error) {
+	if err := cmp.Or(checkLabel("project", n.Project, true), checkLabel("on", n.On, false)); err != nil {
+		return plan.Plan{}, err
+	}
+	if hasZero(n.Plan) {
+		return plan.Plan{}, protocol.Invalid("plan: has a zero byte in a text")
+	}
+	p, err := decodePlan(n.Plan)
+	if err != nil {
+		return p, err
+	}
+	p.Warnings = nil // those who sent it have seen them
+	if err := p.Check(); err != nil {
+		return p, protocol.Invalid("plan: %s", err)
+	}
+	return p, checkReach(p, n.On)
+}
+
+// checkLabel returns an error unless a name can be part of a label.
+func checkLabel(field, name string, wanted bool) error {
+	switch {
+	case name == "" && wanted:
+		return protocol.Invalid("%s: is missing", field)
+	case strings.ContainsAny(name, "@,"):
+		return protocol.Invalid("%s: %.60q has an @ or a comma", field, name)
+	}
+	return nil
+}
+
+// checkReach returns an error if a plan needs what only one machine has, and is
+// for any.
+func checkReach(p plan.Plan, on string) error {
+	if len(p.Team) > 0 || len(p.Build) > 0 {
+		return protocol.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")
+	}
+	if what := p.Bound(); what != "" && on == "" {
+		return protocol.Invalid("plan: %s is on one machine: say on which worker (on, or --on WORKER)", what)
+	}
+	for _, t := range p.Tasks {
+		if len(t.Step) > 0 {
+			return protocol.Invalid("plan: task %s is a step of something else", t.ID)
+		}
+		for _, label := range t.Labels {
+			if kind, _, ok := strings.Cut(label, ":"); ok && slices.Contains([]string{"project", "channel"}, kind) {
+				return protocol.Invalid("plan: task %s: the label %.60q is given by the coordinator", t.ID, label)
+			}
+		}
+	}
+	return nil
+}
+
+// hasZero reports whether JSON has a zero byte in a text, which no database takes.
+func hasZero(text []byte) bool {
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' {
+			continue
+		}
+		if bytes.HasPrefix(text[i:], []byte(`\u0000`)) {
+			return true
+		}
+		i++ // what is escaped is no beginning
+	}
+	return false
+}
+
+// sentPlan is a plan whose tasks are read one by one: a few bytes of JSON may be
+// much larger as a task.
+type sentPlan struct {
+	plan.Plan
+	Tasks sentTasks
+}
+
+type sentTasks []plan.Task
+
+const (
+	mostTasks      = 100_000
+	mostReferences = 1_000_000
+)
+
+// UnmarshalJSON stops at what is too much.
+func (s *sentTasks) UnmarshalJSON(text []byte) error {
+	in := json.NewDecoder(bytes.NewReader(text))
+	if open, err := in.Token(); err != nil || open != json.Delim('[') {
+		return cmp.Or(err, errors.New("tasks: want a list"))
+	}
+	references := 0
+	for in.More() {
+		var t plan.Task
+		if err := in.Decode(&t); err != nil {
+			return err
+		}
+		references += len(t.After)
+		if len(*s) == mostTasks || references > mostReferences {
+			return errors.New("tasks: there are too many, or they wait for too many")
+		}
+		*s = append(*s, t)
+	}
+	return nil
+}
+
+func decodePlan(text json.RawMessage) (plan.Plan, error) {
+	var sent sentPlan
+	if len(text) == 0 || string(text) == "null" {
+		return plan.Plan{}, protocol.Invalid("plan: is missing")
+	}
+	if err := json.Unmarshal(text, &sent); err != nil {
+		return plan.Plan{}, protocol.Invalid("plan: %s", err)
+	}
+	p := sent.Plan
+	p.Tasks = sent.Tasks
+	return p, nil
+}

@@ -1,0 +1,179 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"gaffer/internal/api/credential"
+)
+
+// credentialKind is how a request shows who it is from.
+type credentialKind int
+
+const (
+	none credentialKind = iota
+	bearer
+	query
+	cookie
+)
+
+// authenticate finds out who asks, and whether they ask too often.
+func (c *call) authenticate() error {
+	text, how := c.shown()
+	if how == none {
+		if c.opts.OpenReads && c.onThisMachine() && c.route.access == look && c.route.method == http.MethodGet {
+			c.by = credential.Identity{Name: "anyone", Role: credential.Viewer}
+			return nil
+		}
+		return c.stranger("a token is needed: Authorization: Bearer TOKEN, or X-Api-Key: TOKEN")
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	by, err := c.tokens.Check(ctx, text)
+	if says(err, (*credential.Error).Unknown) {
+		return c.stranger(err.Error())
+	}
+	if err != nil {
+		return fmt.Errorf("check a token: %w", err)
+	}
+	c.by, c.how = by, how
+	c.knowConnection()
+	if !c.rates.allow(by.Root) {
+		return tooMany()
+	}
+	return c.checkForgery()
+}
+
+// shown returns the token that a request carries. In an address it counts for
+// reading only: addresses are sent by links and pictures too. X-Api-Key and
+// api_key are what other clients of the protocol send.
+func (c *call) shown() (string, credentialKind) {
+	if scheme, text, ok := strings.Cut(c.r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
+		return strings.TrimSpace(text), bearer
+	}
+	if text := strings.TrimSpace(c.r.Header.Get("X-Api-Key")); text != "" {
+		return text, bearer
+	}
+	if c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
+		for _, name := range []string{"token", "api_key"} {
+			if text := c.r.URL.Query().Get(name); text != "" {
+				return text, query
+			}
+		}
+	}
+	if k, err := c.r.Cookie(c.cookieName()); err == nil && k.Value != "" {
+		return k.Value, cookie
+	}
+	return "", none
+}
+
+func (c *call) stranger(message string) error {
+	if !c.rates.allow(strangers) {
+		return tooMany()
+	}
+	p := refuse(http.StatusUnauthorized, "unauthorized", message)
+	p.header = map[string]string{"WWW-Authenticate": `Bearer realm="gaffer"`}
+	return p
+}
+
+func tooMany() error {
+	p := refuse(http.StatusTooManyRequests, "rate_limited", "too many requests: wait a second")
+	p.header = map[string]string{"Retry-After": "1"}
+	return p
+}
+
+// HostsOf lists the names by which a server that listens on an address may be
+// called: the address, the loopback names if it is there too, and more.
+func HostsOf(address net.Addr, more []string) ([]string, error) {
+	tcp, ok := address.(*net.TCPAddr)
+	if !ok {
+		return nil, errors.New("the server listens on no TCP address")
+	}
+	hosts := slices.Clone(more)
+	if !tcp.IP.IsUnspecified() {
+		hosts = append(hosts, tcp.IP.String())
+	}
+	if tcp.IP.IsLoopback() || tcp.IP.IsUnspecified() {
+		hosts = append(hosts, "localhost", "127.0.0.1", "::1")
+	}
+	if !tcp.IP.IsUnspecified() {
+		return hosts, nil
+	}
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("the addresses of this machine: %w", err)
+	}
+	for _, a := range all {
+		if n, ok := a.(*net.IPNet); ok {
+			hosts = append(hosts, n.IP.String())
+		}
+	}
+	return hosts, nil
+}
+
+func hostSet(hosts []string) map[string]bool {
+	set := map[string]bool{}
+	for _, h := range hosts {
+		if net.ParseIP(h) == nil {
+			h = hostname(h)
+		}
+		set[h] = true
+	}
+	return set
+}
+
+// checkHost turns away requests for other names, so that a page whose own name
+// points to this machine gets no further. The Host header must be allowed behind
+// a proxy too: on one machine, a page in a browser and a trusted proxy have the
+// same address.
+func (c *call) checkHost() error {
+	for _, name := range c.names {
+		if !c.hosts[hostname(name)] {
+			return refuse(http.StatusForbidden, "foreign_host", fmt.Sprintf("this coordinator is not called %.100q: --host names more", name))
+		}
+	}
+	return nil
+}
+
+func hostname(host string) string {
+	u := url.URL{Host: host}
+	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+}
+
+// checkOrigin turns away what the pages of other places send.
+func (c *call) checkOrigin() error {
+	for _, origin := range c.r.Header.Values("Origin") {
+		if !c.own(origin) {
+			return refuse(http.StatusForbidden, "foreign_origin", "pages of other places may not ask this coordinator")
+		}
+	}
+	return nil
+}
+
+// own reports whether an origin is the host that the client asked for. Its scheme
+// may differ: a proxy that encrypts need not be a trusted one.
+func (c *call) own(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, c.host)
+}
+
+// checkForgery wants proof that a change which only a cookie vouches for was
+// sent by a page of this server: browsers send cookies for other pages too.
+func (c *call) checkForgery() error {
+	if c.how != cookie || c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
+		return nil
+	}
+	if c.r.Header.Get("Origin") != "" || c.r.Header.Get("Sec-Fetch-Site") == "same-origin" {
+		return nil // a foreign origin was turned away before
+	}
+	return refuse(http.StatusForbidden, "forgery", "a change by cookie needs the Origin of this server's own page")
+}

@@ -1,0 +1,31 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+
+	"gaffer/internal/api/credential"
+)
+
+// NewLog returns a log of JSON lines in which no token stands, whoever wrote
+// one into a message, a value or an error.
+func NewLog(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: redact}))
+}
+
+func redact(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(credential.Redact(a.Value.String()))
+	case slog.KindAny:
+		switch v := a.Value.Any().(type) {
+		case error:
+			a.Value = slog.StringValue(credential.Redact(v.Error()))
+		case *slog.Source, slog.Level:
+		default:
+			a.Value = slog.StringValue(credential.Redact(fmt.Sprint(v)))
+		}
+	}
+	return a
+}

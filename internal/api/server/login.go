@@ -1,0 +1,200 @@
+package server
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"gaffer/internal/api/credential"
+)
+
+const (
+	codeLife    = time.Minute
+	sessionLife = 12 * time.Hour
+	maxCodes    = 1000 // that wait to be used
+)
+
+// logins are the one-time codes that were made and not yet used. They are kept
+// as hashes and are gone with the process.
+type logins struct {
+	now    func() time.Time
+	random io.Reader
+
+	mu    sync.Mutex
+	codes map[[sha256.Size]byte]login
+	used  int // codes that were traded for a cookie
+}
+
+// login is what a code is good for.
+type login struct {
+	name    string
+	role    credential.Role
+	parent  string
+	expires time.Time
+}
+
+// add makes a code.
+func (l *logins) add(name string, role credential.Role, parent string) (string, time.Time, error) {
+	code, err := credential.Secret(l.random)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	if l.codes == nil {
+		l.codes = map[[sha256.Size]byte]login{}
+	}
+	for sum, old := range l.codes {
+		if !now.Before(old.expires) {
+			delete(l.codes, sum)
+		}
+	}
+	if len(l.codes) >= maxCodes {
+		return "", time.Time{}, tooMany()
+	}
+	expires := now.Add(codeLife)
+	l.codes[sha256.Sum256([]byte(code))] = login{name, role, parent, expires}
+	return code, expires, nil
+}
+
+// use takes a code, which is good once.
+func (l *logins) use(code string) (login, bool) {
+	sum := sha256.Sum256([]byte(code))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	found, ok := l.codes[sum]
+	delete(l.codes, sum)
+	ok = ok && l.now().Before(found.expires)
+	if ok {
+		l.used++
+	}
+	return found, ok
+}
+
+// LoginPath makes a one-time link, without scheme and host, for a browser of
+// the person who has started the server.
+func (s *Server) LoginPath() (string, error) {
+	code, _, err := s.logins.add("browser", credential.Operator, "")
+	return "/login?code=" + code, err
+}
+
+// Visited reports whether any browser has logged in.
+func (s *Server) Visited() bool {
+	s.logins.mu.Lock()
+	defer s.logins.mu.Unlock()
+	return s.logins.used > 0
+}
+
+// Watched reports whether anything follows the stream, as each open page does.
+func (s *Server) Watched() bool { return s.hub.followers() > 0 }
+
+type loginLink struct {
+	Path    string    `json:"path"` // to open in a browser, once
+	Expires time.Time `json:"expires_at"`
+}
+
+// link lets whoever has a token log a browser in, which may do the same and
+// ends with it.
+func (c *call) link() error {
+	code, expires, err := c.logins.add("browser of "+c.by.Name, c.by.Role, c.by.ID)
+	if err != nil {
+		return err
+	}
+	answer(c.w, c.route.status, loginLink{Path: "/login?code=" + code, Expires: expires.UTC()})
+	return nil
+}
+
+// login trades a code for a cookie. The cookie holds a token of its own, which
+// is listed and revoked like any other and works with every coordinator on the
+// same database.
+func (c *call) login() error {
+	if c.r.Method != http.MethodGet {
+		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "a code is used with GET")
+	}
+	query := c.r.URL.Query()
+	place, ok := landing(query["to"])
+	if !ok {
+		return refuse(http.StatusBadRequest, "invalid_request", "to is a place on this server's page, such as #/runs/ID")
+	}
+	found, ok := c.logins.use(query.Get("code"))
+	if !ok {
+		return c.stranger("the link was used before or is too old: ask for another one")
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	text, row, err := c.tokens.Create(ctx, credential.New{Role: found.role, Name: clip(found.name), Parent: found.parent, Life: sessionLife})
+	if err != nil {
+		return fmt.Errorf("make the token of a browser: %w", err)
+	}
+	c.by, c.about = row.Identity(), "logged in"
+	http.SetCookie(c.w, c.newCookie(text, int(sessionLife.Seconds())))
+	c.w.Header().Set("Location", place)
+	c.w.WriteHeader(http.StatusSeeOther)
+	c.log.Info("logged in", "by", row.ID, "name", row.Name, "role", row.Role, "from", c.from)
+	return nil
+}
+
+// maxPlace bounds the places on the page that a link may lead to.
+const maxPlace = 1000
+
+// landing is where a browser is sent that has logged in: to the page, or to a
+// place on it. That is a fragment and nothing else, since whoever makes a link must
+// not be able to send people who follow it elsewhere.
+func landing(to []string) (location string, ok bool) {
+	switch {
+	case len(to) == 0 || len(to) == 1 && to[0] == "":
+		return "/", true
+	case len(to) > 1 || len(to[0]) > maxPlace || !strings.HasPrefix(to[0], "#/") || strings.HasPrefix(to[0], "#//"):
+		return "", false
+	}
+	odd := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"#<>\^`+"`{|}", r) }
+	return "/" + to[0], !strings.ContainsFunc(to[0][1:], odd)
+}
+
+// clip keeps a name within what a token may be called.
+func clip(name string) string {
+	if runes := []rune(name); len(runes) > 25 {
+		return string(runes[:24]) + "…"
+	}
+	return name
+}
+
+type loggedOut struct {
+	LoggedOut bool `json:"logged_out"`
+}
+
+func (c *call) logout() error {
+	if c.how != cookie {
+		return refuse(http.StatusBadRequest, "invalid_request", "only a browser's session can be logged out; tokens are revoked")
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	if _, err := c.tokens.Revoke(ctx, c.by.ID); err != nil {
+		return err
+	}
+	http.SetCookie(c.w, c.newCookie("", -1))
+	answer(c.w, c.route.status, loggedOut{true})
+	return nil
+}
+
+func (c *call) newCookie(value string, age int) *http.Cookie {
+	return &http.Cookie{
+		Name: c.cookieName(), Value: value, Path: "/", MaxAge: age,
+		HttpOnly: true, Secure: c.tls, SameSite: http.SameSiteStrictMode,
+	}
+}
+
+// cookieName has the port in it, because browsers give cookies to every port of
+// a host. Behind a proxy it is the port of the proxy, which several coordinators
+// share.
+func (c *call) cookieName() string {
+	if c.sitePort == "" {
+		return "gaffer"
+	}
+	return "gaffer-" + c.sitePort
+}

@@ -1,0 +1,259 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/server"
+)
+
+// What may stand in the strings of requests. Everything is an id that is in
+// neither list: a new field or query cannot be forgotten.
+var (
+	// words may have slashes.
+	words = []string{
+		"name", "claude_status", "status", "subscriptions", "type", "execution_mode", "channel", "idempotency_key", "kind",
+		"project", "on", "key", "labels", "version", "host", "role", "since", "agent", "model", "template", "run", "path", "from",
+	}
+	// lines come from programs; a line break would be taken for its end.
+	lines = []string{"state", "source", "thread", "class"}
+	// texts may also have many lines.
+	texts = []string{
+		"title", "description", "text", "reason", "why", "doing", "log", "summary", "answer", "default", "options", "compacted",
+		"content", "consumedBy", "error", "ref", "dropped", "denied",
+	}
+)
+
+var (
+	paths    = []string{"../x", "..", ".", "../../etc/passwd", `..\x`, "a/b", "/etc/passwd"}
+	controls = []string{"a\nb", "a\rb", "a\x1b[31m", "\x7f"}
+	shapes   = []string{"\u202eevil", "a\u2028b"}
+	zero     = "a\x00b"
+)
+
+// oddFor are the values that a field must refuse.
+func oddFor(field string) []string {
+	switch {
+	case slices.Contains(texts, field):
+		return []string{zero}
+	case slices.Contains(lines, field):
+		return slices.Concat(controls, []string{zero, strings.Repeat("x", 5000)})
+	case slices.Contains(words, field):
+		return slices.Concat(controls, shapes, []string{zero, strings.Repeat("x", 5000)})
+	}
+	return slices.Concat(paths, controls, shapes, []string{zero, strings.Repeat("x", 201)})
+}
+
+// spot is a string in a body.
+type spot struct {
+	field string // its name
+	path  []any  // of names and indexes on the way to it
+}
+
+// sample is a body of a type with an x in every string, and where these are.
+func sample(t reflect.Type, way []any, name string) (value any, spots []spot) {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return sample(t.Elem(), way, name)
+	case reflect.String:
+		return "x", []spot{{name, slices.Clone(way)}}
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return map[string]any{}, nil // JSON that is looked at by others
+		}
+		inner, spots := sample(t.Elem(), append(slices.Clip(way), 0), name)
+		return []any{inner}, spots
+	case reflect.Struct:
+		return sampleStruct(t, way)
+	case reflect.Bool:
+		return false, nil
+	}
+	return 1, nil
+}
+
+func sampleStruct(t reflect.Type, way []any) (any, []spot) {
+	fields, all := map[string]any{}, []spot(nil)
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous {
+			inner, spots := sample(f.Type, way, "")
+			for k, v := range inner.(map[string]any) {
+				fields[k] = v
+			}
+			all = append(all, spots...)
+			continue
+		}
+		if name == "" || name == "-" || f.Type.String() == "time.Time" {
+			continue
+		}
+		inner, spots := sample(f.Type, append(slices.Clip(way), name), name)
+		fields[name], all = inner, append(all, spots...)
+	}
+	return fields, all
+}
+
+// with returns a copy of a body that has another value at a place.
+func with(body any, path []any, value any) any {
+	if len(path) == 0 {
+		return value
+	}
+	switch step := path[0].(type) {
+	case string:
+		m := map[string]any{}
+		for k, v := range body.(map[string]any) {
+			m[k] = v
+		}
+		m[step] = with(m[step], path[1:], value)
+		return m
+	case int:
+		s := slices.Clone(body.([]any))
+		s[step] = with(s[step], path[1:], value)
+		return s
+	}
+	panic(fmt.Sprint(path))
+}
+
+// plain is a request that is well formed, so that what is odd alone is refused.
+func plain(r server.Route, h held) (path string, body any, spots []spot) {
+	path = strings.NewReplacer("{id}", h.run, "{name}", "api", "{$}", "").Replace(r.Path)
+	if strings.HasSuffix(path, "/by-name/api") {
+		path = "/v1/channels/by-name/x"
+	}
+	if r.Takes != nil {
+		body, spots = sample(reflect.TypeOf(r.Takes), nil, "")
+	}
+	set := func(value any, way ...any) { body = with(body, way, value) }
+	switch r.Name {
+	case "POST /v1/agents/heartbeat":
+		set("idle", "claude_status")
+		set("idle", "status")
+	case "POST /v1/tokens":
+		set("worker", "role") // which alone has limits
+	case "PUT /v1/chains/{id}", "POST /v1/tasks/{id}/status":
+		set("done", "status")
+	case "POST /v1/runs":
+		set("", "on")
+		set(map[string]any{"Name": "n", "Tasks": []any{map[string]any{"ID": "a", "Prompt": "p"}}}, "plan")
+	case "POST /v1/tasks/inputs":
+		set("text", "kind")
+	case "PATCH /api/inbox/{id}":
+		set("processing", "status")
+	case "POST /api/projects", "POST /api/projects/active":
+		set(h.home, "path")
+	case "POST /api/inbox":
+		set("evolve", "type")
+	case "POST /v1/work/beat":
+		set("running", "held", 0, "now", "state")
+	case "POST /v1/work/turn":
+		set(h.Attempt, "finish", "attempt")
+		set(h.Token, "finish", "token")
+		set("", "finish", "class")
+		set("w1", "claim", "worker")
+	case "POST /v1/work/ask":
+		set(h.Attempt, "attempt")
+		set(h.Token, "token")
+	case "POST /v1/work/release":
+		set("w1", "worker")
+	}
+	return path, body, spots
+}
+
+func TestSecurityPathsInEveryIDAndOddBytesInEveryField(t *testing.T) {
+	w := startWhole(t)
+	h := w.begin("n", "text")
+	n := 0
+	for _, r := range server.Routes() {
+		path, body, spots := plain(r, h)
+		for _, s := range spots {
+			for _, odd := range oddFor(s.field) {
+				text := must[[]byte](t)(json.Marshal(with(body, s.path, odd)))
+				w.refuses(fmt.Sprintf("%s with %.40q in %v", r.Name, odd, s.path), r.Method, path, string(text))
+				n++
+			}
+		}
+		full := string(must[[]byte](t)(json.Marshal(body)))
+		for _, name := range r.Query {
+			for _, odd := range oddForQuery(name) {
+				w.refuses(fmt.Sprintf("%s with ?%s=%.40q", r.Name, name, odd), r.Method, path+"?"+withQuery(r, name, odd), full)
+				n++
+			}
+		}
+		for _, part := range regexp.MustCompile(`{(id|name)}`).FindAllString(r.Path, -1) {
+			for _, odd := range append(oddFor(strings.Trim(part, "{}")+" in a path"), "\xff") {
+				if r.Name == "GET /v1/channels/by-name/{name}" && slices.Contains(paths, odd) && odd != "." && odd != ".." {
+					continue // a channel may be called so
+				}
+				to := strings.NewReplacer(part, escaped(odd), "{id}", h.run, "{name}", "api").Replace(r.Path)
+				w.refuses(fmt.Sprintf("%s with %.40q in its path", r.Name, odd), r.Method, to, full)
+				n++
+			}
+		}
+	}
+	if n < 1000 {
+		t.Errorf("only %d were tried", n)
+	}
+	for _, r := range bodied() { // else something else might have been refused
+		path, body, spots := plain(r, h)
+		text := must[[]byte](t)(json.Marshal(body))
+		if got := w.ask(credential.Admin, r.Method, path, string(text)); len(spots) > 0 && got.status == 400 {
+			t.Errorf("%s with nothing odd in %s: %s", r.Name, text, got.body)
+		}
+	}
+}
+
+// bodied are the routes that take a body.
+func bodied() []server.Route {
+	return slices.DeleteFunc(server.Routes(), func(r server.Route) bool { return r.Takes == nil })
+}
+
+// escaped is a part of a path in which everything odd is escaped, dots too.
+func escaped(text string) string {
+	return strings.ReplaceAll(url.PathEscape(text), ".", "%2e")
+}
+
+func oddForQuery(name string) []string {
+	switch name {
+	case "limit", "rows", "offset", "tail", "after", "last_event_id", "token":
+		return []string{"../x", zero, "-2", "x", "99999999999999999999"}
+	case "ended", "unfinished", "follow", "done", "seen", "env":
+		return nil // what is not yes is no
+	case "code":
+		return []string{"../x", zero} // it is compared with those that were made
+	}
+	return oddFor(name)
+}
+
+func withQuery(r server.Route, name, odd string) string {
+	q := url.Values{name: {odd}}
+	if r.Path == "/v1/work/logs" || r.Path == "/v1/work/wait" {
+		for _, other := range r.Query {
+			if other != name {
+				q.Set(other, "1")
+			}
+		}
+	}
+	return q.Encode()
+}
+
+// refuses fails unless a request is turned away in the protocol's form, and has
+// changed nothing.
+func (w *whole) refuses(what, method, path, body string) {
+	w.t.Helper()
+	before := w.last()
+	got := w.ask(credential.Admin, method, path, body)
+	ok := got.status == 400 || got.status == 426 || got.status == 404 || got.status == 401 && strings.HasPrefix(path, "/login")
+	if !ok || got.header.Get("Content-Type") != "application/json; charset=utf-8" || got.header.Get("X-Content-Type-Options") != "nosniff" || got.code() == "" {
+		w.t.Errorf("%s: %d %.200s", what, got.status, got.body)
+	}
+	if after := w.last(); after != before {
+		w.t.Errorf("%s: %s changes were made", what, strconv.FormatInt(after-before, 10))
+	}
+}

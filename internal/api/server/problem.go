@@ -1,0 +1,127 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+)
+
+// problem is an error with its place in HTTP and its word in the protocol.
+type problem struct {
+	status int
+	coordinator.Problem
+	header map[string]string
+}
+
+func (p *problem) Error() string { return p.Message }
+
+func refuse(status int, code, message string) *problem {
+	return &problem{status: status, Problem: coordinator.Problem{Code: code, Message: message}}
+}
+
+// later is what may be otherwise in a moment.
+func later(code, message string) *problem {
+	p := refuse(http.StatusServiceUnavailable, code, message)
+	p.header = map[string]string{"Retry-After": "1"}
+	return p
+}
+
+// problemOf says how an error is told. What it cannot place is the
+// coordinator's own trouble, and its text is for the log alone.
+func problemOf(err error) *problem {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p
+	}
+	switch {
+	case says(err, interface{ Damaged() bool }.Damaged):
+		return refuse(http.StatusInternalServerError, "damaged", "the coordinator's database is damaged: its log says where under this request's id; restore a backup")
+	case says(err, interface{ Denied() bool }.Denied):
+		return refuse(http.StatusForbidden, codeOf(err, "denied"), err.Error())
+	case says(err, interface{ NotFound() bool }.NotFound):
+		return refuse(http.StatusNotFound, codeOf(err, "not_found"), err.Error())
+	case says(err, interface{ Conflict() bool }.Conflict):
+		p := refuse(http.StatusConflict, codeOf(err, "conflict"), err.Error())
+		p.Offset = offsetOf(err)
+		return p
+	case says(err, interface{ Invalid() bool }.Invalid):
+		return refuse(http.StatusBadRequest, codeOf(err, "invalid_request"), err.Error())
+	case says(err, interface{ Busy() bool }.Busy):
+		return later("busy", "the coordinator cannot use its database now: its log says why under this request's id; try again")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return later("busy", "the coordinator did not get to it in time: try again")
+	case says(err, func(net.Error) bool { return true }):
+		return later("database_away", "the coordinator does not reach its database: try again")
+	}
+	return refuse(http.StatusInternalServerError, "internal", "the coordinator failed: its log says why under this request's id")
+}
+
+// says asks every error of the chain that has the method.
+func says[E any](err error, yes func(E) bool) bool {
+	for err != nil {
+		if e, ok := err.(E); ok && yes(e) {
+			return true
+		}
+		if list, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, inner := range list.Unwrap() {
+				if says(inner, yes) {
+					return true
+				}
+			}
+			return false
+		}
+		err = errors.Unwrap(err)
+	}
+	return false
+}
+
+func codeOf(err error, without string) string {
+	e, ok := errors.AsType[interface {
+		error
+		Code() string
+	}](err)
+	if !ok || e.Code() == "" {
+		return without
+	}
+	return e.Code()
+}
+
+// offsetOf is where a log goes on, of an error that says so.
+func offsetOf(err error) int64 {
+	e, ok := errors.AsType[interface {
+		error
+		Offset() int64
+	}](err)
+	if !ok {
+		return 0
+	}
+	return e.Offset()
+}
+
+// answer writes a value as JSON. Characters that mean something in HTML are
+// escaped, so that a browser finds none whatever it takes the answer for.
+func answer(w http.ResponseWriter, status int, value any) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the answer cannot be written as JSON"}}`)
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)+1))
+	w.WriteHeader(status)
+	_, _ = w.Write(append(data, '\n')) // whoever has gone away cannot be told
+}
+
+func (p *problem) write(w http.ResponseWriter) {
+	for name, value := range p.header {
+		w.Header().Set(name, value)
+	}
+	told := p.Problem
+	told.Message = strings.ToValidUTF8(credential.Redact(told.Message), "\uFFFD")
+	answer(w, p.status, failure{told})
+}

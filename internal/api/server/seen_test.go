@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/testkit/testenv"
+)
+
+// seenNext reads until the stream says who was seen.
+func seenNext(t *testing.T, r *reader) map[string]time.Time {
+	t.Helper()
+	for {
+		e, err := r.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.name != "seen" {
+			continue
+		}
+		var said struct {
+			Time time.Time            `json:"time"`
+			Seen map[string]time.Time `json:"seen"`
+		}
+		if err := json.Unmarshal([]byte(e.data), &said); err != nil || said.Time.IsZero() || e.id != 0 {
+			t.Fatalf("%+v: %v", e, err)
+		}
+		return said.Seen
+	}
+}
+
+func (w *world) beat(id string) {
+	w.t.Helper()
+	if got := w.ask(credential.Worker, "POST", "/v1/agents/heartbeat", fmt.Sprintf(`{"agent_id":%q,"claude_status":"idle"}`, id)); got.status != 200 {
+		w.t.Fatal(got.body)
+	}
+}
+
+func TestWhoAsksIsToldWhenAgentsWereSeenAndThenWhoseTimeMoved(t *testing.T) {
+	testenv.Integration(t)
+	w := start(t, nil)
+	w.beat("a")
+	w.beat("b")
+	r := follow(w, "?seen=1&last_event_id=0", nil)
+	defer r.close()
+	if first, err := r.next(); err != nil || first.name != "seen" {
+		t.Fatalf("after hello comes %+v, %v", first, err)
+	}
+	late := follow(w, "?seen=1", nil)
+	defer late.close()
+	all := seenNext(t, late)
+	if len(all) != 2 {
+		t.Errorf("at first of %v", all)
+	}
+	w.beat("b")
+	if moved := seenNext(t, r); len(moved) != 1 || !moved["b"].After(all["b"]) {
+		t.Errorf("then of %v, after %v", moved, all)
+	}
+	if moved := seenNext(t, late); len(moved) != 1 {
+		t.Errorf("then of %v", moved)
+	}
+}
+
+func TestAStreamThatDoesNotAskIsToldNothingOfWhoWasSeen(t *testing.T) {
+	w := start(t, func(o *Options) { o.Ping = 50 * time.Millisecond })
+	w.beat("a")
+	other := follow(w, "?seen=1", nil)
+	defer other.close()
+	r := follow(w, "?last_event_id=0", nil)
+	defer r.close()
+	seenNext(t, other)
+	for pings := 0; pings < 3; {
+		e, err := r.next()
+		if err != nil || e.name == "seen" {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		if e.comment == "ping" {
+			pings++
+		}
+	}
+}
+
+func TestWhenNobodyAsksNobodyIsLookedFor(t *testing.T) {
+	testenv.Integration(t)
+	w := start(t, nil)
+	w.beat("a")
+	r := follow(w, "?seen=1", nil)
+	seenNext(t, r)
+	r.close()
+	s := w.server.sightings
+	testenv.Wait(t, "no readers and no remembered times", func() error {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.readers != 0 || s.seen != nil {
+			return fmt.Errorf("%d readers, times %v", s.readers, s.seen)
+		}
+		return nil
+	})
+	again := follow(w, "?seen=1", nil)
+	defer again.close()
+	if all := seenNext(t, again); len(all) != 1 {
+		t.Errorf("later: %v", all)
+	}
+}
+
+func TestADatabaseThatIsAwayKeepsNobodyFromTheStream(t *testing.T) {
+	testenv.Integration(t)
+	w := start(t, func(o *Options) { o.Send = 5 * time.Second })
+	w.server.sightings.desk = awayDesk{w.desk}
+	r := follow(w, "?seen=1", nil)
+	defer r.close()
+	w.desk.tell(1, "", "")
+	if e, err := r.next(); err != nil || e.name != "update" {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+// awayDesk does not know of agents.
+type awayDesk struct{ *standIn }
+
+// Agents says so.
+func (awayDesk) Agents(context.Context) ([]coordinator.Agent, error) {
+	return nil, fmt.Errorf("the database is away")
+}
+
+func TestWhoHasMissedARoundGetsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSightings(nil, nil, time.Now, nil)
+		at := time.Now()
+		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at}})
+		data, round, more := s.after(0)
+		if strings.Count(string(data), "2000-") != 3 {
+			t.Errorf("at first: %s", data)
+		}
+		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at}})
+		select {
+		case <-more:
+			t.Error("what is as it was is told again")
+		default:
+		}
+		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at.Add(time.Second)}})
+		<-more
+		if data, next, _ := s.after(round); next != round+1 || strings.Contains(string(data), `"a"`) || !strings.Contains(string(data), `"b"`) {
+			t.Errorf("then: %s", data)
+		}
+		s.publish(&sight{agents: map[string]time.Time{"a": at, "b": at, "c": at}})
+		if data, _, _ := s.after(round); !strings.Contains(string(data), `"a"`) || !strings.Contains(string(data), `"c"`) {
+			t.Errorf("after two: %s", data)
+		}
+	})
+}
+
+func TestAHeadOfAStreamThatAsksEnds(t *testing.T) {
+	w := start(t, nil)
+	if got := w.ask(credential.Viewer, http.MethodHead, "/v1/stream?seen=1", ""); got.status != 200 {
+		t.Errorf("%d", got.status)
+	}
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"gaffer/internal/api/credential"
+)
+
+// tokenShown is a token as others may see it. Secret is told once, to who has
+// made it.
+type tokenShown struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Role credential.Role `json:"role"`
+	credential.Limits
+	Secret  string    `json:"secret,omitempty"`
+	Created time.Time `json:"created_at"`
+	Expires time.Time `json:"expires_at,omitzero"`
+	Used    time.Time `json:"used_at,omitzero"`
+}
+
+type newToken struct {
+	Name string          `json:"name"`
+	Role credential.Role `json:"role"`
+	credential.Limits
+}
+
+func shownToken(r credential.Row) tokenShown {
+	role, limits := r.Shown()
+	return tokenShown{ID: r.ID, Name: r.Name, Role: role, Limits: limits, Created: r.Created, Expires: r.Expires, Used: r.Used}
+}
+
+func (c *call) listTokens() error {
+	return give(c, func(ctx context.Context) (allTokens, error) {
+		rows, err := c.tokens.List(ctx)
+		all := allTokens{[]tokenShown{}}
+		for _, r := range rows {
+			all.Tokens = append(all.Tokens, shownToken(r))
+		}
+		return all, err
+	})
+}
+
+func (c *call) addToken() error {
+	var ask newToken
+	if err := decode(c.w, c.r, &ask); err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (oneToken, error) {
+		text, row, err := c.tokens.Create(ctx, credential.New{Role: ask.Role, Name: ask.Name, Limits: ask.Limits})
+		c.about = "token " + row.ID
+		shown := shownToken(row)
+		shown.Secret = text
+		return oneToken{shown}, err
+	})
+}
+
+func (c *call) revokeToken() error {
+	id, err := c.pathID()
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (oneToken, error) {
+		row, err := c.tokens.Revoke(ctx, id)
+		c.about = "token " + row.ID
+		return oneToken{shownToken(row)}, err
+	})
+}

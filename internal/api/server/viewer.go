@@ -1,0 +1,326 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"gaffer/internal/api/docview"
+	"gaffer/internal/api/viewers"
+)
+
+// Viewer is what the requests of a workflow's viewer mean. A project is given by
+// its path or its name; nothing is the active one.
+type Viewer interface {
+	Projects(ctx context.Context) ([]viewers.Project, error)
+	Register(ctx context.Context, path string) (viewers.Project, error)
+	Activate(ctx context.Context, project string) (viewers.Project, error)
+
+	BuildStatus(ctx context.Context, project string) (viewers.BuildStatus, error)
+	BuildLog(ctx context.Context, project string) (viewers.BuildLog, error)
+	AddEvent(ctx context.Context, project string, event []byte) (kind string, err error)
+	Readiness(ctx context.Context, project string) (viewers.Readiness, error)
+	Sections(ctx context.Context, project string) (viewers.Sections, error)
+	Dashboard(ctx context.Context) (viewers.Dashboard, error)
+	Scenarios(ctx context.Context, project string) (viewers.Scenarios, error)
+	StoryMap(ctx context.Context, project string) (viewers.StoryMap, error)
+	// Similarity returns pairs of sections that are at least so much alike, of 1.
+	Similarity(ctx context.Context, project string, least float64) (viewers.Similarity, error)
+	Diagrams(ctx context.Context, project string) (viewers.Diagrams, error)
+	// Priority is about a project only if one is named.
+	Priority(ctx context.Context, project string) (viewers.Priority, error)
+	// Text returns a document of a project that is Markdown.
+	Text(ctx context.Context, project, name string) ([]byte, error)
+
+	Inbox(ctx context.Context, project string) ([]json.RawMessage, error)
+	AddItem(ctx context.Context, project, kind, content string) (json.RawMessage, error)
+	ChangeItem(ctx context.Context, project, id string, c viewers.ItemChange) (json.RawMessage, error)
+	DropItem(ctx context.Context, project, id string) error
+
+	Team(ctx context.Context, project string) (docview.TeamPicture, error)
+	Sessions(ctx context.Context, project string) ([]docview.SessionEntry, error)
+	Session(ctx context.Context, project, id string) (docview.SessionPicture, error)
+	SessionLog(ctx context.Context, project, id, agent string, tail int64) (docview.LogTail, error)
+
+	Follow(ctx context.Context, project string) (*viewers.Follower, error)
+	// FollowAll is also about what is no workflow's.
+	FollowAll(ctx context.Context, project string) (*viewers.Follower, error)
+	// Listed is closed when the list of projects has changed.
+	Listed() <-chan struct{}
+}
+
+// Shapes of the viewer's requests and answers.
+type (
+	projectPath struct {
+		Path string `json:"path"`
+	}
+	activated struct {
+		OK     bool   `json:"ok"`
+		Active string `json:"active"`
+	}
+	buildEvent struct {
+		Kind string `json:"kind"`
+	}
+	toldBuildEvent struct {
+		OK   bool   `json:"ok"`
+		Kind string `json:"kind"`
+	}
+	idea struct {
+		Type    string `json:"type"`
+		Content string `json:"content"`
+	}
+	done struct {
+		OK bool `json:"ok"`
+	}
+)
+
+// viewerRoutes are those of a workflow's viewer. Without one they lead nowhere.
+func viewerRoutes() []route {
+	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
+	get, post := http.MethodGet, http.MethodPost
+	which, may := []string{"project"}, []int{missing, conflict}
+	list := []route{
+		{method: get, path: "/api/projects", access: look, about: "the projects whose workflow can be viewed", gives: []viewers.Project{}, status: found, others: may, do: (*call).projects},
+		{method: post, path: "/api/projects", access: operate, about: "register a project and make it the active one", takes: projectPath{}, gives: viewers.Project{}, status: made, others: may, do: (*call).addProject},
+		{method: post, path: "/api/projects/active", access: operate, about: "make a project the active one, by path or name", takes: projectPath{}, gives: activated{}, status: found, others: may, do: (*call).activate},
+		{method: get, path: "/api/build-status", access: look, about: "how the build of a project stands", query: which, gives: viewers.BuildStatus{}, status: found, others: may, do: (*call).buildStatus},
+		{method: post, path: "/api/build-events", access: operate, about: "add an event to the feed of a project", query: which, takes: buildEvent{}, gives: toldBuildEvent{}, status: made, others: may, do: (*call).addBuildEvent},
+		{method: get, path: "/api/build-log", access: look, about: "the feed of a project, to keep", query: which, gives: viewers.BuildLog{}, status: found, others: may, do: (*call).buildLog},
+		{method: get, path: "/api/inbox", access: look, about: "the inbox of a project", query: which, gives: []json.RawMessage{}, status: found, others: may, do: (*call).inbox},
+		{method: post, path: "/api/inbox", access: operate, about: "put an idea into the inbox of a project", query: which, takes: idea{}, gives: json.RawMessage{}, status: made, others: may, do: (*call).addIdea},
+		{method: http.MethodPatch, path: "/api/inbox/{id}", access: operate, about: "move an item of the inbox on", query: which, takes: viewers.ItemChange{}, gives: json.RawMessage{}, status: found, others: may, do: (*call).changeIdea},
+		{method: http.MethodDelete, path: "/api/inbox/{id}", access: operate, about: "remove an item of the inbox", query: which, gives: done{}, status: found, others: may, do: (*call).dropIdea},
+		{method: get, path: "/readiness.json", access: look, about: "how ready the sections of a project's spec are", query: which, gives: viewers.Readiness{}, status: found, others: may, do: (*call).readiness},
+		{method: get, path: "/spec.md", access: look, about: "the spec of a project", query: which, status: found, others: may, do: (*call).text},
+		{method: get, path: "/changelog.md", access: look, about: "the changelog of a project", query: which, status: found, others: may, do: (*call).text},
+		{method: get, path: "/lessons.md", access: look, about: "what was learned in a project", query: which, status: found, others: may, do: (*call).text},
+		{method: get, path: "/api/dashboard", access: look, about: "how all projects stand", gives: viewers.Dashboard{}, status: found, others: may, do: (*call).projectsDashboard},
+		{method: get, path: "/api/sections", access: look, about: "the sections of a project's spec, with their readiness", query: which, gives: viewers.Sections{}, status: found, others: may, do: (*call).sections},
+		{method: get, path: "/api/scenarios", access: look, about: "the scenarios of a project", query: which, gives: viewers.Scenarios{}, status: found, others: may, do: (*call).scenarios},
+		{method: get, path: "/api/story-map", access: look, about: "the sections of a project's spec and what links them", query: which, gives: viewers.StoryMap{}, status: found, others: may, do: (*call).storyMap},
+		{method: get, path: "/api/section-similarity", access: look, about: "the sections of a project's spec that have similar words", query: []string{"project", "threshold"}, gives: viewers.Similarity{}, status: found, others: may, do: (*call).sectionSimilarity},
+		{method: get, path: "/api/diagrams", access: look, about: "drawings of a project's spec", query: which, gives: viewers.Diagrams{}, status: found, others: may, do: (*call).diagrams},
+		{method: get, path: "/api/priority", access: look, about: "in which order the parts of a project are wanted", query: which, gives: viewers.Priority{}, status: found, others: may, do: (*call).priority},
+		{method: get, path: "/api/memory", access: look, about: "nothing: what a person keeps for all projects is not read", status: found, do: (*call).memory},
+		{method: get, path: "/api/team", access: look, about: "where the team of a project stands", query: which, gives: docview.TeamPicture{}, status: found, others: may, do: (*call).projectTeam},
+		{method: get, path: "/api/sessions", access: look, about: "the newest sessions of a project", query: which, gives: sessionList{}, status: found, others: may, do: (*call).projectSessions},
+		{method: get, path: "/api/sessions/{id}", access: look, about: "one session with its waves", query: which, gives: docview.SessionPicture{}, status: found, others: may, do: (*call).projectSession},
+		{method: get, path: "/api/sessions/{id}/agents/{name}/log", access: look, about: "the end of an agent's log, as text", query: []string{"project", "tail"}, status: found, others: may, do: (*call).sessionLog},
+		{method: get, path: "/api/stream", access: look, about: "what changes in a project's documents as server-sent events", query: which, status: found, others: may, do: (*call).documentStream},
+		{method: get, path: "/ws", access: look, about: "a WebSocket with what changes in a project", query: which, status: http.StatusSwitchingProtocols, others: append(may, http.StatusUpgradeRequired), do: (*call).socket},
+	}
+	for i := range list {
+		list[i].do = viewed(list[i].do)
+	}
+	return list
+}
+
+// viewed is a route that is there only if the server has a viewer.
+func viewed(do func(*call) error) func(*call) error {
+	return func(c *call) error {
+		if c.opts.Viewer == nil {
+			return refuse(http.StatusNotFound, "not_found", "this coordinator has no viewer")
+		}
+		return do(c)
+	}
+}
+
+const maxProject = 4096
+
+// project is which project a request is about. It is compared with those that
+// are known and leads nowhere else.
+func (c *call) project() (string, error) {
+	return projectName(strings.TrimSpace(c.r.URL.Query().Get("project")))
+}
+
+func projectName(text string) (string, error) {
+	if len(text) > maxProject || !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "", refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("project %.60q: want a path or a name of at most %d printable bytes", text, maxProject))
+	}
+	return text, nil
+}
+
+// giveOf answers with what the viewer says of the project that is asked for.
+func giveOf[T any](c *call, ask func(ctx context.Context, project string) (T, error)) error {
+	project, err := c.project()
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (T, error) { return ask(ctx, project) })
+}
+
+func (c *call) projects() error {
+	return give(c, func(ctx context.Context) ([]viewers.Project, error) {
+		all, err := c.opts.Viewer.Projects(ctx)
+		return list(all), err
+	})
+}
+
+func (c *call) addProject() error {
+	var ask projectPath
+	if err := decode(c.w, c.r, &ask); err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (viewers.Project, error) {
+		p, err := c.opts.Viewer.Register(ctx, ask.Path)
+		c.about = "project " + p.Path
+		return p, err
+	})
+}
+
+func (c *call) activate() error {
+	var ask projectPath
+	if err := decode(c.w, c.r, &ask); err != nil {
+		return err
+	}
+	project, err := projectName(ask.Path)
+	if err != nil {
+		return err
+	}
+	return give(c, func(ctx context.Context) (activated, error) {
+		p, err := c.opts.Viewer.Activate(ctx, project)
+		c.about = "project " + p.Path
+		return activated{true, p.Path}, err
+	})
+}
+
+func (c *call) buildStatus() error { return giveOf(c, c.opts.Viewer.BuildStatus) }
+func (c *call) readiness() error   { return giveOf(c, c.opts.Viewer.Readiness) }
+func (c *call) inbox() error       { return giveOf(c, c.opts.Viewer.Inbox) }
+func (c *call) sections() error    { return giveOf(c, c.opts.Viewer.Sections) }
+func (c *call) scenarios() error   { return giveOf(c, c.opts.Viewer.Scenarios) }
+func (c *call) storyMap() error    { return giveOf(c, c.opts.Viewer.StoryMap) }
+func (c *call) diagrams() error    { return giveOf(c, c.opts.Viewer.Diagrams) }
+func (c *call) priority() error    { return giveOf(c, c.opts.Viewer.Priority) }
+
+// someThreshold is how much alike sections are that are shown as similar, if the
+// request does not say.
+const someThreshold = 0.25
+
+func (c *call) sectionSimilarity() error {
+	least := someThreshold
+	if text := c.r.URL.Query().Get("threshold"); text != "" {
+		var err error
+		if least, err = strconv.ParseFloat(text, 64); err != nil || !(least > 0 && least <= 1) {
+			return refuse(http.StatusBadRequest, "invalid_request", fmt.Sprintf("threshold %.20q: want a number above 0, up to 1", text))
+		}
+	}
+	return giveOf(c, func(ctx context.Context, project string) (viewers.Similarity, error) {
+		return c.opts.Viewer.Similarity(ctx, project, least)
+	})
+}
+
+func (c *call) projectsDashboard() error { return give(c, c.opts.Viewer.Dashboard) }
+
+// text sends a document that is Markdown, byte for byte. Whatever is in it, a
+// browser shows it as text and runs nothing.
+func (c *call) text() error {
+	project, err := c.project()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := c.context()
+	defer cancel()
+	text, err := c.opts.Viewer.Text(ctx, project, strings.TrimPrefix(c.route.path, "/"))
+	if err != nil {
+		return err
+	}
+	c.markdown(text)
+	return nil
+}
+
+// memory is empty. A person keeps it at home for all projects, also those that
+// are not shown here, and it is nothing that every token may read.
+func (c *call) memory() error {
+	c.markdown(nil)
+	return nil
+}
+
+func (c *call) markdown(text []byte) {
+	c.w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	c.w.WriteHeader(http.StatusOK)
+	_, _ = c.w.Write(text) // whoever has gone away cannot be told
+}
+
+// buildLog is for keeping: a browser saves it.
+func (c *call) buildLog() error {
+	return giveOf(c, func(ctx context.Context, project string) (viewers.BuildLog, error) {
+		log, err := c.opts.Viewer.BuildLog(ctx, project)
+		if err == nil {
+			c.w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s-build-log.json"`, fileName(log.Project)))
+		}
+		return log, err
+	})
+}
+
+// fileName leaves of a name what every file system takes.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_') {
+			return r
+		}
+		return '-'
+	}, name)
+}
+
+func (c *call) addBuildEvent() error {
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, maxBody))
+	if err != nil {
+		return unread(err)
+	}
+	return giveOf(c, func(ctx context.Context, project string) (toldBuildEvent, error) {
+		kind, err := c.opts.Viewer.AddEvent(ctx, project, body)
+		c.about = "event " + kind
+		return toldBuildEvent{true, kind}, err
+	})
+}
+
+func (c *call) addIdea() error {
+	var ask idea
+	if err := decode(c.w, c.r, &ask); err != nil {
+		return err
+	}
+	if err := texts("type", ask.Type, "content", ask.Content); err != nil {
+		return err
+	}
+	return giveOf(c, func(ctx context.Context, project string) (json.RawMessage, error) {
+		c.about = "inbox"
+		return c.opts.Viewer.AddItem(ctx, project, ask.Type, ask.Content)
+	})
+}
+
+func (c *call) changeIdea() error {
+	id, err := c.pathID()
+	if err != nil {
+		return err
+	}
+	var ask viewers.ItemChange
+	if err := decode(c.w, c.r, &ask); err != nil {
+		return err
+	}
+	if err := texts("status", ask.Status, "consumedBy", ask.ConsumedBy, "error", ask.Error); err != nil {
+		return err
+	}
+	return giveOf(c, func(ctx context.Context, project string) (json.RawMessage, error) {
+		c.about = "inbox item " + id
+		return c.opts.Viewer.ChangeItem(ctx, project, id, ask)
+	})
+}
+
+func (c *call) dropIdea() error {
+	id, err := c.pathID()
+	if err != nil {
+		return err
+	}
+	return giveOf(c, func(ctx context.Context, project string) (done, error) {
+		c.about = "inbox item " + id
+		return done{true}, c.opts.Viewer.DropItem(ctx, project, id)
+	})
+}

@@ -1,0 +1,341 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/viewers"
+)
+
+// maxAsked is how long a message of a client may be.
+const maxAsked = 16 << 10
+
+// sockets counts the sockets that are open. net/http forgets about them, so that
+// the server waits for them itself.
+type sockets struct {
+	mu    sync.Mutex
+	ended bool
+	open  sync.WaitGroup
+}
+
+func (s *sockets) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended {
+		s.open.Add(1)
+	}
+	return !s.ended
+}
+
+// wait lets no more in, and waits for those that are open or until ctx ends.
+func (s *sockets) wait(ctx context.Context) {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	closed := make(chan struct{})
+	go func() { // it ends with the last socket, which the server sees to
+		s.open.Wait()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+	}
+}
+
+// socket is one viewer that is connected.
+type socket struct {
+	*call
+	conn   *websocket.Conn
+	of     *viewers.Follower
+	at     int64         // it has everything of the project up to this number
+	asked  chan asked    // what the client wants
+	ending chan farewell // why it must go, if somebody else than talk finds out
+	over   chan struct{} // closed when talk has ended
+}
+
+// asked is a message of a client.
+type asked struct {
+	Type     string `json:"type"`
+	Project  string `json:"project"`
+	AfterSeq int64  `json:"afterSeq"`
+	bad      error
+}
+
+// farewell is with what a socket is closed. Without a code nobody is there to
+// hear it.
+type farewell struct {
+	code   websocket.StatusCode
+	reason string
+}
+
+// socket serves a WebSocket until the client leaves, is too slow or may no
+// longer look, or the server stops.
+func (c *call) socket() error {
+	if !strings.EqualFold(c.r.Header.Get("Upgrade"), "websocket") {
+		p := refuse(http.StatusUpgradeRequired, "upgrade_required", "this path speaks WebSocket")
+		p.header = map[string]string{"Upgrade": "websocket", "Connection": "Upgrade"}
+		return p
+	}
+	if c.how == cookie && c.r.Header.Get("Origin") == "" {
+		return refuse(http.StatusForbidden, "forgery", "a socket by cookie needs the Origin of this server's own page")
+	}
+	project, err := c.project()
+	if err != nil {
+		return err
+	}
+	if !c.sockets.enter() {
+		return context.Canceled
+	}
+	defer c.sockets.open.Done()
+	ctx, cancel := c.context()
+	of, err := c.opts.Viewer.Follow(ctx, project)
+	cancel()
+	if err != nil {
+		return err
+	}
+	s := &socket{call: c, of: of, asked: make(chan asked), ending: make(chan farewell, 1), over: make(chan struct{})}
+	defer func() { s.of.Leave() }()
+	if s.conn, err = websocket.Accept(c.w, c.r, nil); err != nil {
+		return nil // it was answered
+	}
+	c.quiet = true
+	s.run(c.r.Context())
+	return nil
+}
+
+// run owns the goroutines of a socket.
+func (s *socket) run(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.conn.SetReadLimit(maxAsked)
+	var helpers sync.WaitGroup
+	helpers.Go(func() { defer cancel(); s.listen(ctx) })
+	helpers.Go(func() { s.lookAfter(ctx) })
+	bye := s.talk(ctx)
+	close(s.over)
+	if bye.code == 0 {
+		_ = s.conn.CloseNow()
+	} else {
+		_ = s.conn.Close(bye.code, bye.reason) // whoever has gone cannot be told
+	}
+	cancel()
+	helpers.Wait()
+}
+
+// listen reads what the client wants, one thing at a time.
+func (s *socket) listen(ctx context.Context) {
+	for {
+		kind, data, err := s.conn.Read(ctx)
+		if err != nil {
+			return
+		}
+		var a asked
+		if a.bad = json.Unmarshal(data, &a); kind != websocket.MessageText {
+			a.bad = errors.New("want text")
+		}
+		select {
+		case s.asked <- a:
+		case <-s.over:
+			return
+		}
+	}
+}
+
+// lookAfter pings, so that a client that has gone is noticed, and ends the socket
+// when its token was revoked.
+func (s *socket) lookAfter(ctx context.Context) {
+	ticker := time.NewTicker(s.opts.Ping)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-s.over:
+			return
+		case <-ctx.Done():
+			return
+		}
+		if s.by.ID != "" {
+			if holds, err := s.tokens.Holds(ctx, s.by.ID); err == nil && !holds {
+				s.ending <- farewell{websocket.StatusPolicyViolation, "the token was revoked"}
+				return
+			}
+		}
+		// The answer comes behind what the client has asked for and is sent first.
+		limit, cancel := context.WithTimeout(ctx, 2*s.opts.Send)
+		err := s.conn.Ping(limit)
+		cancel()
+		if err != nil {
+			s.ending <- farewell{}
+			return
+		}
+	}
+}
+
+// talk sends until there is a reason to end.
+func (s *socket) talk(ctx context.Context) farewell {
+	listed := s.opts.Viewer.Listed()
+	if s.greet(ctx) != nil {
+		return farewell{}
+	}
+	for {
+		next := s.of.After(s.at)
+		if next.Behind {
+			s.metrics.cut.Add(1)
+			return farewell{websocket.StatusTryAgainLater, "too far behind: come back and ask for a backfill"}
+		}
+		for _, m := range next.Messages {
+			if s.send(ctx, m) != nil {
+				return farewell{}
+			}
+		}
+		s.at = next.Next
+		var err error
+		select {
+		case <-next.More:
+		case <-listed:
+			listed = s.opts.Viewer.Listed()
+			err = s.sendProjects(ctx)
+		case a := <-s.asked:
+			if !s.rates.allow(s.by.Root) {
+				return farewell{websocket.StatusPolicyViolation, "too many requests"}
+			}
+			err = s.answer(ctx, a)
+		case bye := <-s.ending:
+			return bye
+		case <-s.stopping:
+			return farewell{websocket.StatusGoingAway, "the server stops"}
+		case <-ctx.Done():
+			return farewell{}
+		}
+		if err != nil {
+			return farewell{}
+		}
+	}
+}
+
+var errSlow = errors.New("the message was not taken in time")
+
+// send gives a message. Who does not take it in time is cut off. That ends the
+// reading too, and with it ctx: the cause tells which of the two was first.
+func (s *socket) send(ctx context.Context, data []byte) error {
+	limit, cancel := context.WithTimeoutCause(ctx, s.opts.Send, errSlow)
+	defer cancel()
+	err := s.conn.Write(limit, websocket.MessageText, data)
+	if err != nil && errors.Is(context.Cause(limit), errSlow) {
+		s.metrics.cut.Add(1)
+	}
+	return err
+}
+
+// greet sends what everybody is told first.
+func (s *socket) greet(ctx context.Context) error {
+	if err := s.sendProjects(ctx); err != nil {
+		return err
+	}
+	return s.sendHistory(ctx, 0)
+}
+
+func (s *socket) sendProjects(ctx context.Context) error {
+	data, err := projectsMessage(ctx, s.opts.Viewer)
+	if err != nil {
+		return s.sendProblem(ctx, err)
+	}
+	return s.send(ctx, data)
+}
+
+// projectsMessage says which projects there are.
+func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, deskTime)
+	defer cancel()
+	all, err := v.Projects(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		Type     string            `json:"type"`
+		Projects []viewers.Project `json:"projects"`
+	}{viewers.ProjectsUpdate, list(all)})
+}
+
+// sendHistory sends what was told after a number. What comes then, and is not in
+// it, is sent as it comes.
+func (s *socket) sendHistory(ctx context.Context, after int64) error {
+	data, latest, err := s.of.History(after)
+	if err != nil {
+		return err
+	}
+	if after <= s.at {
+		s.at = latest
+	}
+	return s.send(ctx, data)
+}
+
+// sendProblem says that something went wrong, and the socket goes on.
+func (s *socket) sendProblem(ctx context.Context, err error) error {
+	data, err := json.Marshal(problemMessage(err))
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, data)
+}
+
+// trouble is the message that something went wrong.
+type trouble struct {
+	Type  string              `json:"type"`
+	Error coordinator.Problem `json:"error"`
+}
+
+func problemMessage(err error) trouble { return trouble{"error", problemOf(err).Problem} }
+
+// answer does what a client wants.
+func (s *socket) answer(ctx context.Context, a asked) error {
+	switch {
+	case a.bad != nil:
+		return s.sendProblem(ctx, refuse(http.StatusBadRequest, "bad_json", "a message is a JSON object with a type"))
+	case a.Type == "request-state":
+		return s.sendState(ctx)
+	case a.Type == "backfill":
+		return s.sendHistory(ctx, max(a.AfterSeq, 0))
+	case a.Type == "switch-project":
+		return s.turn(ctx, a.Project)
+	}
+	return s.sendProblem(ctx, refuse(http.StatusBadRequest, "invalid_request", "a message has the type request-state, switch-project or backfill"))
+}
+
+func (s *socket) sendState(ctx context.Context) error {
+	state, err := s.of.State()
+	if err != nil {
+		err = s.sendProblem(ctx, err)
+	} else {
+		err = s.send(ctx, state)
+	}
+	if err != nil {
+		return err
+	}
+	return s.sendHistory(ctx, 0)
+}
+
+// turn looks at another project from now on.
+func (s *socket) turn(ctx context.Context, project string) error {
+	project, err := projectName(project)
+	if err != nil {
+		return s.sendProblem(ctx, err)
+	}
+	limit, cancel := context.WithTimeout(ctx, deskTime)
+	of, err := s.opts.Viewer.Follow(limit, project)
+	cancel()
+	if err != nil {
+		return s.sendProblem(ctx, err)
+	}
+	s.of.Leave()
+	s.of, s.at = of, 0
+	return s.sendHistory(ctx, 0)
+}

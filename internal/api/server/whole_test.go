@@ -1,0 +1,276 @@
+package server_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/api/runs"
+	"gaffer/internal/api/server"
+	"gaffer/internal/api/viewers"
+	"gaffer/internal/api/workers"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/logstore"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/sqlite"
+)
+
+// another is a worker whose token is not that of the role worker.
+const another credential.Role = "another worker"
+
+// whole is a coordinator as 'gaffer serve' makes it: a database on disk, all desks,
+// a viewer, and somebody of each role.
+type whole struct {
+	t      *testing.T
+	base   string
+	store  store.Store
+	desk   *protocol.Desk
+	log    *transcript
+	addr   string
+	client *http.Client
+	tokens map[credential.Role]string
+}
+
+// transcript is a log that may be read while it is written.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *transcript) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *transcript) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func must[T any](t *testing.T) func(value T, err error) T {
+	return func(value T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+}
+
+func startWhole(t *testing.T) *whole {
+	t.Helper()
+	w := &whole{t: t, base: t.TempDir(), log: &transcript{}, tokens: map[credential.Role]string{}}
+	db := must[*sqlite.Store](t)(sqlite.Open(t.Context(), filepath.Join(w.base, "gaffer.db")))
+	w.store = db
+	e := engine.New(db, engine.Options{Now: time.Now, NewID: rand.Text, Rand: mathrand.Float64})
+	w.desk = protocol.New(db, e, time.Now)
+	runsAPI := runs.New(runs.Options{
+		Store: db, Engine: e, Now: time.Now, Random: rand.Reader,
+		Logs: runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},
+		Hide: func(run store.Run) bool { return protocol.Owns(run.ID) },
+	})
+	work := workers.New(workers.Options{Store: db, Engine: e, Notice: func(text string) { t.Error(text) }})
+	home := filepath.Join(w.base, "home")
+	if err := os.MkdirAll(filepath.Join(home, ".fctry"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	v := viewers.New(viewers.Options{Home: home, Registry: &shelf{}})
+	book := credential.NewBook(w.desk.Tokens(), time.Now, rand.Reader)
+	for _, role := range credential.Roles() {
+		w.tokens[role] = w.newToken(book, role, "the "+string(role))
+	}
+	w.tokens[another] = w.newToken(book, credential.Worker, "another")
+	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	s := must[*server.Server](t)(server.New(server.Options{
+		Desk: w.desk, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
+		Now: time.Now, Random: rand.Reader, Hosts: []string{"127.0.0.1"}, Rate: -1, Strangers: -1,
+	}))
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { work.Run(ctx) })
+	all.Go(func() {
+		if err := s.Serve(ctx, l); err != nil {
+			t.Error(err)
+		}
+	})
+	transport := &http.Transport{}
+	w.addr, w.client = l.Addr().String(), &http.Client{Transport: transport, Timeout: 40 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		stop()
+		all.Wait()
+		v.Close()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+func (w *whole) newToken(book *credential.Book, role credential.Role, name string) string {
+	w.t.Helper()
+	text, _, err := book.Create(w.t.Context(), credential.New{Role: role, Name: name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return text
+}
+
+// shelf keeps a viewer's projects in memory.
+type shelf struct {
+	mu  sync.Mutex
+	all []viewers.Entry
+}
+
+func (s *shelf) Get(context.Context) ([]viewers.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all, nil
+}
+
+func (s *shelf) Put(_ context.Context, change func([]viewers.Entry) ([]viewers.Entry, error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, err := change(append([]viewers.Entry(nil), s.all...))
+	if err == nil {
+		s.all = all
+	}
+	return err
+}
+
+// said is an answer that was read to its end.
+type said struct {
+	status int
+	header http.Header
+	body   string
+}
+
+func (s said) code() string {
+	var f struct{ Error coordinator.Problem }
+	if json.Unmarshal([]byte(s.body), &f) != nil {
+		return "no JSON: " + s.body
+	}
+	return f.Error.Code
+}
+
+// dig returns a string of an answer by the names on the way to it.
+func (s said) dig(names ...string) string {
+	var value any
+	_ = json.Unmarshal([]byte(s.body), &value)
+	for _, name := range names {
+		m, _ := value.(map[string]any)
+		value = m[name]
+	}
+	text, _ := value.(string)
+	return text
+}
+
+func (w *whole) ask(role credential.Role, method, path, body string) said {
+	w.t.Helper()
+	r := must[*http.Request](w.t)(http.NewRequestWithContext(w.t.Context(), method, "http://"+w.addr+path, strings.NewReader(body)))
+	if role != "" {
+		r.Header.Set("Authorization", "Bearer "+w.tokens[role])
+	}
+	return w.do(r)
+}
+
+// do may be called by several at once.
+func (w *whole) do(r *http.Request) said {
+	w.t.Helper()
+	resp, err := w.client.Do(r)
+	if err != nil {
+		w.t.Error(err)
+		return said{}
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		w.t.Error(err)
+	}
+	return said{resp.StatusCode, resp.Header, string(data)}
+}
+
+// good asks for what must succeed.
+func (w *whole) good(role credential.Role, method, path string, body any) said {
+	w.t.Helper()
+	text, ok := body.(string)
+	if !ok {
+		text = string(must[[]byte](w.t)(json.Marshal(body)))
+	}
+	got := w.ask(role, method, path, text)
+	if got.status >= 300 {
+		w.t.Fatalf("%s %s %s: %d %s", method, path, text, got.status, got.body)
+	}
+	return got
+}
+
+// last is the number of the last change in the database.
+func (w *whole) last() int64 {
+	w.t.Helper()
+	return must[int64](w.t)(w.desk.Last(w.t.Context()))
+}
+
+// held is a task of a run that the role worker's worker w1 has.
+type held struct {
+	run, home string // home is the viewer's project
+	coordinator.WorkKey
+}
+
+// begin submits a run whose strings hold a text, and lets the worker take its task.
+func (w *whole) begin(name, text string) held {
+	w.t.Helper()
+	type m = map[string]any
+	plan := m{"Name": name, "Tasks": []m{{"ID": "api", "Name": text, "Prompt": text, "Agent": "claude", "Labels": []string{}}}}
+	run := w.good(credential.Operator, "POST", "/v1/runs", m{"project": "web", "plan": plan}).dig("run", "id")
+	w.good(credential.Worker, "POST", "/v1/work/beat", m{"worker": m{"id": "w1", "name": "w1", "labels": []string{"project:web", "@w1"}, "slots": 4}})
+	got := w.good(credential.Worker, "POST", "/v1/work/claim", m{"worker": "w1", "labels": []string{"project:web", "@w1"}, "key": rand.Text()})
+	var c coordinator.Claimed
+	if err := json.Unmarshal([]byte(got.body), &c); err != nil || c.Work.Attempt.ID == "" {
+		w.t.Fatalf("%v: %s", err, got.body)
+	}
+	return held{run, filepath.Join(w.base, "home"), coordinator.WorkKey{Attempt: c.Work.Attempt.ID, Token: c.Work.Attempt.Token}}
+}
+
+// stream reads the stream up to a change.
+func (w *whole) stream(query string, last int64) said {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	r := must[*http.Request](w.t)(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.addr+"/v1/stream"+query, nil))
+	r.Header.Set("Authorization", "Bearer "+w.tokens[credential.Viewer])
+	resp := must[*http.Response](w.t)(w.client.Do(r)) //nolint:bodyclose // it is closed below
+	defer resp.Body.Close()
+	got := said{status: resp.StatusCode, header: resp.Header}
+	in := bufio.NewReader(resp.Body)
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			w.t.Fatalf("the stream ends: %v", err)
+		}
+		got.body += line
+		if seq, ok := strings.CutPrefix(line, "id: "); ok {
+			if n, err := strconv.ParseInt(strings.TrimSpace(seq), 10, 64); err == nil && n >= last {
+				return got
+			}
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package viewers
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+const (
+	maxEvent   = 64 << 10 // bytes of an event
+	maxContent = 64 << 10 // bytes of an idea
+)
+
+// AddEvent adds an event to the feed of a project and returns its kind. An event
+// that says when it happened and is in the feed already is not added again: it
+// was sent twice, or its sender has written it there itself.
+func (v *Viewer) AddEvent(ctx context.Context, ref string, body []byte) (kind string, err error) {
+	l, err := v.toChange(ctx, ref)
+	if err != nil {
+		return "", err
+	}
+	draft, dated, err := draftOf(body)
+	if err != nil {
+		return "", err
+	}
+	event, err := draft.Event(v.opts.Now())
+	if err != nil {
+		return "", told(err)
+	}
+	said := digestOf(event.Raw())
+	err = l.store.Record(ctx, func(root *jsontree.Node) ([]jsontree.Value, error) {
+		if f, _ := feedOf(root.Value()); dated && slices.Contains(f.said, said) {
+			return nil, nil
+		}
+		return []jsontree.Value{event}, nil
+	})
+	return draft.Kind, told(err)
+}
+
+// draftOf reads an event. dated is whether it says when it happened.
+func draftOf(body []byte) (d workflow.Draft, dated bool, err error) {
+	if len(body) > maxEvent {
+		return d, false, refuse(invalid, "invalid_request", "the event has %d bytes: want at most %d", len(body), maxEvent)
+	}
+	doc, err := jsontree.Parse(body)
+	if err != nil {
+		return d, false, refuse(invalid, "bad_json", "%s", err.Error())
+	}
+	v := doc.Value()
+	if v.Kind() != jsontree.Object {
+		return d, false, refuse(invalid, "bad_json", "the event is %s where an object should be", v.Kind())
+	}
+	d.Kind = v.Get("kind").Text()
+	for name, value := range v.Members() {
+		switch {
+		case name == "kind":
+		case name == "timestamp" && value.Absent():
+		default:
+			dated = dated || name == "timestamp"
+			d.Fields = append(d.Fields, workflow.Field{Name: name, Value: value})
+		}
+	}
+	return d, dated, nil
+}
+
+// Inbox lists the items of a project's inbox as they stand there.
+func (v *Viewer) Inbox(ctx context.Context, ref string) ([]json.RawMessage, error) {
+	l, err := v.of(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	items, err := l.store.Inbox().List()
+	if err != nil {
+		return nil, told(err)
+	}
+	list := []json.RawMessage{}
+	for _, i := range items {
+		list = append(list, raw(i.Raw))
+	}
+	return list, nil
+}
+
+// AddItem puts an idea into a project's inbox.
+func (v *Viewer) AddItem(ctx context.Context, ref, kind, content string) (json.RawMessage, error) {
+	l, err := v.toChange(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > maxContent {
+		return nil, refuse(invalid, "invalid_request", "the content has %d bytes: want at most %d", len(content), maxContent)
+	}
+	item, err := l.store.Inbox().Add(ctx, workflow.ItemType(kind), strings.TrimSpace(content))
+	return raw(item.Raw), told(err)
+}
+
+// ItemChange is what becomes of an item.
+type ItemChange struct {
+	Status     string `json:"status"`     // processing, processed or error
+	ConsumedBy string `json:"consumedBy"` // what took in one that is processed
+	Error      string `json:"error"`      // why it could not be processed
+}
+
+// ChangeItem moves an item of a project's inbox on.
+func (v *Viewer) ChangeItem(ctx context.Context, ref, id string, c ItemChange) (json.RawMessage, error) {
+	l, err := v.toChange(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.ConsumedBy)+len(c.Error) > maxContent {
+		return nil, refuse(invalid, "invalid_request", "the texts have more than %d bytes", maxContent)
+	}
+	inbox := l.store.Inbox()
+	var item workflow.Item
+	switch workflow.ItemStatus(c.Status) {
+	case workflow.Processing:
+		item, err = inbox.Take(ctx, workflow.Claim{ID: id})
+	case workflow.Processed:
+		item, err = inbox.Done(ctx, id, c.ConsumedBy)
+	case workflow.ItemError:
+		item, err = inbox.Fail(ctx, id, c.Error)
+	default:
+		return nil, refuse(invalid, "invalid_request", "status %.60q: want processing, processed or error", c.Status)
+	}
+	return raw(item.Raw), told(err)
+}
+
+// DropItem removes an item from a project's inbox.
+func (v *Viewer) DropItem(ctx context.Context, ref, id string) error {
+	l, err := v.toChange(ctx, ref)
+	if err != nil {
+		return err
+	}
+	_, err = l.store.Inbox().Dismiss(ctx, id)
+	return told(err)
+}

@@ -1,0 +1,16 @@
+package viewers
+
+// Watching is how many projects have all of their documents watched.
+func (v *Viewer) Watching() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := 0
+	for _, l := range v.lives {
+		l.mu.Lock()
+		if l.wide.stop != nil {
+			n++
+		}
+		l.mu.Unlock()
+	}
+	return n
+}

@@ -1,0 +1,86 @@
+package viewers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+)
+
+const opDropPort host.Op = "remove port file"
+
+// Port is where programs of this machine find the viewer.
+type Port struct {
+	Port int    `json:"port"`
+	PID  int    `json:"pid"`
+	URL  string `json:"url"`
+}
+
+// PortFile is the file that they look into.
+func PortFile(home string) string { return filepath.Join(home, folder, "viewer.port.json") }
+
+// pidFile is the file beside the port file that has the process's id alone.
+const pidFile = "viewer.pid"
+
+// Announce writes the port file and viewer.pid beside it, in the place of whatever
+// is there, and returns what removes each if it is still this one.
+func Announce(file string, p Port) (remove func() error, err error) {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	h := host.OS()
+	if err := statefile.MkdirAll(h, filepath.Dir(file)); err != nil {
+		return nil, fmt.Errorf("port file: %w", err)
+	}
+	files := map[string][]byte{file: append(data, '\n'), filepath.Join(filepath.Dir(file), pidFile): []byte(strconv.Itoa(p.PID))}
+	remove = func() error {
+		var all []error
+		for name, data := range files {
+			all = append(all, drop(h, name, data))
+		}
+		return errors.Join(all...)
+	}
+	for name, data := range files {
+		if err := put(h, name, data); err != nil {
+			return nil, errors.Join(fmt.Errorf("port file: %w", err), remove())
+		}
+	}
+	return remove, nil
+}
+
+func put(h host.Host, file string, data []byte) error {
+	const tries = 10
+	var err error
+	for range tries {
+		var old []byte
+		old, err = statefile.ReadBytes(h, file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = statefile.WriteNew(h, file, data, 0o644)
+		case err == nil:
+			err = statefile.Replace(h, file, old, data)
+		}
+		if !errors.Is(err, fs.ErrExist) && !errors.Is(err, statefile.ErrChanged) && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+func drop(h host.Host, file string, data []byte) error {
+	found, err := statefile.ReadBytes(h, file)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !bytes.Equal(found, data) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("port file: %w", err)
+	}
+	return h.Remove(opDropPort, file)
+}

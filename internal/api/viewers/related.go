@@ -1,0 +1,190 @@
+package viewers
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/flow/spec"
+	"gaffer/statefile/jsontree"
+)
+
+// Scenarios are those of a project, in the order of their file.
+type Scenarios struct {
+	Scenarios []spec.Scenario `json:"scenarios"`
+}
+
+// Scenarios reads the scenarios of a project.
+func (v *Viewer) Scenarios(ctx context.Context, ref string) (Scenarios, error) {
+	list := Scenarios{[]spec.Scenario{}}
+	l, err := v.of(ctx, ref)
+	if err != nil {
+		return list, err
+	}
+	data, _, err := v.document(l, spec.ScenariosFile)
+	return Scenarios{append(list.Scenarios, spec.ParseScenarios(data)...)}, err
+}
+
+// StoryMap is the numbered sections of a spec and what links them.
+type StoryMap struct {
+	Sections []MapSection `json:"sections"`
+	Edges    []MapEdge    `json:"edges"`
+}
+
+// MapSection is one section of a story map.
+type MapSection struct {
+	Number     string `json:"number"`
+	Heading    string `json:"heading"`
+	Alias      string `json:"alias"` // without #
+	Readiness  string `json:"readiness"`
+	Level      int    `json:"level"`
+	TopSection string `json:"topSection"` // the first part of its number
+}
+
+// MapEdge links two sections, by alias: one names the other (cross-ref), or a
+// scenario tries both (scenario-overlap).
+type MapEdge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+	Type string `json:"type"`
+}
+
+// maxOverlaps is how many edges a story map has that come from scenarios.
+const maxOverlaps = 10_000
+
+// StoryMap reads the sections of a project's spec and what links them.
+func (v *Viewer) StoryMap(ctx context.Context, ref string) (StoryMap, error) {
+	list := StoryMap{[]MapSection{}, []MapEdge{}}
+	text, words, err := v.specWithReadiness(ctx, ref)
+	if err != nil {
+		return list, err
+	}
+	scenarios, err := v.Scenarios(ctx, ref)
+	if err != nil {
+		return list, err
+	}
+	shown := map[string]bool{}
+	for _, s := range text.Sections {
+		if s.Number == "" {
+			continue
+		}
+		top, _, _ := strings.Cut(s.Number, ".")
+		list.Sections = append(list.Sections, MapSection{s.Number, s.Title, s.Alias[1:], words(s), s.Level, top})
+		shown[s.Alias[1:]] = true
+	}
+	for _, r := range text.References() {
+		if shown[r.From] && shown[r.To] {
+			list.Edges = append(list.Edges, MapEdge{r.From, r.To, "cross-ref"})
+		}
+	}
+	overlaps := map[MapEdge]bool{}
+	for _, s := range scenarios.Scenarios {
+		for i, a := range s.Validates {
+			for _, b := range s.Validates[i+1:] {
+				e := MapEdge{a.Alias, b.Alias, "scenario-overlap"}
+				back := MapEdge{b.Alias, a.Alias, e.Type}
+				if e == back || !shown[e.From] || !shown[e.To] || overlaps[e] || overlaps[back] || len(overlaps) == maxOverlaps {
+					continue
+				}
+				overlaps[e] = true
+				list.Edges = append(list.Edges, e)
+			}
+		}
+	}
+	return list, nil
+}
+
+// Similarity is which sections of a spec have similar words.
+type Similarity struct {
+	Pairs []spec.Pair `json:"pairs"`
+}
+
+// Similarity compares the sections of a project's spec.
+func (v *Viewer) Similarity(ctx context.Context, ref string, least float64) (Similarity, error) {
+	list := Similarity{[]spec.Pair{}}
+	l, err := v.of(ctx, ref)
+	if err != nil {
+		return list, err
+	}
+	text, err := v.spec(l)
+	return Similarity{append(list.Pairs, text.Similar(least)...)}, err
+}
+
+// Diagrams are drawings of a spec, by the alias of the section that they are
+// about and by their type.
+type Diagrams struct {
+	Diagrams map[string]map[string]Diagram `json:"diagrams"`
+}
+
+// Diagram is one drawing, in the language of Mermaid.
+type Diagram struct {
+	Type   string `json:"type"`
+	Source string `json:"source"`
+}
+
+// Diagrams draws for each section of a project's spec which sections it names, and
+// which name it. Nothing else of a spec is so plain that it could be drawn.
+func (v *Viewer) Diagrams(ctx context.Context, ref string) (Diagrams, error) {
+	all := Diagrams{map[string]map[string]Diagram{}}
+	l, err := v.of(ctx, ref)
+	if err != nil {
+		return all, err
+	}
+	text, err := v.spec(l)
+	if err != nil {
+		return all, err
+	}
+	const kind = "dependencies"
+	names, drawn := map[string]int{}, map[string]*strings.Builder{}
+	node := func(alias string) string { // its text must not end the node
+		if _, ok := names[alias]; !ok {
+			names[alias] = len(names)
+		}
+		return fmt.Sprintf("s%d[\"#%s\"]", names[alias], strings.NewReplacer(`"`, "'", "<", "", ">", "").Replace(alias))
+	}
+	for _, r := range text.References() {
+		for _, alias := range []string{r.From, r.To} {
+			if drawn[alias] == nil {
+				drawn[alias] = &strings.Builder{}
+				fmt.Fprintf(drawn[alias], "graph LR\n  %s:::center\n", node(alias))
+			}
+			fmt.Fprintf(drawn[alias], "  %s --> %s\n", node(r.From), node(r.To))
+		}
+	}
+	for alias, source := range drawn {
+		all.Diagrams[alias] = map[string]Diagram{kind: {kind, source.String()}}
+	}
+	return all, nil
+}
+
+// Priority is in which order a person wants things done.
+type Priority struct {
+	Priority json.RawMessage `json:"priority"`
+}
+
+// Priority reads the order that the config of a project has, as it stands there.
+// Without a project it is the order of the projects: a person keeps that at home,
+// not in a project, and it is not read.
+func (v *Viewer) Priority(ctx context.Context, ref string) (Priority, error) {
+	none := Priority{json.RawMessage("{}")}
+	if ref == "" {
+		return none, nil
+	}
+	l, err := v.of(ctx, ref)
+	if err != nil {
+		return none, err
+	}
+	data, found, err := v.document(l, spec.ConfigFile)
+	if err != nil || !found {
+		return none, err
+	}
+	doc, err := jsontree.Parse(data)
+	if err != nil {
+		return none, refuse(conflict, "invalid_document", "%s of project %s: %s", spec.ConfigFile, l.name, err.Error())
+	}
+	if stated := doc.Value().Get("priority"); stated.Kind() == jsontree.Object {
+		return Priority{raw(stated)}, nil
+	}
+	return none, nil
+}

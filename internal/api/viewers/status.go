@@ -1,0 +1,161 @@
+package viewers
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"gaffer/internal/api/docview"
+	"gaffer/internal/flow/spec"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+// BuildStatus is what the state says of a build, as it stands there. What is not
+// there is null.
+type BuildStatus struct {
+	CurrentCommand      json.RawMessage `json:"currentCommand"`
+	WorkflowStep        json.RawMessage `json:"workflowStep"`
+	CompletedSteps      json.RawMessage `json:"completedSteps"`
+	ChunkProgress       json.RawMessage `json:"chunkProgress"`
+	ActiveSection       json.RawMessage `json:"activeSection"`
+	ActiveSectionNumber json.RawMessage `json:"activeSectionNumber"`
+	ScenarioScore       json.RawMessage `json:"scenarioScore"`
+	NextStep            json.RawMessage `json:"nextStep"`
+	LastUpdated         json.RawMessage `json:"lastUpdated"`
+	BuildEvents         json.RawMessage `json:"buildEvents"`
+	BuildRun            json.RawMessage `json:"buildRun"`
+	ContextState        json.RawMessage `json:"contextState"`
+
+	Mission docview.BuildPicture `json:"mission"` // what all of that means
+}
+
+// BuildStatus reads how a project's build stands.
+func (v *Viewer) BuildStatus(ctx context.Context, ref string) (BuildStatus, error) {
+	l, err := v.of(ctx, ref)
+	if err != nil {
+		return BuildStatus{}, err
+	}
+	state, err := l.store.Load()
+	if err != nil {
+		return BuildStatus{}, told(err)
+	}
+	one := func(name string) json.RawMessage { return raw(state.Get(name)) }
+	many := func(name string) json.RawMessage {
+		if state.Get(name).Kind() != jsontree.Array {
+			return json.RawMessage("[]")
+		}
+		return one(name)
+	}
+	return BuildStatus{
+		CurrentCommand: one("currentCommand"), WorkflowStep: one("workflowStep"), CompletedSteps: many("completedSteps"),
+		ChunkProgress: one("chunkProgress"), ActiveSection: one("activeSection"), ActiveSectionNumber: one("activeSectionNumber"),
+		ScenarioScore: one("scenarioScore"), NextStep: one("nextStep"), LastUpdated: one("lastUpdated"),
+		BuildEvents: many("buildEvents"), BuildRun: one("buildRun"), ContextState: one("contextState"),
+		Mission: v.mission(ctx, l, state),
+	}, nil
+}
+
+func raw(v jsontree.Value) json.RawMessage {
+	text, err := safe(v.Raw())
+	if v.Absent() || err != nil {
+		return json.RawMessage("null")
+	}
+	return text
+}
+
+func number(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+
+// BuildLog is the feed of a project, to keep.
+type BuildLog struct {
+	Project    string        `json:"project"`
+	ExportedAt time.Time     `json:"exportedAt"`
+	EventCount int           `json:"eventCount"`
+	Archived   int64         `json:"archived"` // earlier ones, which are in files of their own
+	Events     []LoggedEvent `json:"events"`
+}
+
+// LoggedEvent is an event as it was told.
+type LoggedEvent struct {
+	Type    string          `json:"type"`
+	Event   json.RawMessage `json:"event"`
+	Project string          `json:"_project"`
+}
+
+// BuildLog reads the feed of a project.
+func (v *Viewer) BuildLog(ctx context.Context, ref string) (BuildLog, error) {
+	l, err := v.of(ctx, ref)
+	if err != nil {
+		return BuildLog{}, err
+	}
+	state, err := l.store.Load()
+	if err != nil {
+		return BuildLog{}, told(err)
+	}
+	log := BuildLog{Project: l.name, ExportedAt: v.opts.Now().UTC(), Events: []LoggedEvent{}}
+	log.Archived, _ = state.Get("buildEventsArchived").Int()
+	for _, e := range state.Get("buildEvents").Items() {
+		log.Events = append(log.Events, LoggedEvent{BuildEvent, raw(e), l.path})
+	}
+	log.EventCount = len(log.Events)
+	return log, nil
+}
+
+// Readiness is how ready the sections of a project's spec are.
+type Readiness struct {
+	Summary  map[string]int     `json:"summary"`
+	Sections []SectionReadiness `json:"sections"`
+}
+
+// SectionReadiness is how ready one section is.
+type SectionReadiness struct {
+	Alias     string `json:"alias"`
+	Number    string `json:"number,omitempty"`
+	Title     string `json:"title,omitempty"`
+	Readiness string `json:"readiness"`
+	Notes     string `json:"notes,omitempty"`
+}
+
+// Readiness reads what the state says of each section, else what the spec does.
+func (v *Viewer) Readiness(ctx context.Context, ref string) (Readiness, error) {
+	l, err := v.of(ctx, ref)
+	if err != nil {
+		return Readiness{}, err
+	}
+	state, err := l.store.State()
+	if err != nil {
+		return Readiness{}, told(err)
+	}
+	text, err := spec.Read(l.folder)
+	if err != nil {
+		return Readiness{}, told(err)
+	}
+	return readiness(state, text), nil
+}
+
+func readiness(state workflow.State, text spec.Spec) Readiness {
+	r := Readiness{Summary: map[string]int{}, Sections: []SectionReadiness{}}
+	for _, alias := range slices.Sorted(maps.Keys(state.SectionReadiness)) {
+		if said := state.SectionReadiness[alias]; said.Readiness != "" {
+			in, _ := text.Section(alias)
+			r.Sections = append(r.Sections, SectionReadiness{alias, in.Number, in.Title, said.Readiness, said.Notes})
+		}
+	}
+	if len(r.Sections) == 0 {
+		for _, s := range text.Sections {
+			if s.Readiness != "" {
+				r.Sections = append(r.Sections, SectionReadiness{Alias: s.Alias, Number: s.Number, Title: s.Title, Readiness: s.Readiness})
+			}
+		}
+	}
+	maps.Copy(r.Summary, state.SectionCounts())
+	if len(r.Summary) == 0 {
+		for _, s := range r.Sections {
+			r.Summary[s.Readiness]++
+		}
+	}
+	return r
+}

@@ -1,0 +1,169 @@
+package viewers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/api/docview"
+	"gaffer/statefile"
+	"gaffer/team"
+	"gaffer/workflow"
+)
+
+// rethink is how often a picture is made anew though no document has changed.
+const rethink = 5 * time.Second
+
+// wideWatch is the watch of all documents of a project.
+type wideWatch struct {
+	followers int
+	count     int                // counts the watches; what an earlier one still says does not count
+	stop      context.CancelFunc // ends the watch, nil if there is none
+	told      map[string][sha256.Size]byte
+}
+
+// beginWide watches all documents of a project, if nobody does. l.mu and v.mu are
+// held.
+func (v *Viewer) beginWide(l *live) {
+	if l.wide.stop != nil {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	l.wide.stop = stop
+	l.wide.count++
+	if l.wide.told == nil {
+		l.wide.told = map[string][sha256.Size]byte{}
+	}
+	w := &watcher{v, l, l.wide.count}
+	v.watches.Go(func() { w.watchTeam(ctx) })
+	v.watches.Go(func() { w.watchSessions(ctx) })
+	v.watches.Go(func() { w.watchBuild(ctx) })
+}
+
+// restWide ends the watch of all documents, if there is one. l.mu is held.
+func (l *live) restWide() {
+	if l.wide.stop != nil {
+		l.wide.stop()
+		l.wide.stop = nil
+	}
+}
+
+// watcher is one watch of all documents of a project.
+type watcher struct {
+	*Viewer
+	live  *live
+	watch int
+}
+
+// tell tells a picture, unless it was told last.
+func (w *watcher) tell(kind, name string, picture any) {
+	data, err := json.Marshal(picture)
+	if err != nil {
+		w.opts.Notice(kind + " of " + w.live.path + ": " + err.Error())
+		return
+	}
+	l := w.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sum := sha256.Sum256(data)
+	if w.watch != l.wide.count || l.wide.stop == nil || sum == l.wide.told[kind] {
+		return
+	}
+	l.wide.told[kind] = sum
+	l.tell(kind, member{name, data})
+}
+
+// watchTeam tells where the team stands, at once and after each change.
+func (w *watcher) watchTeam(ctx context.Context) {
+	var each []watched
+	for _, doc := range team.Documents() {
+		each = append(each, watched{filepath.Join(w.live.documents.place.Team, doc.Path()), w.live.documents.team.Saw(doc)})
+	}
+	w.watchFiles(ctx, each, w.tellTeam)
+}
+
+func (w *watcher) tellTeam(ctx context.Context) {
+	d := w.live.documents
+	d.mu.Lock()
+	picture, session := d.team.Picture(), d.team.SessionID()
+	d.mu.Unlock()
+	w.tell(TeamUpdate, "team", w.credit(ctx, w.live, picture, session))
+}
+
+// watchBuild tells how the build stands, in the same way.
+func (w *watcher) watchBuild(ctx context.Context) {
+	build := w.live.documents.build
+	w.watchFiles(ctx, []watched{
+		{filepath.Join(w.live.folder, workflow.StateFile), build.SawState},
+		{filepath.Join(w.live.folder, workflow.InboxFile), build.SawInbox},
+	}, w.tellBuild)
+}
+
+func (w *watcher) tellBuild(ctx context.Context) {
+	d := w.live.documents
+	d.mu.Lock()
+	build := *d.build
+	d.mu.Unlock()
+	w.tell(BuildUpdate, "build", w.paint(ctx, w.live, &build))
+}
+
+// watched is a file that is watched, and who is told what is in it.
+type watched struct {
+	path string
+	saw  func(data []byte, err error)
+}
+
+// watchFiles tells of files until ctx ends: when all have been read, after each
+// change, and now and then, since whose they are and who is at it may change
+// without them.
+func (w *watcher) watchFiles(ctx context.Context, files []watched, tell func(context.Context)) {
+	changed := make(chan struct{}, 1)
+	for _, f := range files {
+		w.saw(ctx, f)(docview.Look(w.host, f.path))
+	}
+	tell(ctx)
+	for _, f := range files {
+		w.watches.Go(func() {
+			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // it ends with ctx
+				w.saw(ctx, f)(data, err)
+				select {
+				case changed <- struct{}{}:
+				default:
+				}
+			})
+		})
+	}
+	again := time.NewTicker(rethink)
+	defer again.Stop()
+	for {
+		select {
+		case <-changed:
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+		tell(ctx)
+	}
+}
+
+// saw passes on what a file says, unless the watch is over: another one may know
+// better by then.
+func (w *watcher) saw(ctx context.Context, f watched) func(data []byte, err error) {
+	return func(data []byte, err error) {
+		d := w.live.documents
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if ctx.Err() == nil {
+			f.saw(data, err)
+		}
+	}
+}
+
+// watchSessions tells which sessions there are, at once and after each change.
+func (w *watcher) watchSessions(ctx context.Context) {
+	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, looking) { // the loop asks ctx
+		w.tell(SessionsUpdate, "sessions", w.creditAll(ctx, w.live, w.live.documents.shelf.List()))
+	}
+}

@@ -1,0 +1,247 @@
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/pause"
+)
+
+// bell reads changes once for all workers that wait, and keeps the latest of those
+// that mean something to one of them.
+type bell struct {
+	store store.Store
+
+	mu      sync.Mutex
+	strokes []stroke
+	floor   int64         // changes up to this number are not kept
+	last    int64         // changes up to this number were read
+	changed chan struct{} // closed, and replaced, when last has grown
+	waiting int
+	left    time.Time // when the last one left
+	awake   bool
+	wake    chan struct{} // has one when somebody waits
+}
+
+// stroke is a change that means something to workers.
+type stroke struct {
+	seq    int64
+	worker string // that is to attend; empty if there may be something to claim
+	labels string // of the task
+	all    bool   // whoever has which labels
+}
+
+// listener is a worker that waits.
+type listener struct {
+	worker string
+	labels []string
+}
+
+func (l listener) hears(s stroke) (wake, attend bool) {
+	if s.worker != "" {
+		return false, s.worker == l.worker
+	}
+	return s.all || engine.Satisfies(l.labels, s.labels), false
+}
+
+const (
+	eventPage  = 500                   // changes that are read at once
+	strokesMax = 4096                  // that are kept
+	pace       = 10 * time.Millisecond // between readings
+	retry      = time.Second           // after the database did not answer
+	patience   = time.Minute           // how long is read on for nobody
+)
+
+func newBell(s store.Store) *bell {
+	return &bell{store: s, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+}
+
+// run reads changes until ctx ends. While nobody waits, and has not for a while,
+// nothing is read.
+func (b *bell) run(ctx context.Context, notice func(string)) {
+	for ctx.Err() == nil {
+		if b.asleep() {
+			select {
+			case <-b.wake:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		wait := pace
+		if err := b.read(ctx); err != nil && ctx.Err() == nil {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				notice(fmt.Sprintf("changes for workers: %v; trying again", err))
+				wait = retry
+			}
+		}
+		pause.For(ctx, wait)
+	}
+}
+
+func (b *bell) asleep() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting == 0 && time.Since(b.left) > patience {
+		b.awake, b.strokes = false, nil
+	}
+	return !b.awake
+}
+
+// read waits for changes, though not for ever, and publishes a page of them.
+func (b *bell) read(ctx context.Context) error {
+	b.mu.Lock()
+	after := b.last
+	b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := b.store.Wait(ctx, after); err != nil {
+		return err
+	}
+	var found []stroke
+	last := after
+	err := b.store.Read(ctx, func(r store.Reader) error {
+		found, last = nil, after
+		events, err := r.Events(after, eventPage)
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			s, ok, err := strokeOf(r, e)
+			if err != nil {
+				return fmt.Errorf("event %d (%s): %w", e.Seq, e.Kind, err)
+			}
+			if ok {
+				found = append(found, s)
+			}
+			last = e.Seq
+		}
+		return nil
+	})
+	if err == nil {
+		b.publish(found, last)
+	}
+	return err
+}
+
+// strokeOf is what an event means to workers.
+func strokeOf(r store.Reader, e store.Event) (s stroke, ok bool, err error) {
+	s.seq = e.Seq
+	switch e.Kind {
+	case "lane.open":
+		s.all = true
+	case "task.ready":
+		var row struct {
+			Labels string `json:"labels"`
+		}
+		err = json.Unmarshal(e.Row, &row)
+		s.labels = row.Labels
+	case "attempt.stopping", "attempt.waiting", "question.answered", "question.closed":
+		var a store.Attempt
+		if a, err = r.Attempt(e.Attempt); errors.Is(err, store.ErrNotFound) {
+			return s, false, nil
+		}
+		s.worker = a.Worker
+	default:
+		return s, false, nil
+	}
+	return s, true, err
+}
+
+func (b *bell) publish(found []stroke, last int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if last <= b.last {
+		return
+	}
+	b.strokes = append(b.strokes, found...)
+	if n := len(b.strokes) - strokesMax; n > 0 {
+		b.floor = b.strokes[n-1].seq
+		b.strokes = slices.Delete(b.strokes, 0, n)
+	}
+	b.last = last
+	close(b.changed)
+	b.changed = make(chan struct{})
+}
+
+// join makes the bell read, if it does not, from the last change on.
+func (b *bell) join(ctx context.Context) error {
+	b.mu.Lock()
+	b.waiting++
+	awake := b.awake
+	b.mu.Unlock()
+	if awake {
+		return nil
+	}
+	var last int64
+	err := b.store.Read(ctx, func(r store.Reader) (err error) {
+		last, err = r.LastSeq()
+		return err
+	})
+	if err != nil {
+		b.leave()
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.awake {
+		b.awake, b.floor, b.last = true, last, last
+		select {
+		case b.wake <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+func (b *bell) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.waiting--
+	b.left = time.Now()
+}
+
+// wait returns when there is news for a worker after a change, or none when ctx
+// ends. Whoever asks after a change that is not known here, such as one of another
+// database, is told to look.
+func (b *bell) wait(ctx context.Context, l listener, after int64) (news coordinator.WorkNews, err error) {
+	if err := b.join(ctx); err != nil {
+		return news, err
+	}
+	defer b.leave()
+	for {
+		news, more := b.after(l, after)
+		if news.Wake || news.Attend {
+			return news, nil
+		}
+		after = news.Seq
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return news, nil
+		}
+	}
+}
+
+func (b *bell) after(l listener, seq int64) (news coordinator.WorkNews, more <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	news.Seq = b.last
+	if seq < b.floor || seq > b.last {
+		news.Wake, news.Attend = true, true
+		return news, b.changed
+	}
+	first, _ := slices.BinarySearchFunc(b.strokes, seq+1, func(s stroke, n int64) int { return int(s.seq - n) })
+	for _, s := range b.strokes[first:] {
+		wake, attend := l.hears(s)
+		news.Wake, news.Attend = news.Wake || wake, news.Attend || attend
+	}
+	return news, b.changed
+}

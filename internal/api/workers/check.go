@@ -1,0 +1,224 @@
+package workers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// The most that a request may hold.
+const (
+	maxLabel   = 200
+	maxLabels  = 64
+	maxSlots   = 1000
+	maxHeld    = 1000
+	maxAsking  = 100
+	maxShort   = 200     // bytes of a word or a few
+	maxDoing   = 1000    // bytes of what an agent does
+	maxPath    = 4 << 10 // bytes
+	maxOption  = 1000    // bytes
+	maxOptions = 50
+)
+
+// first is the first error there is.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkBeat(b coordinator.WorkBeat) error {
+	w := b.Worker
+	err := first(
+		protocol.CheckID("worker.id", w.ID),
+		protocol.CheckID("worker.name", w.Name),
+		checkLabels(w.Labels),
+		checkAgents(w.Agents),
+		ownPlaces(w.Labels, w.Name),
+		protocol.CheckNumber("worker.slots", w.Slots, 0, maxSlots),
+		protocol.CheckLine("worker.version", w.Version, maxShort),
+		protocol.CheckLine("worker.host", w.Host, maxShort),
+		protocol.CheckNumber("held", len(b.Held), 0, maxHeld),
+	)
+	for _, h := range b.Held {
+		err = first(err, checkHeld(h))
+	}
+	return err
+}
+
+func checkHeld(h coordinator.HeldWork) error {
+	err := first(protocol.CheckID("attempt", h.Attempt), protocol.CheckNumber("asking", len(h.Asking), 0, maxAsking), checkNow(h.Now))
+	for _, id := range h.Asking {
+		err = first(err, protocol.CheckID("asking", id))
+	}
+	err = first(err, protocol.CheckNumber("dropped", len(h.Dropped), 0, maxAsking))
+	for _, ref := range h.Dropped {
+		err = first(err, protocol.CheckText("dropped", ref, maxPath))
+	}
+	return err
+}
+
+func checkNow(n coordinator.WorkNow) error {
+	return first(
+		protocol.CheckLine("now.state", n.State, maxShort), protocol.CheckText("now.doing", n.Doing, maxDoing),
+		protocol.CheckLine("now.source", n.Source, maxShort), protocol.CheckLine("now.thread", n.Thread, maxShort),
+		protocol.CheckText("now.log", n.Log, maxPath), protocol.CheckText("now.compacted", n.Compacted, maxDoing),
+	)
+}
+
+// checkLabels: a row has its labels in one text, with commas between them.
+func checkLabels(labels []string) error {
+	err := protocol.CheckNumber("labels", len(labels), 0, maxLabels)
+	for _, label := range labels {
+		err = first(err, protocol.CheckLine("labels", label, maxLabel))
+		if err == nil && (strings.TrimSpace(label) == "" || strings.Contains(label, ",") || !printable(label)) {
+			err = protocol.Invalid("labels: %.40q is empty, or has a comma or what cannot be printed", label)
+		}
+	}
+	return err
+}
+
+// maxAgents is how many agents a worker may name.
+const maxAgents = 100
+
+func checkAgents(agents []string) error {
+	err := protocol.CheckNumber("agents", len(agents), 0, maxAgents)
+	for _, name := range agents {
+		err = first(err, protocol.CheckID("agents", name))
+		if err == nil && !printable(name) {
+			err = protocol.Invalid("agents: %.40q has what cannot be printed", name)
+		}
+	}
+	return err
+}
+
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// ownPlaces returns an error if a label is the place of another worker.
+func ownPlaces(labels []string, name string) error {
+	for _, label := range labels {
+		place, ok := strings.CutPrefix(label, engine.PlaceLabel(""))
+		if ok && place != name {
+			return protocol.Invalid("labels: %.60q is the place of another worker than %s", label, name)
+		}
+	}
+	return nil
+}
+
+func splitLabels(row string) []string {
+	if row == "" {
+		return nil
+	}
+	return strings.Split(row, ",")
+}
+
+func checkClaim(c coordinator.WorkClaim, keyed bool) error {
+	err := first(protocol.CheckID("worker", c.Worker), checkLabels(c.Labels), checkAgents(c.Agents), protocol.CheckLine("key", c.Key, maxShort))
+	if err == nil && keyed && c.Key == "" {
+		err = protocol.Invalid("key: is missing")
+	}
+	return err
+}
+
+func checkTurn(t coordinator.WorkTurn) error {
+	f := t.Finish
+	err := first(
+		protocol.CheckID("finish.attempt", f.Attempt), protocol.CheckLine("finish.class", f.Class, maxShort),
+		protocol.CheckText("finish.summary", f.Summary, coordinator.MaxWorkText), protocol.CheckLine("finish.thread", f.Thread, maxShort),
+		protocol.CheckText("finish.log", f.Log, maxPath), protocol.CheckText("finish.answer", f.Answer, coordinator.MaxWorkAnswer),
+		protocol.CheckNumber("finish.checks", len(f.Checks), 0, coordinator.MaxWorkChecks),
+		protocol.CheckNumber("finish.diff", len(f.Diff), 0, coordinator.MaxWorkDiff), protocol.CheckText("finish.compacted", f.Compacted, maxDoing),
+	)
+	err = first(err, protocol.CheckNumber("finish.denied", len(f.Denied), 0, coordinator.MaxWorkDenied))
+	for _, what := range f.Denied {
+		err = first(err, protocol.CheckText("finish.denied", what, maxDoing))
+	}
+	if t.Claim != nil {
+		err = first(err, checkClaim(*t.Claim, false))
+	}
+	return err
+}
+
+// checkQuestion: the ref makes the question's id one of its attempt's.
+func checkQuestion(q coordinator.WorkQuestion) error {
+	err := first(
+		protocol.CheckID("attempt", q.Attempt), protocol.CheckText("ref", q.Ref, maxPath),
+		protocol.CheckText("text", q.Text, coordinator.MaxWorkText), protocol.CheckText("default", q.Default, maxOption),
+		protocol.CheckNumber("options", len(q.Options), 0, maxOptions),
+	)
+	for _, o := range q.Options {
+		err = first(err, protocol.CheckText("options", o, maxOption))
+	}
+	if err == nil && q.Ref == "" {
+		err = protocol.Invalid("ref: is missing")
+	}
+	return err
+}
+
+func checkRelease(r coordinator.WorkRelease) error {
+	err := first(protocol.CheckID("worker", r.Worker), protocol.CheckNumber("attempts", len(r.Attempts), 0, maxHeld))
+	for _, h := range r.Attempts {
+		err = first(err, checkHeld(h))
+	}
+	return err
+}
+
+func nameKey(name string) store.ItemKey { return store.ItemKey{Kind: "worker-name", ID: name} }
+
+// takeName gives a name to a worker. Runs are placed by it, so that two workers
+// that are there must not have the same; and none may have that of a run, which is
+// the place of what runs on one machine alone.
+func takeName(s *engine.Step, w store.Worker, name string) error {
+	item, err := s.Item(nameKey(name))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	var has string
+	if err == nil {
+		if err := json.Unmarshal(item.Data, &has); err != nil {
+			return fmt.Errorf("stored name %s: %w", name, err)
+		}
+	}
+	if has == w.ID {
+		return nil
+	}
+	if err := free(s, has, name); err != nil {
+		return err
+	}
+	data, err := json.Marshal(w.ID)
+	if err != nil {
+		return err
+	}
+	s.PutItem(store.Item{ItemKey: nameKey(name), Data: data, Made: s.Now()})
+	return nil
+}
+
+// free returns an error if a name is of a run, or of a worker that is there.
+func free(s *engine.Step, has, name string) error {
+	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
+		return first(err, protocol.Invalid("worker.name: %s is a run", name))
+	}
+	if has == "" {
+		return nil
+	}
+	other, err := s.Worker(has)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err == nil && other.Name == name && s.Now().Sub(other.Seen) < coordinator.OfflineAfter {
+		return protocol.Conflict("name_taken", "another worker is called %s, and was heard of %s ago: choose another name", name, s.Now().Sub(other.Seen).Round(1e9))
+	}
+	return err
+}

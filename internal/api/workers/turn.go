@@ -1,0 +1,56 @@
+package workers
+
+import (
+	"context"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// Turn implements [server.Work].
+func (d *Desk) Turn(ctx context.Context, by credential.Identity, t coordinator.WorkTurn) (done coordinator.Turned, err error) {
+	if err := checkTurn(t); err != nil {
+		return done, err
+	}
+	need := store.Need{Attempts: []string{t.Finish.Attempt}}
+	if t.Claim != nil {
+		need.Claims, need.Workers = 1, []string{t.Claim.Worker}
+	}
+	err = d.do(ctx, "", need, func(s *engine.Step) error {
+		a, err := attemptOf(s, by, t.Finish.WorkKey)
+		if err != nil {
+			return err
+		}
+		next, err := nextOf(s, by, a, t.Claim)
+		if err != nil {
+			return err
+		}
+		o, given, err := s.Turn(finishOf(t.Finish, s.Now()), next)
+		if err != nil {
+			return err
+		}
+		done = coordinator.Turned{Outcome: wireOutcome(o, s.Now()), LeaseMS: d.lease()}
+		done.Work, err = workFor(s, given)
+		return err
+	})
+	return done, err
+}
+
+// nextOf is what the worker of an attempt asks for when that has ended, if it asks for
+// anything.
+func nextOf(s *engine.Step, by credential.Identity, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
+	switch {
+	case c == nil:
+		return engine.Claim{}, nil
+	case c.Worker != ended.Worker:
+		return engine.Claim{}, protocol.Invalid("claim.worker: attempt %s is of worker %s", ended.ID, ended.Worker)
+	}
+	w, err := s.Worker(ended.Worker)
+	if err != nil {
+		return engine.Claim{}, protocol.Missing(err, "worker", ended.Worker)
+	}
+	return claimOf(by, w, *c)
+}

@@ -1,0 +1,172 @@
+package workers
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+)
+
+// said is a worker's beat as its row has it. The owner stays the one of row.
+func said(by credential.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
+	w := b.Worker
+	meta, err := json.Marshal(fleet.WorkerMeta{
+		Program: "gaffer", Host: w.Host, Slots: w.Slots, Labels: w.Labels, Agents: w.Agents, Pools: by.Pools, Version: w.Version, Source: sourceOf(b.Held), Held: len(b.Held),
+	})
+	if err != nil {
+		panic("workdesk: texts and numbers without JSON: " + err.Error())
+	}
+	return store.Worker{
+		ID: w.ID, Name: w.Name, Labels: strings.Join(w.Labels, ","), Slots: w.Slots, Version: w.Version, Owner: row.Owner, Holder: row.Holder,
+		Status: statusOf(b.Held), Task: current, Meta: meta,
+	}
+}
+
+// sourceOf is how a worker knows what its agents do, if it has any.
+func sourceOf(held []coordinator.HeldWork) string {
+	for _, h := range held {
+		if h.Now.Source != "" {
+			return h.Now.Source
+		}
+	}
+	return "worker"
+}
+
+// statusOf is what the agents of a worker do, as the protocol has it for one.
+func statusOf(held []coordinator.HeldWork) string {
+	status := coordinator.Idle
+	for _, h := range held {
+		if len(h.Asking) > 0 || h.Now.State == coordinator.Waiting {
+			return coordinator.Waiting
+		}
+		status = coordinator.Running
+	}
+	return status
+}
+
+// heldOf is an attempt as the engine is told of it. A question of another attempt
+// is none of its business.
+func heldOf(h coordinator.HeldWork, now time.Time) engine.Held {
+	n := h.Now
+	held := engine.Held{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Now: engine.Activity{
+		State: n.State, Doing: n.Doing, Source: n.Source, At: now.Add(-duration(n.AgeMS)), PID: n.PID, Log: n.Log, Thread: n.Thread,
+		Spent: amount(n.Spent), Compacted: n.Compacted, Compactions: n.Compactions,
+	}}
+	for _, question := range h.Asking {
+		if strings.HasPrefix(question, h.Attempt+"-") {
+			held.Asking = append(held.Asking, question)
+		}
+	}
+	return held
+}
+
+// maxSpent is the most that is believed, so that thousands of them can be added up.
+const maxSpent = 1e15
+
+// amount is an amount within bounds: what a worker says may be wrong.
+func amount(a coordinator.Amount) store.Amount {
+	return store.Amount{MicroUSD: min(max(a.MicroUSD, 0), maxSpent), Tokens: min(max(a.Tokens, 0), maxSpent)}
+}
+
+func wireAmount(a store.Amount) coordinator.Amount {
+	return coordinator.Amount{MicroUSD: a.MicroUSD, Tokens: a.Tokens}
+}
+
+// longest bounds what a message may say of times.
+const longest = 10 * 365 * 24 * time.Hour
+
+func duration(ms int64) time.Duration {
+	return time.Duration(min(max(ms, 0), longest.Milliseconds())) * time.Millisecond
+}
+
+// until is how long it is to a time that has been set: a moment, at the least.
+func until(t, now time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(t.Sub(now).Milliseconds(), 1)
+}
+
+func wireOrder(o engine.Order) coordinator.WorkOrder {
+	w := coordinator.WorkOrder{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits, LeaseMS: o.Lease.Milliseconds()}
+	for _, q := range o.Answers {
+		w.Answers = append(w.Answers, coordinator.WorkAnswer{ID: q.ID, Answer: q.Answer, Denied: q.Denied})
+	}
+	return w
+}
+
+func wireOutcome(o engine.Outcome, now time.Time) coordinator.WorkOutcome {
+	return coordinator.WorkOutcome{Status: string(o.Status), RetryInMS: until(o.Retry, now), Fresh: o.Fresh}
+}
+
+func finishOf(f coordinator.WorkFinish, now time.Time) engine.Finish {
+	finish := engine.Finish{
+		Attempt: f.Attempt, Token: f.Token, Class: failure.Class(f.Class), Summary: f.Summary, Thread: f.Thread, Exit: f.Exit, Log: f.Log,
+		Spent: amount(f.Spent), Checks: f.Checks, Diff: f.Diff, Answer: f.Answer, Denied: f.Denied, Compacted: f.Compacted, Compactions: f.Compactions,
+	}
+	if f.ResetInMS > 0 {
+		finish.Reset = now.Add(duration(f.ResetInMS))
+	}
+	return finish
+}
+
+func askOf(q coordinator.WorkQuestion) engine.Ask {
+	return engine.Ask{
+		Attempt: q.Attempt, Token: q.Token, Ref: q.Ref, Text: q.Text, Options: q.Options, Within: duration(q.WithinMS), Default: q.Default,
+	}
+}
+
+// workOf is an attempt as its worker is told of it.
+func workOf(r rows, a store.Attempt, now time.Time) (*coordinator.Work, error) {
+	t, err := r.Task(a.Key())
+	if err != nil {
+		return nil, protocol.Missing(err, "task", a.Task)
+	}
+	run, err := r.Run(a.Run)
+	if err != nil {
+		return nil, protocol.Missing(err, "run", a.Run)
+	}
+	w := &coordinator.Work{
+		Attempt: coordinator.WorkAttempt{
+			ID: a.ID, Number: a.Number, Token: a.Token, DeadlineInMS: until(a.Deadline, now), Carried: wireAmount(a.Carried), Stop: a.Stop,
+		},
+		Task:    coordinator.WorkTask{Task: t.Task, Name: t.Name, Spec: t.Spec, Fresh: t.Fresh, Tries: t.Tries},
+		LeaseMS: engine.Remaining(a, now).Milliseconds(),
+	}
+	if w.Run, err = runOf(run); err != nil || t.Last == "" {
+		return w, err
+	}
+	before, err := r.Attempt(t.Last)
+	if err != nil {
+		return nil, protocol.Missing(err, "attempt", t.Last)
+	}
+	w.Before = &coordinator.WorkBefore{
+		ID: before.ID, Number: before.Number, Worker: before.Worker, Class: before.Class, Summary: before.Summary, Thread: before.Thread,
+	}
+	return w, nil
+}
+
+// runOf is what a worker needs to know of a run. Only one that is placed can be a
+// workflow, so that no other plan need be read.
+func runOf(run store.Run) (coordinator.WorkRun, error) {
+	w := coordinator.WorkRun{ID: run.ID, Name: run.Name, Project: run.Project, Base: run.Base, Place: run.Place}
+	if run.Place == "" {
+		return w, nil
+	}
+	var plan struct{ Workflow json.RawMessage }
+	if err := json.Unmarshal(run.Plan, &plan); err != nil {
+		return w, fmt.Errorf("plan of run %s: %w", run.ID, err)
+	}
+	if string(plan.Workflow) != "null" {
+		w.Workflow = plan.Workflow
+	}
+	return w, nil
+}

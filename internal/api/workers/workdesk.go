@@ -1,0 +1,368 @@
+// Package workers is what the requests of gaffer's own workers mean, on an engine
+// and its store: beats, claims, ends, questions, logs. Whatever a request changes
+// is changed in one transaction. But for the changes that all waiting workers are
+// told of from memory nothing is kept here, so that any number of workdesks can be
+// on one store.
+package workers
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/api/credential"
+	"gaffer/internal/api/protocol"
+	"gaffer/internal/api/server"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/logstore"
+	"gaffer/internal/engine/store"
+)
+
+// Options are what a Desk needs.
+type Options struct {
+	Store  store.Store
+	Engine *engine.Engine // on the same store
+	Lease  time.Duration  // the engine's; its default if zero
+	Keep   int64          // how many bytes of an attempt's log are kept; logstore's default if zero
+	Notice func(text string)
+}
+
+// Desk answers requests. It is safe for concurrent use. Workers that wait are told
+// of changes while Run goes on.
+type Desk struct {
+	opts Options
+	bell *bell
+}
+
+var _ server.Work = (*Desk)(nil)
+
+// New returns a desk.
+func New(opts Options) *Desk {
+	opts.Lease = cmp.Or(opts.Lease, engine.DefaultLease)
+	opts.Keep = cmp.Or(opts.Keep, logstore.DefaultKeep)
+	return &Desk{opts: opts, bell: newBell(opts.Store)}
+}
+
+// Run reads changes for all who wait for them, until ctx ends.
+func (d *Desk) Run(ctx context.Context) { d.bell.run(ctx, d.opts.Notice) }
+
+func (d *Desk) do(ctx context.Context, who string, need store.Need, do func(s *engine.Step) error) error {
+	return d.opts.Engine.Do(ctx, who, need, do)
+}
+
+func (d *Desk) lease() int64 { return d.opts.Lease.Milliseconds() }
+
+// rows is where rows are looked up: in a transaction, or while reading.
+type rows interface {
+	Worker(id string) (store.Worker, error)
+	Run(id string) (store.Run, error)
+	Task(key store.TaskKey) (store.Task, error)
+	Attempt(id string) (store.Attempt, error)
+}
+
+// workerOf returns a worker that by may speak for. One that is not known yet becomes
+// by's, unless it is that of a run, which has no row before its first beat.
+func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known bool, err error) {
+	if err := protocol.MaySpeak(by); err != nil {
+		return w, false, err
+	}
+	w, err = r.Worker(id)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Worker{ID: id, Owner: by.ID, Holder: by.Owner()}, false, protocol.NoRun(r, id)
+	}
+	if err != nil {
+		return w, false, err
+	}
+	if w.Holder == "" && by.ID == w.Owner { // the row is older than this field
+		w.Holder = by.Owner()
+	}
+	return w, true, protocol.SpeaksFor(by, w)
+}
+
+// attemptOf returns an attempt of a worker that somebody may speak for.
+func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.Attempt, error) {
+	if err := protocol.MaySpeak(by); err != nil {
+		return store.Attempt{}, err
+	}
+	a, err := r.Attempt(key.Attempt)
+	if err != nil {
+		return a, protocol.Missing(err, "attempt", key.Attempt)
+	}
+	if _, _, err := workerOf(r, by, a.Worker); err != nil {
+		return a, err
+	}
+	if a.Token != key.Token {
+		return a, protocol.Conflict("not_owner", "attempt %s was given to somebody else", key.Attempt)
+	}
+	return a, within(r, by, a)
+}
+
+// Beat implements [server.Work].
+func (d *Desk) Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (told coordinator.WorkOrders, err error) {
+	if err := checkBeat(b); err != nil {
+		return told, err
+	}
+	need := store.Need{Workers: []string{b.Worker.ID}, Items: []store.ItemKey{nameKey(b.Worker.Name)}}
+	for _, h := range b.Held {
+		need.Attempts = append(need.Attempts, h.Attempt)
+	}
+	err = d.do(ctx, b.Worker.ID, need, func(s *engine.Step) error {
+		told = coordinator.WorkOrders{LeaseMS: d.lease()}
+		if told.Orders, err = beat(s, by, b); err != nil {
+			return err
+		}
+		told.Seq = s.NextSeq() - 1
+		return nil
+	})
+	return told, err
+}
+
+func beat(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) ([]coordinator.WorkOrder, error) {
+	w, _, err := workerOf(s, by, b.Worker.ID)
+	if err != nil {
+		return nil, err
+	}
+	if why := by.MayHave(b.Worker.Labels); why != "" {
+		return nil, protocol.Limited(why)
+	}
+	if err := takeName(s, w, b.Worker.Name); err != nil {
+		return nil, err
+	}
+	held, gone, current, err := sorted(s, by, b)
+	if err != nil {
+		return nil, err
+	}
+	orders, err := s.Beat(said(by, b, w, current), held)
+	if err != nil {
+		return nil, err
+	}
+	if b.Gone {
+		if err := s.Unseen(b.Worker.ID, s.Now().Add(-coordinator.OfflineAfter)); err != nil {
+			return nil, err
+		}
+	}
+	list := make([]coordinator.WorkOrder, 0, len(orders)+len(gone))
+	for _, o := range orders {
+		list = append(list, wireOrder(o))
+	}
+	for _, attempt := range gone {
+		list = append(list, coordinator.WorkOrder{Attempt: attempt, Gone: true})
+	}
+	return list, nil
+}
+
+// sorted tells the attempts that are a worker's from those that are not, and names
+// the task of one that is.
+func sorted(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) (held []engine.Held, gone []string, current string, err error) {
+	var shown store.Attempt
+	for _, h := range b.Held {
+		a, err := s.Attempt(h.Attempt)
+		switch {
+		case errors.Is(err, store.ErrNotFound), err == nil && a.Worker != b.Worker.ID:
+			gone = append(gone, h.Attempt)
+			continue
+		case err != nil:
+			return nil, nil, "", err
+		}
+		if err := within(s, by, a); err != nil {
+			return nil, nil, "", err
+		}
+		if a.Status == store.Running && (shown.ID == "" || a.ID < shown.ID) {
+			shown, current = a, a.Run+"."+a.Task // they may come in any order
+		}
+		held = append(held, heldOf(h, s.Now()))
+	}
+	return held, gone, current, nil
+}
+
+// Claim implements [server.Work].
+func (d *Desk) Claim(ctx context.Context, by credential.Identity, c coordinator.WorkClaim) (given coordinator.Claimed, err error) {
+	if err := checkClaim(c, true); err != nil {
+		return given, err
+	}
+	key := c.Worker + " " + c.Key
+	need := engine.ClaimNeed(engine.Claim{Key: key})
+	need.Workers = []string{c.Worker}
+	var work *coordinator.Work
+	err = d.do(ctx, c.Worker, need, func(s *engine.Step) error {
+		w, known, err := workerOf(s, by, c.Worker)
+		if err != nil {
+			return err
+		}
+		if !known {
+			if err := enter(s, w); err != nil {
+				return err
+			}
+		}
+		ask, err := claimOf(by, w, c)
+		if err != nil {
+			return err
+		}
+		ask.Key = key
+		a, err := s.Take(ask)
+		if err != nil {
+			return err
+		}
+		work, err = workFor(s, a)
+		return err
+	})
+	switch {
+	case err != nil:
+		return given, err
+	case work == nil:
+		return given, protocol.Nothing(coordinator.NoTasks, "no task can start now")
+	}
+	return coordinator.Claimed{Work: *work, LeaseMS: d.lease()}, nil
+}
+
+// enter writes down a worker that claims before it has beaten. Its name is its id.
+func enter(s *engine.Step, w store.Worker) error {
+	if err := takeName(s, w, w.ID); err != nil {
+		return err
+	}
+	w.Name, w.Status = w.ID, coordinator.Idle
+	_, err := s.Beat(w, nil)
+	return err
+}
+
+// claimOf is what a worker asks for, if it may.
+func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
+	if why := by.MayHave(c.Labels); why != "" {
+		return engine.Claim{}, protocol.Limited(why)
+	}
+	return engine.Claim{Worker: w.ID, Labels: c.Labels, OneOf: by.Wants(), Agents: c.Agents}, ownPlaces(c.Labels, cmp.Or(w.Name, w.ID))
+}
+
+// within returns an error if an attempt is beyond what a token is limited to.
+func within(r rows, by credential.Identity, a store.Attempt) error {
+	if !by.Limited() {
+		return nil
+	}
+	t, err := r.Task(a.Key())
+	if err != nil {
+		return protocol.Missing(err, "task", a.Task)
+	}
+	if why := by.MayTake(splitLabels(t.Labels)); why != "" {
+		return protocol.Limited(why)
+	}
+	return nil
+}
+
+// workFor is what a worker was given, as it is told of it; nil is nothing.
+func workFor(s *engine.Step, a *engine.Assignment) (*coordinator.Work, error) {
+	if a == nil {
+		return nil, nil
+	}
+	return workOf(s, a.Attempt, s.Now())
+}
+
+// Ask implements [server.Work].
+func (d *Desk) Ask(ctx context.Context, by credential.Identity, q coordinator.WorkQuestion) (id string, err error) {
+	if err := checkQuestion(q); err != nil {
+		return "", err
+	}
+	err = d.do(ctx, "", store.Need{Attempts: []string{q.Attempt}}, func(s *engine.Step) error {
+		if _, err := attemptOf(s, by, q.WorkKey); err != nil {
+			return err
+		}
+		id, err = s.Ask(askOf(q))
+		return err
+	})
+	return id, err
+}
+
+// Release implements [server.Work].
+func (d *Desk) Release(ctx context.Context, by credential.Identity, r coordinator.WorkRelease) error {
+	if err := checkRelease(r); err != nil {
+		return err
+	}
+	need := store.Need{Workers: []string{r.Worker}}
+	for _, h := range r.Attempts {
+		need.Attempts = append(need.Attempts, h.Attempt)
+	}
+	return d.do(ctx, r.Worker, need, func(s *engine.Step) error {
+		if _, _, err := workerOf(s, by, r.Worker); err != nil {
+			return err
+		}
+		held := make([]engine.Held, len(r.Attempts))
+		for i, h := range r.Attempts {
+			if a, err := s.Attempt(h.Attempt); err == nil { // one that is not there is refused below
+				if err := within(s, by, a); err != nil {
+					return err
+				}
+			}
+			held[i] = heldOf(h, s.Now())
+		}
+		return s.Release(r.Worker, held)
+	})
+}
+
+// Held implements [server.Work].
+func (d *Desk) Held(ctx context.Context, by credential.Identity, worker string) (list []coordinator.Work, err error) {
+	if err := protocol.CheckID("worker", worker); err != nil {
+		return nil, err
+	}
+	err = d.do(ctx, worker, store.Need{Workers: []string{worker}}, func(s *engine.Step) error {
+		list = nil
+		if _, _, err := workerOf(s, by, worker); err != nil {
+			return err
+		}
+		held, err := s.HeldBy(worker)
+		if err != nil {
+			return err
+		}
+		for _, a := range held {
+			if err := within(s, by, a); err != nil {
+				return err
+			}
+			work, err := workOf(s, a, s.Now())
+			if err != nil {
+				return err
+			}
+			list = append(list, *work)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Log implements [server.Work]. An attempt that has ended may still be told of.
+func (d *Desk) Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error) {
+	if err := protocol.CheckID("attempt", p.Attempt); err != nil {
+		return 0, err
+	}
+	add := logstore.Append
+	if p.Done {
+		add = logstore.End
+	}
+	need := store.Need{Attempts: []string{p.Attempt}, Items: logstore.Need(p.Attempt)}
+	err = d.do(ctx, "", need, func(s *engine.Step) error {
+		if _, err := attemptOf(s, by, p.WorkKey); err != nil {
+			return err
+		}
+		next, err = add(s, p.Attempt, p.Offset, p.Data, d.opts.Keep)
+		return err
+	})
+	return next, err
+}
+
+// Wait implements [server.Work].
+func (d *Desk) Wait(ctx context.Context, by credential.Identity, worker string, after int64) (news coordinator.WorkNews, err error) {
+	if err := protocol.CheckID("worker", worker); err != nil {
+		return news, err
+	}
+	var w store.Worker
+	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
+		var known bool
+		if w, known, err = workerOf(r, by, worker); err == nil && !known {
+			err = protocol.Missing(store.ErrNotFound, "worker", worker)
+		}
+		return err
+	})
+	if err != nil {
+		return news, err
+	}
+	return d.bell.wait(ctx, listener{worker, splitLabels(w.Labels)}, after)
+}

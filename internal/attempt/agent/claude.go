@@ -1,0 +1,354 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/internal/engine/failure"
+)
+
+// linger is how long a program may take to exit after its last word: its hooks
+// run then.
+const linger = 20 * time.Second
+
+// claude is Claude Code over stdio: requests for permission and questions come
+// as lines and are answered with lines.
+type claude struct{ setup }
+
+func (c claude) Launch(r Request) (Launch, error) {
+	argv := append(slices.Clone(c.argv),
+		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+		"--permission-prompt-tool", "stdio")
+	switch {
+	case r.Thread != "" && r.Begin:
+		argv = append(argv, "--session-id", r.Thread)
+	case r.Thread != "":
+		argv = append(argv, "--resume", r.Thread)
+	}
+	if r.Model != "" {
+		argv = append(argv, "--model", r.Model)
+	}
+	return Launch{
+		Argv:   argv,
+		Env:    append([]string{"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS=1"}, c.env...),
+		Input:  encode(object{"type": "user", "message": object{"role": "user", "content": r.Prompt}}),
+		Open:   true,
+		Linger: linger,
+	}, nil
+}
+
+func (c claude) Reader(r Request) Reader {
+	return &claudeReader{policy: r.Policy, waits: map[string]string{}, counted: map[string]string{}, failed: map[string]int{}}
+}
+
+// claudeReader reads what Claude Code prints.
+type claudeReader struct {
+	policy  Policy
+	thread  string
+	waits   map[string]string // by tool use, the requests that wait for an answer
+	counted map[string]string // by sub-agent, the last message whose tokens were counted
+	usage   Usage             // an estimate before the result gives it
+	refused []claudeDenial    // by us
+	tools   int               // how many tools were used so far
+	failed  map[string]int    // by tool use that failed, which a refused one does: tools when it did
+	reset   time.Time         // of a limit that rejected us
+	mistake string            // what the program calls the error that it ends with
+	said    *word
+	denied  []claudeDenial // by the result
+	rest    tail           // what is no JSON
+}
+
+type claudeLine struct {
+	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
+	SessionID string `json:"session_id"`
+	Parent    string `json:"parent_tool_use_id"`
+	State     string `json:"state"`
+	RequestID string `json:"request_id"`
+	Request   struct {
+		Subtype   string          `json:"subtype"`
+		Tool      string          `json:"tool_name"`
+		Input     json.RawMessage `json:"input"`
+		ToolUseID string          `json:"tool_use_id"`
+	} `json:"request"`
+	Message struct {
+		ID      string          `json:"id"`
+		Content json.RawMessage `json:"content"`
+		Usage   claudeTokens    `json:"usage"`
+	} `json:"message"`
+	Error       string `json:"error"`
+	ErrorStatus int    `json:"error_status"`
+	Attempt     int    `json:"attempt"`
+	MaxRetries  int    `json:"max_retries"`
+	Limit       struct {
+		Status   string  `json:"status"`
+		ResetsAt float64 `json:"resetsAt"`
+	} `json:"rate_limit_info"`
+	Compact struct {
+		Trigger string `json:"trigger"`
+		Before  int64  `json:"pre_tokens"`
+	} `json:"compact_metadata"`
+}
+
+type claudeTokens struct {
+	Input  int64 `json:"input_tokens"`
+	Create int64 `json:"cache_creation_input_tokens"`
+	Read   int64 `json:"cache_read_input_tokens"`
+	Output int64 `json:"output_tokens"`
+}
+
+func (c *claudeReader) Line(line []byte) []Signal {
+	var l claudeLine
+	if !decode(line, &l) {
+		if r, ok := cutResult(line); ok {
+			return c.result(r)
+		}
+		c.rest.add(line)
+		return nil
+	}
+	signals := c.read(l, line)
+	if l.SessionID != "" && l.SessionID != c.thread {
+		c.thread = l.SessionID
+		signals = append([]Signal{{Thread: c.thread}}, signals...)
+	}
+	return signals
+}
+
+func (c *claudeReader) read(l claudeLine, line []byte) []Signal {
+	switch l.Type {
+	case "system":
+		return c.system(l)
+	case "assistant":
+		return c.assistant(l)
+	case "user":
+		return c.user(l)
+	case "control_request":
+		return c.request(l)
+	case "control_cancel_request":
+		return []Signal{{Closed: l.RequestID}}
+	case "rate_limit_event":
+		if l.Limit.Status == "rejected" {
+			c.reset = epoch(l.Limit.ResetsAt)
+		}
+	case "result":
+		var r claudeResult
+		decode(line, &r)
+		return c.result(r)
+	}
+	return nil
+}
+
+func (c *claudeReader) system(l claudeLine) []Signal {
+	switch {
+	case l.Subtype == "init":
+		return []Signal{{State: Running}}
+	case l.Subtype == "session_state_changed" && l.State == "running":
+		return []Signal{{State: Running}}
+	case l.Subtype == "session_state_changed" && l.State == "requires_action" && asks(c.policy):
+		return []Signal{{State: Waiting}}
+	case l.Subtype == "api_retry":
+		why := l.Error
+		if l.ErrorStatus > 0 {
+			why = fmt.Sprintf("%s (%d)", l.Error, l.ErrorStatus)
+		}
+		return []Signal{{State: Retrying, Doing: brief(fmt.Sprintf("retry %d of %d: %s", l.Attempt, l.MaxRetries, why))}}
+	case l.Subtype == "compact_boundary":
+		return []Signal{{Progress: true, Compacted: l.compaction()}}
+	case strings.HasPrefix(l.Subtype, "task_"):
+		return []Signal{{Progress: true}}
+	}
+	return nil
+}
+
+// compaction says in a sentence what was compacted.
+func (l claudeLine) compaction() string {
+	text := "The agent compacted its context"
+	if l.Compact.Trigger != "" {
+		text += " (" + brief(l.Compact.Trigger) + ")"
+	}
+	if l.Compact.Before > 0 {
+		text += fmt.Sprintf(": %d tokens were summarized", l.Compact.Before)
+	}
+	return text
+}
+
+func asks(p Policy) bool { return p == Ask || p == "" }
+
+type claudeBlock struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+	ToolUseID string          `json:"tool_use_id"`
+	Content   json.RawMessage `json:"content"` // of a result
+	IsError   bool            `json:"is_error"`
+}
+
+// blocks are the parts of a message. One that is a plain string has none.
+func (l claudeLine) blocks() []claudeBlock {
+	var blocks []claudeBlock
+	_ = json.Unmarshal(l.Message.Content, &blocks) // what fits is read
+	return blocks
+}
+
+func (c *claudeReader) assistant(l claudeLine) []Signal {
+	if l.Parent == "" {
+		c.mistake = l.Error // one that the agent went on after is not what it ends with
+	}
+	if l.Error != "" {
+		return nil // the program speaks here, not the model
+	}
+	s := Signal{Progress: true, Usage: c.count(l)}
+	for _, b := range l.blocks() {
+		switch {
+		case b.Type == "tool_use":
+			s.Doing = call(b.Name, b.Input)
+			c.tools++
+		case b.Type == "text" && strings.TrimSpace(b.Text) != "":
+			s.Doing = brief(b.Text)
+		}
+	}
+	if l.Parent == "" {
+		s.State = Running
+	} else if s.Doing != "" {
+		s.Doing = brief("sub-agent: " + s.Doing)
+	}
+	return []Signal{s}
+}
+
+// count adds up the tokens of each message once, although there is a line for
+// each of its parts.
+func (c *claudeReader) count(l claudeLine) *Usage {
+	const most = 1000 // sub-agents; more are not counted before the result
+	if l.Message.ID == "" || c.counted[l.Parent] == l.Message.ID || len(c.counted) >= most {
+		return nil
+	}
+	c.counted[l.Parent] = l.Message.ID
+	t := l.Message.Usage
+	c.usage.Input += t.Input + t.Create + t.Read
+	c.usage.Output += t.Output
+	used := c.usage
+	return &used
+}
+
+func (c *claudeReader) user(l claudeLine) []Signal {
+	var signals []Signal
+	for _, b := range l.blocks() {
+		if b.Type != "tool_result" {
+			continue
+		}
+		signals = append(signals, Signal{Progress: true})
+		if b.IsError {
+			c.failed[b.ToolUseID] = c.tools
+		}
+		if id, ok := c.waits[b.ToolUseID]; ok {
+			delete(c.waits, b.ToolUseID)
+			signals = append(signals, Signal{Closed: id})
+		}
+	}
+	return signals
+}
+
+type claudeResult struct {
+	// IsError stays text: of the wrong type, a bool would be read as false.
+	IsError json.RawMessage `json:"is_error"`
+	Subtype string          `json:"subtype"`
+	Result  string          `json:"result"`
+	Errors  []string        `json:"errors"`
+	Status  int             `json:"api_error_status"`
+	Reason  string          `json:"terminal_reason"`
+	USD     float64         `json:"total_cost_usd"`
+	Usage   claudeTokens    `json:"usage"`
+	Models  map[string]struct {
+		Input  int64 `json:"inputTokens"`
+		Output int64 `json:"outputTokens"`
+		Read   int64 `json:"cacheReadInputTokens"`
+		Create int64 `json:"cacheCreationInputTokens"`
+	} `json:"modelUsage"`
+	Denials []claudeDenial `json:"permission_denials"`
+}
+
+type claudeDenial struct {
+	Tool      string          `json:"tool_name"`
+	ToolUseID string          `json:"tool_use_id"`
+	Input     json.RawMessage `json:"tool_input"`
+}
+
+func (c *claudeReader) result(r claudeResult) []Signal {
+	c.said = &word{class: c.class(r), text: r.words(), reset: c.reset}
+	c.denied = r.Denials
+	signals := []Signal{{Usage: r.used(), Ended: true}}
+	for _, id := range slices.Sorted(maps.Values(c.waits)) {
+		signals = append(signals, Signal{Closed: id})
+	}
+	clear(c.waits)
+	return signals
+}
+
+// class judges by is_error: the subtype says success of failures too.
+func (c *claudeReader) class(r claudeResult) failure.Class {
+	switch {
+	case string(r.IsError) == "false":
+		return failure.None
+	case r.Reason == "prompt_too_long":
+		return failure.ContextOverflow
+	case r.Status == 0 && c.mistake == "rate_limit":
+		return failure.RateLimited
+	case r.Status == 0 && c.mistake == "authentication_failed":
+		return failure.Auth
+	case r.Status == 0 && c.mistake != "":
+		return failure.APIError
+	}
+	return classify(r.Status, r.words())
+}
+
+// words are what the result says, without the notes that the program makes for
+// its own authors.
+func (r claudeResult) words() string {
+	errors := slices.DeleteFunc(slices.Clone(r.Errors), func(e string) bool { return strings.HasPrefix(e, "[ede_diagnostic]") })
+	switch {
+	case r.Result != "" || r.Subtype == "success" && len(errors) == 0:
+		return r.Result
+	case len(errors) > 0:
+		return strings.Join(errors, "\n")
+	}
+	return join(r.Subtype, r.Reason)
+}
+
+// used is taken by model, where sub-agents are included.
+func (r claudeResult) used() *Usage {
+	u := Usage{USD: r.USD}
+	for _, m := range r.Models {
+		u.Input += m.Input + m.Read + m.Create
+		u.Output += m.Output
+	}
+	if len(r.Models) == 0 {
+		u.Input, u.Output = r.Usage.Input+r.Usage.Create+r.Usage.Read, r.Usage.Output
+	}
+	return &u
+}
+
+func (c *claudeReader) Verdict(exit Exit) Verdict {
+	list := c.denied
+	if len(list) == 0 {
+		list = c.refused
+	}
+	var refused denial
+	last := 0 // how many tools had been used at the last refusal
+	for _, d := range list {
+		refused.add(call(d.Tool, d.Input))
+		if n, ok := c.failed[d.ToolUseID]; ok {
+			last = max(last, n)
+			continue
+		}
+		for _, n := range c.failed { // any of them may be the one
+			last = max(last, n)
+		}
+	}
+	refused.wentOn = c.tools > last
+	return judge(c.said, refused, c.rest.String(), exit)
+}

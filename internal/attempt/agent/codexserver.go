@@ -1,0 +1,276 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"gaffer/internal/engine/failure"
+)
+
+// The ids of our own requests. Those of the server are of its own choice.
+const (
+	initializeID = 1
+	threadID     = 2
+	turnID       = 3
+)
+
+// turnReply names the reply that begins the turn.
+const turnReply = "turn/start"
+
+// server starts the app server. The turn begins when it has said which thread
+// it is.
+func (c codex) server(r Request) Launch {
+	thread := object{"id": threadID, "method": "thread/start", "params": object{}}
+	if r.Thread != "" && !r.Begin {
+		thread = object{"id": threadID, "method": "thread/resume", "params": object{"threadId": r.Thread, "excludeTurns": true}}
+	}
+	if r.Model != "" {
+		thread["params"].(object)["model"] = r.Model
+	}
+	input := slices.Concat(
+		encode(object{"id": initializeID, "method": "initialize", "params": object{"clientInfo": object{"name": "gaffer", "version": "1"}}}),
+		encode(object{"method": "initialized"}),
+		encode(thread))
+	argv := append(slices.Clone(c.argv), "--disable", "plugins")
+	argv = append(argv, c.sandbox(r.Policy)...)
+	return Launch{Argv: append(argv, "app-server"), Env: c.env, Input: input, Open: true, Linger: linger}
+}
+
+// serverReader reads what the app server prints. There is one turn.
+type serverReader struct {
+	request Request
+	thread  string
+	turn    string
+	before  *Usage // what the conversation had used when the turn began
+	items   map[string]codexItem
+	text    string
+	reset   time.Time
+	said    *word
+	denied  denial
+	rest    tail
+}
+
+func newServerReader(r Request) *serverReader {
+	return &serverReader{request: r, items: map[string]codexItem{}}
+}
+
+type serverLine struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result struct {
+		Thread struct {
+			ID string `json:"id"`
+		} `json:"thread"`
+		Turn struct {
+			ID string `json:"id"`
+		} `json:"turn"`
+	} `json:"result"`
+	Error *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func (c *serverReader) Line(line []byte) []Signal {
+	var l serverLine
+	if !decode(line, &l) {
+		c.rest.add(line)
+		return nil
+	}
+	if l.Method == "" {
+		return c.response(l)
+	}
+	var p serverParams
+	decode(l.Params, &p)
+	// Codex has threads of its own, to find titles for example.
+	foreign := p.ThreadID != "" && p.ThreadID != c.thread
+	switch {
+	case len(l.ID) > 0 && foreign:
+		return c.refuse(l, p)
+	case len(l.ID) > 0:
+		return c.asked(l, p)
+	case foreign:
+		return nil
+	}
+	return c.notified(l, p)
+}
+
+// response takes the answer to a request of ours.
+func (c *serverReader) response(l serverLine) []Signal {
+	var id int
+	_ = json.Unmarshal(l.ID, &id)
+	switch {
+	case l.Error != nil && id >= initializeID && id <= turnID:
+		c.said = &word{class: classify(0, l.Error.Message), text: l.Error.Message}
+		return []Signal{{Ended: true}}
+	case id == threadID && c.thread == "" && l.Result.Thread.ID != "":
+		c.thread = l.Result.Thread.ID
+		begin := encode(object{"id": turnID, "method": "turn/start", "params": object{
+			"threadId": c.thread, "input": []object{{"type": "text", "text": c.request.Prompt}},
+		}})
+		return []Signal{{State: Running, Thread: c.thread, Reply: begin, ReplyTo: turnReply}}
+	case id == turnID && c.turn == "":
+		c.turn = l.Result.Turn.ID
+		c.rest.forget() // it was about how Codex is set up
+		return []Signal{{Closed: turnReply}}
+	}
+	return nil
+}
+
+type serverParams struct {
+	ThreadID  string          `json:"threadId"`
+	TurnID    string          `json:"turnId"`
+	RequestID json.RawMessage `json:"requestId"`
+	ItemID    string          `json:"itemId"`
+	Item      struct {
+		codexItem
+		ID string `json:"id"`
+	} `json:"item"`
+	Status struct {
+		Type  string   `json:"type"`
+		Flags []string `json:"activeFlags"`
+	} `json:"status"`
+	Usage struct {
+		Total, Last struct {
+			Input  int64 `json:"inputTokens"`
+			Output int64 `json:"outputTokens"`
+		}
+	} `json:"tokenUsage"`
+	Error     serverError `json:"error"`
+	WillRetry bool        `json:"willRetry"`
+	Turn      struct {
+		ID     string       `json:"id"`
+		Status string       `json:"status"`
+		Error  *serverError `json:"error"`
+
+		CompletedAt int64 `json:"completedAt"`
+	} `json:"turn"`
+	Limits struct {
+		Primary, Secondary struct {
+			Used     float64 `json:"usedPercent"`
+			ResetsAt float64 `json:"resetsAt"`
+		}
+	} `json:"rateLimits"`
+	// of what is asked
+	Command     string           `json:"command"`
+	Reason      string           `json:"reason"`
+	Message     string           `json:"message"`
+	Questions   []choiceQuestion `json:"questions"`
+	Permissions json.RawMessage  `json:"permissions"`
+}
+
+type serverError struct {
+	Message string          `json:"message"`
+	Info    json.RawMessage `json:"codexErrorInfo"`
+	Details string          `json:"additionalDetails"`
+}
+
+func (c *serverReader) notified(l serverLine, p serverParams) []Signal {
+	switch l.Method {
+	case "thread/status/changed":
+		return status(p)
+	case "item/started", "item/completed":
+		return c.item(p)
+	case "error":
+		if p.WillRetry {
+			return []Signal{{State: Retrying, Doing: brief(join(p.Error.Message, p.Error.Details))}}
+		}
+	case "serverRequest/resolved":
+		return []Signal{{Closed: string(p.RequestID)}}
+	case "thread/tokenUsage/updated":
+		return c.tokens(p)
+	case "account/rateLimits/updated":
+		c.limits(p)
+	case "turn/completed":
+		return c.completed(p)
+	}
+	return nil
+}
+
+func status(p serverParams) []Signal {
+	switch {
+	case p.Status.Type == "active" && len(p.Status.Flags) > 0:
+		return []Signal{{State: Waiting}}
+	case p.Status.Type == "active":
+		return []Signal{{State: Running}}
+	}
+	return nil
+}
+
+func (c *serverReader) item(p serverParams) []Signal {
+	i := p.Item.codexItem
+	if i.Type == "userMessage" {
+		return nil // the prompt comes back
+	}
+	if i.Type == "agentMessage" && i.Text != "" {
+		c.text = i.Text
+	}
+	c.denied.item(i)
+	if i.Status == "inProgress" {
+		c.items[p.Item.ID] = i
+	} else {
+		delete(c.items, p.Item.ID)
+	}
+	return []Signal{{Progress: true, Doing: i.doing()}}
+}
+
+// tokens: the total is that of the conversation. A resumed one is told as it was
+// left, for a turn that is not ours.
+func (c *serverReader) tokens(p serverParams) []Signal {
+	total := Usage{Input: p.Usage.Total.Input, Output: p.Usage.Total.Output}
+	if c.turn == "" || p.TurnID != c.turn {
+		c.before = &total
+		return nil
+	}
+	if c.before == nil {
+		c.before = &Usage{Input: total.Input - p.Usage.Last.Input, Output: total.Output - p.Usage.Last.Output}
+	}
+	return []Signal{{Usage: &Usage{Input: max(0, total.Input-c.before.Input), Output: max(0, total.Output-c.before.Output)}}}
+}
+
+// limits keeps the time at which the fullest window opens again.
+func (c *serverReader) limits(p serverParams) {
+	for _, w := range []struct {
+		Used     float64 `json:"usedPercent"`
+		ResetsAt float64 `json:"resetsAt"`
+	}{p.Limits.Primary, p.Limits.Secondary} {
+		if at := epoch(w.ResetsAt); w.Used >= 100 && at.After(c.reset) {
+			c.reset = at
+		}
+	}
+}
+
+func (c *serverReader) completed(p serverParams) []Signal {
+	if c.turn != "" && p.Turn.ID != c.turn {
+		return nil
+	}
+	c.said = &word{class: failure.Crashed, text: join("the turn ended", p.Turn.Status)}
+	switch {
+	case p.Turn.Error != nil:
+		c.said = p.Turn.Error.word()
+		c.said.reset = c.reset
+	case p.Turn.Status == "completed":
+		c.said = &word{text: c.text}
+	}
+	return []Signal{{Ended: true}}
+}
+
+func (e serverError) word() *word {
+	var kind string
+	var status int
+	if json.Unmarshal(e.Info, &kind) != nil {
+		var by map[string]struct {
+			Status int `json:"httpStatusCode"`
+		}
+		_ = json.Unmarshal(e.Info, &by)
+		for _, cause := range by {
+			status = max(status, cause.Status)
+		}
+	}
+	return &word{class: codexClass(kind, status, e.Message), text: e.Message}
+}
+
+func (c *serverReader) Verdict(exit Exit) Verdict {
+	return judge(c.said, c.denied, c.rest.String(), exit)
+}

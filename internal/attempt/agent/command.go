@@ -1,0 +1,152 @@
+package agent
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gaffer/internal/engine/failure"
+)
+
+// command is any program. Exit code 0 is success, and what it prints is for
+// people, but for what markers make of it.
+type command struct{ setup }
+
+func (c command) Launch(r Request) (Launch, error) {
+	argv := slices.Clone(c.argv)
+	if len(r.Argv) > 0 {
+		argv = slices.Clone(r.Argv)
+	}
+	if len(argv) == 0 {
+		return Launch{}, invalid{"agent command: there is no program; a task of it needs argv or shell"}
+	}
+	l := Launch{Argv: argv, Env: slices.Clone(c.env)}
+	if r.Model != "" {
+		l.Env = append(l.Env, "GAFFER_MODEL="+r.Model)
+	}
+	switch c.prompt {
+	case Argument:
+		l.Argv = place(argv, promptArg, r.Prompt)
+	case File:
+		l.Argv, l.File = place(argv, FileArg, FileArg), []byte(r.Prompt)
+	default:
+		l.Input = []byte(r.Prompt)
+	}
+	l.Open = c.answerable(r)
+	if c.done != nil {
+		l.Linger = linger
+	}
+	return l, nil
+}
+
+// place puts text where mark is, or at the end. The program itself is never
+// the prompt.
+func place(argv []string, mark, text string) []string {
+	found := false
+	for i := 1; i < len(argv); i++ {
+		found = found || strings.Contains(argv[i], mark)
+		argv[i] = strings.ReplaceAll(argv[i], mark, text)
+	}
+	if !found {
+		argv = append(argv, text)
+	}
+	return argv
+}
+
+// answerable tells whether stdin is free for answers.
+func (c command) answerable(r Request) bool {
+	return c.waiting != nil && asks(r.Policy) && (c.prompt == Argument || c.prompt == File)
+}
+
+func (c command) Reader(r Request) Reader {
+	return &commandReader{command: c, answerable: c.answerable(r)}
+}
+
+// commandReader reads what any program prints.
+type commandReader struct {
+	command
+	answerable bool
+	questions  int
+	waits      string // the id of a question that waits
+	said       *word
+	rest       tail
+}
+
+func (c *commandReader) Line(line []byte) []Signal {
+	c.rest.add(line)
+	text := clean(string(line[:min(len(line), 4000)]))
+	if m := find(c.waiting, text); m != nil {
+		return c.ask(m[min(1, len(m)-1)])
+	}
+	s := Signal{State: Running, Progress: true, Doing: brief(text), Closed: c.waits}
+	c.waits = ""
+	if w := c.marked(text); w != nil {
+		c.said, s.Ended = w, w.class == failure.None
+	}
+	return []Signal{s}
+}
+
+// marked: a failure is the last word until the program says that it is done.
+func (c *commandReader) marked(text string) *word {
+	if m := find(c.limit, text); m != nil {
+		w := &word{class: failure.RateLimited, text: text}
+		if i := c.limit.SubexpIndex("reset"); i > 0 {
+			w.until = m[i]
+		}
+		return w
+	}
+	if find(c.failed, text) != nil {
+		return &word{class: failure.Crashed, text: text}
+	}
+	if find(c.done, text) != nil {
+		return &word{text: text}
+	}
+	return nil
+}
+
+func find(re *regexp.Regexp, text string) []string {
+	if re == nil {
+		return nil
+	}
+	return re.FindStringSubmatch(text)
+}
+
+// ask is a question that can be answered if stdin is free for it.
+func (c *commandReader) ask(text string) []Signal {
+	s := Signal{State: Waiting, Doing: brief(text), Closed: c.waits}
+	if c.answerable {
+		c.questions++
+		c.waits = strconv.Itoa(c.questions)
+		s.Ask = &Question{ID: c.waits, Text: strings.TrimSpace(text), Reply: func(a Answer) []byte {
+			if a.Deny && a.Text == "" {
+				return []byte("no\n")
+			}
+			return []byte(strings.ReplaceAll(a.Text, "\n", " ") + "\n")
+		}}
+	}
+	return []Signal{s}
+}
+
+func (c *commandReader) Verdict(exit Exit) Verdict {
+	said := c.said
+	switch {
+	case said != nil && said.class != failure.None:
+	case exit.Code == 0 && exit.Signal == "" && (c.done == nil || said != nil):
+		said = &word{text: c.rest.all()}
+	case exit.Code == 0 && exit.Signal == "":
+		return judge(&word{class: failure.Crashed, text: join("ended without its done line", c.rest.String())}, denial{}, "", exit)
+	case exit.Told == Lingered && said != nil:
+	default:
+		said = &word{class: failure.Crashed, text: join(ending(exit), c.rest.String())}
+	}
+	return judge(said, denial{}, c.rest.String(), exit)
+}
+
+func ending(exit Exit) string {
+	if exit.Signal != "" {
+		return "died of " + exit.Signal
+	}
+	return fmt.Sprintf("exit code %d", exit.Code)
+}

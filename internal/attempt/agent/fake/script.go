@@ -1,0 +1,92 @@
+package fake
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gaffer/internal/text/suggest"
+)
+
+// mark begins a line of a prompt that is a step.
+const mark = "fake:"
+
+// script are the steps of a prompt.
+func script(prompt string) []string {
+	var steps []string
+	for line := range strings.Lines(prompt) {
+		if step, ok := strings.CutPrefix(strings.TrimSpace(line), mark); ok {
+			steps = append(steps, strings.TrimSpace(step))
+		}
+	}
+	return steps
+}
+
+// actor does the steps.
+type actor struct {
+	*world
+	voice   voice
+	attempt int
+	result  string
+	usage   usage
+	hangs   bool // after the last word
+}
+
+// errFinished ends the script with success.
+var errFinished = errors.New("the script is finished")
+
+func (a *actor) do(line string) error {
+	name, args, _ := strings.Cut(line, " ")
+	var names []string
+	for _, s := range steps() {
+		if s.name == name {
+			if err := s.do(a, strings.TrimSpace(args)); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		}
+		names = append(names, s.name)
+	}
+	if near := suggest.Nearest(name, names); near != "" {
+		return fmt.Errorf("action %q is not known, did you mean %s?", name, near)
+	}
+	return fmt.Errorf("action %q is not known, want one of %s", name, strings.Join(names, ", "))
+}
+
+// part cuts the first word off.
+func part(args string) (word, rest string, err error) {
+	word, rest, _ = strings.Cut(args, " ")
+	if word == "" {
+		return "", "", errors.New("there is something missing")
+	}
+	return word, strings.TrimSpace(rest), nil
+}
+
+// span reads a duration. A number alone is seconds.
+func span(text string) (time.Duration, error) {
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 && n < 1e9 {
+		return time.Duration(n * float64(time.Second)), nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return 0, fmt.Errorf("found %q, want a duration such as 2s", text)
+	}
+	return d, nil
+}
+
+// size reads a number of bytes, such as 50MB.
+func size(text string) (int, error) {
+	unit := 1
+	for suffix, n := range map[string]int{"KB": 1e3, "MB": 1e6, "GB": 1e9} {
+		if number, ok := strings.CutSuffix(strings.ToUpper(text), suffix); ok {
+			text, unit = number, n
+		}
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > 100e9/unit {
+		return 0, fmt.Errorf("found %q, want a number of bytes such as 50MB", text)
+	}
+	return n * unit, nil
+}

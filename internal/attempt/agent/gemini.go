@@ -1,0 +1,134 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"gaffer/internal/engine/failure"
+)
+
+// gemini is the Gemini CLI without a terminal. It never asks: what it may not do
+// it is not offered.
+type gemini struct{ setup }
+
+func (g gemini) Launch(r Request) (Launch, error) {
+	argv := append(slices.Clone(g.argv), "--output-format", "stream-json")
+	argv = append(argv, g.approval(r.Policy)...)
+	switch {
+	case r.Thread != "" && r.Begin:
+		argv = append(argv, "--session-id", r.Thread)
+	case r.Thread != "":
+		argv = append(argv, "--resume", r.Thread)
+	}
+	if r.Model != "" {
+		argv = append(argv, "-m", r.Model)
+	}
+	// Without this it refuses each folder that nobody has opened by hand, such
+	// as a new worktree.
+	env := append([]string{"GEMINI_CLI_TRUST_WORKSPACE=true"}, g.env...)
+	l := Launch{Argv: argv, Env: env, Input: []byte(r.Prompt), Linger: linger}
+	if g.prompt == Argument {
+		l.Argv, l.Input = append(argv, "--prompt="+r.Prompt), nil
+	}
+	return l, nil
+}
+
+// approval offers the agent the tools that edit, without which there is nothing
+// it can do, and all of them if all is allowed.
+func (g gemini) approval(p Policy) []string {
+	for _, a := range g.argv {
+		if a == "-y" || a == "--yolo" || strings.HasPrefix(a, "--approval-mode") {
+			return nil
+		}
+	}
+	if p == Allow {
+		return []string{"--approval-mode", "yolo"}
+	}
+	return []string{"--approval-mode", "auto_edit"}
+}
+
+func (g gemini) Reader(Request) Reader { return &geminiReader{} }
+
+// geminiReader reads what the Gemini CLI prints.
+type geminiReader struct {
+	text strings.Builder // since the last tool
+	said *word
+	rest tail
+}
+
+type geminiLine struct {
+	Type       string          `json:"type"`
+	SessionID  string          `json:"session_id"`
+	Role       string          `json:"role"`
+	Content    string          `json:"content"`
+	Tool       string          `json:"tool_name"`
+	Parameters json.RawMessage `json:"parameters"`
+	Status     string          `json:"status"`
+	Output     string          `json:"output"`
+	Message    string          `json:"message"`
+	Error      struct {
+		Message string `json:"message"`
+	} `json:"error"`
+	Stats struct {
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+	} `json:"stats"`
+}
+
+func (g *geminiReader) Line(line []byte) []Signal {
+	var l geminiLine
+	if !decode(line, &l) {
+		return g.plain(line)
+	}
+	switch l.Type {
+	case "init":
+		return []Signal{{State: Running, Thread: l.SessionID}}
+	case "message":
+		return g.message(l)
+	case "tool_use":
+		g.text.Reset()
+		return []Signal{{State: Running, Progress: true, Doing: call(l.Tool, l.Parameters)}}
+	case "tool_result":
+		return []Signal{{State: Running, Progress: true}}
+	case "result":
+		g.said = l.word(g.text.String())
+		return []Signal{{Usage: &Usage{Input: l.Stats.Input, Output: l.Stats.Output}, Ended: true}}
+	}
+	return nil
+}
+
+// message collects the text, which comes a word at a time.
+func (g *geminiReader) message(l geminiLine) []Signal {
+	if l.Role != "assistant" {
+		return nil
+	}
+	if g.text.Len() < MaxLine {
+		g.text.WriteString(l.Content)
+	}
+	return []Signal{{State: Running, Progress: true, Doing: brief(g.text.String())}}
+}
+
+// plain takes a line of stderr, the only place where it tells of retries.
+func (g *geminiReader) plain(line []byte) []Signal {
+	g.rest.add(line)
+	if bytes.HasPrefix(line, []byte("Attempt ")) && bytes.Contains(line, []byte("Retrying")) {
+		return []Signal{{State: Retrying, Doing: brief(string(line))}}
+	}
+	return nil
+}
+
+func (l geminiLine) word(text string) *word {
+	switch {
+	case l.Status == "success":
+		return &word{text: text}
+	case l.Error.Message == "":
+		return &word{class: failure.Crashed, text: "the result is " + l.Status}
+	}
+	return &word{class: classify(0, l.Error.Message), text: l.Error.Message}
+}
+
+func (g *geminiReader) Verdict(exit Exit) Verdict {
+	return judge(g.said, denial{}, g.rest.String(), exit)
+}

@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gaffer/internal/engine/failure"
+)
+
+// opencode is opencode run. It does not wait for a person: what it would ask for
+// it refuses itself, unless all is allowed.
+type opencode struct{ setup }
+
+func (o opencode) Launch(r Request) (Launch, error) {
+	argv := append(slices.Clone(o.argv), "run", "--format", "json")
+	if r.Policy == Allow {
+		argv = append(argv, "--auto")
+	}
+	if r.Thread != "" && !r.Begin {
+		argv = append(argv, "-s", r.Thread)
+	}
+	if r.Model != "" {
+		argv = append(argv, "-m", r.Model)
+	}
+	l := Launch{Argv: argv, Env: o.env, Input: []byte(r.Prompt), Linger: linger}
+	if o.prompt == Argument {
+		l.Argv, l.Input = append(argv, "--", r.Prompt), nil
+	}
+	return l, nil
+}
+
+func (o opencode) Reader(Request) Reader { return &opencodeReader{} }
+
+// opencodeReader reads what opencode run prints.
+type opencodeReader struct {
+	thread string
+	text   string
+	usage  Usage
+	said   *word
+	denied denial
+	rest   tail
+}
+
+type opencodeLine struct {
+	Type      string  `json:"type"`
+	Timestamp float64 `json:"timestamp"` // milliseconds
+	SessionID string  `json:"sessionID"`
+	Part      struct {
+		Text   string `json:"text"`
+		Tool   string `json:"tool"`
+		Reason string `json:"reason"`
+		State  struct {
+			Input json.RawMessage `json:"input"`
+			Error string          `json:"error"`
+
+			Output   string `json:"output"`
+			Metadata struct {
+				Exit int `json:"exit"`
+			} `json:"metadata"`
+		} `json:"state"`
+		Tokens struct {
+			Input  int64 `json:"input"`
+			Output int64 `json:"output"`
+			Cache  struct {
+				Read  int64 `json:"read"`
+				Write int64 `json:"write"`
+			} `json:"cache"`
+		} `json:"tokens"`
+		Cost float64 `json:"cost"`
+	} `json:"part"`
+	Error struct {
+		Name string `json:"name"`
+		Data struct {
+			Message string            `json:"message"`
+			Status  int               `json:"statusCode"`
+			Headers map[string]string `json:"responseHeaders"`
+		} `json:"data"`
+	} `json:"error"`
+}
+
+func (o *opencodeReader) Line(line []byte) []Signal {
+	var l opencodeLine
+	if !decode(line, &l) {
+		o.plain(line)
+		return nil
+	}
+	s := o.read(l)
+	if l.SessionID != "" && l.SessionID != o.thread {
+		o.thread = l.SessionID
+		s.Thread = o.thread
+	}
+	return []Signal{s}
+}
+
+func (o *opencodeReader) read(l opencodeLine) Signal {
+	s := Signal{State: Running, Progress: true}
+	switch l.Type {
+	case "step_start":
+		o.said = nil
+	case "text":
+		o.text = l.Part.Text
+		s.Doing = brief(l.Part.Text)
+	case "tool_use":
+		s.Doing = call(l.Part.Tool, l.Part.State.Input)
+		if strings.Contains(l.Part.State.Error, "rejected permission") {
+			o.deny(s.Doing)
+		} else {
+			o.denied.used()
+		}
+	case "step_finish":
+		s.Usage = o.add(l)
+		s.Ended = o.finished(l.Part.Reason)
+	case "error":
+		o.said = l.word()
+		s = Signal{Ended: true}
+	default:
+		return Signal{}
+	}
+	return s
+}
+
+// finished takes the end of a step. After a tool call another step follows.
+func (o *opencodeReader) finished(reason string) bool {
+	switch reason {
+	case "stop":
+		o.said = &word{text: o.text}
+	case "tool-calls", "unknown", "":
+		return false
+	default:
+		o.said = &word{class: failure.Crashed, text: "the model stopped: " + reason}
+	}
+	return true
+}
+
+// add sums up the steps, each of which gives its own.
+func (o *opencodeReader) add(l opencodeLine) *Usage {
+	t := l.Part.Tokens
+	o.usage.Input += t.Input + t.Cache.Read + t.Cache.Write
+	o.usage.Output += t.Output
+	o.usage.USD += l.Part.Cost
+	used := o.usage
+	return &used
+}
+
+// plain takes a line of stderr, where it says what it refuses.
+func (o *opencodeReader) plain(line []byte) {
+	o.rest.add(line)
+	text := clean(string(line[:min(len(line), 4000)]))
+	if _, what, ok := strings.Cut(text, "permission requested: "); ok && strings.Contains(what, "auto-rejecting") {
+		what, _, _ = strings.Cut(what, ";")
+		o.deny(brief(what))
+	}
+}
+
+// deny: a refusal is told on stderr and with the tool, in other words.
+func (o *opencodeReader) deny(what string) {
+	if list := o.denied.what; len(list) == 0 || !strings.HasPrefix(what, strings.SplitN(list[len(list)-1], " ", 2)[0]) {
+		o.denied.add(what)
+	}
+}
+
+func (l opencodeLine) word() *word {
+	d := l.Error.Data
+	w := &word{class: classify(d.Status, d.Message), text: join(l.Error.Name, d.Message)}
+	if l.Error.Name == "ContextOverflowError" {
+		w.class = failure.ContextOverflow
+	}
+	if after, err := strconv.ParseFloat(d.Headers["retry-after"], 64); err == nil && l.Timestamp > 0 {
+		w.reset = epoch(l.Timestamp/1000 + after)
+	}
+	return w
+}
+
+func (o *opencodeReader) Verdict(exit Exit) Verdict {
+	return judge(o.said, o.denied, o.rest.String(), exit)
+}

@@ -1,0 +1,124 @@
+package pane
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"gaffer/internal/attempt/runner"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/text/safe"
+)
+
+// lookEvery is how often the log is looked at.
+const lookEvery = 100 * time.Millisecond
+
+// Main is the program. It returns when the supervisor has exited.
+func Main(list []string, in io.Reader, out io.Writer) int {
+	// What a person types must not reach the agent by way of a signal.
+	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP)
+	args, err := ParseArgs(list)
+	if err == nil {
+		err = run(args, in, out)
+	}
+	if err != nil {
+		fmt.Fprintln(out, "gaffer:", err)
+		return 1
+	}
+	return 0
+}
+
+func run(args Args, in io.Reader, out io.Writer) error {
+	v, err := newView(args.Kind, args.Policy)
+	if err != nil {
+		return err
+	}
+	wait, err := supervisor.Host(args.Socket, nil)
+	if err != nil {
+		return err
+	}
+	over := make(chan struct{})
+	go func() { // it ends with the supervisor, and this process with it
+		defer close(over)
+		wait()
+	}()
+	typed := make(chan string)
+	go read(in, typed) // it ends with the process
+	_, task, _ := strings.Cut(args.Task, "/")
+	fmt.Fprintf(out, "gaffer: %s. Keys do not reach the agent; 'gaffer cancel %s' ends it.\n\n", task, task)
+	p := &pane{args: args, view: v, log: runner.OpenLog(args.Log, args.From), out: safe.New(out)}
+	return p.until(over, typed)
+}
+
+// read passes on what a person types, line by line.
+func read(in io.Reader, typed chan<- string) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		typed <- lines.Text()
+	}
+}
+
+// pane shows one attempt.
+type pane struct {
+	args Args
+	view *view
+	log  *runner.Log
+	out  io.Writer
+}
+
+func (p *pane) until(over <-chan struct{}, typed <-chan string) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return p.show(true)
+		case text := <-typed:
+			p.answer(text)
+		case <-tick.C:
+			if err := p.show(false); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (p *pane) show(last bool) (err error) {
+	readErr := p.log.Lines(last, func(line []byte) {
+		if text := p.view.line(line); text != "" && err == nil {
+			_, err = io.WriteString(p.out, text)
+		}
+	})
+	if err == nil {
+		err = readErr
+	}
+	return err
+}
+
+// answer answers the agent's question as 'gaffer answer' does, and shows what
+// that says.
+func (p *pane) answer(text string) {
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if p.view.asks == nil {
+		fmt.Fprintln(p.out, "the agent asks nothing")
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		fmt.Fprintln(p.out, err)
+		return
+	}
+	cmd := exec.Command(self, p.view.answer(p.args.Task, text)...)
+	cmd.Stdout, cmd.Stderr = p.out, p.out
+	if err := cmd.Run(); err == nil {
+		p.view.asks = nil
+	}
+}

@@ -1,0 +1,71 @@
+package pane
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/attempt/agent"
+)
+
+// view turns an agent's output into what a person reads. Its memory is what the
+// agent's reader needs.
+type view struct {
+	reader agent.Reader // nil for output that is for people already
+	asks   *agent.Question
+	last   string
+}
+
+func newView(kind, policy string) (*view, error) {
+	if kind == "command" {
+		return &view{}, nil
+	}
+	a, err := agent.New(kind, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &view{reader: a.Reader(agent.Request{Policy: agent.Policy(policy)})}, nil
+}
+
+// line returns what a line of output says, nothing if it says nothing new.
+func (v *view) line(line []byte) string {
+	if v.reader == nil {
+		return string(line) + "\n"
+	}
+	var b strings.Builder
+	signals := v.reader.Line(line)
+	for _, s := range signals {
+		v.take(&b, s)
+	}
+	if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '{' && b.Len() == 0 {
+		fmt.Fprintf(&b, "%s\n", line) // a word outside the protocol, such as a warning
+	}
+	return b.String()
+}
+
+func (v *view) take(b *strings.Builder, s agent.Signal) {
+	switch {
+	case s.Ask != nil:
+		v.asks = s.Ask
+		fmt.Fprintf(b, "\n? %s\n", s.Ask.Text)
+		for i, option := range s.Ask.Options {
+			fmt.Fprintf(b, "  %d  %s\n", i+1, option)
+		}
+		b.WriteString("answer here with a number or a text and Enter, or with 'gaffer answer'\n\n")
+	case s.Closed != "" && v.asks != nil && v.asks.ID == s.Closed:
+		v.asks = nil
+	case s.Doing != "" && s.Doing != v.last:
+		v.last = s.Doing
+		fmt.Fprintf(b, "· %s\n", s.Doing)
+	}
+}
+
+// answer is the command line of 'gaffer answer' for what a person has typed.
+func (v *view) answer(task, typed string) []string {
+	typed = strings.TrimSpace(typed)
+	var n int
+	if _, err := fmt.Sscanf(typed, "%d", &n); err == nil && v.asks != nil && fmt.Sprint(n) == typed && n >= 1 && n <= len(v.asks.Options) {
+		return []string{"answer", task, "--option", typed}
+	}
+	return []string{"answer", task, "--", typed}
+}

@@ -1,0 +1,110 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/text/suggest"
+)
+
+// known are the programs that may be asked.
+var known = []string{"claude", "codex", "gemini", "opencode"}
+
+// askWithin is how long a program may take to answer. Some take seconds to start.
+const askWithin = 10 * time.Second
+
+// Ask runs an agent program that the user has installed, with fixed arguments, and
+// returns what it prints. So that nothing of a cloned project is run or read, it is
+// one of the programs that we know, found in the user's own PATH and outside the
+// project, and it works in the home folder.
+func Ask(ctx context.Context, program, root string, environ []string, args ...string) (string, error) {
+	path, err := supervisor.FindProgram(program, environ)
+	if err != nil {
+		return "", err
+	}
+	home := value(environ, "HOME")
+	if !slices.Contains(known, program) || inside(path, root) || home == "" {
+		return "", fmt.Errorf("%s is not asked: %w", path, fs.ErrPermission)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir, cmd.Env = home, environ
+	// Such programs are often scripts that start another: all of it ends in time.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	return string(out), err
+}
+
+// inside reports whether a file is in a folder, also by way of links.
+func inside(file, folder string) bool {
+	if target, err := filepath.EvalSymlinks(file); err == nil {
+		file = target
+	}
+	if target, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = target
+	}
+	rel, err := filepath.Rel(folder, file)
+	return err != nil || filepath.IsLocal(rel)
+}
+
+// model reports a model that the program does not have. Only opencode can tell: the
+// others pass any name on to their servers.
+func (c *checker) model(ctx context.Context, kind string, u *use) {
+	model := u.first.Model
+	if kind != "opencode" || model == "" {
+		return
+	}
+	if !strings.Contains(model, "/") {
+		c.lack("name it as PROVIDER/MODEL; 'opencode models' lists them", "%s: opencode has no model %q", u.who(), model)
+		return
+	}
+	// The user's own opencode is asked, but not what the project or the plan adds to it.
+	if len(c.Agents[u.agent].Env) > 0 || len(u.first.Env) > 0 || c.configuresOpencode() {
+		return
+	}
+	if c.models == nil {
+		c.models = map[string]bool{}
+		text, err := Ask(ctx, "opencode", c.Root, append(slices.Clone(c.Environ), "OPENCODE_DISABLE_AUTOUPDATE=1"), "models")
+		if err == nil {
+			for line := range strings.Lines(text) {
+				if name := strings.TrimSpace(line); strings.Contains(name, "/") && !strings.Contains(name, " ") {
+					c.models[name] = true
+				}
+			}
+		}
+	}
+	if len(c.models) == 0 || c.models[model] {
+		return
+	}
+	names := make([]string, 0, len(c.models))
+	for name := range c.models {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	next := "'opencode models' lists them"
+	if near := suggest.Nearest(model, names); near != "" {
+		next = fmt.Sprintf("did you mean %q? %s", near, next)
+	}
+	c.lack(next, "%s: opencode has no model %q", u.who(), model)
+}
+
+// configuresOpencode reports whether the project has settings of opencode, which may
+// add models.
+func (c *checker) configuresOpencode() bool {
+	return slices.ContainsFunc([]string{"opencode.json", "opencode.jsonc", ".opencode"}, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(c.Root, name))
+		return err == nil
+	})
+}

@@ -1,0 +1,311 @@
+// Package preflight looks for what would keep a plan from running on this machine:
+// missing programs, logins, models, repositories and branches. It reports all of it
+// at once and creates nothing.
+//
+// It runs no program that a project, a plan or gaffer.yaml names: those are only
+// looked up. Git is run, and an agent program that the user has installed under its
+// own name may be asked one fixed question, see [Ask].
+package preflight
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/engine"
+	"gaffer/internal/plan"
+	"gaffer/internal/plan/secret"
+)
+
+// Problem is one reason why a plan cannot run here.
+type Problem struct {
+	Text string `json:"problem"`
+	Next string `json:"next,omitempty"` // what to do about it
+
+	err error // that has the exit code; nil for something that is not there
+}
+
+func (p Problem) Error() string { return p.Text }
+
+// Hint says what to do next.
+func (p Problem) Hint() string { return p.Next }
+
+// NotFound marks the problem as something that is not there.
+func (p Problem) NotFound() bool { return p.err == nil }
+
+func (p Problem) Unwrap() error { return p.err }
+
+// String is the problem and what to do about it, on one line.
+func (p Problem) String() string {
+	if p.Next == "" {
+		return p.Text
+	}
+	return p.Text + "; " + p.Next
+}
+
+// Options say how the plan would run.
+type Options struct {
+	Root    string                  // of the project
+	Agents  map[string]agent.Custom // what gaffer.yaml says of agents, and gaffer's own
+	Environ []string                // of the agents, NAME=value; the last of a name counts
+
+	Programs []string // that are needed beside those of agents
+	Branches []string // of the project's repository that must exist
+}
+
+// Check returns everything that is missing for a plan.
+func Check(ctx context.Context, p plan.Plan, o Options) []Problem {
+	c := &checker{Options: o, plan: p}
+	for _, program := range o.Programs {
+		if _, err := supervisor.FindProgram(program, o.Environ); err != nil {
+			c.lack("install it", "the program %s is not installed: it is not in PATH", program)
+		}
+	}
+	for _, u := range usesOf(p) {
+		c.agent(ctx, u)
+	}
+	c.repositories(ctx)
+	return c.found
+}
+
+// CheckAgent returns where the program of an agent is, or "", and what is missing for
+// the agent.
+func CheckAgent(ctx context.Context, name string, o Options) (path string, problems []Problem) {
+	c := &checker{Options: o}
+	path = c.agent(ctx, &use{agent: name})
+	return path, c.found
+}
+
+type checker struct {
+	Options
+	plan  plan.Plan
+	found []Problem
+
+	models map[string]bool // of opencode; nil before it was asked
+}
+
+func (c *checker) lack(next, format string, args ...any) {
+	c.found = append(c.found, Problem{Text: fmt.Sprintf(format, args...), Next: next})
+}
+
+// use is the tasks that want the same of an agent.
+type use struct {
+	agent string
+	first plan.Task
+	tasks []string
+}
+
+func usesOf(p plan.Plan) (uses []*use) {
+	byKey := map[string]*use{}
+	for _, t := range p.Tasks {
+		program := ""
+		if len(t.Argv) > 0 {
+			program = t.Argv[0]
+		}
+		env, _ := json.Marshal(t.Env) // texts can always be JSON
+		key := fmt.Sprintf("%q %q %q %v %s", engine.AgentOf(t), t.Model, program, t.Worktree, env)
+		u := byKey[key]
+		if u == nil {
+			u = &use{agent: engine.AgentOf(t), first: t}
+			byKey[key], uses = u, append(uses, u)
+		}
+		u.tasks = append(u.tasks, t.ID)
+	}
+	return uses
+}
+
+// who is the agent with the tasks that want it.
+func (u *use) who() string {
+	const few = 3
+	if len(u.tasks) == 0 {
+		return "agent " + u.agent
+	}
+	names := strings.Join(u.tasks[:min(few, len(u.tasks))], ", ")
+	word := "task"
+	switch more := len(u.tasks) - few; {
+	case more > 0:
+		word, names = "tasks", fmt.Sprintf("%s and %d more", names, more)
+	case len(u.tasks) > 1:
+		word = "tasks"
+	}
+	return fmt.Sprintf("agent %s (%s %s)", u.agent, word, names)
+}
+
+// agent checks the program of an agent, and what the program needs if it is one
+// that we know. It returns where the program is, or "".
+func (c *checker) agent(ctx context.Context, u *use) string {
+	if _, err := agent.New(u.agent, c.Agents); err != nil {
+		next := "name another agent"
+		if hint, ok := err.(interface{ Hint() string }); ok {
+			next = hint.Hint()
+		}
+		c.lack(next, "%s: %v", u.who(), err)
+		return ""
+	}
+	c.references(u)
+	own, kind := c.Agents[u.agent], agent.Kind(u.agent, c.Agents)
+	program, next := kind, installs[kind]
+	if len(own.Argv) > 0 {
+		program, next = own.Argv[0], fmt.Sprintf("install it, or correct agents.%s.argv in gaffer.yaml", u.agent)
+	}
+	if kind == plan.CommandAgent && len(u.first.Argv) > 0 {
+		if len(u.first.After) > 0 || u.first.Wave > 1 {
+			return "" // a task before it may make the program
+		}
+		program, next = u.first.Argv[0], "install it, or correct the command of the task"
+	}
+	env := slices.Concat(c.Environ, variables(own.Env), variables(u.first.Env))
+	path := c.find(program, env, u.first)
+	if path == "" {
+		where := "it is not in PATH"
+		if strings.Contains(program, "/") {
+			where = "no such program"
+		}
+		c.lack(next, "%s: the program %s is not installed: %s", u.who(), program, where)
+		return ""
+	}
+	if len(own.Argv) == 0 { // what a program of the user's own needs is not known
+		c.login(kind, env, u)
+		c.model(ctx, kind, u)
+	}
+	return path
+}
+
+// installs says how the programs that we know are installed.
+var installs = map[string]string{
+	"claude":   "install it with 'npm install -g @anthropic-ai/claude-code', or name another agent",
+	"codex":    "install it with 'npm install -g @openai/codex', or name another agent",
+	"gemini":   "install it with 'npm install -g @google/gemini-cli', or name another agent",
+	"opencode": "install it with 'npm install -g opencode-ai', or name another agent",
+}
+
+// find looks a program up as its supervisor will, and returns "" if it is not there.
+// One of a worktree that is not made yet counts as there.
+func (c *checker) find(program string, env []string, t plan.Task) string {
+	if !strings.Contains(program, "/") {
+		path, err := supervisor.FindProgram(program, env)
+		if err != nil {
+			return ""
+		}
+		return path
+	}
+	if !filepath.IsAbs(program) {
+		if t.Worktree || t.Branch != "" || c.plan.Workflow != nil {
+			return program
+		}
+		root := c.Root
+		if t.Dispatch != nil && t.Dispatch.Repo != "" {
+			root = t.Dispatch.Repo
+		}
+		program = filepath.Join(root, program)
+	}
+	info, err := os.Stat(program)
+	if err != nil || !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
+		return ""
+	}
+	return program
+}
+
+// variables are those whose values are texts.
+func variables(env map[string]secret.Value) (list []string) {
+	for name, value := range env {
+		if !value.IsReference() {
+			list = append(list, name+"="+value.Text)
+		}
+	}
+	return list
+}
+
+// references reports variables of an agent and of its tasks whose values are not where
+// they should be.
+func (c *checker) references(u *use) {
+	refs := maps.Clone(c.Agents[u.agent].Env)
+	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool { _, replaced := u.first.Env[name]; return replaced })
+	r := secret.Resolver{Environ: supervisor.WithoutSecrets(c.Environ), Dir: c.Root, Find: supervisor.FindProgram}
+	for _, err := range slices.Concat(r.Missing(refs), r.Missing(u.first.Env)) {
+		c.lack(err.Hint(), "%s: %v", u.who(), err)
+	}
+}
+
+// repositories checks the repositories in which worktrees are to be made, and the
+// branches of the project's.
+func (c *checker) repositories(ctx context.Context) {
+	var roots []string
+	if c.plan.Workflow != nil || len(c.Branches) > 0 {
+		roots = append(roots, c.Root)
+	}
+	for _, t := range c.plan.Tasks {
+		root := c.Root
+		if t.Dispatch != nil && t.Dispatch.Repo != "" {
+			root = t.Dispatch.Repo
+		}
+		if (t.Worktree || t.Branch != "") && !slices.Contains(roots, root) {
+			roots = append(roots, root)
+		}
+	}
+	branches := slices.Clone(c.Branches)
+	if flow := c.plan.Workflow; flow != nil && flow.OnComplete.MergeTo != "" {
+		branches = append(branches, flow.OnComplete.MergeTo)
+	}
+	for _, root := range roots {
+		repo, err := worktree.Open(ctx, root)
+		if err == nil {
+			_, err = repo.Base(ctx, "")
+		}
+		if err == nil {
+			err = repo.MayWrite()
+		}
+		if err != nil {
+			c.broken("worktrees cannot be made", err)
+			continue
+		}
+		if root != c.Root {
+			continue
+		}
+		if flow := c.plan.Workflow; flow != nil {
+			if _, err := repo.Base(ctx, flow.Base); err != nil {
+				c.broken(fmt.Sprintf("workflow %s: base", flow.ID), err)
+			}
+		}
+		for _, name := range branches {
+			base, err := repo.Base(ctx, name)
+			if err == nil && base.Branch == "" {
+				err = &worktree.MissingError{What: "branch", Name: name, Advice: "make it with 'git branch', or name another"}
+			}
+			if err != nil {
+				c.broken("merge", err)
+			}
+		}
+	}
+	if flow := c.plan.Workflow; flow != nil && flow.OnComplete.CreatePR {
+		if _, err := supervisor.FindProgram("gh", c.Environ); err != nil {
+			c.lack("install it (https://cli.github.com), or take create_pr out of the workflow",
+				"workflow %s: its pull request needs the program gh, which is not in PATH", flow.ID)
+		}
+	}
+}
+
+// broken reports an error that has its own hint and kind.
+func (c *checker) broken(what string, err error) {
+	p := ProblemOf(err)
+	p.Text = what + ": " + p.Text
+	c.found = append(c.found, p)
+}
+
+// ProblemOf is an error that keeps a plan from running. It has the error's kind and
+// hint.
+func ProblemOf(err error) Problem {
+	p := Problem{Text: err.Error(), err: err}
+	if hint, ok := err.(interface{ Hint() string }); ok {
+		p.Next = hint.Hint()
+	}
+	return p
+}

@@ -1,0 +1,101 @@
+package runner
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"gaffer/internal/attempt/agent"
+)
+
+// tail reads a log that grows, line by line, in constant memory.
+type tail struct {
+	path string
+	at   int64 // where to read next
+	line []byte
+	skip bool // the rest of a line that was too long
+	buf  []byte
+}
+
+// chunk is how much is read at once.
+const chunk = 64 << 10
+
+// read calls each for every line that has come since, up to the end of the log
+// or of limit, if that is not negative. last says that no more will come, so
+// that a line without an end is one too.
+func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
+	if info, err := os.Stat(t.path); err == nil && info.Size() == t.at && !last {
+		return nil
+	}
+	f, err := os.Open(t.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nothing was written, or it was taken away
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	if err := t.room(f); err != nil {
+		return err
+	}
+	for {
+		buf := t.buf
+		if limit >= 0 {
+			buf = buf[:min(int64(len(buf)), max(limit-t.at, 0))]
+		}
+		n, err := f.ReadAt(buf, t.at)
+		t.at += int64(n)
+		t.lines(buf[:n], each)
+		if errors.Is(err, io.EOF) || n == 0 {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if last && len(t.line) > 0 {
+		each(t.line)
+		t.line = nil
+	}
+	return nil
+}
+
+// room makes a buffer that most logs of a moment fit in: there are many, and
+// most of them are short.
+func (t *tail) room(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if want := min(chunk, max(info.Size()-t.at+1, 512)); int64(len(t.buf)) < want {
+		t.buf = make([]byte, want)
+	}
+	return nil
+}
+
+// lines cuts data into lines. What a line is too long by is left out.
+func (t *tail) lines(data []byte, each func([]byte)) {
+	for {
+		end := bytes.IndexByte(data, '\n')
+		if end < 0 {
+			t.add(data)
+			return
+		}
+		t.add(data[:end])
+		each(bytes.TrimSuffix(t.line, []byte("\r")))
+		t.line, t.skip = t.line[:0], false
+		data = data[end+1:]
+	}
+}
+
+func (t *tail) add(data []byte) {
+	if t.skip {
+		return
+	}
+	if room := agent.MaxLine - len(t.line); len(data) > room {
+		data, t.skip = data[:room], true
+	}
+	t.line = append(t.line, data...)
+}

@@ -1,0 +1,322 @@
+package supervisor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/testkit/testenv"
+)
+
+// TestMain lets the test program be the supervisor and the agents as well.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == "supervise":
+		os.Exit(supervisor.Main(os.Args[2:]))
+	case len(os.Args) == 5 && os.Args[1] == "mortal":
+		delay, _ := time.ParseDuration(os.Args[2])
+		time.AfterFunc(delay, func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) })
+		os.Exit(supervisor.Main(os.Args[4:]))
+	case len(os.Args) > 2 && os.Args[1] == "be":
+		be(os.Args[2], os.Args[3:])
+	default:
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // or, under nohup, those whom it starts would not heed it
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")           // a supervisor with the race detector in it would take a second to exit
+		goleak.VerifyTestMain(m)
+	}
+}
+
+func be(role string, args []string) {
+	switch role {
+	case "stubborn": // follows no signal
+		signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
+		say("stubborn", os.Getpid())
+		if len(args) > 0 {
+			leaveBehind()
+		}
+		forever()
+	case "leaver": // leaves a stubborn child behind
+		leaveBehind()
+	case "starter": // starts an attempt and waits to be killed
+		fmt.Println("ready")
+		_, err := supervisor.Start(context.Background(), args[0], stubborn(args[1], args[2]), self())
+		fmt.Println("started", err)
+		forever()
+	case "leaser": // starts an attempt, has it have a lease when its input ends, and waits to be killed
+		spec := supervisor.Spec{Attempt: args[1], Log: args[2], Argv: []string{"sh", "-c", args[3]}, Until: time.Now().Add(time.Hour)}
+		if len(args) > 4 { // after which it is abandoned
+			spec.Abandon, _ = time.ParseDuration(args[4])
+		}
+		p, err := supervisor.Start(context.Background(), args[0], spec, self())
+		fmt.Println("started", err)
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		fmt.Println("extended", p.Extend(time.Now().Add(time.Second)))
+		forever()
+	case "host": // the program of a terminal
+		wait, err := supervisor.Host(args[0], self().Command)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		wait()
+	case "looper": // runs attempts in a pool, two at a time, until it is killed
+		loop(args[0])
+	case "sweeper": // ends all of its own attempt but itself
+		leaveBehind()
+		left, err := supervisor.Sweep(os.Getenv(supervisor.Mark))
+		fmt.Println("swept", left, err)
+	case "stopper": // stops somebody else's attempt
+		p, state, err := supervisor.Attach(context.Background(), args[0], supervisor.Options{})
+		if err == nil {
+			err = p.Stop("from afar", true)
+		}
+		fmt.Println(state, err)
+	}
+}
+
+// loop names each attempt after its folder. In one lane folders are used again.
+func loop(dir string) {
+	pool := supervisor.NewPool(self(), 2)
+	fmt.Println("ready")
+	for lane := range 2 {
+		go func() {
+			for n := 0; ; n++ {
+				folder := filepath.Join(dir, fmt.Sprintf("%d-%d", lane, n))
+				p, err := pool.Start(context.Background(), folder, looped(folder, n))
+				if err == nil {
+					_, err = p.Wait(context.Background())
+				}
+				if err != nil {
+					fmt.Println(err)
+					os.Exit(1)
+				}
+				if lane == 1 {
+					pool.Recycle(folder)
+				}
+			}
+		}()
+	}
+	forever()
+}
+
+// looped is an attempt of a loop. Some have an environment that does not fit into
+// a connection at once.
+func looped(folder string, n int) supervisor.Spec {
+	return supervisor.Spec{
+		Attempt: folder, Log: folder + ".log", Argv: []string{"sh", "-c", "echo ran; [ -z \"$LATER\" ] || sleep 0.01"},
+		Env: append(os.Environ(), "PADDING="+strings.Repeat("x", n%3*50_000), "LATER="+strings.Repeat("x", n%2)),
+	}
+}
+
+func forever() { select {} }
+
+func say(what string, pid int) { fmt.Printf("%s %d\n", what, pid) }
+
+// leaveBehind starts a stubborn process in a session of its own.
+func leaveBehind() {
+	child := exec.Command(os.Args[0], "be", "stubborn")
+	child.Stdout = os.Stdout
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := child.Start(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+// self has the test program be the supervisor.
+func self() supervisor.Options { return supervisor.Options{Command: []string{os.Args[0]}} }
+
+// stubborn is an agent that follows no signal.
+func stubborn(attempt, log string) supervisor.Spec {
+	return supervisor.Spec{
+		Attempt: attempt, Log: log, Argv: []string{os.Args[0], "be", "stubborn"},
+		Interrupt: 50 * time.Millisecond, Terminate: 50 * time.Millisecond,
+	}
+}
+
+// attempt is an attempt of a test, which ends with the test.
+type attempt struct {
+	t        *testing.T
+	id       string
+	dir, log string
+	pool     *supervisor.Pool // nil for a supervisor of its own
+	reuses   int              // the supervisor that it is to have, if there is a pool
+}
+
+func newAttempt(t *testing.T) *attempt {
+	t.Helper()
+	base := t.TempDir()
+	a := &attempt{
+		t: t, dir: filepath.Join(base, "attempts", "one"), log: filepath.Join(base, "log"),
+		id: fmt.Sprintf("test-%d-%d-%s", os.Getpid(), time.Now().UnixNano(), t.Name()),
+	}
+	t.Cleanup(func() {
+		if left, err := supervisor.Sweep(a.id); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+	})
+	return a
+}
+
+// eachWay runs a test with a supervisor of its own, and with one that has had
+// another attempt.
+func eachWay(t *testing.T, test func(t *testing.T, a *attempt)) {
+	t.Helper()
+	t.Run("fresh", func(t *testing.T) {
+		t.Parallel()
+		test(t, newAttempt(t))
+	})
+	t.Run("reused", func(t *testing.T) {
+		t.Parallel()
+		test(t, newReused(t))
+	})
+}
+
+// newReused is an attempt for a supervisor that had one which was as different as
+// can be, and left nothing out.
+func newReused(t *testing.T) *attempt {
+	t.Helper()
+	before := newAttempt(t)
+	before.pool = newPool(t, self(), 1)
+	spec := before.shell("read x; (trap '' TERM; sleep 1000) & echo ready; umask 0; sleep 1000")
+	spec.Env = []string{"PATH=" + os.Getenv("PATH"), "A=before", "B=before"}
+	spec.Dir, spec.Input, spec.Open = "/", []byte("x\nmore"), true
+	spec.Interrupt, spec.Deadline = time.Millisecond, time.Now().Add(time.Hour)
+	p := before.start(spec)
+	before.says("ready")
+	if err := errors.Join(p.Stop("before", false), p.Stop("before", true)); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, p)
+	a := newAttempt(t)
+	a.pool, a.reuses = before.pool, p.Started().Supervisor.PID
+	return a
+}
+
+// pooled is an attempt that a pool starts.
+func pooled(t *testing.T, pool *supervisor.Pool) *attempt {
+	t.Helper()
+	a := newAttempt(t)
+	a.pool = pool
+	return a
+}
+
+// newPool is a pool that ends with the test.
+func newPool(t *testing.T, opts supervisor.Options, keep int) *supervisor.Pool {
+	t.Helper()
+	pool := supervisor.NewPool(opts, keep)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// shell is a spec for a script.
+func (a *attempt) shell(script string) supervisor.Spec {
+	return supervisor.Spec{Attempt: a.id, Log: a.log, Argv: []string{"sh", "-c", script}}
+}
+
+func (a *attempt) start(spec supervisor.Spec) *supervisor.Process {
+	a.t.Helper()
+	p, err := a.try(a.t.Context(), spec)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { a.end(p) })
+	if pid := p.Started().Supervisor.PID; a.reuses != 0 && pid != a.reuses {
+		a.t.Errorf("its supervisor is %d, should be %d", pid, a.reuses)
+	}
+	return p
+}
+
+func (a *attempt) try(ctx context.Context, spec supervisor.Spec) (*supervisor.Process, error) {
+	if a.pool != nil {
+		return a.pool.Start(ctx, a.dir, spec)
+	}
+	return supervisor.Start(ctx, a.dir, spec, self())
+}
+
+// end sees to it that nothing is left of an attempt, not even one that was let
+// go and must be found again.
+func (a *attempt) end(p *supervisor.Process) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	err := p.Stop("the test is over", true)
+	if errors.Is(err, supervisor.ErrClosed) {
+		opts := self()
+		opts.Attempt = a.id
+		if p, _, err = supervisor.Attach(ctx, a.dir, opts); err != nil {
+			return // a test that has made it so
+		}
+		err = p.Stop("the test is over", true)
+	}
+	if err != nil {
+		a.t.Errorf("stop: %v", err)
+	}
+	if _, err := p.Wait(ctx); err != nil {
+		a.t.Errorf("wait: %v", err)
+	}
+	_ = p.Close() // it never fails
+}
+
+func (a *attempt) attach() (*supervisor.Process, supervisor.State) {
+	a.t.Helper()
+	p, state, err := supervisor.Attach(a.t.Context(), a.dir, self())
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(func() { _ = p.Close() }) // it never fails
+	return p, state
+}
+
+func (a *attempt) text() string {
+	a.t.Helper()
+	data, err := os.ReadFile(a.log)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// says waits for a line of output and returns what stands behind the word.
+func (a *attempt) says(word string) (rest string) {
+	a.t.Helper()
+	testenv.Wait(a.t, fmt.Sprintf("%q in the log", word), func() error {
+		data, _ := os.ReadFile(a.log) // the agent may not have begun
+		for line := range strings.Lines(string(data)) {
+			if text, ok := strings.CutPrefix(line, word); ok && strings.HasSuffix(text, "\n") {
+				rest = strings.TrimSpace(text)
+				return nil
+			}
+		}
+		return fmt.Errorf("the log has %q", data)
+	})
+	return rest
+}
+
+// saysTwice waits until a word stands in the log twice.
+func (a *attempt) saysTwice(word string) {
+	a.t.Helper()
+	testenv.WaitFor(a.t, word+" twice in the log", a.text, func(text string) bool { return strings.Count(text, word) == 2 })
+}
+
+func wait(t *testing.T, p *supervisor.Process) supervisor.Exit {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), testenv.Patience)
+	defer cancel()
+	e, err := p.Wait(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}

@@ -1,0 +1,195 @@
+package supervisor
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+
+	"gaffer/internal/testkit/testenv"
+)
+
+// idle starts a supervisor that has no attempt yet, and an attempt for it.
+func idle(t *testing.T) (*child, *newcomer) {
+	t.Helper()
+	dir := t.TempDir()
+	n, err := prepare(filepath.Join(dir, "attempt"), Spec{Attempt: dir, Argv: []string{"/bin/true"}, Log: filepath.Join(dir, "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.lock.Close() }) // it may be closed
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	c, err := NewPool(Options{}, 0).spawn([]string{os.Args[0], "supervise", byTurns}, null)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.kill)
+	return c, n
+}
+
+// dies does with the supervisor what the end of this process would, after some of
+// a line was sent, and waits until the lock is free.
+func dies(t *testing.T, c *child, n *newcomer, line string) {
+	t.Helper()
+	ours, theirs, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights := syscall.UnixRights(int(n.lock.Fd()), int(theirs.Fd()))
+	if _, _, err := c.control.WriteMsgUnix([]byte{'\n'}, rights, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ours.WriteString(line); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(theirs.Close(), n.lock.Close(), ours.Close(), c.control.Close()); err != nil {
+		t.Fatal(err)
+	}
+	c.wait()
+	lock, err := n.folder.openLock(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	takes(t, lock)
+}
+
+// takes waits for a lock and takes it.
+func takes(t *testing.T, lock *os.File) {
+	t.Helper()
+	testenv.Wait(t, "a free lock", func() error {
+		held, err := tryLock(lock)
+		if err != nil || held {
+			return err
+		}
+		is, err := readLock(lock)
+		return errors.Join(fmt.Errorf("it is held and says %+v", is), err)
+	})
+}
+
+func TestAStarterThatDiesWhileItHandsOverHasStartedItOrNot(t *testing.T) {
+	for name, c := range map[string]struct {
+		line func(dir string) string
+		ran  bool
+	}{
+		"before a word":     {func(string) string { return "" }, false},
+		"in the order":      {func(string) string { return `{"dir":"L3Rt` }, false},
+		"before its end":    {func(dir string) string { return lineFor(t, dir)[:len(lineFor(t, dir))-1] }, false},
+		"after it":          {func(dir string) string { return lineFor(t, dir) }, true},
+		"after nonsense":    {func(string) string { return "nonsense\n" }, false},
+		"after another dir": {func(string) string { return lineFor(t, "/no/such/folder") }, false},
+		"after a wrong dir": {func(string) string { return lineFor(t, "/") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			supervisor, n := idle(t)
+			dies(t, supervisor, n, c.line(string(n.folder)))
+			is, err := n.folder.account()
+			if ran := is.exit != nil && is.exit.Code == 0; ran != c.ran || err != nil {
+				t.Errorf("exit %+v, %v", is.exit, err)
+			}
+			p, state, err := Attach(t.Context(), string(n.folder), Options{})
+			if err != nil || (state == Exited) != c.ran || (state == Lost) == c.ran {
+				t.Fatalf("it is %s, %v", state, err)
+			}
+			if e, err := p.Wait(t.Context()); err != nil || e.Never == c.ran {
+				t.Errorf("exit %+v, %v", e, err)
+			}
+		})
+	}
+}
+
+func lineFor(t *testing.T, dir string) string {
+	t.Helper()
+	a, b := net.Pipe()
+	defer a.Close()
+	go func() {
+		_ = newLink(b).send(handover{Dir: []byte(dir), Env: packEnv([]string{"A=1"})}) // the test reads it
+		_ = b.Close()
+	}()
+	data := make([]byte, 1000)
+	size, err := a.Read(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data[:size])
+}
+
+func TestALockUnderWayIsFreeWhenBothEndsAreGone(t *testing.T) {
+	c, n := idle(t)
+	if err := c.process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(c.process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		t.Fatalf("it has not stopped: %v", err)
+	}
+	if l, err := handOver(c.control, n); err != nil {
+		t.Fatal(err)
+	} else {
+		l.close()
+	}
+	if err := n.lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := n.folder.openLock(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if held, err := tryLock(lock); held || err != nil {
+		t.Fatalf("the lock is free while it is under way: %v", err)
+	}
+	c.kill()
+	takes(t, lock)
+	if is, err := readLock(lock); is.used() || is.words != "" || err != nil {
+		t.Errorf("the lock says %+v, %v", is, err)
+	}
+}
+
+func TestAMessageWithoutItsFilesEndsASupervisor(t *testing.T) {
+	c, n := idle(t)
+	if _, err := c.control.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	c.wait()
+	if is, err := readLock(n.lock); is.used() || is.words != "" || err != nil {
+		t.Errorf("the lock says %+v, %v", is, err)
+	}
+}
+
+func TestAnEnvironmentIsHandedOverByteForByte(t *testing.T) {
+	for _, env := range [][]string{nil, {""}, {"A=1"}, {"", "A=\xff\n", "", "B="}, {"A=1", "A=2"}} {
+		if got := unpackEnv(packEnv(env)); !slices.Equal(got, env) {
+			t.Errorf("%q came as %q", env, got)
+		}
+	}
+}
+
+func TestASignalThatCameBeforeAnAttemptIsNotForThat(t *testing.T) {
+	for range 100 {
+		if next(syscall.SIGHUP) == nil {
+			t.Fatal("a hangup has ended it")
+		}
+		if next(syscall.SIGHUP, syscall.SIGTERM) != nil {
+			t.Fatal("it has begun an attempt that the signal would end")
+		}
+	}
+}
+
+// next is what comes of an attempt that is there together with signals.
+func next(signals ...os.Signal) *turn {
+	turns, ends := make(chan *turn, 1), make(chan os.Signal, len(signals))
+	turns <- &turn{}
+	for _, s := range signals {
+		ends <- s
+	}
+	return nextTurn(turns, ends)
+}

@@ -1,0 +1,116 @@
+package supervisor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/internal/attempt/supervisor"
+	"gaffer/internal/testkit/testenv"
+)
+
+func TestAnIdleSupervisorGoesAndAnotherTakesItsPlace(t *testing.T) {
+	for name, end := range map[string]func(pid int) error{
+		"when it is terminated":  func(pid int) error { return syscall.Kill(pid, syscall.SIGTERM) },
+		"when it is interrupted": func(pid int) error { return syscall.Kill(pid, syscall.SIGINT) },
+		"when it is killed":      func(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) },
+		"after some seconds":     func(int) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pool := newPool(t, self(), 1)
+			pid, _ := runs(t, pool, "true")
+			if err := end(pid); err != nil {
+				t.Fatal(err)
+			}
+			waitGone(t, pid)
+			if next, e := runs(t, pool, "exit 3"); next == pid || e.Code != 3 {
+				t.Errorf("supervisor %d after %d, exit %+v", next, pid, e)
+			}
+		})
+	}
+}
+
+func TestAnIdleSupervisorPassesOverAHangup(t *testing.T) {
+	pool := newPool(t, self(), 1)
+	pid, _ := runs(t, pool, "true")
+	if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if next, e := runs(t, pool, "exit 3"); next != pid || e.Code != 3 || e.Told != "" {
+		t.Errorf("supervisor %d after %d, exit %+v", next, pid, e)
+	}
+}
+
+func TestASupervisorThatStandsStillIsNotWaitedForByWhoGivesUp(t *testing.T) {
+	pool := newPool(t, self(), 1)
+	pid, _ := runs(t, pool, "true")
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	waitStopped(t, pid)
+	a := pooled(t, pool)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := a.try(ctx, a.shell("echo ran")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	if _, state := a.attach(); state != supervisor.Lost || !isGone(pid) {
+		t.Errorf("it is %s", state)
+	}
+	if _, err := os.Stat(a.log); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the log: %v", err)
+	}
+}
+
+func TestASupervisorWhoseAttemptDidNotEndWellIsNotUsedAgain(t *testing.T) {
+	testenv.Integration(t)
+	for name, c := range map[string]struct {
+		script string
+		do     func(a *attempt, p *supervisor.Process)
+	}{
+		"not recorded": {"mv $FOLDER/lock $FOLDER/elsewhere", func(*attempt, *supervisor.Process) {}},
+		"told to end": {"exec sleep 1000", func(a *attempt, p *supervisor.Process) {
+			run(a.t, "kill", "-TERM", fmt.Sprint(p.Started().Supervisor.PID))
+		}},
+		"somebody is connected": {"read x", func(a *attempt, p *supervisor.Process) {
+			other, _ := a.attach()
+			if err := other.CloseInput(); err != nil {
+				a.t.Error(err)
+			}
+		}},
+		"killed": {"exec sleep 1000", func(a *attempt, p *supervisor.Process) { a.kill(p) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool := newPool(t, self(), 1)
+			a := pooled(t, pool)
+			spec := a.shell(c.script)
+			spec.Env, spec.Open = append(os.Environ(), "FOLDER="+a.dir), true
+			p := a.start(spec)
+			c.do(a, p)
+			wait(t, p)
+			pid := p.Started().Supervisor.PID
+			if next, e := runs(t, pool, "exit 3"); next == pid || e.Code != 3 {
+				t.Errorf("supervisor %d after %d, exit %+v", next, pid, e)
+			}
+			waitGone(t, pid)
+		})
+	}
+}
+
+func TestASupervisorThatCouldNotStartAnAgentIsFree(t *testing.T) {
+	a := newReused(t)
+	spec := a.shell("true")
+	spec.Argv = []string{"/no/such/program"}
+	var failed *supervisor.FailedError
+	if _, err := a.try(t.Context(), spec); !errors.As(err, &failed) {
+		t.Fatal(err)
+	}
+	if pid, e := runs(t, a.pool, "exit 3"); pid != a.reuses || e.Code != 3 {
+		t.Errorf("supervisor %d after %d, exit %+v", pid, a.reuses, e)
+	}
+}

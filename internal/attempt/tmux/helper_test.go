@@ -1,0 +1,231 @@
+package tmux
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"gaffer/internal/testkit/testenv"
+)
+
+// The variables that make the test program a program in a session: what it does,
+// and the folder in which it says so.
+const (
+	role  = "TMUX_TEST_ROLE"
+	place = "TMUX_TEST_PLACE"
+)
+
+func TestMain(m *testing.M) {
+	if act := os.Getenv(role); act != "" {
+		if err := play(act, os.Getenv(place)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// started is what a program says of itself.
+type started struct {
+	Argv, Env []string
+	Dir       string
+	PID       int
+}
+
+func play(act, dir string) error {
+	hangup := make(chan os.Signal, 1)
+	if act == "hangup" {
+		signal.Notify(hangup, syscall.SIGHUP)
+	}
+	if err := tell(dir); err != nil {
+		return err
+	}
+	switch act {
+	case "end":
+		return nil
+	case "hangup":
+		<-hangup
+		return os.WriteFile(filepath.Join(dir, "hangup"), nil, 0o600)
+	case "speak":
+		for i := range 300 {
+			fmt.Printf("line %d ä\n", i)
+		}
+		fmt.Println(strings.Repeat("long ", 100) + "end, 50%")
+	}
+	_, err := io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+func tell(dir string) error {
+	wd, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	var data bytes.Buffer
+	if err := gob.NewEncoder(&data).Encode(started{os.Args, os.Environ(), wd, os.Getpid()}); err != nil {
+		return err
+	}
+	name := filepath.Join(dir, fmt.Sprintf("%d.started", os.Getpid()))
+	if err := os.WriteFile(name+".part", data.Bytes(), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".part", name)
+}
+
+// program is the test program in one of its roles.
+type program struct {
+	t     *testing.T
+	path  string
+	place string
+	env   []string
+}
+
+func newProgram(t *testing.T, act string) program {
+	t.Helper()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "gaffer-tmux-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The program may still be starting when the test ends, and write into its folder.
+	t.Cleanup(func() {
+		testenv.Wait(t, "the removal of the program's folder", func() error { return os.RemoveAll(dir) })
+	})
+	return program{t, path, dir, []string{role + "=" + act, place + "=" + dir, "PATH=" + os.Getenv("PATH")}}
+}
+
+func (p program) start(s *Server, session string, args ...string) {
+	p.t.Helper()
+	if err := s.Start(p.t.Context(), session, append([]string{p.path}, args...), p.env, p.place); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// all waits until n have started and says what they have said.
+func (p program) all(n int) (list []started) {
+	p.t.Helper()
+	var files []string
+	testenv.Wait(p.t, fmt.Sprintf("%d programs", n), func() error {
+		if files, _ = filepath.Glob(filepath.Join(p.place, "*.started")); len(files) < n {
+			return fmt.Errorf("%q have started", files)
+		}
+		return nil
+	})
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		var one started
+		if err := gob.NewDecoder(bytes.NewReader(data)).Decode(&one); err != nil {
+			p.t.Fatal(err)
+		}
+		list = append(list, one)
+	}
+	if len(list) != n {
+		p.t.Fatalf("%d programs were started, want %d", len(list), n)
+	}
+	return list
+}
+
+// newServer names a server that is ended with the test.
+func newServer(t *testing.T) *Server {
+	t.Helper()
+	// The test's own folder has a path that is too long for a socket.
+	dir, err := os.MkdirTemp("", "tmux-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(filepath.Join(dir, "server", "socket"))
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		pid, err := s.pid(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		if pid > 0 {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+			isSilent(t, s)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// isSilent waits until no server listens.
+func isSilent(t *testing.T, s *Server) {
+	t.Helper()
+	testenv.Wait(t, "the end of the server", func() error {
+		if s.listening() {
+			return fmt.Errorf("one listens at %s", s.socket)
+		}
+		return nil
+	})
+}
+
+// ends waits until a session is gone.
+func ends(t *testing.T, s *Server, session string) {
+	t.Helper()
+	testenv.Wait(t, "the end of session "+session, func() error {
+		if list, err := s.List(t.Context()); err != nil || has(t, s, session) {
+			return errors.Join(fmt.Errorf("the sessions are %+v", list), err)
+		}
+		return nil
+	})
+}
+
+// shows waits until a session's terminal has a text, and returns all of it.
+func shows(t *testing.T, s *Server, session, want string) (text string) {
+	t.Helper()
+	testenv.Wait(t, fmt.Sprintf("%q in the terminal of %s", want, session), func() error {
+		if text = screen(t, s, session); !strings.Contains(text, want) {
+			return fmt.Errorf("it has\n%s", text)
+		}
+		return nil
+	})
+	return text
+}
+
+func has(t *testing.T, s *Server, session string) bool {
+	t.Helper()
+	ok, err := s.Has(t.Context(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ok
+}
+
+func only(t *testing.T, s *Server) Session {
+	t.Helper()
+	list, err := s.List(t.Context())
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%v, %v; want one session", list, err)
+	}
+	return list[0]
+}
+
+func screen(t *testing.T, s *Server, session string) string {
+	t.Helper()
+	text, err := s.Capture(t.Context(), session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

@@ -1,0 +1,271 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/internal/testkit/testenv"
+)
+
+func TestWithoutAServerThereIsNothingAndNoError(t *testing.T) {
+	s := newServer(t)
+	list, err := s.List(t.Context())
+	if len(list) != 0 || err != nil {
+		t.Errorf("%v, %v", list, err)
+	}
+	if alive, err := s.Alive(t.Context()); alive || err != nil {
+		t.Errorf("%v, %v", alive, err)
+	}
+	if err := s.End(t.Context(), "agent-a"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.Capture(t.Context(), "agent-a"); !errors.As(err, new(*NotFoundError)) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestASessionIsFoundByItsWholeNameOnly(t *testing.T) {
+	s, p := newServer(t), newProgram(t, "wait")
+	p.start(s, "agent-bd-10", "x")
+	if has(t, s, "agent-bd-1") || !has(t, s, "agent-bd-10") {
+		t.Error("agent-bd-1 is taken for agent-bd-10")
+	}
+	if _, err := s.Capture(t.Context(), "agent-bd-1"); !errors.As(err, new(*NotFoundError)) {
+		t.Errorf("%v", err)
+	}
+	if err := s.End(t.Context(), "agent-bd-1"); err != nil {
+		t.Error(err)
+	}
+	p.start(s, "agent-bd-1", "y")
+	if err := s.End(t.Context(), "agent-bd-1"); err != nil {
+		t.Error(err)
+	}
+	if only(t, s).Name != "agent-bd-10" {
+		t.Error("the wrong session was ended")
+	}
+}
+
+func TestASessionIsListedWithItsProgram(t *testing.T) {
+	s, p := newServer(t), newProgram(t, "wait")
+	before := time.Now().Add(-time.Minute)
+	p.start(s, "agent-ä b", "x")
+	one := only(t, s)
+	if one.Name != "agent-ä b" || one.PID != p.all(1)[0].PID || one.Attached != 0 || one.Created.Before(before) {
+		t.Errorf("%+v", one)
+	}
+}
+
+func TestASessionEndsWithItsProgramAndTheServerWithTheLast(t *testing.T) {
+	s, p := newServer(t), newProgram(t, "end")
+	p.start(s, "agent-a", "x")
+	ends(t, s, "agent-a")
+	testenv.Wait(t, "the end of the server", func() error {
+		alive, err := s.Alive(t.Context())
+		if err == nil && alive {
+			err = errors.New("it is alive")
+		}
+		return err
+	})
+}
+
+func TestTheProgramOfAnEndedSessionHearsAHangup(t *testing.T) {
+	s, p := newServer(t), newProgram(t, "hangup")
+	p.start(s, "agent-a", "x")
+	p.all(1)
+	if err := s.End(t.Context(), "agent-a"); err != nil {
+		t.Fatal(err)
+	}
+	p.hears(t)
+}
+
+// hears waits until the program has had a hangup.
+func (p program) hears(t *testing.T) {
+	t.Helper()
+	testenv.Wait(t, "a hangup", func() error { _, err := os.Stat(filepath.Join(p.place, "hangup")); return err })
+}
+
+func TestAServerThatIsKilledIsGoneAndTheNextStartBeginsAnother(t *testing.T) {
+	s, p := newServer(t), newProgram(t, "hangup")
+	p.start(s, "agent-a", "x")
+	p.all(1)
+	pid, err := s.pid(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	isSilent(t, s)
+	if alive, err := s.Alive(t.Context()); alive || err != nil {
+		t.Errorf("alive %v, %v", alive, err)
+	}
+	if has(t, s, "agent-a") {
+		t.Error("the session is still there")
+	}
+	p.hears(t)
+	next := newProgram(t, "wait")
+	next.start(s, "agent-a", "x")
+	if only(t, s).PID != next.all(1)[0].PID {
+		t.Error("the session has another program")
+	}
+}
+
+func TestAServerThatHangsHangsNobody(t *testing.T) {
+	testenv.Integration(t)
+	s, p := newServer(t), newProgram(t, "wait")
+	p.start(s, "agent-a", "x")
+	pid, err := s.pid(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }() // it was there a moment ago
+	hasty := New(s.socket)
+	hasty.wait = 500 * time.Millisecond
+	if _, err := hasty.Has(t.Context(), "agent-a"); !errors.As(err, new(*SilentError)) {
+		t.Errorf("has: %v", err)
+	}
+	if err := hasty.Start(t.Context(), "agent-b", []string{p.path, "x"}, p.env, p.place); !errors.As(err, new(*SilentError)) {
+		t.Errorf("start: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	if _, err := s.Alive(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("alive: %v", err)
+	}
+}
+
+func TestATerminalIsReadWithWhatHasScrolledAway(t *testing.T) {
+	s, p := newServer(t), newProgram(t, "speak")
+	p.start(s, "agent-a", "x")
+	lines := strings.Split(shows(t, s, "agent-a", "50%"), "\n")
+	if len(lines) != 302 || lines[0] != "line 0 ä" || lines[299] != "line 299 ä" || lines[300] != strings.Repeat("long ", 100)+"end, 50%" {
+		t.Errorf("%d lines, from %q to %q", len(lines), lines[0], lines[len(lines)-2])
+	}
+}
+
+func TestAPersonComesAndGoesWithoutChangingTheSession(t *testing.T) {
+	s, p := newServer(t), newProgram(t, "wait")
+	p.start(s, "agent-bd-1", "x")
+	p.start(s, "agent-bd-10", "x")
+	before, err := s.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	person := attach(t, s, "agent-bd-1", false)
+	if shown := person.screen(); !strings.Contains(shown, "agent-bd-1 ") || !strings.Contains(shown, "detach: Ctrl-b d") {
+		t.Errorf("the status line is not there:\n%s", shown)
+	}
+	person.types("hello", "Enter")
+	shows(t, s, "agent-bd-1", "hello")
+	person.types("C-b", "&", "y", "C-b", "x", "y", "C-b", "c", "C-b", ":", "C-b", "$", "Enter")
+	person.leaves()
+	after, err := s.List(t.Context())
+	if err != nil || !slices.Equal(before, after) {
+		t.Errorf("%v, %v; before it was %v", after, err, before)
+	}
+	if out, _, err := s.ask(t.Context(), "list-panes", "-a", "-F", "pane"); err != nil || out != "pane\npane\n" {
+		t.Errorf("%q, %v; want a pane for each session", out, err)
+	}
+}
+
+func TestAPersonWhoOnlyLooksCannotType(t *testing.T) {
+	s, p := newServer(t), newProgram(t, "wait")
+	p.start(s, "agent-a", "x")
+	person := attach(t, s, "agent-a", true)
+	person.types("secret", "Enter", "C-c")
+	person.leaves()
+	if text := screen(t, s, "agent-a"); strings.Contains(text, "secret") {
+		t.Errorf("what was typed came through: %q", text)
+	}
+	if err := syscall.Kill(only(t, s).PID, 0); err != nil {
+		t.Errorf("the program has ended: %v", err)
+	}
+}
+
+func TestAnAttachedTerminalIsGivenBackWhenTheSessionEnds(t *testing.T) {
+	s, p := newServer(t), newProgram(t, "wait")
+	p.start(s, "agent-a", "x")
+	p.start(s, "agent-b", "x")
+	person := attach(t, s, "agent-a", false)
+	if err := s.End(t.Context(), "agent-a"); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, person.terminal, "person")
+	if !has(t, s, "agent-b") {
+		t.Error("the other session has ended as well")
+	}
+}
+
+// person is somebody at a terminal, which is a session of another server: one
+// who works in a tmux of their own.
+type person struct {
+	t        *testing.T
+	s        *Server
+	session  string
+	terminal *Server
+}
+
+func attach(t *testing.T, s *Server, session string, readOnly bool) person {
+	t.Helper()
+	argv := s.AttachCommand(session, readOnly)
+	tmux, err := exec.LookPath(argv[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv[0] = tmux
+	p := person{t, s, session, newServer(t)}
+	if err := p.terminal.Start(t.Context(), "person", argv, []string{"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}, "/"); err != nil {
+		t.Fatal(err)
+	}
+	p.isAttached(1)
+	shows(t, p.terminal, "person", "detach")
+	return p
+}
+
+// isAttached waits until the session has so many terminals.
+func (p person) isAttached(want int) {
+	p.t.Helper()
+	testenv.Wait(p.t, fmt.Sprintf("%d terminals at %s", want, p.session), func() error {
+		list, err := p.s.List(p.t.Context())
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		at := slices.IndexFunc(list, func(one Session) bool { return one.Name == p.session })
+		if at < 0 {
+			p.t.Fatalf("%s: no such session", p.session)
+		}
+		if list[at].Attached != want {
+			return fmt.Errorf("%+v", list[at])
+		}
+		return nil
+	})
+}
+
+func (p person) screen() string { p.t.Helper(); return screen(p.t, p.terminal, "person") }
+
+func (p person) types(keys ...string) {
+	p.t.Helper()
+	if _, _, err := p.terminal.ask(p.t.Context(), append([]string{"send-keys", "-t", "=person:"}, keys...)...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// leaves detaches, and waits until the terminal is the person's own again.
+func (p person) leaves() {
+	p.t.Helper()
+	p.types("C-b", "d")
+	ends(p.t, p.terminal, "person")
+	p.isAttached(0)
+}

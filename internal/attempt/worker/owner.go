@@ -1,0 +1,79 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gaffer/internal/attempt/agent"
+	"gaffer/internal/attempt/runner"
+	"gaffer/internal/engine"
+)
+
+// owner is told by an attempt what happens.
+type owner struct {
+	*held
+	ctx context.Context
+}
+
+// outputSource is how a worker knows what its agents do: they say so.
+const outputSource = "output"
+
+// Doing implements [runner.Owner].
+func (o owner) Doing(a runner.Activity) {
+	at := o.worker.opts.Now()
+	if a.Doubt != o.doubted {
+		if o.doubted = a.Doubt; a.Doubt != "" {
+			o.worker.opts.Notice(fmt.Sprintf("task %s waits: %s", o.Task.Task, a.Doubt))
+		}
+	}
+	o.worker.tell(o.ctx, func() {
+		o.now = engine.Activity{
+			State: string(a.State), Doing: a.Doing, Source: outputSource, At: at, PID: a.PID, Log: o.worker.opts.Place.Log(o.Task), LogFrom: a.LogFrom,
+			Thread: a.Thread, Spent: amountOf(a.Usage), Compacted: a.Compacted, Compactions: a.Compactions,
+		}
+		o.worker.beats.dirty = true
+	})
+}
+
+// Asked implements [runner.Owner].
+func (o owner) Asked(q agent.Question) {
+	ask := engine.Ask{
+		Attempt: o.Attempt.ID, Token: o.Attempt.Token, Ref: q.ID, Text: q.Text, Options: q.Options,
+	}
+	ask.Within, ask.Default = o.patience()
+	o.worker.running.Go(func() { // the agent's orders must not wait for it
+		var id string
+		o.insist(o.ctx, "ask "+o.Task.Task, func() (err error) {
+			id, err = o.worker.opts.Engine.Ask(o.ctx, ask)
+			return err
+		})
+		if id == "" {
+			return
+		}
+		o.worker.tell(o.ctx, func() {
+			if !slices.Contains(o.dropped, q.ID) { // it was quicker
+				o.questions[id] = q.ID
+			}
+			o.worker.beats.dirty = true
+		})
+	})
+}
+
+// Closed implements [runner.Owner].
+func (o owner) Closed(question string) {
+	o.worker.tell(o.ctx, func() {
+		for id, asked := range o.questions {
+			if asked == question {
+				delete(o.questions, id)
+			}
+		}
+		o.dropped = append(o.dropped, question)
+		o.dropped = o.dropped[max(len(o.dropped)-mostDropped, 0):]
+		o.worker.beats.dirty = true
+	})
+}
+
+// mostDropped is of how many questions the beats say that they were withdrawn. Each
+// does: a question may be on its way while it is withdrawn.
+const mostDropped = 50

@@ -1,0 +1,385 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gaffer/internal/testkit/testenv"
+)
+
+// scratch is where merges of a project are checked.
+func (p project) scratch() string { return filepath.Join(p.root, "scratch") }
+
+// checked is a merge of trees into a branch with a check.
+func (p project) checked(into string, check func(dir string) error, trees ...Tree) MergeSpec {
+	s := MergeSpec{Into: into, Scratch: p.scratch(), Check: func(_ context.Context, dir string) error { return check(dir) }}
+	for _, t := range trees {
+		s.Branches = append(s.Branches, t.Branch)
+	}
+	return s
+}
+
+// tidy checks that no merge has left anything of its check.
+func (p project) tidy(worktrees int) {
+	p.Helper()
+	if n := p.worktrees(); n != worktrees {
+		p.Errorf("%d worktrees, want %d:\n%s", n, worktrees, p.git(p.dir, "worktree", "list"))
+	}
+	for _, dir := range []string{p.scratch(), p.repo.folder("checks")} {
+		if left, err := names(dir); err != nil || len(left) > 0 {
+			p.Errorf("left in %s: %q, %v", dir, left, err)
+		}
+	}
+}
+
+func TestACheckSeesTheMergeBeforeTheBranchIsMoved(t *testing.T) {
+	p := newProject(t)
+	a, b := p.work("a", "a.txt", "a\n"), p.work("b", "b.txt", "b\n")
+	before, seen := p.git(p.dir, "rev-parse", "main"), ""
+	got, err := p.repo.Merge(t.Context(), p.checked("main", func(dir string) error {
+		seen = p.git(dir, "rev-parse", "HEAD")
+		if p.read(dir, "a.txt")+p.read(dir, "b.txt") != "a\nb\n" || p.git(p.dir, "rev-parse", "main") != before {
+			t.Error("it is not the merge that is seen, or main has it already")
+		}
+		if on := p.git(dir, "rev-parse", "--abbrev-ref", "HEAD"); on != "HEAD" || filepath.Dir(dir) != p.scratch() {
+			t.Errorf("%s has %s checked out", dir, on)
+		}
+		p.write(dir, "built/read only/x", "what a test leaves")
+		return os.Chmod(filepath.Join(dir, "built/read only"), 0o500)
+	}, a, b))
+	if err != nil || got.After != seen || got.Updated != p.dir || len(got.Merged) != 2 {
+		t.Fatalf("%+v, %v; seen %s", got, err, seen)
+	}
+	if p.git(p.dir, "rev-parse", "main") != seen || p.git(p.dir, "status", "--porcelain") != "" {
+		t.Errorf("main: %s", p.git(p.dir, "status", "--branch"))
+	}
+	p.tidy(2)
+}
+
+func TestWhatACheckRefusesIsNotMerged(t *testing.T) {
+	for _, into := range []string{"main", "target"} {
+		p := newProject(t)
+		p.git(p.dir, "branch", "target")
+		a := p.work("a", "a.txt", "a\n")
+		untouched, refs := p.untouched(p.dir), p.git(p.dir, "for-each-ref")
+		broken := errors.New("it is broken")
+		got, err := p.repo.Merge(t.Context(), p.checked(into, func(string) error { return broken }, a))
+		e := as[*CheckError](t, err)
+		if !errors.Is(err, broken) || !e.Conflict() || e.Hint() == "" || e.Into != into || e.Commit == "" {
+			t.Errorf("%+v", e)
+		}
+		if got.After != got.Before || got.After != a.Base.Commit || len(got.Merged) > 0 {
+			t.Errorf("%+v", got)
+		}
+		untouched()
+		if now := p.git(p.dir, "for-each-ref"); now != refs {
+			t.Errorf("refs were\n%s\nand are\n%s", refs, now)
+		}
+		p.tidy(1)
+	}
+}
+
+func TestWhatIsMergedAlreadyIsNotCheckedAgain(t *testing.T) {
+	p := newProject(t)
+	a := p.work("a", "a.txt", "a\n")
+	if _, err := p.merge("main", a); err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error { return errors.New("checked") }, a))
+	if err != nil || !slices.Equal(got.Skipped, []string{a.Branch}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	p.tidy(1)
+}
+
+func TestWhatCanBeMergedBeforeAConflictIsChecked(t *testing.T) {
+	p := newProject(t)
+	a := p.work("a", "shared.txt", "one\nA\nthree\n")
+	b := p.work("b", "shared.txt", "one\nB\nthree\n")
+	checks := 0
+	got, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error { checks++; return nil }, a, b))
+	if e := as[*MergeError](t, err); e.Branch != b.Branch || len(got.Merged) != 1 || checks != 1 {
+		t.Errorf("%+v: %+v, %d checks", e, got, checks)
+	}
+	got, err = p.repo.Merge(t.Context(), p.checked("main", func(string) error { checks++; return nil }, a, b))
+	if _ = as[*MergeError](t, err); len(got.Merged) != 0 || checks != 1 {
+		t.Errorf("%+v, %d checks", got, checks)
+	}
+	p.tidy(2)
+}
+
+func TestABranchThatMovesDuringACheckIsCheckedAnew(t *testing.T) {
+	for name, move := range map[string]func(p project, a Tree){
+		"the target": func(p project, _ Tree) { p.write(p.dir, "more.txt", "x\n"); p.commit(p.dir, "meanwhile") },
+		"the branch": func(p project, a Tree) { p.write(a.Path, "more.txt", "x\n"); p.commit(a.Path, "meanwhile") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			a := p.work("a", "a.txt", "a\n")
+			var seen []string
+			got, err := p.repo.Merge(t.Context(), p.checked("main", func(dir string) error {
+				seen = append(seen, p.git(dir, "rev-parse", "HEAD"))
+				if len(seen) == 1 {
+					move(p, a)
+				}
+				return nil
+			}, a))
+			if err != nil || len(seen) != 2 || got.After != seen[1] || p.git(p.dir, "rev-parse", "main") != seen[1] {
+				t.Fatalf("%+v, %v; seen %q", got, err, seen)
+			}
+			if p.read(p.dir, "a.txt")+p.read(p.dir, "more.txt") != "a\nx\n" || p.git(p.dir, "rev-list", "--merges", "--count", "main") != "1" {
+				t.Error(p.git(p.dir, "log", "--graph", "--oneline"))
+			}
+			p.tidy(1)
+		})
+	}
+}
+
+func TestAMergeGivesUpOnABranchThatMovesAgainAndAgain(t *testing.T) {
+	p := newProject(t)
+	a := p.work("a", "a.txt", "a\n")
+	checks := 0
+	got, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error {
+		checks++
+		p.git(p.dir, "commit", "--quiet", "--allow-empty", "-m", "meanwhile")
+		return nil
+	}, a))
+	if !errors.Is(err, errMoved) || checks != tries || len(got.Merged) > 0 {
+		t.Errorf("%+v, %v, %d checks", got, err, checks)
+	}
+	if log := p.git(p.dir, "log", "--format=%s"); log != strings.Repeat("meanwhile\n", tries)+"first" {
+		t.Errorf("log: %s", log)
+	}
+	p.tidy(1)
+}
+
+func TestAPersonsChangesDuringACheckAreNotTouched(t *testing.T) {
+	p := newProject(t)
+	a := p.work("a", "a.txt", "a\n")
+	_, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error {
+		p.write(p.dir, "shared.txt", "mine\n")
+		return nil
+	}, a))
+	if e := as[*TargetError](t, err); !slices.Equal(e.Files, []string{"shared.txt"}) {
+		t.Errorf("%v", e)
+	}
+	if p.read(p.dir, "shared.txt") != "mine\n" || p.git(p.dir, "rev-parse", "main") != a.Base.Commit {
+		t.Error("touched")
+	}
+	p.tidy(1)
+}
+
+func TestOthersUseTheRepositoryDuringACheck(t *testing.T) {
+	p := newProject(t)
+	a := p.work("a", "a.txt", "a\n")
+	b := p.work("b", "b.txt", "b\n")
+	p.git(p.dir, "branch", "other")
+	_, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error {
+		p.create("c")
+		if _, err := p.merge("other", b); err != nil {
+			return err
+		}
+		_, err := p.repo.Merge(t.Context(), p.checked("other", func(string) error { return nil }, a))
+		return err
+	}, a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.tidy(3)
+}
+
+func TestChecksOfOneBranchWaitForEachOther(t *testing.T) {
+	p := newProject(t)
+	a, b := p.work("a", "a.txt", "a\n"), p.work("b", "b.txt", "b\n")
+	first, go1 := make(chan struct{}), make(chan struct{})
+	done := make(chan error, 2)
+	go func() {
+		_, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error { close(first); <-go1; return nil }, a))
+		done <- err
+	}()
+	<-first
+	second := 0
+	go func() {
+		_, err := p.repo.Merge(t.Context(), p.checked("main", func(string) error { second++; return nil }, b))
+		done <- err
+	}()
+	p.create("c") // the second waits for the first and not in the way of others
+	close(go1)
+	if err := errors.Join(<-done, <-done); err != nil || second != 1 {
+		t.Errorf("%v; the second was checked %d times", err, second)
+	}
+	p.tidy(3)
+}
+
+func TestACheckThatIsStoppedLeavesNothing(t *testing.T) {
+	p := newProject(t)
+	a := p.work("a", "a.txt", "a\n")
+	ctx, stop := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	_, err := p.repo.Merge(ctx, p.checked("main", func(string) error { stop(enough); return errors.New("killed") }, a))
+	if e, ok := errors.AsType[*CheckError](err); ok || !errors.Is(err, enough) {
+		t.Errorf("%v, %v", e, err)
+	}
+	p.tidy(1)
+	if p.git(p.dir, "rev-parse", "main") != a.Base.Commit {
+		t.Error("main was moved")
+	}
+}
+
+func TestACheckedMergeIsDoneOnceAfterACrashAtAnyStep(t *testing.T) {
+	testenv.Integration(t)
+	var s checkedMerge
+	prepare := func(p project) any {
+		a := p.work("a", "a.txt", "x\n")
+		s = checkedMerge{MergeSpec{Into: "main", Branches: []string{a.Branch}, Scratch: p.scratch()}, "test -e a.txt"}
+		return s
+	}
+	eachCrash(t, "check", prepare, func(p project) {
+		if _, err := p.repo.Merge(p.Context(), s.spec()); err != nil {
+			p.Error(err)
+		}
+		if got := p.git(p.dir, "rev-list", "--merges", "--count", "main"); got != "1" {
+			p.Errorf("%s merges, want 1", got)
+		}
+		if p.git(p.dir, "status", "--porcelain") != "" || p.read(p.dir, "a.txt") != "x\n" {
+			p.Errorf("the person's worktree: %s", p.git(p.dir, "status"))
+		}
+		p.tidy(1)
+	})
+}
+
+func TestWhatACrashDuringACheckLeftIsTakenAwayByTheNextMerge(t *testing.T) {
+	for _, into := range []string{"main", "target"} {
+		p := newProject(t)
+		p.git(p.dir, "branch", "target")
+		a := p.work("a", "a.txt", "x\n")
+		p.killDuringCheck(MergeSpec{Into: "main", Branches: []string{a.Branch}, Scratch: p.scratch()})
+		if p.worktrees() != 2 || p.git(p.dir, "rev-parse", "main") != a.Base.Commit {
+			t.Fatal("it was not killed during its check")
+		}
+		// A person's own worktree beside it is not gaffer's.
+		mine := filepath.Join(p.scratch(), "check-main-mine")
+		p.git(p.dir, "worktree", "add", "--quiet", "--detach", mine)
+		if _, err := p.merge(into, a); err != nil {
+			t.Fatal(err)
+		}
+		p.read(mine, "shared.txt")
+		p.git(p.dir, "worktree", "remove", mine)
+		p.tidy(1)
+	}
+}
+
+// killDuringCheck kills another process that merges while its check goes on,
+// and what it has started.
+func (p project) killDuringCheck(s MergeSpec) {
+	p.Helper()
+	begun := filepath.Join(p.root, "begun")
+	cmd := child(p.T, "check", p.dir, checkedMerge{s, "echo $$ >" + Quote(begun+".tmp") + "; mv " + Quote(begun+".tmp") + " " + Quote(begun) + "; exec sleep 600"})
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.must(cmd.Start())
+	appears(p.T, begun)
+	p.must(syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL))
+	_ = cmd.Wait() // it was killed
+}
+
+func TestAFolderThatIsNotTheChecksIsNotDeleted(t *testing.T) {
+	p := newProject(t)
+	a := p.work("a", "a.txt", "x\n")
+	s := p.checked("main", func(string) error { return nil }, a)
+	mine := filepath.Join(p.scratch(), siteName("main"))
+	p.write(mine, "mine.txt", "mine\n")
+	_, err := p.repo.Merge(t.Context(), s)
+	if e := as[*TakenError](t, err); e.Name != mine || p.read(mine, "mine.txt") != "mine\n" {
+		t.Errorf("%v", e)
+	}
+	p.write(p.repo.folder("checks"), siteName("main")+".json", `{"into": "main", "path": "`+p.dir+`"}`)
+	_, err = p.repo.Merge(t.Context(), s)
+	_ = as[*RecordError](t, err)
+	p.write(p.repo.folder("checks"), siteName("main")+".json", `{"into": "main", "path": "`+mine+`"}`)
+	_, err = p.repo.Merge(t.Context(), s)
+	if e := as[*TakenError](t, err); e.Name != mine || p.read(mine, "mine.txt") != "mine\n" {
+		t.Errorf("%v", e)
+	}
+	p.must(os.RemoveAll(p.repo.folder("checks")))
+	p.must(os.RemoveAll(mine))
+	if _, err = p.repo.Merge(t.Context(), s); err != nil {
+		t.Error(err)
+	}
+	p.tidy(1)
+}
+
+func TestACheckNeedsAFolder(t *testing.T) {
+	p := newProject(t)
+	a := p.work("a", "a.txt", "x\n")
+	s := p.checked("main", func(string) error { return nil }, a)
+	s.Scratch = ""
+	_, err := p.repo.Merge(t.Context(), s)
+	_ = as[*SpecError](t, err)
+}
+
+func TestManyMergesAreCheckedAtTheSameTime(t *testing.T) {
+	p := newProject(t)
+	p.git(p.dir, "branch", "one")
+	p.git(p.dir, "branch", "two")
+	done := make(chan error)
+	const each = 4
+	for i := range each {
+		tree := p.work(string(rune('a'+i)), string(rune('a'+i))+".txt", "x\n")
+		for _, into := range []string{"one", "two"} {
+			go func() {
+				_, err := p.repo.Merge(p.Context(), p.checked(into, func(dir string) error {
+					_, err := os.Stat(filepath.Join(dir, tree.Task+".txt"))
+					return err
+				}, tree))
+				done <- err
+			}()
+		}
+	}
+	for range 2 * each {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, into := range []string{"one", "two"} {
+		if got := p.git(p.dir, "rev-list", "--merges", "--count", into); got != "4" {
+			t.Errorf("%s has %s merges", into, got)
+		}
+	}
+	p.tidy(each)
+}
+
+func TestWhatCannotBeDeletedIsNotInTheWayOfTheNext(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "check-x")
+	for range 3 {
+		if err := os.MkdirAll(filepath.Join(path, "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := moveAside(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := moveAside(path); err != nil { // there is nothing
+		t.Fatal(err)
+	}
+	if got, _ := names(dir); !slices.Equal(got, []string{".check-x.removed-1", ".check-x.removed-2", ".check-x.removed-3"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestTheNameOfASiteIsOfOneBranchAlone(t *testing.T) {
+	seen := map[string]string{}
+	for _, branch := range []string{"a/b", "a-b", "a b", "ä", "gaffer/s1/team", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
+		name := siteName(branch)
+		if other, ok := seen[name]; ok || len(name) > 64 || Quote(name) != name || strings.ContainsAny(name, "/%:@") {
+			t.Errorf("%s: %s, which is that of %q", branch, name, other)
+		}
+		seen[name] = branch
+	}
+}

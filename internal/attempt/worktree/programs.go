@@ -1,0 +1,160 @@
+package worktree
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gaffer/internal/project/trust"
+)
+
+// Programs lists the settings of the repository's own configuration that make git
+// run something. They come with a folder that was copied, and agents can write them.
+func (r *Repo) Programs() []trust.Program { return slices.Clone(r.programs) }
+
+// readPrograms finds what the repository's own settings make git run, and makes git
+// use the user's or git's own choice in their place.
+func (r *Repo) readPrograms(ctx context.Context) error {
+	out, err := r.git.run(ctx, "config", "--list", "-z", "--show-scope")
+	if err != nil {
+		return err
+	}
+	own, users := split(out, "local", "worktree")
+	// A linked worktree may have a configuration of its own.
+	files, err := filepath.Glob(filepath.Join(r.common, "worktrees", "*", "config.worktree"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		out, err := r.git.run(ctx, "config", "--list", "-z", "--show-scope", "--includes", "--file", file)
+		if err != nil {
+			return err
+		}
+		more, _ := split(out, "command")
+		own = append(own, more...)
+	}
+	var replaced []setting
+	for _, s := range own {
+		neutral, ok := withoutProgram(s.key)
+		if !ok {
+			continue
+		}
+		p := trust.Program{Setting: "git " + s.key, Value: s.value}
+		if slices.Contains(r.programs, p) {
+			continue
+		}
+		r.programs = append(r.programs, p)
+		replaced = append(replaced, neutral...)
+		for _, u := range users { // the user's own choice counts
+			if u.key == s.key {
+				replaced = append(replaced, u)
+			}
+		}
+	}
+	r.plain = r.git
+	r.git = r.git.with(variables(replaced)...)
+	return nil
+}
+
+// setting is one of git's.
+type setting struct{ key, value string }
+
+// split reads git's list of settings: the repository's own, which have one of the
+// scopes, and those of the user and the system.
+func split(list string, scopes ...string) (own, users []setting) {
+	words := strings.Split(list, "\x00")
+	for i := 0; i+1 < len(words); i += 2 {
+		key, value, _ := strings.Cut(words[i+1], "\n")
+		switch scope := words[i]; {
+		case slices.Contains(scopes, scope):
+			own = append(own, setting{key, value})
+		case scope == "global" || scope == "system":
+			users = append(users, setting{key, value})
+		}
+	}
+	return own, users
+}
+
+// variables are how git is told settings that may hold any character.
+func variables(list []setting) []string {
+	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(list))}
+	for i, s := range list {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s.key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s.value))
+	}
+	return env
+}
+
+// withoutProgram returns what makes git not run the program that a setting names, or
+// false for a setting that names none. Hooks, pager, editor and the file system
+// monitor are turned off for every command, see settings; drivers that show
+// differences are never asked.
+func withoutProgram(key string) ([]setting, bool) {
+	section, rest, _ := strings.Cut(key, ".")
+	name, middle := rest, ""
+	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
+		name, middle = rest[i+1:], rest[:i]
+	}
+	become := func(value string) ([]setting, bool) { return []setting{{key, value}}, true }
+	switch section + "." + name {
+	case "filter.clean", "filter.smudge", "filter.process":
+		return []setting{{key, ""}, {"filter." + middle + ".required", "false"}}, true
+	case "merge.driver": // an empty one would take one side and lose the other
+		return become("git merge-file --marker-size=%L %A %O %B")
+	case "hook.command", "core.askpass", "core.alternaterefscommand":
+		return become("true")
+	case "core.sshcommand":
+		return become("ssh")
+	case "core.gitproxy": // the first value counts, which is not ours
+		return []setting{{"protocol.git.allow", "never"}}, true
+	case "credential.helper":
+		return become("")
+	case "remote.uploadpack":
+		return become("git-upload-pack")
+	case "remote.receivepack":
+		return become("git-receive-pack")
+	case "gpg.program":
+		return become(map[string]string{"": "gpg", "openpgp": "gpg", "x509": "gpgsm", "ssh": "ssh-keygen"}[middle])
+	case "protocol.allow":
+		return []setting{{"protocol.allow", "user"}, {"protocol.ext.allow", "never"}}, true
+	}
+	return nil, false
+}
+
+// changesFiles tells whether a program decides what is in files or commits: leaving
+// it out would make something else of them.
+func changesFiles(p trust.Program) bool {
+	return strings.HasPrefix(p.Setting, "git filter.") || strings.HasPrefix(p.Setting, "git merge.")
+}
+
+// MayWrite refuses to check out, commit or merge without the programs that the
+// repository wants for that, if the user has not trusted them.
+func (r *Repo) MayWrite() error {
+	return trust.Check(os.Getenv, r.main, slices.DeleteFunc(r.Programs(), func(p trust.Program) bool { return !changesFiles(p) }))
+}
+
+// writer is git for something that changes files or commits: with the programs that
+// the repository wants, if the user has trusted all of them.
+func (r *Repo) writer() git {
+	if trust.Check(os.Getenv, r.main, r.programs) != nil {
+		return r.git
+	}
+	return r.plain
+}
+
+// Environ is the environment for a program that runs git in this repository, such as
+// one that pushes. It is a [*trust.Error] if that needs programs of the repository's
+// own choice.
+func (r *Repo) Environ() ([]string, error) {
+	if err := trust.Check(os.Getenv, r.main, r.programs); err != nil {
+		return nil, err
+	}
+	g := r.plain.with(variables([]setting{{"core.hooksPath", "/dev/null"}, {"core.fsmonitor", "false"}})...)
+	if ask, ok := os.LookupEnv("GIT_ASKPASS"); ok { // the user's own way to give a password
+		g = g.with("GIT_ASKPASS=" + ask)
+	}
+	return g.env, nil
+}

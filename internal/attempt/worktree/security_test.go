@@ -1,0 +1,140 @@
+package worktree
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/internal/project/trust"
+)
+
+// plant makes a program that leaves a trace, and returns it with what it has left.
+func (p project) plant() (program string, traces func() string) {
+	p.Helper()
+	dir := p.TempDir()
+	program, trace := filepath.Join(dir, "planted"), filepath.Join(dir, "trace")
+	text := "#!/bin/sh\necho \"$@\" >>" + trace + "\ncase \"$1\" in clean|smudge) cat;; esac\n"
+	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+		p.Fatal(err)
+	}
+	return program, func() string {
+		data, _ := os.ReadFile(trace) // there is none if nothing ran
+		return string(data)
+	}
+}
+
+// poison sets every setting with which a repository can make git run something.
+func (p project) poison(dir, program string) {
+	p.Helper()
+	for key, value := range map[string]string{
+		"core.fsmonitor": program + " fsmonitor", "core.hooksPath": filepath.Dir(program), "core.pager": program + " pager",
+		"core.editor": program + " editor", "core.sshCommand": program + " ssh", "core.askPass": program,
+		"core.alternateRefsCommand": program + " alternates", "core.gitProxy": program, "credential.helper": "!" + program + " credential",
+		"diff.external": program + " diff", "diff.evil.command": program + " driver", "diff.evil.textconv": program + " textconv",
+		"filter.evil.clean": program + " clean", "filter.evil.smudge": program + " smudge", "filter.evil.required": "true",
+		"merge.evil.driver": program + " merge", "gpg.program": program, "log.showSignature": "true", "commit.gpgSign": "true",
+		"hook.evil.command": program + " hook", "hook.evil.event": "post-checkout", "interactive.diffFilter": program + " interactive",
+		"sequence.editor": program + " sequence", "protocol.ext.allow": "always",
+	} {
+		p.git(dir, "config", key, value)
+	}
+	hooks := []string{"pre-commit", "post-commit", "post-checkout", "post-merge", "pre-merge-commit", "prepare-commit-msg", "commit-msg", "reference-transaction", "post-index-change"}
+	for _, folder := range []string{filepath.Dir(program), filepath.Join(dir, ".git", "hooks")} {
+		for _, hook := range hooks {
+			p.write(folder, hook, "#!/bin/sh\n"+program+" hook-"+hook+"\n")
+			if err := os.Chmod(filepath.Join(folder, hook), 0o755); err != nil {
+				p.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestSecurityNothingThatARepositoryNamesRunsBeforeItIsTrusted(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	p := newProject(t)
+	p.write(p.dir, ".gitattributes", "*.txt filter=evil diff=evil merge=evil\n")
+	p.commit(p.dir, "attributes")
+	tree := p.work("a", "done.txt", "1\n2\n3\n")
+	p.write(tree.Path, "shared.txt", "one\n")
+	base := p.base()
+	program, traces := p.plant()
+	p.poison(p.dir, program)
+	r := p.open(p.dir)
+
+	if _, err := r.Status(t.Context(), tree); err != nil {
+		t.Error(err)
+	}
+	if list, _, err := r.Diff(t.Context(), tree.Run, tree.Task); err != nil || len(list) != 2 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, _, err := r.Changes(t.Context(), base.Commit, tree.Branch); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Rescue(t.Context(), tree); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.Base(t.Context(), "main"); err != nil {
+		t.Error(err)
+	}
+	untrusted := (*trust.Error)(nil)
+	if _, err := r.Commit(t.Context(), tree, "more"); !errors.As(err, &untrusted) {
+		t.Errorf("commit: %v", err)
+	}
+	if _, err := r.Create(t.Context(), p.spec("b")); !errors.As(err, &untrusted) {
+		t.Errorf("create: %v", err)
+	}
+	if _, err := r.Merge(t.Context(), MergeSpec{Into: "main", Branches: []string{tree.Branch}}); !errors.As(err, &untrusted) {
+		t.Errorf("merge: %v", err)
+	}
+	if _, err := r.Environ(); !errors.As(err, &untrusted) {
+		t.Errorf("environment to push with: %v", err)
+	}
+	if _, err := r.Remove(t.Context(), tree, true); err != nil {
+		t.Errorf("remove: %v", err)
+	}
+	if got := traces(); got != "" {
+		t.Errorf("a program of the repository ran:\n%s", got)
+	}
+
+	if err := trust.Add(os.Getenv, p.dir, r.Programs(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	made, err := p.open(p.dir).Create(t.Context(), p.spec("b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := traces(); !strings.Contains(got, "smudge") || strings.Contains(got, "hook") {
+		t.Errorf("after it was trusted there ran %q, want the filter and no hook", got)
+	}
+	p.write(p.dir, ".git/worktrees/b/config.worktree", "[filter \"other\"]\n\tclean = "+program+" other\n")
+	if _, err := p.open(p.dir).Commit(t.Context(), made, "x"); !errors.As(err, &untrusted) {
+		t.Errorf("with a filter that a worktree has added: %v", err)
+	}
+}
+
+func TestSecurityAStatusDoesNotRunWhatANestedRepositoryNames(t *testing.T) {
+	p := newProject(t)
+	program, traces := p.plant()
+	inner := filepath.Join(p.dir, "inner")
+	p.git(p.dir, "init", "--quiet", inner)
+	p.git(inner, "config", "user.name", "Person")
+	p.git(inner, "config", "user.email", "person@example.com")
+	p.write(inner, ".gitattributes", "*.txt filter=evil\n")
+	p.write(inner, "a.txt", "1\n")
+	p.commit(inner, "first")
+	p.commit(p.dir, "with a repository in it")
+	tree := p.create("a")
+	p.git(tree.Path, "clone", "--quiet", inner, "inner")
+	copied := filepath.Join(tree.Path, "inner")
+	p.git(copied, "config", "filter.evil.clean", program+" clean")
+	p.write(copied, "a.txt", "2\n")
+	if _, err := p.repo.Status(t.Context(), tree); err != nil {
+		t.Error(err)
+	}
+	if got := traces(); got != "" {
+		t.Errorf("a program of the inner repository ran: %s", got)
+	}
+}

@@ -1,0 +1,162 @@
+package agentsettings
+
+import (
+	"fmt"
+	"strings"
+)
+
+// DiffLine is one line of a difference: Mark is a space for what stays, - for
+// what goes, + for what comes, @ for a heading.
+type DiffLine struct {
+	Mark byte
+	Text string // without its end
+}
+
+// around is how many lines are shown around a change.
+const around = 3
+
+// Diff returns what differs between two texts, as a unified diff has it, without
+// the names of the files.
+func Diff(old, made []byte) []DiffLine {
+	a, b := splitLines(old), splitLines(made)
+	var out []DiffLine
+	for _, h := range hunks(align(a, b)) {
+		out = append(out, DiffLine{'@', h.heading()})
+		out = append(out, h.lines...)
+	}
+	return out
+}
+
+// splitLines keeps a mark of a missing end in the last line, so that it differs.
+func splitLines(text []byte) []string {
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if cut, ok := strings.CutSuffix(line, "\n"); ok {
+			lines = append(lines, cut)
+		} else {
+			lines = append(lines, line+noNewline)
+		}
+	}
+	return lines
+}
+
+const noNewline = "\n\\ No newline at end of file"
+
+// maxTable is how many pairs of lines are compared. Beyond that the lines between
+// the first and the last difference are shown as all others.
+const maxTable = 4 << 20
+
+// align says of each line whether it stays, goes or comes.
+func align(a, b []string) (lines []DiffLine) {
+	var tail []DiffLine
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		lines = append(lines, DiffLine{' ', a[0]})
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		tail = append(tail, DiffLine{' ', a[len(a)-1]})
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	lines = append(lines, middle(a, b)...)
+	for i := len(tail) - 1; i >= 0; i-- {
+		lines = append(lines, tail[i])
+	}
+	return lines
+}
+
+// middle aligns by the longest common subsequence.
+func middle(a, b []string) (lines []DiffLine) {
+	if len(a)*len(b) > maxTable {
+		for _, line := range a {
+			lines = append(lines, DiffLine{'-', line})
+		}
+		a = nil
+	}
+	common := table(a, b)
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case i < len(a) && j < len(b) && a[i] == b[j]:
+			lines = append(lines, DiffLine{' ', a[i]})
+			i, j = i+1, j+1
+		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
+			lines = append(lines, DiffLine{'-', a[i]})
+			i++
+		default:
+			lines = append(lines, DiffLine{'+', b[j]})
+			j++
+		}
+	}
+	return lines
+}
+
+// table has the length of the longest common subsequence of a[i:] and b[j:].
+func table(a, b []string) [][]int32 {
+	common := make([][]int32, len(a)+1)
+	for i := range common {
+		common[i] = make([]int32, len(b)+1)
+	}
+	for i := len(a) - 1; i >= 0; i-- {
+		for j := len(b) - 1; j >= 0; j-- {
+			if a[i] == b[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			} else {
+				common[i][j] = max(common[i+1][j], common[i][j+1])
+			}
+		}
+	}
+	return common
+}
+
+// hunk is a run of changes with what is around them.
+type hunk struct {
+	old, made int // the first line of each side, from 0
+	lines     []DiffLine
+}
+
+func (h hunk) heading() string {
+	old, made := 0, 0
+	for _, line := range h.lines {
+		if line.Mark != '+' {
+			old++
+		}
+		if line.Mark != '-' {
+			made++
+		}
+	}
+	return fmt.Sprintf("@@ -%s +%s @@", span(h.old, old), span(h.made, made))
+}
+
+func span(from, count int) string {
+	if count > 0 {
+		from++
+	}
+	if count == 1 {
+		return fmt.Sprint(from)
+	}
+	return fmt.Sprintf("%d,%d", from, count)
+}
+
+func hunks(lines []DiffLine) (all []hunk) {
+	old, made, until := 0, 0, -1 // until is the last line that the hunk at hand takes
+	for i, line := range lines {
+		if line.Mark != ' ' {
+			if until < i {
+				from := max(i-around, until+1)
+				all = append(all, hunk{old: old - (i - from), made: made - (i - from), lines: lines[from:i:i]})
+			}
+			until = i + around
+		}
+		if i <= until {
+			h := &all[len(all)-1]
+			h.lines = append(h.lines, line)
+		}
+		if line.Mark != '+' {
+			old++
+		}
+		if line.Mark != '-' {
+			made++
+		}
+	}
+	return all
+}

@@ -1,0 +1,348 @@
+package agentsettings
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"gaffer/statefile/host"
+)
+
+func wish() Wish {
+	return Wish{
+		Argv: []string{"gaffer"}, Shell: "gaffer", Answer: time.Minute,
+		LocalState: []string{"/.founder-mode/status/", "/.fctry/state.json", "/coordination/"},
+	}
+}
+
+// theFile is the settings file that an example is one of, in a folder.
+func theFile(t *testing.T, w Wish, root, example string) File {
+	t.Helper()
+	files := append(w.ProjectFiles(root, Programs()), w.IgnoreFile(root))
+	for i, prefix := range []string{"claude-settings-", "claude-mcp-", "codex-hooks-", "codex-config-", "gitignore-"} {
+		if strings.HasPrefix(example, prefix) {
+			return files[i]
+		}
+	}
+	t.Fatalf("%s: of no known kind", example)
+	return File{}
+}
+
+func examples(t *testing.T) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir("testdata/files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]byte{}
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join("testdata/files", e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = data
+	}
+	if len(all) < 20 {
+		t.Fatalf("%d examples, want 20 at least", len(all))
+	}
+	return all
+}
+
+func editor(t *testing.T) *Editor {
+	return &Editor{Host: host.OS(), Dir: filepath.Join(t.TempDir(), "init")}
+}
+
+func put(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o640); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// do plans the files and makes the edits.
+func do(t *testing.T, e *Editor, files ...File) []Edit {
+	t.Helper()
+	edits, err := e.Plan(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Apply(t.Context(), edits); err != nil {
+		t.Fatal(err)
+	}
+	return edits
+}
+
+func undo(t *testing.T, e *Editor, files ...File) []Edit {
+	t.Helper()
+	edits, err := e.PlanUndo(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Apply(t.Context(), edits); err != nil {
+		t.Fatal(err)
+	}
+	return edits
+}
+
+func TestSettingsComeBackToTheByte(t *testing.T) {
+	for name, old := range examples(t) {
+		for _, linked := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: " behind a link"}[linked], func(t *testing.T) {
+				root, e := t.TempDir(), editor(t)
+				f := theFile(t, wish(), root, name)
+				target := f.Path
+				if linked {
+					target = filepath.Join(root, "dotfiles", name)
+					put(t, f.Path, nil) // for its folder
+					if err := os.Remove(f.Path); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.Symlink(target, f.Path); err != nil {
+						t.Fatal(err)
+					}
+				}
+				put(t, target, old)
+
+				edits := do(t, e, f)
+				made := get(t, target)
+				if bytes.Equal(made, old) {
+					t.Fatal("nothing was added")
+				}
+				if !bytes.Equal(made, edits[0].New) {
+					t.Error("it is not what was shown")
+				}
+				holdsAll(t, f, old, made)
+				if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o640 {
+					t.Errorf("mode %v, %v", info.Mode(), err)
+				}
+				if info, err := os.Lstat(f.Path); err != nil || (info.Mode()&os.ModeSymlink != 0) != linked {
+					t.Errorf("the link: %v, %v", info.Mode(), err)
+				}
+				if again := do(t, e, f); again[0].Changes() || !bytes.Equal(get(t, target), made) {
+					t.Errorf("a second time changes it:\n%s", get(t, target))
+				}
+
+				undo(t, e, f)
+				if back := get(t, target); !bytes.Equal(back, old) {
+					t.Errorf("came back as\n%q, was\n%q", back, old)
+				}
+				if again := undo(t, e, f); again[0].Changes() {
+					t.Error("a second undo changes it")
+				}
+				onlyIn(t, filepath.Dir(target), filepath.Base(target))
+			})
+		}
+	}
+}
+
+// onlyIn fails for what was left beside a file.
+func onlyIn(t *testing.T, dir, name string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") && e.Name() != name && strings.Contains(e.Name(), name) {
+			t.Errorf("%s was left", e.Name())
+		}
+	}
+}
+
+// holdsAll checks that a file is read by its program's rules, has all that it
+// had, in its order, and what was asked for.
+func holdsAll(t *testing.T, f File, old, made []byte) {
+	t.Helper()
+	w, err := writerOf(f.Format)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := w.look(made, f.Entries); err != nil || !found.complete {
+		t.Fatalf("complete %v, %v:\n%s", found.complete, err, made)
+	}
+	// Each line of old is still there, and in its order, but for commas and what
+	// was put between brackets.
+	if !isSubsequence(old, made) {
+		t.Errorf("bytes are missing or elsewhere:\n%s", made)
+	}
+	before, after := decode(t, f.Format, old), decode(t, f.Format, made)
+	if !contains(after, before) {
+		t.Errorf("has not all that it had:\n%s", made)
+	}
+}
+
+func isSubsequence(part, whole []byte) bool {
+	for _, b := range whole {
+		if len(part) > 0 && part[0] == b {
+			part = part[1:]
+		}
+	}
+	return len(part) == 0
+}
+
+// decode reads a file as its program does: JSON by encoding/json, without
+// comments and trailing commas.
+func decode(t *testing.T, f Format, data []byte) any {
+	t.Helper()
+	switch f {
+	case TOML:
+		text, err := parseTOML(data)
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, data)
+		}
+		return text.root.plain()
+	case Lines:
+		m := map[string]any{}
+		for line := range strings.Lines(string(data)) {
+			m[strings.TrimSpace(line)] = true
+		}
+		return m
+	}
+	plain, _ := blank(data)
+	plain = bytes.TrimSpace(bytes.TrimPrefix(plain, []byte(byteOrderMark)))
+	if len(plain) == 0 {
+		return map[string]any{}
+	}
+	var v any
+	dec := json.NewDecoder(bytes.NewReader(plain))
+	dec.UseNumber()
+	if err := dec.Decode(&v); err != nil {
+		t.Fatalf("%v:\n%s", err, data)
+	}
+	return v
+}
+
+// contains tells whether whole has all that part has: members by name, items of
+// arrays in their order from the start.
+func contains(whole, part any) bool {
+	switch p := part.(type) {
+	case map[string]any:
+		w, ok := whole.(map[string]any)
+		for name, v := range p {
+			ok = ok && contains(w[name], v)
+		}
+		return ok
+	case []any:
+		w, ok := whole.([]any)
+		ok = ok && len(w) >= len(p)
+		for i := range p {
+			ok = ok && contains(w[i], p[i])
+		}
+		return ok
+	}
+	return reflect.DeepEqual(whole, part)
+}
+
+func TestWhatOthersChangedLaterStaysWhenOursGoes(t *testing.T) {
+	for name, old := range examples(t) {
+		t.Run(name, func(t *testing.T) {
+			root, e := t.TempDir(), editor(t)
+			f := theFile(t, wish(), root, name)
+			put(t, f.Path, old)
+			do(t, e, f)
+			theirs := touched(t, f.Format, get(t, f.Path))
+			put(t, f.Path, theirs)
+			undo(t, e, f)
+			left := get(t, f.Path)
+			before, after := decode(t, f.Format, old), decode(t, f.Format, left)
+			if !contains(after, prune(before)) {
+				t.Errorf("lost what was there:\n%s\nwas\n%s", left, old)
+			}
+			if !bytes.Contains(left, []byte("theirs")) {
+				t.Errorf("lost what was added later:\n%s", left)
+			}
+			if bytes.Contains(bytes.ReplaceAll(left, commented, nil), []byte("gaffer")) && f.Format != TOML {
+				t.Errorf("ours is still there:\n%s", left)
+			}
+			if w, _ := writerOf(f.Format); f.Format == TOML {
+				if found, err := w.look(left, f.Entries); err != nil || found.complete {
+					t.Errorf("ours is still there, or %v:\n%s", err, left)
+				}
+			}
+		})
+	}
+}
+
+// Claude Code writes its settings as a whole when a person changes one of them.
+func TestOursGoesFromAFileThatItsProgramHasLaidOutAnew(t *testing.T) {
+	for name, old := range examples(t) {
+		root, e := t.TempDir(), editor(t)
+		f := theFile(t, wish(), root, name)
+		if f.Format != JSON {
+			continue
+		}
+		put(t, f.Path, old)
+		do(t, e, f)
+		anew, err := json.MarshalIndent(decode(t, JSON, get(t, f.Path)), "", "    ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, f.Path, anew)
+		if edits := do(t, e, f); edits[0].Changes() {
+			t.Errorf("%s: added once more", name)
+		}
+		undo(t, e, f)
+		if got, want := prune(decode(t, JSON, get(t, f.Path))), prune(decode(t, JSON, old)); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: left %v, want %v", name, got, want)
+		}
+	}
+}
+
+var commented = []byte("#[mcp_servers.gaffer]")
+
+// touched is a file after another program has written to it.
+func touched(t *testing.T, f Format, made []byte) []byte {
+	t.Helper()
+	switch f {
+	case TOML, Lines:
+		text := "theirs = 1\n"
+		if bytes.HasPrefix(made, []byte(byteOrderMark)) {
+			return append([]byte(byteOrderMark+text), made[len(byteOrderMark):]...)
+		}
+		return append([]byte(text), made...)
+	}
+	plain, _ := blank(made)
+	open := bytes.IndexByte(plain, '{')
+	return bytes.Join([][]byte{made[:open+1], []byte(` "theirs": 1,`), made[open+1:]}, nil)
+}
+
+// prune takes out empty containers, which go with ours when they held nothing else.
+func prune(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	out := map[string]any{}
+	for name, v := range m {
+		v = prune(v)
+		switch v := v.(type) {
+		case map[string]any:
+			if len(v) == 0 {
+				continue
+			}
+		case []any:
+			if len(v) == 0 {
+				continue
+			}
+		}
+		out[name] = v
+	}
+	return out
+}

@@ -1,0 +1,126 @@
+package agentsettings
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/statefile"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsontree"
+)
+
+// record is one change of a file, as the journal keeps it: enough to take it
+// back to the byte if nobody has touched the file since, and no more of the file
+// than that, which may hold secrets.
+type record struct {
+	After    string            `json:"after"` // the SHA-256 of the file with the change
+	Created  bool              `json:"created,omitempty"`
+	Folders  []string          `json:"folders,omitempty"` // made for the file, innermost first
+	Splices  []Splice          `json:"splices,omitempty"`
+	Replaced map[string][]byte `json:"replaced,omitempty"` // what somebody else had there, by path
+}
+
+// journal is where records are kept. A file has one, and two while a change of
+// it is under way: that of the change before and that of this one.
+type journal struct {
+	doc  *statefile.File
+	host host.Host
+	dir  string
+}
+
+func openJournal(h host.Host, dir string) journal {
+	return journal{statefile.New(filepath.Join(dir, "journal.json"), statefile.Options{Host: h, Empty: []byte("{}")}), h, dir}
+}
+
+// read returns the records of a file, the latest last.
+func (j journal) read(file string) ([]record, error) {
+	doc, err := j.doc.Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := doc.Value().Get("files").Get(file)
+	if list.Absent() {
+		return nil, nil
+	}
+	var records []record
+	if err := json.Unmarshal(list.Raw(), &records); err != nil {
+		return nil, &statefile.FormError{Path: j.doc.Path(), Problem: "what it says of " + file + " cannot be read: " + err.Error()}
+	}
+	return records, nil
+}
+
+// folders lists the folders above a file that were made for it or for others.
+func (j journal) folders(file string) (folders []string, err error) {
+	doc, err := j.doc.Load()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for name := range doc.Value().Get("files").Members() {
+		records, err := j.read(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range records {
+			for _, folder := range r.Folders {
+				if strings.HasPrefix(file, folder+string(filepath.Separator)) && !slices.Contains(folders, folder) {
+					folders = append(folders, folder)
+				}
+			}
+		}
+	}
+	slices.SortFunc(folders, func(a, b string) int { return len(b) - len(a) })
+	return folders, nil
+}
+
+// write gives a file other records, or none.
+func (j journal) write(ctx context.Context, file string, records []record) error {
+	if err := statefile.MkdirAll(j.host, j.dir); err != nil {
+		return err
+	}
+	return j.doc.Update(ctx, func(doc *jsontree.Doc) error {
+		files := doc.Root().Object("files")
+		if len(records) == 0 {
+			files.Delete(file)
+		} else {
+			files.Set(file, records)
+		}
+		return nil
+	})
+}
+
+// of returns the record of the change that has led to these bytes.
+func of(records []record, data []byte) (record, bool) {
+	sum := sumOf(data)
+	for _, r := range records {
+		if r.After == sum {
+			return r, true
+		}
+	}
+	return record{}, false
+}
+
+// replacedBy returns what the latest change has taken the place of.
+func replacedBy(records []record) map[string][]byte {
+	if len(records) == 0 {
+		return nil
+	}
+	return records[len(records)-1].Replaced
+}
+
+func sumOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,212 @@
+package agentsettings
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"gaffer/statefile/jsontree"
+)
+
+type jsonWriter struct{}
+
+func dotted(path []string) string { return strings.Join(path, ".") }
+
+func (jsonWriter) check(text []byte) error {
+	_, err := parseJSON(text)
+	return err
+}
+
+func (jsonWriter) look(old []byte, entries []Entry) (found, error) {
+	t, err := parseJSON(old)
+	if err != nil {
+		return found{}, err
+	}
+	f := found{complete: true, loose: t.loose}
+	right := 0
+	for _, e := range entries {
+		if e.Value == nil {
+			continue
+		}
+		state, err := t.state(e)
+		switch {
+		case err != nil:
+			return found{}, err
+		case state == theirs:
+			f.kept = append(f.kept, e.What)
+		case state == present:
+			right++
+		default:
+			f.complete = false
+		}
+	}
+	f.complete = f.complete && t.ours(entries) == right
+	return f, nil
+}
+
+// state is how an entry stands in a file.
+type state int
+
+const (
+	absent  state = iota // or not as it should be
+	present              // as it should be
+	theirs               // somebody else's is there, which stays
+)
+
+func (t *jsonText) state(e Entry) (state, error) {
+	at, rest, err := t.descend(e)
+	if err != nil || len(rest) > 0 || at.Kind() == jsontree.Missing {
+		return absent, err
+	}
+	want, err := decoded(e.Value)
+	if err != nil {
+		return absent, err
+	}
+	if e.Item {
+		for _, item := range at.Items() {
+			if reflect.DeepEqual(jsontree.Interface(item), want) {
+				return present, nil
+			}
+		}
+		return absent, nil
+	}
+	switch got := jsontree.Interface(at); {
+	case reflect.DeepEqual(got, want), e.grown(got, want) && e.starts(got):
+		return present, nil
+	case e.Mine(got) || e.Force:
+		return absent, nil
+	}
+	return theirs, nil
+}
+
+// descend follows an entry's path as far as there is something. What it meets
+// must be of the kind that the path needs.
+func (t *jsonText) descend(e Entry) (at jsontree.Value, rest []string, err error) {
+	at = t.root
+	if at.Kind() == jsontree.Missing {
+		return at, e.Path, nil
+	}
+	for i, name := range e.Path {
+		if at.Kind() != jsontree.Object {
+			return at, nil, t.misshapen(at, e.Path[:i], jsontree.Object)
+		}
+		next := at.Get(name)
+		if next.Kind() == jsontree.Missing {
+			return at, e.Path[i:], nil
+		}
+		at = next
+	}
+	if e.Item && at.Kind() != jsontree.Array {
+		return at, nil, t.misshapen(at, e.Path, jsontree.Array)
+	}
+	return at, nil, nil
+}
+
+func (jsonWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
+	t, err := parseJSON(old)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, e := range entries {
+		line, ok, err := t.grown(e)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		if !ok {
+			rest = append(rest, e)
+			continue
+		}
+		grown = append(grown, e)
+		text, err := encoded(e.Mend(line.Text()))
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		place, _ := line.Place()
+		splices = append(splices, Splice{At: place.From, Old: bytes.Clone(old[place.From:place.To]), New: text})
+	}
+	return grown, rest, ordered(splices), nil
+}
+
+// grown returns the command of an entry that somebody has added to.
+func (t *jsonText) grown(e Entry) (line jsontree.Value, ok bool, err error) {
+	if e.Mend == nil || e.Value == nil {
+		return line, false, nil
+	}
+	at, rest, err := t.descend(e)
+	if err != nil || len(rest) > 0 {
+		return line, false, err
+	}
+	want, err := decoded(e.Value)
+	if err != nil {
+		return line, false, err
+	}
+	return at.Get(starter), e.grown(jsontree.Interface(at), want), nil
+}
+
+// ours counts what is ours anywhere.
+func (t *jsonText) ours(entries []Entry) (n int) {
+	t.sweep(t.root, entries, func(jsonPart) { n++ })
+	return n
+}
+
+// sweep tells each part below v that is ours, once.
+func (t *jsonText) sweep(v jsontree.Value, entries []Entry, tell func(jsonPart)) {
+	for _, p := range parts(v) {
+		inner, mine := advance(v, entries, p)
+		if mine {
+			tell(p)
+		} else if len(inner) > 0 {
+			t.sweep(p.value, inner, tell)
+		}
+	}
+}
+
+// advance returns the entries that are to be looked for within a part of v, with
+// the rest of their paths, and whether the part itself is ours.
+func advance(v jsontree.Value, entries []Entry, p jsonPart) (inner []Entry, mine bool) {
+	var value any
+	is := func(e Entry) bool {
+		if value == nil {
+			value = jsontree.Interface(p.value)
+		}
+		return e.Mine(value)
+	}
+	for _, e := range entries {
+		if e.Item && len(e.Path) == 0 {
+			mine = mine || v.Kind() == jsontree.Array && is(e)
+			continue
+		}
+		if len(e.Path) == 0 || e.Path[0] != "*" && (v.Kind() != jsontree.Object || e.Path[0] != p.name) {
+			continue
+		}
+		e.Path = e.Path[1:]
+		if len(e.Path) == 0 && !e.Item {
+			mine = mine || is(e)
+			continue
+		}
+		inner = append(inner, e)
+	}
+	return inner, mine
+}
+
+// decoded returns a value as a reader of its JSON gets it.
+func decoded(v any) (any, error) {
+	text, err := encoded(v)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := jsontree.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return jsontree.Interface(doc.Value()), nil
+}
+
+func encoded(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSpace(b.Bytes()), err
+}

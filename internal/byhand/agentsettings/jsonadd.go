@@ -1,0 +1,323 @@
+package agentsettings
+
+import (
+	"bytes"
+	"strings"
+
+	"gaffer/statefile/jsontree"
+)
+
+func (jsonWriter) add(old []byte, entries []Entry) ([]Splice, error) {
+	t, err := parseJSON(old)
+	if err != nil {
+		return nil, err
+	}
+	var splices []Splice
+	var groups []*growth
+	for _, e := range entries {
+		if e.Value == nil {
+			continue
+		}
+		s, err := t.state(e)
+		if err != nil {
+			return nil, err
+		}
+		if s != absent {
+			continue
+		}
+		at, rest, _ := t.descend(e)
+		if len(rest) == 0 && !e.Item {
+			splice, err := t.exchange(at, e)
+			if err != nil {
+				return nil, err
+			}
+			splices = append(splices, splice)
+			continue
+		}
+		if err := growthOf(&groups, at).put(rest, e); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range groups {
+		splices = append(splices, t.grow(g.at, g.tree)...)
+	}
+	return ordered(splices), nil
+}
+
+// growth is what is to be added at the end of one container.
+type growth struct {
+	at   jsontree.Value
+	tree branch
+}
+
+func growthOf(groups *[]*growth, at jsontree.Value) *growth {
+	place, _ := at.Place()
+	for _, g := range *groups {
+		if there, _ := g.at.Place(); there == place {
+			return g
+		}
+	}
+	g := &growth{at: at}
+	*groups = append(*groups, g)
+	return g
+}
+
+func (g *growth) put(rest []string, e Entry) error {
+	text, err := encoded(e.Value)
+	if err != nil {
+		return err
+	}
+	b := &g.tree
+	for _, name := range rest {
+		b = b.member(name)
+	}
+	if e.Item {
+		b.items = append(b.items, text)
+	} else {
+		b.leaf = text
+	}
+	return nil
+}
+
+// branch is a value that is yet to be written: a leaf, members, or items.
+type branch struct {
+	name    string
+	leaf    []byte
+	members []*branch
+	items   [][]byte
+}
+
+func (b *branch) member(name string) *branch {
+	for _, m := range b.members {
+		if m.name == name {
+			return m
+		}
+	}
+	m := &branch{name: name}
+	b.members = append(b.members, m)
+	return m
+}
+
+// exchange puts an entry in the place of a value.
+func (t *jsonText) exchange(at jsontree.Value, e Entry) (Splice, error) {
+	text, err := encoded(e.Value)
+	if err != nil {
+		return Splice{}, err
+	}
+	place, _ := at.Place()
+	l := t.layout(t.root)
+	return Splice{At: place.From, Old: bytes.Clone(t.src[place.From:place.To]), New: []byte(l.flat(text))}, nil
+}
+
+// grow adds parts at the end of a container, or a document to an empty file.
+func (t *jsonText) grow(at jsontree.Value, b branch) []Splice {
+	if at.Kind() == jsontree.Missing {
+		return []Splice{putIn(len(t.src), t.document(b))}
+	}
+	l := t.layout(at)
+	text := strings.Join(l.parts(b), ","+l.between())
+	list := parts(at)
+	if len(list) == 0 {
+		return []Splice{t.fill(at, l, text)}
+	}
+	after := func(at int) int { // where ours may begin: not behind a comment on one line with it
+		if l.lines {
+			return t.lineEnd(at)
+		}
+		return at
+	}
+	last := list[len(list)-1].To
+	if comma := t.comma(last); comma >= 0 { // a trailing one: ours gets one too
+		return []Splice{putIn(after(comma+1), l.between()+text+",")}
+	}
+	return []Splice{putIn(last, ","), putIn(after(last), l.between()+text)}
+}
+
+// lineEnd returns where the line ends if only comments follow on it, else at:
+// a comment stays with what it is about.
+func (t *jsonText) lineEnd(at int) int {
+	end := at
+	for i := at; i < len(t.src); {
+		switch {
+		case t.src[i] == '\n' || t.src[i] == '\r':
+			return end
+		case isComment(t.src, i):
+			i = afterComment(t.src, i)
+			end = i
+		case isSpace(t.src[i]):
+			i++
+		default: // on one line with what follows: do not go past it
+			return at
+		}
+	}
+	return end
+}
+
+// fill puts parts into an empty container.
+func (t *jsonText) fill(at jsontree.Value, l layout, text string) Splice {
+	place, _ := at.Place()
+	from, to := place.From+1, place.To-1
+	inner := t.src[from:to]
+	if !l.lines {
+		return putIn(to, text)
+	}
+	last := bytes.LastIndexByte(inner, '\n')
+	if last >= 0 && len(bytes.TrimSpace(inner[last:])) == 0 {
+		end := from + last
+		if end > from && t.src[end-1] == '\r' {
+			end--
+		}
+		return putIn(end, l.between()+text)
+	}
+	return putIn(to, l.between()+text+l.eol+strings.TrimSuffix(l.indent, l.unit))
+}
+
+// document is the whole of a file that had no value.
+func (t *jsonText) document(b branch) string {
+	l := layout{unit: "  ", eol: t.eol(), lines: true, space: true}
+	lead := ""
+	if text := bytes.TrimPrefix(t.src, []byte(byteOrderMark)); len(text) > 0 && text[len(text)-1] != '\n' {
+		lead = l.eol
+	}
+	return lead + l.value(&b) + l.eol
+}
+
+// layout is how the parts of one container are laid out.
+type layout struct {
+	unit   string // one level of indentation
+	eol    string
+	indent string // of a part
+	lines  bool   // parts stand on lines of their own
+	space  bool   // after a comma on one line
+}
+
+func (t *jsonText) layout(at jsontree.Value) layout {
+	l := layout{unit: "  ", eol: t.eol(), lines: true, space: true}
+	if first := parts(t.root); len(first) > 0 {
+		top, _ := t.root.Place()
+		if lead := t.src[top.From+1 : first[0].Name]; bytes.IndexByte(lead, '\n') >= 0 {
+			l.unit = lineIndent(t.src, first[0].Name)
+		} else {
+			l.lines = false
+			l.space = first[0].From > 0 && t.src[first[0].From-1] != ':'
+		}
+	}
+	place, _ := at.Place()
+	list := parts(at)
+	if len(list) == 0 {
+		l.indent = lineIndent(t.src, place.From) + l.unit
+		return l
+	}
+	last := list[len(list)-1]
+	from := place.From
+	if len(list) > 1 {
+		from = list[len(list)-2].To
+	}
+	l.lines = bytes.IndexByte(t.src[from:last.Name], '\n') >= 0
+	l.indent = lineIndent(t.src, last.Name)
+	return l
+}
+
+func (t *jsonText) eol() string {
+	if i := bytes.IndexByte(t.src, '\n'); i > 0 && t.src[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// lineIndent is the white space that the line of text[at] begins with.
+func lineIndent(text []byte, at int) string {
+	line := text[bytes.LastIndexByte(text[:at], '\n')+1 : at]
+	line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+// between is what stands before a part, after a comma or bracket.
+func (l layout) between() string {
+	switch {
+	case l.lines:
+		return l.eol + l.indent
+	case l.space:
+		return " "
+	}
+	return ""
+}
+
+// parts lays out what a branch has, each on one line but for what has members.
+func (l layout) parts(b branch) (list []string) {
+	for _, item := range b.items {
+		list = append(list, l.flat(item))
+	}
+	for _, m := range b.members {
+		name, _ := encoded(m.name) // a string always encodes
+		list = append(list, l.flat(append(name, ':'))+l.value(m))
+	}
+	return list
+}
+
+func (l layout) value(b *branch) string {
+	switch {
+	case b.leaf != nil:
+		return l.flat(b.leaf)
+	case b.items != nil:
+		l.lines = false
+		return "[" + strings.Join(l.parts(*b), ","+l.between()) + "]"
+	case !l.lines:
+		return "{" + strings.Join(l.parts(*b), ","+l.between()) + "}"
+	}
+	end := l.eol + l.indent
+	l.indent += l.unit
+	return "{" + l.between() + strings.Join(l.parts(*b), ","+l.between()) + end + "}"
+}
+
+// flat is JSON on one line, with spaces if that is how the file has it.
+func (l layout) flat(text []byte) string {
+	if !l.space {
+		return string(text)
+	}
+	var b strings.Builder
+	for i := 0; i < len(text); {
+		end := i + 1
+		if text[i] == '"' {
+			end = afterString(text, i)
+		}
+		b.Write(text[i:end])
+		if text[i] == ',' || text[i] == ':' {
+			b.WriteByte(' ')
+		}
+		i = end
+	}
+	return b.String()
+}
+
+// replacedIn returns what somebody else has in base where made has ours, by path.
+func replacedIn(f Format, base, made []byte, entries []Entry) map[string][]byte {
+	if f != JSON {
+		return nil
+	}
+	before, err := parseJSON(base)
+	if err != nil {
+		return nil
+	}
+	after, err := parseJSON(made)
+	if err != nil {
+		return nil
+	}
+	var all map[string][]byte
+	for _, e := range entries {
+		if e.Item || e.Value == nil {
+			continue
+		}
+		now, _, _ := after.descend(e)
+		was, rest, err := before.descend(e)
+		place, there := was.Place()
+		if err != nil || len(rest) > 0 || !there || !e.Mine(jsontree.Interface(now)) {
+			continue
+		}
+		if all == nil {
+			all = map[string][]byte{}
+		}
+		all[dotted(e.Path)] = bytes.Clone(base[place.From:place.To])
+	}
+	return all
+}

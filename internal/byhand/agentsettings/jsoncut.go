@@ -1,0 +1,100 @@
+package agentsettings
+
+import (
+	"bytes"
+	"slices"
+
+	"gaffer/statefile/jsontree"
+)
+
+func (jsonWriter) cut(old []byte, entries []Entry, replaced map[string][]byte) ([]Splice, error) {
+	t, err := parseJSON(old)
+	if err != nil {
+		return nil, err
+	}
+	c := cutter{t, replaced}
+	splices, _ := c.cut(t.root, entries, nil)
+	return ordered(splices), nil
+}
+
+type cutter struct {
+	*jsonText
+	replaced map[string][]byte
+}
+
+// cut takes what is ours out of v. A container that has nothing left goes too,
+// which all tells, unless it is the whole document.
+func (c cutter) cut(v jsontree.Value, entries []Entry, path []string) (splices []Splice, all bool) {
+	list := parts(v)
+	var dead []int
+	for i, p := range list {
+		here := append(slices.Clone(path), p.name)
+		inner, mine := advance(v, entries, p)
+		if was, ok := c.replaced[dotted(here)]; mine && ok && p.name != "" {
+			splices = append(splices, Splice{At: p.From, Old: bytes.Clone(c.src[p.From:p.To]), New: was})
+			continue
+		}
+		if !mine && len(inner) > 0 {
+			var below []Splice
+			below, mine = c.cut(p.value, inner, here)
+			splices = append(splices, below...)
+		}
+		if mine {
+			dead = append(dead, i)
+		}
+	}
+	if len(dead) > 0 && len(dead) == len(list) && path != nil {
+		return nil, true
+	}
+	return append(splices, c.remove(list, dead)...), false
+}
+
+// remove takes parts out of their container, with their commas.
+func (c cutter) remove(list []jsonPart, dead []int) (splices []Splice) {
+	last := -1 // the last part that stays
+	for i := range list {
+		if !slices.Contains(dead, i) {
+			last = i
+		}
+	}
+	for _, i := range dead {
+		end := list[i].To
+		comma := c.comma(end)
+		if comma >= 0 {
+			splices = append(splices, cutOut(c.src, comma, comma+1))
+			end = comma + 1
+		}
+		splices = append(splices, cutOut(c.src, c.begins(list[i].Name, end), list[i].To))
+	}
+	if n := len(list) - 1; last >= 0 && last < n && c.comma(list[n].To) < 0 {
+		comma := c.comma(list[last].To)
+		splices = append(splices, cutOut(c.src, comma, comma+1))
+	}
+	return splices
+}
+
+// begins returns where a part that ends at end begins with what leads to it: the
+// end of the line before, if the part has its line to itself, or the white space
+// on the same line. What follows on the line must not come behind a comment.
+func (c cutter) begins(at, end int) int {
+	for at > 0 && (c.src[at-1] == ' ' || c.src[at-1] == '\t') {
+		at--
+	}
+	rest := bytes.TrimLeft(c.src[end:], " \t")
+	if len(rest) > 0 && rest[0] != '\n' && rest[0] != '\r' {
+		return at
+	}
+	return lineBefore(c.src, at)
+}
+
+// lineBefore returns where the line before the one that begins at at ends, if
+// one begins there.
+func lineBefore(text []byte, at int) int {
+	if at > 0 && text[at-1] == '\n' {
+		at--
+		if at > 0 && text[at-1] == '\r' {
+			at--
+		}
+	}
+	return at
+}

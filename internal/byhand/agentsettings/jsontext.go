@@ -1,0 +1,166 @@
+package agentsettings
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"gaffer/statefile/jsontree"
+)
+
+// jsonText is a JSON file. plain is as long as src and has blanks where src has
+// comments and trailing commas, so that what is found in the one stands at the
+// same place in the other.
+type jsonText struct {
+	src, plain []byte
+	root       jsontree.Value // missing in a file without any value
+	loose      string
+}
+
+func parseJSON(src []byte) (*jsonText, error) {
+	t := &jsonText{src: src}
+	t.plain, t.loose = blank(src)
+	if len(bytes.Trim(bytes.TrimPrefix(t.plain, []byte(byteOrderMark)), " \t\r\n")) == 0 {
+		return t, nil
+	}
+	doc, err := jsontree.Parse(t.plain)
+	if syntax := (*jsontree.SyntaxError)(nil); errors.As(err, &syntax) {
+		return nil, &TextError{Format: JSON, Line: syntax.Line, Column: syntax.Column, Problem: syntax.Problem}
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.root = doc.Value()
+	if t.root.Kind() != jsontree.Object {
+		return nil, t.misshapen(t.root, nil, jsontree.Object)
+	}
+	return t, nil
+}
+
+const byteOrderMark = "\xef\xbb\xbf"
+
+// blank puts spaces in the place of comments and trailing commas, and says where
+// the first one is.
+func blank(src []byte) (plain []byte, loose string) {
+	plain = bytes.Clone(src)
+	first, what := -1, ""
+	note := func(at int, kind string) {
+		if first < 0 || at < first {
+			first, what = at, kind
+		}
+	}
+	for i := 0; i < len(plain); {
+		switch {
+		case plain[i] == '"':
+			i = afterString(plain, i)
+		case isComment(plain, i):
+			end := afterComment(plain, i)
+			note(i, "comment")
+			blankOut(plain[i:end])
+			i = end
+		case opensComment(plain, i): // and nothing closes it, nor any that comes behind it
+			i = len(plain)
+		default:
+			i++
+		}
+	}
+	for i := 0; i < len(plain); {
+		switch {
+		case plain[i] == '"':
+			i = afterString(plain, i)
+			continue
+		case plain[i] == ',' && trails(plain, i):
+			note(i, "comma before a closing bracket")
+			plain[i] = ' '
+		}
+		i++
+	}
+	if first >= 0 {
+		loose = fmt.Sprintf("line %d: a %s", lineOf(src, first), what)
+	}
+	return plain, loose
+}
+
+func blankOut(text []byte) {
+	for i, b := range text {
+		if b != '\n' && b != '\r' {
+			text[i] = ' '
+		}
+	}
+}
+
+// afterString returns the index after the string that opens at b[i], or the end.
+func afterString(b []byte, i int) int {
+	for i++; i < len(b) && b[i] != '"' && b[i] != '\n'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return min(i+1, len(b))
+}
+
+func isComment(b []byte, i int) bool {
+	return bytes.HasPrefix(b[i:], []byte("//")) || opensComment(b, i) && bytes.Contains(b[i+2:], []byte("*/"))
+}
+
+func opensComment(b []byte, i int) bool { return bytes.HasPrefix(b[i:], []byte("/*")) }
+
+func afterComment(b []byte, i int) int {
+	if b[i+1] == '*' {
+		return i + 2 + bytes.Index(b[i+2:], []byte("*/")) + 2
+	}
+	if end := bytes.IndexAny(b[i:], "\r\n"); end >= 0 {
+		return i + end
+	}
+	return len(b)
+}
+
+// trails tells a comma after a value and before a closing bracket.
+func trails(b []byte, i int) bool {
+	after := bytes.TrimLeft(b[i+1:], " \t\r\n")
+	before := bytes.TrimRight(b[:i], " \t\r\n")
+	return len(after) > 0 && (after[0] == '}' || after[0] == ']') &&
+		len(before) > 0 && !bytes.ContainsAny(before[len(before)-1:], "{[,:")
+}
+
+func (t *jsonText) misshapen(v jsontree.Value, path []string, want jsontree.Kind) error {
+	place, _ := v.Place()
+	return &ShapeError{At: dotted(path), Line: lineOf(t.src, place.From), Found: v.Kind().String(), Want: want.String()}
+}
+
+// parts lists what a container has, in order.
+func parts(v jsontree.Value) (list []jsonPart) {
+	for name, part := range v.Members() {
+		place, _ := part.Place()
+		list = append(list, jsonPart{place, name, part})
+	}
+	for _, part := range v.Items() {
+		place, _ := part.Place()
+		list = append(list, jsonPart{place, "", part})
+	}
+	return list
+}
+
+type jsonPart struct {
+	jsontree.Place
+	name  string
+	value jsontree.Value
+}
+
+// comma returns where the comma after a part is, also if it is a trailing one,
+// or -1. Comments may stand before it.
+func (t *jsonText) comma(after int) int {
+	for i := after; i < len(t.src); i++ {
+		switch {
+		case t.src[i] == ',':
+			return i
+		case isComment(t.src, i):
+			i = afterComment(t.src, i) - 1
+		case !isSpace(t.src[i]):
+			return -1
+		}
+	}
+	return -1
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }

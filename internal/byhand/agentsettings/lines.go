@@ -1,0 +1,98 @@
+package agentsettings
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// lineWriter knows files of lines such as .gitignore, in which a # begins a
+// comment. What is ours stands in one block below a heading.
+type lineWriter struct{}
+
+const heading = "# What gaffer keeps on this machine ('gaffer init')"
+
+func (lineWriter) check([]byte) error { return nil }
+
+func (lineWriter) look(old []byte, entries []Entry) (found, error) {
+	return found{complete: len(missing(old, entries)) == 0}, nil
+}
+
+// missing lists the lines that a file does not have.
+func missing(old []byte, entries []Entry) (lines []string) {
+	has := map[string]bool{}
+	for line := range strings.Lines(strings.TrimPrefix(string(old), byteOrderMark)) {
+		has[strings.TrimSpace(line)] = true
+	}
+	for _, e := range entries {
+		if line, ok := e.Value.(string); ok && !has[line] {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+func (lineWriter) add(old []byte, entries []Entry) ([]Splice, error) {
+	lines := missing(old, entries)
+	if len(lines) == 0 {
+		return nil, nil
+	}
+	block := append([]string{heading}, lines...)
+	return []Splice{putIn(len(old), paragraph(old, block))}, nil
+}
+
+// paragraph is lines to put at the end of a text, with a blank line before them.
+// They end as the text does: with a newline or without.
+func paragraph(old []byte, lines []string) string {
+	eol := (&jsonText{src: old}).eol()
+	body := strings.Join(lines, eol)
+	text := bytes.TrimPrefix(old, []byte(byteOrderMark))
+	switch {
+	case len(text) == 0:
+		return body + eol
+	case text[len(text)-1] != '\n':
+		return eol + eol + body
+	case bytes.HasSuffix(text, []byte("\n\n")), bytes.HasSuffix(text, []byte("\n\r\n")), len(bytes.TrimSpace(text)) == 0:
+		return body + eol
+	}
+	return eol + body + eol
+}
+
+// mend finds nothing: nobody can add to a line.
+func (lineWriter) mend(_ []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
+	return nil, entries, nil, nil
+}
+
+func (lineWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splice, error) {
+	ours := map[string]bool{}
+	for _, e := range entries {
+		if line, ok := e.Value.(string); ok {
+			ours[line] = true
+		}
+	}
+	lines := slices.Collect(bytes.Lines(old))
+	var splices []Splice
+	at := 0
+	for i := 0; i < len(lines); i++ {
+		from := at
+		at += len(lines[i])
+		if strings.TrimSpace(string(lines[i])) != heading {
+			continue
+		}
+		for ; i+1 < len(lines) && ours[strings.TrimSpace(string(lines[i+1]))]; i++ {
+			at += len(lines[i+1])
+		}
+		splices = append(splices, cutOut(old, blankBefore(old, from), at))
+	}
+	return splices, nil
+}
+
+// blankBefore returns where the blank line before the line at from begins, if
+// there is one, else from.
+func blankBefore(text []byte, from int) int {
+	before := lineBefore(text, from)
+	if before == from || before > 0 && text[before-1] != '\n' {
+		return from
+	}
+	return before
+}

@@ -1,0 +1,79 @@
+package agentsettings
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Splice is one place at which a text differs from the one it was made of.
+type Splice struct {
+	At  int    `json:"at"` // in the old text
+	Old []byte `json:"old,omitempty"`
+	New []byte `json:"new,omitempty"`
+}
+
+// ordered sorts the splices by place and joins those at the same one, in the
+// order in which they were made.
+func ordered(splices []Splice) []Splice {
+	slices.SortStableFunc(splices, func(a, b Splice) int { return cmp.Compare(a.At, b.At) })
+	var joined []Splice
+	for _, s := range splices {
+		if n := len(joined); n > 0 && joined[n-1].At+len(joined[n-1].Old) == s.At {
+			joined[n-1].Old = slices.Concat(joined[n-1].Old, s.Old)
+			joined[n-1].New = slices.Concat(joined[n-1].New, s.New)
+			continue
+		}
+		joined = append(joined, s)
+	}
+	return joined
+}
+
+// across returns the splices from what cuts make of a text to what adds make of
+// it. The two are in order and do not overlap.
+func across(cuts, adds []Splice) (splices []Splice) {
+	shift := 0 // of what the cuts make, against the text
+	for len(cuts) > 0 || len(adds) > 0 {
+		if len(cuts) == 0 || len(adds) > 0 && adds[0].At <= cuts[0].At {
+			s := adds[0]
+			splices, adds = append(splices, Splice{At: s.At + shift, Old: s.Old, New: s.New}), adds[1:]
+			continue
+		}
+		s := cuts[0]
+		splices, cuts = append(splices, Splice{At: s.At + shift, Old: s.New, New: s.Old}), cuts[1:]
+		shift += len(s.New) - len(s.Old)
+	}
+	return ordered(splices)
+}
+
+// apply returns old with the splices made. They are in order and do not overlap.
+func apply(old []byte, splices []Splice) []byte {
+	var b []byte
+	from := 0
+	for _, s := range splices {
+		b = append(append(b, old[from:s.At]...), s.New...)
+		from = s.At + len(s.Old)
+	}
+	return append(b, old[from:]...)
+}
+
+// reverse returns what apply has made new of, or nil if it cannot have been.
+func reverse(made []byte, splices []Splice) []byte {
+	b := []byte{}
+	from, shift := 0, 0
+	for _, s := range splices {
+		at := s.At + shift
+		if at < from || at+len(s.New) > len(made) || string(made[at:at+len(s.New)]) != string(s.New) {
+			return nil
+		}
+		b = append(append(b, made[from:at]...), s.Old...)
+		from = at + len(s.New)
+		shift += len(s.New) - len(s.Old)
+	}
+	return append(b, made[from:]...)
+}
+
+func cutOut(text []byte, from, to int) Splice {
+	return Splice{At: from, Old: slices.Clone(text[from:to])}
+}
+
+func putIn(at int, text string) Splice { return Splice{At: at, New: []byte(text)} }

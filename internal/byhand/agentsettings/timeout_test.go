@@ -1,0 +1,23 @@
+package agentsettings
+
+import (
+	"testing"
+	"time"
+)
+
+func TestProgramsWaitLongerForAHookThanItTakes(t *testing.T) {
+	for _, answer := range []time.Duration{0, 1400 * time.Millisecond, time.Minute} {
+		w := Wish{Answer: answer}
+		for program, events := range map[Program][]string{Claude: ClaudeEvents(), Codex: CodexEvents()} {
+			for _, event := range events {
+				takes := 2 * time.Second // hook.Budget
+				if event == "PermissionRequest" {
+					takes += answer + 7*time.Second // to put the question and to withdraw it
+				}
+				if given := time.Duration(w.timeout(program, event)) * time.Second; given <= takes {
+					t.Errorf("%s, %s: %s for what may take %s", program, event, given, takes)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,322 @@
+package agentsettings
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// tomlWriter adds tables of one level: [mcp_servers.gaffer] with its keys.
+type tomlWriter struct{}
+
+// Table is the value of an [Entry] in TOML: keys in their order, each with a
+// string or a list of strings.
+type Table []Field
+
+// Field is one key of a [Table].
+type Field struct {
+	Key   string
+	Value any // string, []string or number
+}
+
+func (t Table) decoded() map[string]any {
+	m := map[string]any{}
+	for _, f := range t {
+		m[f.Key] = f.Value
+		if list, ok := f.Value.([]string); ok {
+			items := []any{}
+			for _, item := range list {
+				items = append(items, item)
+			}
+			m[f.Key] = items
+		}
+	}
+	return m
+}
+
+// lines are the keys with their values.
+func (t Table) lines() (lines []string) {
+	for _, f := range t {
+		lines = append(lines, tomlKey(f.Key)+" = "+f.text())
+	}
+	return lines
+}
+
+// text is the value as it stands in a file.
+func (f Field) text() string {
+	switch v := f.Value.(type) {
+	case string:
+		return quoteTOML(v)
+	case number:
+		return string(v)
+	}
+	var words []string
+	for _, word := range f.Value.([]string) {
+		words = append(words, quoteTOML(word))
+	}
+	return "[" + strings.Join(words, ", ") + "]"
+}
+
+func tomlKey(name string) string {
+	if name != "" && strings.IndexFunc(name, func(r rune) bool { return r > 0x7f || !isBare(byte(r)) }) < 0 {
+		return name
+	}
+	return quoteTOML(name)
+}
+
+func tomlPath(path []string) string {
+	var keys []string
+	for _, name := range path {
+		keys = append(keys, tomlKey(name))
+	}
+	return strings.Join(keys, ".")
+}
+
+func (tomlWriter) check(text []byte) error {
+	_, err := parseTOML(text)
+	return err
+}
+
+func (tomlWriter) look(old []byte, entries []Entry) (found, error) {
+	t, err := parseTOML(old)
+	if err != nil {
+		return found{}, err
+	}
+	f := found{complete: true}
+	for _, e := range entries {
+		if e.Value == nil {
+			continue
+		}
+		s, err := t.state(e)
+		switch {
+		case err != nil:
+			return found{}, err
+		case s == theirs:
+			f.kept = append(f.kept, e.What)
+		case s == absent:
+			f.complete = false
+		}
+	}
+	return f, nil
+}
+
+func (t *tomlText) state(e Entry) (state, error) {
+	got, err := t.get(e.Path)
+	if err != nil || got == nil {
+		return absent, err
+	}
+	want := any(e.Value.(Table).decoded())
+	switch {
+	case reflect.DeepEqual(got, want), e.grown(got, want) && e.starts(got):
+		return present, nil
+	case e.Mine(got):
+		return absent, nil
+	}
+	return theirs, nil
+}
+
+// get returns what is at a path, or nil. What is on the way must be tables.
+func (t *tomlText) get(path []string) (any, error) {
+	here := t.root
+	for i, name := range path {
+		v := here.members[name]
+		if i == len(path)-1 {
+			if list, ok := v.([]*tomlTable); ok {
+				return len(list), nil // whatever it is, it is not ours
+			}
+			return plainValue(v), nil
+		}
+		switch v := v.(type) {
+		case nil:
+			return nil, nil
+		case *tomlTable:
+			here = v
+		default:
+			return nil, &ShapeError{At: dotted(path[:i+1]), Line: t.lineOf(path[:i+1]), Found: "no table", Want: "a table"}
+		}
+	}
+	return nil, nil
+}
+
+func (t *tomlText) lineOf(path []string) int {
+	for _, st := range t.statements {
+		if slices.Equal(st.path, path) {
+			return lineOf(t.src, st.from)
+		}
+	}
+	return 1
+}
+
+func (tomlWriter) add(old []byte, entries []Entry) ([]Splice, error) {
+	t, err := parseTOML(old)
+	if err != nil {
+		return nil, err
+	}
+	var splices []Splice
+	for _, e := range entries {
+		if e.Value == nil {
+			continue
+		}
+		s, err := t.state(e)
+		if err != nil {
+			return nil, err
+		}
+		if s != absent {
+			continue
+		}
+		table := e.Value.(Table)
+		if in, ok := t.inlineAt(e.Path[:len(e.Path)-1]); ok {
+			splices = append(splices, t.join(in, e.Path[len(e.Path)-1], table))
+			continue
+		}
+		block := append([]string{"[" + tomlPath(e.Path) + "]"}, table.lines()...)
+		splices = append(splices, putIn(len(old), paragraph(old, block)))
+	}
+	return ordered(splices), nil
+}
+
+// inlineAt finds the inline table that is all there is at a path.
+func (t *tomlText) inlineAt(path []string) (statement, bool) {
+	for _, st := range t.statements {
+		if !st.heading && st.value.braces && slices.Equal(st.path, path) {
+			return st, true
+		}
+	}
+	return statement{}, false
+}
+
+// join adds a member to an inline table.
+func (t *tomlText) join(in statement, name string, table Table) Splice {
+	text := tomlKey(name) + " = { " + strings.Join(table.lines(), ", ") + " }"
+	if n := len(in.inline); n > 0 {
+		return putIn(in.inline[n-1].to, ", "+text)
+	}
+	return putIn(in.value.from+1, " "+text+" ")
+}
+
+func (tomlWriter) mend(old []byte, entries []Entry) (grown, rest []Entry, splices []Splice, err error) {
+	t, err := parseTOML(old)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for _, e := range entries {
+		got, err := t.get(e.Path)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		table, _ := e.Value.(Table)
+		at, ok := t.find(append(slices.Clone(e.Path), starter))
+		if !ok || table == nil || !e.grown(got, table.decoded()) {
+			rest = append(rest, e)
+			continue
+		}
+		grown = append(grown, e)
+		line := got.(map[string]any)[starter].(string)
+		splices = append(splices, Splice{At: at.from, Old: slices.Clone(old[at.from:at.to]), New: []byte(quoteTOML(e.Mend(line)))})
+	}
+	return grown, rest, ordered(splices), nil
+}
+
+// find returns where the value at a path stands.
+func (t *tomlText) find(path []string) (tomlSpan, bool) {
+	for _, st := range t.statements {
+		whole := st.value
+		whole.path, whole.inline = st.path, st.inline
+		if at, ok := whole.find(path); ok && !st.heading {
+			return at, true
+		}
+	}
+	return tomlSpan{}, false
+}
+
+func (s tomlSpan) find(path []string) (tomlSpan, bool) {
+	if len(s.path) > len(path) || !slices.Equal(s.path, path[:len(s.path)]) {
+		return tomlSpan{}, false
+	}
+	path = path[len(s.path):]
+	if len(path) == 0 {
+		return s, true
+	}
+	for _, below := range s.inline {
+		if at, ok := below.find(path); ok {
+			return at, true
+		}
+	}
+	return tomlSpan{}, false
+}
+
+func (tomlWriter) cut(old []byte, entries []Entry, _ map[string][]byte) ([]Splice, error) {
+	t, err := parseTOML(old)
+	if err != nil {
+		return nil, err
+	}
+	var splices []Splice
+	for _, e := range entries {
+		got, err := t.get(e.Path)
+		if err != nil {
+			return nil, err
+		}
+		if got != nil && e.Mine(got) {
+			splices = append(splices, t.remove(e.Path)...)
+		}
+	}
+	return ordered(splices), nil
+}
+
+// remove takes out all that is at a path or below it.
+func (t *tomlText) remove(path []string) (splices []Splice) {
+	if in, ok := t.inlineAt(path[:len(path)-1]); ok {
+		return t.leave(in, path[len(path)-1])
+	}
+	for i := 0; i < len(t.statements); i++ {
+		st := t.statements[i]
+		if len(st.path) < len(path) || !slices.Equal(st.path[:len(path)], path) {
+			continue
+		}
+		from := t.lineStart(st.from)
+		if st.heading {
+			from = blankBefore(t.src, from)
+			for i+1 < len(t.statements) && !t.statements[i+1].heading {
+				i++
+			}
+		}
+		splices = append(splices, cutOut(t.src, from, t.nextLine(t.statements[i].to)))
+	}
+	return splices
+}
+
+// lineStart returns where the line of a place begins. A byte order mark is not
+// part of it.
+func (t *tomlText) lineStart(at int) int {
+	for at > 0 && (t.src[at-1] == ' ' || t.src[at-1] == '\t') {
+		at--
+	}
+	return at
+}
+
+// nextLine returns where the line after that of a place begins.
+func (t *tomlText) nextLine(at int) int {
+	for at < len(t.src) && t.src[at] != '\n' {
+		at++
+	}
+	return min(at+1, len(t.src))
+}
+
+// leave takes the members called name out of an inline table.
+func (t *tomlText) leave(in statement, name string) (splices []Splice) {
+	kept := false // a member before this one
+	for i, span := range in.inline {
+		switch {
+		case span.name != name:
+			kept = true
+		case kept: // with the comma before it
+			splices = append(splices, cutOut(t.src, in.inline[i-1].to, span.to))
+		case i+1 < len(in.inline):
+			splices = append(splices, cutOut(t.src, span.key, in.inline[i+1].key))
+		}
+	}
+	if !kept {
+		return []Splice{cutOut(t.src, in.value.from+1, in.value.to-1)}
+	}
+	return splices
+}

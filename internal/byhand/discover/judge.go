@@ -1,0 +1,207 @@
+package discover
+
+import (
+	"cmp"
+	"time"
+
+	"gaffer/internal/byhand/agentproc"
+	"gaffer/internal/byhand/hookevents"
+	"gaffer/statefile/host"
+)
+
+// word is what one source says.
+type word struct {
+	status hookevents.Status
+	source Source
+	since  time.Time
+	why    string // what is waited for
+	err    string
+}
+
+// Judge says what an agent does. The first source that speaks counts, in the
+// order of how often it is right; that another one is newer counts for nothing.
+// A source is silent if it has no word for what it should tell, and stale if it
+// can be shown to be: it is about another process, or another source could not
+// look as it does were it true.
+//
+// It is false for an agent that is not there: one whose process has ended, or of
+// which nobody knows a process and nothing was heard for long.
+func Judge(e Evidence, now time.Time) (Sighting, bool) {
+	if e.Alive == host.Dead || e.Alive == host.Unknown && !lately(e.Hook, now) {
+		return Sighting{}, false
+	}
+	w := e.judge(now)
+	if e.Stopped {
+		w.status, w.source, w.why = hookevents.Idle, FromProcess, "stopped by a signal"
+	}
+	return e.sighting(w), true
+}
+
+// unheardAfter is how long a session counts whose process nobody knows.
+const unheardAfter = time.Hour
+
+func lately(s *hookevents.Session, now time.Time) bool {
+	return s != nil && !s.Ended && now.Sub(s.At) < unheardAfter
+}
+
+// judge asks one source after the other.
+func (e Evidence) judge(now time.Time) word {
+	for _, ask := range e.sources() {
+		if w, ok := ask(now); ok {
+			return w
+		}
+	}
+	return word{status: hookevents.Idle, source: FromProcess}
+}
+
+func (e Evidence) sources() []func(time.Time) (word, bool) {
+	switch e.Program {
+	case agentproc.Claude:
+		return []func(time.Time) (word, bool){e.fromFile, e.fromHook, e.fromClaudeTitle, e.fromScreen}
+	case agentproc.Codex:
+		return []func(time.Time) (word, bool){e.fromTitle, e.fromRollout, e.fromHook, e.fromScreen}
+	}
+	return []func(time.Time) (word, bool){e.fromTitle, e.fromHook, e.fromScreen}
+}
+
+// settled tells whether no look at the screen is needed.
+func (e Evidence) settled(now time.Time) bool {
+	e.Screen = ""
+	return e.judge(now).source != FromProcess
+}
+
+// needsTitle tells whether the title of the pane can count.
+func (e Evidence) needsTitle(now time.Time) bool {
+	if e.Program != agentproc.Claude {
+		return true
+	}
+	_, ok := e.fromFile(now)
+	return !ok
+}
+
+// fromFile passes over the note of another process that had the same pid: a
+// process that was killed leaves its note behind.
+func (e Evidence) fromFile(time.Time) (word, bool) {
+	n := e.File
+	if n == nil || n.Start != 0 && e.Process.Start != 0 && n.Start != e.Process.Start {
+		return word{}, false
+	}
+	w := word{source: FromFile, since: n.Since}
+	switch n.Status {
+	case "idle":
+		w.status, w.err = hookevents.Idle, e.hookError()
+	case "busy":
+		w.status = hookevents.Running
+	case "waiting":
+		w.status, w.why = hookevents.Waiting, cmp.Or(e.hookFor(), n.For)
+	default:
+		return word{}, false
+	}
+	return w, true
+}
+
+// hookError is how the last turn broke off.
+func (e Evidence) hookError() string {
+	if e.Hook == nil || e.Hook.Status != hookevents.Idle || e.otherSession() {
+		return ""
+	}
+	return e.Hook.Error
+}
+
+// hookFor is what the hooks know of what is waited for.
+func (e Evidence) hookFor() string {
+	if e.Hook == nil || e.Hook.Status != hookevents.Waiting || e.otherSession() {
+		return ""
+	}
+	return e.Hook.For()
+}
+
+// otherSession tells whether the hooks spoke of a session that the process has
+// left.
+func (e Evidence) otherSession() bool {
+	return e.File != nil && e.File.Session != "" && e.File.Session != e.Hook.Session
+}
+
+// patience is how long a title may lag behind a hook.
+const patience = 3 * time.Second
+
+// fromHook is what the hooks said, unless Claude's title shows that something
+// goes on no more: Esc is told by no hook.
+func (e Evidence) fromHook(now time.Time) (word, bool) {
+	s := e.Hook
+	if s == nil || s.Ended {
+		return word{}, false
+	}
+	w := word{status: s.Status, source: FromHook, since: s.Since, why: s.For(), err: s.Error}
+	if e.Program != agentproc.Claude || now.Sub(s.At) < patience || s.Status == hookevents.Idle {
+		return w, true
+	}
+	running, ok := e.Title.claude()
+	switch {
+	case ok && s.Status == hookevents.Running && !running:
+		return word{status: hookevents.Idle, source: FromTitle}, true
+	case ok && s.Status == hookevents.Waiting && running:
+		return word{status: hookevents.Running, source: FromTitle}, true
+	}
+	return w, true
+}
+
+func (e Evidence) fromTitle(time.Time) (word, bool) {
+	status, ok := e.Title.read(e.Program, e.Dir)
+	if !ok {
+		return word{}, false
+	}
+	w := word{status: status, source: FromTitle}
+	switch status {
+	case hookevents.Waiting:
+		w.why = cmp.Or(e.hookFor(), "action required")
+	case hookevents.Idle:
+		w.err = e.hookError()
+		if e.Rollout != nil && e.Rollout.Status == hookevents.Idle {
+			w.err, w.since = e.Rollout.Error, e.Rollout.Since
+		}
+	}
+	return w, true
+}
+
+// fromClaudeTitle can tell that something goes on.
+func (e Evidence) fromClaudeTitle(time.Time) (word, bool) {
+	running, _ := e.Title.claude()
+	return word{status: hookevents.Running, source: FromTitle}, running
+}
+
+// fromRollout is what Codex has recorded. It has no word for waiting: a hook that
+// has said so since the turn began tells more of the same.
+func (e Evidence) fromRollout(now time.Time) (word, bool) {
+	r := e.Rollout
+	if r == nil || r.Status == "" {
+		return word{}, false
+	}
+	if s := e.Hook; r.Status == hookevents.Running && s != nil && s.Status == hookevents.Waiting && !s.Since.Before(r.Since) {
+		return e.fromHook(now)
+	}
+	return word{status: r.Status, source: FromRollout, since: r.Since, err: r.Error}, true
+}
+
+// sighting puts together what is known beside the status.
+func (e Evidence) sighting(w word) Sighting {
+	s := Sighting{
+		Program: e.Program, Dir: e.Dir, PID: e.Process.PID, Pane: e.Pane,
+		Status: w.status, Source: w.source, Since: w.since, For: w.why, Error: w.err,
+	}
+	if h := e.Hook; h != nil {
+		s.Session, s.Model, s.Loop = h.Session, h.Model, h.Loop
+		s.Dir = cmp.Or(s.Dir, h.Dir)
+	}
+	if e.File != nil && w.source == FromFile {
+		s.Session, s.Dir = cmp.Or(e.File.Session, s.Session), cmp.Or(s.Dir, e.File.Dir)
+	}
+	if r := e.Rollout; r != nil {
+		s.Session = cmp.Or(s.Session, r.Thread)
+		if r.Context > 0 && r.Tokens > 0 {
+			s.Context = min(100, float64(r.Tokens)*100/float64(r.Context))
+		}
+	}
+	s.ID, s.Name = hookevents.ID(e.Program, e.Process, s.Session), hookevents.Name(e.Program, e.Process, s.Session)
+	return s
+}

@@ -1,0 +1,378 @@
+package discover
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/internal/byhand/agentproc"
+	"gaffer/internal/byhand/hookevents"
+	"gaffer/internal/testkit/testenv"
+	"gaffer/statefile/host"
+)
+
+// stage is a tmux server for programs that are called as agents are.
+type stage struct {
+	*testing.T
+	dir, socket string
+	lookout     *Lookout
+	ahead       time.Duration // of the clock
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gi-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{T: t, dir: dir, socket: filepath.Join(dir, "sock")}
+	s.lookout = NewLookout(dir, dir, func() time.Time { return time.Now().Add(s.ahead) })
+	t.Cleanup(func() {
+		_ = s.tmux("kill-server").Run() // there may be none
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func (s *stage) tmux(args ...string) *exec.Cmd {
+	cmd := exec.Command("tmux", append([]string{"-S", s.socket, "-f", os.DevNull}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TERM=xterm", "LANG=C.UTF-8"}
+	return cmd
+}
+
+func (s *stage) must(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// play starts the program cat under another name in a terminal, in a folder of
+// its own, and returns its pid.
+func (s *stage) play(program, folder string, env ...string) int {
+	s.Helper()
+	pid := s.start(program, folder, "exec "+s.dress("/bin/cat", program), env...)
+	s.hasVariable(pid, "HOME")
+	return pid
+}
+
+// dress makes a program that is called as another and returns its path.
+func (s *stage) dress(from, as string) string {
+	s.Helper()
+	binary := filepath.Join(s.dir, as)
+	if _, err := os.Stat(binary); err != nil {
+		s.must(copyFile(from, binary))
+	}
+	return binary
+}
+
+// start has a command become a program in a terminal.
+func (s *stage) start(program, folder, command string, env ...string) int {
+	s.Helper()
+	dir := filepath.Join(s.dir, folder)
+	s.must(os.MkdirAll(dir, 0o755))
+	args := []string{"new-session", "-d", "-P", "-F", "#{pane_pid}", "-s", folder, "-c", dir}
+	for _, v := range env {
+		args = append(args, "-e", v)
+	}
+	out, err := s.tmux(append(args, command)...).Output()
+	s.must(err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	s.must(err)
+	testenv.Wait(s, program+" runs", func() error {
+		if p, ok := agentproc.Look(pid); !ok || p.Name != program {
+			return fmt.Errorf("process %+v, alive %v", p, ok)
+		}
+		return nil
+	})
+	return pid
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if closed := out.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// hasVariable waits until a process has a variable.
+func (s *stage) hasVariable(pid int, name string) {
+	s.Helper()
+	testenv.Wait(s, fmt.Sprintf("variable %s of %d", name, pid), func() error {
+		if len(agentproc.Variables(pid, name)) == 0 {
+			p, ok := agentproc.Look(pid)
+			return fmt.Errorf("process %+v, alive %v", p, ok)
+		}
+		return nil
+	})
+}
+
+// all is what is seen of this stage. Others may run agents on the machine.
+func (s *stage) all() (list []Sighting) {
+	s.Helper()
+	all, err := s.lookout.Look(s.Context())
+	s.must(err)
+	for _, one := range all {
+		if strings.HasPrefix(one.Dir, s.dir) || one.Dir == "" {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// look returns what is seen of a process.
+func (s *stage) look(pid int) (Sighting, bool) {
+	s.Helper()
+	for _, one := range s.all() {
+		if one.PID == pid {
+			return one, true
+		}
+	}
+	return Sighting{}, false
+}
+
+// sees waits until a process is seen to do something by a source.
+func (s *stage) sees(pid int, status hookevents.Status, source Source) Sighting {
+	s.Helper()
+	var last Sighting
+	// A tmux server that was slow once is not asked for the time of shun.
+	testenv.Wait(s, fmt.Sprintf("%d is %s by %s", pid, status, source), func() error {
+		if last, _ = s.look(pid); last.Status != status || last.Source != source {
+			return fmt.Errorf("%+v", last)
+		}
+		return nil
+	})
+	return last
+}
+
+// says has a hook of a process say something.
+func (s *stage) says(program string, pid int, session, event string) {
+	s.Helper()
+	process := host.Process{}
+	if pid > 0 {
+		var err error
+		process, err = host.Identify(pid)
+		s.must(err)
+	}
+	_, err := hookevents.In(s.dir).Update(s.Context(), program, session, func(doc hookevents.Session) hookevents.Session {
+		doc, _ = hookevents.Fold(doc, hookevents.Event{Program: program, Name: event, Session: session, Tool: "Bash", Doing: "make"}, time.Now())
+		doc.Process = process
+		return doc
+	})
+	s.must(err)
+}
+
+func (s *stage) note(pid int, status, start string) {
+	s.Helper()
+	dir := filepath.Join(s.dir, ".claude/sessions")
+	s.must(os.MkdirAll(dir, 0o755))
+	text := fmt.Sprintf(`{"pid":%d,"sessionId":"x","procStart":%q,"status":%q,"statusUpdatedAt":1700000000000}`, pid, start, status)
+	s.must(os.WriteFile(filepath.Join(dir, strconv.Itoa(pid)+".json"), []byte(text), 0o600))
+}
+
+func TestClaudeIsSeenByItsNoteThenItsHooksThenItsScreen(t *testing.T) {
+	s := newStage(t)
+	pid := s.play(agentproc.Claude, "web")
+	s.sees(pid, hookevents.Idle, FromProcess)
+	s.must(s.tmux("send-keys", "-t", "web", "Do you trust the files in this folder?").Run())
+	if got := s.sees(pid, hookevents.Waiting, FromScreen); got.For != "needs set-up: trust the folder" {
+		t.Errorf("%+v", got)
+	}
+	s.says(agentproc.Claude, pid, "one", "UserPromptSubmit")
+	first := s.sees(pid, hookevents.Running, FromHook)
+	p, _ := agentproc.Look(pid)
+	s.note(pid, "waiting", "1")
+	s.sees(pid, hookevents.Running, FromHook)
+	s.note(pid, "waiting", fmt.Sprint(p.Start))
+	got := s.sees(pid, hookevents.Waiting, FromFile)
+	if got.Since.UnixMilli() != 1700000000000 || got.ID != first.ID || got.Name != fmt.Sprintf("claude-%d", pid) || got.Dir != filepath.Join(s.dir, "web") {
+		t.Errorf("%+v", got)
+	}
+	s.must(hookevents.In(s.dir).Note(hookevents.Meter{Session: "x", Context: 12.5, CostUSD: 0.25}))
+	if got, _ := s.look(pid); got.Context != 12.5 || got.CostUSD != 0.25 {
+		t.Errorf("%+v", got)
+	}
+	s.must(syscall.Kill(pid, syscall.SIGKILL))
+	testenv.Wait(s, "nothing is seen of it", func() error {
+		if seen, ok := s.look(pid); ok {
+			return fmt.Errorf("%+v", seen)
+		}
+		return nil
+	})
+}
+
+func TestClearIsOneWorkerThatGoesOn(t *testing.T) {
+	s := newStage(t)
+	pid := s.play(agentproc.Claude, "web")
+	s.says(agentproc.Claude, pid, "one", "UserPromptSubmit")
+	before := s.sees(pid, hookevents.Running, FromHook)
+	s.says(agentproc.Claude, pid, "one", "SessionEnd")
+	s.says(agentproc.Claude, pid, "two", "SessionStart")
+	after := s.sees(pid, hookevents.Idle, FromHook)
+	s.says(agentproc.Claude, pid, "two", "PermissionRequest")
+	s.sees(pid, hookevents.Waiting, FromHook)
+	if list := s.all(); before.ID != after.ID || after.Session != "two" || len(list) != 1 {
+		t.Errorf("%+v", list)
+	}
+	s.ahead = 2 * time.Minute
+	s.look(pid)
+	if docs, _ := hookevents.In(s.dir).All(s.lookout.now()); len(docs) != 1 {
+		t.Errorf("%d documents are kept", len(docs))
+	}
+}
+
+func TestTheTitleOfCodexIsItsState(t *testing.T) {
+	testenv.Integration(t)
+	s := newStage(t)
+	pid := s.play(agentproc.Codex, "web")
+	s.says(agentproc.Codex, pid, "one", "UserPromptSubmit")
+	s.sees(pid, hookevents.Running, FromHook)
+	for title, want := range map[string]hookevents.Status{"web": hookevents.Idle, "⠏ web": hookevents.Running, "[ ! ] Action Required | web": hookevents.Waiting} {
+		s.must(s.tmux("select-pane", "-T", title, "-t", "web").Run())
+		if got := s.sees(pid, want, FromTitle); got.Pane == "" {
+			t.Errorf("%+v", got)
+		}
+	}
+	// A server of tmux that hangs is not waited for twice.
+	out, err := s.tmux("display-message", "-p", "#{pid}").Output()
+	s.must(err)
+	server, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	s.must(err)
+	s.must(syscall.Kill(server, syscall.SIGSTOP))
+	s.sees(pid, hookevents.Running, FromHook)
+	silent := maps.Clone(s.lookout.silent) // when each server was asked in vain
+	s.sees(pid, hookevents.Running, FromHook)
+	if len(silent) == 0 || !maps.Equal(silent, s.lookout.silent) {
+		t.Errorf("a server that hangs was asked in vain at %v, then at %v", silent, s.lookout.silent)
+	}
+	s.must(syscall.Kill(server, syscall.SIGCONT))
+}
+
+func TestAnAgentThatGafferRunsIsNotOneOfAPerson(t *testing.T) {
+	s := newStage(t)
+	mine := s.play(agentproc.Claude, "mine", "GAFFER_ATTEMPT=a1")
+	theirs := s.play(agentproc.Claude, "theirs")
+	s.sees(theirs, hookevents.Idle, FromProcess)
+	if got, ok := s.look(mine); ok {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A process that was seen before it had its environment is asked again.
+func TestWhatAnAgentWasStartedWithIsReadOnceItIsThere(t *testing.T) {
+	s := newStage(t)
+	claude := s.dress("/bin/sh", agentproc.Claude)
+	script := filepath.Join(s.dir, "script")
+	s.must(os.WriteFile(script, []byte("read go\nexec /usr/bin/env GAFFER_ATTEMPT=a1 "+claude+" -c 'read go'\n"), 0o600))
+	pid := s.start(agentproc.Claude, "web", "exec /usr/bin/env -i "+claude+" "+script)
+	s.sees(pid, hookevents.Idle, FromProcess)
+	s.must(s.tmux("send-keys", "-t", "web", "Enter").Run())
+	s.hasVariable(pid, "GAFFER_ATTEMPT")
+	if got, ok := s.look(pid); ok {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestASessionWhoseHooksAServerRanIsThatOfTheOnlyProcessInItsFolder(t *testing.T) {
+	s := newStage(t)
+	pid := s.play(agentproc.Codex, "web")
+	doc := func(session string) {
+		_, err := hookevents.In(s.dir).Update(t.Context(), agentproc.Codex, session, func(hookevents.Session) hookevents.Session {
+			return hookevents.Session{Program: agentproc.Codex, Session: session, Status: hookevents.Running, At: time.Now(), Dir: filepath.Join(s.dir, "web")}
+		})
+		s.must(err)
+	}
+	doc("one")
+	if got := s.sees(pid, hookevents.Running, FromHook); got.Session != "one" {
+		t.Errorf("%+v", got)
+	}
+	if list := s.all(); len(list) != 1 {
+		t.Errorf("%+v", list)
+	}
+	doc("two") // and now nobody can tell
+	s.sees(pid, hookevents.Idle, FromProcess)
+}
+
+func TestWhatIsLongGoneIsForgotten(t *testing.T) {
+	s := newStage(t)
+	cmd := exec.Command("sleep", "60")
+	s.must(cmd.Start())
+	s.says(agentproc.Claude, cmd.Process.Pid, "dead", "UserPromptSubmit")
+	s.says(agentproc.Gemini, 0, "unknown", "BeforeAgent")
+	if got := s.sees(cmd.Process.Pid, hookevents.Running, FromHook); got.Dir != "" {
+		t.Errorf("%+v", got)
+	}
+	s.must(cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	count := func(after time.Duration) (docs, seen int) {
+		s.ahead = after
+		list := s.all()
+		kept, _ := hookevents.In(s.dir).All(s.lookout.now())
+		return len(kept), len(list)
+	}
+	for _, c := range []struct {
+		after      time.Duration
+		docs, seen int
+	}{{0, 2, 1}, {59 * time.Minute, 2, 1}, {61 * time.Minute, 1, 0}, {23 * time.Hour, 1, 0}, {25 * time.Hour, 0, 0}} {
+		if docs, seen := count(c.after); docs != c.docs || seen != c.seen {
+			t.Errorf("after %s: %d documents, %d agents; want %d, %d", c.after, docs, seen, c.docs, c.seen)
+		}
+	}
+}
+
+func TestAFileThatIsNoNoteOfTheProcessIsPassedOver(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "sessions"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "sessions", "42.json")
+	for _, text := range []string{"", "{", "[]", `{"pid": 43, "status": "idle"}`, `{"pid": "42"}`, `{"pid": 42, "status": 7}`, strings.Repeat(" ", 65<<10)} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n := readNote(dir, 42); n != nil {
+			t.Errorf("%.40s: %+v", text, n)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := readNote(dir, 42); n != nil {
+		t.Errorf("a pipe: %+v", n)
+	}
+}
+
+// BenchmarkLook is what a look costs with this machine's processes and nothing to
+// see, or with ten agents in terminals.
+func BenchmarkLook(b *testing.B) {
+	l := NewLookout(b.TempDir(), b.TempDir(), time.Now)
+	for b.Loop() {
+		if _, err := l.Look(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package discover
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"gaffer/internal/byhand/hookevents"
+	"gaffer/statefile/jsontree"
+)
+
+const (
+	tailFirst = 64 << 10 // of a rollout, which mostly has the last turn's marks
+	tailMost  = 1 << 20
+	maxRow    = 256 << 10 // of one line that is looked into
+)
+
+// readRollout reads the end of a rollout.
+func readRollout(path string) (*Rollout, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // nothing was written to it
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, err
+	}
+	r := &Rollout{}
+	for _, most := range []int64{tailFirst, tailMost} {
+		from := max(0, info.Size()-most)
+		tail, err := io.ReadAll(io.NewSectionReader(file, from, most))
+		if err != nil {
+			return nil, err
+		}
+		if r = parseRollout(tail); r.Status != "" || from == 0 {
+			break
+		}
+	}
+	r.Thread = threadOf(path)
+	return r, nil
+}
+
+// threadOf is the end of a rollout's name.
+func threadOf(path string) string {
+	const length = len("01234567-89ab-cdef-0123-456789abcdef")
+	name := strings.TrimSuffix(filepath.Base(path), ".jsonl")
+	if len(name) < length || !hookevents.IsPlain(name[len(name)-length:]) {
+		return ""
+	}
+	return name[len(name)-length:]
+}
+
+// parseRollout goes back from the end to the last mark of a turn, and to the last
+// count of tokens, which stands before the mark of one that is over. A line at the
+// beginning that is cut off is none.
+func parseRollout(tail []byte) *Rollout {
+	r := &Rollout{}
+	for len(tail) > 0 && (r.Status == "" || r.Tokens == 0) {
+		tail = bytes.TrimRight(tail, "\n")
+		at := bytes.LastIndexByte(tail, '\n') + 1
+		r.row(tail[at:])
+		tail = tail[:at]
+	}
+	return r
+}
+
+func (r *Rollout) row(row []byte) {
+	if len(row) > maxRow || !bytes.Contains(row, []byte(`"event_msg"`)) {
+		return
+	}
+	doc, err := jsontree.Parse(row)
+	if err != nil || doc.Value().Get("type").Text() != "event_msg" {
+		return
+	}
+	payload := doc.Value().Get("payload")
+	kind := payload.Get("type").Text()
+	if kind == "token_count" && r.Tokens == 0 {
+		r.Tokens, _ = payload.Get("info").Get("last_token_usage").Get("total_tokens").Int()
+		r.Context, _ = payload.Get("info").Get("model_context_window").Int()
+	}
+	if r.Status != "" { // by a later mark
+		return
+	}
+	switch kind {
+	case "task_started":
+		r.Status = hookevents.Running
+	case "task_complete":
+		r.Status, r.Error = hookevents.Idle, hookevents.Line(payload.Get("error").Get("message").Text())
+	case "turn_aborted":
+		r.Status = hookevents.Idle
+	default:
+		return
+	}
+	r.Since, _ = time.Parse(time.RFC3339, doc.Value().Get("timestamp").Text())
+}

@@ -1,0 +1,78 @@
+package hookevents
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+)
+
+// open is that of the system, tried again when a signal has interrupted it.
+func open(path string, flags int) (fd int, err error) {
+	for {
+		if fd, err = syscall.Open(path, flags|syscall.O_CLOEXEC, 0o600); err != syscall.EINTR {
+			return fd, err
+		}
+	}
+}
+
+// errNotSmall is something that no small document can be.
+var errNotSmall = errors.New("no regular file")
+
+// ReadSmall reads a regular file of at most so many bytes and waits for nothing.
+func ReadSmall(path string, most int64) ([]byte, error) {
+	fd, err := open(path, syscall.O_RDONLY|syscall.O_NONBLOCK)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer func() { _ = syscall.Close(fd) }() // nothing was written to it
+	var info syscall.Stat_t
+	if err := syscall.Fstat(fd, &info); err != nil {
+		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if info.Mode&syscall.S_IFMT != syscall.S_IFREG || info.Size > most {
+		return nil, fmt.Errorf("%s: %w of at most %d bytes", path, errNotSmall, most)
+	}
+	data := make([]byte, 0, info.Size+1) // one more, so as to see its end
+	for int64(len(data)) < most {
+		data = slices.Grow(data, 1)
+		n, err := syscall.Read(fd, data[len(data):min(int64(cap(data)), most)])
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		case n == 0:
+			return data, nil
+		default:
+			data = data[:len(data)+n]
+		}
+	}
+	return data, nil
+}
+
+// replace has a file hold data, all of it or what it held before. Nobody else may
+// use temp meanwhile, which lies beside it.
+func replace(path, temp string, data []byte) error {
+	fd, err := open(temp, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: temp, Err: err}
+	}
+	for len(data) > 0 && err == nil {
+		var n int
+		if n, err = syscall.Write(fd, data); errors.Is(err, syscall.EINTR) {
+			err = nil
+		}
+		data = data[max(n, 0):]
+	}
+	if closing := syscall.Close(fd); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = syscall.Rename(temp, path)
+	}
+	if err != nil {
+		return &os.PathError{Op: "write", Path: path, Err: err}
+	}
+	return nil
+}

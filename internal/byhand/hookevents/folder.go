@@ -1,0 +1,195 @@
+package hookevents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"gaffer/internal/byhand/agentproc"
+)
+
+// Folder is where the documents of sessions are.
+type Folder struct{ path string }
+
+// In names the folder below gaffer's state. Nothing is made.
+func In(state string) Folder { return Folder{state + "/interactive"} }
+
+const (
+	lockName = ".lock"
+	maxDoc   = 256 << 10
+	maxDocs  = 1000
+)
+
+// Update changes the document of a session. Whoever dies in it leaves the old one
+// or the new one. Nothing is synced: what a power failure takes is about
+// processes that it has ended.
+func (f Folder) Update(ctx context.Context, program, session string, change func(Session) Session) (Session, error) {
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return Session{}, err
+	}
+	defer unlock()
+	path := f.pathOf(program, session)
+	s, _ := readDoc(path, program, session)
+	if s = change(s); !s.known() {
+		return s, nil
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return s, err
+	}
+	return s, replace(path, f.path+"/.new", data)
+}
+
+// lock is one for all documents: it is held for as long as a small file takes. Who
+// may wait for ever gets it in the order of coming.
+func (f Folder) lock(ctx context.Context) (unlock func(), err error) {
+	name := f.path + "/" + lockName
+	const flags = syscall.O_RDWR | syscall.O_CREAT | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+	fd, err := open(name, flags)
+	if errors.Is(err, syscall.ENOENT) {
+		if err := os.MkdirAll(f.path, 0o700); err != nil {
+			return nil, err
+		}
+		fd, err = open(name, flags)
+	}
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	how, pause := syscall.LOCK_EX, time.Millisecond
+	if ctx.Done() != nil {
+		how |= syscall.LOCK_NB
+	}
+	for {
+		err := syscall.Flock(fd, how)
+		if err == nil {
+			return func() { _ = syscall.Close(fd) }, nil // which unlocks it
+		}
+		if err != syscall.EWOULDBLOCK && err != syscall.EINTR {
+			_ = syscall.Close(fd)
+			return nil, fmt.Errorf("lock %s: %w", name, err)
+		}
+		select {
+		case <-ctx.Done():
+			_ = syscall.Close(fd)
+			return nil, fmt.Errorf("lock %s: %w", name, context.Cause(ctx))
+		case <-time.After(pause):
+			pause = min(2*pause, 20*time.Millisecond)
+		}
+	}
+}
+
+// pathOf is the place of a session's document. An id that cannot be a name has
+// one made of it.
+func (f Folder) pathOf(program, session string) string {
+	name := session
+	if !IsPlain(name) {
+		name = "x" + fingerprint([]byte(session))
+	}
+	return f.path + "/" + program + "." + name + ".json"
+}
+
+// Load reads the document of a session, the zero one if there is none.
+func (f Folder) Load(program, session string) Session {
+	s, _ := readDoc(f.pathOf(program, session), program, session)
+	return s
+}
+
+// readDoc reads the document of a session, any session if that is empty. One that
+// is not whole, or not that session's, is none, and spoilt.
+func readDoc(path, program, session string) (s Session, spoilt bool) {
+	data, err := ReadSmall(path, maxDoc)
+	if err != nil {
+		return Session{}, errors.Is(err, errNotSmall)
+	}
+	if json.Unmarshal(data, &s) != nil || s.Program != program || session != "" && s.Session != session {
+		return Session{}, true
+	}
+	switch s.Status {
+	case Idle, Running, Waiting:
+		return s, false
+	}
+	return Session{}, true
+}
+
+// All reads every document, and says where it is. It removes what is of no use any
+// more.
+func (f Folder) All(now time.Time) (list []Session, paths []string) {
+	list, paths, useless := f.read()
+	for _, name := range useless {
+		path := f.path + "/" + name
+		if isMeter(name) {
+			f.forgetMeter(name, now)
+			continue
+		}
+		program, _, _ := strings.Cut(name, ".")
+		f.remove(path, func() bool { // nobody can read it, and the next event makes it anew
+			_, spoilt := readDoc(path, program, "")
+			return spoilt
+		})
+	}
+	return list, paths
+}
+
+// Sessions reads every document and changes nothing.
+func (f Folder) Sessions() []Session {
+	list, _, _ := f.read()
+	return list
+}
+
+// read returns every document with its path, and the names of files that may be of
+// no use any more.
+func (f Folder) read() (list []Session, paths, useless []string) {
+	dir, err := os.Open(f.path)
+	if err != nil {
+		return nil, nil, nil
+	}
+	defer func() { _ = dir.Close() }() // nothing was written to it
+	names, _ := dir.Readdirnames(maxDocs)
+	for _, name := range names {
+		program, rest, _ := strings.Cut(name, ".")
+		switch {
+		case isMeter(name):
+			useless = append(useless, name)
+			continue
+		case !strings.HasSuffix(rest, ".json") || !agentproc.IsProgram(program):
+			continue
+		}
+		path := f.path + "/" + name
+		s, spoilt := readDoc(path, program, "")
+		switch {
+		case s.known():
+			list, paths = append(list, s), append(paths, path)
+		case spoilt:
+			useless = append(useless, name)
+		}
+	}
+	return list, paths, useless
+}
+
+// Remove takes a document away unless its session was heard of meanwhile.
+func (f Folder) Remove(s Session, path string) {
+	f.remove(path, func() bool {
+		now, _ := readDoc(path, s.Program, s.Session)
+		return now.known() && !now.At.After(s.At)
+	})
+}
+
+// remove takes a document away if that is right while nobody writes.
+func (f Folder) remove(path string, isRight func() bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	unlock, err := f.lock(ctx)
+	if err != nil {
+		return // the next look does it
+	}
+	defer unlock()
+	if isRight() {
+		_ = os.Remove(path)
+	}
+}

@@ -1,0 +1,57 @@
+package hookevents
+
+import "fmt"
+
+// LoopAfter is how often an agent does the same in a row before that is taken
+// for a loop.
+const LoopAfter = 3
+
+// follow notes a call in the trail of its agent, and tells of a loop when it is
+// one and whenever it is twice as long.
+func (s *Session) follow(e Event, failed bool) []Deed {
+	if e.Tool == "" {
+		return nil
+	}
+	t := s.trail(e.Agent)
+	if t.Tool != e.Tool {
+		*t = Trail{Agent: e.Agent, Tool: e.Tool}
+	}
+	if t.Input != e.Input {
+		t.Input, t.Same = e.Input, 0
+	}
+	t.Same++
+	if t.Failed++; !failed {
+		t.Failed = 0
+	}
+	s.Loop = t.loop(e.Doing)
+	if s.Loop == "" || !isStep(t.Same) && !isStep(t.Failed) {
+		return nil
+	}
+	return []Deed{{Kind: NoteLoop, Text: s.Loop}}
+}
+
+func (t Trail) loop(doing string) string {
+	what := t.Tool
+	if doing != "" {
+		what += " (" + doing + ")"
+	}
+	switch {
+	case t.Same >= LoopAfter && t.Failed >= LoopAfter:
+		return fmt.Sprintf("%s failed %d times in a row, the same each time", what, t.Failed)
+	case t.Same >= LoopAfter:
+		return fmt.Sprintf("%s was called %d times in a row with the same input", what, t.Same)
+	case t.Failed >= LoopAfter:
+		return fmt.Sprintf("%s failed %d times in a row", t.Tool, t.Failed)
+	}
+	return ""
+}
+
+// isStep tells whether a person is told at this length: 3, 6, 12, 24 …
+func isStep(n int) bool {
+	for step := LoopAfter; step <= n; step *= 2 {
+		if step == n {
+			return true
+		}
+	}
+	return false
+}

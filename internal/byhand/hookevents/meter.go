@@ -1,0 +1,84 @@
+package hookevents
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"gaffer/internal/byhand/agentproc"
+	"gaffer/statefile/jsonview"
+)
+
+// Meter is what a session of Claude Code has used, which it tells its status line
+// alone.
+type Meter struct {
+	Session string  `json:"session"`
+	Context float64 `json:"context"` // how full it is, in percent
+	CostUSD float64 `json:"cost_usd"`
+}
+
+// ReadMeter takes what Claude Code gives its status line. It is false if that
+// says nothing of the kind.
+func ReadMeter(v jsonview.Value) (Meter, bool) {
+	m := Meter{Session: v.Get("session_id").Text()}
+	m.Context, _ = v.Get("context_window").Get("used_percentage").Float()
+	m.CostUSD, _ = v.Get("cost").Get("total_cost_usd").Float()
+	sane := m.Context >= 0 && m.Context <= 100 && m.CostUSD >= 0 && m.CostUSD < 1e9
+	return m, IsPlain(m.Session) && sane
+}
+
+// Note keeps a meter, unless it says what is known already. It takes no lock: the
+// last one counts.
+func (f Folder) Note(m Meter) error {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	path := f.meterOf(m.Session)
+	if old, err := ReadSmall(path, maxDoc); err == nil && string(old) == string(data) {
+		return nil
+	}
+	if err := os.MkdirAll(f.path, 0o700); err != nil {
+		return err
+	}
+	return replace(path, fmt.Sprintf("%s/.meter-%d", f.path, os.Getpid()), data)
+}
+
+func (f Folder) meterOf(session string) string {
+	return f.path + "/" + agentproc.Claude + "." + session + meterSuffix
+}
+
+const (
+	meterSuffix = ".meter"
+	meterAge    = 24 * time.Hour // after it was last written
+)
+
+// Meter reads what a session has used.
+func (f Folder) Meter(session string) (m Meter) {
+	if !IsPlain(session) {
+		return m
+	}
+	data, err := ReadSmall(f.meterOf(session), 4<<10)
+	if err != nil {
+		return Meter{}
+	}
+	if json.Unmarshal(data, &m) != nil || m.Session != session {
+		return Meter{}
+	}
+	return m
+}
+
+// forgetMeter removes one that nobody has written to for long.
+func (f Folder) forgetMeter(name string, now time.Time) {
+	path := f.path + "/" + name
+	if info, err := os.Lstat(path); err == nil && now.Sub(info.ModTime()) > meterAge {
+		_ = os.Remove(path) // the next look tries again
+	}
+}
+
+// isMeter tells whether a file is one, or has been left half-way.
+func isMeter(name string) bool {
+	return strings.HasSuffix(name, meterSuffix) || strings.HasPrefix(name, ".meter-")
+}

@@ -1,0 +1,95 @@
+package hookevents
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"gaffer/internal/byhand/agentproc"
+	"gaffer/internal/byhand/caller"
+	"gaffer/internal/project/statedir"
+	"gaffer/statefile/host"
+	"gaffer/statefile/jsonview"
+)
+
+// Surroundings are what a hook is called in.
+type Surroundings struct {
+	In     io.Reader
+	Getenv func(string) string
+	Now    func() time.Time
+}
+
+// Call is one call of a hook, and what has come of it.
+type Call struct {
+	Program string
+	Raw     jsonview.Value
+	Event   Event
+	Folder  Folder
+	Session Session
+	Deeds   []Deed // still to be done
+}
+
+// Take takes the event of a call and notes it in the document of its session. An
+// event that could not be noted may have deeds nevertheless.
+//
+// The event is on the input, or the last of the words that the hook was called
+// with: Codex gives it so to the program that it notifies.
+func Take(ctx context.Context, from Surroundings, program string, words []string) (*Call, error) {
+	c := &Call{Program: program}
+	in := from.In
+	if n := len(words); n > 0 && strings.HasPrefix(words[n-1], "{") {
+		in = bytes.NewReader([]byte(words[n-1]))
+	}
+	var err error
+	if c.Raw, err = ReadEvent(in); err != nil {
+		return c, err
+	}
+	c.Event = Read(program, c.Raw)
+	return c, c.note(ctx, from)
+}
+
+// note folds the event into the document of its session.
+func (c *Call) note(ctx context.Context, from Surroundings) error {
+	state, err := statedir.Path(from.Getenv)
+	if err != nil {
+		return err
+	}
+	if c.Event.Session == "" {
+		return nil
+	}
+	process := Caller(c.Program)
+	fold := func(s Session) Session {
+		s, c.Deeds = Fold(s, c.Event, from.Now().UTC())
+		s.Attempt = from.Getenv(caller.AttemptVar)
+		if process.PID > 0 || s.Process.PID == 0 {
+			s.Process = process
+		}
+		return s
+	}
+	c.Folder = In(state)
+	c.Session, err = c.Folder.Update(ctx, c.Program, c.Event.Session, fold)
+	if err != nil && c.Deeds == nil {
+		c.Session = fold(Session{})
+	}
+	if err != nil {
+		return fmt.Errorf("note the event: %w", err)
+	}
+	return nil
+}
+
+// Caller is the agent of a program that has started this process, such as a hook,
+// if that can be told.
+func Caller(program string) host.Process {
+	pid := agentproc.Ancestor(program)
+	if pid == 0 {
+		return host.Process{}
+	}
+	p, err := host.Identify(pid)
+	if err != nil {
+		return host.Process{}
+	}
+	return p
+}

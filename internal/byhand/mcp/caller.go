@@ -1,0 +1,40 @@
+package mcp
+
+import (
+	"fmt"
+
+	"gaffer/internal/byhand/caller"
+)
+
+// Identify says who calls, by the environment that the caller was given and the
+// role that the command line names. Whoever runs an agent sets its role; the
+// command line can only make less of it.
+func Identify(getenv func(string) string, named string) (Caller, error) {
+	c := Caller{Role: Person, Attempt: getenv(caller.AttemptVar), Run: getenv(caller.RunVar), Task: getenv(caller.TaskVar)}
+	if c.Attempt != "" {
+		c.Role = Worker
+	}
+	given := getenv(caller.RoleVar)
+	if given != "" {
+		role, err := ParseRole(given)
+		if err != nil {
+			return c, fmt.Errorf("%s: %w", caller.RoleVar, err)
+		}
+		c.Role = role
+	}
+	if named == "" {
+		return c, nil
+	}
+	role, err := ParseRole(named)
+	if err != nil {
+		return c, fmt.Errorf("--role: %w", err)
+	}
+	if bound := given != "" || c.Attempt != ""; bound && role != c.Role && role != Reader {
+		return c, &RoleError{
+			Problem: fmt.Sprintf("%s: this agent was started as %s", role, c.Role),
+			Next:    "leave --role out, or use --role reader; a plan sets another with 'env: {GAFFER_ROLE: …}'",
+		}
+	}
+	c.Role = role
+	return c, nil
+}

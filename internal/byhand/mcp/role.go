@@ -1,0 +1,142 @@
+package mcp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/text/suggest"
+	"gaffer/team"
+)
+
+// Role is who calls.
+type Role string
+
+// The roles.
+const (
+	Person    Role = "person" // a person's own agent, outside of every run
+	Worker    Role = "worker" // the agent of a task that gaffer runs
+	Reader    Role = "reader"
+	PM        Role = Role(team.PM)
+	Developer Role = Role(team.Developer)
+	QAExpert  Role = Role(team.QAExpert)
+	TechLead  Role = Role(team.TechLead)
+)
+
+// Roles lists every role.
+func Roles() []Role { return []Role{Person, Worker, PM, Developer, QAExpert, TechLead, Reader} }
+
+// right is something that not every role may do.
+type right string
+
+const (
+	look   right = "look"
+	note   right = "leave something for others"
+	steps  right = "work on the steps of the workflow"
+	take   right = "take work from the inbox"
+	send   right = "send messages in the team"
+	submit right = "submit a plan"
+)
+
+var rights = map[Role][]right{
+	Person:    {look, note, steps, take, send, submit},
+	Worker:    {look, note, steps, take},
+	PM:        {look, note, take, submit},
+	Developer: {look, note, send},
+	QAExpert:  {look, note, send},
+	TechLead:  {look, note, send},
+	Reader:    {look},
+}
+
+// Caller is who calls, and which attempt of gaffer's it belongs to, if any.
+type Caller struct {
+	Role      Role
+	Attempt   string
+	Run, Task string
+}
+
+// refusal says why the caller may not use a tool, if it may not.
+func (c Caller) refusal(t tool) error {
+	switch {
+	case t.need == submit && c.Attempt != "":
+		return &RefusedError{
+			Role: c.Role, Tool: t.def.Name,
+			Why:  "what the agent of a task starts would end with it",
+			Next: "say in your answer what should be run; whoever runs you submits it",
+		}
+	case slices.Contains(rights[c.Role], t.need):
+		return nil
+	}
+	return &RefusedError{Role: c.Role, Tool: t.def.Name, Why: fmt.Sprintf("only %s may %s", orList(having(t.need)), t.need), Next: nextFor(c.Role, t.need)}
+}
+
+func having(need right) (roles []string) {
+	for _, r := range Roles() {
+		if slices.Contains(rights[r], need) {
+			roles = append(roles, string(r))
+		}
+	}
+	return roles
+}
+
+func nextFor(r Role, need right) string {
+	switch {
+	case r == Reader:
+		return "go on without it: this server was started only to look"
+	case r == Worker && need == send:
+		return "a plan makes a task one of the team with 'env: {GAFFER_ROLE: developer}'"
+	}
+	return "leave it to them: say in your answer what you would have done"
+}
+
+func orList(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
+// RefusedError is something that a role may not do.
+type RefusedError struct {
+	Role      Role
+	Tool      string
+	Why, Next string
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("role %s may not use %s: %s", e.Role, e.Tool, e.Why)
+}
+
+// Conflict marks the error as a refusal.
+func (e *RefusedError) Conflict() bool { return true }
+
+// Hint says what to do next.
+func (e *RefusedError) Hint() string { return e.Next }
+
+// RoleError is a role that there is not, or that the caller may not have.
+type RoleError struct{ Problem, Next string }
+
+func (e *RoleError) Error() string { return "role " + e.Problem }
+
+// Usage marks the error as a mistake of whoever started the server.
+func (e *RoleError) Usage() bool { return true }
+
+// Hint says what to do next.
+func (e *RoleError) Hint() string { return e.Next }
+
+// ParseRole reads the name of a role.
+func ParseRole(name string) (Role, error) {
+	if slices.Contains(Roles(), Role(name)) {
+		return Role(name), nil
+	}
+	var words []string
+	for _, r := range Roles() {
+		words = append(words, string(r))
+	}
+	e := &RoleError{Problem: fmt.Sprintf("%.60q: want %s", name, orList(words))}
+	if near := suggest.Nearest(name, words); near != "" {
+		e.Next = fmt.Sprintf("did you mean %q?", near)
+	}
+	return "", e
+}

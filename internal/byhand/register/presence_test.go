@@ -1,0 +1,127 @@
+package register
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/byhand/discover"
+	"gaffer/internal/byhand/hookevents"
+)
+
+func sighting(id string, status hookevents.Status) discover.Sighting {
+	return discover.Sighting{ID: id, Name: "claude-" + id, Program: "claude", Status: status, Source: "hook", Dir: "/p"}
+}
+
+// ears hear what is told, as "ID STATUS" or "ID gone".
+type ears struct {
+	mu    sync.Mutex
+	here  []discover.Sighting
+	away  bool
+	bar   string // the agent that is refused
+	heard []string
+}
+
+func (f *ears) look(context.Context) ([]discover.Sighting, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.here), nil
+}
+
+// become sets who is there, and whether anybody hears of it.
+func (f *ears) become(away bool, here ...discover.Sighting) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away, f.here = away, here
+}
+
+func (f *ears) beat(_ context.Context, h coordinator.Heartbeat) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away {
+		return errors.New("away")
+	}
+	if h.AgentID == f.bar {
+		return &coordinator.Error{Status: http.StatusUnprocessableEntity, Code: "invalid", Message: "meta: too long"}
+	}
+	word := h.ClaudeStatus
+	if h.Gone {
+		word = "gone"
+	}
+	f.heard = append(f.heard, h.AgentID+" "+word)
+	return nil
+}
+
+// expect fails unless exactly this was told since the last time.
+func (f *ears) expect(t *testing.T, when string, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Equal(f.heard, want) {
+		t.Errorf("%s: told %q, want %q", when, f.heard, want)
+	}
+	f.heard = nil
+}
+
+func TestAFleetIsToldOfWhoComesChangesStaysAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &ears{here: []discover.Sighting{sighting("a", "idle")}}
+		var notices []string
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Run(ctx, Options{Look: f.look, Beat: f.beat, Now: time.Now, Notice: func(text string) { notices = append(notices, text) }})
+		}()
+		f.expect(t, "at once", "a idle")
+		time.Sleep(14 * time.Second)
+		f.expect(t, "while nothing changes")
+		f.become(false, sighting("a", "running"), sighting("b", "waiting"))
+		time.Sleep(time.Second)
+		f.expect(t, "within a second of a change", "a running", "b waiting")
+		time.Sleep(15 * time.Second)
+		f.expect(t, "from time to time", "a running", "b waiting")
+		f.become(true, sighting("a", "running"))
+		time.Sleep(5 * time.Second)
+		f.expect(t, "while nobody hears")
+		if len(notices) != 1 || !strings.Contains(notices[0], "away") {
+			t.Errorf("noticed %q", notices)
+		}
+		f.become(false, sighting("a", "running"))
+		time.Sleep(time.Second)
+		f.expect(t, "when somebody hears again", "b gone")
+		cancel()
+		<-done
+		f.expect(t, "at the end", "a gone")
+	})
+}
+
+func TestAnAgentThatIsRefusedKeepsNobodyFromHearingOfTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &ears{bar: "a", here: []discover.Sighting{sighting("a", "idle"), sighting("b", "idle")}}
+		var notices []string
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			Run(ctx, Options{Look: f.look, Beat: f.beat, Now: time.Now, Notice: func(text string) { notices = append(notices, text) }})
+		}()
+		f.expect(t, "at once", "b idle")
+		time.Sleep(time.Minute)
+		f.expect(t, "from time to time", "b idle", "b idle", "b idle", "b idle")
+		if len(notices) != 1 || !strings.Contains(notices[0], "meta: too long") {
+			t.Errorf("noticed %q", notices)
+		}
+		cancel()
+		<-done
+		f.expect(t, "at the end", "b gone")
+	})
+}

@@ -1,0 +1,154 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/fleet"
+	"gaffer/internal/app"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/text/display"
+)
+
+// Completer suggests words for the next argument. What cannot be read suggests
+// nothing: a shell's prompt is no place for errors.
+type Completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
+
+// Runs completes the first argument with runs of this project, those that have
+// ended as well if ended.
+func Runs(e *env.Env, ended bool) Completer {
+	return first(e, func(ctx context.Context, f Fleet, _ string) []string { return runs(ctx, f, ended) })
+}
+
+// Tasks completes the first argument with tasks that fit, of runs that have not
+// ended and of the latest. After RUN/ they are those of that run.
+func Tasks(e *env.Env, fits func(fleet.Task) bool) Completer {
+	return first(e, func(ctx context.Context, f Fleet, typed string) []string { return tasks(ctx, f, typed, fits) })
+}
+
+// RunsAndTasks completes the first argument with both, of what has not ended.
+func RunsAndTasks(e *env.Env) Completer {
+	return first(e, func(ctx context.Context, f Fleet, typed string) []string {
+		open := func(t fleet.Task) bool { return !t.Status.Final() }
+		return append(runs(ctx, f, false), tasks(ctx, f, typed, open)...)
+	})
+}
+
+// Answers completes the name of an open question, and then the options of that
+// question.
+func Answers(e *env.Env) Completer {
+	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (words []string) {
+		_ = WithQuestions(ctx, e, func(all Everything) error {
+			for _, a := range all.Asked {
+				switch {
+				case len(args) == 0:
+					words = append(words, display.Printable(a.Name)+"\t"+display.Line(a.Text, 60))
+				case len(args) == 1 && (a.Name == args[0] || a.Task == args[0]):
+					for i, option := range a.Options {
+						words = append(words, fmt.Sprintf("%d\t%s", i+1, display.Line(option, 60)))
+					}
+				}
+			}
+			return nil
+		})
+		return words
+	})
+}
+
+func first(e *env.Env, words func(ctx context.Context, f Fleet, typed string) []string) Completer {
+	return complete(func(ctx context.Context, cmd *cobra.Command, args []string, typed string) (found []string) {
+		if len(args) == 0 {
+			_ = asked(ctx, e, cmd, func(f Fleet) error { found = words(ctx, f, typed); return nil })
+		}
+		return found
+	})
+}
+
+func complete(words func(ctx context.Context, cmd *cobra.Command, args []string, typed string) []string) Completer {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		ctx := cmd.Context()
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return words(ctx, cmd, args, typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// patience is how long a person waits for suggestions.
+const patience = 3 * time.Second
+
+// asked opens what the command itself would ask: a command that cannot ask a
+// server has no flag for it.
+func asked(ctx context.Context, e *env.Env, cmd *cobra.Command, do func(Fleet) error) error {
+	if cmd.Flags().Lookup("server") != nil {
+		return WithFleet(ctx, e, do)
+	}
+	return With(ctx, e, func(a *app.App) error { return do(Here(a)) })
+}
+
+func runs(ctx context.Context, f Fleet, ended bool) (words []string) {
+	list, err := f.Runs(ctx, false, ended)
+	if err != nil {
+		return nil
+	}
+	for _, r := range list {
+		words = append(words, r.ID+"\t"+display.Line(r.Name+", "+string(r.Status), 60))
+	}
+	return words
+}
+
+func tasks(ctx context.Context, f Fleet, typed string, fits func(fleet.Task) bool) (words []string) {
+	if run, _, ok := strings.Cut(typed, "/"); ok {
+		id, err := f.FindRun(ctx, run, false)
+		if err != nil {
+			return nil
+		}
+		r, err := f.Run(ctx, id)
+		if err != nil {
+			return nil
+		}
+		for _, t := range r.Tasks {
+			if fits(t) {
+				words = append(words, run+"/"+word(t))
+			}
+		}
+		return words
+	}
+	list, err := f.Runs(ctx, false, false)
+	if err != nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for _, r := range fleet.Merge(list, latest(ctx, f)) {
+		for _, t := range r.Tasks {
+			if fits(t) && !seen[t.ID] {
+				seen[t.ID] = true
+				words = append(words, word(t))
+			}
+		}
+	}
+	return words
+}
+
+// word is a task with what a shell shows beside it.
+func word(t fleet.Task) string {
+	return display.Printable(t.ID) + "\t" + display.Line(t.Name+", "+string(t.Status), 60)
+}
+
+func latest(ctx context.Context, f Fleet) []fleet.Run {
+	id, err := f.FindRun(ctx, "-", false)
+	if err != nil {
+		return nil
+	}
+	r, err := f.Run(ctx, id)
+	if err != nil {
+		return nil
+	}
+	return []fleet.Run{r}
+}

@@ -1,0 +1,67 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/exit"
+)
+
+// FindRun returns the id of the run that a person means, the latest if text is
+// empty. With unfinished, only runs that have not ended count.
+func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string, error) {
+	id, err := f.FindRun(ctx, text, unfinished)
+	if text != "" && text != "-" || exit.Of(err) != exit.CodeNotFound {
+		return id, err
+	}
+	if unfinished {
+		return "", exit.WithHint(exit.NotFound(errors.New("every run of this project has ended")), "'gaffer status' shows the latest, 'gaffer run PLAN' begins another")
+	}
+	return "", exit.WithHint(exit.NotFound(errors.New("this project has no runs")), "'gaffer run PLAN' begins one")
+}
+
+// FindEither tells a run from a task, whose id is empty for a run; - is the latest
+// run that has not ended. A name that could be both is refused, and so is one that
+// could be several of the one kind, whatever it is of the other.
+func FindEither(ctx context.Context, f Fleet, name string) (run, task string, err error) {
+	if name == "" {
+		return "", "", exit.Usage(fmt.Errorf("the name is empty, want a run or a task"))
+	}
+	if name == "-" {
+		run, err = FindRun(ctx, f, name, true)
+		return run, "", err
+	}
+	t, noTask := f.FindTask(ctx, name)
+	if strings.Contains(name, "/") {
+		return t.Run, t.ID, noTask
+	}
+	run, noRun := f.FindRun(ctx, name, false)
+	isRun, isTask := noRun == nil && run == name, noTask == nil && t.ID == name
+	switch {
+	case isRun && !isTask:
+		return run, "", nil
+	case isTask && !isRun:
+		return t.Run, t.ID, nil
+	case noRun == nil && noTask == nil:
+		return "", "", exit.Usage(fmt.Errorf("%q could be run %s or task %s: name it whole, a task as RUN/TASK", name, run, t.ID))
+	case noTask == nil && exit.Of(noRun) == exit.CodeNotFound:
+		return t.Run, t.ID, nil
+	case noRun == nil && exit.Of(noTask) == exit.CodeNotFound:
+		return run, "", nil
+	}
+	return "", "", neither(name, noRun, noTask)
+}
+
+// neither is the error that says more than that something is not there, or one
+// that says it of both.
+func neither(name string, errs ...error) error {
+	for _, err := range errs {
+		if err != nil && exit.Of(err) != exit.CodeNotFound {
+			return err
+		}
+	}
+	return exit.WithHint(exit.NotFound(fmt.Errorf("no run and no task is called %q", name)),
+		"'gaffer ps' lists what runs, 'gaffer runs' all runs, 'gaffer status' the tasks of one")
+}

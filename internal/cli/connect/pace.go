@@ -1,0 +1,17 @@
+package connect
+
+import "time"
+
+// Pace is how often a run of so many tasks is looked at: reading a large one takes
+// longer.
+func Pace(tasks int) time.Duration {
+	switch {
+	case tasks < 200:
+		return 100 * time.Millisecond
+	case tasks < 2000:
+		return 500 * time.Millisecond
+	case tasks < 20_000:
+		return 2 * time.Second
+	}
+	return 5 * time.Second
+}

@@ -1,0 +1,59 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/connect/serverfleet"
+	"gaffer/internal/engine"
+	"gaffer/internal/exit"
+	"gaffer/internal/plan"
+	"gaffer/internal/text/display"
+)
+
+// Submit makes a run of a plan: on this machine, where nobody works on it yet, or
+// on the workers of a server, or one of them if on names it. The warnings say
+// what its tasks will wait for.
+func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (id string, warnings []string, err error) {
+	far, ok := f.(*serverfleet.Fleet)
+	if !ok {
+		if on != "" {
+			return "", nil, exit.Usage(errors.New("--on names a worker of a server, and no server is named"))
+		}
+		id, err = f.Submit(ctx, p)
+		return id, nil, err
+	}
+	if what := p.Bound(); what != "" && on == "" {
+		return "", nil, exit.WithHint(exit.Usage(fmt.Errorf("%s is only there on one machine, and any worker of the project may take a task", what)),
+			"--on WORKER has one of them run the whole plan; 'gaffer workers' lists them")
+	}
+	if workers, err := far.Workers(ctx); err == nil {
+		warnings = idle(workers, p, far.Project(), on, e.ServerArg())
+	}
+	id, err = far.SubmitOn(ctx, p, on)
+	return id, warnings, err
+}
+
+// idle says that tasks will wait, and what they wait for. The run is submitted all
+// the same: a worker may come.
+func idle(workers []serverfleet.Worker, p plan.Plan, project, on, serverArg string) (warnings []string) {
+	for _, name := range serverfleet.Disallowed(workers, p, project, on, engine.AgentOf) {
+		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", display.Printable(name)))
+	}
+	lacking := serverfleet.Idle(workers, p, project, on)
+	switch {
+	case len(lacking) == 0:
+		return warnings
+	case on != "" && !slices.ContainsFunc(workers, func(w serverfleet.Worker) bool { return w.Name == on && w.Online() }):
+		return []string{fmt.Sprintf("worker %s is not online: its tasks wait for it", display.Printable(on))}
+	case !slices.ContainsFunc(workers, func(w serverfleet.Worker) bool { return w.Online() && w.Of(project) }):
+		return []string{fmt.Sprintf("no worker of project %s is online: 'gaffer worker%s' in a checkout of it starts one", display.Printable(project), serverArg)}
+	}
+	for _, labels := range lacking {
+		warnings = append(warnings, fmt.Sprintf("no worker that is online has the labels %s: tasks that want them wait", display.Printable(labels)))
+	}
+	return warnings
+}

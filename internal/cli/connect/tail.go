@@ -1,0 +1,52 @@
+package connect
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// block is how much of a log is in memory at once.
+const block = 64 << 10
+
+// seek moves to where the last n lines begin, or to the start if n is negative.
+// It reads from the end, a block at a time: a log may be larger than memory, and
+// so may a line.
+func seek(f io.ReadSeeker, n int) error {
+	if n < 0 {
+		return nil
+	}
+	at, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return nil
+	}
+	buf := make([]byte, block)
+	first := true
+	for at > 0 {
+		size := min(at, block)
+		at -= size
+		if _, err := f.Seek(at, io.SeekStart); err != nil {
+			return err
+		}
+		part := buf[:size]
+		if _, err := io.ReadFull(f, part); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+			return err
+		}
+		end := len(part)
+		if first && part[end-1] == '\n' {
+			end-- // it ends the last line and begins none
+		}
+		first = false
+		for i := bytes.LastIndexByte(part[:end], '\n'); i >= 0; i = bytes.LastIndexByte(part[:i], '\n') {
+			if n--; n == 0 {
+				_, err := f.Seek(at+int64(i)+1, io.SeekStart)
+				return err
+			}
+		}
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	return err
+}

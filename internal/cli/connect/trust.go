@@ -1,0 +1,119 @@
+package connect
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/internal/cli/env"
+	"gaffer/internal/config"
+	"gaffer/internal/exit"
+)
+
+// trusted is what a server's certificate must be: the one with the fingerprint, or
+// one that a given authority or the system vouches for. A server of this machine may
+// have made its own, which lies beside its token. It is nil where the system's
+// authorities are enough.
+func trusted(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, error) {
+	if !slices.ContainsFunc(servers, func(u *url.URL) bool { return u.Scheme == "https" }) {
+		return nil, nil
+	}
+	if text := c.Text("server_fingerprint"); text != "" {
+		sum, err := parseFingerprint(text)
+		if err != nil {
+			return nil, exit.Usage(err)
+		}
+		return pinned(sum), nil
+	}
+	if path := c.File("server_ca"); path != "" {
+		pool := x509.NewCertPool()
+		if err := add(pool, path); err != nil {
+			return nil, exit.Usage(fmt.Errorf("the server's authorities: %w", err))
+		}
+		return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
+	}
+	return ownServer(e, servers), nil
+}
+
+// ownServer trusts the certificate that a server of this user has made, beside
+// all that the system trusts.
+func ownServer(e *env.Env, servers []*url.URL) *tls.Config {
+	state, err := e.StateDir()
+	if err != nil || !here(servers) {
+		return nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if add(pool, filepath.Join(state, "tls.pem")) != nil {
+		return nil // there is none
+	}
+	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+}
+
+func parseFingerprint(text string) (sum [sha256.Size]byte, err error) {
+	plain := strings.NewReplacer(":", "", " ", "", "sha256", "", "SHA256", "").Replace(text)
+	raw, err := hex.DecodeString(plain)
+	if err != nil || len(raw) != len(sum) {
+		return sum, errors.New("the server's fingerprint: want a SHA-256 as 'gaffer serve --tls' prints it, 64 hexadecimal digits with or without colons")
+	}
+	return [sha256.Size]byte(raw), nil
+}
+
+// printed is a fingerprint as 'gaffer serve' prints it.
+func printed(sum [sha256.Size]byte) string {
+	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
+}
+
+// pinned accepts one certificate, whatever name and authority it has.
+func pinned(sum [sha256.Size]byte) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: true, //nolint:gosec // the certificate itself is compared below
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) == 0 {
+				return errors.New("the server shows no certificate")
+			}
+			if got := sha256.Sum256(s.PeerCertificates[0].Raw); got != sum {
+				return &otherServer{printed(got)}
+			}
+			return nil
+		},
+	}
+}
+
+// otherServer is one that has another certificate than it should have.
+type otherServer struct{ fingerprint string }
+
+func (e *otherServer) Error() string {
+	return "the server's certificate has another fingerprint than the one that was given: " + e.fingerprint
+}
+
+func (*otherServer) Untrusted() bool { return true }
+
+// add puts the certificates of a file into the pool.
+func add(pool *x509.CertPool, path string) error {
+	f, err := openRegular(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	const most = 4 << 20
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return err
+	}
+	if !pool.AppendCertsFromPEM(data) {
+		return fmt.Errorf("%s has no certificate in PEM form", path)
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+// Package runview works on a run, or only looks on, and shows it until it ends:
+// as a live view in a terminal, else as plain lines. It is what 'gaffer run',
+// 'resume', 'retry --resume' and 'status --watch' have in common.
+package runview
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/exit"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/internal/ui/tui"
+)
+
+// Attendant looks after runs for one command.
+type Attendant struct {
+	Fleet connect.Fleet
+	App   *app.App // nil if the fleet is a server's
+	Show  bool     // Work also shows the run in the browser
+
+	env     *env.Env
+	notices notices
+	remark  string // for whoever looks at the live view
+	shown   *shown // nil if no run is shown from here
+}
+
+// With opens gaffer on this machine, in the project of the command, calls do and
+// closes it. What runs goes on.
+func With(ctx context.Context, e *env.Env, do func(*Attendant) error) error {
+	t := newAttendant(e)
+	a, err := connect.App(ctx, e, t.notices.tell)
+	if err != nil {
+		return err
+	}
+	t.App, t.Fleet = a, connect.Here(a)
+	return t.finally(do)
+}
+
+// WithFleet is like [With] for this machine or the server that is named.
+func WithFleet(ctx context.Context, e *env.Env, do func(*Attendant) error) error {
+	far, err := connect.Remote(e)
+	if err != nil {
+		return err
+	}
+	if !far {
+		return With(ctx, e, do)
+	}
+	t := newAttendant(e)
+	f, err := connect.Server(e, t.notices.tell)
+	if err != nil {
+		return err
+	}
+	t.Fleet = f
+	return t.finally(do)
+}
+
+func newAttendant(e *env.Env) *Attendant {
+	t := &Attendant{env: e}
+	t.notices.to = t.talk
+	return t
+}
+
+// finally calls do, lets a page stay that is looked at, and closes the fleet.
+func (t *Attendant) finally(do func(*Attendant) error) error {
+	err := do(t)
+	t.shown.end(err)
+	if closed := t.Fleet.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// far reports whether others work on what is attended to.
+func (t *Attendant) far() bool { return t.Fleet.Where() != "" }
+
+func (t *Attendant) talk(text string) { t.env.Talk("gaffer: %s", display.Printable(text)) }
+
+// ending is how the attendance came to its end.
+type ending struct {
+	run         fleet.Run
+	interrupted bool   // a person or a signal ended it
+	left        string // why it ended before the run did, if it did so
+	detached    bool
+}
+
+// Work works on a run until it has ended, and says so. A server's run is worked
+// on by others, and followed. The error has the exit code: none if all is
+// complete.
+func (t *Attendant) Work(ctx context.Context, run string, asJSON bool) error {
+	t.show(ctx, run)
+	return t.attend(ctx, run, asJSON)
+}
+
+func (t *Attendant) attend(ctx context.Context, run string, asJSON bool) error {
+	r, err := t.Fleet.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	signals := takeSignals(ctx)
+	defer signals.give()
+	show := t.plain
+	if term, err := tui.Open(t.env.In, t.env.Err); err == nil && t.env.Getenv("TERM") != "dumb" {
+		show = func(ctx context.Context, j job) (ending, error) { return t.live(ctx, term, j) }
+	}
+	// Signals are dealt with below; the work itself ends when it is told to.
+	ctx = context.WithoutCancel(ctx)
+	end, err := show(ctx, job{run: r, work: newWork(ctx, t, run), signals: signals.hear, interval: connect.Pace(len(r.Tasks))})
+	if err != nil {
+		return err
+	}
+	if end.detached {
+		return t.background(ctx, end, asJSON)
+	}
+	if err := t.tell(end, asJSON); err != nil || t.App == nil || !end.run.Status.Final() {
+		return err
+	}
+	return t.App.OwedBy(ctx, run) // scripts that read the documents next must not take the old ones for the result
+}
+
+// job is what a way to show a run is given.
+type job struct {
+	run      fleet.Run
+	work     *work // nil for an onlooker
+	signals  <-chan word
+	interval time.Duration
+}
+
+// background lets another gaffer go on with the run.
+func (t *Attendant) background(ctx context.Context, end ending, asJSON bool) error {
+	t.shown.leave()
+	if err := t.Detach(ctx, end.run.ID, asJSON); err != nil {
+		return err
+	}
+	if end.interrupted {
+		return exit.Interrupted(fmt.Errorf("run %s: %s", end.run.ID, t.goesOn()))
+	}
+	return nil
+}
+
+// goesOn is what becomes of a run that nobody here looks after any more.
+func (t *Attendant) goesOn() string {
+	if t.far() {
+		return "left; it goes on without this"
+	}
+	return "hung up; it goes on in the background"
+}
+
+// tell gives the result and what the exit code is to be.
+func (t *Attendant) tell(end ending, asJSON bool) error {
+	if asJSON {
+		if err := t.env.PrintJSON(end.run); err != nil {
+			return err
+		}
+	} else if err := t.summary(end.run); err != nil {
+		return err
+	}
+	return verdict(end)
+}
+
+// verdict is nil if every task is complete.
+func verdict(end ending) error {
+	r := end.run
+	switch {
+	case end.left != "":
+		return &exit.Error{
+			Code: exit.CodeInterrupted, Err: fmt.Errorf("run %s: %s", r.ID, end.left),
+			Next: fmt.Sprintf("'%s' goes on, 'gaffer status' shows how it stands", resuming(r)),
+		}
+	case r.Status == fleet.Complete && (r.Counts.Cancelled == 0 || r.Team != ""):
+		return nil // also if somebody tried to end it
+	case r.Team != "":
+		return teamVerdict(end)
+	case end.interrupted:
+		return &exit.Error{
+			Code: exit.CodeInterrupted, Err: fmt.Errorf("run %s: %s, %s", r.ID, r.Status, phrase.Counts(r.Counts)),
+			Next: fmt.Sprintf("'gaffer retry %s/TASK' queues a task again", r.ID),
+		}
+	}
+	return &exit.Error{Code: exit.CodeFailed, Err: fmt.Errorf("run %s: %s, %s", r.ID, r.Status, phrase.Counts(r.Counts))}
+}
+
+// teamVerdict is of a session that did not come to its end: whatever failed, it
+// is the session that goes on.
+func teamVerdict(end ending) error {
+	if end.interrupted {
+		return &exit.Error{
+			Code: exit.CodeInterrupted, Err: fmt.Errorf("session %s: interrupted", end.run.Team), Next: "'gaffer team resume' goes on where it was",
+		}
+	}
+	return &exit.Error{
+		Code: exit.CodeFailed, Err: fmt.Errorf("session %s: stopped before it was complete", end.run.Team),
+		Next: "'gaffer team status' says why and what to do, 'gaffer team resume' goes on",
+	}
+}

@@ -1,0 +1,58 @@
+package runview
+
+import (
+	"context"
+
+	"gaffer/internal/text/display"
+)
+
+// Detach lets a gaffer in the background work on a run, and tells the run's id
+// and how to see it again.
+func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
+	if !asJSON {
+		r, err := t.Fleet.Run(ctx, run)
+		if err != nil {
+			return err
+		}
+		if text := pauses(r, t.env.Now()); text != "" {
+			t.env.Talk("run %s: %s", run, text)
+		}
+	}
+	if t.far() {
+		t.show(ctx, run)
+		return t.leaveTo(run, asJSON)
+	}
+	d, err := t.App.Background(ctx, run)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return t.env.PrintJSON(d)
+	}
+	t.env.Talk("runs in the background, pid %d, log %s", d.PID, display.Printable(d.Log))
+	if r, err := t.App.Run(ctx, run); err == nil && atOnce(r, false) != "" {
+		t.env.Talk("tasks: %s", atOnce(r, false))
+	}
+	if d.Team != "" {
+		t.env.Talk("'gaffer team status' shows how session %s stands", d.Team)
+	}
+	t.env.Talk("'gaffer status --watch %s' shows it, 'gaffer cancel %s' ends it", d.Run, d.Run)
+	return t.env.Printf("%s\n", d.Run)
+}
+
+// left is a run that others work on.
+type left struct {
+	Run    string `json:"run"`
+	Server string `json:"server"`
+}
+
+// leaveTo tells how to see a run again that the workers of a server work on.
+func (t *Attendant) leaveTo(run string, asJSON bool) error {
+	if asJSON {
+		return t.env.PrintJSON(left{run, t.Fleet.Where()})
+	}
+	again := t.env.ServerArg()
+	t.env.Talk("it runs on the workers of %s", display.Printable(t.Fleet.Where()))
+	t.env.Talk("'gaffer status --watch %s%s' shows it, 'gaffer cancel %s%s' ends it", run, again, run, again)
+	return t.env.Printf("%s\n", run)
+}

@@ -1,0 +1,76 @@
+package runview
+
+import (
+	"context"
+	"sync"
+
+	"gaffer/fleet"
+)
+
+// plain shows a run as lines on stderr, one for each change. The first signal
+// cancels the run and waits for its agents to end, the second leaves at once;
+// hanging up leaves the run to another gaffer. A server's run is only ever left.
+func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	id := j.run.ID
+	runs, failed := follow(ctx, t.Fleet, id, j.interval, &all)
+	j.work.start()
+	defer j.work.halt()
+	end.run, j.run = j.run, fleet.Run{} // of the tasks of a large run no more is kept than need be
+	for _, line := range opening(end.run, t.far(), t.env.Now()) {
+		t.env.Talk("%s", line)
+	}
+	show := func(r fleet.Run) {
+		for _, line := range changes(end.run, r, t.env.Now()) {
+			t.env.Talk("%s", line)
+		}
+		end.run = r
+	}
+	for {
+		select {
+		case r, ok := <-runs:
+			switch {
+			case ok:
+				show(r)
+			case t.far():
+				return end, pending(failed)
+			default:
+				runs = nil // the end comes from the work
+			}
+		case err := <-failed:
+			return end, err
+		case r := <-j.work.ended:
+			if r.err == nil {
+				show(r.run)
+			}
+			return end, r.err
+		case w := <-j.signals:
+			switch {
+			case w == hungUp || t.far():
+				end.interrupted, end.detached = true, true
+				return end, nil
+			case end.interrupted:
+				end.left = "left while its agents were ending"
+				return end, nil
+			}
+			end.interrupted = true
+			t.env.Talk("run %s: cancelling, waiting for the agents to end; the next signal leaves at once", id)
+			if err := j.work.cancel(ctx, "interrupted"); err != nil {
+				return end, err
+			}
+		}
+	}
+}
+
+// pending is the error that has come, if one has.
+func pending(failed <-chan error) error {
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,86 @@
+package runview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gaffer/internal/app"
+	"gaffer/internal/attempt/preflight"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/trust"
+	programs "gaffer/internal/project/trust"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+)
+
+// Look finds what is missing on this machine, such as [app.Preflight] for a plan.
+type Look func(context.Context, app.Options) ([]preflight.Problem, error)
+
+// Ready refuses to go on if something is missing on this machine. It prints one line
+// for each problem, and comes before anything is created. A user at a terminal is
+// asked whether the programs that the project names are trusted.
+func Ready(ctx context.Context, e *env.Env, name string, asJSON bool, look Look) error {
+	opts, err := connect.Options(e, nil)
+	if err != nil {
+		return err
+	}
+	problems, err := look(ctx, opts)
+	if slices.ContainsFunc(problems, isUntrusted) && e.Interactive() && e.Agent() == nil && !asJSON {
+		if err := trust.Ask(ctx, e, opts); err != nil {
+			return err
+		}
+		problems, err = look(ctx, opts)
+	}
+	if err != nil || len(problems) == 0 {
+		return err
+	}
+	if asJSON {
+		err = e.PrintJSON(map[string]any{"valid": true, "ready": false, "lacks": problems})
+	} else {
+		err = PrintProblems(e, problems)
+	}
+	if err != nil {
+		return err
+	}
+	return NotReady(name, problems, ", nothing runs")
+}
+
+// isUntrusted tells whether a program of the project is not trusted.
+func isUntrusted(p preflight.Problem) bool {
+	_, ok := errors.AsType[*programs.Error](p)
+	return ok
+}
+
+// PrintProblems prints one line for each.
+func PrintProblems(e *env.Env, problems []preflight.Problem) error {
+	for _, p := range problems {
+		if err := e.Printf("%s: %s\n", e.Paint(e.Out, display.Red, "problem"), display.Printable(p.String())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NotReady is the error of something that cannot run on this machine. Its exit code is
+// that of its problems.
+func NotReady(name string, problems []preflight.Problem, then string) error {
+	e := &notReady{text: fmt.Sprintf("%s: %s on this machine%s", display.Line(name, 60), phrase.Count(len(problems), "problem"), then)}
+	for _, p := range problems {
+		e.problems = append(e.problems, p)
+	}
+	return e
+}
+
+type notReady struct {
+	text     string
+	problems []error
+}
+
+func (e *notReady) Error() string   { return e.text }
+func (e *notReady) Unwrap() []error { return e.problems }
+
+// Hint is empty: the line of each problem says what to do.
+func (e *notReady) Hint() string { return "" }

@@ -1,0 +1,37 @@
+package runview
+
+import (
+	"fmt"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/exit"
+	"gaffer/internal/plan"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+)
+
+// Refuse tells the problems of a plan as the result, as 'gaffer plan check' does.
+func Refuse(e *env.Env, name string, problems plan.Problems, asJSON bool) error {
+	if asJSON {
+		if err := e.PrintJSON(map[string]any{"valid": false, "problems": problems}); err != nil {
+			return err
+		}
+	} else {
+		for _, p := range problems {
+			if err := e.Printf("%s\n", display.Printable(p.String())); err != nil {
+				return err
+			}
+		}
+	}
+	return exit.Invalid(fmt.Errorf("%s: %s, nothing runs", display.Line(name, 60), phrase.Count(len(problems), "problem")))
+}
+
+// NothingLeft tells that all of a plan is done, as the run that it would be.
+func NothingLeft(e *env.Env, p plan.Plan, asJSON bool) error {
+	if asJSON {
+		return e.PrintJSON(fleet.Run{Name: p.Name, Status: fleet.Complete, SourceFile: p.SourceFile, Tasks: []fleet.Task{}})
+	}
+	e.Talk("%s: nothing is left to do", display.Line(p.Name, 60))
+	return nil
+}

@@ -1,0 +1,149 @@
+package runview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gaffer/coordinator"
+	"gaffer/internal/app"
+	"gaffer/internal/cli/connect"
+	"gaffer/internal/cli/env"
+	"gaffer/internal/cli/page"
+	"gaffer/internal/exit"
+	"gaffer/internal/text/display"
+)
+
+// ShowFlag declares --open, which is what [Attendant.Show] is set to.
+func ShowFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
+}
+
+// CheckFlags refuses --open and --detach where the command cannot do what they say.
+// Call it before anything is created. far is whether workers of a server run it.
+func CheckFlags(e *env.Env, show, detach, far bool) error {
+	if !detach || far {
+		return nil
+	}
+	if show {
+		return exit.WithHint(exit.Usage(errors.New("--open shows the run from this process, and --detach leaves it")),
+			"'gaffer serve' shows all runs until it is stopped, and 'gaffer open' opens it")
+	}
+	return app.CheckDetach(e.Getenv)
+}
+
+// lingering is how long the page of a run that has ended waits for a browser to
+// come, or to come back.
+const lingering = 10 * time.Second
+
+// shown is a run in the browser; nil if it is not shown from here.
+type shown struct {
+	attendant *Attendant
+	page      *page.Page
+	run       string
+	opened    bool // a browser was opened, and may be on its way
+	left      bool // the person has left the run
+}
+
+// show shows a run in the browser if that is wanted, once. If it cannot, it says
+// so, and the run goes on.
+func (t *Attendant) show(ctx context.Context, run string) {
+	if !t.Show {
+		return
+	}
+	t.Show = false
+	if err := t.env.ForUser("--open"); err != nil {
+		t.notices.tell("the dashboard: " + err.Error())
+		return
+	}
+	if t.far() {
+		if err := t.showFar(ctx, run); err != nil {
+			t.notices.tell("the dashboard: " + err.Error())
+		}
+		return
+	}
+	p, err := page.Open(ctx, t.env, t.App, run, t.notices.tell)
+	if err != nil {
+		t.notices.tell("the dashboard: " + err.Error())
+		return
+	}
+	t.shown = &shown{attendant: t, page: p, run: run}
+	if link, err := p.Link(page.RunPlace(run)); err == nil {
+		t.shown.opened = t.offer(ctx, p.URL, link, "gaffer open "+run)
+	}
+}
+
+// showFar shows a run of a server in the browser.
+func (t *Attendant) showFar(ctx context.Context, run string) error {
+	address, _, _ := strings.Cut(t.Fleet.Where(), ",")
+	address = strings.TrimRight(strings.TrimSpace(address), "/")
+	client, err := connect.At(t.env, address, coordinator.Options{})
+	if err != nil {
+		return err
+	}
+	login, err := client.Login(ctx)
+	if err != nil {
+		return err
+	}
+	t.offer(ctx, address, address+login.To(page.RunPlace(run)), fmt.Sprintf("gaffer open %s%s", run, t.env.ServerArg()))
+	return nil
+}
+
+// offer keeps for the live view what it will cover. It reports whether a browser
+// was opened.
+func (t *Attendant) offer(ctx context.Context, address, link, again string) (opened bool) {
+	opened = page.Offer(ctx, t.env, address, link, page.Unasked(t.env), again)
+	if !opened {
+		t.remark = page.How(address, again)
+	}
+	return opened
+}
+
+// leave is called when the person leaves the run to a gaffer in the background:
+// the page does not keep this one.
+func (s *shown) leave() {
+	if s != nil {
+		s.left = true
+	}
+}
+
+// end closes the page, and says how to see the run again. If the run has ended and
+// a browser has shown it, or was opened, that is when no browser shows it any more.
+func (s *shown) end(err error) {
+	if s == nil {
+		return
+	}
+	if (s.page.Visited() || s.opened) && !s.left && exit.Of(err) != exit.CodeInterrupted {
+		s.linger()
+	}
+	if err := s.page.Close(); err != nil {
+		s.attendant.talk("the dashboard: " + display.Printable(err.Error()))
+	}
+	s.attendant.talk(fmt.Sprintf("the dashboard is closed; 'gaffer serve' and then 'gaffer open %s' show the run again", s.run))
+}
+
+// linger returns when no browser has shown the page for a while, or at a signal.
+func (s *shown) linger() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	s.attendant.talk(fmt.Sprintf("the dashboard stays at %s while a browser shows it, or until Ctrl-C; 'gaffer open %s' opens it again", s.page.URL, s.run))
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for last := time.Now(); time.Since(last) < lingering; {
+		select {
+		case <-tick.C:
+			if s.page.Watched() {
+				last = time.Now()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package runview
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/cli/table"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+)
+
+// maxTold is how many tasks that went wrong are told one by one.
+const maxTold = 20
+
+// summary prints what is left to know of a run.
+func (t *Attendant) summary(r fleet.Run) error {
+	at := site{dir: t.env.Dir, there: isThere, far: t.far(), branches: t.branches(r)}
+	return table.Lines(t.env, lineStyle, summary(r, t.env.Now(), at)...)
+}
+
+func lineStyle(line string) display.Style {
+	switch {
+	case strings.HasPrefix(line, "✗"):
+		return display.Red
+	case strings.HasPrefix(line, "✓"):
+		return display.Green
+	case strings.HasPrefix(line, "⊘"):
+		return display.Faint
+	}
+	return ""
+}
+
+// site is where a summary is read: paths below dir are told from there, and
+// worktrees and branches only if they are there. A run that is far away has left
+// nothing here.
+type site struct {
+	dir      string
+	there    func(path string) bool
+	far      bool
+	branches map[string]bool // those of the repository: whether they have commits that are not checked out
+}
+
+// summary is what was done, what was verified, what it cost, where logs, branches
+// and worktrees are, or who worked, and what to do next. What a team's run has
+// verified, its session says.
+func summary(r fleet.Run, now time.Time, at site) []string {
+	lines := []string{headline(r, now), "  tasks     " + phrase.Counts(r.Counts)}
+	if text := verified(r); text != "" && r.Team == "" {
+		lines = append(lines, "  verified  "+text)
+	}
+	if waited := time.Duration(r.WaitedMS) * time.Millisecond; waited >= time.Second {
+		worked := time.Duration(r.WorkedMS) * time.Millisecond
+		lines = append(lines, fmt.Sprintf("  time      agents worked %s and waited %s for answers", phrase.Elapsed(worked), phrase.Elapsed(waited)))
+	}
+	if text := phrase.Spent(r.Spent); text != "" {
+		if r.Budget.USD > 0 {
+			text += fmt.Sprintf(" of $%.2f", r.Budget.USD)
+		}
+		lines = append(lines, "  cost      "+text)
+	}
+	if at.far {
+		lines = append(lines, workers(r)...)
+	} else {
+		lines = append(lines, places(r, at)...)
+	}
+	if r.Team != "" {
+		lines = append(lines, teamTroubles(r)...)
+	} else {
+		lines = append(lines, troubles(r)...)
+		lines = append(lines, words(r)...)
+		lines = append(lines, next(r)...)
+	}
+	return append(lines, mergeCommands(r, at)...)
+}
+
+// places are where logs, branches and worktrees are.
+func places(r fleet.Run, at site) (lines []string) {
+	if r.Documents != "" {
+		lines = append(lines, "  logs      "+display.Printable(relative(at.dir, r.Documents)))
+	}
+	return append(lines, workPlaces(r, at)...)
+}
+
+// workers are who has worked on the tasks.
+func workers(r fleet.Run) []string {
+	var names []string
+	for _, t := range r.Tasks {
+		if t.Attempt != nil && t.Attempt.Worker != "" && !slices.Contains(names, t.Attempt.Worker) && len(names) < maxTold {
+			names = append(names, t.Attempt.Worker)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	return []string{"  workers   " + display.Printable(strings.Join(names, ", ")) + "; 'gaffer logs TASK' shows what an agent wrote"}
+}
+
+func headline(r fleet.Run, now time.Time) string {
+	mark, _, _ := strings.Cut(phrase.Label(r.Status), " ")
+	end := now
+	if !r.Ended.IsZero() {
+		end = r.Ended
+	}
+	return fmt.Sprintf("%s %s %s after %s, run %s", mark, display.Line(r.Name, 60), r.Status,
+		phrase.Elapsed(max(end.Sub(r.Created), 0)), display.Printable(r.ID))
+}
+
+// verified tells the tasks that were checked from those whose agent's word is
+// all there is.
+func verified(r fleet.Run) string {
+	tasks, checks, word, failed := 0, 0, 0, 0
+	for _, t := range r.Tasks {
+		switch {
+		case t.Status == fleet.Failed && t.Attempt != nil && len(t.Attempt.Checks) > 0:
+			failed++
+		case t.Status != fleet.Complete || t.Attempt == nil:
+		case len(t.Attempt.Checks) == 0:
+			word++
+		default:
+			tasks++
+			checks += len(t.Attempt.Checks)
+		}
+	}
+	switch {
+	case tasks+word == 0:
+		return ""
+	case tasks == 0 && failed > 0:
+		return "nothing: no task with a verify command is complete"
+	case tasks == 0:
+		return "nothing: no task has a verify command"
+	case word == 0:
+		return fmt.Sprintf("%s by %s", phrase.Count(tasks, "task"), phrase.Count(checks, "check"))
+	}
+	return fmt.Sprintf("%s by %s; %d without a check", phrase.Count(tasks, "task"), phrase.Count(checks, "check"), word)
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// troubles tells what went wrong, task by task, and what to do about it.
+func troubles(r fleet.Run) (lines []string) {
+	told, more := 0, 0
+	for _, t := range r.Tasks {
+		switch {
+		case t.Status != fleet.Failed:
+		case told == maxTold:
+			more++
+		default:
+			told++
+			lines = append(lines, trouble(t)...)
+		}
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("✗ … %d more failed, 'gaffer status %s' has them all", more, r.ID))
+	}
+	return lines
+}
+
+// next is what to do with a run that is not complete.
+func next(r fleet.Run) []string {
+	switch {
+	case !r.Status.Final():
+		return []string{fmt.Sprintf("next: 'gaffer resume %s' goes on", r.ID)}
+	case r.Counts.Failed > 0 && r.Counts.Cancelled > 0:
+		return []string{"next: retry what failed, and what was cancelled for it comes back with it"}
+	}
+	return nil
+}
+
+// teamTroubles tells the last task that went wrong in a session that is not
+// complete. The session has answered those before, and says what to do about
+// this one.
+func teamTroubles(r fleet.Run) (lines []string) {
+	if r.Status == fleet.Complete {
+		return nil
+	}
+	for _, t := range r.Tasks {
+		if t.Status != fleet.Failed {
+			continue
+		}
+		id := display.Printable(t.ID)
+		if lines = []string{"✗ " + join(": ", id+" failed", phrase.Why(t))}; t.Attempt != nil {
+			lines = append(lines, "    gaffer logs "+id)
+		}
+	}
+	if !r.Status.Final() {
+		lines = append(lines, fmt.Sprintf("next: '%s' goes on", resuming(r)))
+	}
+	return lines
+}
+
+// resuming is the command that goes on with a run.
+func resuming(r fleet.Run) string {
+	if r.Team != "" {
+		return "gaffer team resume"
+	}
+	return "gaffer resume " + r.ID
+}
+
+// trouble is a task that failed: why, the lines that say so, and what to do.
+func trouble(t fleet.Task) []string {
+	id := display.Printable(t.ID)
+	head, output := phrase.Failure(t)
+	lines := []string{"✗ " + join(": ", id+" failed", head)}
+	for _, line := range output {
+		lines = append(lines, "    "+line)
+	}
+	if advice := phrase.Advice(t); advice != "" {
+		lines = append(lines, "    "+advice)
+	}
+	return append(lines, fmt.Sprintf("    gaffer logs %s, then gaffer retry %s --resume", id, id))
+}
+
+// words are the last words of the tasks that are complete, if they had any.
+func words(r fleet.Run) (lines []string) {
+	more := 0
+	for _, t := range r.Tasks {
+		said := phrase.Words(t)
+		switch {
+		case said == "":
+		case len(lines) == maxTold:
+			more++
+		default:
+			lines = append(lines, fmt.Sprintf("✓ %s: %s", display.Printable(t.ID), said))
+		}
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("✓ … %d more, 'gaffer status %s' has the last words of all", more, r.ID))
+	}
+	return lines
+}
+
+// relative is path from dir, or path itself if it is not below.
+func relative(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}

@@ -1,0 +1,28 @@
+package serverfleet
+
+import (
+	"context"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+)
+
+// Ask asks a person a question that belongs to no task, and returns its id.
+func (f *Fleet) Ask(ctx context.Context, q fleet.Ask) (string, error) {
+	id, err := f.client.AskAside(ctx, coordinator.NewQuestion{
+		From: q.From, Ref: q.Ref, Text: q.Text, Options: q.Options, Seconds: q.Within.Seconds(), Attempt: q.Attempt,
+	})
+	return id, f.problem(err)
+}
+
+// Question returns what has become of a question.
+func (f *Fleet) Question(ctx context.Context, id string) (fleet.Answered, error) {
+	q, err := f.client.Question(ctx, id)
+	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}, f.problem(err)
+}
+
+// Withdraw closes a question that belongs to no task: nobody waits for the answer
+// any more.
+func (f *Fleet) Withdraw(ctx context.Context, question, why string) error {
+	return f.problem(f.client.Withdraw(ctx, question, why))
+}

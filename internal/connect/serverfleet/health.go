@@ -1,0 +1,105 @@
+package serverfleet
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"gaffer/coordinator"
+	"gaffer/fleet"
+)
+
+// Health is how a server is, as far as a token lets one see.
+type Health struct {
+	Server    string           `json:"server"`
+	Version   string           `json:"version,omitempty"`
+	Name      string           `json:"name,omitempty"` // of the token
+	Role      string           `json:"role,omitempty"` // of the token
+	Project   string           `json:"project"`
+	Workers   []Worker         `json:"workers"`
+	Runs      []fleet.Run      `json:"runs"` // that have not ended, without their tasks
+	Questions []fleet.Question `json:"questions"`
+	Lanes     []fleet.Lane     `json:"lanes"` // those that are paused
+	Advice    []string         `json:"advice"`
+}
+
+// Doctor looks at a server. What cannot be reached is an error.
+func (f *Fleet) Doctor(ctx context.Context) (Health, error) {
+	h := Health{
+		Server: f.opts.Address, Project: f.opts.Project,
+		Workers: []Worker{}, Runs: []fleet.Run{}, Questions: []fleet.Question{}, Lanes: []fleet.Lane{}, Advice: []string{},
+	}
+	self, err := f.client.Self(ctx)
+	if err != nil && !older(err) {
+		return h, f.problem(err)
+	}
+	h.Version, h.Name, h.Role = self.Version, self.Name, self.Role
+	if h.Workers, err = f.Workers(ctx); err != nil {
+		return h, err
+	}
+	runs, err := f.client.Runs(ctx, coordinator.RunQuery{})
+	if err != nil {
+		return h, f.problem(err)
+	}
+	questions, err := f.Questions(ctx)
+	if err != nil {
+		return h, err
+	}
+	h.Runs, h.Questions = append(h.Runs, runs...), append(h.Questions, questions...)
+	h.Lanes = append(h.Lanes, lanesOf(runs)...)
+	h.Advice = append(h.Advice, h.advice()...)
+	return h, nil
+}
+
+// older reports whether a server does not know a route yet.
+func older(err error) bool {
+	told, ok := errors.AsType[*coordinator.Error](err)
+	return ok && told.NotFound()
+}
+
+func lanesOf(runs []fleet.Run) (lanes []fleet.Lane) {
+	for _, r := range runs {
+		for _, l := range r.Lanes {
+			if !slices.ContainsFunc(lanes, func(known fleet.Lane) bool { return known.Name == l.Name }) {
+				lanes = append(lanes, l)
+			}
+		}
+	}
+	return lanes
+}
+
+// Projects are those that workers which are online work for, with the tasks that
+// these may run at once.
+func (h Health) Projects() map[string]int {
+	slots := map[string]int{}
+	for _, w := range h.Workers {
+		for _, project := range w.Projects() {
+			if w.Online() {
+				slots[project] += max(w.Slots, 1)
+			}
+		}
+	}
+	return slots
+}
+
+// advice is what a person should do, from what was found.
+func (h Health) advice() (list []string) {
+	online := h.Projects()
+	if h.Role == "viewer" || h.Role == "worker" {
+		list = append(list, "your token is a "+h.Role+"'s, which may not run, cancel or answer: 'gaffer token create --role operator' makes one that may")
+	}
+	if online[h.Project] == 0 {
+		list = append(list, "no worker of project "+h.Project+" is online: 'gaffer worker' in a checkout of it starts one")
+	}
+	waiting := map[string]bool{}
+	for _, r := range h.Runs {
+		if r.Project != h.Project && r.Project != "" && online[r.Project] == 0 && !waiting[r.Project] {
+			waiting[r.Project] = true
+			list = append(list, "run "+r.ID+" waits for a worker of project "+r.Project)
+		}
+	}
+	if len(h.Questions) > 0 {
+		list = append(list, "agents wait for a person: 'gaffer answer' lists their questions")
+	}
+	return list
+}

@@ -1,0 +1,79 @@
+package serverfleet
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"gaffer/coordinator"
+)
+
+// Error is what went wrong between a command and a server.
+type Error struct {
+	text, hint string
+	err        error
+}
+
+func (e *Error) Error() string { return e.text }
+func (e *Error) Unwrap() error { return e.err }
+
+// Hint says what to do next, or nothing.
+func (e *Error) Hint() string { return e.hint }
+
+// problem tells a server's refusal as gaffer itself would tell it, and all else
+// with the server's address.
+func (f *Fleet) problem(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	told, ok := errors.AsType[*coordinator.Error](err)
+	if !ok {
+		return &Error{fmt.Sprintf("server %s: cannot be reached: %v", f.opts.Address, root(err)), unreached(err), err}
+	}
+	switch {
+	case told.Status == http.StatusUnauthorized:
+		return &Error{
+			fmt.Sprintf("server %s: %s", f.opts.Address, told.Message),
+			"--token-file FILE or GAFFER_TOKEN gives a token, 'gaffer token create' where the server runs makes one", err,
+		}
+	case told.Status == http.StatusForbidden:
+		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, told.Message), "'gaffer doctor' tells the role of your token; an operator's may run plans", err}
+	case told.Code == "not_found" && strings.HasPrefix(told.Message, "there is no such path"):
+		return &Error{fmt.Sprintf("server %s: %s", f.opts.Address, told.Message), "the address may have a path too much, or the server is older than this gaffer", err}
+	case told.Code != "http" && (told.NotFound() || told.Conflict() || told.Invalid()):
+		return &Error{told.Message, "", err}
+	}
+	return &Error{fmt.Sprintf("server %s: %v", f.opts.Address, err), f.odd(told), err}
+}
+
+// odd says what to do about an answer that is not one of a coordinator.
+func (f *Fleet) odd(told *coordinator.Error) string {
+	if told.Code == "http" && told.Status == http.StatusBadRequest && strings.HasPrefix(f.opts.Address, "http://") {
+		return "if it has TLS, its address begins with https://"
+	}
+	return ""
+}
+
+// unreached says what to do where there was no answer at all.
+func unreached(err error) string {
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, otherName := errors.AsType[x509.HostnameError](err)
+	switch {
+	case unknown, otherName:
+		return "--fingerprint SHA-256 trusts the certificate that 'gaffer serve --tls' has made and prints, --ca FILE those of an authority"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "it has no TLS: the address begins with http://"
+	}
+	return "'gaffer serve' starts one; --local asks this machine"
+}
+
+// passing reports whether the same request may succeed later.
+func passing(err error) bool {
+	if told, ok := errors.AsType[*coordinator.Error](err); ok {
+		return told.Temporary()
+	}
+	return !errors.Is(err, context.Canceled)
+}

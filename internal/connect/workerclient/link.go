@@ -1,0 +1,174 @@
+package workerclient
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"gaffer/coordinator"
+)
+
+// Event is something that happens to a worker.
+type Event struct {
+	Time    time.Time `json:"time"`
+	Kind    string    `json:"event"` // joined, started, adopted, ended, gone, released, asked, away, back, notice
+	Run     string    `json:"run,omitempty"`
+	Task    string    `json:"task,omitempty"`
+	Attempt string    `json:"attempt,omitempty"`
+	Number  int       `json:"number,omitempty"`
+
+	Status   string `json:"status,omitempty"` // of the task then
+	Class    string `json:"class,omitempty"`  // of a failure
+	Question string `json:"question,omitempty"`
+	Text     string `json:"text,omitempty"`
+}
+
+// tell tells what happens to an attempt.
+func (e *Engine) tell(attempt string, what Event) {
+	e.mu.Lock()
+	h := e.held[attempt]
+	e.mu.Unlock()
+	what.Attempt, what.Run, what.Task = attempt, h.task.Run, h.task.Task
+	e.opts.Tell(what)
+}
+
+// DeniedError is a coordinator that does not let a worker work.
+type DeniedError struct{ Err *coordinator.Error }
+
+func (e *DeniedError) Error() string { return "the coordinator refuses this worker: " + e.Err.Error() }
+
+func (e *DeniedError) Unwrap() error { return e.Err }
+
+// Hint says what to do next.
+func (e *DeniedError) Hint() string {
+	switch {
+	case e.Err.Code == "name_taken":
+		return "give each worker a name of its own: --name NAME"
+	case e.Err.Status == 401:
+		return "the token is not known: 'gaffer token create --role worker --name NAME' on the coordinator makes one"
+	case e.Err.Code == "limited":
+		return "'gaffer token list' on the coordinator shows the limits; work for that project with those labels, or use another token"
+	case e.Err.Status == 403:
+		return "use a token of role worker, the same each time: a worker belongs to the first that spoke for it"
+	case e.Err.Status == 404:
+		return "is it a gaffer that has workers? 'gaffer version' tells"
+	}
+	return "'gaffer worker --help' says what a coordinator wants"
+}
+
+// ends tells the refusals after which a worker need not go on.
+func ends(e *coordinator.Error) bool {
+	return e.Denied() || e.Code == "name_taken" || e.Status == 404 && e.Code == "not_found"
+}
+
+// AwayError is a request that was not answered. It does not unwrap: whatever kept
+// the coordinator from it is no word on what was asked.
+type AwayError struct{ Err error }
+
+func (e *AwayError) Error() string { return e.Err.Error() }
+
+// Told says that whoever runs the worker knows of it: the [Engine] tells once that
+// the coordinator is away.
+func (e *AwayError) Told() bool { return true }
+
+func codeOf(err error) string {
+	if refused := (*coordinator.Error)(nil); errors.As(err, &refused) {
+		return refused.Code
+	}
+	return ""
+}
+
+// link knows whether the coordinator answers.
+type link struct {
+	opts   Options
+	failed chan error // has the first error after which nothing can succeed
+
+	mu    sync.Mutex
+	met   bool      // it has answered once
+	since time.Time // when it was first away; zero if it is not
+}
+
+func newLink(opts Options) *link { return &link{opts: opts, failed: make(chan error, 1)} }
+
+// well notes that the coordinator has answered.
+func (l *link) well() {
+	l.mu.Lock()
+	since, met := l.since, l.met
+	l.since, l.met = time.Time{}, true
+	l.mu.Unlock()
+	if !met {
+		l.opts.Tell(Event{Kind: "joined"})
+	}
+	if !since.IsZero() {
+		l.opts.Tell(Event{Kind: "back", Text: fmt.Sprintf("after %s", l.opts.Now().Sub(since).Round(time.Second))})
+	}
+}
+
+// ill notes that it has not, or not as it should.
+func (l *link) ill(err error) {
+	var refused *coordinator.Error
+	if errors.As(err, &refused) && ends(refused) {
+		l.fail(&DeniedError{refused})
+		return
+	}
+	l.mu.Lock()
+	stranger := !l.met && unverified(err)
+	first := !stranger && l.since.IsZero()
+	if first {
+		l.since = l.opts.Now()
+	}
+	l.mu.Unlock()
+	switch {
+	case stranger:
+		l.fail(&StrangerError{err})
+	case first:
+		l.opts.Tell(Event{Kind: "away", Text: err.Error()})
+	}
+}
+
+// unverified tells a certificate that nobody has said to trust.
+func unverified(err error) bool {
+	var wrong *tls.CertificateVerificationError
+	var other interface{ Untrusted() bool }
+	return errors.As(err, &wrong) || errors.As(err, &other) && other.Untrusted()
+}
+
+// StrangerError is a coordinator whose certificate is not trusted, when a worker
+// first speaks to it. One that was trusted before is away: it may be another that
+// has its address for a while.
+type StrangerError struct{ Err error }
+
+func (e *StrangerError) Error() string { return "the coordinator is not trusted: " + e.Err.Error() }
+
+func (e *StrangerError) Unwrap() error { return e.Err }
+
+// Hint says what to do next.
+func (e *StrangerError) Hint() string {
+	return "--fingerprint SHA-256 trusts the certificate that 'gaffer serve --tls' has made and prints, --ca FILE those of an authority"
+}
+
+// fail notes that there is no use in going on.
+func (l *link) fail(err error) {
+	select {
+	case l.failed <- err:
+	default: // there was another reason before
+	}
+}
+
+const (
+	soonest = 200 * time.Millisecond
+	latest  = 5 * time.Second
+)
+
+// backoff is how long to wait after the n-th failure: longer each time, and
+// spread, so that workers that failed together do not come back together.
+func (l *link) backoff(n int, err error) time.Duration {
+	most := min(soonest<<min(n-1, 10), latest)
+	wait := most/2 + time.Duration(l.opts.Rand()*float64(most/2))
+	if refused := (*coordinator.Error)(nil); errors.As(err, &refused) {
+		wait = max(wait, min(refused.After, latest))
+	}
+	return wait
+}

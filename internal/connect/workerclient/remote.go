@@ -1,0 +1,331 @@
+// Package workerclient is an engine behind a network, as a worker asks it: it speaks to
+// a coordinator for a worker and sends what the worker's agents say. What must
+// arrive is said again until it has, for as long as it takes; whoever runs the
+// worker is told once that the coordinator is away, and once that it is back.
+package workerclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/pause"
+)
+
+// Options are what an Engine needs.
+type Options struct {
+	// Connect returns a client with connections of its own. One try of a request
+	// may take so long.
+	Connect func(timeout time.Duration) (*coordinator.Client, error)
+	Worker  coordinator.WorkerInfo // with all the labels that it claims with
+	Now     func() time.Time
+	Rand    func() float64 // in [0, 1), spreads what is said again
+	Tell    func(Event)    // what happens; never nil
+	// Logs is the folder of what is known of logs that are to be sent.
+	Logs string
+	// LogOf is the file with all that the attempt at a task says.
+	LogOf func(store.Task) string
+}
+
+// Engine asks a coordinator. It is safe for concurrent use. Each request is made
+// once; a worker makes it again if it is not answered.
+type Engine struct {
+	opts  Options
+	link  *link
+	work  *coordinator.Client // for claims, ends and questions
+	beats *coordinator.Client // for beats, which nothing may hold up
+	news  *coordinator.Client // for what is waited for
+	logs  *logs
+	idle  chan struct{} // has one when there is nothing to do
+
+	mu   sync.Mutex
+	held map[string]holding // by attempt
+}
+
+// holding is what is known of an attempt beside what the worker knows.
+type holding struct {
+	task store.Task
+	run  coordinator.WorkRun
+}
+
+// How long one try of each kind may take.
+const (
+	workTime = 15 * time.Second
+	beatTime = 8 * time.Second
+	newsTime = 40 * time.Second // it is held for 25
+	logTime  = 30 * time.Second
+)
+
+// New returns an engine that has asked for nothing yet.
+func New(opts Options) (*Engine, error) {
+	e := &Engine{opts: opts, link: newLink(opts), held: map[string]holding{}, idle: make(chan struct{}, 1)}
+	var uploads *coordinator.Client
+	for to, timeout := range map[**coordinator.Client]time.Duration{&e.work: workTime, &e.beats: beatTime, &e.news: newsTime, &uploads: logTime} {
+		var err error
+		if *to, err = opts.Connect(timeout); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	e.logs, err = newLogs(opts, uploads, e.link)
+	return e, err
+}
+
+// Failed has the error by which no request will ever succeed, such as a token that
+// is not accepted.
+func (e *Engine) Failed() <-chan error { return e.link.failed }
+
+// Idle has one each time that nothing could be claimed while nothing was held.
+func (e *Engine) Idle() <-chan struct{} { return e.idle }
+
+// Run returns the run that an attempt is of, as far as a worker needs to know it.
+func (e *Engine) Run(attempt string) coordinator.WorkRun {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.held[attempt].run
+}
+
+// Holding lists the tasks that the worker holds.
+func (e *Engine) Holding() (tasks []store.TaskKey) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, h := range e.held {
+		tasks = append(tasks, h.task.TaskKey)
+	}
+	return tasks
+}
+
+// Held introduces the worker and returns what the coordinator thinks that it runs.
+// It asks until it is answered. Leases are counted from when it returns.
+func (e *Engine) Held(ctx context.Context) ([]engine.Assignment, error) {
+	list, sent, err := e.ask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var held []engine.Assignment
+	for _, w := range list {
+		a, err := e.take(w, true)
+		if err != nil {
+			return nil, err
+		}
+		a.Lease = max(a.Lease-e.opts.Now().Sub(sent), time.Millisecond)
+		held = append(held, a)
+	}
+	return held, e.logs.recover(held)
+}
+
+// ask asks what the worker holds until it is answered, and says when it did so.
+func (e *Engine) ask(ctx context.Context) (list []coordinator.Work, sent time.Time, err error) {
+	for n := 1; ; n++ {
+		sent = e.opts.Now()
+		_, err = e.beats.BeatWork(ctx, coordinator.WorkBeat{Worker: e.opts.Worker})
+		if err == nil {
+			list, err = e.beats.HeldWork(ctx, e.opts.Worker.ID)
+		}
+		refused := (*coordinator.Error)(nil)
+		if err == nil || errors.As(err, &refused) && refused.Invalid() {
+			e.link.well()
+			return list, sent, err
+		}
+		e.link.ill(err)
+		if pause.For(ctx, e.link.backoff(n, err)); ctx.Err() != nil {
+			return nil, sent, ctx.Err()
+		}
+	}
+}
+
+// take holds an attempt that the worker was given, or had before.
+func (e *Engine) take(w coordinator.Work, before bool) (engine.Assignment, error) {
+	if err := checkWork(w); err != nil {
+		return engine.Assignment{}, err
+	}
+	a := assignment(w, e.opts.Worker.ID, e.opts.Now())
+	e.mu.Lock()
+	e.held[a.Attempt.ID] = holding{a.Task, w.Run}
+	e.mu.Unlock()
+	key := coordinator.WorkKey{Attempt: a.Attempt.ID, Token: a.Attempt.Token}
+	if err := e.logs.begin(key, e.opts.LogOf(a.Task), before); err != nil {
+		e.opts.Tell(Event{Kind: "notice", Text: fmt.Sprintf("log of task %s: %v; it will not be sent", a.Task.Task, err)})
+	}
+	kind := "started"
+	if before {
+		kind = "adopted"
+	}
+	e.tell(a.Attempt.ID, Event{Kind: kind, Number: a.Attempt.Number})
+	return a, nil
+}
+
+// drop forgets an attempt that is over. The rest of its log is sent.
+func (e *Engine) drop(attempt string) {
+	e.mu.Lock()
+	delete(e.held, attempt)
+	e.mu.Unlock()
+	e.logs.end(attempt)
+}
+
+// Claim implements [gaffer/internal/attempt/worker.Engine].
+func (e *Engine) Claim(ctx context.Context, c engine.Claim) (engine.Assignment, error) {
+	if len(c.Labels) == 0 {
+		return engine.Assignment{}, engine.ErrNothing
+	}
+	given, err := e.work.ClaimWork(ctx, coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key})
+	if codeOf(err) == coordinator.NoTasks {
+		e.link.well()
+		e.rest()
+		return engine.Assignment{}, engine.ErrNothing
+	}
+	if err := e.heard(ctx, err); err != nil {
+		return engine.Assignment{}, err
+	}
+	return e.take(given.Work, false)
+}
+
+// rest notes that there is nothing to do.
+func (e *Engine) rest() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.held) > 0 {
+		return
+	}
+	select {
+	case e.idle <- struct{}{}:
+	default:
+	}
+}
+
+// Beat implements [gaffer/internal/attempt/worker.Engine]. What the worker says of itself is
+// in the options.
+func (e *Engine) Beat(ctx context.Context, _ store.Worker, held []engine.Held) ([]engine.Order, error) {
+	b := coordinator.WorkBeat{Worker: e.opts.Worker}
+	for _, h := range held {
+		b.Held = append(b.Held, wireHeld(h, e.opts.Now()))
+	}
+	told, err := e.beats.BeatWork(ctx, b)
+	if err := e.heard(ctx, err); err != nil {
+		return nil, err
+	}
+	orders := make([]engine.Order, len(told.Orders))
+	for i, o := range told.Orders {
+		orders[i] = order(o)
+	}
+	return orders, nil
+}
+
+// Ask implements [gaffer/internal/attempt/worker.Engine].
+func (e *Engine) Ask(ctx context.Context, a engine.Ask) (string, error) {
+	id, err := e.work.AskWork(ctx, wireQuestion(a))
+	if err := e.heard(ctx, err); err != nil {
+		return "", err
+	}
+	e.tell(a.Attempt, Event{Kind: "asked", Question: id, Text: a.Text})
+	return id, nil
+}
+
+// Turn implements [gaffer/internal/attempt/worker.Engine].
+func (e *Engine) Turn(ctx context.Context, f engine.Finish, c engine.Claim) (engine.Outcome, *engine.Assignment, error) {
+	t := coordinator.WorkTurn{Finish: wireFinish(f, e.opts.Now())}
+	if len(c.Labels) > 0 {
+		t.Claim = &coordinator.WorkClaim{Worker: e.opts.Worker.ID, Labels: c.Labels, Agents: c.Agents, Key: c.Key}
+	}
+	done, err := e.work.TurnWork(ctx, t)
+	if err := e.heard(ctx, err); err != nil {
+		if errors.As(err, new(*engine.ConflictError)) {
+			e.tell(f.Attempt, Event{Kind: "gone", Text: err.Error()})
+			e.drop(f.Attempt)
+		}
+		return engine.Outcome{}, nil, err
+	}
+	e.tell(f.Attempt, Event{Kind: "ended", Class: string(f.Class), Text: f.Summary, Status: done.Outcome.Status})
+	e.drop(f.Attempt)
+	return outcome(done.Outcome, e.opts.Now()), e.next(done.Work), nil
+}
+
+// next is the task that was given with the answer to a turn, if there is one.
+func (e *Engine) next(w *coordinator.Work) *engine.Assignment {
+	if w == nil {
+		return nil
+	}
+	a, err := e.take(*w, false)
+	if err != nil { // its lease will end
+		e.opts.Tell(Event{Kind: "notice", Text: err.Error()})
+		return nil
+	}
+	return &a
+}
+
+// Release implements [gaffer/internal/attempt/worker.Engine].
+func (e *Engine) Release(ctx context.Context, _ string, held []engine.Held) error {
+	r := coordinator.WorkRelease{Worker: e.opts.Worker.ID}
+	for _, h := range held {
+		r.Attempts = append(r.Attempts, wireHeld(h, e.opts.Now()))
+	}
+	if err := e.heard(ctx, e.work.ReleaseWork(ctx, r)); err != nil {
+		return err
+	}
+	for _, h := range held {
+		e.tell(h.Attempt, Event{Kind: "released"})
+		e.drop(h.Attempt)
+	}
+	return nil
+}
+
+// heard takes in how a request went. A refusal is what the engine would have said
+// itself; everything else is a coordinator that is away.
+func (e *Engine) heard(ctx context.Context, err error) error {
+	refused := (*coordinator.Error)(nil)
+	switch {
+	case err == nil:
+		e.link.well()
+		return nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		return ctx.Err()
+	case errors.As(err, &refused) && !refused.Temporary() && !ends(refused):
+		e.link.well()
+		return &engine.ConflictError{What: "coordinator", Why: refused.Message}
+	}
+	e.link.ill(err)
+	return &AwayError{err}
+}
+
+// Listen sends logs, and tells the worker what there is to do, until ctx ends.
+func (e *Engine) Listen(ctx context.Context, wake, attend func()) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { e.logs.run(ctx) })
+	const now = -1 // what has happened meanwhile is not known
+	after, failures := int64(now), 0
+	for ctx.Err() == nil {
+		news, err := e.news.AwaitWork(ctx, e.opts.Worker.ID, after)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			after, failures = now, failures+1
+			e.link.ill(err)
+			pause.For(ctx, e.link.backoff(failures, err))
+			continue
+		}
+		e.link.well()
+		after, failures = news.Seq, 0
+		if news.Wake {
+			wake()
+		}
+		if news.Attend {
+			attend()
+		}
+	}
+}
+
+// Flush sends what the logs of attempts that have ended still have, until ctx ends.
+func (e *Engine) Flush(ctx context.Context) { e.logs.flush(ctx) }
+
+// Farewell says that the worker holds nothing any more and ends. Without an answer
+// it is offline a little later.
+func (e *Engine) Farewell(ctx context.Context) {
+	_, _ = e.beats.BeatWork(ctx, coordinator.WorkBeat{Worker: e.opts.Worker, Gone: true})
+}

@@ -1,0 +1,160 @@
+package workerclient
+
+import (
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"gaffer/coordinator"
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/statefile"
+)
+
+// checkWork looks at the names that will be those of files here.
+func checkWork(w coordinator.Work) error {
+	for what, name := range map[string]string{"attempt": w.Attempt.ID, "run": w.Run.ID, "task": w.Task.Task} {
+		if err := statefile.CheckName(what, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lease is how long an attempt lives. It is never zero, which would be for ever.
+func lease(ms int64) time.Duration { return max(millis(ms), time.Millisecond) }
+
+// longest bounds what a coordinator may say of times.
+const longest = 10 * 365 * 24 * time.Hour
+
+func millis(ms int64) time.Duration {
+	return time.Duration(min(max(ms, 0), longest.Milliseconds())) * time.Millisecond
+}
+
+// after is a time that is told as so long from now, if it is told.
+func after(now time.Time, ms int64) time.Time {
+	if ms <= 0 {
+		return time.Time{}
+	}
+	return now.Add(millis(ms))
+}
+
+func assignment(w coordinator.Work, worker string, now time.Time) engine.Assignment {
+	a := engine.Assignment{
+		Attempt: store.Attempt{
+			ID: w.Attempt.ID, Run: w.Run.ID, Task: w.Task.Task, Number: w.Attempt.Number, Token: w.Attempt.Token, Worker: worker,
+			Status: store.Running, Started: now, Deadline: after(now, w.Attempt.DeadlineInMS), Stop: w.Attempt.Stop,
+			Carried: store.Amount{MicroUSD: w.Attempt.Carried.MicroUSD, Tokens: w.Attempt.Carried.Tokens},
+		},
+		Task: store.Task{
+			TaskKey: store.TaskKey{Run: w.Run.ID, Task: w.Task.Task}, Name: w.Task.Name, Spec: w.Task.Spec, Status: store.Running,
+			Fresh: w.Task.Fresh, Tries: w.Task.Tries, Attempt: w.Attempt.ID,
+		},
+		Lease: lease(w.LeaseMS),
+	}
+	if b := w.Before; b != nil {
+		a.Before = &store.Attempt{
+			ID: b.ID, Run: w.Run.ID, Task: w.Task.Task, Number: b.Number, Worker: b.Worker, Class: b.Class, Summary: b.Summary, Thread: b.Thread,
+		}
+	}
+	return a
+}
+
+func order(o coordinator.WorkOrder) engine.Order {
+	e := engine.Order{Attempt: o.Attempt, Stop: o.Stop, Gone: o.Gone, Waits: o.Waits}
+	if !o.Gone {
+		e.Lease = lease(o.LeaseMS)
+	}
+	for _, a := range o.Answers {
+		e.Answers = append(e.Answers, store.Question{ID: a.ID, Answer: a.Answer, Denied: a.Denied, Closed: true})
+	}
+	return e
+}
+
+func outcome(o coordinator.WorkOutcome, now time.Time) engine.Outcome {
+	return engine.Outcome{Status: store.Status(o.Status), Retry: after(now, o.RetryInMS), Fresh: o.Fresh}
+}
+
+// The most that a coordinator takes of what agents say of themselves, in bytes.
+const (
+	maxWord  = 200
+	maxDoing = 1000
+	maxPath  = 4 << 10
+)
+
+func wireHeld(h engine.Held, now time.Time) coordinator.HeldWork {
+	n := h.Now
+	w := coordinator.HeldWork{WorkKey: coordinator.WorkKey{Attempt: h.Attempt, Token: h.Token}, Asking: h.Asking, Dropped: h.Dropped}
+	if n.State == "" {
+		return w
+	}
+	w.Now = coordinator.WorkNow{
+		State: line(n.State, maxWord), Doing: text(n.Doing, maxDoing), Source: line(n.Source, maxWord), AgeMS: max(now.Sub(n.At).Milliseconds(), 0),
+		PID: n.PID, Log: text(n.Log, maxPath), Thread: line(n.Thread, maxWord), Spent: wireAmount(n.Spent),
+		Compacted: text(n.Compacted, maxDoing), Compactions: n.Compactions,
+	}
+	return w
+}
+
+func wireAmount(a store.Amount) coordinator.Amount {
+	return coordinator.Amount{MicroUSD: a.MicroUSD, Tokens: a.Tokens}
+}
+
+func wireFinish(f engine.Finish, now time.Time) coordinator.WorkFinish {
+	w := coordinator.WorkFinish{
+		WorkKey: coordinator.WorkKey{Attempt: f.Attempt, Token: f.Token}, Class: line(string(f.Class), maxWord),
+		Summary: text(f.Summary, coordinator.MaxWorkText), Thread: line(f.Thread, maxWord), Exit: f.Exit, Log: text(f.Log, maxPath),
+		Spent: wireAmount(f.Spent), Answer: text(f.Answer, coordinator.MaxWorkAnswer), Compacted: text(f.Compacted, maxDoing), Compactions: f.Compactions,
+	}
+	if len(f.Checks) <= coordinator.MaxWorkChecks {
+		w.Checks = f.Checks
+	}
+	if len(f.Diff) <= coordinator.MaxWorkDiff {
+		w.Diff = f.Diff
+	}
+	for _, what := range f.Denied[:min(len(f.Denied), coordinator.MaxWorkDenied)] {
+		w.Denied = append(w.Denied, text(what, maxDoing))
+	}
+	if !f.Reset.IsZero() {
+		w.ResetInMS = max(f.Reset.Sub(now).Milliseconds()+1, 1)
+	}
+	return w
+}
+
+func wireQuestion(a engine.Ask) coordinator.WorkQuestion {
+	const maxOptions, maxOption = 50, 1000
+	w := coordinator.WorkQuestion{
+		WorkKey: coordinator.WorkKey{Attempt: a.Attempt, Token: a.Token}, Ref: text(a.Ref, maxPath), Text: text(a.Text, coordinator.MaxWorkText),
+		WithinMS: a.Within.Milliseconds(), Default: text(a.Default, maxOption),
+	}
+	for _, o := range a.Options[:min(len(a.Options), maxOptions)] {
+		w.Options = append(w.Options, text(o, maxOption))
+	}
+	return w
+}
+
+// text is at most so many bytes of what an agent has said, without what no store
+// can hold.
+func text(s string, most int) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
+	if len(s) <= most {
+		return s
+	}
+	const sign = "…"
+	cut := most - len(sign)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + sign
+}
+
+// line is a text in one line.
+func line(s string, most int) string {
+	return text(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s), most)
+}

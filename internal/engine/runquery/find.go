@@ -1,0 +1,166 @@
+package runquery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+)
+
+// NotFoundError is something that a person named and that is not there.
+type NotFoundError struct{ What, Name string }
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q: not found", e.What, e.Name) }
+
+// NotFound marks the error as one about something that is not there.
+func (e *NotFoundError) NotFound() bool { return true }
+
+// Hint says what to do next.
+func (e *NotFoundError) Hint() string {
+	return "'gaffer ps' lists what runs, 'gaffer runs' all runs, 'gaffer status' the tasks of one"
+}
+
+// AmbiguousError is a short form that could be several.
+type AmbiguousError struct {
+	What, Name string
+	Could      []string
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%s %q could be %s", e.What, e.Name, strings.Join(e.Could, " or "))
+}
+
+// Conflict marks the error as one about several that are there.
+func (e *AmbiguousError) Conflict() bool { return true }
+
+// Missing says of a row that is not there what a person called it.
+func Missing(err error, what, name string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return &NotFoundError{what, name}
+	}
+	return err
+}
+
+// FindRun returns the id of the run that a person means: the whole id, a prefix
+// of it or of its last part that is unique in the project, the name of its plan
+// for the latest of that name, or "-" or "" for the latest of all. With unfinished, only runs that have not ended count.
+func (l *Lookout) FindRun(ctx context.Context, project, text string, unfinished bool) (id string, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) error {
+		if run, err := r.Run(text); err == nil { // also one of another project
+			id = run.ID
+			return nil
+		}
+		runs, err := l.Rows(r, project, !unfinished)
+		if err != nil {
+			return err
+		}
+		ids := make([]string, len(runs))
+		for i, run := range runs {
+			ids[i] = run.ID
+		}
+		id, err = pick("run", text, ids, func(id string) []string { return []string{id, fleet.ShortRun(id)} })
+		if missing := (*NotFoundError)(nil); errors.As(err, &missing) {
+			id, err = named(runs, text, err)
+		}
+		return err
+	})
+	return id, err
+}
+
+// named returns the latest run of a name, or else the error.
+func named(runs []store.Run, name string, err error) (string, error) {
+	for _, run := range runs {
+		if run.Name == name && name != "" {
+			return run.ID, nil
+		}
+	}
+	return "", err
+}
+
+// pick returns the one of ids that a person means by text.
+func pick(what, text string, ids []string, forms func(id string) []string) (string, error) {
+	if (text == "" || text == "-") && len(ids) > 0 {
+		return ids[0], nil
+	}
+	var could []string
+	for _, id := range ids {
+		if id == text {
+			return id, nil
+		}
+		if slices.ContainsFunc(forms(id), func(form string) bool { return text != "" && strings.HasPrefix(form, text) }) {
+			could = append(could, id)
+		}
+	}
+	switch len(could) {
+	case 0:
+		return "", &NotFoundError{what, text}
+	case 1:
+		return could[0], nil
+	}
+	return "", &AmbiguousError{what, text, could}
+}
+
+// FindTask returns the run and the task that a person means: RUN/TASK, TASK in the
+// latest run that has it, or, if none has, a unique prefix of one in the latest
+// run that has one.
+func (l *Lookout) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
+	if at := strings.IndexByte(text, '/'); at >= 0 {
+		run, err := l.FindRun(ctx, project, text[:at], false)
+		if err != nil {
+			return fleet.Task{}, err
+		}
+		return l.findTask(ctx, run, text[at+1:])
+	}
+	var runs []store.Run
+	err := l.store.Read(ctx, func(r store.Reader) (err error) {
+		if runs, err = l.Rows(r, project, true); err != nil {
+			return err
+		}
+		at, err := having(r, runs, text)
+		if at >= 0 {
+			runs = runs[at : at+1]
+		}
+		return err
+	})
+	if err != nil {
+		return fleet.Task{}, err
+	}
+	for _, run := range runs {
+		t, err := l.findTask(ctx, run.ID, text)
+		if missing := (*NotFoundError)(nil); !errors.As(err, &missing) {
+			return t, err
+		}
+	}
+	return fleet.Task{}, &NotFoundError{"task", text}
+}
+
+// having is the first run that has a task of exactly that id, or -1.
+func having(r store.Reader, runs []store.Run, task string) (int, error) {
+	for i, run := range runs {
+		_, err := r.Task(store.TaskKey{Run: run.ID, Task: task})
+		if !errors.Is(err, store.ErrNotFound) {
+			return i, err
+		}
+	}
+	return -1, nil
+}
+
+func (l *Lookout) findTask(ctx context.Context, run, text string) (task fleet.Task, err error) {
+	v, err := l.Run(ctx, run)
+	if err != nil {
+		return task, err
+	}
+	ids := make([]string, len(v.Tasks))
+	for i, t := range v.Tasks {
+		ids[i] = t.ID
+	}
+	id, err := pick("task", text, ids, func(id string) []string { return []string{id} })
+	if err != nil {
+		return task, err
+	}
+	return v.Tasks[slices.Index(ids, id)], nil
+}

@@ -1,0 +1,187 @@
+package runquery
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+)
+
+// Follow calls each with the run as it stands, at once and then whenever it has
+// changed, but not more often than every interval, until the run has ended or
+// each returns an error or ctx ends.
+func (l *Lookout) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
+	f := &follower{lookout: l, id: run}
+	for {
+		if err := l.store.Read(ctx, f.look); err != nil {
+			return err
+		}
+		if err := each(f.run); err != nil || f.run.Status.Final() {
+			return err
+		}
+		if err := l.change(ctx, f.last, interval); err != nil {
+			return err
+		}
+	}
+}
+
+// Changes calls each at once and then whenever anything has changed, but not more
+// often than every interval, until each returns an error or ctx ends. What agents
+// do is no change, so each is called from time to time as well.
+func (l *Lookout) Changes(ctx context.Context, interval time.Duration, each func() error) error {
+	for {
+		var last int64
+		err := l.store.Read(ctx, func(r store.Reader) (err error) {
+			last, err = r.LastSeq()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := each(); err != nil {
+			return err
+		}
+		if err := l.change(ctx, last, interval); err != nil {
+			return err
+		}
+	}
+}
+
+// beatShown is how often what agents do is looked at: it is no event.
+const beatShown = time.Second
+
+// change returns when there is something new, but not before interval.
+func (l *Lookout) change(ctx context.Context, last int64, interval time.Duration) error {
+	pause := time.NewTimer(interval)
+	defer pause.Stop()
+	wait, cancel := context.WithTimeout(ctx, max(interval, beatShown))
+	defer cancel()
+	if err := l.store.Wait(wait, last); err != nil && wait.Err() == nil {
+		return err
+	}
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err()
+}
+
+// follower keeps a view of a run up to date. A run may have very many tasks, so
+// it looks only at those that have changed, and at the attempts that run.
+type follower struct {
+	lookout *Lookout
+	id      string
+	last    int64 // the last event that is in the view
+	run     fleet.Run
+	at      map[string]int // where the tasks are in the view
+}
+
+// manyEvents is more than are worth looking at one by one.
+const manyEvents = 5000
+
+// look brings the view up to date.
+func (f *follower) look(r store.Reader) error {
+	if f.at == nil {
+		return f.begin(r)
+	}
+	changed, ok, err := f.changed(r)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return f.begin(r)
+	}
+	row, err := r.Run(f.id)
+	if err != nil {
+		return Missing(err, "run", f.id)
+	}
+	questions, err := openQuestions(r, f.id)
+	if err != nil {
+		return err
+	}
+	run := f.lookout.runOf(row)
+	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // whoever has the last view keeps it
+	for _, id := range changed {
+		if err := f.update(r, &run, id); err != nil {
+			return err
+		}
+	}
+	if err := f.news(r, &run); err != nil {
+		return err
+	}
+	for i := range run.Tasks {
+		run.Tasks[i].Question = questions[run.Tasks[i].ID]
+	}
+	run.Lanes, err = pausedLanes(r)
+	f.run = run
+	return err
+}
+
+// begin reads the whole run.
+func (f *follower) begin(r store.Reader) (err error) {
+	if f.last, err = r.LastSeq(); err != nil {
+		return err
+	}
+	if f.run, err = f.lookout.View(r, f.id); err != nil {
+		return err
+	}
+	f.at = make(map[string]int, len(f.run.Tasks))
+	for i, t := range f.run.Tasks {
+		f.at[t.ID] = i
+	}
+	return nil
+}
+
+// news takes in what the agents that run do now: that is no event.
+func (f *follower) news(r store.Reader, run *fleet.Run) error {
+	running, err := store.RunningAttempts(r)
+	for _, a := range running {
+		if at, known := f.at[a.Task]; known && a.Run == f.id {
+			run.Tasks[at].Attempt = AttemptOf(a)
+		}
+	}
+	return err
+}
+
+// changed returns the tasks that events since the last look are about, in the
+// order of the first of them, or says that there were too many events.
+func (f *follower) changed(r store.Reader) (tasks []string, ok bool, err error) {
+	events, err := r.Events(f.last, manyEvents)
+	if err != nil || len(events) == manyEvents {
+		return nil, false, err
+	}
+	seen := map[string]bool{}
+	for _, e := range events {
+		f.last = e.Seq
+		if e.Run == f.id && e.Task != "" && !seen[e.Task] {
+			seen[e.Task] = true
+			tasks = append(tasks, e.Task)
+		}
+	}
+	return tasks, true, nil
+}
+
+// update reads one task again.
+func (f *follower) update(r store.Reader, run *fleet.Run, id string) error {
+	row, err := r.Task(store.TaskKey{Run: f.id, Task: id})
+	if err != nil {
+		return Missing(err, "task", id)
+	}
+	task, err := f.lookout.taskOf(r, row)
+	if err != nil {
+		return err
+	}
+	at, known := f.at[id]
+	if !known { // its conductor has added it
+		at = len(run.Tasks)
+		f.at[id] = at
+		run.Tasks = append(run.Tasks, task)
+	} else {
+		run.Counts.Remove(run.Tasks[at].Status)
+	}
+	run.Counts.Add(task.Status)
+	run.Tasks[at] = task
+	return nil
+}

@@ -1,0 +1,161 @@
+package runquery
+
+import (
+	"context"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+)
+
+// Summaries are like [Lookout.Runs] without the tasks, and at most limit of them.
+func (l *Lookout) Summaries(ctx context.Context, project string, ended bool, limit int) (list []fleet.Run, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) error {
+		list = nil
+		rows, err := l.Latest(r, project, ended, limit)
+		if err != nil {
+			return err
+		}
+		lanes, err := pausedLanes(r)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			v, err := l.summary(r, row)
+			if err != nil {
+				return err
+			}
+			v.Lanes = lanes
+			list = append(list, v)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// Latest are the rows of what [Lookout.Runs] lists, at most limit of them, without
+// their plans where the store can do without.
+func (l *Lookout) Latest(r store.Reader, project string, ended bool, limit int) (list []store.Run, err error) {
+	quick, ok := r.(store.Summaries)
+	if !ok {
+		rows, err := l.Rows(r, project, ended)
+		return rows[:min(len(rows), limit)], err
+	}
+	const page = 200
+	for from := 0; len(list) < limit; from += page {
+		rows, err := quick.LatestRuns(!ended, from, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if l.shows(row, project) && len(list) < limit {
+				list = append(list, row)
+			}
+		}
+		if len(rows) < page {
+			break
+		}
+	}
+	return list, nil
+}
+
+func (l *Lookout) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
+	if row.Conducted && row.Plan == nil && l.opts.Adorn != nil {
+		if row, err = r.Run(row.ID); err != nil { // its plan says whose it is
+			return v, err
+		}
+	}
+	v = l.runOf(row)
+	v.Counts, err = Count(r, row.ID)
+	return v, err
+}
+
+// Count counts the tasks of a run by status.
+func Count(r store.Reader, run string) (c fleet.Counts, err error) {
+	if quick, ok := r.(store.Summaries); ok {
+		counts, err := quick.TaskCounts(run)
+		for status, n := range counts {
+			c.Count(fleet.Status(status), n)
+		}
+		return c, err
+	}
+	tasks, err := r.Tasks(run)
+	for _, t := range tasks {
+		c.Add(fleet.Status(t.Status))
+	}
+	return c, err
+}
+
+// Summary is a run without its tasks.
+func (l *Lookout) Summary(ctx context.Context, id string) (v fleet.Run, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) error {
+		row, err := r.Run(id)
+		if err != nil {
+			return Missing(err, "run", id)
+		}
+		v, err = l.summary(r, row)
+		return err
+	})
+	return v, err
+}
+
+// Task returns one task, with its open question.
+func (l *Lookout) Task(ctx context.Context, key store.TaskKey) (v fleet.Task, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) error {
+		row, err := r.Task(key)
+		if err != nil {
+			return Missing(err, "task", key.Run+"/"+key.Task)
+		}
+		if v, err = l.taskOf(r, row); err != nil {
+			return err
+		}
+		questions, err := openQuestions(r, key.Run)
+		v.Question = questions[key.Task]
+		return err
+	})
+	return v, err
+}
+
+// Attempts are all tries at a task, the first one first.
+func (l *Lookout) Attempts(ctx context.Context, key store.TaskKey) (list []fleet.Attempt, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) error {
+		list = nil
+		if _, err := r.Task(key); err != nil {
+			return Missing(err, "task", key.Run+"/"+key.Task)
+		}
+		rows, err := r.Attempts(key)
+		for _, row := range rows {
+			list = append(list, *AttemptOf(row))
+		}
+		return err
+	})
+	return list, err
+}
+
+// Lanes are those that are paused.
+func (l *Lookout) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) (err error) {
+		paused, err = pausedLanes(r)
+		return err
+	})
+	return paused, err
+}
+
+// Questions are what agents wait for people to decide, the oldest first, in one
+// run or in all if it is empty.
+func (l *Lookout) Questions(ctx context.Context, run string) (list []fleet.Question, err error) {
+	err = l.store.Read(ctx, func(r store.Reader) error {
+		list = nil
+		read := func() ([]store.Question, error) { return r.Questions(true) }
+		if run != "" {
+			read = func() ([]store.Question, error) { return r.QuestionsOf(run) }
+		}
+		rows, err := read()
+		for _, row := range rows {
+			if !row.Closed {
+				list = append(list, QuestionOf(row))
+			}
+		}
+		return err
+	})
+	return list, err
+}

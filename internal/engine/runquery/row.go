@@ -1,0 +1,79 @@
+package runquery
+
+import (
+	"encoding/json"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// RunOf is a run without its tasks, as others see it.
+func RunOf(run store.Run) fleet.Run {
+	return fleet.Run{
+		ID: run.ID, Name: run.Name, Status: fleet.Status(run.Status), Project: run.Project, SourceFile: run.SourceFile,
+		Parallel: run.Parallel, Stopping: run.Stopping, Spent: costOf(run.Spent), Budget: costOf(run.Budget),
+		WorkedMS: run.Worked.Milliseconds(), WaitedMS: run.Waited.Milliseconds(), Created: run.Created, Ended: run.Ended, Tasks: []fleet.Task{},
+	}
+}
+
+func costOf(a store.Amount) fleet.Cost {
+	return fleet.Cost{USD: float64(a.MicroUSD) / 1e6, Tokens: a.Tokens}
+}
+
+// TaskOf is a task as others see it, with the plan's words on it.
+func TaskOf(t store.Task, spec plan.Task) fleet.Task {
+	v := fleet.Task{
+		Run: t.Run, ID: t.Task, Name: t.Name, Status: fleet.Status(t.Status), Wave: t.Wave, After: t.Needs,
+		Agent: spec.Agent, Model: spec.Model, Tries: t.Tries, Retries: t.Retries, Outcome: t.Outcome, RetryAt: t.NotBefore,
+		Branch: spec.Branch, Prompt: spec.Prompt,
+	}
+	if spec.Dispatch != nil {
+		v.Session = spec.Dispatch.Session
+	}
+	return v
+}
+
+// AttemptOf is an attempt as others see it.
+func AttemptOf(a store.Attempt) *fleet.Attempt {
+	v := &fleet.Attempt{
+		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: a.Class, Summary: a.Summary,
+		Exit: a.Exit, Thread: a.Thread, Log: a.Log, LogFrom: a.LogFrom, PID: a.PID, Started: a.Started, Ended: a.Ended, Spent: costOf(a.Spent),
+		State: a.State, Doing: a.Doing, Source: a.Source, Said: a.Said,
+		WaitedMS: a.Waited.Milliseconds(), WaitingSince: a.WaitingSince, Denied: a.Denied,
+	}
+	if !a.Ended.IsZero() {
+		worked, _ := v.Times(a.Ended)
+		v.WorkedMS = worked.Milliseconds()
+	}
+	if len(a.Checks) > 0 {
+		_ = json.Unmarshal(a.Checks, &v.Checks) // the worker wrote them
+	}
+	v.Diff = diffOf(a.Diff)
+	return v
+}
+
+// diffOf is what a worker has written of what was changed. A list is never null.
+func diffOf(text json.RawMessage) *fleet.Diff {
+	d := &fleet.Diff{}
+	if len(text) == 0 || json.Unmarshal(text, d) != nil {
+		return nil
+	}
+	d.Files = append([]fleet.FileDiff{}, d.Files[:min(len(d.Files), fleet.MostFiles)]...)
+	d.Changed = max(d.Changed, len(d.Files))
+	return d
+}
+
+// QuestionOf is a question as others see it.
+func QuestionOf(q store.Question) fleet.Question {
+	v := fleet.Question{ID: q.ID, Name: fleet.QuestionName(q.Run, q.Task), Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default}
+	if len(q.Options) > 0 {
+		_ = json.Unmarshal(q.Options, &v.Options) // the engine wrote them
+	}
+	return v
+}
+
+// AnsweredOf is what has become of a question.
+func AnsweredOf(q store.Question) fleet.Answered {
+	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}
+}

@@ -1,0 +1,89 @@
+package runquery
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+)
+
+// View returns a run as others see it.
+func (l *Lookout) View(r store.Reader, id string) (fleet.Run, error) {
+	run, err := r.Run(id)
+	if err != nil {
+		return fleet.Run{}, Missing(err, "run", id)
+	}
+	v := l.runOf(run)
+	tasks, err := r.Tasks(id)
+	if err != nil {
+		return v, err
+	}
+	questions, err := openQuestions(r, id)
+	if err != nil {
+		return v, err
+	}
+	v.Tasks = make([]fleet.Task, len(tasks))
+	for i, t := range tasks {
+		if v.Tasks[i], err = l.taskOf(r, t); err != nil {
+			return v, err
+		}
+		v.Tasks[i].Question = questions[t.Task]
+		v.Counts.Add(v.Tasks[i].Status)
+	}
+	v.Lanes, err = pausedLanes(r)
+	return v, err
+}
+
+func (l *Lookout) runOf(run store.Run) fleet.Run {
+	v := RunOf(run)
+	if l.opts.Adorn != nil {
+		l.opts.Adorn(&v, run)
+	}
+	return v
+}
+
+func (l *Lookout) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
+	var spec plan.Task
+	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+		return fleet.Task{}, err
+	}
+	v := TaskOf(t, spec)
+	if l.opts.AdornTask != nil {
+		l.opts.AdornTask(&v, spec)
+	}
+	id := cmp.Or(t.Attempt, t.Last)
+	if id == "" {
+		return v, nil
+	}
+	attempt, err := r.Attempt(id)
+	if err != nil {
+		return v, err
+	}
+	v.Attempt = AttemptOf(attempt)
+	return v, nil
+}
+
+func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, error) {
+	list, err := r.Questions(true)
+	byTask := map[string]*fleet.Question{}
+	for _, q := range list {
+		if q.Run != run || byTask[q.Task] != nil { // the oldest first
+			continue
+		}
+		v := QuestionOf(q)
+		byTask[q.Task] = &v
+	}
+	return byTask, err
+}
+
+func pausedLanes(r store.Reader) (paused []fleet.Lane, err error) {
+	lanes, err := r.Lanes()
+	for _, lane := range lanes {
+		if !lane.Until.IsZero() {
+			paused = append(paused, fleet.Lane{Name: lane.Name, Until: lane.Until, Reason: lane.Reason})
+		}
+	}
+	return paused, err
+}

@@ -1,0 +1,313 @@
+// Package memory is a store that forgets. It is for simulations: it can be made
+// to fail at a commit, before or after the fact.
+package memory
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"gaffer/internal/engine/store"
+)
+
+// Store is a store in memory.
+type Store struct {
+	writer store.Writer
+	turn   chan struct{} // held by the session that is open
+
+	mu     sync.RWMutex
+	data   data
+	stored chan struct{} // closed and replaced at every commit
+
+	// FailCommit, if set, is asked at every commit. If it says lost, nothing is
+	// stored; its error is the commit's.
+	FailCommit func() (lost bool, err error)
+}
+
+var _ store.Store = (*Store)(nil)
+
+// data are all rows, and the indexes that the queries need.
+type data struct {
+	runs      map[string]store.Run
+	tasks     map[store.TaskKey]store.Task
+	attempts  map[string]store.Attempt
+	workers   map[string]store.Worker
+	questions map[string]store.Question
+	lanes     map[string]store.Lane
+	promises  map[string]store.Promise
+	cursors   map[string]store.Cursor
+	items     map[store.ItemKey]store.Item
+	events    []store.Event
+	last      int64 // the number of the last event
+	ready     ready
+}
+
+// New returns an empty store.
+func New() *Store {
+	s := &Store{turn: make(chan struct{}, 1), stored: make(chan struct{}), data: data{
+		runs: map[string]store.Run{}, tasks: map[store.TaskKey]store.Task{}, attempts: map[string]store.Attempt{},
+		workers: map[string]store.Worker{}, questions: map[string]store.Question{}, lanes: map[string]store.Lane{},
+		promises: map[string]store.Promise{}, cursors: map[string]store.Cursor{}, items: map[store.ItemKey]store.Item{},
+	}}
+	s.writer.Open = s.open
+	return s
+}
+
+// Write implements [store.Store].
+func (s *Store) Write(ctx context.Context, need store.Need, change func(tx *store.Tx) error) error {
+	return s.writer.Write(ctx, need, change)
+}
+
+// Read implements [store.Store].
+func (s *Store) Read(_ context.Context, look func(r store.Reader) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return look(&s.data)
+}
+
+// Wait implements [store.Store].
+func (s *Store) Wait(ctx context.Context, after int64) error {
+	for {
+		s.mu.RLock()
+		last, stored := s.data.last, s.stored
+		s.mu.RUnlock()
+		if last > after {
+			return nil
+		}
+		select {
+		case <-stored:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Close implements [store.Store].
+func (s *Store) Close() error { return nil }
+
+// open waits for its turn: sessions are serial.
+func (s *Store) open(ctx context.Context) (store.Session, error) {
+	select {
+	case s.turn <- struct{}{}:
+		return &session{data: &s.data, store: s}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// session reads what is stored. Nobody else changes it meanwhile.
+type session struct {
+	*data
+	store *Store
+}
+
+func (s *session) Prefetch(store.Need) error { return nil }
+
+func (s *session) Rollback() error {
+	<-s.store.turn
+	return nil
+}
+
+func (s *session) Commit(c store.Changes) error {
+	defer func() { <-s.store.turn }()
+	lost, err := false, error(nil)
+	if s.store.FailCommit != nil {
+		lost, err = s.store.FailCommit()
+	}
+	if err != nil {
+		err = &store.CommitError{Err: err}
+	}
+	if lost {
+		return err
+	}
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.apply(c)
+	close(s.store.stored)
+	s.store.stored = make(chan struct{})
+	return err
+}
+
+func (d *data) apply(c store.Changes) {
+	put(d.runs, c.Runs, func(r store.Run) string { return r.ID })
+	for _, t := range c.Tasks {
+		d.ready.move(d.tasks[t.TaskKey], t)
+	}
+	put(d.tasks, c.Tasks, func(t store.Task) store.TaskKey { return t.TaskKey })
+	put(d.attempts, c.Attempts, func(a store.Attempt) string { return a.ID })
+	put(d.workers, c.Workers, func(w store.Worker) string { return w.ID })
+	put(d.questions, c.Questions, func(q store.Question) string { return q.ID })
+	put(d.lanes, c.Lanes, func(l store.Lane) string { return l.Name })
+	put(d.promises, c.Promises, func(p store.Promise) string { return p.Key })
+	put(d.cursors, c.Cursors, func(c store.Cursor) string { return c.Name })
+	put(d.items, c.Items, func(i store.Item) store.ItemKey { return i.ItemKey })
+	for _, key := range c.Dropped {
+		delete(d.items, key)
+	}
+	d.events = append(d.events, c.Events...)
+	d.last += int64(len(c.Events))
+	d.takeAway(c.Gone)
+}
+
+func put[K comparable, V any](to map[K]V, rows []V, key func(V) K) {
+	for _, row := range rows {
+		to[key(row)] = row
+	}
+}
+
+func one[K comparable, V any](from map[K]V, key K) (V, error) {
+	row, ok := from[key]
+	if !ok {
+		return row, store.ErrNotFound
+	}
+	return row, nil
+}
+
+func some[K comparable, V any](from map[K]V, belongs func(V) bool, order func(a, b V) int) ([]V, error) {
+	var list []V
+	for row := range maps.Values(from) {
+		if belongs(row) {
+			list = append(list, row)
+		}
+	}
+	slices.SortFunc(list, order)
+	return list, nil
+}
+
+func all[V any](V) bool { return true }
+
+func (d *data) Run(id string) (store.Run, error)           { return one(d.runs, id) }
+func (d *data) Task(key store.TaskKey) (store.Task, error) { return one(d.tasks, key) }
+func (d *data) Attempt(id string) (store.Attempt, error)   { return one(d.attempts, id) }
+func (d *data) Worker(id string) (store.Worker, error)     { return one(d.workers, id) }
+func (d *data) Question(id string) (store.Question, error) { return one(d.questions, id) }
+func (d *data) Lane(name string) (store.Lane, error)       { return one(d.lanes, name) }
+func (d *data) Promise(key string) (store.Promise, error)  { return one(d.promises, key) }
+func (d *data) Cursor(name string) (store.Cursor, error)   { return one(d.cursors, name) }
+func (d *data) Item(key store.ItemKey) (store.Item, error) { return one(d.items, key) }
+func (d *data) LastSeq() (int64, error)                    { return d.last, nil }
+
+func (d *data) Runs() ([]store.Run, error) { return some(d.runs, all, byCreation) }
+
+func (d *data) RunningRuns() ([]store.Run, error) {
+	return some(d.runs, func(r store.Run) bool { return r.Status == store.Running }, byCreation)
+}
+
+func byCreation(a, b store.Run) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+}
+
+func bySeq(a, b store.Task) int { return cmp.Compare(a.Seq, b.Seq) }
+
+func (d *data) Tasks(run string) ([]store.Task, error) {
+	return some(d.tasks, func(t store.Task) bool { return t.Run == run }, bySeq)
+}
+
+func (d *data) Ended(run string, in store.Status, limit int) ([]store.Task, error) {
+	list, err := some(d.tasks, func(t store.Task) bool { return t.Run == run && t.Status == in && in.Final() }, bySeq)
+	slices.Reverse(list)
+	return list[:min(limit, len(list))], err
+}
+
+func (d *data) EndedCounts() (map[store.Status]int, error) {
+	counts := map[store.Status]int{}
+	for _, t := range d.tasks {
+		if t.Status.Final() {
+			counts[t.Status]++
+		}
+	}
+	return counts, nil
+}
+
+func (d *data) Dependents(key store.TaskKey) ([]store.Task, error) {
+	return some(d.tasks, func(t store.Task) bool {
+		return t.Run == key.Run && slices.Contains(t.Needs, key.Task)
+	}, bySeq)
+}
+
+func (d *data) Attempts(key store.TaskKey) ([]store.Attempt, error) {
+	return some(d.attempts, func(a store.Attempt) bool { return a.Key() == key }, byStart)
+}
+
+func (d *data) AttemptsOf(run string) ([]store.Attempt, error) {
+	return some(d.attempts, func(a store.Attempt) bool { return a.Run == run }, byStart)
+}
+
+func (d *data) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
+	list, err := some(d.items, func(i store.Item) bool { return i.In(kind, parent, after) }, store.ByItemSeq)
+	return list[:min(limit, len(list))], err
+}
+
+func byStart(a, b store.Attempt) int {
+	return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.ID, b.ID))
+}
+
+func (d *data) Workers() ([]store.Worker, error) {
+	return some(d.workers, all, func(a, b store.Worker) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+func (d *data) Questions(open bool) ([]store.Question, error) {
+	return some(d.questions, func(q store.Question) bool { return !open || !q.Closed }, byAsking)
+}
+
+func byAsking(a, b store.Question) int {
+	return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID))
+}
+
+func (d *data) Lanes() ([]store.Lane, error) {
+	return some(d.lanes, all, func(a, b store.Lane) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func (d *data) Events(after int64, limit int) ([]store.Event, error) {
+	from := sort.Search(len(d.events), func(i int) bool { return d.events[i].Seq > after })
+	to := min(from+limit, len(d.events))
+	return slices.Clone(d.events[from:to]), nil
+}
+
+func (d *data) Claimable(c store.Claim) ([]store.Task, error) {
+	var list []store.Task
+	for _, r := range d.ready {
+		if len(list) >= c.Limit {
+			break
+		}
+		if t := d.tasks[r.key]; c.Takes(t) {
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
+func (d *data) Waiting(w store.Wait) ([]store.Task, error) {
+	list, err := some(d.tasks, w.Takes, store.ByPriority)
+	return list[:min(w.Limit, len(list))], err
+}
+
+func (d *data) Delayed(now time.Time, limit int) ([]store.Task, error) {
+	list, err := some(d.tasks, func(t store.Task) bool { return t.DelayedUntil(now) }, store.ByNotBefore)
+	return list[:min(limit, len(list))], err
+}
+
+func (d *data) LabelSets() ([]string, error) {
+	sets := map[string]bool{}
+	for _, r := range d.ready {
+		sets[d.tasks[r.key].Labels] = true
+	}
+	return slices.Sorted(maps.Keys(sets)), nil
+}
+
+func (d *data) Due(now time.Time, limit int) ([]store.Attempt, error) {
+	list, err := some(d.attempts, func(a store.Attempt) bool {
+		return a.Status == store.Running && a.Due().Before(now)
+	}, func(a, b store.Attempt) int { return cmp.Or(a.Due().Compare(b.Due()), cmp.Compare(a.ID, b.ID)) })
+	return list[:min(limit, len(list))], err
+}
+
+func (d *data) Expired(now time.Time, limit int) ([]store.Question, error) {
+	list, err := some(d.questions, func(q store.Question) bool { return q.Overdue(now) },
+		func(a, b store.Question) int { return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.ID, b.ID)) })
+	return list[:min(limit, len(list))], err
+}

@@ -1,0 +1,38 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+
+	"gaffer/internal/engine/store"
+)
+
+// ready is the keys of the tasks that are ready, in the order in which they are
+// claimed.
+type ready []readyTask
+
+type readyTask struct {
+	priority int
+	seq      int64
+	key      store.TaskKey
+}
+
+func entry(t store.Task) readyTask { return readyTask{t.Priority, t.Seq, t.TaskKey} }
+
+func (a readyTask) compare(b readyTask) int {
+	return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.seq, b.seq),
+		cmp.Compare(a.key.Run, b.key.Run), cmp.Compare(a.key.Task, b.key.Task))
+}
+
+// move takes note that a task changed. A new one was not ready before.
+func (r *ready) move(before, after store.Task) {
+	if before.Ready {
+		if i, found := slices.BinarySearchFunc(*r, entry(before), readyTask.compare); found {
+			*r = slices.Delete(*r, i, i+1)
+		}
+	}
+	if after.Ready {
+		i, _ := slices.BinarySearchFunc(*r, entry(after), readyTask.compare)
+		*r = slices.Insert(*r, i, entry(after))
+	}
+}

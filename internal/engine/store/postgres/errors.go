@@ -1,0 +1,51 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"gaffer/internal/engine/store"
+)
+
+var errClosed = errors.New("the store is closed")
+
+// lockNotAvailable is the code of an error about a lock that was waited for too
+// long.
+const lockNotAvailable = "55P03"
+
+// BusyError is a database in which another process has been writing for too long.
+type BusyError struct {
+	Database string
+	Err      error
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("database %s: another process has been writing for more than %s", e.Database, patience)
+}
+
+func (e *BusyError) Unwrap() error { return e.Err }
+
+// Busy marks the error as one that may be gone when it is tried again.
+func (e *BusyError) Busy() bool { return true }
+
+// Hint says what to do.
+func (e *BusyError) Hint() string {
+	return "look in pg_stat_activity which connection has been in a transaction for long"
+}
+
+// fail says which database an error is about.
+func (s *Store) fail(err error) error {
+	var coded *pgconn.PgError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, pgx.ErrNoRows):
+		return store.ErrNotFound
+	case errors.As(err, &coded) && coded.Code == lockNotAvailable:
+		return &BusyError{s.name, err}
+	}
+	return fmt.Errorf("database %s: %w", s.name, err)
+}

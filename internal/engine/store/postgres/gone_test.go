@@ -1,0 +1,29 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"gaffer/internal/engine/store/postgres/pgtest"
+)
+
+// Writers wait while rows are taken away, so that it must not take longer the
+// more rows stay.
+func TestRowsAreTakenAwayByTheirIndexes(t *testing.T) {
+	s, err := Open(t.Context(), pgtest.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	conn := writing(t, s)
+	for _, taker := range takers() {
+		args := []any{[]string{"a"}, []string{"b"}}[:strings.Count(taker.query, "[]")]
+		if strings.Contains(taker.query, "bigint[]") {
+			args = []any{[]int64{1}}
+		}
+		plan := explain(t, conn, taker.query, args)
+		if rest := strings.ReplaceAll(plan, "Seq Scan on last_event", ""); strings.Contains(rest, "Seq Scan") {
+			t.Errorf("%s: the plan scans:\n%s", taker.name, plan)
+		}
+	}
+}

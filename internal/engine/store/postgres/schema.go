@@ -1,0 +1,108 @@
+package postgres
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+
+	"gaffer/internal/engine/store"
+)
+
+// schemas are the steps from one version of the schema to the next. A step that
+// was released is never changed.
+//
+//go:embed schema/*.sql
+var schemas embed.FS
+
+// migrationLock is held by the one process that changes the schema: "gaff".
+const migrationLock = 0x67616666
+
+// prepareDatabase brings the schema up to date. It is safe when several
+// processes begin at once.
+func (s *Store) prepareDatabase(ctx context.Context) error {
+	steps, err := readSteps(schemas)
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.ConnectConfig(ctx, s.config.Copy())
+	if err != nil {
+		return s.fail(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
+	tx, err := conn.Begin(ctx)
+	if err != nil {
+		return s.fail(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }()
+	version, err := s.version(ctx, tx)
+	if err != nil {
+		return s.fail(err)
+	}
+	if version > len(steps) {
+		return &store.NewerError{Database: s.name, Found: version, Known: len(steps)}
+	}
+	for i, step := range steps[version:] {
+		if _, err := conn.PgConn().Exec(ctx, step).ReadAll(); err != nil {
+			return s.fail(fmt.Errorf("schema version %d: %w", version+i+1, err))
+		}
+	}
+	if version < len(steps) {
+		if _, err := tx.Exec(ctx, "UPDATE schema_version SET version = $1", len(steps)); err != nil {
+			return s.fail(err)
+		}
+	}
+	return s.fail(tx.Commit(ctx))
+}
+
+// version returns the version of the schema, which is 0 if there is none yet.
+func (s *Store) version(ctx context.Context, tx pgx.Tx) (version int, err error) {
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
+		return 0, err
+	}
+	var there bool
+	err = tx.QueryRow(ctx, "SELECT to_regclass('schema_version') IS NOT NULL").Scan(&there)
+	if err == nil && !there {
+		err = s.createSchema(ctx, tx)
+	}
+	if err != nil {
+		return 0, err
+	}
+	err = tx.QueryRow(ctx, "SELECT version FROM schema_version").Scan(&version)
+	return version, err
+}
+
+// createSchema makes the schema unless it is there: a role may be allowed to use
+// one that was made for it, and not to make any.
+func (s *Store) createSchema(ctx context.Context, tx pgx.Tx) error {
+	var there bool
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", s.schema).Scan(&there)
+	if err == nil && !there {
+		_, err = tx.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{s.schema}.Sanitize())
+	}
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, "CREATE TABLE schema_version (version INTEGER NOT NULL)")
+	if err == nil {
+		_, err = tx.Exec(ctx, "INSERT INTO schema_version VALUES (0)")
+	}
+	return err
+}
+
+func readSteps(from fs.FS) ([]string, error) {
+	var steps []string
+	for {
+		text, err := fs.ReadFile(from, fmt.Sprintf("schema/%d.sql", len(steps)+1))
+		if errors.Is(err, fs.ErrNotExist) {
+			return steps, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, string(text))
+	}
+}

@@ -1,0 +1,240 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/engine/store"
+)
+
+// Copied says what is in a copy of a database.
+type Copied struct {
+	Path    string
+	Bytes   int64
+	Version int   // of the schema
+	Last    int64 // the number of the last event
+}
+
+// ExistsError is a file that is not to be overwritten.
+type ExistsError struct{ Path string }
+
+func (e *ExistsError) Error() string { return e.Path + " is there already" }
+
+// Conflict marks the error as one about what is there.
+func (e *ExistsError) Conflict() bool { return true }
+
+// Hint says what to do.
+func (e *ExistsError) Hint() string { return "--force replaces it" }
+
+// Backup writes a copy of the database at path, as it is at one moment, to a
+// file. Whoever uses the database goes on meanwhile. The copy is synced and
+// checked before the file gets its name; a file that has it is replaced only with
+// force. tell, if it is not nil, is told now and then how many bytes are written
+// of about how many.
+func Backup(ctx context.Context, path, to string, force bool, tell func(done, total int64)) (Copied, error) {
+	if err := apart(path, to); err != nil {
+		return Copied{}, err
+	}
+	if _, err := os.Lstat(to); err == nil && !force {
+		return Copied{}, &ExistsError{to}
+	}
+	temp, c, err := copyBeside(ctx, path, to, tell)
+	if err != nil {
+		return Copied{}, fmt.Errorf("back up %s: %w", path, err)
+	}
+	if err := give(temp, to); err != nil {
+		return Copied{}, errors.Join(fmt.Errorf("back up %s: %w", path, err), os.Remove(temp))
+	}
+	c.Path = to
+	return c, nil
+}
+
+var errSame = errors.New("it is the database itself")
+
+// apart returns an error if two names are of one file.
+func apart(path, other string) error {
+	a, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if b, err := os.Stat(other); err == nil && os.SameFile(a, b) {
+		return &DamagedError{other, errSame}
+	}
+	return nil
+}
+
+// copyBeside writes a checked copy of a database to a new file that only its
+// owner can read, in the folder of another.
+func copyBeside(ctx context.Context, from, to string, tell func(done, total int64)) (temp string, c Copied, err error) {
+	f, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".*")
+	if err != nil {
+		return "", c, err
+	}
+	temp = f.Name()
+	if err = f.Close(); err == nil {
+		err = copyInto(ctx, from, temp, tell)
+	}
+	if err == nil {
+		err = syncFile(temp)
+	}
+	if err == nil {
+		c, err = Check(ctx, temp)
+	}
+	if err != nil {
+		return "", c, errors.Join(err, os.Remove(temp))
+	}
+	return temp, c, nil
+}
+
+// copyInto writes all that is in a database to an empty file, without the room
+// that is free in it.
+func copyInto(ctx context.Context, from, to string, tell func(done, total int64)) error {
+	return reading(ctx, from, func(c *conn) error {
+		if _, err := known(c); err != nil {
+			return err
+		}
+		total, free, err := c.size()
+		if err != nil {
+			return err
+		}
+		stop := telling(to, total-free, tell)
+		defer stop()
+		_, err = c.ExecContext(ctx, "VACUUM INTO ?", to)
+		return fail(from, err)
+	})
+}
+
+// tellEvery is how often it is told how far a copy has come.
+const tellEvery = 2 * time.Second
+
+// telling tells how much of a file is written until stop is called, which waits.
+func telling(file string, total int64, tell func(done, total int64)) (stop func()) {
+	if tell == nil {
+		return func() {}
+	}
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(tellEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+				if info, err := os.Stat(file); err == nil {
+					tell(min(info.Size(), total), total)
+				}
+			}
+		}
+	}()
+	return func() {
+		close(end)
+		<-ended
+	}
+}
+
+// reading opens a database that is there to read it.
+func reading(ctx context.Context, path string, read func(c *conn) error) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() < smallestFile:
+		return &DamagedError{path, errTooSmall}
+	}
+	query := url.Values{"mode": {"ro"}, "_pragma": {fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds())}}
+	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String())
+	if err != nil {
+		return err
+	}
+	c, err := connect(ctx, db, path)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return errors.Join(read(c), c.close(), db.Close())
+}
+
+// known returns the version of the schema, unless this program does not know it.
+func known(c *conn) (int, error) {
+	steps, err := readSteps(schemas)
+	if err != nil {
+		return 0, err
+	}
+	version, err := c.version()
+	switch {
+	case err != nil:
+		return 0, err
+	case version == 0:
+		return 0, &DamagedError{c.path, errEmpty}
+	case version > len(steps):
+		return 0, &store.NewerError{Database: c.path, Found: version, Known: len(steps)}
+	}
+	return version, nil
+}
+
+var errEmpty = errors.New("it has no tables")
+
+// Check looks through the whole of a database that nobody uses.
+func Check(ctx context.Context, path string) (Copied, error) {
+	copied := Copied{Path: path}
+	info, err := os.Stat(path)
+	if err != nil {
+		return copied, err
+	}
+	copied.Bytes = info.Size()
+	err = reading(ctx, path, func(c *conn) (err error) {
+		if copied.Version, err = known(c); err != nil {
+			return err
+		}
+		if err := c.check(ctx); err != nil {
+			return err
+		}
+		return c.get("SELECT coalesce(max(seq), 0) FROM event", []any{&copied.Last})
+	})
+	return copied, err
+}
+
+// check has SQLite look at every page.
+func (c *conn) check(ctx context.Context) error {
+	var found string
+	if err := c.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found); err != nil {
+		return fail(c.path, err)
+	}
+	if found != "ok" {
+		return &DamagedError{c.path, errors.New(found)}
+	}
+	return nil
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// give gives a file its name, durably.
+func give(file, name string) error {
+	if err := os.Rename(file, name); err != nil {
+		return err
+	}
+	return syncFile(filepath.Dir(name))
+}
+
+// absent says whether nothing has a name.
+func absent(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}

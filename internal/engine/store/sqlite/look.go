@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/memo"
+	"gaffer/internal/engine/store/record"
+)
+
+// Look reads a database that is there, for somebody who is in a hurry: it makes
+// nothing, changes nothing and waits for no other process. A database that is
+// just being recovered is an error, as is one of another version. The reader
+// also has the methods of [Glancer].
+func Look(ctx context.Context, path string, look func(r store.Reader) error) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Size() < smallestFile:
+		return &DamagedError{path, errTooSmall}
+	}
+	db, err := sql.Open("sqlite", lookName(path))
+	if err != nil {
+		return err
+	}
+	c, err := connect(ctx, db, path)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	return errors.Join(lookOver(c, look), c.close(), db.Close())
+}
+
+// lookName is the name of a file that is opened for reading, without patience.
+func lookName(path string) string {
+	query := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(0)", "query_only(1)"}}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
+}
+
+func lookOver(c *conn, look func(r store.Reader) error) error {
+	steps, err := readSteps(schemas)
+	if err != nil {
+		return err
+	}
+	version, err := c.version()
+	if err != nil {
+		return err
+	}
+	if version != len(steps) {
+		return fmt.Errorf("database %s has schema version %d, want %d", c.path, version, len(steps))
+	}
+	if err := c.exec("BEGIN"); err != nil {
+		return err
+	}
+	return errors.Join(look(Glancer{newReader(c, new(memo.Plans))}), c.exec("ROLLBACK"))
+}
+
+// Glancer looks up less than a reader does, and is quicker.
+type Glancer struct{ *reader }
+
+// RunsSince returns the runs that run and those that were created since then,
+// without their plans.
+func (g Glancer) RunsSince(since time.Time) ([]store.Run, error) {
+	return many[store.Run](g.c, `SELECT data FROM run WHERE created >= ?
+		UNION ALL SELECT data FROM run WHERE status = 'running' AND created < ?`, record.Nanos(since), record.Nanos(since))
+}
+
+// AttemptsSince returns the attempts of a run that have begun since then.
+func (g Glancer) AttemptsSince(run string, since time.Time) ([]store.Attempt, error) {
+	return many[store.Attempt](g.c, "SELECT data FROM attempt WHERE run = ? AND started >= ?", run, record.Nanos(since))
+}

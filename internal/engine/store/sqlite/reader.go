@@ -1,0 +1,261 @@
+package sqlite
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/memo"
+	"gaffer/internal/engine/store/record"
+)
+
+// reader looks rows up over one connection.
+type reader struct {
+	c     *conn
+	plans *memo.Plans
+
+	memo.Queue
+}
+
+func newReader(c *conn, plans *memo.Plans) *reader {
+	r := &reader{c: c, plans: plans}
+	r.ReadyLists, r.IdleLists = r.readyLists, r.idleLists
+	r.Ready, r.Idle = &memo.Ready{}, &memo.Idle{}
+	r.Ready.Fetch, r.Idle.Fetch = r.readyHead, r.idleHead
+	return r
+}
+
+// one returns the row of a query that selects data.
+func one[V any](c *conn, query string, args ...any) (row V, err error) {
+	var data string
+	if err := c.get(query, []any{&data}, args...); err != nil {
+		return row, err
+	}
+	return record.Read[V]([]byte(data))
+}
+
+// many returns the rows of a query that selects data.
+func many[V any](c *conn, query string, args ...any) (list []V, err error) {
+	err = c.each(query, func(scan func(...any) error) error {
+		var data string
+		if err := scan(&data); err != nil {
+			return err
+		}
+		row, err := record.Read[V]([]byte(data))
+		list = append(list, row)
+		return err
+	}, args...)
+	return list, err
+}
+
+func (r *reader) Run(id string) (store.Run, error) {
+	run, err := one[store.Run](r.c, "SELECT data FROM run WHERE id = ?", id)
+	if err != nil {
+		return run, err
+	}
+	run.Plan, err = r.plans.Get(id, r.plan)
+	return run, err
+}
+
+func (r *reader) plan(run string) (json.RawMessage, error) {
+	var plan string
+	err := r.c.get("SELECT plan FROM plan WHERE run = ?", []any{&plan}, run)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return json.RawMessage(plan), err
+}
+
+func (r *reader) Runs() ([]store.Run, error) {
+	return r.runs("SELECT data FROM run ORDER BY created, id")
+}
+
+func (r *reader) RunningRuns() ([]store.Run, error) {
+	return r.runs("SELECT data FROM run WHERE status = 'running' ORDER BY created, id")
+}
+
+func (r *reader) runs(query string) ([]store.Run, error) {
+	list, err := many[store.Run](r.c, query)
+	for i := range list {
+		if err == nil {
+			list[i].Plan, err = r.plans.Get(list[i].ID, r.plan)
+		}
+	}
+	return list, err
+}
+
+func (r *reader) Task(key store.TaskKey) (store.Task, error) {
+	list, err := r.tasks("SELECT data, spec FROM task WHERE run = ? AND task = ?", key.Run, key.Task)
+	if err != nil {
+		return store.Task{}, err
+	}
+	if len(list) == 0 {
+		return store.Task{}, store.ErrNotFound
+	}
+	return list[0], nil
+}
+
+// tasks returns the rows of a query that selects data and spec.
+func (r *reader) tasks(query string, args ...any) (list []store.Task, err error) {
+	err = r.c.each(query, func(scan func(...any) error) error {
+		var data string
+		var spec *string
+		if err := scan(&data, &spec); err != nil {
+			return err
+		}
+		t, err := readTask(data, spec)
+		list = append(list, t)
+		return err
+	}, args...)
+	return list, err
+}
+
+func readTask(data string, spec *string) (store.Task, error) {
+	t, err := record.Read[store.Task]([]byte(data))
+	t.Spec = rawOrNil(spec)
+	return t, err
+}
+
+func rawOrNil(text *string) json.RawMessage {
+	if text == nil {
+		return nil
+	}
+	return json.RawMessage(*text)
+}
+
+func (r *reader) Tasks(run string) ([]store.Task, error) {
+	return r.tasks("SELECT data, spec FROM task WHERE run = ? ORDER BY seq", run)
+}
+
+// final is the condition of the index task_ended.
+const (
+	final       = "status IN ('complete', 'failed', 'cancelled')"
+	ended       = "SELECT data, spec FROM task WHERE run = ? AND status = ? AND " + final + " ORDER BY seq DESC LIMIT ?+0"
+	endedCounts = "SELECT status, count(*) FROM task WHERE " + final + " GROUP BY status"
+)
+
+func (r *reader) Ended(run string, in store.Status, limit int) ([]store.Task, error) {
+	return r.tasks(ended, run, in, limit)
+}
+
+func (r *reader) EndedCounts() (map[store.Status]int, error) {
+	counts := map[store.Status]int{}
+	err := r.c.each(endedCounts, func(scan func(...any) error) error {
+		var in string
+		var n int
+		err := scan(&in, &n)
+		counts[store.Status(in)] = n
+		return err
+	})
+	return counts, err
+}
+
+func (r *reader) Dependents(key store.TaskKey) ([]store.Task, error) {
+	return r.tasks(`SELECT t.data, t.spec FROM need n JOIN task t ON t.run = n.run AND t.task = n.task
+		WHERE n.run = ? AND n.need = ? ORDER BY t.seq`, key.Run, key.Task)
+}
+
+// independent reports whether no task of a run needs another.
+func (r *reader) independent(run string) (bool, error) {
+	var needs bool
+	err := r.c.get("SELECT EXISTS (SELECT 1 FROM need WHERE run = ?)", []any{&needs}, run)
+	return !needs, err
+}
+
+func (r *reader) Delayed(now time.Time, limit int) ([]store.Task, error) {
+	return r.tasks(`SELECT data, spec FROM task WHERE idle = 1 AND not_before IS NOT NULL AND not_before <= ?
+		ORDER BY not_before, seq LIMIT ?+0`, record.Nanos(now), limit)
+}
+
+func (r *reader) Attempt(id string) (store.Attempt, error) {
+	return one[store.Attempt](r.c, "SELECT data FROM attempt WHERE id = ?", id)
+}
+
+func (r *reader) Attempts(key store.TaskKey) ([]store.Attempt, error) {
+	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE run = ? AND task = ? ORDER BY started, id", key.Run, key.Task)
+}
+
+func (r *reader) AttemptsOf(run string) ([]store.Attempt, error) {
+	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE run = ? ORDER BY started, id", run)
+}
+
+func (r *reader) Item(key store.ItemKey) (store.Item, error) {
+	return one[store.Item](r.c, "SELECT data FROM item WHERE kind = ? AND id = ?", key.Kind, key.ID)
+}
+
+const itemList = "SELECT data FROM item WHERE kind = ? AND parent = ? AND seq > ? ORDER BY seq, id LIMIT ?+0"
+
+func (r *reader) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
+	return many[store.Item](r.c, itemList, kind, parent, after, limit)
+}
+
+func (r *reader) Due(now time.Time, limit int) ([]store.Attempt, error) {
+	return many[store.Attempt](r.c, "SELECT data FROM attempt WHERE status = 'running' AND due < ? ORDER BY due, id LIMIT ?+0",
+		record.Nanos(now), limit)
+}
+
+func (r *reader) Worker(id string) (store.Worker, error) {
+	return one[store.Worker](r.c, "SELECT data FROM worker WHERE id = ?", id)
+}
+
+func (r *reader) Workers() ([]store.Worker, error) {
+	return many[store.Worker](r.c, "SELECT data FROM worker ORDER BY id")
+}
+
+func (r *reader) Question(id string) (store.Question, error) {
+	return one[store.Question](r.c, "SELECT data FROM question WHERE id = ?", id)
+}
+
+func (r *reader) Questions(open bool) ([]store.Question, error) {
+	if open {
+		return many[store.Question](r.c, "SELECT data FROM question WHERE closed = 0 ORDER BY asked, id")
+	}
+	return many[store.Question](r.c, "SELECT data FROM question ORDER BY asked, id")
+}
+
+func (r *reader) Expired(now time.Time, limit int) ([]store.Question, error) {
+	return many[store.Question](r.c, `SELECT data FROM question WHERE closed = 0 AND expires IS NOT NULL AND expires < ?
+		ORDER BY expires, id LIMIT ?+0`, record.Nanos(now), limit)
+}
+
+func (r *reader) Lane(name string) (store.Lane, error) {
+	return one[store.Lane](r.c, "SELECT data FROM lane WHERE name = ?", name)
+}
+
+func (r *reader) Lanes() ([]store.Lane, error) {
+	return many[store.Lane](r.c, "SELECT data FROM lane ORDER BY name")
+}
+
+func (r *reader) Promise(key string) (store.Promise, error) {
+	return one[store.Promise](r.c, "SELECT data FROM promise WHERE key = ?", key)
+}
+
+func (r *reader) Cursor(name string) (store.Cursor, error) {
+	return one[store.Cursor](r.c, "SELECT data FROM cursor WHERE name = ?", name)
+}
+
+func (r *reader) Events(after int64, limit int) ([]store.Event, error) {
+	return r.events("SELECT data, row, tried FROM event WHERE seq > ? ORDER BY seq LIMIT ?+0", after, limit)
+}
+
+// events returns the rows of a query that selects data, row and tried.
+func (r *reader) events(query string, args ...any) (list []store.Event, err error) {
+	err = r.c.each(query, func(scan func(...any) error) error {
+		var data string
+		var row, tried *string
+		if err := scan(&data, &row, &tried); err != nil {
+			return err
+		}
+		e, err := record.Read[store.Event]([]byte(data))
+		e.Row, e.Tried = rawOrNil(row), rawOrNil(tried)
+		list = append(list, e)
+		return err
+	}, args...)
+	return list, err
+}
+
+func (r *reader) LastSeq() (last int64, err error) {
+	err = r.c.get("SELECT coalesce(max(seq), 0) FROM event", []any{&last})
+	return last, err
+}

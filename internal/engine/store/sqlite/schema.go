@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"gaffer/internal/engine/store"
+)
+
+// schemas are the steps from one version of the schema to the next. A step that
+// was released is never changed.
+//
+//go:embed schema/*.sql
+var schemas embed.FS
+
+// applicationID marks a file as a database of gaffer: "gaff".
+const applicationID = 0x67616666
+
+// prepareFile brings the schema up to date. It is safe when several processes
+// begin at once.
+func (s *Store) prepareFile(ctx context.Context) error {
+	steps, err := readSteps(schemas)
+	if err != nil {
+		return err
+	}
+	turn, err := s.queue.wait(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = turn.Unlock() }()
+	if err := s.isThere(); err != nil {
+		return err
+	}
+	version, err := s.write.version()
+	if err != nil {
+		return err
+	}
+	if version > len(steps) {
+		return &store.NewerError{Database: s.path, Found: version, Known: len(steps)}
+	}
+	var mode string
+	if err := s.write.get("PRAGMA journal_mode = wal", []any{&mode}); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("database %s: its file system has no write-ahead log (%s): use a local one", s.path, mode)
+	}
+	return s.write.migrate(version, steps)
+}
+
+func readSteps(from fs.FS) ([]string, error) {
+	var steps []string
+	for {
+		text, err := fs.ReadFile(from, fmt.Sprintf("schema/%d.sql", len(steps)+1))
+		if errors.Is(err, fs.ErrNotExist) {
+			return steps, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, string(text))
+	}
+}
+
+var errForeign = errors.New("it belongs to another program")
+
+// version returns the version of the schema, which is 0 for an empty file.
+func (c *conn) version() (int, error) {
+	var version, id, tables int
+	err := errors.Join(
+		c.get("PRAGMA user_version", []any{&version}),
+		c.get("PRAGMA application_id", []any{&id}),
+		c.get("SELECT count(*) FROM sqlite_schema", []any{&tables}),
+	)
+	if err == nil && id != applicationID && (id != 0 || version != 0 || tables != 0) {
+		err = &DamagedError{c.path, errForeign}
+	}
+	return version, err
+}
+
+// migrate makes the steps after a version, all or none.
+func (c *conn) migrate(version int, steps []string) error {
+	if version == len(steps) {
+		return nil
+	}
+	if err := c.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	for i, step := range steps[version:] {
+		if _, err := c.ExecContext(context.Background(), step); err != nil {
+			return errors.Join(fmt.Errorf("schema version %d: %w", version+i+1, fail(c.path, err)), c.exec("ROLLBACK"))
+		}
+	}
+	return errors.Join(
+		c.exec(fmt.Sprintf("PRAGMA application_id = %d", applicationID)),
+		c.exec(fmt.Sprintf("PRAGMA user_version = %d", len(steps))),
+		c.exec("COMMIT"),
+	)
+}

@@ -1,0 +1,238 @@
+// Package sqlite is the store in one SQLite file, which is the default.
+// Several processes may use the same file at once. It must not be on a network
+// file system.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/memo"
+	"gaffer/internal/engine/store/record"
+)
+
+// Store is a store in a file.
+type Store struct {
+	remember int // rows of a kind
+	path     string
+	writer   store.Writer
+	bell     store.Bell
+	plans    memo.Plans
+	queue    place
+	file     os.FileInfo // that of the path, before it was opened
+
+	open   chan struct{} // held by the session that is open
+	db     *sql.DB
+	write  *conn
+	record record.Writer
+	// What the sessions remember, and the version of the file that holds for.
+	seen    *memo.Seen
+	version int64
+	last    int64 // the number of the last event, or -1
+	closed  bool  // under open
+
+	reads *pool
+}
+
+var _ store.Store = (*Store)(nil)
+
+// pollEvery is how often those who wait look for what other processes did.
+const pollEvery = 250 * time.Millisecond
+
+// Open opens the database in a file, which is made if it is not there, with its
+// folder, and brings its schema up to date.
+func Open(ctx context.Context, path string) (*Store, error) { return OpenWith(ctx, path, Options{}) }
+
+// Options say how a database is used.
+type Options struct {
+	// Remember is how many tasks and attempts are remembered between sessions;
+	// memo.DefaultLimit if zero. Who serves many at once is faster with more.
+	Remember int
+}
+
+// OpenWith is Open with options.
+func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: place{queue: queueOf(path)}, last: -1}
+	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
+	err = s.connect(ctx)
+	for try := 1; isGone(err) && try < maxTries; try++ { // somebody has restored a backup
+		if err = s.disconnect(); err == nil {
+			err = s.connect(ctx)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// maxTries is how often a database is opened that is always another by then.
+const maxTries = 10
+
+func (s *Store) connect(ctx context.Context) (err error) {
+	if err := makeFile(s.path); err != nil {
+		return fmt.Errorf("open database %s: %w", s.path, err)
+	}
+	if s.file, err = os.Stat(s.path); err != nil {
+		return err
+	}
+	s.db, err = sql.Open("sqlite", dsn(s.path))
+	if err != nil {
+		return err
+	}
+	s.db.SetMaxOpenConns(1)
+	if s.write, err = connect(ctx, s.db, s.path); err != nil {
+		return err
+	}
+	if err := s.prepareFile(ctx); err != nil {
+		return err
+	}
+	s.reads, err = newPool(s.path)
+	return err
+}
+
+// forMany is for who serves many at once: room for the pages that all of them go on
+// changing, and a log that is merged before that takes so long that they notice.
+const forMany = "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 1000"
+
+// isThere fails if the database's name is no longer that of the file that is open.
+func (s *Store) isThere() error {
+	switch now, err := os.Stat(s.path); {
+	case err == nil && os.SameFile(now, s.file):
+		return nil
+	case err == nil || errors.Is(err, fs.ErrNotExist):
+		return &GoneError{s.path}
+	default:
+		return err
+	}
+}
+
+func isGone(err error) bool {
+	_, gone := errors.AsType[*GoneError](err)
+	return gone
+}
+
+// disconnect closes the connection that writes.
+func (s *Store) disconnect() error {
+	var errs []error
+	if s.write != nil {
+		errs = append(errs, s.write.close())
+	}
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	s.write, s.db = nil, nil
+	return errors.Join(errs...)
+}
+
+// smallestFile is the size of SQLite's smallest page.
+const smallestFile = 512
+
+var errTooSmall = errors.New("it is too small")
+
+// makeFile makes an empty file that only its owner may read. It never opens a
+// file that is there: closing it would take away the locks that another
+// connection of this process has on it.
+func makeFile(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() > 0 && info.Size() < smallestFile {
+		return &DamagedError{path, errTooSmall} // which SQLite would overwrite
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	empty, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(empty.Name()) }()
+	if err := empty.Close(); err != nil {
+		return err
+	}
+	if err := os.Link(empty.Name(), path); !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	return nil
+}
+
+// Write implements [store.Store].
+func (s *Store) Write(ctx context.Context, need store.Need, change func(tx *store.Tx) error) error {
+	return s.writer.Write(ctx, need, change)
+}
+
+// Read implements [store.Store].
+func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error {
+	c, err := s.reads.take(ctx)
+	if err != nil {
+		return err
+	}
+	err = c.exec("BEGIN")
+	if err == nil {
+		err = errors.Join(look(newReader(c, &s.plans)), c.exec("ROLLBACK"))
+	}
+	s.reads.giveBack(c)
+	return err
+}
+
+// Remember changes how many tasks and attempts are remembered between sessions,
+// for who turns out to serve many at once.
+func (s *Store) Remember(rows int) {
+	s.open <- struct{}{}
+	defer func() { <-s.open }()
+	s.remember, s.seen = rows, nil
+	if rows >= memo.DefaultLimit && s.write != nil {
+		_, _ = s.write.ExecContext(context.Background(), forMany) // without it, it is only slower
+	}
+}
+
+// Wait implements [store.Store].
+func (s *Store) Wait(ctx context.Context, after int64) error {
+	return s.bell.Wait(ctx, after, pollEvery, s.lastSeq)
+}
+
+// lastSeq looks at one thing, and needs no transaction for it. Whoever waits learns
+// here that there is nothing to wait for.
+func (s *Store) lastSeq(ctx context.Context) (int64, error) {
+	if err := s.isThere(); err != nil {
+		return 0, err
+	}
+	c, err := s.reads.take(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.reads.giveBack(c)
+	return newReader(c, &s.plans).LastSeq()
+}
+
+var errClosed = errors.New("the store is closed")
+
+// Close implements [store.Store].
+func (s *Store) Close() error {
+	s.open <- struct{}{}
+	defer func() { <-s.open }()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.queue.close()
+	var err error
+	if s.reads != nil {
+		err = s.reads.close()
+	}
+	return errors.Join(err, s.disconnect())
+}

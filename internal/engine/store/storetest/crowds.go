@@ -1,0 +1,99 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"gaffer/internal/engine/store"
+)
+
+var crowds = map[string]func(*testing.T, Database){
+	"10,000 tasks go to 16 claimers, each to one": claimers,
+}
+
+const (
+	claimersAtOnce = 16
+	tasksToClaim   = 10_000
+)
+
+// claimers take the first task again and again until there is none, on two
+// handles. The history of all claims must be one of a queue: whatever the
+// overlaps, there is an order in which each claim took the task that was first.
+func claimers(t *testing.T, db Database) {
+	s, other := open(t, db), open(t, db)
+	write(t, s, func(tx *store.Tx) {
+		for i := range tasksToClaim {
+			tx.PutTask(ready(fmt.Sprint(i), int64(i), 0))
+		}
+	})
+	histories := make([][]porcupine.Operation, claimersAtOnce)
+	var wg sync.WaitGroup
+	start := time.Now()
+	for c := range claimersAtOnce {
+		wg.Go(func() {
+			s := []store.Store{s, other}[c%2]
+			for taken := 0; taken >= 0; {
+				call := time.Since(start)
+				var err error
+				taken, err = claimOne(t, s)
+				if err != nil {
+					t.Errorf("claim: %v", err)
+					return
+				}
+				histories[c] = append(histories[c], porcupine.Operation{
+					ClientId: c, Call: int64(call), Output: taken, Return: int64(time.Since(start)),
+				})
+			}
+		})
+	}
+	wg.Wait()
+	history := slices.Concat(histories...)
+	claims := map[int]int{}
+	for _, o := range history {
+		claims[o.Output.(int)]++
+	}
+	for i := range tasksToClaim {
+		if claims[i] != 1 {
+			t.Errorf("task %d was claimed %d times", i, claims[i])
+		}
+	}
+	if !porcupine.CheckOperations(queue, history) {
+		t.Error("the history of claims is not one of a queue")
+	}
+}
+
+// claimOne marks the first task as running and returns its number, or -1.
+func claimOne(t *testing.T, s store.Store) (taken int, err error) {
+	err = s.Write(t.Context(), store.Need{Claims: 1}, func(tx *store.Tx) error {
+		taken = -1
+		list, err := tx.Claimable(claim(1))
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		task := list[0]
+		task.Status, task.Ready = store.Running, false
+		tx.PutTask(task)
+		tx.Append(store.Event{Kind: "task.running", Run: task.Run, Task: task.Task})
+		taken = int(task.Seq)
+		return nil
+	})
+	return taken, err
+}
+
+// queue is the numbers from 0 to tasksToClaim, taken in their order. Its state is
+// the next one.
+var queue = porcupine.Model{
+	Init: func() any { return 0 },
+	Step: func(state, _, output any) (bool, any) {
+		next, taken := state.(int), output.(int)
+		if taken == -1 {
+			return next == tasksToClaim, next
+		}
+		return taken == next, next + 1
+	},
+}

@@ -1,0 +1,351 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"gaffer/internal/engine/store"
+)
+
+var gone = map[string]func(*testing.T, Database){
+	"a run is taken away with all of its rows and no others":      runTakenAway,
+	"what was taken away is gone for another process":             goneForAnother,
+	"a run that was taken away can be made again":                 madeAgain,
+	"no number of an event is given twice":                        numbersAreNew,
+	"events that are left are read in their order":                eventsThatAreLeft,
+	"who takes rows away must be alone":                           mustBeAlone,
+	"nobody changes a row in the session in which it is taken":    takenAlone,
+	"what is old is listed without what is big":                   oldRows,
+	"promises that were made before a time are listed by key":     oldPromises,
+	"a failed change takes nothing away":                          failedTakesNothing,
+	"a task that is taken away can no longer be claimed or found": taskTakenAway,
+}
+
+// takeAway takes rows away, which must succeed.
+func takeAway(t *testing.T, s store.Store, g store.Gone) {
+	t.Helper()
+	err := s.Write(t.Context(), store.Need{Alone: true}, func(tx *store.Tx) error {
+		tx.TakeAway(g)
+		return nil
+	})
+	if err != nil {
+		t.Errorf("take away: %v", err)
+	}
+}
+
+// putWhole puts a run with two tasks, of which the second needs the first, and
+// something of every kind.
+func putWhole(tx *store.Tx, id string) {
+	tx.PutRun(store.Run{ID: id, Status: store.Complete, Created: at(1), Plan: json.RawMessage(`{"name":"x"}`)})
+	for i, task := range []string{"a", "b"} {
+		key := store.TaskKey{Run: id, Task: task}
+		needs := []string{"a"}[:i]
+		tx.PutTask(store.Task{TaskKey: key, Seq: tx.NextSeq(), Status: store.Complete, Spec: json.RawMessage(`{}`), Needs: needs})
+		tx.Append(store.Event{Kind: "task.complete", Run: id, Task: task})
+		tx.PutAttempt(store.Attempt{ID: id + task, Run: id, Task: task, Status: store.Complete, Started: at(i)})
+		tx.PutItem(anItemOf("log", id+"/"+task, id+task+"1", 1))
+		tx.PutItem(anItemOf("log", id+"/"+task, id+task+"2", 2))
+	}
+	tx.PutQuestion(store.Question{ID: id + "q", Attempt: id + "a", Run: id, Task: "a", Asked: at(1)})
+	tx.PutPromise(store.Promise{Key: "p " + id, Answer: json.RawMessage(`1`), Made: at(1)})
+	tx.PutCursor(store.Cursor{Name: "c " + id, Seq: 1})
+	tx.PutWorker(store.Worker{ID: "w" + id, Seen: at(1)})
+}
+
+// wholeOf is what putWhole has put, but for its events.
+func wholeOf(id string) store.Gone {
+	return store.Gone{
+		Runs: []string{id}, Tasks: []store.TaskKey{{Run: id, Task: "a"}, {Run: id, Task: "b"}}, Questions: []string{id + "q"},
+		Workers: []string{"w" + id}, Promises: []string{"p " + id}, Cursors: []string{"c " + id},
+		Lists: []store.ItemList{{Kind: "log", Parent: id + "/a"}, {Kind: "log", Parent: id + "/b"}},
+	}
+}
+
+// count says how many rows there are of what putWhole has put.
+func count(r store.Reader, id string) (n int, err error) {
+	found := func(err2 error) {
+		switch {
+		case err2 == nil:
+			n++
+		case !errors.Is(err2, store.ErrNotFound):
+			err = err2
+		}
+	}
+	run, err2 := r.Run(id)
+	found(err2)
+	if run.Plan != nil {
+		n++
+	}
+	for _, task := range []string{"a", "b"} {
+		_, err2 = r.Task(store.TaskKey{Run: id, Task: task})
+		found(err2)
+		_, err2 = r.Attempt(id + task)
+		found(err2)
+		list, err2 := r.Items("log", id+"/"+task, 0, 9)
+		n += len(list)
+		err = errors.Join(err, err2)
+	}
+	below, err2 := r.Dependents(store.TaskKey{Run: id, Task: "a"})
+	n += len(below)
+	err = errors.Join(err, err2)
+	_, err2 = r.Question(id + "q")
+	found(err2)
+	_, err2 = r.Worker("w" + id)
+	found(err2)
+	_, err2 = r.Promise("p " + id)
+	found(err2)
+	_, err2 = r.Cursor("c " + id)
+	found(err2)
+	return n, err
+}
+
+// whole is how many rows putWhole puts.
+const whole = 15
+
+func runTakenAway(t *testing.T, db Database) {
+	s := open(t, db)
+	write(t, s, func(tx *store.Tx) { putWhole(tx, "r"); putWhole(tx, "other") })
+	read(t, s, func(r store.Reader) {
+		n, err := count(r, "r")
+		same(t, "rows before", n, err, whole)
+	})
+	takeAway(t, s, wholeOf("r"))
+	takeAway(t, s, wholeOf("r")) // again: there is nothing
+	read(t, s, func(r store.Reader) {
+		n, err := count(r, "r")
+		same(t, "rows that were taken away", n, err, 0)
+		n, err = count(r, "other")
+		same(t, "rows of another run", n, err, whole)
+		runs, err := r.Runs()
+		same(t, "runs", names(runs, runName), err, "other")
+	})
+}
+
+func goneForAnother(t *testing.T, db Database) {
+	s, other := open(t, db), open(t, db)
+	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
+	for _, from := range []store.Store{s, other} { // which they remember
+		inTx(t, from, store.Need{}, func(tx *store.Tx) {
+			_, err := tx.Run("r")
+			same(t, "before", err, nil, nil)
+			_, err = tx.Attempt("ra")
+			same(t, "attempt before", err, nil, nil)
+			_, err = tx.Worker("wr")
+			same(t, "worker before", err, nil, nil)
+		})
+	}
+	takeAway(t, other, wholeOf("r"))
+	for _, from := range []store.Store{s, other} {
+		inTx(t, from, store.Need{Attempts: []string{"ra"}}, func(tx *store.Tx) {
+			_, run := tx.Run("r")
+			_, task := tx.Task(store.TaskKey{Run: "r", Task: "a"})
+			_, attempt := tx.Attempt("ra")
+			_, worker := tx.Worker("wr")
+			_, promise := tx.Promise("p r")
+			for _, err := range []error{run, task, attempt, worker, promise} {
+				if !errors.Is(err, store.ErrNotFound) {
+					t.Errorf("error is %v, want ErrNotFound", err)
+				}
+			}
+			tasks, err := tx.Tasks("r")
+			same(t, "tasks", len(tasks), err, 0)
+		})
+	}
+}
+
+func madeAgain(t *testing.T, db Database) {
+	s := open(t, db)
+	for range 3 {
+		write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
+		read(t, s, func(r store.Reader) {
+			n, err := count(r, "r")
+			same(t, "rows", n, err, whole)
+		})
+		takeAway(t, s, wholeOf("r"))
+	}
+	write(t, s, func(tx *store.Tx) { tx.PutRun(store.Run{ID: "r", Plan: json.RawMessage(`{"name":"another"}`)}) })
+	read(t, s, func(r store.Reader) {
+		run, err := r.Run("r")
+		same(t, "plan", string(run.Plan), err, `{"name":"another"}`)
+	})
+}
+
+func seqs(list []store.Event) string {
+	return names(list, func(e store.Event) string { return fmt.Sprint(e.Seq) })
+}
+
+func numbersAreNew(t *testing.T, db Database) {
+	s, other := open(t, db), open(t, db)
+	add := func(s store.Store) { write(t, s, func(tx *store.Tx) { tx.Append(store.Event{Kind: "x"}) }) }
+	for range 4 {
+		add(s)
+	}
+	takeAway(t, s, store.Gone{Events: []int64{1, 2, 3, 4, 5}})
+	read(t, s, func(r store.Reader) {
+		list, err := r.Events(0, 9)
+		same(t, "the last one stays", seqs(list), err, "4")
+		last, err := r.LastSeq()
+		same(t, "last", last, err, 4)
+	})
+	add(other)
+	add(s)
+	err := s.Write(t.Context(), store.Need{Alone: true}, func(tx *store.Tx) error {
+		tx.Append(store.Event{Kind: "taken"})
+		tx.TakeAway(store.Gone{Events: []int64{4, 5, 6}})
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	add(other)
+	read(t, other, func(r store.Reader) {
+		list, err := r.Events(0, 9)
+		same(t, "numbers", seqs(list), err, "7 8")
+	})
+}
+
+func eventsThatAreLeft(t *testing.T, db Database) {
+	s := open(t, db)
+	write(t, s, func(tx *store.Tx) {
+		for i := range 9 {
+			tx.Append(store.Event{Kind: "k", Run: fmt.Sprint(i % 3), Row: json.RawMessage(`{"a":1}`), Tried: json.RawMessage(`{}`)})
+		}
+	})
+	takeAway(t, s, store.Gone{Events: []int64{1, 4, 7, 8}})
+	read(t, s, func(r store.Reader) {
+		list, err := r.Events(0, 3)
+		same(t, "the first three", seqs(list), err, "2 3 5")
+		list, err = r.Events(3, 99)
+		same(t, "after one", seqs(list), err, "5 6 9")
+		list, err = r.Events(7, 99)
+		same(t, "after one that is gone", seqs(list), err, "9")
+		list, err = r.Headings(3, 2)
+		same(t, "headings", list, err, []store.Event{{Seq: 5, Kind: "k", Run: "1"}, {Seq: 6, Kind: "k", Run: "2"}})
+	})
+	if err := s.Wait(soon(t), 8); err != nil {
+		t.Error(err)
+	}
+}
+
+func mustBeAlone(t *testing.T, db Database) {
+	s := open(t, db)
+	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
+	err := s.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+		tx.TakeAway(wholeOf("r"))
+		return nil
+	})
+	if err == nil {
+		t.Error("rows were taken away in a session that others may share")
+	}
+	read(t, s, func(r store.Reader) {
+		n, err := count(r, "r")
+		same(t, "rows", n, err, whole)
+	})
+}
+
+// takenAlone has others change the rows at the same time. Whoever comes before
+// has changed something that is gone then; whoever comes after finds nothing, and
+// nothing is left behind either way.
+func takenAlone(t *testing.T, db Database) {
+	s, other := open(t, db), open(t, db)
+	for range 10 {
+		write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
+		var wg sync.WaitGroup
+		for i := range 8 {
+			by := []store.Store{s, other}[i%2]
+			wg.Go(func() {
+				err := by.Write(t.Context(), store.Need{}, func(tx *store.Tx) error {
+					run, err := tx.Run("r")
+					if err == nil {
+						run.Active++
+						tx.PutRun(run)
+					}
+					return err
+				})
+				if err != nil && !errors.Is(err, store.ErrNotFound) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Go(func() { takeAway(t, s, wholeOf("r")) })
+		wg.Wait()
+		read(t, other, func(r store.Reader) {
+			n, err := count(r, "r")
+			same(t, "rows", n, err, 0)
+		})
+	}
+}
+
+func oldRows(t *testing.T, db Database) {
+	s := open(t, db)
+	write(t, s, func(tx *store.Tx) {
+		for _, i := range shuffled(5) {
+			tx.PutRun(store.Run{ID: fmt.Sprint(i), Status: store.Complete, Created: at(i), Plan: json.RawMessage(`{}`)})
+		}
+	})
+	read(t, s, func(r store.Reader) {
+		list, err := r.RunsBefore(at(3))
+		same(t, "runs", names(list, runName), err, "0 1 2")
+		same(t, "plan", list[0].Plan, nil, nil)
+	})
+}
+
+func oldPromises(t *testing.T, db Database) {
+	s := open(t, db)
+	write(t, s, func(tx *store.Tx) {
+		for _, i := range shuffled(6) {
+			tx.PutPromise(store.Promise{Key: fmt.Sprint("k", i), Answer: json.RawMessage(fmt.Sprint(i)), Made: at(i % 3)})
+		}
+	})
+	key := func(p store.Promise) string { return p.Key + "=" + string(p.Answer) }
+	read(t, s, func(r store.Reader) {
+		list, err := r.Promises(at(2), "", 3)
+		same(t, "the first three", names(list, key), err, "k0=0 k1=1 k3=3")
+		list, err = r.Promises(at(2), "k3", 3)
+		same(t, "the rest", names(list, key), err, "k4=4")
+		list, err = r.Promises(at(0), "", 3)
+		same(t, "none", names(list, key), err, "")
+	})
+}
+
+func failedTakesNothing(t *testing.T, db Database) {
+	s := open(t, db)
+	write(t, s, func(tx *store.Tx) { putWhole(tx, "r") })
+	stop := errors.New("no")
+	err := s.Write(t.Context(), store.Need{Alone: true}, func(tx *store.Tx) error {
+		tx.TakeAway(wholeOf("r"))
+		return stop
+	})
+	if !errors.Is(err, stop) {
+		t.Errorf("error is %v", err)
+	}
+	read(t, s, func(r store.Reader) {
+		n, err := count(r, "r")
+		same(t, "rows", n, err, whole)
+	})
+}
+
+func taskTakenAway(t *testing.T, db Database) {
+	s := open(t, db)
+	write(t, s, func(tx *store.Tx) {
+		tx.PutRun(store.Run{ID: "r", Status: store.Running})
+		for i, id := range []string{"a", "b"} {
+			tx.PutTask(store.Task{TaskKey: store.TaskKey{Run: "r", Task: id}, Seq: int64(i + 1), Status: store.Queued, Ready: true})
+		}
+	})
+	claim := store.Claim{Labels: []string{""}, Limit: 9}
+	inTx(t, s, store.Need{Claims: 1}, func(tx *store.Tx) {
+		list, err := tx.Claimable(claim)
+		same(t, "before", names(list, taskName), err, "a b")
+	})
+	takeAway(t, s, store.Gone{Tasks: []store.TaskKey{{Run: "r", Task: "a"}}})
+	inTx(t, s, store.Need{Claims: 1}, func(tx *store.Tx) {
+		list, err := tx.Claimable(claim)
+		same(t, "claimable", names(list, taskName), err, "b")
+		list, err = tx.Tasks("r")
+		same(t, "tasks", names(list, taskName), err, "b")
+	})
+}

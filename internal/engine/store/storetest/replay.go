@@ -1,0 +1,153 @@
+package storetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"gaffer/internal/engine/store"
+)
+
+// Rows are the rows that events carry.
+type Rows struct {
+	Runs     map[string]store.Run
+	Tasks    map[store.TaskKey]store.Task
+	Attempts map[string]store.Attempt
+}
+
+func newRows() Rows {
+	return Rows{map[string]store.Run{}, map[store.TaskKey]store.Task{}, map[string]store.Attempt{}}
+}
+
+// Replay makes the rows anew from the events of a store from which nothing was
+// taken away, and compares them with what is stored. each is called after every
+// event, with the rows as they are then; it may be nil.
+func Replay(r store.Reader, each func(store.Event, Rows) error) error {
+	events, err := r.Events(0, 1<<30)
+	if err != nil {
+		return err
+	}
+	replayed := newRows()
+	for i, e := range events {
+		if e.Seq != int64(i+1) {
+			return fmt.Errorf("event %d has the number %d", i+1, e.Seq)
+		}
+		if err := replayed.apply(e); err != nil {
+			return err
+		}
+		if each != nil {
+			if err := each(e, replayed); err != nil {
+				return err
+			}
+		}
+	}
+	stored, err := ReadRows(r)
+	if err != nil {
+		return err
+	}
+	want, got := stored.text(), replayed.text()
+	if want != got {
+		return fmt.Errorf("the events replay to other rows (-stored +replayed):\n%s", cmp.Diff(strings.Split(want, "\n"), strings.Split(got, "\n")))
+	}
+	return nil
+}
+
+// ReadRows reads all rows of a store that events carry.
+func ReadRows(r store.Reader) (Rows, error) {
+	rows := newRows()
+	runs, err := r.Runs()
+	if err != nil {
+		return rows, err
+	}
+	for _, run := range runs {
+		rows.Runs[run.ID] = run
+		tasks, err := r.Tasks(run.ID)
+		if err != nil {
+			return rows, err
+		}
+		for _, t := range tasks {
+			rows.Tasks[t.TaskKey] = t
+			attempts, err := r.Attempts(t.TaskKey)
+			if err != nil {
+				return rows, err
+			}
+			for _, a := range attempts {
+				rows.Attempts[a.ID] = a
+			}
+		}
+	}
+	return rows, nil
+}
+
+// text is the rows without what no event carries: leases, and a run's counters
+// and sums, which follow from its tasks.
+func (rows Rows) text() string {
+	var lines []string
+	for _, run := range rows.Runs {
+		run.Open, run.Ready, run.Active, run.Failed, run.Waves = 0, 0, 0, 0, nil
+		run.Reserved, run.Spent = store.Amount{}, store.Amount{}
+		run.Worked, run.Waited = 0, 0
+		lines = append(lines, line(run))
+	}
+	for _, t := range rows.Tasks {
+		lines = append(lines, line(t))
+	}
+	for _, a := range rows.Attempts {
+		a.Lease, a.State, a.Doing, a.Source, a.Said = time.Time{}, "", "", "", time.Time{}
+		lines = append(lines, line(a))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func line(row any) string {
+	text, err := json.Marshal(row)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// apply takes in an event. Events after the first leave out a run's plan and a
+// task's spec, which never change.
+func (rows Rows) apply(e store.Event) error {
+	switch kind, _, _ := strings.Cut(e.Kind, "."); kind {
+	case "run":
+		plan := rows.Runs[e.Run].Plan
+		err := put(rows.Runs, e, func(r store.Run) string { return r.ID })
+		if run := rows.Runs[e.Run]; run.Plan == nil {
+			run.Plan = plan
+			rows.Runs[e.Run] = run
+		}
+		return err
+	case "task":
+		key := store.TaskKey{Run: e.Run, Task: e.Task}
+		spec := rows.Tasks[key].Spec
+		err := put(rows.Tasks, e, func(t store.Task) store.TaskKey { return t.TaskKey })
+		if t := rows.Tasks[key]; t.Spec == nil {
+			t.Spec = spec
+			rows.Tasks[key] = t
+		}
+		if err == nil && e.Tried != nil {
+			e.Row = e.Tried
+			err = put(rows.Attempts, e, func(a store.Attempt) string { return a.ID })
+		}
+		return err
+	case "attempt":
+		return put(rows.Attempts, e, func(a store.Attempt) string { return a.ID })
+	}
+	return nil
+}
+
+func put[K comparable, V any](rows map[K]V, e store.Event, key func(V) K) error {
+	var row V
+	if err := json.Unmarshal(e.Row, &row); err != nil {
+		return fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	rows[key(row)] = row
+	return nil
+}

@@ -1,0 +1,241 @@
+package build
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/statefile/timestamp"
+	"gaffer/workflow"
+)
+
+// Told is an event for the feed, and when it happened.
+type Told struct {
+	Seq   int64 // of the engine's event that it follows from
+	At    time.Time
+	Draft workflow.Draft
+}
+
+// Outcome is what the checks of an attempt said.
+type Outcome struct {
+	Checks     []workflow.Check
+	Mode       string
+	Summary    string
+	Screenshot string
+}
+
+// Story is a build as its events tell it: how the chunks stand, and what the
+// feed says. It follows from the events alone, so that whoever tells it again
+// tells the same.
+type Story struct {
+	Build Build
+	Ended store.Status // how the engine's run ended; empty while it goes on
+
+	// Written says that the state has had this story: if it does not any more,
+	// another program has replaced it.
+	Written bool
+
+	chunk map[string]int    // of a task
+	last  map[string]string // why the last attempt at a task failed
+}
+
+// NewStory begins before the first event.
+func NewStory(b Build) *Story {
+	s := &Story{Build: b, chunk: map[string]int{}, last: map[string]string{}}
+	s.Build.Run.Chunks = slices.Clone(b.Run.Chunks)
+	for i, c := range b.Run.Chunks {
+		if task := b.Tasks[string(c.ID)]; task != "" {
+			s.chunk[task] = i
+		}
+	}
+	return s
+}
+
+// Take takes the next event in, and returns what it adds to the feed. outcome
+// returns what the checks of an attempt said, if that is known.
+func (s *Story) Take(e store.Event, outcome func(task string, attempt int) (Outcome, bool)) ([]Told, error) {
+	var drafts []workflow.Draft
+	i, ours := s.chunk[e.Task]
+	switch {
+	case strings.HasPrefix(e.Kind, "run.") && e.To != "":
+		s.Ended = ""
+		if to := store.Status(e.To); to.Final() {
+			s.Ended = to
+		}
+	case !ours:
+	case strings.HasPrefix(e.Kind, "task.") && e.To != "":
+		var err error
+		if drafts, err = s.moved(i, e, outcome); err != nil {
+			return nil, fmt.Errorf("event %d: %w", e.Seq, err)
+		}
+	case e.Kind == "attempt.compacted":
+		drafts = []workflow.Draft{workflow.Compacted(s.label(i), or(e.Why, "The agent's context was compacted"))}
+	case e.Kind == "question.asked":
+		drafts = []workflow.Draft{draft(workflow.EscalationEmitted, s.label(i), "A person is asked: "+e.Why, workflow.Field{Name: "reason", Value: e.Why})}
+	}
+	told := make([]Told, len(drafts))
+	for n, d := range drafts {
+		told[n] = Told{e.Seq, e.At, d}
+	}
+	return told, nil
+}
+
+// moved is for a task that has another status.
+func (s *Story) moved(i int, e store.Event, outcome func(string, int) (Outcome, bool)) ([]workflow.Draft, error) {
+	var tried *store.Attempt
+	if len(e.Tried) > 0 {
+		tried = &store.Attempt{}
+		if err := json.Unmarshal(e.Tried, tried); err != nil {
+			return nil, err
+		}
+	}
+	c := &s.Build.Run.Chunks[i]
+	at := stamp(e.At)
+	switch to := store.Status(e.To); {
+	case to == store.Running && tried != nil:
+		return s.started(i, *tried, at), nil
+	case tried == nil && to == store.Queued:
+		*c = planned(*c) // a person wants it tried again
+		return nil, nil
+	case tried == nil && to == store.Failed:
+		c.Status, c.FailedAt = workflow.Failed, at
+		return []workflow.Draft{s.failed(i, e.Why)}, nil
+	case tried == nil:
+		return nil, nil // it never began: it is planned, as it was
+	}
+	why := reason(*tried, outcome)
+	s.last[e.Task] = why
+	drafts := s.verified(i, *tried, outcome)
+	switch to := store.Status(e.To); to {
+	case store.Complete:
+		*c = planned(*c)
+		c.Status, c.CompletedAt = workflow.Completed, at
+		s.Build.Run.LastCheckpoint = at
+		s.Build.Run.ConvergencePhase = s.Build.phase()
+		drafts = append(drafts, s.completed(i)...)
+	case store.Failed:
+		*c = planned(*c)
+		c.Status, c.FailedAt = workflow.Failed, at
+		drafts = append(drafts, s.failed(i, why))
+		if needsPerson(*tried) {
+			drafts = append(drafts, draft(workflow.EscalationEmitted, s.label(i), "A person must act: "+why, workflow.Field{Name: "reason", Value: tried.Class}))
+		}
+	case store.Cancelled:
+		*c = planned(*c)
+	}
+	return drafts, nil
+}
+
+// started is for an attempt that begins.
+func (s *Story) started(i int, a store.Attempt, at string) []workflow.Draft {
+	c := &s.Build.Run.Chunks[i]
+	label := s.label(i)
+	drafts := []workflow.Draft{
+		workflow.Checkpointed(label, "Build state checkpointed before context boundary"),
+		workflow.Boundary(label, isolation(a), label+" starts in a "+isolation(a)),
+	}
+	if a.Number > 1 {
+		c.Status, c.Attempt = workflow.Retrying, a.Number
+		why := s.last[a.Task]
+		return append(drafts, draft(workflow.ChunkRetrying, label, fmt.Sprintf("Attempt %d, after: %s", a.Number, why),
+			workflow.Field{Name: "attempt", Value: a.Number}, workflow.Field{Name: "reason", Value: why}))
+	}
+	*c = planned(*c)
+	c.Status, c.Attempt, c.StartedAt = workflow.Active, 1, at
+	section := ""
+	if len(c.Sections) > 0 {
+		section = c.Sections[0]
+	}
+	drafts = append(drafts, draft(workflow.ChunkStarted, label, label+" started",
+		workflow.Field{Name: "section", Value: section}, workflow.Field{Name: "attempt", Value: 1},
+		workflow.Field{Name: "chunkNumber", Value: i + 1}, workflow.Field{Name: "totalChunks", Value: s.Build.Run.Total()}))
+	for _, section := range c.Sections {
+		drafts = append(drafts, draft(workflow.SectionStarted, label, section+" is worked on", workflow.Field{Name: "section", Value: section}))
+	}
+	return drafts
+}
+
+// isolation is the kind of context that an attempt works in.
+func isolation(a store.Attempt) string {
+	if a.Carried != (store.Amount{}) {
+		return "resumed session"
+	}
+	return "fresh session"
+}
+
+func (s *Story) completed(i int) (drafts []workflow.Draft) {
+	c, label := s.Build.Run.Chunks[i], s.label(i)
+	for _, section := range c.Sections {
+		drafts = append(drafts, draft(workflow.SectionCompleted, label, section+" is built", workflow.Field{Name: "section", Value: section}))
+	}
+	return append(drafts,
+		draft(workflow.ChunkCompleted, label, label+" completed", workflow.Field{Name: "scenarios", Value: c.Scenarios}),
+		draft(workflow.CheckpointSaved, label, fmt.Sprintf("chunks completed: %d of %d", s.Build.Run.Count(workflow.Completed), s.Build.Run.Total())))
+}
+
+func (s *Story) failed(i int, why string) workflow.Draft {
+	return draft(workflow.ChunkFailed, s.label(i), "Abandoned: "+why, workflow.Field{Name: "reason", Value: why})
+}
+
+// verified tells what the checks of an attempt said, if there were any.
+func (s *Story) verified(i int, a store.Attempt, outcome func(string, int) (Outcome, bool)) []workflow.Draft {
+	var commands []fleet.Check
+	if json.Unmarshal(a.Checks, &commands) != nil || len(commands) == 0 {
+		return nil
+	}
+	o, known := outcome(a.Task, a.Number)
+	if !known { // its file is gone: all that is left is whether they passed
+		o = Outcome{Mode: workflow.Minimal}
+		for _, c := range commands {
+			result := workflow.Pass
+			if !c.OK {
+				result = workflow.Fail
+			}
+			o.Checks = append(o.Checks, workflow.Check{Name: "all checks of the chunk", Result: result})
+		}
+	}
+	return []workflow.Draft{workflow.Verified(s.label(i), o.Summary, o.Checks, o.Mode, o.Screenshot)}
+}
+
+func (s *Story) label(i int) string { return s.Build.Run.Chunks[i].Label() }
+
+// planned is a chunk that nothing has happened to.
+func planned(c workflow.Chunk) workflow.Chunk {
+	return workflow.Chunk{
+		ID: c.ID, Name: c.Name, Status: workflow.Planned, Sections: c.Sections, Scenarios: c.Scenarios, DependsOn: c.DependsOn,
+	}
+}
+
+// reason says in a line why an attempt failed. Of checks their names are told.
+func reason(a store.Attempt, outcome func(string, int) (Outcome, bool)) string {
+	if o, known := outcome(a.Task, a.Number); known && failure.Class(a.Class) == failure.VerifyFailed {
+		var failed []string
+		for _, c := range o.Checks {
+			if c.Result != workflow.Pass {
+				failed = append(failed, c.Name)
+			}
+		}
+		return a.Class + ": " + strings.Join(failed, ", ")
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(a.Summary), "\n")
+	if line == "" {
+		return a.Class
+	}
+	return a.Class + ": " + line
+}
+
+// needsPerson reports whether nothing but a person can help.
+func needsPerson(a store.Attempt) bool {
+	return slices.Contains([]failure.Class{failure.Denied, failure.Auth, failure.NotStarted, failure.BadPlan, failure.OverBudget}, failure.Class(a.Class))
+}
+
+func draft(kind, chunk, summary string, fields ...workflow.Field) workflow.Draft {
+	return workflow.Draft{Kind: kind, Fields: append([]workflow.Field{{Name: "chunk", Value: chunk}, {Name: "summary", Value: summary}}, fields...)}
+}
+
+func stamp(t time.Time) string { return timestamp.Format(t) }

@@ -1,0 +1,191 @@
+package build
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/engine/store"
+	"gaffer/statefile/jsontree"
+	"gaffer/workflow"
+)
+
+// The state says how far its feed has come, beside what it says of the build, so
+// that both are written at once or not at all. The build run itself is no place
+// for that: it is null when the build is done.
+const (
+	cursorField = "gaffer"
+	cursorRun   = "buildOf"  // the engine's run
+	cursorSeq   = "buildSeq" // the last of its events in the feed
+)
+
+// Cursor returns the engine's run that a state's feed tells of, and the number
+// of the last event in it.
+func Cursor(state jsontree.Value) (run string, seq int64) {
+	c := state.Get(cursorField)
+	seq, _ = c.Get(cursorSeq).Int()
+	return c.Get(cursorRun).Text(), seq
+}
+
+// World is what a build's documents say that its events do not.
+type World struct {
+	SpecVersion string                    // of the spec as it is now
+	Number      func(alias string) string // of a section of the spec; "" if it has none
+}
+
+// ReplacedError is a state whose build run is somebody else's.
+type ReplacedError struct{ RunID, By string }
+
+func (e *ReplacedError) Error() string {
+	return fmt.Sprintf("the build %s has been replaced by %s in the state; it is not written any more", e.RunID, e.By)
+}
+
+// Write makes the state say what the story says, and returns the events that its
+// feed lacks. told are all of the story's, since the whole feed is written again
+// if another program has emptied the state; seq is the last event in the story.
+func (s *Story) Write(root *jsontree.Node, run string, told []Told, seq int64, w World) ([]jsontree.Value, error) {
+	before, from := Cursor(root.Value())
+	if before != run {
+		from = 0
+	}
+	state, _ := workflow.Read(root.Value())
+	if other := state.BuildRun; other != nil && (before == run || s.Written) && other.RunID != s.Build.Run.RunID {
+		return nil, &ReplacedError{s.Build.Run.RunID, other.RunID}
+	}
+	var feed []jsontree.Value
+	for _, t := range told {
+		if t.Seq <= from {
+			continue
+		}
+		event, err := t.Draft.Event(t.At)
+		if err != nil {
+			return nil, err
+		}
+		feed = append(feed, event)
+	}
+	if before != run && state.CurrentCommand == "" && state.WorkflowStep == "" {
+		// The state was emptied after the build had begun its step.
+		root.Set("currentCommand", or(string(s.Build.Command), string(workflow.Execute)))
+		root.Set("workflowStep", workflow.ExecutorBuild)
+		state, _ = workflow.Read(root.Value())
+	}
+	if before != run || seq > from {
+		root.Set(cursorField, map[string]any{cursorRun: run, cursorSeq: max(seq, from)})
+	}
+	return feed, s.put(root, state, w)
+}
+
+func (s *Story) put(root *jsontree.Node, state workflow.State, w World) error {
+	if s.Ended == store.Complete && s.Build.Run.Outcome() == workflow.RunCompleted {
+		workflow.ClearRun(root)
+		s.section(root, nil, w)
+		return s.finish(root, state, "Run /fctry:review to confirm the build")
+	}
+	run := s.Build.Run
+	run.Chunks = slices.Clone(run.Chunks)
+	for i := range run.Chunks {
+		c := &run.Chunks[i]
+		if s.Build.Tasks[string(c.ID)] == "" { // not built here: a person may have changed it meanwhile
+			*c = asInState(state, s.Build.Run.RunID, *c)
+		}
+		if c.Status == workflow.Completed && c.SpecVersionAtBuild == "" {
+			c.SpecVersionAtBuild = or(builtAgainst(state, c.ID), or(w.SpecVersion, run.Plan.SpecVersion))
+		}
+	}
+	workflow.PutRun(root, run)
+	s.section(root, s.active(), w)
+	if s.Ended == "" {
+		return nil
+	}
+	if run.Outcome() == workflow.Partial {
+		return s.finish(root, state, "Run /fctry:evolve "+strings.Join(s.failedSections(), " ")+" before the failed chunks are tried again")
+	}
+	if resume, _ := run.Resume(workflow.Spec{}); len(resume.Held) > 0 && len(resume.Held) == len(resume.Remaining) {
+		return s.finish(root, state, strings.ReplaceAll(resume.Held[0].Text(), "\n ", ";"))
+	}
+	return s.finish(root, state, "Run 'gaffer build resume' to go on with the build")
+}
+
+// asInState is a chunk as the state has it, if it has it.
+func asInState(state workflow.State, run string, c workflow.Chunk) workflow.Chunk {
+	if state.BuildRun == nil || state.BuildRun.RunID != run {
+		return c
+	}
+	for _, there := range state.BuildRun.Chunks {
+		if there.ID == c.ID {
+			return there
+		}
+	}
+	return c
+}
+
+// builtAgainst is what the state says a chunk was built against: that was known
+// when it was completed, and the spec may have changed since.
+func builtAgainst(state workflow.State, id workflow.ID) string {
+	if state.BuildRun != nil {
+		for _, c := range state.BuildRun.Chunks {
+			if c.ID == id && c.Status == workflow.Completed {
+				return c.SpecVersionAtBuild
+			}
+		}
+	}
+	return ""
+}
+
+// active is the first section that is worked on, nil if there is none.
+func (s *Story) active() *string {
+	for _, c := range s.Build.Run.Chunks {
+		if (c.Status == workflow.Active || c.Status == workflow.Retrying) && len(c.Sections) > 0 && s.Ended == "" {
+			return &c.Sections[0]
+		}
+	}
+	return nil
+}
+
+func (s *Story) section(root *jsontree.Node, alias *string, w World) {
+	put := func(name, value string) {
+		switch {
+		case value == "" && !root.Get(name).Absent():
+			root.Set(name, nil)
+		case value != "" && root.Get(name).Text() != value:
+			root.Set(name, value)
+		}
+	}
+	if alias == nil {
+		put("activeSection", "")
+		put("activeSectionNumber", "")
+		return
+	}
+	put("activeSection", *alias)
+	number := ""
+	if w.Number != nil {
+		number = w.Number(*alias)
+	}
+	put("activeSectionNumber", number)
+}
+
+func (s *Story) failedSections() (list []string) {
+	for _, c := range s.Build.Run.Chunks {
+		if c.Status == workflow.Failed {
+			list = append(list, c.Sections...)
+		}
+	}
+	return list
+}
+
+// finish ends the step and the command that the build was, if they are still
+// under way, and says what is next.
+func (s *Story) finish(root *jsontree.Node, state workflow.State, next string) error {
+	if state.WorkflowStep == workflow.ExecutorBuild {
+		if err := workflow.DoneStep(root, workflow.ExecutorBuild, ""); err != nil {
+			return err
+		}
+	}
+	if state.CurrentCommand == workflow.Execute {
+		if err := workflow.EndCommand(root); err != nil {
+			return err
+		}
+		root.Set("nextStep", next)
+	}
+	return nil
+}

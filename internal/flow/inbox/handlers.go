@@ -1,0 +1,126 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/flow/inbox/webpage"
+	"gaffer/internal/flow/spec"
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/lazyregexp"
+	"gaffer/statefile/timestamp"
+	"gaffer/workflow"
+)
+
+// handler finds out what there is to know about an item. It changes nothing, so
+// that doing it again after a crash does no harm.
+type handler func(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error)
+
+// handlers has one for each type that the protocol knows.
+var handlers = map[workflow.ItemType]handler{
+	workflow.EvolveItem:    idea("No section of the spec has words in common with it."),
+	workflow.FeatureItem:   idea("No section of the spec has words in common with it; it may need one of its own."),
+	workflow.ReferenceItem: reference,
+}
+
+// idea finds the sections that an idea touches.
+func idea(none string) handler {
+	return func(_ context.Context, _ *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
+		matches := s.Affected(item.Content)
+		return analysis(matches, touches(s, matches, none)), nil
+	}
+}
+
+func analysis(matches []spec.Match, summary string) []workflow.Field {
+	sections := []string{}
+	for _, m := range matches {
+		sections = append(sections, m.Section.Alias)
+	}
+	return []workflow.Field{{Name: "affectedSections", Value: sections}, {Name: "summary", Value: summary}}
+}
+
+// touches says in words what an idea touches, and why.
+func touches(s spec.Spec, matches []spec.Match, none string) string {
+	switch {
+	case !s.Found:
+		return "There is no spec yet; /fctry:init creates one."
+	case len(matches) == 0:
+		return none
+	}
+	said := make([]string, len(matches))
+	for i, m := range matches {
+		said[i] = fmt.Sprintf("%s (%s)", m.Section, m.Why)
+	}
+	return "Touches " + strings.Join(said, ", ") + "."
+}
+
+// page is what the analysis keeps of a reference.
+type page struct {
+	URL       string `json:"url"`
+	Fetched   bool   `json:"fetched"`
+	FetchedAt string `json:"fetchedAt,omitempty"`
+	Title     string `json:"title,omitempty"`
+	Text      string `json:"text,omitempty"`
+	Truncated bool   `json:"truncated,omitempty"`
+}
+
+// reference fetches the page that an item links to, if the person has allowed
+// it, and finds the sections that it touches.
+func reference(ctx context.Context, w *Worker, item workflow.Item, s spec.Spec) ([]workflow.Field, error) {
+	address := linkIn(item.Content)
+	if address == "" {
+		return nil, errors.New("there is no http or https address in it")
+	}
+	if w.Fetch == nil {
+		matches := s.Affected(strings.ReplaceAll(item.Content, address, " "))
+		summary := fmt.Sprintf("Not fetched; 'gaffer inbox process %s --fetch' fetches it.", typed(item.ID))
+		return append(analysis(matches, summary), workflow.Field{Name: "reference", Value: page{URL: address}}), nil
+	}
+	got, err := w.Fetch(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	kept := page{
+		URL: got.URL, Fetched: true, FetchedAt: timestamp.Format(w.Now()),
+		Title: got.Title, Text: got.Text, Truncated: got.Truncated,
+	}
+	matches := s.Affected(item.Content + " " + got.Title + " " + got.Text)
+	return append(analysis(matches, describe(got, s, matches)), workflow.Field{Name: "reference", Value: kept}), nil
+}
+
+func describe(p webpage.Page, s spec.Spec, matches []spec.Match) string {
+	title := p.Title
+	if title == "" {
+		title = "a page without a title"
+	}
+	return fmt.Sprintf("Fetched: %s. %s", title, touches(s, matches, "No section of the spec has words in common with it."))
+}
+
+var webAddress = lazyregexp.New(`(?i)\bhttps?://[^\s<>"]+`)
+
+// linkIn is the first address of the web in a text.
+func linkIn(text string) string {
+	return strings.TrimRight(webAddress().FindString(text), ".,;:!?)]'")
+}
+
+// typed is an id as it may be pasted into a shell.
+func typed(id string) string {
+	if statefile.CheckName("id", id) != nil || strings.Trim(id, plainCharacters) != "" {
+		return "ID"
+	}
+	return id
+}
+
+const plainCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
+// unfetched reports whether an item is a reference that was processed without
+// being fetched.
+func unfetched(item workflow.Item) bool {
+	r := item.Raw.Get("analysis").Get("reference")
+	fetched, known := r.Get("fetched").Bool()
+	return item.Type == workflow.ReferenceItem && item.Status == workflow.Processed &&
+		r.Kind() == jsontree.Object && known && !fetched
+}

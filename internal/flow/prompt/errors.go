@@ -1,0 +1,125 @@
+package prompt
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"gaffer/internal/text/suggest"
+)
+
+// MissingError names the variables that have no value.
+type MissingError struct {
+	Template string
+	Names    []string
+}
+
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("template %s: no value for %s", e.Template, strings.Join(e.Names, ", "))
+}
+
+// Usage marks the error as one about what was asked for.
+func (e *MissingError) Usage() bool { return true }
+
+// Hint says what to do next.
+func (e *MissingError) Hint() string {
+	return "give it with --var " + strings.Join(e.Names, "=value --var ") + "=value"
+}
+
+// UnknownError names the variables that were given and are not in the template.
+type UnknownError struct {
+	Template string
+	Names    []string
+	Has      []string // what the template has
+}
+
+func (e *UnknownError) Error() string {
+	return fmt.Sprintf("template %s: it has no variable %s", e.Template, strings.Join(e.Names, ", "))
+}
+
+// Usage marks the error as one about what was asked for.
+func (e *UnknownError) Usage() bool { return true }
+
+// Hint says what to do next.
+func (e *UnknownError) Hint() string {
+	for _, name := range e.Names {
+		if near := suggest.Nearest(name, e.Has); near != "" {
+			return fmt.Sprintf("did you mean %s?", near)
+		}
+	}
+	if len(e.Has) == 0 {
+		return "it has no variables"
+	}
+	return "it has " + strings.Join(e.Has, ", ")
+}
+
+// checkGiven compares what was given with what is needed.
+func (t Template) checkGiven(given, known map[string]string) error {
+	names := t.Variables()
+	var missing, unknown []string
+	for _, name := range names {
+		_, isGiven := given[name]
+		if _, isKnown := known[name]; !isGiven && !isKnown {
+			missing = append(missing, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.Contains(names, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	lacks, extra := &MissingError{t.Name, missing}, &UnknownError{t.Name, unknown, names}
+	switch {
+	case missing != nil && unknown != nil:
+		return fmt.Errorf("%w; %w", extra, lacks)
+	case missing != nil:
+		return lacks
+	case unknown != nil:
+		return extra
+	}
+	return nil
+}
+
+// NotFoundError is a template that is not there.
+type NotFoundError struct {
+	Name, Path string
+	Has        []string // the templates that are there
+}
+
+func (e *NotFoundError) Error() string {
+	return fmt.Sprintf("template %q: not found at %s", e.Name, e.Path)
+}
+
+// NotFound marks the error as one about something that is not there.
+func (e *NotFoundError) NotFound() bool { return true }
+
+// Hint says what to do next.
+func (e *NotFoundError) Hint() string {
+	if near := suggest.Nearest(e.Name, e.Has); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	if len(e.Has) == 0 {
+		return "write the prompt to that file, with variables such as {{TASK}}"
+	}
+	return "'gaffer templates' lists those that there are"
+}
+
+// BrokenError is a file that cannot be used as a template.
+type BrokenError struct {
+	Path    string
+	Problem string
+	Err     error // what was found, or nil
+}
+
+func (e *BrokenError) Error() string {
+	if e.Err != nil {
+		return e.Path + ": " + e.Problem + ": " + e.Err.Error()
+	}
+	return e.Path + ": " + e.Problem
+}
+
+func (e *BrokenError) Unwrap() error { return e.Err }
+
+// Invalid marks the error as one about content.
+func (e *BrokenError) Invalid() bool { return true }

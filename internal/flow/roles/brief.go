@@ -1,0 +1,200 @@
+package roles
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gaffer/internal/flow/teamstate"
+	"gaffer/team"
+)
+
+const (
+	none    = "None."
+	nothing = "Nothing yet."
+)
+
+func mode(b teamstate.Brief) string {
+	switch {
+	case b.Mode == team.Unplanned:
+		return "yours to choose"
+	case b.Step.Purpose == teamstate.Plan:
+		return code(string(b.Mode)) + ", as a person has asked for; the plan must have it"
+	}
+	return code(string(b.Mode))
+}
+
+func branch(b teamstate.Brief) string { return code(cmp.Or(b.Group.BranchName, b.Status.BranchName)) }
+
+func words(b teamstate.Brief) string {
+	const most = 12
+	var list []string
+	for _, w := range b.Words[:min(len(b.Words), most)] {
+		list = append(list, code(string(w)))
+	}
+	if last := len(list) - 1; last > 0 {
+		return strings.Join(list[:last], ", ") + " or " + list[last]
+	}
+	return strings.Join(list, "")
+}
+
+// requirementItems does not repeat a single one.
+func requirementItems(b teamstate.Brief, most int) string {
+	if len(b.Items) == 1 {
+		return block(entry(b.Items[0].ID, "all of the requirements"), most, none)
+	}
+	list := make([]string, len(b.Items))
+	for i, item := range b.Items {
+		list[i] = labelled(item.ID, item.Text)
+	}
+	return items(list, most, none)
+}
+
+// tasks are all that the brief has.
+func tasks(b teamstate.Brief, most int) string {
+	list := make([]string, len(b.Tasks))
+	for i, t := range b.Tasks {
+		list[i] = labelled(fmt.Sprintf("%s [group %s, %s]", t.ID, oneLine(t.GroupID), oneLine(string(t.Status))), t.Description)
+	}
+	return items(list, most, none)
+}
+
+// groupTasks are those of the group that the step is about.
+func groupTasks(b teamstate.Brief, most int) string {
+	var list []string
+	for _, t := range b.Tasks {
+		if b.Step.Role != team.PM || t.GroupID == b.Group.ID || slices.Contains(b.Group.Tasks, t.ID) {
+			list = append(list, labelled(t.ID, t.Description))
+		}
+	}
+	return items(list, most, none)
+}
+
+// change has room for files and for commits, whichever are more.
+func change(b teamstate.Brief, most int) string {
+	var parts []string
+	for _, part := range []struct {
+		name string
+		list []string
+	}{{"files", b.Change.Files}, {"commits, the oldest first", b.Change.Commits}} {
+		if len(part.list) == 0 {
+			continue
+		}
+		lines := make([]string, len(part.list))
+		for i, line := range part.list {
+			lines[i] = "  " + oneLine(line)
+		}
+		parts = append(parts, fmt.Sprintf("%s (%d):\n%s", part.name, len(lines), join(lines, most/2-minItem/4)))
+	}
+	return block(strings.Join(parts, "\n"), most, nothing)
+}
+
+func blockers(b teamstate.Brief, most int) string {
+	var list []string
+	for _, blocker := range b.Status.Blockers {
+		if !blocker.Resolved {
+			list = append(list, entry("blocker", blocker.Description))
+		}
+	}
+	return section("What keeps the group from going on", items(list, most, ""))
+}
+
+// history is what happened to the group before, the latest decision first:
+// somebody without memory would ask for it again.
+func history(b teamstate.Brief, most int) string {
+	g := b.Status
+	list := []string{starts(g), tests(g.TestResults), entry("gaffer could not merge what was approved", b.Unmerged)}
+	for _, f := range slices.Backward(g.TechLeadFeedback) {
+		list = append(list, entry(fmt.Sprintf("the tech lead, time %d, %s", f.Iteration, oneLine(string(f.Decision))), f.Feedback))
+	}
+	for _, blocker := range g.Blockers {
+		if blocker.Resolved {
+			list = append(list, entry("a blocker that was removed", blocker.Description), entry("  by", blocker.Resolution))
+		}
+	}
+	return section("What happened to the group before", items(list, most, ""))
+}
+
+func starts(g team.Group) string {
+	n := g.Iterations
+	if n == (team.Iterations{}) {
+		return ""
+	}
+	return fmt.Sprintf("started so far: developer %d, QA %d, tech lead %d", n.Developer, n.QA, n.TechLead)
+}
+
+func tests(r *team.TestResults) string {
+	if r == nil {
+		return ""
+	}
+	var list []string
+	for _, kind := range []struct {
+		name  string
+		count *team.TestCount
+	}{{"unit", r.UnitTests}, {"integration", r.IntegrationTests}, {"contract", r.ContractTests}, {"end to end", r.E2ETests}} {
+		if kind.count != nil {
+			list = append(list, fmt.Sprintf("%s %d of %d", kind.name, kind.count.Passed, kind.count.Total))
+		}
+	}
+	return entry("tests passed", strings.Join(list, ", "))
+}
+
+// groups are those that have a status, then those that are only planned.
+func groups(b teamstate.Brief, most int) string {
+	list := make([]string, 0, len(b.Groups))
+	for _, g := range b.Groups {
+		list = append(list, group(g, planned(b.Plan, g.ID)))
+	}
+	for _, p := range b.Plan {
+		if !slices.ContainsFunc(b.Groups, func(g team.Group) bool { return g.ID == p.ID }) {
+			list = append(list, group(team.Group{ID: p.ID, Name: p.Name, Status: team.Pending}, p))
+		}
+	}
+	return items(list, most, none)
+}
+
+func planned(plan []team.TaskGroup, id string) team.TaskGroup {
+	if i := slices.IndexFunc(plan, func(p team.TaskGroup) bool { return p.ID == id }); i >= 0 {
+		return plan[i]
+	}
+	return team.TaskGroup{}
+}
+
+func group(g team.Group, p team.TaskGroup) string {
+	last := ""
+	if n := len(g.TechLeadFeedback); n > 0 {
+		last = string(g.TechLeadFeedback[n-1].Decision) + ", " + g.TechLeadFeedback[n-1].Feedback
+	}
+	return entries(
+		fmt.Sprintf("group %s (%s): %s", oneLine(g.ID), oneLine(g.Name), oneLine(string(g.Status))),
+		entry("  tasks", commas(p.Tasks)), entry("  depends on", commas(p.DependsOn)),
+		entry("  files planned", commas(p.FilesAffected)), entry("  files changed", commas(g.FilesModified)),
+		indented(starts(g)), indented(tests(g.TestResults)), entry("  the tech lead's last word", last),
+	)
+}
+
+func phases(b teamstate.Brief, most int) string {
+	list := make([]string, len(b.Phases))
+	for i, p := range b.Phases {
+		list[i] = fmt.Sprintf("phase %s (%s): %s", strconv.Itoa(p.PhaseNumber), oneLine(string(p.Status)), commas(p.GroupIDs))
+	}
+	return items(list, most, none)
+}
+
+func again(b teamstate.Brief, most int) string {
+	wrong := block(b.Step.Again, most/4, "")
+	if wrong == "" {
+		return ""
+	}
+	if said := block(b.Unusable, most-most/4, ""); said != "" {
+		wrong += "\n\nThat answer was:\n\n" + said
+	}
+	return section("Only the answer is wanted now", `You were started for this before, and your answer could not be used:
+
+`+wrong+`
+
+Only the answer is wanted now, without this mistake. What you did in the project is still there: do not do it again, but
+look at it as far as you need to answer truthfully. Give the answer as a whole, exactly in the form described above.`)
+}

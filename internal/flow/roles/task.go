@@ -1,0 +1,44 @@
+package roles
+
+import (
+	"cmp"
+
+	"gaffer/internal/flow/teamstate"
+	"gaffer/internal/plan"
+	"gaffer/internal/plan/secret"
+)
+
+// Task is the start of an agent for a step. Where it works is the caller's.
+func (s Set) Task(b teamstate.Brief) (plan.Task, error) {
+	text, err := s.Prompt(b)
+	if err != nil {
+		return plan.Task{}, err
+	}
+	u, _ := useFor(b.Step.Purpose)
+	r := s.roles[u.role]
+	if b.Escalated {
+		r.Model = cmp.Or(r.Stronger, r.Model)
+	}
+	return plan.Task{
+		ID: b.Step.ID, Name: title(b, u), Prompt: text,
+		Agent: r.Agent, Model: r.Model, Labels: r.Labels,
+		Timeout: r.Timeout, StallTimeout: r.StallTimeout, Retries: r.Retries,
+		Questions: plan.QuestionPolicy(r.Questions),
+		Env:       map[string]secret.Value{roleVar: secret.Text(string(u.role))},
+	}, nil
+}
+
+// roleVar tells the agent's tools, such as 'gaffer mcp', what it is.
+const roleVar = "GAFFER_ROLE"
+
+// title is what people see the task as: "JWT Authentication System: work".
+func title(b teamstate.Brief, u use) string {
+	name := oneLine(b.Group.Name)
+	if name == "" {
+		name = oneLine(b.Step.Group)
+	}
+	if name == "" {
+		return string(u.purpose)
+	}
+	return name + ": " + string(u.purpose)
+}

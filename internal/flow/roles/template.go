@@ -1,0 +1,167 @@
+package roles
+
+import (
+	"embed"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/internal/flow/prompt"
+	"gaffer/internal/flow/teamstate"
+	"gaffer/team"
+)
+
+//go:embed templates answers rules.md
+var embedded embed.FS
+
+// use is what a template is for.
+type use struct {
+	purpose teamstate.Purpose
+	role    team.Role
+	name    string // of its file, without .md
+	words   []team.Word
+}
+
+// uses are the purposes that agents are started for, each with the words that
+// count if the brief names none.
+var uses = []use{
+	{teamstate.Plan, team.PM, "pm-plan", teamstate.Words(teamstate.Plan)},
+	{teamstate.Split, team.PM, "pm-split", teamstate.Words(teamstate.Split)},
+	{teamstate.Check, team.PM, "pm-check", teamstate.Words(teamstate.Check)},
+	{teamstate.Work, team.Developer, "developer-work", teamstate.Words(teamstate.Work)},
+	{teamstate.Test, team.QAExpert, "qa-test", teamstate.Words(teamstate.Test)},
+	{teamstate.Review, team.TechLead, "tech-lead-review", teamstate.Words(teamstate.Review)},
+	{teamstate.Unblock, team.TechLead, "tech-lead-unblock", teamstate.Words(teamstate.Unblock)},
+}
+
+// Templates lists the names of the templates, in the order in which a session
+// needs them.
+func Templates() []string {
+	var list []string
+	for _, u := range uses {
+		list = append(list, u.name)
+	}
+	return list
+}
+
+func useFor(p teamstate.Purpose) (use, bool) {
+	i := slices.IndexFunc(uses, func(u use) bool { return u.purpose == p })
+	if i < 0 {
+		return use{}, false
+	}
+	return uses[i], true
+}
+
+// read gives the text of a file that gaffer was built with.
+func read(path string) string {
+	data, err := embedded.ReadFile(path)
+	if err != nil {
+		panic("roles: " + err.Error())
+	}
+	return strings.TrimSpace(string(data))
+}
+
+func rules() string { return read("rules.md") }
+
+// answer is how the answer for a purpose must end.
+func answer(b teamstate.Brief, _ int) string {
+	u, ok := useFor(b.Step.Purpose)
+	if !ok {
+		return ""
+	}
+	text, err := prompt.Parse(u.name, read("answers/"+u.name+".md")).Fill(nil, map[string]string{"WORDS": words(b)})
+	if err != nil {
+		panic("roles: " + err.Error())
+	}
+	return text
+}
+
+// template finds the template for a use: the first of the folders that has it,
+// or our own.
+func template(u use, folders []string) (prompt.Template, error) {
+	for _, dir := range folders {
+		t, err := prompt.Load(dir, u.name)
+		if notFound, ok := errors.AsType[*prompt.NotFoundError](err); ok && notFound != nil {
+			continue
+		}
+		if err != nil {
+			return t, err
+		}
+		return t, check(t)
+	}
+	return prompt.Parse(u.name, read("templates/"+u.name+".md")), nil
+}
+
+// checkFolder refuses a template that nothing would ever use, since its name is
+// not one of ours.
+func checkFolder(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".md")
+		if ok && !strings.HasPrefix(name, ".") && !strings.EqualFold(name, "readme") && !slices.Contains(Templates(), name) {
+			return unknownTemplate(filepath.Join(dir, e.Name()), name)
+		}
+	}
+	return nil
+}
+
+// check refuses a template that has an unknown variable, that would let the
+// text of another out of its fence, or that could not fit into a prompt.
+func check(t prompt.Template) error {
+	known, number := Variables(), 0
+	var open string // the fence that a line stands in
+	for line := range strings.Lines(t.Text) {
+		number++
+		open = fenceAfter(open, line)
+		for _, name := range prompt.Parse("", line).Variables() {
+			i := slices.IndexFunc(known, func(v Variable) bool { return v.Name == name })
+			if i < 0 {
+				return unknownVariable(t.Path, number, name)
+			}
+			if known[i].Lines && (open != "" || strings.TrimRight(line, " \t\r\n") != strings.TrimSpace(line) || alone(line) != name) {
+				return &TemplateError{t.Path, number, "{{" + name + "}} is several lines, want it alone in a line, at its beginning and not in a fence", ""}
+			}
+		}
+	}
+	if n := least(t); n > MaxPrompt {
+		return tooLarge(t.Path, n)
+	}
+	return nil
+}
+
+// alone is the variable that is all of a line, or empty.
+func alone(line string) string {
+	line = strings.TrimSpace(line)
+	if names := prompt.Parse("", line).Variables(); len(names) == 1 && strings.Count(line, "{") == 2 && strings.HasPrefix(line, "{{") && strings.HasSuffix(line, "}}") {
+		return names[0]
+	}
+	return ""
+}
+
+// fenceAfter is the fence that is open after a line, if open was before.
+func fenceAfter(open, line string) string {
+	text := strings.TrimLeft(line, " \t")
+	mark := text[:len(text)-len(strings.TrimLeft(text, "`"))]
+	if mark == "" {
+		mark = text[:len(text)-len(strings.TrimLeft(text, "~"))]
+	}
+	rest := strings.TrimSpace(text[len(mark):])
+	switch {
+	case len(mark) < 3:
+		return open
+	case open == "":
+		return mark
+	case mark[0] == open[0] && len(mark) >= len(open) && rest == "":
+		return ""
+	}
+	return open
+}

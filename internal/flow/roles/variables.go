@@ -1,0 +1,97 @@
+package roles
+
+import (
+	"slices"
+	"strconv"
+
+	"gaffer/internal/flow/teamstate"
+)
+
+// Variable is something that a template may have in braces.
+type Variable struct {
+	Name string
+	Doc  string // one line, without a full stop
+	Most int    // bytes of the texts of others in it; 0 if it has none, or a name
+	// Lines tells that it is several lines, and stands in a line of its own.
+	Lines bool
+
+	value func(b teamstate.Brief, most int) string
+}
+
+// Variables lists what templates may have. In texts that are longer than Most
+// the middle is left out, of lists the end, and both say how much.
+func Variables() []Variable {
+	return slices.Concat(names(), blocks(), sections())
+}
+
+// names are within a line.
+func names() []Variable {
+	name := func(name, doc string, value func(teamstate.Brief) string) Variable {
+		return Variable{Name: name, Doc: doc, value: func(b teamstate.Brief, _ int) string { return value(b) }}
+	}
+	return []Variable{
+		name("SESSION", "the session's id", func(b teamstate.Brief) string { return code(b.Session) }),
+		name("STEP", "the id of this start", func(b teamstate.Brief) string { return code(b.Step.ID) }),
+		name("ROLE", "the role", func(b teamstate.Brief) string { return code(string(b.Step.Role)) }),
+		name("MODE", "simple, parallel, or that it is not decided", mode),
+		name("DEVELOPERS", "how many developers may work at the same time", func(b teamstate.Brief) string { return strconv.Itoa(b.Developers) }),
+		name("GROUP", "the group's id", func(b teamstate.Brief) string { return code(b.Step.Group) }),
+		name("GROUP_NAME", "the group's name", func(b teamstate.Brief) string { return code(b.Group.Name) }),
+		name("STATUS", "the group's status", func(b teamstate.Brief) string { return code(string(b.Status.Status)) }),
+		name("BRANCH", "the group's branch", branch),
+		name("WORDS", "what the answer's status may be", words),
+	}
+}
+
+// blocks are always there.
+func blocks() []Variable {
+	return []Variable{
+		{"RULES", "what holds for every role: no memory, what is data, whose documents are whose", 0, true, func(teamstate.Brief, int) string { return rules() }},
+		{"ANSWER", "how the answer must end, with an example", 0, true, answer},
+		{"REQUIREMENTS", "the requirements, as the person wrote them", 20 << 10, true, func(b teamstate.Brief, most int) string {
+			return block(b.Requirements, most, none)
+		}},
+		{"ITEMS", "the requirements one by one, with ids", 12 << 10, true, requirementItems},
+		{"TASKS", "the tasks, with their groups and statuses", 8 << 10, true, tasks},
+		{"GROUP_TASKS", "the tasks of the group", 8 << 10, true, groupTasks},
+		{"FILES", "the files that the plan expects the group to change", 2 << 10, true, func(b teamstate.Brief, most int) string {
+			return items(lines(b.Group.FilesAffected), most, none)
+		}},
+		{"CHANGE", "the files and commits of the group so far, from git", 4 << 10, true, change},
+		{"GROUPS", "every group: its tasks, status, tests, and the tech lead's last word", 10 << 10, true, groups},
+		{"PHASES", "the phases and their groups", 2 << 10, true, phases},
+		{"TESTS", "the commands that run after a merge", 2 << 10, true, func(b teamstate.Brief, most int) string { return items(b.Tests, most, none) }},
+	}
+}
+
+// sections have a heading of their own, and are not there if there is nothing
+// to say.
+func sections() []Variable {
+	text := func(name, doc, heading string, most int, of func(teamstate.Brief) string) Variable {
+		return Variable{name, doc, most, true, func(b teamstate.Brief, most int) string {
+			return section(heading, block(of(b), most, ""))
+		}}
+	}
+	return []Variable{
+		text("FEEDBACK", "what the tech lead, QA or a failed merge asks the developer for", "What is asked for now", 10<<10,
+			func(b teamstate.Brief) string { return b.Feedback }),
+		{"ISSUES", "the issues of the last review that asked for changes, with the developer's replies", 8 << 10, true, issues},
+		{"MESSAGES", "what the role before this one has written", 8 << 10, true, messages},
+		{"WORK", "what the developer said last of the work, if no message has it", 4 << 10, true, work},
+		text("GUIDANCE", "what the project manager or the tech lead has advised", "Advice for this group", 4<<10,
+			func(b teamstate.Brief) string { return b.Guidance }),
+		{"BLOCKERS", "what keeps the group from going on", 4 << 10, true, blockers},
+		{"HISTORY", "starts, test results, decisions and removed blockers of the group so far", 6 << 10, true, history},
+		text("MISSING", "why the project manager's last word did not count", "Why your last word did not count", 4<<10,
+			func(b teamstate.Brief) string { return b.Missing }),
+		{"AGAIN", "what was wrong with the last answer, and that answer, if only the answer is asked for once more", 8 << 10, true, again},
+	}
+}
+
+func lines(list []string) []string {
+	short := make([]string, len(list))
+	for i, line := range list {
+		short[i] = oneLine(line)
+	}
+	return short
+}

@@ -1,0 +1,147 @@
+package teammerge_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/flow/teamstate"
+	"gaffer/internal/testkit/testenv"
+)
+
+// try runs a git that may fail.
+func (p project) try(dir string, args ...string) {
+	cmd := exec.CommandContext(p.Context(), "git", args...)
+	cmd.Dir = dir
+	_ = cmd.Run() // the caller looks at what it did
+}
+
+// killNoted ends the process that has written its id into a file.
+func (p project) killNoted(file string) {
+	p.Helper()
+	pid, err := strconv.Atoi(strings.TrimSpace(p.read(filepath.Dir(file), filepath.Base(file))))
+	p.must(err)
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		p.Error(err)
+	}
+}
+
+// note is a command that writes its shell's id into a file, all at once, and
+// goes on as another one.
+func note(file, then string) string {
+	return "echo $$ >" + file + ".new; mv " + file + ".new " + file + "; exec " + then
+}
+
+func TestKilledDuringItsTestsItIsDoneAgainFromTheStart(t *testing.T) {
+	p := newProject(t)
+	a := p.worked("A", "a.txt", "a\n")
+	p.write(a.Path, "new.txt", "x\n")
+	pid := filepath.Join(p.top, "pid")
+	cmd := p.child(p.order(a, note(pid, "sleep 600")))
+	p.must(cmd.Start())
+	p.until("the test", func() bool { _, err := os.Stat(pid); return err == nil })
+	// Others go on meanwhile.
+	if _, err := p.repo.Create(t.Context(), worktree.Spec{Run: run, Task: "B", Base: worktree.Base{Commit: p.start}, Root: filepath.Join(p.top, "trees")}); err != nil {
+		t.Fatal(err)
+	}
+	p.must(cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	p.killNoted(pid)
+	if p.at(session) != p.start {
+		t.Fatal("merged before it was tested")
+	}
+	m, _ := p.merge(p.order(a, "cat new.txt"))
+	if m.Outcome != teamstate.MergeDone || p.git(p.dir, "rev-list", "--merges", "--count", session) != "1" {
+		t.Errorf("%+v", m)
+	}
+	p.tidy(2)
+}
+
+func TestToldToStopItEndsItsTestsAndLeavesNothing(t *testing.T) {
+	p := newProject(t)
+	a := p.worked("A", "a.txt", "a\n")
+	pid := filepath.Join(p.top, "pid")
+	cmd := p.child(p.order(a, note(pid, "sleep 600")))
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	p.must(cmd.Start())
+	p.until("the test", func() bool { _, err := os.Stat(pid); return err == nil })
+	p.must(cmd.Process.Signal(syscall.SIGTERM))
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 1 || strings.Contains(out.String(), "outcome") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+	test, err := strconv.Atoi(strings.TrimSpace(p.read(p.top, "pid")))
+	p.must(err)
+	if err := syscall.Kill(test, 0); !errors.Is(err, syscall.ESRCH) {
+		t.Errorf("the test goes on: %v", err)
+		p.killNoted(pid)
+	}
+	p.tidy(1)
+}
+
+// killer is a git that kills who calls it, before or after the nth call that
+// changes something.
+const killer = `#!/bin/sh
+case " $* " in
+*" update-ref "* | *" worktree add "* | *" worktree remove "* | *" commit-tree "* | *" add --all "* | *" commit "* | *" merge --ff-only "*)
+	echo x >>"$COUNTER"
+	if [ $(wc -l <"$COUNTER") -eq "$KILL_AT" ]; then
+		[ "$MOMENT" = after ] && "$REAL_GIT" "$@"
+		kill -9 $PPID
+		exit 1
+	fi
+	;;
+esac
+exec "$REAL_GIT" "$@"
+`
+
+func TestKilledAtAnyMomentItEndsTheSameWhenItIsDoneAgain(t *testing.T) {
+	testenv.Integration(t)
+	for _, moment := range []string{"before", "after"} {
+		n := 1
+		for killedAt(t, moment, n) {
+			n++
+		}
+		if n < 6 {
+			t.Errorf("%s: only %d crashes", moment, n-1)
+		}
+	}
+}
+
+// killedAt merges with a crash and then again without, and tells
+// whether there was one.
+func killedAt(t *testing.T, moment string, n int) (killed bool) {
+	p := newProject(t)
+	program, err := exec.LookPath("git")
+	p.must(err)
+	bin := filepath.Join(p.top, "bin")
+	p.must(os.Mkdir(bin, 0o755))
+	p.must(os.WriteFile(filepath.Join(bin, "git"), []byte(killer), 0o755))
+	a := p.worked("A", "a.txt", "a\n")
+	p.write(a.Path, "new.txt", "x\n")
+	o := p.order(a, "cat a.txt new.txt")
+	o.Into, o.Deliver = "main", true // which is checked out, so that there is more to interrupt
+	cmd := p.child(o, "REAL_GIT="+program, "COUNTER="+filepath.Join(p.top, "count"), "KILL_AT="+strconv.Itoa(n), "MOMENT="+moment,
+		"PATH="+bin+":"+os.Getenv("PATH"))
+	if err := cmd.Run(); err != nil && cmd.ProcessState.ExitCode() != -1 {
+		t.Fatalf("%s call %d: %v", moment, n, err)
+	}
+	m, said := p.merge(o)
+	if m.Outcome != teamstate.MergeDone || m.Commit != p.at("main") || p.git(p.dir, "rev-list", "--merges", "--count", "main") != "1" {
+		t.Fatalf("%s call %d: %+v\n%s", moment, n, m, said)
+	}
+	if p.read(p.dir, "a.txt")+p.read(p.dir, "new.txt") != "a\nx\n" || p.git(p.dir, "status", "--porcelain") != "" {
+		t.Fatalf("%s call %d: %s", moment, n, p.git(p.dir, "status"))
+	}
+	if p.tidy(1); t.Failed() {
+		t.Fatalf("%s call %d", moment, n)
+	}
+	return !cmd.ProcessState.Success()
+}

@@ -1,0 +1,80 @@
+package teammerge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/attempt/worktree"
+	"gaffer/internal/flow/teamstate"
+)
+
+// What an outcome says is bounded, so that its line is far shorter than the
+// 48 KiB that are kept of what a program wrote last: with half of it gone nobody
+// could read it. In JSON each of these may take twice its length.
+const (
+	maxConflicts = 100     // files that are named; the text says how many more there are
+	maxNames     = 4 << 10 // bytes of their names together
+	maxError     = 4 << 10 // bytes of what is wrong, and of what to do about it
+	maxTest      = 2 << 10 // bytes of a test's command
+)
+
+// outcome is what came of a merge, or the error if it may be another one when
+// the merge is tried again.
+func (s Spec) outcome(result worktree.MergeResult, err error) (teamstate.Merged, error) {
+	if err == nil {
+		return teamstate.Merged{Outcome: teamstate.MergeDone, Commit: result.After}, nil
+	}
+	if e, ok := errors.AsType[*worktree.MergeError](err); ok {
+		return conflict(e.Files, err, e.Hint()), nil
+	}
+	if e, ok := errors.AsType[*worktree.UnfinishedError](err); ok {
+		return conflict(e.Files, err, e.Hint()), nil
+	}
+	if e, ok := errors.AsType[*testError](err); ok {
+		return teamstate.Merged{Outcome: teamstate.MergeFailed, Test: clip(shown(e.command), maxTest), Output: e.output}, nil
+	}
+	if e, ok := errors.AsType[*worktree.TargetError](err); ok && s.Deliver {
+		return conflict(e.Files, err, e.Hint()), nil
+	}
+	return teamstate.Merged{}, err
+}
+
+func conflict(files []string, err error, hint string) teamstate.Merged {
+	m := teamstate.Merged{Outcome: teamstate.MergeConflict}
+	m.Output = clip(shown(err.Error()), maxError) + "\n" + clip(shown(hint), maxError)
+	room := maxNames
+	for _, f := range files[:min(len(files), maxConflicts)] {
+		name := shown(f)
+		if room -= len(name); room < 0 {
+			break
+		}
+		m.Conflicts = append(m.Conflicts, name)
+	}
+	return m
+}
+
+// lastLine is an outcome as gaffer reads it.
+func lastLine(m teamstate.Merged) (string, error) {
+	var line strings.Builder
+	in := json.NewEncoder(&line)
+	in.SetEscapeHTML(false) // that would be six bytes for one
+	err := in.Encode(m)
+	return strings.TrimSuffix(line.String(), "\n"), err
+}
+
+// describe says for people what came of a merge.
+func describe(s Spec, result worktree.MergeResult, m teamstate.Merged) string {
+	switch {
+	case m.Outcome == teamstate.MergeFailed:
+		return fmt.Sprintf("%s is not merged into %s: %s fails on what it would become", s.Branch, s.Into, m.Test)
+	case m.Outcome == teamstate.MergeConflict:
+		return m.Output
+	case len(result.Merged) == 0:
+		return fmt.Sprintf("%s has all of %s already and is at %s", s.Into, s.Branch, result.After)
+	case result.Updated != "":
+		return fmt.Sprintf("merged %s into %s, which is at %s, as is %s", s.Branch, s.Into, result.After, result.Updated)
+	}
+	return fmt.Sprintf("merged %s into %s, which is at %s", s.Branch, s.Into, result.After)
+}

@@ -1,0 +1,77 @@
+package teammerge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gaffer/internal/attempt/worktree"
+)
+
+// settle commits what agents have left uncommitted in worktrees of the run that
+// have one of the two branches. What it cannot commit for them in the one that
+// is merged is a [*worktree.UnfinishedError]; in the other one it is left, and
+// the merge says so if it is in the way.
+func (s Spec) settle(ctx context.Context, repo *worktree.Repo, out *lineWriter) error {
+	trees, err := repo.List(ctx, s.Run)
+	if err != nil {
+		return err
+	}
+	for _, t := range trees {
+		switch t.Branch {
+		case s.Branch:
+			err = s.settleOwn(ctx, repo, t, out)
+		case s.Into:
+			err = s.settleOther(ctx, repo, t, out)
+		}
+		// Of a worktree that is gone, what is on the branch counts.
+		if missing := (*worktree.MissingError)(nil); err != nil && !errors.As(err, &missing) {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleOwn refuses commits that are not on the branch: they would be left out
+// without a word.
+func (s Spec) settleOwn(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
+	status, err := repo.Status(ctx, t)
+	if err != nil {
+		return err
+	}
+	if status.Branch != t.Branch {
+		has, err := repo.Contains(ctx, t.Branch, status.Head)
+		if err == nil && !has {
+			err = &worktree.UnfinishedError{Tree: t, On: status.Branch}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return s.commit(ctx, repo, t, out)
+}
+
+// settleOther leaves a worktree alone in which someone is at work.
+func (s Spec) settleOther(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
+	status, err := repo.Status(ctx, t)
+	if err != nil || len(status.Occupants) > 0 {
+		return err
+	}
+	err = s.commit(ctx, repo, t, out)
+	if unfinished := (*worktree.UnfinishedError)(nil); errors.As(err, &unfinished) {
+		return nil
+	}
+	return err
+}
+
+func (s Spec) commit(ctx context.Context, repo *worktree.Repo, t worktree.Tree, out *lineWriter) error {
+	message := fmt.Sprintf("Work of %s", t.Task)
+	if t.Task == s.Tree {
+		message = fmt.Sprintf("Work of group %s", s.Tree)
+	}
+	made, err := repo.Commit(ctx, t, message)
+	if made != "" {
+		out.say("committed what was left in %s: %s", t.Path, made)
+	}
+	return err
+}

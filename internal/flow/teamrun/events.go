@@ -1,0 +1,113 @@
+package teamrun
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/teamstate"
+	"gaffer/internal/plan"
+	"gaffer/team"
+)
+
+// catchUp takes in the events since the last one.
+func (c *Conductor) catchUp(ctx context.Context) error {
+	for {
+		var events []store.Event
+		err := c.opts.Store.Read(ctx, func(r store.Reader) (err error) {
+			events, err = r.Events(c.seq, 1000)
+			return err
+		})
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		for _, e := range events {
+			if e.Run == c.opts.Run.ID {
+				if err := c.take(e); err != nil {
+					return fmt.Errorf("event %d (%s %s): %w", e.Seq, e.Kind, e.Task, err)
+				}
+			}
+			c.seq = e.Seq
+		}
+	}
+}
+
+// take tells the session of an event.
+func (c *Conductor) take(e store.Event) error {
+	to := store.Status(e.To)
+	switch {
+	case e.Task == "" && to == store.Running && e.From != "":
+		c.session.Resume(e.At)
+	case e.Task == "" && to == store.Cancelled:
+		c.session.Cancel(e.At, e.Why)
+	case e.Kind == "attempt.stopping":
+		c.asked[e.Task] = e.Why
+	case e.Task == "" || e.To == "":
+	case to == store.Queued && e.From == "":
+		return c.begin(e)
+	case to.Final():
+		return c.end(e)
+	}
+	return nil
+}
+
+func (c *Conductor) begin(e store.Event) error {
+	var row struct{ Spec plan.Task }
+	if err := json.Unmarshal(e.Row, &row); err != nil {
+		return err
+	}
+	var step teamstate.Step
+	if err := json.Unmarshal(row.Spec.Step, &step); err != nil {
+		return fmt.Errorf("its step: %w", err)
+	}
+	return c.session.Begin(step, e.At)
+}
+
+func (c *Conductor) end(e store.Event) error {
+	ending, err := endingOf(e)
+	if err != nil {
+		return err
+	}
+	if why := c.asked[e.Task]; why != "" && ending.Class == failure.Cancelled {
+		ending.Reason = why // what the agent said last is not why it was ended
+	}
+	delete(c.asked, e.Task)
+	step, _ := c.session.Step(e.Task)
+	switch {
+	case step.Group != "":
+		c.stale[step.Group] = step.Role == team.Developer
+	case step.Role == team.PM:
+		c.ended = append(c.ended, step.ID)
+	}
+	if step.Role == "" { // gaffer's own program: what counts is its last line
+		ending.Answer = lastLine(ending.Answer)
+	}
+	return c.session.End(e.Task, ending)
+}
+
+func lastLine(text string) string {
+	text = strings.TrimRight(text, "\n")
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// endingOf reads how a task ended from the event that says so.
+func endingOf(e store.Event) (teamstate.Ending, error) {
+	var row store.Task
+	if err := json.Unmarshal(e.Row, &row); err != nil {
+		return teamstate.Ending{}, err
+	}
+	ending := teamstate.Ending{At: e.At, Class: failure.Class(row.Outcome), Reason: e.Why}
+	if store.Status(e.To) == store.Cancelled {
+		ending.Class = failure.Cancelled
+	}
+	if e.Tried == nil {
+		return ending, nil
+	}
+	var a store.Attempt
+	err := json.Unmarshal(e.Tried, &a)
+	ending.Answer = a.Answer
+	return ending, err
+}

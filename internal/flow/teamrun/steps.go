@@ -1,0 +1,102 @@
+package teamrun
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/flow/teammerge"
+	"gaffer/internal/flow/teamstate"
+	"gaffer/internal/plan"
+)
+
+// MergeAgent is the agent of the steps that gaffer does itself: gaffer, with a
+// merge as its prompt.
+const MergeAgent = "gaffer-team-merge"
+
+// MergeCommand is the argument with which gaffer is that agent.
+const MergeCommand = "team-merge"
+
+// Plan is the run of a team that begins: its first step.
+func Plan(s teamstate.Start, roles Roles, at time.Time) (plan.Plan, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	p := plan.Plan{Name: "Team " + s.Session, Source: plan.SourceOrchestrate, OnFailure: plan.Continue, Team: text}
+	session := teamstate.New(s, at)
+	for _, step := range session.Next() {
+		task, err := roleTask(session, step, teamstate.World{}, s, roles)
+		if err != nil {
+			return plan.Plan{}, err
+		}
+		p.Tasks = append(p.Tasks, task)
+	}
+	return p, nil
+}
+
+// extend adds steps to the run.
+func (c *Conductor) extend(ctx context.Context, steps []teamstate.Step) error {
+	x := engine.Extension{Run: c.opts.Run.ID, Key: c.opts.Run.ID}
+	for _, step := range steps {
+		task, err := c.task(step)
+		if err != nil {
+			return fmt.Errorf("step %s: %w", step.ID, err)
+		}
+		x.Tasks = append(x.Tasks, task)
+		x.Key += " " + step.ID
+	}
+	return late(c.opts.Engine.Extend(ctx, x))
+}
+
+func (c *Conductor) task(step teamstate.Step) (plan.Task, error) {
+	if step.Role == "" {
+		return c.mergeTask(step)
+	}
+	return roleTask(c.session, step, c.world, c.start, c.opts.Roles)
+}
+
+// roleTask is the start of an agent: on its group's branch, or for the project
+// manager in a worktree of its own with all that was merged so far. The branch of a
+// group that another program began starts from that program's branch.
+func roleTask(s *teamstate.Session, step teamstate.Step, w teamstate.World, start teamstate.Start, roles Roles) (plan.Task, error) {
+	t, err := roles.Task(s.Brief(step, w))
+	if err != nil {
+		return t, err
+	}
+	t.Tree, t.Branch, t.Base = step.ID, s.Branch(step.ID), start.Branch
+	if step.Group != "" {
+		t.Tree, t.Branch = step.Group, s.Branch(step.Group)
+	}
+	if start.Found != nil && start.Found.Bases[step.Group] != "" {
+		t.Base = start.Found.Bases[step.Group]
+	}
+	t.Keep = true
+	t.Step, err = json.Marshal(step)
+	return t, err
+}
+
+// mergeTries is how often a merge is tried again that came to nothing.
+const mergeTries = 2
+
+func (c *Conductor) mergeTask(step teamstate.Step) (plan.Task, error) {
+	spec := teammerge.Spec{Run: c.opts.Run.ID, Scratch: c.opts.Trees.Scratch()}
+	name := "Merge group " + step.Group
+	if step.Purpose == teamstate.Deliver {
+		name = "Merge into " + c.start.Into
+		spec.Branch, spec.Into, spec.Deliver = c.start.Branch, c.start.Into, true
+	} else {
+		spec.Tree, spec.Branch, spec.Into, spec.Tests = step.Group, c.session.Branch(step.Group), c.start.Branch, c.start.Tests
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return plan.Task{}, err
+	}
+	t := plan.Task{ID: step.ID, Name: name, Agent: MergeAgent, Prompt: string(text), Questions: plan.Deny, Retries: mergeTries, Keep: true}
+	t.Timeout = cmp.Or(c.start.TestsTimeout, teamstate.DefaultTestsTimeout) // a test may hang, and holds up every merge after it
+	t.Step, err = json.Marshal(step)
+	return t, err
+}

@@ -1,0 +1,30 @@
+package teamrun
+
+import (
+	"testing"
+	"time"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/flow/teamstate"
+)
+
+type noTrees struct{ Trees }
+
+func (noTrees) Scratch() string { return "/nowhere" }
+
+func TestAMergeDoesNotTakeForever(t *testing.T) {
+	for set, want := range map[time.Duration]time.Duration{0: teamstate.DefaultTestsTimeout, time.Hour: time.Hour} {
+		start := teamstate.Start{
+			Session: "v4_x", Requirements: "do it", Branch: "gaffer/v4_x/team", Into: "main",
+			Tests: []string{"sleep infinity"}, TestsTimeout: set,
+		}
+		c := &Conductor{opts: Options{Run: store.Run{ID: "r"}, Trees: noTrees{}}, start: start, session: teamstate.New(start, time.Now())}
+		for _, step := range []teamstate.Step{
+			{ID: "A-merge-1", Group: "A", Purpose: teamstate.Merge}, {ID: "deliver-1", Purpose: teamstate.Deliver},
+		} {
+			if task, err := c.mergeTask(step); err != nil || task.Timeout != want {
+				t.Errorf("%s may take %s, %v; want %s", step.ID, task.Timeout, err, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package teamstate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/internal/engine/failure"
+	"gaffer/team"
+)
+
+// duty is who a purpose is for, what its steps are called, and what the answer
+// may say.
+type duty struct {
+	role  team.Role
+	name  string
+	words []team.Word
+}
+
+var duties = map[Purpose]duty{
+	Plan:  {team.PM, "pm", []team.Word{team.WordPlanned, team.WordNeedsClarification}},
+	Split: {team.PM, "pm", []team.Word{team.WordPlanned, team.WordContinue, team.WordNeedsClarification}},
+	Check: {team.PM, "pm", []team.Word{team.WordComplete, team.WordContinue, team.WordNeedsClarification}},
+	Work: {team.Developer, "developer", []team.Word{
+		team.WordReadyForQA, team.WordReadyForReview, team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError,
+		team.WordNeedsClarification, team.WordEscalate,
+	}},
+	Test:    {team.QAExpert, "qa", []team.Word{team.WordPass, team.WordFail, team.WordBlocked, team.WordPartial, team.WordFlaky}},
+	Review:  {team.TechLead, "tech-lead", []team.Word{team.WordApproved, team.WordApprovedWithNotes, team.WordChangesRequested}},
+	Unblock: {team.TechLead, "tech-lead", []team.Word{team.WordUnblocked, team.WordEscalate, team.WordNeedsClarification}},
+	Merge:   {name: "merge"},
+	Deliver: {name: "deliver"},
+}
+
+// Words lists the status words that count in an answer for a purpose.
+func Words(p Purpose) []team.Word { return slices.Clone(duties[p].words) }
+
+// hear reads an answer. What is wrong with one that cannot be used is an error.
+func hear(p Purpose, answer string) (team.Answer, error) {
+	said, err := team.ParseAnswer(answer)
+	if err != nil {
+		return said, err
+	}
+	if words := duties[p].words; !slices.Contains(words, said.Status) {
+		return said, fmt.Errorf("its status is %s; it must be %s", clip(string(said.Status), 60), either(words))
+	}
+	if problem := belied(said); problem != "" {
+		return said, fmt.Errorf("its status is %s, but %s", said.Status, problem)
+	}
+	said.Summary = []string{wording(said, answer)}
+	return said, nil
+}
+
+// belied says which fact in an answer contradicts its status, or "". An
+// approval has no blocking issue, and tests that failed are no success.
+func belied(said team.Answer) string {
+	tests := said.Body.Get("test_results")
+	switch said.Status {
+	case team.WordApproved, team.WordApprovedWithNotes:
+		for _, i := range issues(said.Body.Get("issues")) {
+			if i.Priority == "critical" || i.Priority == "high" {
+				return fmt.Sprintf("its issue %q is %s, which blocks", clip(i.Title, 60), i.Priority)
+			}
+		}
+		return ""
+	case team.WordComplete:
+		if c, ok := count(tests); ok && c.Failed > 0 {
+			return fmt.Sprintf("%d of its tests failed", c.Failed)
+		}
+	case team.WordPass:
+	default:
+		return ""
+	}
+	for _, kind := range []string{"unit_tests", "integration_tests", "contract_tests", "e2e_tests"} {
+		if c, ok := count(tests.Get(kind)); ok && c.Failed > 0 {
+			return fmt.Sprintf("%d of its %s failed", c.Failed, strings.ReplaceAll(kind, "_", " "))
+		}
+	}
+	return ""
+}
+
+// whole is all that an agent said for the next reader: its summary and its
+// feedback, or the wording of an answer that has neither.
+func whole(said team.Answer) string {
+	var parts []string
+	summary := said.Body.Get("summary")
+	for _, item := range summary.Items() {
+		parts = append(parts, item.String())
+	}
+	for _, text := range []string{summary.Text(), said.Body.Get("feedback").Text()} {
+		if text = strings.TrimSpace(text); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		return said.Text()
+	}
+	return clip(strings.Join(parts, "\n"), maxText)
+}
+
+func either(words []team.Word) string {
+	var list []string
+	for _, w := range words {
+		list = append(list, string(w))
+	}
+	return strings.Join(list, " or ")
+}
+
+// wording is what an agent said beside the status: its feedback, else its
+// summary, else, since a status line has neither, all of it.
+func wording(said team.Answer, answer string) string {
+	for _, text := range []string{said.Body.Get("feedback").Text(), bodyText(said)} {
+		if strings.TrimSpace(text) != "" {
+			return clip(strings.TrimSpace(text), maxText)
+		}
+	}
+	return clip(strings.TrimSpace(answer), maxText)
+}
+
+func bodyText(said team.Answer) string {
+	if said.Body.Absent() {
+		return ""
+	}
+	return said.Text()
+}
+
+// personal says what a person has to do about a failure that no agent can help
+// with, or "".
+func personal(c failure.Class) string {
+	switch c {
+	case failure.Auth:
+		return "sign in to the agent's program, then 'gaffer team resume'"
+	case failure.Denied:
+		return "look at what it was not allowed to do and allow it, then 'gaffer team resume'"
+	case failure.NotStarted:
+		return "install the program of the role's agent, or name another agent for the role, then 'gaffer team resume'"
+	case failure.BadPlan:
+		return "look at the settings of the role's agent, then 'gaffer team resume'"
+	case failure.OverBudget:
+		return "'gaffer team resume --budget USD' goes on with a larger one"
+	case failure.Cancelled:
+		return "'gaffer team resume' tries it again"
+	}
+	return ""
+}
+
+// failed says how a step failed, for people and for the tech lead.
+func failed(step Step, e Ending) string {
+	who := string(step.Role)
+	if who == "" {
+		who = string(step.Purpose)
+	}
+	text := fmt.Sprintf("%s (%s) ended with %s", who, step.ID, e.Class)
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return clip(text, maxText)
+}

@@ -1,0 +1,201 @@
+package teamstate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"unicode"
+
+	"gaffer/statefile"
+	"gaffer/statefile/jsontree"
+	"gaffer/team"
+)
+
+// draft is the part of an answer that is a plan, as it was written: nothing in
+// it is checked but the ids.
+type draft struct {
+	tasks  []draftTask
+	groups []team.TaskGroup
+}
+
+type draftTask struct {
+	team.Task
+	requirements []string
+}
+
+// maxID keeps room for what is put around an id: branches, folders, steps.
+const maxID = 64
+
+// checkID says whether an id may become a part of a branch and a file's name.
+func checkID(what, id string) error {
+	if err := statefile.CheckName(what, id); err != nil {
+		return err
+	}
+	fit := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._-", r) }
+	switch {
+	case len(id) > maxID:
+		return fmt.Errorf("%s %q has %d bytes, more than the %d an id may have", what, clip(id, 60), len(id), maxID)
+	case strings.ContainsFunc(id, func(r rune) bool { return !fit(r) }):
+		return fmt.Errorf("%s %q has other characters than letters, digits, dots, dashes and underscores", what, id)
+	case strings.Contains(id, "..") || strings.HasSuffix(id, ".") || strings.HasSuffix(id, ".lock"):
+		return fmt.Errorf("%s %q cannot be a part of a branch's name", what, id)
+	case strings.HasPrefix(id, "pm-"):
+		return fmt.Errorf("%s %q is called as the project manager's own steps are", what, id)
+	}
+	return nil
+}
+
+// readDraft reads tasks and groups. Tasks may also stand in their groups.
+func readDraft(body jsontree.Value) (draft, error) {
+	var d draft
+	if body.Kind() != jsontree.Object {
+		return d, errors.New("it has no plan: a JSON object with tasks and groups is needed")
+	}
+	for id, v := range parts(body.Get("tasks")) {
+		if err := d.addTask(id, v, ""); err != nil {
+			return d, err
+		}
+	}
+	for id, v := range parts(body.Get("groups")) {
+		if err := d.addGroup(id, v); err != nil {
+			return d, err
+		}
+	}
+	return d, d.connect()
+}
+
+// parts lists what stands in a list, or in the map from ids that some write
+// instead, with their ids.
+func parts(v jsontree.Value) iter.Seq2[string, jsontree.Value] {
+	return func(yield func(string, jsontree.Value) bool) {
+		for _, item := range v.Items() {
+			if !yield(item.Get("id").Text(), item) {
+				return
+			}
+		}
+		for name, member := range v.Members() {
+			if !yield(cmp.Or(member.Get("id").Text(), name), member) {
+				return
+			}
+		}
+	}
+}
+
+func (d *draft) addTask(id string, v jsontree.Value, group string) error {
+	t := draftTask{requirements: strs(v.Get("requirements"))}
+	t.ID, t.Description = id, clip(v.Get("description").Text(), maxText)
+	t.GroupID = v.Get("group_id").Text()
+	if group != "" {
+		t.GroupID = group
+	}
+	if len(d.tasks) == maxTasks {
+		return fmt.Errorf("it has more than %d tasks", maxTasks)
+	}
+	if err := checkID("task", t.ID); err != nil {
+		return err
+	}
+	if d.task(t.ID) >= 0 {
+		return fmt.Errorf("task %s stands twice", t.ID)
+	}
+	d.tasks = append(d.tasks, t)
+	return nil
+}
+
+func (d *draft) task(id string) int {
+	return slices.IndexFunc(d.tasks, func(t draftTask) bool { return t.ID == id })
+}
+
+func (d *draft) addGroup(id string, v jsontree.Value) error {
+	g := team.TaskGroup{
+		ID: id, Name: line(v.Get("name").Text()),
+		FilesAffected: strs(v.Get("files_affected")), DependsOn: unique(strs(v.Get("depends_on"))),
+		Complexity: complexity(v.Get("complexity")), EstimatedEffortMinutes: measured(v.Get("estimated_effort_minutes")),
+		CanParallel: true,
+	}
+	if can, ok := v.Get("can_parallel").Bool(); ok {
+		g.CanParallel = can
+	}
+	if len(d.groups) == maxGroups {
+		return fmt.Errorf("it has more than %d groups", maxGroups)
+	}
+	if err := checkID("group", g.ID); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(d.groups, func(other team.TaskGroup) bool { return other.ID == g.ID }) {
+		return fmt.Errorf("group %s stands twice", g.ID)
+	}
+	if g.Name == "" {
+		g.Name = g.ID
+	}
+	for id, task := range parts(v.Get("tasks")) {
+		id, err := d.groupTask(id, task, g.ID)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(g.Tasks, id) {
+			return fmt.Errorf("task %s stands twice in group %s", id, g.ID)
+		}
+		if g.Tasks = append(g.Tasks, id); len(g.Tasks) > maxTasks {
+			return fmt.Errorf("group %s has more than %d tasks", g.ID, maxTasks)
+		}
+	}
+	d.groups = append(d.groups, g)
+	return nil
+}
+
+// groupTask reads a task that is listed in its group: its id, or the task itself.
+func (d *draft) groupTask(id string, v jsontree.Value, group string) (string, error) {
+	if v.Kind() == jsontree.Object {
+		return id, d.addTask(id, v, group)
+	}
+	return v.Text(), checkID("task", v.Text())
+}
+
+// connect makes tasks and groups name each other.
+func (d *draft) connect() error {
+	for _, g := range d.groups {
+		for _, id := range g.Tasks {
+			i := d.task(id)
+			if i < 0 {
+				continue // of a plan that is there already, or missing: the caller knows
+			}
+			if own := d.tasks[i].GroupID; own != "" && own != g.ID {
+				return fmt.Errorf("task %s is in group %s and in group %q", id, g.ID, clip(own, 60))
+			}
+			d.tasks[i].GroupID = g.ID
+		}
+	}
+	for at, t := range d.tasks {
+		i := slices.IndexFunc(d.groups, func(g team.TaskGroup) bool { return g.ID == t.GroupID })
+		if t.GroupID == "" && len(d.groups) == 1 {
+			i, d.tasks[at].GroupID = 0, d.groups[0].ID
+		}
+		if i < 0 {
+			return fmt.Errorf("task %s is in no group of the plan", t.ID)
+		}
+		if !slices.Contains(d.groups[i].Tasks, t.ID) {
+			d.groups[i].Tasks = append(d.groups[i].Tasks, t.ID)
+		}
+	}
+	return nil
+}
+
+func complexity(v jsontree.Value) string {
+	if word := v.Text(); word == "low" || word == "medium" || word == "high" {
+		return word
+	}
+	return ""
+}
+
+func unique(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package teamstate
+
+import (
+	"fmt"
+	"strings"
+
+	"gaffer/statefile/lazyregexp"
+)
+
+// listItem is a line that begins an item of a list: its indentation and its text.
+var listItem = lazyregexp.New(`^(\s*)(?:(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s*)?|\[[ xX]\]\s+)(\S.*)$`)
+
+// Items cuts requirements into single ones: the items of its list, or, where
+// there are not at least two, the whole text. What follows an item, or is indented
+// below it, is part of it.
+func Items(requirements string) []Item {
+	texts := listed(requirements)
+	if len(texts) < 2 {
+		texts = []string{strings.TrimSpace(requirements)}
+	}
+	var items []Item
+	for i, text := range texts {
+		items = append(items, Item{ID: fmt.Sprintf("R%d", i+1), Text: text})
+	}
+	return items
+}
+
+func listed(text string) []string {
+	var items [][]string // the lines of each
+	outer := -1          // the indentation of the list, once one has begun
+	within, blank := false, false
+	for raw := range strings.Lines(text) {
+		l := strings.TrimRight(raw, " \t\r\n")
+		indent := len(l) - len(strings.TrimLeft(l, " \t"))
+		m := listItem().FindStringSubmatch(l)
+		switch {
+		case l == "":
+			blank = true
+			continue
+		case m != nil && (outer < 0 || len(m[1]) <= outer):
+			items, within = append(items, []string{m[2]}), true
+			outer = len(m[1])
+		case within && (indent > outer || !blank):
+			last := &items[len(items)-1]
+			*last = append(*last, strings.TrimSpace(l))
+		default:
+			within = false
+		}
+		blank = false
+	}
+	var texts []string
+	for _, lines := range items {
+		texts = append(texts, strings.Join(lines, "\n"))
+	}
+	return texts
+}

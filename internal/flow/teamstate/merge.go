@@ -1,0 +1,99 @@
+package teamstate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"gaffer/internal/engine/failure"
+	"gaffer/team"
+)
+
+// merged takes in the end of a group's merge: the approval counts, or the group
+// goes back to its developer. That is gaffer's word and not the tech lead's: the
+// approval stands, and so does that it was the first. A merge that did not come
+// to an end is for the user, since no agent can help.
+func (s *Session) merged(step Step, e Ending) error {
+	g := s.group(step.Group)
+	g.since = s.folds
+	m, problem := readMerged(step, e)
+	if problem != "" {
+		s.stop(problem, mergeHint(e.Class))
+		return nil
+	}
+	said := *g.approved
+	g.approved = nil
+	if m.Outcome == MergeDone {
+		s.note("complete_group_"+g.id, "approved, and merged"+at(m.Commit))
+		return g.move(team.TechLead, said, e.At)
+	}
+	text := s.complaint(g.id, m)
+	s.note("return_group_"+g.id, text)
+	g.why, g.unmerged = "what was approved could not be merged", text
+	g.feedback = append(g.feedback, "gaffer: "+text)
+	return g.move(team.Gaffer, team.Answer{Status: team.WordMergeFailed, Summary: said.Summary}, e.At)
+}
+
+// delivered takes in the end of the merge into the person's branch.
+func (s *Session) delivered(step Step, e Ending) {
+	m, problem := readMerged(step, e)
+	switch {
+	case problem != "":
+		s.stop(problem, mergeHint(e.Class))
+	case m.Outcome == MergeDone:
+		s.finish()
+	default:
+		s.stop(
+			fmt.Sprintf("%s cannot be merged into %s: %s", s.start.Branch, s.start.Into, outcome(m)),
+			fmt.Sprintf("all the work is in %[1]s: 'git switch %[2]s && git merge %[1]s', resolve it and commit; or try again with 'gaffer team resume'", s.start.Branch, s.start.Into),
+		)
+	}
+}
+
+// readMerged reads what came of a merge, or says why nothing did.
+func readMerged(step Step, e Ending) (m Merged, problem string) {
+	if e.Class != failure.None {
+		return m, failed(step, e)
+	}
+	if err := json.Unmarshal([]byte(e.Answer), &m); err != nil {
+		return m, clip(fmt.Sprintf("%s: its result cannot be read: %v", step.ID, err), maxText)
+	}
+	switch m.Outcome {
+	case MergeDone, MergeConflict, MergeFailed:
+		return m, ""
+	}
+	return m, clip(fmt.Sprintf("%s: its result is %q", step.ID, m.Outcome), maxText)
+}
+
+func mergeHint(c failure.Class) string {
+	if hint := personal(c); hint != "" {
+		return hint
+	}
+	return "look at the repository, then 'gaffer team resume' merges it again"
+}
+
+// complaint is what a developer reads of a merge that failed.
+func (s *Session) complaint(group string, m Merged) string {
+	return clip(fmt.Sprintf("merging %s into %s: %s", s.Branch(group), s.start.Branch, outcome(m)), maxText)
+}
+
+func outcome(m Merged) string {
+	text := "it cannot be merged as it is"
+	switch {
+	case m.Outcome == MergeFailed:
+		text = "a test fails after the merge: " + m.Test
+	case len(m.Conflicts) > 0:
+		text = "conflicts in " + strings.Join(lines(m.Conflicts), ", ")
+	}
+	if m.Output != "" {
+		text += "\n" + m.Output
+	}
+	return text
+}
+
+func at(commit string) string {
+	if commit == "" {
+		return ""
+	}
+	return " as " + line(commit)
+}

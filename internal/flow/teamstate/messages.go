@@ -1,0 +1,121 @@
+package teamstate
+
+import (
+	"fmt"
+	"slices"
+
+	"gaffer/team"
+)
+
+// message is one that was sent. Its receiver gets it with every start until it
+// was dealt with.
+type message struct {
+	team.Message
+	done bool
+}
+
+// send sends a message, with an id that nobody else gives.
+func (s *Session) send(g *group, from, to team.Role, subject string, body team.Body) {
+	base := fmt.Sprintf("msg_%s_%s_%s", s.updated.UTC().Format("20060102_150405"), g.id, from)
+	id := base
+	for n := 2; slices.ContainsFunc(s.messages, func(m message) bool { return m.ID == id }); n++ {
+		id = fmt.Sprintf("%s_%d", base, n)
+	}
+	s.messages = append(s.messages, message{Message: team.Message{
+		ID: id, GroupID: g.id, From: from, To: to, Timestamp: team.At(s.updated),
+		Subject: fmt.Sprintf("%s: %s", g.status.Name, subject), Body: body,
+	}})
+}
+
+func (s *Session) sendHandoff(g *group, said team.Answer) {
+	s.send(g, team.Developer, team.QAExpert, "ready for QA", &team.Handoff{
+		Status: string(said.Status),
+		Context: team.HandoffContext{
+			BranchName: g.status.BranchName, UnitTestsStatus: g.units, Notes: said.Text(),
+		},
+	})
+}
+
+func (s *Session) sendReport(g *group, said team.Answer) {
+	results, result := said.Body.Get("test_results"), team.WordFail
+	subject := fmt.Sprintf("QA says %s: %s", said.Status, said.Text())
+	if said.Status == team.WordPass {
+		subject, result = "QA passed", team.WordPass
+	}
+	total := line(results.Get("total_time").Text())
+	if total == "" {
+		total = line(said.Body.Get("total_time").Text())
+	}
+	s.send(g, team.QAExpert, team.TechLead, line(clip(subject, 200)), &team.TestReport{
+		Result: string(result),
+		TestResults: team.TestSummary{
+			IntegrationTests: telling(results.Get("integration_tests"), "passed"),
+			ContractTests:    telling(results.Get("contract_tests"), "passed"),
+			E2ETests:         telling(results.Get("e2e_tests"), "passed"),
+			TotalTime:        total,
+		},
+		DeveloperContext: team.DeveloperContext{ImplementationSummary: g.work},
+	})
+}
+
+func (s *Session) sendReview(g *group, d team.Decision, said team.Answer, found []team.Issue) {
+	subject := map[team.Decision]string{
+		team.DecisionApproved:         "approved",
+		team.DecisionChangesRequested: "changes requested",
+		team.DecisionUnblocked:        "help",
+	}[d]
+	s.send(g, team.TechLead, team.Developer, subject, &team.Review{
+		Decision: d, Feedback: whole(said),
+		Issues: found, ActionableItems: strs(said.Body.Get("actionable_items")),
+	})
+}
+
+// markRead marks what a role gets with its start on a group.
+func (s *Session) markRead(group string, to team.Role) {
+	for i, m := range s.messages {
+		if m.GroupID == group && m.To == to {
+			s.messages[i].Read = true
+		}
+	}
+}
+
+// handled says that a role has dealt with its messages, unless its word says that
+// it could not.
+func (s *Session) handled(g *group, by team.Role, word team.Word) {
+	switch word {
+	case team.WordBlocked, team.WordIncomplete, team.WordPartial, team.WordError, team.WordNeedsClarification, team.WordEscalate:
+		return
+	}
+	for i, m := range s.messages {
+		if m.GroupID == g.id && m.To == by {
+			s.messages[i].done = true
+		}
+	}
+}
+
+// mail is what a role gets with a start on a group.
+func (s *Session) mail(group string, to team.Role, w World) []team.Message {
+	var mail []team.Message
+	for _, m := range s.messages {
+		if m.GroupID == group && m.To == to && !m.done {
+			mail = append(mail, m.with(w.Changes[group]))
+		}
+	}
+	return mail
+}
+
+// with is the message with what git knows of the group's work.
+func (m message) with(c Change) team.Message {
+	out := m.Message
+	switch body := m.Body.(type) {
+	case *team.Handoff:
+		b := *body
+		b.Context.FilesModified, b.Context.Commits = lines(c.Files), lines(c.Commits)
+		out.Body = &b
+	case *team.TestReport:
+		b := *body
+		b.DeveloperContext.FilesModified = lines(c.Files)
+		out.Body = &b
+	}
+	return out
+}

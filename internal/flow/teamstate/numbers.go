@@ -1,0 +1,167 @@
+package teamstate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gaffer/statefile/jsontree"
+	"gaffer/statefile/lazyregexp"
+	"gaffer/team"
+)
+
+// maxNumber bounds what an agent says it has measured.
+const maxNumber = 1e9
+
+// measured is a number that is not negative, or 0.
+func measured(v jsontree.Value) float64 {
+	f, ok := v.Float()
+	if !ok || f < 0 || f > maxNumber {
+		return 0
+	}
+	return f
+}
+
+// The ways in which counts of tests are written as text.
+var (
+	ratio  = lazyregexp.New(`(\d{1,9})\s*/\s*(\d{1,9})`)
+	passes = lazyregexp.New(`(\d{1,9})\s+pass`)
+	fails  = lazyregexp.New(`(\d{1,9})\s+fail`)
+)
+
+// count reads {total, passed, failed}, or a text such as "8/8 passed".
+func count(v jsontree.Value) (team.TestCount, bool) {
+	if text, ok := v.Str(); ok {
+		return countText(clip(text, maxLine))
+	}
+	c := team.TestCount{
+		Total:  int(measured(v.Get("total"))),
+		Passed: int(measured(v.Get("passed"))),
+		Failed: int(measured(v.Get("failed"))),
+	}
+	return c, v.Kind() == jsontree.Object && c.Total+c.Passed+c.Failed > 0
+}
+
+func countText(text string) (team.TestCount, bool) {
+	if m := ratio().FindStringSubmatch(text); m != nil {
+		passed, total := number(m[1]), number(m[2])
+		return team.TestCount{Total: total, Passed: passed, Failed: total - passed}, passed <= total
+	}
+	passed, failed := passes().FindStringSubmatch(text), fails().FindStringSubmatch(text)
+	if passed == nil && failed == nil {
+		return team.TestCount{}, false
+	}
+	var c team.TestCount
+	if passed != nil {
+		c.Passed = number(passed[1])
+	}
+	if failed != nil {
+		c.Failed = number(failed[1])
+	}
+	c.Total = c.Passed + c.Failed
+	return c, true
+}
+
+// number reads digits, of which the expressions above let only few through.
+func number(digits string) int {
+	n, _ := strconv.Atoi(digits)
+	return n
+}
+
+// telling is a count as the messages have it: as it was written, or in words.
+func telling(v jsontree.Value, word string) string {
+	if text, ok := v.Str(); ok {
+		return line(text)
+	}
+	if c, ok := count(v); ok {
+		return fmt.Sprintf("%d/%d %s", c.Passed, c.Total, word)
+	}
+	return ""
+}
+
+// countUnits takes in how the developer's own tests went.
+func (g *group) countUnits(body jsontree.Value) {
+	v := body.Get("unit_tests")
+	if text := telling(v, "passing"); text != "" {
+		g.units = text
+	}
+	if c, ok := count(v); ok {
+		r := g.results()
+		r.UnitTests = &c
+		g.status.TestResults = &r
+	}
+}
+
+// countTests takes in what QA has measured. A kind that it says nothing of stays.
+func (g *group) countTests(body jsontree.Value) {
+	r, found := g.results(), false
+	for name, to := range map[string]**team.TestCount{
+		"unit_tests": &r.UnitTests, "integration_tests": &r.IntegrationTests,
+		"contract_tests": &r.ContractTests, "e2e_tests": &r.E2ETests,
+	} {
+		if c, ok := count(body.Get("test_results").Get(name)); ok {
+			*to, found = &c, true
+		}
+	}
+	if found {
+		g.status.TestResults = &r
+	}
+}
+
+// results is a copy of the group's, so that a picture of it does not change.
+func (g *group) results() team.TestResults {
+	if g.status.TestResults == nil {
+		return team.TestResults{}
+	}
+	return *g.status.TestResults
+}
+
+// rate takes in the tech lead's measures of the last review. What it says nothing
+// of stays.
+func (g *group) rate(body jsontree.Value, first bool) {
+	q := team.QualityMetrics{}
+	if g.status.QualityMetrics != nil {
+		q = *g.status.QualityMetrics
+	}
+	if v := body.Get("code_quality_score"); !v.Absent() {
+		score := measured(v)
+		q.CodeQualityScore = &score
+	}
+	if v := body.Get("security_issues_count"); !v.Absent() {
+		count := int(measured(v))
+		q.SecurityIssuesCount = &count
+	}
+	q.FirstPassApproval = first
+	g.status.QualityMetrics = &q
+}
+
+// issues reads what the tech lead wants changed. A priority that the protocol
+// does not know is left out.
+func issues(v jsontree.Value) []team.Issue {
+	var list []team.Issue
+	for i, item := range v.Items() {
+		if i == maxList {
+			break
+		}
+		list = append(list, issue(item))
+	}
+	return list
+}
+
+func issue(v jsontree.Value) team.Issue {
+	if text, ok := v.Str(); ok {
+		return team.Issue{Title: line(text)}
+	}
+	i := team.Issue{
+		ID:       line(v.Get("id").Text()),
+		Priority: strings.ToLower(v.Get("priority").Text()), Title: line(v.Get("title").Text()),
+		Location: line(v.Get("location").Text()), Description: clip(v.Get("description").Text(), maxLine),
+		FixSuggestion: clip(v.Get("fix_suggestion").Text(), maxLine),
+	}
+	switch i.Priority {
+	case "critical", "high", "medium", "low":
+	default:
+		i.Priority = ""
+	}
+	return i
+}

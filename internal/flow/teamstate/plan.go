@@ -1,0 +1,184 @@
+package teamstate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gaffer/team"
+)
+
+// plan is what the project manager decided. It is replaced whole, but for phases
+// that are opened.
+type plan struct {
+	mode      team.Mode
+	reasoning string
+	tasks     []team.Task
+	groups    []team.TaskGroup
+	phases    []phase
+	settled   map[string]bool // groups that another program completed: how they were planned does not matter
+}
+
+// phase is a set of groups that may be worked on once it is open.
+type phase struct {
+	groups []string
+	opened bool
+	number int // as another program numbered it; 0: its place in the plan
+}
+
+// The bounds of a plan. They also bound how long a session can go on.
+const (
+	maxGroups = 64
+	maxTasks  = 1000
+	mainGroup = "main" // the only group of a simple plan
+)
+
+// group is a planned group, or one without a name.
+func (p plan) group(id string) team.TaskGroup {
+	for _, g := range p.groups {
+		if g.ID == id {
+			return g
+		}
+	}
+	return team.TaskGroup{}
+}
+
+// tasksOf lists the tasks of a group in the order of the plan.
+func (p plan) tasksOf(group string) []team.Task {
+	var tasks []team.Task
+	for _, t := range p.tasks {
+		if t.GroupID == group {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// phaseOf is the index of a group's phase, or -1.
+func (p plan) phaseOf(group string) int {
+	return slices.IndexFunc(p.phases, func(ph phase) bool { return slices.Contains(ph.groups, group) })
+}
+
+// open says whether a group's phase is.
+func (p plan) open(group string) bool {
+	i := p.phaseOf(group)
+	return i >= 0 && p.phases[i].opened
+}
+
+func (p plan) phaseLeft() bool {
+	return slices.ContainsFunc(p.phases, func(ph phase) bool { return !ph.opened })
+}
+
+// openNext opens the first phase that is not, which there must be.
+func (p *plan) openNext() (number int, groups []string) {
+	i := slices.IndexFunc(p.phases, func(ph phase) bool { return !ph.opened })
+	p.phases[i].opened = true
+	return cmp.Or(p.phases[i].number, i+1), p.phases[i].groups
+}
+
+// check says why a plan cannot be carried out.
+func (p plan) check() error {
+	switch {
+	case len(p.groups) > maxGroups:
+		return fmt.Errorf("it has %d groups, more than %d", len(p.groups), maxGroups)
+	case len(p.tasks) > maxTasks:
+		return fmt.Errorf("it has %d tasks, more than %d", len(p.tasks), maxTasks)
+	}
+	for _, g := range p.groups {
+		if err := p.checkGroup(g); err != nil {
+			return err
+		}
+	}
+	if stuck := p.cycle(); len(stuck) > 0 {
+		return fmt.Errorf("groups %s depend on each other in a circle", strings.Join(stuck, ", "))
+	}
+	return nil
+}
+
+// checkGroup also makes sure that a group never waits for a phase that opens
+// after its own.
+func (p plan) checkGroup(g team.TaskGroup) error {
+	own := p.phaseOf(g.ID)
+	switch {
+	case p.settled[g.ID]:
+		return nil
+	case len(g.Tasks) == 0:
+		return fmt.Errorf("group %s has no tasks", g.ID)
+	case own < 0:
+		return fmt.Errorf("group %s is in no phase", g.ID)
+	}
+	for _, id := range g.DependsOn {
+		switch at := p.phaseOf(id); {
+		case id == g.ID || p.group(id).ID == "":
+			return fmt.Errorf("group %s depends on %q, which is no other group", g.ID, clip(id, 60))
+		case at > own:
+			return fmt.Errorf("group %s of phase %d depends on group %s of phase %d, which opens later", g.ID, own+1, id, at+1)
+		}
+	}
+	return nil
+}
+
+// cycle lists the groups that can never begin because they wait for each other.
+func (p plan) cycle() []string {
+	var stuck, done []string
+	var open []team.TaskGroup
+	for _, g := range p.groups {
+		if p.settled[g.ID] {
+			done = append(done, g.ID)
+		} else {
+			open = append(open, g)
+		}
+	}
+	_, left := layers(open, done)
+	for _, g := range left {
+		stuck = append(stuck, g.ID)
+	}
+	return stuck
+}
+
+// layers puts groups that depend on nothing, or on what is done, before those
+// that depend on them. What is left over is part of a circle, or waits for one.
+func layers(groups []team.TaskGroup, done []string) (in [][]string, left []team.TaskGroup) {
+	placed := map[string]bool{}
+	for _, id := range done {
+		placed[id] = true
+	}
+	left = groups
+	for len(left) > 0 {
+		var layer []string
+		var later []team.TaskGroup
+		for _, g := range left {
+			if slices.ContainsFunc(g.DependsOn, func(id string) bool { return !placed[id] }) {
+				later = append(later, g)
+			} else {
+				layer = append(layer, g.ID)
+			}
+		}
+		if len(layer) == 0 {
+			return in, left
+		}
+		for _, id := range layer {
+			placed[id] = true
+		}
+		in, left = append(in, layer), later
+	}
+	return in, nil
+}
+
+// phased makes phases of groups: by layers, of at most as many as there can be
+// developers. Groups in a circle come last, for check to find.
+func phased(groups []team.TaskGroup, done []string) []phase {
+	in, left := layers(groups, done)
+	var rest []string
+	for _, g := range left {
+		rest = append(rest, g.ID)
+	}
+	var phases []phase
+	for _, layer := range append(in, rest) {
+		for part := range slices.Chunk(layer, team.MaxDevelopers) {
+			phases = append(phases, phase{groups: part})
+		}
+	}
+	return phases
+}

@@ -1,0 +1,407 @@
+package teamstate
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/testkit/testenv"
+	"gaffer/team"
+)
+
+var (
+	sessions = flag.Int("sessions", 0, "how many random sessions are run; 0 means as many as the test level wants")
+	every    = flag.Uint64("documents", 50, "of how many random sessions one has its documents looked at after each fold")
+	seedFlag = flag.Uint64("seed", 0, "run this random session alone, and say what happens")
+)
+
+func TestARandomSessionKeepsEveryRule(t *testing.T) {
+	if *seedFlag != 0 {
+		s := simulate(*seedFlag)
+		for i, e := range s.history {
+			t.Log(i, e)
+		}
+		if s.problem != "" {
+			t.Error(s.problem)
+		}
+		return
+	}
+	if *sessions == 0 {
+		*sessions = testenv.Count(100, 500, 20_000)
+	}
+	ends, folds := map[string]int{}, 0
+	for seed := uint64(1); seed <= uint64(*sessions); seed++ {
+		s := simulate(seed)
+		if s.problem != "" {
+			t.Fatalf("after %d folds: %s\nsee it with: go test ./internal/flow/teamstate -run %s -v -seed %d", len(s.history), s.problem, t.Name(), seed)
+		}
+		folds += len(s.history)
+		for _, e := range s.session.log {
+			ends[strings.SplitN(e.Decision, "_", 2)[0]]++
+		}
+		if o, _ := s.session.Outcome(); o.Completed {
+			ends["completed"]++
+		}
+	}
+	t.Log(ends, folds)
+	for _, seen := range []string{"completed", "stop", "split", "help", "return", "refuse", "reduce", "resume", "deliver", "fail", "escalate"} {
+		if ends[seen] == 0 {
+			t.Errorf("no session has seen %q: the test shows too little", seen)
+		}
+	}
+}
+
+// simulate runs a random session to its end, and replays it. Some have their
+// documents looked at after each fold, which takes long; all have them looked at at their end.
+func simulate(seed uint64) *sim {
+	s := newSim(seed)
+	s.documents = seed%*every == 0
+	s.look(event{})
+	s.run()
+	s.lookDocuments()
+	s.replay()
+	return s
+}
+
+// fold gives an event to the session and looks at what came of it.
+func (s *sim) fold(e event, step *Step) {
+	if s.problem != "" {
+		return
+	}
+	was := s.picture
+	if e.begin != nil {
+		s.checkStart(*step, was)
+	}
+	s.history = append(s.history, e)
+	if err := e.fold(s.session); err != nil {
+		s.wrong("%s: %v", e, err)
+		return
+	}
+	cause := s.follow(e, step)
+	s.look(e)
+	s.checkMoves(was, step, cause)
+	s.followHelp(was, step)
+}
+
+// checkStart looks at what must hold before a step begins.
+func (s *sim) checkStart(step Step, was team.Picture) {
+	developers := 0
+	for _, r := range s.running {
+		switch {
+		case r.Group != "" && r.Group == step.Group:
+			s.wrong("%s begins while %s runs", step.ID, r.ID)
+		case r.Role == "" && step.Role == "", r.Role == team.PM && step.Role == team.PM:
+			s.wrong("%s begins while %s runs", step.ID, r.ID)
+		case r.Role == team.Developer:
+			developers++
+		}
+	}
+	if s.begun[step.ID] {
+		s.wrong("%s begins twice", step.ID)
+	}
+	s.begun[step.ID] = true
+	s.checkStuck(step, was)
+	if step.Role == team.Developer && developers >= s.start.Developers {
+		s.wrong("%s begins while %d developers run", step.ID, developers)
+	}
+	if step.Purpose == Work && !s.redo[step.Group] {
+		s.checkOpen(step, was)
+	}
+	if step.Purpose == Check || step.Purpose == Deliver {
+		s.checkOpenComplete(step, was)
+	}
+}
+
+// checkStuck holds starts to the limits, counted since somebody helped last.
+func (s *sim) checkStuck(step Step, was team.Picture) {
+	g, _ := was.Groups.Find(step.Group)
+	developer := g.Iterations.Developer - s.helped[g.ID].Developer
+	qa := g.Iterations.QA - s.helped[g.ID].QA
+	reviews := g.Iterations.TechLead - s.helped[g.ID].TechLead
+	switch {
+	case step.Purpose == Work && !s.redo[g.ID] && (developer > 5 || reviews > 3 || g.Status == team.QAFailed && qa > 3):
+		s.wrong("%s begins although the group is stuck: %d, %d, %d", step.ID, developer, qa, reviews)
+	case step.Purpose == Split && developer <= 5 && reviews <= 3:
+		s.wrong("%s begins although the group is not stuck: %d, %d, %d", step.ID, developer, qa, reviews)
+	}
+}
+
+// followHelp keeps the counters for which the log says that somebody has helped.
+func (s *sim) followHelp(was team.Picture, step *Step) {
+	for _, l := range s.picture.Orchestrator.DecisionsLog[len(was.Orchestrator.DecisionsLog):] {
+		if !strings.HasPrefix(l.Decision, "split_group_") && !strings.HasPrefix(l.Decision, "help_group_") {
+			continue
+		}
+		g, _ := was.Groups.Find(step.Group)
+		helped := s.helped[g.ID]
+		if step.Role == team.TechLead {
+			helped.QA = g.Iterations.QA
+		} else {
+			helped.Developer, helped.TechLead = g.Iterations.Developer, g.Iterations.TechLead
+		}
+		s.helped[g.ID] = helped
+	}
+}
+
+// checkOpen looks at the phase of a group and at what it depends on.
+func (s *sim) checkOpen(step Step, was team.Picture) {
+	for _, ph := range was.PM.ExecutionPhases {
+		if slices.Contains(ph.GroupIDs, step.Group) && ph.Status != team.WorkInProgress {
+			s.wrong("%s begins in phase %d, which is %s", step.ID, ph.PhaseNumber, ph.Status)
+		}
+	}
+	for _, g := range was.PM.TaskGroups {
+		for _, id := range g.DependsOn {
+			if before, _ := was.Groups.Find(id); g.ID == step.Group && (before.Status != team.Complete || !s.merged[id]) {
+				s.wrong("%s begins although group %s is %s", step.ID, id, before.Status)
+			}
+		}
+	}
+}
+
+func (s *sim) checkOpenComplete(step Step, was team.Picture) {
+	for _, ph := range was.PM.ExecutionPhases {
+		if ph.Status == team.WorkInProgress {
+			s.wrong("%s begins although phase %d is not complete", step.ID, ph.PhaseNumber)
+		}
+	}
+}
+
+// follow keeps what the onlooker knows, and says what moves the step's group.
+func (s *sim) follow(e event, step *Step) (cause string) {
+	if step == nil {
+		return ""
+	}
+	if e.begin != nil {
+		s.running = append(s.running, *step)
+		if step.Role != "" {
+			s.starts++
+		}
+		if cause = string(step.Purpose) + " begins"; s.redo[step.Group] || step.Role == team.PM || step.Role == "" {
+			cause = ""
+		}
+		if step.Role != team.PM {
+			delete(s.redo, step.Group)
+		}
+		return cause
+	}
+	s.running = slices.DeleteFunc(s.running, func(r Step) bool { return r.ID == step.ID })
+	switch step.Role {
+	case team.PM:
+		return ""
+	case "":
+		return s.mergeCause(e, *step)
+	}
+	word := effective(*step, e.ending)
+	s.redo[step.Group] = word == ""
+	return word
+}
+
+func (s *sim) mergeCause(e event, step Step) string {
+	var m Merged
+	if e.ending.Class != failure.None || step.Group == "" {
+		return ""
+	}
+	if err := json.Unmarshal([]byte(e.ending.Answer), &m); err != nil {
+		s.wrong("%v", err)
+	}
+	s.merged[step.Group] = m.Outcome == MergeDone
+	return string(m.Outcome)
+}
+
+// effective is the word that an agent's end stands for by the protocol, or "" if
+// the agent is to be started again.
+func effective(step Step, e Ending) string {
+	switch e.Class {
+	case failure.None:
+	case failure.Auth, failure.Denied, failure.NotStarted, failure.BadPlan, failure.OverBudget, failure.Cancelled:
+		return ""
+	default:
+		return "ERROR"
+	}
+	words := map[Purpose]string{
+		Work: "READY_FOR_QA READY_FOR_REVIEW BLOCKED INCOMPLETE PARTIAL ERROR NEEDS_CLARIFICATION ESCALATE", Test: "PASS FAIL BLOCKED PARTIAL FLAKY",
+		Review: "APPROVED APPROVED_WITH_NOTES CHANGES_REQUESTED", Unblock: "UNBLOCKED ESCALATE NEEDS_CLARIFICATION",
+	}
+	said, err := team.ParseAnswer(e.Answer)
+	switch {
+	case err == nil && slices.Contains(strings.Fields(words[step.Purpose]), string(said.Status)):
+		return string(said.Status)
+	case step.Again == "":
+		return ""
+	}
+	return "ERROR"
+}
+
+// checkMoves compares every group with how it was.
+func (s *sim) checkMoves(was team.Picture, step *Step, cause string) {
+	now := s.picture
+	for _, g := range now.Groups {
+		old, there := was.Groups.Find(g.ID)
+		switch {
+		case !there && (step == nil && len(was.Groups) > 0 || step != nil && step.Role != team.PM || g.Status != team.Pending || g.Iterations != team.Iterations{}):
+			s.wrong("group %s came up as %s %v", g.ID, g.Status, g.Iterations)
+		case there && step != nil && g.ID == step.Group && !allowed(old, g, cause):
+			s.wrong("%s, %q: group %s went from %s %v to %s %v", step.ID, cause, g.ID, old.Status, old.Iterations, g.Status, g.Iterations)
+		case there && (step == nil || g.ID != step.Group) && !allowed(old, g, ""):
+			s.wrong("group %s went from %s to %s although nothing happened to it", g.ID, old.Status, g.Status)
+		}
+	}
+	if len(now.Groups) < len(was.Groups) {
+		s.wrong("a group is gone")
+	}
+}
+
+// look checks what must hold at any moment.
+func (s *sim) look(e event) {
+	was, now := s.picture, s.session.Picture(World{})
+	s.picture = now
+	o := now.Orchestrator
+	if o.Iteration != s.starts || o.TotalSpawns != s.starts {
+		s.wrong("iteration %d, total_spawns %d after %d starts", o.Iteration, o.TotalSpawns, s.starts)
+	}
+	logged := 0
+	for _, l := range o.DecisionsLog {
+		if strings.HasPrefix(l.Decision, "spawn_") {
+			logged++
+		}
+	}
+	if logged != s.starts {
+		s.wrong("%d starts are in the log of %d", logged, s.starts)
+	}
+	if len(s.history) > 0 && now.PM.Iteration != was.PM.Iteration+1 && (e.begin != nil || e.end != "") {
+		s.wrong("pm_state.iteration went from %d to %d", was.PM.Iteration, now.PM.Iteration)
+	}
+	s.lookAgents(now)
+	s.lookEnd(now)
+	if s.documents {
+		s.lookDocuments()
+	}
+	if !slices.Equal(s.session.Next(), s.session.Next()) {
+		s.wrong("Next says another thing the second time")
+	}
+}
+
+func (s *sim) lookAgents(now team.Picture) {
+	var agents, running []string
+	for _, a := range now.Orchestrator.ActiveAgents {
+		agents = append(agents, string(a.AgentType)+" "+a.GroupID)
+	}
+	working := map[string]team.Role{}
+	for _, r := range s.running {
+		switch r.Role {
+		case "":
+		case team.PM:
+			running = append(running, "pm ")
+		default:
+			running, working[r.Group] = append(running, string(r.Role)+" "+r.Group), r.Role
+		}
+	}
+	if !slices.Equal(agents, running) {
+		s.wrong("active are %v, running %v", agents, running)
+	}
+	for _, g := range now.Groups {
+		if want := working[g.ID]; g.CurrentAgent != want && (want != "" || g.CurrentAgent != team.None) {
+			s.wrong("group %s is with %s, but %q runs", g.ID, g.CurrentAgent, want)
+		}
+	}
+}
+
+func (s *sim) lookEnd(now team.Picture) {
+	outcome, ended := s.session.Outcome()
+	if now.Orchestrator.Status == team.SessionRunning && (ended || !now.Orchestrator.EndTime.IsZero()) {
+		s.wrong("it runs, but has ended")
+	}
+	if ended && (len(s.running) > 0 || len(s.session.Next()) > 0) {
+		s.wrong("it has ended, but %d run and %d are next", len(s.running), len(s.session.Next()))
+	}
+	if ended && !outcome.Completed && (outcome.Problem == "" || outcome.Hint == "") {
+		s.wrong("it ended without a reason or a hint: %+v", outcome)
+	}
+	if !outcome.Completed {
+		return
+	}
+	for _, g := range now.Groups {
+		if g.Status != team.Complete || !s.merged[g.ID] {
+			s.wrong("completed with group %s %s, merged %v", g.ID, g.Status, s.merged[g.ID])
+		}
+	}
+	if len(now.Groups) == 0 || now.PM.CompletionPercentage != 100 || now.Orchestrator.CurrentPhase != team.Completed {
+		s.wrong("completed with %d groups, %v %%, %s", len(now.Groups), now.PM.CompletionPercentage, now.Orchestrator.CurrentPhase)
+	}
+}
+
+// lookDocuments holds the documents to the protocol.
+func (s *sim) lookDocuments() {
+	documents, err := marshalled(s.picture)
+	if err != nil {
+		s.wrong("%v", err)
+		return
+	}
+	for d, data := range documents {
+		for _, f := range team.ValidateDocument(d, string(d), data) {
+			s.wrong("%s", f)
+		}
+	}
+}
+
+// marshalled is a picture as the documents that it stands for.
+func marshalled(p team.Picture) (map[team.Document][]byte, error) {
+	out := map[team.Document][]byte{}
+	parts := map[team.Document]any{team.PMStateDoc: p.PM, team.GroupStatusDoc: p.Groups, team.OrchestratorDoc: p.Orchestrator}
+	for d, pair := range map[team.Document][2]team.Role{
+		team.DevToQADoc: {team.Developer, team.QAExpert}, team.QAToTechLeadDoc: {team.QAExpert, team.TechLead},
+		team.TechLeadToDevDoc: {team.TechLead, team.Developer},
+	} {
+		list := team.List[team.Message]{}
+		for _, m := range p.Messages {
+			if m.From == pair[0] && m.To == pair[1] {
+				list = append(list, m)
+			}
+		}
+		parts[d] = map[string]any{"messages": list}
+	}
+	for d, part := range parts {
+		data, err := json.Marshal(part)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d, err)
+		}
+		out[d] = data
+	}
+	return out, nil
+}
+
+// replay lets another session hear the same, and a third one the same with looks
+// in between, which change nothing.
+func (s *sim) replay() {
+	if s.problem != "" {
+		return
+	}
+	one, two := New(s.start, noon), New(s.start, noon)
+	cut := s.rng.IntN(len(s.history))
+	for i, e := range s.history {
+		if i == cut {
+			for _, step := range two.Next() {
+				two.Brief(step, World{})
+			}
+			two.Picture(World{})
+		}
+		if err := errors.Join(e.fold(one), e.fold(two)); err != nil {
+			s.wrong("replayed: %v", err)
+		}
+	}
+	for _, other := range []*Session{one, two} {
+		if !reflect.DeepEqual(other.Picture(World{}), s.picture) {
+			s.wrong("replayed, it is another picture")
+		}
+		if !reflect.DeepEqual(other, s.session) {
+			s.wrong("replayed, it is another session")
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package teamstate
+
+import (
+	"fmt"
+	"slices"
+
+	"gaffer/team"
+)
+
+// escalation is a counter of the group that went past its limit since somebody
+// helped last, and for which a role is to help now.
+func (g *group) escalation(to team.Role) (team.Escalation, bool) {
+	return g.stuck(func(e team.Escalation) bool { return e.To == to })
+}
+
+// tooOften is the counter of a role, if it went past its limit.
+func (g *group) tooOften(role team.Role) (team.Escalation, bool) {
+	return g.stuck(func(e team.Escalation) bool { return e.Role == role })
+}
+
+// stuck is the first counter past its limit that is wanted.
+func (g *group) stuck(wanted func(team.Escalation) bool) (team.Escalation, bool) {
+	since := g.status
+	since.Iterations.Developer -= g.helped.Developer
+	since.Iterations.QA -= g.helped.QA
+	since.Iterations.TechLead -= g.helped.TechLead
+	past := team.Stuck(since)
+	if i := slices.IndexFunc(past, wanted); i >= 0 {
+		return past[i], true
+	}
+	return team.Escalation{}, false
+}
+
+// help takes in that a role has helped: its counters count anew.
+func (g *group) help(by team.Role) {
+	for _, e := range team.Counters(g.status) {
+		switch {
+		case e.To != by:
+		case e.Role == team.Developer:
+			g.helped.Developer = e.Count
+		case e.Role == team.QAExpert:
+			g.helped.QA = e.Count
+		case e.Role == team.TechLead:
+			g.helped.TechLead = e.Count
+		}
+	}
+}
+
+func stuckReason(id string, e team.Escalation) string {
+	return fmt.Sprintf("group %s is stuck: %s was started %d times without an end, more than %d", id, e.Role, e.Count, e.Limit)
+}
+
+// enforceCap ends the session if a group needs an agent and has had all it may.
+func (s *Session) enforceCap() {
+	for _, g := range s.waiting() {
+		if step, ok := s.want(g); ok && step.Role != "" && step.Role != team.PM && g.starts >= g.allowed {
+			s.stop(
+				fmt.Sprintf("group %s is %s after %d starts of agents, which is the limit", g.id, g.status.Status, g.starts),
+				fmt.Sprintf("look at branch %s; 'gaffer team resume' allows as many again", s.Branch(g.id)),
+			)
+		}
+	}
+}

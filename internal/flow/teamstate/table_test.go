@@ -1,0 +1,84 @@
+package teamstate
+
+import (
+	"gaffer/team"
+)
+
+// row is one move of a group that may be seen: what happened, where the group
+// was, where it is, and which counters have grown.
+type row struct {
+	from  team.GroupStatus
+	cause string
+	to    team.GroupStatus
+	grow  team.Iterations
+}
+
+// table is the protocol's table, written out once more, in terms of what happens
+// to a session: an agent's start, the word at its end, a merge.
+var table = []row{
+	{team.Pending, "work begins", team.DevWorking, team.Iterations{Developer: 1}},
+	{team.DevWorking, "READY_FOR_QA", team.WaitingQA, team.Iterations{}},
+	{team.DevWorking, "READY_FOR_REVIEW", team.WaitingReview, team.Iterations{}},
+	{team.DevWorking, "BLOCKED", team.DevBlocked, team.Iterations{}},
+	{team.DevWorking, "INCOMPLETE", team.DevBlocked, team.Iterations{}},
+	{team.DevWorking, "ERROR", team.DevBlocked, team.Iterations{}},
+	{team.DevBlocked, "work begins", team.DevWorking, team.Iterations{Developer: 1}},
+	{team.WaitingQA, "test begins", team.QATesting, team.Iterations{QA: 1}},
+	{team.QATesting, "PASS", team.WaitingReview, team.Iterations{}},
+	{team.QATesting, "FAIL", team.QAFailed, team.Iterations{}},
+	{team.QAFailed, "work begins", team.DevWorking, team.Iterations{Developer: 1}},
+	{team.ChangesRequested, "work begins", team.DevWorking, team.Iterations{Developer: 1}},
+	{team.WaitingReview, "review begins", team.TechReview, team.Iterations{TechLead: 1}},
+	{team.TechReview, "merged", team.Complete, team.Iterations{}},
+	{team.TechReview, "CHANGES_REQUESTED", team.ChangesRequested, team.Iterations{}},
+	{team.TechReview, "conflict", team.ChangesRequested, team.Iterations{}},
+	{team.TechReview, "tests_failed", team.ChangesRequested, team.Iterations{}},
+}
+
+// detours are the moves that the protocol's routing needs beside its table.
+var detours = []row{
+	{team.DevWorking, "PARTIAL", team.DevBlocked, team.Iterations{}},
+	{team.DevWorking, "NEEDS_CLARIFICATION", team.DevBlocked, team.Iterations{}},
+	{team.DevWorking, "ESCALATE", team.DevBlocked, team.Iterations{}},
+	{team.DevBlocked, "ESCALATE", team.DevBlocked, team.Iterations{}}, // until a developer is free
+	{team.WaitingQA, "ESCALATE", team.WaitingQA, team.Iterations{}},
+	{team.QAFailed, "ESCALATE", team.QAFailed, team.Iterations{}},
+	{team.DevBlocked, "NEEDS_CLARIFICATION", team.DevBlocked, team.Iterations{}},
+	{team.WaitingQA, "NEEDS_CLARIFICATION", team.WaitingQA, team.Iterations{}},
+	{team.QAFailed, "NEEDS_CLARIFICATION", team.QAFailed, team.Iterations{}},
+	{team.TechReview, "APPROVED_WITH_NOTES", team.TechReview, team.Iterations{}}, // until it is merged
+	{team.QATesting, "PARTIAL", team.WaitingQA, team.Iterations{}},
+	{team.QATesting, "BLOCKED", team.WaitingQA, team.Iterations{}},
+	{team.QATesting, "ERROR", team.WaitingQA, team.Iterations{}},
+	{team.QATesting, "FLAKY", team.QAFailed, team.Iterations{}},
+	{team.TechReview, "ERROR", team.WaitingReview, team.Iterations{}},
+	{team.TechReview, "APPROVED", team.TechReview, team.Iterations{}}, // until it is merged
+	{team.DevBlocked, "unblock begins", team.DevBlocked, team.Iterations{}},
+	{team.WaitingQA, "unblock begins", team.WaitingQA, team.Iterations{}},
+	{team.QAFailed, "unblock begins", team.QAFailed, team.Iterations{}},
+	{team.DevBlocked, "UNBLOCKED", team.DevBlocked, team.Iterations{}}, // until a developer is free
+	{team.WaitingQA, "UNBLOCKED", team.WaitingQA, team.Iterations{}},
+	{team.QAFailed, "UNBLOCKED", team.QAFailed, team.Iterations{}},
+	{team.DevBlocked, "ERROR", team.DevBlocked, team.Iterations{}},
+	{team.WaitingQA, "ERROR", team.WaitingQA, team.Iterations{}},
+	{team.QAFailed, "ERROR", team.QAFailed, team.Iterations{}},
+}
+
+// allowed says whether a group may move so. What has no cause moves nothing.
+func allowed(was, now team.Group, cause string) bool {
+	grown := team.Iterations{
+		Developer: now.Iterations.Developer - was.Iterations.Developer,
+		QA:        now.Iterations.QA - was.Iterations.QA,
+		TechLead:  now.Iterations.TechLead - was.Iterations.TechLead,
+	}
+	if cause == "" {
+		return was.Status == now.Status && grown == team.Iterations{}
+	}
+	seen := row{was.Status, cause, now.Status, grown}
+	for _, r := range append(table[:len(table):len(table)], detours...) {
+		if r == seen {
+			return true
+		}
+	}
+	return false
+}

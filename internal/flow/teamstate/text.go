@@ -1,0 +1,77 @@
+package teamstate
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"gaffer/statefile/jsontree"
+)
+
+// What agents say goes into documents and prompts. These bounds keep one of them
+// from filling both.
+const (
+	maxText = 16 << 10 // bytes of a text
+	maxLine = 1 << 10  // bytes of a name or a title
+	maxList = 200      // items of a list
+)
+
+// clip cuts a text at a rune so that it has at most so many bytes.
+func clip(s string, most int) string {
+	const ellipsis = "…"
+	s = strings.ToValidUTF8(s[:min(len(s), most+utf8.UTFMax)], "\uFFFD")
+	if len(s) <= most {
+		return s
+	}
+	cut := most - len(ellipsis)
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + ellipsis
+}
+
+// ends is a text without its middle if it is too long: what counts in an answer
+// is at its end.
+func ends(s string, most int) string {
+	if len(s) <= most {
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return clip(s, most/2) + "\n" + strings.ToValidUTF8(s[len(s)-most/2:], "")
+}
+
+// line is a text as one line, for names and titles.
+func line(s string) string { return strings.Join(strings.Fields(clip(s, maxLine)), " ") }
+
+// lines clips every text of a list, and the list.
+func lines(list []string) []string {
+	var out []string
+	for _, s := range list[:min(len(list), maxList)] {
+		out = append(out, clip(s, maxLine))
+	}
+	return out
+}
+
+// strs reads a list of strings, or a string that stands for a list of one.
+func strs(v jsontree.Value) []string {
+	if s, ok := v.Str(); ok {
+		return []string{clip(s, maxLine)}
+	}
+	var list []string
+	for i, item := range v.Items() {
+		if i == maxList {
+			break
+		}
+		if s, ok := item.Str(); ok {
+			list = append(list, clip(s, maxLine))
+		}
+	}
+	return list
+}
+
+// newest joins texts, and leaves out the oldest if they would be too long.
+func newest(texts []string) string {
+	joined := ""
+	for i := len(texts) - 1; i >= 0 && (joined == "" || len(texts[i])+len(joined) < maxText); i-- {
+		joined = strings.TrimSuffix(texts[i]+"\n\n"+joined, "\n\n")
+	}
+	return clip(joined, maxText)
+}

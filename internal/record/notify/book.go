@@ -1,0 +1,362 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"gaffer/internal/engine/store"
+)
+
+// The kinds of the items that are kept: notes, whose parent says whether they are
+// open; what programs agree on about a channel; how far each has read.
+const (
+	noteKind   = "notify"
+	senderKind = "notify-sender"
+	cursorKind = "notify-cursor"
+)
+
+const (
+	openMost = 1000               // notes of a channel that wait; more are given up
+	keep     = 7 * 24 * time.Hour // what was told is remembered, so that it is not told again
+	tidyMost = 500                // items that are looked at together
+)
+
+// book is what is kept about one channel in a store.
+type book struct {
+	store   store.Store
+	channel string // the channel's key
+	scope   string // the run that is followed, or everything
+	me      string // this program, unlike any other
+}
+
+// everything is the scope of those who tell all that happens in a store.
+const everything = "*"
+
+// cursor is how far the events were read in a scope.
+type cursor struct {
+	Seq   int64     `json:"seq"`
+	Began time.Time `json:"began"` // what happened before is not told
+}
+
+func (b *book) noteKey(id string) store.ItemKey {
+	return store.ItemKey{Kind: noteKind, ID: b.channel + " " + id}
+}
+
+func (b *book) senderKey() store.ItemKey { return store.ItemKey{Kind: senderKind, ID: b.channel} }
+
+func (b *book) cursorKey() store.ItemKey {
+	return store.ItemKey{Kind: cursorKind, ID: b.channel + " " + b.scope}
+}
+
+func openList(channel string) string { return channel + " open" }
+
+// items is where items are looked up: a transaction, or a reader.
+type items interface {
+	Item(key store.ItemKey) (store.Item, error)
+	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
+}
+
+// get reads an item into to, which stays as it is if there is none.
+func get(from items, key store.ItemKey, to any) (found bool, err error) {
+	item, err := from.Item(key)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, json.Unmarshal(item.Data, to)
+}
+
+func put(tx *store.Tx, i store.Item, data any) error {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	i.Data = text
+	tx.PutItem(i)
+	return nil
+}
+
+func (b *book) putCursor(tx *store.Tx, c cursor, now time.Time) error {
+	return put(tx, store.Item{ItemKey: b.cursorKey(), Parent: b.channel, Seq: c.Seq, Made: now}, c)
+}
+
+func (b *book) putSender(tx *store.Tx, s sender, now time.Time) error {
+	return put(tx, store.Item{ItemKey: b.senderKey(), Made: now}, s)
+}
+
+func (b *book) putEntry(tx *store.Tx, e entry) error {
+	parent := b.channel
+	if e.State == Pending {
+		parent = openList(b.channel)
+	}
+	return put(tx, store.Item{ItemKey: b.noteKey(e.Note.ID), Parent: parent, Seq: e.Queued.UnixMicro(), Made: e.Queued}, e)
+}
+
+// open returns from where on events are told: where an earlier program has come
+// to, or else after the event that is given, or from now on if that is zero.
+func (b *book) open(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
+	found := false
+	err = b.store.Read(ctx, func(r store.Reader) (err error) {
+		if found, err = get(r, b.cursorKey(), &c); err != nil || found {
+			return err
+		}
+		c = cursor{Seq: from, Began: now}
+		if from == 0 {
+			c.Seq, err = r.LastSeq()
+		}
+		return err
+	})
+	if err != nil || found {
+		return c, err
+	}
+	return c, b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.cursorKey()}}, func(tx *store.Tx) error {
+		found, err := get(tx, b.cursorKey(), &c) // somebody may have been faster
+		if err != nil || found {
+			return err
+		}
+		return b.putCursor(tx, c, now)
+	})
+}
+
+// note queues what is to be told, and that events were read up to a number. What
+// somebody has queued before is not queued again.
+func (b *book) note(ctx context.Context, notes []Note, c cursor, now time.Time) error {
+	need := store.Need{Items: []store.ItemKey{b.cursorKey()}}
+	for _, n := range notes {
+		need.Items = append(need.Items, b.noteKey(n.ID))
+	}
+	return b.store.Write(ctx, need, func(tx *store.Tx) error {
+		if err := b.queue(tx, notes, now); err != nil {
+			return err
+		}
+		var kept cursor
+		if _, err := get(tx, b.cursorKey(), &kept); err != nil {
+			return err
+		}
+		if kept.Seq > c.Seq {
+			return nil
+		}
+		return b.putCursor(tx, c, now)
+	})
+}
+
+func (b *book) queue(tx *store.Tx, notes []Note, now time.Time) error {
+	if len(notes) == 0 {
+		return nil
+	}
+	open, err := tx.Items(noteKind, openList(b.channel), math.MinInt64, openMost)
+	if err != nil {
+		return err
+	}
+	room := openMost - len(open)
+	for i, n := range notes {
+		var before entry
+		found, err := get(tx, b.noteKey(n.ID), &before)
+		if err != nil {
+			return err
+		}
+		if found {
+			continue
+		}
+		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // they stay in order
+		if room--; room < 0 {
+			e.State, e.Ended, e.Why = GivenUp, now, "too many others waited to be told"
+		}
+		if err := b.putEntry(tx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waiting reads what waits to be told, the oldest first, and what programs agree
+// on.
+func (b *book) waiting(from items) (open []entry, s sender, err error) {
+	if _, err := get(from, b.senderKey(), &s); err != nil {
+		return nil, s, err
+	}
+	list, err := from.Items(noteKind, openList(b.channel), math.MinInt64, openMost)
+	if err != nil {
+		return nil, s, err
+	}
+	open, err = entries(list)
+	return open, s, err
+}
+
+func entries(list []store.Item) ([]entry, error) {
+	all := make([]entry, len(list))
+	for i, item := range list {
+		if err := json.Unmarshal(item.Data, &all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// look says what to do next, without doing it.
+func (b *book) look(ctx context.Context, r Rules, now time.Time) (m move, err error) {
+	err = b.store.Read(ctx, func(from store.Reader) error {
+		open, s, err := b.waiting(from)
+		m = next(now, open, s, r)
+		if len(m.entries) > 0 && b.taken(s, now) {
+			m = move{wait: s.Until}
+		}
+		return err
+	})
+	return m, err
+}
+
+// taken reports whether another program sends.
+func (b *book) taken(s sender, now time.Time) bool { return s.Holder != b.me && s.Until.After(now) }
+
+// take makes this program the one that sends, and says what. It is asked for after
+// look has found something; others may have been faster.
+func (b *book) take(ctx context.Context, r Rules, now time.Time) (m move, err error) {
+	err = b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
+		open, s, err := b.waiting(tx)
+		if err != nil {
+			return err
+		}
+		if b.taken(s, now) {
+			m = move{wait: s.Until}
+			return nil
+		}
+		if m, err = b.settle(tx, open, s, r, now); err != nil || len(m.entries) == 0 {
+			return err
+		}
+		for i := range m.entries {
+			m.entries[i].Batch = m.id
+			if err := b.putEntry(tx, m.entries[i]); err != nil {
+				return err
+			}
+		}
+		s.Holder, s.Until, s.Sent = b.me, now.Add(lease), s.lately(now)
+		return b.putSender(tx, s, now)
+	})
+	return m, err
+}
+
+// settle decides what is sent, and takes out what is not worth it any more.
+func (b *book) settle(tx *store.Tx, open []entry, s sender, r Rules, now time.Time) (move, error) {
+	for {
+		m := next(now, open, s, r)
+		gone := 0
+		for _, e := range m.entries {
+			why, state, err := overtaken(tx, e, now)
+			if err != nil {
+				return m, err
+			}
+			if why == "" {
+				continue
+			}
+			gone++
+			e.State, e.Why, e.Ended = state, why, now
+			if err := b.putEntry(tx, e); err != nil {
+				return m, err
+			}
+			open = slices.DeleteFunc(open, func(o entry) bool { return o.Note.ID == e.Note.ID })
+		}
+		if gone == 0 {
+			return m, nil
+		}
+	}
+}
+
+// overtaken says why a note is not told any more. One that was perhaps told is
+// told again.
+func overtaken(tx *store.Tx, e entry, now time.Time) (why string, state State, err error) {
+	if now.Sub(e.Queued) > tooOld {
+		return cmp.Or(e.Why, "nobody could tell it for a day"), GivenUp, nil
+	}
+	if e.Batch != "" {
+		return "", "", nil
+	}
+	switch {
+	case e.Note.Question != "":
+		q, err := tx.Question(e.Note.Question)
+		if err == nil && q.Closed {
+			return "it was answered, or nobody waits any more", Overtook, nil
+		}
+		return "", "", gone(err)
+	case e.Note.Kind == Offline:
+		w, err := tx.Worker(e.Note.Worker)
+		if err == nil && w.Seen.After(e.Note.Seen) {
+			return "it was heard of again", Overtook, nil
+		}
+		return "", "", gone(err)
+	}
+	return "", "", nil
+}
+
+// gone takes what is not there for no mistake.
+func gone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// done notes how a message went, and lets others send.
+func (b *book) done(ctx context.Context, m move, outcome error, now time.Time) error {
+	return b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
+		var s sender
+		if _, err := get(tx, b.senderKey(), &s); err != nil {
+			return err
+		}
+		if s.Holder == b.me {
+			s.Until = time.Time{}
+		}
+		s.judge(outcome, now)
+		for _, e := range m.entries {
+			e.judge(outcome, now)
+			if err := b.putEntry(tx, e); err != nil {
+				return err
+			}
+		}
+		return b.putSender(tx, s, now)
+	})
+}
+
+// judge takes in how a message went.
+func (s *sender) judge(outcome error, now time.Time) {
+	s.Sent = append(s.lately(now), now)
+	again, temporary := errors.AsType[*Again](outcome)
+	if !temporary {
+		s.Tries, s.Retry = 0, time.Time{}
+		return
+	}
+	s.Tries++
+	s.Retry = now.Add(min(max(backoff(s.Tries), again.After), lastWait))
+}
+
+func (e *entry) judge(outcome error, now time.Time) {
+	_, temporary := errors.AsType[*Again](outcome)
+	switch {
+	case outcome == nil:
+		e.State, e.Why, e.Ended = Told, "", now
+	case temporary:
+		e.Why = line(outcome.Error(), textMost)
+	default:
+		e.State, e.Why, e.Ended = GivenUp, line(outcome.Error(), textMost), now
+	}
+}
+
+// release lets others send what was not sent to its end.
+func (b *book) release(ctx context.Context, now time.Time) error {
+	return b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
+		var s sender
+		found, err := get(tx, b.senderKey(), &s)
+		if err != nil || !found || s.Holder != b.me {
+			return err
+		}
+		s.Until = time.Time{}
+		return b.putSender(tx, s, now)
+	})
+}

@@ -1,0 +1,218 @@
+package notify
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+)
+
+// What a heading of an event can be told for.
+const (
+	asked         = "question.asked"
+	taskFailed    = "task.failed"
+	workerChanged = "worker.changed"
+)
+
+// fact is an event without its rows, and of those what is needed to tell it.
+type fact struct {
+	store.Event
+	run      store.Run
+	task     store.Task
+	attempt  store.Attempt
+	question store.Question
+	worker   store.Worker
+	counts   map[store.Status]int
+}
+
+// told reports whether events of a kind are told. Most are not.
+func told(e store.Event) bool {
+	switch e.Kind {
+	case asked, taskFailed:
+		return true
+	case workerChanged:
+		return e.To == string(Waiting) && e.From != e.To
+	}
+	return runEnded(e)
+}
+
+func runEnded(e store.Event) bool {
+	return strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final()
+}
+
+// noteOf is what an event is told as. One that has been overtaken is not told.
+func noteOf(f fact) (Note, bool) {
+	switch {
+	case f.Kind == asked:
+		return waiting(f), !f.question.Closed
+	case f.Kind == taskFailed:
+		return failed(f), true
+	case f.Kind == workerChanged:
+		return agentWaits(f), f.worker.Slots == 0 // the questions of our own workers are told themselves
+	case runEnded(f.Event):
+		return finished(f), true
+	}
+	return Note{}, false
+}
+
+func waiting(f fact) Note {
+	n := about(f, Waiting, idOf(string(Waiting), f.question.ID))
+	name := fleet.QuestionName(f.question.Run, f.question.Task)
+	n.Title = line(name+" asks", titleMost)
+	n.Text = line(f.question.Text, textMost)
+	n.Next = "gaffer answer " + name
+	if !f.question.Aside() {
+		n.Text += "\nrun " + nameOf(f.run)
+	}
+	n.Task, n.Question = f.question.Task, f.question.ID
+	_ = json.Unmarshal(f.question.Options, &n.Options) // what is no list of texts is not shown
+	return n
+}
+
+// about is what all notes on an event of a run have in common.
+func about(f fact, kind Kind, id string) Note {
+	return Note{ID: id, Kind: kind, Time: f.At.UTC(), Run: f.run.ID, RunName: nameOf(f.run), Project: f.run.Project}
+}
+
+// agentWaits is told of agents that are not gaffer's: they say that they wait, and
+// nothing more.
+func agentWaits(f fact) Note {
+	name := line(orElse(f.worker.Name, f.worker.ID), titleMost/2)
+	return Note{
+		ID: idOf(string(Waiting), f.worker.ID, fmt.Sprint(f.Seq)), Kind: Waiting, Time: f.At.UTC(), Worker: f.worker.ID,
+		Title: name + " waits for a person", Text: "its agent has said so; what it asks is where it runs",
+	}
+}
+
+func orElse(text, other string) string {
+	if text != "" {
+		return text
+	}
+	return other
+}
+
+func failed(f fact) Note {
+	n := about(f, Failed, idOf(string(Failed), f.Run, f.Task, fmt.Sprint(f.Seq)))
+	n.Task, n.Class = f.Task, orElse(f.attempt.Class, f.task.Outcome)
+	n.Title = line(f.Task+" failed", titleMost)
+	n.Text = line(strings.TrimPrefix(fmt.Sprintf("%s: %s", n.Class, f.Why), ": "), textMost) + "\nrun " + nameOf(f.run)
+	n.Next = fmt.Sprintf("gaffer logs %s/%s", f.Run, f.Task)
+	return n
+}
+
+func finished(f fact) Note {
+	n := about(f, Finished, idOf(string(Finished), f.Run, fmt.Sprint(f.Seq)))
+	n.Run, n.Status = f.Run, f.To
+	n.Title = line(fmt.Sprintf("run %s %s", nameOf(f.run), ended(store.Status(f.To))), titleMost)
+	var parts []string
+	for _, s := range []store.Status{store.Complete, store.Failed, store.Cancelled} {
+		if c := f.counts[s]; c > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c, s))
+		}
+	}
+	if !f.run.Created.IsZero() {
+		parts = append(parts, elapsed(f.At.Sub(f.run.Created)))
+	}
+	if f.run.Spent.MicroUSD > 0 {
+		parts = append(parts, dollars(f.run.Spent.MicroUSD))
+	}
+	n.Text = strings.Join(parts, ", ")
+	n.Next = "gaffer status " + f.Run
+	return n
+}
+
+func ended(as store.Status) string {
+	switch as {
+	case store.Failed:
+		return "has failed"
+	case store.Cancelled:
+		return "was cancelled"
+	}
+	return "is " + string(as)
+}
+
+// near is the part of a budget, in per cent, from which on a person is told.
+const near = 80
+
+// budgetNote tells what a run has spent, with what its agents have so far, once
+// that is most of what it may. refused is true if something was not begun for
+// want of budget.
+func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Note, bool) {
+	part := max(share(spent.MicroUSD, run.Budget.MicroUSD), share(spent.Tokens, run.Budget.Tokens))
+	n := Note{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
+	n.Next = "gaffer status " + run.ID
+	switch {
+	case part >= 100 || refused:
+		n.ID = idOf(string(Budget), run.ID, "100")
+		n.Title = line(fmt.Sprintf("run %s has used its budget", n.RunName), titleMost)
+		if part < 100 {
+			n.Text += "\nwhat is left does not allow another task"
+		}
+	case part >= near:
+		n.ID = idOf(string(Budget), run.ID, "80")
+		n.Title = line(fmt.Sprintf("run %s has spent %d %% of its budget", n.RunName, part), titleMost)
+	default:
+		return Note{}, false
+	}
+	return n, true
+}
+
+// share is a part of the whole in per cent, 0 if the whole is not limited.
+func share(part, whole int64) int64 {
+	if whole <= 0 {
+		return 0
+	}
+	return int64(float64(part) / float64(whole) * 100)
+}
+
+// refusedFor reports whether a task failed for want of budget.
+func refusedFor(f fact) bool {
+	return f.Kind == taskFailed && orElse(f.attempt.Class, f.task.Outcome) == string(failure.OverBudget)
+}
+
+// crew is a worker and what is needed to say whether it is missed.
+type crew struct {
+	store.Worker
+	holds int  // attempts that it runs
+	local bool // it works for a run of its own machine, and ends with that
+}
+
+// hearing is since when workers could be missed.
+type hearing struct {
+	began time.Time     // those that were last heard of before this are not our concern
+	since time.Time     // nobody could be heard before this
+	after time.Duration // who was not heard of for so long is offline
+}
+
+// offline tells who has been missing for long enough.
+func offline(w crew, h hearing, now time.Time) (Note, bool) {
+	silent := now.Sub(latest(w.Seen, h.since)) >= h.after
+	concern := w.Seen.After(h.began.Add(-h.after)) && now.Sub(w.Seen) < tooOld
+	if !silent || !concern || w.Created.IsZero() || w.local && w.holds == 0 {
+		return Note{}, false
+	}
+	name := line(orElse(w.Name, w.ID), titleMost/2)
+	n := Note{
+		ID: idOf(string(Offline), w.ID, fmt.Sprint(w.Seen.UnixMilli())), Kind: Offline, Time: now.UTC(), Worker: w.ID, Seen: w.Seen,
+		Title: "worker " + name + " is offline", Next: "gaffer workers",
+	}
+	n.Text = "not heard of for " + elapsed(now.Sub(w.Seen))
+	if w.holds > 0 {
+		n.Text += "; it holds " + count(w.holds, "task")
+	}
+	return n, true
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// tooOld is when something is no news any more.
+const tooOld = 24 * time.Hour

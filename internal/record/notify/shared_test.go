@@ -1,0 +1,107 @@
+package notify
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/engine/store/sqlite"
+	"gaffer/internal/plan"
+	"gaffer/internal/testkit/testenv"
+)
+
+// Programs that share a database have a store of their own each.
+func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "gaffer.db")
+	open := func() store.Store {
+		s, err := sqlite.Open(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	const runs, tasks = 4, 6
+	var mu sync.Mutex
+	n := 0
+	e := engine.New(open(), engine.Options{
+		Now: time.Now, Rand: func() float64 { return 0.5 },
+		NewID: func() string { mu.Lock(); defer mu.Unlock(); n++; return fmt.Sprint("id", n) },
+	})
+	in := &inbox{}
+	options := func(run string, i int) Options {
+		return Options{
+			Store: open(), Channels: []Channel{in}, Run: run, Kinds: Kinds(), Rules: Rules{Questions: true, Burst: 1000}, Now: time.Now,
+			ID: fmt.Sprint("program", i), Notice: func(text string) { t.Error(text) }, OfflineAfter: 30 * time.Second,
+		}
+	}
+	var all []*Teller
+	for i := range runs {
+		id := fmt.Sprint("r", i)
+		p := plan.Plan{Name: id}
+		for j := range tasks {
+			p.Tasks = append(p.Tasks, plan.Task{ID: fmt.Sprint("t", j), Agent: "fake", Prompt: "x"})
+		}
+		if _, err := e.Submit(t.Context(), engine.Submission{Plan: p, ID: id, Place: id}); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, Start(options(id, i)))
+	}
+	all = append(all, Start(options("", 98)), Start(options("", 99)))
+	eachBegun(t, options("", 0).Store, runs+1)
+	var working sync.WaitGroup
+	for i := range runs {
+		working.Go(func() {
+			id := fmt.Sprint("r", i)
+			for range tasks {
+				a, err := e.Claim(t.Context(), engine.Claim{Worker: id, Labels: []string{engine.PlaceLabel(id)}})
+				_, err2 := e.Finish(t.Context(), engine.Finish{Attempt: a.Attempt.ID, Token: a.Attempt.Token, Class: failure.Denied})
+				if err := errors.Join(err, err2); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	working.Wait()
+	for _, teller := range all {
+		working.Go(func() { teller.Finish(t.Context(), time.Minute) })
+	}
+	working.Wait()
+	seen := map[string]int{}
+	for _, n := range in.got {
+		seen[n.ID]++
+	}
+	for id, times := range seen {
+		if times != 1 {
+			t.Errorf("%s was told %d times", id, times)
+		}
+	}
+	if want := runs * (tasks + 1); len(seen) != want {
+		t.Errorf("%d were told, want %d", len(seen), want)
+	}
+}
+
+// eachBegun waits until so many scopes are followed.
+func eachBegun(t *testing.T, s store.Store, want int) {
+	t.Helper()
+	testenv.Wait(t, fmt.Sprintf("%d scopes", want), func() error {
+		var list []store.Item
+		err := s.Read(t.Context(), func(r store.Reader) (err error) {
+			list, err = r.Items(cursorKind, (&inbox{}).Key(), -1, 99)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) != want {
+			return fmt.Errorf("%d are followed", len(list))
+		}
+		return nil
+	})
+}

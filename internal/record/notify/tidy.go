@@ -1,0 +1,103 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gaffer/internal/engine/store"
+)
+
+// tidy takes away what was told long ago, and how far runs were read that have
+// ended long ago.
+func (b *book) tidy(ctx context.Context, now time.Time) error {
+	var old []store.ItemKey
+	err := b.store.Read(ctx, func(r store.Reader) (err error) {
+		old, err = b.old(r, now.Add(-keep))
+		return err
+	})
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	return b.store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+		for _, key := range old {
+			tx.DropItem(key)
+		}
+		return nil
+	})
+}
+
+// old are the items that nobody needs any more. None of them will change.
+func (b *book) old(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
+	told, err := r.Items(noteKind, b.channel, math.MinInt64, tidyMost)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range told {
+		if item.Seq < before.UnixMicro() {
+			keys = append(keys, item.ItemKey)
+		}
+	}
+	cursors, err := r.Items(cursorKind, b.channel, math.MinInt64, tidyMost)
+	for _, item := range cursors {
+		if !item.Made.Before(before) || strings.HasSuffix(item.ID, " "+everything) {
+			continue
+		}
+		run, err := r.Run(item.ID[strings.LastIndex(item.ID, " ")+1:])
+		if gone(err) != nil {
+			return nil, err
+		}
+		if err != nil || run.Status.Final() {
+			keys = append(keys, item.ItemKey)
+		}
+	}
+	return keys, err
+}
+
+// Record is a note and what became of it.
+type Record struct {
+	Channel string    `json:"channel"` // its name
+	State   State     `json:"state"`
+	Queued  time.Time `json:"queued"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Why     string    `json:"why,omitempty"`  // it was not told, or not yet
+	With    string    `json:"with,omitempty"` // the digest that it was told in
+	Note    Note      `json:"note"`
+}
+
+// Lately returns what was told over channels since a time, and what waits to be,
+// the latest first: an empty list if there is nothing.
+func Lately(ctx context.Context, s store.Store, channels []Channel, since time.Time) (list []Record, err error) {
+	err = s.Read(ctx, func(r store.Reader) error {
+		list = []Record{}
+		for _, c := range channels {
+			for parent, after := range map[string]int64{c.Key(): since.UnixMicro() - 1, openList(c.Key()): math.MinInt64} {
+				found, err := r.Items(noteKind, parent, after, math.MaxInt32)
+				if err != nil {
+					return err
+				}
+				for _, item := range found {
+					var e entry
+					if err := json.Unmarshal(item.Data, &e); err != nil {
+						return err
+					}
+					list = append(list, e.record(c))
+				}
+			}
+		}
+		return nil
+	})
+	slices.SortStableFunc(list, func(a, b Record) int { return b.Queued.Compare(a.Queued) })
+	return list, err
+}
+
+func (e entry) record(c Channel) Record {
+	r := Record{Channel: c.Name(), State: e.State, Queued: e.Queued, Ended: e.Ended, Why: e.Why, Note: e.Note}
+	if e.Batch != e.Note.ID {
+		r.With = e.Batch
+	}
+	return r
+}

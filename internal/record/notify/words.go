@@ -1,0 +1,124 @@
+package notify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"gaffer/internal/engine/store"
+)
+
+// How much of what others wrote is passed on.
+const (
+	titleMost = 100
+	textMost  = 500
+)
+
+// line is text on one line, printable, of at most so many characters.
+func line(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text[:min(len(text), 8*most)])
+	words := []rune(strings.Join(strings.Fields(text), " "))
+	if len(words) > most {
+		return string(words[:most-1]) + "…"
+	}
+	return string(words)
+}
+
+// nameOf is what people call a run.
+func nameOf(run store.Run) string {
+	if name := line(run.Name, titleMost/2); name != "" {
+		return name
+	}
+	return line(run.ID, titleMost/2)
+}
+
+// elapsed is a time as all screens show it: 42s, 2m 34s, 1h 05m.
+func elapsed(d time.Duration) string {
+	s := int(max(d, 0) / time.Second)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm %02ds", s/60, s%60)
+	}
+	return fmt.Sprintf("%dh %02dm", s/3600, s/60%60)
+}
+
+func count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// spentOf is what was spent of a budget, such as "$8.10 of $10.00".
+func spentOf(spent, budget store.Amount) string {
+	var parts []string
+	if budget.MicroUSD > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s", dollars(spent.MicroUSD), dollars(budget.MicroUSD)))
+	}
+	if budget.Tokens > 0 {
+		parts = append(parts, fmt.Sprintf("%d of %d tokens", spent.Tokens, budget.Tokens))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func dollars(micro int64) string { return fmt.Sprintf("$%.2f", float64(micro)/1e6) }
+
+// tally is such as "2 waiting, 1 failed", those first that need somebody.
+func tally(notes []Note) string {
+	var parts []string
+	for _, k := range Kinds() {
+		n := 0
+		for _, note := range notes {
+			if note.Kind == k {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, k))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// How much of a digest is spelled out.
+const (
+	digestLines = 8
+	digestNotes = 100
+)
+
+// digest is several notes as one.
+func digest(id string, notes []Note) Note {
+	notes = slices.Clone(notes)
+	slices.SortStableFunc(notes, func(a, b Note) int {
+		return slices.Index(Kinds(), a.Kind) - slices.Index(Kinds(), b.Kind)
+	})
+	d := Note{ID: id, Kind: Digest, Count: len(notes), Title: fmt.Sprintf("%d notifications: %s", len(notes), tally(notes))}
+	var lines []string
+	for i, n := range notes {
+		if d.Time.Before(n.Time) {
+			d.Time = n.Time
+		}
+		if i < digestLines {
+			lines = append(lines, n.Title)
+		}
+	}
+	if more := len(notes) - digestLines; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	d.Text, d.Notes = strings.Join(lines, "\n"), notes[:min(len(notes), digestNotes)]
+	return d
+}

@@ -1,0 +1,60 @@
+package prune
+
+import (
+	"context"
+
+	"gaffer/internal/engine/store"
+)
+
+// eventsAtOnce is how many events are looked at, and taken away, together.
+const eventsAtOnce = 1000
+
+// takeEvents takes away events that are old and whose subject has gone.
+func (t *taker) takeEvents(ctx context.Context) error {
+	there, top := map[string]bool{}, int64(0)
+	err := t.store.Read(ctx, func(r store.Reader) (err error) {
+		left, err := r.RunsBefore(t.found.Before.Add(skew))
+		for _, run := range left {
+			there[run.ID] = true
+		}
+		if err == nil {
+			top, err = Floor(r)
+		}
+		return err
+	})
+	for after, more := int64(0), true; more && err == nil; {
+		var orphans []int64
+		orphans, after, more, err = t.orphans(ctx, after, there)
+		if err == nil && len(orphans) > 0 {
+			top = max(top, orphans[len(orphans)-1])
+			err = t.take(ctx, store.Need{Alone: true}, &t.done.Events, func(tx *store.Tx) (store.Gone, int, error) {
+				tx.PutCursor(store.Cursor{Name: floor, Seq: top})
+				return store.Gone{Events: orphans}, len(orphans), nil
+			})
+		}
+	}
+	return err
+}
+
+// orphans looks through a page of events.
+func (t *taker) orphans(ctx context.Context, after int64, there map[string]bool) (orphans []int64, next int64, more bool, err error) {
+	err = t.store.Read(ctx, func(r store.Reader) error {
+		orphans, next, more = nil, after, false
+		last, err := r.LastSeq()
+		if err != nil {
+			return err
+		}
+		page, err := r.Headings(after, eventsAtOnce)
+		for _, e := range page {
+			if !e.At.Before(t.found.Before) {
+				return err
+			}
+			if next = e.Seq; e.Seq < last && t.found.orphan(e, there) {
+				orphans = append(orphans, e.Seq)
+			}
+		}
+		more = len(page) == eventsAtOnce
+		return err
+	})
+	return orphans, next, more, err
+}

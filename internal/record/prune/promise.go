@@ -1,0 +1,98 @@
+package prune
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+)
+
+// keysAtOnce is how many rows are taken away together.
+const keysAtOnce = 500
+
+// eachPromise calls each with the promises that were made before a time.
+func eachPromise(r store.Reader, before time.Time, each func(store.Promise) error) error {
+	for after := ""; ; {
+		page, err := r.Promises(before, after, keysAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, p := range page {
+			if err := each(p); err != nil {
+				return err
+			}
+			after = p.Key
+		}
+		if len(page) < keysAtOnce {
+			return nil
+		}
+	}
+}
+
+// runs is where runs are looked up.
+type runs interface {
+	Run(id string) (store.Run, error)
+}
+
+// expired reports whether nobody will ask for an old promise again: it is for no
+// run, or for one that has gone or is about to go.
+func expired(r runs, p store.Promise, goes func(run string) bool) (bool, error) {
+	run, bound := engine.PromisedTo(p)
+	if !bound || goes(run) {
+		return true, nil
+	}
+	_, err := r.Run(run)
+	if errors.Is(err, store.ErrNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// takePromises takes away what was promised long ago. A key may be promised again
+// meanwhile, so that each is looked at once more.
+func (t *taker) takePromises(ctx context.Context) error {
+	for after := ""; ; {
+		var page []store.Promise
+		err := t.store.Read(ctx, func(r store.Reader) (err error) {
+			page, err = r.Promises(t.found.promises, after, keysAtOnce)
+			return err
+		})
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		after = page[len(page)-1].Key
+		if err := t.takeKeys(ctx, page); err != nil {
+			return err
+		}
+	}
+}
+
+func (t *taker) takeKeys(ctx context.Context, page []store.Promise) error {
+	var keys []string
+	need := store.Need{Alone: true}
+	for _, p := range page {
+		need.Promises = append(need.Promises, p.Key)
+	}
+	return t.take(ctx, need, &t.done.Promises, func(tx *store.Tx) (store.Gone, int, error) {
+		keys = nil
+		for _, p := range page {
+			now, err := tx.Promise(p.Key)
+			if errors.Is(err, store.ErrNotFound) || err == nil && !now.Made.Before(t.found.promises) {
+				continue
+			}
+			if err != nil {
+				return store.Gone{}, 0, err
+			}
+			gone, err := expired(tx, now, func(string) bool { return false })
+			if err != nil {
+				return store.Gone{}, 0, err
+			}
+			if gone {
+				keys = append(keys, p.Key)
+			}
+		}
+		return store.Gone{Promises: keys}, len(keys), nil
+	})
+}

@@ -1,0 +1,309 @@
+// Package prune deletes what ended long ago: runs with everything that belongs to
+// them, ended tasks of protocol clients, answers kept for repeated requests, workers
+// that have disappeared, and the events about all of these.
+//
+// It searches first and then deletes, in transactions that are small enough for
+// other writers to get in between. If the process dies half way, the next one
+// finishes its work: a run's row is deleted first, and a mark stays until the rest
+// is deleted. Whatever is still in the store has all of its events.
+package prune
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"gaffer/internal/engine/store"
+)
+
+// Retention says what is old.
+type Retention struct {
+	Before time.Time // what ended before this
+	Now    time.Time
+	Keep   int // so many of the runs that ended last stay, of each project
+	// Spare says why a run stays all the same, or nothing. The run has its plan.
+	Spare func(r store.Reader, run store.Run) (why string, err error)
+	// Protocol finds the old rows of protocol clients.
+	Protocol ProtocolRows
+}
+
+// ProtocolRows knows the rows that clients of the coordinator protocol have made.
+// They belong to runs of channels and chains, which never end.
+type ProtocolRows interface {
+	// Owns reports whether a run is that of a channel or a chain.
+	Owns(run string) bool
+	// FindOld finds what ended or was sent before a time.
+	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
+}
+
+// OldProtocolRows are rows of protocol clients that are old.
+type OldProtocolRows struct {
+	Tasks  []OldTask
+	Stay   map[store.TaskKey]bool // all other tasks
+	Inputs []store.ItemKey        // that were claimed
+	Notes  []store.ItemKey
+}
+
+// OldTask is a task that has ended.
+type OldTask struct {
+	store.TaskKey
+	Failed   bool
+	Attempts int
+	Inputs   store.ItemList // that were never claimed
+}
+
+// promised is how long a request may be repeated and get the same answer.
+const promised = 24 * time.Hour
+
+// Found is what is old.
+type Found struct {
+	Before time.Time
+	Ended  []store.Run // the runs, without their plans, those first that were created first
+	Spared []Spared
+	Kept   int // runs that are old and among those that ended last
+	Counts
+
+	questions map[string][]string // by run; those of no task are of none
+	promises  time.Time           // those that were made before this go
+	rest      []string            // runs of which somebody else has left the rest
+	protocol  OldProtocolRows
+	owns      func(run string) bool // see ProtocolRows
+	workers   []string
+}
+
+// Spared is a run that is old and stays.
+type Spared struct{ Run, Why string }
+
+// Counts is how many rows there are.
+type Counts struct {
+	Runs, Tasks, Attempts, Questions, Inputs, Notes, Promises, Workers, Events int
+}
+
+// None reports whether there is nothing.
+func (c Counts) None() bool { return c == Counts{} }
+
+// Look finds what is old, and changes nothing.
+func Look(ctx context.Context, s store.Store, r Retention) (f Found, err error) {
+	err = s.Read(ctx, func(from store.Reader) error {
+		f = Found{Before: r.Before, owns: r.Protocol.Owns, promises: r.Now.Add(-promised), questions: map[string][]string{}}
+		l := &looker{Reader: from, Retention: r, found: &f, there: map[string]bool{}, goes: map[string]bool{}}
+		for _, look := range []func() error{l.runs, l.rest, l.rows, l.protocolRows, l.workers, l.promises, l.events} {
+			if err := look(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return f, err
+}
+
+// looker is one look.
+type looker struct {
+	store.Reader
+	Retention
+	found *Found
+	there map[string]bool // runs that stay
+	goes  map[string]bool // runs that do not
+}
+
+// skew is more than the clocks of machines that share a store are apart.
+const skew = 24 * time.Hour
+
+func (l *looker) runs() error {
+	all, err := l.RunsBefore(l.Before.Add(skew))
+	if err != nil {
+		return err
+	}
+	kept, err := l.keep()
+	if err != nil {
+		return err
+	}
+	for _, run := range all {
+		why, goes := "", old(run, l.Before)
+		switch {
+		case goes && kept[run.ID]:
+			l.found.Kept++
+		case goes:
+			if why, err = l.spare(run.ID); err != nil {
+				return err
+			}
+			if why == "" {
+				l.found.Ended, l.goes[run.ID] = append(l.found.Ended, run), true
+				continue
+			}
+			l.found.Spared = append(l.found.Spared, Spared{run.ID, why})
+		}
+		l.there[run.ID] = true
+	}
+	l.found.Runs = len(l.found.Ended)
+	return nil
+}
+
+// old reports whether a run ended before a time.
+func old(run store.Run, before time.Time) bool { return run.Status.Final() && run.Ended.Before(before) }
+
+func (l *looker) spare(id string) (string, error) {
+	if l.Spare == nil {
+		return "", nil
+	}
+	run, err := l.Run(id)
+	if err != nil {
+		return "", err
+	}
+	return l.Spare(l.Reader, run)
+}
+
+// keep returns the runs of each project that ended last.
+func (l *looker) keep() (map[string]bool, error) {
+	kept := map[string]bool{}
+	if l.Keep <= 0 {
+		return kept, nil
+	}
+	all, err := l.RunsBefore(l.Now.Add(skew))
+	all = slices.DeleteFunc(all, func(r store.Run) bool { return !r.Status.Final() })
+	slices.SortFunc(all, func(a, b store.Run) int { return cmp.Or(b.Ended.Compare(a.Ended), cmp.Compare(b.ID, a.ID)) })
+	seen := map[string]int{}
+	for _, run := range all {
+		if seen[run.Project]++; seen[run.Project] <= l.Keep {
+			kept[run.ID] = true
+		}
+	}
+	return kept, err
+}
+
+// rest finds what somebody has begun to take away.
+func (l *looker) rest() error {
+	marks, err := l.Items(markKind, "", math.MinInt64, math.MaxInt32)
+	for _, mark := range marks {
+		l.found.rest = append(l.found.rest, mark.ID)
+	}
+	return err
+}
+
+// rows counts what belongs to the runs.
+func (l *looker) rows() error {
+	ids := slices.Clone(l.found.rest)
+	for _, run := range l.found.Ended {
+		ids = append(ids, run.ID)
+	}
+	questions, err := l.Questions(false)
+	if err != nil {
+		return err
+	}
+	for _, q := range questions {
+		if l.goes[q.Run] || slices.Contains(l.found.rest, q.Run) || q.Aside() && q.Expires.Before(l.Before) {
+			l.found.questions[q.Run] = append(l.found.questions[q.Run], q.ID)
+		}
+	}
+	c := &l.found.Counts
+	c.Questions += len(l.found.questions[""])
+	for _, id := range ids {
+		tasks, err := l.Tasks(id)
+		if err != nil {
+			return err
+		}
+		attempts, err := l.AttemptsOf(id)
+		if err != nil {
+			return err
+		}
+		c.Tasks, c.Attempts, c.Questions = c.Tasks+len(tasks), c.Attempts+len(attempts), c.Questions+len(l.found.questions[id])
+	}
+	return nil
+}
+
+func (l *looker) protocolRows() (err error) {
+	f := l.found
+	f.protocol, err = l.Protocol.FindOld(l, l.Before)
+	f.Tasks, f.Inputs, f.Notes = f.Tasks+len(f.protocol.Tasks), len(f.protocol.Inputs), len(f.protocol.Notes)
+	for _, t := range f.protocol.Tasks {
+		f.Attempts += t.Attempts
+	}
+	return err
+}
+
+// workers finds those that nobody has heard of and that hold nothing.
+func (l *looker) workers() error {
+	running, err := store.RunningAttempts(l)
+	if err != nil {
+		return err
+	}
+	busy := map[string]bool{}
+	for _, a := range running {
+		busy[a.Worker] = true
+	}
+	all, err := l.Workers()
+	for _, w := range all {
+		if silent(w, l.Before) && !busy[w.ID] {
+			l.found.workers = append(l.found.workers, w.ID)
+		}
+	}
+	l.found.Workers = len(l.found.workers)
+	return err
+}
+
+func silent(w store.Worker, since time.Time) bool {
+	return w.Seen.Before(since) && w.Updated.Before(since)
+}
+
+func (l *looker) promises() error {
+	return eachPromise(l, l.found.promises, func(p store.Promise) error {
+		gone, err := expired(l, p, func(run string) bool { return l.goes[run] })
+		if gone {
+			l.found.Promises++
+		}
+		return err
+	})
+}
+
+func (l *looker) events() error {
+	last, err := l.LastSeq()
+	if err != nil {
+		return err
+	}
+	for after := int64(0); ; {
+		page, err := l.Headings(after, eventsAtOnce)
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			after = e.Seq
+			if !e.At.Before(l.Before) {
+				return nil
+			}
+			if e.Seq < last && l.found.orphan(e, l.there) {
+				l.found.Events++
+			}
+		}
+		if len(page) < eventsAtOnce {
+			return nil
+		}
+	}
+}
+
+// orphan reports whether what an event is about is not there, or not any longer.
+// What is of no run is told for a while.
+func (f *Found) orphan(e store.Event, there map[string]bool) bool {
+	switch {
+	case e.Run == "" || !there[e.Run]:
+		return true
+	case f.owns(e.Run) && e.Task != "":
+		return !f.protocol.Stay[store.TaskKey{Run: e.Run, Task: e.Task}]
+	}
+	return false
+}
+
+// Floor is up to which number events may be missing. Whoever follows the events
+// from an earlier one on gets those that are left.
+func Floor(r store.Reader) (int64, error) {
+	c, err := r.Cursor(floor)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	return c.Seq, err
+}
+
+// floor is the name of the cursor.
+const floor = "pruned"

@@ -1,0 +1,120 @@
+package prune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"gaffer/internal/engine/store"
+)
+
+// takeTasks deletes the tasks of protocol clients, after their events: who reads an
+// event looks its task up.
+func (t *taker) takeTasks(ctx context.Context) error {
+	byRun := map[string][]OldTask{}
+	for _, task := range t.found.protocol.Tasks {
+		byRun[task.Run] = append(byRun[task.Run], task)
+	}
+	for run, tasks := range byRun {
+		for chunk := range slices.Chunk(tasks, t.atOnce()) {
+			if err := t.takeOld(ctx, run, chunk); err != nil {
+				return fmt.Errorf("tasks of %s: %w", run, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *taker) takeOld(ctx context.Context, run string, tasks []OldTask) error {
+	tries := 0
+	err := t.take(ctx, store.Need{Alone: true, Runs: []string{run}}, &t.done.Tasks, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
+		row, err := tx.Run(run)
+		if err != nil {
+			return gone, 0, err
+		}
+		tries = 0
+		for _, task := range tasks {
+			if _, err := tx.Task(task.TaskKey); errors.Is(err, store.ErrNotFound) {
+				continue // another one was here
+			}
+			if task.Failed {
+				row.Failed--
+			}
+			tries += task.Attempts
+			gone.Tasks = append(gone.Tasks, task.TaskKey)
+			gone.Lists = append(gone.Lists, task.Inputs)
+		}
+		tx.PutRun(row)
+		return gone, len(gone.Tasks), nil
+	})
+	if err == nil {
+		t.done.Attempts += tries
+	}
+	return err
+}
+
+// takeItems takes away the desk's inputs and notes.
+func (t *taker) takeItems(ctx context.Context) error {
+	for _, of := range []struct {
+		keys []store.ItemKey
+		done *int
+	}{{t.found.protocol.Inputs, &t.done.Inputs}, {t.found.protocol.Notes, &t.done.Notes}} {
+		for chunk := range slices.Chunk(of.keys, keysAtOnce) {
+			err := t.store.Write(ctx, store.Need{}, func(tx *store.Tx) error {
+				for _, key := range chunk {
+					tx.DropItem(key)
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			*of.done += len(chunk)
+		}
+	}
+	return nil
+}
+
+// takeWorkers takes away workers, after their events.
+func (t *taker) takeWorkers(ctx context.Context) error {
+	for chunk := range slices.Chunk(t.found.workers, keysAtOnce) {
+		err := t.take(ctx, store.Need{Alone: true, Workers: chunk}, &t.done.Workers, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
+			for _, id := range chunk {
+				free, err := t.free(tx, id)
+				if err != nil {
+					return gone, 0, err
+				}
+				if free {
+					gone.Workers = append(gone.Workers, id)
+				}
+			}
+			return gone, len(gone.Workers), nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// free reports whether a worker still is silent and holds nothing.
+func (t *taker) free(tx *store.Tx, id string) (bool, error) {
+	w, err := tx.Worker(id)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil || !silent(w, t.found.Before) {
+		return false, err
+	}
+	for _, held := range w.Holds {
+		a, err := tx.Attempt(held)
+		if err == nil && a.Status == store.Running {
+			return false, nil
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return false, err
+		}
+	}
+	return true, nil
+}

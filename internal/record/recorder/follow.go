@@ -1,0 +1,118 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gaffer/internal/engine/store"
+)
+
+// open makes the picture of the run as it was at its beginning, from which its
+// events are followed. Records are written for events that no recorder has
+// written them for.
+func (r *Recorder) open(ctx context.Context) error {
+	if r.picture != nil {
+		return nil
+	}
+	var cursor store.Cursor
+	err := r.opts.Store.Read(ctx, func(from store.Reader) (err error) {
+		cursor, err = from.Cursor(r.name)
+		return err
+	})
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return r.openFrom(ctx, cursor.Seq)
+}
+
+// openFrom is open with records for the events after a number.
+func (r *Recorder) openFrom(ctx context.Context, recorded int64) error {
+	run, tasks, last, err := r.rows(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := newPicture(run, tasks, r.opts.Project)
+	if err != nil {
+		return err
+	}
+	if r.recording, err = r.opts.Session.Recording(r.opts.Run); err != nil {
+		return err
+	}
+	r.picture, r.recorded, r.seq = p, recorded, last
+	if len(tasks) > 0 {
+		r.seq = first(tasks)
+	}
+	return nil
+}
+
+func (r *Recorder) rows(ctx context.Context) (run store.Run, tasks []store.Task, last int64, err error) {
+	err = r.opts.Store.Read(ctx, func(from store.Reader) (err error) {
+		if run, err = from.Run(r.opts.Run); err != nil {
+			return fmt.Errorf("run %s: %w", r.opts.Run, err)
+		}
+		if tasks, err = from.Tasks(r.opts.Run); err != nil {
+			return err
+		}
+		last, err = from.LastSeq()
+		return err
+	})
+	return run, tasks, last, err
+}
+
+// first is the number of the last event before those of a run: a task has the
+// number of its own first event, and that of the first follows the run's.
+func first(tasks []store.Task) int64 { return tasks[0].Seq - 2 }
+
+// eventsAtOnce is how many events are read at a time. Each carries its row.
+const eventsAtOnce = 1000
+
+// catchUp takes in the events that there are.
+func (r *Recorder) catchUp(ctx context.Context) error { return r.follow(ctx, &r.seq, r.takeIn) }
+
+// takeIn takes one event of the run in.
+func (r *Recorder) takeIn(e store.Event) error {
+	if r.picture.began(e) {
+		return nil
+	}
+	n, ok, err := read(e)
+	if err != nil || !ok {
+		return err
+	}
+	if _, known := r.picture.at[e.Task]; n.task != nil && !known {
+		if err := r.picture.grow(*n.task, r.opts.Project); err != nil {
+			return err
+		}
+	}
+	r.picture.take(n)
+	entry, ok := entryOf(n, r.picture.stopping)
+	if ok && e.Seq > r.recorded && r.opts.Ledger != nil {
+		r.pending = append(r.pending, entry)
+	}
+	return nil
+}
+
+// follow calls each with the run's events after a number, which it moves on.
+func (r *Recorder) follow(ctx context.Context, seq *int64, each func(store.Event) error) error {
+	for {
+		var events []store.Event
+		err := r.opts.Store.Read(ctx, func(from store.Reader) (err error) {
+			events, err = from.Events(*seq, eventsAtOnce)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range events {
+			if e.Run == r.opts.Run {
+				if err := each(e); err != nil {
+					return fmt.Errorf("event %d: %w", e.Seq, err)
+				}
+			}
+			*seq = e.Seq
+		}
+		if len(events) < eventsAtOnce {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package recorder
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gaffer/internal/engine"
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+	"gaffer/session"
+)
+
+// picture is a run as the session protocol sees it. It is made of the run's rows
+// at its beginning and changed by its events.
+type picture struct {
+	status   session.Status
+	stopping bool // no task starts any more
+	at       map[string]int
+	tries    []tries
+	beads    map[string]bead // of the tasks that were dispatched as one
+	changed  map[int]bool    // the agents that are not written yet
+	moved    bool            // something is not written yet
+}
+
+// tries counts the attempts at a task.
+type tries struct{ begun, ended int }
+
+// newPicture returns the picture of a run none of whose events were taken in.
+func newPicture(run store.Run, tasks []store.Task, project string) (*picture, error) {
+	p := &picture{at: make(map[string]int, len(tasks)), tries: make([]tries, 0, len(tasks)), beads: map[string]bead{}, changed: map[int]bool{}, moved: true}
+	p.status = session.Status{
+		Source: sourceOf(run), SourceFile: run.SourceFile, StartedAt: session.Time{Time: run.Created},
+		Status: session.Running, Waves: []session.Wave{},
+	}
+	if len(tasks) == 0 { // it has ended with its first event
+		p.takeRun(run)
+	}
+	waves := wavesOf(tasks)
+	for i, t := range tasks {
+		if err := p.add(t, waves[i], project); err != nil {
+			return nil, err
+		}
+	}
+	p.status.Waves = groups(p.status.Agents)
+	return p, nil
+}
+
+// add adds a task that is queued.
+func (p *picture) add(t store.Task, wave int, project string) error {
+	var spec plan.Task
+	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+		return fmt.Errorf("task %s: %w", t.Task, err)
+	}
+	p.at[t.Task] = len(p.status.Agents)
+	p.tries = append(p.tries, tries{})
+	if spec.Dispatch != nil {
+		p.beads[t.Task] = beadOf(t.Run, t.Task, spec.Dispatch)
+	}
+	p.status.Agents = append(p.status.Agents, session.Agent{
+		ID: t.Task, Name: cmp.Or(t.Name, t.Task), PromptPath: below(project, spec.PromptFile),
+		Status: session.Queued, Wave: &wave, Model: engine.AgentOf(spec),
+	})
+	return nil
+}
+
+// grow adds a task that its conductor has added to the run since. It waits for
+// no wave.
+func (p *picture) grow(t store.Task, project string) error {
+	if err := p.add(t, 1, project); err != nil {
+		return err
+	}
+	p.status.Waves = groups(p.status.Agents)
+	p.moved = true
+	return nil
+}
+
+// bead is the ledger's name of a task.
+func (p *picture) bead(run, task string) bead {
+	if b, ok := p.beads[task]; ok {
+		return b
+	}
+	return beadOf(run, task, nil)
+}
+
+// sourceOf is the protocol's word for what made a run. One that it does not have
+// was a plan.
+func sourceOf(run store.Run) string {
+	if slices.Contains(session.Sources(), run.Source) {
+		return run.Source
+	}
+	return plan.SourceOrchestrate
+}
+
+// below names a file from a folder that it is in.
+func below(folder, file string) string {
+	relative, err := filepath.Rel(folder, file)
+	if !filepath.IsAbs(file) || err != nil || relative == ".." || strings.HasPrefix(relative, "../") {
+		return file
+	}
+	return filepath.ToSlash(relative)
+}
+
+// wavesOf are the waves of tasks: the plan's own if each has one, otherwise
+// layers, each of what waits for the layers before it.
+func wavesOf(tasks []store.Task) []int {
+	waves := make([]int, len(tasks))
+	given, p := true, plan.Plan{}
+	for i, t := range tasks {
+		waves[i] = t.Wave
+		given = given && t.Wave > 0
+		p.Tasks = append(p.Tasks, plan.Task{ID: t.Task, Wave: t.Wave, After: t.Needs})
+	}
+	if given {
+		return waves
+	}
+	layer := map[string]int{}
+	for n, ids := range p.Waves() {
+		for _, id := range ids {
+			layer[id] = n + 1
+		}
+	}
+	for i, t := range tasks {
+		waves[i] = max(layer[t.Task], 1)
+	}
+	return waves
+}
+
+// groups are the waves that agents name.
+func groups(agents []session.Agent) []session.Wave {
+	members := map[int][]string{}
+	for _, a := range agents {
+		members[*a.Wave] = append(members[*a.Wave], a.ID)
+	}
+	waves := []session.Wave{}
+	for _, n := range slices.Sorted(maps.Keys(members)) {
+		waves = append(waves, session.Wave{Wave: n, Agents: members[n]})
+	}
+	return waves
+}
+
+func (p *picture) ended() bool { return p.status.Status.Final() }
+
+// began tells whether an event says no more than that a task was added, which is how
+// the picture begins. A large run has thousands of them.
+func (p *picture) began(e store.Event) bool {
+	i, known := p.at[e.Task]
+	if !known || e.Kind != "task.queued" || e.From != "" {
+		return false
+	}
+	p.changed[i], p.moved = true, true
+	return true
+}
+
+// take changes the picture by an event's news.
+func (p *picture) take(n news) {
+	switch i, known := p.at[n.Task]; {
+	case n.run != nil:
+		p.takeRun(*n.run)
+	case !known:
+		return
+	case n.task != nil:
+		p.status.Agents[i] = moved(p.status.Agents[i], n)
+		p.changed[i] = true
+		p.tries[i].take(n)
+	case p.status.Agents[i].Status == session.Running:
+		p.status.Agents[i].PID = pidOf(*n.tried)
+		p.changed[i] = true
+	}
+	p.moved = true
+}
+
+func (p *picture) takeRun(run store.Run) {
+	p.stopping = run.Stopping != ""
+	p.status.Status = session.State(run.Status)
+	p.status.CompletedAt = session.Time{Time: run.Ended}
+}
+
+func (t *tries) take(n news) {
+	if n.tried == nil {
+		return
+	}
+	t.begun = n.tried.Number
+	if n.tried.Status.Final() {
+		t.ended = n.tried.Number
+	}
+}
+
+// truth is what the document is to say.
+func (p *picture) truth() session.Truth {
+	return session.Truth{Status: &p.status, Changed: slices.Collect(maps.Keys(p.changed))}
+}
+
+// written says that the document says it.
+func (p *picture) written() {
+	clear(p.changed)
+	p.moved = false
+}

@@ -1,0 +1,97 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"gaffer/internal/engine/store"
+	"gaffer/ledger"
+)
+
+// restore writes the records again that somebody has removed. It looks at the
+// names alone; a record that is there is what it was, for it is immutable.
+func (r *Recorder) restore(ctx context.Context) error {
+	if r.opts.Ledger == nil || len(r.pending) > 0 {
+		return nil
+	}
+	there, err := r.names()
+	if err != nil {
+		r.tell(ctx, theRecords, err)
+		return nil
+	}
+	gone := map[string]bool{}
+	for task, i := range r.picture.at {
+		as, t := r.picture.bead(r.opts.Run, task), r.picture.tries[i]
+		if !there[ledger.RunKind].has(as, t.begun) || !there[ledger.ResultKind].has(as, t.ended) {
+			gone[task] = true
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return r.recordAgain(ctx, gone)
+}
+
+// recordAgain writes all records of some tasks.
+func (r *Recorder) recordAgain(ctx context.Context, tasks map[string]bool) error {
+	_, rows, _, err := r.rows(ctx)
+	if err != nil {
+		return err
+	}
+	stopping, seq := false, first(rows)
+	err = r.follow(ctx, &seq, func(e store.Event) error {
+		n, ok, err := read(e)
+		if err != nil || !ok || e.Seq > r.seq {
+			return err
+		}
+		if n.run != nil {
+			stopping = n.run.Stopping != ""
+		}
+		if entry, ok := entryOf(n, stopping); ok && tasks[e.Task] {
+			r.pending = append(r.pending, entry)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.tell(ctx, theRecords, r.writeRecords(ctx, func() bool { return true }))
+	return nil
+}
+
+// fileNames are the names of the files in a folder.
+type fileNames map[string]bool
+
+// has reports whether the records of so many attempts are there: the last under
+// the bead's name, or another that came later, those before it under their
+// numbers.
+func (n fileNames) has(as bead, attempts int) bool {
+	if attempts > 0 && !n[as.name+".json"] {
+		return false
+	}
+	for i := as.earlier + 1; i < as.earlier+attempts; i++ {
+		if !n[fmt.Sprintf("%s.attempt-%d.json", as.name, i)] {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *Recorder) names() (map[ledger.Kind]fileNames, error) {
+	all := map[ledger.Kind]fileNames{}
+	for _, kind := range ledger.Kinds() {
+		names := fileNames{}
+		entries, err := os.ReadDir(r.opts.Ledger.Dir(kind))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, e := range entries {
+			names[e.Name()] = e.Type().IsRegular()
+		}
+		all[kind] = names
+	}
+	return all, nil
+}

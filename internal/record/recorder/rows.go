@@ -1,0 +1,38 @@
+package recorder
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+	"gaffer/ledger"
+)
+
+// RecordsOf is what the ledger has of the attempts at a task, from the rows alone.
+// It is quicker than [Records], and knows two things less: whether an attempt
+// that nothing followed would have been followed by another, and how many were
+// allowed when it began.
+func RecordsOf(t store.Task, attempts []store.Attempt, project string, l *ledger.Store) ([]ledger.Pair, error) {
+	var spec plan.Task
+	if err := json.Unmarshal(t.Spec, &spec); err != nil {
+		return nil, fmt.Errorf("task %s: %w", t.Task, err)
+	}
+	as := beadOf(t.Run, t.Task, spec.Dispatch)
+	var before *store.Attempt
+	pairs := make([]ledger.Pair, len(attempts))
+	for i := range attempts {
+		a := &attempts[i]
+		e := entry{task: t.Task, number: a.Number, retries: t.Retries, started: a.Started}
+		pairs[i].Run = e.runOf(as, project, spec, before)
+		if a.Status.Final() {
+			r := resultOf(*a)
+			r.Bead, r.Attempt = as.name, as.earlier+a.Number
+			r.WillRetry = a.Status != store.Complete && (a.Number < t.Tries || t.Status == store.Queued)
+			pairs[i].Result = r
+		}
+		pairs[i] = l.Completed(pairs[i])
+		before = a
+	}
+	return pairs, nil
+}

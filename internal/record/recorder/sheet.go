@@ -1,0 +1,158 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gaffer/internal/engine/store"
+	"gaffer/ledger"
+	"gaffer/session"
+)
+
+// Sheet is what a recorder would write of a run, written nowhere. It remembers
+// how far it has read, so that it costs little to ask again. It is for one
+// goroutine at a time.
+type Sheet struct{ recorder *Recorder }
+
+// NewSheet returns the sheet of a run. Nothing below sessions is touched: it says
+// how the document names the logs.
+func NewSheet(s store.Store, run, project string, sessions *session.Store) *Sheet {
+	return &Sheet{New(Options{Store: s, Run: run, Project: project, Session: sessions, Notice: func(string) {}})}
+}
+
+// Document is the session's document as it is now.
+func (s *Sheet) Document(ctx context.Context) ([]byte, error) {
+	r := s.recorder
+	if r.picture == nil {
+		if err := r.openFrom(ctx, 0); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.catchUp(ctx); err != nil {
+		return nil, err
+	}
+	return r.opts.Session.Render(r.opts.Run, &r.picture.status)
+}
+
+// errUpToDate ends the reading of events.
+var errUpToDate = errors.New("up to date")
+
+// catchUp is like that of a recorder, but of a run that has ended it reads the
+// events up to its end alone.
+func (s *Sheet) catchUp(ctx context.Context) error {
+	r := s.recorder
+	run, err := runOf(ctx, r.opts.Store, r.opts.Run)
+	if err != nil {
+		return err
+	}
+	over := func() bool { return run.Status.Final() && r.picture.status.CompletedAt.Equal(run.Ended) }
+	if over() {
+		return nil
+	}
+	err = r.follow(ctx, &r.seq, func(e store.Event) error {
+		if err := r.takeIn(e); err != nil {
+			return err
+		}
+		if over() {
+			return errUpToDate
+		}
+		return nil
+	})
+	if errors.Is(err, errUpToDate) {
+		return nil
+	}
+	return err
+}
+
+func runOf(ctx context.Context, s store.Store, id string) (run store.Run, err error) {
+	err = s.Read(ctx, func(r store.Reader) error {
+		if run, err = r.Run(id); err != nil {
+			return fmt.Errorf("run %s: %w", id, err)
+		}
+		return nil
+	})
+	return run, err
+}
+
+// Records calls each with what the ledger has of a run's attempts, in the order
+// in which they ended, and then of those that run. The ledger says how records
+// name their files; it is not touched.
+func Records(ctx context.Context, s store.Store, id, project string, l *ledger.Store, each func(ledger.Pair) error) error {
+	r := New(Options{Store: s, Run: id, Project: project, Ledger: l, Session: session.New("", session.Options{}), Notice: func(string) {}})
+	if err := r.openFrom(ctx, 0); err != nil {
+		return err
+	}
+	run, err := runOf(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	under := underWay{recorder: r, each: each, begun: map[attemptOf]entry{}}
+	err = r.follow(ctx, &r.seq, func(e store.Event) error {
+		if err := r.takeIn(e); err != nil {
+			return err
+		}
+		if err := under.take(ctx); err != nil {
+			return err
+		}
+		if run.Status.Final() && r.picture.status.CompletedAt.Equal(run.Ended) {
+			return errUpToDate
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errUpToDate) {
+		return err
+	}
+	return under.rest(ctx)
+}
+
+// underWay are the attempts that have begun and whose end was not met yet.
+type underWay struct {
+	recorder *Recorder
+	each     func(ledger.Pair) error
+	begun    map[attemptOf]entry
+	order    []attemptOf
+}
+
+// take tells of the attempts that have ended.
+func (u *underWay) take(ctx context.Context) error {
+	for _, e := range u.recorder.pending {
+		name := attemptOf{e.task, e.number}
+		if e.result == nil {
+			u.begun[name] = e
+			u.order = append(u.order, name)
+			continue
+		}
+		delete(u.begun, name)
+		if err := u.tell(ctx, e); err != nil {
+			return err
+		}
+	}
+	u.recorder.pending = u.recorder.pending[:0]
+	return nil
+}
+
+// rest tells of those that run.
+func (u *underWay) rest(ctx context.Context) error {
+	for _, name := range u.order {
+		if e, runs := u.begun[name]; runs {
+			if err := u.tell(ctx, e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (u *underWay) tell(ctx context.Context, e entry) error {
+	runs, err := u.recorder.runs(ctx, []entry{e})
+	if err != nil {
+		return err
+	}
+	p := ledger.Pair{Run: runs[0]}
+	if e.result != nil {
+		result := u.recorder.named(e, *e.result)
+		p.Result = &result
+	}
+	return u.each(u.recorder.opts.Ledger.Completed(p))
+}

@@ -1,0 +1,90 @@
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+
+	"gaffer/internal/engine/store"
+	"gaffer/internal/plan"
+	"gaffer/ledger"
+)
+
+// writeTogether writes the records of the next attempts that are over, and were
+// the first of their tasks, all at once. What could not be written so is left to
+// be written one by one, which says why.
+func (r *Recorder) writeTogether(ctx context.Context) {
+	list := r.pending[:min(len(r.pending), nearby)]
+	ends := map[attemptOf]*ledger.Result{}
+	for _, e := range list {
+		if e.result != nil {
+			ends[attemptOf{e.task, e.number}] = e.result
+		}
+	}
+	var at []int
+	var begun []entry
+	for i, e := range list {
+		if e.result == nil && !e.written && ends[attemptOf{e.task, e.number}] != nil {
+			at, begun = append(at, i), append(begun, e)
+		}
+	}
+	if len(at) < 2 {
+		return
+	}
+	runs, err := r.runs(ctx, begun)
+	if err != nil {
+		return
+	}
+	attempts := make([]ledger.Whole, len(at))
+	for n, i := range at {
+		e := list[i]
+		attempts[n] = ledger.Whole{Run: runs[n], Result: r.named(e, *ends[attemptOf{e.task, e.number}])}
+	}
+	recorded, err := r.opts.Ledger.RecordNew(ctx, attempts)
+	for n, i := range at {
+		if err == nil && recorded[n] {
+			list[i].written = true
+			r.whole[attemptOf{list[i].task, list[i].number}] = true
+		}
+	}
+}
+
+// runs are the records of attempts that have begun. The plan's words on their
+// tasks are not kept: there may be a great many of them.
+func (r *Recorder) runs(ctx context.Context, begun []entry) ([]ledger.Run, error) {
+	runs := make([]ledger.Run, len(begun))
+	err := r.opts.Store.Read(ctx, func(from store.Reader) error {
+		for i, e := range begun {
+			key := store.TaskKey{Run: r.opts.Run, Task: e.task}
+			t, err := from.Task(key)
+			if err != nil {
+				return err
+			}
+			var spec plan.Task
+			if err := json.Unmarshal(t.Spec, &spec); err != nil {
+				return err
+			}
+			before, err := attemptBefore(from, key, e.number)
+			if err != nil {
+				return err
+			}
+			runs[i] = e.runOf(r.picture.bead(r.opts.Run, e.task), r.opts.Project, spec, before)
+		}
+		return nil
+	})
+	return runs, err
+}
+
+// attemptBefore returns the attempt before one of that number, nil before the
+// first.
+func attemptBefore(from store.Reader, key store.TaskKey, number int) (*store.Attempt, error) {
+	if number <= 1 {
+		return nil, nil
+	}
+	tries, err := from.Attempts(key)
+	for i := range tries {
+		if tries[i].Number == number-1 {
+			return &tries[i], err
+		}
+	}
+	return nil, err
+}

@@ -1,0 +1,124 @@
+package machines
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"gaffer/internal/testkit/testenv"
+)
+
+var (
+	chaosMinutes = flag.Float64("minutes", 0, "how long faults happen in the chaos test; 0 means as long as the test level wants")
+	chaosReport  = flag.String("report", "", "the file for the report of the chaos test")
+)
+
+// Fifty agents work for three workers, two coordinators on one PostgreSQL and a
+// local gaffer on SQLite, while processes are killed and stopped, machines are cut
+// off, disks are full and files are damaged. When the faults are over, everything
+// comes to rest, and is as if nothing had been: see chaos_checks_linux_test.go.
+//
+// The seed decides which faults happen in which order and to whom, and what the
+// agents do. How long each process takes is up to the machine.
+func TestFaultChaosLosesNoTaskAndRunsNoneTwiceAtOnce(t *testing.T) {
+	testenv.Integration(t)
+	lasts := time.Duration(testenv.Count(0, 90, 600)) * time.Second
+	if *chaosMinutes > 0 {
+		lasts = time.Duration(*chaosMinutes * float64(time.Minute))
+	}
+	w := newWorld(t, seedNumber(t))
+	w.report.lasts = lasts
+	t.Cleanup(func() { w.report.write(t, *chaosReport) })
+
+	w.live(lasts)
+	w.rest()
+	w.check()
+	for _, i := range w.report.invariants {
+		for _, problem := range i.problems {
+			t.Errorf("%s: %s", i.name, problem)
+		}
+	}
+}
+
+// tick is how often the world is looked at.
+const tick = 100 * time.Millisecond
+
+// live makes faults for a while. Storms, in which faults overlap, alternate with
+// calm: then nothing else is wrong, and one fault follows the other.
+func (w *world) live(lasts time.Duration) {
+	end := time.Now().Add(lasts)
+	over := func() bool { return time.Now().After(end) || w.t.Failed() }
+	for !over() {
+		for range 10 + w.rng.IntN(20) {
+			next := time.Now().Add(time.Duration(w.rng.IntN(1500)) * time.Millisecond)
+			for !over() && (time.Now().Before(next) || len(w.under) >= mostAtOnce) {
+				w.settle(tick)
+			}
+			if over() {
+				return
+			}
+			w.beginFault(w.storm())
+		}
+		for len(w.under) > 0 {
+			w.settle(tick)
+		}
+		w.settle(w.fleet.lease)
+		for range 4 {
+			w.beginFault(w.calm())
+			w.settle(time.Second)
+		}
+	}
+}
+
+// settle lets everything go on without new faults.
+func (w *world) settle(lasts time.Duration) {
+	for over := time.Now().Add(lasts); time.Now().Before(over); time.Sleep(tick) {
+		w.tend()
+		w.endFaults(time.Now())
+	}
+}
+
+// keep is the folder with all that the world wrote. It is removed if the test has
+// passed.
+func keep(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gaffer-chaos-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { // the database's user goes through it
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the state is kept in %s", dir)
+			return
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// sub makes a folder.
+func sub(t *testing.T, dir, name string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// pick returns one of a list, or the zero value if there is none.
+func pick[V any](rng *rand.Rand, list []V) (v V) {
+	n := rng.IntN(1 << 20) // drawn in any case: what is drawn next must not depend on the list
+	if len(list) > 0 {
+		v = list[n%len(list)]
+	}
+	return v
+}

@@ -1,0 +1,397 @@
+package machines
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"gaffer/coordinator"
+	"gaffer/internal/testkit/testenv"
+)
+
+// world is a fleet and a local project to which faults happen.
+type world struct {
+	t      *testing.T
+	fleet  *fleet
+	local  *service          // runs plans of its own, one after the other
+	dir    string            // of all files
+	mark   string            // NAME=VALUE in the environment of all processes
+	disks  map[string]string // the small disk of a machine, by its name
+	watch  *Watch
+	report *report
+
+	submit    *Process             // of the plan that is given to the fleet now; nil if none
+	plans     map[string]chaosPlan // by name
+	given     map[string]bool      // names of plans that a coordinator has acknowledged
+	cancelled map[string]bool      // runs that a user has cancelled, or tried to
+	resuming  bool                 // the local process is a resume
+	people    people
+
+	// Each has its own randomness: how many plans there are depends on the machine,
+	// and must not change which faults happen.
+	rng, fleetPlans, localPlans *rand.Rand
+
+	under     map[string]fault // faults that last, by target
+	restarted map[*service]time.Time
+	damaged   []damage
+	touched   map[string]bool // records and sessions of which a document was damaged or deleted for good
+
+	over       bool // no plan is begun any more
+	localRests bool // all runs of the local project have ended
+}
+
+// The fleet works on 42 tasks at once and the local project on 8.
+const (
+	chaosSlots    = 14
+	chaosParallel = 8
+	enoughOpen    = 60 // tasks that the fleet has to do before no plan is added
+)
+
+// Disks that faults fill.
+const (
+	workerDisk = "48m"
+	localDisk  = "256m"
+)
+
+func newWorld(t *testing.T, n uint64) *world {
+	t.Helper()
+	w := &world{
+		t: t, rng: rand.New(rand.NewPCG(n, 0)), fleetPlans: rand.New(rand.NewPCG(n, 1)), localPlans: rand.New(rand.NewPCG(n, 2)), dir: keep(t), mark: fmt.Sprintf("GAFFER_CHAOS=%d-%d", os.Getpid(), n), report: newReport(n),
+		disks: map[string]string{}, plans: map[string]chaosPlan{}, given: map[string]bool{}, cancelled: map[string]bool{},
+		under: map[string]fault{}, touched: map[string]bool{}, restarted: map[*service]time.Time{},
+	}
+	w.report.file = filepath.Join(w.dir, "chaos.log")
+	program := testenv.Program(t)
+	w.fleet = &fleet{
+		t: t, network: New(t), marks: sub(t, w.dir, "marks"),
+		lease: 8 * time.Second, slots: chaosSlots, also: []string{w.mark}, prepare: w.prepare,
+	}
+	w.fleet.network.Homes = sub(t, w.dir, "machines")
+	if err := os.WriteFile(w.script(), []byte(chaosAgent), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.fleet.start(program, 2, 3)
+	w.local = w.fleet.service("local", program)
+	w.local.env = append(w.local.env, "XDG_STATE_HOME="+filepath.Join(w.localRoot(), "state"))
+	for _, dir := range []string{w.project(), filepath.Join(w.localRoot(), "state")} {
+		if err := os.MkdirAll(w.local.see(dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(w.local.see(filepath.Join(w.project(), "gaffer.yaml")), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w.watch = LookFor(w.mark)
+	t.Cleanup(func() {
+		w.watch.Stop()
+		if t.Failed() {
+			w.keepAll()
+		}
+	})
+	w.people.start(t, w.fleet.asks(0))
+	return w
+}
+
+// prepare gives two machines a small disk.
+func (w *world) prepare(m *Machine) {
+	dir, size := "", ""
+	switch m.Name {
+	case "worker3":
+		dir, size = filepath.Join(m.Home, "state"), workerDisk
+	case "local":
+		dir, size = filepath.Join(m.Home, "disk"), localDisk
+	default:
+		return
+	}
+	_ = os.MkdirAll(dir, 0o700) // mount says if it is missing
+	if out, err := w.in(m, "mount", "-t", "tmpfs", "-o", "size="+size, "chaos", dir); err != nil {
+		w.report.impossible("full disk of "+m.Name, fmt.Sprintf("mount a tmpfs: %v: %s", err, out))
+		return
+	}
+	w.disks[m.Name] = dir
+}
+
+// in runs a command in the namespaces of a machine, without the network's faults.
+func (w *world) in(m *Machine, argv ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	words := m.inside(argv...)
+	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// see is how this process sees a file of a machine, whose disks it does not share.
+func (m *Machine) see(path string) string { return fmt.Sprintf("/proc/%d/root%s", m.pid(), path) }
+
+func (w *world) script() string    { return filepath.Join(w.fleet.marks, "agent.sh") }
+func (w *world) localRoot() string { return filepath.Join(w.local.Home, "disk") }
+func (w *world) project() string   { return filepath.Join(w.localRoot(), "shop") }
+
+// chaosAgent is agent.sh STEPS HOW. It leaves a mark with each step, in a file of
+// its task. An agent that asks is two parts, with the question between them.
+const chaosAgent = `marks=${0%/*}/$GAFFER_RUN
+mkdir -p "$marks"
+m() { echo "$1 $GAFFER_ATTEMPT" >>"$marks/$GAFFER_TASK"; sleep 0.5; }
+case $2 in
+stubborn) trap '' TERM INT HUP ;;
+rest) m end; exit 0 ;;
+esac
+m begin
+i=0
+while [ $i -lt $1 ]; do m step; echo "step $i of $1"; i=$((i + 1)); done
+case $2 in
+fail) echo "no luck" >&2; exit 3 ;;
+ask) exit 0 ;;
+esac
+echo "$GAFFER_ATTEMPT" >"$GAFFER_TASK.txt" || exit 4
+m end
+`
+
+// What an agent does.
+const (
+	works    = "work"     // and is done
+	fails    = "fail"     // always
+	asks     = "ask"      // a question, and is done after the answer
+	stubborn = "stubborn" // ignores the signals that ask it to end
+)
+
+// chaosPlan is what the harness knows of a plan.
+type chaosPlan struct {
+	How map[string]string // what the agent of each task does
+}
+
+// newPlan writes a plan. Most tasks wait for no other. In the local project no user
+// answers questions.
+func (w *world) newPlan(rng *rand.Rand, local bool, name string) (file string) {
+	type task struct {
+		ID            string   `json:"id"`
+		Agent         string   `json:"agent,omitempty"`
+		Prompt        string   `json:"prompt,omitempty"`
+		Shell         string   `json:"shell,omitempty"`
+		After         []string `json:"after,omitempty"`
+		Retries       int      `json:"retries"`
+		AnswerTimeout string   `json:"answer_timeout,omitempty"`
+		AnswerDefault string   `json:"answer_default,omitempty"`
+	}
+	p, tasks := chaosPlan{How: map[string]string{}}, []task{}
+	for i := range 4 + rng.IntN(8) {
+		t := task{ID: fmt.Sprintf("t%02d", i), Retries: 50}
+		steps := 1 + rng.IntN(8)
+		if rng.IntN(4) == 0 { // longer than a lease
+			steps += 16 + rng.IntN(16)
+		}
+		how := []string{works, works, works, works, fails, asks, stubborn}[rng.IntN(7)]
+		waits := rng.IntN(4) == 0
+		for _, before := range tasks {
+			if waits && len(t.After) == 0 && p.How[before.ID] != fails {
+				t.After = []string{before.ID}
+			}
+		}
+		switch how {
+		case fails:
+			t.Retries = 1
+		case asks:
+			t.Agent = "fake"
+			t.Prompt = fmt.Sprintf("fake: tool sh %[1]s %[2]d ask\nfake: ask Go on? | yes | no\nfake: tool sh %[1]s 0 rest", w.script(), steps)
+			if byDefault := rng.IntN(2) == 0; local || byDefault {
+				t.AnswerTimeout, t.AnswerDefault = "3s", "yes"
+			}
+		}
+		if t.Prompt == "" {
+			t.Shell = fmt.Sprintf("exec sh %s %d %s", w.script(), steps, how)
+		}
+		p.How[t.ID] = how
+		tasks = append(tasks, t)
+	}
+	data, err := json.Marshal(map[string]any{"name": name, "parallel": chaosParallel, "tasks": tasks})
+	file = filepath.Join(sub(w.t, w.dir, "plans"), name+".json")
+	if err == nil {
+		err = os.WriteFile(file, data, 0o644)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.plans[name] = p
+	return file
+}
+
+// tend does what an init system and users would do: starts programs again that have
+// ended, gives the fleet plans, and goes on with the local project.
+func (w *world) tend() {
+	for _, s := range slices.Concat(w.fleet.desks, w.fleet.workers) {
+		if _, broken := w.under[s.Name]; broken || !s.process.Ended() || time.Since(w.restarted[s]) < time.Second {
+			continue
+		}
+		w.report.note("%s has ended by itself (%v): %s", s.Name, s.process.err, lastLine(s.Said(300)))
+		w.report.ended[s.Name]++
+		w.restarted[s] = time.Now()
+		s.start()
+	}
+	w.tendFleet()
+	w.tendLocal()
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// tendFleet submits a plan if the fleet has little to do.
+func (w *world) tendFleet() {
+	if w.submit != nil {
+		if !w.submit.Ended() {
+			return
+		}
+		if name := w.lastGiven(); w.submit.err == nil {
+			w.given[name] = true
+		} else {
+			w.report.note("plan %s was not acknowledged: %v", name, w.submit.err)
+		}
+		w.submit = nil
+	}
+	if w.over || w.people.open() >= enoughOpen {
+		return
+	}
+	w.report.submitted++
+	name := w.lastGiven()
+	client := w.fleet.client
+	file := w.newPlan(w.fleetPlans, false, name)
+	env := client.env(w.mark, "GAFFER_TOKEN="+w.fleet.token, "GAFFER_SERVER="+w.fleet.addresses())
+	w.submit = client.Start(env, client.project(), w.local.program, "run", "--detach", file)
+}
+
+func (w *world) lastGiven() string { return fmt.Sprintf("fleet-%d", w.report.submitted) }
+
+// tendLocal runs a plan in the local project, or resumes a run whose gaffer has
+// ended before it did.
+func (w *world) tendLocal() {
+	if _, broken := w.under[w.local.Name]; broken {
+		return
+	}
+	if p := w.local.process; p != nil {
+		if !p.Ended() || time.Since(w.restarted[w.local]) < time.Second {
+			return
+		}
+		w.restarted[w.local] = time.Now()
+		code := exitCode(p.err)
+		nothingLeft := w.resuming && code == notFound
+		switch {
+		case w.over && nothingLeft:
+			w.localRests = true
+			return
+		case w.over, code != 0 && code != 1 && !nothingLeft:
+			w.resuming = true
+			w.local.process = w.local.Start(w.local.env, w.project(), w.local.program, "resume", "--local")
+			return
+		}
+	}
+	w.resuming = false
+	w.report.localPlans++
+	name := fmt.Sprintf("local-%d", w.report.localPlans)
+	file := w.newPlan(w.localPlans, true, name)
+	w.local.process = w.local.Start(w.local.env, w.project(), w.local.program, "run", "--local", file)
+}
+
+// notFound is gaffer's exit code if there is nothing to resume.
+const notFound = 3
+
+// exitCode is 128 and the signal for a process that a signal has ended.
+func exitCode(err error) int {
+	var ended *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case !errors.As(err, &ended):
+		return -1
+	}
+	if status, ok := ended.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return ended.ExitCode()
+}
+
+// people are the users of the fleet: they answer, and look how much there is to do.
+type people struct {
+	client *coordinator.Client
+
+	mu       sync.Mutex
+	left     int
+	answered int
+	runs     []string // that go on
+}
+
+func (p *people) start(t *testing.T, c *coordinator.Client) {
+	t.Helper()
+	p.client = c
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		for ctx.Err() == nil {
+			p.look(ctx)
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second):
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); done.Wait() })
+}
+
+// look passes over errors: the coordinators may be away.
+func (p *people) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if list, err := p.client.Questions(ctx, ""); err == nil {
+		for _, q := range list {
+			if p.client.Answer(ctx, q.ID, "yes", false) == nil {
+				p.mu.Lock()
+				p.answered++
+				p.mu.Unlock()
+			}
+		}
+	}
+	_, _ = p.count(ctx)
+}
+
+// openNow asks how many tasks of the fleet have not ended.
+func (p *people) openNow() (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return p.count(ctx)
+}
+
+func (p *people) count(ctx context.Context) (int, error) {
+	runs, err := p.client.Runs(ctx, coordinator.RunQuery{Limit: 1000})
+	if err != nil {
+		return 0, err
+	}
+	left, ids := 0, []string{}
+	for _, r := range runs {
+		ids = append(ids, r.ID)
+		left += r.Counts.Queued + r.Counts.Running
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.left, p.runs = left, ids
+	return left, nil
+}
+
+// open is how many tasks of the fleet had not ended when that was last known.
+func (p *people) open() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left
+}

@@ -1,0 +1,115 @@
+package machines
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"gaffer/internal/engine/store/postgres/pgtest"
+)
+
+// Postgres is a PostgreSQL server on a machine.
+type Postgres struct {
+	URL   string // for the other machines
+	Local string // for the test itself, which shares its files
+
+	t       testing.TB
+	machine *Machine
+	dir     string
+	bin     string
+	process *Process
+}
+
+// Postgres starts a server on the machine, with the settings that it has by
+// default: what is committed survives.
+func (m *Machine) Postgres() *Postgres {
+	t := m.network.t
+	t.Helper()
+	bin, err := pgtest.Programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "gaffer-pg-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Postgres{t: t, machine: m, dir: dir, bin: bin}
+	p.URL = "postgres://postgres@" + m.Address + "/postgres?sslmode=disable"
+	p.Local = "postgres:///postgres?" + url.Values{"host": {dir}, "user": {"postgres"}}.Encode()
+	t.Cleanup(func() {
+		m.end() // no process writes there any more
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	p.init()
+	p.Start()
+	return p
+}
+
+func (p *Postgres) init() {
+	p.t.Helper()
+	argv, uid, gid := somebody([]string{filepath.Join(p.bin, "initdb"), "-D", p.data(), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"})
+	if err := os.Chown(p.dir, uid, gid); err != nil {
+		p.t.Fatal(err)
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = p.dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		p.t.Fatalf("initdb: %v: %s", err, out)
+	}
+	allow, err := os.OpenFile(filepath.Join(p.data(), "pg_hba.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = allow.WriteString("host all all samenet trust\n")
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if err := allow.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *Postgres) data() string { return filepath.Join(p.dir, "data") }
+
+// Start starts the server and waits until it answers.
+func (p *Postgres) Start() {
+	p.t.Helper()
+	argv, _, _ := somebody([]string{
+		filepath.Join(p.bin, "postgres"), "-D", p.data(), "-k", p.dir,
+		"-c", "listen_addresses=" + p.machine.Address, "-c", "max_connections=200",
+	})
+	p.process = p.machine.Start([]string{"LC_ALL=C", "PATH=" + os.Getenv("PATH")}, p.dir, argv...)
+	Eventually(p.t, 60*time.Second, "PostgreSQL answers", func() bool {
+		if p.process.Ended() {
+			p.t.Fatalf("PostgreSQL has ended: %v\n%s", p.process.err, p.machine.Said(4000))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, p.Local)
+		if err == nil {
+			_ = conn.Close(ctx) // nothing was asked
+		}
+		return err == nil
+	})
+}
+
+// The ways in which PostgreSQL can be told to stop.
+const (
+	Fast      = syscall.SIGINT  // what is under way is undone first
+	Immediate = syscall.SIGQUIT // as a crash: the next start has to recover
+)
+
+// Stop stops the server and waits until it has ended.
+func (p *Postgres) Stop(how syscall.Signal) {
+	p.t.Helper()
+	p.process.Signal(how)
+	_ = p.process.Wait(60 * time.Second) // it was told to
+}

@@ -1,0 +1,159 @@
+package machines
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"gaffer/internal/testkit/testenv"
+)
+
+// build builds the program from the module in a folder.
+func build(t *testing.T, dir string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "gaffer")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./cmd/gaffer")
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("build gaffer: %v\n%s", err, out)
+	}
+	return program
+}
+
+const root = "../../.." // of the repository
+
+// seed is a new one for each run, or the one in GAFFER_TEST_SEED. It decides what
+// happens when. How fast the machines are is not decided by it.
+func seed(t *testing.T) *rand.Rand {
+	t.Helper()
+	return rand.New(rand.NewPCG(seedNumber(t), 0))
+}
+
+func seedNumber(t *testing.T) uint64 {
+	t.Helper()
+	n := rand.Uint64()
+	if text := os.Getenv("GAFFER_TEST_SEED"); text != "" {
+		var err error
+		if n, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("GAFFER_TEST_SEED=%d", n)
+	return n
+}
+
+// Two coordinators on one database, three workers, and everything goes wrong in
+// turn: each task is done once, by one agent at a time, and whoever follows is told
+// every change once.
+func TestThreeMachinesDoEachTaskOnceWhateverFails(t *testing.T) {
+	begun := time.Now()
+	rng := seed(t)
+	f := newFleet(t, testenv.Program(t), 2, 3)
+	followers := []*follower{follow("the first follower", f.asks(0)), follow("the second follower", f.asks(1))}
+	for _, each := range followers {
+		defer each.stop()
+	}
+	run, tasks := f.submit(rng, testenv.Count(30, 30, 60))
+	watch := Look(run)
+	defer watch.Stop()
+
+	troubles, gaveWay := f.troubles(rng), 0
+	for i, each := range troubles {
+		f.await((i + 1) * len(tasks) / (len(troubles) + 1))
+		f.alive()
+		if f.make(run, each) {
+			gaveWay++
+		}
+	}
+	f.await(len(tasks))
+	f.over(run)
+	f.alive()
+	s := f.stored(run)
+	attempts := 0
+	for _, task := range tasks {
+		f.checkMarks(t, s, task)
+		attempts += len(s.attempts[task])
+	}
+	for _, double := range watch.Stop() {
+		t.Error(double)
+	}
+	if watch.Stopped() == 0 || gaveWay == 0 {
+		t.Errorf("%d agents had to stand still and %d to give way: what was to be seen has not happened", watch.Stopped(), gaveWay)
+	}
+	if left := watch.Live(); len(left) > 0 {
+		t.Errorf("processes are left: %v", left)
+	}
+	want := f.changes(s, run)
+	for _, each := range followers {
+		each.check(t, want)
+	}
+	t.Logf("%.1f s: %d tasks took %d attempts, %s, and %d changes were told",
+		time.Since(begun).Seconds(), len(tasks), attempts, watch.Report(), len(want))
+}
+
+// troubles are all that goes wrong, in some order. Those that last longer than a
+// lease do not come last, when little is left to do.
+func (f *fleet) troubles(rng *rand.Rand) (list []trouble) {
+	moment := func() time.Duration { return time.Duration(rng.IntN(1500)) * time.Millisecond }
+	how := func() Cut { return []Cut{Unplugged, Lost}[rng.IntN(2)] }
+	short := []trouble{f.stop(Fast, moment()), f.stop(Immediate, moment())}
+	for _, s := range slices.Concat(f.desks, f.workers) {
+		short = append(short, f.restart(s, moment()))
+	}
+	desk := f.desks[rng.IntN(len(f.desks))]
+	long := []trouble{cut(nil, how(), 0), hang(nil, 0), f.restart(nil, 0), cut(desk, how(), lease+2*time.Second+moment())}
+	rng.Shuffle(len(short), func(i, j int) { short[i], short[j] = short[j], short[i] })
+	rng.Shuffle(len(long), func(i, j int) { long[i], long[j] = long[j], long[i] })
+	for i := range short {
+		if i < len(long) {
+			list = append(list, long[i])
+		}
+		list = append(list, short[i])
+	}
+	return list
+}
+
+// over waits until the coordinators say that the run is complete.
+func (f *fleet) over(run string) {
+	f.t.Helper()
+	status := ""
+	defer func() {
+		if f.t.Failed() {
+			f.t.Logf("the run is %s", status)
+		}
+	}()
+	c := f.asks(0)
+	Eventually(f.t, time.Minute, "the run is complete", func() bool {
+		r, err := c.Run(f.t.Context(), run)
+		status = fmt.Sprint(r.Status, err)
+		return err == nil && r.Status == "complete"
+	})
+}
+
+// changes are the numbers of all changes that a coordinator tells from the
+// beginning, which are events of the store, and among them every change of a task.
+func (f *fleet) changes(s stored, run string) []int64 {
+	f.t.Helper()
+	all, tasks := s.seqs(run)
+	once := follow("a late follower", f.asks(0))
+	Eventually(f.t, 30*time.Second, "the stream is read from the beginning", func() bool { return once.last() >= tasks[len(tasks)-1] })
+	told := once.stop()
+	told = told[:slices.Index(told, tasks[len(tasks)-1])+1]
+	for _, n := range tasks {
+		if !slices.Contains(told, n) {
+			f.t.Errorf("change %d of a task was not told", n)
+		}
+	}
+	for _, n := range told {
+		if !slices.Contains(all, n) {
+			f.t.Errorf("change %d was told, and the store knows nothing of it", n)
+		}
+	}
+	return told
+}

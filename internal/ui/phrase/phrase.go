@@ -1,0 +1,185 @@
+// Package phrase puts what runs into words: the same ones in the live view, in
+// plain lines, in tables and at the end of a run. It is pure, and all that an
+// agent wrote comes out printable and on one line.
+package phrase
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/text/display"
+	"gaffer/session"
+)
+
+// most is how much of an agent's text is shown on one line.
+const most = 200
+
+// Line is what another program wrote, on one line.
+func Line(text string) string { return display.Line(text, most) }
+
+// Label is a status as the table of agents shows it, such as "✓ Done".
+func Label(s fleet.Status) string { return display.Printable(session.State(s).Label()) }
+
+// WaitingLabel is the [Label] of what waits for a person.
+const WaitingLabel = "? waiting"
+
+// Style is how a [Label] is painted.
+func Style(s fleet.Status) display.Style {
+	switch s {
+	case fleet.Running:
+		return display.Yellow
+	case fleet.Complete:
+		return display.Green
+	case fleet.Failed:
+		return display.Red
+	}
+	return display.Faint
+}
+
+// Elapsed writes a duration as the table of agents shows it: 42s, 2m 34s, 1h 05m.
+func Elapsed(d time.Duration) string { return session.FormatElapsed(d) }
+
+// Age is shorter than [Elapsed]: 42s, 4m, 1h 05m.
+func Age(d time.Duration) string {
+	if d < time.Minute || d >= time.Hour {
+		return Elapsed(d)
+	}
+	return fmt.Sprintf("%dm", d/time.Minute)
+}
+
+// Took is how long the agent of an attempt worked, until now if it runs, and false
+// if there was none. The time in which it waited for a person is not in it.
+func Took(a *fleet.Attempt, now time.Time) (time.Duration, bool) {
+	if a == nil || a.Started.IsZero() {
+		return 0, false
+	}
+	worked, _ := a.Times(now)
+	return worked, true
+}
+
+// Waited is how long the agent of an attempt waited for a person, such as "waited
+// 12m 05s", or "" if that was less than a second. A wait that goes on is not in it.
+func Waited(a *fleet.Attempt) string {
+	if a == nil || a.WaitedMS < 1000 {
+		return ""
+	}
+	return "waited " + Elapsed(time.Duration(a.WaitedMS)*time.Millisecond)
+}
+
+// Clock is a time of day in the zone of now, with the date if it is another day.
+func Clock(at, now time.Time) string {
+	at = at.In(now.Location())
+	if at.YearDay() == now.YearDay() && at.Year() == now.Year() {
+		return at.Format("15:04")
+	}
+	return at.Format("Jan 2 15:04")
+}
+
+// Money is an amount, or "" for none.
+func Money(usd float64) string {
+	switch {
+	case usd <= 0:
+		return ""
+	case usd < 0.01:
+		return "<$0.01"
+	}
+	return fmt.Sprintf("$%.2f", usd)
+}
+
+// Tokens is a number of tokens in few characters, or "" for none.
+func Tokens(n int64) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 10_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	case n < 1_000_000:
+		return fmt.Sprintf("%dk", n/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
+}
+
+// Spent is such as "1.2k tokens, $0.01", or "".
+func Spent(c fleet.Cost) string {
+	tokens := Tokens(c.Tokens)
+	if tokens != "" {
+		tokens += " tokens"
+	}
+	return join(", ", tokens, Money(c.USD))
+}
+
+// Counts is such as "2 complete, 1 running, 3 queued".
+func Counts(c fleet.Counts) string {
+	var parts []string
+	for _, n := range []struct {
+		n    int
+		word fleet.Status
+	}{
+		{c.Complete, fleet.Complete},
+		{c.Failed, fleet.Failed},
+		{c.Cancelled, fleet.Cancelled},
+		{c.Running, fleet.Running},
+		{c.Queued, fleet.Queued},
+	} {
+		if n.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n.n, n.word))
+		}
+	}
+	if len(parts) == 0 {
+		return "no tasks"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// RunCounts is like [Counts] for the tasks of a run, and tells those that wait for a
+// person from those that run.
+func RunCounts(r fleet.Run) string {
+	waiting := 0
+	for _, t := range r.Tasks {
+		if t.Status == fleet.Running && Waiting(t) {
+			waiting++
+		}
+	}
+	if waiting == 0 {
+		return Counts(r.Counts)
+	}
+	c := r.Counts
+	c.Running, c.Total = c.Running-waiting, c.Total-waiting
+	if c.Total == 0 {
+		return fmt.Sprintf("%d waiting", waiting)
+	}
+	return fmt.Sprintf("%d waiting, %s", waiting, Counts(c))
+}
+
+// Count is such as "1 task" and "2 tasks".
+func Count(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
+// Paused is such as "claude paused until 14:00, usage limit".
+func Paused(l fleet.Lane, now time.Time) string {
+	reason := l.Reason
+	if reason == string(failure.RateLimited) {
+		reason = "usage limit"
+	}
+	return join(", ", fmt.Sprintf("%s paused until %s", Line(l.Name), Clock(l.Until, now)), Line(reason))
+}
+
+// join leaves out what is empty.
+func join(separator string, parts ...string) string {
+	kept := parts[:0:0]
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, separator)
+}

@@ -1,0 +1,346 @@
+package phrase
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/engine/failure"
+	"gaffer/internal/text/cells"
+	"gaffer/internal/text/display"
+)
+
+// Try is such as "2/3": the attempt, and how many there may be. It is "" where
+// there is one only.
+func Try(t fleet.Task) string {
+	n := t.Tries
+	if t.Attempt != nil {
+		n = t.Attempt.Number
+	}
+	if n == 0 || n == 1 && t.Retries == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", n, max(t.Retries+1, n))
+}
+
+// Waiting reports whether the task waits for a person.
+func Waiting(t fleet.Task) bool { return t.Question != nil && !t.Status.Final() }
+
+// TaskLabel is a task's status as tables show it. A task that waits for a person
+// is running for the protocols and "waiting" for people.
+func TaskLabel(t fleet.Task) string {
+	if Waiting(t) {
+		return WaitingLabel
+	}
+	return Label(t.Status)
+}
+
+// FailedFirst are tasks in their order, but for those that failed, which come
+// first.
+func FailedFirst(tasks []fleet.Task) []fleet.Task {
+	tasks = slices.Clone(tasks)
+	rank := func(t fleet.Task) int {
+		if t.Status == fleet.Failed {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(tasks, func(a, b fleet.Task) int { return rank(a) - rank(b) })
+	return tasks
+}
+
+// State is what a task's agent does, since when, and who says so, such as
+// "waiting, Bash: make install, 4m, source control".
+func State(t fleet.Task, now time.Time) string {
+	detail := Detail(t, now)
+	if first := word(t); first == string(t.Status) || Waiting(t) {
+		return join(", ", first, detail)
+	}
+	return detail
+}
+
+// Detail is like [State] without the word that [TaskLabel] has. It ends with how
+// long the agent waited for a person, if it did.
+func Detail(t fleet.Task, now time.Time) string {
+	since, source, age := time.Time{}, "", ""
+	if a := t.Attempt; a != nil && t.Status == fleet.Running {
+		since = a.Said
+		if source = Line(a.Source); source != "" {
+			source = "source " + source
+		}
+	}
+	switch {
+	case Waiting(t):
+		since = t.Question.Asked
+	case asksOutside(t):
+		since = t.Attempt.WaitingSince
+	}
+	if !since.IsZero() {
+		age = Age(now.Sub(since))
+	}
+	first := word(t)
+	if first == string(t.Status) || Waiting(t) {
+		first = ""
+	}
+	return join(", ", first, Doing(t, now), age, source, Waited(t.Attempt))
+}
+
+// asksOutside reports whether a task's agent waits for a person without a question of
+// the task: it has asked by a tool of gaffer's.
+func asksOutside(t fleet.Task) bool {
+	return t.Status == fleet.Running && t.Attempt != nil && !t.Attempt.WaitingSince.IsZero()
+}
+
+// word is the status, or what the agent is said to do if that says more.
+func word(t fleet.Task) string {
+	switch {
+	case Waiting(t), asksOutside(t):
+		return "waiting"
+	case t.Status == fleet.Running && t.Attempt != nil && t.Attempt.State != "":
+		return Line(t.Attempt.State)
+	}
+	return string(t.Status)
+}
+
+// Doing is what a task is at in a few words, without its status: what the agent
+// does, what it asks, what the task waits for, what became of it.
+func Doing(t fleet.Task, now time.Time) string {
+	switch {
+	case Waiting(t):
+		return Line(t.Question.Text)
+	case t.Status == fleet.Running && t.Attempt != nil:
+		return Line(t.Attempt.Doing)
+	case t.Status == fleet.Queued && !t.RetryAt.IsZero():
+		return again(t, now)
+	case t.Status == fleet.Queued:
+		return Line(t.NoWorker)
+	case t.Status == fleet.Complete:
+		return join(", ", Checks(t.Attempt), Denied(t.Attempt))
+	}
+	return Why(t)
+}
+
+// again is such as "again in 12s: api_error".
+func again(t fleet.Task, now time.Time) string {
+	when := "again now"
+	if wait := t.RetryAt.Sub(now); wait > time.Hour {
+		when = "again at " + Clock(t.RetryAt, now)
+	} else if wait > 0 {
+		when = "again in " + Age(wait.Round(time.Second))
+	}
+	return join(": ", when, Line(t.Outcome))
+}
+
+// Why is how a task failed or why it was cancelled on one line: the class, the
+// reason and the last of what the program wrote.
+func Why(t fleet.Task) string {
+	head, lines := Failure(t)
+	return join(": ", head, lastOf(lines))
+}
+
+// Cause is how a task failed in a word or two: the class, or how its program ended.
+// It repeats nothing of what the program wrote.
+func Cause(t fleet.Task) string {
+	class, reason := reasonOf(t)
+	switch {
+	case t.Status == fleet.Cancelled:
+		return Why(t)
+	case class != "" && class != string(t.Status) && class != string(failure.Crashed):
+		return class
+	}
+	return ending().FindString(reason)
+}
+
+// Failure is how a task failed, and the lines of output that say why: a few of the
+// last that a check or the program wrote. A reason of one line is in the head.
+func Failure(t fleet.Task) (head string, lines []string) {
+	class, reason := reasonOf(t)
+	if t.Status == fleet.Cancelled {
+		if class == "dependency" {
+			return "what it waits for did not complete", nil
+		}
+		return strings.TrimPrefix(class, string(fleet.Cancelled)), nil // the agent's last words do not say why
+	}
+	if c, ok := failedCheck(t.Attempt); ok && class == string(failure.VerifyFailed) {
+		lines = lastLines(c.Output)
+		if denied := Denied(t.Attempt); denied != "" {
+			lines = append(lines, denied)
+		}
+		return join(": ", class, fmt.Sprintf("%s (exit %d)", Line(c.Command), c.Exit)), lines
+	}
+	head, rest := cutReason(reason)
+	lines = lastLines(rest)
+	if len(lines) == 1 {
+		between := ": "
+		if strings.Contains(reason, lastWords) {
+			head, between = strings.TrimSuffix(head, "."), strings.ReplaceAll(lastWords, "\n", " ")
+		}
+		head, lines = join(between, head, strings.TrimSpace(lines[0])), nil
+	}
+	head = Line(head)
+	switch {
+	case head != "" && (class == string(t.Status) || class == string(failure.Crashed)):
+		class = "" // it says no more than the status
+	case strings.HasPrefix(head, class+": ") || head == class:
+		class = ""
+	}
+	return join(": ", class, head), lines
+}
+
+// reasonOf is the failure class of a task and what its last attempt says of it.
+func reasonOf(t fleet.Task) (class, reason string) {
+	class = t.Outcome
+	if a := t.Attempt; a != nil {
+		class, reason = cmp.Or(class, a.Class), a.Summary
+	}
+	return Line(class), strings.TrimSpace(reason)
+}
+
+// ending is how a program ended, at the beginning of a reason.
+var ending = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(exit code -?\d+|died of SIG[A-Z0-9]+( without a last word)?|died without a last word, exit code -?\d+)`)
+})
+
+// lastWords stands between what went wrong and what the agent said before.
+const lastWords = "; its last words:\n"
+
+// cutReason parts what went wrong from what was written before.
+func cutReason(reason string) (head, rest string) {
+	if what, said, ok := strings.Cut(reason, lastWords); ok {
+		head, rest = cutReason(what)
+		return head, strings.TrimPrefix(rest+"\n"+said, "\n")
+	}
+	if end := ending().FindString(reason); end != "" {
+		return end, strings.TrimPrefix(reason[len(end):], ": ")
+	}
+	head, rest, _ = strings.Cut(reason, "\n")
+	return head, rest
+}
+
+func failedCheck(a *fleet.Attempt) (fleet.Check, bool) {
+	if a == nil {
+		return fleet.Check{}, false
+	}
+	at := slices.IndexFunc(a.Checks, func(c fleet.Check) bool { return !c.OK })
+	if at < 0 {
+		return fleet.Check{}, false
+	}
+	return a.Checks[at], true
+}
+
+// mostLines is how many lines of output are shown of a failure.
+const mostLines = 5
+
+// lastLines are the last lines of a text that are not blank, with their
+// indentation.
+func lastLines(text string) (lines []string) {
+	for line := range strings.Lines(display.PrintableLines(text)) {
+		line = strings.TrimRight(strings.ReplaceAll(line, "\t", "    "), " \n")
+		if line != "" {
+			lines = append(lines, cells.Cut(line, most))
+		}
+	}
+	return lines[max(0, len(lines)-mostLines):]
+}
+
+// lastOf is as many of the last lines as can be read at a glance, on one line.
+func lastOf(lines []string) string {
+	const glance = 120
+	text := ""
+	for i := len(lines) - 1; i >= 0; i-- {
+		line := Line(lines[i])
+		if text != "" && cells.Width(line)+1+cells.Width(text) > glance {
+			break
+		}
+		text = strings.TrimSuffix(line+" "+text, " ")
+	}
+	return text
+}
+
+// Words are the last words of the agent of a task that is complete, or "".
+func Words(t fleet.Task) string {
+	if t.Attempt == nil || t.Status != fleet.Complete {
+		return ""
+	}
+	return lastOf(lastLines(t.Attempt.Summary))
+}
+
+// Checks is what was verified, such as "2 checks passed", or "".
+func Checks(a *fleet.Attempt) string {
+	if a == nil || len(a.Checks) == 0 {
+		return ""
+	}
+	passed := 0
+	for _, c := range a.Checks {
+		if c.OK {
+			passed++
+		}
+	}
+	if passed == len(a.Checks) {
+		return Count(passed, "check") + " passed"
+	}
+	return fmt.Sprintf("%d of %s failed", len(a.Checks)-passed, Count(len(a.Checks), "check"))
+}
+
+// Denied is what was refused to an agent, such as "denied: Bash: make install", or "".
+func Denied(a *fleet.Attempt) string {
+	if a == nil || len(a.Denied) == 0 {
+		return ""
+	}
+	return Line("denied: " + strings.Join(a.Denied, "; "))
+}
+
+// Advice is what a person must do before another attempt can go better, or "".
+func Advice(t fleet.Task) string {
+	agent := Line(t.Agent)
+	if agent == "" {
+		agent = "the agent"
+	}
+	switch failure.Class(t.Outcome) {
+	case failure.Denied:
+		return "allow in " + agent + "'s settings what was refused, or set 'questions: ask' or 'allow' in the plan; if the work needs none of it, a 'verify' command that passes makes it complete"
+	case failure.Auth:
+		return "log in to " + agent + ", or give it its key"
+	case failure.OverBudget:
+		return "raise the budget in the plan or with --budget, and run the plan again"
+	case failure.NotStarted:
+		if t.Agent == "command" {
+			return "install the program, or correct the task's command in the plan and run it again with --pending-only"
+		}
+		return "install the program of " + agent + ", or correct its argv in gaffer.yaml; 'gaffer doctor' says what is installed"
+	case failure.BadPlan:
+		return "mend the task in the plan, and run the plan again with --pending-only"
+	case failure.VerifyFailed:
+		return "look at what the check says, or mend the check"
+	case failure.ContextOverflow:
+		return "split the task into smaller ones"
+	case failure.TimedOut:
+		return "give it more time ('timeout' in the plan, --timeout), or split it"
+	}
+	return ""
+}
+
+// ByHand is what an agent does that a user has started: such as "waiting, Bash: make,
+// 4m, source hook".
+func ByHand(w fleet.Worker, now time.Time) string {
+	age, source := "", ""
+	if !w.ClaudeSince.IsZero() {
+		age = Age(max(now.Sub(w.ClaudeSince), 0))
+	}
+	if w.Source != "" {
+		source = "source " + Line(w.Source)
+	}
+	return join(", ", Line(w.ClaudeStatus), Line(w.For), age, source)
+}
+
+// Asks is a question in a line, with how it is answered: such as "4cebc8bf/port asks:
+// Which port?; 'gaffer answer 4cebc8bf/port'".
+func Asks(q fleet.Question) string {
+	name := Line(q.Name)
+	return name + " asks: " + Line(q.Text) + "; 'gaffer answer " + name + "'"
+}

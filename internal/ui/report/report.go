@@ -1,0 +1,204 @@
+// Package report shows what the records of a ledger say: as text on a terminal
+// and as a page for a browser. It is pure, and all that a record says comes out
+// printable.
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/ledger"
+)
+
+// longest is how much of a name is shown.
+const longest = 120
+
+// plain is what a record says, on one line and of a length that can be shown.
+func plain(text string) string { return display.Line(text, longest) }
+
+// number writes 100000 as 100,000.
+func number(n int) string {
+	digits := strconv.Itoa(n)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+// count is a number with what is counted.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
+}
+
+func runs(n int) string { return count(n, "run", "runs") }
+
+func tasks(n int) string { return count(n, "task", "tasks") }
+
+func percentage(p float64) string { return fmt.Sprintf("%.1f%%", p) }
+
+// took is a time in seconds, or a dash if nothing took any.
+func took(seconds float64) string {
+	if seconds <= 0 {
+		return "-"
+	}
+	if seconds < 1 {
+		return "under 1s"
+	}
+	return phrase.Elapsed(time.Duration(math.Round(seconds)) * time.Second)
+}
+
+// money is an amount, or a dash if it is not known.
+func money(usd *float64) string {
+	switch {
+	case usd == nil:
+		return "-"
+	case *usd > 0 && *usd < 0.01:
+		return "<$0.01"
+	case *usd < 1000:
+		return fmt.Sprintf("$%.2f", *usd)
+	}
+	return "$" + number(int(math.Round(*usd)))
+}
+
+// span is from when to when the runs are, by day.
+func span(s ledger.Statistics) string {
+	if s.FirstRun == nil {
+		return ""
+	}
+	first, last := day(*s.FirstRun), day(*s.LastRun)
+	if first == last {
+		return first
+	}
+	return first + " to " + last
+}
+
+func day(at string) string { return at[:min(len(at), len(time.DateOnly))] }
+
+// filters says what a report is restricted to.
+func filters(f ledger.Filter) []string {
+	var list []string
+	if f.Since != nil {
+		list = append(list, "since "+plain(*f.Since))
+	}
+	add := func(name string, of []string) {
+		if len(of) > 0 {
+			list = append(list, name+" "+plain(strings.Join(of, " or ")))
+		}
+	}
+	add("agent", f.Agent)
+	add("model", f.Model)
+	add("template", f.Template)
+	return list
+}
+
+// bucket names a bucket of durations.
+func bucket(b ledger.Bucket, dash string) string {
+	switch {
+	case b.To == nil:
+		return "over " + short(b.From)
+	case b.From == 0:
+		return "under " + short(*b.To)
+	}
+	return short(b.From) + " " + dash + " " + short(*b.To)
+}
+
+// short writes the round numbers of bounds: 30s, 5m, 2h.
+func short(seconds float64) string {
+	d := time.Duration(seconds) * time.Second
+	switch {
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour)
+	case d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}
+
+// quantiles says within which time most runs ended, and how well that is known.
+func quantiles(d ledger.Durations) string {
+	text := fmt.Sprintf("half within %s, 90%% within %s, 99%% within %s", took(d.P50), took(d.P90), took(d.P99))
+	if d.Estimated {
+		text += " (estimated, to 1%)"
+	}
+	return text
+}
+
+// used returns the buckets without the empty ones at both ends.
+func used(all []ledger.Bucket) []ledger.Bucket {
+	filled := func(b ledger.Bucket) bool { return b.Count > 0 }
+	first := slices.IndexFunc(all, filled)
+	if first < 0 {
+		return nil
+	}
+	last := len(all)
+	for !filled(all[last-1]) {
+		last--
+	}
+	return all[first:last]
+}
+
+// attempts names a number of attempts.
+func attempts(a ledger.Attempts) string {
+	switch {
+	case a.OrMore:
+		return fmt.Sprintf("%d or more", a.Attempts)
+	case a.Attempts == 1:
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", a.Attempts)
+}
+
+// group is the runs that have a name in common.
+type group struct {
+	name string
+	ledger.Group
+}
+
+// largest lists groups with the most runs first.
+func largest[T any](list []T, of func(T) (string, ledger.Group)) []group {
+	groups := make([]group, len(list))
+	for i, item := range list {
+		name, g := of(item)
+		groups[i] = group{plain(name), g}
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return b.Count - a.Count })
+	return groups
+}
+
+func ofAgent(a ledger.Agent) (string, ledger.Group) { return a.Agent, a.Group }
+
+func ofModel(m ledger.Model) (string, ledger.Group) { return m.Model, m.Group }
+
+func ofTemplate(t ledger.Template) (string, ledger.Group) { return t.Template, t.Group }
+
+func ofTaskType(t ledger.TaskType) (string, ledger.Group) { return t.TaskType, t.Group }
+
+// weekOrGap is a week of a chart, or nil where weeks without runs are passed
+// over.
+type weekOrGap = *ledger.Week
+
+// withGaps puts one gap between weeks that do not follow each other.
+func withGaps(weeks []ledger.Week) []weekOrGap {
+	var list []weekOrGap
+	for i := range weeks {
+		if i > 0 && !follows(weeks[i-1], weeks[i]) {
+			list = append(list, nil)
+		}
+		list = append(list, &weeks[i])
+	}
+	return list
+}
+
+func follows(a, b ledger.Week) bool {
+	at, err := time.Parse(time.DateOnly, a.Start)
+	return err == nil && at.AddDate(0, 0, 7).Format(time.DateOnly) == b.Start
+}

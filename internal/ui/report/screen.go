@@ -1,0 +1,179 @@
+package report
+
+import (
+	"math"
+	"strings"
+
+	"gaffer/internal/text/cells"
+	"gaffer/internal/text/display"
+)
+
+// Screen is what text is drawn on.
+type Screen struct {
+	Width int  // in columns; 80 if zero
+	Color bool // escape sequences are understood
+	ASCII bool // nothing else is
+}
+
+// The widths that are drawn for, whatever the screen has.
+const (
+	usualWidth = 80
+	leastWidth = 48
+	mostWidth  = 140
+)
+
+func (s Screen) width() int {
+	if s.Width <= 0 {
+		return usualWidth
+	}
+	return min(max(s.Width, leastWidth), mostWidth)
+}
+
+func (s Screen) paint(style display.Style, text string) string {
+	if !s.Color || text == "" {
+		return text
+	}
+	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
+}
+
+// outcome is a sort of run in a stacked bar. Its sign tells it from the others
+// where there is no colour.
+type outcome struct {
+	name        string
+	sign, ascii string
+	style       display.Style
+}
+
+var outcomes = [...]outcome{
+	{"done", "█", "#", display.Green},
+	{"failed", "▓", "x", display.Red},
+	{"timeout", "▒", "t", display.Yellow},
+	{"running", "░", ".", display.Faint},
+	{"other", "·", "?", display.Faint},
+}
+
+func (s Screen) sign(o outcome) string {
+	if s.ASCII {
+		return o.ascii
+	}
+	return o.sign
+}
+
+// stacked draws how a whole is made up, exactly as wide as columns.
+func (s Screen) stacked(parts [len(outcomes)]int, columns int) string {
+	var b strings.Builder
+	for i, n := range shares(parts[:], columns) {
+		b.WriteString(s.paint(outcomes[i].style, strings.Repeat(s.sign(outcomes[i]), n)))
+	}
+	return b.String()
+}
+
+// shares divides columns among parts. Each part that is not zero has a column
+// while there are enough.
+func shares(parts []int, columns int) []int {
+	total, out := 0, make([]int, len(parts))
+	for _, n := range parts {
+		total += n
+	}
+	if total == 0 || columns <= 0 {
+		return out
+	}
+	left := columns
+	for i, n := range parts {
+		if out[i] = n * columns / total; n > 0 {
+			out[i] = max(out[i], 1)
+		}
+		left -= out[i]
+	}
+	for ; left != 0; left -= sign(left) {
+		at := neediest(parts, out, columns, total, left > 0)
+		out[at] += sign(left)
+	}
+	return out
+}
+
+func sign(n int) int {
+	if n < 0 {
+		return -1
+	}
+	return 1
+}
+
+// neediest is the part that is furthest below its share, or furthest above it.
+func neediest(parts, out []int, columns, total int, below bool) int {
+	at, most := 0, math.Inf(-1)
+	for i, n := range parts {
+		off := float64(n*columns)/float64(total) - float64(out[i])
+		if !below {
+			off = -off
+		}
+		if n > 0 && off > most && (below || out[i] > 1) {
+			at, most = i, off
+		}
+	}
+	return at
+}
+
+// bar draws a part of most, in eighths of a column where the screen can.
+func (s Screen) bar(n, most float64, columns int) string {
+	if n <= 0 || most <= 0 {
+		return ""
+	}
+	eighths := max(int(math.Round(n/most*float64(columns*8))), 1)
+	if s.ASCII {
+		return strings.Repeat("#", max(eighths/8, 1))
+	}
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return text
+}
+
+// level draws a value between 0 and 1 as the height of one column.
+func (s Screen) level(value float64) string {
+	levels := []rune("▁▂▃▄▅▆▇█")
+	if s.ASCII {
+		levels = []rune("_.:-=+*#")
+	}
+	at := int(math.Round(value * float64(len(levels)-1)))
+	return string(levels[min(max(at, 0), len(levels)-1)])
+}
+
+func (s Screen) dash() string {
+	if s.ASCII {
+		return "-"
+	}
+	return "–"
+}
+
+// cut shortens a text, in signs that the screen has.
+func (s Screen) cut(text string, columns int) string {
+	short := cells.Cut(text, columns)
+	if s.ASCII && short != text {
+		return strings.TrimSuffix(short, "…") + "~"
+	}
+	return short
+}
+
+func (s Screen) fill(text string, columns int) string {
+	text = s.cut(text, columns)
+	return text + strings.Repeat(" ", max(columns-cells.Width(text), 0))
+}
+
+// wrap breaks a text between words. A word that is too long stands alone.
+func wrap(text string, columns int) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case cells.Width(line)+1+cells.Width(word) <= columns:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), word
+		}
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,107 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"gaffer/internal/text/cells"
+	"gaffer/internal/text/display"
+	"gaffer/ledger"
+)
+
+// trend draws how things went from week to week. One week is no trend.
+func (p *printer) trend() {
+	weeks := p.s.ByWeek
+	if len(weeks) < 2 {
+		return
+	}
+	first, last := weeks[0], weeks[len(weeks)-1]
+	p.title(fmt.Sprintf("Trend by week, %s to %s", first.Week, last.Week))
+	most, least, longest, dearest := extremes(weeks)
+	p.graph("runs", func(w ledger.Week) (float64, bool) { return ratio(float64(w.Count), float64(most.Count)) },
+		number(last.Count)+" last, most "+number(most.Count), most)
+	p.graph("success", func(w ledger.Week) (float64, bool) { return w.SuccessRate / 100, w.Ended() > 0 },
+		success(group{"", last.Group})+" last, least "+success(group{"", least.Group}), least)
+	if longest.AvgDuration > 0 {
+		p.graph("average", func(w ledger.Week) (float64, bool) { return ratio(w.AvgDuration, longest.AvgDuration) },
+			took(last.AvgDuration)+" last, longest "+took(longest.AvgDuration), longest)
+	}
+	if dearest.CostUSD != nil {
+		p.graph("cost", func(w ledger.Week) (float64, bool) { return ratio(amount(w.CostUSD), amount(dearest.CostUSD)) },
+			money(last.CostUSD)+" last, most "+money(dearest.CostUSD), dearest)
+	}
+	p.beyond()
+}
+
+// beyond says what the trend does not show.
+func (p *printer) beyond() {
+	if e := p.s.EarlierWeeks; e.Count > 0 {
+		p.wrapped("  ", fmt.Sprintf("before that %s, success %s", runs(e.Count), success(group{"", e})), display.Faint)
+	}
+	if u := p.s.Undated; u.Count > 0 {
+		p.wrapped("  ", runs(u.Count)+" without a time that can be read, or in the future", display.Faint)
+	}
+}
+
+// graph draws one value of each week as a column, and beside it what there is
+// room for of a note and the week that it is about. A week without the value is
+// a dot, and a gap stands for weeks without runs. Where there are too many for
+// the screen the last ones are drawn.
+func (p *printer) graph(name string, of func(ledger.Week) (float64, bool), note string, at ledger.Week) {
+	const before, beside = 11, 42
+	weeks := withGaps(p.s.ByWeek)
+	weeks = weeks[max(len(weeks)-(p.width()-before), 0):]
+	wide := min(max((p.width()-before-beside)/len(weeks), 1), 3)
+	var b strings.Builder
+	for _, w := range weeks {
+		sign := " "
+		if w != nil {
+			sign = "."
+			if value, ok := of(*w); ok {
+				sign = p.level(value)
+			}
+		}
+		b.WriteString(strings.Repeat(sign, wide))
+	}
+	room := p.width() - before - wide*len(weeks) - 2
+	for _, longer := range []string{note + " in " + at.Week, note, ""} {
+		if note = longer; cells.Width(note) <= room {
+			break
+		}
+	}
+	p.line("  %s%s  %s", p.fill(name, before-2), b.String(), note)
+}
+
+func ratio(part, whole float64) (float64, bool) {
+	if part <= 0 || whole <= 0 {
+		return 0, false
+	}
+	return part / whole, true
+}
+
+func amount(usd *float64) float64 {
+	if usd == nil {
+		return 0
+	}
+	return *usd
+}
+
+// extremes are the weeks with the most runs, the least success, the longest
+// average and the highest cost.
+func extremes(weeks []ledger.Week) (most, least, longest, dearest ledger.Week) {
+	for _, w := range weeks {
+		if w.Count > most.Count {
+			most = w
+		}
+		if w.Ended() > 0 && (least.Ended() == 0 || w.SuccessRate < least.SuccessRate) {
+			least = w
+		}
+		if w.AvgDuration > longest.AvgDuration {
+			longest = w
+		}
+		if w.CostUSD != nil && (dearest.CostUSD == nil || *w.CostUSD > *dearest.CostUSD) {
+			dearest = w
+		}
+	}
+	return most, least, longest, dearest
+}

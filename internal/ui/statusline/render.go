@@ -1,0 +1,181 @@
+package statusline
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gaffer/fleet"
+	"gaffer/internal/text/cells"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/phrase"
+	"gaffer/workflow"
+)
+
+// Look is how the rows are shown.
+type Look struct {
+	Color   bool
+	Columns int // 0 for any width
+	Now     time.Time
+}
+
+// Render makes the rows: the project, the work if there is any, and what gaffer
+// runs if that was asked for and is anything. Each is printable and on one line.
+func Render(l Line, look Look) []string {
+	var rows []string
+	for _, row := range [][]part{project(l), work(l), running(l.Fleet, look.Now)} {
+		if len(row) > 0 {
+			rows = append(rows, look.join(row))
+		}
+	}
+	return rows
+}
+
+// part is one piece of a row.
+type part struct {
+	text  string
+	style display.Style // none if empty
+}
+
+// longest is how much of one text of a document is shown.
+const longest = 300
+
+// add appends what a document says, behind its sign.
+func add(row []part, sign, text string) []part {
+	// Line breaks of every sort are space before what cannot be shown is marked.
+	if text = display.Line(strings.Join(strings.Fields(text), " "), longest); text == "" {
+		return row
+	}
+	return append(row, part{text: sign + text})
+}
+
+func project(l Line) []part {
+	row := add(nil, "", l.Project+" "+l.Version)
+	row = add(row, "⎇ ", l.Branch)
+	row = add(row, "▤ ", l.SpecVersion)
+	if l.SpecStatus != "active" {
+		row = add(row, "", l.SpecStatus)
+	}
+	if c := l.Context; c != nil {
+		row = append(row, part{fmt.Sprintf("◐ %d%%", c.Percent), levelStyle(c.Level)})
+	}
+	return row
+}
+
+func levelStyle(l workflow.Level) display.Style {
+	switch l {
+	case workflow.Red:
+		return display.Red
+	case workflow.Yellow:
+		return display.Yellow
+	}
+	return display.Green
+}
+
+func work(l Line) []part {
+	row := add(nil, "", l.Command)
+	if l.Chunks != nil {
+		row = add(row, "▸ ", l.Chunks.String())
+	}
+	row = add(row, "", section(l))
+	if s := l.Score; s != nil {
+		row = add(row, "✓ ", fmt.Sprintf("%d/%d", s.Satisfied, s.Total))
+	}
+	if r := l.Ready; r != nil {
+		row = add(row, "◆ ", fmt.Sprintf("%d/%d", r.Ready, r.Total))
+	}
+	if l.Untracked > 0 {
+		row = add(row, "△ ", fmt.Sprint(l.Untracked))
+	}
+	return add(row, "→ ", l.Next)
+}
+
+// String is such as "2+1(r2)/5 1✗": completed, active with the attempt, of all,
+// and failed.
+func (c Chunks) String() string {
+	var b strings.Builder
+	fmt.Fprint(&b, c.Completed)
+	if c.Active > 0 {
+		fmt.Fprintf(&b, "+%d", c.Active)
+	}
+	if c.Attempt > 1 {
+		fmt.Fprintf(&b, "(r%d)", c.Attempt)
+	}
+	fmt.Fprintf(&b, "/%d", c.Total)
+	if c.Failed > 0 {
+		fmt.Fprintf(&b, " %d✗", c.Failed)
+	}
+	return b.String()
+}
+
+func section(l Line) string {
+	if l.Section == "" || l.SectionNumber == "" {
+		return l.Section + l.SectionNumber
+	}
+	return l.Section + " (" + l.SectionNumber + ")"
+}
+
+// running is the row of what gaffer runs.
+func running(g *fleet.Glance, now time.Time) (row []part) {
+	if g == nil {
+		return nil
+	}
+	if g.Running > 0 {
+		row = append(row, part{text: fmt.Sprintf("● %d running", g.Running)})
+	}
+	if g.Waiting > 0 {
+		text := fmt.Sprintf("? %d waiting %s", g.Waiting, phrase.Age(max(now.Sub(g.Asked), 0)))
+		if name := display.Line(g.Oldest, longest); name != "" {
+			text += ", " + name
+			if g.Waiting > 1 {
+				text += " first"
+			}
+		}
+		row = append(row, part{text, display.Yellow})
+	}
+	if g.Failed > 0 {
+		row = append(row, part{fmt.Sprintf("✗ %d failed", g.Failed), display.Red})
+	}
+	if money := phrase.Money(g.Today.USD); money != "" {
+		row = append(row, part{text: money + " today"})
+	}
+	for _, lane := range g.Lanes {
+		row = append(row, part{"‖ " + display.Line(phrase.Paused(lane, now), longest), display.Yellow})
+	}
+	return row
+}
+
+// join puts the parts on one line that is no wider than the columns.
+func (k Look) join(row []part) string {
+	var b strings.Builder
+	room := k.Columns
+	for i, p := range row {
+		if i > 0 {
+			b.WriteString(" " + k.paint(display.Faint, "│") + " ")
+		}
+		if k.Columns <= 0 {
+			b.WriteString(k.paint(p.style, p.text))
+			continue
+		}
+		if i < len(row)-1 && cells.Width(p.text)+roomBehind > room {
+			// What is left of the row has no place behind this part.
+			b.WriteString(k.paint(p.style, cells.Cut(p.text+" …", room)))
+			break
+		}
+		b.WriteString(k.paint(p.style, cells.Cut(p.text, room)))
+		room -= cells.Width(p.text) + separator
+	}
+	return b.String()
+}
+
+const (
+	separator  = 3             // columns of " │ "
+	roomBehind = separator + 2 // for a part to follow, if only its beginning
+)
+
+func (k Look) paint(style display.Style, text string) string {
+	if !k.Color || style == "" {
+		return text
+	}
+	return "\x1b[" + string(style) + "m" + text + "\x1b[0m"
+}

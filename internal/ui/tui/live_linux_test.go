@@ -1,0 +1,311 @@
+package tui
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"gaffer/fleet"
+	"gaffer/internal/testkit/testenv"
+)
+
+// pty is a terminal whose other side is the test.
+type pty struct {
+	user, program *os.File
+	mu            sync.Mutex
+	seen          bytes.Buffer
+}
+
+func newPTY(t *testing.T, width, height uint16) *pty {
+	t.Helper()
+	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := int(user.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pty{user: user, program: program}
+	p.resize(t, width, height)
+	read := make(chan struct{})
+	go func() { defer close(read); p.read() }()
+	t.Cleanup(func() {
+		_ = program.Close() // nothing was written to it that matters
+		<-read              // the last of the program's side ends the reading
+		_ = user.Close()
+	})
+	return p
+}
+
+func (p *pty) read() {
+	buf := make([]byte, 4096)
+	for {
+		n, err := p.user.Read(buf)
+		p.mu.Lock()
+		p.seen.Write(buf[:n])
+		p.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *pty) resize(t *testing.T, width, height uint16) {
+	t.Helper()
+	if err := unix.IoctlSetWinsize(int(p.user.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: height}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *pty) screen() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seen.String()
+}
+
+func (p *pty) waitFor(t *testing.T, text string) {
+	t.Helper()
+	testenv.Wait(t, fmt.Sprintf("%q on the screen", text), func() error {
+		if screen := p.screen(); !strings.Contains(screen, text) {
+			return fmt.Errorf("%q", screen)
+		}
+		return nil
+	})
+}
+
+func (p *pty) press(t *testing.T, keys string) {
+	t.Helper()
+	if _, err := p.user.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *pty) mode(t *testing.T) unix.Termios {
+	t.Helper()
+	mode, err := unix.IoctlGetTermios(int(p.program.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *mode
+}
+
+// shown is a live view on a pty.
+type shown struct {
+	*pty
+	term    *Terminal
+	before  unix.Termios
+	runs    chan fleet.Run
+	notes   chan string
+	actions chan Action
+	ended   chan error
+	do      Do
+}
+
+func show(t *testing.T, ctx context.Context, act func(Action)) *shown { //nolint:revive // the test comes first
+	t.Helper()
+	s := &shown{pty: newPTY(t, 80, 24), runs: make(chan fleet.Run), notes: make(chan string), actions: make(chan Action, 10), ended: make(chan error, 1)}
+	s.before = s.mode(t)
+	var err error
+	if s.term, err = Open(s.program, s.program); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				s.ended <- fmt.Errorf("panic: %v", r)
+			}
+		}()
+		var err error
+		s.do, err = Live(ctx, s.term, Options{
+			Now: func() time.Time { return now }, Runs: s.runs, Notes: s.notes,
+			Act: func(_ context.Context, a Action) string {
+				act(a)
+				s.actions <- a
+				return "done that"
+			},
+		})
+		s.ended <- err
+	}()
+	return s
+}
+
+func (s *shown) wait(t *testing.T) error {
+	t.Helper()
+	select {
+	case err := <-s.ended:
+		s.waitFor(t, end)
+		if after := s.mode(t); after != s.before {
+			t.Errorf("the terminal was %+v and is %+v", s.before, after)
+		}
+		return err
+	case <-time.After(testenv.Patience):
+		t.Fatal("the view did not end")
+		return nil
+	}
+}
+
+func nothing(Action) {}
+
+func TestTheViewAnswersAndEndsWithTheRun(t *testing.T) {
+	s := show(t, context.Background(), nothing)
+	s.runs <- release()
+	s.waitFor(t, "page asks")
+	s.press(t, "2\r")
+	if got := <-s.actions; got != (Action{Do: Answer, Question: "q1", Text: "No"}) {
+		t.Errorf("did %+v", got)
+	}
+	s.waitFor(t, "done that")
+	close(s.runs)
+	if err := s.wait(t); err != nil || s.do != Nothing {
+		t.Errorf("%v, %v", s.do, err)
+	}
+}
+
+func TestAnAnswerThatCameToNothingIsGivenAgain(t *testing.T) {
+	testenv.Integration(t)
+	s := show(t, context.Background(), nothing)
+	s.runs <- release()
+	s.waitFor(t, "page asks")
+	s.press(t, "2\r")
+	<-s.actions
+	deadline := time.After(testenv.Patience)
+	for again := false; !again; {
+		s.press(t, "1\r") // for nobody, until the question is there again
+		select {
+		case got := <-s.actions:
+			again = true
+			if got != (Action{Do: Answer, Question: "q1", Text: "Yes"}) {
+				t.Errorf("did %+v", got)
+			}
+		case <-deadline:
+			t.Fatal("it is never asked again")
+		case <-time.After(blink):
+		}
+	}
+	close(s.runs)
+	if err := s.wait(t); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestANoteIsSeenWhateverIsTyped(t *testing.T) {
+	testenv.Integration(t)
+	s := show(t, context.Background(), nothing)
+	s.runs <- release()
+	s.waitFor(t, "release")
+	for i := range 5 {
+		note := fmt.Sprintf("note %d", i)
+		s.press(t, "x") // a frame, so that the note waits for the next
+		time.Sleep(blink / 5)
+		s.notes <- note
+		s.press(t, "xxx")
+		s.waitFor(t, note)
+	}
+	close(s.runs)
+	if err := s.wait(t); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCtrlCIsAKeyAndNotASignal(t *testing.T) {
+	s := show(t, context.Background(), nothing)
+	s.runs <- release()
+	s.waitFor(t, "release")
+	s.press(t, "\x03")
+	s.waitFor(t, "[d]etach")
+	if got := <-s.actions; got.Do != Stop {
+		t.Errorf("did %+v", got)
+	}
+	s.press(t, "d")
+	if err := s.wait(t); err != nil || s.do != Detach {
+		t.Errorf("%v, %v", s.do, err)
+	}
+}
+
+func TestAResizedTerminalIsDrawnAnew(t *testing.T) {
+	s := show(t, context.Background(), nothing)
+	s.runs <- release()
+	s.waitFor(t, "123k tokens")
+	s.resize(t, 20, 5)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGWINCH); err != nil {
+		t.Fatal(err)
+	}
+	s.waitFor(t, eraseScreen+"\x1b[1;1H"+eraseLine+"release 1.4")
+	close(s.runs)
+	if err := s.wait(t); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheTerminalIsGivenBackWhenTheContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	s := show(t, ctx, nothing)
+	s.runs <- release()
+	s.waitFor(t, "release")
+	why := errors.New("why")
+	cancel(why)
+	if err := s.wait(t); !errors.Is(err, why) {
+		t.Error(err)
+	}
+}
+
+func TestTheTerminalIsGivenBackWhenAnActionPanics(t *testing.T) {
+	s := show(t, context.Background(), func(Action) { panic("oh") })
+	s.runs <- release()
+	s.waitFor(t, "release")
+	s.press(t, "\x03")
+	if err := s.wait(t); err == nil || !strings.HasPrefix(err.Error(), "panic: oh") {
+		t.Error(err)
+	}
+}
+
+func TestAFrameThatIsTheSameWritesNothing(t *testing.T) {
+	var out bytes.Buffer
+	s := screen{out: &out}
+	rows := View{Run: release(), Now: now}.Lines(80, 24, true)
+	if err := s.draw(rows); err != nil || out.Len() == 0 {
+		t.Fatalf("%d bytes, %v", out.Len(), err)
+	}
+	first := out.Len()
+	if err := s.draw(rows); err != nil || out.Len() != first {
+		t.Errorf("again %d bytes, %v", out.Len()-first, err)
+	}
+	if err := s.draw(append(rows[:1:1], "x")); err != nil {
+		t.Fatal(err)
+	}
+	if changed := out.String()[first:]; !strings.HasPrefix(changed, "\x1b[2;1H\x1b[2Kx") || strings.Count(changed, "\x1b[1;1H") > 0 {
+		t.Errorf("wrote %q", changed)
+	}
+}
+
+func TestAPipeIsNoTerminal(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	for _, in := range []*os.File{r, os.NewFile(^uintptr(0), "closed")} {
+		if _, err := Open(in, w); !errors.Is(err, ErrNoTerminal) {
+			t.Errorf("%v", err)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+// Package paint is what every picture on a terminal is made of: rows of text in
+// styles, columns that fit the screen, bars. It is pure, and nothing that it
+// makes is wider than it was told.
+package paint
+
+import (
+	"strings"
+
+	"gaffer/internal/text/cells"
+	"gaffer/internal/text/display"
+)
+
+// Span is a piece of a row in one style; without one it is plain.
+type Span struct {
+	Text  string
+	Style display.Style
+}
+
+// Line is one row of the screen.
+type Line []Span
+
+// Plain is a row without a style.
+func Plain(text string) Line { return Line{{Text: text}} }
+
+// Styled is a row in one style.
+func Styled(style display.Style, text string) Line { return Line{{text, style}} }
+
+// Width is how many columns the row takes.
+func (l Line) Width() int {
+	n := 0
+	for _, s := range l {
+		n += cells.Width(s.Text)
+	}
+	return n
+}
+
+// Render gives the row as it goes to a terminal, never wider than the screen.
+func (l Line) Render(width int, color bool) string {
+	var b strings.Builder
+	for _, s := range l {
+		text := cells.Cut(s.Text, width)
+		width -= cells.Width(text)
+		if color && s.Style != "" && text != "" {
+			text = "\x1b[" + string(s.Style) + "m" + text + "\x1b[0m"
+		}
+		b.WriteString(text)
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// Apart puts text at the two ends of a row. What does not fit goes first at
+// the right.
+func Apart(left, right Line, width int) Line {
+	gap := width - left.Width() - right.Width()
+	if gap < 2 {
+		return left
+	}
+	return append(append(left, Span{Text: strings.Repeat(" ", gap)}), right...)
+}
+
+// Wrap breaks a text that another program wrote into at most most rows of a
+// width. A word that is longer than a row goes on in the next.
+func Wrap(text string, width, most int) []string {
+	var rows []string
+	for _, paragraph := range strings.Split(display.PrintableLines(text), "\n") {
+		row := ""
+		for _, word := range words(paragraph, width) {
+			if row != "" && cells.Width(row)+1+cells.Width(word) > width {
+				rows = append(rows, row)
+				row = ""
+			}
+			if len(rows) > most {
+				break
+			}
+			row = strings.TrimLeft(row+" "+word, " ")
+		}
+		if row != "" {
+			rows = append(rows, row)
+		}
+		if len(rows) > most {
+			return append(rows[:most-1], "…")
+		}
+	}
+	return rows
+}
+
+// Hang breaks a line into rows of a width. The rows after the first stand so many
+// columns further to the right than the first does. In no columns, or in very few, it
+// stays whole.
+func Hang(line string, width, columns int) []string {
+	further := strings.Repeat(" ", columns)
+	text := strings.TrimLeft(line, " ")
+	indent := line[:len(line)-len(text)]
+	if room := width - len(indent) - len(further); room < 20 || cells.Width(line) <= width {
+		return []string{line}
+	}
+	first := cells.Fits(text, width-len(indent))
+	if at := strings.LastIndexByte(text[:first], ' '); at > 0 && text[first] != ' ' {
+		first = at
+	}
+	rows := []string{indent + text[:first]}
+	for _, row := range Wrap(text[first:], width-len(indent)-len(further), len(line)) {
+		rows = append(rows, indent+further+row)
+	}
+	return rows
+}
+
+// words are the words of a paragraph, those that are too wide in pieces.
+func words(paragraph string, width int) (list []string) {
+	for _, word := range strings.Fields(paragraph) {
+		for width > 1 && cells.Width(word) > width {
+			n := cells.Fits(word, width)
+			list = append(list, word[:n])
+			word = word[n:]
+		}
+		list = append(list, word)
+	}
+	return list
+}

@@ -1,0 +1,69 @@
+package paint
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gaffer/internal/text/cells"
+	"gaffer/internal/text/display"
+)
+
+func TestALongLineHangsBelowItsBeginning(t *testing.T) {
+	line := "  worker-with-a-long-name asks: Which of the ports?"
+	for width, want := range map[int]string{
+		0:  line,
+		80: line,
+		40: "  worker-with-a-long-name asks: Which of|      the ports?",
+		30: "  worker-with-a-long-name|      asks: Which of the|      ports?",
+	} {
+		if got := strings.Join(Hang(line, width, 4), "|"); got != want {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}
+
+func TestALongWordGoesOnInTheNextRow(t *testing.T) {
+	got := Wrap("look at abcdefghijklmnop\x1b\n日本語日本語 ok", 8, 10)
+	if want := []string{"look at", "abcdefgh", "ijklmnop", "\ufffd", "日本語日", "本語 ok"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Wrap("a b c d e f g h", 1, 3); !slices.Equal(got, []string{"a", "b", "…"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestColumnsFitEveryWidth(t *testing.T) {
+	rows := [][]string{{"● running", "api", "Bash: go test ./... and more of it", "1m 02s"}, {"○ queued", "a-long-name", "", ""}}
+	styles := make([]display.Style, 4)
+	for width := range 100 {
+		cols := []Column{{Most: 12}, {Most: 20}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Right: true, Drop: 1}}
+		Fit(cols, rows, width)
+		for _, row := range rows {
+			if l := Row(cols, row, styles); l.Width() > width {
+				t.Fatalf("%d columns on %d: %q", l.Width(), width, l.Render(200, false))
+			}
+		}
+	}
+}
+
+func TestWhatIsLeastNeededGoesFirst(t *testing.T) {
+	rows := [][]string{{"id", "what it does at the moment", "time"}}
+	for width, want := range map[int]string{40: "id what time", 26: "id what time", 25: "id what", 20: "id what", 10: "id", 1: "…"} {
+		cols := []Column{{Most: 12}, {Most: 200, Least: 16, Flex: true, Drop: 2}, {Most: 8, Drop: 1}}
+		Fit(cols, rows, width)
+		got := strings.Fields(Row(cols, []string{rows[0][0], "what", rows[0][2]}, make([]display.Style, 3)).Render(width, false))
+		if strings.Join(got, " ") != want {
+			t.Errorf("%d columns show %q, want %q", width, got, want)
+		}
+	}
+}
+
+func TestNothingIsWiderThanTheScreen(t *testing.T) {
+	l := Line{{Text: "日本語 and more", Style: display.Bold}, {Text: "the rest"}}
+	for width := range 30 {
+		if got := l.Render(width, false); cells.Width(got) > width {
+			t.Errorf("%q on %d", got, width)
+		}
+	}
+}

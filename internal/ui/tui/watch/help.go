@@ -1,0 +1,42 @@
+package watch
+
+import (
+	"gaffer/internal/text/cells"
+	"gaffer/internal/text/display"
+	"gaffer/internal/ui/tui/paint"
+)
+
+// keyHelp is a key and what it does.
+type keyHelp struct{ key, does string }
+
+func keyList() []keyHelp {
+	return []keyHelp{
+		{"↑ ↓  j k", "up and down; PgUp PgDn, Home End (g G) go further"},
+		{"Enter", "open what is chosen: a question, a run, a task, a worker's task"},
+		{"Esc", "back: the filter, the log, the place"},
+		{"Tab", "next section; in a question the next question"},
+		{"/", "filter: what is shown has the text in it; Esc takes it away"},
+		{"a", "answer: the question of what is chosen, else the oldest"},
+		{"c", "cancel the run or the task that is chosen; asks first"},
+		{"C", "cancel the run that is looked at; asks first"},
+		{"r", "try a task again that failed or was cancelled"},
+		{"l", "the log on the whole screen; ← → go sideways, End follows"},
+		{"q", "leave; what runs goes on"},
+		{"", ""},
+		{"In a question", "a number chooses an option, other text is the answer;"},
+		{"", "d denies, Ctrl-D denies with the text as the reason; asks first"},
+	}
+}
+
+// helpRows fits every screen: what does not is cut.
+func (m Model) helpRows(width, room int) []string {
+	var rows []string
+	for _, k := range keyList() {
+		line := paint.Line{{Text: cells.Fill(k.key, 13), Style: display.Bold}, {Text: "  " + k.does}}
+		if width < 50 {
+			line = paint.Line{{Text: cells.Fill(k.key, 9), Style: display.Bold}, {Text: " " + k.does}}
+		}
+		rows = append(rows, line.Render(width, m.Color))
+	}
+	return rows[:min(len(rows), max(room, 0))]
+}
