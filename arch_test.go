@@ -40,131 +40,106 @@ var rules = []rule{
 	{"team/...", []string{"team/...", "statefile/..."}, nil},
 	{"ledger/...", []string{"ledger/...", "statefile/..."}, nil},
 
-	// What the commands are given: where the project is and how it is set up.
-	{"internal/text/display", nil, nil},
-	{"internal/text/suggest", nil, nil},
-	{"internal/project", nil, nil},
-	{"internal/plan/secret", []string{"statefile/lazyregexp"}, nil},
-	{"internal/config", []string{"internal/attempt/agent", "internal/project", "internal/plan/secret", "internal/text/suggest"}, []string{"github.com/goccy/go-yaml"}},
+	// The HTTP protocol and its client, and the types behind every --json.
+	{"fleet", nil, nil},
+	{"coordinator/...", []string{"coordinator/...", "fleet"}, nil},
 
-	// What must happen before what. It is pure but for one loader, which reads as
-	// carefully as the documents are read.
-	{"internal/plan", []string{"statefile/...", "internal/plan/secret", "internal/text/suggest"}, []string{"github.com/goccy/go-yaml"}},
+	// Small packages that every area may use.
+	{"internal/pause", nil, nil},
+	{"internal/exit", nil, nil},
+	{"internal/text/...", []string{"internal/text/..."}, nil},
 
-	// What runs. A store keeps rows and knows no rule; the engine has the rules
-	// and knows no database.
+	// Where the project and gaffer's own state are, and what the user trusts there.
+	{"internal/project/...", []string{"internal/project/..."}, nil},
+
+	// Reads every plan format into one plan.
+	{"internal/plan/...", []string{"internal/plan/...", "internal/text/...", "statefile/..."}, []string{"github.com/goccy/go-yaml"}},
+
+	// Decides what may happen next. A store keeps rows and knows no rule; the engine
+	// has the rules and knows no database.
 	{"internal/engine/store", []string{"statefile/group"}, nil},
 	{"internal/engine/store/sqlite", []string{"internal/engine/store/...", "statefile/host"}, []string{"modernc.org/sqlite"}},
 	{"internal/engine/store/postgres/...", []string{"internal/engine/store/..."}, []string{"github.com/jackc/pgx"}},
 	{"internal/engine/store/storetest", []string{"internal/engine/store/..."}, []string{"github.com/anishathalye/porcupine", "github.com/google/go-cmp"}},
 	{"internal/engine/store/...", []string{"internal/engine/store/..."}, nil},
 	{"internal/engine/failure", nil, nil},
-	{"internal/engine", []string{"internal/engine/failure", "internal/plan", "internal/engine/store"}, nil},
+	{"internal/engine/...", []string{"internal/engine", "internal/engine/failure", "internal/engine/store", "internal/plan/...", "fleet"}, nil},
 
-	// One attempt. What the agent programs say is read by pure functions; a
-	// process of its own looks after each of them.
+	// One attempt on one machine. It knows neither HTTP nor screens.
 	{"internal/attempt/agent/...", []string{"internal/attempt/agent/...", "internal/engine/failure", "internal/plan/secret", "internal/text/suggest"}, nil},
-	{"internal/attempt/supervisor", []string{"statefile/..."}, []string{"golang.org/x/sys"}},
+	{"internal/attempt/supervisor", []string{"internal/pause", "statefile/..."}, []string{"golang.org/x/sys"}},
+	{"internal/attempt/...", []string{
+		"internal/attempt/...", "internal/engine", "internal/engine/failure", "internal/engine/store", "internal/pause", "internal/plan/...",
+		"internal/project/...", "internal/text/...", "fleet", "statefile/...", "workflow",
+	}, nil},
 
-	// What runs as others see it, and the one place that knows everyone.
-	{"fleet", nil, nil},
-	{"internal/engine/runquery", []string{"fleet", "internal/plan", "internal/engine/store"}, nil},
-	{"internal/project/trust", []string{"internal/project/statedir"}, nil},
-	{"internal/attempt/worktree", []string{"internal/project/trust", "statefile/..."}, nil},
-	{"internal/attempt/runner", []string{"internal/attempt/agent/...", "internal/engine/failure", "fleet", "internal/plan/secret", "internal/attempt/supervisor", "statefile/..."}, nil},
-	{"internal/attempt/worker", []string{"fleet", "internal/attempt/agent/...", "internal/engine", "internal/engine/failure", "internal/plan", "internal/attempt/runner", "internal/plan/secret", "internal/engine/store", "internal/attempt/supervisor", "internal/attempt/worktree", "statefile/..."}, nil},
-	{"internal/record/recorder", []string{"internal/engine", "internal/engine/failure", "fleet", "internal/plan", "internal/engine/store", "internal/engine/store/record", "ledger", "session", "statefile/..."}, nil},
-	{"internal/flow/prompt", []string{"internal/text/suggest", "statefile", "statefile/lazyregexp"}, nil},
-	{"internal/flow/dispatch", []string{"internal/engine", "internal/plan", "internal/flow/prompt", "internal/text/suggest"}, nil},
-	{"internal/attempt/preflight", []string{"internal/attempt/agent", "internal/engine", "internal/plan", "internal/plan/secret", "internal/text/suggest", "internal/attempt/supervisor", "internal/attempt/worktree", "statefile", "statefile/host"}, nil},
-	{"internal/attempt/tmux", nil, nil},
+	// Settings, and where each came from.
+	{"internal/config", []string{"internal/attempt/agent", "internal/plan/secret", "internal/project", "internal/text/..."}, []string{"github.com/goccy/go-yaml"}},
 
-	// Agents that users start by hand.
-	{"internal/project/statedir", nil, nil},
+	// Dispatch, build and team: state machines, prompts and merges on top of the engine.
+	{"internal/flow/...", []string{
+		"internal/flow/...", "internal/attempt/worktree", "internal/config", "internal/engine", "internal/engine/failure", "internal/engine/store",
+		"internal/pause", "internal/plan/...", "internal/text/...", "fleet", "statefile/...", "team", "workflow",
+	}, []string{"github.com/goccy/go-yaml"}},
+
+	// What follows from events: documents, records, notifications, pruning.
+	{"internal/record/...", []string{
+		"internal/record/...", "internal/engine", "internal/engine/failure", "internal/engine/logstore", "internal/engine/store/...",
+		"internal/pause", "internal/plan", "fleet", "ledger", "session", "statefile/...",
+	}, nil},
+
+	// Agents that users start themselves, and what agents may use as a tool.
 	{"internal/byhand/agentproc", nil, nil},
-	{"internal/byhand/caller", []string{"internal/byhand/agentproc"}, nil},
-	{"internal/byhand/hookevents", []string{"internal/byhand/agentproc", "internal/byhand/caller", "internal/project/statedir", "statefile/host", "statefile/jsonview"}, nil},
-	{"internal/byhand/discover", []string{"internal/byhand/agentproc", "internal/byhand/hookevents", "internal/attempt/tmux", "statefile/host", "statefile/jsontree"}, nil},
+	{"internal/byhand/mcp", []string{
+		"internal/byhand/caller", "internal/exit", "internal/plan", "internal/text/...", "fleet", "session", "statefile/...", "team", "workflow",
+	}, []string{"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk"}},
+	{"internal/byhand/...", []string{
+		"internal/byhand/...", "internal/attempt/supervisor", "internal/attempt/tmux", "internal/project/statedir", "coordinator", "fleet", "statefile/...",
+	}, nil},
 
-	{"internal/flow/spec", []string{"statefile/...", "workflow"}, nil},
-	{"internal/flow/inbox/webpage", nil, nil},
-	{"internal/flow/inbox", []string{"internal/flow/inbox/webpage", "internal/flow/spec", "statefile/...", "workflow"}, nil},
-	{"internal/attempt/verify", []string{"statefile", "statefile/host", "statefile/lazyregexp", "workflow"}, nil},
-	{"internal/flow/build", []string{"internal/engine/failure", "fleet", "internal/plan", "internal/engine/store", "internal/text/suggest", "statefile/...", "workflow"}, []string{"github.com/goccy/go-yaml"}},
-	{"internal/flow/teamstate", []string{"internal/engine/failure", "statefile/...", "team"}, nil},
-	{"internal/flow/teammerge", []string{"internal/flow/teamstate", "internal/attempt/worktree", "statefile/lazyregexp"}, nil},
-	{"internal/flow/roles", []string{"internal/config", "internal/plan", "internal/flow/prompt", "internal/plan/secret", "internal/text/suggest", "internal/flow/teamstate", "statefile/...", "team"}, nil},
-	{"internal/flow/teamrun", []string{"internal/engine", "internal/engine/failure", "internal/plan", "internal/engine/store", "internal/flow/teammerge", "internal/flow/teamstate", "internal/attempt/worktree", "team"}, nil},
-	{"internal/attempt/pane", []string{"internal/attempt/agent", "internal/attempt/runner", "internal/attempt/supervisor", "internal/text/safe"}, nil},
+	// HTTP: access, streaming, and one package per audience.
+	{"internal/api/credential", []string{"internal/pause"}, nil},
+	{"internal/api/server", []string{
+		"internal/api/credential", "internal/api/docview", "internal/api/viewers", "internal/pause", "coordinator/...", "fleet",
+	}, []string{"github.com/coder/websocket"}},
+	{"internal/api/...", []string{
+		"internal/api/...", "internal/engine/...", "!internal/engine/store/sqlite", "!internal/engine/store/postgres", "internal/flow/spec",
+		"internal/pause", "internal/plan/...", "internal/project", "internal/record/prune", "internal/record/recorder", "coordinator", "fleet",
+		"ledger", "session", "statefile/...", "team", "workflow",
+	}, nil},
 
-	// Past one machine. The protocol is for anyone to use; the server has no rules.
-	{"coordinator/...", []string{"coordinator/...", "fleet"}, nil},
-	{"internal/api/credential", nil, nil},
-	{"internal/engine/logstore", []string{"internal/engine", "internal/engine/store"}, nil},
-	{"internal/api/docview", []string{"internal/flow/spec", "session", "statefile/...", "team", "workflow"}, nil},
-	{"internal/api/viewers", []string{"internal/project", "internal/api/docview", "internal/flow/spec", "statefile/...", "team", "workflow"}, nil},
-	{"internal/api/server", []string{"coordinator/...", "fleet", "internal/api/docview", "internal/api/credential", "internal/api/viewers"}, []string{"github.com/coder/websocket"}},
-	{"internal/api/runs", []string{"coordinator", "fleet", "internal/api/protocol", "internal/engine", "internal/engine/failure", "internal/engine/runquery", "internal/plan", "internal/record/recorder", "internal/plan/secret", "internal/api/server", "internal/engine/store", "internal/api/credential", "ledger", "session"}, nil},
-	{"internal/api/protocol", []string{"coordinator", "fleet", "internal/engine", "internal/engine/failure", "internal/engine/runquery", "internal/plan", "internal/api/server", "internal/engine/store", "internal/api/credential"}, nil},
+	// Where a command or a worker finds its fleet: a server, near or far.
+	{"internal/connect/...", []string{
+		"internal/byhand/caller", "internal/engine", "internal/engine/store", "internal/pause", "internal/plan/...", "coordinator", "fleet", "statefile/...",
+	}, nil},
 
-	// The page that browsers load. It is files and nothing else.
+	// What users look at. Screens know the fleet, and neither a store nor HTTP.
 	{"internal/ui/dashboard", nil, nil},
-	{"script/ansisvg", []string{"internal/text/cells"}, nil},
-	{"test/stubmodel", nil, nil},
-	{"test/stubmodel/stubmodel", []string{"test/stubmodel"}, nil},
-	{"test/agents", []string{"fleet", "test/stubmodel"}, nil},
-	{"test/docs", nil, nil},
-	{"test/hostile", []string{"fleet"}, nil},
-	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
-
-	// What a person is told who looks elsewhere.
-	{"internal/record/notify", []string{"fleet", "internal/engine/failure", "internal/engine/store"}, nil},
-
-	{"internal/record/prune", []string{"internal/api/protocol", "internal/engine", "internal/engine/logstore", "internal/record/recorder", "internal/engine/store"}, nil},
-	{"internal/connect/serverfleet", []string{"coordinator", "fleet", "internal/byhand/caller", "internal/plan"}, nil},
-
-	{"internal/engine/logstore", []string{"internal/engine", "internal/engine/store"}, nil},
-	{"internal/api/workers", []string{"coordinator", "fleet", "internal/api/protocol", "internal/engine", "internal/engine/failure", "internal/engine/logstore", "internal/api/server", "internal/engine/store", "internal/api/credential"}, nil},
-	{"internal/connect/workerclient", []string{"coordinator", "internal/engine", "internal/engine/store", "statefile/..."}, nil},
-
-	// What tests of several packages share.
-	{"internal/testkit/testenv", nil, nil},
-
-	// Machines for the tests of several of them.
-	{"internal/testkit/machines", []string{"internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
-
-	// How a person gets to the dashboard.
-	{"docs", nil, nil},
-	{"internal/ui/browser", nil, nil},
-	{"internal/connect/localservers", []string{"statefile/..."}, nil},
-	{"internal/app/demo", []string{"internal/attempt/supervisor"}, nil},
-
-	{"internal/byhand/register", []string{"coordinator", "fleet", "internal/byhand/discover"}, nil},
-
-	// Settings files that other programs own.
-	{"internal/byhand/agentsettings", []string{"statefile/..."}, nil},
-
-	// What an agent may use as a tool.
-	{"internal/byhand/mcp", []string{"fleet", "internal/byhand/caller", "internal/exit", "internal/plan", "internal/text/suggest", "session", "statefile/...", "team", "workflow"}, []string{
-		"github.com/google/jsonschema-go", "github.com/modelcontextprotocol/go-sdk",
-	}},
-
-	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
-
-	{"internal/ui/report", []string{"internal/text/display", "internal/text/cells", "internal/ui/phrase", "ledger"}, nil},
-	{"internal/ui/statusline", []string{"internal/text/display", "internal/flow/spec", "fleet", "internal/text/cells", "internal/ui/phrase", "statefile/jsontree", "workflow"}, nil},
-	{"internal/ui/tui/watch", []string{"internal/ui/tui/...", "fleet", "internal/text/display"}, []string{
+	{"internal/ui/tui/watch", []string{"internal/ui/phrase", "internal/ui/tui/...", "internal/text/...", "fleet"}, []string{
 		"charm.land/bubbletea", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/ansi",
 	}},
-	{"internal/ui/tui/...", []string{"internal/ui/tui/...", "internal/engine/failure", "fleet", "internal/text/display", "session"}, []string{"golang.org/x/sys"}},
+	{"internal/ui/...", []string{
+		"internal/ui/...", "internal/engine/failure", "internal/flow/spec", "internal/text/...", "fleet", "ledger", "session", "statefile/jsontree", "workflow",
+	}, []string{"golang.org/x/sys"}},
 
-	// The user's side. It asks the packages above for everything and never
-	// reaches past them into a store.
-	{"internal/exit", nil, nil},
+	// Constructs and connects the parts.
+	{"internal/app/demo", []string{"internal/attempt/supervisor"}, nil},
+	{"internal/app", []string{"...", "!internal/cli/...", "!cmd/..."}, nil},
+
+	// The commands. They ask the areas above for everything and never reach past
+	// them into a store.
 	{"internal/cli/...", []string{"...", "!internal/engine/store/...", "!cmd/..."}, []string{
 		"github.com/spf13/cobra", "github.com/spf13/pflag",
 	}},
 	{"cmd/gaffer", []string{"internal/cli"}, nil},
+	{"docs", nil, nil},
+
+	// What tests share, and tests of the whole program.
+	{"internal/testkit/machines", []string{"internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
+	{"internal/testkit/...", nil, nil},
+	{"script/ansisvg", []string{"internal/text/cells"}, nil},
+	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
+	{"test/...", []string{"fleet", "test/stubmodel"}, nil},
 
 	// Measurements use the library as its users do, and programs from outside.
 	{"bench/server", []string{"internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx"}},
