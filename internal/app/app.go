@@ -55,7 +55,7 @@ type App struct {
 	state    string // the folder of what this machine runs
 	store    store.Store
 	engine   *engine.Engine
-	lookout  *runquery.Lookout
+	lookout  *runquery.Querier
 	session  *session.Store
 	ledger   *ledger.Store
 	notify   notifying
@@ -97,7 +97,7 @@ func Open(ctx context.Context, opts Options) (*App, error) {
 	a.engine = engine.New(a.store, engine.Options{
 		Now: opts.Now, NewID: newID, Rand: mathrand.Float64, Lease: forever, Endless: true, Who: opts.who(),
 	})
-	a.lookout = runquery.New(a.store, runquery.Options{Adorn: a.adorn, AdornTask: a.adornTask})
+	a.lookout = runquery.New(a.store, runquery.Options{Annotate: a.adorn, AnnotateTask: a.adornTask})
 	a.openDocuments()
 	return a, nil
 }

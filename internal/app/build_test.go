@@ -46,7 +46,7 @@ chunks:
 
 const specText = "---\nspec-version: 2.4\n---\n# Shop\n## 1 Entities {#entities version=2.4}\n## 2 Rules {#rules version=2.1}\n"
 
-func (p place) withSpec(text string) place {
+func (p workspace) withSpec(text string) workspace {
 	p.t.Helper()
 	dir := filepath.Join(p.root, ".fctry")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -67,7 +67,7 @@ func readPlan(t *testing.T, text string) build.Plan {
 	return p
 }
 
-func (p place) state() (workflow.State, jsontree.Value) {
+func (p workspace) state() (workflow.State, jsontree.Value) {
 	p.t.Helper()
 	v, err := workflow.Open(filepath.Join(p.root, ".fctry"), workflow.Options{}).Load()
 	if err != nil {
@@ -78,7 +78,7 @@ func (p place) state() (workflow.State, jsontree.Value) {
 }
 
 // feed is what was told so far: the archived events, and those in the state.
-func (p place) feed() (list []workflow.Event) {
+func (p workspace) feed() (list []workflow.Event) {
 	p.t.Helper()
 	files, err := filepath.Glob(filepath.Join(p.root, ".fctry", workflow.ArchiveFolder, "*.json"))
 	if err != nil {
@@ -163,7 +163,7 @@ func TestABuildKilledAfterEveryKindOfEventEndsCompletedAndIsToldOnce(t *testing.
 
 // untilPartial lets a process work on the run and kills it whenever a kind of
 // event is new in the feed, until the run has ended.
-func (p place) untilPartial(a *app.App, run string, seen map[string]bool) (kills int) {
+func (p workspace) untilPartial(a *app.App, run string, seen map[string]bool) (kills int) {
 	p.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; {
 		g := p.gaffer(run)
@@ -183,7 +183,7 @@ func (p place) untilPartial(a *app.App, run string, seen map[string]bool) (kills
 
 // awaitNews returns a kind of event that was not seen before, or nothing when
 // the run has ended.
-func (p place) awaitNews(a *app.App, run string, seen map[string]bool, deadline time.Time) string {
+func (p workspace) awaitNews(a *app.App, run string, seen map[string]bool, deadline time.Time) string {
 	p.t.Helper()
 	for ; time.Now().Before(deadline); time.Sleep(3 * time.Millisecond) {
 		for _, e := range p.feed() {
@@ -380,7 +380,7 @@ func TestNoIrregularStateBreaksABuildOrLosesAnything(t *testing.T) {
 
 // keeps checks that what the state had is there: each field that is not a
 // build's as it was, and of the build every chunk with all that it had.
-func keeps(t *testing.T, p place, data []byte) {
+func keeps(t *testing.T, p workspace, data []byte) {
 	t.Helper()
 	before, err := jsontree.Parse(data)
 	if err != nil || before.Value().Kind() != jsontree.Object {

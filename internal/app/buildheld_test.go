@@ -16,7 +16,7 @@ import (
 )
 
 // withState puts a state of another program in place.
-func (p place) withState(text string) place {
+func (p workspace) withState(text string) workspace {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.root, ".fctry", "state.json"), []byte(text), 0o644); err != nil {
 		p.t.Fatal(err)
@@ -34,7 +34,7 @@ func wildState(t *testing.T, name string) string {
 }
 
 // statuses are those of the build's chunks, in their order.
-func (p place) statuses() string {
+func (p workspace) statuses() string {
 	p.t.Helper()
 	state, _ := p.state()
 	if state.BuildRun == nil {

@@ -16,7 +16,7 @@ import (
 
 // setCancelled does what another program does to a session's document, under the
 // protocol's lock. Without an agent it cancels the session.
-func (p place) setCancelled(run, agent string) {
+func (p workspace) setCancelled(run, agent string) {
 	p.t.Helper()
 	path := filepath.Join(p.root, ".founder-mode", "status", "sessions", run, "status.json")
 	err := statefile.New(path, statefile.Options{Locking: statefile.Folder}).Update(p.t.Context(), func(doc *jsontree.Doc) error {

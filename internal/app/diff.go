@@ -12,7 +12,7 @@ import (
 )
 
 // Diff implements [worker.Place].
-func (p place) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
+func (p workspace) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.Diff, error) {
 	spec := p.tree(t.TaskKey, task)
 	if spec == nil {
 		return nil, nil
@@ -29,7 +29,7 @@ func (p place) Diff(ctx context.Context, t store.Task, task plan.Task) (*fleet.D
 }
 
 // Diff implements [worker.Place].
-func (s *Station) Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error) {
+func (s *ServerWorker) Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error) {
 	p, err := s.placeOf(s.engine.Run(t.Attempt))
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (s *Station) Diff(ctx context.Context, t store.Task, spec plan.Task) (*flee
 }
 
 // Commit implements [worker.Place].
-func (s *Station) Commit(ctx context.Context, t store.Task, spec plan.Task) error {
+func (s *ServerWorker) Commit(ctx context.Context, t store.Task, spec plan.Task) error {
 	p, err := s.placeOf(s.engine.Run(t.Attempt))
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 )
 
 // changed runs one task in a worktree, and returns what its attempts have changed.
-func (p place) changed(task plan.Task) (list []*fleet.Diff, run fleet.Run) {
+func (p workspace) changed(task plan.Task) (list []*fleet.Diff, run fleet.Run) {
 	p.t.Helper()
 	c, a := p.coordinate(), p.open()
 	defer a.Close()

@@ -33,14 +33,14 @@ func beadOf(id string, steps ...string) plan.Task {
 
 // shiftOf is the work on a dispatch under way.
 type shiftOf struct {
-	place
+	workspace
 	app  *app.App
 	run  string
 	done chan fleet.Run
 }
 
 // dispatch begins to work on beads.
-func (p place) dispatch(way app.Way, beads ...plan.Task) *shiftOf {
+func (p workspace) dispatch(way app.Way, beads ...plan.Task) *shiftOf {
 	p.t.Helper()
 	a := p.open()
 	id, err := a.Dispatch(p.t.Context(), app.Dispatch{
@@ -120,7 +120,7 @@ type recorded struct {
 }
 
 // records are the attempts of a bead in the ledger, each with a run and a result.
-func (p place) records(bead string) (list []recorded) {
+func (p workspace) records(bead string) (list []recorded) {
 	p.t.Helper()
 	var last ledger.Run
 	p.read("runs", bead, &last)
@@ -154,7 +154,7 @@ func (p place) records(bead string) (list []recorded) {
 	return list
 }
 
-func (p place) read(kind, name string, into any) {
+func (p workspace) read(kind, name string, into any) {
 	p.t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.root, "state", kind, name+".json"))
 	if err == nil {
@@ -166,7 +166,7 @@ func (p place) read(kind, name string, into any) {
 }
 
 // valid checks every record of the project.
-func (p place) valid() {
+func (p workspace) valid() {
 	p.t.Helper()
 	s := ledger.Open(filepath.Join(p.root, "state"), ledger.Options{})
 	err := s.Validate(p.t.Context(), ledger.Checks{}, func(c ledger.Checked) error {
@@ -312,7 +312,7 @@ func TestForceEndsAnAgentThatNobodyLooksAfter(t *testing.T) {
 	working, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() { _, err := a.Work(working, id); left <- err }()
-	s := &shiftOf{place: p, app: a, run: id}
+	s := &shiftOf{workspace: p, app: a, run: id}
 	first := s.says("bd-1", "working")
 	leave()
 	<-left

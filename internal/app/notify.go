@@ -50,7 +50,7 @@ func notifyRules(c *config.Config) notify.Rules {
 // teller begins to tell a person of a run, or of everything if that is empty, after
 // an event, or from now on if that is zero. It is nil if there is nothing to tell,
 // or no way to.
-func (a *App) teller(run string, from int64) *notify.Teller {
+func (a *App) teller(run string, from int64) *notify.Notifier {
 	all, kinds := a.notify.open(a.opts), notifyKinds(a.opts.Config)
 	for _, c := range all {
 		if c.Problem != "" {

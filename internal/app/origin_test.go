@@ -36,7 +36,7 @@ func diamond() plan.Plan {
 }
 
 // retryFailed is what a person does about a merge whose process was killed.
-func (p place) retryFailed(run, task string) {
+func (p workspace) retryFailed(run, task string) {
 	p.t.Helper()
 	a := p.open()
 	defer func() { _ = a.Close() }()

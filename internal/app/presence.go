@@ -20,7 +20,7 @@ import (
 )
 
 // byHand looks for agents that people have started on this machine.
-func byHand(state string, getenv func(string) string, now func() time.Time) *discover.Lookout {
+func byHand(state string, getenv func(string) string, now func() time.Time) *discover.Finder {
 	return discover.NewLookout(state, getenv("HOME"), now)
 }
 
@@ -76,7 +76,7 @@ func tellByHand(ctx context.Context, o register.Options, c *config.Config, state
 }
 
 // presence is what tells this store of them.
-func (a *App) presence(d *protocol.Desk) register.Options {
+func (a *App) presence(d *protocol.Service) register.Options {
 	machine, _ := os.Hostname() // for people
 	by := credential.Identity{ID: "by-hand", Name: "by hand", Role: credential.Admin}
 	return register.Options{
@@ -89,7 +89,7 @@ func (a *App) presence(d *protocol.Desk) register.Options {
 }
 
 // tellByHand tells the coordinator of them.
-func (s *Station) tellByHand(ctx context.Context) {
+func (s *ServerWorker) tellByHand(ctx context.Context) {
 	client, err := s.connect(register.BeatWithin)
 	if err != nil {
 		return // the worker itself says so

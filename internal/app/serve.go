@@ -18,15 +18,15 @@ import (
 // Coordinator is the engine for workers that are not this process's: their
 // attempts are given up when nobody has heard of them for a while.
 type Coordinator struct {
-	Desk   *protocol.Desk
-	Runs   *runs.Desk
-	Work   *workers.Desk // nil for one that only shows
+	Desk   *protocol.Service
+	Runs   *runs.Service
+	Work   *workers.Service // nil for one that only shows
 	Viewer *viewers.Viewer
 	State  string // the folder of this machine's own files
 
 	stop   context.CancelFunc
 	all    sync.WaitGroup
-	teller *notify.Teller // nil if nobody is told
+	teller *notify.Notifier // nil if nobody is told
 }
 
 // served is how many rows are remembered for many workers at once.
@@ -78,7 +78,7 @@ func (a *App) Show() (*Coordinator, error) {
 	return c, nil
 }
 
-// desks are what answers people and their programs.
+// services are what answers people and their programs.
 func (a *App) desks(terms Terms) (*Coordinator, *engine.Engine, error) {
 	now := a.clock()
 	e := engine.New(a.store, engine.Options{

@@ -25,7 +25,7 @@ import (
 
 // coordinate is what 'gaffer serve' does on the same store, as another process
 // would.
-func (p place) coordinate() *app.Coordinator {
+func (p workspace) coordinate() *app.Coordinator {
 	p.t.Helper()
 	a := p.open()
 	c, err := a.Coordinate(app.Terms{})
@@ -53,7 +53,7 @@ func until[V any](t *testing.T, what string, look func() (V, error), ok func(V) 
 	return v
 }
 
-func onBoth(t *testing.T, test func(p place)) {
+func onBoth(t *testing.T, test func(p workspace)) {
 	t.Run("sqlite", func(t *testing.T) { test(newPlace(t)) })
 	t.Run("postgres", func(t *testing.T) {
 		p := newPlace(t)
@@ -63,7 +63,7 @@ func onBoth(t *testing.T, test func(p place)) {
 }
 
 func TestACoordinatorShowsTheWorkerAndTheLogOfARunThatNobodySubmittedToIt(t *testing.T) {
-	onBoth(t, func(p place) {
+	onBoth(t, func(p workspace) {
 		t, ctx := p.t, p.t.Context()
 		c := p.coordinate()
 		a := p.open()

@@ -12,7 +12,7 @@ import (
 )
 
 // runDesk answers what people ask a coordinator about runs.
-func (a *App) runDesk(e *engine.Engine) *runs.Desk {
+func (a *App) runDesk(e *engine.Engine) *runs.Service {
 	return runs.New(runs.Options{
 		Store: a.store, Engine: e, Now: a.clock(), Random: rand.Reader,
 		Logs:  runs.Logs{Span: logstore.Span, Read: logstore.Read, Done: logstore.Done},

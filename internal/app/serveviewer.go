@@ -32,12 +32,12 @@ func (a *App) viewer(e *engine.Engine) (*viewers.Viewer, error) {
 }
 
 // locate says what the settings of a project say about it.
-func (a *App) locate(root string) (viewers.Place, error) {
+func (a *App) locate(root string) (viewers.ProjectFolders, error) {
 	c, err := config.Load(config.Inputs{Root: root, Getenv: a.opts.Getenv})
 	if err != nil {
-		return viewers.Place{}, err
+		return viewers.ProjectFolders{}, err
 	}
-	return viewers.Place{
+	return viewers.ProjectFolders{
 		Name: c.ProjectName(), Folder: c.Path("paths.workflow"), Team: c.Path("paths.team"), Sessions: c.Path("paths.session"),
 	}, nil
 }

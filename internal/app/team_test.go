@@ -20,7 +20,7 @@ import (
 
 // crew is a repository with a team whose agents are scripted.
 type crew struct {
-	place
+	workspace
 	dir string // for what the agents leave to be seen
 }
 
@@ -63,7 +63,7 @@ func (c crew) perform(scripts string) {
 }
 
 func (c crew) open() *app.App {
-	a := c.place.open()
+	a := c.workspace.open()
 	c.t.Cleanup(func() {
 		if err := a.Close(); err != nil {
 			c.t.Error(err)

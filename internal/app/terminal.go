@@ -160,7 +160,7 @@ func (a *App) kind(name string) string {
 }
 
 // watchTerminals tells once when the terminals of agents that run have gone.
-func (s *shift) watchTerminals(ctx context.Context) {
+func (s *localRun) watchTerminals(ctx context.Context) {
 	told := false
 	for ctx.Err() == nil {
 		pause.For(ctx, terminalEvery)

@@ -50,8 +50,8 @@ func (a *App) baseOf(ctx context.Context, p plan.Plan) (string, error) {
 	return base.Commit, err
 }
 
-// place is where this machine works on the tasks of a run.
-type place struct {
+// workspace is where this machine works on the tasks of a run.
+type workspace struct {
 	root  string                    // of the project
 	trees string                    // the folder of worktrees
 	log   func(t store.Task) string // empty for none
@@ -62,13 +62,13 @@ type place struct {
 }
 
 // place returns where a run is worked on.
-func (a *App) place(run store.Run) (place, error) {
+func (a *App) place(run store.Run) (workspace, error) {
 	var p plan.Plan
 	if err := json.Unmarshal(run.Plan, &p); err != nil {
-		return place{}, fmt.Errorf("plan of run %s: %w", run.ID, err)
+		return workspace{}, fmt.Errorf("plan of run %s: %w", run.ID, err)
 	}
 	inTerminal := func(t plan.Task) bool { return t.Dispatch != nil && t.Dispatch.Session != "" }
-	return place{
+	return workspace{
 		root: a.opts.Project.Root, trees: treesIn(a.state), log: a.logOf, base: run.Base, flow: p.Workflow,
 		terminals: slices.ContainsFunc(p.Tasks, inTerminal),
 	}, nil
@@ -87,11 +87,11 @@ func (a *App) logOf(t store.Task) string {
 }
 
 // Log implements [worker.Place].
-func (p place) Log(t store.Task) string { return p.log(t) }
+func (p workspace) Log(t store.Task) string { return p.log(t) }
 
 // Work implements [worker.Place]: the task's worktree, or the root of the project
 // or of the repository that a bead is for.
-func (p place) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
+func (p workspace) Work(ctx context.Context, t store.Task, task plan.Task) (string, error) {
 	spec := p.tree(t.TaskKey, task)
 	if spec == nil {
 		return p.rootOf(task), nil
@@ -136,7 +136,7 @@ func start(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, name
 
 // Commit implements [worker.Place]. What a task of a workflow or of a team leaves
 // uncommitted is committed when its branch is merged.
-func (p place) Commit(ctx context.Context, t store.Task, task plan.Task) error {
+func (p workspace) Commit(ctx context.Context, t store.Task, task plan.Task) error {
 	spec := p.tree(t.TaskKey, task)
 	if spec == nil || task.Tree != "" && p.flow == nil { // a team looks at its branches itself
 		return nil
@@ -214,7 +214,7 @@ func cutTitle(title string) string {
 }
 
 // rootOf is where a task would be worked on without a worktree.
-func (p place) rootOf(task plan.Task) string {
+func (p workspace) rootOf(task plan.Task) string {
 	if task.Dispatch != nil {
 		return task.Dispatch.Repo
 	}
@@ -223,13 +223,13 @@ func (p place) rootOf(task plan.Task) string {
 
 // tree says which worktree a task has, or nil for none. Base.Commit is the name
 // of where it starts.
-func (p place) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
+func (p workspace) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
 	spec := &worktree.Spec{
 		Run: key.Run, Task: key.Task, Branch: task.Branch, Base: worktree.Base{Commit: p.base},
 		Root: p.trees,
 	}
 	switch flow := p.flow; {
-	case task.Agent == joinAgent:
+	case task.Agent == mergeAgent:
 		return nil
 	case flow != nil && task.Worktree:
 		spec.Base.Commit = flow.Branch // with what the waves before have done
@@ -251,11 +251,11 @@ func (p place) tree(key store.TaskKey, task plan.Task) *worktree.Spec {
 // the prompts work that are alone in their wave.
 const workflowTree = "workflow"
 
-// Join does what a joint says, in the project at root. It is a program of its
+// Join does what a merge step says, in the project at root. It is a program of its
 // own, run as a task. What is already done is passed over, so that it can be
 // retried.
 func Join(ctx context.Context, root string, in io.Reader, out io.Writer) error {
-	var j joint
+	var j mergeStep
 	if err := json.NewDecoder(in).Decode(&j); err != nil {
 		return fmt.Errorf("what to join: %w", err)
 	}
@@ -317,7 +317,7 @@ func JoinMain(ctx context.Context, in io.Reader, out, errs io.Writer) int {
 
 // commit commits what agents have left uncommitted, and returns the branches
 // that are to be merged and the titles of their merges.
-func (j joint) commit(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree) (branches, titles []string, err error) {
+func (j mergeStep) commit(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree) (branches, titles []string, err error) {
 	name := func(i int) string {
 		if i >= 0 && i < len(j.Names) {
 			return j.Names[i]
@@ -364,7 +364,7 @@ func removeAll(ctx context.Context, repo *worktree.Repo, trees []worktree.Tree, 
 }
 
 // openRequest opens a pull request with the program gh, unless one is open already.
-func openRequest(ctx context.Context, root string, j joint, out io.Writer) error {
+func openRequest(ctx context.Context, root string, j mergeStep, out io.Writer) error {
 	if _, err := exec.LookPath("gh"); err != nil {
 		return fmt.Errorf("open a pull request of %s: the program gh is not installed; install it and retry this task, or open it yourself", j.Branch)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // git runs git in the project.
-func (p place) git(args ...string) string {
+func (p workspace) git(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = p.root
@@ -32,7 +32,7 @@ func gitEnv() []string {
 	return append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t")
 }
 
-func newRepository(t *testing.T) place {
+func newRepository(t *testing.T) workspace {
 	p := newPlace(t)
 	p.git("init", "--quiet", "--initial-branch=main")
 	p.write("start.txt", "start\n")
@@ -41,7 +41,7 @@ func newRepository(t *testing.T) place {
 	return p
 }
 
-func (p place) write(name, text string) {
+func (p workspace) write(name, text string) {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.root, name), []byte(text), 0o644); err != nil {
 		p.t.Fatal(err)
@@ -64,7 +64,7 @@ func flow(first, second, last string) plan.Plan {
 	}
 }
 
-func (p place) work(a *app.App, what plan.Plan) fleet.Run {
+func (p workspace) work(a *app.App, what plan.Plan) fleet.Run {
 	p.t.Helper()
 	id, err := a.Submit(p.t.Context(), what)
 	if err != nil {
@@ -157,7 +157,7 @@ func TestAPlanWithWorktreesLeavesItsBranchesToThePerson(t *testing.T) {
 }
 
 // treeOf makes a worktree of a task with a commit.
-func (p place) treeOf(run, task string) (tree worktree.Tree) {
+func (p workspace) treeOf(run, task string) (tree worktree.Tree) {
 	p.t.Helper()
 	repo, err := worktree.Open(p.t.Context(), p.root)
 	if err != nil {

@@ -43,7 +43,7 @@ func TestAStoreThatCannotBeReadForAWhileDoesNotEndTheWork(t *testing.T) {
 			}
 			var told []string
 			a := &App{store: s, opts: Options{Now: time.Now, Notice: func(text string) { told = append(told, text) }}}
-			work := &shift{app: a, run: store.Run{ID: "r"}}
+			work := &localRun{app: a, run: store.Run{ID: "r"}}
 			if err := work.watch(t.Context()); !errors.Is(err, c.wants) || len(told) != 1 {
 				t.Errorf("sick for %s: %v, told %q", c.sick, err, told)
 			}

@@ -103,12 +103,12 @@ func (a *App) hasEnded(ctx context.Context, id string) (ended bool, err error) {
 	return ended, err
 }
 
-// shift is one process's work on a run.
-type shift struct {
+// localRun is one process's work on a run.
+type localRun struct {
 	app      *App
 	run      store.Run
 	from     int64 // the last event that was there when it began
-	place    place
+	place    workspace
 	build    *building          // nil if the run is no build
 	team     *teamrun.Conductor // nil if the run is no team's
 	worker   *worker.Worker
@@ -117,15 +117,15 @@ type shift struct {
 
 // prepare writes the documents of the run up to now, and ends or takes over what an
 // earlier gaffer has left running.
-func (s *shift) prepare(ctx context.Context, running []engine.Assignment) error {
+func (s *localRun) prepare(ctx context.Context, running []engine.Assignment) error {
 	_ = s.flush(ctx) // it gives notice itself, and what is left is written when the run has ended
 	return s.worker.Adopt(ctx, running)
 }
 
 // look returns what the work on a run needs, and the attempts that run as far as
 // the store knows. It changes nothing.
-func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment, error) {
-	s := &shift{app: a}
+func (a *App) look(ctx context.Context, id string) (*localRun, []engine.Assignment, error) {
+	s := &localRun{app: a}
 	var running []engine.Assignment
 	err := a.store.Read(ctx, func(r store.Reader) (err error) {
 		if s.run, err = r.Run(id); err != nil {
@@ -152,7 +152,7 @@ func (a *App) look(ctx context.Context, id string) (*shift, []engine.Assignment,
 	}
 	s.worker = worker.New(worker.Options{
 		ID: s.run.Place, Name: a.workerName(s.run), About: a.aboutWorker(id), Labels: []string{engine.PlaceLabel(s.run.Place)}, Slots: cmp.Or(s.run.Parallel, DefaultParallel),
-		Engine: a.engine, Attempts: a.attempts(id), Root: a.opts.Project.Root, Home: a.attempts(""), Place: s.place, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
+		Engine: a.engine, Attempts: a.attempts(id), Root: a.opts.Project.Root, Home: a.attempts(""), Workspace: s.place, Agents: a.agent, Now: a.opts.Now, Notice: a.opts.Notice,
 		Supervisor: a.opts.Supervisor, Terminal: a.terminal, NewKey: newID,
 	})
 	return s, running, nil
@@ -269,7 +269,7 @@ func agentsOf(c *config.Config, name string) (map[string]agent.Custom, error) {
 	if _, said := custom[name]; name == plan.FakeAgent && !said {
 		custom[name] = agent.Custom{Like: "claude", Argv: []string{self, "fake-agent", "--protocol", "claude"}}
 	}
-	if name == joinAgent {
+	if name == mergeAgent {
 		custom[name] = agent.Custom{Like: plan.CommandAgent, Argv: []string{self, "join"}}
 	}
 	if name == teamrun.MergeAgent {
@@ -280,7 +280,7 @@ func agentsOf(c *config.Config, name string) (map[string]agent.Custom, error) {
 
 // work goes on until the run has ended, and then writes its documents. That they
 // could not be written is flushed.
-func (s *shift) work(ctx context.Context) (flushed, err error) {
+func (s *localRun) work(ctx context.Context) (flushed, err error) {
 	if !s.run.Status.Final() {
 		if err := s.untilEnd(ctx); err != nil {
 			return nil, err
@@ -292,7 +292,7 @@ func (s *shift) work(ctx context.Context) (flushed, err error) {
 // flush writes the documents up to what has happened. Its error is what could not
 // be written and can be written later. Records of other programs in the place of
 // ours stay; the recorder reports them.
-func (s *shift) flush(ctx context.Context) error {
+func (s *localRun) flush(ctx context.Context) error {
 	var errs []error
 	if err := s.recorder.Flush(ctx); err != nil && !refusedOnly(err) {
 		errs = append(errs, err)
@@ -310,7 +310,7 @@ func (s *shift) flush(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (s *shift) untilEnd(ctx context.Context) error {
+func (s *localRun) untilEnd(ctx context.Context) error {
 	working, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -335,7 +335,7 @@ func (s *shift) untilEnd(ctx context.Context) error {
 const watchPatience = time.Minute
 
 // watch tells the worker what happens, and returns when the run has ended.
-func (s *shift) watch(ctx context.Context) error {
+func (s *localRun) watch(ctx context.Context) error {
 	var failing time.Time // since when
 	for last := s.from; ; {
 		events, err := s.next(ctx, last)
@@ -365,7 +365,7 @@ func (s *shift) watch(ctx context.Context) error {
 }
 
 // next waits for the events after a number.
-func (s *shift) next(ctx context.Context, last int64) (events []store.Event, err error) {
+func (s *localRun) next(ctx context.Context, last int64) (events []store.Event, err error) {
 	if err := s.app.store.Wait(ctx, last); err != nil {
 		return nil, err
 	}
@@ -377,7 +377,7 @@ func (s *shift) next(ctx context.Context, last int64) (events []store.Event, err
 }
 
 // take tells the worker of an event, and reports whether it is the run's end.
-func (s *shift) take(e store.Event) (ended bool) {
+func (s *localRun) take(e store.Event) (ended bool) {
 	switch {
 	case e.Run == s.run.ID && strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final():
 		return true

@@ -58,7 +58,7 @@ func TestMain(m *testing.M) {
 	}
 	if text := os.Getenv(workOn); text != "" {
 		part := strings.Split(text, "\n")
-		if err := beGaffer(place{root: part[1], home: part[2]}, part[0]); err != nil {
+		if err := beGaffer(workspace{root: part[1], home: part[2]}, part[0]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -73,7 +73,7 @@ func TestMain(m *testing.M) {
 // beAnswer is what 'gaffer answer TASK --option N' does.
 func beAnswer(task, option string) int {
 	home := filepath.Dir(filepath.Dir(os.Getenv("GAFFER_DB")))
-	a := place{root: os.Getenv(project.EnvVar), home: home}.open()
+	a := workspace{root: os.Getenv(project.EnvVar), home: home}.open()
 	defer a.Close()
 	t, err := a.FindTask(context.Background(), task)
 	if n, bad := strconv.Atoi(option); err == nil && bad == nil && t.Question != nil {
@@ -83,8 +83,8 @@ func beAnswer(task, option string) int {
 	return 0
 }
 
-// place is a project and a home of its own.
-type place struct {
+// workspace is a project and a home of its own.
+type workspace struct {
 	t    *testing.T
 	root string
 	home string
@@ -119,14 +119,14 @@ func (n *notices) String() string {
 	return n.text.String()
 }
 
-func newPlace(t *testing.T) place {
-	return place{t: t, root: t.TempDir(), home: t.TempDir(), notices: &notices{}}
+func newPlace(t *testing.T) workspace {
+	return workspace{t: t, root: t.TempDir(), home: t.TempDir(), notices: &notices{}}
 }
 
-func (p place) open() *app.App { return p.openWith(func(string) string { return "" }) }
+func (p workspace) open() *app.App { return p.openWith(func(string) string { return "" }) }
 
 // openWith opens gaffer in an environment, where that says more than the place.
-func (p place) openWith(others func(string) string) *app.App {
+func (p workspace) openWith(others func(string) string) *app.App {
 	a, err := app.Open(context.Background(), p.options(others))
 	if err != nil {
 		panic(err)
@@ -135,7 +135,7 @@ func (p place) openWith(others func(string) string) *app.App {
 }
 
 // options are those of gaffer in an environment, where that says more than the place.
-func (p place) options(others func(string) string) app.Options {
+func (p workspace) options(others func(string) string) app.Options {
 	getenv := func(name string) string {
 		if text, here := map[string]string{"XDG_STATE_HOME": p.home, "XDG_CONFIG_HOME": p.home, "GAFFER_DB": p.db, trust.Variable: "all"}[name]; here {
 			return text
@@ -157,7 +157,7 @@ func shell(id, script string, after ...string) plan.Task {
 	return plan.Task{ID: id, Name: id, Agent: plan.CommandAgent, Argv: []string{"sh", "-c", script}, After: after}
 }
 
-func (p place) run(tasks ...plan.Task) fleet.Run {
+func (p workspace) run(tasks ...plan.Task) fleet.Run {
 	p.t.Helper()
 	a := p.open()
 	defer func() {

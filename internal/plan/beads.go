@@ -107,7 +107,7 @@ func beadAgent() form[string] {
 			return "", false
 		}
 		if colon && strings.TrimSpace(model) == "" {
-			r.report(n.place, "%s: found %q, want a model behind the colon, such as claude:opus", name, n.text)
+			r.report(n.position, "%s: found %q, want a model behind the colon, such as claude:opus", name, n.text)
 			return "", false
 		}
 		return n.text, true
@@ -123,12 +123,12 @@ func (b *beadReader) bead(n *node) (Task, places) {
 	given := readMapping(b.reader, "a bead", n, b.fields, rejected, &t)
 	t.Priority = -t.Priority
 	t.Dispatch.Bead = t.ID
-	at := places{id: n.place, prompt: n.place}
+	at := places{id: n.position, prompt: n.position}
 	if p, ok := given["bead"]; ok {
-		at.id = p.value.or(p.at).place
+		at.id = p.value.or(p.at).position
 	}
 	if p, ok := given["prompt_file"]; ok {
-		at.prompt = p.value.or(p.at).place
+		at.prompt = p.value.or(p.at).position
 	}
 	if p, ok := given["after"]; ok {
 		at.after = p.value.or(p.at).places()
@@ -176,7 +176,7 @@ func (b *beadReader) checkBead(t *Task, n *node, given map[string]pair) {
 	}
 	if !prompt && !file {
 		if !template {
-			b.report(n.place, "a bead needs prompt, prompt_file or template")
+			b.report(n.position, "a bead needs prompt, prompt_file or template")
 		}
 		given["prompt"] = pair{} // told, or not needed
 	}
@@ -189,7 +189,7 @@ func (b *beadReader) splitAgent(t *Task, given map[string]pair) {
 		return
 	}
 	if p, ok := given["model"]; ok && t.Model != "" && t.Model != model {
-		b.report(p.value.or(p.at).place, "model: found %.80q, but agent says %.80q: want one of them", t.Model, model)
+		b.report(p.value.or(p.at).position, "model: found %.80q, but agent says %.80q: want one of them", t.Model, model)
 	}
 	t.Model = model
 }
@@ -201,6 +201,6 @@ func (b *beadReader) checkRepo(t *Task, given map[string]pair) {
 	named := t.Dispatch.Repo
 	t.Dispatch.Repo = under(b.dir, named)
 	if p := given["repo"]; !b.folder(t.Dispatch.Repo) {
-		b.report(p.value.or(p.at).place, "repo: found no folder %.200q; it starts at the folder of this file", named)
+		b.report(p.value.or(p.at).position, "repo: found no folder %.200q; it starts at the folder of this file", named)
 	}
 }

@@ -20,7 +20,7 @@ type issue struct {
 // dependency.
 type link struct {
 	from, to, kind string
-	at             place
+	at             position
 }
 
 // issueFields are the keys that count. An export has many more.
@@ -44,7 +44,7 @@ func issueFields() []field[issue] {
 func prose() form[string] {
 	return form[string]{schema{Type: "string"}, func(r *reader, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
-			r.report(n.place, "%s: found %s, want a text", name, n.kind)
+			r.report(n.position, "%s: found %s, want a text", name, n.kind)
 			return "", false
 		}
 		return n.text, true
@@ -59,9 +59,9 @@ func (b *beadReader) addIssue(n *node) {
 	}
 	i := &issue{priority: normalPriority}
 	given := readMapping(b.reader, "an issue", known(n, issueFields()), issueFields(), rejected, i)
-	at := places{id: n.place, prompt: n.place}
+	at := places{id: n.position, prompt: n.position}
 	if p, ok := given["id"]; ok {
-		at.id = p.value.or(p.at).place
+		at.id = p.value.or(p.at).position
 	}
 	b.addLinks(i, n.get("dependencies"))
 	b.issues = append(b.issues, i)
@@ -109,7 +109,7 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 		return
 	}
 	if n.kind != list {
-		b.report(n.place, "dependencies: found %s, want a list", n.kind)
+		b.report(n.position, "dependencies: found %s, want a list", n.kind)
 		return
 	}
 	fields := []field[link]{
@@ -118,7 +118,7 @@ func (b *beadReader) addLinks(i *issue, n *node) {
 		key("type", text(), func(l *link) *string { return &l.kind }, "", ""),
 	}
 	for _, item := range n.items {
-		l := link{from: i.id, kind: blocks, at: item.place}
+		l := link{from: i.id, kind: blocks, at: item.position}
 		if readMapping(b.reader, "a dependency", known(item, fields), fields, rejected, &l); l.to == "" {
 			continue // told
 		}

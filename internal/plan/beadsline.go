@@ -27,7 +27,7 @@ func (b *beadReader) lines(data []byte) []*node {
 		if len(bare) == 0 || bare[0] == '#' || bytes.HasPrefix(bare, []byte("//")) {
 			continue
 		}
-		at := place{line: number, column: 1}
+		at := position{line: number, column: 1}
 		if count++; count > maxTasks {
 			b.report(at, "found more than %d beads, which is too much for one plan", maxTasks)
 			break
@@ -55,7 +55,7 @@ func (b *beadReader) isText(data []byte) bool {
 	if odd < 0 {
 		return true
 	}
-	b.report(place{line: bytes.Count(data[:odd], []byte{'\n'}) + 1}, "found the byte 0x%02x, want text (UTF-8) with one bead on each line", data[odd])
+	b.report(position{line: bytes.Count(data[:odd], []byte{'\n'}) + 1}, "found the byte 0x%02x, want text (UTF-8) with one bead on each line", data[odd])
 	return false
 }
 
@@ -78,7 +78,7 @@ var tornName = lazyregexp.New(`"(?:bead|id)"\s*:\s*"([^"\\]+)"`)
 // line reads one line, or tells what is wrong with it and gives nil.
 func (b *beadReader) line(line []byte, number int) *node {
 	if _, err := jsontree.Parse(line); err != nil {
-		at, problem := place{line: number}, err.Error()
+		at, problem := position{line: number}, err.Error()
 		if e, ok := errors.AsType[*jsontree.SyntaxError](err); ok {
 			at.column = utf8.RuneCount(line[:min(e.Offset, len(line))]) + 1
 			problem = inLine(e.Problem)
@@ -93,7 +93,7 @@ func (b *beadReader) line(line []byte, number int) *node {
 	j.tokens.UseNumber()
 	n := j.value()
 	if n.kind != mapping {
-		b.report(n.place, `a line is one bead such as {"bead": "bd-1", "prompt": "…"}, found %s`, n.kind)
+		b.report(n.position, `a line is one bead such as {"bead": "bd-1", "prompt": "…"}, found %s`, n.kind)
 		return nil
 	}
 	return n
@@ -118,7 +118,7 @@ type jsonReader struct {
 }
 
 // next is the next token and where it stands.
-func (j *jsonReader) next() (json.Token, place) {
+func (j *jsonReader) next() (json.Token, position) {
 	from := int(j.tokens.InputOffset())
 	for from < len(j.line) && strings.IndexByte(" \t\r,:", j.line[from]) >= 0 {
 		from++
@@ -129,12 +129,12 @@ func (j *jsonReader) next() (json.Token, place) {
 	if err != nil {
 		panic("plan: what was valid JSON is not: " + err.Error())
 	}
-	return token, place{line: j.number, column: j.column + 1}
+	return token, position{line: j.number, column: j.column + 1}
 }
 
 func (j *jsonReader) value() *node {
 	token, at := j.next()
-	n := &node{kind: scalar, place: at, size: 1}
+	n := &node{kind: scalar, position: at, size: 1}
 	switch token := token.(type) {
 	case json.Delim:
 		j.parts(n, token)

@@ -27,6 +27,6 @@ func (b *beadReader) checkTemplate(t *Task, p pair) {
 		return // told as no text
 	}
 	if bad, ok := errors.AsType[*statefile.NameError](statefile.CheckName("template", t.Dispatch.Template)); ok {
-		b.report(p.value.or(p.at).place, "template: %.60q %s, want a name such as bug-fix", t.Dispatch.Template, bad.Problem)
+		b.report(p.value.or(p.at).position, "template: %.60q %s, want a name such as bug-fix", t.Dispatch.Template, bad.Problem)
 	}
 }

@@ -18,7 +18,7 @@ type beadOrder struct {
 type wait struct {
 	bead int
 	id   string
-	at   place
+	at   position
 }
 
 // maxSteps bounds what containers may stand for.
@@ -47,7 +47,7 @@ func newBeadOrder(b *beadReader) *beadOrder {
 	return o
 }
 
-func (o *beadOrder) wait(id string, at place) wait {
+func (o *beadOrder) wait(id string, at position) wait {
 	if i, ok := o.index[id]; ok {
 		return wait{i, id, at}
 	}
@@ -84,7 +84,7 @@ func (o *beadOrder) settle() {
 		}
 	}
 	if o.steps > maxSteps {
-		o.report(place{}, "the epics stand for more than %d waits, which is too much for one plan", maxSteps)
+		o.report(position{}, "the epics stand for more than %d waits, which is too much for one plan", maxSteps)
 	}
 	o.holdBack()
 	o.warnAll()
@@ -99,7 +99,7 @@ func (o *beadOrder) settle() {
 }
 
 // needs are the beads that a bead waits for, each once, and where that is said.
-func (o *beadOrder) needs(i int) ([]string, []place) {
+func (o *beadOrder) needs(i int) ([]string, []position) {
 	above, within := o.above(i)
 	l := needList{order: o, bead: i, within: within, seen: map[string]bool{}}
 	for _, w := range o.waits[i] {
@@ -122,7 +122,7 @@ type needList struct {
 	within map[int]bool // the containers that it is a part of
 	seen   map[string]bool
 	ids    []string
-	at     []place
+	at     []position
 }
 
 func (l *needList) follow(w wait) {
@@ -142,7 +142,7 @@ func (l *needList) follow(w wait) {
 	}
 }
 
-func (l *needList) add(id string, at place) {
+func (l *needList) add(id string, at position) {
 	if l.order.steps++; !l.seen[id] && l.order.steps <= maxSteps {
 		l.seen[id] = true
 		l.ids, l.at = append(l.ids, id), append(l.at, at)

@@ -73,7 +73,7 @@ func (o *beadOrder) warnAll() {
 	o.warnAbout(containers, "%s: an epic is not run, only the beads that are its parts; what waits for it waits for those")
 	o.warnAbout(taken, "%s: in progress in the tracker, so somebody may be at work on it")
 	if len(o.missing) > 0 {
-		o.warn(place{}, "%s: not in this file and taken as closed, so nothing waits for it", andList(o.missing))
+		o.warn(position{}, "%s: not in this file and taken as closed, so nothing waits for it", andList(o.missing))
 	}
 }
 
@@ -91,4 +91,4 @@ func (o *beadOrder) names(beads []int) []string {
 	return names
 }
 
-func (o *beadOrder) lineOf(i int) place { return place{line: o.draft.Tasks[i].Line} }
+func (o *beadOrder) lineOf(i int) position { return position{line: o.draft.Tasks[i].Line} }

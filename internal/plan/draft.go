@@ -18,12 +18,12 @@ type draft struct {
 }
 
 type places struct {
-	id, prompt place
-	after      []place // of each of the task's references, or none
+	id, prompt position
+	after      []position // of each of the task's references, or none
 }
 
 // waits is where the task's reference k stands.
-func (p places) waits(k int) place {
+func (p places) waits(k int) position {
 	if k < len(p.after) {
 		return p.after[k]
 	}
@@ -40,7 +40,7 @@ func (d *draft) add(t Task, at places) {
 func (d *draft) check(r *reader, word string) {
 	switch {
 	case len(d.Tasks) == 0 && len(r.problems) == 0:
-		r.report(place{}, "found no %ss, want one at least", word)
+		r.report(position{}, "found no %ss, want one at least", word)
 	case len(d.Tasks) > maxTasks:
 		r.report(d.at[maxTasks].id, "found %d %ss, want %d at most", len(d.Tasks), word, maxTasks)
 		return

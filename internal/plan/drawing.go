@@ -30,21 +30,21 @@ import (
 // join so that this would give another order than the one drawn are reported.
 type drawing struct {
 	reader  *reader
-	heading place
+	heading position
 	first   int // the line where the block begins, or 0
 
 	ids     []string
-	at      map[string]place
+	at      map[string]position
 	names   map[string]string
 	after   map[string][]string
-	afterAt map[string][]place
+	afterAt map[string][]position
 
-	above  []string        // what the next row waits for
-	twigs  []string        // branches since the last row that is none
-	trunks []trunk         // rows that a branch may come off, from left to right
-	rail   []string        // what feeds the line at the right
-	loose  map[int][]place // by column, where a line at the right begins that has led nowhere yet
-	linked bool            // a line without ids led here from the row above
+	above  []string           // what the next row waits for
+	twigs  []string           // branches since the last row that is none
+	trunks []trunk            // rows that a branch may come off, from left to right
+	rail   []string           // what feeds the line at the right
+	loose  map[int][]position // by column, where a line at the right begins that has led nowhere yet
+	linked bool               // a line without ids led here from the row above
 	edges  map[edge]bool
 }
 
@@ -55,10 +55,10 @@ type trunk struct {
 	ids    []string
 }
 
-func newDrawing(r *reader, heading place) *drawing {
+func newDrawing(r *reader, heading position) *drawing {
 	return &drawing{
-		reader: r, heading: heading, at: map[string]place{}, names: map[string]string{},
-		after: map[string][]string{}, afterAt: map[string][]place{}, edges: map[edge]bool{}, loose: map[int][]place{},
+		reader: r, heading: heading, at: map[string]position{}, names: map[string]string{},
+		after: map[string][]string{}, afterAt: map[string][]position{}, edges: map[edge]bool{}, loose: map[int][]position{},
 	}
 }
 
@@ -89,7 +89,7 @@ type drawnToken struct {
 }
 
 // line reads one line of the block.
-func (d *drawing) line(line string, at place) {
+func (d *drawing) line(line string, at position) {
 	if len(d.edges) > maxEdges {
 		return
 	}
@@ -136,7 +136,7 @@ func (d *drawing) grow(groups [][]drawnToken) {
 
 // tokens finds the ids of a line. A number in a name or in the talk beside an
 // id is none: an id stands alone, after a drawing or at some distance.
-func (d *drawing) tokens(line string, at place) []drawnToken {
+func (d *drawing) tokens(line string, at position) []drawnToken {
 	plain := inParens().ReplaceAllStringFunc(line, func(s string) string { return strings.Repeat(" ", len(s)) })
 	d.misspelt(plain, at)
 	var tokens []drawnToken
@@ -177,14 +177,14 @@ func (d *drawing) standsAlone(line string, start int, before []drawnToken) bool 
 }
 
 // misspelt reports what was likely meant as an id.
-func (d *drawing) misspelt(line string, at place) {
+func (d *drawing) misspelt(line string, at position) {
 	for _, m := range almostID().FindAllStringIndex(line, -1) {
 		word := line[m[0]:m[1]]
 		if drawnID().FindString(word) == word || joined(line, m[0], m[1]) {
 			continue
 		}
 		a, b, _ := strings.Cut(word, "-")
-		d.reader.report(place{line: at.line, column: utf8.RuneCountInString(line[:m[0]]) + 1}, "%.40q is no id, want three digits, or three and two such as 001-02", word)
+		d.reader.report(position{line: at.line, column: utf8.RuneCountInString(line[:m[0]]) + 1}, "%.40q is no id, want three digits, or three and two such as 001-02", word)
 		x, errX := strconv.Atoi(a)
 		y, errY := strconv.Atoi(b)
 		if errX == nil && errY == nil && x < 1000 && y < 100 {
@@ -193,7 +193,7 @@ func (d *drawing) misspelt(line string, at place) {
 	}
 }
 
-func (d *drawing) declare(t drawnToken, line string, at place) {
+func (d *drawing) declare(t drawnToken, line string, at position) {
 	if m := drawnName().FindStringSubmatch(line[t.end:]); m != nil && d.names[t.id] == "" {
 		d.names[t.id] = strings.TrimSpace(m[1])
 	}
@@ -203,7 +203,7 @@ func (d *drawing) declare(t drawnToken, line string, at place) {
 	}
 }
 
-func (t drawnToken) place(at place) place { return place{line: at.line, column: t.column + 1} }
+func (t drawnToken) place(at position) position { return position{line: at.line, column: t.column + 1} }
 
 // arrows are those between the ids of a line.
 type arrows struct {
@@ -213,7 +213,7 @@ type arrows struct {
 }
 
 // between follows the arrows between the ids of a line.
-func (d *drawing) between(tokens []drawnToken, line string, at place) arrows {
+func (d *drawing) between(tokens []drawnToken, line string, at position) arrows {
 	a := arrows{groups: [][]drawnToken{{tokens[0]}}, waits: map[string]bool{}, leads: map[string]bool{}}
 	var back []bool // whether the arrow before the next group leads to the left
 	for i := 1; i < len(tokens); i++ {
@@ -240,7 +240,7 @@ func (d *drawing) between(tokens []drawnToken, line string, at place) arrows {
 
 // lead lets each of a group wait for each of another. A list of edges on one
 // line may name an id on both sides of an arrow.
-func (d *drawing) lead(a arrows, from, to []drawnToken, at place) {
+func (d *drawing) lead(a arrows, from, to []drawnToken, at position) {
 	for _, t := range to {
 		a.waits[t.id] = true
 		for _, f := range from {
@@ -254,7 +254,7 @@ func (d *drawing) lead(a arrows, from, to []drawnToken, at place) {
 
 // row lets the ids wait for the row above. One that was drawn before is only
 // referred to, and a line of arrows that nothing leads to is an edge on its own.
-func (d *drawing) row(tokens []drawnToken, a arrows, known map[string]bool, at place) {
+func (d *drawing) row(tokens []drawnToken, a arrows, known map[string]bool, at position) {
 	above := d.above
 	if len(d.twigs) > 0 {
 		above = d.twigs
@@ -278,7 +278,7 @@ func (d *drawing) row(tokens []drawnToken, a arrows, known map[string]bool, at p
 
 // branch lets the ids wait for the row that they come off: the last one that
 // begins at the column of the branch or to its left.
-func (d *drawing) branch(tokens []drawnToken, a arrows, column int, at place) {
+func (d *drawing) branch(tokens []drawnToken, a arrows, column int, at position) {
 	d.led(column, column)
 	from := d.above
 	for _, t := range d.trunks {
@@ -296,7 +296,7 @@ func (d *drawing) branch(tokens []drawnToken, a arrows, column int, at place) {
 	d.twigs = append(d.twigs, idsOf(tokens)...)
 }
 
-func (d *drawing) wait(id, other string, at place) {
+func (d *drawing) wait(id, other string, at position) {
 	if id == other && slices.Contains(d.rail, id) || d.edges[edge{other, id}] {
 		return
 	}

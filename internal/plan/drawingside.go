@@ -19,7 +19,7 @@ var (
 )
 
 // side follows what is drawn to the right of a row: into the row, or out of it.
-func (d *drawing) side(tokens []drawnToken, line string, at place) {
+func (d *drawing) side(tokens []drawnToken, line string, at position) {
 	last := tokens[len(tokens)-1]
 	rest := blankParens(line[last.end:])
 	if railIn().MatchString(rest) {
@@ -32,7 +32,7 @@ func (d *drawing) side(tokens []drawnToken, line string, at place) {
 			d.rail = nil
 		}
 		if len(d.loose) > 0 {
-			d.loose = map[int][]place{}
+			d.loose = map[int][]position{}
 		}
 		return
 	}
@@ -63,7 +63,7 @@ func blankParens(s string) string {
 }
 
 // under notes the lines at the right that end in this row, from above.
-func (d *drawing) under(tokens []drawnToken, line string, at place) {
+func (d *drawing) under(tokens []drawnToken, line string, at position) {
 	if upward().MatchString(line[:tokens[0].start]) {
 		d.reader.report(tokens[0].place(at), "the arrow to %s comes from below, and a graph is read from top to bottom, want an edge such as 001 -> 002", tokens[0].id)
 	}

@@ -55,7 +55,7 @@ func readMapping[T any](r *reader, what string, n *node, fields []field[T], unkn
 		n = &node{} // an empty file
 	}
 	if n.kind != mapping {
-		r.report(n.place, "%s is keys with values, found %s", what, n.kind)
+		r.report(n.position, "%s is keys with values, found %s", what, n.kind)
 		return given
 	}
 	for _, p := range n.pairs {
@@ -71,7 +71,7 @@ func readMapping[T any](r *reader, what string, n *node, fields []field[T], unkn
 	}
 	for _, f := range fields {
 		if _, ok := given[f.name]; f.required && !ok {
-			r.report(n.place, "%s needs the key %q%s", what, f.name, f.suchAs())
+			r.report(n.position, "%s needs the key %q%s", what, f.name, f.suchAs())
 		}
 	}
 	return given
@@ -101,23 +101,23 @@ func fieldNames[T any](fields []field[T]) []string {
 
 // or gives the value a place if it has none of its own: an absent value is told
 // at its key.
-func (n *node) or(at place) *node {
+func (n *node) or(at position) *node {
 	if n.line > 0 && n.kind != mapping {
 		return n
 	}
 	placed := *n
-	placed.place = at
+	placed.position = at
 	return &placed
 }
 
 // places are the places of the texts in a value that is one text or a list.
-func (n *node) places() []place {
+func (n *node) places() []position {
 	if n.kind != list {
-		return []place{n.place}
+		return []position{n.position}
 	}
-	places := make([]place, len(n.items))
+	places := make([]position, len(n.items))
 	for i, item := range n.items {
-		places[i] = item.place
+		places[i] = item.position
 	}
 	return places
 }

@@ -22,12 +22,12 @@ type form[V any] struct {
 func one[V any](s schema, want string, parse func(text string) (v V, ok bool, meant string)) form[V] {
 	return form[V]{s, func(r *reader, name string, n *node) (v V, ok bool) {
 		if n.kind != scalar {
-			r.report(n.place, "%s: found %s, want %s", name, n.kind, want)
+			r.report(n.position, "%s: found %s, want %s", name, n.kind, want)
 			return v, false
 		}
 		v, ok, meant := parse(n.text)
 		if !ok {
-			r.report(n.place, "%s: found %s, want %s", name, quoted(n.text), want)
+			r.report(n.position, "%s: found %s, want %s", name, quoted(n.text), want)
 			r.problems[len(r.problems)-1].Suggestion = meant
 		}
 		return v, ok

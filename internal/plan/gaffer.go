@@ -45,11 +45,11 @@ func taskList() form[[]*node] {
 	task.AllOf = either()
 	return form[[]*node]{schema{Type: "array", MinItems: 1, Items: &task}, func(r *reader, name string, n *node) ([]*node, bool) {
 		if n.kind != list {
-			r.report(n.place, "%s: found %s, want a list of tasks, each with an id", name, n.kind)
+			r.report(n.position, "%s: found %s, want a list of tasks, each with an id", name, n.kind)
 			return nil, false
 		}
 		if len(n.items) == 0 {
-			r.report(n.place, "%s: found an empty list, want one task at least", name)
+			r.report(n.position, "%s: found an empty list, want one task at least", name)
 		}
 		return n.items, true
 	}}
@@ -69,7 +69,7 @@ func readPlan(file string, root *node, r *reader) draft {
 	doc.defaults.Questions = Ask
 	d := draft{Plan: Plan{Name: defaultName(file), Source: SourceOrchestrate, SourceFile: file}}
 	if root == nil {
-		r.report(place{line: 1, column: 1}, "found nothing, want a plan with tasks")
+		r.report(position{line: 1, column: 1}, "found nothing, want a plan with tasks")
 		return d
 	}
 	readMapping(r, "a plan", root, planFields(), rejected, &doc)

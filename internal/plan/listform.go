@@ -12,7 +12,7 @@ func textList() form[[]string] {
 	item := text()
 	return form[[]string]{schema{Type: "array", Items: &item.schema}, func(r *reader, name string, n *node) ([]string, bool) {
 		if n.kind != list {
-			r.report(n.place, "%s: found %s, want a list such as [a, b]", name, n.kind)
+			r.report(n.position, "%s: found %s, want a list such as [a, b]", name, n.kind)
 			return nil, false
 		}
 		texts := make([]string, 0, len(n.items))
@@ -34,7 +34,7 @@ func texts() form[[]string] {
 			return many.read(r, name, n)
 		}
 		if n.kind != scalar {
-			r.report(n.place, "%s: found %s, want a text or a list such as [a, b]", name, n.kind)
+			r.report(n.position, "%s: found %s, want a text or a list such as [a, b]", name, n.kind)
 			return nil, false
 		}
 		one, ok := item.read(r, name, n)
@@ -75,7 +75,7 @@ func variables[V any](value schema, read func(r *reader, name string, n *node) (
 	}
 	return form[map[string]V]{s, func(r *reader, name string, n *node) (map[string]V, bool) {
 		if n.kind != mapping {
-			r.report(n.place, "%s: found %s, want variables with values such as {PORT: 8080}", name, n.kind)
+			r.report(n.position, "%s: found %s, want variables with values such as {PORT: 8080}", name, n.kind)
 			return nil, false
 		}
 		vars := make(map[string]V, len(n.pairs))
@@ -100,7 +100,7 @@ func anyText() schema { return schema{Type: []string{"string", "number", "boolea
 func textVariables(key string) form[map[string]string] {
 	return variables(anyText(), func(r *reader, name string, n *node) (string, bool) {
 		if n.kind == list || n.kind == mapping {
-			r.report(n.place, "%s: %s: found %s, want a text", key, name, n.kind)
+			r.report(n.position, "%s: %s: found %s, want a text", key, name, n.kind)
 			return "", false
 		}
 		return n.text, true
@@ -114,7 +114,7 @@ func environment() form[map[string]secret.Value] {
 	return variables(s, func(r *reader, name string, n *node) (v secret.Value, ok bool) {
 		switch n.kind {
 		case list:
-			r.report(n.place, "env: %s: found %s, want a text, or a reference such as {from: file, path: ~/.secrets/key}", name, n.kind)
+			r.report(n.position, "env: %s: found %s, want a text, or a reference such as {from: file, path: ~/.secrets/key}", name, n.kind)
 			return v, false
 		case mapping:
 			before := len(r.problems)
@@ -123,14 +123,14 @@ func environment() form[map[string]secret.Value] {
 				return v, false
 			}
 			if err := v.Check(); err != nil {
-				r.report(n.place, "env: %s: %v", name, err)
+				r.report(n.position, "env: %s: %v", name, err)
 				return v, false
 			}
 			return v, true
 		}
 		v = secret.Text(n.text)
 		if secret.Looks(name, v) {
-			r.warn(n.place, "env: the value of %s looks like a secret, and a plan's values are stored in the database: write {from: env}, {from: file, path: ~/.secrets/key} or {from: command, argv: [pass, show, key]} instead", name)
+			r.warn(n.position, "env: the value of %s looks like a secret, and a plan's values are stored in the database: write {from: env}, {from: file, path: ~/.secrets/key} or {from: command, argv: [pass, show, key]} instead", name)
 		}
 		return v, true
 	})

@@ -209,7 +209,7 @@ func (l *loader) finish(p Plan) Plan {
 		line[t.ID] = t.Line
 	}
 	for _, o := range overlaps {
-		l.warn(place{line: line[o.Second]}, "%s", o.text(l.opts.SeparateFiles))
+		l.warn(position{line: line[o.Second]}, "%s", o.text(l.opts.SeparateFiles))
 	}
 	p.Warnings = l.warnings.sorted()
 	return p

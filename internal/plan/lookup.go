@@ -79,11 +79,11 @@ func (l *loader) findPrompts(d *draft, dir string) {
 
 // byID finds the first prompt with an id: in the plan's folder, then below the
 // prompts folder.
-func (l *loader) byID(id string, at place, dir string) (string, bool) {
+func (l *loader) byID(id string, at position, dir string) (string, bool) {
 	if l.ids == nil {
 		l.ids = newPromptIndex(l.host, l.opts.PromptsDir)
 		if l.ids.full {
-			l.warn(place{}, "%s has more folders and files than are looked through for prompts", l.shown(l.opts.PromptsDir))
+			l.warn(position{}, "%s has more folders and files than are looked through for prompts", l.shown(l.opts.PromptsDir))
 		}
 	}
 	files := l.ids.files[id]

@@ -54,7 +54,7 @@ type orchestrator struct {
 type waveItem struct {
 	id, file, name string
 	wave           int
-	at             place
+	at             position
 }
 
 // readOrchestrator reads the markdown. The tasks' prompt files are the names
@@ -80,7 +80,7 @@ func readOrchestrator(file string, data []byte, r *reader) draft {
 func (o *orchestrator) scan(lines []string) {
 	wave, wantGraph, block := 0, false, 0
 	for i, line := range lines {
-		line, at := strings.TrimRight(line, "\r"), place{line: i + 1, column: 1}
+		line, at := strings.TrimRight(line, "\r"), position{line: i + 1, column: 1}
 		o.box(line)
 		if fence().MatchString(line) {
 			if block == 0 {
@@ -108,13 +108,13 @@ func (o *orchestrator) scan(lines []string) {
 		}
 	}
 	if block > 0 && (wantGraph || o.graph == nil) {
-		o.reader.report(place{line: block, column: 1}, "the block that begins here is never closed, want a line of ``` behind it")
+		o.reader.report(position{line: block, column: 1}, "the block that begins here is never closed, want a line of ``` behind it")
 	}
 }
 
 // heading gives the wave that the lines below belong to, and whether a block
 // below is the dependency graph.
-func (o *orchestrator) heading(title string, level int, at place, wave int) (int, bool) {
+func (o *orchestrator) heading(title string, level int, at position, wave int) (int, bool) {
 	if level == 1 && o.title == "" {
 		o.title = title
 	}
@@ -143,7 +143,7 @@ func (o *orchestrator) heading(title string, level int, at place, wave int) (int
 const noNumber = -1
 
 // item takes the first prompt that a line names. What follows it is talk.
-func (o *orchestrator) item(line string, wave int, at place) {
+func (o *orchestrator) item(line string, wave int, at position) {
 	file := ""
 	if m := promptName().FindStringSubmatchIndex(line); m != nil {
 		file, at.column = line[m[2]:m[3]], m[2]+1
@@ -215,11 +215,11 @@ func (o *orchestrator) nothing() {
 	switch {
 	case len(o.reader.problems) > 0:
 	case o.graph == nil:
-		o.reader.report(place{}, "found neither a section '## Dependency Graph' nor '### Wave 1: name' with items such as `001-01-name.md`")
+		o.reader.report(position{}, "found neither a section '## Dependency Graph' nor '### Wave 1: name' with items such as `001-01-name.md`")
 	case o.graph.first == 0:
 		o.reader.report(o.graph.heading, "found no block of ``` with the graph below this heading")
 	default:
-		o.reader.report(place{line: o.graph.first, column: 1}, "found no ids in the graph, want some such as 001 or 001-02")
+		o.reader.report(position{line: o.graph.first, column: 1}, "found no ids in the graph, want some such as 001 or 001-02")
 	}
 }
 

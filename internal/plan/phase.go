@@ -52,18 +52,18 @@ func readPhase(file string, data []byte, done bool, r *reader) (Task, places) {
 		Prompt: string(data), PromptFile: file, Wave: 1, Questions: Ask, Done: done, Line: 1,
 	}
 	if name == nil {
-		r.report(place{}, "the name of a phase plan is NN-XX-PLAN.md, such as 02-01-PLAN.md")
+		r.report(position{}, "the name of a phase plan is NN-XX-PLAN.md, such as 02-01-PLAN.md")
 		return t, places{}
 	}
 	t.ID = name[1] + "-" + name[2]
-	at := places{id: place{line: 1, column: 1}, prompt: place{line: 1, column: 1}}
+	at := places{id: position{line: 1, column: 1}, prompt: position{line: 1, column: 1}}
 	yaml, begun, ended := frontMatter(data)
 	switch {
 	case !begun:
-		r.report(place{line: 1, column: 1}, "found no front matter, want a line of '---', keys such as wave: 1, and '---' again")
+		r.report(position{line: 1, column: 1}, "found no front matter, want a line of '---', keys such as wave: 1, and '---' again")
 		return t, at
 	case !ended:
-		r.report(place{line: 1, column: 1}, "the front matter that begins here is never closed, want a line of '---' behind its keys")
+		r.report(position{line: 1, column: 1}, "the front matter that begins here is never closed, want a line of '---' behind its keys")
 		return t, at
 	}
 	root := r.tree(yaml)
@@ -81,7 +81,7 @@ func readPhase(file string, data []byte, done bool, r *reader) (Task, places) {
 		at.after = p.value.or(p.at).places()
 	}
 	if p, ok := given["plan"]; ok && phaseID(f.plan, name[1], len(name[2])) != t.ID {
-		r.warn(p.value.or(p.at).place, "plan: found %q, while the file's name says %s", f.plan, name[2])
+		r.warn(p.value.or(p.at).position, "plan: found %q, while the file's name says %s", f.plan, name[2])
 	}
 	return t, at
 }

@@ -60,7 +60,7 @@ func (l *loader) phaseTasks(d *draft, files []string, done map[string]bool, sing
 	}
 	l.file = arg
 	if len(files) == 0 {
-		l.report(place{}, "found no phase plans in the folder, want files such as 02-01-PLAN.md")
+		l.report(position{}, "found no phase plans in the folder, want files such as 02-01-PLAN.md")
 	}
 	l.outside(d, done, single)
 	d.check(&l.reader, "plan")
@@ -87,7 +87,7 @@ func (l *loader) outside(d *draft, done map[string]bool, single bool) {
 	for i := range d.Tasks {
 		t, at := &d.Tasks[i], &d.at[i]
 		var after []string
-		var afterAt []place
+		var afterAt []position
 		for k, id := range t.After {
 			inside := phases[phaseOf(id)] && (!single || id == t.ID)
 			if inside || !strings.Contains(id, "-") {

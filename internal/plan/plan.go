@@ -81,7 +81,7 @@ type Task struct {
 	AnswerDefault string         `json:",omitzero"` // the answer after that
 
 	Dispatch *Dispatch       `json:",omitzero"` // of a bead, else nil
-	Step     json.RawMessage `json:",omitzero"` // of a team or of the desk, in their words; else nil
+	Step     json.RawMessage `json:",omitzero"` // of a team or of the service, in their words; else nil
 	Keep     bool            `json:",omitzero"` // all that the agent says last is kept, not only the beginning of it
 
 	Done bool   `json:",omitzero"` // ticked, or has a summary: left out with [Options.PendingOnly]

@@ -68,9 +68,9 @@ func (p Problems) sorted() Problems {
 	})
 }
 
-// place is where something stands. The zero place is somewhere in the file that
+// position is where something stands. The zero place is somewhere in the file that
 // is being read.
-type place struct {
+type position struct {
 	line, column int
 	file         string // if it is another one
 }

@@ -54,7 +54,7 @@ func (l *loader) folder(arg string) (draft, error) {
 	}
 	files = l.withoutPlans(files)
 	if len(files) == 0 {
-		l.report(place{}, "found no prompts in the folder, want files such as 001-name.md")
+		l.report(position{}, "found no prompts in the folder, want files such as 001-name.md")
 		return d, nil
 	}
 	l.addFiles(&d, files)
@@ -103,12 +103,12 @@ func splitList(arg string) []string {
 
 func (l *loader) listed(item string) (string, bool) {
 	if promptID().MatchString(item) {
-		return l.byID(item, place{}, "")
+		return l.byID(item, position{}, "")
 	}
 	if _, err := l.host.Stat(readStep, under(l.opts.Dir, item)); err == nil {
 		return item, true
 	}
-	l.report(place{}, "%q is no prompt's file, and no id such as 001 or 001-02", item)
+	l.report(position{}, "%q is no prompt's file, and no id such as 001 or 001-02", item)
 	if near, ok := l.notThere(item).(*NameError); ok { //nolint:errorlint // it is made right there
 		l.problems[len(l.problems)-1].Suggestion = near.Meant
 	}
@@ -160,7 +160,7 @@ func (l *loader) readPrompts(d *draft, dirs ...string) {
 	}
 }
 
-func (l *loader) readPrompt(t *Task, at place, dirs []string) {
+func (l *loader) readPrompt(t *Task, at position, dirs []string) {
 	var data []byte
 	err := fs.ErrNotExist
 	path := ""

@@ -17,15 +17,15 @@ type reader struct {
 	compared int      // candidates that suggestions were chosen from
 }
 
-func (r *reader) report(at place, format string, args ...any) {
+func (r *reader) report(at position, format string, args ...any) {
 	r.problems = append(r.problems, r.problem(at, format, args...))
 }
 
-func (r *reader) warn(at place, format string, args ...any) {
+func (r *reader) warn(at position, format string, args ...any) {
 	r.warnings = append(r.warnings, r.problem(at, format, args...))
 }
 
-func (r *reader) problem(at place, format string, args ...any) Problem {
+func (r *reader) problem(at position, format string, args ...any) Problem {
 	file := r.file
 	if at.file != "" {
 		file = at.file

@@ -89,12 +89,12 @@ func readTask(r *reader, n *node, fields []field[Task], doc document) (Task, pla
 	if t.Line = n.line; n.kind == mapping && len(n.pairs) > 0 {
 		t.Line = n.pairs[0].at.line
 	}
-	at := places{id: n.place, prompt: n.place}
+	at := places{id: n.position, prompt: n.position}
 	if p, ok := given["id"]; ok {
-		at.id = p.value.or(p.at).place
+		at.id = p.value.or(p.at).position
 	}
 	if p, ok := given["prompt_file"]; ok {
-		at.prompt = p.value.or(p.at).place
+		at.prompt = p.value.or(p.at).position
 	}
 	if p, ok := given["after"]; ok {
 		at.after = p.value.or(p.at).places()
@@ -115,7 +115,7 @@ func checkTask(r *reader, t *Task, n *node, given map[string]pair) {
 	checkAgent(r, t, n, given)
 	checkLabels(r, t, given)
 	if p, ok := given["worktree"]; ok && t.Branch != "" && !t.Worktree {
-		r.report(p.value.or(p.at).place, "worktree: found false, but branch %q needs a worktree", t.Branch)
+		r.report(p.value.or(p.at).position, "worktree: found false, but branch %q needs a worktree", t.Branch)
 	}
 	t.Worktree = t.Worktree || t.Branch != ""
 	if p, ok := given["answer_default"]; ok && t.AnswerTimeout == 0 {
@@ -149,11 +149,11 @@ func checkAgent(r *reader, t *Task, n *node, given map[string]pair) {
 	case program != "" && t.Agent != CommandAgent && t.Agent != "":
 		r.report(given[program].at, "%s is of agent command, and this task's agent is %s", program, t.Agent)
 	case program == "" && t.Agent == CommandAgent:
-		r.report(n.place, "agent command needs command or shell, such as shell: make test")
+		r.report(n.position, "agent command needs command or shell, such as shell: make test")
 	case program != "" && len(t.Argv) == 0 && given[program].value.kind == list && len(given[program].value.items) == 0:
 		r.report(given[program].at, "%s: found an empty list, want a program and its arguments", program)
 	case program == "" && !prompt && !file:
-		r.report(n.place, "a task needs prompt, prompt_file, command or shell")
+		r.report(n.position, "a task needs prompt, prompt_file, command or shell")
 	}
 }
 

@@ -66,7 +66,7 @@ func onComplete() form[OnComplete] {
 func anyMapping() form[*node] {
 	return form[*node]{schema{Type: "object"}, func(r *reader, name string, n *node) (*node, bool) {
 		if n.kind != mapping || len(n.pairs) == 0 {
-			r.report(n.place, "%s: found %s, want one or more under their ids", name, emptyOr(n))
+			r.report(n.position, "%s: found %s, want one or more under their ids", name, emptyOr(n))
 			return nil, false
 		}
 		return n, true
@@ -110,12 +110,12 @@ func readWorkflows(file string, root *node, r *reader, wanted string) draft {
 	}
 	chosen, ok := drafts[wanted]
 	if !ok {
-		r.reportChoice(flows.place, wanted, ids)
+		r.reportChoice(flows.position, wanted, ids)
 	}
 	return chosen
 }
 
-func (r *reader) reportChoice(at place, wanted string, ids []string) {
+func (r *reader) reportChoice(at position, wanted string, ids []string) {
 	if wanted == "" {
 		r.report(at, "found %d workflows, %s: say which one is meant (--workflow)", len(ids), andList(ids))
 		return
@@ -146,7 +146,7 @@ func readWorkflowPrompt(r *reader, entry pair, fields []field[prompt]) (Task, pl
 	given := readMapping(r, "a prompt", n, fields, rejected, &p)
 	at := places{id: entry.at, prompt: entry.at}
 	if path, ok := given["path"]; ok {
-		at.prompt = path.value.or(path.at).place
+		at.prompt = path.value.or(path.at).position
 	}
 	if after, ok := given["after"]; ok {
 		at.after = after.value.or(after.at).places()
@@ -161,7 +161,7 @@ func readWorkflowPrompt(r *reader, entry pair, fields []field[prompt]) (Task, pl
 
 // checkWorkflow checks one workflow and gives its prompts their waves, and a
 // worktree to each that is not alone in its wave.
-func (d *draft) checkWorkflow(r *reader, at place) {
+func (d *draft) checkWorkflow(r *reader, at position) {
 	before := len(r.problems)
 	d.check(r, "prompt")
 	for i, t := range d.Tasks {

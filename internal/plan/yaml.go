@@ -32,13 +32,13 @@ type node struct {
 	text  string // of a scalar, as it was written: 001 stays 001
 	items []*node
 	pairs []pair
-	place
+	position
 	size int // how many values it is, each alias counted in full
 }
 
 type pair struct {
 	key   string
-	at    place
+	at    position
 	value *node
 }
 
@@ -60,7 +60,7 @@ func (r *reader) syntax(data []byte) (file *ast.File) {
 	defer func() {
 		// The parser is another's, and what it makes of hostile bytes is ours to answer for.
 		if p := recover(); p != nil {
-			r.report(place{}, "not YAML: the parser gave up: %.100v", p)
+			r.report(position{}, "not YAML: the parser gave up: %.100v", p)
 		}
 	}()
 	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), "\ufeff"))
@@ -75,7 +75,7 @@ func (r *reader) syntax(data []byte) (file *ast.File) {
 	if s, ok := errors.AsType[syntaxError](err); ok {
 		r.report(placeOf(s.GetToken()), "not YAML: %.200s", plainly(s.GetMessage()))
 	} else {
-		r.report(place{}, "not YAML: %.200s", err.Error())
+		r.report(position{}, "not YAML: %.200s", err.Error())
 	}
 	return nil
 }
@@ -111,11 +111,11 @@ type syntaxError interface {
 	GetMessage() string
 }
 
-func placeOf(tk *token.Token) place {
+func placeOf(tk *token.Token) position {
 	if tk == nil || tk.Position == nil {
-		return place{}
+		return position{}
 	}
-	return place{line: tk.Position.Line, column: tk.Position.Column}
+	return position{line: tk.Position.Line, column: tk.Position.Column}
 }
 
 // treeReader turns the parser's nodes into ours.
@@ -140,17 +140,17 @@ func (t *treeReader) read(n ast.Node) *node {
 	case *ast.SequenceNode:
 		return t.list(n)
 	case *ast.LiteralNode:
-		return &node{kind: scalar, text: n.Value.Value, place: placeOf(n.GetToken()), size: 1}
+		return &node{kind: scalar, text: n.Value.Value, position: placeOf(n.GetToken()), size: 1}
 	case *ast.StringNode:
-		return &node{kind: scalar, text: n.Value, place: placeOf(n.GetToken()), size: 1}
+		return &node{kind: scalar, text: n.Value, position: placeOf(n.GetToken()), size: 1}
 	case *ast.NullNode, *ast.CommentGroupNode:
-		return &node{place: placeOf(n.GetToken()), size: 1}
+		return &node{position: placeOf(n.GetToken()), size: 1}
 	case ast.ScalarNode:
-		return &node{kind: scalar, text: n.GetToken().Value, place: placeOf(n.GetToken()), size: 1}
+		return &node{kind: scalar, text: n.GetToken().Value, position: placeOf(n.GetToken()), size: 1}
 	case nil:
 		return &node{size: 1}
 	}
-	return &node{place: placeOf(n.GetToken()), size: 1}
+	return &node{position: placeOf(n.GetToken()), size: 1}
 }
 
 func (t *treeReader) alias(n *ast.AliasNode) *node {
@@ -159,16 +159,16 @@ func (t *treeReader) alias(n *ast.AliasNode) *node {
 	if !ok {
 		t.report(at, "no value above is marked &%s, which *%s stands for", name, name)
 		t.suggest(name, sortedKeys(t.anchors))
-		return &node{place: at, size: 1}
+		return &node{position: at, size: 1}
 	}
 	if !t.expand(at, target) {
-		return &node{place: at, size: 1}
+		return &node{position: at, size: 1}
 	}
 	return target
 }
 
 // expand counts an alias and tells whether it may stand for its target.
-func (t *treeReader) expand(at place, target *node) bool {
+func (t *treeReader) expand(at position, target *node) bool {
 	before := t.expanded
 	t.expanded += target.size
 	if before <= maxExpanded && t.expanded > maxExpanded {
@@ -178,7 +178,7 @@ func (t *treeReader) expand(at place, target *node) bool {
 }
 
 func (t *treeReader) list(n *ast.SequenceNode) *node {
-	l := &node{kind: list, place: placeOf(n.GetToken()), size: 1}
+	l := &node{kind: list, position: placeOf(n.GetToken()), size: 1}
 	for _, value := range n.Values {
 		item := t.read(value)
 		l.items = append(l.items, item)
@@ -193,8 +193,8 @@ func (t *treeReader) mapping(values []*ast.MappingValueNode) *node {
 	var merged []*node
 	for _, value := range values {
 		key := pair{key: keyText(value.Key), at: placeOf(value.Key.GetToken())}
-		if m.place == (place{}) {
-			m.place = key.at
+		if m.position == (position{}) {
+			m.position = key.at
 		}
 		key.value = t.read(value.Value)
 		if value.Key.IsMergeKey() {
@@ -228,7 +228,7 @@ func (t *treeReader) merge(m *node, from []*node) {
 			continue
 		}
 		if source.kind != mapping {
-			t.report(source.place, "<< wants a mapping such as *name, found %s", source.kind)
+			t.report(source.position, "<< wants a mapping such as *name, found %s", source.kind)
 			continue
 		}
 		for _, p := range source.pairs {

@@ -20,7 +20,7 @@ type terminal struct {
 	*place
 	program string
 	pid     int
-	lookout *discover.Lookout
+	lookout *discover.Finder
 	id      string // of the worker that it is
 }
 

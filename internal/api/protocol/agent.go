@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Heartbeat implements [server.Desk].
-func (d *Desk) Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error) {
+// Heartbeat implements [server.Protocol].
+func (d *Service) Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error) {
 	said := store.Worker{
 		ID: h.AgentID, Name: h.Name, Status: cmp.Or(h.ClaudeStatus, h.Status), Task: h.CurrentTaskID, Meta: present(h.Meta),
 		Owner: by.ID, Holder: by.Owner(),
@@ -83,7 +83,7 @@ func present(raw json.RawMessage) json.RawMessage {
 }
 
 // agent is a worker as the protocol has it, now.
-func (d *Desk) agent(w store.Worker) coordinator.Agent { return agentAt(w, d.now()) }
+func (d *Service) agent(w store.Worker) coordinator.Agent { return agentAt(w, d.now()) }
 
 func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	a := coordinator.Agent{
@@ -123,8 +123,8 @@ func utc(t time.Time) time.Time {
 	return t.UTC()
 }
 
-// Agents implements [server.Desk].
-func (d *Desk) Agents(ctx context.Context) (list []coordinator.Agent, err error) {
+// Agents implements [server.Protocol].
+func (d *Service) Agents(ctx context.Context) (list []coordinator.Agent, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = d.agents(r)
 		return err
@@ -133,8 +133,8 @@ func (d *Desk) Agents(ctx context.Context) (list []coordinator.Agent, err error)
 }
 
 // agents leaves out workers that have never said what they do, since they speak to
-// the engine and not to the desk, and those whose only run has ended.
-func (d *Desk) agents(r store.Reader) ([]coordinator.Agent, error) {
+// the engine and not to the service, and those whose only run has ended.
+func (d *Service) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))
 	now := d.now()
@@ -146,8 +146,8 @@ func (d *Desk) agents(r store.Reader) ([]coordinator.Agent, error) {
 	return list, err
 }
 
-// Agent implements [server.Desk].
-func (d *Desk) Agent(ctx context.Context, id string) (coordinator.Agent, error) {
+// Agent implements [server.Protocol].
+func (d *Service) Agent(ctx context.Context, id string) (coordinator.Agent, error) {
 	var w store.Worker
 	err := d.store.Read(ctx, func(r store.Reader) (err error) {
 		w, err = agentRow(r, id)
@@ -179,8 +179,8 @@ func checkID(what, id string) error {
 	return nil
 }
 
-// CurrentTask implements [server.Desk].
-func (d *Desk) CurrentTask(ctx context.Context, agent string) (task coordinator.Task, err error) {
+// CurrentTask implements [server.Protocol].
+func (d *Service) CurrentTask(ctx context.Context, agent string) (task coordinator.Task, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		w, err := agentRow(r, agent)
 		if err != nil {
@@ -229,8 +229,8 @@ func heldBy(r rows, w store.Worker) (held []store.Attempt, err error) {
 	return held, nil
 }
 
-// Subscribe implements [server.Desk].
-func (d *Desk) Subscribe(ctx context.Context, by credential.Identity, agent string, channels []string) (coordinator.Agent, error) {
+// Subscribe implements [server.Protocol].
+func (d *Service) Subscribe(ctx context.Context, by credential.Identity, agent string, channels []string) (coordinator.Agent, error) {
 	var c check
 	c.number("subscriptions", len(channels), 0, maxSubscriptions)
 	for _, channel := range channels {

@@ -54,7 +54,7 @@ func fill(b *testing.B, e *engine.Engine, c coordinator.Channel, n int) {
 	}
 }
 
-func benchmark(b *testing.B, d *protocol.Desk, s store.Store) {
+func benchmark(b *testing.B, d *protocol.Service, s store.Store) {
 	const agents = 256
 	agent := func(i int64) string { return fmt.Sprint("agent", i%agents) }
 	beat := func(i int64) error {

@@ -21,8 +21,8 @@ type chainRow struct {
 	Deleted time.Time `json:"deleted,omitzero"` // its tasks that have ended can still be looked at
 }
 
-// Chains implements [server.Desk].
-func (d *Desk) Chains(ctx context.Context) (list []coordinator.Chain, err error) {
+// Chains implements [server.Protocol].
+func (d *Service) Chains(ctx context.Context) (list []coordinator.Chain, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = chains(r)
 		return err
@@ -45,8 +45,8 @@ func chains(r store.Reader) ([]coordinator.Chain, error) {
 	return list, err
 }
 
-// Chain implements [server.Desk].
-func (d *Desk) Chain(ctx context.Context, id string) (c coordinator.Chain, err error) {
+// Chain implements [server.Protocol].
+func (d *Service) Chain(ctx context.Context, id string) (c coordinator.Chain, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		row, _, err := chainOf(r, id)
 		if err != nil {
@@ -90,8 +90,8 @@ func chainOf(r rows, id string) (row chainRow, i store.Item, err error) {
 	return row, i, missing(err, "chain", id)
 }
 
-// AddChain implements [server.Desk].
-func (d *Desk) AddChain(ctx context.Context, by credential.Identity, c coordinator.Chain) (made coordinator.Chain, err error) {
+// AddChain implements [server.Protocol].
+func (d *Service) AddChain(ctx context.Context, by credential.Identity, c coordinator.Chain) (made coordinator.Chain, err error) {
 	var bad check
 	bad.name("name", c.Name, maxName)
 	bad.text("description", c.Description, maxText)
@@ -128,7 +128,7 @@ func addChain(s *engine.Step, c coordinator.Chain) error {
 }
 
 // changeChain changes a chain in one transaction and returns it as it is then.
-func (d *Desk) changeChain(ctx context.Context, by credential.Identity, id string, need store.Need, change func(*engine.Step, *chainRow) error) (coordinator.Chain, error) {
+func (d *Service) changeChain(ctx context.Context, by credential.Identity, id string, need store.Need, change func(*engine.Step, *chainRow) error) (coordinator.Chain, error) {
 	if err := checkID("chain", id); err != nil {
 		return coordinator.Chain{}, err
 	}
@@ -158,8 +158,8 @@ func (d *Desk) changeChain(ctx context.Context, by credential.Identity, id strin
 	return c, err
 }
 
-// ChangeChain implements [server.Desk].
-func (d *Desk) ChangeChain(ctx context.Context, by credential.Identity, id string, ask coordinator.ChainChange) (coordinator.Chain, error) {
+// ChangeChain implements [server.Protocol].
+func (d *Service) ChangeChain(ctx context.Context, by credential.Identity, id string, ask coordinator.ChainChange) (coordinator.Chain, error) {
 	var bad check
 	bad.line("name", ask.Name, maxName)
 	bad.text("description", ask.Description, maxText)
@@ -177,9 +177,9 @@ func (d *Desk) ChangeChain(ctx context.Context, by credential.Identity, id strin
 	})
 }
 
-// DropChain implements [server.Desk]. What waits in the chain is cancelled. While
+// DropChain implements [server.Protocol]. What waits in the chain is cancelled. While
 // a task of it is in progress, it is refused.
-func (d *Desk) DropChain(ctx context.Context, by credential.Identity, id string) error {
+func (d *Service) DropChain(ctx context.Context, by credential.Identity, id string) error {
 	if err := maySubmit(by); err != nil {
 		return err
 	}
@@ -197,9 +197,9 @@ func (d *Desk) DropChain(ctx context.Context, by credential.Identity, id string)
 	return err
 }
 
-// AssignChain implements [server.Desk]: from now on only the agent may claim
+// AssignChain implements [server.Protocol]: from now on only the agent may claim
 // tasks of the chain.
-func (d *Desk) AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error) {
+func (d *Service) AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error) {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return coordinator.Chain{}, err
 	}
@@ -212,9 +212,9 @@ func (d *Desk) AssignChain(ctx context.Context, by credential.Identity, id, agen
 	})
 }
 
-// DetachChain implements [server.Desk]: the chain is any agent's again, and what
+// DetachChain implements [server.Protocol]: the chain is any agent's again, and what
 // the agent has of it waits for another.
-func (d *Desk) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
+func (d *Service) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return err
 	}

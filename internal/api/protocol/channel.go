@@ -58,8 +58,8 @@ func put(s *engine.Step, key store.ItemKey, parent string, seq int64, row any) (
 	return i, nil
 }
 
-// Channels implements [server.Desk].
-func (d *Desk) Channels(ctx context.Context) (list []coordinator.Channel, err error) {
+// Channels implements [server.Protocol].
+func (d *Service) Channels(ctx context.Context) (list []coordinator.Channel, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = all[coordinator.Channel](r, kindChannel)
 		return err
@@ -81,8 +81,8 @@ func all[W any](r store.Reader, kind string) ([]W, error) {
 	return list, err
 }
 
-// Channel implements [server.Desk].
-func (d *Desk) Channel(ctx context.Context, name string) (c coordinator.Channel, err error) {
+// Channel implements [server.Protocol].
+func (d *Service) Channel(ctx context.Context, name string) (c coordinator.Channel, err error) {
 	var bad check
 	if bad.name("channel", name, maxName); bad.err != nil {
 		return c, missing(store.ErrNotFound, "channel", fmt.Sprintf("%.40q", name))
@@ -120,8 +120,8 @@ func channelOf(r rows, id string) (c coordinator.Channel, err error) {
 	return wireItem[coordinator.Channel](i)
 }
 
-// AddChannel implements [server.Desk].
-func (d *Desk) AddChannel(ctx context.Context, by credential.Identity, c coordinator.Channel) (made coordinator.Channel, err error) {
+// AddChannel implements [server.Protocol].
+func (d *Service) AddChannel(ctx context.Context, by credential.Identity, c coordinator.Channel) (made coordinator.Channel, err error) {
 	var bad check
 	bad.name("name", c.Name, maxName)
 	bad.text("description", c.Description, maxText)

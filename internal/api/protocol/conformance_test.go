@@ -34,7 +34,7 @@ func TestTheProtocolsClientsAreServed(t *testing.T) {
 	})
 }
 
-// serve puts a desk behind HTTP until the test ends.
+// serve puts a service behind HTTP until the test ends.
 func serve(t *testing.T, f *fixture, book *credential.Book) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,7 +42,7 @@ func serve(t *testing.T, f *fixture, book *credential.Book) (url string) {
 		t.Fatal(err)
 	}
 	s, err := server.New(server.Options{
-		Desk: f.Desk, Tokens: book, Log: server.NewLog(io.Discard, slog.LevelError), Now: f.clock, Random: rand.Reader,
+		Protocol: f.Service, Tokens: book, Log: server.NewLog(io.Discard, slog.LevelError), Now: f.clock, Random: rand.Reader,
 		Hosts: []string{"127.0.0.1", "localhost"}, Rate: -1, Strangers: -1, Ping: time.Second,
 	})
 	if err != nil {

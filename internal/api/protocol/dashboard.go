@@ -11,9 +11,9 @@ import (
 // maxShown is how many tasks a dashboard shows.
 const maxShown = 500
 
-// Dashboard implements [server.Desk]. Of very many tasks it shows those that are
+// Dashboard implements [server.Protocol]. Of very many tasks it shows those that are
 // under way, then those that are next, then those that ended last.
-func (d *Desk) Dashboard(ctx context.Context) (board coordinator.Dashboard, err error) {
+func (d *Service) Dashboard(ctx context.Context) (board coordinator.Dashboard, err error) {
 	var tasks found
 	err = d.store.Read(ctx, func(r store.Reader) (err error) {
 		board, tasks, err = d.dashboard(r)
@@ -25,7 +25,7 @@ func (d *Desk) Dashboard(ctx context.Context) (board coordinator.Dashboard, err 
 	return board, err
 }
 
-func (d *Desk) dashboard(r store.Reader) (board coordinator.Dashboard, tasks found, err error) {
+func (d *Service) dashboard(r store.Reader) (board coordinator.Dashboard, tasks found, err error) {
 	if board.Agents, err = d.agents(r); err != nil {
 		return board, nil, err
 	}

@@ -9,11 +9,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-var _ server.Counter = (*Desk)(nil)
+var _ server.Counter = (*Service)(nil)
 
 // Figures implements [server.Counter], over all that is in the store. Tasks that
 // have not ended are counted by their runs; of the others only an index is read.
-func (d *Desk) Figures(ctx context.Context) (f server.Figures, err error) {
+func (d *Service) Figures(ctx context.Context) (f server.Figures, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		f = server.Figures{Tasks: map[coordinator.TaskStatus]int{}, Writes: &d.writes}
 		for _, count := range []func(store.Reader, *server.Figures) error{d.countAgents, countQuestions, countRuns, countEnded, countLanes} {
@@ -26,7 +26,7 @@ func (d *Desk) Figures(ctx context.Context) (f server.Figures, err error) {
 	return f, err
 }
 
-func (d *Desk) countAgents(r store.Reader, f *server.Figures) error {
+func (d *Service) countAgents(r store.Reader, f *server.Figures) error {
 	workers, err := r.Workers()
 	now := d.now()
 	for _, w := range workers {

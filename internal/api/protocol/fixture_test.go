@@ -34,9 +34,9 @@ var (
 	stranger = credential.Identity{ID: "t-stranger", Name: "sam", Role: credential.Worker}
 )
 
-// fixture is a desk with a clock to turn.
+// fixture is a service with a clock to turn.
 type fixture struct {
-	*protocol.Desk
+	*protocol.Service
 	t      *testing.T
 	ctx    context.Context
 	engine *engine.Engine
@@ -104,7 +104,7 @@ func newFixture(t *testing.T, open func() store.Store) *fixture {
 		t: t, ctx: context.Background(), store: open(), open: open, ids: new(atomic.Int64), now: time.Date(2026, 2, 6, 12, 0, 0, 0, time.UTC),
 	}
 	f.engine = f.engineOn(f.store)
-	f.Desk = protocol.New(f.store, f.engine, f.clock)
+	f.Service = protocol.New(f.store, f.engine, f.clock)
 	return f
 }
 
@@ -114,8 +114,8 @@ func (f *fixture) engineOn(s store.Store) *engine.Engine {
 	})
 }
 
-// another returns a desk such as another coordinator on the same database has.
-func (f *fixture) another() *protocol.Desk {
+// another returns a service such as another coordinator on the same database has.
+func (f *fixture) another() *protocol.Service {
 	s := f.open()
 	return protocol.New(s, f.engineOn(s), f.clock)
 }

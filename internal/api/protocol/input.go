@@ -15,10 +15,10 @@ const maxInputs = 1000
 
 func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, ID: id} }
 
-// AddInput implements [server.Desk]. An input is for the agent that has the task
+// AddInput implements [server.Protocol]. An input is for the agent that has the task
 // when it is given, and for no other should the task go to one: whoever typed it
 // has seen the first one's question. If no agent has it, it is for the next.
-func (d *Desk) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
+func (d *Service) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
 	n.Kind = cmp.Or(n.Kind, "text")
 	if err := cmp.Or(maySpeak(by), checkInput(n)); err != nil {
 		return input, err
@@ -102,8 +102,8 @@ func reader(s *engine.Step, t store.Task, name string) (string, error) {
 	return a.Worker, nil
 }
 
-// ClaimInput implements [server.Desk].
-func (d *Desk) ClaimInput(ctx context.Context, by credential.Identity, task, agent string) (input coordinator.Input, err error) {
+// ClaimInput implements [server.Protocol].
+func (d *Service) ClaimInput(ctx context.Context, by credential.Identity, task, agent string) (input coordinator.Input, err error) {
 	var bad check
 	bad.id("task_id", task)
 	bad.id("agent_id", agent)

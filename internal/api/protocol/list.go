@@ -20,10 +20,10 @@ const (
 	maxWaiting = 2_000
 )
 
-// Tasks implements [server.Desk]. They are in the order in which they were added.
+// Tasks implements [server.Protocol]. They are in the order in which they were added.
 // A limit leaves the newest; of more than maxWaiting that wait, only those that are
-// next are looked at. Without a limit it is as in [Desk.Dashboard].
-func (d *Desk) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
+// next are looked at. Without a limit it is as in [Service.Dashboard].
+func (d *Service) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
 	var tasks found
 	err := d.store.Read(ctx, func(r store.Reader) (err error) {
 		if f.Limit == 0 {

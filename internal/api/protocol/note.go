@@ -36,8 +36,8 @@ func counted(r rows) (int64, error) {
 	return count.Seq, err
 }
 
-// Events implements [server.Desk]. They are the last ones, the newest first.
-func (d *Desk) Events(ctx context.Context, limit int) (list []coordinator.Event, err error) {
+// Events implements [server.Protocol]. They are the last ones, the newest first.
+func (d *Service) Events(ctx context.Context, limit int) (list []coordinator.Event, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = notes(r, limit)
 		return err
@@ -67,8 +67,8 @@ func notes(r store.Reader, limit int) ([]coordinator.Event, error) {
 	return list, err
 }
 
-// AddEvent implements [server.Desk].
-func (d *Desk) AddEvent(ctx context.Context, by credential.Identity, n coordinator.NewEvent) (made coordinator.Event, deduped bool, err error) {
+// AddEvent implements [server.Protocol].
+func (d *Service) AddEvent(ctx context.Context, by credential.Identity, n coordinator.NewEvent) (made coordinator.Event, deduped bool, err error) {
 	n.Payload = present(n.Payload)
 	if err := cmp.Or(maySpeak(by), checkEvent(by, n)); err != nil {
 		return made, false, err

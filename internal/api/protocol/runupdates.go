@@ -30,7 +30,7 @@ func runType(e store.Event) string {
 
 // ofRun is a change of such a run, in the shapes of package fleet. What agents are
 // told to do is not in it: there may be very much of it.
-func (t *teller) ofRun(e store.Event) (any, error) {
+func (t *updateReader) ofRun(e store.Event) (any, error) {
 	switch runType(e) {
 	case "runs":
 		return t.run(e)
@@ -63,7 +63,7 @@ func decoded[V any](text json.RawMessage) (v V, err error) {
 
 // run is a run as it was after an event. Its tasks are counted as they are now:
 // each has updates of its own.
-func (t *teller) run(e store.Event) (any, error) {
+func (t *updateReader) run(e store.Event) (any, error) {
 	row, err := decoded[store.Run](e.Row)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (t *teller) run(e store.Event) (any, error) {
 	return v, nil
 }
 
-func (t *teller) runTask(e store.Event) (any, error) {
+func (t *updateReader) runTask(e store.Event) (any, error) {
 	row, err := decoded[store.Task](e.Row)
 	if err != nil {
 		return nil, err

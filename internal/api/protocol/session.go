@@ -19,9 +19,9 @@ import (
 // sessionPriority lets a request for a session go before other tasks.
 const sessionPriority = 100
 
-// RequestSession implements [server.Desk]: it queues a task that asks an agent of
+// RequestSession implements [server.Protocol]: it queues a task that asks an agent of
 // the channel, which has no session, to start one.
-func (d *Desk) RequestSession(ctx context.Context, by credential.Identity, ask coordinator.NewSession) (task coordinator.Task, err error) {
+func (d *Service) RequestSession(ctx context.Context, by credential.Identity, ask coordinator.NewSession) (task coordinator.Task, err error) {
 	var bad check
 	bad.idIfAny("channel_id", ask.ChannelID)
 	bad.line("channel_name", ask.ChannelName, maxName)
@@ -104,9 +104,9 @@ func wireIDOf(key store.TaskKey) string {
 	return wireID(key)
 }
 
-// Assign implements [server.Desk]: it gives one queued task to an agent. Said
+// Assign implements [server.Protocol]: it gives one queued task to an agent. Said
 // again for the same agent it changes nothing.
-func (d *Desk) Assign(ctx context.Context, by credential.Identity, ask coordinator.Assignment) (task coordinator.Task, err error) {
+func (d *Service) Assign(ctx context.Context, by credential.Identity, ask coordinator.Assignment) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", ask.TaskID)
 	bad.id("agent_id", ask.AgentID)
@@ -161,10 +161,10 @@ func notNow(err error, id string) error {
 	return err
 }
 
-// SetStatus implements [server.Desk]: a person gives a task in progress back to
+// SetStatus implements [server.Protocol]: a person gives a task in progress back to
 // the queue, or ends it in the place of its agent. A status that the task has
 // already changes nothing.
-func (d *Desk) SetStatus(ctx context.Context, by credential.Identity, id string, to coordinator.TaskStatus) (task coordinator.Task, err error) {
+func (d *Service) SetStatus(ctx context.Context, by credential.Identity, id string, to coordinator.TaskStatus) (task coordinator.Task, err error) {
 	if err := maySubmit(by); err != nil {
 		return task, err
 	}
@@ -219,9 +219,9 @@ func dismissedKey(agent, kind string) store.ItemKey {
 	return store.ItemKey{Kind: kindDismissed, ID: agent + ":" + kind}
 }
 
-// Notifications implements [server.Desk]: which agents that are online wait for a
+// Notifications implements [server.Protocol]: which agents that are online wait for a
 // session.
-func (d *Desk) Notifications(ctx context.Context) (list []coordinator.Notification, err error) {
+func (d *Service) Notifications(ctx context.Context) (list []coordinator.Notification, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		list = []coordinator.Notification{}
 		agents, err := d.agents(r)
@@ -271,9 +271,9 @@ func subscriptionsOf(a coordinator.Agent) []string {
 	return meta.Subscriptions
 }
 
-// Dismiss implements [server.Desk]. A notification that is not there is none to
+// Dismiss implements [server.Protocol]. A notification that is not there is none to
 // dismiss, which is no error.
-func (d *Desk) Dismiss(ctx context.Context, by credential.Identity, agent, kind string) error {
+func (d *Service) Dismiss(ctx context.Context, by credential.Identity, agent, kind string) error {
 	var bad check
 	bad.id("agent_id", agent)
 	bad.id("type", kind)

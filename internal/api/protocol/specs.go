@@ -27,7 +27,7 @@ const (
 	longSpec = 8 << 10 // bytes, of one that is not
 )
 
-// of returns what the desk has put into the spec of a task. A spec may have become
+// of returns what the service has put into the spec of a task. A spec may have become
 // another since it was read.
 func (s *specs) of(t store.Task) (spec, error) {
 	s.mu.Lock()

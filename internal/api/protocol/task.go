@@ -27,7 +27,7 @@ type details struct {
 	Created  time.Time `json:"created"`
 }
 
-// spec is what the desk has put into a task's spec.
+// spec is what the service has put into a task's spec.
 type spec struct {
 	Name   string
 	Prompt string
@@ -102,7 +102,7 @@ type tried struct {
 func (t tried) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
 
 // wire is a task that is likely to be asked for again.
-func (d *Desk) wire(t tried) (coordinator.Task, error) {
+func (d *Service) wire(t tried) (coordinator.Task, error) {
 	s, err := d.specs.of(t.task)
 	if err != nil {
 		return coordinator.Task{}, err
@@ -127,8 +127,8 @@ func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
 	return t.wire()
 }
 
-// Task implements [server.Desk].
-func (d *Desk) Task(ctx context.Context, id string) (task coordinator.Task, err error) {
+// Task implements [server.Protocol].
+func (d *Service) Task(ctx context.Context, id string) (task coordinator.Task, err error) {
 	key, err := taskKey(id)
 	if err != nil {
 		return task, err
@@ -140,8 +140,8 @@ func (d *Desk) Task(ctx context.Context, id string) (task coordinator.Task, err 
 	return task, err
 }
 
-// AddTask implements [server.Desk].
-func (d *Desk) AddTask(ctx context.Context, by credential.Identity, t coordinator.NewTask) (task coordinator.Task, err error) {
+// AddTask implements [server.Protocol].
+func (d *Service) AddTask(ctx context.Context, by credential.Identity, t coordinator.NewTask) (task coordinator.Task, err error) {
 	if err := cmp.Or(maySubmit(by), checkTask(t)); err != nil {
 		return task, err
 	}

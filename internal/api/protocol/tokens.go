@@ -14,11 +14,11 @@ import (
 // kindToken is the kind of the items that are tokens.
 const kindToken = "token"
 
-// Tokens are the tokens of the desk's store.
-func (d *Desk) Tokens() credential.Rows { return tokens{d} }
+// Tokens are the tokens of the service's store.
+func (d *Service) Tokens() credential.Rows { return tokens{d} }
 
 // tokens keeps tokens as items.
-type tokens struct{ desk *Desk }
+type tokens struct{ desk *Service }
 
 func tokenKey(id string) store.ItemKey { return store.ItemKey{Kind: kindToken, ID: id} }
 

@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Updates implements [server.Desk]. A change is told as it was when it was made.
+// Updates implements [server.Protocol]. A change is told as it was when it was made.
 // Those of runs that are no channel's or chain's have the shapes of package fleet.
-func (d *Desk) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
+func (d *Service) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
 		events, err := r.Events(after, limit)
@@ -26,20 +26,20 @@ func (d *Desk) Updates(ctx context.Context, after int64, limit int) (list []serv
 		if len(events) > 0 {
 			last = events[len(events)-1].Seq
 		}
-		list, err = newTeller(r, d.now()).updates(events)
+		list, err = newUpdateReader(r, d.now()).updates(events)
 		return err
 	})
 	return list, last, err
 }
 
-// UpdatesOf is [Desk.Updates] of one run that is no channel's or chain's, from a
+// UpdatesOf is [Service.Updates] of one run that is no channel's or chain's, from a
 // reader that the caller has.
 func UpdatesOf(r store.Reader, run string, after int64, limit int) (list []server.Update, last int64, err error) {
 	events, err := r.EventsOf(run, after, limit)
 	if err != nil || len(events) == 0 {
 		return nil, after, err
 	}
-	list, err = newTeller(r, time.Time{}).updates(events) // no event of a run is about an agent
+	list, err = newUpdateReader(r, time.Time{}).updates(events) // no event of a run is about an agent
 	return list, events[len(events)-1].Seq, err
 }
 
@@ -57,8 +57,8 @@ func unreadable(err error) bool {
 	return errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
-// teller turns events of the engine into updates.
-type teller struct {
+// updateReader turns events of the engine into updates.
+type updateReader struct {
 	r        store.Reader
 	now      time.Time
 	projects map[string]string                 // by run
@@ -66,11 +66,11 @@ type teller struct {
 	specs    map[store.TaskKey]json.RawMessage // which never change
 }
 
-func newTeller(r store.Reader, now time.Time) *teller {
-	return &teller{r: r, now: now, projects: map[string]string{}, counts: map[string]fleet.Counts{}, specs: map[store.TaskKey]json.RawMessage{}}
+func newUpdateReader(r store.Reader, now time.Time) *updateReader {
+	return &updateReader{r: r, now: now, projects: map[string]string{}, counts: map[string]fleet.Counts{}, specs: map[store.TaskKey]json.RawMessage{}}
 }
 
-func (t *teller) updates(events []store.Event) (list []server.Update, err error) {
+func (t *updateReader) updates(events []store.Event) (list []server.Update, err error) {
 	for _, e := range events {
 		u, ok, err := t.update(e)
 		if gone(err) || unreadable(err) {
@@ -99,7 +99,7 @@ var types = map[string]string{
 	"lane.open":      "lanes",
 }
 
-func (t *teller) update(e store.Event) (u server.Update, told bool, err error) {
+func (t *updateReader) update(e store.Event) (u server.Update, told bool, err error) {
 	u = server.Update{Seq: e.Seq, Run: e.Run, Update: coordinator.Update{Type: typeOf(e), Time: utc(e.At)}}
 	switch {
 	case u.Type == "":
@@ -136,7 +136,7 @@ func isRuns(e store.Event) bool {
 }
 
 // changed is such a change, with the project that it is of.
-func (t *teller) changed(e store.Event) (json.RawMessage, string, error) {
+func (t *updateReader) changed(e store.Event) (json.RawMessage, string, error) {
 	row, err := t.ofRun(e)
 	if err != nil {
 		return nil, "", err
@@ -168,7 +168,7 @@ func lane(e store.Event) (json.RawMessage, error) {
 
 // agent is an agent as it has said of itself, and last seen as it is now: that is
 // no event, and whoever reads an old one must not take the agent for offline.
-func (t *teller) agent(e store.Event) (json.RawMessage, error) {
+func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	var w store.Worker
 	if err := json.Unmarshal(e.Row, &w); err != nil {
 		return nil, err
@@ -182,7 +182,7 @@ func (t *teller) agent(e store.Event) (json.RawMessage, error) {
 }
 
 // task is a task as it was after an event. Its words are in the store alone.
-func (t *teller) task(e store.Event) (json.RawMessage, error) {
+func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 	var row store.Task
 	if err := json.Unmarshal(e.Row, &row); err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (t *teller) task(e store.Event) (json.RawMessage, error) {
 }
 
 // specify adds the plan's words to a task, which are in its first event alone.
-func (t *teller) specify(row *store.Task, name string) error {
+func (t *updateReader) specify(row *store.Task, name string) error {
 	if row.Spec == nil {
 		spec, known := t.specs[row.TaskKey]
 		if !known {
@@ -218,7 +218,7 @@ func (t *teller) specify(row *store.Task, name string) error {
 	return nil
 }
 
-func (t *teller) attempt(e store.Event, row store.Task) (*store.Attempt, error) {
+func (t *updateReader) attempt(e store.Event, row store.Task) (*store.Attempt, error) {
 	if e.Tried == nil {
 		return lastAttempt(t.r, row)
 	}
@@ -227,7 +227,7 @@ func (t *teller) attempt(e store.Event, row store.Task) (*store.Attempt, error) 
 	return &a, err
 }
 
-func (t *teller) project(run string) (string, error) {
+func (t *updateReader) project(run string) (string, error) {
 	if project, known := t.projects[run]; known {
 		return project, nil
 	}

@@ -243,7 +243,7 @@ func TestWhoeverFollowsSeesEveryChangeOnceAndInOrder(t *testing.T) {
 		var wg, writing sync.WaitGroup
 		seen := make([][]int64, 4)
 		for i := range seen {
-			d := []*protocol.Desk{f.Desk, other}[i%2]
+			d := []*protocol.Service{f.Service, other}[i%2]
 			wg.Go(func() {
 				for after := int64(0); len(seen[i]) < writers*each; {
 					if err := d.Wait(ctx, after); err != nil {
@@ -263,7 +263,7 @@ func TestWhoeverFollowsSeesEveryChangeOnceAndInOrder(t *testing.T) {
 			})
 		}
 		for i := range writers {
-			d := []*protocol.Desk{f.Desk, other}[i%2]
+			d := []*protocol.Service{f.Service, other}[i%2]
 			writing.Go(func() {
 				for n := range each {
 					_, err := d.Heartbeat(ctx, worker, coordinator.Heartbeat{AgentID: fmt.Sprint("agent", i), Name: fmt.Sprint("s", n)})

@@ -14,8 +14,8 @@ import (
 // maxHeld is how many tasks an agent may have at once.
 const maxHeld = 100
 
-// Claim implements [server.Desk].
-func (d *Desk) Claim(ctx context.Context, by credential.Identity, c coordinator.Claim) (task coordinator.Task, err error) {
+// Claim implements [server.Protocol].
+func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinator.Claim) (task coordinator.Task, err error) {
 	if err := checkClaim(c); err != nil {
 		return task, err
 	}
@@ -95,19 +95,19 @@ func claimed(s *engine.Step, c coordinator.Claim) (string, error) {
 	return id, missing(err, "channel", c.Channel)
 }
 
-// Complete implements [server.Desk].
-func (d *Desk) Complete(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
+// Complete implements [server.Protocol].
+func (d *Service) Complete(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
 	return d.report(ctx, by, r, engine.Finish{Summary: r.Reason})
 }
 
-// Fail implements [server.Desk].
-func (d *Desk) Fail(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
+// Fail implements [server.Protocol].
+func (d *Service) Fail(ctx context.Context, by credential.Identity, r coordinator.Report) (coordinator.Task, error) {
 	summary := cmp.Or(r.Reason, "the agent said that it failed")
 	return d.report(ctx, by, r, engine.Finish{Class: failure.Crashed, Final: true, Summary: summary})
 }
 
 // report ends a task by the agent that has it.
-func (d *Desk) report(ctx context.Context, by credential.Identity, r coordinator.Report, f engine.Finish) (task coordinator.Task, err error) {
+func (d *Service) report(ctx context.Context, by credential.Identity, r coordinator.Report, f engine.Finish) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", r.TaskID)
 	bad.id("agent_id", r.AgentID)

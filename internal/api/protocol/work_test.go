@@ -311,7 +311,7 @@ func TestManyWhoClaimAtOnceGetEachTaskOnce(t *testing.T) {
 		for i := range agents {
 			id := fmt.Sprint("agent", i)
 			f.agent(id)
-			d := f.Desk
+			d := f.Service
 			if i%2 == 0 {
 				d = other
 			}

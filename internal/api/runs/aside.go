@@ -21,7 +21,7 @@ const (
 )
 
 // Ask implements [server.Runs].
-func (d *Desk) Ask(ctx context.Context, by credential.Identity, q coordinator.NewQuestion) (v coordinator.QuestionChange, err error) {
+func (d *Service) Ask(ctx context.Context, by credential.Identity, q coordinator.NewQuestion) (v coordinator.QuestionChange, err error) {
 	if err := checkAsk(q); err != nil {
 		return v, err
 	}
@@ -38,7 +38,7 @@ func (d *Desk) Ask(ctx context.Context, by credential.Identity, q coordinator.Ne
 
 // aside returns a question that somebody may ask again and withdraw: one of their
 // own, or any if they may answer it.
-func (d *Desk) aside(ctx context.Context, by credential.Identity, id string) (q store.Question, err error) {
+func (d *Service) aside(ctx context.Context, by credential.Identity, id string) (q store.Question, err error) {
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		q, err = r.Question(id)
 		return runquery.Missing(err, "question", id)
@@ -69,7 +69,7 @@ func checkAsk(q coordinator.NewQuestion) error {
 }
 
 // Question implements [server.Runs].
-func (d *Desk) Question(ctx context.Context, id string) (v coordinator.QuestionChange, err error) {
+func (d *Service) Question(ctx context.Context, id string) (v coordinator.QuestionChange, err error) {
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		q, err := r.Question(id)
 		v = protocol.QuestionOf(q)
@@ -79,7 +79,7 @@ func (d *Desk) Question(ctx context.Context, id string) (v coordinator.QuestionC
 }
 
 // Withdraw implements [server.Runs].
-func (d *Desk) Withdraw(ctx context.Context, by credential.Identity, question, why string) error {
+func (d *Service) Withdraw(ctx context.Context, by credential.Identity, question, why string) error {
 	if err := checkText("why", why, maxReason); err != nil {
 		return err
 	}

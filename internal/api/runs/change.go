@@ -46,7 +46,7 @@ func hasZeroByte(text string) bool {
 }
 
 // change checks who asks, and that the run is one that people see.
-func (d *Desk) change(ctx context.Context, by credential.Identity, run string) error {
+func (d *Service) change(ctx context.Context, by credential.Identity, run string) error {
 	if err := mayChange(by); err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (d *Desk) change(ctx context.Context, by credential.Identity, run string) e
 }
 
 // Cancel implements [server.Runs].
-func (d *Desk) Cancel(ctx context.Context, by credential.Identity, run, task, why string) error {
+func (d *Service) Cancel(ctx context.Context, by credential.Identity, run, task, why string) error {
 	if err := cmp.Or(d.change(ctx, by, run), checkText("why", why, maxReason)); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (d *Desk) Cancel(ctx context.Context, by credential.Identity, run, task, wh
 }
 
 // Retry implements [server.Runs].
-func (d *Desk) Retry(ctx context.Context, by credential.Identity, run, task string) error {
+func (d *Service) Retry(ctx context.Context, by credential.Identity, run, task string) error {
 	if err := d.change(ctx, by, run); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (d *Desk) Retry(ctx context.Context, by credential.Identity, run, task stri
 }
 
 // Resume implements [server.Runs].
-func (d *Desk) Resume(ctx context.Context, by credential.Identity, run string) error {
+func (d *Service) Resume(ctx context.Context, by credential.Identity, run string) error {
 	if err := mayChange(by); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (d *Desk) Resume(ctx context.Context, by credential.Identity, run string) e
 }
 
 // Answer implements [server.Runs].
-func (d *Desk) Answer(ctx context.Context, by credential.Identity, question, text string, deny bool) error {
+func (d *Service) Answer(ctx context.Context, by credential.Identity, question, text string, deny bool) error {
 	if err := cmp.Or(mayChange(by), checkText("text", text, maxAnswer)); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (d *Desk) Answer(ctx context.Context, by credential.Identity, question, tex
 
 // attend lets a process work on a run if none does. done is what is stored
 // already, as the beginning of the error. A client that gives up changes nothing.
-func (d *Desk) attend(ctx context.Context, run, done string) error {
+func (d *Service) attend(ctx context.Context, run, done string) error {
 	if err := d.opts.Attend(context.WithoutCancel(ctx), run); err != nil {
 		return protocol.Conflict("unattended", "%s%s", done, err)
 	}
@@ -132,7 +132,7 @@ func (d *Desk) attend(ctx context.Context, run, done string) error {
 }
 
 // tooLate says who was first.
-func (d *Desk) tooLate(ctx context.Context, question string, err error) error {
+func (d *Service) tooLate(ctx context.Context, question string, err error) error {
 	var q store.Question
 	if e := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 		q, err = r.Question(question)

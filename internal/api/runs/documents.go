@@ -58,7 +58,7 @@ func (s *sheets) of(run string, made func() *recorder.Sheet) *sheet {
 }
 
 // Document implements [server.Runs].
-func (d *Desk) Document(ctx context.Context, id string) ([]byte, error) {
+func (d *Service) Document(ctx context.Context, id string) ([]byte, error) {
 	var run store.Run
 	if err := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 		run, err = d.find(r, id)
@@ -75,7 +75,7 @@ func (d *Desk) Document(ctx context.Context, id string) ([]byte, error) {
 }
 
 // Sessions implements [server.Runs].
-func (d *Desk) Sessions(ctx context.Context, q coordinator.RunQuery) (list []coordinator.Session, err error) {
+func (d *Service) Sessions(ctx context.Context, q coordinator.RunQuery) (list []coordinator.Session, err error) {
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		rows, err := d.lookout.Latest(r, q.Project, true, q.Limit)
@@ -87,13 +87,13 @@ func (d *Desk) Sessions(ctx context.Context, q coordinator.RunQuery) (list []coo
 	return list, err
 }
 
-func (d *Desk) ledger() *ledger.Store {
+func (d *Service) ledger() *ledger.Store {
 	return ledger.Open("", ledger.Options{Name: ledgerFolder, Now: d.opts.Now})
 }
 
 // Records implements [server.Runs]. There may be very many: results wait in
 // memory as text while the runs, which come first, are written.
-func (d *Desk) Records(ctx context.Context, id string, to io.Writer) error {
+func (d *Service) Records(ctx context.Context, id string, to io.Writer) error {
 	var run store.Run
 	if err := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
 		run, err = d.find(r, id)
@@ -131,7 +131,7 @@ func (d *Desk) Records(ctx context.Context, id string, to io.Writer) error {
 }
 
 // Report implements [server.Runs].
-func (d *Desk) Report(ctx context.Context, q coordinator.ReportQuery) (any, error) {
+func (d *Service) Report(ctx context.Context, q coordinator.ReportQuery) (any, error) {
 	since, err := ledger.ParseSince(q.Since, d.opts.Now())
 	if err != nil {
 		return nil, protocol.Invalid("since: %s", err)
@@ -203,7 +203,7 @@ func (s spent) of(_ string, attempt int) (float64, bool) {
 }
 
 // count adds the attempts of one run.
-func (d *Desk) count(ctx context.Context, c *ledger.Count, run store.Run, costs spent, rows *latest) error {
+func (d *Service) count(ctx context.Context, c *ledger.Count, run store.Run, costs spent, rows *latest) error {
 	return d.opts.Store.Read(ctx, func(r store.Reader) error {
 		tasks, err := r.Tasks(run.ID)
 		if err != nil {

@@ -15,7 +15,7 @@ const mostDoing = 5000
 
 // Doing implements [server.Runs]. What an attempt does is no event, so whoever
 // follows it has to look again.
-func (d *Desk) Doing(ctx context.Context) (list []coordinator.AttemptChange, err error) {
+func (d *Service) Doing(ctx context.Context) (list []coordinator.AttemptChange, err error) {
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		running, err := r.Due(time.Unix(0, math.MaxInt64), mostDoing) // due at any time

@@ -43,7 +43,7 @@ type fixture struct {
 	ctx    context.Context
 	store  store.Store
 	engine *engine.Engine
-	runs   *runs.Desk
+	runs   *runs.Service
 	url    string
 	token  string // the operator's
 	stop   func() // the server
@@ -106,14 +106,14 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 	return f
 }
 
-// serve puts the desks behind HTTP until the test ends.
+// serve puts the services behind HTTP until the test ends.
 func (f *fixture) serve() {
 	d := protocol.New(f.store, f.engine, f.clock)
 	book := credential.NewBook(d.Tokens(), f.clock, rand.Reader)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	f.must(err)
 	s, err := server.New(server.Options{
-		Desk: d, Runs: f.runs, Tokens: book, Log: server.NewLog(io.Discard, slog.LevelError), Now: f.clock, Random: rand.Reader,
+		Protocol: d, Runs: f.runs, Tokens: book, Log: server.NewLog(io.Discard, slog.LevelError), Now: f.clock, Random: rand.Reader,
 		Hosts: []string{"127.0.0.1"}, Rate: -1, Strangers: -1,
 	})
 	f.must(err)

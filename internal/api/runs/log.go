@@ -40,7 +40,7 @@ type layout struct {
 	file     string
 }
 
-func (d *Desk) layout(r store.Reader, run store.Run, task string) (l layout, err error) {
+func (d *Service) layout(r store.Reader, run store.Run, task string) (l layout, err error) {
 	if l.attempts, err = r.Attempts(store.TaskKey{Run: run.ID, Task: task}); err != nil {
 		return l, err
 	}
@@ -131,7 +131,7 @@ func (l layout) span(q coordinator.LogQuery) (coordinator.LogSpan, error) {
 }
 
 // Log implements [server.Runs].
-func (d *Desk) Log(ctx context.Context, run, task string, q coordinator.LogQuery) (log server.Log, s coordinator.LogSpan, err error) {
+func (d *Service) Log(ctx context.Context, run, task string, q coordinator.LogQuery) (log server.Log, s coordinator.LogSpan, err error) {
 	t := &taskLog{desk: d, key: store.TaskKey{Run: run, Task: task}, follow: q.Follow}
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		if t.run, err = d.find(r, run); err != nil {
@@ -172,7 +172,7 @@ func (l layout) current() string {
 // taskLog is a place in the log of a task. It remembers the attempt and not the
 // offset in the whole: an attempt that was given up may write more later.
 type taskLog struct {
-	desk    *Desk
+	desk    *Service
 	run     store.Run // of which only is used what never changes
 	key     store.TaskKey
 	attempt string // empty before the first
@@ -262,7 +262,7 @@ func (t *taskLog) saidAll(r store.Reader, l layout, i int) (bool, error) {
 }
 
 // piece returns some of the log of an attempt from an offset on.
-func (d *Desk) piece(r store.Reader, l layout, attempt string, at int64) ([]byte, error) {
+func (d *Service) piece(r store.Reader, l layout, attempt string, at int64) ([]byte, error) {
 	if l.file != "" {
 		return readFile(l.file, at, gulp)
 	}

@@ -14,7 +14,7 @@ import (
 
 // fileOf returns the file with the log of a task whose attempts have written all of
 // it on this machine, or nothing.
-func (d *Desk) fileOf(run store.Run, attempts []store.Attempt) (file string) {
+func (d *Service) fileOf(run store.Run, attempts []store.Attempt) (file string) {
 	if d.opts.File == nil {
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 
 // explain says of tasks that could start why no worker takes them, if none that is
 // online may. Only tasks of a project wait for workers of a coordinator.
-func (d *Desk) explain(ctx context.Context, run string, tasks []fleet.Task) error {
+func (d *Service) explain(ctx context.Context, run string, tasks []fleet.Task) error {
 	byID := map[string]*fleet.Task{}
 	for i := range tasks {
 		if tasks[i].Status == fleet.Queued {
@@ -44,7 +44,7 @@ func (d *Desk) explain(ctx context.Context, run string, tasks []fleet.Task) erro
 }
 
 // online lists the workers that were heard of lately.
-func (d *Desk) online(r store.Reader) (list []fleet.Worker, err error) {
+func (d *Service) online(r store.Reader) (list []fleet.Worker, err error) {
 	rows, err := r.Workers()
 	for _, row := range rows {
 		if d.opts.Now().Sub(row.Seen) >= coordinator.OfflineAfter {

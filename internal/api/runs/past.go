@@ -11,10 +11,10 @@ import (
 )
 
 // Lanes implements [server.Runs].
-func (d *Desk) Lanes(ctx context.Context) ([]fleet.Lane, error) { return d.lookout.Lanes(ctx) }
+func (d *Service) Lanes(ctx context.Context) ([]fleet.Lane, error) { return d.lookout.Lanes(ctx) }
 
 // look reads something of a run that people see.
-func (d *Desk) look(ctx context.Context, run string, look func(r store.Reader) error) error {
+func (d *Service) look(ctx context.Context, run string, look func(r store.Reader) error) error {
 	return d.opts.Store.Read(ctx, func(r store.Reader) error {
 		if _, err := d.find(r, run); err != nil {
 			return err
@@ -24,7 +24,7 @@ func (d *Desk) look(ctx context.Context, run string, look func(r store.Reader) e
 }
 
 // RunAttempts implements [server.Runs].
-func (d *Desk) RunAttempts(ctx context.Context, run string) (list []coordinator.AttemptChange, err error) {
+func (d *Service) RunAttempts(ctx context.Context, run string) (list []coordinator.AttemptChange, err error) {
 	err = d.look(ctx, run, func(r store.Reader) error {
 		rows, err := r.AttemptsOf(run)
 		list = make([]coordinator.AttemptChange, len(rows))
@@ -37,7 +37,7 @@ func (d *Desk) RunAttempts(ctx context.Context, run string) (list []coordinator.
 }
 
 // RunQuestions implements [server.Runs].
-func (d *Desk) RunQuestions(ctx context.Context, run string) (list []coordinator.QuestionChange, err error) {
+func (d *Service) RunQuestions(ctx context.Context, run string) (list []coordinator.QuestionChange, err error) {
 	err = d.look(ctx, run, func(r store.Reader) error {
 		rows, err := r.QuestionsOf(run)
 		list = make([]coordinator.QuestionChange, len(rows))
@@ -50,7 +50,7 @@ func (d *Desk) RunQuestions(ctx context.Context, run string) (list []coordinator
 }
 
 // RunChanges implements [server.Runs].
-func (d *Desk) RunChanges(ctx context.Context, run string, after int64, limit int) (list []server.Update, next int64, err error) {
+func (d *Service) RunChanges(ctx context.Context, run string, after int64, limit int) (list []server.Update, next int64, err error) {
 	err = d.look(ctx, run, func(r store.Reader) error {
 		var last int64
 		if list, last, err = protocol.UpdatesOf(r, run, after, limit); err != nil {

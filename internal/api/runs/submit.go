@@ -22,7 +22,7 @@ import (
 func ProjectLabel(project string) string { return "project:" + project }
 
 // Submit implements [server.Runs].
-func (d *Desk) Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error) {
+func (d *Service) Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error) {
 	if err := mayChange(by); err != nil {
 		return fleet.Run{}, err
 	}
@@ -38,7 +38,7 @@ func (d *Desk) Submit(ctx context.Context, by credential.Identity, n coordinator
 }
 
 // submit tries ids until one is free.
-func (d *Desk) submit(ctx context.Context, by credential.Identity, n coordinator.NewRun, p plan.Plan) (string, error) {
+func (d *Service) submit(ctx context.Context, by credential.Identity, n coordinator.NewRun, p plan.Plan) (string, error) {
 	for {
 		id, err := session.NewID(d.opts.Now(), d.opts.Random)
 		if err != nil {
@@ -63,7 +63,7 @@ func who(by credential.Identity) string { return cmp.Or(by.Name, by.ID) }
 
 // woven is the plan with all that is to be done, each task for the workers that
 // may do it.
-func (d *Desk) woven(p plan.Plan, run, label string) (plan.Plan, error) {
+func (d *Service) woven(p plan.Plan, run, label string) (plan.Plan, error) {
 	if d.opts.Weave != nil {
 		var err error
 		if p, err = d.opts.Weave(p, run); err != nil {

@@ -10,7 +10,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// give answers with what the desk returns.
+// give answers with what the service returns.
 func give[T any](c *call, ask func(ctx context.Context) (T, error)) error {
 	ctx, cancel := c.context()
 	defer cancel()
@@ -70,14 +70,14 @@ func (c *call) heartbeat() error {
 	}
 	c.quiet = true // it comes every 15 seconds; what it changes is an event
 	return give(c, func(ctx context.Context) (oneAgent, error) {
-		a, err := c.desk.Heartbeat(ctx, c.by, h)
+		a, err := c.protocol.Heartbeat(ctx, c.by, h)
 		return oneAgent{a}, err
 	})
 }
 
 func (c *call) agents() error {
 	return give(c, func(ctx context.Context) (allAgents, error) {
-		all, err := c.desk.Agents(ctx)
+		all, err := c.protocol.Agents(ctx)
 		return allAgents{list(all)}, err
 	})
 }
@@ -88,7 +88,7 @@ func (c *call) agent() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneAgent, error) {
-		a, err := c.desk.Agent(ctx, id)
+		a, err := c.protocol.Agent(ctx, id)
 		return oneAgent{a}, err
 	})
 }
@@ -99,7 +99,7 @@ func (c *call) currentTask() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.desk.CurrentTask(ctx, id)
+		t, err := c.protocol.CurrentTask(ctx, id)
 		return oneTask{t}, err
 	})
 }
@@ -126,14 +126,14 @@ func (c *call) subscribe() error {
 	}
 	c.about = "agent " + id
 	return give(c, func(ctx context.Context) (oneAgent, error) {
-		a, err := c.desk.Subscribe(ctx, c.by, id, s.Subscriptions)
+		a, err := c.protocol.Subscribe(ctx, c.by, id, s.Subscriptions)
 		return oneAgent{a}, err
 	})
 }
 
 func (c *call) channels() error {
 	return give(c, func(ctx context.Context) (allChannels, error) {
-		all, err := c.desk.Channels(ctx)
+		all, err := c.protocol.Channels(ctx)
 		return allChannels{list(all)}, err
 	})
 }
@@ -144,7 +144,7 @@ func (c *call) channel() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneChannel, error) {
-		ch, err := c.desk.Channel(ctx, name)
+		ch, err := c.protocol.Channel(ctx, name)
 		return oneChannel{ch}, err
 	})
 }
@@ -162,7 +162,7 @@ func (c *call) addChannel() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneChannel, error) {
-		ch, err := c.desk.AddChannel(ctx, c.by, ask)
+		ch, err := c.protocol.AddChannel(ctx, c.by, ask)
 		c.about = "channel " + ch.ID
 		return oneChannel{ch}, err
 	})
@@ -174,7 +174,7 @@ func (c *call) chains() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (allChains, error) {
-		all, err := c.desk.Chains(ctx)
+		all, err := c.protocol.Chains(ctx)
 		kept := []coordinator.Chain{}
 		for _, chain := range all {
 			if channel == "" || chain.ChannelID == channel {
@@ -198,7 +198,7 @@ func (c *call) addChain() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneChain, error) {
-		chain, err := c.desk.AddChain(ctx, c.by, ask)
+		chain, err := c.protocol.AddChain(ctx, c.by, ask)
 		c.about = "chain " + chain.ID
 		return oneChain{chain}, err
 	})
@@ -219,7 +219,7 @@ func (c *call) events() error {
 		limit = someEvents
 	}
 	return give(c, func(ctx context.Context) (allEvents, error) {
-		all, err := c.desk.Events(ctx, limit)
+		all, err := c.protocol.Events(ctx, limit)
 		return allEvents{list(all)}, err
 	})
 }
@@ -238,7 +238,7 @@ func (c *call) addEvent() error {
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	made, deduped, err := c.desk.AddEvent(ctx, c.by, ask)
+	made, deduped, err := c.protocol.AddEvent(ctx, c.by, ask)
 	switch {
 	case err != nil:
 		return err
@@ -254,7 +254,7 @@ func (c *call) addEvent() error {
 
 func (c *call) dashboard() error {
 	return give(c, func(ctx context.Context) (coordinator.Dashboard, error) {
-		d, err := c.desk.Dashboard(ctx)
+		d, err := c.protocol.Dashboard(ctx)
 		d.Agents, d.Channels, d.Chains = list(d.Agents), list(d.Channels), list(d.Chains)
 		d.Tasks, d.Events = list(d.Tasks), list(d.Events)
 		return d, err

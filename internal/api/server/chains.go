@@ -12,7 +12,7 @@ func (c *call) chain() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneChain, error) {
-		chain, err := c.desk.Chain(ctx, id)
+		chain, err := c.protocol.Chain(ctx, id)
 		return oneChain{chain}, err
 	})
 }
@@ -32,7 +32,7 @@ func (c *call) changeChain() error {
 	}
 	c.about = "chain " + id
 	return give(c, func(ctx context.Context) (oneChain, error) {
-		chain, err := c.desk.ChangeChain(ctx, c.by, id, ask)
+		chain, err := c.protocol.ChangeChain(ctx, c.by, id, ask)
 		return oneChain{chain}, err
 	})
 }
@@ -45,7 +45,7 @@ func (c *call) dropChain() error {
 	ctx, cancel := c.context()
 	defer cancel()
 	c.about = "chain " + id
-	if err := c.desk.DropChain(ctx, c.by, id); err != nil {
+	if err := c.protocol.DropChain(ctx, c.by, id); err != nil {
 		return err
 	}
 	c.w.WriteHeader(c.route.status)
@@ -72,7 +72,7 @@ func (c *call) assignChain() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneChain, error) {
-		chain, err := c.desk.AssignChain(ctx, c.by, id, agent)
+		chain, err := c.protocol.AssignChain(ctx, c.by, id, agent)
 		return oneChain{chain}, err
 	})
 }
@@ -83,7 +83,7 @@ func (c *call) detachChain() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (done, error) {
-		return done{true}, c.desk.DetachChain(ctx, c.by, id, agent)
+		return done{true}, c.protocol.DetachChain(ctx, c.by, id, agent)
 	})
 }
 
@@ -101,7 +101,7 @@ func (c *call) assign() error {
 	}
 	c.about = "task " + ask.TaskID + " to agent " + ask.AgentID
 	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.desk.Assign(ctx, c.by, ask)
+		t, err := c.protocol.Assign(ctx, c.by, ask)
 		return oneTask{t}, err
 	})
 }
@@ -117,7 +117,7 @@ func (c *call) setStatus() error {
 	}
 	c.about = "task " + id
 	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.desk.SetStatus(ctx, c.by, id, ask.Status)
+		t, err := c.protocol.SetStatus(ctx, c.by, id, ask.Status)
 		return oneTask{t}, err
 	})
 }
@@ -135,7 +135,7 @@ func (c *call) requestSession() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.desk.RequestSession(ctx, c.by, ask)
+		t, err := c.protocol.RequestSession(ctx, c.by, ask)
 		c.about = "task " + t.ID
 		return oneTask{t}, err
 	})
@@ -143,7 +143,7 @@ func (c *call) requestSession() error {
 
 func (c *call) notifications() error {
 	return give(c, func(ctx context.Context) (allNotifications, error) {
-		all, err := c.desk.Notifications(ctx)
+		all, err := c.protocol.Notifications(ctx)
 		return allNotifications{list(all)}, err
 	})
 }
@@ -159,6 +159,6 @@ func (c *call) dismiss() error {
 	}
 	c.about = "notification " + ask.Type + " of agent " + ask.AgentID
 	return give(c, func(ctx context.Context) (done, error) {
-		return done{true}, c.desk.Dismiss(ctx, c.by, ask.AgentID, ask.Type)
+		return done{true}, c.protocol.Dismiss(ctx, c.by, ask.AgentID, ask.Type)
 	})
 }

@@ -43,7 +43,7 @@ func serveCrowd(connections string) error {
 		return err
 	}
 	s, err := New(Options{
-		Desk: newStandIn(time.Now), Tokens: book, Log: NewLog(io.Discard, slog.LevelError), Now: time.Now, Random: rand.Reader,
+		Protocol: newStandIn(time.Now), Tokens: book, Log: NewLog(io.Discard, slog.LevelError), Now: time.Now, Random: rand.Reader,
 		Hosts: []string{"127.0.0.1"}, Connections: n, Header: 40 * time.Second, // a crowd takes long to come on a slow machine
 	})
 	if err != nil {

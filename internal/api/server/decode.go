@@ -78,7 +78,7 @@ const maxID = 200
 
 // ids checks what names one thing, given as name and value by turns, before
 // anybody looks for it: what could be a path or steer a terminal names nothing.
-// An empty one is left to the desk.
+// An empty one is left to the service.
 func ids(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if id := pairs[i+1]; id == "." || id == ".." || strings.ContainsAny(id, `/\`) || !plain(id) {

@@ -1,6 +1,6 @@
 package server
 
-// Route is a row of the table of routes, for the tests that have real desks behind
+// Route is a row of the table of routes, for the tests that have real services behind
 // it.
 type Route struct {
 	Name, Method, Path, Access string

@@ -7,7 +7,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// Figures are what a desk counts.
+// Figures are what a service counts.
 type Figures struct {
 	AgentsOnline int
 	Tasks        map[coordinator.TaskStatus]int
@@ -17,13 +17,13 @@ type Figures struct {
 	Writes       *Histogram // how long changes took; nil if nobody has measured
 }
 
-// Counter is a desk that can count without listing everything. For one that
+// Counter is a service that can count without listing everything. For one that
 // cannot, the server lists and counts.
 type Counter interface {
 	Figures(ctx context.Context) (Figures, error)
 }
 
-func figures(ctx context.Context, d Desk) (Figures, error) {
+func figures(ctx context.Context, d Protocol) (Figures, error) {
 	if counter, ok := d.(Counter); ok {
 		return counter.Figures(ctx)
 	}

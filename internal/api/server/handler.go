@@ -202,9 +202,9 @@ func (c *call) admit() error {
 	return nil
 }
 
-// context bounds how long the desk may take.
+// context bounds how long the service may take.
 func (c *call) context() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.r.Context(), deskTime)
+	return context.WithTimeout(c.r.Context(), serviceTime)
 }
 
 // tell writes the line of the log: who changed what, who was turned away, and

@@ -22,7 +22,7 @@ func (c *call) health() error {
 	defer cancel()
 	if c.stopped() {
 		h.OK, h.State, status = false, "stopping", http.StatusServiceUnavailable
-	} else if err := c.desk.Ready(ctx); err != nil {
+	} else if err := c.protocol.Ready(ctx); err != nil {
 		c.log.Warn("not ready", "error", err)
 		h.OK, h.State, status = false, "no_database", http.StatusServiceUnavailable
 	}

@@ -18,7 +18,7 @@ import (
 // of it is cut off. So no follower has a buffer of its own, and none can make
 // another one wait.
 type hub struct {
-	desk Desk
+	desk Protocol
 	log  *slog.Logger
 	room int // bytes that are kept
 
@@ -48,7 +48,7 @@ const (
 	retry = time.Second // after the database did not answer
 )
 
-func newHub(desk Desk, log *slog.Logger, room int) *hub {
+func newHub(desk Protocol, log *slog.Logger, room int) *hub {
 	h := &hub{desk: desk, log: log, room: room, changed: make(chan struct{}), already: make(chan struct{}), wake: make(chan struct{}, 1)}
 	close(h.already)
 	return h

@@ -72,13 +72,13 @@ func TestSecurityATokenIsNeverInALogNorInAnError(t *testing.T) {
 	}
 }
 
-// breaking is a desk that panics.
+// breaking is a service that panics.
 type breaking struct{ *standIn }
 
 func (breaking) Agents(context.Context) ([]coordinator.Agent, error) { panic("a bug") }
 
 func TestAPanicIsOneFailedRequest(t *testing.T) {
-	w := start(t, func(o *Options) { o.Desk = breaking{o.Desk.(*standIn)} })
+	w := start(t, func(o *Options) { o.Protocol = breaking{o.Protocol.(*standIn)} })
 	w.wants("panic", w.ask(credential.Admin, "GET", "/v1/agents", ""), 500, "internal")
 	if got := w.ask(credential.Admin, "GET", "/v1/tasks", ""); got.status != 200 || !strings.Contains(w.log.String(), "a bug") {
 		t.Errorf("%d", got.status)

@@ -22,7 +22,7 @@ type metrics struct {
 	requests map[string]map[int]int64 // by route and status
 	took     map[string]*Histogram    // by route; never changed
 
-	counting sync.Mutex // held by the one who has the desk count
+	counting sync.Mutex // held by the one who has the service count
 	counted  Figures
 	at       time.Time
 }
@@ -81,7 +81,7 @@ func gauge(b *strings.Builder, name, help string, value float64) {
 	fmt.Fprintf(b, "%s %g\n", name, value)
 }
 
-// counting is for how long the desk's figures are good: scraping more often must
+// counting is for how long the service's figures are good: scraping more often must
 // not cost more.
 const counting = 5 * time.Second
 
@@ -95,7 +95,7 @@ func (c *call) figures() (Figures, error) {
 	}
 	ctx, cancel := c.context()
 	defer cancel()
-	f, err := figures(ctx, c.desk)
+	f, err := figures(ctx, c.protocol)
 	if err != nil {
 		return f, fmt.Errorf("count: %w", err)
 	}
@@ -103,7 +103,7 @@ func (c *call) figures() (Figures, error) {
 	return f, nil
 }
 
-// scrape answers with all figures. A desk that cannot count costs its own only.
+// scrape answers with all figures. A service that cannot count costs its own only.
 func (c *call) scrape() error {
 	var b strings.Builder
 	m := c.metrics

@@ -14,7 +14,7 @@ import (
 )
 
 // Runs is what the requests about runs mean. Errors say what they are as those of
-// [Desk] do.
+// [Protocol] do.
 type Runs interface {
 	Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error)
 	Run(ctx context.Context, id string) (fleet.Run, error)

@@ -213,7 +213,7 @@ func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
 }
 
 func (w *logWriter) next(ctx context.Context, log Log) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, deskTime)
+	ctx, cancel := context.WithTimeout(ctx, serviceTime)
 	defer cancel()
 	return log.Next(ctx)
 }

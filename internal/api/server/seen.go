@@ -19,7 +19,7 @@ import (
 // who asked for that: it is no change. It reads once for all of them, and not while
 // there are none.
 type sightings struct {
-	desk  Desk
+	desk  Protocol
 	runs  Runs // nil for a coordinator that has none
 	now   func() time.Time
 	log   *slog.Logger
@@ -68,7 +68,7 @@ func (s *sight) empty() bool { return len(s.agents)+len(s.doing)+len(s.runs) == 
 // seenEvery bounds how often it is told when agents were last seen.
 const seenEvery = 2 * time.Second
 
-func newSightings(desk Desk, runs Runs, now func() time.Time, log *slog.Logger) *sightings {
+func newSightings(desk Protocol, runs Runs, now func() time.Time, log *slog.Logger) *sightings {
 	return &sightings{desk: desk, runs: runs, now: now, log: log, every: seenEvery, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
@@ -100,7 +100,7 @@ func (s *sightings) unwanted() bool {
 }
 
 func (s *sightings) read(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, deskTime)
+	ctx, cancel := context.WithTimeout(ctx, serviceTime)
 	defer cancel()
 	agents, err := s.desk.Agents(ctx)
 	if err != nil {

@@ -18,15 +18,15 @@ import (
 // Options are what a Server needs. Zero values of limits and times are those of
 // the constants below.
 type Options struct {
-	Desk   Desk
-	Viewer Viewer // nil if the server has none
-	Runs   Runs   // nil for a coordinator that has none
-	Work   Work   // nil if gaffer's own workers have no business here
-	Page   Page   // nil for a coordinator without a dashboard
-	Tokens *credential.Book
-	Log    *slog.Logger // see NewLog
-	Now    func() time.Time
-	Random io.Reader
+	Protocol Protocol
+	Viewer   Viewer // nil if the server has none
+	Runs     Runs   // nil for a coordinator that has none
+	Work     Work   // nil if gaffer's own workers have no business here
+	Page     Page   // nil for a coordinator without a dashboard
+	Tokens   *credential.Book
+	Log      *slog.Logger // see NewLog
+	Now      func() time.Time
+	Random   io.Reader
 
 	Version   string         // of the program, for those who ask
 	Hosts     []string       // by which it may be called, without ports; see HostsOf
@@ -56,12 +56,12 @@ const (
 	defaultGrace       = 10 * time.Second
 	defaultBuffer      = 16 << 20
 
-	maxBody   = 1 << 20
-	maxHeader = 64 << 10
-	idle      = 2 * time.Minute
-	answering = 60 * time.Second // how long an answer may take to be made and read
-	deskTime  = 30 * time.Second // how long the desk may take
-	tidying   = time.Minute
+	maxBody     = 1 << 20
+	maxHeader   = 64 << 10
+	idle        = 2 * time.Minute
+	answering   = 60 * time.Second // how long an answer may take to be made and read
+	serviceTime = 30 * time.Second // how long the service may take
+	tidying     = time.Minute
 )
 
 func (o Options) withDefaults() Options {
@@ -92,15 +92,15 @@ func (o Options) withDefaults() Options {
 
 // Server answers the protocol's requests. It is made by New and used once.
 type Server struct {
-	opts    Options
-	desk    Desk
-	tokens  *credential.Book
-	log     *slog.Logger
-	hosts   map[string]bool
-	rates   *rates
-	logins  *logins
-	metrics *metrics
-	hub     *hub
+	opts     Options
+	protocol Protocol
+	tokens   *credential.Book
+	log      *slog.Logger
+	hosts    map[string]bool
+	rates    *rates
+	logins   *logins
+	metrics  *metrics
+	hub      *hub
 
 	sightings *sightings
 	openapi   []byte
@@ -116,14 +116,14 @@ type Server struct {
 func New(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	s := &Server{
-		opts: opts, desk: opts.Desk, tokens: opts.Tokens, log: opts.Log,
+		opts: opts, protocol: opts.Protocol, tokens: opts.Tokens, log: opts.Log,
 		hosts:    hostSet(opts.Hosts),
 		rates:    newRates(opts.Rate, opts.Strangers, opts.Now),
 		logins:   &logins{now: opts.Now, random: opts.Random},
 		stopping: make(chan struct{}), replaying: make(chan struct{}, replays), submitting: make(chan struct{}, submits),
 	}
-	s.hub = newHub(opts.Desk, opts.Log, opts.Buffer)
-	s.sightings = newSightings(opts.Desk, opts.Runs, opts.Now, opts.Log)
+	s.hub = newHub(opts.Protocol, opts.Log, opts.Buffer)
+	s.sightings = newSightings(opts.Protocol, opts.Runs, opts.Now, opts.Log)
 	s.metrics = newMetrics()
 	document, err := describe(routes())
 	if err != nil {

@@ -225,9 +225,9 @@ func (s *Server) stopped() bool {
 }
 
 func (f *follower) replay(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, deskTime)
+	ctx, cancel := context.WithTimeout(ctx, serviceTime)
 	defer cancel()
-	list, last, err := f.desk.Updates(ctx, f.at, page)
+	list, last, err := f.protocol.Updates(ctx, f.at, page)
 	if err != nil {
 		f.log.Warn("changes cannot be replayed", "request", f.id, "error", err)
 		return err

@@ -220,7 +220,7 @@ func TestEveryReaderGetsEachChangeOnceAndInOrderWheneverItComesAndGoes(t *testin
 	// Little is kept, so that who comes back is often served from the database.
 	w := start(t, func(o *Options) { o.Buffer = 20_000 })
 	first := *w
-	w.serve(func(o *Options) { o.Buffer = 20_000 }) // another coordinator on the same desk
+	w.serve(func(o *Options) { o.Buffer = 20_000 }) // another coordinator on the same service
 	both := []*world{&first, w}
 
 	var group sync.WaitGroup

@@ -28,7 +28,7 @@ func (c *call) tasks() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (allTasks, error) {
-		all, err := c.desk.Tasks(ctx, f)
+		all, err := c.protocol.Tasks(ctx, f)
 		return allTasks{list(all)}, err
 	})
 }
@@ -39,7 +39,7 @@ func (c *call) task() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.desk.Task(ctx, id)
+		t, err := c.protocol.Task(ctx, id)
 		return oneTask{t}, err
 	})
 }
@@ -57,7 +57,7 @@ func (c *call) addTask() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.desk.AddTask(ctx, c.by, ask)
+		t, err := c.protocol.AddTask(ctx, c.by, ask)
 		c.about = "task " + t.ID
 		return oneTask{t}, err
 	})
@@ -76,14 +76,14 @@ func (c *call) claim() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneTask, error) {
-		t, err := c.desk.Claim(ctx, c.by, ask)
+		t, err := c.protocol.Claim(ctx, c.by, ask)
 		c.about = "task " + t.ID + " by agent " + ask.AgentID
 		return oneTask{t}, err
 	})
 }
 
-func (c *call) complete() error { return c.report(c.desk.Complete) }
-func (c *call) fail() error     { return c.report(c.desk.Fail) }
+func (c *call) complete() error { return c.report(c.protocol.Complete) }
+func (c *call) fail() error     { return c.report(c.protocol.Fail) }
 
 func (c *call) report(do func(context.Context, credential.Identity, coordinator.Report) (coordinator.Task, error)) error {
 	var ask coordinator.Report
@@ -114,7 +114,7 @@ func (c *call) addInput() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneInput, error) {
-		in, err := c.desk.AddInput(ctx, c.by, ask)
+		in, err := c.protocol.AddInput(ctx, c.by, ask)
 		c.about = "input " + in.ID + " of task " + ask.TaskID
 		return oneInput{in}, err
 	})
@@ -130,7 +130,7 @@ func (c *call) claimInput() error {
 		return err
 	}
 	return give(c, func(ctx context.Context) (oneInput, error) {
-		in, err := c.desk.ClaimInput(ctx, c.by, ask.TaskID, ask.AgentID)
+		in, err := c.protocol.ClaimInput(ctx, c.by, ask.TaskID, ask.AgentID)
 		c.about = "input " + in.ID + " by agent " + ask.AgentID
 		return oneInput{in}, err
 	})

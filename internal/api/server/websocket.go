@@ -253,7 +253,7 @@ func (s *socket) sendProjects(ctx context.Context) error {
 
 // projectsMessage says which projects there are.
 func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, deskTime)
+	ctx, cancel := context.WithTimeout(ctx, serviceTime)
 	defer cancel()
 	all, err := v.Projects(ctx)
 	if err != nil {
@@ -329,7 +329,7 @@ func (s *socket) turn(ctx context.Context, project string) error {
 	if err != nil {
 		return s.sendProblem(ctx, err)
 	}
-	limit, cancel := context.WithTimeout(ctx, deskTime)
+	limit, cancel := context.WithTimeout(ctx, serviceTime)
 	of, err := s.opts.Viewer.Follow(limit, project)
 	cancel()
 	if err != nil {

@@ -35,13 +35,13 @@ import (
 // another is a worker whose token is not that of the role worker.
 const another credential.Role = "another worker"
 
-// whole is a coordinator as 'gaffer serve' makes it: a database on disk, all desks,
+// whole is a coordinator as 'gaffer serve' makes it: a database on disk, all services,
 // a viewer, and somebody of each role.
 type whole struct {
 	t      *testing.T
 	base   string
 	store  store.Store
-	desk   *protocol.Desk
+	desk   *protocol.Service
 	log    *transcript
 	addr   string
 	client *http.Client
@@ -101,7 +101,7 @@ func startWhole(t *testing.T) *whole {
 	w.tokens[another] = w.newToken(book, credential.Worker, "another")
 	l := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	s := must[*server.Server](t)(server.New(server.Options{
-		Desk: w.desk, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
+		Protocol: w.desk, Viewer: v, Runs: runsAPI, Work: work, Tokens: book, Log: server.NewLog(w.log, slog.LevelDebug),
 		Now: time.Now, Random: rand.Reader, Hosts: []string{"127.0.0.1"}, Rate: -1, Strangers: -1,
 	}))
 	ctx, stop := context.WithCancel(context.Background())

@@ -14,7 +14,7 @@ import (
 )
 
 // Work is what the requests of gaffer's own workers mean. Errors are as those of a
-// [Desk]; one about a log that has a method Offset says where to go on.
+// [Protocol]; one about a log that has a method Offset says where to go on.
 type Work interface {
 	Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (coordinator.WorkOrders, error)
 	// Claim is NotFound with the code no_tasks if there is nothing to start.
@@ -62,7 +62,7 @@ func workRoutes() []route {
 	}
 }
 
-// worked answers with what the workers' desk returns, if there is one.
+// worked answers with what the workers' service returns, if there is one.
 func worked[T any](c *call, ask func(ctx context.Context, w Work) (T, error)) error {
 	if c.opts.Work == nil {
 		return c.nowhere()

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// world is a server that listens on loopback, with a desk in memory and a token
+// world is a server that listens on loopback, with a service in memory and a token
 // for each role.
 type world struct {
 	t      *testing.T
@@ -97,7 +97,7 @@ func (w *world) serve(change func(*Options)) {
 		w.t.Fatal(err)
 	}
 	opts := Options{
-		Desk: w.desk, Work: w.work, Tokens: w.book, Log: NewLog(w.log, slog.LevelDebug), Now: time.Now, Random: rand.Reader,
+		Protocol: w.desk, Work: w.work, Tokens: w.book, Log: NewLog(w.log, slog.LevelDebug), Now: time.Now, Random: rand.Reader,
 		Hosts: hosts, Rate: -1, Page: front{},
 	}
 	if change != nil {

@@ -29,7 +29,7 @@ const asking = 5 * time.Second
 
 // documents are those of a project beside its workflow, as they were last seen.
 type documents struct {
-	place Place
+	place ProjectFolders
 	shelf *docview.Shelf
 
 	mu    sync.Mutex
@@ -39,7 +39,7 @@ type documents struct {
 	owners owners
 }
 
-func newDocuments(h host.Host, place Place) *documents {
+func newDocuments(h host.Host, place ProjectFolders) *documents {
 	return &documents{place: place, shelf: docview.NewShelf(h, place.Sessions), team: docview.NewTeam(), build: &docview.Build{}}
 }
 

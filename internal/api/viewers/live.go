@@ -61,7 +61,7 @@ type seen struct {
 
 // newLive begins to count at the time, so that the numbers of a server that was
 // started again are greater than those that it gave before.
-func newLive(path string, place Place, now time.Time) *live {
+func newLive(path string, place ProjectFolders, now time.Time) *live {
 	base := now.UnixMilli()
 	return &live{
 		path: path, name: place.Name, folder: place.Folder,

@@ -25,15 +25,15 @@ type Options struct {
 	Registry Registry // where the others are kept
 	// Locate says what a project is called and where its documents are. Without
 	// it they are where their protocols have them.
-	Locate func(root string) (Place, error)
+	Locate func(root string) (ProjectFolders, error)
 	Ours   Ours             // whose documents they are; all are others' if nil
 	Now    func() time.Time // the machine's clock if nil
 	Rand   io.Reader        // for ids; the machine's if nil
 	Notice func(text string)
 }
 
-// Place is where a project's documents are.
-type Place struct {
+// ProjectFolders is where a project's documents are.
+type ProjectFolders struct {
 	Name     string
 	Folder   string // of the workflow
 	Team     string
@@ -69,8 +69,8 @@ func New(opts Options) *Viewer {
 	return v
 }
 
-func locate(root string) (Place, error) {
-	return Place{
+func locate(root string) (ProjectFolders, error) {
+	return ProjectFolders{
 		Name: filepath.Base(root), Folder: filepath.Join(root, folder),
 		Team: filepath.Join(root, "coordination"), Sessions: filepath.Join(root, ".founder-mode", "status"),
 	}, nil

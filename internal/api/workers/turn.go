@@ -11,7 +11,7 @@ import (
 )
 
 // Turn implements [server.Work].
-func (d *Desk) Turn(ctx context.Context, by credential.Identity, t coordinator.WorkTurn) (done coordinator.Turned, err error) {
+func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinator.WorkTurn) (done coordinator.Turned, err error) {
 	if err := checkTurn(t); err != nil {
 		return done, err
 	}

@@ -140,7 +140,7 @@ func (w *Worker) self() store.Worker {
 // current is the task that the worker shows: one that waits for a person, or else
 // the one that it has had for longest.
 func (w *Worker) current() string {
-	var shown *held
+	var shown *heldAttempt
 	for _, h := range w.held {
 		if shown == nil || h.waits() && !shown.waits() || h.waits() == shown.waits() && h.Attempt.ID < shown.Attempt.ID {
 			shown = h
@@ -152,7 +152,7 @@ func (w *Worker) current() string {
 	return shown.Task.Run + "." + shown.Task.Task // its id in the coordinator's protocol
 }
 
-func (h *held) waits() bool { return h.now.State == string(agent.Waiting) }
+func (h *heldAttempt) waits() bool { return h.now.State == string(agent.Waiting) }
 
 // status is what the worker's agents do together.
 func (w *Worker) status() string {

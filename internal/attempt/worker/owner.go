@@ -12,7 +12,7 @@ import (
 
 // owner is told by an attempt what happens.
 type owner struct {
-	*held
+	*heldAttempt
 	ctx context.Context
 }
 
@@ -29,7 +29,7 @@ func (o owner) Doing(a runner.Activity) {
 	}
 	o.worker.tell(o.ctx, func() {
 		o.now = engine.Activity{
-			State: string(a.State), Doing: a.Doing, Source: outputSource, At: at, PID: a.PID, Log: o.worker.opts.Place.Log(o.Task), LogFrom: a.LogFrom,
+			State: string(a.State), Doing: a.Doing, Source: outputSource, At: at, PID: a.PID, Log: o.worker.opts.Workspace.Log(o.Task), LogFrom: a.LogFrom,
 			Thread: a.Thread, Spent: amountOf(a.Usage), Compacted: a.Compacted, Compactions: a.Compactions,
 		}
 		o.worker.beats.dirty = true

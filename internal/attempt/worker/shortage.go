@@ -69,7 +69,7 @@ func (w *Worker) appeared() {
 }
 
 // giveBack says that an attempt has ended for which room was reserved.
-func (h *held) giveBack() {
+func (h *heldAttempt) giveBack() {
 	if !h.reserved {
 		return
 	}
@@ -111,9 +111,9 @@ func neverStarted(r runner.Result, err error) error {
 
 // awaitRoom waits before the attempt is started again, and reports whether it is to
 // be: otherwise its end was reported.
-func (h *held) awaitRoom(ctx context.Context, wait time.Duration, why error) bool {
+func (h *heldAttempt) awaitRoom(ctx context.Context, wait time.Duration, why error) bool {
 	w := h.worker
-	from := runner.LogSize(w.opts.Place.Log(h.Task))
+	from := runner.LogSize(w.opts.Workspace.Log(h.Task))
 	if !h.short {
 		h.short = true
 		if w.short.Add(1) == 1 && w.starts.tell(w.opts.Now()) {
@@ -145,7 +145,7 @@ func (h *held) awaitRoom(ctx context.Context, wait time.Duration, why error) boo
 }
 
 // started says that the attempt does not wait for room any more.
-func (h *held) started(ctx context.Context) {
+func (h *heldAttempt) started(ctx context.Context) {
 	if !h.short {
 		return
 	}

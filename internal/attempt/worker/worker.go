@@ -40,20 +40,20 @@ type Engine interface {
 
 // Options are what a worker needs of the world.
 type Options struct {
-	ID       string
-	Name     string           // for others to see; without one nobody does
-	About    fleet.WorkerMeta // what else others may see; the worker adds what it knows itself
-	Labels   []string
-	Slots    int
-	Allow    []string // the agents whose tasks it takes and runs; without any, all
-	Engine   Engine
-	Attempts string // the folder of the attempts' folders
-	Root     string // of the project, in which the commands of references run
-	Home     string // a folder above that of other workers of the same user too; Attempts if empty
-	Place    Place
-	Agents   func(name string) (agent.Agent, error)
-	Now      func() time.Time  // of this machine
-	Notice   func(text string) // what a person should know
+	ID        string
+	Name      string           // for others to see; without one nobody does
+	About     fleet.WorkerMeta // what else others may see; the worker adds what it knows itself
+	Labels    []string
+	Slots     int
+	Allow     []string // the agents whose tasks it takes and runs; without any, all
+	Engine    Engine
+	Attempts  string // the folder of the attempts' folders
+	Root      string // of the project, in which the commands of references run
+	Home      string // a folder above that of other workers of the same user too; Attempts if empty
+	Workspace Workspace
+	Agents    func(name string) (agent.Agent, error)
+	Now       func() time.Time  // of this machine
+	Notice    func(text string) // what a person should know
 	// NewKey returns a key that was never used, for requests whose answer may get
 	// lost.
 	NewKey func() string
@@ -80,8 +80,8 @@ func (w *Worker) secrets() secret.Resolver {
 	}
 }
 
-// Place says where a task is worked on.
-type Place interface {
+// Workspace says where a task is worked on.
+type Workspace interface {
 	// Log is the file that the output of a task's attempts is appended to.
 	Log(t store.Task) string
 	// Work returns the folder that a task is worked on in, which it makes if
@@ -99,7 +99,7 @@ type Place interface {
 // says otherwise.
 type Worker struct {
 	opts    Options
-	held    map[string]*held
+	held    map[string]*heldAttempt
 	news    chan func() // from the attempts, for the goroutine of Run
 	wake    chan struct{}
 	attend  chan struct{}
@@ -128,7 +128,7 @@ func New(opts Options) *Worker {
 	opts.Home = cmp.Or(opts.Home, opts.Attempts)
 	return &Worker{
 		starts: startable{resumed: make(chan struct{}, 1)},
-		opts:   opts, pool: supervisor.NewPool(opts.Supervisor, opts.Slots), held: map[string]*held{}, news: make(chan func()),
+		opts:   opts, pool: supervisor.NewPool(opts.Supervisor, opts.Slots), held: map[string]*heldAttempt{}, news: make(chan func()),
 		wake: make(chan struct{}, 1), attend: make(chan struct{}, 1), resolve: make(chan struct{}, 1), ended: make(chan struct{}), asking: true,
 		contact: contact{notice: opts.Notice},
 	}
@@ -280,10 +280,10 @@ func (w *Worker) take(ctx context.Context, a engine.Assignment, asked time.Time)
 
 // heeded reports whether anybody cares when an attempt is held and when not: who
 // gave it, or those who see the worker.
-func (w *Worker) heeded(h *held) bool { return !h.endless || w.opts.Name != "" }
+func (w *Worker) heeded(h *heldAttempt) bool { return !h.endless || w.opts.Name != "" }
 
-func (w *Worker) hold(a engine.Assignment, asked time.Time) *held {
-	h := &held{worker: w, Assignment: a, questions: map[string]string{}, stopping: make(chan struct{})}
+func (w *Worker) hold(a engine.Assignment, asked time.Time) *heldAttempt {
+	h := &heldAttempt{worker: w, Assignment: a, questions: map[string]string{}, stopping: make(chan struct{})}
 	h.spec = sync.OnceValues(func() (plan.Task, error) { return specOf(a.Task) })
 	h.lease.renew(a.Lease, asked)
 	h.endless = h.lease.ends().IsZero()
@@ -292,7 +292,7 @@ func (w *Worker) hold(a engine.Assignment, asked time.Time) *held {
 }
 
 // look starts the goroutine that looks after an attempt.
-func (w *Worker) look(ctx context.Context, h *held) {
+func (w *Worker) look(ctx context.Context, h *heldAttempt) {
 	w.running.Go(func() { h.run(ctx) })
 }
 
@@ -306,7 +306,7 @@ func (w *Worker) tell(ctx context.Context, do func()) {
 
 // done forgets an attempt that was reported, and begins the one that was
 // claimed with the report.
-func (w *Worker) done(ctx context.Context, h *held, next *engine.Assignment, asked time.Time) {
+func (w *Worker) done(ctx context.Context, h *heldAttempt, next *engine.Assignment, asked time.Time) {
 	delete(w.held, h.Attempt.ID)
 	w.beats.dirty = w.beats.dirty || w.heeded(h)
 	if next == nil {

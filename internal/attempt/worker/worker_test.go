@@ -251,7 +251,7 @@ func (f *fleet) hire(id string, slots int, adopt ...engine.Assignment) *hand {
 	keys := atomic.Int64{}
 	attempts := filepath.Join(f.dir, "attempts-of-"+id)
 	h.Worker = worker.New(worker.Options{
-		ID: id, Name: id, Slots: slots, Engine: h.wire, Attempts: attempts, Place: place{f.dir}, Now: time.Now, Notice: h.notice,
+		ID: id, Name: id, Slots: slots, Engine: h.wire, Attempts: attempts, Workspace: place{f.dir}, Now: time.Now, Notice: h.notice,
 		Agents:     f.agents,
 		Allow:      f.allow,
 		Root:       f.dir,

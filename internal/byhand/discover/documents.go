@@ -16,7 +16,7 @@ type document struct {
 	claimed bool // by a process
 }
 
-func (l *Lookout) documents() []*document {
+func (l *Finder) documents() []*document {
 	sessions, paths := l.folder.All(l.now())
 	list := make([]*document, len(sessions))
 	for i := range sessions {
@@ -46,7 +46,7 @@ func orphan(docs []*document, program, dir string) *hookevents.Session {
 
 // unclaimed are the sessions of agents without a terminal, and of those whose
 // process cannot be seen. What is long gone is removed.
-func (l *Lookout) unclaimed(docs []*document, seen []*found) []*found {
+func (l *Finder) unclaimed(docs []*document, seen []*found) []*found {
 	var list []*found
 	newest := map[host.Process]*found{}
 	for _, d := range docs {
@@ -78,7 +78,7 @@ func (l *Lookout) unclaimed(docs []*document, seen []*found) []*found {
 }
 
 // isOld tells whether a document is of no use any more.
-func (l *Lookout) isOld(s hookevents.Session, alive host.Liveness, seen []*found) bool {
+func (l *Finder) isOld(s hookevents.Session, alive host.Liveness, seen []*found) bool {
 	age := l.now().Sub(s.At)
 	switch alive {
 	case host.Dead:

@@ -1,7 +1,7 @@
 // Package discover knows what the agent programs do that people start by
 // hand: Claude Code, Codex and Gemini CLI in a terminal of their own.
 //
-// A [Lookout] gathers what their hooks have said (package heard) and all else that
+// A [Finder] gathers what their hooks have said (package heard) and all else that
 // can be known on this machine, and [Judge] says what each agent does, by the best
 // source that speaks. Whether the process lives comes before all of them.
 package discover

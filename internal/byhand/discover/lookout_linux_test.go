@@ -24,7 +24,7 @@ import (
 type stage struct {
 	*testing.T
 	dir, socket string
-	lookout     *Lookout
+	lookout     *Finder
 	ahead       time.Duration // of the clock
 }
 

@@ -93,7 +93,7 @@ func New(e *env.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return runview.With(cmd.Context(), e, func(t *runview.Attendant) error { return o.run(cmd.Context(), e, t, p) })
+		return runview.With(cmd.Context(), e, func(t *runview.View) error { return o.run(cmd.Context(), e, t, p) })
 	}
 	cmd.AddCommand(newResume(e), newStatus(e), newDone(e))
 	return cmd
@@ -147,7 +147,7 @@ func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	return p, err
 }
 
-func (o options) run(ctx context.Context, e *env.Env, t *runview.Attendant, p build.Plan) error {
+func (o options) run(ctx context.Context, e *env.Env, t *runview.View, p build.Plan) error {
 	if !o.yes && e.Interactive() {
 		e.Talk("%s", display.PrintableLines(outline(p)))
 		if choice, err := choose(ctx, e, "(1) Build this plan (recommended)\n(2) Cancel", 2); choice != 1 {
@@ -177,7 +177,7 @@ func (o options) run(ctx context.Context, e *env.Env, t *runview.Attendant, p bu
 	return o.work(ctx, t, id)
 }
 
-func (o options) work(ctx context.Context, t *runview.Attendant, id string) error {
+func (o options) work(ctx context.Context, t *runview.View, id string) error {
 	if o.detach {
 		return t.Detach(ctx, id, *o.json)
 	}
@@ -186,7 +186,7 @@ func (o options) work(ctx context.Context, t *runview.Attendant, id string) erro
 }
 
 // incomplete asks what becomes of a build that could be resumed.
-func (o options) incomplete(ctx context.Context, e *env.Env, t *runview.Attendant, n app.NewBuild, found *app.IncompleteError) error {
+func (o options) incomplete(ctx context.Context, e *env.Env, t *runview.View, n app.NewBuild, found *app.IncompleteError) error {
 	if !e.Interactive() {
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")
 	}

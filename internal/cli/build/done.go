@@ -19,7 +19,7 @@ depends on it. A chunk that gaffer builds is refused.`,
 		Example: "  gaffer build done MANUAL && gaffer build resume",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runview.With(cmd.Context(), e, func(t *runview.Attendant) error {
+			return runview.With(cmd.Context(), e, func(t *runview.View) error {
 				chunk, err := t.App.CompleteChunk(cmd.Context(), workflow.ID(args[0]))
 				if err != nil {
 					return err

@@ -71,7 +71,7 @@ question itself is printed and nothing runs, unless --yes is given.`,
 		if len(args) > 0 {
 			r.plan = args[0]
 		}
-		return runview.With(cmd.Context(), e, func(t *runview.Attendant) error { return r.run(cmd.Context(), e, t, false) })
+		return runview.With(cmd.Context(), e, func(t *runview.View) error { return r.run(cmd.Context(), e, t, false) })
 	}
 	return cmd
 }
@@ -115,7 +115,7 @@ type stale struct {
 	Choices []workflow.Choice `json:"choices"`
 }
 
-func (r resume) run(ctx context.Context, e *env.Env, t *runview.Attendant, asked bool) error {
+func (r resume) run(ctx context.Context, e *env.Env, t *runview.View, asked bool) error {
 	f, err := t.App.FindBuild(ctx)
 	if err != nil {
 		return err
@@ -174,7 +174,7 @@ func (r resume) given(e *env.Env) (*build.Plan, error) {
 }
 
 // anew starts the plan that the person names, or else the same again.
-func (r resume) anew(ctx context.Context, e *env.Env, t *runview.Attendant) error {
+func (r resume) anew(ctx context.Context, e *env.Env, t *runview.View) error {
 	p, err := r.given(e)
 	if err != nil {
 		return err

@@ -39,7 +39,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 		if e.Agent() != nil && !cmd.Flags().Changed("why") {
 			why = "the agent that started the run asked for it"
 		}
-		return runview.WithFleet(ctx, e, func(a *runview.Attendant) error {
+		return runview.WithFleet(ctx, e, func(a *runview.View) error {
 			f := a.Fleet
 			run, task, err := connect.FindEither(ctx, f, args[0])
 			if err != nil {

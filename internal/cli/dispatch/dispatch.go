@@ -113,7 +113,7 @@ func New(e *env.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return runview.With(cmd.Context(), e, func(t *runview.Attendant) error { return run(cmd.Context(), t, p, o) })
+		return runview.With(cmd.Context(), e, func(t *runview.View) error { return run(cmd.Context(), t, p, o) })
 	}
 	return cmd
 }
@@ -272,7 +272,7 @@ func (o *options) settings(e *env.Env, root string, custom []string) (dispatch.S
 	return s, nil
 }
 
-func run(ctx context.Context, t *runview.Attendant, p plan.Plan, o options) error {
+func run(ctx context.Context, t *runview.View, p plan.Plan, o options) error {
 	d := app.Dispatch{Plan: p, Force: o.force}
 	switch {
 	case o.tmux:

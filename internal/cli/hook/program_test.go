@@ -21,7 +21,7 @@ import (
 	"gaffer/workflow"
 )
 
-// desk is a person's machine: a project, and where gaffer keeps its state.
+// service is a person's machine: a project, and where gaffer keeps its state.
 type desk struct {
 	*testing.T
 	root, state string

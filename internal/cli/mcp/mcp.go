@@ -135,7 +135,7 @@ func (a asked) FindRun(ctx context.Context, name string) (string, error) {
 // submit makes a run of a plan. On this machine a gaffer in the background works
 // on it.
 func submit(ctx context.Context, e *env.Env, p plan.Plan) (s mcp.Submitted, err error) {
-	err = runview.WithFleet(ctx, e, func(t *runview.Attendant) error {
+	err = runview.WithFleet(ctx, e, func(t *runview.View) error {
 		if err := runview.CheckFlags(e, false, true, t.App == nil); err != nil {
 			return err
 		}

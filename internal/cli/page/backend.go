@@ -16,7 +16,7 @@ import (
 
 // Backend is what a command puts behind HTTP.
 type Backend struct {
-	Desk   server.Desk     // what requests mean
+	Desk   server.Protocol // what requests mean
 	Runs   server.Runs     // and those about runs; nil for none
 	Work   server.Work     // what those of gaffer's own workers mean; nil for none
 	Viewer server.Viewer   // what those of a workflow's viewer mean; nil for none
@@ -52,7 +52,7 @@ func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.L
 		return server.Options{}, fmt.Errorf("dashboard: %w", err)
 	}
 	return server.Options{
-		Desk: b.Desk, Runs: b.Runs, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewBook(b.Tokens, e.Now, rand.Reader),
+		Protocol: b.Desk, Runs: b.Runs, Work: b.Work, Viewer: b.Viewer, Page: shown, Tokens: credential.NewBook(b.Tokens, e.Now, rand.Reader),
 		Log: log, Now: e.Now, Random: rand.Reader, Version: e.Version, Hosts: names,
 	}, nil
 }

@@ -35,7 +35,7 @@ A server's run needs nobody to take it up: it is followed.`,
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return runview.WithFleet(ctx, e, func(t *runview.Attendant) error {
+		return runview.WithFleet(ctx, e, func(t *runview.View) error {
 			t.Show = *show
 			if err := runview.CheckFlags(e, t.Show, detach, t.App == nil); err != nil {
 				return err

@@ -32,7 +32,7 @@ works on the run takes it up; otherwise 'gaffer resume' does, or --resume here.`
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return runview.WithFleet(ctx, e, func(a *runview.Attendant) error {
+		return runview.WithFleet(ctx, e, func(a *runview.View) error {
 			t, err := a.Fleet.FindTask(ctx, args[0])
 			if err != nil {
 				return err

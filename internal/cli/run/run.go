@@ -125,10 +125,10 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 			return err
 		}
 	}
-	return runview.WithFleet(ctx, e, func(t *runview.Attendant) error { return submit(ctx, e, t, p, o) })
+	return runview.WithFleet(ctx, e, func(t *runview.View) error { return submit(ctx, e, t, p, o) })
 }
 
-func submit(ctx context.Context, e *env.Env, t *runview.Attendant, p plan.Plan, o options) error {
+func submit(ctx context.Context, e *env.Env, t *runview.View, p plan.Plan, o options) error {
 	t.Show = *o.open
 	if err := runview.CheckFlags(e, t.Show, o.detach, t.Fleet.Where() != ""); err != nil {
 		return err

@@ -15,7 +15,7 @@ const branchesWithin = 10 * time.Second
 
 // branches asks git for the branches of the project if the run has any. Without an
 // answer the summary names those whose worktree is there.
-func (t *Attendant) branches(r fleet.Run) map[string]bool {
+func (t *View) branches(r fleet.Run) map[string]bool {
 	named := false
 	for _, task := range r.Tasks {
 		named = named || task.Branch != ""

@@ -8,7 +8,7 @@ import (
 
 // Detach lets a gaffer in the background work on a run, and tells the run's id
 // and how to see it again.
-func (t *Attendant) Detach(ctx context.Context, run string, asJSON bool) error {
+func (t *View) Detach(ctx context.Context, run string, asJSON bool) error {
 	if !asJSON {
 		r, err := t.Fleet.Run(ctx, run)
 		if err != nil {
@@ -47,7 +47,7 @@ type left struct {
 }
 
 // leaveTo tells how to see a run again that the workers of a server work on.
-func (t *Attendant) leaveTo(run string, asJSON bool) error {
+func (t *View) leaveTo(run string, asJSON bool) error {
 	if asJSON {
 		return t.env.PrintJSON(left{run, t.Fleet.Where()})
 	}

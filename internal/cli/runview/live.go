@@ -13,7 +13,7 @@ import (
 var errHungUp = errors.New("hung up")
 
 // live shows a run in the terminal.
-func (t *Attendant) live(ctx context.Context, term *tui.Terminal, j job) (ending, error) {
+func (t *View) live(ctx context.Context, term *tui.Terminal, j job) (ending, error) {
 	end := ending{run: j.run}
 	ctx, cancel := context.WithCancelCause(ctx)
 	v := &live{attendant: t, job: j, runs: make(chan fleet.Run), notes: make(chan string, 16), end: make(chan struct{}, 1)}
@@ -55,7 +55,7 @@ func (t *Attendant) live(ctx context.Context, term *tui.Terminal, j job) (ending
 }
 
 // leave leaves the picture of the tasks behind, where the view was.
-func (t *Attendant) leave(r fleet.Run, term *tui.Terminal) {
+func (t *View) leave(r fleet.Run, term *tui.Terminal) {
 	width, _ := term.Size()
 	for _, row := range (tui.View{Run: r, Now: t.env.Now()}).Final(width, t.env.Color(t.env.Err)) {
 		t.env.Talk("%s", row)
@@ -64,7 +64,7 @@ func (t *Attendant) leave(r fleet.Run, term *tui.Terminal) {
 
 // live is what the view and the work on the run share.
 type live struct {
-	attendant *Attendant
+	attendant *View
 	job       job
 	runs      chan fleet.Run
 	notes     chan string

@@ -10,7 +10,7 @@ import (
 // plain shows a run as lines on stderr, one for each change. The first signal
 // cancels the run and waits for its agents to end, the second leaves at once;
 // hanging up leaves the run to another gaffer. A server's run is only ever left.
-func (t *Attendant) plain(ctx context.Context, j job) (end ending, err error) {
+func (t *View) plain(ctx context.Context, j job) (end ending, err error) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)

@@ -21,7 +21,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// ShowFlag declares --open, which is what [Attendant.Show] is set to.
+// ShowFlag declares --open, which is what [View.Show] is set to.
 func ShowFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
 }
@@ -45,7 +45,7 @@ const lingering = 10 * time.Second
 
 // shown is a run in the browser; nil if it is not shown from here.
 type shown struct {
-	attendant *Attendant
+	attendant *View
 	page      *page.Page
 	run       string
 	opened    bool // a browser was opened, and may be on its way
@@ -54,7 +54,7 @@ type shown struct {
 
 // show shows a run in the browser if that is wanted, once. If it cannot, it says
 // so, and the run goes on.
-func (t *Attendant) show(ctx context.Context, run string) {
+func (t *View) show(ctx context.Context, run string) {
 	if !t.Show {
 		return
 	}
@@ -81,7 +81,7 @@ func (t *Attendant) show(ctx context.Context, run string) {
 }
 
 // showFar shows a run of a server in the browser.
-func (t *Attendant) showFar(ctx context.Context, run string) error {
+func (t *View) showFar(ctx context.Context, run string) error {
 	address, _, _ := strings.Cut(t.Fleet.Where(), ",")
 	address = strings.TrimRight(strings.TrimSpace(address), "/")
 	client, err := connect.At(t.env, address, coordinator.Options{})
@@ -98,7 +98,7 @@ func (t *Attendant) showFar(ctx context.Context, run string) error {
 
 // offer keeps for the live view what it will cover. It reports whether a browser
 // was opened.
-func (t *Attendant) offer(ctx context.Context, address, link, again string) (opened bool) {
+func (t *View) offer(ctx context.Context, address, link, again string) (opened bool) {
 	opened = page.Offer(ctx, t.env, address, link, page.Unasked(t.env), again)
 	if !opened {
 		t.remark = page.How(address, again)

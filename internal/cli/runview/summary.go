@@ -18,7 +18,7 @@ import (
 const maxTold = 20
 
 // summary prints what is left to know of a run.
-func (t *Attendant) summary(r fleet.Run) error {
+func (t *View) summary(r fleet.Run) error {
 	at := site{dir: t.env.Dir, there: isThere, far: t.far(), branches: t.branches(r)}
 	return table.Lines(t.env, lineStyle, summary(r, t.env.Now(), at)...)
 }

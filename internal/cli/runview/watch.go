@@ -17,7 +17,7 @@ import (
 // Watch shows a run that another works on until it has ended, or the person
 // leaves. Without a terminal, and with asJSON, each change is one line of the
 // result.
-func (t *Attendant) Watch(ctx context.Context, run string, asJSON bool) error {
+func (t *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	r, err := t.Fleet.Run(ctx, run)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (t *Attendant) Watch(ctx context.Context, run string, asJSON bool) error {
 }
 
 // lines writes each change to stdout, for a person or as JSON.
-func (t *Attendant) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
+func (t *View) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -69,7 +69,7 @@ func (t *Attendant) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 	return t.tell(ending{run: seen}, false)
 }
 
-func (t *Attendant) change(before, after fleet.Run, asJSON bool) error {
+func (t *View) change(before, after fleet.Run, asJSON bool) error {
 	if asJSON {
 		enc := json.NewEncoder(t.env.Out)
 		enc.SetEscapeHTML(false)

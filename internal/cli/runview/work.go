@@ -32,7 +32,7 @@ type result struct {
 	err error
 }
 
-func newWork(ctx context.Context, t *Attendant, run string) *work {
+func newWork(ctx context.Context, t *View, run string) *work {
 	w := &work{ctx: ctx, app: t.App, fleet: t.Fleet, run: run}
 	if w.app != nil {
 		w.ended = make(chan result, 1)

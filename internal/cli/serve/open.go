@@ -15,7 +15,7 @@ import (
 // Opener opens the database that the settings name.
 type Opener func(ctx context.Context, terms app.Terms) (page.Backend, error)
 
-// Open returns what opens the desk and the tokens of the command's database.
+// Open returns what opens the service and the tokens of the command's database.
 func Open(e *env.Env) Opener {
 	return func(ctx context.Context, terms app.Terms) (page.Backend, error) {
 		a, err := connect.App(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })

@@ -30,8 +30,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk knows no agents and never changes.
-type desk struct{ server.Desk }
+// service knows no agents and never changes.
+type desk struct{ server.Protocol }
 
 func (desk) Ready(context.Context) error                         { return nil }
 func (desk) Last(context.Context) (int64, error)                 { return 0, nil }

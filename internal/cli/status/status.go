@@ -45,7 +45,7 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ctx := cmd.Context()
-		return runview.WithFleet(ctx, e, func(t *runview.Attendant) error {
+		return runview.WithFleet(ctx, e, func(t *runview.View) error {
 			id, err := connect.FindRun(ctx, t.Fleet, append(args, "")[0], false)
 			if err != nil {
 				return err

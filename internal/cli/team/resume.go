@@ -39,7 +39,7 @@ keeps what it was begun with.`,
 			return err
 		}
 		ctx := cmd.Context()
-		return runview.With(ctx, e, func(t *runview.Attendant) error {
+		return runview.With(ctx, e, func(t *runview.View) error {
 			if err := checkKept(ctx, e, t, cmd.Flags()); err != nil {
 				return advised(err)
 			}
@@ -54,7 +54,7 @@ keeps what it was begun with.`,
 }
 
 // checkKept refuses flags that a session which has run would not heed.
-func checkKept(ctx context.Context, e *env.Env, t *runview.Attendant, flags *pflag.FlagSet) error {
+func checkKept(ctx context.Context, e *env.Env, t *runview.View, flags *pflag.FlagSet) error {
 	v, err := look(ctx, e, t.App)
 	if err != nil || v.run.Run == "" {
 		return err

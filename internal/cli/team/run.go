@@ -95,7 +95,7 @@ func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	return n, nil
 }
 
-func (o options) run(ctx context.Context, e *env.Env, t *runview.Attendant, n app.NewTeam) error {
+func (o options) run(ctx context.Context, e *env.Env, t *runview.View, n app.NewTeam) error {
 	s, err := t.App.Team(ctx, n)
 	if s.Archived != "" {
 		e.Talk("the session before is in %s", s.Archived)
@@ -106,7 +106,7 @@ func (o options) run(ctx context.Context, e *env.Env, t *runview.Attendant, n ap
 	return o.work(ctx, e, t, s.Run)
 }
 
-func (o options) work(ctx context.Context, e *env.Env, t *runview.Attendant, run string) error {
+func (o options) work(ctx context.Context, e *env.Env, t *runview.View, run string) error {
 	if o.detach {
 		return t.Detach(ctx, run, *o.json)
 	}
@@ -121,7 +121,7 @@ func (o options) work(ctx context.Context, e *env.Env, t *runview.Attendant, run
 }
 
 // tell says how the session came out, unless another gaffer works on it now.
-func (o options) tell(ctx context.Context, e *env.Env, t *runview.Attendant) error {
+func (o options) tell(ctx context.Context, e *env.Env, t *runview.View) error {
 	v, err := look(ctx, e, t.App)
 	if err != nil || v.run.Owner > 0 {
 		return err

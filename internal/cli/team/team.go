@@ -86,7 +86,7 @@ func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	return runview.With(ctx, e, func(t *runview.Attendant) error { return o.run(ctx, e, t, n) })
+	return runview.With(ctx, e, func(t *runview.View) error { return o.run(ctx, e, t, n) })
 }
 
 // Open returns the project's team.

@@ -23,7 +23,7 @@ import (
 
 // attend runs a station and passes the signals on to it. They are this command's
 // own: the command line's handler would end the process at the second one.
-func attend(ctx context.Context, s *app.Station, shown *lines) error {
+func attend(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 	heard := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signal.Reset(wanted...)
@@ -49,7 +49,7 @@ func attend(ctx context.Context, s *app.Station, shown *lines) error {
 }
 
 // react does what the n-th signal means.
-func react(n int, s *app.Station, shown *lines, leave func()) {
+func react(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	held := s.Holding()
 	switch n {
 	case 1:
@@ -66,7 +66,7 @@ func react(n int, s *app.Station, shown *lines, leave func()) {
 }
 
 // end is how the command ends, perhaps because it was told to leave.
-func end(err error, s *app.Station) error {
+func end(err error, s *app.ServerWorker) error {
 	if err == nil || !errors.Is(err, context.Canceled) {
 		return err
 	}

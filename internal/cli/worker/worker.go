@@ -89,7 +89,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 			return err
 		}
 	}
-	s, err := app.OpenStation(ctx, opts)
+	s, err := app.OpenServerWorker(ctx, opts)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 }
 
 // station is what the flags and the settings say together.
-func station(e *env.Env, o options) (opts app.StationOptions, err error) {
+func station(e *env.Env, o options) (opts app.ServerWorkerOptions, err error) {
 	if opts.Project, err = e.Project(); err != nil {
 		return opts, err
 	}
@@ -122,7 +122,7 @@ func station(e *env.Env, o options) (opts app.StationOptions, err error) {
 	return opts, err
 }
 
-func check(opts app.StationOptions) error {
+func check(opts app.ServerWorkerOptions) error {
 	switch {
 	case opts.Slots < 1 || opts.Slots > maxSlots:
 		return exit.Usage(fmt.Errorf("--slots %d: want 1 to %d", opts.Slots, maxSlots))

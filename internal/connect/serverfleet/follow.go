@@ -49,22 +49,22 @@ func (f *Fleet) Follow(ctx context.Context, run string, interval time.Duration, 
 	}
 }
 
-// bell rings when the stream tells that something of a run has changed.
-type bell struct {
-	rings chan struct{}
-	stop  func()
+// changeSignal rings when the stream tells that something of a run has changed.
+type changeSignal struct {
+	changes chan struct{}
+	stop    func()
 }
 
 // listen begins to hear of a run. A stream that the server refuses rings never,
 // and then the run is looked at from time to time alone.
-func (f *Fleet) listen(ctx context.Context, run string) bell {
+func (f *Fleet) listen(ctx context.Context, run string) changeSignal {
 	ctx, cancel := context.WithCancel(ctx)
-	b := bell{rings: make(chan struct{}, 1)}
+	b := changeSignal{changes: make(chan struct{}, 1)}
 	var all sync.WaitGroup
 	all.Go(func() {
 		_ = f.client.Stream(ctx, coordinator.From{Run: run}, func(coordinator.Change) error {
 			select {
-			case b.rings <- struct{}{}:
+			case b.changes <- struct{}{}:
 			default: // it rings already
 			}
 			return nil
@@ -76,13 +76,13 @@ func (f *Fleet) listen(ctx context.Context, run string) bell {
 
 // wait returns when the bell has rung or it has been quiet for long, but not
 // before the interval is over.
-func (b bell) wait(ctx context.Context, interval time.Duration) error {
+func (b changeSignal) wait(ctx context.Context, interval time.Duration) error {
 	interval = max(interval, shortest)
 	soonest, latest := time.NewTimer(interval), time.NewTimer(max(10*interval, quiet))
 	defer soonest.Stop()
 	defer latest.Stop()
 	select {
-	case <-b.rings:
+	case <-b.changes:
 	case <-latest.C:
 	case <-ctx.Done():
 		return ctx.Err()

@@ -78,7 +78,7 @@ func start(t *testing.T) *world {
 	back := w.listen()
 	hosts, _ := server.HostsOf(back.Addr(), nil)
 	srv, err := server.New(server.Options{
-		Desk: d, Work: work, Tokens: w.book, Log: server.NewLog(io.Discard, slog.LevelError), Now: time.Now, Random: rand.Reader, Hosts: hosts, Rate: -1,
+		Protocol: d, Work: work, Tokens: w.book, Log: server.NewLog(io.Discard, slog.LevelError), Now: time.Now, Random: rand.Reader, Hosts: hosts, Rate: -1,
 	})
 	if err != nil {
 		t.Fatal(err)

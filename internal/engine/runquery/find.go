@@ -48,7 +48,7 @@ func Missing(err error, what, name string) error {
 // FindRun returns the id of the run that a person means: the whole id, a prefix
 // of it or of its last part that is unique in the project, the name of its plan
 // for the latest of that name, or "-" or "" for the latest of all. With unfinished, only runs that have not ended count.
-func (l *Lookout) FindRun(ctx context.Context, project, text string, unfinished bool) (id string, err error) {
+func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished bool) (id string, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		if run, err := r.Run(text); err == nil { // also one of another project
 			id = run.ID
@@ -107,7 +107,7 @@ func pick(what, text string, ids []string, forms func(id string) []string) (stri
 // FindTask returns the run and the task that a person means: RUN/TASK, TASK in the
 // latest run that has it, or, if none has, a unique prefix of one in the latest
 // run that has one.
-func (l *Lookout) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
+func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
 	if at := strings.IndexByte(text, '/'); at >= 0 {
 		run, err := l.FindRun(ctx, project, text[:at], false)
 		if err != nil {
@@ -149,7 +149,7 @@ func having(r store.Reader, runs []store.Run, task string) (int, error) {
 	return -1, nil
 }
 
-func (l *Lookout) findTask(ctx context.Context, run, text string) (task fleet.Task, err error) {
+func (l *Querier) findTask(ctx context.Context, run, text string) (task fleet.Task, err error) {
 	v, err := l.Run(ctx, run)
 	if err != nil {
 		return task, err

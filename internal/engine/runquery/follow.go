@@ -12,7 +12,7 @@ import (
 // Follow calls each with the run as it stands, at once and then whenever it has
 // changed, but not more often than every interval, until the run has ended or
 // each returns an error or ctx ends.
-func (l *Lookout) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
+func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
 	f := &follower{lookout: l, id: run}
 	for {
 		if err := l.store.Read(ctx, f.look); err != nil {
@@ -30,7 +30,7 @@ func (l *Lookout) Follow(ctx context.Context, run string, interval time.Duration
 // Changes calls each at once and then whenever anything has changed, but not more
 // often than every interval, until each returns an error or ctx ends. What agents
 // do is no change, so each is called from time to time as well.
-func (l *Lookout) Changes(ctx context.Context, interval time.Duration, each func() error) error {
+func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func() error) error {
 	for {
 		var last int64
 		err := l.store.Read(ctx, func(r store.Reader) (err error) {
@@ -53,7 +53,7 @@ func (l *Lookout) Changes(ctx context.Context, interval time.Duration, each func
 const beatShown = time.Second
 
 // change returns when there is something new, but not before interval.
-func (l *Lookout) change(ctx context.Context, last int64, interval time.Duration) error {
+func (l *Querier) change(ctx context.Context, last int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
 	wait, cancel := context.WithTimeout(ctx, max(interval, beatShown))
@@ -71,7 +71,7 @@ func (l *Lookout) change(ctx context.Context, last int64, interval time.Duration
 // follower keeps a view of a run up to date. A run may have very many tasks, so
 // it looks only at those that have changed, and at the attempts that run.
 type follower struct {
-	lookout *Lookout
+	lookout *Querier
 	id      string
 	last    int64 // the last event that is in the view
 	run     fleet.Run

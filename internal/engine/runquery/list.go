@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Summaries are like [Lookout.Runs] without the tasks, and at most limit of them.
-func (l *Lookout) Summaries(ctx context.Context, project string, ended bool, limit int) (list []fleet.Run, err error) {
+// Summaries are like [Querier.Runs] without the tasks, and at most limit of them.
+func (l *Querier) Summaries(ctx context.Context, project string, ended bool, limit int) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		rows, err := l.Latest(r, project, ended, limit)
@@ -32,9 +32,9 @@ func (l *Lookout) Summaries(ctx context.Context, project string, ended bool, lim
 	return list, err
 }
 
-// Latest are the rows of what [Lookout.Runs] lists, at most limit of them, without
+// Latest are the rows of what [Querier.Runs] lists, at most limit of them, without
 // their plans where the store can do without.
-func (l *Lookout) Latest(r store.Reader, project string, ended bool, limit int) (list []store.Run, err error) {
+func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) (list []store.Run, err error) {
 	quick, ok := r.(store.Summaries)
 	if !ok {
 		rows, err := l.Rows(r, project, ended)
@@ -58,8 +58,8 @@ func (l *Lookout) Latest(r store.Reader, project string, ended bool, limit int) 
 	return list, nil
 }
 
-func (l *Lookout) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
-	if row.Conducted && row.Plan == nil && l.opts.Adorn != nil {
+func (l *Querier) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
+	if row.Conducted && row.Plan == nil && l.opts.Annotate != nil {
 		if row, err = r.Run(row.ID); err != nil { // its plan says whose it is
 			return v, err
 		}
@@ -86,7 +86,7 @@ func Count(r store.Reader, run string) (c fleet.Counts, err error) {
 }
 
 // Summary is a run without its tasks.
-func (l *Lookout) Summary(ctx context.Context, id string) (v fleet.Run, err error) {
+func (l *Querier) Summary(ctx context.Context, id string) (v fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		row, err := r.Run(id)
 		if err != nil {
@@ -99,7 +99,7 @@ func (l *Lookout) Summary(ctx context.Context, id string) (v fleet.Run, err erro
 }
 
 // Task returns one task, with its open question.
-func (l *Lookout) Task(ctx context.Context, key store.TaskKey) (v fleet.Task, err error) {
+func (l *Querier) Task(ctx context.Context, key store.TaskKey) (v fleet.Task, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		row, err := r.Task(key)
 		if err != nil {
@@ -116,7 +116,7 @@ func (l *Lookout) Task(ctx context.Context, key store.TaskKey) (v fleet.Task, er
 }
 
 // Attempts are all tries at a task, the first one first.
-func (l *Lookout) Attempts(ctx context.Context, key store.TaskKey) (list []fleet.Attempt, err error) {
+func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet.Attempt, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		if _, err := r.Task(key); err != nil {
@@ -132,7 +132,7 @@ func (l *Lookout) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 }
 
 // Lanes are those that are paused.
-func (l *Lookout) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
+func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) (err error) {
 		paused, err = pausedLanes(r)
 		return err
@@ -142,7 +142,7 @@ func (l *Lookout) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 
 // Questions are what agents wait for people to decide, the oldest first, in one
 // run or in all if it is empty.
-func (l *Lookout) Questions(ctx context.Context, run string) (list []fleet.Question, err error) {
+func (l *Querier) Questions(ctx context.Context, run string) (list []fleet.Question, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		read := func() ([]store.Question, error) { return r.Questions(true) }

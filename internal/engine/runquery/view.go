@@ -10,7 +10,7 @@ import (
 )
 
 // View returns a run as others see it.
-func (l *Lookout) View(r store.Reader, id string) (fleet.Run, error) {
+func (l *Querier) View(r store.Reader, id string) (fleet.Run, error) {
 	run, err := r.Run(id)
 	if err != nil {
 		return fleet.Run{}, Missing(err, "run", id)
@@ -36,22 +36,22 @@ func (l *Lookout) View(r store.Reader, id string) (fleet.Run, error) {
 	return v, err
 }
 
-func (l *Lookout) runOf(run store.Run) fleet.Run {
+func (l *Querier) runOf(run store.Run) fleet.Run {
 	v := RunOf(run)
-	if l.opts.Adorn != nil {
-		l.opts.Adorn(&v, run)
+	if l.opts.Annotate != nil {
+		l.opts.Annotate(&v, run)
 	}
 	return v
 }
 
-func (l *Lookout) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
+func (l *Querier) taskOf(r store.Reader, t store.Task) (fleet.Task, error) {
 	var spec plan.Task
 	if err := json.Unmarshal(t.Spec, &spec); err != nil {
 		return fleet.Task{}, err
 	}
 	v := TaskOf(t, spec)
-	if l.opts.AdornTask != nil {
-		l.opts.AdornTask(&v, spec)
+	if l.opts.AnnotateTask != nil {
+		l.opts.AnnotateTask(&v, spec)
 	}
 	id := cmp.Or(t.Attempt, t.Last)
 	if id == "" {

@@ -174,22 +174,22 @@ func refusedFor(f fact) bool {
 	return f.Kind == taskFailed && orElse(f.attempt.Class, f.task.Outcome) == string(failure.OverBudget)
 }
 
-// crew is a worker and what is needed to say whether it is missed.
-type crew struct {
+// workerLoad is a worker and what is needed to say whether it is missed.
+type workerLoad struct {
 	store.Worker
 	holds int  // attempts that it runs
 	local bool // it works for a run of its own machine, and ends with that
 }
 
-// hearing is since when workers could be missed.
-type hearing struct {
+// silenceRule is since when workers could be missed.
+type silenceRule struct {
 	began time.Time     // those that were last heard of before this are not our concern
 	since time.Time     // nobody could be heard before this
 	after time.Duration // who was not heard of for so long is offline
 }
 
 // offline tells who has been missing for long enough.
-func offline(w crew, h hearing, now time.Time) (Note, bool) {
+func offline(w workerLoad, h silenceRule, now time.Time) (Note, bool) {
 	silent := now.Sub(latest(w.Seen, h.since)) >= h.after
 	concern := w.Seen.After(h.began.Add(-h.after)) && now.Sub(w.Seen) < tooOld
 	if !silent || !concern || w.Created.IsZero() || w.local && w.holds == 0 {

@@ -120,7 +120,7 @@ func TestWhenABudgetIsTold(t *testing.T) {
 }
 
 func TestWhoIsMissed(t *testing.T) {
-	h := hearing{began: noon.Add(-time.Hour), since: noon.Add(-time.Hour), after: 30 * time.Second}
+	h := silenceRule{began: noon.Add(-time.Hour), since: noon.Add(-time.Hour), after: 30 * time.Second}
 	seen := func(ago time.Duration) store.Worker {
 		return store.Worker{ID: "w", Name: "mill", Seen: noon.Add(-ago), Created: noon.Add(-2 * time.Hour)}
 	}
@@ -129,18 +129,18 @@ func TestWhoIsMissed(t *testing.T) {
 	late := h
 	late.since = noon.Add(-10 * time.Second)
 	for name, c := range map[string]struct {
-		crew crew
-		h    hearing
+		crew workerLoad
+		h    silenceRule
 		want string
 	}{
-		"heard of":                       {crew{Worker: seen(29 * time.Second)}, h, ""},
-		"not heard of":                   {crew{Worker: seen(30 * time.Second)}, h, "not heard of for 30s"},
-		"with work":                      {crew{Worker: seen(95 * time.Second), holds: 2}, h, "not heard of for 1m 35s; it holds 2 tasks"},
-		"before we listened":             {crew{Worker: seen(2 * time.Hour)}, h, ""},
-		"while we could not listen":      {crew{Worker: seen(time.Minute)}, late, ""},
-		"no worker of the protocol":      {crew{Worker: unnamed, holds: 1}, h, ""},
-		"a run's own that has ended":     {crew{Worker: seen(time.Minute), local: true}, h, ""},
-		"a run's own that has left work": {crew{Worker: seen(time.Minute), local: true, holds: 1}, h, "not heard of for 1m 00s; it holds 1 task"},
+		"heard of":                       {workerLoad{Worker: seen(29 * time.Second)}, h, ""},
+		"not heard of":                   {workerLoad{Worker: seen(30 * time.Second)}, h, "not heard of for 30s"},
+		"with work":                      {workerLoad{Worker: seen(95 * time.Second), holds: 2}, h, "not heard of for 1m 35s; it holds 2 tasks"},
+		"before we listened":             {workerLoad{Worker: seen(2 * time.Hour)}, h, ""},
+		"while we could not listen":      {workerLoad{Worker: seen(time.Minute)}, late, ""},
+		"no worker of the protocol":      {workerLoad{Worker: unnamed, holds: 1}, h, ""},
+		"a run's own that has ended":     {workerLoad{Worker: seen(time.Minute), local: true}, h, ""},
+		"a run's own that has left work": {workerLoad{Worker: seen(time.Minute), local: true, holds: 1}, h, "not heard of for 1m 00s; it holds 1 task"},
 	} {
 		if n, _ := offline(c.crew, c.h, noon); n.Text != c.want {
 			t.Errorf("%s: %q, want %q", name, n.Text, c.want)

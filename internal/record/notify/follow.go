@@ -256,10 +256,10 @@ func (f *follower) workers(r store.Reader, found *news, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	h := hearing{began: f.cursor.Began, since: f.since, after: f.offline}
+	h := silenceRule{began: f.cursor.Began, since: f.since, after: f.offline}
 	var missing []store.Worker
 	for _, w := range all {
-		if n, ok := offline(crew{Worker: w}, h, now); ok && !f.told[n.ID] {
+		if n, ok := offline(workerLoad{Worker: w}, h, now); ok && !f.told[n.ID] {
 			missing = append(missing, w)
 		}
 	}
@@ -270,7 +270,7 @@ func (f *follower) workers(r store.Reader, found *news, now time.Time) error {
 }
 
 // missed finds out what those hold who are missing.
-func (f *follower) missed(r store.Reader, found *news, missing []store.Worker, h hearing, now time.Time) error {
+func (f *follower) missed(r store.Reader, found *news, missing []store.Worker, h silenceRule, now time.Time) error {
 	running, err := store.RunningAttempts(r)
 	if err != nil {
 		return err
@@ -284,7 +284,7 @@ func (f *follower) missed(r store.Reader, found *news, missing []store.Worker, h
 		if gone(err) != nil {
 			return err
 		}
-		if n, ok := offline(crew{w, holds[w.ID], err == nil && run.Place == w.ID}, h, now); ok {
+		if n, ok := offline(workerLoad{w, holds[w.ID], err == nil && run.Place == w.ID}, h, now); ok {
 			f.add(found, n)
 		}
 	}

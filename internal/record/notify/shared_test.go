@@ -41,7 +41,7 @@ func TestProgramsThatShareADatabaseTellEachThingOnce(t *testing.T) {
 			ID: fmt.Sprint("program", i), Notice: func(text string) { t.Error(text) }, OfflineAfter: 30 * time.Second,
 		}
 	}
-	var all []*Teller
+	var all []*Notifier
 	for i := range runs {
 		id := fmt.Sprint("r", i)
 		p := plan.Plan{Name: id}

@@ -13,7 +13,7 @@ import (
 
 // tidy takes away what was told long ago, and how far runs were read that have
 // ended long ago.
-func (b *book) tidy(ctx context.Context, now time.Time) error {
+func (b *channelState) tidy(ctx context.Context, now time.Time) error {
 	var old []store.ItemKey
 	err := b.store.Read(ctx, func(r store.Reader) (err error) {
 		old, err = b.old(r, now.Add(-keep))
@@ -31,7 +31,7 @@ func (b *book) tidy(ctx context.Context, now time.Time) error {
 }
 
 // old are the items that nobody needs any more. None of them will change.
-func (b *book) old(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
+func (b *channelState) old(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
 	told, err := r.Items(noteKind, b.channel, math.MinInt64, tidyMost)
 	if err != nil {
 		return nil, err

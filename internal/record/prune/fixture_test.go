@@ -36,7 +36,7 @@ type fixture struct {
 	ctx    context.Context
 	store  store.Store
 	engine *engine.Engine
-	desk   *protocol.Desk
+	desk   *protocol.Service
 	now    time.Time
 	ids    int
 }

@@ -54,7 +54,7 @@ func (t *taker) takeOld(ctx context.Context, run string, tasks []OldTask) error 
 	return err
 }
 
-// takeItems takes away the desk's inputs and notes.
+// takeItems takes away the service's inputs and notes.
 func (t *taker) takeItems(ctx context.Context) error {
 	for _, of := range []struct {
 		keys []store.ItemKey

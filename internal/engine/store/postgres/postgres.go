@@ -31,7 +31,7 @@ type Store struct {
 	plans  memo.Plans
 	reads  *pgxpool.Pool
 	ears   *listener
-	herald herald
+	herald announcer
 	clock  *clock
 
 	open  chan struct{} // held by the session that is open

@@ -48,17 +48,17 @@ func (q queue) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// place is a process's own place in a queue, for who writes again and again: it
+// queuePlace is a process's own place in a queue, for who writes again and again: it
 // keeps the files open, so that a turn costs little when nobody else wants one. It
 // is not safe for concurrent use.
-type place struct {
+type queuePlace struct {
 	queue
 	files [2]*os.File // next and turn
 	infos [2]os.FileInfo
 }
 
 // wait returns when it is our turn. The turn ends before the next one is asked for.
-func (p *place) wait(ctx context.Context) (host.Lock, error) {
+func (p *queuePlace) wait(ctx context.Context) (host.Lock, error) {
 	if p.open() == nil && p.try() {
 		return p, nil
 	}
@@ -67,7 +67,7 @@ func (p *place) wait(ctx context.Context) (host.Lock, error) {
 
 // try takes the turn if nobody has it and nobody waits for it. A file that another
 // has taken the place of is nobody's turn.
-func (p *place) try() bool {
+func (p *queuePlace) try() bool {
 	if !tryLock(p.files[0]) {
 		return false
 	}
@@ -80,7 +80,7 @@ func (p *place) try() bool {
 	return got
 }
 
-func (p *place) isThere() bool {
+func (p *queuePlace) isThere() bool {
 	for i, name := range p.names() {
 		if now, err := os.Lstat(name); err != nil || !os.SameFile(now, p.infos[i]) {
 			return false
@@ -89,13 +89,13 @@ func (p *place) isThere() bool {
 	return true
 }
 
-func (p *place) names() [2]string { return [2]string{p.next, p.turn} }
+func (p *queuePlace) names() [2]string { return [2]string{p.next, p.turn} }
 
 // Unlock implements [host.Lock].
-func (p *place) Unlock() error { return unlock(p.files[1]) }
+func (p *queuePlace) Unlock() error { return unlock(p.files[1]) }
 
 // open opens the files, unless they are.
-func (p *place) open() (err error) {
+func (p *queuePlace) open() (err error) {
 	if p.files[1] != nil {
 		return nil
 	}
@@ -112,7 +112,7 @@ func (p *place) open() (err error) {
 	return nil
 }
 
-func (p *place) close() {
+func (p *queuePlace) close() {
 	for _, f := range p.files {
 		if f != nil {
 			_ = f.Close() // nothing was written to it

@@ -11,7 +11,7 @@ import (
 // who gives up may still stand in line for a while.
 func taken(t *testing.T, q queue) bool {
 	t.Helper()
-	p := &place{queue: q}
+	p := &queuePlace{queue: q}
 	defer p.close() // which unlocks it
 	if err := p.open(); err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func taken(t *testing.T, q queue) bool {
 
 func TestAPlaceInTheQueueIsTakenAndGivenBackAgainAndAgain(t *testing.T) {
 	q := queueOf(filepath.Join(t.TempDir(), "db"))
-	p := &place{queue: q}
+	p := &queuePlace{queue: q}
 	defer p.close()
 	for i := range 3 {
 		turn, err := p.wait(t.Context())
@@ -42,7 +42,7 @@ func TestAPlaceInTheQueueIsTakenAndGivenBackAgainAndAgain(t *testing.T) {
 
 func TestAFileThatWasReplacedIsNobodysTurn(t *testing.T) {
 	q := queueOf(filepath.Join(t.TempDir(), "db"))
-	p := &place{queue: q}
+	p := &queuePlace{queue: q}
 	defer p.close()
 	for _, name := range []string{q.next, q.turn} {
 		if err := p.open(); err != nil {
@@ -69,7 +69,7 @@ func TestAFileThatWasReplacedIsNobodysTurn(t *testing.T) {
 
 func TestWhoStandsInLineComesFirst(t *testing.T) {
 	q := queueOf(filepath.Join(t.TempDir(), "db"))
-	p := &place{queue: q}
+	p := &queuePlace{queue: q}
 	defer p.close()
 	turn, err := p.wait(t.Context())
 	if err != nil {

@@ -25,7 +25,7 @@ type Store struct {
 	writer   store.Writer
 	bell     store.Bell
 	plans    memo.Plans
-	queue    place
+	queue    queuePlace
 	file     os.FileInfo // that of the path, before it was opened
 
 	open   chan struct{} // held by the session that is open
@@ -63,7 +63,7 @@ func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: place{queue: queueOf(path)}, last: -1}
+	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: queuePlace{queue: queueOf(path)}, last: -1}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
 	err = s.connect(ctx)
 	for try := 1; isGone(err) && try < maxTries; try++ { // somebody has restored a backup

@@ -92,14 +92,14 @@ func (m Model) open() Model {
 	kind, id := m.chosen()
 	switch kind {
 	case questionKey:
-		return m.enter(place{screen: questionScreen, question: id})
+		return m.enter(location{screen: questionScreen, question: id})
 	case runKey:
-		return m.enter(place{screen: runScreen, run: id})
+		return m.enter(location{screen: runScreen, run: id})
 	case taskKey:
-		return m.enter(place{screen: taskScreen, run: m.looked.Run, task: id})
+		return m.enter(location{screen: taskScreen, run: m.looked.Run, task: id})
 	case workerKey:
 		if run, task, ok := m.taskOf(id); ok {
-			return m.enter(place{screen: taskScreen, run: run, task: task})
+			return m.enter(location{screen: taskScreen, run: run, task: task})
 		}
 		return m.tell("this worker has no task that could be shown")
 	}
@@ -124,7 +124,7 @@ func (m Model) toQuestion() Model {
 	run, task := m.looked.Run, m.looked.Task
 	switch kind {
 	case questionKey:
-		return m.enter(place{screen: questionScreen, question: id})
+		return m.enter(location{screen: questionScreen, question: id})
 	case runKey:
 		run = id
 	case taskKey:
@@ -140,7 +140,7 @@ func (m Model) toQuestion() Model {
 	list := m.questions()
 	for _, is := range wanted {
 		if at := slices.IndexFunc(list, is); at >= 0 {
-			return m.enter(place{screen: questionScreen, question: list[at].ID})
+			return m.enter(location{screen: questionScreen, question: list[at].ID})
 		}
 	}
 	return m.tell("nobody asks anything")
@@ -168,7 +168,7 @@ func (m Model) toLog() Model {
 	if task == "" {
 		return m.tell("a log is a task's: choose one")
 	}
-	return m.enter(place{screen: taskScreen, run: run, task: task, full: true})
+	return m.enter(location{screen: taskScreen, run: run, task: task, full: true})
 }
 
 // cancel asks about what is chosen.

@@ -17,7 +17,7 @@ type list struct {
 }
 
 // at is the row that is chosen, or -1 if there is none to choose.
-func (l list) at(p place) int {
+func (l list) at(p location) int {
 	if i := slices.Index(l.keys, p.cursor); i >= 0 && p.cursor != "" {
 		return i
 	}
@@ -61,7 +61,7 @@ func (l list) section(from, by int) int {
 
 // top is the first row to be shown in a room: the chosen one is seen, and so is
 // the heading before it.
-func (l list) top(p place, room int) int {
+func (l list) top(p location, room int) int {
 	top, at := p.top, l.at(p)
 	if at >= 0 {
 		first := at
@@ -74,7 +74,7 @@ func (l list) top(p place, room int) int {
 }
 
 // rows draws the list in a room.
-func (l list) rows(p place, width, room int, color bool) []string {
+func (l list) rows(p location, width, room int, color bool) []string {
 	if room <= 0 {
 		return nil
 	}

@@ -58,7 +58,7 @@ func (m Model) seeLog(l Log) Model {
 }
 
 // place is the last place of a screen, or nil.
-func (m Model) place(s screen) *place {
+func (m Model) place(s screen) *location {
 	for i := len(m.stack) - 1; i >= 0; i-- {
 		if m.stack[i].screen == s {
 			return &m.stack[i]

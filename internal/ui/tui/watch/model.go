@@ -17,8 +17,8 @@ const (
 	questionScreen
 )
 
-// place is somewhere a person is, or goes back to.
-type place struct {
+// location is somewhere a person is, or goes back to.
+type location struct {
 	screen              screen
 	run, task, question string
 
@@ -58,7 +58,7 @@ type Model struct {
 	task          Task
 	log           record
 
-	stack   []place // never empty; the last is shown
+	stack   []location // never empty; the last is shown
 	mode    mode
 	input   string // what is typed: a filter or an answer
 	sending string // the question whose answer is under way
@@ -70,9 +70,9 @@ type Model struct {
 
 // New is a model that shows the fleet, or a run of it.
 func New(run string, now time.Time) Model {
-	m := Model{now: now, stack: []place{{screen: fleetScreen}}}
+	m := Model{now: now, stack: []location{{screen: fleetScreen}}}
 	if run != "" {
-		m.stack = append(m.stack, place{screen: runScreen, run: run})
+		m.stack = append(m.stack, location{screen: runScreen, run: run})
 	}
 	return m
 }
@@ -157,10 +157,10 @@ func (m Model) gone() Away {
 	return m.away
 }
 
-func (m Model) here() *place { return &m.stack[len(m.stack)-1] }
+func (m Model) here() *location { return &m.stack[len(m.stack)-1] }
 
 // enter goes to another place.
-func (m Model) enter(p place) Model {
+func (m Model) enter(p location) Model {
 	m.stack = append(m.stack, p)
 	m.input = ""
 	return m

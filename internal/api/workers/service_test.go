@@ -41,12 +41,12 @@ var (
 
 // fixture is a workdesk with a clock to turn.
 type fixture struct {
-	*workers.Desk
+	*workers.Service
 	t      *testing.T
 	ctx    context.Context
 	engine *engine.Engine
 	store  store.Store
-	desk   *protocol.Desk
+	desk   *protocol.Service
 
 	mu  sync.Mutex
 	now time.Time
@@ -79,7 +79,7 @@ func onEach(t *testing.T, test func(f *fixture)) {
 			f.engine = engine.New(s, engine.Options{
 				Now: f.clock, Rand: rand.Float64, Lease: time.Minute, NewID: func() string { return fmt.Sprintf("id%d", ids.Add(1)) },
 			})
-			f.Desk = workers.New(workers.Options{Store: s, Engine: f.engine, Lease: time.Minute, Notice: func(text string) { t.Error(text) }})
+			f.Service = workers.New(workers.Options{Store: s, Engine: f.engine, Lease: time.Minute, Notice: func(text string) { t.Error(text) }})
 			f.desk = protocol.New(s, f.engine, f.clock)
 			running, stop := context.WithCancel(t.Context())
 			var all sync.WaitGroup

@@ -29,30 +29,30 @@ type Options struct {
 	Notice func(text string)
 }
 
-// Desk answers requests. It is safe for concurrent use. Workers that wait are told
+// Service answers requests. It is safe for concurrent use. Workers that wait are told
 // of changes while Run goes on.
-type Desk struct {
+type Service struct {
 	opts Options
-	bell *bell
+	bell *changeFeed
 }
 
-var _ server.Work = (*Desk)(nil)
+var _ server.Work = (*Service)(nil)
 
-// New returns a desk.
-func New(opts Options) *Desk {
+// New returns a service.
+func New(opts Options) *Service {
 	opts.Lease = cmp.Or(opts.Lease, engine.DefaultLease)
 	opts.Keep = cmp.Or(opts.Keep, logstore.DefaultKeep)
-	return &Desk{opts: opts, bell: newBell(opts.Store)}
+	return &Service{opts: opts, bell: newBell(opts.Store)}
 }
 
 // Run reads changes for all who wait for them, until ctx ends.
-func (d *Desk) Run(ctx context.Context) { d.bell.run(ctx, d.opts.Notice) }
+func (d *Service) Run(ctx context.Context) { d.bell.run(ctx, d.opts.Notice) }
 
-func (d *Desk) do(ctx context.Context, who string, need store.Need, do func(s *engine.Step) error) error {
+func (d *Service) do(ctx context.Context, who string, need store.Need, do func(s *engine.Step) error) error {
 	return d.opts.Engine.Do(ctx, who, need, do)
 }
 
-func (d *Desk) lease() int64 { return d.opts.Lease.Milliseconds() }
+func (d *Service) lease() int64 { return d.opts.Lease.Milliseconds() }
 
 // rows is where rows are looked up: in a transaction, or while reading.
 type rows interface {
@@ -100,7 +100,7 @@ func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.A
 }
 
 // Beat implements [server.Work].
-func (d *Desk) Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (told coordinator.WorkOrders, err error) {
+func (d *Service) Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (told coordinator.WorkOrders, err error) {
 	if err := checkBeat(b); err != nil {
 		return told, err
 	}
@@ -178,7 +178,7 @@ func sorted(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) (hel
 }
 
 // Claim implements [server.Work].
-func (d *Desk) Claim(ctx context.Context, by credential.Identity, c coordinator.WorkClaim) (given coordinator.Claimed, err error) {
+func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinator.WorkClaim) (given coordinator.Claimed, err error) {
 	if err := checkClaim(c, true); err != nil {
 		return given, err
 	}
@@ -259,7 +259,7 @@ func workFor(s *engine.Step, a *engine.Assignment) (*coordinator.Work, error) {
 }
 
 // Ask implements [server.Work].
-func (d *Desk) Ask(ctx context.Context, by credential.Identity, q coordinator.WorkQuestion) (id string, err error) {
+func (d *Service) Ask(ctx context.Context, by credential.Identity, q coordinator.WorkQuestion) (id string, err error) {
 	if err := checkQuestion(q); err != nil {
 		return "", err
 	}
@@ -274,7 +274,7 @@ func (d *Desk) Ask(ctx context.Context, by credential.Identity, q coordinator.Wo
 }
 
 // Release implements [server.Work].
-func (d *Desk) Release(ctx context.Context, by credential.Identity, r coordinator.WorkRelease) error {
+func (d *Service) Release(ctx context.Context, by credential.Identity, r coordinator.WorkRelease) error {
 	if err := checkRelease(r); err != nil {
 		return err
 	}
@@ -300,7 +300,7 @@ func (d *Desk) Release(ctx context.Context, by credential.Identity, r coordinato
 }
 
 // Held implements [server.Work].
-func (d *Desk) Held(ctx context.Context, by credential.Identity, worker string) (list []coordinator.Work, err error) {
+func (d *Service) Held(ctx context.Context, by credential.Identity, worker string) (list []coordinator.Work, err error) {
 	if err := protocol.CheckID("worker", worker); err != nil {
 		return nil, err
 	}
@@ -329,7 +329,7 @@ func (d *Desk) Held(ctx context.Context, by credential.Identity, worker string) 
 }
 
 // Log implements [server.Work]. An attempt that has ended may still be told of.
-func (d *Desk) Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error) {
+func (d *Service) Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error) {
 	if err := protocol.CheckID("attempt", p.Attempt); err != nil {
 		return 0, err
 	}
@@ -349,7 +349,7 @@ func (d *Desk) Log(ctx context.Context, by credential.Identity, p coordinator.Lo
 }
 
 // Wait implements [server.Work].
-func (d *Desk) Wait(ctx context.Context, by credential.Identity, worker string, after int64) (news coordinator.WorkNews, err error) {
+func (d *Service) Wait(ctx context.Context, by credential.Identity, worker string, after int64) (news coordinator.WorkNews, err error) {
 	if err := protocol.CheckID("worker", worker); err != nil {
 		return news, err
 	}

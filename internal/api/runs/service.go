@@ -42,7 +42,7 @@ type Options struct {
 
 	// Attend lets a process of this machine work on a run if only this machine
 	// can do it and no process does. It is called after a person has changed the
-	// run. Nil is for a desk whose runs others always work on.
+	// run. Nil is for a service whose runs others always work on.
 	Attend func(ctx context.Context, run string) error
 
 	// Hide says which runs are none for people, such as those that others keep
@@ -53,28 +53,28 @@ type Options struct {
 	Weave func(p plan.Plan, run string) (plan.Plan, error)
 }
 
-// Desk answers requests. It is safe for concurrent use.
-type Desk struct {
+// Service answers requests. It is safe for concurrent use.
+type Service struct {
 	opts    Options
-	lookout *runquery.Lookout
+	lookout *runquery.Querier
 	sheets  sheets
 }
 
-var _ server.Runs = (*Desk)(nil)
+var _ server.Runs = (*Service)(nil)
 
-// New returns a desk.
-func New(opts Options) *Desk {
+// New returns a service.
+func New(opts Options) *Service {
 	if opts.Attend == nil {
 		opts.Attend = func(context.Context, string) error { return nil }
 	}
 	if opts.Hide == nil {
 		opts.Hide = func(store.Run) bool { return false }
 	}
-	return &Desk{opts: opts, lookout: runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Adorn: opts.Adorn})}
+	return &Service{opts: opts, lookout: runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Adorn})}
 }
 
 // find returns a run that people see.
-func (d *Desk) find(r store.Reader, id string) (store.Run, error) {
+func (d *Service) find(r store.Reader, id string) (store.Run, error) {
 	run, err := r.Run(id)
 	if err == nil && d.opts.Hide(run) {
 		err = store.ErrNotFound
@@ -83,7 +83,7 @@ func (d *Desk) find(r store.Reader, id string) (store.Run, error) {
 }
 
 // see returns an error unless a run is there and people see it.
-func (d *Desk) see(ctx context.Context, id string) error {
+func (d *Service) see(ctx context.Context, id string) error {
 	return d.opts.Store.Read(ctx, func(r store.Reader) error {
 		_, err := d.find(r, id)
 		return err
@@ -91,13 +91,13 @@ func (d *Desk) see(ctx context.Context, id string) error {
 }
 
 // Runs implements [server.Runs].
-func (d *Desk) Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error) {
+func (d *Service) Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error) {
 	return d.lookout.Summaries(ctx, q.Project, q.Ended, q.Limit)
 }
 
 // Run implements [server.Runs]. The prompts of many tasks are no part of a
 // picture of them.
-func (d *Desk) Run(ctx context.Context, id string) (run fleet.Run, err error) {
+func (d *Service) Run(ctx context.Context, id string) (run fleet.Run, err error) {
 	if err := d.see(ctx, id); err != nil {
 		return run, err
 	}
@@ -111,7 +111,7 @@ func (d *Desk) Run(ctx context.Context, id string) (run fleet.Run, err error) {
 }
 
 // FindRun implements [server.Runs].
-func (d *Desk) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
+func (d *Service) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
 	id, err := d.lookout.FindRun(ctx, project, name, unfinished)
 	if err != nil {
 		return "", err
@@ -120,7 +120,7 @@ func (d *Desk) FindRun(ctx context.Context, project, name string, unfinished boo
 }
 
 // FindTask implements [server.Runs].
-func (d *Desk) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
+func (d *Service) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
 	t, err := d.lookout.FindTask(ctx, project, name)
 	if err != nil {
 		return t, err
@@ -129,7 +129,7 @@ func (d *Desk) FindTask(ctx context.Context, project, name string) (fleet.Task, 
 }
 
 // Task implements [server.Runs].
-func (d *Desk) Task(ctx context.Context, run, task string) (fleet.Task, error) {
+func (d *Service) Task(ctx context.Context, run, task string) (fleet.Task, error) {
 	if err := d.see(ctx, run); err != nil {
 		return fleet.Task{}, err
 	}
@@ -143,7 +143,7 @@ func (d *Desk) Task(ctx context.Context, run, task string) (fleet.Task, error) {
 }
 
 // Attempts implements [server.Runs].
-func (d *Desk) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
+func (d *Service) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
 	if err := d.see(ctx, run); err != nil {
 		return nil, err
 	}
@@ -151,7 +151,7 @@ func (d *Desk) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt,
 }
 
 // Plan implements [server.Runs].
-func (d *Desk) Plan(ctx context.Context, id string, env bool) (text json.RawMessage, err error) {
+func (d *Service) Plan(ctx context.Context, id string, env bool) (text json.RawMessage, err error) {
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		run, err := d.find(r, id)
 		text = run.Plan
@@ -171,7 +171,7 @@ func (d *Desk) Plan(ctx context.Context, id string, env bool) (text json.RawMess
 }
 
 // Questions implements [server.Runs].
-func (d *Desk) Questions(ctx context.Context, run string) ([]fleet.Question, error) {
+func (d *Service) Questions(ctx context.Context, run string) ([]fleet.Question, error) {
 	if run != "" {
 		if err := d.see(ctx, run); err != nil {
 			return nil, err

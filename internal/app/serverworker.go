@@ -29,8 +29,8 @@ import (
 	"gaffer/statefile"
 )
 
-// StationOptions are what a Station needs of the world.
-type StationOptions struct {
+// ServerWorkerOptions are what a Station needs of the world.
+type ServerWorkerOptions struct {
 	Project project.Project
 	Config  *config.Config
 	Now     func() time.Time
@@ -49,11 +49,11 @@ type StationOptions struct {
 	Supervisor supervisor.Options
 }
 
-// Station is a worker of a coordinator, on this machine and in one project: it
+// ServerWorker is a worker of a coordinator, on this machine and in one project: it
 // takes tasks, runs them and reports. What it runs outlives it, and the next
-// station of the same name takes it over.
-type Station struct {
-	opts    StationOptions
+// worker of the same name takes it over.
+type ServerWorker struct {
+	opts    ServerWorkerOptions
 	dir     string
 	state   string
 	client  *coordinator.Client // nil before the first connection
@@ -67,9 +67,9 @@ type Station struct {
 	drained  sync.Once
 }
 
-// OpenStation makes this process the worker of a name. One that another process is
+// OpenServerWorker makes this process the worker of a name. One that another process is
 // already is a conflict.
-func OpenStation(ctx context.Context, opts StationOptions) (*Station, error) {
+func OpenServerWorker(ctx context.Context, opts ServerWorkerOptions) (*ServerWorker, error) {
 	if err := statefile.CheckName("name of the worker", opts.Name); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func OpenStation(ctx context.Context, opts StationOptions) (*Station, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Station{opts: opts, state: state, dir: filepath.Join(state, "workers", opts.Name), letGo: make(chan struct{}), noMore: make(chan struct{})}
+	s := &ServerWorker{opts: opts, state: state, dir: filepath.Join(state, "workers", opts.Name), letGo: make(chan struct{}), noMore: make(chan struct{})}
 	if s.release, err = s.occupy(ctx); err != nil {
 		return nil, err
 	}
@@ -89,10 +89,10 @@ func OpenStation(ctx context.Context, opts StationOptions) (*Station, error) {
 }
 
 // Close lets another process be the worker.
-func (s *Station) Close() { s.release() }
+func (s *ServerWorker) Close() { s.release() }
 
 // equip makes the engine and the worker.
-func (s *Station) equip() (err error) {
+func (s *ServerWorker) equip() (err error) {
 	id, err := s.identity()
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *Station) equip() (err error) {
 		if !slices.Contains(allow, plan.CommandAgent) {
 			noCommands = fmt.Errorf("this worker runs no commands of a plan: it was started for %s", strings.Join(allow, ", "))
 		}
-		allow = append(slices.Clone(allow), joinAgent, teamrun.MergeAgent) // what gaffer does itself between tasks
+		allow = append(slices.Clone(allow), mergeAgent, teamrun.MergeAgent) // what gaffer does itself between tasks
 	}
 	s.engine, err = workerclient.New(workerclient.Options{
 		Connect: s.connect, Now: s.opts.Now, Rand: mathrand.Float64, Tell: s.tell,
@@ -116,7 +116,7 @@ func (s *Station) equip() (err error) {
 		return err
 	}
 	s.worker = worker.New(worker.Options{
-		ID: id, Labels: labels, Allow: allow, NoCommands: noCommands, Slots: s.opts.Slots, Engine: s.engine, Attempts: s.folder("attempts"), Root: s.opts.Project.Root, Place: s, Now: s.opts.Now,
+		ID: id, Labels: labels, Allow: allow, NoCommands: noCommands, Slots: s.opts.Slots, Engine: s.engine, Attempts: s.folder("attempts"), Root: s.opts.Project.Root, Workspace: s, Now: s.opts.Now,
 		Agents: func(name string) (agent.Agent, error) {
 			return agentOf(s.opts.Getenv, s.opts.Project.Root, s.opts.Config, name)
 		},
@@ -127,7 +127,7 @@ func (s *Station) equip() (err error) {
 }
 
 // connect returns clients that know the same of coordinators which are away.
-func (s *Station) connect(timeout time.Duration) (_ *coordinator.Client, err error) {
+func (s *ServerWorker) connect(timeout time.Duration) (_ *coordinator.Client, err error) {
 	if s.client == nil {
 		if s.client, err = s.opts.Connect(coordinator.Options{Tries: 1}); err != nil {
 			return nil, err
@@ -136,19 +136,19 @@ func (s *Station) connect(timeout time.Duration) (_ *coordinator.Client, err err
 	return s.client.Apart(timeout), nil
 }
 
-func (s *Station) folder(name string) string { return filepath.Join(s.dir, name) }
+func (s *ServerWorker) folder(name string) string { return filepath.Join(s.dir, name) }
 
-func (s *Station) tell(e workerclient.Event) {
+func (s *ServerWorker) tell(e workerclient.Event) {
 	e.Time = s.opts.Now()
 	s.opts.Tell(e)
 }
 
-// parting is how long a station that ends waits for the rest of the logs.
+// parting is how long a worker that ends waits for the rest of the logs.
 const parting = 10 * time.Second
 
 // Run works until there is nothing left to do, after Drain or Release, or with
 // Once. When ctx ends it lets go of what runs, which goes on.
-func (s *Station) Run(ctx context.Context) error {
+func (s *ServerWorker) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -179,7 +179,7 @@ func why(ctx context.Context, err error) error {
 
 // watch ends everything when the coordinator wants none of it, and has the worker
 // drain or release when that is called for.
-func (s *Station) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+func (s *ServerWorker) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	letGo := s.letGo
 	for {
 		select {
@@ -199,10 +199,10 @@ func (s *Station) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// adopt takes over what an earlier station has left running. It reports false if
-// the station was told to take nothing more before any coordinator has answered:
+// adopt takes over what an earlier worker has left running. It reports false if
+// the worker was told to take nothing more before any coordinator has answered:
 // then there is nothing that it could wait for.
-func (s *Station) adopt(ctx context.Context) (bool, error) {
+func (s *ServerWorker) adopt(ctx context.Context) (bool, error) {
 	asking, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -225,7 +225,7 @@ func (s *Station) adopt(ctx context.Context) (bool, error) {
 }
 
 // part says good-bye.
-func (s *Station) part(ctx context.Context) {
+func (s *ServerWorker) part(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, parting)
 	defer cancel()
 	s.engine.Farewell(ctx)
@@ -234,17 +234,17 @@ func (s *Station) part(ctx context.Context) {
 }
 
 // Drain takes no more tasks: Run returns when those that are held have ended.
-func (s *Station) Drain() {
+func (s *ServerWorker) Drain() {
 	s.drained.Do(func() { close(s.noMore) })
 	s.worker.Drain()
 }
 
 // Release ends what is held and hands it back: others, or this worker later, begin
 // it again. Then Run returns. It does not wait for that.
-func (s *Station) Release() { s.released.Do(func() { close(s.letGo) }) }
+func (s *ServerWorker) Release() { s.released.Do(func() { close(s.letGo) }) }
 
 // Holding lists the tasks that are held, each with its run before it.
-func (s *Station) Holding() (list []string) {
+func (s *ServerWorker) Holding() (list []string) {
 	for _, key := range s.engine.Holding() {
 		list = append(list, key.Run+"/"+key.Task)
 	}
@@ -255,14 +255,14 @@ func (s *Station) Holding() (list []string) {
 // tidyEvery is how often the folders of attempts that were reported are removed.
 const tidyEvery = 10 * time.Minute
 
-func (s *Station) tidy(ctx context.Context) {
+func (s *ServerWorker) tidy(ctx context.Context) {
 	for s.sweep(); ctx.Err() == nil; s.sweep() {
 		pause.For(ctx, tidyEvery)
 	}
 }
 
 // sweep removes the folders of attempts that were reported.
-func (s *Station) sweep() {
+func (s *ServerWorker) sweep() {
 	done, _ := filepath.Glob(filepath.Join(s.folder("attempts"), "*.done")) // the pattern is one
 	for _, dir := range done {
 		_ = os.RemoveAll(dir) // or the next time
@@ -271,16 +271,16 @@ func (s *Station) sweep() {
 
 // Log implements [worker.Place]: each attempt has a file of its own, so that it can
 // be sent from its beginning.
-func (s *Station) Log(t store.Task) string {
+func (s *ServerWorker) Log(t store.Task) string {
 	return filepath.Join(s.logsOf(t.Run), t.Task+"."+strconv.Itoa(t.Tries)+".log")
 }
 
 // logsOf is the folder of the logs of a run.
-func (s *Station) logsOf(run string) string { return filepath.Join(s.folder("logs"), run) }
+func (s *ServerWorker) logsOf(run string) string { return filepath.Join(s.folder("logs"), run) }
 
 // identity is the worker's own id, which is the same for as long as its folder
 // lives: what it names is there and nowhere else.
-func (s *Station) identity() (string, error) {
+func (s *ServerWorker) identity() (string, error) {
 	file := s.folder("id")
 	data, err := os.ReadFile(file)
 	if err == nil {

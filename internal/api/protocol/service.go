@@ -5,7 +5,7 @@
 // run of the engine that is never concluded, and a task of the protocol is a task
 // of that run: its id is that of the run and that of the task, with a dot between.
 // Whatever a request changes is changed in one transaction. Nothing but figures and
-// what was read of specs is kept here, so that any number of desks can be on one
+// what was read of specs is kept here, so that any number of services can be on one
 // store.
 package protocol
 
@@ -22,8 +22,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Desk answers requests. It is safe for concurrent use.
-type Desk struct {
+// Service answers requests. It is safe for concurrent use.
+type Service struct {
 	store  store.Store
 	engine *engine.Engine
 	now    func() time.Time
@@ -32,22 +32,22 @@ type Desk struct {
 	specs  specs
 }
 
-var _ server.Desk = (*Desk)(nil)
+var _ server.Protocol = (*Service)(nil)
 
-// New returns a desk on a store and an engine on the same store. now is the clock
+// New returns a service on a store and an engine on the same store. now is the clock
 // by which it is told who is online, and should be the engine's.
-func New(s store.Store, e *engine.Engine, now func() time.Time) *Desk {
-	return &Desk{store: s, engine: e, now: now, random: rand.Reader}
+func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
+	return &Service{store: s, engine: e, now: now, random: rand.Reader}
 }
 
-// Ready implements [server.Desk].
-func (d *Desk) Ready(ctx context.Context) error {
+// Ready implements [server.Protocol].
+func (d *Service) Ready(ctx context.Context) error {
 	_, err := d.Last(ctx)
 	return err
 }
 
-// Last implements [server.Desk].
-func (d *Desk) Last(ctx context.Context) (last int64, err error) {
+// Last implements [server.Protocol].
+func (d *Service) Last(ctx context.Context) (last int64, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) (err error) {
 		last, err = r.LastSeq()
 		return err
@@ -55,11 +55,11 @@ func (d *Desk) Last(ctx context.Context) (last int64, err error) {
 	return last, err
 }
 
-// Wait implements [server.Desk].
-func (d *Desk) Wait(ctx context.Context, after int64) error { return d.store.Wait(ctx, after) }
+// Wait implements [server.Protocol].
+func (d *Service) Wait(ctx context.Context, after int64) error { return d.store.Wait(ctx, after) }
 
 // do makes one transaction for somebody.
-func (d *Desk) do(ctx context.Context, by credential.Identity, need store.Need, do func(s *engine.Step) error) error {
+func (d *Service) do(ctx context.Context, by credential.Identity, need store.Need, do func(s *engine.Step) error) error {
 	began := time.Now() // a duration, which is nothing to pretend
 	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), need, do)
 	d.writes.Add(time.Since(began))

@@ -18,8 +18,8 @@ import (
 	"gaffer/internal/ui/tui"
 )
 
-// Attendant looks after runs for one command.
-type Attendant struct {
+// View looks after runs for one command.
+type View struct {
 	Fleet connect.Fleet
 	App   *app.App // nil if the fleet is a server's
 	Show  bool     // Work also shows the run in the browser
@@ -32,7 +32,7 @@ type Attendant struct {
 
 // With opens gaffer on this machine, in the project of the command, calls do and
 // closes it. What runs goes on.
-func With(ctx context.Context, e *env.Env, do func(*Attendant) error) error {
+func With(ctx context.Context, e *env.Env, do func(*View) error) error {
 	t := newAttendant(e)
 	a, err := connect.App(ctx, e, t.notices.tell)
 	if err != nil {
@@ -43,7 +43,7 @@ func With(ctx context.Context, e *env.Env, do func(*Attendant) error) error {
 }
 
 // WithFleet is like [With] for this machine or the server that is named.
-func WithFleet(ctx context.Context, e *env.Env, do func(*Attendant) error) error {
+func WithFleet(ctx context.Context, e *env.Env, do func(*View) error) error {
 	far, err := connect.Remote(e)
 	if err != nil {
 		return err
@@ -60,14 +60,14 @@ func WithFleet(ctx context.Context, e *env.Env, do func(*Attendant) error) error
 	return t.finally(do)
 }
 
-func newAttendant(e *env.Env) *Attendant {
-	t := &Attendant{env: e}
+func newAttendant(e *env.Env) *View {
+	t := &View{env: e}
 	t.notices.to = t.talk
 	return t
 }
 
 // finally calls do, lets a page stay that is looked at, and closes the fleet.
-func (t *Attendant) finally(do func(*Attendant) error) error {
+func (t *View) finally(do func(*View) error) error {
 	err := do(t)
 	t.shown.end(err)
 	if closed := t.Fleet.Close(); err == nil {
@@ -77,9 +77,9 @@ func (t *Attendant) finally(do func(*Attendant) error) error {
 }
 
 // far reports whether others work on what is attended to.
-func (t *Attendant) far() bool { return t.Fleet.Where() != "" }
+func (t *View) far() bool { return t.Fleet.Where() != "" }
 
-func (t *Attendant) talk(text string) { t.env.Talk("gaffer: %s", display.Printable(text)) }
+func (t *View) talk(text string) { t.env.Talk("gaffer: %s", display.Printable(text)) }
 
 // ending is how the attendance came to its end.
 type ending struct {
@@ -92,12 +92,12 @@ type ending struct {
 // Work works on a run until it has ended, and says so. A server's run is worked
 // on by others, and followed. The error has the exit code: none if all is
 // complete.
-func (t *Attendant) Work(ctx context.Context, run string, asJSON bool) error {
+func (t *View) Work(ctx context.Context, run string, asJSON bool) error {
 	t.show(ctx, run)
 	return t.attend(ctx, run, asJSON)
 }
 
-func (t *Attendant) attend(ctx context.Context, run string, asJSON bool) error {
+func (t *View) attend(ctx context.Context, run string, asJSON bool) error {
 	r, err := t.Fleet.Run(ctx, run)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ type job struct {
 }
 
 // background lets another gaffer go on with the run.
-func (t *Attendant) background(ctx context.Context, end ending, asJSON bool) error {
+func (t *View) background(ctx context.Context, end ending, asJSON bool) error {
 	t.shown.leave()
 	if err := t.Detach(ctx, end.run.ID, asJSON); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (t *Attendant) background(ctx context.Context, end ending, asJSON bool) err
 }
 
 // goesOn is what becomes of a run that nobody here looks after any more.
-func (t *Attendant) goesOn() string {
+func (t *View) goesOn() string {
 	if t.far() {
 		return "left; it goes on without this"
 	}
@@ -152,7 +152,7 @@ func (t *Attendant) goesOn() string {
 }
 
 // tell gives the result and what the exit code is to be.
-func (t *Attendant) tell(end ending, asJSON bool) error {
+func (t *View) tell(end ending, asJSON bool) error {
 	if asJSON {
 		if err := t.env.PrintJSON(end.run); err != nil {
 			return err

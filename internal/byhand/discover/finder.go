@@ -18,9 +18,9 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Lookout sees the agents that people have started on this machine. It is safe
+// Finder sees the agents that people have started on this machine. It is safe
 // for concurrent use.
-type Lookout struct {
+type Finder struct {
 	folder hookevents.Folder
 	home   string
 	now    func() time.Time
@@ -58,8 +58,8 @@ type record struct {
 
 // NewLookout looks with the documents below gaffer's state, for a user whose home
 // is given.
-func NewLookout(state, home string, now func() time.Time) *Lookout {
-	return &Lookout{
+func NewLookout(state, home string, now func() time.Time) *Finder {
+	return &Finder{
 		folder: hookevents.In(state), home: home, now: now,
 		known: map[identity]facts{}, records: map[string]record{}, seen: map[string]Sighting{}, silent: map[string]time.Time{},
 	}
@@ -73,7 +73,7 @@ const (
 
 // Look returns the agents that are there, by their names. Those that gaffer runs
 // itself are not among them. It forgets what was said by sessions long gone.
-func (l *Lookout) Look(ctx context.Context) ([]Sighting, error) {
+func (l *Finder) Look(ctx context.Context) ([]Sighting, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := l.gather(l.documents())
@@ -83,7 +83,7 @@ func (l *Lookout) Look(ctx context.Context) ([]Sighting, error) {
 
 // Glimpse is like Look for a prompt: it asks no tmux server, so it starts no
 // process, and it changes nothing. What only a title or a screen tells is missing.
-func (l *Lookout) Glimpse(ctx context.Context) []Sighting {
+func (l *Finder) Glimpse(ctx context.Context) []Sighting {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	sessions := l.folder.Sessions()
@@ -94,7 +94,7 @@ func (l *Lookout) Glimpse(ctx context.Context) []Sighting {
 	return l.judge(ctx, l.gather(docs))
 }
 
-func (l *Lookout) judge(ctx context.Context, all []*found) []Sighting {
+func (l *Finder) judge(ctx context.Context, all []*found) []Sighting {
 	now := l.now()
 	list := []Sighting{}
 	seen := map[string]Sighting{}
@@ -132,7 +132,7 @@ type found struct {
 // gather joins processes and documents. A process counts with the session of
 // which its hooks spoke last. One with another home is not this person's: a test's,
 // for instance.
-func (l *Lookout) gather(docs []*document) []*found {
+func (l *Finder) gather(docs []*document) []*found {
 	var list []*found
 	known := map[identity]facts{}
 	for _, p := range agentproc.Agents() {
@@ -151,7 +151,7 @@ func (l *Lookout) gather(docs []*document) []*found {
 
 // factsOf are not sure without any variable: a process has the name of its program
 // a moment before the environment.
-func (l *Lookout) factsOf(id identity) (f facts, sure bool) {
+func (l *Finder) factsOf(id identity) (f facts, sure bool) {
 	if f, ok := l.known[id]; ok {
 		return f, true
 	}
@@ -181,7 +181,7 @@ func socketOf(variable string) string {
 }
 
 // agent gathers what is known of a process without asking others.
-func (l *Lookout) agent(p agentproc.Process, f facts, docs []*document) *found {
+func (l *Finder) agent(p agentproc.Process, f facts, docs []*document) *found {
 	e := Evidence{Program: p.Program, Alive: host.Alive, Stopped: p.State == 'T', Dir: agentproc.FolderOf(p.PID)}
 	self := host.OS().Self()
 	e.Process = host.Process{PID: p.PID, Start: p.Start, Boot: self.Boot, Space: self.Space, Host: self.Host}
@@ -234,7 +234,7 @@ func readNote(config string, pid int) *Note {
 
 // rollout reads the record that a process of Codex has open, or that its hooks
 // name, if it has changed.
-func (l *Lookout) rollout(pid int, hook *hookevents.Session) *Rollout {
+func (l *Finder) rollout(pid int, hook *hookevents.Session) *Rollout {
 	path := agentproc.RolloutOf(pid)
 	if path == "" && hook != nil && filepath.IsAbs(hook.Transcript) {
 		path = hook.Transcript
@@ -260,7 +260,7 @@ func (l *Lookout) rollout(pid int, hook *hookevents.Session) *Rollout {
 	return r.rollout
 }
 
-func (l *Lookout) forgetRecords() {
+func (l *Finder) forgetRecords() {
 	for path, r := range l.records {
 		if l.now().Sub(r.read) > time.Minute {
 			delete(l.records, path)
@@ -270,7 +270,7 @@ func (l *Lookout) forgetRecords() {
 
 // titles asks each server of tmux once, if the title of one of its panes can
 // count. A pane is known by its terminal.
-func (l *Lookout) titles(ctx context.Context, list []*found) {
+func (l *Finder) titles(ctx context.Context, list []*found) {
 	now := l.now()
 	asked := map[string]map[uint64]tmux.Pane{}
 	for _, f := range list {
@@ -290,7 +290,7 @@ func (l *Lookout) titles(ctx context.Context, list []*found) {
 	}
 }
 
-func (l *Lookout) panes(ctx context.Context, socket string, now time.Time) map[uint64]tmux.Pane {
+func (l *Finder) panes(ctx context.Context, socket string, now time.Time) map[uint64]tmux.Pane {
 	if when, ok := l.silent[socket]; ok && now.Sub(when) < shun {
 		return nil
 	}
@@ -307,7 +307,7 @@ func (l *Lookout) panes(ctx context.Context, socket string, now time.Time) map[u
 }
 
 // screen looks at a pane if nothing else speaks of what is in it.
-func (l *Lookout) screen(ctx context.Context, f *found, now time.Time) {
+func (l *Finder) screen(ctx context.Context, f *found, now time.Time) {
 	e := &f.evidence
 	if f.facts.socket == "" || e.Title == nil || e.Stopped || e.settled(now) {
 		return

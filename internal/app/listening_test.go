@@ -33,7 +33,7 @@ func TestAWatchmanKnowsSinceWhenWorkersCouldBeHeard(t *testing.T) {
 		"a machine that has slept":   {ok(100, 100), ok(9000, 9000)},
 		"one after the other leaves": {ok(100, 100), ok(101, 100), alone(102), alone(103), ok(104, 103)},
 	} {
-		var w watchman
+		var w listening
 		for i, s := range sweeps {
 			w.saw(time.Unix(int64(s.at), 0), s.succeeded, s.online)
 			if got := w.sinceAt(time.Unix(int64(s.at+1), 0)).Unix(); got != int64(s.since) {

@@ -25,7 +25,7 @@ func (e *deskError) Conflict() bool { return e.kind == "conflict" }
 func (e *deskError) Invalid() bool  { return e.kind == "invalid" }
 func (e *deskError) Denied() bool   { return e.kind == "denied" }
 
-// standIn is a desk in memory, with as many rules as the server's tests need.
+// standIn is a service in memory, with as many rules as the server's tests need.
 type standIn struct {
 	now func() time.Time
 
@@ -459,7 +459,7 @@ func (m *memory) Touch(_ context.Context, id string, at time.Time) error {
 	return nil
 }
 
-// What follows is not in the stand-in: the desk has tests of its own for it.
+// What follows is not in the stand-in: the service has tests of its own for it.
 var errNoneHere = &deskError{"missing", "not_found", "the stand-in has none"}
 
 func (d *standIn) Chain(context.Context, string) (c coordinator.Chain, err error) {

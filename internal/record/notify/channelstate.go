@@ -26,8 +26,8 @@ const (
 	tidyMost = 500                // items that are looked at together
 )
 
-// book is what is kept about one channel in a store.
-type book struct {
+// channelState is what is kept about one channel in a store.
+type channelState struct {
 	store   store.Store
 	channel string // the channel's key
 	scope   string // the run that is followed, or everything
@@ -43,13 +43,15 @@ type cursor struct {
 	Began time.Time `json:"began"` // what happened before is not told
 }
 
-func (b *book) noteKey(id string) store.ItemKey {
+func (b *channelState) noteKey(id string) store.ItemKey {
 	return store.ItemKey{Kind: noteKind, ID: b.channel + " " + id}
 }
 
-func (b *book) senderKey() store.ItemKey { return store.ItemKey{Kind: senderKind, ID: b.channel} }
+func (b *channelState) senderKey() store.ItemKey {
+	return store.ItemKey{Kind: senderKind, ID: b.channel}
+}
 
-func (b *book) cursorKey() store.ItemKey {
+func (b *channelState) cursorKey() store.ItemKey {
 	return store.ItemKey{Kind: cursorKind, ID: b.channel + " " + b.scope}
 }
 
@@ -83,15 +85,15 @@ func put(tx *store.Tx, i store.Item, data any) error {
 	return nil
 }
 
-func (b *book) putCursor(tx *store.Tx, c cursor, now time.Time) error {
+func (b *channelState) putCursor(tx *store.Tx, c cursor, now time.Time) error {
 	return put(tx, store.Item{ItemKey: b.cursorKey(), Parent: b.channel, Seq: c.Seq, Made: now}, c)
 }
 
-func (b *book) putSender(tx *store.Tx, s sender, now time.Time) error {
+func (b *channelState) putSender(tx *store.Tx, s sender, now time.Time) error {
 	return put(tx, store.Item{ItemKey: b.senderKey(), Made: now}, s)
 }
 
-func (b *book) putEntry(tx *store.Tx, e entry) error {
+func (b *channelState) putEntry(tx *store.Tx, e entry) error {
 	parent := b.channel
 	if e.State == Pending {
 		parent = openList(b.channel)
@@ -101,7 +103,7 @@ func (b *book) putEntry(tx *store.Tx, e entry) error {
 
 // open returns from where on events are told: where an earlier program has come
 // to, or else after the event that is given, or from now on if that is zero.
-func (b *book) open(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
+func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
 		if found, err = get(r, b.cursorKey(), &c); err != nil || found {
@@ -127,7 +129,7 @@ func (b *book) open(ctx context.Context, from int64, now time.Time) (c cursor, e
 
 // note queues what is to be told, and that events were read up to a number. What
 // somebody has queued before is not queued again.
-func (b *book) note(ctx context.Context, notes []Note, c cursor, now time.Time) error {
+func (b *channelState) note(ctx context.Context, notes []Note, c cursor, now time.Time) error {
 	need := store.Need{Items: []store.ItemKey{b.cursorKey()}}
 	for _, n := range notes {
 		need.Items = append(need.Items, b.noteKey(n.ID))
@@ -147,7 +149,7 @@ func (b *book) note(ctx context.Context, notes []Note, c cursor, now time.Time) 
 	})
 }
 
-func (b *book) queue(tx *store.Tx, notes []Note, now time.Time) error {
+func (b *channelState) queue(tx *store.Tx, notes []Note, now time.Time) error {
 	if len(notes) == 0 {
 		return nil
 	}
@@ -178,7 +180,7 @@ func (b *book) queue(tx *store.Tx, notes []Note, now time.Time) error {
 
 // waiting reads what waits to be told, the oldest first, and what programs agree
 // on.
-func (b *book) waiting(from items) (open []entry, s sender, err error) {
+func (b *channelState) waiting(from items) (open []entry, s sender, err error) {
 	if _, err := get(from, b.senderKey(), &s); err != nil {
 		return nil, s, err
 	}
@@ -201,7 +203,7 @@ func entries(list []store.Item) ([]entry, error) {
 }
 
 // look says what to do next, without doing it.
-func (b *book) look(ctx context.Context, r Rules, now time.Time) (m move, err error) {
+func (b *channelState) look(ctx context.Context, r Rules, now time.Time) (m move, err error) {
 	err = b.store.Read(ctx, func(from store.Reader) error {
 		open, s, err := b.waiting(from)
 		m = next(now, open, s, r)
@@ -214,11 +216,13 @@ func (b *book) look(ctx context.Context, r Rules, now time.Time) (m move, err er
 }
 
 // taken reports whether another program sends.
-func (b *book) taken(s sender, now time.Time) bool { return s.Holder != b.me && s.Until.After(now) }
+func (b *channelState) taken(s sender, now time.Time) bool {
+	return s.Holder != b.me && s.Until.After(now)
+}
 
 // take makes this program the one that sends, and says what. It is asked for after
 // look has found something; others may have been faster.
-func (b *book) take(ctx context.Context, r Rules, now time.Time) (m move, err error) {
+func (b *channelState) take(ctx context.Context, r Rules, now time.Time) (m move, err error) {
 	err = b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
 		open, s, err := b.waiting(tx)
 		if err != nil {
@@ -244,7 +248,7 @@ func (b *book) take(ctx context.Context, r Rules, now time.Time) (m move, err er
 }
 
 // settle decides what is sent, and takes out what is not worth it any more.
-func (b *book) settle(tx *store.Tx, open []entry, s sender, r Rules, now time.Time) (move, error) {
+func (b *channelState) settle(tx *store.Tx, open []entry, s sender, r Rules, now time.Time) (move, error) {
 	for {
 		m := next(now, open, s, r)
 		gone := 0
@@ -304,7 +308,7 @@ func gone(err error) error {
 }
 
 // done notes how a message went, and lets others send.
-func (b *book) done(ctx context.Context, m move, outcome error, now time.Time) error {
+func (b *channelState) done(ctx context.Context, m move, outcome error, now time.Time) error {
 	return b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
 		var s sender
 		if _, err := get(tx, b.senderKey(), &s); err != nil {
@@ -349,7 +353,7 @@ func (e *entry) judge(outcome error, now time.Time) {
 }
 
 // release lets others send what was not sent to its end.
-func (b *book) release(ctx context.Context, now time.Time) error {
+func (b *channelState) release(ctx context.Context, now time.Time) error {
 	return b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
 		var s sender
 		found, err := get(tx, b.senderKey(), &s)

@@ -22,9 +22,9 @@ import (
 	"gaffer/internal/plan"
 )
 
-// held is an attempt that the worker holds. Its fields belong to the goroutine
+// heldAttempt is an attempt that the worker holds. Its fields belong to the goroutine
 // of [Worker.Run]; what its own goroutine has to say comes as news.
-type held struct {
+type heldAttempt struct {
 	engine.Assignment
 	worker *Worker
 	spec   func() (plan.Task, error) // the plan's words about the task; for every goroutine
@@ -46,7 +46,7 @@ type held struct {
 }
 
 // run looks after the attempt until its end was reported.
-func (h *held) run(ctx context.Context) {
+func (h *heldAttempt) run(ctx context.Context) {
 	r, err := h.attend(ctx, h.begin)
 	for wait := firstShortage; ctx.Err() == nil; {
 		mayRun, short := isUnknown(err), isShortage(neverStarted(r, err)) && runner.DoubtOf(err) == ""
@@ -86,7 +86,7 @@ func (h *held) run(ctx context.Context) {
 	}
 	var failed *supervisor.FailedError
 	var start *supervisor.StartError
-	from := runner.LogSize(h.worker.opts.Place.Log(h.Task))
+	from := runner.LogSize(h.worker.opts.Workspace.Log(h.Task))
 	switch {
 	case errors.Is(err, errReleased):
 		h.handBack(ctx, runner.Result{LogFrom: from})
@@ -116,7 +116,7 @@ const doubtPause = time.Second
 
 // doubt reports an attempt of which cannot be told whether it has ended, and waits
 // before that is looked at again.
-func (h *held) doubt(ctx context.Context, err error) {
+func (h *heldAttempt) doubt(ctx context.Context, err error) {
 	why := runner.DoubtOf(err)
 	if why == "" {
 		why = err.Error()
@@ -124,14 +124,14 @@ func (h *held) doubt(ctx context.Context, err error) {
 			why += "; " + hint.Hint()
 		}
 	}
-	owner{h, ctx}.Doing(runner.Activity{State: agent.Waiting, Doing: why, Doubt: why, LogFrom: runner.LogSize(h.worker.opts.Place.Log(h.Task))})
+	owner{h, ctx}.Doing(runner.Activity{State: agent.Waiting, Doing: why, Doubt: why, LogFrom: runner.LogSize(h.worker.opts.Workspace.Log(h.Task))})
 	pause.For(ctx, doubtPause)
 }
 
 // endAll ends what may still run of the attempt, and tells whether nothing does. While
 // that cannot be told the attempt stays ours, since it must not be started a second
 // time, and endAll tries again.
-func (h *held) endAll(ctx context.Context) bool {
+func (h *heldAttempt) endAll(ctx context.Context) bool {
 	w := h.worker
 	for ctx.Err() == nil {
 		err := runner.End(ctx, w.folder(h.Attempt.ID), h.Attempt.ID, runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor})
@@ -147,7 +147,7 @@ func (h *held) endAll(ctx context.Context) bool {
 
 // outlive waits for processes that could not be ended: while one lives, nobody
 // may try the task again.
-func (h *held) outlive(ctx context.Context, left []int) {
+func (h *heldAttempt) outlive(ctx context.Context, left []int) {
 	for told := false; slices.ContainsFunc(left, isThere) && ctx.Err() == nil; told = true {
 		if !told {
 			h.worker.opts.Notice(fmt.Sprintf("task %s: its processes %v cannot be ended; waiting for them", h.Task.Task, left))
@@ -164,7 +164,7 @@ var (
 )
 
 // attend begins the attempt and sees it to its end.
-func (h *held) attend(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
+func (h *heldAttempt) attend(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
 	defer h.giveBack()
 	a, err := begin(ctx)
 	if err != nil {
@@ -176,13 +176,13 @@ func (h *held) attend(ctx context.Context, begin func(context.Context) (*runner.
 }
 
 // options are those of the attempt's runner.
-func (h *held) options(ctx context.Context) runner.Options {
+func (h *heldAttempt) options(ctx context.Context) runner.Options {
 	w := h.worker
 	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: owner{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets()}
 }
 
 // begin starts the agent, or takes it over if it was started before.
-func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
+func (h *heldAttempt) begin(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir := w.folder(h.Attempt.ID)
 	opts := h.options(ctx)
@@ -212,7 +212,7 @@ func (h *held) begin(ctx context.Context) (*runner.Attempt, error) {
 	return h.start(ctx) // it never came to that
 }
 
-func (h *held) start(ctx context.Context) (*runner.Attempt, error) {
+func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir, opts := w.folder(h.Attempt.ID), h.options(ctx)
 	switch {
@@ -232,12 +232,12 @@ func (h *held) start(ctx context.Context) (*runner.Attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, err := w.opts.Place.Work(ctx, h.Task, spec)
+	work, err := w.opts.Workspace.Work(ctx, h.Task, spec)
 	if err != nil {
 		return nil, err
 	}
 	job := jobOf(h.Assignment, spec)
-	job.Work, job.Log, job.Grace = work, w.opts.Place.Log(h.Task), w.opts.Grace
+	job.Work, job.Log, job.Grace = work, w.opts.Workspace.Log(h.Task), w.opts.Grace
 	job.Env, job.Secrets = environ(h.Assignment, spec), secretsOf(spec)
 	if w.opts.Terminal != nil {
 		opts.Terminal = func(from int64) *supervisor.Terminal { return w.opts.Terminal(h.Task, spec, job.Log, from) }
@@ -272,7 +272,7 @@ func (*notAllowedError) Hint() string {
 
 // awaitLease waits until the attempt may run. Its lease may have ended before there
 // was anything to freeze.
-func (h *held) awaitLease(ctx context.Context) error {
+func (h *heldAttempt) awaitLease(ctx context.Context) error {
 	for h.lease.over(h.worker.opts.Now()) {
 		switch {
 		case h.lease.lost():
@@ -290,9 +290,9 @@ func (h *held) awaitLease(ctx context.Context) error {
 // finish reports the end of the attempt until that is acknowledged, or until
 // the engine says that it is not ours any more. The slot that becomes free takes
 // the next task.
-func (h *held) finish(ctx context.Context, f engine.Finish) {
+func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	w := h.worker
-	f.Attempt, f.Token, f.Log = h.Attempt.ID, h.Attempt.Token, w.opts.Place.Log(h.Task)
+	f.Attempt, f.Token, f.Log = h.Attempt.ID, h.Attempt.Token, w.opts.Workspace.Log(h.Task)
 	f.Diff = h.diff(ctx)
 	var next *engine.Assignment
 	var sent time.Time
@@ -308,10 +308,10 @@ func (h *held) finish(ctx context.Context, f engine.Finish) {
 // commit commits what the task has left uncommitted. If that fails the task is
 // complete all the same: its worktree has the work, and a task that starts from it
 // says what is in the way. If the worktree is gone, so is the work: that is returned.
-func (h *held) commit(ctx context.Context) (gone error) {
+func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 	spec, err := h.spec()
 	if err == nil {
-		err = h.worker.opts.Place.Commit(ctx, h.Task, spec)
+		err = h.worker.opts.Workspace.Commit(ctx, h.Task, spec)
 	}
 	if lost := (interface{ Lost() bool })(nil); errors.As(err, &lost) && lost.Lost() {
 		return err
@@ -328,14 +328,14 @@ const diffWithin = 10 * time.Second
 
 // diff is what the attempt has changed, before whatever follows from its end can
 // change it further. That it cannot be told is no reason not to report the end.
-func (h *held) diff(ctx context.Context) json.RawMessage {
+func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 	spec, err := h.spec()
 	if err != nil {
 		return nil
 	}
 	within, cancel := context.WithTimeout(ctx, diffWithin)
 	defer cancel()
-	d, err := h.worker.opts.Place.Diff(within, h.Task, spec)
+	d, err := h.worker.opts.Workspace.Diff(within, h.Task, spec)
 	if err != nil && ctx.Err() == nil {
 		h.worker.opts.Notice(fmt.Sprintf("task %s: what it has changed is not known: %v", h.Task.Task, err))
 	}
@@ -348,10 +348,10 @@ func (h *held) diff(ctx context.Context) json.RawMessage {
 
 // handBack is finish for an attempt that the worker gives up, and others may have.
 // Nothing of it runs any more.
-func (h *held) handBack(ctx context.Context, r runner.Result) {
+func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
 	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token}
-	back.Now = engine.Activity{State: string(agent.Running), At: w.opts.Now(), Log: w.opts.Place.Log(h.Task), LogFrom: r.LogFrom, Thread: r.Thread, Spent: amountOf(r.Usage)}
+	back.Now = engine.Activity{State: string(agent.Running), At: w.opts.Now(), Log: w.opts.Workspace.Log(h.Task), LogFrom: r.LogFrom, Thread: r.Thread, Spent: amountOf(r.Usage)}
 	h.insist(ctx, "release "+h.Task.Task, func() error {
 		return w.opts.Engine.Release(ctx, w.opts.ID, []engine.Held{back})
 	})
@@ -360,7 +360,7 @@ func (h *held) handBack(ctx context.Context, r runner.Result) {
 
 // insist makes a request until it is acknowledged or refused. One that is not
 // understood is told of: another version of the coordinator may understand it.
-func (h *held) insist(ctx context.Context, what string, request func() error) {
+func (h *heldAttempt) insist(ctx context.Context, what string, request func() error) {
 	told := false
 	for wait := firstPause; ctx.Err() == nil; wait = min(2*wait, lastPause) {
 		err := request()
@@ -377,7 +377,7 @@ func (h *held) insist(ctx context.Context, what string, request func() error) {
 }
 
 // retire is for an attempt that was reported.
-func (h *held) retire(ctx context.Context, next *engine.Assignment, asked time.Time) {
+func (h *heldAttempt) retire(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {
 		return // whoever takes over reports it
@@ -387,7 +387,7 @@ func (h *held) retire(ctx context.Context, next *engine.Assignment, asked time.T
 }
 
 // report is what the next beat says about the attempt.
-func (h *held) report() engine.Held {
+func (h *heldAttempt) report() engine.Held {
 	r := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: h.now, Dropped: slices.Clone(h.dropped)}
 	for id := range h.questions {
 		r.Asking = append(r.Asking, id)
@@ -397,7 +397,7 @@ func (h *held) report() engine.Held {
 
 // follow does what the engine orders in answer to a beat that was sent then. What is
 // to stop is stopped at once if its lease is over: it goes on no more.
-func (h *held) follow(o engine.Order, sent time.Time) {
+func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 	switch {
 	case o.Gone:
 		h.lease.lose()
@@ -422,7 +422,7 @@ func (h *held) follow(o engine.Order, sent time.Time) {
 	}
 }
 
-func (h *held) stop(why string) {
+func (h *heldAttempt) stop(why string) {
 	if h.stopped == "" {
 		h.stopped = why
 		close(h.stopping)
@@ -431,7 +431,7 @@ func (h *held) stop(why string) {
 }
 
 // stopAgain stops an attempt that was to be stopped before it ran.
-func (h *held) stopAgain() {
+func (h *heldAttempt) stopAgain() {
 	if h.stopped != "" {
 		why := h.stopped
 		h.order(func(a *runner.Attempt) { a.Stop(why, false) })
@@ -439,7 +439,7 @@ func (h *held) stopAgain() {
 }
 
 // extendAgain has the agent go on as long as its lease, if that ever ends.
-func (h *held) extendAgain() {
+func (h *heldAttempt) extendAgain() {
 	until := h.lease.ends()
 	if h.endless && until.IsZero() {
 		return
@@ -453,14 +453,14 @@ func (h *held) extendAgain() {
 }
 
 // order gives an order to the attempt without waiting until it is followed.
-func (h *held) order(give func(*runner.Attempt)) {
+func (h *heldAttempt) order(give func(*runner.Attempt)) {
 	if a := h.attempt; a != nil {
 		h.worker.running.Go(func() { give(a) })
 	}
 }
 
 // patience is how long a task's questions wait for a person.
-func (h *held) patience() (time.Duration, string) {
+func (h *heldAttempt) patience() (time.Duration, string) {
 	spec, err := h.spec()
 	if err != nil {
 		return 0, ""
@@ -469,7 +469,7 @@ func (h *held) patience() (time.Duration, string) {
 }
 
 // keeps says whether all that a task's agent says last is kept.
-func (h *held) keeps() bool {
+func (h *heldAttempt) keeps() bool {
 	spec, err := h.spec()
 	return err == nil && spec.Keep
 }

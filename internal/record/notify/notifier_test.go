@@ -83,7 +83,7 @@ func (w *world) notice(text string) {
 }
 
 // tell starts a program that tells of a run, or of all.
-func (w *world) tell(c Channel, run string, also ...func(*Options)) *Teller {
+func (w *world) tell(c Channel, run string, also ...func(*Options)) *Notifier {
 	w.ids++
 	o := Options{
 		Store: w.store, Channels: []Channel{c}, Run: run, Kinds: Kinds(), Rules: Rules{Questions: true, Burst: 10}, Now: time.Now,
@@ -496,7 +496,7 @@ func TestWhatWasToldLongAgoIsForgotten(t *testing.T) {
 func TestAFullQueueGivesUpWhatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, in := newWorld(t), &inbox{}
-		b := &book{store: w.store, channel: in.Key(), scope: everything, me: "m"}
+		b := &channelState{store: w.store, channel: in.Key(), scope: everything, me: "m"}
 		notes := make([]Note, openMost+5)
 		for i := range notes {
 			notes[i] = Note{ID: fmt.Sprint(i), Kind: Failed}

@@ -1,5 +1,5 @@
 // Package server puts a coordinator behind HTTP: routes, tokens, limits, the
-// stream. It has no rules of its own: what a request means is the desk's.
+// stream. It has no rules of its own: what a request means is the service's.
 package server
 
 import (
@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Desk is what the protocol's requests mean. Errors say what they are by their
+// Protocol is what the protocol's requests mean. Errors say what they are by their
 // methods: NotFound, Conflict, Invalid, Denied, and Code for the protocol's word.
-type Desk interface {
+type Protocol interface {
 	Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error)
 	Agents(ctx context.Context) ([]coordinator.Agent, error)
 	Agent(ctx context.Context, id string) (coordinator.Agent, error)

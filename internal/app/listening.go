@@ -12,18 +12,18 @@ import (
 // maxGap is how long between two sweeps workers are taken to have been heard.
 const maxGap = 5 * time.Second
 
-// watchman knows since when workers could be heard without a break. Who was not
+// listening knows since when workers could be heard without a break. Who was not
 // heard of while nobody could be is not taken for lost.
 //
 // Times are the engine's. A clock that was set is a break like any other: with it
 // all leases have become longer or shorter.
-type watchman struct {
+type listening struct {
 	since time.Time // the end of the last break
 	last  time.Time // when workers could last be heard
 }
 
 // sinceAt is what a sweep is told that begins now.
-func (w watchman) sinceAt(now time.Time) time.Time {
+func (w listening) sinceAt(now time.Time) time.Time {
 	if w.broken(now) {
 		return now
 	}
@@ -32,7 +32,7 @@ func (w watchman) sinceAt(now time.Time) time.Time {
 
 // saw takes in how a sweep went that has ended now, and whether any worker was
 // online. If none is, it is rather we who are cut off than all of them.
-func (w *watchman) saw(now time.Time, succeeded, online bool) {
+func (w *listening) saw(now time.Time, succeeded, online bool) {
 	if !succeeded {
 		return
 	}
@@ -42,7 +42,7 @@ func (w *watchman) saw(now time.Time, succeeded, online bool) {
 	w.last = now
 }
 
-func (w watchman) broken(now time.Time) bool {
+func (w listening) broken(now time.Time) bool {
 	gap := now.Sub(w.last)
 	return w.last.IsZero() || gap > maxGap || gap < 0
 }
@@ -53,7 +53,7 @@ type round struct {
 	store  store.Store
 	now    func() time.Time
 
-	watchman watchman
+	watchman listening
 	online   bool
 	looked   time.Time // when that was so
 }

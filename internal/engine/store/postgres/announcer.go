@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// herald tells other processes that there is something new: with the session that
+// announcer tells other processes that there is something new: with the session that
 // it is about, or a little later if that was told of another one just now. Each
 // time all of them wake up.
-type herald struct {
+type announcer struct {
 	say func() // tells of all that is committed
 
 	mu     sync.Mutex
@@ -23,7 +23,7 @@ type herald struct {
 const sayEvery = 10 * time.Millisecond
 
 // now reports whether a session is to tell of itself. Otherwise it will be told.
-func (h *herald) now() bool {
+func (h *announcer) now() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	wait := sayEvery - time.Since(h.last)
@@ -39,7 +39,7 @@ func (h *herald) now() bool {
 	return false
 }
 
-func (h *herald) tell() {
+func (h *announcer) tell() {
 	defer h.saying.Done()
 	h.mu.Lock()
 	h.last, h.later = time.Now(), nil
@@ -48,7 +48,7 @@ func (h *herald) tell() {
 }
 
 // stop says what is still to be said.
-func (h *herald) stop() {
+func (h *announcer) stop() {
 	h.mu.Lock()
 	h.closed = true
 	if h.later != nil && h.later.Stop() {

@@ -10,7 +10,7 @@ import (
 func TestWhatIsNewIsToldAtOnceAndThenNotTooOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said atomic.Int32
-		h := &herald{say: func() { said.Add(1) }}
+		h := &announcer{say: func() { said.Add(1) }}
 		if !h.now() {
 			t.Error("the first is not told with its session")
 		}

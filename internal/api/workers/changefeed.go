@@ -15,13 +15,13 @@ import (
 	"gaffer/internal/pause"
 )
 
-// bell reads changes once for all workers that wait, and keeps the latest of those
+// changeFeed reads changes once for all workers that wait, and keeps the latest of those
 // that mean something to one of them.
-type bell struct {
+type changeFeed struct {
 	store store.Store
 
 	mu      sync.Mutex
-	strokes []stroke
+	changes []change
 	floor   int64         // changes up to this number are not kept
 	last    int64         // changes up to this number were read
 	changed chan struct{} // closed, and replaced, when last has grown
@@ -31,8 +31,8 @@ type bell struct {
 	wake    chan struct{} // has one when somebody waits
 }
 
-// stroke is a change that means something to workers.
-type stroke struct {
+// change is a change that means something to workers.
+type change struct {
 	seq    int64
 	worker string // that is to attend; empty if there may be something to claim
 	labels string // of the task
@@ -45,7 +45,7 @@ type listener struct {
 	labels []string
 }
 
-func (l listener) hears(s stroke) (wake, attend bool) {
+func (l listener) hears(s change) (wake, attend bool) {
 	if s.worker != "" {
 		return false, s.worker == l.worker
 	}
@@ -60,13 +60,13 @@ const (
 	patience   = time.Minute           // how long is read on for nobody
 )
 
-func newBell(s store.Store) *bell {
-	return &bell{store: s, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+func newBell(s store.Store) *changeFeed {
+	return &changeFeed{store: s, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 // run reads changes until ctx ends. While nobody waits, and has not for a while,
 // nothing is read.
-func (b *bell) run(ctx context.Context, notice func(string)) {
+func (b *changeFeed) run(ctx context.Context, notice func(string)) {
 	for ctx.Err() == nil {
 		if b.asleep() {
 			select {
@@ -86,17 +86,17 @@ func (b *bell) run(ctx context.Context, notice func(string)) {
 	}
 }
 
-func (b *bell) asleep() bool {
+func (b *changeFeed) asleep() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting == 0 && time.Since(b.left) > patience {
-		b.awake, b.strokes = false, nil
+		b.awake, b.changes = false, nil
 	}
 	return !b.awake
 }
 
 // read waits for changes, though not for ever, and publishes a page of them.
-func (b *bell) read(ctx context.Context) error {
+func (b *changeFeed) read(ctx context.Context) error {
 	b.mu.Lock()
 	after := b.last
 	b.mu.Unlock()
@@ -105,7 +105,7 @@ func (b *bell) read(ctx context.Context) error {
 	if err := b.store.Wait(ctx, after); err != nil {
 		return err
 	}
-	var found []stroke
+	var found []change
 	last := after
 	err := b.store.Read(ctx, func(r store.Reader) error {
 		found, last = nil, after
@@ -132,7 +132,7 @@ func (b *bell) read(ctx context.Context) error {
 }
 
 // strokeOf is what an event means to workers.
-func strokeOf(r store.Reader, e store.Event) (s stroke, ok bool, err error) {
+func strokeOf(r store.Reader, e store.Event) (s change, ok bool, err error) {
 	s.seq = e.Seq
 	switch e.Kind {
 	case "lane.open":
@@ -155,24 +155,24 @@ func strokeOf(r store.Reader, e store.Event) (s stroke, ok bool, err error) {
 	return s, true, err
 }
 
-func (b *bell) publish(found []stroke, last int64) {
+func (b *changeFeed) publish(found []change, last int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if last <= b.last {
 		return
 	}
-	b.strokes = append(b.strokes, found...)
-	if n := len(b.strokes) - strokesMax; n > 0 {
-		b.floor = b.strokes[n-1].seq
-		b.strokes = slices.Delete(b.strokes, 0, n)
+	b.changes = append(b.changes, found...)
+	if n := len(b.changes) - strokesMax; n > 0 {
+		b.floor = b.changes[n-1].seq
+		b.changes = slices.Delete(b.changes, 0, n)
 	}
 	b.last = last
 	close(b.changed)
 	b.changed = make(chan struct{})
 }
 
-// join makes the bell read, if it does not, from the last change on.
-func (b *bell) join(ctx context.Context) error {
+// join makes the change feed read, if it does not, from the last change on.
+func (b *changeFeed) join(ctx context.Context) error {
 	b.mu.Lock()
 	b.waiting++
 	awake := b.awake
@@ -201,7 +201,7 @@ func (b *bell) join(ctx context.Context) error {
 	return nil
 }
 
-func (b *bell) leave() {
+func (b *changeFeed) leave() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting--
@@ -211,7 +211,7 @@ func (b *bell) leave() {
 // wait returns when there is news for a worker after a change, or none when ctx
 // ends. Whoever asks after a change that is not known here, such as one of another
 // database, is told to look.
-func (b *bell) wait(ctx context.Context, l listener, after int64) (news coordinator.WorkNews, err error) {
+func (b *changeFeed) wait(ctx context.Context, l listener, after int64) (news coordinator.WorkNews, err error) {
 	if err := b.join(ctx); err != nil {
 		return news, err
 	}
@@ -230,7 +230,7 @@ func (b *bell) wait(ctx context.Context, l listener, after int64) (news coordina
 	}
 }
 
-func (b *bell) after(l listener, seq int64) (news coordinator.WorkNews, more <-chan struct{}) {
+func (b *changeFeed) after(l listener, seq int64) (news coordinator.WorkNews, more <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	news.Seq = b.last
@@ -238,8 +238,8 @@ func (b *bell) after(l listener, seq int64) (news coordinator.WorkNews, more <-c
 		news.Wake, news.Attend = true, true
 		return news, b.changed
 	}
-	first, _ := slices.BinarySearchFunc(b.strokes, seq+1, func(s stroke, n int64) int { return int(s.seq - n) })
-	for _, s := range b.strokes[first:] {
+	first, _ := slices.BinarySearchFunc(b.changes, seq+1, func(s change, n int64) int { return int(s.seq - n) })
+	for _, s := range b.changes[first:] {
 		wake, attend := l.hears(s)
 		news.Wake, news.Attend = news.Wake || wake, news.Attend || attend
 	}

@@ -14,23 +14,23 @@ import (
 
 // Options add what is not in the store. Each may be nil.
 type Options struct {
-	Adorn     func(v *fleet.Run, run store.Run)
-	AdornTask func(v *fleet.Task, spec plan.Task)
+	Annotate     func(v *fleet.Run, run store.Run)
+	AnnotateTask func(v *fleet.Task, spec plan.Task)
 	// Hide says which runs are in no list and are found by their whole id alone.
 	Hide func(run store.Run) bool
 }
 
-// Lookout looks at a store. It is safe for concurrent use.
-type Lookout struct {
+// Querier looks at a store. It is safe for concurrent use.
+type Querier struct {
 	store store.Store
 	opts  Options
 }
 
-// New returns a lookout on a store.
-func New(s store.Store, opts Options) *Lookout { return &Lookout{s, opts} }
+// New returns a querier on a store.
+func New(s store.Store, opts Options) *Querier { return &Querier{s, opts} }
 
 // Run returns a run as it stands.
-func (l *Lookout) Run(ctx context.Context, id string) (run fleet.Run, err error) {
+func (l *Querier) Run(ctx context.Context, id string) (run fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		run, err = l.View(r, id)
 		return err
@@ -40,7 +40,7 @@ func (l *Lookout) Run(ctx context.Context, id string) (run fleet.Run, err error)
 
 // Runs lists the runs of a project, or of all if it is empty, the latest first:
 // those that are not final, or all.
-func (l *Lookout) Runs(ctx context.Context, project string, ended bool) (list []fleet.Run, err error) {
+func (l *Querier) Runs(ctx context.Context, project string, ended bool) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
 		rows, err := l.Rows(r, project, ended)
@@ -59,8 +59,8 @@ func (l *Lookout) Runs(ctx context.Context, project string, ended bool) (list []
 	return list, err
 }
 
-// Rows are the rows of what [Lookout.Runs] lists.
-func (l *Lookout) Rows(r store.Reader, project string, ended bool) ([]store.Run, error) {
+// Rows are the rows of what [Querier.Runs] lists.
+func (l *Querier) Rows(r store.Reader, project string, ended bool) ([]store.Run, error) {
 	read := r.RunningRuns
 	if ended {
 		read = r.Runs
@@ -72,6 +72,6 @@ func (l *Lookout) Rows(r store.Reader, project string, ended bool) ([]store.Run,
 }
 
 // shows reports whether a run is in the lists of a project, or of all.
-func (l *Lookout) shows(run store.Run, project string) bool {
+func (l *Querier) shows(run store.Run, project string) bool {
 	return (project == "" || run.Project == project) && (l.opts.Hide == nil || !l.opts.Hide(run))
 }

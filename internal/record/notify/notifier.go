@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Options are what a Teller needs of the world.
+// Options are what a Notifier needs of the world.
 type Options struct {
 	Store    store.Store
 	Channels []Channel
@@ -26,9 +26,9 @@ type Options struct {
 	OfflineAfter time.Duration // who was not heard of for so long is offline
 }
 
-// Teller tells a person what happens in a store, in goroutines of its own: one for
+// Notifier tells a person what happens in a store, in goroutines of its own: one for
 // each channel, so that none waits for another.
-type Teller struct {
+type Notifier struct {
 	stop context.CancelFunc
 	rush context.CancelFunc // nothing is waited for any more
 	all  sync.WaitGroup
@@ -36,14 +36,14 @@ type Teller struct {
 
 // Start begins to tell what happens, and what an earlier program has left to be
 // told.
-func Start(opts Options) *Teller {
+func Start(opts Options) *Notifier {
 	ctx, stop := context.WithCancel(context.Background())
 	idle, rush := context.WithCancel(ctx)
-	t := &Teller{stop: stop, rush: rush}
+	t := &Notifier{stop: stop, rush: rush}
 	for _, c := range opts.Channels {
-		l := &teller{
+		l := &channelSender{
 			opts: opts, channel: c, follower: newFollower(opts),
-			book: book{opts.Store, c.Key(), orElse(opts.Run, everything), opts.ID},
+			book: channelState{opts.Store, c.Key(), orElse(opts.Run, everything), opts.ID},
 		}
 		t.all.Go(func() { l.run(ctx, idle) })
 	}
@@ -51,14 +51,14 @@ func Start(opts Options) *Teller {
 }
 
 // Stop ends it within about a second. What was not told is left for the next.
-func (t *Teller) Stop() {
+func (t *Notifier) Stop() {
 	t.stop()
 	t.all.Wait()
 }
 
 // Finish tells what is left to be told now, and ends it: when that is done, after
 // a time, or with ctx.
-func (t *Teller) Finish(ctx context.Context, within time.Duration) {
+func (t *Notifier) Finish(ctx context.Context, within time.Duration) {
 	t.rush()
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -75,11 +75,11 @@ const (
 	tidyEvery  = time.Hour
 )
 
-// teller tells over one channel.
-type teller struct {
+// channelSender tells over one channel.
+type channelSender struct {
 	opts     Options
 	channel  Channel
-	book     book
+	book     channelState
 	follower follower
 
 	begun   bool
@@ -93,7 +93,7 @@ type teller struct {
 // run tells until ctx ends. When idle has ended, it tells what has happened before
 // and returns. A step that was under way when idle ended may have missed the latest
 // events, so another one follows it.
-func (l *teller) run(ctx, idle context.Context) {
+func (l *channelSender) run(ctx, idle context.Context) {
 	defer l.part(ctx)
 	for tries := 0; ctx.Err() == nil; {
 		finishing := idle.Err() != nil
@@ -120,7 +120,7 @@ func (l *teller) run(ctx, idle context.Context) {
 }
 
 // step does what there is to do, and reports whether there may be more at once.
-func (l *teller) step(ctx context.Context) (busy bool, err error) {
+func (l *channelSender) step(ctx context.Context) (busy bool, err error) {
 	if err := l.begin(ctx); err != nil {
 		return false, err
 	}
@@ -135,7 +135,7 @@ func (l *teller) step(ctx context.Context) (busy bool, err error) {
 	return l.deliver(ctx)
 }
 
-func (l *teller) begin(ctx context.Context) error {
+func (l *channelSender) begin(ctx context.Context) error {
 	now := l.opts.Now()
 	if !l.begun {
 		c, err := l.book.open(ctx, l.opts.From, now)
@@ -155,7 +155,7 @@ func (l *teller) begin(ctx context.Context) error {
 }
 
 // follow queues what has happened.
-func (l *teller) follow(ctx context.Context) (found, more bool, err error) {
+func (l *channelSender) follow(ctx context.Context) (found, more bool, err error) {
 	now := l.opts.Now()
 	n, err := l.follower.look(ctx, now)
 	if err != nil {
@@ -172,7 +172,7 @@ func (l *teller) follow(ctx context.Context) (found, more bool, err error) {
 }
 
 // deliver sends a message, if there is one to be sent now.
-func (l *teller) deliver(ctx context.Context) (sent bool, err error) {
+func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	now := l.opts.Now()
 	l.polled = now
 	m, err := l.book.look(ctx, l.opts.Rules, now)
@@ -204,14 +204,14 @@ func later(t, now time.Time) time.Time {
 	return t
 }
 
-func (l *teller) send(ctx context.Context, n Note) error {
+func (l *channelSender) send(ctx context.Context, n Note) error {
 	ctx, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
 	return l.channel.Send(ctx, n)
 }
 
 // tell says once that a channel does not work, and once that it does again.
-func (l *teller) tell(outcome error) {
+func (l *channelSender) tell(outcome error) {
 	again, temporary := errors.AsType[*Again](outcome)
 	switch {
 	case temporary && !l.failing:
@@ -225,7 +225,7 @@ func (l *teller) tell(outcome error) {
 }
 
 // rest returns when there may be something to do.
-func (l *teller) rest(idle context.Context) {
+func (l *channelSender) rest(idle context.Context) {
 	within, cancel := context.WithTimeout(idle, min(lookEvery, max(l.wait.Sub(l.opts.Now()), pace)))
 	defer cancel()
 	if l.opts.Store.Wait(within, l.follower.cursor.Seq) == nil {
@@ -236,7 +236,7 @@ func (l *teller) rest(idle context.Context) {
 }
 
 // part notes how far it has come, and lets others send.
-func (l *teller) part(ctx context.Context) {
+func (l *channelSender) part(ctx context.Context) {
 	if !l.begun {
 		return
 	}

@@ -11,13 +11,13 @@ import (
 	"gaffer/internal/plan"
 )
 
-// joinAgent is the agent of the tasks that bring worktrees together: gaffer
-// itself, with a joint as its prompt.
-const joinAgent = "gaffer-join"
+// mergeAgent is the agent of the tasks that bring worktrees together: gaffer
+// itself, with a merge step as its prompt.
+const mergeAgent = "gaffer-join"
 
-// joint is what a task of agent joinAgent does: it merges branches of a run, and
+// mergeStep is what a task of agent joinAgent does: it merges branches of a run, and
 // what follows from that.
-type joint struct {
+type mergeStep struct {
 	Run    string   `json:"run"`
 	Repo   string   `json:"repo,omitempty"` // its folder; empty for the project's
 	Into   string   `json:"into,omitempty"`
@@ -52,7 +52,7 @@ func weaveWorkflow(p plan.Plan, run string) (plan.Plan, error) {
 	ids := idsOf(p)
 	woven := make([]plan.Task, 0, len(p.Tasks)+last+1)
 	for wave := 1; wave <= last; wave++ {
-		j := joint{Run: run, Into: p.Workflow.Branch}
+		j := mergeStep{Run: run, Into: p.Workflow.Branch}
 		for _, t := range byWave[wave] {
 			t.Wave = 2*wave - 1
 			if t.Worktree {
@@ -168,7 +168,7 @@ func (w *weaver) start(t *plan.Task, from plan.Origin) (added []plan.Task, err e
 
 // merge finds the task that merges what t starts from, or adds it.
 func (w *weaver) merge(t plan.Task, from plan.Origin) (m merge, added []plan.Task, err error) {
-	j := joint{Run: w.run, Repo: repoOf(t), Start: w.tasks[from.Tasks[0]].Branch}
+	j := mergeStep{Run: w.run, Repo: repoOf(t), Start: w.tasks[from.Tasks[0]].Branch}
 	if from.Checkout {
 		j.Start = checkedOut
 	}
@@ -236,13 +236,13 @@ func (taken ids) free(want string) string {
 }
 
 // add merges the branch of a task.
-func (j *joint) add(t plan.Task) {
+func (j *mergeStep) add(t plan.Task) {
 	j.Tasks, j.Names = append(j.Tasks, t.ID), append(j.Names, t.Name)
 }
 
 // ending is what follows when a workflow's last prompt is done.
-func ending(w *plan.Workflow, run string) (joint, bool) {
-	j := joint{Run: run, Remove: w.OnComplete.DeleteWorktree}
+func ending(w *plan.Workflow, run string) (mergeStep, bool) {
+	j := mergeStep{Run: run, Remove: w.OnComplete.DeleteWorktree}
 	switch {
 	case w.OnComplete.MergeTo != "":
 		j.Into, j.Branch = w.OnComplete.MergeTo, w.Branch
@@ -252,7 +252,7 @@ func ending(w *plan.Workflow, run string) (joint, bool) {
 	return j, j.Into != "" || j.Open != "" || j.Remove
 }
 
-func (j joint) task(id, name string) (plan.Task, error) {
+func (j mergeStep) task(id, name string) (plan.Task, error) {
 	text, err := json.Marshal(j)
-	return plan.Task{ID: id, Name: name, Agent: joinAgent, Prompt: string(text), Questions: plan.Deny}, err
+	return plan.Task{ID: id, Name: name, Agent: mergeAgent, Prompt: string(text), Questions: plan.Deny}, err
 }

@@ -36,7 +36,7 @@ const opStation host.Op = "take the worker's name"
 
 // occupy makes this process the worker. The kernel gives it back if the process
 // dies.
-func (s *Station) occupy(ctx context.Context) (release func(), err error) {
+func (s *ServerWorker) occupy(ctx context.Context) (release func(), err error) {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (e *ElsewhereError) Error() string {
 
 // Work implements [worker.Place]: the root of the project, or a worktree of a run
 // that only this worker does.
-func (s *Station) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
+func (s *ServerWorker) Work(ctx context.Context, t store.Task, spec plan.Task) (string, error) {
 	run := s.engine.Run(t.Attempt)
 	p, err := s.placeOf(run)
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *Station) Work(ctx context.Context, t store.Task, spec plan.Task) (strin
 }
 
 // placeOf is where this machine works on a run.
-func (s *Station) placeOf(run coordinator.WorkRun) (place, error) {
-	p := place{root: s.opts.Project.Root, trees: treesIn(s.state), log: s.Log, base: run.Base}
+func (s *ServerWorker) placeOf(run coordinator.WorkRun) (workspace, error) {
+	p := workspace{root: s.opts.Project.Root, trees: treesIn(s.state), log: s.Log, base: run.Base}
 	if len(run.Workflow) > 0 {
 		if err := json.Unmarshal(run.Workflow, &p.flow); err != nil {
 			return p, fmt.Errorf("workflow of run %s: %w", run.ID, err)
@@ -110,7 +110,7 @@ func (s *Station) placeOf(run coordinator.WorkRun) (place, error) {
 }
 
 // branch makes the branch of a workflow, which nobody else could.
-func (s *Station) branch(ctx context.Context, p place, run coordinator.WorkRun) error {
+func (s *ServerWorker) branch(ctx context.Context, p workspace, run coordinator.WorkRun) error {
 	if p.flow == nil {
 		return nil
 	}
