@@ -164,7 +164,7 @@ func shown(module string) (texts []string) {
 }
 
 func TestTheDashboardUsesOurWordsOutsideThePagesOfAProtocol(t *testing.T) {
-	root := filepath.Join("..", "dashboard", "page")
+	root := filepath.Join("..", "ui", "dashboard", "page")
 	files, err := filepath.Glob(filepath.Join(root, "*", "*.js"))
 	if err != nil || len(files) < 40 {
 		t.Fatalf("%d modules, %v", len(files), err)

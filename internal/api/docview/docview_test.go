@@ -62,7 +62,7 @@ func shown(t *testing.T, what string, picture any) map[string]any {
 // wild are the documents of a protocol that were found out there.
 func wild(t *testing.T, protocol string) map[string]string {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join("..", "..", protocol, "testdata", "wild", "*.json"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", protocol, "testdata", "wild", "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no documents of %s: %v", protocol, err)
 	}

@@ -16,7 +16,7 @@ func FuzzAnyBytesGiveAPicture(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	for _, files := range []string{"team", "session", "workflow"} {
-		names, err := filepath.Glob(filepath.Join("..", "..", files, "testdata", "wild", "*.json"))
+		names, err := filepath.Glob(filepath.Join("..", "..", "..", files, "testdata", "wild", "*.json"))
 		if err != nil {
 			f.Fatal(err)
 		}
