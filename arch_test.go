@@ -138,6 +138,7 @@ var rules = []rule{
 	{"internal/testkit/machines", []string{"internal/engine/store/postgres/pgtest"}, []string{"github.com/jackc/pgx", "golang.org/x/sys"}},
 	{"internal/testkit/...", nil, nil},
 	{"script/ansisvg", []string{"internal/text/cells"}, nil},
+	{"script/samplecomments", nil, nil},
 	{"test/browser", []string{"coordinator", "fleet"}, []string{"github.com/chromedp"}},
 	{"test/...", []string{"fleet", "test/stubmodel"}, nil},
 

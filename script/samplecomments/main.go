@@ -1,0 +1,73 @@
+// Command samplecomments prints comments of the Go code, drawn at random, for a reader
+// who rates them. See script/sample-comments.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// comment is a comment and the line of code below it.
+type comment struct{ at, text, code string }
+
+func main() {
+	seed := flag.Uint64("seed", 1, "decides which comments are drawn")
+	number := flag.Int("n", 60, "how many are drawn")
+	flag.Parse()
+	all, err := comments(".")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	rng := rand.New(rand.NewPCG(*seed, 0))
+	rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for i, c := range all[:min(*number, len(all))] {
+		fmt.Printf("%d. %s\n%s\n    %s\n\n", i+1, c.at, c.text, c.code)
+	}
+	fmt.Printf("%d of %d comments, seed %d\n", min(*number, len(all)), len(all), *seed)
+}
+
+// comments lists the comments of all files that are not tests. Comments of fewer than
+// four words are left out.
+func comments(root string) (all []comment, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files := token.NewFileSet()
+		parsed, err := parser.ParseFile(files, path, source, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		lines := strings.Split(string(source), "\n")
+		for _, group := range parsed.Comments {
+			text := strings.TrimSpace(group.Text())
+			if len(strings.Fields(text)) < 4 {
+				continue
+			}
+			from, to := files.Position(group.Pos()), files.Position(group.End())
+			code := lines[to.Line-1]
+			if from.Column == 1 && to.Line < len(lines) { // it stands above the code
+				code = lines[to.Line]
+			}
+			all = append(all, comment{
+				at:   fmt.Sprintf("%s:%d", path, from.Line),
+				text: "  " + strings.ReplaceAll(text, "\n", "\n  "),
+				code: strings.TrimSpace(code),
+			})
+		}
+		return nil
+	})
+	return all, err
+}
