@@ -15,42 +15,42 @@ import (
 	"gaffer/statefile/host"
 )
 
-// What is written in an attempt's lock, by its holder, is lines that begin with a
-// word. All others are what a supervisor has said in a crash or, if its
-// environment asks it to, at other times.
+// The holder of an attempt's lock writes lines into it that begin with one of these
+// words. All other lines are stderr of a supervisor: a crash report, or debug output
+// that its environment has enabled.
 const (
-	specWord = "spec {" // what to run, before a supervisor is given the lock
-	heldWord = "held {" // who the supervisor is; from then on there may be an agent
-	exitWord = "exit {" // how it ended; the last that is whole counts
+	specWord = "spec {" // what to run; written before a supervisor gets the lock
+	heldWord = "held {" // who the supervisor is; from here on there may be an agent
+	exitWord = "exit {" // how the attempt ended; the last complete line counts
 
-	frozenWord = "frozen {" // since when everything stands still
-	thawedWord = "thawed {" // and goes on again
+	frozenWord = "frozen {" // when all processes were frozen
+	thawedWord = "thawed {" // when they were resumed
 
-	doubtWord = "doubt {" // since when it cannot be proved that nothing is left of it
+	doubtWord = "doubt {" // when it was first found that processes of the attempt may be alive
 )
 
-// account is what is written in a lock.
+// account is the parsed content of a lock.
 type account struct {
-	spec   []byte // nil if there is none
+	spec   []byte // nil if missing
 	signed bool
-	by     signature // the last that is whole
+	by     signature // from the last complete line
 	exit   *Exit
 	frozen bool
 	words  string
 
-	doubted time.Time // zero if it was not
+	doubted time.Time // zero if no doubt was recorded
 }
 
-// doubt is what is written by who cannot prove that nothing is left of an attempt.
+// doubt is recorded by a process that cannot prove that an attempt has ended.
 type doubt struct {
 	Since time.Time `json:"since"`
 }
 
-// maxWords is how much of a supervisor's last words is kept.
+// maxWords is the maximum number of bytes kept of a supervisor's stderr.
 const maxWords = 2000
 
-// accountOf reads the text of a lock. A line that was cut off says nothing, but
-// that there may be an agent.
+// accountOf parses the text of a lock. An incomplete line is ignored, except that an
+// incomplete "held" line still means that there may be an agent.
 func accountOf(text []byte) (a account) {
 	var words strings.Builder
 	for line := range bytes.Lines(text) {
@@ -87,7 +87,7 @@ func accountOf(text []byte) (a account) {
 	return a
 }
 
-// readLock reads a lock that we hold.
+// readLock reads and parses a lock that we hold.
 func readLock(lock *os.File) (account, error) {
 	info, err := lock.Stat()
 	if err != nil {
@@ -104,8 +104,8 @@ func readLock(lock *os.File) (account, error) {
 	return accountOf(text[:n]), nil
 }
 
-// account reads the lock that somebody else may hold. If there is none it is
-// empty.
+// account reads a lock that another process may hold. It returns an empty account if
+// there is no lock.
 func (f folder) account() (account, error) {
 	text, err := statefile.ReadBytes(host.OS(), f.path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,10 +114,12 @@ func (f folder) account() (account, error) {
 	return accountOf(text), err
 }
 
-// used tells whether there was a supervisor before, or will be none.
+// used reports whether a supervisor has signed the lock, or the attempt has already
+// ended.
 func (a account) used() bool { return a.signed || a.exit != nil }
 
-// specIn returns what the folder with this account says is to be run.
+// specIn returns the spec from the lock, or from the folder's spec.json if the lock
+// has none.
 func (a account) specIn(f folder) (s Spec, err error) {
 	text, from := a.spec, f.path(lockFile)
 	if text == nil {
@@ -135,8 +137,8 @@ func (a account) specIn(f folder) (s Spec, err error) {
 	return s, nil
 }
 
-// note writes a line into a lock that we hold. What stands there may lack its
-// end.
+// note appends a line to a lock that we hold. It first writes a newline, because the
+// previous line may be incomplete after a crash.
 func note(lock *os.File, word string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -151,7 +153,7 @@ func note(lock *os.File, word string, v any) error {
 	return err
 }
 
-// end puts on record how an attempt ended: durably, in the lock that we hold.
+// end durably records how an attempt ended in the lock, which we hold.
 func (f folder) end(lock *os.File, e Exit) error {
 	if !isFile(int(lock.Fd()), f.path(lockFile)) {
 		return fmt.Errorf("%s: is not there any more, or another file is", f.path(lockFile))
@@ -162,8 +164,8 @@ func (f folder) end(lock *os.File, e Exit) error {
 	return lock.Sync()
 }
 
-// Job returns the [Spec.Job] of the attempt that was started in a folder. Without
-// one the error is fs.ErrNotExist.
+// Job returns the [Spec.Job] of the attempt that was started in a folder. The error is
+// fs.ErrNotExist if the lock contains no spec.
 func Job(dir string) ([]byte, error) {
 	a, err := folder(dir).account()
 	if err != nil {

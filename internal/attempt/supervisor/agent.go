@@ -11,11 +11,12 @@ import (
 	"syscall"
 )
 
-// launch starts the agent in a session of its own, and so in a process group of its
-// own, with the log as stdout and stderr: what it prints goes there without us. In
-// our session the kernel would have it go on when it is frozen and we are killed.
+// launch starts the agent in its own session and process group, with the log as stdout
+// and stderr. The agent writes to the log directly, not through the supervisor. It
+// needs its own session because, if we are killed while the agent is frozen in our
+// session, the kernel would resume it.
 //
-// In a control group it is there from its first instruction.
+// If in is not nil, the agent is in that control group from its first instruction.
 func launch(s Spec, env []string, stdin, log uintptr, in *group) (pid int, err error) {
 	if info, err := os.Stat(s.Dir); err != nil {
 		return 0, fmt.Errorf("folder to run in: %w", err)
@@ -50,9 +51,9 @@ func withMark(env []string, attempt string) []string {
 	return append(env, Mark+"="+attempt)
 }
 
-// FindProgram looks for a program where its own environment says, in the folders of
-// PATH that are absolute. A name with a slash in it is returned as it is: it is found
-// from the folder that the program runs in.
+// FindProgram looks for a program in the absolute folders of the PATH in env. It
+// returns a name that contains a slash unchanged, because the kernel resolves it from
+// the folder that the program runs in.
 func FindProgram(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -77,9 +78,9 @@ func isProgram(file string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// openLog opens the log for appending and returns how long it is.
+// openLog opens the log for appending and returns its size.
 func openLog(name string) (*os.File, int64, error) {
-	// Not to wait is for a pipe that somebody has put there.
+	// O_NONBLOCK: do not hang if the path is a named pipe.
 	fd, err := syscall.Open(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NONBLOCK|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o666)
 	if err != nil {
 		return nil, 0, fmt.Errorf("log: %w", &fs.PathError{Op: "open", Path: name, Err: err})

@@ -12,25 +12,25 @@ import (
 	"gaffer/statefile/host"
 )
 
-// State is what became of an attempt.
+// State is the state of an attempt that [Attach] has found.
 type State int
 
-// The states.
+// The possible states.
 const (
-	Unknown State = iota // cannot be told; the error says why
-	Alive                // it runs, and is connected to
-	Exited               // it has ended, and that is on record
-	Lost                 // it never ran or its supervisor was killed; nothing of it is left
+	Unknown State = iota // we cannot tell; the error says why
+	Alive                // it runs, and we are connected to its supervisor
+	Exited               // it has ended, and its exit is recorded
+	Lost                 // it never ran, or its supervisor was killed; no process of it is alive
 )
 
 func (s State) String() string {
 	return [...]string{"unknown", "alive", "exited", "lost"}[s]
 }
 
-// Attach finds out what became of an attempt that somebody has started, and
-// takes it over if it is alive. Before it says that an attempt is lost it has
-// ended what that left behind, and made sure that no supervisor of it will ever
-// start, even if the folder was not there yet.
+// Attach finds out the state of an attempt that another process has started, and takes
+// the attempt over if it is alive. Before it returns Lost, it has ended the remaining
+// processes and made sure that no supervisor will ever start the attempt. That also
+// works if the folder did not exist yet.
 func Attach(ctx context.Context, dir string, opts Options) (*Process, State, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -53,8 +53,8 @@ func Attach(ctx context.Context, dir string, opts Options) (*Process, State, err
 	return p, Alive, nil
 }
 
-// finding is what became of an attempt: it is alive and connected to, or it has
-// ended.
+// finding is the result of looking for an attempt: either a connection to its live
+// supervisor, or its exit.
 type finding struct {
 	attempt string
 	link    *link
@@ -67,9 +67,9 @@ const (
 	maxFindPause = 50 * time.Millisecond
 )
 
-// find tries the lock and the socket by turns: a supervisor that has just been
-// started holds the one and not yet the other, one that is about to exit holds
-// neither for long. The error is why nothing can be said.
+// find tries the lock and the socket in turns. A supervisor that has just started
+// holds the lock but has no socket yet; one that is about to exit soon releases both.
+// The error says why the state is unknown.
 func find(ctx context.Context, f folder, attempt string, patience time.Duration) (finding, error) {
 	was, err := f.account()
 	if err != nil {
@@ -92,7 +92,7 @@ func find(ctx context.Context, f folder, attempt string, patience time.Duration)
 			exit, err := f.conclude(attempt, lock)
 			return finding{attempt: exit.Attempt, exit: exit}, err
 		}
-		_ = lock.Close() // it is not ours
+		_ = lock.Close() // the supervisor holds it
 		found, err := connect(ctx, f, until)
 		if err == nil {
 			return found, nil
@@ -107,7 +107,7 @@ func find(ctx context.Context, f folder, attempt string, patience time.Duration)
 	}
 }
 
-// connect returns a supervisor that answers.
+// connect connects to the supervisor's socket and waits for its first message.
 func connect(ctx context.Context, f folder, until time.Time) (finding, error) {
 	conn, err := dial(f)
 	if err != nil {
@@ -128,7 +128,7 @@ func connect(ctx context.Context, f folder, until time.Time) (finding, error) {
 	return finding{}, err
 }
 
-// first receives the first message, in time.
+// first receives the first message before the deadline. Zero means no deadline.
 func (l *link) first(ctx context.Context, until time.Time) (message, error) {
 	var m message
 	if err := l.conn.SetReadDeadline(until); err != nil {
@@ -145,12 +145,12 @@ func (l *link) first(ctx context.Context, until time.Time) (message, error) {
 	return m, l.conn.SetReadDeadline(time.Time{})
 }
 
-// remains is what the folder of an attempt says about it.
+// remains describes where and when an attempt was started, as its folder says.
 type remains struct {
 	attempt string
-	foreign bool // on another machine, where neither lock nor processes can be seen
-	hidden  bool // in another pid namespace, where processes cannot be seen
-	before  bool // before this boot, which nothing has survived
+	foreign bool // on another machine: we can see neither its lock nor its processes
+	hidden  bool // in another pid namespace: we cannot see its processes
+	before  bool // before this boot: no process has survived
 }
 
 func (f folder) examine(attempt string, a account) remains {
@@ -167,7 +167,8 @@ func (f folder) examine(attempt string, a account) remains {
 	return r
 }
 
-// findForeign believes a record and nothing else.
+// findForeign returns the recorded exit of an attempt on another machine. Without one
+// the state is unknown.
 func (r remains) findForeign(a account) (finding, error) {
 	if a.exit != nil && a.exit.Attempt == r.attempt {
 		return finding{attempt: r.attempt, exit: *a.exit}, nil
@@ -175,9 +176,9 @@ func (r remains) findForeign(a account) (finding, error) {
 	return finding{}, errors.New("it was started on another machine")
 }
 
-// conclude says how an attempt ended whose lock we hold. One without a record is
-// lost: what it left behind is ended and that is put on record, so that nobody
-// else can start it either.
+// conclude returns how an attempt ended. The caller holds its lock. An attempt without
+// an exit record is lost: conclude ends its remaining processes and records the exit,
+// so that no supervisor can start it later.
 func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 	a, err := readLock(lock)
 	if err != nil {
@@ -191,7 +192,7 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 		if unproven := (*UnprovenError)(nil); errors.As(err, &unproven) {
 			if unproven.Since = a.doubted; unproven.Since.IsZero() {
 				unproven.Since = time.Now().UTC().Truncate(time.Second)
-				_ = note(lock, doubtWord, doubt{unproven.Since}) // at worst it is found again, later
+				_ = note(lock, doubtWord, doubt{unproven.Since}) // if this fails, the next process to look records a later time
 			}
 		}
 		return Exit{}, err
@@ -203,12 +204,12 @@ func (f folder) conclude(attempt string, lock *os.File) (Exit, error) {
 	return exit, f.syncNames()
 }
 
-// proofWithin is how long to wait until an attempt is proven to be gone: what may be
-// of it may be about to end.
+// proofWithin is how long to wait for proof that an attempt is gone: its last
+// processes may be about to end.
 const proofWithin = 3 * time.Second
 
-// endRemains ends what is left of an attempt whose supervisor is dead. Without an
-// error it is proven that nothing is.
+// endRemains ends the remaining processes of an attempt whose supervisor is dead. If
+// it returns nil, it is proved that none is alive.
 func (f folder) endRemains(r remains, a account) error {
 	switch {
 	case r.before, !a.signed && r.attempt == "":
@@ -236,7 +237,7 @@ func (f folder) endRemains(r remains, a account) error {
 		return err
 	}
 	if a.by.Group != nil {
-		_ = a.by.Group.remove() // it is empty; what is not removed now is by SweepGroups
+		_ = a.by.Group.remove() // it is empty; SweepGroups removes it later if this fails
 	}
 	return nil
 }

@@ -8,25 +8,25 @@ import (
 	"gaffer/statefile/host"
 )
 
-// attempt is what a supervisor looks after. It belongs to the goroutine that
-// runs it, but for what says otherwise.
+// attempt is the state of the attempt that a supervisor runs. Only the goroutine of
+// run uses it, except for the channels and the fields below mu.
 type attempt struct {
 	folder  folder
 	lock    *os.File
-	is      account  // what the lock said when it was taken
-	env     []string // the agent's
-	again   bool     // there may be another attempt after this one
+	is      account  // content of the lock when it was taken
+	env     []string // the agent's environment
+	again   bool     // the supervisor may run another attempt afterwards
 	spec    Spec
 	log     *os.File
 	clients *clients
-	stops   chan stop // clients send to it, and to leases and waits
+	stops   chan stop // clients send to stops, leases and waits
 	leases  chan lease
 	waits   chan bool
 	ended   chan struct{}
 
 	self    host.Process
-	group   *group // nil if it has none
-	agent   int    // its pid and the id of its process group
+	group   *group // nil without a control group
+	agent   int    // its pid, which is also its process group
 	started Started
 	gone    bool
 	ending  ending
@@ -39,18 +39,18 @@ type attempt struct {
 	exit    Exit
 
 	signals  signals
-	unwanted bool // somebody has told the supervisor to end
+	unwanted bool // a signal has told the supervisor to exit
 
 	timer, deadline, lapse, door *time.Timer
 
-	mu    sync.Mutex // for what clients look at
+	mu    sync.Mutex // guards the fields below, which clients read
 	in    *stdin
 	stage stage
 	told  string
-	still bool // everything is frozen
+	still bool // all processes are frozen
 }
 
-// stop is an order to end the agent.
+// stop is an order to stop the agent.
 type stop struct {
 	why string
 	now bool
@@ -81,9 +81,10 @@ func newAttempt(f folder, lock *os.File, is account, env []string, s signals) *a
 	return a
 }
 
-// run starts the agent, sees it to its end, records that and tells it. The error
-// is that it could not be recorded. It returns whether nothing is left of the
-// attempt but the lock, so that the supervisor can have another.
+// run starts the agent, waits for its end, records the exit and reports it to the
+// clients. The error says that the exit could not be recorded. free reports whether
+// nothing but the lock is left of the attempt, so that the supervisor can run another
+// one.
 func (a *attempt) run() (free bool, err error) {
 	err = a.begin()
 	if err == nil {
@@ -135,8 +136,8 @@ func (a *attempt) begin() error {
 	return nil
 }
 
-// sign says in the lock that there may be an agent from now on, and how all that it
-// starts can be known.
+// sign writes the supervisor's identity into the lock before there is an agent,
+// together with what is needed to find all processes that the agent will start.
 func (a *attempt) sign() error {
 	s := signature{Process: a.self, Group: a.group}
 	if a.group == nil {
@@ -158,7 +159,7 @@ func (a *attempt) launch() error {
 	defer theirs.Close()
 	a.exit.Started = time.Now().UTC()
 	a.agent, err = launch(a.spec, a.env, theirs.Fd(), log.Fd(), a.group)
-	if err != nil && a.group != nil && a.group.remove() == nil { // the kernel may not let it begin there
+	if err != nil && a.group != nil && a.group.remove() == nil { // the kernel may refuse to start a process in that group
 		a.group = nil
 		if err = a.sign(); err == nil {
 			a.agent, err = launch(a.spec, a.env, theirs.Fd(), log.Fd(), nil)
@@ -185,19 +186,19 @@ func (a *attempt) announce() {
 }
 
 const (
-	// openAfter is how long an agent runs before others than its starter can
-	// connect, if the starter stays.
+	// openAfter is how long an agent runs before processes other than its starter can
+	// connect, if the starter stays connected.
 	openAfter = 100 * time.Millisecond
-	// openAgain is when that is tried again if it fails. The agent runs on.
+	// openAgain is when open is retried after an error. The agent keeps running.
 	openAgain = time.Second
-	// lookAgain is how often a supervisor without clients looks whether its socket
-	// is still there. One with clients looks when a client leaves.
+	// lookAgain is how often a supervisor without clients checks that its socket still
+	// exists. One with clients checks when a client disconnects.
 	lookAgain = 5 * time.Second
 )
 
-// open writes started.json and lets others connect, again if the socket was deleted.
-// What is going to be the record of an agent that may outlive its starter gets names
-// that are durable.
+// open writes started.json and listens on the socket; it does so again if the socket
+// was deleted. It also makes the names of the folder and the lock durable, because the
+// agent may now outlive its starter and the lock will be its record.
 func (a *attempt) open() {
 	a.door.Stop()
 	if a.clients.reachable(a.folder) {
@@ -221,7 +222,7 @@ func (a *attempt) open() {
 	}
 }
 
-// wrapUp is what is left to do when nothing runs any more.
+// wrapUp fills in the exit after all processes have ended.
 func (a *attempt) wrapUp() {
 	a.in.abandon()
 	if info, err := a.log.Stat(); err == nil {
@@ -232,8 +233,8 @@ func (a *attempt) wrapUp() {
 	a.exit.Swept = len(a.swept)
 }
 
-// recordTries is how often a record is tried to be made, with longer and longer
-// pauses: a disk that is full may have room again.
+// recordTries is how often recording the exit is tried. The pauses double: a full disk
+// may have room again.
 const recordTries = 6
 
 func (a *attempt) record() error {

@@ -7,15 +7,16 @@ import (
 	"gaffer/statefile/host"
 )
 
-// child is a supervisor that this process has started, or had started.
+// child is a supervisor that this process, or a program in a terminal, has started for
+// us.
 type child struct {
 	process *os.Process
-	other   host.Process  // who it is, if it is not a child of this process
-	pool    *Pool         // nil for one that has a single attempt
-	control *net.UnixConn // it gets its attempts from here if there is a pool
+	other   host.Process  // its identity if it is not our child; otherwise zero
+	pool    *Pool         // nil for a supervisor that runs only one attempt
+	control *net.UnixConn // hands over attempts; nil without a pool
 }
 
-// kill returns when the supervisor is dead.
+// kill kills the supervisor and waits until it is dead.
 func (c *child) kill() {
 	_ = c.process.Kill() // it may be dead
 	c.wait()
@@ -26,15 +27,15 @@ func (c *child) wait() {
 	if c.other.PID != 0 {
 		awaitEnd(c.other)
 	} else {
-		_, _ = c.process.Wait() // an error is that somebody else has waited
+		_, _ = c.process.Wait() // an error means that another caller has waited for it
 	}
 	if c.control != nil {
-		_ = c.control.Close() // nobody is there
+		_ = c.control.Close() // the supervisor has exited
 	}
 }
 
-// giveBack is for one whose attempt is over. It returns whether the supervisor
-// stays, for another attempt; otherwise it exits.
+// giveBack returns a supervisor whose attempt is over to its pool. It reports whether
+// the pool keeps it; otherwise the supervisor exits.
 func (c *child) giveBack(free bool) (stays bool) {
 	if free && c.pool != nil && c.other.PID == 0 && c.pool.put(c) {
 		return true
@@ -43,9 +44,9 @@ func (c *child) giveBack(free bool) (stays bool) {
 	return false
 }
 
-// dismiss has the supervisor exit when its attempt is over.
+// dismiss makes the supervisor exit when its attempt is over.
 func (c *child) dismiss() {
 	if c.control != nil {
-		_ = c.control.CloseWrite() // it may be gone
+		_ = c.control.CloseWrite() // it may have exited
 	}
 }

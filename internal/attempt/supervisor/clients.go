@@ -12,23 +12,23 @@ import (
 	"time"
 )
 
-// finishTimeout is how long clients have to take the last message.
+// finishTimeout is how long clients have to receive the last message.
 const finishTimeout = 2 * time.Second
 
-// clients are those who gave or may give orders. Each has goroutines of its own,
-// so that one which is slow or broken holds up nobody.
+// clients are the connections that may send orders. Each has its own goroutines, so
+// that a slow or broken client does not block the others.
 type clients struct {
 	attempt  *attempt
-	listener *net.UnixListener // nil if there is none
+	listener *net.UnixListener // nil before the first listen
 
-	here atomic.Int32  // how many there are
-	left chan struct{} // sent to when a client has gone
+	here atomic.Int32  // number of connected clients
+	left chan struct{} // receives a value when a client has disconnected
 
 	begun   chan struct{} // closed when started is set
 	over    chan struct{} // closed when exit is set
 	started Started
 	exit    Exit
-	free    bool // told with exit
+	free    bool // sent together with exit
 
 	accepting, serving sync.WaitGroup
 }
@@ -37,21 +37,22 @@ func newClients(a *attempt) *clients {
 	return &clients{attempt: a, left: make(chan struct{}, 1), begun: make(chan struct{}), over: make(chan struct{})}
 }
 
-// reachable tells whether new clients find the socket, which another program may
+// reachable reports whether new clients can find the socket, which another program may
 // have deleted.
 func (c *clients) reachable(f folder) bool {
 	_, err := os.Lstat(f.path(socketFile))
 	return c.listener != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
-// alone tells whether no client is connected.
+// alone reports whether no client is connected.
 func (c *clients) alone() bool { return c.here.Load() == 0 }
 
-// listen makes the socket and lets new clients in. It has the user's permissions
-// alone from the first moment on. It stays when the supervisor is gone: to remove
-// a file makes it slower to make the next, and the folder goes as a whole.
+// listen creates the socket and accepts new clients. Only the user has permissions on
+// the socket, from the moment it is created. The socket file is not removed on exit:
+// removing it makes creating the next one slower, and the whole folder is deleted
+// later.
 func (c *clients) listen(f folder) error {
-	if c.listener != nil { // its socket is gone
+	if c.listener != nil { // the socket file was deleted
 		_ = c.listener.Close() // nothing is written to it
 		c.accepting.Wait()
 		c.listener = nil
@@ -68,13 +69,13 @@ func (c *clients) listen(f folder) error {
 	return nil
 }
 
-// begin tells everyone who runs.
+// begin announces the started agent to all clients.
 func (c *clients) begin(s Started) {
 	c.started = s
 	close(c.begun)
 }
 
-// accept ends when the listener is closed. Other errors pass.
+// accept accepts clients until the listener is closed. It retries after other errors.
 func (c *clients) accept() {
 	for {
 		conn, err := c.listener.Accept()
@@ -99,12 +100,12 @@ func (c *clients) add(l *link) {
 		close(gone)
 		select {
 		case c.left <- struct{}{}:
-		default: // that one has left is known already
+		default: // a notification is already pending
 		}
 	})
 }
 
-// tell sends what the client did not ask for.
+// tell sends the messages that are not replies: started and exit.
 func (c *clients) tell(l *link, gone <-chan struct{}) {
 	defer l.close()
 	select {
@@ -116,7 +117,7 @@ func (c *clients) tell(l *link, gone <-chan struct{}) {
 	}
 	select {
 	case <-c.over:
-		_ = l.send(message{Exit: &c.exit, Free: c.free}) // who does not get it can read the record
+		_ = l.send(message{Exit: &c.exit, Free: c.free}) // a client that misses it can read the exit record
 	case <-gone:
 	}
 }
@@ -130,7 +131,7 @@ func (c *clients) hasBegun() bool {
 	}
 }
 
-// obey follows the client's orders until it goes or breaks the protocol.
+// obey executes the client's orders until it disconnects or breaks the protocol.
 func (c *clients) obey(l *link) {
 	for {
 		var o order
@@ -144,7 +145,7 @@ func (c *clients) obey(l *link) {
 	}
 }
 
-// shut lets nobody in any more and returns how many there are.
+// shut stops accepting clients and returns how many are connected.
 func (c *clients) shut() int {
 	if c.listener != nil {
 		_ = c.listener.Close() // nothing is written to it
@@ -153,8 +154,8 @@ func (c *clients) shut() int {
 	return int(c.here.Load())
 }
 
-// finish tells everyone how it ended and waits a while until they know. It
-// returns whether all of them do, or are gone.
+// finish sends the exit to all clients and waits up to finishTimeout. It reports
+// whether all of them have received it or disconnected.
 func (c *clients) finish(e Exit, free bool) bool {
 	c.exit, c.free = e, free
 	close(c.over)
@@ -169,14 +170,14 @@ func (c *clients) finish(e Exit, free bool) bool {
 	case <-time.After(finishTimeout):
 	}
 	select {
-	case <-done: // it was we who came late
+	case <-done: // done and the timer were ready at the same time
 		return true
 	default:
 		return false
 	}
 }
 
-// follow is called by clients.
+// follow executes one order. It is called from the clients' goroutines.
 func (a *attempt) follow(o order) reply {
 	r := reply{ID: o.ID}
 	a.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// maxSocketPath is how long the path of a socket may be on macOS.
+// maxSocketPath is the maximum length in bytes of a socket's path on macOS.
 const maxSocketPath = 103
 
 // dial connects to the socket in a folder.

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial connects to the socket in a folder. A socket's path must be short, and
-// the folder's may be long, so it goes by way of an open folder.
+// dial connects to the socket in a folder. The path of a socket must be short and the
+// folder's path may be long, so dial connects through an open descriptor of the
+// folder.
 func dial(f folder) (net.Conn, error) {
 	fd, err := unix.Open(string(f), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -2,12 +2,12 @@ package supervisor
 
 import "time"
 
-// stage is how far the end of an attempt has come.
+// stage is how far the stopping of an attempt has progressed.
 type stage int
 
-// An agent that is told to stop is interrupted, then terminated, then killed
-// with everything below it. One that ends before that has what it left behind
-// swept: terminated, then killed.
+// A stop order interrupts the agent, then terminates it, then kills it with all its
+// descendants. If the agent exits before it is killed, the supervisor sweeps the
+// processes that it left behind: it terminates them, then kills them.
 //
 //	running ──stop──> interrupting ──time──> terminating ──time──> killing
 //	   └──────────────exit──┴─────────────────────┴─> sweeping ──time──┘
@@ -23,7 +23,7 @@ func (s stage) String() string {
 	return [...]string{"running", "interrupting", "terminating", "sweeping", "killing"}[s]
 }
 
-// deed is what is to be done now.
+// deed is the next action of the supervisor.
 type deed int
 
 const (
@@ -37,29 +37,30 @@ const (
 
 const (
 	sweepGrace = time.Second
-	// Processes that are being killed are looked for again after firstPause,
-	// then after longer and longer ones up to maxPause. Those that are there
-	// after killLimit cannot be killed.
+	// The supervisor looks again for processes that it has killed after firstPause,
+	// then after pauses that double up to maxPause. Processes that still exist after
+	// killLimit cannot be killed.
 	firstPause = 2 * time.Millisecond
 	maxPause   = 250 * time.Millisecond
 	killLimit  = 30 * time.Second
 )
 
-// ending decides how an attempt comes to its end. It does nothing itself.
+// ending decides how an attempt is stopped. It is pure: it returns actions and does
+// not perform them.
 type ending struct {
 	interrupt, terminate time.Duration
 
 	stage  stage
 	told   string
-	exited bool          // the agent has
-	frozen bool          // nothing of it may run any more
-	pause  time.Duration // the last one while killing
-	killed time.Duration // for how long there was killing
+	exited bool          // the agent has exited
+	frozen bool          // the lease is over: no process of the attempt may run
+	pause  time.Duration // the last pause between kills
+	killed time.Duration // total time spent killing
 }
 
-// stop is somebody's wish. The first reason is kept; what comes after the agent
-// has ended by itself has told it nothing. One that is frozen cannot follow a
-// signal without going on, and is killed.
+// stop handles an order to stop. It keeps the first reason, and none if the agent had
+// already exited by itself. A frozen agent is killed, because it would have to run to
+// handle another signal.
 func (e *ending) stop(why string, now bool) (deed, time.Duration) {
 	if e.told == "" && !e.exited {
 		e.told = why
@@ -76,7 +77,7 @@ func (e *ending) stop(why string, now bool) (deed, time.Duration) {
 	return nothing, 0
 }
 
-// exit says that the agent has ended and others are left.
+// exit handles the exit of the agent while other processes are left.
 func (e *ending) exit() (deed, time.Duration) {
 	e.exited = true
 	switch {
@@ -89,8 +90,8 @@ func (e *ending) exit() (deed, time.Duration) {
 	return terminateAll, sweepGrace
 }
 
-// lapse says that nothing may run any more. What is about to end has no time left
-// for that; otherwise it returns whether all is to be frozen.
+// lapse handles the end of the lease. An attempt that is already stopping is killed. A
+// running one is to be frozen, and freeze is true.
 func (e *ending) lapse() (freeze bool, do deed, wait time.Duration) {
 	switch e.stage {
 	case running:
@@ -103,7 +104,7 @@ func (e *ending) lapse() (freeze bool, do deed, wait time.Duration) {
 	return false, do, wait
 }
 
-// timeUp says that the time last returned has passed.
+// timeUp is called when the duration that was returned last has passed.
 func (e *ending) timeUp() (deed, time.Duration) {
 	switch {
 	case e.stage == running:

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// Limits says in a sentence what is weaker on this system than elsewhere.
+// Limits describes in one sentence what gaffer cannot guarantee on this system.
 func Limits() string {
 	return "on macOS a process that leaves the agent's process group is not found, and not ended with it; " +
 		"and what a killed supervisor leaves behind must be ended by hand"
@@ -14,8 +14,8 @@ func Limits() string {
 
 func adopt() error { return nil }
 
-// noneLeft tells whether the last process has ended, given the error of a wait
-// for any child. What the agent started is known by its process group.
+// noneLeft reports whether the last process has ended, given the error of a wait for
+// any child. On macOS only the agent's process group can be checked.
 func noneLeft(agent int, wait error) bool {
 	return errors.Is(wait, syscall.ECHILD) && (agent == 0 || errors.Is(syscall.Kill(-agent, 0), syscall.ESRCH))
 }
@@ -32,11 +32,11 @@ func signalAll(agent int, sig syscall.Signal) []int {
 
 func keepFiles() {}
 
-// wordsTo has what this process says, also in a crash, go to a file.
+// wordsTo redirects stderr of this process, including crash reports, to a file.
 func wordsTo(file *os.File) error { return syscall.Dup2(int(file.Fd()), syscall.Stderr) }
 
-// startOf cannot be told on macOS.
+// startOf returns 0: the start time is not available on macOS.
 func startOf(int) uint64 { return 0 }
 
-// rssUnit is what the kernel counts memory in: bytes.
+// rssUnit is the unit of Rusage.Maxrss in bytes. macOS counts in bytes.
 const rssUnit = 1

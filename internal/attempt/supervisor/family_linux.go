@@ -9,28 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits says in a sentence what is weaker on this system than elsewhere.
+// Limits describes in one sentence what gaffer cannot guarantee on this system. On
+// Linux it is empty.
 func Limits() string { return "" }
 
-// adopt makes this process the parent of every descendant whose own parent
-// ends. None can get away, whatever session it goes to.
+// adopt makes this process a child subreaper. A descendant whose parent ends becomes
+// our child, so none can escape, even into another session.
 func adopt() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// noneLeft tells whether the last process has ended, given the error of a wait
-// for any child. To have no child is to have no descendant.
+// noneLeft reports whether the last process has ended, given the error of a wait for
+// any child. A subreaper without children has no descendants.
 func noneLeft(_ int, wait error) bool { return errors.Is(wait, syscall.ECHILD) }
 
-// waitAny also waits for children that would not send SIGCHLD.
+// waitAny also waits for children that do not send SIGCHLD.
 const waitAny = unix.WNOHANG | unix.WALL
 
-// signalAll sends a signal to every descendant and returns them.
+// signalAll signals every descendant and returns the pids that existed.
 func signalAll(_ int, sig syscall.Signal) []int {
 	all := processes()
 	return signalEach(below(all, func(p process) bool { return p.pid == os.Getpid() }), sig)
 }
 
-// signalEach returns the processes that were there. One that may not be
-// signalled is there too.
+// signalEach returns the pids of the processes that existed, including those that we
+// have no permission to signal.
 func signalEach(list []process, sig syscall.Signal) []int {
 	var there []int
 	for _, p := range list {
@@ -41,22 +42,22 @@ func signalEach(list []process, sig syscall.Signal) []int {
 	return there
 }
 
-// keepFiles sees to it that no file but the first three goes to programs that
-// this one starts without its being named: what it has inherited may be a lock or
-// a pipe of somebody who waits for it to be closed.
+// keepFiles sets close-on-exec on every descriptor except the first three, so that
+// programs started from here inherit only the files that they are given. An inherited
+// descriptor may be a lock or a pipe, and its owner may be waiting for it to be
+// closed.
 func keepFiles() {
-	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // a kernel that cannot goes without
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // a kernel without it leaves them as they are
 }
 
-// wordsTo has what this process says, also in a crash, go to a file.
+// wordsTo redirects stderr of this process, including crash reports, to a file.
 func wordsTo(file *os.File) error { return unix.Dup3(int(file.Fd()), syscall.Stderr, 0) }
 
-// startOf returns when a process started, also if it has ended and nobody has
-// waited for it.
+// startOf returns when a process started, also if it is a zombie.
 func startOf(pid int) uint64 {
 	p, _ := look(pid)
 	return p.start
 }
 
-// rssUnit is what the kernel counts memory in: KiB.
+// rssUnit is the unit of Rusage.Maxrss in bytes. Linux counts in KiB.
 const rssUnit = 1 << 10

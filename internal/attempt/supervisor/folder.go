@@ -11,8 +11,8 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The files of an attempt's folder. Whoever starts a supervisor by hand may say in
-// spec.json what to run; otherwise that is in the lock.
+// The files of an attempt's folder. The spec is in the lock. Only a supervisor that is
+// started by hand may get it from spec.json.
 const (
 	specFile    = "spec.json"
 	lockFile    = "lock"
@@ -25,8 +25,8 @@ type folder string
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
-// claim makes the folder and its lock, and returns the lock held. The lock of a
-// folder is made once, so that one who starts an attempt is the only one.
+// claim creates the folder and its lock and returns the lock held. The lock file is
+// created exclusively, so only one process can start an attempt in a folder.
 func (f folder) claim() (*os.File, error) {
 	lock, err := f.openLock(os.O_EXCL)
 	if errors.Is(err, fs.ErrExist) {
@@ -36,7 +36,7 @@ func (f folder) claim() (*os.File, error) {
 		return nil, err
 	}
 	held, err := tryLock(lock)
-	if err == nil && (!held || !isEmpty(lock)) { // somebody was quick to take the attempt for lost
+	if err == nil && (!held || !isEmpty(lock)) { // another process took the attempt for lost in between
 		err = &UsedError{string(f)}
 	}
 	if err != nil {
@@ -51,10 +51,11 @@ func isEmpty(file *os.File) bool {
 	return err == nil && info.Size() == 0
 }
 
-// become has the folder of an attempt that is over be that of another, with the
-// spec in its lock, which is returned held. To make files takes longer than all
-// else that is done to start an attempt. Under its old name it is at no time the
-// folder of an attempt that runs, and under the new one it is there as a whole.
+// become reuses a finished attempt's folder for the attempt next. It writes the spec
+// into the lock, renames the folder, and returns the lock held. This saves creating
+// files, which is the slowest part of starting an attempt. Under its old name the
+// folder never contains a running attempt; under the new name it is complete from the
+// beginning.
 func (f folder) become(next folder, s Spec) (*os.File, error) {
 	lock, err := os.OpenFile(f.path(lockFile), os.O_RDWR|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -76,7 +77,7 @@ func (f folder) become(next folder, s Spec) (*os.File, error) {
 	return lock, nil
 }
 
-// holdsLockAlone reports whether there is nothing in the folder but the lock.
+// holdsLockAlone reports whether the folder contains only the lock.
 func (f folder) holdsLockAlone() bool {
 	dir, err := os.Open(string(f))
 	if err != nil {
@@ -87,7 +88,7 @@ func (f folder) holdsLockAlone() bool {
 	return err == nil && len(names) == 1 && names[0] == lockFile
 }
 
-// openLock makes the folder and the lock if need be.
+// openLock opens the lock. It creates the folder and the lock if they are missing.
 func (f folder) openLock(flags int) (*os.File, error) {
 	flags |= os.O_RDWR | os.O_APPEND | os.O_CREATE | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 	lock, err := os.OpenFile(f.path(lockFile), flags, 0o600)
@@ -100,7 +101,8 @@ func (f folder) openLock(flags int) (*os.File, error) {
 	return lock, err
 }
 
-// tryLock does not wait. On a file that was passed on with its lock it succeeds.
+// tryLock tries to acquire the lock without waiting. It succeeds on a file that was
+// passed to us already locked.
 func tryLock(file *os.File) (bool, error) {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -116,8 +118,7 @@ func tryLock(file *os.File) (bool, error) {
 	}
 }
 
-// write puts a file in place at once, replacing what is there: only the holder
-// of the lock writes.
+// write atomically replaces a file. Only the holder of the lock calls it.
 func (f folder) write(name string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -136,7 +137,8 @@ func (f folder) syncNames() error {
 	return errors.Join(h.SyncDir(op, string(f)), h.SyncDir(op, f.path("..")))
 }
 
-// Used reports whether an attempt was started in a folder, or will never be.
+// Used reports whether the folder has a lock: an attempt was started in it, or never
+// may be.
 func Used(dir string) (bool, error) {
 	_, err := os.Lstat(folder(dir).path(lockFile))
 	if errors.Is(err, fs.ErrNotExist) {

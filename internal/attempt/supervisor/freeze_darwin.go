@@ -2,11 +2,11 @@ package supervisor
 
 import "syscall"
 
-// freezer stops the agent's process group and has it go on again.
+// freezer stops and resumes the agent's process group.
 type freezer struct{ passes }
 
 func (f *freezer) pass(agent int) (still bool) {
-	_ = syscall.Kill(-agent, syscall.SIGSTOP) // nobody there is what we want
+	_ = syscall.Kill(-agent, syscall.SIGSTOP) // an error means that no process is left, which is fine
 	return true
 }
 

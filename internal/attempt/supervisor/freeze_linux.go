@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freezer stops everything below this process, pass by pass, and has it go on
-// again.
+// freezer stops all descendants of this process, in repeated passes, and resumes them.
 type freezer struct {
 	passes
-	others map[identity]bool // stopped by somebody else before
+	others map[identity]bool // already stopped before the first pass
 }
 
-// pass stops what is found to move, and returns whether there was nothing. One that
-// waits in the kernel does not move: it stops before it does anything else. A
-// process can be missed only if its parent ended while this looked, and that parent
-// is then a child of ours: whose own parent is gone comes to us.
+// pass stops every running process that it finds, and reports whether it found none. A
+// process in uninterruptible sleep ('D') does not count as running: it stops before it
+// executes anything else. A pass can miss a process only if its parent ended during
+// the pass. That parent is then our child, since we are the subreaper, so pass also
+// checks for ended children.
 func (f *freezer) pass(agent int) (still bool) {
 	list := below(processes(), func(p process) bool { return p.pid == os.Getpid() })
 	first := f.others == nil
@@ -38,22 +38,21 @@ func (f *freezer) pass(agent int) (still bool) {
 		}
 		if !groups[p.group] && mayStopGroup(p, agent) {
 			groups[p.group] = true
-			_ = syscall.Kill(-p.group, syscall.SIGSTOP) // also those that none of us can find: one may end as it starts the next
+			_ = syscall.Kill(-p.group, syscall.SIGSTOP) // reaches also processes that we cannot list: each may exit as it starts the next
 		}
 		p.signal(syscall.SIGSTOP)
 	}
 	return still && !childEnded()
 }
 
-// childEnded tells whether a child has ended that nobody has waited for yet.
+// childEnded reports whether a child has ended and was not reaped yet.
 func childEnded() bool {
 	var who unix.Siginfo
 	err := unix.Waitid(unix.P_ALL, 0, &who, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT|unix.WALL, nil)
 	return err == nil && who.Signo != 0
 }
 
-// mayStopGroup tells whether nobody can be in a process's group but descendants of
-// ours.
+// mayStopGroup reports whether a process's group can only contain our descendants.
 func mayStopGroup(p process, agent int) bool {
 	if p.group <= 1 || p.group == syscall.Getpgrp() {
 		return false
@@ -62,7 +61,7 @@ func mayStopGroup(p process, agent int) bool {
 	return err == nil && (p.group == agent || p.session != session || session == os.Getpid())
 }
 
-// thaw has all go on that was not stopped before.
+// thaw resumes all processes that were not stopped before the first pass.
 func (f *freezer) thaw(int) {
 	for _, p := range below(processes(), func(p process) bool { return p.pid == os.Getpid() }) {
 		if !f.others[p.identity()] {
@@ -71,8 +70,8 @@ func (f *freezer) thaw(int) {
 	}
 }
 
-// stopped tells whether nothing of a process runs. Of one whose first thread has
-// ended, the others tell.
+// stopped reports whether all threads of a process are stopped. If its first thread
+// has ended, it checks the other threads.
 func (p process) stopped() bool {
 	switch p.state {
 	case 'T', 't':

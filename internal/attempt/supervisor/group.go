@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// GroupsVar is the environment variable that says whether attempts get control
-// groups: "off" for none, "v1" or "v2" for those of one version alone.
+// GroupsVar is the environment variable that controls whether attempts get control
+// groups: "off" for none, "v1" or "v2" for only that version.
 const GroupsVar = "GAFFER_CGROUPS"
 
-// group is the control group of an attempt. A process leaves its group neither by
-// forking nor with another session, environment or parent, so the group knows
-// everything that the attempt has started, also when the supervisor is dead.
+// group is the control group of an attempt. A process stays in its group when it forks
+// or changes its session, environment or parent. So the group contains everything that
+// the attempt has started, even after the supervisor has died.
 type group struct {
-	Version int    `json:"version"` // of control groups: 1 or 2
+	Version int    `json:"version"` // cgroup version: 1 or 2
 	Kind    string `json:"kind,omitempty"`
 	Dir     string `json:"dir"`
-	// Mount is where the hierarchy is mounted. Its device and inode tell whether
-	// another process sees the same hierarchy there.
+	// Mount is where the hierarchy is mounted. Its device and inode let another
+	// process check that it sees the same hierarchy there.
 	Mount string `json:"mount"`
 	Dev   uint64 `json:"dev"`
 	Ino   uint64 `json:"ino"`
 }
 
-// groupPrefix begins the name of every group whose attempt has its folder below
-// home.
+// groupPrefix is the common prefix of the names of all groups whose attempts have
+// their folder below home.
 func groupPrefix(home string) string {
 	if target, err := filepath.EvalSymlinks(home); err == nil {
 		home = target
@@ -38,8 +38,8 @@ func groupPrefix(home string) string {
 	return "gaffer-" + hex.EncodeToString(sum[:6]) + "-"
 }
 
-// groupName is the name of an attempt's group without the supervisor's part, or
-// empty if it shall have none.
+// groupName returns the name of an attempt's group without the suffix of the
+// supervisor. It is empty if control groups are off.
 func groupName(home, attempt string) string {
 	if os.Getenv(GroupsVar) == "off" {
 		return ""
@@ -54,10 +54,11 @@ func groupName(home, attempt string) string {
 	return groupPrefix(home) + attempt
 }
 
-// suffix ends the name of a group: whose it is.
+// suffix ends the name of a group. It identifies the supervisor that created the
+// group.
 func suffix(pid int, start uint64) string { return fmt.Sprintf("-%d.%d", pid, start) }
 
-// supervisorOf reads which process has made a group from its name.
+// supervisorOf parses which process created a group from the group's name.
 func supervisorOf(name string) (pid int, start uint64, ok bool) {
 	at := strings.LastIndexByte(name, '-')
 	first, second, found := strings.Cut(name[at+1:], ".")

@@ -15,21 +15,22 @@ func (g *group) remove() error { return nil }
 
 func (g *group) dissolve() (left []int) { return nil }
 
-// SweepGroups has nothing to do here: there are no control groups.
+// SweepGroups does nothing: macOS has no control groups.
 func SweepGroups(string) (left []int) { return nil }
 
-// InLostGroups has nothing to list either.
+// InLostGroups returns nothing: macOS has no control groups.
 func InLostGroups(string) []Marked { return nil }
 
-// GroupMethod says how the processes of attempts are known on this machine.
+// GroupMethod returns how this machine finds the processes of an attempt.
 func GroupMethod() string { return marksOnly }
 
 func (s *signature) locate() {}
 
-// Above reports whether one of the processes is above this one, which cannot be seen.
+// Above always returns false: on macOS the parents of processes are not read.
 func (r Remains) Above(int) bool { return false }
 
-// remainsOf cannot see the processes of an attempt without its supervisor.
+// remainsOf returns Unproven: on macOS the processes of an attempt cannot be found
+// without its supervisor.
 func remainsOf(string, signature) Remains {
 	return Remains{Why: "on macOS the processes of an attempt cannot be found without its supervisor"}
 }

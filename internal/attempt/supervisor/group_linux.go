@@ -17,15 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The kinds of version 1 that are used: one can forbid its members to fork, the
-// other can stop them.
+// The controllers of cgroup version 1 that are used: pids can forbid members to fork,
+// freezer can stop them.
 const (
 	pidsKind    = "pids"
 	freezerKind = "freezer"
 )
 
-// hierarchy is a mounted tree of control groups, and which of them this process is
-// in.
+// hierarchy is a mounted cgroup hierarchy, and the group of this process in it.
 type hierarchy struct {
 	version int
 	kind    string
@@ -33,7 +32,7 @@ type hierarchy struct {
 	own     string // the folder of this process's group
 }
 
-// hierarchies lists those that a group can be made in, the best first.
+// hierarchies lists the hierarchies in which a group can be created, the best first.
 func hierarchies() (list []hierarchy) {
 	mounts, err1 := os.ReadFile("/proc/self/mountinfo")
 	groups, err2 := os.ReadFile("/proc/self/cgroup")
@@ -55,7 +54,7 @@ func hierarchies() (list []hierarchy) {
 				continue
 			}
 			below, err := filepath.Rel(root, path)
-			if err != nil || !filepath.IsLocal(below) { // it is outside of what is mounted
+			if err != nil || !filepath.IsLocal(below) { // the group is outside the mounted subtree
 				continue
 			}
 			h := want
@@ -66,8 +65,8 @@ func hierarchies() (list []hierarchy) {
 	return list
 }
 
-// pathIn reads in /proc/PID/cgroup which group a process is in: for version 2 if
-// kind is empty.
+// pathIn finds the group of a process in the text of /proc/PID/cgroup. An empty kind
+// means version 2.
 func pathIn(groups []byte, kind string) (path string, ok bool) {
 	for line := range bytes.Lines(groups) {
 		parts := strings.SplitN(strings.TrimSuffix(string(line), "\n"), ":", 3)
@@ -81,8 +80,9 @@ func pathIn(groups []byte, kind string) (path string, ok bool) {
 	return "", false
 }
 
-// mountedAt reads a line of /proc/PID/mountinfo: which group is mounted where. After
-// the optional fields and a dash come the type, the source and the options.
+// mountedAt parses a line of /proc/PID/mountinfo and returns which group is mounted
+// where. After the optional fields and a dash come the type, the source and the
+// options.
 func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 	before, after, found := strings.Cut(line, " - ")
 	first, last := strings.Fields(before), strings.Fields(after)
@@ -99,8 +99,8 @@ func (h hierarchy) mountedAt(line string) (root, mount string, ok bool) {
 	return unescape(first[3]), unescape(first[4]), true
 }
 
-// makeGroup makes a group below the one that this process is in. It returns nil
-// where that is not possible: nobody may write there, or there are no groups.
+// makeGroup creates a group below the group of this process. It returns nil if there
+// are no control groups or we may not write there.
 func makeGroup(name string) *group {
 	if name == "" {
 		return nil
@@ -113,8 +113,8 @@ func makeGroup(name string) *group {
 	return nil
 }
 
-// groupTries is how many groups of one name there can be: an attempt may be started
-// again by the same supervisor.
+// groupTries limits how many groups of one name can exist. The same supervisor may
+// start an attempt again.
 const groupTries = 100
 
 func (h hierarchy) makeGroup(name string) *group {
@@ -122,7 +122,7 @@ func (h hierarchy) makeGroup(name string) *group {
 	if syscall.Stat(h.mount, &at) != nil {
 		return nil
 	}
-	if h.version == 1 && unix.Access(filepath.Join(h.own, "tasks"), unix.W_OK) != nil { // the way back
+	if h.version == 1 && unix.Access(filepath.Join(h.own, "tasks"), unix.W_OK) != nil { // the thread that forks must be able to move back
 		return nil
 	}
 	g := &group{Version: h.version, Kind: h.kind, Mount: h.mount, Dev: at.Dev, Ino: at.Ino}
@@ -139,7 +139,7 @@ func (h hierarchy) makeGroup(name string) *group {
 			return nil
 		}
 		if unix.Access(g.path(g.procs()), unix.W_OK) != nil {
-			_ = os.Remove(g.Dir) // nobody is in it
+			_ = os.Remove(g.Dir) // it is empty
 			return nil
 		}
 		return g
@@ -149,7 +149,7 @@ func (h hierarchy) makeGroup(name string) *group {
 
 func (g *group) path(name string) string { return filepath.Join(g.Dir, name) }
 
-// procs is the file that a process is put into the group with.
+// procs is the file to which a pid is written to move it into the group.
 func (g *group) procs() string {
 	if g.Version == 1 {
 		return "tasks"
@@ -157,8 +157,8 @@ func (g *group) procs() string {
 	return "cgroup.procs"
 }
 
-// start calls fork so that the process which that starts is in the group from its
-// first instruction.
+// start calls fork such that the new process is in the group from its first
+// instruction.
 func (g *group) start(attr syscall.SysProcAttr, fork func(*syscall.SysProcAttr) (int, error)) (pid int, err error) {
 	if g.Version == 2 {
 		dir, err := os.Open(g.Dir)
@@ -180,45 +180,46 @@ func (g *group) start(attr syscall.SysProcAttr, fork func(*syscall.SysProcAttr) 
 	}
 	defer back.Close()
 	done := make(chan struct{})
-	go func() { // one thread goes into the group, forks there, and comes back
+	go func() { // version 1: a thread moves into the group, forks there, and moves back
 		defer close(done)
 		runtime.LockOSThread()
 		if _, err = in.WriteString("0"); err == nil {
 			pid, err = fork(&attr)
 		}
 		if _, backErr := back.WriteString("0"); backErr == nil {
-			runtime.UnlockOSThread() // otherwise the thread ends here, and with it its membership
+			runtime.UnlockOSThread() // otherwise the thread exits with the goroutine and leaves the group
 		}
 	}()
 	<-done
 	return pid, err
 }
 
-// visible reports whether the group is where this process looks for it.
+// visible reports whether this process sees the hierarchy of the group at the same
+// mount.
 func (g *group) visible() bool {
 	var at syscall.Stat_t
 	return syscall.Stat(g.Mount, &at) == nil && at.Dev == g.Dev && at.Ino == g.Ino
 }
 
-// folders lists the group and those below it, the deepest last.
+// folders lists the group and its subgroups, parents before children.
 func (g *group) folders() (list []string) {
 	_ = filepath.WalkDir(g.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			list = append(list, path)
 		}
-		return nil // a group may end while it is looked at
+		return nil // a group may be removed during the walk
 	})
 	return list
 }
 
-// members lists the processes that are in the group, or in one below it.
+// members lists the live processes in the group and its subgroups.
 func (g *group) members() (list []process) {
 	for _, pid := range g.pids() {
 		if p, err := look(pid); err == nil && !p.ended {
 			list = append(list, p)
 		}
 	}
-	again := map[int]bool{} // a pid that was looked at may be another's by now
+	again := map[int]bool{} // a pid may have been reused between the two reads
 	for _, pid := range g.pids() {
 		again[pid] = true
 	}
@@ -228,7 +229,7 @@ func (g *group) members() (list []process) {
 func (g *group) pids() (list []int) {
 	for _, dir := range g.folders() {
 		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
-		if err != nil { // it has threads alone, or is gone
+		if err != nil { // the group is threaded, or was removed
 			text, _ = os.ReadFile(filepath.Join(dir, "cgroup.threads"))
 		}
 		for word := range strings.FieldsSeq(string(text)) {
@@ -241,7 +242,7 @@ func (g *group) pids() (list []int) {
 	return slices.Compact(list)
 }
 
-// populated reports whether there is any process in the group, or in one below it.
+// populated reports whether the group or one of its subgroups contains a process.
 func (g *group) populated() bool {
 	if g.Version == 2 {
 		text, err := os.ReadFile(g.path("cgroup.events"))
@@ -250,20 +251,20 @@ func (g *group) populated() bool {
 	return len(g.members()) > 0
 }
 
-// kill kills the members, also those that are just being forked. It does not wait
-// for their end.
+// kill kills all members, including those being forked right now. It does not wait for
+// their end.
 func (g *group) kill() {
 	if g.Version == 2 && writeGroup(g.path("cgroup.kill"), "1") == nil {
 		return
 	}
-	switch { // nobody forks while all are killed one by one
+	switch { // prevents forks while the members are killed one by one
 	case g.Version == 2:
 		_ = writeGroup(g.path("cgroup.freeze"), "1")
 	case g.Kind == pidsKind:
 		_ = writeGroup(g.path("pids.max"), "0")
 	case g.Kind == freezerKind:
 		_ = writeGroup(g.path("freezer.state"), "FROZEN")
-		defer func() { _ = writeGroup(g.path("freezer.state"), "THAWED") }() // a signal is followed then
+		defer func() { _ = writeGroup(g.path("freezer.state"), "THAWED") }() // members handle the signal only after thawing
 	}
 	signalEach(g.members(), syscall.SIGKILL)
 }
@@ -277,14 +278,14 @@ func writeGroup(file, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// remove removes the group and those below it. It fails while there are members.
+// remove removes the group and its subgroups. It fails while there are members.
 func (g *group) remove() error {
 	err := os.Remove(g.Dir)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, dir := range slices.Backward(g.folders()) {
-		_ = os.Remove(dir) // the last says why not
+		_ = os.Remove(dir) // the last Remove returns the error
 	}
 	if err = os.Remove(g.Dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -295,7 +296,8 @@ func (g *group) remove() error {
 // groupLimit is how long a killed process may take to leave its group.
 const groupLimit = 5 * time.Second
 
-// dissolve ends what is in the group and removes it. It returns what is left.
+// dissolve kills the members of the group and removes it. It returns the pids that are
+// left after groupLimit.
 func (g *group) dissolve() (left []int) {
 	for begin := time.Now(); g.remove() != nil; time.Sleep(sweepPause) {
 		if time.Since(begin) > groupLimit {
@@ -308,10 +310,10 @@ func (g *group) dissolve() (left []int) {
 	return nil
 }
 
-// SweepGroups ends and removes the control groups of attempts whose folder was
-// below home and is not there any more, or says that they have ended. It looks at
-// groups below the one that this process is in. A group is of such an attempt if
-// its name says so and its supervisor is dead.
+// SweepGroups ends and removes abandoned control groups and returns the pids that it
+// could not end. A group is abandoned if its name says that its attempt's folder was
+// below home, its supervisor is dead, and no folder below home still needs it for
+// recovery. Only groups below the group of this process are searched.
 func SweepGroups(home string) (left []int) {
 	for _, g := range abandoned(home) {
 		left = append(left, g.dissolve()...)
@@ -319,7 +321,7 @@ func SweepGroups(home string) (left []int) {
 	return left
 }
 
-// InLostGroups lists the processes in those groups.
+// InLostGroups lists the processes in abandoned groups, see [SweepGroups].
 func InLostGroups(home string) (list []Marked) {
 	for _, g := range abandoned(home) {
 		name := strings.TrimPrefix(filepath.Base(g.Dir), groupPrefix(home))
@@ -330,7 +332,7 @@ func InLostGroups(home string) (list []Marked) {
 	return list
 }
 
-// abandoned lists those groups.
+// abandoned lists the groups that [SweepGroups] removes.
 func abandoned(home string) (list []*group) {
 	prefix, claimed := groupPrefix(home), map[string]bool(nil)
 	for _, h := range hierarchies() {
@@ -354,7 +356,8 @@ func abandoned(home string) (list []*group) {
 	return list
 }
 
-// GroupMethod says how the processes of attempts are known on this machine.
+// GroupMethod returns how this machine finds the processes of an attempt: by control
+// groups or only by marks. It tries out each hierarchy.
 func GroupMethod() string {
 	for _, h := range hierarchies() {
 		g := h.makeGroup("gaffer-doctor")
@@ -362,9 +365,9 @@ func GroupMethod() string {
 			continue
 		}
 		_, err := g.start(syscall.SysProcAttr{}, func(attr *syscall.SysProcAttr) (int, error) {
-			return syscall.ForkExec("/dev/null/none", []string{"none"}, &syscall.ProcAttr{Sys: attr}) // the fork is what counts
+			return syscall.ForkExec("/dev/null/none", []string{"none"}, &syscall.ProcAttr{Sys: attr}) // only the fork matters; exec fails with ENOTDIR
 		})
-		_ = g.remove() // nobody is in it
+		_ = g.remove() // it is empty
 		if errors.Is(err, syscall.ENOTDIR) {
 			return fmt.Sprintf("control groups v%d", g.Version)
 		}

@@ -10,26 +10,27 @@ import (
 	"time"
 )
 
-// Over its control connection a supervisor is given one attempt after the other.
-// Each is a single byte that carries two open files: the lock, held, and one end
-// of a connection for this attempt alone. A byte arrives whole or not at all, and
-// the lock with it. The rest comes as the first line of the new connection; if
-// that ends before the line does, nobody wants the attempt any more. After the
-// line the starter is a client like any other.
+// A pool hands attempts to a supervisor over the supervisor's control connection, one
+// after the other. Each handover is a single byte that carries two open files: the
+// held lock, and one end of a new connection for this attempt. The byte and the files
+// arrive together or not at all. The folder and the environment follow as the first
+// line of the new connection. If the connection ends before the line is complete, the
+// attempt was withdrawn. After that line the starter is an ordinary client.
 //
-// Files under way in a connection are closed with it, so that a lock which nobody
-// has received is free when both ends are gone.
+// The kernel closes files in transit when the connection is closed. So a lock that was
+// never received is released when both ends are gone.
 
-// handover is that first line. Neither a path nor an environment need be text.
+// handover is that first line. The fields are bytes because neither a path nor an
+// environment need be valid UTF-8.
 type handover struct {
 	Dir []byte `json:"dir"`
 	Env []byte `json:"env"` // each variable ends with a zero byte
 }
 
-// maxHandover is more than the kernel takes for an environment.
+// maxHandover is more than the kernel accepts as an environment.
 const maxHandover = 32 << 20
 
-// turn is an attempt that was handed over.
+// turn is an attempt that a supervisor was handed over.
 type turn struct {
 	lock    *os.File
 	starter *link
@@ -37,8 +38,8 @@ type turn struct {
 	env     []string
 }
 
-// handOver returns the attempt's connection. If there is an error the attempt may
-// have arrived all the same.
+// handOver hands over an attempt and returns its connection. Even if it returns an
+// error, the supervisor may have received the attempt.
 func handOver(control *net.UnixConn, n *newcomer) (*link, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -64,7 +65,7 @@ func handOver(control *net.UnixConn, n *newcomer) (*link, error) {
 	return l, nil
 }
 
-// receiveTurn waits for an attempt. An error is the last.
+// receiveTurn waits for the next attempt. After an error there will be no more.
 func receiveTurn(control *net.UnixConn) (*turn, error) {
 	lock, conn, err := receiveFiles(control)
 	if err != nil {
@@ -101,9 +102,9 @@ func receiveFiles(control *net.UnixConn) (lock *os.File, conn net.Conn, err erro
 	return lock, conn, nil
 }
 
-// passed returns the open files that came with a message.
+// passed returns the descriptors that came with a message.
 func passed(control []byte) (fds []int) {
-	messages, _ := syscall.ParseSocketControlMessage(control) // none is too few
+	messages, _ := syscall.ParseSocketControlMessage(control) // the caller counts the descriptors
 	for i := range messages {
 		some, _ := syscall.ParseUnixRights(&messages[i])
 		fds = append(fds, some...)
@@ -137,7 +138,7 @@ func unpackEnv(packed []byte) (env []string) {
 	return env
 }
 
-// controlOf is the connection that a supervisor gets its attempts from.
+// controlOf returns the connection over which a supervisor gets its attempts.
 func controlOf(fd uintptr) (*net.UnixConn, error) {
 	conn, err := socketOf(fd)
 	if err != nil {

@@ -2,14 +2,14 @@ package supervisor
 
 import "time"
 
-// lease is how long an agent may run without word from those who want it run. It
-// is over when either clock says so: the one stands still while the machine
-// sleeps, the other can be set.
+// lease is how long an agent may run unless the lease is extended. It ends when either
+// clock says so: the monotonic clock stands still while the machine sleeps, and the
+// wall clock can be set.
 type lease struct {
-	Until time.Time     `json:"until,omitzero"` // by the wall clock; zero is for ever
+	Until time.Time     `json:"until,omitzero"` // wall clock; zero means forever
 	Left  time.Duration `json:"left_ns,omitempty"`
 
-	end time.Time // by the monotonic clock, for who has received it
+	end time.Time // monotonic clock of the receiver
 }
 
 func newLease(until, now time.Time) lease {
@@ -19,7 +19,7 @@ func newLease(until, now time.Time) lease {
 	return lease{Until: until.Round(0), Left: until.Sub(now)}
 }
 
-// received is a lease for who is told of it now.
+// received returns the lease with its end on the receiver's monotonic clock.
 func (l lease) received(now time.Time) lease {
 	l.end = now.Add(l.Left)
 	return l
@@ -31,15 +31,15 @@ func (l lease) over(now time.Time) bool {
 	return !l.forever() && (!now.Before(l.end) || !now.Round(0).Before(l.Until))
 }
 
-// leaseNap is how long a lease is not looked at, at most.
+// leaseNap is the maximum interval between two checks of a lease.
 const leaseNap = time.Second
 
-// nap is how long it need not be looked at.
+// nap returns how long to wait before the next check.
 func (l lease) nap(now time.Time) time.Duration {
 	return max(0, min(leaseNap, l.end.Sub(now), l.Until.Sub(now.Round(0))))
 }
 
-// armLease sees to it that the lease is looked at in time.
+// armLease sets the timer for the next check of the lease.
 func (a *attempt) armLease(now time.Time) {
 	if a.lease.forever() {
 		a.lapse.Stop()
@@ -48,7 +48,7 @@ func (a *attempt) armLease(now time.Time) {
 	a.lapse.Reset(a.lease.nap(now))
 }
 
-// extend takes in a new lease. What is frozen goes on if that is not over.
+// extend replaces the lease. It resumes a frozen agent if the new lease is not over.
 func (a *attempt) extend(l lease) {
 	a.lease = l
 	now := time.Now()
@@ -58,8 +58,8 @@ func (a *attempt) extend(l lease) {
 	a.armLease(now)
 }
 
-// lapsed freezes the agent if the lease is over. It is called again and again
-// while that is so, and ends an agent that has been frozen for too long.
+// lapsed freezes the agent if the lease is over. It is called repeatedly while that is
+// so, and stops an agent that has been frozen for too long.
 func (a *attempt) lapsed() (deed, time.Duration) {
 	now := time.Now()
 	if !a.lease.over(now) {
@@ -77,20 +77,20 @@ func (a *attempt) lapsed() (deed, time.Duration) {
 	return do, wait
 }
 
-// maxFrozen is how long an agent stays frozen at most, also if a client is
-// connected: a worker that goes on asking for a new lease.
+// maxFrozen is how long an agent may stay frozen even if a client is connected, such
+// as a worker that keeps asking for a new lease.
 const maxFrozen = 24 * time.Hour
 
-// frozen is how long an agent has been frozen. Time in which the machine sleeps
-// does not count: no worker could have come back in it.
+// frozen measures how long an agent has been frozen. It does not count the time in
+// which the machine sleeps, because no worker could have connected then.
 type frozen struct {
-	abandon time.Duration // how long without a client
+	abandon time.Duration // limit without a client
 	since   time.Time     // when the agent was frozen; zero if it is not
-	client  time.Time     // when a client was last seen, or since
+	client  time.Time     // when a client was last connected; initially since
 }
 
-// tooLong is called while the agent is frozen. It returns whether the agent is to
-// be ended because no worker will bring a new lease.
+// tooLong is called while the agent is frozen. It reports whether the agent is to be
+// stopped because no worker will extend the lease.
 func (f *frozen) tooLong(now time.Time, client bool) bool {
 	if f.since.IsZero() {
 		f.since, f.client = now, now
@@ -101,8 +101,8 @@ func (f *frozen) tooLong(now time.Time, client bool) bool {
 	return now.Sub(f.client) >= f.abandon || now.Sub(f.since) >= maxFrozen
 }
 
-// freeze stops all that it finds. It is called again soon if anything was found to
-// move, and later if not: somebody else may have had something go on.
+// freeze runs one freezing pass and schedules the next. The next is soon if a process
+// was still running, and later if not, because another program may resume a process.
 func (a *attempt) freeze() {
 	still, wait := a.freezer.settle(a.freezer.pass(a.agent))
 	if still {
@@ -111,8 +111,8 @@ func (a *attempt) freeze() {
 	a.lapse.Reset(wait)
 }
 
-// thaw says that it goes on before it does, so that nothing runs of what is said to
-// be frozen.
+// thaw resumes all processes. It records that before it does so, so that no process
+// runs while the attempt is reported as frozen.
 func (a *attempt) thaw() {
 	a.setStill(false)
 	a.freezer.thaw(a.agent)
@@ -127,8 +127,8 @@ func (a *attempt) isStill() bool {
 	return a.still
 }
 
-// setStill has others know whether everything is frozen, also those who find the
-// supervisor dead.
+// setStill publishes whether all processes are frozen: to clients, and in the lock in
+// case the supervisor dies.
 func (a *attempt) setStill(still bool) {
 	if still == a.isStill() {
 		return
@@ -137,23 +137,22 @@ func (a *attempt) setStill(still bool) {
 	if still {
 		word = frozenWord
 	}
-	_ = note(a.lock, word, map[string]time.Time{"at": time.Now().UTC()}) // at worst they find out for themselves
+	_ = note(a.lock, word, map[string]time.Time{"at": time.Now().UTC()}) // on failure other processes just do not learn it from the lock
 	a.mu.Lock()
 	a.still = still
 	a.mu.Unlock()
 }
 
-// passes is what the passes of a freezer come to. One that found nothing may have
-// missed a process whose parent, a child of one that is stopped, ended while it
-// looked; whatever that one starts comes from a child of ours.
+// passes counts the clean passes of a freezer. One clean pass is not enough: it may
+// have missed a process whose parent ended during the pass. Such a process, or one
+// that it starts, becomes our child and is found by the next pass.
 type passes struct {
-	clean int // one after the other
+	clean int // consecutive passes that found no running process
 	pause time.Duration
 }
 
-// settle takes in whether a pass found nothing that moves. It returns whether that
-// is how it is, and when the next one is due: later and later, if something goes on
-// moving.
+// settle takes the result of a pass. It reports whether all processes are frozen, and
+// when to run the next pass. The interval grows while processes keep running.
 func (p *passes) settle(clean bool) (still bool, wait time.Duration) {
 	switch {
 	case !clean:

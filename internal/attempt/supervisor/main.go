@@ -8,18 +8,18 @@ import (
 	"syscall"
 )
 
-// Who starts a supervisor may pass the lock, held, and with it one end of a pair
-// of sockets: then it is a client that need not connect.
+// A starter may pass two open files: the held lock, and one end of a socket pair. The
+// starter is then a client that need not connect.
 const (
 	starterFD = 3
 	lockFD    = 4
 )
 
-// Main is the supervisor process. Its argument is the folder of the attempt, or
-// "-" for one that is given its attempts by a [Pool]. It returns the exit code.
+// Main is the supervisor process. Its argument is the folder of the attempt, or "-"
+// for a supervisor that gets its attempts from a [Pool]. It returns the exit code.
 //
-// SIGTERM and SIGINT stop the agent as an order to stop does, the second time at
-// once, and end a supervisor that has none; SIGHUP is passed over.
+// SIGTERM and SIGINT stop the agent in the same way as a stop order. The second such
+// signal kills it at once. A supervisor without an attempt exits. SIGHUP is ignored.
 func Main(args []string) int {
 	if len(args) != 1 {
 		fmt.Fprintln(os.Stderr, "usage: gaffer supervise DIR|-")
@@ -37,8 +37,8 @@ func Main(args []string) int {
 	return 0
 }
 
-// supervise works inside the attempt's folder: so a socket's path, which must be
-// short, is short.
+// supervise runs the attempt in a folder. It changes into the folder first, because
+// the path of a socket must be short.
 func supervise(dir string) error {
 	if err := os.Chdir(dir); err != nil {
 		return err
@@ -47,7 +47,7 @@ func supervise(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close() // not before: it must not be collected while we live
+	defer lock.Close() // keep a reference: if the file were garbage collected, the lock would be released
 	is, err := readLock(lock)
 	if err != nil {
 		return err
@@ -65,11 +65,12 @@ func supervise(dir string) error {
 	return err
 }
 
-// signals are what the supervisor is sent, whatever attempt it has.
+// signals are the channels for the signals that the supervisor receives. They are kept
+// from one attempt to the next.
 type signals struct{ children, ends chan os.Signal }
 
-// catchSignals also has signals not be ignored in the agent, even if whoever
-// started us ignored them.
+// catchSignals subscribes to the signals. Handled signals are reset to their default
+// in the agent, even if our starter ignored them.
 func catchSignals() signals {
 	s := signals{children: make(chan os.Signal, 1), ends: make(chan os.Signal, 4)}
 	signal.Notify(s.children, syscall.SIGCHLD)
@@ -77,7 +78,7 @@ func catchSignals() signals {
 	return s
 }
 
-// takeLock returns the lock that was passed on, or takes it.
+// takeLock returns the lock that the starter passed, or acquires it.
 func takeLock(f folder) (lock *os.File, passed bool, err error) {
 	if isFile(lockFD, f.path(lockFile)) {
 		passed = true
@@ -102,8 +103,8 @@ func mustLock(lock *os.File) error {
 	return err
 }
 
-// isFile touches a descriptor that may be anything with care: it must not get
-// an owner that closes it.
+// isFile reports whether the open descriptor and the path are the same file. It uses
+// Fstat and no os.File, because fd may be anything and an os.File would close it.
 func isFile(fd int, name string) bool {
 	var open, named syscall.Stat_t
 	return syscall.Fstat(fd, &open) == nil && syscall.Lstat(name, &named) == nil &&

@@ -1,57 +1,61 @@
-// Package supervisor runs one agent process and looks after it. The supervisor
-// is a process of its own, in its own session, that outlives whoever started it:
-// it owns the agent's stdin and log, ends it with everything it has started, and
-// records durably how it ended.
+// Package supervisor runs one agent process and supervises it. The supervisor is a
+// separate process in its own session and outlives the process that started it. It
+// owns the agent's stdin and log, ends the agent together with all its descendants,
+// and durably records how the agent ended.
 //
-// There are two halves. [Main] is the supervisor process. [Start], [Pool],
-// [Attach] and [Process] are for the program that wants an agent run; after a
-// crash another one takes over where it was.
+// The package has two halves. [Main] is the supervisor process. [Start], [Pool],
+// [Attach] and [Process] are for the program that wants to run an agent. If that
+// program crashes, another one can call Attach and take over.
 //
-// Each attempt has a folder, in which are:
+// Each attempt has a folder with these files:
 //
-//	lock         held by the supervisor until the attempt is over, and before
-//	             that by who starts it. In it stand, each in a line: what to run;
-//	             who the supervisor is, as soon as there may be an agent; how it
-//	             ended, durable before the lock is free; that it is frozen, and goes
-//	             on again; and what the supervisor said in a crash
-//	started.json who runs: the supervisor and the agent
-//	socket       where it takes orders
+//	lock         held by the process that starts the attempt, then by the supervisor
+//	             until the attempt is over. It contains one JSON record per line:
+//	             the spec; the supervisor's identity, written before an agent can
+//	             exist; when the agent was frozen and thawed; and how it ended, which
+//	             is durable before the lock is released. The supervisor's stderr,
+//	             such as a crash report, is in the same file.
+//	started.json the process ids of the supervisor and the agent
+//	socket       accepts orders from clients
 //
-// The supervisor makes started.json and the socket when the agent has run for a
-// moment, or when whoever started it is gone: most attempts of short programs
-// need neither. Then it also has the names of the folder and the lock be durable.
-// Before that the starter is there to hear of the end, and to make that durable in
-// its own way.
+// The supervisor creates started.json and the socket only after the agent has run for
+// a moment, or when its starter is gone, because short programs need neither. At that
+// time it also syncs the directory entries of the folder and the lock. Until then the
+// starter is connected, receives the exit directly, and stores it durably in its own
+// way.
 //
-// Who gets the lock and finds no end in it knows that the attempt is lost: the
-// lock is passed on to the supervisor as an open file, without a gap. Before it
-// says so it ends what the attempt has left behind and writes that into the lock;
-// a supervisor that finds an end there does not start. It says so only if it is
-// proved that nothing is left ([Remains]): by the attempt's control group where the
-// machine has those, otherwise by what the kernel still knows of its processes.
+// A process that acquires the lock and finds no exit record knows that the attempt is
+// lost: the lock is passed to the supervisor as an open file, so it is held without a
+// gap. Before the process reports the attempt as lost, it ends all remaining processes
+// of the attempt and writes an exit record into the lock. A supervisor that finds an
+// exit record does not start. The attempt is reported as lost only if it is proved
+// that none of its processes is alive (see [Remains]). The proof is the attempt's
+// control group where the machine has control groups, otherwise what the kernel still
+// knows about its processes.
 //
-// An agent may have a lease ([Spec.Until], [Process.Extend]). When that is over the
-// supervisor freezes it with all below it: so an agent whose gaffer is dead or cut
-// off does nothing any more when somebody else may have begun its work, and goes on
-// where it was if nobody has. What is frozen is ended by being killed, since to
-// follow any other signal it would have to run.
+// An agent may have a lease ([Spec.Until], [Process.Extend]). When the lease ends, the
+// supervisor freezes the agent and all its descendants. So an agent whose worker is
+// dead or disconnected does nothing while another worker may be doing the same task.
+// If the lease is extended later, the agent continues where it was. A frozen agent can
+// only be killed, because it would have to run to handle any other signal.
 //
-// A supervisor looks after one attempt at a time. One that belongs to a Pool may be
-// given another when all of the last has ended and is on record: it leaves the
-// folder, its socket and its lock behind before it enters the next. The lock of
-// that is passed on to it in the same way, over a connection, so that it makes no
-// difference to anybody how a supervisor has come by its attempt. Who hands an
-// attempt over and finds the supervisor dead looks into the lock before it tries
-// another: only one that no supervisor has signed has had no agent.
+// A supervisor handles one attempt at a time. A supervisor that belongs to a Pool may
+// get another attempt after all processes of the previous one have ended and the exit
+// is recorded. It leaves the previous folder, socket and lock before it enters the
+// next folder. The next lock is also passed as an open file, over a connection, so the
+// rules above hold however a supervisor got its attempt. If the supervisor dies during
+// a handover, the starter reads the lock before it tries another supervisor: only an
+// attempt whose lock no supervisor has signed certainly had no agent.
 //
-// A folder, too, may be used again, by the pool whose attempt it was: its lock is
-// emptied and gets the next spec while it is held, before the folder is renamed.
+// A Pool may also reuse the folder of one of its finished attempts. It truncates the
+// lock and writes the next spec while it holds the lock, and then renames the folder.
 //
-// A supervisor may be started in a terminal that people look at: [Pool.StartIn]
-// has a program run there that calls [Host], and hands the attempt over to the
-// supervisor which that starts. It has nothing of the terminal but its parent.
+// A supervisor may be started in a terminal that users watch. [Pool.StartIn] runs a
+// program there that calls [Host], which starts a supervisor, and hands the attempt
+// over to that supervisor. The supervisor is a child of that program but does not use
+// the terminal.
 //
-// Start is not the only way to start a supervisor. Whatever runs the program
-// with a folder that has a spec.json may do so: the supervisor takes the lock
-// itself if it is not given, and takes the environment it has for the agent's.
+// Other programs may start a supervisor without Start. They run "gaffer supervise"
+// with a folder that contains a spec.json. The supervisor then takes the lock itself
+// and uses its own environment as the agent's.
 package supervisor
