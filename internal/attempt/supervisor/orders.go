@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Input gives the agent more of its stdin. It does not wait until the agent has
+// Input queues more data for the agent's stdin. It does not wait until the agent has
 // read it.
 func (p *Process) Input(data []byte) error {
 	for len(data) > 0 {
@@ -20,37 +20,38 @@ func (p *Process) Input(data []byte) error {
 	return nil
 }
 
-// CloseInput ends the agent's stdin after what was given.
+// CloseInput closes the agent's stdin after the data that was queued before.
 func (p *Process) CloseInput() error {
 	_, err := p.ask(order{Do: doClose}, true)
 	return exceptOver(err)
 }
 
-// Stop has the agent stopped: interrupted, terminated, killed with everything
-// below it, with time between. If now, it is killed at once, also if it was
-// being stopped already. It returns when the supervisor knows; Wait waits for
-// the end. An agent that has ended is stopped.
+// Stop stops the agent: it is interrupted, then terminated, then killed with all its
+// descendants, with pauses in between. If now is true, the agent is killed at once,
+// even if it is already being stopped. Stop returns when the supervisor has received
+// the order; Wait waits for the end. It returns nil if the agent has already ended.
 func (p *Process) Stop(why string, now bool) error {
 	_, err := p.ask(order{Do: doStop, Why: why, Now: now}, true)
 	return exceptOver(err)
 }
 
-// Extend has the agent go on until then, for ever if that is zero. One that was
-// frozen goes on if the time is still to come. Whose clock is set meanwhile does
-// not make it longer. It returns when the supervisor knows.
+// Extend sets a new end of the agent's lease; zero means forever. A frozen agent
+// continues if until is in the future. Setting the clock does not make the lease
+// longer. Extend returns when the supervisor has received the order.
 func (p *Process) Extend(until time.Time) error {
 	_, err := p.ask(order{Do: doExtend, Lease: newLease(until, time.Now())}, true)
 	return exceptOver(err)
 }
 
-// Waiting says whether the agent waits for a person. While it does, its deadline
-// comes no nearer. It may be said twice. It returns when the supervisor knows.
+// Waiting reports to the supervisor whether the agent waits for the user. The time
+// spent waiting postpones the deadline. Repeated calls are harmless. Waiting returns
+// when the supervisor has received the order.
 func (p *Process) Waiting(waits bool) error {
 	_, err := p.ask(order{Do: doWait, Waits: waits}, true)
 	return exceptOver(err)
 }
 
-// Status asks the supervisor what it does.
+// Status asks the supervisor for its current state.
 func (p *Process) Status() (Status, error) {
 	r, err := p.ask(order{Do: doStatus}, true)
 	if err != nil || r.State == nil {
@@ -67,8 +68,8 @@ func exceptOver(err error) error {
 	return err
 }
 
-// ask gives an order and waits for the answer. If the connection breaks before
-// that, an order that may be given twice is given again.
+// ask sends an order and waits for the reply. If the connection breaks before the
+// reply and again is true, it sends the order again.
 func (p *Process) ask(o order, again bool) (reply, error) {
 	timeout := time.NewTimer(p.opts.patience())
 	defer timeout.Stop()
@@ -89,8 +90,9 @@ func (p *Process) askOnce(o order, timeout <-chan time.Time) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	// One who has gone may have left a message; otherwise whoever listens looks
-	// for another connection.
+	// Do not close the link on EPIPE: a supervisor that has exited may have left a
+	// message to read. After any other error the reading goroutine finds a new
+	// connection.
 	if err := l.send(o); err != nil && !errors.Is(err, syscall.EPIPE) {
 		l.close()
 	}
@@ -107,7 +109,7 @@ func (p *Process) askOnce(o order, timeout <-chan time.Time) (reply, error) {
 	}
 }
 
-// lateAnswer prefers an answer that came just before the end.
+// lateAnswer returns a reply that arrived just before the end, if there is one.
 func (p *Process) lateAnswer(answer chan reply) (reply, error) {
 	select {
 	case r, ok := <-answer:
@@ -119,7 +121,7 @@ func (p *Process) lateAnswer(answer chan reply) (reply, error) {
 	return reply{}, &OverError{p.attempt}
 }
 
-// whyLetGo tells an attempt that has ended from one that was let go before.
+// whyLetGo distinguishes an attempt that has ended from a Process that was closed.
 func (p *Process) whyLetGo() error {
 	if p.isDone() {
 		return &OverError{p.attempt}
@@ -127,7 +129,7 @@ func (p *Process) whyLetGo() error {
 	return ErrClosed
 }
 
-// post waits for a connection and prepares for the answer.
+// post waits for a connection and registers a channel for the reply.
 func (p *Process) post(o *order, timeout <-chan time.Time) (*link, chan reply, error) {
 	for {
 		p.mu.Lock()

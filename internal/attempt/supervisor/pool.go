@@ -10,33 +10,33 @@ import (
 	"sync"
 )
 
-// Pool starts attempts as [Start] does, and gives them to supervisors that have
-// had others, one at a time: to start a supervisor takes longer than most of what
-// it does. It is safe for concurrent use.
+// Pool starts attempts as [Start] does, and reuses supervisors: starting one takes
+// longer than most of the work that it does. Each supervisor handles one attempt at a
+// time. A Pool is safe for concurrent use.
 //
-// A supervisor is given another attempt only if nothing is left of the last. One
-// that gets none for some seconds, or whose starter is gone, exits.
+// A supervisor gets another attempt only if nothing is left of the previous one. It
+// exits if it gets none for some seconds, or if the process that started it is gone.
 type Pool struct {
 	opts Options
-	keep int // how many idle ones at most
+	keep int // maximum number of idle supervisors, and of spare folders
 
 	mu       sync.Mutex
 	closed   bool
-	members  map[*child]bool // those that are watched
+	members  map[*child]bool // the supervisors that a watch goroutine waits for
 	idle     []*child
-	spare    []folder // of attempts that are over, the oldest first
+	spare    []folder // folders of finished attempts, the oldest first
 	watching sync.WaitGroup
 }
 
-// NewPool returns a pool that keeps so many supervisors, at most, which have no
-// attempt. There may be any number of those that have one.
+// NewPool returns a pool that keeps at most keep idle supervisors. The number of busy
+// supervisors is not limited.
 func NewPool(opts Options, keep int) *Pool {
 	return &Pool{opts: opts, keep: keep, members: map[*child]bool{}}
 }
 
-// Start is [Start] with the pool's options. The supervisor has the environment,
-// the limits and the umask that the calling process had when it was started; the
-// agent's environment is the spec's.
+// Start is [Start] with the pool's options. A supervisor keeps the environment, the
+// limits and the umask that the calling process had when it started the supervisor.
+// The agent's environment comes from the spec.
 func (p *Pool) Start(ctx context.Context, dir string, spec Spec) (*Process, error) {
 	n, err := p.prepare(dir, spec)
 	if err != nil {
@@ -65,10 +65,10 @@ func (p *Pool) start(ctx context.Context, n *newcomer) (*Process, error) {
 	return n.conclude(ctx, started, err)
 }
 
-// Recycle gives the pool the folder of an attempt that is over, if that was
-// reported and nobody will look for it any more. The pool may have it be the
-// folder of another attempt. One in which there is more than the attempt needed
-// is not taken, and neither is one more than the pool keeps.
+// Recycle offers the pool the folder of a finished attempt for reuse. The caller must
+// have reported the attempt, and no process may need the folder any more. The pool
+// refuses a folder that contains more than the lock, and refuses all if it has enough.
+// taken reports whether the pool owns the folder now.
 func (p *Pool) Recycle(dir string) (taken bool) {
 	abs, err := filepath.Abs(dir)
 	if err != nil || !folder(abs).holdsLockAlone() {
@@ -83,7 +83,7 @@ func (p *Pool) Recycle(dir string) (taken bool) {
 	return true
 }
 
-// prepare is [prepare] with a folder that was used before, if there is one.
+// prepare is the function [prepare], but reuses a spare folder if there is one.
 func (p *Pool) prepare(dir string, s Spec) (*newcomer, error) {
 	spare := p.takeSpare()
 	if spare == "" {
@@ -96,7 +96,7 @@ func (p *Pool) prepare(dir string, s Spec) (*newcomer, error) {
 	if lock, err := spare.become(f, s); err == nil {
 		return &newcomer{f, s, lock}, nil
 	}
-	return prepare(dir, s) // the spare one stays as it is: an attempt that is over, or was never begun
+	return prepare(dir, s) // the spare folder is left as it is: a finished attempt, or one that never started
 }
 
 func (p *Pool) takeSpare() folder {
@@ -110,7 +110,7 @@ func (p *Pool) takeSpare() folder {
 	return f
 }
 
-// begin hands an attempt over and waits until the agent runs.
+// begin hands over an attempt and waits until the agent runs.
 func (c *child) begin(ctx context.Context, n *newcomer) (*Process, error) {
 	l, err := handOver(c.control, n)
 	if err != nil {
@@ -121,10 +121,10 @@ func (c *child) begin(ctx context.Context, n *newcomer) (*Process, error) {
 	return greet(ctx, newProcess(n.folder, n.spec.Attempt, c.pool.opts, c), l)
 }
 
-// neverBegan tells of an attempt that was handed over whether it is to be handed
-// to another: the supervisor is dead and has neither signed the lock, so that there
-// was no agent, nor said why there will be none. It may have been about to exit when
-// it was chosen.
+// neverBegan reports whether an attempt must be handed to another supervisor. That is
+// so if the supervisor is dead, has not signed the lock, and has not recorded why it
+// did not start. An unsigned lock proves that there was no agent. The supervisor may
+// have been about to exit when it was chosen.
 func (n *newcomer) neverBegan(ctx context.Context, err error) bool {
 	silent := (*silentError)(nil)
 	if ctx.Err() != nil || !errors.As(err, &silent) {
@@ -134,8 +134,8 @@ func (n *newcomer) neverBegan(ctx context.Context, err error) bool {
 	return err == nil && !is.used()
 }
 
-// take returns a supervisor that has no attempt, or nil: the one that had the
-// last, so that the others can go.
+// take removes and returns the idle supervisor that was used last, or nil. The others
+// can then reach their idle limit.
 func (p *Pool) take() *child {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (p *Pool) take() *child {
 	return c
 }
 
-// put returns whether the pool keeps a supervisor that has no attempt.
+// put reports whether the pool keeps an idle supervisor.
 func (p *Pool) put(c *child) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,8 +159,8 @@ func (p *Pool) put(c *child) bool {
 	return true
 }
 
-// spawn starts a supervisor that is given its attempts, the first of which has
-// this lock: what it says if it does not get as far goes there.
+// spawn starts a supervisor that gets its attempts by handover. Until the first
+// handover its stderr goes to the given lock, that of its first attempt.
 func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	conn, process, err := spawn(command, WithoutSecrets(os.Environ()), lock)
 	if err != nil {
@@ -169,7 +169,7 @@ func (p *Pool) spawn(command []string, lock *os.File) (*child, error) {
 	return &child{process: process, pool: p, control: conn.(*net.UnixConn)}, nil
 }
 
-// admit has a supervisor that was given an attempt watched, if it is new.
+// admit starts to watch a supervisor that was given its first attempt.
 func (p *Pool) admit(c *child) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -182,9 +182,9 @@ func (p *Pool) admit(c *child) {
 	}
 }
 
-// watch waits for the end of a supervisor, or of the pool.
+// watch waits until the supervisor has exited or the pool is closed.
 func (p *Pool) watch(c *child) {
-	_, err := c.control.Read(make([]byte, 1)) // nothing is ever sent
+	_, err := c.control.Read(make([]byte, 1)) // the supervisor never sends anything
 	p.mu.Lock()
 	delete(p.members, c)
 	p.idle = slices.DeleteFunc(p.idle, func(other *child) bool { return other == c })
@@ -194,8 +194,8 @@ func (p *Pool) watch(c *child) {
 	}
 }
 
-// Close ends the supervisors that have no attempt. The others go on, and exit
-// when theirs is over. The pool can still start attempts, and keeps nobody.
+// Close kills the idle supervisors. Busy ones continue, and exit when their attempt is
+// over. A closed pool can still start attempts, but keeps no supervisors.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	p.closed = true
@@ -203,10 +203,10 @@ func (p *Pool) Close() {
 	p.idle = nil
 	for _, c := range idle {
 		delete(p.members, c)
-		_ = c.process.Kill() // it has nothing to lose, and may be dead
+		_ = c.process.Kill() // it has no attempt; it may be dead already
 	}
 	for c := range p.members {
-		_ = c.control.Close() // an attempt that was handed over is there
+		_ = c.control.Close() // attempts that were handed over have already arrived
 	}
 	p.mu.Unlock()
 	p.watching.Wait()

@@ -8,28 +8,28 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Process is an agent that runs under a supervisor, or has run. It is safe for
+// Process is an agent that runs, or has run, under a supervisor. It is safe for
 // concurrent use.
 type Process struct {
 	folder  folder
 	attempt string
 	opts    Options
-	child   *child // the supervisor if we have started it
+	child   *child // the supervisor, if we started it
 
-	ctx      context.Context // ends when the process is let go
+	ctx      context.Context // cancelled when the process is closed or has ended
 	letGo    context.CancelFunc
-	followed chan struct{} // closed when nobody follows the supervisor any more
+	followed chan struct{} // closed when the following goroutine has ended
 	done     chan struct{} // closed when exit is set
 
 	mu      sync.Mutex
-	link    *link         // nil while there is none
-	up      chan struct{} // closed while there is a link
+	link    *link         // nil while disconnected
+	up      chan struct{} // closed while connected
 	asked   map[int]chan reply
 	lastID  int
 	started Started
 	exit    Exit
-	stays   bool  // the supervisor does, when exit is set
-	doubt   error // why it cannot be told whether it has ended; nil while it runs
+	stays   bool  // the pool keeps the supervisor; valid when exit is set
+	doubt   error // why we cannot tell whether it has ended; nil while it runs
 }
 
 func newProcess(f folder, attempt string, opts Options, c *child) *Process {
@@ -44,13 +44,13 @@ func newProcess(f folder, attempt string, opts Options, c *child) *Process {
 	return p
 }
 
-// follow takes over the connection to a supervisor.
+// follow takes ownership of a connection to the supervisor and follows it.
 func (p *Process) follow(l *link, s Started) {
 	p.connected(l, s)
 	go p.keepUp(l)
 }
 
-// ended is for an attempt that needs no following.
+// ended marks the process as ended. It is used instead of follow.
 func (p *Process) ended(e Exit) {
 	p.exit = e
 	close(p.done)
@@ -58,19 +58,19 @@ func (p *Process) ended(e Exit) {
 	p.letGo()
 }
 
-// Started returns who runs.
+// Started returns the process ids of the supervisor and the agent.
 func (p *Process) Started() Started {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.started
 }
 
-// Done is closed when it is known how the attempt ended.
+// Done returns a channel that is closed when it is known how the attempt ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Wait waits until the agent and all that it started have ended, and that is on
-// record. If the supervisor was killed it first ends what was left behind, and
-// the exit says that the attempt is lost. The error is ctx's or [ErrClosed].
+// Wait waits until the agent and all its descendants have ended and the exit is
+// recorded. If the supervisor was killed, the remaining processes are ended first, and
+// the exit says that the attempt is lost. The error is that of ctx, or [ErrClosed].
 func (p *Process) Wait(ctx context.Context) (Exit, error) {
 	select {
 	case <-p.done:
@@ -93,17 +93,16 @@ func (p *Process) isDone() bool {
 	}
 }
 
-// Doubt says why it cannot be told whether the attempt has ended although its
-// supervisor is dead. It is nil while there is a supervisor, and when the end is known.
+// Doubt returns why we cannot tell whether the attempt has ended although its
+// supervisor is dead. It is nil while the supervisor runs, and when the end is known.
 func (p *Process) Doubt() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.doubt
 }
 
-// Close lets go of the agent without stopping it. A supervisor that ends after
-// that stays a zombie as long as the process that started it, unless that has it
-// in a pool.
+// Close stops following the agent without stopping it. A supervisor that exits later
+// remains a zombie until this process exits, unless it belongs to a pool.
 func (p *Process) Close() error {
 	p.letGo()
 	p.mu.Lock()
@@ -115,8 +114,8 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// keepUp follows the supervisor over all connections to it, until it has ended
-// or is let go.
+// keepUp follows the supervisor, over several connections if needed, until the attempt
+// has ended or the Process is closed.
 func (p *Process) keepUp(l *link) {
 	defer close(p.followed)
 	for {
@@ -141,10 +140,10 @@ func (p *Process) keepUp(l *link) {
 	p.letGo()
 }
 
-// doubtPause is when it is looked again what became of an attempt.
+// doubtPause is the pause before the next try to find out the state of an attempt.
 const doubtPause = time.Second
 
-// findAgain looks for the supervisor until it is known what became of it.
+// findAgain retries until the state of the attempt is known.
 func (p *Process) findAgain() (finding, bool) {
 	for p.ctx.Err() == nil {
 		found, err := find(p.ctx, p.folder, p.attempt, p.opts.patience())
@@ -161,7 +160,7 @@ func (p *Process) findAgain() (finding, bool) {
 	return finding{}, false
 }
 
-// listen returns when the connection ends.
+// listen handles messages until the connection ends.
 func (p *Process) listen(l *link) {
 	defer l.close()
 	for p.ctx.Err() == nil {
@@ -178,7 +177,8 @@ func (p *Process) listen(l *link) {
 	}
 }
 
-// finish has a supervisor that is free be so for who waits for this.
+// finish sets the exit. It returns a free supervisor to the pool before it closes
+// done, so that a caller that waits for done finds the supervisor idle.
 func (p *Process) finish(e Exit, free bool) {
 	if p.isDone() {
 		return
@@ -188,14 +188,15 @@ func (p *Process) finish(e Exit, free bool) {
 	close(p.done)
 }
 
-// awaitChild waits for a supervisor that is about to exit, if it is our child.
+// awaitChild waits for the exit of the supervisor if we started it and it does not
+// stay in the pool.
 func (p *Process) awaitChild() {
 	if p.child != nil && !p.stays {
 		p.child.wait()
 	}
 }
 
-// leaveChild is for a supervisor that goes on without us.
+// leaveChild lets the supervisor exit by itself after its attempt.
 func (p *Process) leaveChild() {
 	if p.child != nil {
 		p.child.dismiss()
@@ -207,7 +208,7 @@ func (p *Process) connected(l *link, s Started) {
 	defer p.mu.Unlock()
 	p.link, p.started = l, s
 	close(p.up)
-	if p.ctx.Err() != nil { // let go meanwhile, when there was nothing to close
+	if p.ctx.Err() != nil { // closed in between, when there was no link to close
 		l.close()
 	}
 }
@@ -226,7 +227,7 @@ func (p *Process) answer(r reply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if answer := p.asked[r.ID]; answer != nil {
-		answer <- r // it has room for one
+		answer <- r // the channel has a buffer of one
 		delete(p.asked, r.ID)
 	}
 }

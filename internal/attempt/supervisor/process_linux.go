@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// process is a process as it was seen. It is known by its pid and its start.
+// process is a snapshot of a process. Its pid and its start time identify it.
 type process struct {
-	pid, parent int    // the parent changes when that ends
+	pid, parent int    // the parent changes when the parent process ends
 	start       uint64 // clock ticks since boot
-	ended       bool   // and nobody has waited for it yet
-	state       byte   // of its first thread, as /proc has it
+	ended       bool   // it is a zombie
+	state       byte   // state of its first thread, as in /proc
 	group       int    // its process group
 	session     int
 }
 
-// identity is a process whatever becomes of it.
+// identity identifies a process: pids are reused, but not with the same start time.
 type identity struct {
 	pid   int
 	start uint64
@@ -29,15 +29,15 @@ type identity struct {
 
 func (p process) identity() identity { return identity{p.pid, p.start} }
 
-// processes lists those that can be seen. While it looks, some end and others
-// begin.
+// processes lists the visible processes. It is not atomic: processes may start and end
+// during the listing.
 func processes() []process {
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer dir.Close()
-	names, _ := dir.Readdirnames(-1) // what was read before an error counts
+	names, _ := dir.Readdirnames(-1) // on an error use the names read so far
 	var list []process
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
@@ -51,7 +51,7 @@ func processes() []process {
 	return list
 }
 
-// look reads what /proc says about a process.
+// look reads a process from /proc.
 func look(pid int) (process, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -60,10 +60,11 @@ func look(pid int) (process, error) {
 	return parseStat(pid, stat)
 }
 
-// parseStat reads a stat file. The program's name stands in brackets and may
-// itself hold spaces and brackets. After it come the state, the parent, the
-// process group, the session, as the 18th field how many threads there are, and as the 20th the start time. The
-// state is that of the first thread: others may go on without it.
+// parseStat parses /proc/PID/stat. The program's name is in parentheses and may itself
+// contain spaces and parentheses. After it come the state, the parent, the process
+// group and the session. The 18th field is the number of threads and the 20th the
+// start time. The state is that of the first thread; other threads may still be
+// running.
 func parseStat(pid int, stat []byte) (process, error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
@@ -79,7 +80,7 @@ func parseStat(pid int, stat []byte) (process, error) {
 	return p, errors.Join(err1, err2, err3, err4, err5)
 }
 
-// below returns the live processes that descend from roots.
+// below returns the live descendants of the processes for which root is true.
 func below(all []process, root func(process) bool) []process {
 	children := map[int][]process{}
 	var list []process
@@ -107,8 +108,9 @@ func live(list []process) []process {
 	return kept
 }
 
-// signal returns whether the process was still there. It holds on to it while
-// it makes sure that nobody else has its pid by now.
+// signal sends a signal and reports whether the process still existed. It opens a
+// pidfd first and then compares the start time, so that it cannot signal another
+// process that reuses the pid.
 func (p process) signal(sig syscall.Signal) bool {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if errors.Is(err, syscall.ESRCH) {
@@ -122,7 +124,7 @@ func (p process) signal(sig syscall.Signal) bool {
 	}
 	if err == nil {
 		err = unix.PidfdSendSignal(fd, sig, nil, 0)
-	} else { // a kernel that cannot hold on to a process
+	} else { // a kernel without pidfd
 		err = syscall.Kill(p.pid, sig)
 	}
 	return !errors.Is(err, syscall.ESRCH)

@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// The supervisor and its clients send each other lines of JSON. A client is told
-// once who runs and once how it ended, after which the connection ends. Each of
-// its orders is answered.
+// The supervisor and its clients exchange lines of JSON. Every order gets a reply. The
+// supervisor sends Started once and Exit once; it closes the connection after Exit.
 
-// order is what a client wants done.
+// order is a request of a client.
 type order struct {
 	ID    int    `json:"id"`
 	Do    string `json:"do"`
@@ -24,7 +23,7 @@ type order struct {
 	Waits bool   `json:"waits,omitempty"`
 }
 
-// The orders.
+// The values of order.Do.
 const (
 	doInput  = "input"
 	doClose  = "close input"
@@ -34,39 +33,39 @@ const (
 	doStatus = "state"
 )
 
-// message is what a client is told; one of Started, Exit and Reply is set.
+// message is sent to a client. Exactly one of Started, Exit and Reply is set.
 type message struct {
 	Started *Started `json:"started,omitempty"`
 	Exit    *Exit    `json:"exit,omitempty"`
-	Free    bool     `json:"free,omitempty"` // of Exit: the supervisor can have another attempt
+	Free    bool     `json:"free,omitempty"` // with Exit: the supervisor can take another attempt
 	Reply   *reply   `json:"reply,omitempty"`
 }
 
-// reply answers an order.
+// reply is the answer to an order.
 type reply struct {
 	ID    int     `json:"id"`
 	Error string  `json:"error,omitempty"`
 	State *Status `json:"state,omitempty"`
 }
 
-// Status is what a supervisor does.
+// Status is the current state of a supervisor.
 type Status struct {
 	// Doing is running, interrupting, terminating, sweeping or killing.
 	Doing string `json:"doing"`
 	Told  string `json:"told,omitempty"`
-	// Frozen says that the agent and all below it stand still, since nobody has
-	// extended its time.
+	// Frozen says that the agent and all its descendants are frozen, because the lease
+	// was not extended.
 	Frozen bool `json:"frozen,omitempty"`
-	// Pending is how many bytes of input the agent has not taken yet.
+	// Pending is the number of bytes of input that the agent has not read yet.
 	Pending int `json:"pending,omitempty"`
 }
 
 const (
-	// maxLine is more than the largest order that this package sends.
+	// maxLine is larger than the largest order that this package sends.
 	maxLine = 1 << 20
-	// maxChunk is how much input goes into one order.
+	// maxChunk is the maximum number of bytes of input in one order.
 	maxChunk = 256 << 10
-	// patience with one who does not read what it is sent.
+	// writeTimeout is how long to wait for a peer that does not read.
 	writeTimeout = 5 * time.Second
 )
 
@@ -115,4 +114,4 @@ func (l *link) receiveUpTo(limit int, into any) error {
 	}
 }
 
-func (l *link) close() { _ = l.conn.Close() } // a line that was sent is with the other end
+func (l *link) close() { _ = l.conn.Close() } // lines that were sent are in the peer's buffer

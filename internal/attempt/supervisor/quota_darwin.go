@@ -1,4 +1,4 @@
 package supervisor
 
-// Quotas cannot be counted against here.
+// Quotas returns nothing: usage cannot be counted on macOS.
 func Quotas() []Quota { return nil }

@@ -13,51 +13,53 @@ import (
 	"gaffer/statefile/host"
 )
 
-// marksOnly is the method where there are no control groups.
+// marksOnly is the [GroupMethod] of a machine without control groups.
 const marksOnly = "process marks only"
 
-// signature is what a supervisor writes into the lock before there is an agent: who
-// it is, and how everything that the agent starts can be known when it is dead.
+// signature is written into the lock by the supervisor before there is an agent. It
+// says which process the supervisor is, and how to find everything that the agent
+// starts if the supervisor dies.
 type signature struct {
 	host.Process
-	// Group is nil if the attempt has no control group. Then the others say where
-	// a process must be looked for that has left no mark.
+	// Group is the attempt's control group, or nil. Without one, the other fields say
+	// where to look for processes that carry no mark.
 	Group *group `json:"group,omitempty"`
-	// Place is which control groups the supervisor is in, as /proc/PID/cgroup says
-	// it. What it starts is there too.
+	// Place is the content of the supervisor's /proc/PID/cgroup. Processes that it
+	// starts are in the same groups.
 	Place string `json:"place,omitempty"`
-	// Since is the time in clock ticks since boot. What the agent starts has
-	// started then or later.
+	// Since is the time when the supervisor signed, in clock ticks since boot.
+	// Everything that the agent starts has started then or later.
 	Since uint64 `json:"since,omitempty"`
-	// Above are the processes above the supervisor. One of them, or the first
-	// process of the machine, becomes the parent of what it leaves behind.
+	// Above are the ancestors of the supervisor. When the supervisor dies, its orphans
+	// become children of one of them or of init.
 	Above []ancestor `json:"above,omitempty"`
 }
 
-// ancestor is a process that was above a supervisor.
+// ancestor identifies a process above a supervisor.
 type ancestor struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"`
 }
 
-// Proof is how sure it is that nothing of an attempt is alive.
+// Proof is how certain it is that no process of an attempt is alive.
 type Proof int
 
-// The answers.
+// The possible proofs.
 const (
-	Unproven  Proof = iota // processes may be of it, or cannot be seen
+	Unproven  Proof = iota // processes may belong to it, or cannot be seen
 	Remaining              // processes of it are alive
-	Gone                   // nothing of it is alive
+	Gone                   // no process of it is alive
 )
 
-// Remains is what of an attempt may be alive although its supervisor is dead.
+// Remains describes the processes of an attempt that may be alive although its
+// supervisor is dead.
 type Remains struct {
 	Proof     Proof
 	Processes []Left
-	Why       string // it is not proven
+	Why       string // why it is not proved that the attempt is gone
 }
 
-// Left is a process that an attempt has left behind, or may have.
+// Left is a process that an attempt has, or may have, left behind.
 type Left struct {
 	PID     int    `json:"pid"`
 	Command string `json:"command"`
@@ -71,10 +73,10 @@ func (l Left) String() string {
 	return fmt.Sprintf("pid %d (%s)", l.PID, string(command))
 }
 
-// UnprovenError is an attempt of which something may be alive.
+// UnprovenError reports an attempt of which processes may be alive.
 type UnprovenError struct {
 	Attempt string
-	Since   time.Time // when that was first found
+	Since   time.Time // when this was first found
 	Remains Remains
 }
 
@@ -82,7 +84,7 @@ func (e *UnprovenError) Error() string {
 	return fmt.Sprintf("its supervisor was killed, and %s", e.Remains.Why)
 }
 
-// Hint says what to do next.
+// Hint says what the user can do next.
 func (e *UnprovenError) Hint() string {
 	end := "see that nothing of it is alive"
 	switch len(e.Remains.Processes) {
@@ -95,12 +97,11 @@ func (e *UnprovenError) Hint() string {
 	return fmt.Sprintf("%s, or say with 'gaffer doctor --gone %s' that the attempt has ended", end, e.Attempt)
 }
 
-// goneFile is in the folder of an attempt of which a person has said that nothing
-// is alive.
+// goneFile marks the folder of an attempt that the user has declared gone.
 const goneFile = "gone"
 
-// DeclareGone notes that a person says that nothing is alive of the attempt in a
-// folder which cannot be proved to be gone.
+// DeclareGone records that the user says that no process of the attempt is alive. It
+// is for an attempt that cannot be proved to be gone.
 func DeclareGone(dir string, at time.Time) error {
 	return folder(dir).write(goneFile, map[string]time.Time{"at": at})
 }
@@ -110,17 +111,16 @@ func (f folder) declaredGone() bool {
 	return err == nil
 }
 
-// Orphaned is an attempt whose supervisor is dead and has not recorded its end.
+// Orphaned is an attempt whose supervisor died without recording an exit.
 type Orphaned struct {
 	Dir     string
 	Attempt string
-	Since   time.Time // when it was first found that its end cannot be proved; zero if it was not
+	Since   time.Time // when it was first found that the end cannot be proved; otherwise zero
 	Remains Remains
 }
 
-// FindOrphaned lists the attempts with folders below home whose supervisors are
-// dead without having recorded an end, and what of them may be alive. It ends and
-// changes nothing.
+// FindOrphaned lists the attempts below home whose supervisors died without recording
+// an exit, with the processes that may be alive. It changes nothing.
 func FindOrphaned(home string) (list []Orphaned) {
 	for _, f := range lockFolders(home) {
 		a, err := f.account()
@@ -136,8 +136,8 @@ func FindOrphaned(home string) (list []Orphaned) {
 	return list
 }
 
-// EndOrphaned ends what is known to be alive of such an attempt, and returns what
-// is left although it was killed.
+// EndOrphaned ends the known processes of an orphaned attempt. It returns the pids
+// that are left although they were killed.
 func EndOrphaned(a Orphaned) (left []int, err error) {
 	is, err := folder(a.Dir).account()
 	if err != nil {
@@ -146,7 +146,7 @@ func EndOrphaned(a Orphaned) (left []int, err error) {
 	return sweepAttempt(a.Attempt, is.by.Group)
 }
 
-// remains answers what of an attempt may be alive whose supervisor is dead.
+// remains finds the processes that may be left of an attempt whose supervisor is dead.
 func (f folder) remains(r remains, by signature) Remains {
 	switch {
 	case r.before:
@@ -161,8 +161,8 @@ func (f folder) remains(r remains, by signature) Remains {
 	return found
 }
 
-// lockFolders lists the folders below home that hold a lock. There may be folders
-// in the folder of an attempt.
+// lockFolders lists the folders below home that contain a lock. It skips folders of
+// reported attempts. Folders of attempts may be nested.
 func lockFolders(home string) (list []folder) {
 	_ = filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -172,16 +172,16 @@ func lockFolders(home string) (list []folder) {
 		case d.IsDir() && strings.HasSuffix(d.Name(), DoneSuffix):
 			return filepath.SkipDir
 		}
-		return nil // a folder may go while it is looked at
+		return nil // a folder may be deleted during the walk
 	})
 	return list
 }
 
-// DoneSuffix ends the name of the folder of an attempt that was reported.
+// DoneSuffix ends the folder name of an attempt that was reported.
 const DoneSuffix = ".done"
 
-// claims lists the control groups of attempts that are to be recovered by their
-// records.
+// claims lists the control groups of attempts without an exit record. They are still
+// needed to recover those attempts.
 func claims(home string) map[string]bool {
 	claimed := map[string]bool{}
 	for _, f := range lockFolders(home) {
@@ -192,7 +192,7 @@ func claims(home string) map[string]bool {
 	return claimed
 }
 
-// parseSignature reads what a supervisor has signed with. Older ones have said less.
+// parseSignature parses a signature. Older versions of gaffer wrote fewer fields.
 func parseSignature(text []byte) (s signature) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return signature{}
@@ -200,7 +200,7 @@ func parseSignature(text []byte) (s signature) {
 	return s
 }
 
-// unproven is the error for an attempt that is not proven to be gone, if that is so.
+// unproven returns an error unless the attempt is proved to be gone.
 func (r Remains) unproven(attempt string) error {
 	switch r.Proof {
 	case Gone:
@@ -211,7 +211,7 @@ func (r Remains) unproven(attempt string) error {
 	return &UnprovenError{Attempt: attempt, Remains: r}
 }
 
-// mostShown is how many processes are named in a message.
+// mostShown is the maximum number of processes named in a message.
 const mostShown = 3
 
 func describe(list []Left) string {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// locate sets where a process of an attempt without a control group must be looked
-// for.
+// locate sets the fields that are needed to find the processes of an attempt without a
+// control group.
 func (s *signature) locate() {
 	place, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -25,22 +25,22 @@ func (s *signature) locate() {
 	}
 }
 
-// deepest is how many processes above a supervisor are noted.
+// deepest is the maximum number of ancestors that are recorded or examined.
 const deepest = 64
 
-// ticks is the time since boot in the unit in which /proc has the start of processes.
+// ticks returns the time since boot in clock ticks, the unit of start times in /proc.
 func ticks() uint64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		return 0
 	}
-	const perSecond = 100 // it is so on every machine
+	const perSecond = 100 // USER_HZ, the same on every Linux machine
 	return uint64(now.Sec)*perSecond + uint64(now.Nsec)*perSecond/1e9
 }
 
-// remainsOf looks for the processes of an attempt. Those in its control group, and
-// those that carry its mark, are of it. A group that can be seen has all of them. For
-// an attempt without a group see suspects.
+// remainsOf looks for the processes of an attempt. All processes in its control group
+// and all processes with its mark belong to it. A visible control group contains all
+// of its processes. For an attempt without a group see suspects.
 func remainsOf(attempt string, by signature) Remains {
 	list := marked([]byte(Mark + "=" + attempt))
 	if by.Group != nil {
@@ -64,7 +64,7 @@ func remainsOf(attempt string, by signature) Remains {
 	return Remains{Proof: Gone}
 }
 
-// Above reports whether one of the processes is above the one with this pid.
+// Above reports whether one of the processes is pid or an ancestor of it.
 func (r Remains) Above(pid int) bool {
 	for range deepest {
 		p, err := look(pid)
@@ -88,21 +88,20 @@ func leftOf(list []process) (left []Left) {
 	return left
 }
 
-// suspects lists the processes that an attempt without a control group may have left
-// behind although they carry no mark of it: they have cleared their environment, begun
-// a session, and lost their parent when the supervisor was killed. What the kernel
-// still knows of them:
+// suspects lists the unmarked processes that an attempt without a control group may
+// have left behind. Such a process has cleared its environment, started a session, and
+// lost its parent when the supervisor was killed. These properties remain visible:
 //
-//   - They started after the attempt, and so did their session.
-//   - They are in the control groups of the supervisor: it had none of its own to
-//     give, so the agent had none to go to.
-//   - They belong to the user of the supervisor, unless that is root.
-//   - Their parent is the first process, or another that was above the supervisor.
+//   - It started after the attempt, and so did its session.
+//   - It is in the control groups of the supervisor, or below them: the supervisor had
+//     no group of its own to put the agent into.
+//   - It belongs to the user of the supervisor, unless that is root.
+//   - Its parent is init or another ancestor of the supervisor.
 //
-// Others that are like this are daemons that a person has started since, in the same
-// login session; a person must tell them apart. gaffer's own processes are none.
+// Daemons that the user has started since in the same login session look the same, so
+// the user must decide. gaffer's own processes are excluded.
 func (s signature) suspects() (list []process) {
-	if s.Place == "" { // an older gaffer's
+	if s.Place == "" { // written by an older version of gaffer
 		return nil
 	}
 	gaffer, _ := os.Stat("/proc/self/exe")
@@ -129,9 +128,10 @@ func (s signature) suspects() (list []process) {
 	return list
 }
 
-// inherits reports whether a process may have become the parent of what the
-// supervisor left behind: the first process, or one above the supervisor that
-// adopts. Which adopt cannot be seen; those that are known not to, do not count.
+// inherits reports whether a process may have become the parent of the supervisor's
+// orphans: init, or an ancestor of the supervisor that is a subreaper. Whether a
+// process is a subreaper is not visible, so only programs that are known not to be
+// subreapers are excluded.
 func (s signature) inherits(parent int, start uint64) bool {
 	if parent <= 1 {
 		return true
@@ -147,8 +147,8 @@ func (s signature) inherits(parent int, start uint64) bool {
 	return true
 }
 
-// ownerOf reports whether a process may be of the user that the supervisor had, which
-// is that of this process.
+// ownerOf reports whether a process may belong to the supervisor's user, which is the
+// user of this process. For root every process may.
 func (s signature) ownerOf(pid int) bool {
 	me := os.Getuid()
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
@@ -159,8 +159,8 @@ func (s signature) ownerOf(pid int) bool {
 	return me == 0 || !ok || int(stat.Uid) == me
 }
 
-// holds reports whether a process is in all the control groups that the supervisor
-// was in, or in groups below them.
+// holds reports whether a process is in all the control groups that the supervisor was
+// in, or below them.
 func (s signature) holds(pid int) bool {
 	now, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	if err != nil {

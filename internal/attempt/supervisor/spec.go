@@ -11,16 +11,16 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Mark is the environment variable that every process of an attempt carries,
-// also one that has left the session or whose supervisor was killed.
+// Mark is the environment variable that every process of an attempt carries, also
+// after it has left the session or its supervisor was killed.
 const Mark = "GAFFER_ATTEMPT"
 
-// secrets are the variables with which the user's own commands prove who they are.
-// No attempt is given them, nor the supervisor above it, whose environment an agent
-// can read.
+// secrets are the variables with the credentials of the user's own commands. Neither
+// the agent nor its supervisor gets them, since an agent can read the supervisor's
+// environment.
 var secrets = []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE", "GAFFER_NOTIFY_WEBHOOK", "GAFFER_NOTIFY_WEBHOOK_SECRET_FILE"}
 
-// WithoutSecrets is an environment without the credentials of the user of gaffer.
+// WithoutSecrets returns env without the credentials of gaffer's user.
 func WithoutSecrets(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -28,53 +28,54 @@ func WithoutSecrets(env []string) []string {
 	})
 }
 
-// Spec is what to run. Fields that are not known are passed over.
+// Spec describes what to run. Unknown fields are ignored.
 type Spec struct {
-	// Attempt is the value of Mark. It must be unique on the machine: all that
-	// carries it is ended with the attempt.
+	// Attempt is the value of Mark. It must be unique on the machine: every process
+	// that carries it is ended with the attempt.
 	Attempt string   `json:"attempt"`
 	Argv    []string `json:"argv"`
-	// Env is the agent's environment without secrets, the starter's own if nil. It is
-	// handed over as the supervisor's environment and never written to a file:
-	// it has keys in it.
+	// Env is the agent's environment; nil means that of the starter. Secrets are
+	// removed from it. It is never written to a file, because it may contain keys: it
+	// is passed as the supervisor's environment, or over a connection.
 	Env   []string `json:"-"`
 	Dir   string   `json:"dir"`
 	Log   string   `json:"log"` // stdout and stderr are appended to it
 	Input []byte   `json:"input,omitempty"`
-	// Open keeps stdin open after Input. Otherwise it ends there, and without
-	// any input it is /dev/null.
+	// Open keeps stdin open after Input. Otherwise stdin is closed after Input;
+	// without any Input it is /dev/null.
 	Open bool `json:"open,omitempty"`
-	// Deadline is when the supervisor stops the agent by itself, put off by the
-	// time in which it waits for a person ([Process.Waiting]). Zero is never.
+	// Deadline is when the supervisor stops the agent. The time in which the agent
+	// waits for the user is added ([Process.Waiting]). Zero means never.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Until is when the supervisor freezes the agent by itself, unless that is put
-	// off by [Process.Extend]: whoever wants the agent run has not been heard of,
-	// and another may be about to do its work. Zero is never.
+	// Until is the end of the lease, when the supervisor freezes the agent unless
+	// [Process.Extend] was called. The worker has then sent no heartbeat, and another
+	// worker may be about to do the same task. Zero means never.
 	Until time.Time `json:"until,omitzero"`
-	// Abandon is how long the agent stays frozen while no client is connected:
-	// its worker is gone. Then the supervisor ends it, and itself. Zero is
-	// DefaultAbandon. While a client is connected the limit is a day.
+	// Abandon is how long the agent stays frozen while no client is connected, which
+	// means that its worker is gone. Then the supervisor kills the agent and exits.
+	// Zero means DefaultAbandon. While a client is connected the limit is 24 hours.
 	Abandon time.Duration `json:"abandon_ns,omitempty"`
-	// Interrupt and Terminate are how long the agent may take to follow those
-	// signals before it is sent the next. Zero is DefaultGrace.
+	// Interrupt and Terminate are how long the agent may take to exit after each
+	// signal, before the next signal is sent. Zero means DefaultGrace.
 	Interrupt time.Duration `json:"interrupt_ns,omitempty"`
 	Terminate time.Duration `json:"terminate_ns,omitempty"`
-	// Job is for whoever takes the attempt over, and means nothing here.
+	// Job is data for the process that takes the attempt over. The supervisor ignores
+	// it.
 	Job json.RawMessage `json:"job,omitempty"`
-	// Home is a folder that the attempt's folder is in, directly or not: see
-	// [SweepGroups]. It is the one above if empty.
+	// Home is a folder above the attempt's folder, see [SweepGroups]. Empty means its
+	// parent.
 	Home string `json:"home,omitempty"`
-	// Group is set by Start: what the control group of the attempt is called.
-	// Empty is that it shall have none.
+	// Group is set by Start: the name of the attempt's control group, without the
+	// suffix of the supervisor. Empty means no control group.
 	Group string `json:"group,omitempty"`
-	// Starter is set by Start.
+	// Starter is set by Start: the process that started the attempt.
 	Starter host.Process `json:"starter,omitzero"`
 }
 
-// DefaultGrace is how long an agent may take to follow each signal.
+// DefaultGrace is how long an agent may take to exit after each signal.
 const DefaultGrace = 5 * time.Second
 
-// Grace is how long stopping takes at most, but for what must be killed.
+// Grace is the maximum time until an agent that is being stopped is killed.
 func (s Spec) Grace() time.Duration { return s.interrupt() + s.terminate() }
 
 // DefaultAbandon is how long an agent stays frozen while no client is connected.
@@ -112,54 +113,54 @@ type Marked struct {
 	Command string
 }
 
-// Started is who runs.
+// Started identifies the processes of an attempt that is running.
 type Started struct {
 	Attempt    string       `json:"attempt"`
 	Supervisor host.Process `json:"supervisor"`
-	Agent      host.Process `json:"agent"` // also the id of its process group
+	Agent      host.Process `json:"agent"` // its pid is also the id of its process group
 	At         time.Time    `json:"at"`
 }
 
-// Timeout is what an agent was told if it was stopped at its deadline, Abandoned
-// if it was frozen and no new lease came in time.
+// Values of Exit.Told: Timeout if the agent was stopped at its deadline, Abandoned if
+// it was frozen and the lease was not extended in time.
 const (
 	Timeout   = "timeout"
 	Abandoned = "lost"
 )
 
-// Exit is how an attempt ended.
+// Exit describes how an attempt ended.
 type Exit struct {
 	Attempt string `json:"attempt"`
-	Code    int    `json:"code"`             // -1 if it died of a signal, or never ran
-	Signal  string `json:"signal,omitempty"` // that it died of, such as SIGTERM
-	// Told is why it was told to stop while it ran: Timeout, Abandoned, the name
-	// of a signal that the supervisor got, or what Stop was given.
+	Code    int    `json:"code"`             // -1 if a signal killed it, or if it never ran
+	Signal  string `json:"signal,omitempty"` // the signal that killed it, such as SIGTERM
+	// Told is why the agent was told to stop while it ran: Timeout, Abandoned, the
+	// name of a signal that the supervisor received, or the reason given to Stop.
 	Told string `json:"told,omitempty"`
-	// Failed is why there is no exit code: the agent could not be started, or
-	// the supervisor was killed.
+	// Failed is why there is no exit code: the agent could not be started, or the
+	// supervisor was killed.
 	Failed string `json:"failed,omitempty"`
-	// Lost says that the supervisor was killed, or never came to anything.
+	// Lost says that the supervisor was killed or never started the agent.
 	Lost bool `json:"lost,omitempty"`
-	// Never says of an attempt that is lost that there never was an agent.
+	// Never says that a lost attempt never had an agent.
 	Never bool `json:"never,omitempty"`
-	// Unrecorded is why this could not be put on record. It is only ever told.
+	// Unrecorded is why this exit could not be recorded. It is only sent to clients.
 	Unrecorded string    `json:"unrecorded,omitempty"`
 	Started    time.Time `json:"started,omitzero"`
 	Ended      time.Time `json:"ended"`
-	// Waited is how long it waited for a person; see [Process.Waiting].
+	// Waited is how long the agent waited for the user, see [Process.Waiting].
 	Waited time.Duration `json:"waited_ns,omitempty"`
-	// Swept is how many processes besides the agent had to be ended one by one.
+	// Swept is how many processes besides the agent had to be signalled individually.
 	Swept int `json:"swept,omitempty"`
-	// Left are processes that could not be ended: they belong to another user,
-	// or hang in the kernel.
+	// Left are the processes that could not be ended: they belong to another user, or
+	// hang in the kernel.
 	Left  []int `json:"left,omitempty"`
 	Usage Usage `json:"usage,omitzero"`
-	// LogFrom and LogTo are the size of the log at the start and at the end.
+	// LogFrom and LogTo are the sizes of the log at the start and at the end.
 	LogFrom int64 `json:"log_from"`
 	LogTo   int64 `json:"log_to"`
 }
 
-// Usage is what the agent and all that it started have used.
+// Usage is the resource usage of the agent and all its descendants.
 type Usage struct {
 	User   int64 `json:"user_ms"`
 	System int64 `json:"system_ms"`

@@ -14,15 +14,15 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Options say how a supervisor is started and found.
+// Options configure how a supervisor is started and found.
 type Options struct {
-	// Command is the program and first arguments of the supervisor, to which
-	// "supervise" and the folder are added. It is this program if empty.
+	// Command is the program and the first arguments of the supervisor. "supervise"
+	// and the folder are appended. Empty means this program.
 	Command []string
-	// Attempt is the attempt's id, for a folder that does not say it any more.
+	// Attempt is the attempt's id, in case its folder no longer contains it.
 	Attempt string
-	// Patience is how long to wait for a supervisor that holds the lock and
-	// does not answer. Zero is DefaultPatience.
+	// Patience is how long to wait for a supervisor that holds the lock but does not
+	// answer. Zero means DefaultPatience.
 	Patience time.Duration
 }
 
@@ -36,16 +36,16 @@ func (o Options) patience() time.Duration {
 	return o.Patience
 }
 
-// Start makes the folder dir, starts a supervisor there, and returns when the
-// agent runs. A folder that was used before is a [*UsedError], an agent that
-// cannot be started a [*FailedError], a supervisor that cannot be a [*StartError].
-// If it returns an error there was no agent, or ctx has ended; nothing runs, and
-// nothing will, but for an [*UnknownError]. An agent whose supervisor was killed
-// before it could tell of it is over when Start returns: it is lost, or has ended by
-// itself.
+// Start creates the folder dir, starts a supervisor there, and returns when the agent
+// runs. The error is a [*UsedError] if the folder was used before, a [*FailedError] if
+// the agent cannot be started, and a [*StartError] if the supervisor cannot be started
+// or ctx has ended. After an error no process is running and none will start, except
+// after an [*UnknownError]. If the supervisor was killed before it could report that
+// the agent runs, Start returns a Process that has already ended: it is lost, or
+// exited by itself.
 //
-// If the calling process dies meanwhile, either the supervisor runs, or it never
-// will; [Attach] tells which.
+// If the calling process dies in between, the supervisor either is running or will
+// never start. [Attach] finds out which.
 func Start(ctx context.Context, dir string, spec Spec, opts Options) (*Process, error) {
 	command, err := opts.command()
 	if err != nil {
@@ -64,8 +64,8 @@ func Start(ctx context.Context, dir string, spec Spec, opts Options) (*Process, 
 	return n.conclude(ctx, p, err)
 }
 
-// newcomer is an attempt that is about to be started. All that a supervisor needs
-// is there, and the lock is held.
+// newcomer is an attempt that is ready to be started. Its folder is complete and its
+// lock is held.
 type newcomer struct {
 	folder folder
 	spec   Spec
@@ -88,8 +88,9 @@ func prepare(dir string, spec Spec) (*newcomer, error) {
 	return &newcomer{f, spec, lock}, nil
 }
 
-// greet waits until the agent runs. If that is not to be, the agent has failed,
-// or the supervisor is dead when it returns and the error a [*silentError].
+// greet waits until the agent runs. Otherwise it returns a [*FailedError] if the agent
+// could not be started. In all other cases it kills the supervisor and returns a
+// [*silentError].
 func greet(ctx context.Context, p *Process, l *link) (*Process, error) {
 	m, err := l.first(ctx, time.Time{})
 	if err == nil && m.Started != nil {
@@ -107,9 +108,9 @@ func greet(ctx context.Context, p *Process, l *link) (*Process, error) {
 	return nil, &silentError{}
 }
 
-// conclude finds out what became of an attempt whose supervisor is dead and has
-// not said it, and puts on record that it is lost if nothing is there. Any other
-// outcome of greet is returned as it is.
+// conclude handles a [*silentError] of greet: it finds out what became of the attempt,
+// and records it as lost if there is no exit record. It returns any other result of
+// greet unchanged.
 func (n *newcomer) conclude(ctx context.Context, p *Process, err error) (*Process, error) {
 	silent := (*silentError)(nil)
 	if !errors.As(err, &silent) {
@@ -133,7 +134,7 @@ func (n *newcomer) conclude(ctx context.Context, p *Process, err error) (*Proces
 	return p, nil
 }
 
-// complete checks the spec and sets what it leaves open.
+// complete checks the spec and fills in its defaults.
 func complete(dir string, s Spec) (folder, Spec, error) {
 	if err := s.check(); err != nil {
 		return "", s, &SpecError{err}
@@ -154,7 +155,7 @@ func complete(dir string, s Spec) (folder, Spec, error) {
 	return folder(dir), s, errors.Join(errs[:]...)
 }
 
-// command lacks the last argument.
+// command returns the supervisor's command line without the last argument.
 func (o Options) command() ([]string, error) {
 	command := o.Command
 	if len(command) == 0 {
@@ -167,8 +168,9 @@ func (o Options) command() ([]string, error) {
 	return append(slices.Clone(command), "supervise"), nil
 }
 
-// spawn starts a supervisor in a session of its own, with one end of a connection
-// and after that the given files. Its last words in a crash go into the lock file.
+// spawn starts a supervisor in its own session. It passes one end of a connection, and
+// after it the given files. The supervisor's stderr, including a crash report, goes to
+// the lock file.
 func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *os.Process, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -195,7 +197,7 @@ func spawn(command, env []string, lock *os.File, files ...uintptr) (net.Conn, *o
 		_ = conn.Close() // nothing was sent
 		return nil, nil, &os.PathError{Op: "run", Path: command[0], Err: err}
 	}
-	process, err := os.FindProcess(pid) // it is there, since nobody has waited for it
+	process, err := os.FindProcess(pid) // it exists, since it was not reaped yet
 	return conn, process, err
 }
 

@@ -7,28 +7,28 @@ import (
 	"sync"
 )
 
-// maxPending is how much input may wait for an agent that does not read, but for
-// what it was started with.
+// maxPending is the maximum number of bytes queued for an agent that does not read its
+// input. The initial input is not limited.
 const maxPending = 16 << 20
 
 var errInputClosed = errors.New("the agent's input is closed")
 
-// stdin is the supervisor's end of the agent's stdin. Whoever gives input never
-// waits for the agent to read it.
+// stdin is the supervisor's end of the agent's stdin. Adding input never waits for the
+// agent to read it.
 type stdin struct {
 	pipe *os.File
-	done chan struct{} // closed when the writer has ended
+	done chan struct{} // closed when the writing goroutine has ended
 
 	mu      sync.Mutex
-	more    sync.Cond // there is something to do for the writer
+	more    sync.Cond // signals the writing goroutine
 	queue   [][]byte
-	pending int  // bytes that were not written yet
-	last    bool // nothing comes after the queue
-	closed  bool // nobody reads any more
+	pending int  // bytes not written yet
+	last    bool // no input will be added to the queue
+	closed  bool // the agent no longer reads
 }
 
-// newStdin returns the agent's end, too. Both are nil for an agent that gets no
-// input: some wait for ever for the end of an open stdin.
+// newStdin also returns the agent's end. An agent without input gets /dev/null and a
+// nil stdin, because some programs wait forever for the end of an open stdin.
 func newStdin(input []byte, open bool) (*stdin, *os.File, error) {
 	if len(input) == 0 && !open {
 		null, err := os.Open(os.DevNull)
@@ -62,10 +62,10 @@ func (in *stdin) write() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.closed, in.queue, in.pending = true, nil, 0
-	_ = in.pipe.Close() // what was written is in the pipe
+	_ = in.pipe.Close() // data that was written is in the pipe
 }
 
-// next waits for a piece of input; nil is the end.
+// next waits for the next piece of input. It returns nil at the end.
 func (in *stdin) next() []byte {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -86,7 +86,7 @@ func (in *stdin) wrote(n int) {
 	in.pending -= n
 }
 
-// give adds input.
+// give adds a piece of input to the queue.
 func (in *stdin) give(piece []byte) error {
 	if in == nil {
 		return errInputClosed
@@ -107,7 +107,7 @@ func (in *stdin) give(piece []byte) error {
 	return nil
 }
 
-// finish ends the input after what was given.
+// finish ends the input after the pieces in the queue.
 func (in *stdin) finish() {
 	if in == nil {
 		return
@@ -118,7 +118,7 @@ func (in *stdin) finish() {
 	in.more.Signal()
 }
 
-// abandon is for an agent that is gone: input that it has not read is dropped.
+// abandon drops the remaining input after the agent has exited.
 func (in *stdin) abandon() {
 	if in == nil {
 		return
@@ -127,7 +127,7 @@ func (in *stdin) abandon() {
 	in.closed = true
 	in.more.Signal()
 	in.mu.Unlock()
-	_ = in.pipe.Close() // ends a write that is under way
+	_ = in.pipe.Close() // unblocks a pending write
 	<-in.done
 }
 

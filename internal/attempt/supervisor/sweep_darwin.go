@@ -2,18 +2,18 @@ package supervisor
 
 import "errors"
 
-// Sweep cannot be done on macOS: nothing tells what belongs to an attempt whose
-// supervisor is gone.
+// Sweep always fails: on macOS the processes of an attempt cannot be found without its
+// supervisor.
 func Sweep(string) (left []int, err error) {
 	return nil, errors.New("on macOS the processes of an attempt cannot be found without its supervisor")
 }
 
 func sweepAttempt(attempt string, _ *group) (left []int, err error) { return Sweep(attempt) }
 
-// Living cannot see other processes' environments here.
+// Living returns nothing: macOS does not show the environment of other processes.
 func Living() []Marked { return nil }
 
-// SweepMarked cannot be done either.
+// SweepMarked always fails: macOS does not show the environment of other processes.
 func SweepMarked(string, string) (left []int, err error) {
 	return nil, errors.New("on macOS the variables of other processes cannot be seen")
 }

@@ -10,21 +10,21 @@ import (
 )
 
 const (
-	// A process that has just begun to run its program has no environment for
-	// a moment, so that nobody is taken to be there only if it is so twice.
+	// A process has no environment for a moment during exec. So sweep must find no
+	// process twice, with this pause, before it concludes that none is left.
 	sweepAgain = 50 * time.Millisecond
 	sweepPause = 10 * time.Millisecond
 	sweepLimit = 15 * time.Second
 )
 
-// Sweep ends everything that carries the mark of an attempt, and all that
-// descends from it, and returns what is left although it was killed. It is for
-// an attempt whose supervisor is gone. It cannot see a process that has cleared
-// its environment and whose parents are gone.
+// Sweep ends all processes that carry the mark of an attempt, and all their
+// descendants. It returns the pids that are left although they were killed. It is for
+// an attempt whose supervisor is dead. It cannot find a process that has cleared its
+// environment and whose parents are gone.
 func Sweep(attempt string) (left []int, err error) { return sweepAttempt(attempt, nil) }
 
-// sweepAttempt is Sweep that also ends the members of the attempt's control group, if
-// it has one.
+// sweepAttempt is Sweep, and also ends the members of the attempt's control group if
+// in is not nil.
 func sweepAttempt(attempt string, in *group) (left []int, err error) {
 	if attempt == "" {
 		return nil, fmt.Errorf("attempt %q: not an id", attempt)
@@ -32,8 +32,9 @@ func sweepAttempt(attempt string, in *group) (left []int, err error) {
 	return sweep([]byte(Mark+"="+attempt), in), nil
 }
 
-// SweepMarked is like [Sweep] for everything that was started with a variable. It
-// must be one that nobody else could have, such as a folder that was made for it.
+// SweepMarked is like [Sweep], for all processes that were started with the given
+// environment variable. The value must be unique, such as the path of a folder that
+// was created for them.
 func SweepMarked(variable, value string) (left []int, err error) {
 	if variable == "" || value == "" {
 		return nil, fmt.Errorf("variable %q=%q: everybody could have it", variable, value)
@@ -71,8 +72,8 @@ func sweep(mark []byte, in *group) (left []int) {
 	return nil
 }
 
-// terminateOnce passes over those that were told: some take a second signal for
-// an order to hurry.
+// terminateOnce sends SIGTERM once to each process: some programs take a second signal
+// as an order to exit immediately.
 func terminateOnce(list []process, told map[identity]bool) {
 	for _, p := range list {
 		if id := p.identity(); !told[id] {
@@ -89,8 +90,8 @@ func pids(list []process) (pids []int) {
 	return pids
 }
 
-// marked lists the processes that carry the mark and those below them, but for
-// this one.
+// marked lists the live processes that carry the mark, and their descendants, except
+// for this process.
 func marked(mark []byte) []process {
 	all := slices.DeleteFunc(processes(), func(p process) bool { return p.pid == os.Getpid() })
 	var list []process
@@ -103,8 +104,8 @@ func marked(mark []byte) []process {
 	return append(list, below(all, func(p process) bool { return seen[p.pid] })...)
 }
 
-// carries tells whether a process was started with the mark. The environment of
-// one that belongs to another user cannot be read, and is not ours.
+// carries reports whether a process was started with the mark. It returns false for
+// processes of other users, whose environment cannot be read.
 func carries(pid int, mark []byte) bool {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil {
@@ -118,8 +119,8 @@ func carries(pid int, mark []byte) bool {
 	return false
 }
 
-// Living lists the processes that carry the mark of any attempt, but for this
-// one.
+// Living lists the processes that carry the mark of any attempt, except for this
+// process.
 func Living() []Marked {
 	var list []Marked
 	for _, p := range processes() {
@@ -128,7 +129,7 @@ func Living() []Marked {
 		}
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
 		if err != nil {
-			continue // it has ended, or is another user's
+			continue // it has ended, or belongs to another user
 		}
 		for v := range bytes.SplitSeq(env, []byte{0}) {
 			if attempt, ok := bytes.CutPrefix(v, []byte(Mark+"=")); ok {

@@ -17,19 +17,19 @@ import (
 	"gaffer/statefile/host"
 )
 
-// Terminal is a place where people can look at an agent. Whatever it is, such as
-// a pane of tmux, it runs a program of its own there that calls [Host]. The agent
-// does not need it: it goes on when its terminal is gone.
+// Terminal is a place where users can watch an agent, such as a tmux pane. It runs a
+// program that calls [Host]. The agent does not depend on its terminal: it continues
+// when the terminal is gone.
 type Terminal struct {
-	// Open has the program run that is to call Host with this socket. It need
-	// not wait for that.
+	// Open starts the program that will call Host with this socket. It need not wait
+	// for that call.
 	Open func(ctx context.Context, socket string) error
-	// Failed is told why there is no terminal.
+	// Failed is called with the reason if no terminal could be used.
 	Failed func(error)
 }
 
-// StartIn is [Pool.Start] with a supervisor that is started in a terminal, and
-// for this attempt alone. If there is no terminal to be had it is Start.
+// StartIn is [Pool.Start] with a supervisor that is started in a terminal and handles
+// only this attempt. If no terminal can be opened, it continues as Start does.
 func (p *Pool) StartIn(ctx context.Context, dir string, spec Spec, in Terminal) (*Process, error) {
 	n, err := prepare(dir, spec)
 	if err != nil {
@@ -51,13 +51,13 @@ func (p *Pool) StartIn(ctx context.Context, dir string, spec Spec, in Terminal) 
 	return n.conclude(ctx, started, err)
 }
 
-// open returns a supervisor that was started in a terminal and has no attempt.
+// open starts a supervisor in a terminal and returns it, without an attempt.
 func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
-	dir, err := os.MkdirTemp("", "gaffer-") // in a short place, as the name of a socket must be
+	dir, err := os.MkdirTemp("", "gaffer-") // a short path, because the path of a socket must be short
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // what is left is an empty socket
+	defer func() { _ = os.RemoveAll(dir) }() // only the socket is in it
 	at, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unix"})
 	if err != nil {
 		return nil, err
@@ -84,18 +84,18 @@ func (p *Pool) open(ctx context.Context, in Terminal) (*child, error) {
 		c.process, err = os.FindProcess(c.other.PID)
 	}
 	if err != nil {
-		_ = control.Close() // it was sent nothing and exits
+		_ = control.Close() // the supervisor exits, since it was sent nothing
 		return nil, err
 	}
 	return c, nil
 }
 
-// introduced reads which process is at the other end: its pid in a line.
+// introduced reads the pid of the supervisor at the other end from one line.
 func introduced(control *net.UnixConn, until time.Time) (host.Process, error) {
 	if err := control.SetReadDeadline(until); err != nil {
 		return host.Process{}, err
 	}
-	line, err := bufio.NewReaderSize(control, 16).ReadString('\n') // nothing is ever sent after it
+	line, err := bufio.NewReaderSize(control, 16).ReadString('\n') // nothing is sent after this line, so no data is lost in the buffer
 	if err != nil {
 		return host.Process{}, fmt.Errorf("the supervisor did not say who it is: %w", err)
 	}
@@ -109,9 +109,9 @@ func introduced(control *net.UnixConn, until time.Time) (host.Process, error) {
 	return host.Identify(pid)
 }
 
-// Host starts a supervisor for who listens at the socket. command is as in
-// [Options]. The supervisor is in a session of its own and has nothing of the
-// caller's terminal. wait returns when it has exited.
+// Host starts a supervisor for the process that listens on the socket. command is as
+// in [Options]. The supervisor has its own session and does not use the caller's
+// terminal. wait returns when the supervisor has exited.
 func Host(socket string, command []string) (wait func(), err error) {
 	argv, err := Options{Command: command}.command()
 	if err != nil {
@@ -146,7 +146,8 @@ func Host(socket string, command []string) (wait func(), err error) {
 	return func() { _, _ = process.Wait() }, nil
 }
 
-// awaitEnd waits for the end of a process that is not our child.
+// awaitEnd waits until a process that is not our child has ended, at most
+// DefaultPatience.
 func awaitEnd(p host.Process) {
 	for until := time.Now().Add(DefaultPatience); time.Now().Before(until) && host.OS().Alive(p) != host.Dead; {
 		pause.For(context.Background(), findPause)

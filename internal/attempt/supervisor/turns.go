@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// byTurns stands in the place of the folder for a supervisor that is given its
-// attempts by a pool.
+// byTurns is given instead of a folder to a supervisor that gets its attempts from a
+// pool.
 const byTurns = "-"
 
-// idleLimit is how long a supervisor waits for an attempt.
+// idleLimit is how long a supervisor waits for its next attempt.
 const idleLimit = 10 * time.Second
 
-// takeTurns looks after one attempt after the other, until it gets none, is told
-// to end, or one has ended in a way that leaves anything behind.
+// takeTurns runs one attempt after the other. It returns when no attempt arrives in
+// time, when a signal says so, or when an attempt has left anything behind.
 func takeTurns(string) error {
 	control, err := controlOf(starterFD)
 	if err != nil {
 		return err
 	}
 	s := catchSignals()
-	runtime.GOMAXPROCS(1) // threads that wake each other up take longer than what they do
+	runtime.GOMAXPROCS(1) // threads that wake each other up cost more time than the work itself
 	turns := make(chan *turn)
-	go receiveTurns(control, turns) // it ends with the process
+	go receiveTurns(control, turns) // runs until the process exits
 	for {
 		t := nextTurn(turns, s.ends)
 		if t == nil {
@@ -43,21 +43,21 @@ func receiveTurns(control *net.UnixConn, turns chan<- *turn) {
 	for {
 		t, err := receiveTurn(control)
 		if err != nil {
-			return // whoever is still there finds that we are gone
+			return // the other side notices that this process exits
 		}
 		turns <- t
 	}
 }
 
-// nextTurn returns nil if this process is to end. Then it ends with the lock of
-// an attempt that has just come, too, and without having signed it.
+// nextTurn returns nil if this process must exit. An attempt that has just arrived is
+// then dropped: its lock is released by the exit, without a signature.
 func nextTurn(turns <-chan *turn, ends <-chan os.Signal) *turn {
 	idle := time.NewTimer(idleLimit)
 	defer idle.Stop()
 	for {
 		select {
 		case t := <-turns:
-			if toldToEnd(ends) { // before it came
+			if toldToEnd(ends) { // the signal came before the attempt
 				return nil
 			}
 			return t
@@ -84,9 +84,9 @@ func toldToEnd(ends <-chan os.Signal) bool {
 	}
 }
 
-// run is to an attempt that was handed over what supervise is to one that a
-// process was started for. If the supervisor is free it is out of the folder
-// when it returns, and the lock is.
+// run runs an attempt that was handed over, like supervise for a supervisor that was
+// started for one attempt. If free is true, the process has left the folder and
+// released the lock.
 func (t *turn) run(s signals) (free bool, err error) {
 	is, err := t.enter()
 	if err != nil {
@@ -121,12 +121,13 @@ func (t *turn) enter() (account, error) {
 	return is, err
 }
 
-// leave frees the lock, which our last words went to.
+// leave leaves the folder and releases the lock. Stderr, which was the lock, goes to
+// /dev/null from now on.
 func (t *turn) leave() error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	if err := wordsTo(os.Stdout); err != nil { // that is nowhere
+	if err := wordsTo(os.Stdout); err != nil { // stdout is /dev/null
 		return err
 	}
 	return t.lock.Close()

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch returns when no process is left, or none that could be ended.
+// watch handles events until no process is left, or only processes that cannot be
+// killed.
 func (a *attempt) watch() {
 	for !a.gone {
 		do, wait := nothing, time.Duration(0)
@@ -53,7 +54,7 @@ func (a *attempt) act(do deed, wait time.Duration) {
 	case nothing:
 		return
 	case interruptGroup:
-		_ = syscall.Kill(-a.agent, syscall.SIGINT) // nobody there is what we want
+		_ = syscall.Kill(-a.agent, syscall.SIGINT) // an error means that no process is left, which is fine
 	case terminateGroup:
 		_ = syscall.Kill(-a.agent, syscall.SIGTERM)
 	case terminateAll:
@@ -76,8 +77,8 @@ func (a *attempt) sweep(sig syscall.Signal) {
 	}
 }
 
-// reap waits for every child that has ended. Nothing else does, so that a pid
-// stays the same process's between two calls.
+// reap waits for every child that has ended. No other code does, so a pid cannot be
+// reused between two calls.
 func (a *attempt) reap() (deed, time.Duration) {
 	exited := false
 	for {
@@ -126,11 +127,12 @@ func (a *attempt) signalled(sig os.Signal) (deed, time.Duration) {
 	return a.ending.stop(unix.SignalName(sig.(syscall.Signal)), a.ending.stage != running)
 }
 
-// maxNap is how long the deadline's timer runs at most: timers stand still while
-// the machine sleeps, and the deadline does not.
+// maxNap is the maximum duration of the deadline's timer. Timers stand still while the
+// machine sleeps, but the deadline does not.
 const maxNap = 30 * time.Second
 
-// armDeadline lets the deadline's timer run, unless the agent waits for a person.
+// armDeadline sets the deadline's timer, or stops it while the agent waits for the
+// user.
 func (a *attempt) armDeadline() {
 	if a.spec.Deadline.IsZero() || !a.waiting.since.IsZero() {
 		a.deadline.Stop()
@@ -139,7 +141,7 @@ func (a *attempt) armDeadline() {
 	a.deadline.Reset(min(max(time.Until(a.deadlineAt()), 0), maxNap))
 }
 
-// deadlineAt is the deadline, put off by how long the agent has waited.
+// deadlineAt returns the deadline, postponed by the time that the agent has waited.
 func (a *attempt) deadlineAt() time.Time { return a.spec.Deadline.Add(a.waiting.waited) }
 
 func (a *attempt) deadlineReached() (deed, time.Duration) {
@@ -150,14 +152,14 @@ func (a *attempt) deadlineReached() (deed, time.Duration) {
 	return a.ending.stop(Timeout, false)
 }
 
-// waiting is how long the agent has waited for a person. The deadline is by the
-// wall clock, and so is this.
+// waiting measures how long the agent has waited for the user. It uses the wall clock,
+// as the deadline does.
 type waiting struct {
-	waited time.Duration // without the wait that goes on
-	since  time.Time     // when that began; zero if the agent does not wait
+	waited time.Duration // without the current wait
+	since  time.Time     // start of the current wait; zero if the agent does not wait
 }
 
-// set takes in whether the agent waits now. It may be said twice.
+// set updates whether the agent waits. Repeated calls are harmless.
 func (w *waiting) set(waits bool, now time.Time) {
 	switch {
 	case !waits:
