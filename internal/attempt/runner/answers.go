@@ -9,10 +9,10 @@ import (
 	"strconv"
 )
 
-// answered are the questions and requests that were answered. Whoever takes over
-// meets them again in the log and must not answer twice. They are noted after
-// the answer was sent: of the two ways to be cut off in between, an answer that
-// comes twice does less harm than one that never comes.
+// answered is the set of questions and requests that were answered. A process that
+// takes over an attempt reads them again in the log and must not answer twice. An id
+// is recorded after its answer was sent. If gaffer crashes in between, the answer is
+// sent twice, which is less harmful than an answer that is never sent.
 type answered struct {
 	path string
 	ids  map[string]bool
@@ -28,7 +28,7 @@ func readAnswered(f folder) (answered, error) {
 		return a, err
 	}
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		if id, err := strconv.Unquote(lines.Text()); err == nil { // the last may be torn
+		if id, err := strconv.Unquote(lines.Text()); err == nil { // the last line may be incomplete
 			a.ids[id] = true
 		}
 	}

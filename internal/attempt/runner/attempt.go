@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// Attempt is an attempt that runs, or has run and was not judged yet.
+// Attempt is an attempt that is running, or has ended and was not judged yet.
 type Attempt struct {
 	job     Job
 	folder  folder
@@ -24,49 +24,49 @@ type Attempt struct {
 	reader  agent.Reader
 	linger  time.Duration
 	orders  chan order
-	over    chan struct{} // closed when nobody follows orders any more
+	over    chan struct{} // closed when Run has returned and orders are ignored
 
 	tail     tail
 	answered answered
-	asked    map[string]agent.Question // those that the owner knows
-	pending  []agent.Signal            // questions and replies that are to be dealt with
+	asked    map[string]agent.Question // questions that the owner was notified of and that are open
+	pending  []agent.Signal            // questions and replies that act has to handle
 	now      Activity
 	words    words
-	told     Activity // what the owner knows
+	told     Activity // what the owner was notified of last
 	progress time.Time
-	outside  bool // the owner says that the agent waits for a person
+	outside  bool // the owner says that the agent waits for the user
 	waits    waits
-	waited   time.Duration // for a person, in all; known when the agent has ended
-	ended    time.Time     // when the last word was spoken
+	waited   time.Duration // total time that the agent waited for the user; set after the agent has ended
+	ended    time.Time     // when the agent reported that it has finished; zero before
 }
 
-// waits is whether the supervisor knows that the agent waits for a person.
+// waits is what the supervisor knows about whether the agent waits for the user.
 type waits int
 
 const (
-	unknown waits = iota // another process may have said anything
+	unknown waits = iota // another process may have set it
 	works
 	waitsForPerson
 )
 
-// order is what the owner wants done.
+// order is a request of the owner to the goroutine of Run.
 type order struct {
 	stop     string
-	at       bool // at once
+	at       bool // kill it at once
 	wait     *bool
 	question string
 	answer   agent.Answer
 }
 
-// How often the log is looked at: soon after something has come, and then less
-// and less.
+// The intervals between reads of the log: short after new output, then doubling up to
+// a maximum.
 const (
 	soon = 10 * time.Millisecond
 	late = time.Second
 )
 
-// Run looks after the attempt until it is over, and says how it went. When ctx
-// ends it lets go: the agent goes on, and another process can adopt it.
+// Run follows the attempt until it is over, and returns the result. When ctx ends, Run
+// detaches: the agent keeps running, and another process can adopt it.
 func (a *Attempt) Run(ctx context.Context) (Result, error) {
 	defer func() { _ = a.process.Close() }()
 	defer close(a.over)
@@ -75,7 +75,7 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 		if a.isOver() {
 			return a.judge(ctx)
 		}
-		news, _ := a.read(-1, false) // what cannot be read now is read later, at the latest when it has ended
+		news, _ := a.read(-1, false) // after an error it is read later, at the latest when the agent has ended
 		if wait = min(2*wait, late); news {
 			wait = soon
 		}
@@ -97,8 +97,8 @@ func (a *Attempt) Run(ctx context.Context) (Result, error) {
 	}
 }
 
-// together has those who wait for long wake up at the same moments: to wake up
-// takes longer than to look.
+// together rounds long waits up to a common moment, so that all attempts wake up at
+// the same time. Waking up costs more than reading the log.
 func together(now time.Time, wait time.Duration) time.Duration {
 	if wait < late {
 		return wait
@@ -115,15 +115,15 @@ func (a *Attempt) isOver() bool {
 	}
 }
 
-// Stop ends the agent and what it has started. It does not wait for that.
+// Stop stops the agent and all its descendants. It does not wait for their end.
 func (a *Attempt) Stop(why string, now bool) { a.order(order{stop: why, at: now}) }
 
-// Answer answers a question that the owner was asked.
+// Answer answers a question that the owner was notified of.
 func (a *Attempt) Answer(question string, answer agent.Answer) {
 	a.order(order{question: question, answer: answer})
 }
 
-// Wait says whether the agent waits for a person in a way that its output does not
+// Wait reports whether the agent waits for the user in a way that its output does not
 // show.
 func (a *Attempt) Wait(waits bool) { a.order(order{wait: &waits}) }
 
@@ -136,7 +136,7 @@ func (a *Attempt) order(o order) {
 
 func (a *Attempt) follow(o order) {
 	if o.stop != "" {
-		_ = a.process.Stop(o.stop, o.at) // if it has ended that is what was wanted
+		_ = a.process.Stop(o.stop, o.at) // an error means that it has ended, which is fine
 		return
 	}
 	if o.wait != nil {
@@ -151,7 +151,7 @@ func (a *Attempt) follow(o order) {
 	a.reply(o.question, q.Reply(o.answer))
 }
 
-// read takes in what the agent has said, and reports whether there was anything.
+// read parses new output of the agent and reports whether there was any.
 func (a *Attempt) read(limit int64, last bool) (news bool, err error) {
 	err = a.tail.read(limit, last, func(line []byte) {
 		news = true
@@ -190,8 +190,9 @@ func (a *Attempt) take(s agent.Signal) {
 	}
 }
 
-// close drops a question or a reply that is not waited for any more. A question that
-// was not asked yet may have been by the gaffer before us.
+// close drops a question or a reply that the agent no longer waits for. It notifies
+// the owner also of a question that is still pending here, because the previous gaffer
+// process may have asked it.
 func (a *Attempt) close(id string) {
 	_, known := a.asked[id]
 	for i, s := range a.pending {
@@ -207,9 +208,9 @@ func (a *Attempt) close(id string) {
 	}
 }
 
-// act does what follows from what was read, and from the time. The supervisor knows
-// that the agent waits before its question is asked, so that the deadline is put off
-// whatever becomes of this process.
+// act handles the signals that were read, and the timeouts. It informs the supervisor
+// that the agent waits before it asks the question, so that the deadline is postponed
+// even if this process dies.
 func (a *Attempt) act() {
 	var asks []agent.Question
 	for _, s := range a.pending {
@@ -230,12 +231,12 @@ func (a *Attempt) act() {
 	a.tellOwner()
 	now := a.opts.Now()
 	if a.lease.over(now) || a.isWaiting() {
-		a.progress = now // it is frozen or waits for a person, and cannot come on
+		a.progress = now // it is frozen or waits for the user, and cannot make progress
 	}
 	switch {
 	case !a.ended.IsZero():
 		if a.linger > 0 && now.Sub(a.ended) > a.linger {
-			_ = a.process.Stop(agent.Lingered, false) // again and again does no harm
+			_ = a.process.Stop(agent.Lingered, false) // repeated stops are harmless
 		}
 	case a.job.Stall > 0 && now.Sub(a.progress) > a.job.Stall:
 		_ = a.process.Stop(string(failure.Stalled), false)
@@ -249,8 +250,8 @@ func (a *Attempt) tellOwner() {
 	}
 }
 
-// doubt takes in whether the supervisor is dead and the attempt cannot be proved to
-// have ended. Then a person has to do something about it.
+// doubt updates whether the supervisor is dead and the attempt cannot be proved to
+// have ended. In that case the user has to act.
 func (a *Attempt) doubt() {
 	why := DoubtOf(a.process.Doubt())
 	if why == a.now.Doubt {
@@ -262,8 +263,8 @@ func (a *Attempt) doubt() {
 	}
 }
 
-// DoubtOf says in a line why an attempt waits that cannot be proved to have ended,
-// since when, and what to do. It is empty for any other error.
+// DoubtOf returns one line for an attempt that cannot be proved to have ended: why,
+// since when, and what the user can do. It is empty for any other error.
 func DoubtOf(err error) string {
 	unproven := (*supervisor.UnprovenError)(nil)
 	if !errors.As(err, &unproven) {
@@ -272,12 +273,12 @@ func DoubtOf(err error) string {
 	return fmt.Sprintf("not started again since %s: %v; %s", unproven.Since.Local().Format("15:04:05"), unproven, unproven.Hint())
 }
 
-// isWaiting reports whether the agent waits for a person.
+// isWaiting reports whether the agent waits for the user.
 func (a *Attempt) isWaiting() bool { return len(a.asked) > 0 || a.outside }
 
-// tellWaiting tells the supervisor whether the agent waits for a person, so that
-// the deadline does not come nearer while it does. If the supervisor cannot be
-// reached now, it is told later.
+// tellWaiting informs the supervisor whether the agent waits for the user, so that the
+// deadline is postponed. If the supervisor cannot be reached, the next call tries
+// again.
 func (a *Attempt) tellWaiting() {
 	now := works
 	if a.isWaiting() {
@@ -287,23 +288,23 @@ func (a *Attempt) tellWaiting() {
 		return
 	}
 	err := a.process.Waiting(now == waitsForPerson)
-	var refused *supervisor.OrderError // it is older than this order
+	var refused *supervisor.OrderError // an older supervisor does not know this order
 	if err == nil || errors.As(err, &refused) {
 		a.waits = now
 	}
 }
 
-// reply writes to the agent's stdin. If it has ended meanwhile, that is what
-// will be judged.
+// reply writes to the agent's stdin. It ignores an error: the agent has then ended,
+// and its exit will be judged.
 func (a *Attempt) reply(id string, data []byte) {
 	if err := a.process.Input(data); err != nil {
 		return
 	}
-	_ = a.answered.note(id) // at worst it is answered again
+	_ = a.answered.note(id) // if this fails, it may be answered again
 	a.progress = a.opts.Now()
 }
 
-// judge says how the agent did, and checks its work.
+// judge returns the result of an agent that has ended. It runs the checks if needed.
 func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	exit, err := a.process.Wait(ctx)
 	if err != nil {
@@ -311,7 +312,7 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	}
 	limit := exit.LogTo
 	if exit.Lost || limit < a.job.LogFrom {
-		limit = -1 // nobody knows where it ends
+		limit = -1 // it is unknown where the output ends
 	}
 	if _, err := a.read(limit, true); err != nil {
 		return Result{}, err
@@ -340,7 +341,8 @@ func (a *Attempt) judge(ctx context.Context) (Result, error) {
 	}
 	v := a.reader.Verdict(agent.Exit{Code: exit.Code, Signal: exit.Signal, Told: exit.Told, At: exit.Ended.Local()})
 	r.Class, r.Summary, r.Answer, r.Reset, r.Denied = v.Class, v.Summary, v.Answer, v.Reset, v.Denied
-	// A task's checks say whether what was refused was needed.
+	// If the agent finished although something was denied, the checks decide whether
+	// it was needed.
 	provable := v.Class == failure.Denied && v.Done && len(a.job.Verify) > 0
 	if r.Class != failure.None && !provable {
 		r.Answer, r.Summary = "", a.words.after(r.Summary)

@@ -7,19 +7,18 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// lease is until when an attempt may run: its agent, and after that its checks.
+// lease is how long an attempt may run: first its agent, then its checks.
 type lease struct {
-	sending sync.Mutex // so that no order overtakes another
+	sending sync.Mutex // keeps orders in sequence
 
-	mu    sync.Mutex // never held for long
-	until time.Time  // zero is for ever
+	mu    sync.Mutex // held only for short sections
+	until time.Time  // zero means forever
 	runs  *supervisor.Process
 }
 
-// Extend has the agent, or the check that runs, go on until then, for ever if that
-// is zero; see [supervisor.Process.Extend]. A time before the one that was said
-// last says nothing new. It may be called while Run runs, and does not wait for
-// that.
+// Extend extends the lease of the agent, or of the check that is running; zero means
+// forever, see [supervisor.Process.Extend]. It ignores a time before the current end.
+// It may be called while Run is running, and does not wait for Run.
 func (a *Attempt) Extend(until time.Time) error { return a.lease.extend(until) }
 
 func (l *lease) extend(until time.Time) error {
@@ -35,7 +34,7 @@ func (l *lease) extend(until time.Time) error {
 	return runs.Extend(until)
 }
 
-// last is what was said last.
+// last returns the current end of the lease.
 func (l *lease) last() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,8 +46,8 @@ func (l *lease) over(now time.Time) bool {
 	return !until.IsZero() && !now.Before(until)
 }
 
-// pass has the lease be of another process, which was told of it when it was
-// started, or by somebody else.
+// pass moves the lease to another process. told is the end of the lease that the
+// process already knows; zero means none.
 func (l *lease) pass(to *supervisor.Process, told time.Time) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()

@@ -1,11 +1,11 @@
 package runner
 
-// Log reads the lines of an attempt's log as they come, for who looks on.
+// Log reads the lines of an attempt's log as they are written, for viewers.
 type Log struct{ tail tail }
 
-// OpenLog begins at a place in the log. The log need not be there yet.
+// OpenLog returns a Log that starts at an offset. The file need not exist yet.
 func OpenLog(path string, from int64) *Log { return &Log{tail{path: path, at: from}} }
 
-// Lines calls each for every line that has come since. last says that no more
-// will come, so that a line without an end is one too.
+// Lines calls each for every new line. last says that no more output will be written,
+// so that an unterminated last line counts too.
 func (l *Log) Lines(last bool, each func(line []byte)) error { return l.tail.read(-1, last, each) }

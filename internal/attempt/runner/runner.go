@@ -1,8 +1,8 @@
-// Package runner runs one attempt at a task: it starts the agent under a
-// supervisor, reads what the agent says, answers and stops it, judges how it
-// ended, and checks the work. Everything that it must know to go on after a
-// crash is in the attempt's folder before the agent starts, so that another
-// process can take over at any moment and come to the same result.
+// Package runner runs one attempt of a task. It starts the agent under a supervisor,
+// reads its output, answers its questions, stops it, judges how it ended, and checks
+// the work. All that is needed to continue after a crash is in the attempt's folder
+// before the agent starts. So another process can take over at any moment and come to
+// the same result.
 package runner
 
 import (
@@ -23,93 +23,92 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Job is what an attempt is to do. It is kept in the attempt's folder: in what
-// the supervisor was given to do.
+// Job describes what an attempt is to do. It is stored in the attempt's folder, as
+// part of the supervisor's spec.
 type Job struct {
 	Attempt  string        `json:"attempt"`
-	Agent    string        `json:"agent"` // its name, for who takes over
+	Agent    string        `json:"agent"` // the agent's name, for a process that takes over
 	Request  agent.Request `json:"request"`
 	Work     string        `json:"work"` // the folder the agent works in
 	Log      string        `json:"log"`
-	LogFrom  int64         `json:"log_from"` // what of the log is not of this attempt
+	LogFrom  int64         `json:"log_from"` // offset at which this attempt's output begins
 	Deadline time.Time     `json:"deadline,omitzero"`
-	Stall    time.Duration `json:"stall,omitempty"` // without progress; 0 is for ever
+	Stall    time.Duration `json:"stall,omitempty"` // maximum time without progress; 0 means no limit
 	Verify   []string      `json:"verify,omitempty"`
-	Grace    time.Duration `json:"grace,omitempty"` // to follow each signal; 0 is the supervisor's own
+	Grace    time.Duration `json:"grace,omitempty"` // time to exit after each signal; 0 means the supervisor's default
 
-	Env []string `json:"-"` // added to this process's environment; it may have keys in it
-	// Secrets are variables whose values are elsewhere. They are resolved when a
-	// program starts, and not kept.
+	Env []string `json:"-"` // added to this process's environment; it may contain keys
+	// Secrets are variables whose values are references. They are resolved when a
+	// program starts, and are not stored.
 	Secrets map[string]secret.Value `json:"-"`
 }
 
-// Result is how an attempt ended.
+// Result describes how an attempt ended.
 type Result struct {
 	Class   failure.Class
 	Summary string
-	Answer  string // all that the agent said last, if the work was done
-	Exit    int    // the agent's exit code; -1 if there was none
+	Answer  string // the agent's complete last message, if the work was done
+	Exit    int    // the agent's exit code; -1 if there is none
 	Thread  string
 	Usage   agent.Usage
 	Reset   time.Time
-	Denied  []string // what was refused to the agent
+	Denied  []string // what the agent was denied
 
 	Compacted   string // see Activity
 	Compactions int
 
-	LogFrom int64 // where in the log its output begins
+	LogFrom int64 // offset in the log at which its output begins
 
 	Checks []fleet.Check
-	Left   []int // processes of the agent that could not be ended
+	Left   []int // pids of the agent's processes that could not be ended
 }
 
-// Activity is what the agent does.
+// Activity describes what the agent is doing.
 type Activity struct {
 	State  agent.State
 	Doing  string
 	Thread string
 	Usage  agent.Usage
 	PID    int
-	// LogFrom is where in the log its output begins.
+	// LogFrom is the offset in the log at which its output begins.
 	LogFrom int64
-	// Doubt is why it cannot be told whether the agent has ended; see
-	// [DoubtOf]. Then Doing says it too.
+	// Doubt is why we cannot tell whether the agent has ended, see [DoubtOf]. If it is
+	// set, Doing has the same text.
 	Doubt string
-	// Compacted is how the conversation was last made shorter, and how often
-	// that was.
+	// Compacted is how the conversation was last compacted, and Compactions how often.
 	Compacted   string
 	Compactions int
 }
 
-// Owner is told what happens while an attempt runs. It must not wait.
+// Owner is notified of events while an attempt runs. Its methods must not block.
 type Owner interface {
 	Doing(Activity)
 	Asked(agent.Question)
-	Closed(question string) // nobody waits for its answer any more
+	Closed(question string) // the agent no longer waits for the answer
 }
 
-// Options are what an attempt needs of the world.
+// Options are the dependencies of an attempt.
 type Options struct {
 	Now        func() time.Time
 	Supervisor supervisor.Options
-	Home       string           // a folder above the attempts' folders; see supervisor.Spec
-	Pool       *supervisor.Pool // of supervisors to be used again; nil starts one each time
+	Home       string           // a folder above the attempts' folders, see supervisor.Spec
+	Pool       *supervisor.Pool // reuses supervisors; nil starts a new one each time
 	Owner      Owner
-	// Secrets resolves the variables whose values are elsewhere.
+	// Secrets resolves variables whose values are references.
 	Secrets secret.Resolver
-	// Until is when the supervisor freezes the agent, unless [Attempt.Extend]
-	// puts that off. Zero is never.
+	// Until is when the supervisor freezes the agent, unless [Attempt.Extend] is
+	// called. Zero means never.
 	Until time.Time
-	// Abandon is how long a frozen agent waits for another worker; see
+	// Abandon is how long a frozen agent waits for another worker, see
 	// [supervisor.Spec].
 	Abandon time.Duration
-	// Terminal returns where people can look at the agent, whose part of the log
-	// begins there; nil, or a function that returns it, is nowhere. It needs a
-	// Pool.
+	// Terminal returns a terminal in which users can watch the agent. from is the
+	// offset at which its output begins in the log. A nil function or a nil result
+	// means no terminal. It needs a Pool.
 	Terminal func(from int64) *supervisor.Terminal
 }
 
-// launch starts the agent under a supervisor.
+// launch starts the agent under a supervisor, in a terminal if there is one.
 func (o Options) launch(ctx context.Context, dir string, spec supervisor.Spec, from int64) (*supervisor.Process, error) {
 	spec.Home = o.Home
 	if o.Terminal != nil && o.Pool != nil {
@@ -139,16 +138,16 @@ const (
 
 func (f folder) path(name string) string { return filepath.Join(string(f), name) }
 
-// agentFolder is where the supervisor of the n-th launch keeps its files. There
-// is more than one only if a launch came to nothing before the agent ran.
+// agentFolder returns the folder of the supervisor of the n-th launch. There is more
+// than one launch only if earlier ones failed before the agent ran.
 func (f folder) agentFolder(n int) string {
 	if n == 1 {
-		return string(f) // one folder less to make for nearly every attempt
+		return string(f) // saves creating a folder for nearly every attempt
 	}
 	return f.path("agent-" + strconv.Itoa(n))
 }
 
-// launches returns how many launches there were.
+// launches returns the number of launches so far.
 func (f folder) launches() (int, error) {
 	for n := 0; ; n++ {
 		used, err := supervisor.Used(f.agentFolder(n + 1))
@@ -158,8 +157,8 @@ func (f folder) launches() (int, error) {
 	}
 }
 
-// ReadJob returns the job of an attempt that was started. Without one the error
-// is fs.ErrNotExist: nothing was started.
+// ReadJob returns the job of an attempt that was started. The error is fs.ErrNotExist
+// if nothing was started.
 func ReadJob(dir string) (Job, error) {
 	f := folder(dir)
 	n, err := f.launches()
@@ -167,7 +166,7 @@ func ReadJob(dir string) (Job, error) {
 		var j Job
 		said, err := supervisor.Job(f.agentFolder(n))
 		switch {
-		case errors.Is(err, fs.ErrNotExist): // whoever started it did not get as far
+		case errors.Is(err, fs.ErrNotExist): // its starter died before it wrote the spec
 			continue
 		case err == nil:
 			err = json.Unmarshal(said, &j)

@@ -17,8 +17,9 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Start starts an attempt in its folder. If it returns an error nothing runs; a
-// program that is not there, or a folder, is [*supervisor.FailedError].
+// Start starts an attempt in its folder. If it returns an error, no process is
+// running. The error is a [*supervisor.FailedError] if the program or the folder to
+// run in is missing.
 func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Options) (*Attempt, error) {
 	launch, err := with.Launch(job.Request)
 	if err != nil {
@@ -38,7 +39,7 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 		}
 	}
 	n, err := f.launches()
-	if err == nil && n > 0 { // it came to nothing, for all that is known
+	if err == nil && n > 0 { // an earlier launch exists; as far as we know it failed
 		opts.Supervisor.Attempt = job.Attempt
 		err = end(ctx, f.agentFolder(n), opts)
 	}
@@ -64,8 +65,8 @@ func Start(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	return a, err
 }
 
-// environment is what an agent starts with. A task's variable wins over the agent's,
-// whose reference is then not looked up.
+// environment returns the agent's environment. A variable of the task replaces that of
+// the agent, whose reference is then not resolved.
 func (o Options) environment(ctx context.Context, with agent.Agent, launch agent.Launch, job Job) ([]string, error) {
 	refs := maps.Clone(with.References())
 	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool {
@@ -80,8 +81,8 @@ func (o Options) environment(ctx context.Context, with agent.Agent, launch agent
 	return environ(launch.Env, agents, job.Env, tasks), err
 }
 
-// Adopt takes over an attempt that somebody else has started. Of one that never
-// ran, or was lost, nothing is left when it returns; the state says so.
+// Adopt takes over an attempt that another process has started. If the returned state
+// is Lost, no process of the attempt is alive.
 func Adopt(ctx context.Context, dir string, with agent.Agent, job Job, opts Options) (*Attempt, supervisor.State, error) {
 	launch, err := with.Launch(job.Request)
 	if err != nil {
@@ -101,9 +102,9 @@ func Adopt(ctx context.Context, dir string, with agent.Agent, job Job, opts Opti
 	return a, state, err
 }
 
-// Never reports of an attempt that is lost whether there never was an agent.
+// Never reports whether a lost attempt never had an agent.
 func (a *Attempt) Never() bool {
-	exit, err := a.process.Wait(context.Background()) // it is over
+	exit, err := a.process.Wait(context.Background()) // the attempt is over, so this does not wait
 	return err == nil && exit.Never
 }
 
@@ -121,8 +122,8 @@ func newAttempt(f folder, with agent.Agent, job Job, linger time.Duration, p *su
 	}, nil
 }
 
-// thread is the conversation that an agent goes on with. One that it begins it
-// will name itself.
+// thread returns the conversation that the agent continues. It is empty for a new
+// conversation, which the agent will name itself.
 func thread(r agent.Request) string {
 	if r.Begin {
 		return ""
@@ -130,8 +131,8 @@ func thread(r agent.Request) string {
 	return r.Thread
 }
 
-// LogSize is how long a log is now: where the output of an attempt that did not
-// begin would have begun.
+// LogSize returns the current size of a log. That is the offset at which the output of
+// an attempt that was not started would begin.
 func LogSize(log string) int64 {
 	n, err := size(log)
 	if err != nil {
@@ -140,7 +141,7 @@ func LogSize(log string) int64 {
 	return n
 }
 
-// size returns how long a log is. One that is not there is empty.
+// size returns the size of a log. A missing log has size 0.
 func size(log string) (int64, error) {
 	info, err := os.Stat(log)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -166,11 +167,12 @@ func (f folder) writePrompt(l *agent.Launch) error {
 	return nil
 }
 
-// SelfEnv is the variable that tells an agent and its checks where gaffer is.
+// SelfEnv is the environment variable with the path of gaffer's program, for agents
+// and checks.
 const SelfEnv = "GAFFER_SELF"
 
-// ofOneRepository are the variables by which git tells hooks, aliases and what else
-// it starts which repository it is about. An agent may be at work in another.
+// ofOneRepository lists the variables with which git points hooks and aliases to a
+// repository. They are removed, because an agent may work in another repository.
 func ofOneRepository() []string {
 	return []string{
 		"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE",
@@ -178,7 +180,7 @@ func ofOneRepository() []string {
 	}
 }
 
-// environ is this process's environment with more in it. What comes later wins.
+// environ returns this process's environment with additions. Later values win.
 func environ(more ...[]string) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -193,7 +195,7 @@ func environ(more ...[]string) []string {
 	return env
 }
 
-// End ends whatever still runs of an attempt, and returns when it has ended.
+// End ends all running processes of an attempt and waits for their end.
 func End(ctx context.Context, dir, attempt string, opts Options) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -220,7 +222,7 @@ func end(ctx context.Context, dir string, opts Options) error {
 		return err
 	}
 	defer func() { _ = p.Close() }()
-	_ = p.Stop(string(failure.Cancelled), true) // if it has ended that is what was wanted
+	_ = p.Stop(string(failure.Cancelled), true) // an error means that it has ended, which is fine
 	_, err = p.Wait(ctx)
 	return err
 }

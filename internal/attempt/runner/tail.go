@@ -10,33 +10,33 @@ import (
 	"gaffer/internal/attempt/agent"
 )
 
-// tail reads a log that grows, line by line, in constant memory.
+// tail reads a growing log line by line, in constant memory.
 type tail struct {
 	path string
-	at   int64 // where to read next
+	at   int64 // offset of the next read
 	line []byte
-	skip bool // the rest of a line that was too long
+	skip bool // skip up to the end of a line that was too long
 	buf  []byte
 }
 
-// chunk is how much is read at once.
+// chunk is the maximum number of bytes per read.
 const chunk = 64 << 10
 
-// read calls each for every line that has come since, up to the end of the log
-// or of limit, if that is not negative. last says that no more will come, so
-// that a line without an end is one too.
+// read calls each for every new line, up to the end of the log, or up to the offset
+// limit if that is not negative. last says that no more output will be written, so
+// that an unterminated last line counts too.
 func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
 	if info, err := os.Stat(t.path); err == nil && info.Size() == t.at && !last {
 		return nil
 	}
 	f, err := os.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // nothing was written, or it was taken away
+		return nil // nothing was written yet, or the log was deleted
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // it was only read
 	if err := t.room(f); err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (t *tail) read(limit int64, last bool, each func(line []byte)) error {
 	return nil
 }
 
-// room makes a buffer that most logs of a moment fit in: there are many, and
-// most of them are short.
+// room allocates a buffer of the size of the unread output, up to chunk. There are
+// many logs, and most are short.
 func (t *tail) room(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -75,7 +75,7 @@ func (t *tail) room(f *os.File) error {
 	return nil
 }
 
-// lines cuts data into lines. What a line is too long by is left out.
+// lines splits data into lines. It truncates lines that are too long.
 func (t *tail) lines(data []byte, each func([]byte)) {
 	for {
 		end := bytes.IndexByte(data, '\n')

@@ -16,9 +16,9 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// verify runs the commands that say whether the work was done. The first that
-// fails ends it. They run under a supervisor too: what they start is ended with
-// them, and one that runs while gaffer is killed is taken over.
+// verify runs the commands that check the work, up to the first that fails. Each runs
+// under a supervisor too. So its processes are ended with it, and if gaffer is killed,
+// another process adopts it.
 func (a *Attempt) verify(ctx context.Context, r Result) (Result, error) {
 	for i, command := range a.job.Verify {
 		a.now.State, a.now.Doing = agent.Running, "verify: "+command
@@ -54,7 +54,7 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 	if err != nil {
 		return fleet.Check{}, "", err
 	}
-	if exit.Lost { // while we looked on
+	if exit.Lost { // the supervisor was killed during the check
 		exit.Told = string(failure.Lost)
 	}
 	output, err := outputOf(log)
@@ -67,8 +67,8 @@ func (a *Attempt) check(ctx context.Context, n int, command string) (fleet.Check
 	}, exit.Told, nil
 }
 
-// startCheck starts a check, or takes over the one that somebody else has
-// started. One that was lost is made again: nothing of it is left.
+// startCheck starts a check, or adopts one that another process has started. It starts
+// a lost check again, since no process of it is alive.
 func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*supervisor.Process, error) {
 	secrets, err := a.opts.Secrets.Resolve(ctx, a.job.Secrets)
 	if err != nil {
@@ -87,11 +87,11 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 		})
 		state := supervisor.Alive
 		if used := (*supervisor.UsedError)(nil); errors.As(err, &used) {
-			until = time.Time{} // whatever it was told, it is told again
+			until = time.Time{} // it may know another lease, so pass always sends ours
 			p, state, err = supervisor.Attach(ctx, dir, a.opts.Supervisor)
 		}
 		if err == nil && state != supervisor.Lost {
-			_ = a.lease.pass(p, until) // if it has ended that is what was wanted
+			_ = a.lease.pass(p, until) // an error means that it has ended, which is fine
 		}
 		if err != nil || state != supervisor.Lost {
 			return p, err
@@ -99,7 +99,7 @@ func (a *Attempt) startCheck(ctx context.Context, name, log, command string) (*s
 	}
 }
 
-// await waits for a check and follows orders meanwhile.
+// await waits for the end of a check and handles orders in the meantime.
 func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.Exit, error) {
 	look := time.NewTicker(late)
 	defer look.Stop()
@@ -116,13 +116,13 @@ func (a *Attempt) await(ctx context.Context, p *supervisor.Process) (supervisor.
 			return supervisor.Exit{}, ctx.Err()
 		case o := <-a.orders:
 			if o.stop != "" {
-				_ = p.Stop(o.stop, o.at) // if it has ended that is what was wanted
+				_ = p.Stop(o.stop, o.at) // an error means that it has ended, which is fine
 			}
 		}
 	}
 }
 
-// outputEnd is how much of a check's output is kept.
+// outputEnd is the maximum number of bytes kept of a check's output.
 const outputEnd = 2000
 
 // outputOf returns the end of a check's output.
@@ -134,7 +134,7 @@ func outputOf(log string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	if err != nil {
 		return "", err

@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// words are the last that an agent has said and done, for who must know how far
-// it came.
+// words are the last messages and actions of an agent. They show the user how far it
+// got.
 type words struct {
 	lines []string
-	size  int // characters
+	size  int // in characters
 }
 
-// maxWords is how many characters of them are kept.
+// maxWords is the maximum number of characters kept.
 const maxWords = 500
 
-// add takes a line in. One that goes on with the last replaces it: some programs
-// say their texts word by word.
+// add adds a line. A line that starts with the previous line replaces it, because some
+// programs print their texts word by word.
 func (w *words) add(line string) {
 	if line == "" {
 		return
@@ -39,7 +39,8 @@ func (w *words) add(line string) {
 	}
 }
 
-// after is what went wrong, and then the words, unless it has the last of them.
+// after returns the problem followed by the last lines, or only the problem if it
+// already contains the last line.
 func (w *words) after(problem string) string {
 	switch {
 	case len(w.lines) == 0 || strings.Contains(problem, w.lines[len(w.lines)-1]):

@@ -12,34 +12,35 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// beatEvery is how often a worker tells that it is alive, at the least; sayEvery
-// how soon it tells what is new.
+// beatEvery is the maximum interval between heartbeats. sayEvery is the minimum
+// interval, used when there is something new to report.
 const (
 	beatEvery = 15 * time.Second
 	sayEvery  = 100 * time.Millisecond
 )
 
-// What remains of a lease that was taken over may be next to nothing. A beat still has
-// leastTime to be answered, and is not made more often than a request that was not.
+// leastTime is the minimum timeout of a heartbeat, because an adopted lease may be
+// almost over. For the same reason the interval between heartbeats is at least
+// firstPause.
 const leastTime = time.Second
 
-// Requests that are not answered are made again after firstPause, then after longer
-// and longer ones.
+// An unanswered request is repeated after firstPause, then after pauses that double up
+// to lastPause.
 const (
 	firstPause = 50 * time.Millisecond
 	lastPause  = 5 * time.Second
 )
 
-// beats says when the next beat is due.
+// beats decides when the next heartbeat is due.
 type beats struct {
-	last   time.Time     // when the last was begun
-	dirty  bool          // there is something to say
-	under  bool          // one is under way
-	failed time.Duration // how long to wait because the last was not answered; 0 if it was
+	last   time.Time     // when the last heartbeat was sent
+	dirty  bool          // there is something new to report
+	under  bool          // a heartbeat is in flight
+	failed time.Duration // pause because the last heartbeat was not answered; 0 if it was
 }
 
-// wait is how long there is nothing to tell. shortest is the shortest lease that is
-// to go on, 0 if none ever ends.
+// wait returns how long to wait before the next heartbeat. shortest is the shortest
+// lease that must be renewed; 0 if no lease ends.
 func (b *beats) wait(now time.Time, shortest time.Duration) time.Duration {
 	every := beatEvery
 	if shortest > 0 {
@@ -47,7 +48,7 @@ func (b *beats) wait(now time.Time, shortest time.Duration) time.Duration {
 	}
 	switch {
 	case b.under:
-		return time.Hour // its end is news
+		return time.Hour // its end arrives as news
 	case b.failed > 0:
 		every = b.failed
 	case b.dirty:
@@ -56,7 +57,7 @@ func (b *beats) wait(now time.Time, shortest time.Duration) time.Duration {
 	return max(every-now.Sub(b.last), 0)
 }
 
-// ended takes in how a beat went.
+// ended records whether a heartbeat was answered.
 func (b *beats) ended(answered bool, shortest time.Duration) {
 	b.under = false
 	if answered {
@@ -70,7 +71,7 @@ func (b *beats) ended(answered bool, shortest time.Duration) {
 	b.failed, b.dirty = min(max(2*b.failed, sayEvery), limit), true
 }
 
-// shortest is the shortest lease of what the worker holds, 0 if none ever ends.
+// shortest returns the shortest lease of the held attempts; 0 if no lease ends.
 func (w *Worker) shortest() (shortest time.Duration) {
 	for _, h := range w.held {
 		if length := h.lease.length(); length > 0 && (shortest == 0 || length < shortest) {
@@ -80,8 +81,8 @@ func (w *Worker) shortest() (shortest time.Duration) {
 	return shortest
 }
 
-// beat tells that the worker is alive and what its attempts do, and does what
-// it is told. It does not wait for that.
+// beat sends a heartbeat with the activity of the attempts, and follows the orders in
+// the answer. It does not wait for the answer.
 func (w *Worker) beat(ctx context.Context) {
 	sent := w.opts.Now()
 	w.beats.last, w.beats.dirty, w.beats.under = sent, false, true
@@ -103,8 +104,9 @@ func (w *Worker) beat(ctx context.Context) {
 	})
 }
 
-// say gives one beat up in time for another, before a lease ends or others take us
-// for gone. Without a lease or a name neither can be.
+// say sends one heartbeat. Its timeout leaves time for another one before a lease ends
+// or the worker counts as offline. There is no timeout if no lease ends and the worker
+// has no name.
 func (w *Worker) say(ctx context.Context, said store.Worker, held []engine.Held, shortest time.Duration) ([]engine.Order, error) {
 	within, cancel := ctx, func() {}
 	switch {
@@ -119,7 +121,8 @@ func (w *Worker) say(ctx context.Context, said store.Worker, held []engine.Held,
 	return orders, err
 }
 
-// self is what the worker says of itself. One that has no name says nothing.
+// self returns the worker's description of itself. A worker without a name only
+// reports its id and slots.
 func (w *Worker) self() store.Worker {
 	said := store.Worker{ID: w.opts.ID, Slots: w.opts.Slots}
 	if w.opts.Name == "" {
@@ -131,14 +134,14 @@ func (w *Worker) self() store.Worker {
 	if len(w.held) > 0 {
 		about.Source = outputSource
 	}
-	said.Meta, _ = json.Marshal(about) // texts and numbers can always be JSON
+	said.Meta, _ = json.Marshal(about) // strings and numbers always marshal
 	said.Name, said.Version, said.Labels = w.opts.Name, about.Version, strings.Join(labels, ",")
 	said.Status, said.Task = w.status(), w.current()
 	return said
 }
 
-// current is the task that the worker shows: one that waits for a person, or else
-// the one that it has had for longest.
+// current returns the task that is shown for the worker: one that waits for the user,
+// otherwise the oldest.
 func (w *Worker) current() string {
 	var shown *heldAttempt
 	for _, h := range w.held {
@@ -149,12 +152,12 @@ func (w *Worker) current() string {
 	if shown == nil {
 		return ""
 	}
-	return shown.Task.Run + "." + shown.Task.Task // its id in the coordinator's protocol
+	return shown.Task.Run + "." + shown.Task.Task // its id in the coordinator protocol
 }
 
 func (h *heldAttempt) waits() bool { return h.now.State == string(agent.Waiting) }
 
-// status is what the worker's agents do together.
+// status returns the combined status of the worker's agents.
 func (w *Worker) status() string {
 	status := "idle"
 	for _, h := range w.held {

@@ -9,17 +9,17 @@ import (
 	"gaffer/internal/engine"
 )
 
-// contact tells a person once that the engine does not answer, and once that it
-// does again.
+// contact notifies the user once when the engine stops answering, and once when it
+// answers again.
 type contact struct {
 	notice func(string)
 
 	mu   sync.Mutex
-	lost string // the request that was the first not to be answered
+	lost string // the first request that was not answered
 }
 
-// heard takes in how a request went. A refusal is an answer. What the engine has told
-// itself is not told again.
+// heard records the result of a request. A refusal counts as an answer. Errors that
+// the engine client has already reported are skipped.
 func (w *Worker) heard(ctx context.Context, what string, err error) {
 	var told interface{ Told() bool }
 	if ctx.Err() == nil && (!errors.As(err, &told) || !told.Told()) {
@@ -40,14 +40,15 @@ func (c *contact) heard(what string, err error) {
 	}
 }
 
-// isAnswer tells a refusal from an engine that cannot be reached.
+// isAnswer reports whether the engine answered, even with a refusal. Otherwise it
+// could not be reached.
 func isAnswer(err error) bool {
 	var invalid interface{ Invalid() bool }
 	return err == nil || errors.Is(err, engine.ErrNothing) || isRefusal(err) || errors.As(err, &invalid) && invalid.Invalid()
 }
 
-// isRefusal tells what will not be otherwise when it is asked again: the attempt has
-// gone on without us, or is not there.
+// isRefusal reports whether repeating the request is pointless: the attempt is no
+// longer ours, or does not exist.
 func isRefusal(err error) bool {
 	var conflict interface{ Conflict() bool }
 	var missing interface{ NotFound() bool }

@@ -23,29 +23,30 @@ import (
 )
 
 // heldAttempt is an attempt that the worker holds. Its fields belong to the goroutine
-// of [Worker.Run]; what its own goroutine has to say comes as news.
+// of [Worker.Run] unless noted otherwise. The attempt's own goroutine changes them
+// through [Worker.tell].
 type heldAttempt struct {
 	engine.Assignment
 	worker *Worker
-	spec   func() (plan.Task, error) // the plan's words about the task; for every goroutine
+	spec   func() (plan.Task, error) // the task as the plan describes it; safe for every goroutine
 
-	lease    lease // also for its own goroutine
-	unwanted bool  // it was given when nothing was wanted any more; set before it runs
+	lease    lease // also used by the attempt's own goroutine
+	unwanted bool  // assigned while the worker was draining; set before it runs
 
-	attempt   *runner.Attempt // nil before it runs and while it cannot be told whether it does
+	attempt   *runner.Attempt // nil before it runs, and while we cannot tell whether it runs
 	now       engine.Activity
-	endless   bool              // the agent knows of no end of its lease
-	questions map[string]string // those that wait for an answer: the engine's id to the agent's
-	dropped   []string          // those that the agent has withdrawn last, by its own ids
-	waiting   bool              // the engine has said that the agent waits for a person
+	endless   bool              // the agent has a lease without end
+	questions map[string]string // open questions: the engine's id to the agent's id
+	dropped   []string          // questions that the agent has withdrawn recently, by the agent's ids
+	waiting   bool              // the engine has said that the agent waits for the user
 	stopped   string
-	stopping  chan struct{} // closed when it is to stop; for every goroutine
-	short     bool          // it waits until it can be started; of its own goroutine
-	reserved  bool          // room was reserved for it; of its own goroutine
-	doubted   string        // why it cannot be told whether it has ended, as it was last reported; of its own goroutine
+	stopping  chan struct{} // closed when it must stop; safe for every goroutine
+	short     bool          // it waits for resources to start; only its own goroutine
+	reserved  bool          // resources are reserved for it; only its own goroutine
+	doubted   string        // why we cannot tell whether it has ended, as last reported; only its own goroutine
 }
 
-// run looks after the attempt until its end was reported.
+// run runs the attempt until its end was reported.
 func (h *heldAttempt) run(ctx context.Context) {
 	r, err := h.attend(ctx, h.begin)
 	for wait := firstShortage; ctx.Err() == nil; {
@@ -61,7 +62,7 @@ func (h *heldAttempt) run(ctx context.Context) {
 			wait = min(2*wait, lastShortage)
 		}
 		again := h.start
-		if mayRun { // it must not be started a second time
+		if mayRun { // it may be running and must not be started twice
 			again = h.begin
 		}
 		r, err = h.attend(ctx, again)
@@ -92,9 +93,9 @@ func (h *heldAttempt) run(ctx context.Context) {
 		h.handBack(ctx, runner.Result{LogFrom: from})
 	case errors.As(err, &failed):
 		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: failed.Exit.Failed, Exit: -1, LogFrom: from})
-	case errors.Is(err, errLost), errors.As(err, &start): // it may fare better the next time
+	case errors.Is(err, errLost), errors.As(err, &start): // the next attempt may succeed
 		h.finish(ctx, engine.Finish{Class: failure.Lost, Summary: err.Error(), Exit: -1, LogFrom: from})
-	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // such as git, for the worktree
+	case errors.Is(err, exec.ErrNotFound) && h.endAll(ctx): // for example git is missing, needed for the worktree
 		h.finish(ctx, engine.Finish{Class: failure.NotStarted, Summary: err.Error(), Exit: -1, LogFrom: from})
 	case err != nil && h.endAll(ctx):
 		summary := err.Error()
@@ -105,17 +106,17 @@ func (h *heldAttempt) run(ctx context.Context) {
 	}
 }
 
-// isUnknown reports whether it cannot be told whether an attempt has ended.
+// isUnknown reports whether we cannot tell if an attempt has ended.
 func isUnknown(err error) bool {
 	unknown := (*supervisor.UnknownError)(nil)
 	return errors.As(err, &unknown)
 }
 
-// doubtPause is when it is looked again what became of an attempt.
+// doubtPause is the pause before the next try to find out the state of an attempt.
 const doubtPause = time.Second
 
-// doubt reports an attempt of which cannot be told whether it has ended, and waits
-// before that is looked at again.
+// doubt reports that we cannot tell whether the attempt has ended, and waits for
+// doubtPause.
 func (h *heldAttempt) doubt(ctx context.Context, err error) {
 	why := runner.DoubtOf(err)
 	if why == "" {
@@ -128,9 +129,9 @@ func (h *heldAttempt) doubt(ctx context.Context, err error) {
 	pause.For(ctx, doubtPause)
 }
 
-// endAll ends what may still run of the attempt, and tells whether nothing does. While
-// that cannot be told the attempt stays ours, since it must not be started a second
-// time, and endAll tries again.
+// endAll ends all processes of the attempt and reports whether none is left. While we
+// cannot tell, the worker keeps the attempt, since it must not be started twice, and
+// endAll tries again.
 func (h *heldAttempt) endAll(ctx context.Context) bool {
 	w := h.worker
 	for ctx.Err() == nil {
@@ -145,8 +146,8 @@ func (h *heldAttempt) endAll(ctx context.Context) bool {
 	return false
 }
 
-// outlive waits for processes that could not be ended: while one lives, nobody
-// may try the task again.
+// outlive waits for processes that could not be ended. While one is alive, the task
+// must not be started again.
 func (h *heldAttempt) outlive(ctx context.Context, left []int) {
 	for told := false; slices.ContainsFunc(left, isThere) && ctx.Err() == nil; told = true {
 		if !told {
@@ -163,7 +164,7 @@ var (
 	errReleased = errors.New("it is handed back before it has begun")
 )
 
-// attend begins the attempt and sees it to its end.
+// attend starts or adopts the attempt and runs it until its end.
 func (h *heldAttempt) attend(ctx context.Context, begin func(context.Context) (*runner.Attempt, error)) (runner.Result, error) {
 	defer h.giveBack()
 	a, err := begin(ctx)
@@ -175,13 +176,13 @@ func (h *heldAttempt) attend(ctx context.Context, begin func(context.Context) (*
 	return a.Run(ctx)
 }
 
-// options are those of the attempt's runner.
+// options returns the options of the attempt's runner.
 func (h *heldAttempt) options(ctx context.Context) runner.Options {
 	w := h.worker
 	return runner.Options{Now: w.opts.Now, Supervisor: w.opts.Supervisor, Home: w.opts.Home, Pool: w.pool, Owner: owner{h, ctx}, Abandon: h.lease.abandon(), Secrets: w.secrets()}
 }
 
-// begin starts the agent, or takes it over if it was started before.
+// begin starts the agent, or adopts it if it was started before.
 func (h *heldAttempt) begin(ctx context.Context) (*runner.Attempt, error) {
 	w := h.worker
 	dir := w.folder(h.Attempt.ID)
@@ -209,7 +210,7 @@ func (h *heldAttempt) begin(ctx context.Context) (*runner.Attempt, error) {
 	if !a.Never() {
 		return nil, errLost
 	}
-	return h.start(ctx) // it never came to that
+	return h.start(ctx) // the agent was never started
 }
 
 func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
@@ -254,8 +255,8 @@ func (h *heldAttempt) start(ctx context.Context) (*runner.Attempt, error) {
 	return runner.Start(ctx, dir, with, job, opts)
 }
 
-// notAllowedError is a task that this worker was given although it does not run the
-// agent: the coordinator does not know that workers may choose.
+// notAllowedError reports a task for an agent that this worker does not run. The
+// coordinator is too old to know that workers may restrict their agents.
 type notAllowedError struct {
 	agent   string
 	allowed []string
@@ -265,13 +266,13 @@ func (e *notAllowedError) Error() string {
 	return fmt.Sprintf("this worker does not run agent %s: it was started for %s", e.agent, strings.Join(e.allowed, ", "))
 }
 
-// Hint says what to do next.
+// Hint says what the user can do next.
 func (*notAllowedError) Hint() string {
 	return "the coordinator is of an older version than the worker: upgrade it, then retry"
 }
 
-// awaitLease waits until the attempt may run. Its lease may have ended before there
-// was anything to freeze.
+// awaitLease waits while the attempt's lease is over. The lease may end before there
+// is an agent that could be frozen.
 func (h *heldAttempt) awaitLease(ctx context.Context) error {
 	for h.lease.over(h.worker.opts.Now()) {
 		switch {
@@ -287,9 +288,9 @@ func (h *heldAttempt) awaitLease(ctx context.Context) error {
 	return nil
 }
 
-// finish reports the end of the attempt until that is acknowledged, or until
-// the engine says that it is not ours any more. The slot that becomes free takes
-// the next task.
+// finish reports the end of the attempt. It repeats the request until the engine
+// acknowledges it, or says that the attempt is no longer ours. The same request claims
+// the next task for the free slot.
 func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	w := h.worker
 	f.Attempt, f.Token, f.Log = h.Attempt.ID, h.Attempt.Token, w.opts.Workspace.Log(h.Task)
@@ -305,9 +306,10 @@ func (h *heldAttempt) finish(ctx context.Context, f engine.Finish) {
 	h.retire(ctx, next, sent)
 }
 
-// commit commits what the task has left uncommitted. If that fails the task is
-// complete all the same: its worktree has the work, and a task that starts from it
-// says what is in the way. If the worktree is gone, so is the work: that is returned.
+// commit commits the changes that the task has left uncommitted. If that fails, the
+// task is complete all the same: the work is in its worktree, and a task that starts
+// from it reports the problem. If the worktree is gone, the work is lost, and commit
+// returns that error.
 func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 	spec, err := h.spec()
 	if err == nil {
@@ -322,12 +324,12 @@ func (h *heldAttempt) commit(ctx context.Context) (gone error) {
 	return nil
 }
 
-// diffWithin bounds how long the end of an attempt may wait for what it has
-// changed to be counted.
+// diffWithin is the maximum time that the report of an attempt's end waits for its
+// diff.
 const diffWithin = 10 * time.Second
 
-// diff is what the attempt has changed, before whatever follows from its end can
-// change it further. That it cannot be told is no reason not to report the end.
+// diff returns what the attempt has changed, before later steps change the files
+// further. If it fails, the end is reported without a diff.
 func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 	spec, err := h.spec()
 	if err != nil {
@@ -342,12 +344,12 @@ func (h *heldAttempt) diff(ctx context.Context) json.RawMessage {
 	if err != nil || d == nil {
 		return nil
 	}
-	text, _ := json.Marshal(d) // texts and numbers can always be JSON
+	text, _ := json.Marshal(d) // strings and numbers always marshal
 	return text
 }
 
-// handBack is finish for an attempt that the worker gives up, and others may have.
-// Nothing of it runs any more.
+// handBack is finish for an attempt that the worker releases, so that other workers
+// can take it. No process of it is running.
 func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	w := h.worker
 	back := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token}
@@ -358,8 +360,9 @@ func (h *heldAttempt) handBack(ctx context.Context, r runner.Result) {
 	h.retire(ctx, nil, time.Time{})
 }
 
-// insist makes a request until it is acknowledged or refused. One that is not
-// understood is told of: another version of the coordinator may understand it.
+// insist repeats a request until it is acknowledged or refused. If the coordinator
+// does not understand the request, insist notifies the user and still tries again,
+// because the coordinator may be upgraded.
 func (h *heldAttempt) insist(ctx context.Context, what string, request func() error) {
 	told := false
 	for wait := firstPause; ctx.Err() == nil; wait = min(2*wait, lastPause) {
@@ -376,17 +379,17 @@ func (h *heldAttempt) insist(ctx context.Context, what string, request func() er
 	}
 }
 
-// retire is for an attempt that was reported.
+// retire removes an attempt whose end was reported.
 func (h *heldAttempt) retire(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {
-		return // whoever takes over reports it
+		return // the process that takes over reports it
 	}
 	w.retire(w.folder(h.Attempt.ID))
 	w.tell(ctx, func() { w.done(ctx, h, next, asked) })
 }
 
-// report is what the next beat says about the attempt.
+// report returns what the next heartbeat says about the attempt.
 func (h *heldAttempt) report() engine.Held {
 	r := engine.Held{Attempt: h.Attempt.ID, Token: h.Attempt.Token, Now: h.now, Dropped: slices.Clone(h.dropped)}
 	for id := range h.questions {
@@ -395,8 +398,8 @@ func (h *heldAttempt) report() engine.Held {
 	return r
 }
 
-// follow does what the engine orders in answer to a beat that was sent then. What is
-// to stop is stopped at once if its lease is over: it goes on no more.
+// follow executes the engine's orders from the answer to a heartbeat. sent is when the
+// heartbeat was sent.
 func (h *heldAttempt) follow(o engine.Order, sent time.Time) {
 	switch {
 	case o.Gone:
@@ -430,7 +433,7 @@ func (h *heldAttempt) stop(why string) {
 	}
 }
 
-// stopAgain stops an attempt that was to be stopped before it ran.
+// stopAgain passes the stop to an attempt that has only now started to run.
 func (h *heldAttempt) stopAgain() {
 	if h.stopped != "" {
 		why := h.stopped
@@ -438,7 +441,8 @@ func (h *heldAttempt) stopAgain() {
 	}
 }
 
-// extendAgain has the agent go on as long as its lease, if that ever ends.
+// extendAgain passes the end of the lease to the agent. It does nothing if the agent
+// already has a lease without end.
 func (h *heldAttempt) extendAgain() {
 	until := h.lease.ends()
 	if h.endless && until.IsZero() {
@@ -452,14 +456,15 @@ func (h *heldAttempt) extendAgain() {
 	})
 }
 
-// order gives an order to the attempt without waiting until it is followed.
+// order calls give in a goroutine, so that it need not wait for the attempt.
 func (h *heldAttempt) order(give func(*runner.Attempt)) {
 	if a := h.attempt; a != nil {
 		h.worker.running.Go(func() { give(a) })
 	}
 }
 
-// patience is how long a task's questions wait for a person.
+// patience returns how long a task's questions wait for the user, and the default
+// answer.
 func (h *heldAttempt) patience() (time.Duration, string) {
 	spec, err := h.spec()
 	if err != nil {
@@ -468,7 +473,7 @@ func (h *heldAttempt) patience() (time.Duration, string) {
 	return spec.AnswerTimeout, spec.AnswerDefault
 }
 
-// keeps says whether all that a task's agent says last is kept.
+// keeps reports whether the agent's complete last message is kept.
 func (h *heldAttempt) keeps() bool {
 	spec, err := h.spec()
 	return err == nil && spec.Keep

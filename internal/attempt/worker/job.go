@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// jobOf says what an attempt is to do.
+// jobOf returns the job of an attempt, without its folders and environment.
 func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
 	return runner.Job{
 		Attempt: a.Attempt.ID, Agent: engine.AgentOf(spec), Request: requestOf(a, spec),
@@ -24,8 +24,9 @@ func jobOf(a engine.Assignment, spec plan.Task) runner.Job {
 	}
 }
 
-// requestOf asks the agent for the task, in the conversation of the attempt
-// before it if that can be gone on with: conversations stay on their machine.
+// requestOf returns the agent's request. It continues the conversation of the previous
+// attempt if that ran on the same worker, because conversations are stored on their
+// machine.
 func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
 	r := agent.Request{
 		Prompt: engine.Prompt(spec, a.Before), Model: spec.Model, Argv: spec.Argv, Policy: agent.Policy(spec.Questions),
@@ -38,15 +39,16 @@ func requestOf(a engine.Assignment, spec plan.Task) agent.Request {
 	return r
 }
 
-// newThread is the id of the conversation that an attempt begins, where the
-// agent lets us choose: a UUID, always the same for an attempt.
+// newThread returns the id of an attempt's new conversation, for agents that accept
+// one. It is a UUID derived from the attempt's id.
 func newThread(attempt string) string {
 	sum := sha256.Sum256([]byte(attempt))
-	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // of version 8: as its maker likes
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // UUID version 8: custom content
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-// environ tells an agent which attempt it is.
+// environ returns the variables that identify the attempt, and the task's plain
+// variables.
 func environ(a engine.Assignment, spec plan.Task) []string {
 	env := []string{
 		"GAFFER_RUN=" + a.Task.Run, "GAFFER_TASK=" + a.Task.Task,
@@ -63,15 +65,15 @@ func environ(a engine.Assignment, spec plan.Task) []string {
 	return env
 }
 
-// secretsOf are the variables of a task whose values are elsewhere.
+// secretsOf returns the variables of a task whose values are references.
 func secretsOf(spec plan.Task) map[string]secret.Value {
 	refs := maps.Clone(spec.Env)
 	maps.DeleteFunc(refs, func(_ string, v secret.Value) bool { return !v.IsReference() })
 	return refs
 }
 
-// finishOf is the report of a result. All that was said last is in it if keep
-// says so.
+// finishOf converts a result to the engine's report. keep says whether to include the
+// agent's complete last message.
 func finishOf(r runner.Result, keep bool) engine.Finish {
 	f := engine.Finish{
 		Class: r.Class, Summary: r.Summary, Thread: r.Thread, Exit: r.Exit, Spent: amountOf(r.Usage), Reset: r.Reset, Denied: r.Denied,
@@ -81,19 +83,20 @@ func finishOf(r runner.Result, keep bool) engine.Finish {
 		f.Answer = r.Answer
 	}
 	if len(r.Checks) > 0 {
-		f.Checks, _ = json.Marshal(r.Checks) // texts and numbers can always be JSON
+		f.Checks, _ = json.Marshal(r.Checks) // strings and numbers always marshal
 	}
 	return f
 }
 
-// amountOf is what an agent says that it has used, within what can be added up.
+// amountOf converts the usage reported by an agent. It bounds the values, so that sums
+// cannot overflow.
 func amountOf(u agent.Usage) store.Amount {
 	const most = 1e15
 	bound := func(n int64) int64 { return min(max(n, 0), most) }
 	return store.Amount{MicroUSD: int64(min(max(math.Round(u.USD*1e6), 0), most)), Tokens: bound(u.Input) + bound(u.Output)}
 }
 
-// answerOf is what a person, or the time, has answered.
+// answerOf converts an answer of the user, or the default after a timeout.
 func answerOf(q store.Question) agent.Answer {
 	return agent.Answer{Text: q.Answer, Deny: q.Denied}
 }

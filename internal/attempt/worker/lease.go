@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// endless is from when on a lease is taken to be for ever: nobody else will take
-// what it is about.
+// endless is the length above which a lease counts as endless: no other worker will
+// take the attempt.
 const endless = 24 * time.Hour
 
-// maxMargin is how long before the end of a lease an agent stands still, at most.
+// maxMargin is the maximum margin by which an agent is frozen before its lease ends.
 const maxMargin = 10 * time.Second
 
-// untilOf is when an agent is to be frozen whose lease was told when one had asked
-// then. Whoever was asked counts from later on. Zero is never.
+// untilOf returns when to freeze an agent. asked is when the worker sent the request
+// that returned the lease; the engine's clock for the lease started later. Zero means
+// never.
 func untilOf(lease time.Duration, asked time.Time) time.Time {
 	if lease <= 0 || lease > endless {
 		return time.Time{}
@@ -24,12 +25,12 @@ func untilOf(lease time.Duration, asked time.Time) time.Time {
 // lease is how long an attempt may run. It is safe for concurrent use.
 type lease struct {
 	mu    sync.Mutex
-	each  time.Duration // how long it was when it was told; 0 for ever
-	until time.Time     // zero is never
-	gone  bool          // the attempt is another's
+	each  time.Duration // length when it was granted; 0 means forever
+	until time.Time     // when to freeze the agent; zero means never
+	gone  bool          // the attempt no longer belongs to this worker
 }
 
-// renew takes in a lease that was told, and returns whether that changes anything.
+// renew sets a newly granted lease and reports whether its end has changed.
 func (l *lease) renew(each time.Duration, asked time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,33 +55,32 @@ func (l *lease) length() time.Duration {
 	return l.each
 }
 
-// An agent whose lease has ended stays frozen for abandonLeases leases after its
-// worker is gone, and for leastAbandon at least: what is left of a lease that was
-// taken over may be next to nothing.
+// A frozen agent is kept for abandonLeases leases after its worker is gone, and at
+// least for leastAbandon, because an adopted lease may be almost over.
 const (
 	abandonLeases = 10
 	leastAbandon  = 20 * time.Second
 )
 
-// abandon is how long the frozen agent waits for another worker.
+// abandon returns how long the frozen agent waits for another worker.
 func (l *lease) abandon() time.Duration {
 	return max(abandonLeases*l.length(), leastAbandon)
 }
 
-// ends is when the attempt is to be frozen.
+// ends returns when the attempt is to be frozen.
 func (l *lease) ends() time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.until
 }
 
-// over tells whether the attempt may not run now.
+// over reports whether the attempt may not run now.
 func (l *lease) over(now time.Time) bool {
 	until := l.ends()
 	return !until.IsZero() && !now.Before(until)
 }
 
-// lost tells whether it never may again.
+// lost reports whether the attempt may never run again.
 func (l *lease) lost() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

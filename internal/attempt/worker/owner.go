@@ -10,13 +10,13 @@ import (
 	"gaffer/internal/engine"
 )
 
-// owner is told by an attempt what happens.
+// owner passes the events of an attempt to its worker.
 type owner struct {
 	*heldAttempt
 	ctx context.Context
 }
 
-// outputSource is how a worker knows what its agents do: they say so.
+// outputSource is the source of a worker's knowledge about its agents: their output.
 const outputSource = "output"
 
 // Doing implements [runner.Owner].
@@ -42,7 +42,7 @@ func (o owner) Asked(q agent.Question) {
 		Attempt: o.Attempt.ID, Token: o.Attempt.Token, Ref: q.ID, Text: q.Text, Options: q.Options,
 	}
 	ask.Within, ask.Default = o.patience()
-	o.worker.running.Go(func() { // the agent's orders must not wait for it
+	o.worker.running.Go(func() { // the attempt must not wait for the engine
 		var id string
 		o.insist(o.ctx, "ask "+o.Task.Task, func() (err error) {
 			id, err = o.worker.opts.Engine.Ask(o.ctx, ask)
@@ -52,7 +52,7 @@ func (o owner) Asked(q agent.Question) {
 			return
 		}
 		o.worker.tell(o.ctx, func() {
-			if !slices.Contains(o.dropped, q.ID) { // it was quicker
+			if !slices.Contains(o.dropped, q.ID) { // it may have been withdrawn in the meantime
 				o.questions[id] = q.ID
 			}
 			o.worker.beats.dirty = true
@@ -74,6 +74,7 @@ func (o owner) Closed(question string) {
 	})
 }
 
-// mostDropped is of how many questions the beats say that they were withdrawn. Each
-// does: a question may be on its way while it is withdrawn.
+// mostDropped is the maximum number of withdrawn questions that a heartbeat lists.
+// Every heartbeat lists them again, because a question may be in flight while it is
+// withdrawn.
 const mostDropped = 50

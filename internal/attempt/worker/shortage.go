@@ -15,36 +15,37 @@ import (
 	"gaffer/internal/engine/failure"
 )
 
-// A start that fails because this machine lacks processes, memory, open files or
-// room on its disk says nothing about the task. The attempt goes on: its start is
-// tried again, however often, after a pause and whenever another attempt has ended.
-// While one waits for that, the worker claims nothing, so that no more run at once
-// than the machine bears.
+// A start that fails because this machine lacks processes, memory, open files or disk
+// space says nothing about the task. So the worker keeps the attempt and tries to
+// start it again, without a limit: after a pause, and whenever another attempt has
+// ended. While an attempt waits for resources, the worker claims nothing, so that no
+// more attempts run at once than the machine can handle.
 //
-// That does not help what was started already: an agent that was started with the
-// last process fails as soon as it starts a program, and a gaffer without open files
-// cannot write documents. So an attempt is only started with processes and files to
-// spare, unless it is the only one.
+// That does not help attempts that are already running. An agent that was started with
+// the last free process fails as soon as it starts a program, and a gaffer without
+// free descriptors cannot write documents. So an attempt is only started if processes
+// and descriptors to spare remain, unless it is the only one.
 
 // The pauses before an attempt is started again.
 const (
 	firstShortage = time.Second
 	lastShortage  = 30 * time.Second
-	// tellShortageEvery is how soon a shortage is reported again.
+	// tellShortageEvery is the minimum interval between two notices of a shortage.
 	tellShortageEvery = 10 * time.Minute
 )
 
-// startable keeps account of what is started.
+// startable counts the attempts that were started.
 type startable struct {
 	mu       sync.Mutex
 	begun    int           // attempts that this worker has started and that have not ended
-	starting int           // those of them whose processes are not all there yet
+	starting int           // those of them whose processes do not all exist yet
 	told     time.Time     // when a shortage was last reported
-	tells    bool          // and its end was not
-	resumed  chan struct{} // an attempt has ended or was started: one that waits tries again
+	tells    bool          // a shortage was reported, and its end was not
+	resumed  chan struct{} // signals a waiting attempt that another one has ended or started
 }
 
-// reserve makes sure that the limits of this machine leave room for one more attempt.
+// reserve reserves resources for one more attempt. It fails if the limits of this
+// machine leave too little. The only attempt is never refused.
 func (w *Worker) reserve() error {
 	s := &w.starts
 	s.mu.Lock()
@@ -61,14 +62,14 @@ func (w *Worker) reserve() error {
 	return nil
 }
 
-// appeared says that what was reserved for an attempt is in use.
+// appeared records that the processes of a starting attempt exist.
 func (w *Worker) appeared() {
 	w.starts.mu.Lock()
 	defer w.starts.mu.Unlock()
 	w.starts.starting--
 }
 
-// giveBack says that an attempt has ended for which room was reserved.
+// giveBack releases the reservation of an attempt that has ended.
 func (h *heldAttempt) giveBack() {
 	if !h.reserved {
 		return
@@ -81,13 +82,13 @@ func (h *heldAttempt) giveBack() {
 	poke(s.resumed)
 }
 
-// shortages are the errors of a machine that lacks something now.
+// shortages lists the errors of a machine that temporarily lacks a resource.
 func shortages() []syscall.Errno {
 	return []syscall.Errno{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ENOSPC, syscall.EDQUOT}
 }
 
-// isShortage reports whether a start failed because the machine lacks something. The
-// reasons of a supervisor, and of git, come as texts.
+// isShortage reports whether a start failed because the machine lacks a resource. It
+// also compares texts, because the errors of supervisors and of git are only texts.
 func isShortage(err error) bool {
 	if err == nil {
 		return false
@@ -98,10 +99,11 @@ func isShortage(err error) bool {
 			return true
 		}
 	}
-	return strings.Contains(text, "failed to create new os thread") // a supervisor's last words
+	return strings.Contains(text, "failed to create new os thread") // from the crash report of a supervisor
 }
 
-// neverStarted is the result of an agent that could not be started, as an error.
+// neverStarted returns an error also for a result that says that the agent could not
+// be started.
 func neverStarted(r runner.Result, err error) error {
 	if err == nil && r.Class == failure.NotStarted {
 		return errors.New(r.Summary)
@@ -109,8 +111,8 @@ func neverStarted(r runner.Result, err error) error {
 	return err
 }
 
-// awaitRoom waits before the attempt is started again, and reports whether it is to
-// be: otherwise its end was reported.
+// awaitRoom waits before the attempt is started again, and reports whether to start
+// it. If not, its end was reported, or ctx has ended.
 func (h *heldAttempt) awaitRoom(ctx context.Context, wait time.Duration, why error) bool {
 	w := h.worker
 	from := runner.LogSize(w.opts.Workspace.Log(h.Task))
@@ -128,7 +130,7 @@ func (h *heldAttempt) awaitRoom(ctx context.Context, wait time.Duration, why err
 		return true
 	case <-w.starts.resumed:
 		return true
-	case <-ctx.Done(): // another worker starts it
+	case <-ctx.Done(): // another worker process will start it
 		h.started(ctx)
 		return false
 	case <-h.stopping:
@@ -144,7 +146,7 @@ func (h *heldAttempt) awaitRoom(ctx context.Context, wait time.Duration, why err
 	return false
 }
 
-// started says that the attempt does not wait for room any more.
+// started records that the attempt no longer waits for resources.
 func (h *heldAttempt) started(ctx context.Context) {
 	if !h.short {
 		return
@@ -160,7 +162,8 @@ func (h *heldAttempt) started(ctx context.Context) {
 	}
 }
 
-// tell reports whether a shortage is to be reported: not again within a short time.
+// tell reports whether to notify the user of a shortage: at most once in
+// tellShortageEvery.
 func (s *startable) tell(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,8 +174,8 @@ func (s *startable) tell(now time.Time) bool {
 	return true
 }
 
-// over reports whether the end of a shortage is to be reported: once for each
-// shortage that was.
+// over reports whether to notify the user that the shortage has ended: once for each
+// reported shortage.
 func (s *startable) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package worker claims tasks, runs them, and reports. It holds no truth: what
-// it runs is in the store and in the folders of the attempts, so that after a
-// crash another worker with the same name goes on where this one was.
+// Package worker claims tasks, runs them, and reports their results. It keeps no state
+// of its own: all state is in the store and in the folders of the attempts. So after a
+// crash another worker with the same id continues.
 package worker
 
 import (
@@ -27,100 +27,101 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Engine is what a worker asks of the engine, here or behind a network.
+// Engine is the part of the engine that a worker uses, locally or over a network.
 type Engine interface {
 	Claim(context.Context, engine.Claim) (engine.Assignment, error)
 	Beat(context.Context, store.Worker, []engine.Held) ([]engine.Order, error)
 	Ask(context.Context, engine.Ask) (string, error)
-	// Turn is Finish and then Claim, at once. Made again it is answered as before.
+	// Turn is Finish followed by Claim, in one transaction. A repeated request gets
+	// the same answer.
 	Turn(context.Context, engine.Finish, engine.Claim) (engine.Outcome, *engine.Assignment, error)
-	// Release hands attempts back.
+	// Release hands attempts back to the engine.
 	Release(ctx context.Context, worker string, held []engine.Held) error
 }
 
-// Options are what a worker needs of the world.
+// Options are the settings and dependencies of a worker.
 type Options struct {
 	ID        string
-	Name      string           // for others to see; without one nobody does
-	About     fleet.WorkerMeta // what else others may see; the worker adds what it knows itself
+	Name      string           // shown to users; without a name the worker is not shown
+	About     fleet.WorkerMeta // more information to show; the worker adds what it knows itself
 	Labels    []string
 	Slots     int
-	Allow     []string // the agents whose tasks it takes and runs; without any, all
+	Allow     []string // the agents whose tasks it takes; empty means all
 	Engine    Engine
-	Attempts  string // the folder of the attempts' folders
-	Root      string // of the project, in which the commands of references run
-	Home      string // a folder above that of other workers of the same user too; Attempts if empty
+	Attempts  string // the folder that contains the attempts' folders
+	Root      string // the project's root, in which commands of secret references run
+	Home      string // a folder shared with other workers of the same user; empty means Attempts
 	Workspace Workspace
 	Agents    func(name string) (agent.Agent, error)
-	Now       func() time.Time  // of this machine
-	Notice    func(text string) // what a person should know
-	// NewKey returns a key that was never used, for requests whose answer may get
-	// lost.
+	Now       func() time.Time  // the clock of this machine
+	Notice    func(text string) // shows a message to the user
+	// NewKey returns a new unique key, for requests whose answer may get lost.
 	NewKey func() string
-	// NoCommands is why the commands of references are not run; nil if they are.
+	// NoCommands is why commands of secret references are not run; nil means that they
+	// are.
 	NoCommands error
-	// Supervisor says how supervisors are started.
+	// Supervisor configures how supervisors are started.
 	Supervisor supervisor.Options
-	// Terminal returns where people can look at an attempt while it runs, or
-	// nil for nowhere.
+	// Terminal returns a terminal in which users can watch an attempt, or nil.
 	Terminal func(t store.Task, spec plan.Task, log string, from int64) *supervisor.Terminal
-	// Grace is how long an agent may take to follow each signal; the
-	// supervisor's own if zero.
+	// Grace is how long an agent may take to exit after each signal. Zero means the
+	// supervisor's default.
 	Grace time.Duration
-	// Quotas returns the limits within which agents are started; the system's own if
-	// nil.
+	// Quotas returns the limits within which agents are started. Nil means the limits
+	// of the system.
 	Quotas func() []supervisor.Quota
 }
 
-// secrets resolves what the variables of an agent refer to. Programs run in the folder
-// of the project: that of a task may be the work of an agent.
+// secrets returns the resolver for references in an agent's variables. Its commands
+// run in the project's folder, because the task's folder may contain programs that an
+// agent wrote.
 func (w *Worker) secrets() secret.Resolver {
 	return secret.Resolver{
 		Environ: supervisor.WithoutSecrets(os.Environ()), Dir: w.opts.Root, Find: supervisor.FindProgram, NoCommands: w.opts.NoCommands,
 	}
 }
 
-// Workspace says where a task is worked on.
+// Workspace provides the folders and logs of tasks.
 type Workspace interface {
-	// Log is the file that the output of a task's attempts is appended to.
+	// Log returns the file to which the output of a task's attempts is appended.
 	Log(t store.Task) string
-	// Work returns the folder that a task is worked on in, which it makes if
-	// need be.
+	// Work returns the folder in which to work on a task. It creates the folder if
+	// needed.
 	Work(ctx context.Context, t store.Task, spec plan.Task) (dir string, err error)
-	// Commit commits what a completed task has left uncommitted in its worktree.
-	// Done again it changes nothing. No process of the task runs any more.
+	// Commit commits what a completed task has left uncommitted in its worktree. It is
+	// idempotent. No process of the task is running.
 	Commit(ctx context.Context, t store.Task, spec plan.Task) error
-	// Diff is what was changed in the worktree of a task, or nil if it has none.
-	// Nobody works in it any more.
+	// Diff returns what was changed in the worktree of a task, or nil if it has none.
+	// No process of the task is running.
 	Diff(ctx context.Context, t store.Task, spec plan.Task) (*fleet.Diff, error)
 }
 
-// Worker runs attempts. All its state belongs to the goroutine of Run, but for what
-// says otherwise.
+// Worker runs attempts. Its fields belong to the goroutine of Run unless noted
+// otherwise.
 type Worker struct {
 	opts    Options
 	held    map[string]*heldAttempt
-	news    chan func() // from the attempts, for the goroutine of Run
+	news    chan func() // functions that the goroutine of Run executes for other goroutines
 	wake    chan struct{}
 	attend  chan struct{}
-	resolve chan struct{} // it is to drain, or to release what it holds
-	ended   chan struct{} // closed when Run has ended
+	resolve chan struct{} // wakes Run after Drain or Release
+	ended   chan struct{} // closed when Run has returned
 	running sync.WaitGroup
 	pool    *supervisor.Pool
-	contact contact // for all
+	contact contact // safe for every goroutine
 
-	drains   atomic.Bool  // takes nothing, and is done when it holds nothing
-	releases atomic.Bool  // and hands back what it holds
-	short    atomic.Int32 // attempts that wait until they can be started
+	drains   atomic.Bool  // claims nothing, and returns when it holds nothing
+	releases atomic.Bool  // also hands back the attempts that it holds
+	short    atomic.Int32 // number of attempts that wait for resources to start
 	starts   startable
-	collects bool // starts nothing that has not begun; set before Run
+	collects bool // starts no attempt that was not started before; set before Run
 
-	asking   bool // something may be claimed
-	claiming bool // a claim is under way
+	asking   bool // there may be a task to claim
+	claiming bool // a claim is in flight
 	beats    beats
 }
 
-// New returns a worker.
+// New returns a worker. Call Run to start it.
 func New(opts Options) *Worker {
 	if opts.Quotas == nil {
 		opts.Quotas = supervisor.Quotas
@@ -134,23 +135,25 @@ func New(opts Options) *Worker {
 	}
 }
 
-// Wake says that there may be tasks to claim. It never waits.
+// Wake signals that there may be tasks to claim. It does not block.
 func (w *Worker) Wake() { poke(w.wake) }
 
-// Attend says that there may be answers or orders for what runs. It never waits.
+// Attend signals that there may be answers or orders for running attempts. It does not
+// block.
 func (w *Worker) Attend() { poke(w.attend) }
 
-// Drain has the worker take nothing new. Run returns when what it holds has ended.
-// It never waits.
+// Drain makes the worker claim nothing new. Run returns when all held attempts have
+// ended. Drain does not block.
 func (w *Worker) Drain() {
 	w.drains.Store(true)
 	poke(w.resolve)
 }
 
-// Release is Drain, and has the agents stopped and handed back: others may take
-// their tasks at once, and no retry is used up. What has ended by itself meanwhile
-// is reported as ever. It returns when Run has ended, or with ctx's error; what was
-// not handed back then is when the worker runs again.
+// Release drains the worker, stops its agents and hands their attempts back. Other
+// workers can take the tasks at once, and no retry is used up. Attempts that have
+// ended by themselves are reported as usual. Release returns when Run has returned, or
+// with ctx's error. In that case the remaining attempts are handed back when the
+// worker runs again.
 func (w *Worker) Release(ctx context.Context) error {
 	w.releases.Store(true)
 	w.Drain()
@@ -165,13 +168,13 @@ func (w *Worker) Release(ctx context.Context) error {
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // that is known already
+	default: // a signal is already pending
 	}
 }
 
-// Run claims tasks and runs them until ctx ends; then it lets go of those that
-// run, which go on without it, as long as their leases are. Errors of the engine
-// are told and the request is made again. It is called once.
+// Run claims tasks and runs them until ctx ends. Then it detaches: running agents
+// continue until their leases end. If a request to the engine fails, Run notifies the
+// user and repeats the request. Run must be called only once.
 func (w *Worker) Run(ctx context.Context) error {
 	running, letGo := context.WithCancel(ctx)
 	defer close(w.ended)
@@ -209,15 +212,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// stopAll stops what is to be handed back.
+// stopAll stops the attempts that are to be handed back.
 func (w *Worker) stopAll() {
 	for _, h := range w.held {
 		h.stop(string(failure.Released))
 	}
 }
 
-// claimNext has a task be claimed if there is a slot for it, one at a time. It does
-// not wait for that: a beat must not either.
+// claimNext starts to claim a task if a slot is free, one claim at a time. It does not
+// wait for the answer, because heartbeats must not be delayed.
 func (w *Worker) claimNext(ctx context.Context) {
 	if !w.asking || w.claiming || w.refuses() {
 		return
@@ -237,8 +240,8 @@ func (w *Worker) claimNext(ctx context.Context) {
 	})
 }
 
-// claim returns nil if there is nothing to start, and when the request was made. A
-// request that was not answered is made again with the same key.
+// claim returns an assignment, or nil if there is none, and when the request was sent.
+// It repeats an unanswered request with the same key.
 func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	r := w.request()
 	r.Key = w.opts.NewKey()
@@ -257,20 +260,20 @@ func (w *Worker) claim(ctx context.Context) (*engine.Assignment, time.Time) {
 	return nil, time.Time{}
 }
 
-// refuses reports whether the worker takes nothing new.
+// refuses reports whether the worker claims nothing new.
 func (w *Worker) refuses() bool { return w.drains.Load() || w.short.Load() > 0 }
 
-// request asks for a task.
+// request returns the claim of this worker.
 func (w *Worker) request() engine.Claim {
 	r := engine.Claim{Worker: w.opts.ID}
-	if !w.refuses() { // no task of a place can be had without its label
+	if !w.refuses() { // without its labels the worker gets no task of a run that has a place
 		r.Labels, r.Agents = w.opts.Labels, w.opts.Allow
 	}
 	return r
 }
 
-// take holds an attempt that the worker was given when it asked then, and looks
-// after it.
+// take holds and runs an attempt. asked is when the worker sent the request that
+// returned it.
 func (w *Worker) take(ctx context.Context, a engine.Assignment, asked time.Time) {
 	h := w.hold(a, asked)
 	h.unwanted = w.drains.Load()
@@ -278,8 +281,8 @@ func (w *Worker) take(ctx context.Context, a engine.Assignment, asked time.Time)
 	w.look(ctx, h)
 }
 
-// heeded reports whether anybody cares when an attempt is held and when not: who
-// gave it, or those who see the worker.
+// heeded reports whether a heartbeat is needed when an attempt is taken or ends: its
+// lease can end, or the worker is shown to users.
 func (w *Worker) heeded(h *heldAttempt) bool { return !h.endless || w.opts.Name != "" }
 
 func (w *Worker) hold(a engine.Assignment, asked time.Time) *heldAttempt {
@@ -291,12 +294,12 @@ func (w *Worker) hold(a engine.Assignment, asked time.Time) *heldAttempt {
 	return h
 }
 
-// look starts the goroutine that looks after an attempt.
+// look starts the goroutine of an attempt.
 func (w *Worker) look(ctx context.Context, h *heldAttempt) {
 	w.running.Go(func() { h.run(ctx) })
 }
 
-// tell hands news to the goroutine of Run, unless that has ended.
+// tell executes do in the goroutine of Run, unless ctx has ended.
 func (w *Worker) tell(ctx context.Context, do func()) {
 	select {
 	case w.news <- do:
@@ -304,8 +307,8 @@ func (w *Worker) tell(ctx context.Context, do func()) {
 	}
 }
 
-// done forgets an attempt that was reported, and begins the one that was
-// claimed with the report.
+// done removes an attempt that was reported, and takes the attempt that was claimed
+// with the report, if any.
 func (w *Worker) done(ctx context.Context, h *heldAttempt, next *engine.Assignment, asked time.Time) {
 	delete(w.held, h.Attempt.ID)
 	w.beats.dirty = w.beats.dirty || w.heeded(h)
@@ -316,12 +319,12 @@ func (w *Worker) done(ctx context.Context, h *heldAttempt, next *engine.Assignme
 	w.take(ctx, *next, asked)
 }
 
-// doneSuffix ends the name of the folder of an attempt that was reported. They
-// are not removed one by one: some file systems are slow to make files where
-// many have just been removed.
+// doneSuffix ends the folder name of an attempt that was reported. These folders are
+// not deleted one by one: some file systems are slow to create files in a folder from
+// which many were just deleted.
 const doneSuffix = supervisor.DoneSuffix
 
-// retire is for the folder of an attempt that was reported.
+// retire recycles or renames the folder of an attempt that was reported.
 func (w *Worker) retire(dir string) {
 	if w.pool.Recycle(dir) {
 		return
@@ -334,10 +337,10 @@ func (w *Worker) retire(dir string) {
 // folder returns the folder of an attempt.
 func (w *Worker) folder(attempt string) string { return filepath.Join(w.opts.Attempts, attempt) }
 
-// Adopt takes over the attempts that the store says this worker runs. Before it
-// returns, every attempt that the store does not know as running is ended. It
-// must be called before Run, by one process at a time, and at once when it was asked
-// what runs: leases are counted from then on.
+// Adopt takes over the attempts that the store assigns to this worker. Before it
+// returns, it has ended all attempts that are not in running. It must be called before
+// Run, by one process at a time, and immediately after running was queried, because
+// leases are counted from this call.
 func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 	asked := w.opts.Now()
 	known := map[string]bool{}
@@ -366,10 +369,10 @@ func (w *Worker) Adopt(ctx context.Context, running []engine.Assignment) error {
 	return nil
 }
 
-// Collect reports how attempts ended that nobody looks after any more, and does
-// nothing else: no task is claimed, and what never began is lost. It waits for
-// those that still run, and stops them if the engine says so. It is instead of
-// Run.
+// Collect reports how attempts have ended that no gaffer process works on, and is
+// called instead of Run. It claims nothing, and reports attempts that were never
+// started as lost. It waits for attempts that are still running, and stops them if the
+// engine orders it.
 func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error {
 	asked := w.opts.Now()
 	for _, a := range running {
@@ -380,7 +383,7 @@ func (w *Worker) Collect(ctx context.Context, running []engine.Assignment) error
 	return w.Run(ctx)
 }
 
-// endStale ends an attempt that is over for the store, if it is not over.
+// endStale ends an attempt that the store considers over.
 func endStale(ctx context.Context, dir, attempt string, opts Options) error {
 	if err := runner.End(ctx, dir, attempt, runner.Options{Now: opts.Now, Supervisor: opts.Supervisor}); err != nil {
 		return fmt.Errorf("end attempt %s, which is over: %w", attempt, err)
