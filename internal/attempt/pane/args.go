@@ -1,6 +1,6 @@
-// Package pane is the program in a terminal that people attach to: it hosts the
-// supervisor of one attempt and shows what the agent does, in words. It decides
-// nothing. Killed, it takes nothing with it but the picture.
+// Package pane is the program in a terminal that users attach to. It hosts the
+// supervisor of one attempt and shows the agent's activity as readable text. It makes
+// no decisions. If it is killed, the agent keeps running and only the display is lost.
 package pane
 
 import (
@@ -8,20 +8,20 @@ import (
 	"strconv"
 )
 
-// Command is the hidden command that runs it.
+// Command is the name of gaffer's hidden command that runs this program.
 const Command = "pane"
 
-// Args are its arguments.
+// Args are the arguments of the program.
 type Args struct {
-	Socket string // where the supervisor is waited for
-	Task   string // as RUN/TASK
-	Kind   string // of agent, whose protocol the log is in
-	Policy string // on its questions, which the protocol may depend on
+	Socket string // socket on which gaffer waits for the supervisor
+	Task   string // RUN/TASK
+	Kind   string // kind of agent, which determines the format of the log
+	Policy string // policy for the agent's questions; the format may depend on it
 	Log    string
-	From   int64 // where this attempt's part of the log begins
+	From   int64 // offset in the log at which this attempt's output begins
 }
 
-// List returns the arguments as a command line has them.
+// List returns the arguments as command-line arguments.
 func (a Args) List() []string {
 	return []string{a.Socket, a.Task, a.Kind, a.Policy, a.Log, strconv.FormatInt(a.From, 10)}
 }

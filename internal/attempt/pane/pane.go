@@ -16,12 +16,12 @@ import (
 	"gaffer/internal/text/safe"
 )
 
-// lookEvery is how often the log is looked at.
+// lookEvery is the interval between reads of the log.
 const lookEvery = 100 * time.Millisecond
 
-// Main is the program. It returns when the supervisor has exited.
+// Main runs the program and returns its exit code when the supervisor has exited.
 func Main(list []string, in io.Reader, out io.Writer) int {
-	// What a person types must not reach the agent by way of a signal.
+	// Keys such as Ctrl-C must not reach the agent as signals.
 	signal.Ignore(syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP)
 	args, err := ParseArgs(list)
 	if err == nil {
@@ -44,19 +44,19 @@ func run(args Args, in io.Reader, out io.Writer) error {
 		return err
 	}
 	over := make(chan struct{})
-	go func() { // it ends with the supervisor, and this process with it
+	go func() { // ends when the supervisor exits
 		defer close(over)
 		wait()
 	}()
 	typed := make(chan string)
-	go read(in, typed) // it ends with the process
+	go read(in, typed) // runs until the process exits
 	_, task, _ := strings.Cut(args.Task, "/")
 	fmt.Fprintf(out, "gaffer: %s. Keys do not reach the agent; 'gaffer cancel %s' ends it.\n\n", task, task)
 	p := &pane{args: args, view: v, log: runner.OpenLog(args.Log, args.From), out: safe.New(out)}
 	return p.until(over, typed)
 }
 
-// read passes on what a person types, line by line.
+// read sends every line that the user types.
 func read(in io.Reader, typed chan<- string) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -64,7 +64,7 @@ func read(in io.Reader, typed chan<- string) {
 	}
 }
 
-// pane shows one attempt.
+// pane displays one attempt.
 type pane struct {
 	args Args
 	view *view
@@ -101,8 +101,8 @@ func (p *pane) show(last bool) (err error) {
 	return err
 }
 
-// answer answers the agent's question as 'gaffer answer' does, and shows what
-// that says.
+// answer answers the agent's question by running 'gaffer answer', and shows its
+// output.
 func (p *pane) answer(text string) {
 	if strings.TrimSpace(text) == "" {
 		return

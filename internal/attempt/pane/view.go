@@ -8,10 +8,10 @@ import (
 	"gaffer/internal/attempt/agent"
 )
 
-// view turns an agent's output into what a person reads. Its memory is what the
+// view converts an agent's output to readable text. It keeps only the state that the
 // agent's reader needs.
 type view struct {
-	reader agent.Reader // nil for output that is for people already
+	reader agent.Reader // nil for output that is already readable
 	asks   *agent.Question
 	last   string
 }
@@ -27,7 +27,7 @@ func newView(kind, policy string) (*view, error) {
 	return &view{reader: a.Reader(agent.Request{Policy: agent.Policy(policy)})}, nil
 }
 
-// line returns what a line of output says, nothing if it says nothing new.
+// line returns the text for one line of output. It is empty if there is nothing new.
 func (v *view) line(line []byte) string {
 	if v.reader == nil {
 		return string(line) + "\n"
@@ -38,7 +38,7 @@ func (v *view) line(line []byte) string {
 		v.take(&b, s)
 	}
 	if text := bytes.TrimSpace(line); len(text) > 0 && text[0] != '{' && b.Len() == 0 {
-		fmt.Fprintf(&b, "%s\n", line) // a word outside the protocol, such as a warning
+		fmt.Fprintf(&b, "%s\n", line) // output outside the protocol, such as a warning
 	}
 	return b.String()
 }
@@ -60,7 +60,8 @@ func (v *view) take(b *strings.Builder, s agent.Signal) {
 	}
 }
 
-// answer is the command line of 'gaffer answer' for what a person has typed.
+// answer returns the arguments of 'gaffer answer' for the text that the user has
+// typed.
 func (v *view) answer(task, typed string) []string {
 	typed = strings.TrimSpace(typed)
 	var n int

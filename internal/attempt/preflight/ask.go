@@ -16,16 +16,16 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// known are the programs that may be asked.
+// known are the programs that Ask may run.
 var known = []string{"claude", "codex", "gemini", "opencode"}
 
 // askWithin is how long a program may take to answer. Some take seconds to start.
 const askWithin = 10 * time.Second
 
 // Ask runs an agent program that the user has installed, with fixed arguments, and
-// returns what it prints. So that nothing of a cloned project is run or read, it is
-// one of the programs that we know, found in the user's own PATH and outside the
-// project, and it works in the home folder.
+// returns its output. It must not run or read anything of a cloned project. So it only
+// runs known programs that are found in the user's PATH and outside the project, and
+// runs them in the home folder.
 func Ask(ctx context.Context, program, root string, environ []string, args ...string) (string, error) {
 	path, err := supervisor.FindProgram(program, environ)
 	if err != nil {
@@ -39,7 +39,8 @@ func Ask(ctx context.Context, program, root string, environ []string, args ...st
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Dir, cmd.Env = home, environ
-	// Such programs are often scripts that start another: all of it ends in time.
+	// Such programs are often scripts that start another program: kill the whole
+	// process group.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
@@ -47,7 +48,7 @@ func Ask(ctx context.Context, program, root string, environ []string, args ...st
 	return string(out), err
 }
 
-// inside reports whether a file is in a folder, also by way of links.
+// inside reports whether a file is in a folder, after resolving symbolic links.
 func inside(file, folder string) bool {
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target
@@ -59,8 +60,8 @@ func inside(file, folder string) bool {
 	return err != nil || filepath.IsLocal(rel)
 }
 
-// model reports a model that the program does not have. Only opencode can tell: the
-// others pass any name on to their servers.
+// model reports a problem if the program does not have the task's model. Only opencode
+// can list its models; the other programs pass any name to their servers.
 func (c *checker) model(ctx context.Context, kind string, u *use) {
 	model := u.first.Model
 	if kind != "opencode" || model == "" {
@@ -70,7 +71,8 @@ func (c *checker) model(ctx context.Context, kind string, u *use) {
 		c.lack("name it as PROVIDER/MODEL; 'opencode models' lists them", "%s: opencode has no model %q", u.who(), model)
 		return
 	}
-	// The user's own opencode is asked, but not what the project or the plan adds to it.
+	// Only the user's own configuration of opencode is queried. If the project or the
+	// plan adds to it, skip the check.
 	if len(c.Agents[u.agent].Env) > 0 || len(u.first.Env) > 0 || c.configuresOpencode() {
 		return
 	}
@@ -100,8 +102,8 @@ func (c *checker) model(ctx context.Context, kind string, u *use) {
 	c.lack(next, "%s: opencode has no model %q", u.who(), model)
 }
 
-// configuresOpencode reports whether the project has settings of opencode, which may
-// add models.
+// configuresOpencode reports whether the project has opencode settings, which may add
+// models.
 func (c *checker) configuresOpencode() bool {
 	return slices.ContainsFunc([]string{"opencode.json", "opencode.jsonc", ".opencode"}, func(name string) bool {
 		_, err := os.Lstat(filepath.Join(c.Root, name))

@@ -10,22 +10,22 @@ import (
 	"gaffer/statefile/host"
 )
 
-// login is where a program may have its login from. What cannot be ruled out counts
-// as a login: a run that could work is never refused.
+// login lists the places where a program may have its login. If a login cannot be
+// ruled out, it counts as present, so that a run that could work is never refused.
 type login struct {
-	variables []string // or beginnings of them
-	folder    string   // variable that names the program's folder
-	otherwise string   // the folder below the home folder without it
-	files     []trace  // in that folder
+	variables []string // names of variables, or prefixes
+	folder    string   // variable with the path of the program's settings folder
+	otherwise string   // default for it, relative to the home folder
+	files     []trace  // in the settings folder
 	home      []trace  // in the home folder
 	project   []trace  // in the project
-	system    []trace  // anywhere
-	keychain  bool     // on macOS it is in the keychain, which is not asked
+	system    []trace  // absolute paths
+	keychain  bool     // on macOS the login is in the keychain, which is not queried
 	next      string
 }
 
-// trace is a file that tells of a login: by any of the words in it, or by being
-// there.
+// trace is a file that indicates a login: if it contains one of the words, or, without
+// words, if it exists.
 type trace struct {
 	name  string
 	words []string
@@ -33,7 +33,7 @@ type trace struct {
 
 var claudeWords = []string{"apiKeyHelper", "ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_USE_", "CLAUDE_CODE_OAUTH", "forceLogin"}
 
-// logins has no row for opencode, which has models that need no login.
+// logins has no entry for opencode, which has models that need no login.
 var logins = map[string]login{
 	"claude": {
 		variables: []string{"ANTHROPIC_API", "ANTHROPIC_AUTH", "ANTHROPIC_BASE_URL", "ANTHROPIC_UNIX_SOCKET", "CLAUDE_CODE_OAUTH", "CLAUDE_CODE_USE_", "AWS_BEARER_TOKEN_BEDROCK"},
@@ -64,8 +64,8 @@ var logins = map[string]login{
 	},
 }
 
-// login reports a program for which there is no trace of a login in the environment
-// or in files. No program is asked, and no network.
+// login reports a problem if neither the environment nor the files indicate a login.
+// It runs no program and uses no network.
 func (c *checker) login(kind string, env []string, u *use) {
 	l, ok := logins[kind]
 	home := value(env, "HOME")
@@ -87,7 +87,7 @@ func (c *checker) login(kind string, env []string, u *use) {
 	if found(folder, l.files) || found(home, l.home) || found("/", l.system) {
 		return
 	}
-	// Some programs look in every folder above the one that they work in.
+	// Some programs look in every folder above their working folder.
 	for dir := c.Root; ; dir = filepath.Dir(dir) {
 		if found(dir, l.project) {
 			return
@@ -117,7 +117,7 @@ func found(folder string, traces []trace) bool {
 	return false
 }
 
-// value is what a variable has in an environment.
+// value returns the value of a variable in an environment, or "".
 func value(env []string, name string) (text string) {
 	for _, v := range env {
 		if after, ok := strings.CutPrefix(v, name+"="); ok {

@@ -1,10 +1,10 @@
-// Package preflight looks for what would keep a plan from running on this machine:
-// missing programs, logins, models, repositories and branches. It reports all of it
+// Package preflight checks what would prevent a plan from running on this machine:
+// missing programs, logins, models, repositories and branches. It reports all problems
 // at once and creates nothing.
 //
-// It runs no program that a project, a plan or gaffer.yaml names: those are only
-// looked up. Git is run, and an agent program that the user has installed under its
-// own name may be asked one fixed question, see [Ask].
+// It runs no program that a project, a plan or gaffer.yaml names: it only looks these
+// up. It runs git, and may run an agent program that the user has installed under its
+// own name with fixed arguments, see [Ask].
 package preflight
 
 import (
@@ -25,25 +25,25 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Problem is one reason why a plan cannot run here.
+// Problem is one reason why a plan cannot run on this machine.
 type Problem struct {
 	Text string `json:"problem"`
-	Next string `json:"next,omitempty"` // what to do about it
+	Next string `json:"next,omitempty"` // what the user can do about it
 
-	err error // that has the exit code; nil for something that is not there
+	err error // determines the exit code; nil means that something is missing
 }
 
 func (p Problem) Error() string { return p.Text }
 
-// Hint says what to do next.
+// Hint says what the user can do next.
 func (p Problem) Hint() string { return p.Next }
 
-// NotFound marks the problem as something that is not there.
+// NotFound marks the problem as something that is missing.
 func (p Problem) NotFound() bool { return p.err == nil }
 
 func (p Problem) Unwrap() error { return p.err }
 
-// String is the problem and what to do about it, on one line.
+// String returns the problem and what to do about it, on one line.
 func (p Problem) String() string {
 	if p.Next == "" {
 		return p.Text
@@ -51,17 +51,17 @@ func (p Problem) String() string {
 	return p.Text + "; " + p.Next
 }
 
-// Options say how the plan would run.
+// Options describe how the plan would run.
 type Options struct {
-	Root    string                  // of the project
-	Agents  map[string]agent.Custom // what gaffer.yaml says of agents, and gaffer's own
-	Environ []string                // of the agents, NAME=value; the last of a name counts
+	Root    string                  // the project's root
+	Agents  map[string]agent.Custom // agents from gaffer.yaml, and gaffer's own
+	Environ []string                // environment of the agents, NAME=value; the last value of a name counts
 
-	Programs []string // that are needed beside those of agents
-	Branches []string // of the project's repository that must exist
+	Programs []string // programs that are needed in addition to those of agents
+	Branches []string // branches of the project's repository that must exist
 }
 
-// Check returns everything that is missing for a plan.
+// Check returns all problems that prevent a plan from running.
 func Check(ctx context.Context, p plan.Plan, o Options) []Problem {
 	c := &checker{Options: o, plan: p}
 	for _, program := range o.Programs {
@@ -76,8 +76,8 @@ func Check(ctx context.Context, p plan.Plan, o Options) []Problem {
 	return c.found
 }
 
-// CheckAgent returns where the program of an agent is, or "", and what is missing for
-// the agent.
+// CheckAgent returns the path of an agent's program, or "", and all problems of the
+// agent.
 func CheckAgent(ctx context.Context, name string, o Options) (path string, problems []Problem) {
 	c := &checker{Options: o}
 	path = c.agent(ctx, &use{agent: name})
@@ -89,14 +89,15 @@ type checker struct {
 	plan  plan.Plan
 	found []Problem
 
-	models map[string]bool // of opencode; nil before it was asked
+	models map[string]bool // the models of opencode; nil before it was queried
 }
 
 func (c *checker) lack(next, format string, args ...any) {
 	c.found = append(c.found, Problem{Text: fmt.Sprintf(format, args...), Next: next})
 }
 
-// use is the tasks that want the same of an agent.
+// use groups the tasks with the same agent, model, program, worktree setting and
+// environment.
 type use struct {
 	agent string
 	first plan.Task
@@ -110,7 +111,7 @@ func usesOf(p plan.Plan) (uses []*use) {
 		if len(t.Argv) > 0 {
 			program = t.Argv[0]
 		}
-		env, _ := json.Marshal(t.Env) // texts can always be JSON
+		env, _ := json.Marshal(t.Env) // strings always marshal
 		key := fmt.Sprintf("%q %q %q %v %s", engine.AgentOf(t), t.Model, program, t.Worktree, env)
 		u := byKey[key]
 		if u == nil {
@@ -122,7 +123,7 @@ func usesOf(p plan.Plan) (uses []*use) {
 	return uses
 }
 
-// who is the agent with the tasks that want it.
+// who describes the agent and the tasks that use it, for messages.
 func (u *use) who() string {
 	const few = 3
 	if len(u.tasks) == 0 {
@@ -139,8 +140,8 @@ func (u *use) who() string {
 	return fmt.Sprintf("agent %s (%s %s)", u.agent, word, names)
 }
 
-// agent checks the program of an agent, and what the program needs if it is one
-// that we know. It returns where the program is, or "".
+// agent checks the program of an agent. For a known program it also checks the login
+// and the model. It returns the path of the program, or "".
 func (c *checker) agent(ctx context.Context, u *use) string {
 	if _, err := agent.New(u.agent, c.Agents); err != nil {
 		next := "name another agent"
@@ -158,7 +159,7 @@ func (c *checker) agent(ctx context.Context, u *use) string {
 	}
 	if kind == plan.CommandAgent && len(u.first.Argv) > 0 {
 		if len(u.first.After) > 0 || u.first.Wave > 1 {
-			return "" // a task before it may make the program
+			return "" // an earlier task may create the program
 		}
 		program, next = u.first.Argv[0], "install it, or correct the command of the task"
 	}
@@ -172,14 +173,14 @@ func (c *checker) agent(ctx context.Context, u *use) string {
 		c.lack(next, "%s: the program %s is not installed: %s", u.who(), program, where)
 		return ""
 	}
-	if len(own.Argv) == 0 { // what a program of the user's own needs is not known
+	if len(own.Argv) == 0 { // the needs of a custom program are unknown
 		c.login(kind, env, u)
 		c.model(ctx, kind, u)
 	}
 	return path
 }
 
-// installs says how the programs that we know are installed.
+// installs says how to install the known programs.
 var installs = map[string]string{
 	"claude":   "install it with 'npm install -g @anthropic-ai/claude-code', or name another agent",
 	"codex":    "install it with 'npm install -g @openai/codex', or name another agent",
@@ -187,8 +188,8 @@ var installs = map[string]string{
 	"opencode": "install it with 'npm install -g opencode-ai', or name another agent",
 }
 
-// find looks a program up as its supervisor will, and returns "" if it is not there.
-// One of a worktree that is not made yet counts as there.
+// find looks a program up as the supervisor will, and returns "" if it is missing. A
+// relative path in a worktree that does not exist yet counts as found.
 func (c *checker) find(program string, env []string, t plan.Task) string {
 	if !strings.Contains(program, "/") {
 		path, err := supervisor.FindProgram(program, env)
@@ -214,7 +215,7 @@ func (c *checker) find(program string, env []string, t plan.Task) string {
 	return program
 }
 
-// variables are those whose values are texts.
+// variables returns the variables with plain values, not references.
 func variables(env map[string]secret.Value) (list []string) {
 	for name, value := range env {
 		if !value.IsReference() {
@@ -224,8 +225,8 @@ func variables(env map[string]secret.Value) (list []string) {
 	return list
 }
 
-// references reports variables of an agent and of its tasks whose values are not where
-// they should be.
+// references reports the variables of an agent and of its tasks whose references
+// cannot be resolved.
 func (c *checker) references(u *use) {
 	refs := maps.Clone(c.Agents[u.agent].Env)
 	maps.DeleteFunc(refs, func(name string, _ secret.Value) bool { _, replaced := u.first.Env[name]; return replaced })
@@ -235,8 +236,8 @@ func (c *checker) references(u *use) {
 	}
 }
 
-// repositories checks the repositories in which worktrees are to be made, and the
-// branches of the project's.
+// repositories checks the repositories in which worktrees will be created, and the
+// branches of the project's repository.
 func (c *checker) repositories(ctx context.Context) {
 	var roots []string
 	if c.plan.Workflow != nil || len(c.Branches) > 0 {
@@ -293,15 +294,14 @@ func (c *checker) repositories(ctx context.Context) {
 	}
 }
 
-// broken reports an error that has its own hint and kind.
+// broken reports an error that has its own hint and exit code.
 func (c *checker) broken(what string, err error) {
 	p := ProblemOf(err)
 	p.Text = what + ": " + p.Text
 	c.found = append(c.found, p)
 }
 
-// ProblemOf is an error that keeps a plan from running. It has the error's kind and
-// hint.
+// ProblemOf converts an error to a Problem that keeps the error's exit code and hint.
 func ProblemOf(err error) Problem {
 	p := Problem{Text: err.Error(), err: err}
 	if hint, ok := err.(interface{ Hint() string }); ok {

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// machine is a home folder, a project and a folder of programs.
+// machine is a home folder, a project and a folder of programs for a test.
 type machine struct {
 	t               *testing.T
 	home, root, bin string
@@ -62,7 +62,7 @@ func texts(problems []preflight.Problem) string {
 func TestALoginIsKnownByAVariableOrAFile(t *testing.T) {
 	for name, c := range map[string]struct {
 		agent    string
-		files    map[string]string // below the home folder or, with project/, the project
+		files    map[string]string // relative to the home folder, or to the project with the prefix project/
 		variable string
 		missing  bool
 	}{
@@ -128,7 +128,7 @@ func TestAProgramOfTheProjectIsNeverRun(t *testing.T) {
 			t.Fatalf("%s: it was run", name)
 		}
 	}
-	// The same program is asked where nothing of the project is involved.
+	// The same program is run if nothing of the project is involved.
 	preflight.Check(t.Context(), p, m.options(nil))
 	if _, err := os.Stat(ran); err != nil {
 		t.Errorf("the user's own opencode was not asked: %v", err)

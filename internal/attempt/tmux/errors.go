@@ -7,74 +7,74 @@ import (
 	"time"
 )
 
-// MissingError is that tmux is not installed.
+// MissingError reports that tmux is not installed.
 type MissingError struct{ Err error }
 
 func (e *MissingError) Error() string { return "tmux is not installed: " + e.Err.Error() }
 func (e *MissingError) Unwrap() error { return e.Err }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as one about something that does not exist.
 func (e *MissingError) NotFound() bool { return true }
 
-// Hint says what to do next.
+// Hint says what the user can do next.
 func (e *MissingError) Hint() string { return installHint() }
 
-// OldError is a tmux that lacks what we need.
+// OldError reports a tmux version that is too old.
 type OldError struct {
 	Program string
-	Version string // as it says it
+	Version string // as tmux prints it
 }
 
 func (e *OldError) Error() string {
 	return fmt.Sprintf("%s is too old: it is %q", e.Program, e.Version)
 }
 
-// Conflict marks the error as one about the state of things.
+// Conflict marks the error as a conflict with existing state.
 func (e *OldError) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint says what the user can do next.
 func (e *OldError) Hint() string { return installHint() }
 
 func installHint() string {
 	return fmt.Sprintf("install tmux %d.%d or newer (the package is called tmux), or use --headless, which needs none", oldestMajor, oldestMinor)
 }
 
-// SocketError is a socket that cannot be used.
+// SocketError reports a socket that cannot be used.
 type SocketError struct{ Socket, Problem, Advice string }
 
 func (e *SocketError) Error() string { return fmt.Sprintf("tmux socket %s: %s", e.Socket, e.Problem) }
 
-// Hint says what to do next.
+// Hint says what the user can do next.
 func (e *SocketError) Hint() string { return e.Advice }
 
-// SpecError is a session that cannot be started as it was asked for.
+// SpecError reports invalid arguments for a new session.
 type SpecError struct{ Session, Problem string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("start session %q: %s", e.Session, e.Problem) }
 
-// Usage marks the error as one about what was asked for.
+// Usage marks the error as one about invalid arguments.
 func (e *SpecError) Usage() bool { return true }
 
-// ExistsError is a session that is there already.
+// ExistsError reports that a session of that name already exists.
 type ExistsError struct{ Session, Socket string }
 
 func (e *ExistsError) Error() string {
 	return fmt.Sprintf("start session %s: there is one already (duplicate session on %s)", e.Session, e.Socket)
 }
 
-// Conflict marks the error as one about what is there already.
+// Conflict marks the error as a conflict with existing state.
 func (e *ExistsError) Conflict() bool { return true }
 
-// NotFoundError is a session that is not there, or no longer.
+// NotFoundError reports a session that does not exist, or no longer exists.
 type NotFoundError struct{ Session string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("session %s: not found", e.Session) }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as one about something that does not exist.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// SilentError is a server that did not answer in time. What it was asked to do
-// may still happen.
+// SilentError reports a server that did not answer in time. The server may still
+// execute the command.
 type SilentError struct {
 	Command, Socket string
 	Waited          time.Duration
@@ -84,16 +84,16 @@ func (e *SilentError) Error() string {
 	return fmt.Sprintf("tmux %s on %s: no answer in %s", e.Command, e.Socket, e.Waited)
 }
 
-// Hint says what to do next.
+// Hint says what the user can do next.
 func (e *SilentError) Hint() string {
 	return "see what the tmux server on this socket does; if it hangs, end it: its agents are told by a hangup"
 }
 
-// CommandError is a tmux that ended with an error.
+// CommandError reports a tmux command that exited with an error.
 type CommandError struct {
 	Command, Socket string
-	Said            string // on stderr
-	Err             error  // how it ended
+	Said            string // output on stderr
+	Err             error  // exit status
 }
 
 func (e *CommandError) Error() string {
@@ -110,7 +110,7 @@ func (e *CommandError) Error() string {
 
 func (e *CommandError) Unwrap() error { return e.Err }
 
-// says tells whether err is what tmux says in this case.
+// says reports whether tmux failed and its stderr contains the text.
 func says(err error, text string) bool {
 	failed, ok := errors.AsType[*CommandError](err)
 	return ok && strings.Contains(failed.Said, text)

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// SessionName is the name of a bead's session: agent-<bead> wherever tmux can
-// have that name. In other names, such as that of bd-1.2, what tmux would change
-// is written as +XX with the number of the byte, and the name begins with agent~
-// so that it is no other bead's.
+// SessionName returns the name of a bead's session: agent-<bead> if tmux accepts that
+// name. In other beads, such as bd-1.2, every byte that tmux would change is written
+// as +XX in hexadecimal. Those names begin with agent~, so that they cannot equal the
+// name of another bead.
 func SessionName(bead string) string {
 	if isName(bead) {
 		return "agent-" + bead
@@ -31,8 +31,9 @@ func SessionName(bead string) string {
 	return b.String()
 }
 
-// keepsItsName tells whether a session can have a name. The first letter could
-// otherwise make it the number of a session, a window or a pane.
+// keepsItsName reports whether tmux accepts the name of a session unchanged. The name
+// must begin with a letter: otherwise tmux could take it for the id of a session, a
+// window or a pane.
 func keepsItsName(session string) bool {
 	return session != "" && ('a' <= session[0] && session[0] <= 'z' || 'A' <= session[0] && session[0] <= 'Z') && isName(session)
 }
@@ -41,9 +42,9 @@ func isName(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !allowed(r) }) < 0
 }
 
-// allowed are the characters that tmux leaves as they are in a name. Points and
-// colons divide the parts of a target, # begins a format, and some others are
-// written with a backslash or as numbers.
+// allowed reports whether tmux leaves a character in a name unchanged. Dots and colons
+// separate the parts of a target, # begins a format, and tmux escapes some others with
+// a backslash or as octal numbers.
 func allowed(r rune) bool {
 	if r < utf8.RuneSelf {
 		return ' ' <= r && r <= '~' && !strings.ContainsRune(`.:#\$"'`, r)

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// Pane is one terminal of a server.
+// Pane is one pane of a tmux server.
 type Pane struct {
 	ID       string // such as %3
-	Terminal string // its device
-	Host     string // what it is called if nobody has said otherwise
+	Terminal string // its terminal device
+	Host     string // the host name, which is the title if no program has set one
 	Title    string
 }
 
-// lookWithin is how long a server of somebody else may take to answer.
+// lookWithin is how long a server that is not gaffer's own may take to answer.
 const lookWithin = 2 * time.Second
 
-// Panes are those of any server of this user, which is asked and never changed.
-// There are none if it does not run.
+// Panes lists the panes of any tmux server of this user. It does not change the
+// server. The list is empty if the server is not running.
 func Panes(ctx context.Context, socket string) ([]Pane, error) {
 	s, err := theirs(socket)
 	if err != nil {
@@ -41,7 +41,7 @@ func Panes(ctx context.Context, socket string) ([]Pane, error) {
 	return list, nil
 }
 
-// Screen is what a pane of any server of this user shows.
+// Screen returns the visible text of a pane, on any tmux server of this user.
 func Screen(ctx context.Context, socket, pane string) (string, error) {
 	s, err := theirs(socket)
 	if err != nil {
@@ -51,7 +51,8 @@ func Screen(ctx context.Context, socket, pane string) (string, error) {
 	return out, err
 }
 
-// theirs is a server whose socket this user owns.
+// theirs returns the server on a socket, after checking that this user owns the
+// socket.
 func theirs(socket string) (*Server, error) {
 	info, err := os.Stat(socket)
 	if err != nil {
@@ -64,5 +65,5 @@ func theirs(socket string) (*Server, error) {
 	return &Server{socket: socket, wait: lookWithin}, nil
 }
 
-// Silent tells whether err is that a server did not answer.
+// Silent reports whether err is a [*SilentError].
 func Silent(err error) bool { return errors.As(err, new(*SilentError)) }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// ask runs one command that starts no server. running is false, and there is no
-// error, if there is no server to ask.
+// ask runs one command that starts no server. If no server is running, it returns
+// running == false and no error.
 func (s *Server) ask(ctx context.Context, args ...string) (out string, running bool, err error) {
 	if err := s.check(); err != nil {
 		return "", false, err
@@ -27,13 +27,13 @@ func (s *Server) ask(ctx context.Context, args ...string) (out string, running b
 	return "", true, err
 }
 
-// wasGone tells whether there was no server. By now there may be another one.
+// wasGone reports whether no server was running. Another one may be running by now.
 func wasGone(err error) bool {
 	return says(err, "no server running") || says(err, "(No such file or directory)") || says(err, "(Connection refused)")
 }
 
-// maxTries is how often a command may meet a server that is about to end, since
-// its last session just has. Such a server has not read the command.
+// maxTries is how often a command is tried if the server is just exiting because its
+// last session has ended. Such a server has not read the command.
 const maxTries = 5
 
 func (s *Server) run(ctx context.Context, env []string, input string, args ...string) (out string, err error) {
@@ -46,9 +46,8 @@ func (s *Server) run(ctx context.Context, env []string, input string, args ...st
 	return out, err
 }
 
-// once runs the program, with input as its standard input. It works in the root
-// folder, and so does a server that it begins: none is in the way where a folder
-// is to be removed.
+// once runs tmux, with input as its standard input. tmux, and a server that it starts,
+// run in the root folder, so that they do not keep any other folder in use.
 func (s *Server) once(ctx context.Context, env []string, input string, args ...string) (string, error) {
 	program, err := find()
 	if err != nil {
@@ -57,15 +56,16 @@ func (s *Server) once(ctx context.Context, env []string, input string, args ...s
 	limited, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
 	var out, said strings.Builder
-	// A terminal that is not UTF-8 would get underscores in place of letters.
+	// -u: otherwise tmux prints underscores for non-ASCII characters on a terminal
+	// that is not UTF-8.
 	cmd := exec.CommandContext(limited, program, slices.Concat([]string{"-u"}, s.flags(), args)...)
 	cmd.Dir, cmd.Env = "/", env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &out, &said
-	// tmux passes its streams to the server, and one that hangs keeps them open.
+	// tmux passes its streams to the server, and a server that hangs keeps them open.
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
 	switch {
-	case err == nil, errors.Is(err, exec.ErrWaitDelay): // which is that it has succeeded before
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // ErrWaitDelay means that tmux itself has succeeded
 		return out.String(), nil
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("tmux %s on %s: %w", args[0], s.socket, context.Cause(ctx))
@@ -75,7 +75,7 @@ func (s *Server) once(ctx context.Context, env []string, input string, args ...s
 	return "", &CommandError{Command: args[0], Socket: s.socket, Said: strings.TrimSpace(said.String()), Err: err}
 }
 
-// find gives the program's path.
+// find returns the path of the tmux program.
 func find() (string, error) {
 	program, err := exec.LookPath("tmux")
 	if err != nil {
@@ -84,9 +84,10 @@ func find() (string, error) {
 	return program, nil
 }
 
-// locale is what tmux itself needs of our environment. The rest stays out: it
-// would become the environment of every session of a server that we begin, and
-// TMUX would send us to the server in whose terminal gaffer was started.
+// locale returns the variables of our environment that tmux itself needs. All others
+// are left out: they would become the environment of every session of a server that we
+// start, and TMUX would direct tmux to the server in whose terminal gaffer was
+// started.
 func locale() (env []string) {
 	for _, name := range localeNames() {
 		if value, ok := os.LookupEnv(name); ok {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// settings make every server the same, whoever begins it. What a version of tmux
-// does not know it passes over (-q).
+// settings make every server behave the same, whichever gaffer process starts it. With
+// -q, tmux ignores options that its version does not have.
 //
-// The keys that a person has are those to look around and to leave. The others
-// could end the program, rename its session or open another by a slip.
+// Only keys for scrolling and detaching are bound. Other keys could accidentally end
+// the program, rename its session or open another one.
 const settings = `
 set-option -qs exit-empty on
 set-option -qs exit-unattached off
@@ -48,10 +48,10 @@ bind-key -T root WheelUpPane if-shell -F "#{||:#{pane_in_mode},#{mouse_any_flag}
 bind-key -T root WheelDownPane send-keys -M
 `
 
-// The size of a terminal that nobody is attached to.
+// The size of a terminal without attached clients.
 const columns, rows = 200, 50
 
-// script is what the server is told to start a session.
+// script returns the tmux commands that configure the server and create a session.
 func script(session string, argv, env []string, dir string) string {
 	var b strings.Builder
 	b.WriteString(settings)
@@ -71,8 +71,9 @@ func script(session string, argv, env []string, dir string) string {
 	return b.String()
 }
 
-// direct is argv as a list that tmux executes itself. A list of one is a command
-// line to it, for a shell to read; so a shell is given a line that reads nothing.
+// direct returns argv as a list that tmux executes without a shell. tmux passes a list
+// of one element to a shell to parse, so direct wraps it in a shell command that
+// parses nothing.
 func direct(argv []string) []string {
 	if len(argv) > 1 {
 		return argv
@@ -82,8 +83,8 @@ func direct(argv []string) []string {
 
 const plainShell = "/bin/sh"
 
-// shell is what SHELL is to be: tmux sets it to the server's shell, which must
-// be one that can be executed.
+// shell returns the value for SHELL. tmux sets SHELL to the server's default shell,
+// which must be an executable.
 func shell(env []string) string {
 	path, _ := lookup(env, "SHELL")
 	if _, err := exec.LookPath(path); err != nil || !filepath.IsAbs(path) {
@@ -92,11 +93,11 @@ func shell(env []string) string {
 	return path
 }
 
-// plain keeps tmux from seeing a format, such as #{pid}, in a text.
+// plain escapes # so that tmux finds no format, such as #{pid}, in a text.
 func plain(text string) string { return strings.ReplaceAll(text, "#", "##") }
 
-// quote writes text so that tmux reads exactly its bytes. Inside quotes it would
-// still take spaces away after a newline, so all that is not plain is a number.
+// quote quotes text so that tmux reads exactly its bytes. Even inside quotes tmux
+// removes spaces after a newline, so all special bytes are written as octal numbers.
 func quote(text string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// check looks at the socket's path, which the system keeps short.
+// check checks the socket's path: it must be absolute, and short enough for the
+// system.
 func (s *Server) check() error {
 	most := len(syscall.RawSockaddrUnix{}.Path) - 1
 	switch {
@@ -25,8 +26,8 @@ func (s *Server) check() error {
 	return nil
 }
 
-// makeFolder makes the folder of the socket. Whoever can reach the socket can
-// run programs as us, so nobody else may enter.
+// makeFolder creates the folder of the socket. It fails if other users can enter the
+// folder, because anyone who can connect to the socket can run programs as this user.
 func (s *Server) makeFolder() error {
 	dir := filepath.Dir(s.socket)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -48,13 +49,14 @@ func (s *Server) makeFolder() error {
 	return nil
 }
 
-// listening tells whether a server is there, also one that does not answer. It
-// knows from the socket itself, where tmux has many ways to say it.
+// listening reports whether a server is running, even one that does not answer. It
+// connects to the socket, because tmux has many different messages for a missing
+// server.
 func (s *Server) listening() bool {
 	conn, err := net.DialTimeout("unix", s.socket, s.wait)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED)
 	}
-	_ = conn.Close() // nothing was said
+	_ = conn.Close() // nothing was sent
 	return true
 }

@@ -10,19 +10,17 @@ import (
 	"syscall"
 )
 
-// Start begins a session that runs the program argv in dir, in a terminal that
-// nobody is attached to. argv[0] is an absolute path, and the program gets its
-// arguments exactly as they are: no shell reads them.
+// Start creates a detached session that runs the program argv in dir. argv[0] must be
+// an absolute path. The program gets its arguments unchanged: no shell parses them.
 //
-// env is the program's whole environment, wherever the server was begun; tmux
-// sets TERM, TERM_PROGRAM, TERM_PROGRAM_VERSION, TMUX, TMUX_PANE and PWD in it,
-// and PATH and SHELL if they are not there. An entry without a name or a = is
-// passed over. Neither argv nor env can be seen by other users while tmux is told
-// of them.
+// env is the program's complete environment, whatever the environment of the server
+// is. tmux sets TERM, TERM_PROGRAM, TERM_PROGRAM_VERSION, TMUX, TMUX_PANE and PWD in
+// it, and PATH and SHELL if they are missing. Entries without a name or a = are
+// ignored. Other users can see neither argv nor env while they are passed to tmux.
 //
-// A session of that name that is there already is an [*ExistsError]. After
-// another error the program may have been started all the same if the server
-// fell silent or died just then: [Server.Has] tells.
+// If a session of that name exists, the error is an [*ExistsError]. After any other
+// error the program may still have been started, if the server stopped answering or
+// died at that moment. [Server.Has] finds out.
 func (s *Server) Start(ctx context.Context, session string, argv, env []string, dir string) error {
 	if err := checkStart(session, argv, env, dir); err != nil {
 		return err
@@ -33,9 +31,9 @@ func (s *Server) Start(ctx context.Context, session string, argv, env []string, 
 	if err := s.makeFolder(); err != nil {
 		return err
 	}
-	// The commands are handed over as a file. As arguments they could not be longer
-	// than 16 kB, everybody could read them, and those that begin the server would
-	// stay to be read as long as it runs.
+	// The commands are passed on standard input. As arguments they would be limited to
+	// 16 kB and visible to all users, and those of the command that starts the server
+	// would stay visible while the server runs.
 	_, err := s.run(ctx, clientEnv(env), script(session, argv, env, dir), "start-server", ";", "source-file", "-")
 	switch {
 	case says(err, "duplicate session"):
@@ -46,8 +44,8 @@ func (s *Server) Start(ctx context.Context, session string, argv, env []string, 
 	return nil
 }
 
-// clientEnv is what the tmux that starts a session runs with. tmux gives its own
-// PATH to the program, and not the session's.
+// clientEnv returns the environment of the tmux client that starts a session. tmux
+// gives the program the client's PATH, not the session's.
 func clientEnv(env []string) []string {
 	if path, ok := lookup(env, "PATH"); ok {
 		return append(locale(), "PATH="+path)
@@ -55,7 +53,7 @@ func clientEnv(env []string) []string {
 	return locale()
 }
 
-// lookup finds a variable; as everywhere, the last of equals counts.
+// lookup returns the value of a variable. If it occurs several times, the last counts.
 func lookup(env []string, name string) (value string, ok bool) {
 	for _, entry := range env {
 		if key, v, _ := strings.Cut(entry, "="); key == name {
@@ -82,7 +80,8 @@ func checkStart(session string, argv, env []string, dir string) error {
 			return refuse("%q has a zero byte", text)
 		}
 	}
-	// tmux would say nothing: the session would end at once, or begin elsewhere.
+	// tmux would report no error: the session would end at once, or start in another
+	// folder.
 	if _, err := exec.LookPath(argv[0]); err != nil {
 		return fmt.Errorf("start session %s: %w", session, err)
 	}

@@ -1,10 +1,10 @@
-// Package tmux keeps programs in terminals that a person can attach to. It
-// drives the tmux program, on a server of gaffer's own: the user's sessions,
-// settings and key bindings are never touched and never matter.
+// Package tmux runs programs in terminals that users can attach to. It runs the tmux
+// program with a separate server for gaffer. It does not touch the user's own
+// sessions, settings and key bindings, and does not depend on them.
 //
-// A session is a place to look and nothing more. Whether its program has ended,
-// and how, is not to be read from it: a server that is killed takes all of its
-// sessions with it, and their programs only hear a hangup (SIGHUP).
+// A session is only for watching. It must not be used to find out whether or how its
+// program has ended: a server that is killed loses all its sessions, and their
+// programs only receive SIGHUP.
 package tmux
 
 import (
@@ -18,29 +18,30 @@ import (
 	"time"
 )
 
-// Server is a tmux server of gaffer's own, known by its socket. It runs while
-// it has a session: the first Start begins it, and it ends with the last one.
+// Server is a tmux server of gaffer, identified by its socket. The first Start starts
+// the server, and it exits with its last session.
 type Server struct {
 	socket string
-	wait   time.Duration // for an answer
+	wait   time.Duration // timeout for an answer
 }
 
-// answerWithin is how long a server may take to answer. A busy one needs
-// milliseconds, and one that is stopped must not stop gaffer.
+// answerWithin is how long a server may take to answer. A busy one needs milliseconds.
+// A stopped server must not block gaffer.
 const answerWithin = 10 * time.Second
 
-// New names the server on a socket. Nothing is started or made.
+// New returns the server on a socket. It starts and creates nothing.
 func New(socket string) *Server { return &Server{socket: socket, wait: answerWithin} }
 
 // Session is one session of the server.
 type Session struct {
 	Name     string
-	PID      int // of its program
-	Attached int // how many terminals show it
+	PID      int // of the session's program
+	Attached int // number of attached terminals
 	Created  time.Time
 }
 
-// List returns the sessions by name. A server that does not run has none.
+// List returns the sessions, sorted by name. It returns none if the server is not
+// running.
 func (s *Server) List(ctx context.Context) ([]Session, error) {
 	const format = "#{session_created} #{session_attached} #{pane_pid} #{session_name}"
 	out, running, err := s.ask(ctx, "list-sessions", "-F", format)
@@ -73,19 +74,19 @@ func parseSession(line string) (Session, error) {
 	return Session{Name: words[3], PID: pid, Attached: attached, Created: time.Unix(created, 0)}, nil
 }
 
-// Has tells whether there is a session of exactly this name.
+// Has reports whether a session of exactly this name exists.
 func (s *Server) Has(ctx context.Context, session string) (bool, error) {
 	list, err := s.List(ctx)
 	return slices.ContainsFunc(list, func(one Session) bool { return one.Name == session }), err
 }
 
-// Alive tells whether the server runs.
+// Alive reports whether the server is running.
 func (s *Server) Alive(ctx context.Context) (bool, error) {
 	pid, err := s.pid(ctx)
 	return pid > 0, err
 }
 
-// pid is the server's process, 0 if it does not run.
+// pid returns the server's process id, or 0 if it is not running.
 func (s *Server) pid(ctx context.Context) (int, error) {
 	out, running, err := s.ask(ctx, "display-message", "-p", "#{pid}")
 	if err != nil || !running {
@@ -94,11 +95,11 @@ func (s *Server) pid(ctx context.Context) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(out))
 }
 
-// Capture returns the text in a session's terminal, what has scrolled away
-// included. Lines that the terminal has wrapped are whole again; the spaces at
-// their ends and the empty lines below the text are left out.
+// Capture returns the text of a session's terminal, including the scrolled-off part.
+// It joins lines that the terminal has wrapped, and removes trailing spaces and
+// trailing empty lines.
 func (s *Server) Capture(ctx context.Context, session string) (string, error) {
-	// The colon makes it the pane of the session and not a pane of that name.
+	// With the colon, tmux takes the name as a session, not as a pane.
 	out, running, err := s.ask(ctx, "capture-pane", "-p", "-J", "-S", "-", "-t", exactly(session)+":")
 	switch {
 	case err == nil && !running, says(err, "can't find"):
@@ -121,8 +122,8 @@ func trimScreen(out string) string {
 	return text + "\n"
 }
 
-// End ends a session; one that is not there has ended already. Its program gets
-// a hangup (SIGHUP) and nothing worse, and is not waited for.
+// End ends a session. It returns nil if the session does not exist. The session's
+// program receives only SIGHUP, and End does not wait for it.
 func (s *Server) End(ctx context.Context, session string) error {
 	_, _, err := s.ask(ctx, "kill-session", "-t", exactly(session))
 	if says(err, "can't find") {
@@ -131,8 +132,8 @@ func (s *Server) End(ctx context.Context, session string) error {
 	return err
 }
 
-// AttachCommand is what shows a session in a person's terminal. One that is read
-// only can look, scroll and detach; keys do not reach the program.
+// AttachCommand returns the command line that shows a session in the user's terminal.
+// A read-only client can scroll and detach, but its keys do not reach the program.
 func (s *Server) AttachCommand(session string, readOnly bool) []string {
 	argv := append([]string{"tmux"}, s.flags()...)
 	argv = append(argv, "attach-session", "-t", exactly(session))
@@ -142,9 +143,9 @@ func (s *Server) AttachCommand(session string, readOnly bool) []string {
 	return argv
 }
 
-// exactly is the target that is this session or none. Without the sign, tmux
-// takes the beginning of a name for the name.
+// exactly returns a target that only matches this session. Without the = sign tmux
+// also matches prefixes of names.
 func exactly(session string) string { return "=" + session }
 
-// flags come before every command. No settings file is read.
+// flags returns the options before every command: the socket, and no settings file.
 func (s *Server) flags() []string { return []string{"-S", s.socket, "-f", os.DevNull} }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// UserSessions are the names of the sessions on the user's own server, which is
-// asked and never changed. There are none if it does not run.
+// UserSessions returns the names of the sessions on the user's own tmux server. It
+// does not change the server. It returns none if the server is not running.
 func UserSessions(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

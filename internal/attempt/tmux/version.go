@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// The oldest tmux that has what we ask of it: an environment for a session.
+// The oldest version of tmux that gaffer supports: new-session -e, which sets a
+// session's environment, was added there.
 const oldestMajor, oldestMinor = 3, 2
 
-// Available says whether tmux can be used: nil, a [*MissingError] or an
+// Available returns nil if tmux can be used, otherwise a [*MissingError] or an
 // [*OldError].
 func Available(ctx context.Context) error {
 	program, err := find()
@@ -30,7 +31,7 @@ func Available(ctx context.Context) error {
 	return nil
 }
 
-// isOld reads a version such as "tmux 3.3a" or "tmux next-3.5". One without
+// isOld parses a version such as "tmux 3.3a" or "tmux next-3.5". A version without
 // numbers was built from the newest source.
 func isOld(version string) bool {
 	digits := strings.IndexAny(version, "0123456789")
@@ -39,7 +40,7 @@ func isOld(version string) bool {
 	}
 	var major, minor int
 	if n, _ := fmt.Sscanf(version[digits:], "%d.%d", &major, &minor); n == 0 || strings.Contains(version, "openbsd") {
-		return false // OpenBSD's has the number of the system
+		return false // OpenBSD's tmux has the version of the system
 	}
 	return major < oldestMajor || major == oldestMajor && minor < oldestMinor
 }
