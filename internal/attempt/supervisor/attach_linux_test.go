@@ -106,7 +106,7 @@ func TestAClientThatDoesNotReadHoldsNobodyUp(t *testing.T) {
 		spec.Open = true
 		p := a.start(spec)
 		mute := connect(t, a.dir)
-		for range 10000 { // more answers than a connection holds
+		for range 10000 { // more replies than fit into the connection's buffer
 			if _, err := mute.Write([]byte(`{"id":1,"do":"state"}` + "\n")); err != nil {
 				break
 			}
@@ -165,7 +165,7 @@ func TestASupervisorThatDoesNotAnswerIsUnknown(t *testing.T) {
 	})
 }
 
-// waitStopped waits until the last thread of a process stands still.
+// waitStopped waits until all threads of a process are stopped.
 func waitStopped(t *testing.T, pid int) {
 	t.Helper()
 	testenv.Wait(t, fmt.Sprintf("process %d to stop", pid), func() error {
@@ -179,7 +179,7 @@ func waitStopped(t *testing.T, pid int) {
 	})
 }
 
-// change rewrites what the spec says about its starter.
+// change changes a field of the starter in the spec.
 func (a *attempt) change(field string, value any) {
 	a.t.Helper()
 	said := a.lines("spec ")[0]
@@ -195,7 +195,7 @@ func (a *attempt) change(field string, value any) {
 	a.rewrite("spec "+said, "spec "+string(data)+"\n")
 }
 
-// rewrite changes what stands in the lock.
+// rewrite replaces a text in the lock.
 func (a *attempt) rewrite(old, text string) {
 	a.t.Helper()
 	data, err := os.ReadFile(a.lock())
@@ -211,7 +211,7 @@ func TestWhatCannotBeSeenFromHereIsUnknown(t *testing.T) {
 	for field, want := range map[string]string{"host": "another machine", "space": "another pid namespace"} {
 		eachWay(t, func(t *testing.T, a *attempt) {
 			p := a.start(stubborn(a.id, a.log))
-			a.says("stubborn") // and so it can be seen whose it is
+			a.says("stubborn") // now its environment shows that it belongs to the attempt
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -305,7 +305,7 @@ func TestWhoLetsGoWaitsNoMore(t *testing.T) {
 	})
 }
 
-// connect is a client without manners.
+// connect connects to the socket without following the protocol.
 func connect(t *testing.T, dir string) net.Conn {
 	t.Helper()
 	var conn net.Conn
@@ -313,7 +313,7 @@ func connect(t *testing.T, dir string) net.Conn {
 		conn, err = net.Dial("unix", filepath.Join(dir, "socket"))
 		return err
 	})
-	t.Cleanup(func() { _ = conn.Close() }) // nobody reads what it sent
+	t.Cleanup(func() { _ = conn.Close() }) // nothing reads what it sent
 	if err := conn.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}

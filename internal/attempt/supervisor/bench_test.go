@@ -13,9 +13,9 @@ import (
 	"gaffer/internal/attempt/supervisor"
 )
 
-// BenchmarkTrue is a whole attempt of a program that does nothing, beside that
-// program alone. GAFFER_BENCH_SUPERVISOR may name a gaffer to be the supervisor:
-// the test program is larger.
+// BenchmarkTrue compares a whole attempt of a program that does nothing with that
+// program alone. GAFFER_BENCH_SUPERVISOR may name a gaffer program to use as the
+// supervisor, because the test program is larger.
 func BenchmarkTrue(b *testing.B) {
 	b.Run("alone", func(b *testing.B) {
 		before := cpu(b)
@@ -47,8 +47,8 @@ func benched() supervisor.Options {
 	return self()
 }
 
-// benchTrue reports the processor time of the whole, agent and supervisor
-// included, besides how long the parts of an attempt took.
+// benchTrue reports the total processor time, including agent and supervisor, and the
+// duration of each part of an attempt.
 func benchTrue(b *testing.B, start starts, end func()) {
 	b.Helper()
 	dir, parts := b.TempDir(), map[string][]time.Duration{}
@@ -56,7 +56,7 @@ func benchTrue(b *testing.B, start starts, end func()) {
 	for n := 0; b.Loop(); n++ {
 		runTrue(b, filepath.Join(dir, fmt.Sprint(n)), start, parts)
 	}
-	end() // what a child has used counts when it has ended
+	end() // the usage of a child counts only after it has ended
 	b.ReportMetric(float64((cpu(b)-before).Microseconds())/float64(b.N), "cpu-µs/op")
 	for name, all := range parts {
 		slices.Sort(all)
@@ -64,8 +64,8 @@ func benchTrue(b *testing.B, start starts, end func()) {
 	}
 }
 
-// cpu is the processor time that this process and the children that it has
-// waited for have used.
+// cpu returns the processor time of this process and of the children that it has
+// waited for.
 func cpu(b *testing.B) (sum time.Duration) {
 	b.Helper()
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
@@ -80,7 +80,7 @@ func cpu(b *testing.B) (sum time.Duration) {
 
 type starts func(dir string, spec supervisor.Spec) (*supervisor.Process, error)
 
-// runTrue adds how long each part of an attempt took.
+// runTrue runs one attempt and appends the duration of each of its parts.
 func runTrue(b *testing.B, dir string, start starts, parts map[string][]time.Duration) {
 	b.Helper()
 	spec := supervisor.Spec{Attempt: "bench " + dir, Log: dir + ".log", Argv: []string{"/bin/true"}}

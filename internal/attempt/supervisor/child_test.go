@@ -20,7 +20,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// TestMain lets the test program be the supervisor and the agents as well.
+// TestMain lets the test program also act as the supervisor and as the agents.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 3 && os.Args[1] == "supervise":
@@ -32,15 +32,15 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 2 && os.Args[1] == "be":
 		be(os.Args[2], os.Args[3:])
 	default:
-		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // or, under nohup, those whom it starts would not heed it
-		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")           // a supervisor with the race detector in it would take a second to exit
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // otherwise, under nohup, child processes would ignore SIGHUP
+		_ = os.Setenv("GORACE", "atexit_sleep_ms=0")           // a supervisor built with the race detector would take a second to exit
 		goleak.VerifyTestMain(m)
 	}
 }
 
 func be(role string, args []string) {
 	switch role {
-	case "stubborn": // follows no signal
+	case "stubborn": // ignores all signals
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
 		say("stubborn", os.Getpid())
 		if len(args) > 0 {
@@ -54,9 +54,9 @@ func be(role string, args []string) {
 		_, err := supervisor.Start(context.Background(), args[0], stubborn(args[1], args[2]), self())
 		fmt.Println("started", err)
 		forever()
-	case "leaser": // starts an attempt, has it have a lease when its input ends, and waits to be killed
+	case "leaser": // starts an attempt, gives it a lease when its input ends, and waits to be killed
 		spec := supervisor.Spec{Attempt: args[1], Log: args[2], Argv: []string{"sh", "-c", args[3]}, Until: time.Now().Add(time.Hour)}
-		if len(args) > 4 { // after which it is abandoned
+		if len(args) > 4 { // how long until it is abandoned
 			spec.Abandon, _ = time.ParseDuration(args[4])
 		}
 		p, err := supervisor.Start(context.Background(), args[0], spec, self())
@@ -64,7 +64,7 @@ func be(role string, args []string) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		fmt.Println("extended", p.Extend(time.Now().Add(time.Second)))
 		forever()
-	case "host": // the program of a terminal
+	case "host": // the program in a terminal
 		wait, err := supervisor.Host(args[0], self().Command)
 		if err != nil {
 			fmt.Println(err)
@@ -73,11 +73,11 @@ func be(role string, args []string) {
 		wait()
 	case "looper": // runs attempts in a pool, two at a time, until it is killed
 		loop(args[0])
-	case "sweeper": // ends all of its own attempt but itself
+	case "sweeper": // ends all processes of its own attempt except itself
 		leaveBehind()
 		left, err := supervisor.Sweep(os.Getenv(supervisor.Mark))
 		fmt.Println("swept", left, err)
-	case "stopper": // stops somebody else's attempt
+	case "stopper": // stops another process's attempt
 		p, state, err := supervisor.Attach(context.Background(), args[0], supervisor.Options{})
 		if err == nil {
 			err = p.Stop("from afar", true)
@@ -86,7 +86,8 @@ func be(role string, args []string) {
 	}
 }
 
-// loop names each attempt after its folder. In one lane folders are used again.
+// loop runs attempts in two lanes. Each attempt's id is its folder. One lane reuses
+// folders.
 func loop(dir string) {
 	pool := supervisor.NewPool(self(), 2)
 	fmt.Println("ready")
@@ -111,8 +112,8 @@ func loop(dir string) {
 	forever()
 }
 
-// looped is an attempt of a loop. Some have an environment that does not fit into
-// a connection at once.
+// looped returns the spec of the n-th attempt of a loop. Some have an environment that
+// is larger than the buffer of a connection.
 func looped(folder string, n int) supervisor.Spec {
 	return supervisor.Spec{
 		Attempt: folder, Log: folder + ".log", Argv: []string{"sh", "-c", "echo ran; [ -z \"$LATER\" ] || sleep 0.01"},
@@ -124,7 +125,7 @@ func forever() { select {} }
 
 func say(what string, pid int) { fmt.Printf("%s %d\n", what, pid) }
 
-// leaveBehind starts a stubborn process in a session of its own.
+// leaveBehind starts a stubborn process in its own session.
 func leaveBehind() {
 	child := exec.Command(os.Args[0], "be", "stubborn")
 	child.Stdout = os.Stdout
@@ -135,10 +136,10 @@ func leaveBehind() {
 	}
 }
 
-// self has the test program be the supervisor.
+// self makes the test program the supervisor.
 func self() supervisor.Options { return supervisor.Options{Command: []string{os.Args[0]}} }
 
-// stubborn is an agent that follows no signal.
+// stubborn returns the spec of an agent that ignores all signals.
 func stubborn(attempt, log string) supervisor.Spec {
 	return supervisor.Spec{
 		Attempt: attempt, Log: log, Argv: []string{os.Args[0], "be", "stubborn"},
@@ -146,13 +147,13 @@ func stubborn(attempt, log string) supervisor.Spec {
 	}
 }
 
-// attempt is an attempt of a test, which ends with the test.
+// attempt is an attempt of a test. It is ended with the test.
 type attempt struct {
 	t        *testing.T
 	id       string
 	dir, log string
-	pool     *supervisor.Pool // nil for a supervisor of its own
-	reuses   int              // the supervisor that it is to have, if there is a pool
+	pool     *supervisor.Pool // nil means a new supervisor for this attempt
+	reuses   int              // pid of the supervisor that the pool must reuse
 }
 
 func newAttempt(t *testing.T) *attempt {
@@ -170,8 +171,8 @@ func newAttempt(t *testing.T) *attempt {
 	return a
 }
 
-// eachWay runs a test with a supervisor of its own, and with one that has had
-// another attempt.
+// eachWay runs a test with a new supervisor, and with one that has run another attempt
+// before.
 func eachWay(t *testing.T, test func(t *testing.T, a *attempt)) {
 	t.Helper()
 	t.Run("fresh", func(t *testing.T) {
@@ -184,8 +185,8 @@ func eachWay(t *testing.T, test func(t *testing.T, a *attempt)) {
 	})
 }
 
-// newReused is an attempt for a supervisor that had one which was as different as
-// can be, and left nothing out.
+// newReused returns an attempt for a supervisor whose previous attempt used as many
+// features as possible.
 func newReused(t *testing.T) *attempt {
 	t.Helper()
 	before := newAttempt(t)
@@ -205,7 +206,7 @@ func newReused(t *testing.T) *attempt {
 	return a
 }
 
-// pooled is an attempt that a pool starts.
+// pooled returns an attempt that a pool starts.
 func pooled(t *testing.T, pool *supervisor.Pool) *attempt {
 	t.Helper()
 	a := newAttempt(t)
@@ -213,7 +214,7 @@ func pooled(t *testing.T, pool *supervisor.Pool) *attempt {
 	return a
 }
 
-// newPool is a pool that ends with the test.
+// newPool returns a pool that is closed with the test.
 func newPool(t *testing.T, opts supervisor.Options, keep int) *supervisor.Pool {
 	t.Helper()
 	pool := supervisor.NewPool(opts, keep)
@@ -221,7 +222,7 @@ func newPool(t *testing.T, opts supervisor.Options, keep int) *supervisor.Pool {
 	return pool
 }
 
-// shell is a spec for a script.
+// shell returns a spec that runs a script.
 func (a *attempt) shell(script string) supervisor.Spec {
 	return supervisor.Spec{Attempt: a.id, Log: a.log, Argv: []string{"sh", "-c", script}}
 }
@@ -246,8 +247,8 @@ func (a *attempt) try(ctx context.Context, spec supervisor.Spec) (*supervisor.Pr
 	return supervisor.Start(ctx, a.dir, spec, self())
 }
 
-// end sees to it that nothing is left of an attempt, not even one that was let
-// go and must be found again.
+// end makes sure that no process of an attempt is left, even if its Process was closed
+// and it must be attached again.
 func (a *attempt) end(p *supervisor.Process) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -256,7 +257,7 @@ func (a *attempt) end(p *supervisor.Process) {
 		opts := self()
 		opts.Attempt = a.id
 		if p, _, err = supervisor.Attach(ctx, a.dir, opts); err != nil {
-			return // a test that has made it so
+			return // the test has damaged it on purpose
 		}
 		err = p.Stop("the test is over", true)
 	}
@@ -288,11 +289,12 @@ func (a *attempt) text() string {
 	return string(data)
 }
 
-// says waits for a line of output and returns what stands behind the word.
+// says waits for a line of output that starts with the word, and returns the remainder
+// of the line.
 func (a *attempt) says(word string) (rest string) {
 	a.t.Helper()
 	testenv.Wait(a.t, fmt.Sprintf("%q in the log", word), func() error {
-		data, _ := os.ReadFile(a.log) // the agent may not have begun
+		data, _ := os.ReadFile(a.log) // the agent may not have started yet
 		for line := range strings.Lines(string(data)) {
 			if text, ok := strings.CutPrefix(line, word); ok && strings.HasSuffix(text, "\n") {
 				rest = strings.TrimSpace(text)
@@ -304,7 +306,7 @@ func (a *attempt) says(word string) (rest string) {
 	return rest
 }
 
-// saysTwice waits until a word stands in the log twice.
+// saysTwice waits until a word is in the log twice.
 func (a *attempt) saysTwice(word string) {
 	a.t.Helper()
 	testenv.WaitFor(a.t, word+" twice in the log", a.text, func(text string) bool { return strings.Count(text, word) == 2 })

@@ -27,7 +27,7 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// supervisors lists the processes that are a supervisor of the attempt.
+// supervisors lists the supervisor processes of the attempt.
 func (a *attempt) supervisors() (pids []string) {
 	a.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -59,7 +59,7 @@ func TestWhereverItsStarterDiesThereIsOneAgentOrNone(t *testing.T) {
 		seen[state]++
 		switch state {
 		case supervisor.Alive:
-			a.says("stubborn") // and so it can be seen whose it is
+			a.says("stubborn") // now its environment shows that it belongs to the attempt
 			if got := a.carriers(); len(got) != 1 || p.Started().Agent.PID != got[0] {
 				t.Errorf("starter killed after %s: it is alive, and %v run", delay, got)
 			}
@@ -84,8 +84,7 @@ func TestWhereverItsStarterDiesThereIsOneAgentOrNone(t *testing.T) {
 	t.Log(seen)
 }
 
-// startAndDie starts the attempt from a process that is killed a while after it
-// has begun to.
+// startAndDie starts the attempt from a process that is killed after the delay.
 func (a *attempt) startAndDie(delay time.Duration) {
 	a.t.Helper()
 	starter := exec.Command(os.Args[0], "be", "starter", a.dir, a.id, a.log)
@@ -100,7 +99,7 @@ func (a *attempt) startAndDie(delay time.Duration) {
 	if line != "ready\n" {
 		a.t.Errorf("the starter said %q, %v", line, err)
 	}
-	time.Sleep(delay) // the moment is to be any
+	time.Sleep(delay) // to kill it at a random moment
 	if err := starter.Process.Kill(); err != nil {
 		a.t.Error(err)
 	}
@@ -164,8 +163,8 @@ func TestWhereverASupervisorIsKilledNothingIsLeft(t *testing.T) {
 	t.Log(seen)
 }
 
-// kill ends the supervisor the hard way and waits until all of it is gone: its
-// first thread may be before the rest.
+// kill kills the supervisor and waits until all its threads are gone. The first thread
+// may end before the others.
 func (a *attempt) kill(p *supervisor.Process) {
 	a.t.Helper()
 	if err := syscall.Kill(p.Started().Supervisor.PID, syscall.SIGKILL); err != nil {

@@ -16,14 +16,13 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// busy is a script that writes to the log over and over, as does a process which
-// it has started in a session of its own.
+// busy is a script that writes to the log repeatedly. It starts a process in another
+// session that does the same.
 const busy = `setsid sh -c 'while :; do echo grandchild; sleep 0.005; done' & while :; do echo agent; sleep 0.005; done`
 
-// states are those of the processes that carry the attempt's mark, as the kernel
-// has them: T is one that is stopped, D one that waits in the kernel, such as for a
-// child which it has just made and which is stopped. Those that have ended are left
-// out.
+// states returns the kernel states of the live processes that carry the attempt's
+// mark. T is stopped. D waits in the kernel, for example for a newly forked child that
+// is stopped.
 func (a *attempt) states() (states string) {
 	a.t.Helper()
 	for _, pid := range a.carriers() {
@@ -38,8 +37,8 @@ func (a *attempt) states() (states string) {
 	return states
 }
 
-// isFrozen waits until the supervisor says that all is frozen, and then looks for
-// itself, more than once.
+// isFrozen waits until the supervisor reports that all processes are frozen, and then
+// checks their states several times.
 func (a *attempt) isFrozen(p *supervisor.Process) {
 	a.t.Helper()
 	a.saysFrozen(p, true)
@@ -57,7 +56,7 @@ func (a *attempt) saysFrozen(p *supervisor.Process, want bool) {
 	})
 }
 
-// standsStill looks for a while.
+// standsStill fails if any process runs during a short time.
 func (a *attempt) standsStill() {
 	a.t.Helper()
 	if why := a.moves(); why != "" {
@@ -65,13 +64,13 @@ func (a *attempt) standsStill() {
 	}
 }
 
-// comesToRest waits until it stands still.
+// comesToRest waits until no process runs.
 func (a *attempt) comesToRest() {
 	a.t.Helper()
 	testenv.WaitFor(a.t, "all of it to stand still", a.moves, func(what string) bool { return what == "" })
 }
 
-// moves tells what moves within a while, if anything.
+// moves returns what was running during a short time, or "".
 func (a *attempt) moves() string {
 	a.t.Helper()
 	size := len(a.text())
@@ -278,7 +277,7 @@ func TestAnAgentWhoseGafferIsDeadIsFrozenAndCanBeAdopted(t *testing.T) {
 	if line, _ := lines.ReadString('\n'); line != "extended <nil>\n" {
 		t.Errorf("the starter said %q", line)
 	}
-	_ = starter.Process.Kill() // it is there until we have waited
+	_ = starter.Process.Kill() // its pid stays valid until we have waited for it
 	_ = starter.Wait()
 	a.comesToRest()
 	p, state := a.attach()

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// idle starts a supervisor that has no attempt yet, and an attempt for it.
+// idle starts a supervisor without an attempt, and prepares an attempt for it.
 func idle(t *testing.T) (*child, *newcomer) {
 	t.Helper()
 	dir := t.TempDir()
@@ -21,7 +21,7 @@ func idle(t *testing.T) (*child, *newcomer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = n.lock.Close() }) // it may be closed
+	t.Cleanup(func() { _ = n.lock.Close() }) // it may already be closed
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
@@ -35,8 +35,8 @@ func idle(t *testing.T) (*child, *newcomer) {
 	return c, n
 }
 
-// dies does with the supervisor what the end of this process would, after some of
-// a line was sent, and waits until the lock is free.
+// dies simulates the death of this process for the supervisor: it sends a part of the
+// line, closes all connections, and waits until the lock is free.
 func dies(t *testing.T, c *child, n *newcomer, line string) {
 	t.Helper()
 	ours, theirs, err := socketPair()
@@ -62,7 +62,7 @@ func dies(t *testing.T, c *child, n *newcomer, line string) {
 	takes(t, lock)
 }
 
-// takes waits for a lock and takes it.
+// takes waits until it can acquire a lock.
 func takes(t *testing.T, lock *os.File) {
 	t.Helper()
 	testenv.Wait(t, "a free lock", func() error {
@@ -111,7 +111,7 @@ func lineFor(t *testing.T, dir string) string {
 	a, b := net.Pipe()
 	defer a.Close()
 	go func() {
-		_ = newLink(b).send(handover{Dir: []byte(dir), Env: packEnv([]string{"A=1"})}) // the test reads it
+		_ = newLink(b).send(handover{Dir: []byte(dir), Env: packEnv([]string{"A=1"})}) // the test checks what arrives
 		_ = b.Close()
 	}()
 	data := make([]byte, 1000)
@@ -184,7 +184,7 @@ func TestASignalThatCameBeforeAnAttemptIsNotForThat(t *testing.T) {
 	}
 }
 
-// next is what comes of an attempt that is there together with signals.
+// next returns the result of nextTurn when an attempt and signals arrive together.
 func next(signals ...os.Signal) *turn {
 	turns, ends := make(chan *turn, 1), make(chan os.Signal, len(signals))
 	turns <- &turn{}

@@ -20,7 +20,7 @@ func TestWhereverAPoolsProcessDiesEachAttemptRanOnceOrNever(t *testing.T) {
 	testenv.Integration(t)
 	seen := map[string]int{}
 	for range 40 {
-		loop := newAttempt(t) // its mark tells the supervisors that it leaves
+		loop := newAttempt(t) // its mark identifies the supervisors that it leaves behind
 		delay := time.Duration(rand.IntN(60_000)) * time.Microsecond
 		loop.loopAndDie(delay)
 		for _, dir := range loop.looped() {
@@ -38,7 +38,7 @@ func TestWhereverAPoolsProcessDiesEachAttemptRanOnceOrNever(t *testing.T) {
 	t.Log(seen)
 }
 
-// loopAndDie has a process start attempts until it is killed.
+// loopAndDie runs a process that starts attempts, and kills it after the delay.
 func (a *attempt) loopAndDie(delay time.Duration) {
 	a.t.Helper()
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
@@ -57,7 +57,7 @@ func (a *attempt) loopAndDie(delay time.Duration) {
 	if line, err := lines.ReadString('\n'); line != "ready\n" {
 		a.t.Errorf("it said %q, %v", line, err)
 	}
-	time.Sleep(delay) // the moment is to be any
+	time.Sleep(delay) // to kill it at a random moment
 	if err := looper.Process.Kill(); err != nil {
 		a.t.Error(err)
 	}
@@ -67,7 +67,7 @@ func (a *attempt) loopAndDie(delay time.Duration) {
 	_ = looper.Wait() // it was killed
 }
 
-// looped lists the attempts that were begun.
+// looped lists the folders of the attempts that were started.
 func (a *attempt) looped() []string {
 	a.t.Helper()
 	dirs, err := filepath.Glob(filepath.Join(a.dir, "*-*[0-9]"))
@@ -78,7 +78,7 @@ func (a *attempt) looped() []string {
 }
 
 func countRuns(dir string) int {
-	data, _ := os.ReadFile(dir + ".log") // none is no run
+	data, _ := os.ReadFile(dir + ".log") // no log means no run
 	return strings.Count(string(data), "ran")
 }
 
@@ -91,9 +91,9 @@ func onceOrNever(t *testing.T, dir string) string {
 	}
 	defer func() { _ = p.Close() }() // it never fails
 	e := wait(t, p)
-	emptied := e.Attempt == "" && strings.HasPrefix(filepath.Base(dir), "1-") // to be that of another, after its own was over
+	emptied := e.Attempt == "" && strings.HasPrefix(filepath.Base(dir), "1-") // a finished folder that was emptied for reuse
 	if e.Attempt != "" {
-		dir = e.Attempt // the folder may have been about to be that of another
+		dir = e.Attempt // the folder may have been about to be renamed for another attempt
 	}
 	count := countRuns(dir)
 	switch {
@@ -119,7 +119,7 @@ func TestWhereverASupervisorIsKilledWhileItIsGivenAnAttemptThatRunsOnceOrNever(t
 		delay := time.Duration(rand.IntN(3000)) * time.Microsecond
 		killed := make(chan error)
 		go func() {
-			time.Sleep(delay) // the moment is to be any
+			time.Sleep(delay) // to hit a random moment
 			killed <- victim.Kill()
 		}()
 		p, err := a.try(t.Context(), a.shell("echo ran"))
@@ -144,7 +144,7 @@ func TestWhereverASupervisorIsKilledWhileItIsGivenAnAttemptThatRunsOnceOrNever(t
 	t.Log(seen)
 }
 
-// ended waits for the end of an attempt and tells by whom it was seen.
+// ended waits for the end of an attempt and returns how the end was reported.
 func ended(t *testing.T, p *supervisor.Process, victim int) string {
 	t.Helper()
 	e := wait(t, p)
@@ -170,7 +170,7 @@ func TestAPoolMayCloseWhileItStarts(t *testing.T) {
 		closed := make(chan struct{})
 		go func() {
 			defer close(closed)
-			time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond) // the moment is to be any
+			time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond) // to hit a random moment
 			pool.Close()
 		}()
 		p := a.start(a.shell(fmt.Sprintf("exit %d", n)))

@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// runs runs a script to its end and returns its supervisor.
+// runs runs a script to its end and returns the pid of its supervisor and the exit.
 func runs(t *testing.T, pool *supervisor.Pool, script string) (pid int, e supervisor.Exit) {
 	t.Helper()
 	a := pooled(t, pool)
@@ -26,7 +26,7 @@ func runs(t *testing.T, pool *supervisor.Pool, script string) (pid int, e superv
 	return p.Started().Supervisor.PID, wait(t, p)
 }
 
-// isGone tells whether there is no process of that pid, not even a zombie.
+// isGone reports whether no process has that pid, not even a zombie.
 func isGone(pid int) bool {
 	_, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 	return errors.Is(err, os.ErrNotExist)
@@ -39,7 +39,7 @@ func waitGone(t *testing.T, pids ...int) {
 		if slices.ContainsFunc(pids, isGone) {
 			return nil
 		}
-		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pids[0])) // it may have ended meanwhile
+		status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pids[0])) // it may have ended in the meantime
 		return fmt.Errorf("the first is\n%s", status)
 	})
 }
@@ -67,7 +67,8 @@ func TestTheSupervisorAndTheAgentAreInSessionsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// ask is a script that tells all that an agent may have from its supervisor.
+// ask is a script that prints everything that an agent may inherit from its
+// supervisor.
 const ask = `env | sort; pwd; umask; ulimit -a; ls /proc/$$/fd; grep -E 'Sig(Blk|Ign|Cgt)|NoNewPrivs|CapEff' /proc/self/status; cat`
 
 func TestAnAgentHasNothingOfTheAttemptBefore(t *testing.T) {
@@ -163,7 +164,7 @@ func (a *attempt) becomesFree() {
 	})
 }
 
-// isFree tells whether no process holds the lock.
+// isFree reports whether no process holds the lock.
 func (a *attempt) isFree() bool {
 	a.t.Helper()
 	lock, err := os.Open(filepath.Join(a.dir, "lock"))
@@ -270,7 +271,7 @@ func TestAPoolKeepsNoMoreThanItIsTo(t *testing.T) {
 	one, two := pooled(t, pool), pooled(t, pool)
 	spec1, spec2 := one.shell("read x"), two.shell("read x")
 	spec1.Open, spec2.Open = true, true
-	p1, p2 := one.start(spec1), two.start(spec2) // both at once, however long that takes
+	p1, p2 := one.start(spec1), two.start(spec2) // both run at the same time, so they need two supervisors
 	for _, p := range []*supervisor.Process{p1, p2} {
 		if err := p.CloseInput(); err != nil {
 			t.Fatal(err)

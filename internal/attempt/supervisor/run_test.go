@@ -33,7 +33,7 @@ func TestTheExitCodeIsRecorded(t *testing.T) {
 	})
 }
 
-// recorded is the last record of an end in the lock.
+// recorded returns the last exit record in the lock.
 func (a *attempt) recorded() (e supervisor.Exit) {
 	a.t.Helper()
 	records := a.lines("exit ")
@@ -46,7 +46,7 @@ func (a *attempt) recorded() (e supervisor.Exit) {
 	return e
 }
 
-// lines are what stands in the lock behind a word.
+// lines returns the lines of the lock that start with a word, without that word.
 func (a *attempt) lines(word string) (list []string) {
 	a.t.Helper()
 	data, err := os.ReadFile(a.lock())
@@ -211,7 +211,7 @@ func TestSecretsOfTheEnvironmentAreInNoFile(t *testing.T) {
 		}
 		for _, file := range files {
 			if info, err := os.Lstat(file); err == nil && info.Mode().Type() == os.ModeSocket {
-				continue // of an agent that took its time
+				continue // the agent ran long enough for the socket to be created
 			}
 			if data, err := os.ReadFile(file); err != nil || bytes.Contains(data, []byte("secret-of-mine")) {
 				t.Errorf("%s: %q, %v", file, data, err)
@@ -357,7 +357,7 @@ func TestASupervisorThatCannotBeStartedIsAnError(t *testing.T) {
 func TestWhatASupervisorHasNotSaidBeforeItDiedIsInTheLock(t *testing.T) {
 	const killed = "the supervisor was killed"
 	for name, c := range map[string]struct {
-		wrote string // by the supervisor, of the attempt ID
+		wrote string // content that the supervisor wrote to the lock; ID stands for the attempt's id
 		err   string
 		exit  supervisor.Exit
 	}{

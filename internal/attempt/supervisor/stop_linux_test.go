@@ -18,8 +18,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// carriers looks at the process table from outside: it lists the processes that
-// carry the attempt's mark.
+// carriers lists the processes that carry the attempt's mark. It reads the process
+// table itself, without the code under test.
 func (a *attempt) carriers() (pids []int) {
 	a.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -36,7 +36,8 @@ func (a *attempt) carriers() (pids []int) {
 	return pids
 }
 
-// allGone fails if there is a process left the very moment that an end was told.
+// allGone fails if any process is left. It is called immediately after the end was
+// reported.
 func (a *attempt) allGone() {
 	a.t.Helper()
 	if left := a.carriers(); len(left) > 0 {
@@ -170,7 +171,7 @@ func TestAStopAfterTheExitTellsTheAgentNothing(t *testing.T) {
 		testenv.Wait(t, "the sweep", func() error {
 			s, err := p.Status()
 			over := (*supervisor.OverError)(nil)
-			if errors.As(err, &over) { // on a machine that stood still meanwhile
+			if errors.As(err, &over) { // the test machine was suspended or very slow
 				return nil
 			}
 			if err == nil && s.Doing != "sweeping" {
@@ -188,7 +189,7 @@ func TestAStopAfterTheExitTellsTheAgentNothing(t *testing.T) {
 	})
 }
 
-// Each of the 200 starts another process when its own is ended.
+// Each of the 200 background shells starts another process when its current one ends.
 const bomb = `
 n=0
 while [ $n -lt 200 ]; do
@@ -239,7 +240,7 @@ func TestTheDeadlineIsKeptWhenNobodyIsAttached(t *testing.T) {
 		p, state := a.attach()
 		e := wait(t, p)
 		a.allGone()
-		if e.Told != supervisor.Timeout || e.Signal == "" || state == supervisor.Lost { // by which signal depends on how far it was
+		if e.Told != supervisor.Timeout || e.Signal == "" || state == supervisor.Lost { // the signal depends on how far stopping had progressed
 			t.Errorf("%s, exit %+v", state, e)
 		}
 		if e.Ended.Before(spec.Deadline) {
@@ -255,12 +256,12 @@ func TestADeadlineIsPutOffByTheTimeInWhichTheAgentWaitsForAPerson(t *testing.T) 
 		spec.Deadline = time.Now().Add(2 * time.Second)
 		spec.Interrupt, spec.Terminate = 10*time.Millisecond, 10*time.Millisecond
 		p := a.start(spec)
-		for range 2 { // it may be said twice
+		for range 2 { // repeated calls are harmless
 			if err := p.Waiting(true); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := p.Close(); err != nil { // the wait is known to the supervisor, whoever is there
+		if err := p.Close(); err != nil { // the supervisor knows of the wait even without clients
 			t.Fatal(err)
 		}
 		testenv.WaitFor(t, "the deadline has passed", time.Now, func(now time.Time) bool { return now.After(spec.Deadline.Add(500 * time.Millisecond)) })
@@ -310,8 +311,8 @@ func TestHugeOutputDoesNotGoThroughTheSupervisor(t *testing.T) {
 	})
 }
 
-// memory returns what the kernel says of a process: VmRSS is what it has, VmHWM
-// what it has had at most.
+// memory returns a memory value of a process: VmRSS is its current size, VmHWM its
+// maximum.
 func memory(t *testing.T, pid int, what string) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// terminal is a program that hosts a supervisor, and what was told of it.
+// terminal is a program that hosts a supervisor, and the errors that were reported.
 type terminal struct {
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -147,7 +147,7 @@ func TestWithoutATerminalTheAgentRunsAllTheSame(t *testing.T) {
 	}
 }
 
-// call connects and says something, and is gone.
+// call connects, sends a text and disconnects.
 func call(socket, words string) error {
 	conn, err := net.Dial("unix", socket)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// The variables that make the test program a program in a session: what it does,
-// and the folder in which it says so.
+// These variables make the test program act as a program in a session: its role, and
+// the folder in which it reports what it does.
 const (
 	role  = "TMUX_TEST_ROLE"
 	place = "TMUX_TEST_PLACE"
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// started is what a program says of itself.
+// started is what a program reports about itself.
 type started struct {
 	Argv, Env []string
 	Dir       string
@@ -102,7 +102,8 @@ func newProgram(t *testing.T, act string) program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The program may still be starting when the test ends, and write into its folder.
+	// The program may still be starting, and writing into its folder, when the test
+	// ends.
 	t.Cleanup(func() {
 		testenv.Wait(t, "the removal of the program's folder", func() error { return os.RemoveAll(dir) })
 	})
@@ -116,7 +117,7 @@ func (p program) start(s *Server, session string, args ...string) {
 	}
 }
 
-// all waits until n have started and says what they have said.
+// all waits until n programs have started, and returns their reports.
 func (p program) all(n int) (list []started) {
 	p.t.Helper()
 	var files []string
@@ -143,10 +144,10 @@ func (p program) all(n int) (list []started) {
 	return list
 }
 
-// newServer names a server that is ended with the test.
+// newServer returns a server that is ended with the test.
 func newServer(t *testing.T) *Server {
 	t.Helper()
-	// The test's own folder has a path that is too long for a socket.
+	// The path of the test's own folder is too long for a socket.
 	dir, err := os.MkdirTemp("", "tmux-")
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func newServer(t *testing.T) *Server {
 			t.Error(err)
 		}
 		if pid > 0 {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended in the meantime
 			isSilent(t, s)
 		}
 		if err := os.RemoveAll(dir); err != nil {
@@ -169,7 +170,7 @@ func newServer(t *testing.T) *Server {
 	return s
 }
 
-// isSilent waits until no server listens.
+// isSilent waits until no server is listening.
 func isSilent(t *testing.T, s *Server) {
 	t.Helper()
 	testenv.Wait(t, "the end of the server", func() error {
@@ -191,7 +192,8 @@ func ends(t *testing.T, s *Server, session string) {
 	})
 }
 
-// shows waits until a session's terminal has a text, and returns all of it.
+// shows waits until a session's terminal contains a text, and returns the complete
+// screen.
 func shows(t *testing.T, s *Server, session, want string) (text string) {
 	t.Helper()
 	testenv.Wait(t, fmt.Sprintf("%q in the terminal of %s", want, session), func() error {

@@ -87,7 +87,7 @@ func TestTheProgramOfAnEndedSessionHearsAHangup(t *testing.T) {
 	p.hears(t)
 }
 
-// hears waits until the program has had a hangup.
+// hears waits until the program has received SIGHUP.
 func (p program) hears(t *testing.T) {
 	t.Helper()
 	testenv.Wait(t, "a hangup", func() error { _, err := os.Stat(filepath.Join(p.place, "hangup")); return err })
@@ -130,7 +130,7 @@ func TestAServerThatHangsHangsNobody(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }() // it was there a moment ago
+	defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }() // it existed a moment ago
 	hasty := New(s.socket)
 	hasty.wait = 500 * time.Millisecond
 	if _, err := hasty.Has(t.Context(), "agent-a"); !errors.As(err, new(*SilentError)) {
@@ -208,8 +208,7 @@ func TestAnAttachedTerminalIsGivenBackWhenTheSessionEnds(t *testing.T) {
 	}
 }
 
-// person is somebody at a terminal, which is a session of another server: one
-// who works in a tmux of their own.
+// person is a user whose terminal is itself a session of another tmux server.
 type person struct {
 	t        *testing.T
 	s        *Server
@@ -234,7 +233,7 @@ func attach(t *testing.T, s *Server, session string, readOnly bool) person {
 	return p
 }
 
-// isAttached waits until the session has so many terminals.
+// isAttached waits until the session has that many attached terminals.
 func (p person) isAttached(want int) {
 	p.t.Helper()
 	testenv.Wait(p.t, fmt.Sprintf("%d terminals at %s", want, p.session), func() error {
@@ -262,7 +261,7 @@ func (p person) types(keys ...string) {
 	}
 }
 
-// leaves detaches, and waits until the terminal is the person's own again.
+// leaves detaches, and waits until the user's terminal is free again.
 func (p person) leaves() {
 	p.t.Helper()
 	p.types("C-b", "d")

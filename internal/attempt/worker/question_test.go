@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// doubter is an agent that asks whether it may use a tool, and withdraws that when
-// there is a file.
+// doubter is an agent that asks for permission to use a tool, and withdraws the
+// question when a file appears.
 const doubter = `
 echo '{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"t1"}}'
 while [ ! -e %[1]s/withdraw ]; do sleep 0.01; done
@@ -25,7 +25,7 @@ while [ ! -e %[1]s/end ]; do sleep 0.01; done
 echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'
 `
 
-// doubt submits a task whose agent asks.
+// doubt submits a task whose agent asks a question.
 func (f *fleet) doubt() (run string) {
 	f.agents = func(name string) (agent.Agent, error) {
 		return agent.New(name, map[string]agent.Custom{"doubter": {Like: "claude", Argv: []string{"sh", "-c", fmt.Sprintf(doubter, f.dir)}}})
@@ -40,7 +40,7 @@ func (f *fleet) write(name string) {
 	f.must(os.WriteFile(filepath.Join(f.dir, name), nil, 0o600))
 }
 
-// question waits until there is a question that is open or not.
+// question waits until there is one question that is open, or closed.
 func (f *fleet) question(open bool) store.Question {
 	f.t.Helper()
 	return testenv.WaitFor(f.t, fmt.Sprintf("one question that is open: %v", open), func() (all []store.Question) {
@@ -66,7 +66,7 @@ func TestAQuestionThatTheAgentWithdrawsIsClosed(t *testing.T) {
 	f.until(run, "a", store.Complete)
 }
 
-// patient is an agent that works until there is a file, without a word.
+// patient is an agent that works silently until a file appears.
 const patient = `
 while [ ! -e %[1]s/end ]; do sleep 0.01; done
 echo '{"type":"result","subtype":"success","is_error":false,"result":"done"}'

@@ -21,13 +21,13 @@ import (
 
 const hush = "hush-hush-0123456789"
 
-// begun waits until a task has left a file.
+// begun waits until a task has created a file.
 func (f *fleet) begun(name string) {
 	f.t.Helper()
 	testenv.Wait(f.t, name, func() error { _, err := os.Stat(filepath.Join(f.dir, name)); return err })
 }
 
-// holding lists the files of the fleet that have the value in them.
+// holding lists the files of the fleet that contain the secret value.
 func (f *fleet) holding() (list []string) {
 	f.t.Helper()
 	n := 0
@@ -70,7 +70,7 @@ func TestSecurityTheValueOfAReferenceIsInNoFileWhileItsAgentRuns(t *testing.T) {
 		t.Errorf("the value is in %q", list)
 	}
 
-	// The next worker takes the agent over, and resolves the reference for the checks.
+	// The next worker adopts the agent, and resolves the reference for the checks.
 	first.stop()
 	_ = first.ended(t) // it leaves its agent running
 	f.hire("w", 1, f.running(run)...)

@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// scarce has agents that cannot be started while a condition holds.
+// scarce makes agents fail to start with err while a condition holds.
 func (f *fleet) scarce(err error, while func() bool) {
 	agents := f.agents
 	f.agents = func(name string) (agent.Agent, error) {

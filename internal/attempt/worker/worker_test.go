@@ -30,7 +30,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// TestMain lets the test program be the supervisor as well.
+// TestMain lets the test program also act as the supervisor.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "supervise" {
 		os.Exit(supervisor.Main(os.Args[2:]))
@@ -38,17 +38,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fleet is an engine on a store in memory, and workers that reach it over wires
-// which can be cut.
+// fleet is an engine on an in-memory store, with workers that reach it over
+// connections that can be cut.
 type fleet struct {
 	*engine.Engine
 	t          *testing.T
 	dir        string
 	store      *memory.Store
-	supervisor []string // how one is started
+	supervisor []string // command that starts a supervisor
 	agents     func(name string) (agent.Agent, error)
-	allow      []string // of workers that are hired
-	older      bool     // the engine does not know that workers choose agents
+	allow      []string // the allowed agents of new workers
+	older      bool     // the engine is too old to know that workers restrict their agents
 }
 
 func newFleet(t *testing.T, lease time.Duration) *fleet {
@@ -69,7 +69,7 @@ func (f *fleet) must(err error) {
 	}
 }
 
-// submit submits scripts, one task each, which are called a, b and so on.
+// submit submits one task for each script. The tasks are called a, b and so on.
 func (f *fleet) submit(retries int, scripts ...string) (run string) {
 	f.t.Helper()
 	var p plan.Plan
@@ -99,7 +99,7 @@ func (f *fleet) attempts(run, id string) (list []store.Attempt) {
 	return list
 }
 
-// worker is empty if nothing was heard of it yet.
+// worker returns a worker's row. It is empty if the worker has sent no heartbeat yet.
 func (f *fleet) worker(id string) (w store.Worker) {
 	f.t.Helper()
 	f.must(f.store.Read(context.Background(), func(r store.Reader) (err error) {
@@ -111,7 +111,7 @@ func (f *fleet) worker(id string) (w store.Worker) {
 	return w
 }
 
-// running is what a worker is to adopt.
+// running returns the attempts that a worker has to adopt.
 func (f *fleet) running(run string) (list []engine.Assignment) {
 	f.t.Helper()
 	f.must(f.store.Read(context.Background(), func(r store.Reader) error {
@@ -144,7 +144,8 @@ func (f *fleet) workerIs(name, status string) {
 		func(s string) bool { return s == status })
 }
 
-// sweep sweeps until the test has ended, and hears of everybody all the time.
+// sweep sweeps repeatedly until the test has ended, as if all heartbeats had always
+// been received.
 func (f *fleet) sweep() {
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -161,14 +162,14 @@ func (f *fleet) sweep() {
 	f.t.Cleanup(func() { stop(); <-done })
 }
 
-// wire is a worker's way to the engine.
+// wire is a worker's connection to the engine.
 type wire struct {
 	*engine.Engine
-	cut   atomic.Bool  // nothing arrives
+	cut   atomic.Bool  // no request arrives
 	lossy atomic.Bool  // some answers are lost
 	stuck atomic.Bool  // claims are not answered
-	busy  atomic.Int64 // so many requests find somebody else writing
-	older bool         // claims arrive without the agents
+	busy  atomic.Int64 // this many requests fail because another process is writing
+	older bool         // claims arrive without the list of agents
 	beats atomic.Int64
 }
 
@@ -223,7 +224,7 @@ func (w *wire) Release(ctx context.Context, id string, held []engine.Held) error
 	return err
 }
 
-// hand is a worker that runs.
+// hand is a running worker.
 type hand struct {
 	*worker.Worker
 	wire *wire
@@ -244,7 +245,7 @@ func (p place) Commit(context.Context, store.Task, plan.Task) error { return nil
 
 func (p place) Diff(context.Context, store.Task, plan.Task) (*seen.Diff, error) { return nil, nil }
 
-// hire starts a worker, which ends with the test, and all that it runs with it.
+// hire starts a worker. It ends with the test, together with all its agents.
 func (f *fleet) hire(id string, slots int, adopt ...engine.Assignment) *hand {
 	f.t.Helper()
 	h := &hand{wire: &wire{Engine: f.Engine, older: f.older}, done: make(chan error, 1)}
@@ -294,8 +295,8 @@ func (h *hand) ended(t *testing.T) error {
 	}
 }
 
-// ticks is a script that writes to a file over and over until there is a file that
-// tells it to end, and its number of lines.
+// ticks returns a script that appends lines to a file until another file appears, and
+// a function that counts the lines.
 func (f *fleet) ticks(name string) (script string, count func() int) {
 	file := filepath.Join(f.dir, name)
 	script = fmt.Sprintf("while [ ! -e %s.end ]; do echo $GAFFER_ATTEMPT_NUMBER >> %s; sleep 0.01; done", file, file)
@@ -310,14 +311,14 @@ func (f *fleet) end(name string) {
 	f.must(os.WriteFile(filepath.Join(f.dir, name+".end"), nil, 0o600))
 }
 
-// comesOn waits until more was counted.
+// comesOn waits until the count has grown.
 func comesOn(t *testing.T, count func() int) {
 	t.Helper()
 	was := count()
 	testenv.WaitFor(t, fmt.Sprintf("more than %d lines", was+3), count, func(n int) bool { return n > was+3 })
 }
 
-// standsStill waits until nothing more is counted for a while.
+// standsStill waits until the count has not changed for a while.
 func standsStill(t *testing.T, count func() int) {
 	t.Helper()
 	was, since := count(), time.Now()
@@ -358,7 +359,7 @@ func TestAWorkerThatIsCutOffFreezesItsAgentAndGoesOnWhenItIsBack(t *testing.T) {
 	h := f.hire("w", 1)
 	comesOn(t, count)
 	h.wire.cut.Store(true)
-	testenv.WaitFor(t, "a notice", h.told, func(told []string) bool { return len(told) > 0 }) // a script that gets no time may seem to stand still before
+	testenv.WaitFor(t, "a notice", h.told, func(told []string) bool { return len(told) > 0 }) // a script that gets no processor time may look frozen before
 	standsStill(t, count)
 	h.wire.cut.Store(false)
 	testenv.WaitFor(t, "two notices", h.told, func(told []string) bool { return len(told) > 1 })
@@ -403,7 +404,7 @@ func TestTwoAgentsNeverWorkOnATaskWhoseWorkerIsCutOff(t *testing.T) {
 	f.sweep()
 	second := f.hire("second", 1)
 	testenv.WaitFor(t, "an attempt of the second worker", func() []store.Attempt {
-		second.Wake() // a retry waits for its time
+		second.Wake() // the retry is delayed
 		return f.attempts(run, "a")
 	}, func(all []store.Attempt) bool { return len(all) > 1 && all[len(all)-1].Worker == "second" })
 	comesOn(t, count)
@@ -514,7 +515,7 @@ func TestAWorkerThatWasKilledIsFollowedByOneThatHasItsAgentGoOn(t *testing.T) {
 	run := f.submit(0, script)
 	h := f.hire("w", 1)
 	comesOn(t, count)
-	h.stop() // to the supervisor that is as if it were killed
+	h.stop() // for the supervisor this is the same as a killed worker
 	<-h.done
 	standsStill(t, count)
 	f.hire("w", 1, f.running(run)...)
@@ -549,7 +550,7 @@ func TestFaultAnAttemptWhoseSupervisorDoesNotAnswerIsTakenOverWhenItDoes(t *test
 	}
 }
 
-// supervisorOf is the process that looks after the only attempt of a worker called w.
+// supervisorOf returns the pid of the supervisor of worker w's only attempt.
 func (f *fleet) supervisorOf(run string) int {
 	f.t.Helper()
 	var started supervisor.Started
@@ -607,7 +608,7 @@ func TestAnEndThatABusyDatabaseDidNotTakeIsReportedAgain(t *testing.T) {
 	run := f.submit(0, script)
 	h := f.hire("w", 1)
 	comesOn(t, count)
-	h.wire.busy.Store(5) // of beats and of reports
+	h.wire.busy.Store(5) // heartbeats and reports fail
 	f.end("a")
 	f.until(run, "a", store.Complete)
 	if task := f.task(run, "a"); task.Tries != 1 {
@@ -626,7 +627,7 @@ func TestAClaimThatIsNotAnsweredHoldsUpNoBeat(t *testing.T) {
 	h.wire.stuck.Store(true)
 	h.Wake()
 	was := h.wire.beats.Load()
-	testenv.WaitFor(t, "seven heartbeats", h.wire.beats.Load, func(n int64) bool { return n > was+6 }) // for longer than the lease
+	testenv.WaitFor(t, "seven heartbeats", h.wire.beats.Load, func(n int64) bool { return n > was+6 }) // longer than the lease
 	comesOn(t, count)
 	f.end("a")
 	f.until(run, "a", store.Complete)
