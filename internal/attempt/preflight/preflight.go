@@ -35,7 +35,7 @@ type Problem struct {
 
 func (p Problem) Error() string { return p.Text }
 
-// Hint says what the user can do next.
+// Hint returns what the user can do next.
 func (p Problem) Hint() string { return p.Next }
 
 // NotFound marks the problem as something that is missing.

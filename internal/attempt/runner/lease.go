@@ -47,7 +47,7 @@ func (l *lease) over(now time.Time) bool {
 }
 
 // pass moves the lease to another process. told is the end of the lease that the
-// process already knows; zero means none.
+// process already has; zero means forever.
 func (l *lease) pass(to *supervisor.Process, told time.Time) error {
 	l.sending.Lock()
 	defer l.sending.Unlock()

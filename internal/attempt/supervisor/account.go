@@ -20,7 +20,7 @@ import (
 // that its environment has enabled.
 const (
 	specWord = "spec {" // what to run; written before a supervisor gets the lock
-	heldWord = "held {" // who the supervisor is; from here on there may be an agent
+	heldWord = "held {" // identity of the supervisor; from here on there may be an agent
 	exitWord = "exit {" // how the attempt ended; the last complete line counts
 
 	frozenWord = "frozen {" // when all processes were frozen

@@ -60,7 +60,7 @@ func (e *UnknownError) Unwrap() error { return e.Reason }
 // Conflict marks the error as a conflict with another program.
 func (e *UnknownError) Conflict() bool { return true }
 
-// Hint says what the user can do next.
+// Hint returns what the user can do next.
 func (e *UnknownError) Hint() string {
 	if hint := (interface{ Hint() string })(nil); errors.As(e.Reason, &hint) {
 		return hint.Hint()

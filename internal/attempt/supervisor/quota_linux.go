@@ -40,7 +40,7 @@ func threadsOfUser() (n int) {
 	for _, folder := range folders {
 		info, err := os.Stat(folder)
 		if err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
-			continue // it has ended, or is another user's
+			continue // it has ended, or belongs to another user
 		}
 		n += threadsOf(folder)
 	}

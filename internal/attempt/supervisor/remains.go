@@ -73,7 +73,7 @@ func (l Left) String() string {
 	return fmt.Sprintf("pid %d (%s)", l.PID, string(command))
 }
 
-// UnprovenError reports an attempt of which processes may be alive.
+// UnprovenError reports an attempt that may still have live processes.
 type UnprovenError struct {
 	Attempt string
 	Since   time.Time // when this was first found
@@ -84,7 +84,7 @@ func (e *UnprovenError) Error() string {
 	return fmt.Sprintf("its supervisor was killed, and %s", e.Remains.Why)
 }
 
-// Hint says what the user can do next.
+// Hint returns what the user can do next.
 func (e *UnprovenError) Hint() string {
 	end := "see that nothing of it is alive"
 	switch len(e.Remains.Processes) {

@@ -82,7 +82,7 @@ func prepare(dir string, spec Spec) (*newcomer, error) {
 		return nil, &StartError{err}
 	}
 	if err := note(lock, specWord, spec); err != nil {
-		_ = lock.Close() // nobody relies on what was written to it
+		_ = lock.Close() // no process relies on what was written to it
 		return nil, &StartError{err}
 	}
 	return &newcomer{f, spec, lock}, nil

@@ -16,7 +16,7 @@ func (e *MissingError) Unwrap() error { return e.Err }
 // NotFound marks the error as one about something that does not exist.
 func (e *MissingError) NotFound() bool { return true }
 
-// Hint says what the user can do next.
+// Hint returns what the user can do next.
 func (e *MissingError) Hint() string { return installHint() }
 
 // OldError reports a tmux version that is too old.
@@ -32,7 +32,7 @@ func (e *OldError) Error() string {
 // Conflict marks the error as a conflict with existing state.
 func (e *OldError) Conflict() bool { return true }
 
-// Hint says what the user can do next.
+// Hint returns what the user can do next.
 func (e *OldError) Hint() string { return installHint() }
 
 func installHint() string {
@@ -44,7 +44,7 @@ type SocketError struct{ Socket, Problem, Advice string }
 
 func (e *SocketError) Error() string { return fmt.Sprintf("tmux socket %s: %s", e.Socket, e.Problem) }
 
-// Hint says what the user can do next.
+// Hint returns what the user can do next.
 func (e *SocketError) Hint() string { return e.Advice }
 
 // SpecError reports invalid arguments for a new session.
@@ -84,7 +84,7 @@ func (e *SilentError) Error() string {
 	return fmt.Sprintf("tmux %s on %s: no answer in %s", e.Command, e.Socket, e.Waited)
 }
 
-// Hint says what the user can do next.
+// Hint returns what the user can do next.
 func (e *SilentError) Hint() string {
 	return "see what the tmux server on this socket does; if it hangs, end it: its agents are told by a hangup"
 }

@@ -266,7 +266,7 @@ func (e *notAllowedError) Error() string {
 	return fmt.Sprintf("this worker does not run agent %s: it was started for %s", e.agent, strings.Join(e.allowed, ", "))
 }
 
-// Hint says what the user can do next.
+// Hint returns what the user can do next.
 func (*notAllowedError) Hint() string {
 	return "the coordinator is of an older version than the worker: upgrade it, then retry"
 }
@@ -379,7 +379,8 @@ func (h *heldAttempt) insist(ctx context.Context, what string, request func() er
 	}
 }
 
-// retire removes an attempt whose end was reported.
+// retire removes an attempt whose end was reported, and its folder, from the worker.
+// It takes the next attempt if one was claimed with the report.
 func (h *heldAttempt) retire(ctx context.Context, next *engine.Assignment, asked time.Time) {
 	w := h.worker
 	if ctx.Err() != nil {

@@ -359,7 +359,7 @@ func TestAWorkerThatIsCutOffFreezesItsAgentAndGoesOnWhenItIsBack(t *testing.T) {
 	h := f.hire("w", 1)
 	comesOn(t, count)
 	h.wire.cut.Store(true)
-	testenv.WaitFor(t, "a notice", h.told, func(told []string) bool { return len(told) > 0 }) // a script that gets no processor time may look frozen before
+	testenv.WaitFor(t, "a notice", h.told, func(told []string) bool { return len(told) > 0 }) // a starved script may look frozen before
 	standsStill(t, count)
 	h.wire.cut.Store(false)
 	testenv.WaitFor(t, "two notices", h.told, func(told []string) bool { return len(told) > 1 })
