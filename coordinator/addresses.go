@@ -12,27 +12,27 @@ import (
 	"time"
 )
 
-// addresses are where the coordinators of one fleet are. Requests go to one of
-// them, and all to the next as soon as one of them shows that it is away.
+// addresses holds the addresses of the coordinators of one fleet. All requests go to one
+// of them. When it fails, all requests switch to the next.
 type addresses struct {
 	mu    sync.Mutex
-	list  []*address // of which an entry is replaced, never changed
-	now   int        // the one that requests go to
-	works int        // the one that was the last to answer
+	list  []*address // entries are replaced, never modified
+	now   int        // index of the address that requests go to
+	works int        // index of the address that answered last
 }
 
-// address is where a coordinator is, for as long as it is used.
+// address is the address of one coordinator, valid while it is in use.
 type address struct {
 	*url.URL
 	number int
-	used   context.Context // ends when it has failed and another one has answered
+	used   context.Context // ends when this address has failed and another one has answered
 	leave  context.CancelCauseFunc
 }
 
-// errLeft is why a request is given up that waits for an address which is away.
+// errLeft cancels a request that waits for a failed address when another one answers.
 var errLeft = errors.New("another coordinator answers in its place")
 
-// find reads addresses: some separated by commas, and more.
+// find parses a comma-separated list of addresses and the additional ones in also.
 func find(list string, also []string) (*addresses, error) {
 	a := &addresses{}
 	for n, text := range append(strings.Split(list, ","), also...) {
@@ -63,15 +63,14 @@ func parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// at returns the address that is used now.
+// at returns the address that is currently used.
 func (a *addresses) at() *address {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.list[a.now]
 }
 
-// failed makes the next address the one that is used, unless one has become so
-// since.
+// failed switches to the next address, unless a switch has already happened.
 func (a *addresses) failed(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -80,9 +79,10 @@ func (a *addresses) failed(is *address) {
 	}
 }
 
-// answered says that an address works. If it is new that this one does, what
-// still waits for the others is told to come here. Only an answer counts: while
-// no coordinator has one, as when their database is away, nobody is sent around.
+// answered records that an address works. If another address worked before, it cancels
+// the requests that still wait for other addresses, so that they are sent here. Only an
+// answer has this effect: while no coordinator answers, for example because their
+// database is down, no request is redirected.
 func (a *addresses) answered(is *address) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,9 +98,9 @@ func (a *addresses) answered(is *address) {
 	}
 }
 
-// visit asks at one address after the other, each once at most, until one can be
-// reached. What may be repeated is given up where it waits for an address that was
-// left meanwhile; the rest goes to another address only if it was not sent at all.
+// visit sends a request to one address after the other, each at most once, until one can
+// be reached. A safe request is abandoned while it waits for an address that is no longer
+// used. An unsafe request goes to another address only if it was not sent at all.
 func (c *Client) visit(ctx context.Context, safe bool, ask func(context.Context, *address) error) error {
 	var err error
 	for range c.at.list {
@@ -117,7 +117,7 @@ func (c *Client) visit(ctx context.Context, safe bool, ask func(context.Context,
 	return err
 }
 
-// while asks at an address for as long as it is used.
+// while sends a request to an address and cancels it if the address is no longer used.
 func (c *Client) while(ctx context.Context, is *address, safe bool, ask func(context.Context, *address) error) error {
 	if !safe || len(c.at.list) == 1 {
 		return ask(ctx, is)
@@ -128,9 +128,9 @@ func (c *Client) while(ctx context.Context, is *address, safe bool, ask func(con
 	return ask(ctx, is)
 }
 
-// away says that there was no answer, or one which another coordinator need not
-// give. A caller who has gone says nothing about the coordinator; one whose time
-// is up does.
+// away reports whether the coordinator gave no answer, or one that another coordinator
+// may give differently. If the caller canceled the request, the error says nothing about
+// the coordinator. If the caller's deadline passed, it does.
 func away(ctx context.Context, err error) bool {
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return false
@@ -149,17 +149,16 @@ func away(ctx context.Context, err error) bool {
 	return false
 }
 
-// unsent says that no connection was made.
+// unsent reports whether no connection was established.
 func unsent(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
 }
 
-// quick is how long a connection may take to be made where there is another
-// address to try.
+// quick is the connection timeout when there is another address to try.
 const quick = 3 * time.Second
 
-// hasten lets a client give up connecting sooner.
+// hasten shortens a client's connection timeout to quick.
 func hasten(c *http.Client) {
 	given, ok := c.Transport.(*http.Transport)
 	if !ok {

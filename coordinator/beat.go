@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// Beat sends heartbeats until the context ends or the coordinator denies them: the
-// first at once, then one every so often and one for every word on wake, over a
-// connection that no other request shares. say is asked for each, so what it says
-// is never older than the request; heard, which may be nil, is told how each went.
-// One that fails is tried again sooner than the next is due.
+// Beat sends heartbeats until the context ends or the coordinator denies them. It sends
+// the first at once, then one per interval and one for every value on wake. It uses a
+// connection that no other request shares. Beat calls say before each heartbeat, so the
+// reported state is never older than the request. It calls heard, which may be nil, with
+// the result of each. A failed heartbeat is retried before the next one is due.
 //
-// Without an id the first answer's is used from then on. An agent that can name
-// itself should: if that first answer is lost, it has been made for nothing.
+// If the heartbeat has no agent id, Beat uses the id of the first answer from then on. An
+// agent that can choose its own id should do so: if that first answer is lost, the
+// coordinator has created an agent that is never used.
 func (c *Client) Beat(ctx context.Context, every time.Duration, say func() Heartbeat, wake <-chan struct{}, heard func(Agent, error)) error {
 	if every <= 0 {
 		every = BeatEvery
@@ -41,18 +42,18 @@ func (c *Client) Beat(ctx context.Context, every time.Duration, say func() Heart
 	}
 }
 
-// pulse is what the heartbeats of one agent share.
+// pulse is the state that the heartbeats of one agent share.
 type pulse struct {
 	client *Client
 	via    *http.Client
 	end    func()
 	say    func() Heartbeat
 	heard  func(Agent, error)
-	id     string // as the coordinator named it
+	id     string // as assigned by the coordinator
 }
 
-// pulse returns heartbeats none of which holds up the next: two in a row may be
-// lost before a worker counts as offline.
+// pulse limits the timeout of a heartbeat so that it never delays the next one: two in a
+// row may be lost before a worker counts as offline.
 func (c *Client) pulse(every time.Duration, say func() Heartbeat, heard func(Agent, error)) *pulse {
 	own := *c
 	own.opt.Timeout = min(c.opt.Timeout, every*2/3)
@@ -87,14 +88,14 @@ func (p *pulse) send(ctx context.Context) (agent Agent, err error) {
 	return agent, nil
 }
 
-// denied says that no later heartbeat will fare better.
+// denied reports whether every later heartbeat would be refused too.
 func denied(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && (e.Denied() || e.Invalid())
 }
 
-// await returns when it is time for the next heartbeat: after a while, or as soon
-// as something changed. A closed channel has nothing more to say.
+// await returns when the next heartbeat is due: after d, or as soon as a value arrives on
+// wake. It returns nil in place of a closed wake channel.
 func await(ctx context.Context, d time.Duration, wake <-chan struct{}) <-chan struct{} {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -17,37 +17,35 @@ import (
 	"time"
 )
 
-// Options are how a client speaks. The zero value of each means its default.
+// Options configures a client. The zero value of each field means its default.
 type Options struct {
 	Also  []string     // further addresses, of coordinators that share a database with the first
-	Token string       // sent to the coordinator's own host and nowhere else
-	HTTP  *http.Client // its transport and cookies are used; redirects are never followed
-	TLS   *tls.Config  // of the standard transport, which is used if HTTP has none
-	// PlainHTTP lets the token go to other machines without encryption: for networks
-	// that are encrypted below HTTP.
+	Token string       // sent only to the coordinator's own host
+	HTTP  *http.Client // supplies transport and cookies; redirects are never followed
+	TLS   *tls.Config  // for the standard transport, which is used if HTTP has none
+	// PlainHTTP allows sending the token to other machines without encryption. It is
+	// meant for networks that are encrypted below HTTP.
 	PlainHTTP bool
-	Now       func() time.Time // for what a coordinator says about times
+	Now       func() time.Time // interprets times that the coordinator sends
 
-	Rand    func() float64 // spreads repeated requests: from 0 up to 1
-	Timeout time.Duration  // of one try: 30 s
-	Tries   int            // of a request that is safe to repeat: 4
-	Pause   time.Duration  // before the second try, and doubled for each one after: 200 ms
-	Silence time.Duration  // after which the stream's connection is dead: 45 s
-	Limit   int64          // bytes of an answer that are read: 64 MiB
+	Rand    func() float64 // jitter for retries: from 0 up to 1
+	Timeout time.Duration  // of one try; default 30 s
+	Tries   int            // of a request that is safe to repeat; default 4
+	Pause   time.Duration  // before the second try, doubled for each further one; default 200 ms
+	Silence time.Duration  // after which a silent stream connection counts as dead; default 45 s
+	Limit   int64          // maximum bytes of an answer; default 64 MiB
 }
 
-// Client speaks to a coordinator, or to one of several that share a database: the
-// one that has answered last, until that is away. It may be used by many goroutines
-// at once.
+// Client sends requests to a coordinator, or to one of several that share a database: the
+// one that answered last, until it fails. It is safe for concurrent use.
 type Client struct {
 	at   *addresses
 	http *http.Client
 	opt  Options
 }
 
-// New returns a client for the coordinator at an address such as
-// http://127.0.0.1:4870, or for those at several, separated by commas. It sends
-// nothing yet.
+// New returns a client for the coordinator at an address such as http://127.0.0.1:4870,
+// or for several addresses separated by commas. It sends nothing yet.
 func New(base string, o Options) (*Client, error) {
 	at, err := find(base, o.Also)
 	if err != nil {
@@ -83,35 +81,35 @@ func (o Options) filled() Options {
 	return o
 }
 
-// badCall is a request that the client does not send.
+// badCall is an invalid request that the client does not send.
 type badCall struct{ why string }
 
 func (e *badCall) Error() string { return e.why }
 func (e *badCall) Invalid() bool { return true }
 
-// PlainHTTPError is an address to which a token would go unencrypted. Nothing was
-// sent.
+// PlainHTTPError reports an address to which the token would be sent unencrypted. Nothing
+// was sent.
 type PlainHTTPError struct{ Address string }
 
 func (e *PlainHTTPError) Error() string {
 	return fmt.Sprintf("coordinator's address %q: the token would cross the network unencrypted", e.Address)
 }
 
-// Invalid says that the address is at fault.
+// Invalid reports that the address must be changed.
 func (*PlainHTTPError) Invalid() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (*PlainHTTPError) Hint() string {
 	return "use https://, or an ssh tunnel: 'ssh -L 4870:127.0.0.1:4870 HOST', and http://127.0.0.1:4870"
 }
 
-// loopback reports whether a host can only be this machine.
+// loopback reports whether a host is certainly this machine.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// plain returns a client that goes where it is told and nowhere else.
+// plain returns a client that never follows redirects.
 func plain(given *http.Client, secure *tls.Config) *http.Client {
 	c := http.Client{}
 	if given != nil {
@@ -120,17 +118,17 @@ func plain(given *http.Client, secure *tls.Config) *http.Client {
 	if c.Transport == nil {
 		c.Transport = transport(secure)
 	}
-	c.Timeout = 0 // each request has its own
+	c.Timeout = 0 // each request has its own timeout
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &c
 }
 
-// transport is the standard one, except that only encrypted requests go through a
-// proxy, which would read the token of the others, and that a connection which a
-// network has lost is noticed.
+// transport returns the standard transport with two changes. Unencrypted requests bypass
+// the proxy, which could read their token. Pings detect connections that the network has
+// lost.
 func transport(secure *tls.Config) *http.Transport {
 	t := &http.Transport{ForceAttemptHTTP2: true, MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second}
-	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have put another in its place
+	if standard, ok := http.DefaultTransport.(*http.Transport); ok { // a program may have replaced it
 		t = standard.Clone()
 	}
 	t.TLSClientConfig = secure.Clone()
@@ -144,8 +142,8 @@ func transport(secure *tls.Config) *http.Transport {
 	return t
 }
 
-// apart returns a client with connections of its own, so that nothing else can
-// make its requests wait. A transport that is not the standard one is shared.
+// apart returns a client with its own connections, so that other requests cannot delay
+// its requests. A transport of an unknown type is shared.
 func (c *Client) apart() (own *http.Client, end func()) {
 	copied := *c.http
 	t, ok := copied.Transport.(*http.Transport)
@@ -157,8 +155,8 @@ func (c *Client) apart() (own *http.Client, end func()) {
 	return &copied, t.CloseIdleConnections
 }
 
-// Apart returns a client with connections of its own and this much time for one
-// try. What one of the two finds out about an address that is away, the other knows.
+// Apart returns a client with its own connections and this timeout for one try. Both
+// clients share the knowledge of which address works.
 func (c *Client) Apart(timeout time.Duration) *Client {
 	own := *c
 	own.http, _ = c.apart()
@@ -172,12 +170,12 @@ type call struct {
 	route  []string // not escaped
 	query  url.Values
 	body   any
-	safe   bool // doing it twice is doing it once
+	safe   bool // may be repeated without a further effect
 }
 
 func (q call) String() string { return q.method + " /" + strings.Join(q.route, "/") }
 
-// url refuses names that would lead to another route.
+// url returns an error for path segments that would lead to another route.
 func (q call) url(base *url.URL) (string, error) {
 	escaped := make([]string, len(q.route))
 	for i, part := range q.route {
@@ -191,7 +189,7 @@ func (q call) url(base *url.URL) (string, error) {
 	return u.String(), nil
 }
 
-// do asks, and asks again where that is safe, and returns the answer's body.
+// do sends a request, retries it if that is safe, and returns the body of the answer.
 func (c *Client) do(ctx context.Context, q call) ([]byte, error) {
 	body, err := c.try(ctx, c.http, q)
 	for n := 1; err != nil && q.safe && n < c.opt.Tries && temporary(err); n++ {
@@ -206,8 +204,8 @@ func (c *Client) do(ctx context.Context, q call) ([]byte, error) {
 	return body, nil
 }
 
-// pause is how long to wait after the nth failure: doubled each time, and spread,
-// so that clients which failed together do not come back together.
+// pause returns how long to wait after the nth failure. The wait doubles each time and is
+// randomized, so that clients which failed together do not retry together.
 func (c *Client) pause(n int, err error) time.Duration {
 	const longest = 30 * time.Second
 	most := min(c.opt.Pause<<min(n-1, 20), longest)
@@ -218,7 +216,7 @@ func (c *Client) pause(n int, err error) time.Duration {
 	return wait
 }
 
-// rest waits, and says false if the context ended first.
+// rest waits for d. It returns false if the context ended first.
 func rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -232,7 +230,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 
 var errNoAnswer = errors.New("no answer in time")
 
-// try asks once, wherever a coordinator can be reached.
+// try sends a request once, to the first coordinator that can be reached.
 func (c *Client) try(ctx context.Context, via *http.Client, q call) (body []byte, err error) {
 	err = c.visit(ctx, q.safe, func(ctx context.Context, at *address) (err error) {
 		body, err = c.tryAt(ctx, at.URL, via, q)
@@ -288,7 +286,7 @@ func (c *Client) request(ctx context.Context, base *url.URL, q call) (*http.Requ
 	return req, nil
 }
 
-// encoded is the body as it is sent, with its type, or nil for none.
+// encoded returns the body and its content type, or nil if there is no body.
 func (q call) encoded() (body io.Reader, kind string, err error) {
 	switch b := q.body.(type) {
 	case nil:
@@ -300,14 +298,14 @@ func (q call) encoded() (body io.Reader, kind string, err error) {
 	return bytes.NewReader(data), "application/json", err
 }
 
-// refused reads no more of a refusal than a person would.
+// refused reads the error of an answer, at most 64 KiB.
 func (c *Client) refused(res *http.Response) error {
 	const most = 64 << 10
-	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // the status says enough
+	body, _ := io.ReadAll(io.LimitReader(res.Body, most)) // the status is enough if this fails
 	return refusal(res, body, c.opt.Now())
 }
 
-// reason is why a request came to nothing, without its URL, which the caller adds.
+// reason returns why a request failed, without its URL, which the caller adds.
 func reason(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

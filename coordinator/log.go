@@ -11,39 +11,40 @@ import (
 	"time"
 )
 
-// LogQuery says which part of a task's log is wanted. Its zero value wants all
-// that there is now.
+// LogQuery selects a part of a task's log. Its zero value selects everything that exists
+// now.
 type LogQuery struct {
 	Offset int64 // of the first byte
-	Tail   int64 // only so many bytes at the end; 0 for all
-	Follow bool  // also what comes, until nothing more will
+	Tail   int64 // only this many bytes from the end; 0 means all
+	Follow bool  // also send new output, until the log is complete
 }
 
-// LogSpan is which part of a log an answer has.
+// LogSpan describes which part of a log an answer contains.
 type LogSpan struct {
-	From int64 // of the first byte that is sent
-	To   int64 // where the log ended when it was asked for
-	Kept int64 // of the first byte that the coordinator still has
+	From int64 // offset of the first byte sent
+	To   int64 // end of the log at the time of the request
+	Kept int64 // offset of the first byte that the coordinator still has
 
 	Starts []LogStart // of the latest attempts
 }
 
-// LogStart is where an attempt begins in the log of its task.
+// LogStart is the offset at which an attempt starts in the log of its task.
 type LogStart struct {
 	Attempt int
 	At      int64
 }
 
-// Log returns the log of a task: what its attempts wrote, one after the other. The
-// text is as the agent's program wrote it and may hold anything. Offsets count
-// bytes of the whole. A log that is followed ends when nothing more will come, and
-// may be torn before; then it can be gone on with from where it was.
+// Log returns the log of a task: the output of its attempts, one after the other. The
+// text is the unmodified output of the agent's program and may contain any bytes. Offsets
+// count bytes of the whole log. A followed log ends when it is complete. Its connection
+// may break before; then the caller can continue from the offset it has reached.
 func (c *Client) Log(ctx context.Context, run, task string, q LogQuery) (io.ReadCloser, LogSpan, error) {
 	query := set(url.Values{}, "offset", size(q.Offset), "tail", size(q.Tail), "follow", flag(q.Follow))
 	ask := get(query, "v1", "runs", run, "tasks", task, "log")
 	var body io.ReadCloser
 	var span LogSpan
-	// Not as one that is safe: what is read outlives the visit.
+	// Not marked as safe: visit would cancel the context while the body is still being
+	// read.
 	err := c.visit(ctx, false, func(ctx context.Context, at *address) (err error) {
 		body, span, err = c.openLog(ctx, at.URL, ask)
 		return err
@@ -54,14 +55,14 @@ func (c *Client) Log(ctx context.Context, run, task string, q LogQuery) (io.Read
 	return body, span, nil
 }
 
-// openLog waits for the answer's beginning as for that of any other, and then for as
-// long as the log takes.
+// openLog applies the timeout only to the start of the answer. The body may take as long
+// as the log does.
 func (c *Client) openLog(ctx context.Context, base *url.URL, q call) (io.ReadCloser, LogSpan, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	late := time.AfterFunc(c.opt.Timeout, func() { cancel(errNoAnswer) })
 	body, span, err := c.beginLog(ctx, base, q)
 	if !late.Stop() && err == nil {
-		_ = body.Close() // which has been cut off
+		_ = body.Close() // its context was canceled
 		err = errNoAnswer
 	}
 	if err != nil {
@@ -76,7 +77,7 @@ func (c *Client) beginLog(ctx context.Context, base *url.URL, q call) (io.ReadCl
 	if err != nil {
 		return nil, LogSpan{}, err
 	}
-	req.Header.Set("Accept-Encoding", "identity") // a compressor would hold what comes back
+	req.Header.Set("Accept-Encoding", "identity") // a compressor would delay new output
 	res, err := c.http.Do(req)
 	if err != nil {
 		return nil, LogSpan{}, reason(ctx, err)
@@ -88,7 +89,7 @@ func (c *Client) beginLog(ctx context.Context, base *url.URL, q call) (io.ReadCl
 	return res.Body, spanOf(res.Header), nil
 }
 
-// logBody ends its request when it is closed.
+// logBody cancels its request when it is closed.
 type logBody struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc
@@ -99,24 +100,24 @@ func (b *logBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// The headers that say which part of a log an answer has.
+// The headers that describe which part of a log an answer contains.
 const (
 	LogFrom = "Gaffer-Log-From"
 	LogTo   = "Gaffer-Log-To"
 	LogKept = "Gaffer-Log-Kept"
-	// LogStarts has where the latest attempts begin, such as 1=0,2=18230.
+	// LogStarts lists the offsets of the latest attempts, such as 1=0,2=18230.
 	LogStarts = "Gaffer-Log-Starts"
 )
 
 func spanOf(h http.Header) LogSpan {
 	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // one that is missing is 0
+		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // a missing header counts as 0
 		return max(n, 0)
 	}
 	return LogSpan{From: number(LogFrom), To: number(LogTo), Kept: number(LogKept), Starts: startsOf(h.Get(LogStarts))}
 }
 
-// startsOf reads what it can of a header.
+// startsOf parses the header and skips invalid entries.
 func startsOf(text string) (list []LogStart) {
 	for part := range strings.SplitSeq(text, ",") {
 		attempt, at, _ := strings.Cut(part, "=")

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Login is a link that logs a browser in, once and soon.
+// Login is a single-use, short-lived link that logs a browser in.
 type Login struct {
 	Path    string    `json:"path"` // without scheme and host
 	Expires time.Time `json:"expires_at"`
 }
 
-// To returns the link's path for a browser that is to land at a place on the
-// dashboard, such as "#/runs/ID".
+// To returns the link's path for a browser that should open a page of the dashboard, such
+// as "#/runs/ID", after logging in.
 func (l Login) To(place string) string {
 	if place == "" {
 		return l.Path
@@ -22,8 +22,8 @@ func (l Login) To(place string) string {
 	return l.Path + "&to=" + url.QueryEscape(place)
 }
 
-// Login makes a link for a browser that may then do what the client's token is
-// good for.
+// Login creates a link. A browser that follows it gets the permissions of the client's
+// token.
 func (c *Client) Login(ctx context.Context) (l Login, err error) {
 	body, err := c.do(ctx, post(nil, true, "v1", "login"))
 	if err != nil {
@@ -36,7 +36,8 @@ func (c *Client) Login(ctx context.Context) (l Login, err error) {
 	if err := all.pick("expires_at", &l.Expires); err != nil {
 		return l, err
 	}
-	// What is put behind the server's address must not make it another's.
+	// The path is appended to the server's address. It must not turn that into the
+	// address of another host.
 	if !strings.HasPrefix(l.Path, "/login?") {
 		return Login{}, badAnswer("the path of the answer is no link to log in with")
 	}

@@ -11,38 +11,38 @@ import (
 	"unicode"
 )
 
-// The codes that a client asks for by name.
+// Error codes that callers compare with.
 const (
-	NoTasks  = "no_tasks"  // a claim, and nothing is waiting
-	NoInputs = "no_inputs" // a claim of an input, and there is none
+	NoTasks  = "no_tasks"  // no task to claim
+	NoInputs = "no_inputs" // no input to claim
 )
 
-// The codes that the client itself gives to an answer it cannot use.
+// Error codes that the client itself assigns to an answer it cannot use.
 const (
-	BadAnswer  = "bad_answer" // not what the protocol says
-	TooLarge   = "too_large"  // more than the client reads
-	Redirected = "redirected" // the token stays with the host it is for
+	BadAnswer  = "bad_answer" // violates the protocol
+	TooLarge   = "too_large"  // exceeds Options.Limit
+	Redirected = "redirected" // not followed, because the token belongs to one host only
 )
 
-// Error is a coordinator's refusal, or an answer that is of no use.
+// Error is a coordinator's refusal, or an answer that the client cannot use.
 type Error struct {
 	Code    string
 	Message string
-	Status  int           // of the HTTP answer
-	After   time.Duration // how long the coordinator asks to be left alone
-	Offset  int64         // with LogGap: where to go on
+	Status  int           // of the HTTP response
+	After   time.Duration // how long the coordinator asks to wait before a retry
+	Offset  int64         // with LogGap: the offset to continue from
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d %s)", e.Message, e.Status, e.Code) }
 
-// NotFound says that what was asked for is not there: no such agent, no task
-// waiting, no input.
+// NotFound reports that the requested thing is missing: no such agent, no queued task, no
+// input.
 func (e *Error) NotFound() bool { return e.Status == http.StatusNotFound }
 
-// Conflict says that somebody else was first.
+// Conflict reports that another request was first.
 func (e *Error) Conflict() bool { return e.Status == http.StatusConflict }
 
-// Invalid says that the request can never be accepted as it is.
+// Invalid reports that the request can never be accepted as it is.
 func (e *Error) Invalid() bool {
 	switch e.Status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
@@ -51,12 +51,12 @@ func (e *Error) Invalid() bool {
 	return false
 }
 
-// Denied says that the token is missing, unknown, or not good for this.
+// Denied reports that the token is missing, unknown, or lacks the permission.
 func (e *Error) Denied() bool {
 	return e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden
 }
 
-// Temporary says that the same request may be accepted later.
+// Temporary reports that the same request may be accepted later.
 func (e *Error) Temporary() bool {
 	switch e.Status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests:
@@ -67,8 +67,8 @@ func (e *Error) Temporary() bool {
 	return e.Status >= http.StatusInternalServerError
 }
 
-// temporary is true of everything but an answer that would be the same again, and
-// what cannot be asked.
+// temporary reports whether a retry may succeed. It returns false for invalid requests
+// and for answers that would be the same again.
 func temporary(err error) bool {
 	if _, ok := errors.AsType[*badCall](err); ok {
 		return false
@@ -79,11 +79,11 @@ func temporary(err error) bool {
 	return true
 }
 
-// longestRest is how long a coordinator can make a client wait.
+// longestRest is the longest wait that a coordinator can impose on a client.
 const longestRest = time.Minute
 
-// refusal reads what a coordinator says with a status that is not one of success.
-// Something between the two may have answered instead, in any form.
+// refusal converts an answer with an error status into an Error. A proxy between client
+// and coordinator may have answered instead, in any format.
 func refusal(res *http.Response, body []byte, now time.Time) *Error {
 	e := &Error{Status: res.StatusCode, After: retryAfter(res.Header.Get("Retry-After"), now)}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
@@ -94,7 +94,7 @@ func refusal(res *http.Response, body []byte, now time.Time) *Error {
 	var told struct {
 		Error Problem `json:"error"`
 	}
-	_ = json.Unmarshal(body, &told) // an answer in another form says nothing
+	_ = json.Unmarshal(body, &told) // a body in another format is ignored
 	e.Code, e.Message, e.Offset = printable(told.Error.Code), printable(told.Error.Message), told.Error.Offset
 	if e.Code == "" {
 		e.Code = "http"
@@ -105,7 +105,7 @@ func refusal(res *http.Response, body []byte, now time.Time) *Error {
 	return e
 }
 
-// retryAfter reads both forms of the header, seconds and a time.
+// retryAfter parses both forms of the header: seconds and a date.
 func retryAfter(header string, now time.Time) time.Duration {
 	wait := time.Duration(0)
 	if seconds, err := strconv.ParseInt(header, 10, 32); err == nil {
@@ -116,8 +116,8 @@ func retryAfter(header string, now time.Time) time.Duration {
 	return min(max(wait, 0), longestRest)
 }
 
-// printable keeps what another program sent from reaching a terminal as more than
-// a line of text.
+// printable turns text of another program into one printable line, so that it cannot send
+// control sequences to a terminal.
 func printable(s string) string {
 	const most = 500
 	s = strings.Map(func(r rune) rune {

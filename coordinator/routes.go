@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// ask returns the member of an answer that a route is about.
+// ask sends a request and decodes one member of the answer.
 func ask[T any](ctx context.Context, c *Client, q call, member string) (T, error) {
 	var value T
 	body, err := c.do(ctx, q)
@@ -23,7 +23,7 @@ func ask[T any](ctx context.Context, c *Client, q call, member string) (T, error
 	return value, nil
 }
 
-// answer is what a coordinator sent, or nil if that was not an object.
+// answer is the answer's JSON object by member, or nil if it was not an object.
 type answer map[string]json.RawMessage
 
 func members(body []byte) answer {
@@ -34,7 +34,7 @@ func members(body []byte) answer {
 	return a
 }
 
-// pick reads one member. A list may be null, as some programs write an empty one.
+// pick decodes one member. A list may be null: some programs encode an empty list so.
 func (a answer) pick(member string, to any) error {
 	raw, ok := a[member]
 	list := reflect.TypeOf(to).Elem().Kind() == reflect.Slice
@@ -62,14 +62,14 @@ func post(body any, safe bool, route ...string) call {
 	return call{method: http.MethodPost, route: route, body: body, safe: safe}
 }
 
-// Health returns nil if the coordinator can do its work.
+// Health returns nil if the coordinator is able to work.
 func (c *Client) Health(ctx context.Context) error {
 	_, err := c.do(ctx, get(nil, "health"))
 	return err
 }
 
-// Heartbeat says how an agent is. Without an id a new agent is made, and the
-// request is then not repeated.
+// Heartbeat reports the state of an agent. Without an id the coordinator creates a new
+// agent, and the request is not retried.
 func (c *Client) Heartbeat(ctx context.Context, h Heartbeat) (Agent, error) {
 	return ask[Agent](ctx, c, post(h, h.AgentID != "", "v1", "agents", "heartbeat"), "agent")
 }
@@ -84,13 +84,13 @@ func (c *Client) Agent(ctx context.Context, id string) (Agent, error) {
 	return ask[Agent](ctx, c, get(nil, "v1", "agents", id), "agent")
 }
 
-// CurrentTask returns what an agent is at. An agent without a task is an [Error]
-// that is NotFound.
+// CurrentTask returns the task that an agent works on. If it has none, the [Error] is
+// NotFound.
 func (c *Client) CurrentTask(ctx context.Context, agent string) (Task, error) {
 	return ask[Task](ctx, c, get(nil, "v1", "agents", agent, "current-task"), "task")
 }
 
-// Subscribe sets the channels that an agent listens to.
+// Subscribe sets the channels whose tasks an agent takes.
 func (c *Client) Subscribe(ctx context.Context, agent string, channels []string) (Agent, error) {
 	if channels == nil {
 		channels = []string{}
@@ -105,12 +105,12 @@ func (c *Client) Channels(ctx context.Context) ([]Channel, error) {
 	return ask[[]Channel](ctx, c, get(nil, "v1", "channels"), "channels")
 }
 
-// Channel returns the channel of a name.
+// Channel returns the channel with this name.
 func (c *Client) Channel(ctx context.Context, name string) (Channel, error) {
 	return ask[Channel](ctx, c, get(nil, "v1", "channels", "by-name", name), "channel")
 }
 
-// AddChannel makes a channel.
+// AddChannel creates a channel.
 func (c *Client) AddChannel(ctx context.Context, name, description string) (Channel, error) {
 	body := map[string]string{"name": name, "description": description}
 	return ask[Channel](ctx, c, post(body, false, "v1", "channels"), "channel")
@@ -121,26 +121,26 @@ func (c *Client) Chains(ctx context.Context) ([]Chain, error) {
 	return ask[[]Chain](ctx, c, get(nil, "v1", "chains"), "chains")
 }
 
-// NewChain is a chain to be made.
+// NewChain describes a chain to create.
 type NewChain struct {
 	ChannelID   string `json:"channel_id,omitempty"`
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 }
 
-// AddChain makes a chain.
+// AddChain creates a chain.
 func (c *Client) AddChain(ctx context.Context, n NewChain) (Chain, error) {
 	return ask[Chain](ctx, c, post(n, false, "v1", "chains"), "chain")
 }
 
-// TaskQuery says which tasks are wanted. Its zero value wants all.
+// TaskQuery selects tasks. Its zero value selects all.
 type TaskQuery struct {
 	ChannelID, ChainID, AgentID string
 	Status                      TaskStatus
 	Limit                       int
 }
 
-// Tasks returns tasks.
+// Tasks returns the tasks that match a query.
 func (c *Client) Tasks(ctx context.Context, q TaskQuery) ([]Task, error) {
 	query := set(url.Values{}, "channel_id", q.ChannelID, "chain_id", q.ChainID, "agent_id", q.AgentID,
 		"status", string(q.Status), "limit", number(q.Limit))
@@ -157,46 +157,46 @@ func (c *Client) AddTask(ctx context.Context, t NewTask) (Task, error) {
 	return ask[Task](ctx, c, post(t, false, "v1", "tasks"), "task")
 }
 
-// Claim takes a task of a channel. If nothing is waiting, the [Error]'s code is
-// [NoTasks]. Only with an idempotency key is it repeated.
+// Claim claims a task of a channel. If none is queued, the [Error]'s code is [NoTasks].
+// The request is retried only with an idempotency key.
 func (c *Client) Claim(ctx context.Context, q Claim) (Task, error) {
 	return ask[Task](ctx, c, post(q, q.IdempotencyKey != "", "v1", "tasks", "claim"), "task")
 }
 
-// Complete says that a task is done. Saying it again is no error for its owner,
-// so it is repeated if need be.
+// Complete reports that a task is done. The owner may report it twice, so the request is
+// retried.
 func (c *Client) Complete(ctx context.Context, r Report) (Task, error) {
 	return ask[Task](ctx, c, post(r, true, "v1", "tasks", "complete"), "task")
 }
 
-// Fail says that a task came to nothing. Saying it again is no error for its
-// owner, so it is repeated if need be.
+// Fail reports that a task failed. The owner may report it twice, so the request is
+// retried.
 func (c *Client) Fail(ctx context.Context, r Report) (Task, error) {
 	return ask[Task](ctx, c, post(r, true, "v1", "tasks", "fail"), "task")
 }
 
-// AddInput gives the agent of a task something to type. Only with an idempotency
-// key is it repeated.
+// AddInput adds text to type for the agent of a task. The request is retried only with an
+// idempotency key.
 func (c *Client) AddInput(ctx context.Context, n NewInput) (Input, error) {
 	return ask[Input](ctx, c, post(n, n.IdempotencyKey != "", "v1", "tasks", "inputs"), "input")
 }
 
-// ClaimInput takes the next input of a task. If there is none, the [Error]'s code
-// is [NoInputs]. It is never repeated: an input is given out once.
+// ClaimInput claims the next input of a task. If there is none, the [Error]'s code is
+// [NoInputs]. The request is never retried, because each input is given out once.
 func (c *Client) ClaimInput(ctx context.Context, task, agent string) (Input, error) {
 	body := map[string]string{"task_id": task, "agent_id": agent}
 	return ask[Input](ctx, c, post(body, false, "v1", "tasks", "inputs", "claim"), "input")
 }
 
-// Events returns the latest events, the newest first, as many as the coordinator thinks right if the
-// limit is 0.
+// Events returns the latest events, the newest first. A limit of 0 means the
+// coordinator's default.
 func (c *Client) Events(ctx context.Context, limit int) ([]Event, error) {
 	query := set(url.Values{}, "limit", number(limit))
 	return ask[[]Event](ctx, c, get(query, "v1", "events"), "events")
 }
 
-// AddEvent tells an event. One that was told before under the same idempotency
-// key is deduped, and the event returned may then be empty.
+// AddEvent publishes an event. If an event with the same idempotency key exists, deduped
+// is true and the returned event may be empty.
 func (c *Client) AddEvent(ctx context.Context, n NewEvent) (e Event, deduped bool, err error) {
 	q := post(n, n.IdempotencyKey != "", "v1", "events")
 	body, err := c.do(ctx, q)
@@ -214,7 +214,7 @@ func (c *Client) AddEvent(ctx context.Context, n NewEvent) (e Event, deduped boo
 	return e, false, nil
 }
 
-// Dashboard returns everything at a glance.
+// Dashboard returns all agents, channels, chains, tasks and recent events.
 func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 	q := get(nil, "v1", "dashboard")
 	body, err := c.do(ctx, q)
@@ -233,7 +233,7 @@ func (c *Client) Dashboard(ctx context.Context) (Dashboard, error) {
 	return d, nil
 }
 
-// number is a limit as a query has it; 0 is none.
+// number formats a limit for a query; it returns "" for no limit.
 func number(n int) string {
 	if n <= 0 {
 		return ""
@@ -241,7 +241,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// set adds those of the pairs that have a value.
+// set adds the name-value pairs whose value is not empty.
 func set(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] != "" {

@@ -9,12 +9,11 @@ import (
 	"gaffer/fleet"
 )
 
-// RunQuery says which runs are wanted. Its zero value wants those of all projects
-// that have not ended.
+// RunQuery selects runs. Its zero value selects the unfinished runs of all projects.
 type RunQuery struct {
 	Project string
-	Ended   bool // also those that have ended
-	Limit   int  // the latest; 0 for as many as the coordinator thinks right
+	Ended   bool // also ended runs
+	Limit   int  // only the latest; 0 means the coordinator's default
 }
 
 // Runs returns runs without their tasks, the latest first.
@@ -28,16 +27,16 @@ func (c *Client) Run(ctx context.Context, id string) (fleet.Run, error) {
 	return ask[fleet.Run](ctx, c, get(nil, "v1", "runs", id), "run")
 }
 
-// FindRun returns the id of the run that a person means: the whole id, a prefix of
-// it or of its last part that is unique in the project, or "-" or "" for the
-// latest. With unfinished, only runs that have not ended count.
+// FindRun returns the id of the run that the user has named. The name is the whole id, a
+// prefix of the id or of its last part that is unique in the project, or "-" or "" for
+// the latest run. With unfinished, only runs that have not ended count.
 func (c *Client) FindRun(ctx context.Context, project, name string, unfinished bool) (string, error) {
 	query := set(url.Values{}, "project", project, "name", name, "unfinished", flag(unfinished))
 	return ask[string](ctx, c, get(query, "v1", "runs", "find"), "id")
 }
 
-// FindTask returns the task that a person means, with its prompt: RUN/TASK,
-// TASK in the latest run that has it, or else a unique prefix of one.
+// FindTask returns the task that the user has named, with its prompt. The name is
+// RUN/TASK, TASK in the latest run that has it, or a unique prefix of a task.
 func (c *Client) FindTask(ctx context.Context, project, name string) (fleet.Task, error) {
 	query := set(url.Values{}, "project", project, "task", name)
 	return ask[fleet.Task](ctx, c, get(query, "v1", "runs", "find"), "task")
@@ -48,67 +47,68 @@ func (c *Client) RunTask(ctx context.Context, run, task string) (fleet.Task, err
 	return ask[fleet.Task](ctx, c, get(nil, "v1", "runs", run, "tasks", task), "task")
 }
 
-// NewRun is a plan to be run.
+// NewRun describes a run to submit.
 type NewRun struct {
 	Project string          `json:"project"`
 	On      string          `json:"on,omitempty"`  // the name of the only worker that may take its tasks
-	Key     string          `json:"key,omitempty"` // the same run is returned for the same key
-	Plan    json.RawMessage `json:"plan"`          // as 'gaffer run' makes it, with all prompts in it
+	Key     string          `json:"key,omitempty"` // submitting the same key again returns the same run
+	Plan    json.RawMessage `json:"plan"`          // as 'gaffer run' encodes it, with all prompts included
 }
 
-// Submit stores a plan as a run, which workers of the project begin to work on. It
-// returns the run without its tasks. Only with a key is it repeated.
+// Submit stores a plan as a run, which workers of the project then start to work on. It
+// returns the run without its tasks. The request is retried only with a key.
 func (c *Client) Submit(ctx context.Context, n NewRun) (fleet.Run, error) {
 	return ask[fleet.Run](ctx, c, post(n, n.Key != "", "v1", "runs"), "run")
 }
 
-// Cancel ends a run, or one task of it with what waits for it.
+// Cancel cancels a run, or one task of it together with the tasks that wait for it.
 func (c *Client) Cancel(ctx context.Context, run, task, why string) error {
 	body := map[string]string{"task": task, "why": why}
 	_, err := c.do(ctx, post(body, true, "v1", "runs", run, "cancel"))
 	return err
 }
 
-// Retry queues a task again that failed or was cancelled. It is never repeated:
-// the task may have failed again meanwhile.
+// Retry requeues a failed or canceled task. The request is never repeated, because the
+// task may have failed again meanwhile.
 func (c *Client) Retry(ctx context.Context, run, task string) error {
 	_, err := c.do(ctx, post(map[string]string{"task": task}, false, "v1", "runs", run, "retry"))
 	return err
 }
 
-// Questions returns what agents wait for people to decide, the oldest first, of
-// one run or of all if it is empty.
+// Questions returns the open questions of one run, or of all runs if run is empty, the
+// oldest first.
 func (c *Client) Questions(ctx context.Context, run string) ([]fleet.Question, error) {
 	return ask[[]fleet.Question](ctx, c, get(set(url.Values{}, "run", run), "v1", "questions"), "questions")
 }
 
-// Answer answers a question. deny refuses what was asked for, with text as the
-// reason. If somebody else was first the [Error] is a Conflict that says who.
+// Answer answers a question. deny refuses the agent's request, with text as the reason.
+// If the question has already been answered, the [Error] is a Conflict that names the
+// user.
 func (c *Client) Answer(ctx context.Context, question, text string, deny bool) error {
 	body := map[string]any{"text": text, "deny": deny}
 	_, err := c.do(ctx, post(body, false, "v1", "questions", question, "answer"))
 	return err
 }
 
-// NewQuestion is a question of an agent that has no task of a run. The same ref of
-// the same asker is the same question.
+// NewQuestion is a question of an agent that has no task of a run. Questions of one asker
+// with the same ref are the same question.
 type NewQuestion struct {
-	From    string   `json:"from"` // what a person calls it when they answer
+	From    string   `json:"from"` // the asker's name; users answer the question by this name
 	Ref     string   `json:"ref,omitempty"`
 	Text    string   `json:"text"`
 	Options []string `json:"options,omitempty"`
-	Seconds float64  `json:"seconds"`           // that a person has, a day at most
-	Attempt string   `json:"attempt,omitempty"` // whose agent asks and waits, if one does
+	Seconds float64  `json:"seconds"`           // how long the user has to answer, at most a day
+	Attempt string   `json:"attempt,omitempty"` // the attempt whose agent asks and waits, if any
 }
 
-// AskAside asks a person a question that belongs to no task, and returns its id.
-// Only with a ref is it repeated.
+// AskAside asks the user a question that belongs to no task, and returns its id. The
+// request is retried only with a ref.
 func (c *Client) AskAside(ctx context.Context, q NewQuestion) (string, error) {
 	made, err := ask[QuestionChange](ctx, c, post(q, q.Ref != "", "v1", "questions"), "question")
 	return made.ID, err
 }
 
-// Question returns a question, also one that is closed.
+// Question returns a question, open or closed.
 func (c *Client) Question(ctx context.Context, id string) (QuestionChange, error) {
 	return ask[QuestionChange](ctx, c, get(nil, "v1", "questions", id), "question")
 }
@@ -119,24 +119,24 @@ func (c *Client) Withdraw(ctx context.Context, question, why string) error {
 	return err
 }
 
-// Attempts returns all tries at a task, the first one first.
+// Attempts returns all attempts at a task, the first one first.
 func (c *Client) Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error) {
 	return ask[[]fleet.Attempt](ctx, c, get(nil, "v1", "runs", run, "tasks", task, "attempts"), "attempts")
 }
 
-// Plan returns the plan of a run as it was submitted. Texts of its variables are
+// Plan returns the plan of a run as it was submitted. Literal values of its variables are
 // hidden; references are not.
 func (c *Client) Plan(ctx context.Context, run string) (json.RawMessage, error) {
 	return ask[json.RawMessage](ctx, c, get(nil, "v1", "runs", run, "plan"), "plan")
 }
 
-// Sessions returns the runs that have a session's document, the latest first.
+// Sessions returns the runs that have a session document, the latest first.
 func (c *Client) Sessions(ctx context.Context, q RunQuery) ([]Session, error) {
 	query := set(url.Values{}, "project", q.Project, "limit", number(q.Limit))
 	return ask[[]Session](ctx, c, get(query, "v1", "sessions"), "sessions")
 }
 
-// Session names a session's document.
+// Session is a run that has a session document.
 type Session struct {
 	ID      string       `json:"id"`
 	Name    string       `json:"name,omitempty"`
@@ -149,8 +149,8 @@ func (c *Client) Document(ctx context.Context, session, name string) ([]byte, er
 	return c.do(ctx, get(nil, "v1", "sessions", session, name))
 }
 
-// Records are what the ledger has of a run's attempts: run records and result
-// records, in the order in which they were written.
+// Records are the ledger's records of a run's attempts: run records and result records,
+// in the order in which they were written.
 type Records struct {
 	Runs    []json.RawMessage `json:"runs"`
 	Results []json.RawMessage `json:"results"`
@@ -161,16 +161,16 @@ func (c *Client) Records(ctx context.Context, run string) (Records, error) {
 	return ask[Records](ctx, c, get(set(url.Values{}, "run", run), "v1", "records"), "records")
 }
 
-// ReportQuery says what a report is over. Its zero value wants everything.
+// ReportQuery selects the data of a report. Its zero value selects everything.
 type ReportQuery struct {
 	Project                string
-	Since                  string // a day or a time; runs that began earlier do not count
+	Since                  string // a day or a time; runs that started earlier do not count
 	Agent, Model, Template []string
-	Rows                   int // so many of the latest attempts as raw_data, each with its run and task
+	Rows                   int // include this many of the latest attempts as raw_data, each with its run and task
 }
 
-// Report returns the report over the records of the coordinator's runs, as
-// 'gaffer report --json' writes it.
+// Report returns a report about the coordinator's runs, in the format of 'gaffer report
+// --json'.
 func (c *Client) Report(ctx context.Context, q ReportQuery) (json.RawMessage, error) {
 	query := set(url.Values{}, "project", q.Project, "since", q.Since)
 	query["agent"], query["model"], query["template"] = q.Agent, q.Model, q.Template
@@ -185,15 +185,15 @@ func flag(on bool) string {
 	return ""
 }
 
-// AttemptChange is what the stream tells of an attempt.
+// AttemptChange is the stream's update about an attempt.
 type AttemptChange struct {
 	Run  string `json:"run"`
 	Task string `json:"task"`
 	fleet.Attempt
 }
 
-// QuestionChange is what the stream tells of a question: that it was asked, and
-// how it was answered, or that nobody waits for an answer any more.
+// QuestionChange is the stream's update about a question: it was asked, it was answered,
+// or its asker no longer waits for an answer.
 type QuestionChange struct {
 	fleet.Question
 	Closed   bool      `json:"closed,omitempty"`

@@ -16,8 +16,8 @@ type message struct {
 	data  []byte
 	id    string
 	hasID bool
-	cut   bool          // longer than is read: the data is not there
-	retry time.Duration // how long the server wants to be left alone after a tear
+	cut   bool          // longer than the limit: the data is incomplete
+	retry time.Duration // how long the server asks to wait before reconnecting
 }
 
 func (m message) empty() bool {
@@ -28,7 +28,7 @@ func (m message) empty() bool {
 type messages struct {
 	from  *bufio.Reader
 	limit int    // bytes of one message
-	alive func() // called for every line, pings too
+	alive func() // called for every line, including pings
 }
 
 func newMessages(r io.Reader, limit int, alive func()) *messages {
@@ -39,8 +39,8 @@ func newMessages(r io.Reader, limit int, alive func()) *messages {
 	return &messages{from: from, limit: limit, alive: alive}
 }
 
-// next returns the next message that is whole. What is torn off in the middle is
-// as if it had never been sent.
+// next returns the next complete message. It discards a message that the end of the
+// connection cuts off.
 func (r *messages) next() (message, error) {
 	var m message
 	for {
@@ -58,7 +58,7 @@ func (r *messages) next() (message, error) {
 	}
 }
 
-// line returns a line without its end. Of a long one only the beginning is kept.
+// line returns a line without its line break. It truncates a line that exceeds the limit.
 func (r *messages) line() (line []byte, long bool, err error) {
 	for {
 		part, err := r.from.ReadSlice('\n')
@@ -108,8 +108,8 @@ func (m *message) addData(value []byte, limit int) {
 	m.data = append(m.data, value...)
 }
 
-// before says whether one number of a change is lower than another. Ids that are
-// not numbers have no order.
+// before reports whether change id a is a lower number than b. Ids that are not numbers
+// have no order.
 func before(a, b string) bool {
 	x, errX := strconv.ParseInt(strings.TrimSpace(a), 10, 64)
 	y, errY := strconv.ParseInt(strings.TrimSpace(b), 10, 64)

@@ -13,35 +13,36 @@ import (
 	"time"
 )
 
-// From is where a stream begins and what of it is wanted.
+// From selects where a stream starts and which changes it contains.
 type From struct {
-	After   string // the id of the last change that is known; empty begins with the next one
+	After   string // the id of the last known change; empty starts with the next one
 	Project string // only this project's changes
 	Run     string // only this run's changes
-	Seen    bool   // also tell when agents were last seen
+	Seen    bool   // also report when agents were last seen
 }
 
-// Seen is the type of a [Change] that is none: its Change has, by the ids of agents,
-// when each was last seen; at first of all, then of those for which it has moved.
+// Seen is the type of an update that is not a change. Its Change maps the ids of agents
+// to the time when each was last seen: all agents at first, then those whose time has
+// changed.
 const Seen = "seen"
 
 // Change is an update of the stream.
 type Change struct {
-	ID string // to go on after it; empty if the coordinator gives none
+	ID string // to continue after it; empty if the coordinator gives none
 
-	// Gap says that changes may be missing before this one, so that whoever keeps
-	// a picture has to fetch it again. It is told as soon as it is known, by itself
-	// and with an empty Type if need be. The reasons: the coordinator goes on from
-	// somewhere else than was asked for, it gives no ids and the connection tore,
-	// its numbers went back, or a change was not to be read.
+	// Gap reports that changes may be missing before this one. A caller that keeps a copy
+	// of the state has to fetch it again. The gap is reported as soon as it is known, if
+	// necessary in a Change of its own with an empty Type. The causes: the coordinator
+	// continues from another change than requested, it gives no ids and the connection
+	// broke, its numbers went backwards, or a change could not be read.
 	Gap bool
 
 	Update
 }
 
-// Stream tells every change, in order, until the context ends, tell returns an
-// error, or the coordinator refuses. Torn and dead connections are made anew, and
-// go on after the last change that was told.
+// Stream calls tell for every change, in order, until the context ends, tell returns an
+// error, or the coordinator refuses. It replaces broken and dead connections, and
+// continues after the last change that it has passed to tell.
 func (c *Client) Stream(ctx context.Context, from From, tell func(Change) error) error {
 	via, end := c.apart()
 	defer end()
@@ -64,17 +65,17 @@ func (c *Client) Stream(ctx context.Context, from From, tell func(Change) error)
 	}
 }
 
-// stream is what outlives a connection.
+// stream is the state that outlives a connection.
 type stream struct {
 	client  *Client
 	via     *http.Client
 	from    From
-	last    string // id of the last change told, or where the stream began
-	greeted int    // connections that said something
-	moved   bool   // this connection told a change that was not known
+	last    string // id of the last change passed to tell, or where the stream started
+	greeted int    // number of connections that sent a message
+	moved   bool   // this connection sent a change that was not yet known
 	retry   time.Duration
 	tell    func(Change) error
-	told    error // what tell returned
+	told    error // the error that tell returned
 }
 
 func (s *stream) call() call {
@@ -82,14 +83,15 @@ func (s *stream) call() call {
 	return get(query, "v1", "stream")
 }
 
-// longestMessage is several times the largest task a coordinator takes.
+// longestMessage is several times the size of the largest task that a coordinator
+// accepts.
 const longestMessage = 8 << 20
 
 var errSilent = errors.New("the stream fell silent")
 
-// connect reads one connection to its end, at the first address where there is
-// one. What tears afterwards tells nothing about the coordinator: it may have had
-// enough of a reader that is behind.
+// connect reads one connection to its end, at the first address that accepts one. If the
+// connection breaks later, the address still counts as working: the coordinator may have
+// disconnected a reader that is too slow.
 func (s *stream) connect(ctx context.Context, q call) error {
 	var torn error
 	err := s.client.visit(ctx, true, func(ctx context.Context, at *address) error {
@@ -123,7 +125,7 @@ func (s *stream) connection(ctx context.Context, at *address, q call) error {
 		if err != nil {
 			return reason(ctx, err)
 		}
-		watchdog.Stop() // how long the reader takes is not the coordinator's fault
+		watchdog.Stop() // the time that the caller takes does not count as silence
 		if s.told = s.handle(m, fresh); s.told != nil {
 			return s.told
 		}
@@ -137,7 +139,7 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 		return nil, err
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("Accept-Encoding", "identity") // a compressor would hold changes back
+	req.Header.Set("Accept-Encoding", "identity") // a compressor would delay changes
 	req.Header.Set("Cache-Control", "no-cache")
 	if s.last != "" {
 		req.Header.Set("Last-Event-ID", s.last)
@@ -155,18 +157,18 @@ func (s *stream) open(ctx context.Context, base *url.URL, q call) (io.ReadCloser
 	default:
 		return res.Body, nil
 	}
-	_ = res.Body.Close() // nothing more is wanted of it
+	_ = res.Body.Close() // the body is not needed
 	return nil, err
 }
 
-// handle tells what a message says, and what it gives away about others.
+// handle passes a message to tell, and reports a gap that the message reveals.
 func (s *stream) handle(m message, fresh bool) error {
 	if m.retry > 0 {
 		s.retry = min(m.retry, longestRest)
 	}
 	gap := false
 	if fresh {
-		gap = s.greeted > 0 && s.last == "" // nobody can say what happened meanwhile
+		gap = s.greeted > 0 && s.last == "" // without ids, changes during the reconnect are unknown
 		s.greeted, s.moved = s.greeted+1, false
 	}
 	switch m.name {
@@ -176,7 +178,7 @@ func (s *stream) handle(m message, fresh bool) error {
 		return s.seen(m, gap)
 	}
 	if !s.moved && m.id != "" && m.id == s.last {
-		return s.note(m.id, gap) // told before the connection was made anew
+		return s.note(m.id, gap) // already passed to tell on the previous connection
 	}
 	s.moved = true
 	gap = gap || m.cut || m.hasID && before(m.id, s.last)
@@ -193,8 +195,8 @@ func (s *stream) handle(m message, fresh bool) error {
 	return s.tell(change)
 }
 
-// hello says after which change the stream goes on. That is the one that was asked
-// for, unless the coordinator no longer has all that followed it.
+// hello handles the message that names the change after which the stream continues. It is
+// the requested change, unless the coordinator no longer has all later ones.
 func (s *stream) hello(m message, gap bool) error {
 	if m.hasID && m.id != s.last {
 		gap = gap || s.last != ""
@@ -203,8 +205,8 @@ func (s *stream) hello(m message, gap bool) error {
 	return s.note(m.id, gap)
 }
 
-// seen tells when agents were last seen. That is no change, and nobody goes on
-// after it.
+// seen reports when agents were last seen. This is not a change: it has no id to continue
+// after.
 func (s *stream) seen(m message, gap bool) error {
 	var said struct {
 		Time time.Time       `json:"time"`
@@ -216,7 +218,7 @@ func (s *stream) seen(m message, gap bool) error {
 	return s.tell(Change{Gap: gap, Update: Update{Type: Seen, Time: said.Time, Change: said.Seen}})
 }
 
-// note tells a gap by itself.
+// note reports a gap in a Change of its own, if there is one.
 func (s *stream) note(id string, gap bool) error {
 	if !gap {
 		return nil

@@ -1,5 +1,5 @@
-// Package coordinator is the HTTP protocol between workers, people and a
-// coordinator: its words as Go types, and a client.
+// Package coordinator defines the HTTP protocol between workers, users and a coordinator:
+// its messages as Go types, and a client.
 package coordinator
 
 import (
@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Agent is a worker as the protocol calls it. Its worker status is computed when
-// it is read; what its claude does is only ever reported.
+// Agent is a worker; the protocol calls it an agent. WorkerStatus is computed whenever it
+// is read. ClaudeStatus is only ever reported by the worker.
 type Agent struct {
 	ID            string          `json:"id"`
 	Name          string          `json:"name"`
-	Status        string          `json:"status"` // what old clients read: the same as ClaudeStatus
+	Status        string          `json:"status"` // for old clients: the same as ClaudeStatus
 	ClaudeStatus  string          `json:"claude_status"`
-	ClaudeSince   time.Time       `json:"claude_status_at,omitzero"` // when it was last reported
+	ClaudeSince   time.Time       `json:"claude_status_at,omitzero"` // when ClaudeStatus was last reported
 	CurrentTaskID string          `json:"current_task_id"`
 	LastSeen      time.Time       `json:"last_seen"`
 	Meta          json.RawMessage `json:"meta,omitempty"`
@@ -22,13 +22,14 @@ type Agent struct {
 	CreatedAt     time.Time       `json:"created_at"`
 	UpdatedAt     time.Time       `json:"updated_at"`
 	WorkerStatus  WorkerStatus    `json:"worker_status"`
-	Gone          bool            `json:"gone,omitempty"` // the run that it worked for has ended: it is in no list any more
+	Gone          bool            `json:"gone,omitempty"` // the run that it worked for has ended: lists no longer contain it
 }
 
-// WorkerStatus says whether a worker was heard of lately.
+// WorkerStatus says whether a worker sent a heartbeat recently.
 type WorkerStatus string
 
-// The statuses of a worker, and how long one is online after its last heartbeat.
+// The statuses of a worker, how long it stays online after a heartbeat, and the interval
+// between heartbeats.
 const (
 	Online  WorkerStatus = "online"
 	Offline WorkerStatus = "offline"
@@ -37,15 +38,15 @@ const (
 	BeatEvery    = 15 * time.Second
 )
 
-// The statuses that an agent reports of its claude.
+// The values of ClaudeStatus.
 const (
 	Idle    = "idle"
 	Running = "running"
 	Waiting = "waiting"
 )
 
-// Heartbeat is what an agent says of itself. An empty id asks for a new one. An
-// old client has Status alone.
+// Heartbeat is an agent's report about itself. An empty id requests a new agent. An old
+// client sets Status only.
 type Heartbeat struct {
 	AgentID       string          `json:"agent_id"`
 	Name          string          `json:"name,omitempty"`
@@ -53,10 +54,10 @@ type Heartbeat struct {
 	Status        string          `json:"status,omitempty"`
 	CurrentTaskID string          `json:"current_task_id,omitempty"`
 	Meta          json.RawMessage `json:"meta,omitempty"`
-	Gone          bool            `json:"gone,omitempty"` // it has ended, and is in no list any more
+	Gone          bool            `json:"gone,omitempty"` // it has ended, and lists no longer contain it
 }
 
-// Channel is a name under which tasks are waiting.
+// Channel is a named queue of tasks.
 type Channel struct {
 	ID          string    `json:"id"`
 	Name        string    `json:"name"`
@@ -64,8 +65,8 @@ type Channel struct {
 	CreatedAt   time.Time `json:"created_at"`
 }
 
-// Chain is a row of tasks that are done one after the other. Its status follows
-// from its tasks.
+// Chain is a sequence of tasks that run one after the other. Its status is computed from
+// its tasks.
 type Chain struct {
 	ID           string     `json:"id"`
 	ChannelID    string     `json:"channel_id,omitempty"`
@@ -77,11 +78,11 @@ type Chain struct {
 	UpdatedAt    time.Time  `json:"updated_at,omitzero"` // when its name, description or owner was last changed
 }
 
-// ChainChange is what a person changes about a chain. What is empty stays.
+// ChainChange describes changes to a chain. Empty fields stay unchanged.
 type ChainChange struct {
 	Name        string     `json:"name,omitempty"`
 	Description string     `json:"description,omitempty"`
-	Status      TaskStatus `json:"status,omitempty"` // is checked and not kept: it follows from the tasks
+	Status      TaskStatus `json:"status,omitempty"` // validated but not stored: the status is computed from the tasks
 }
 
 // Task is one piece of work.
@@ -97,14 +98,14 @@ type Task struct {
 	Priority        int        `json:"priority"`
 	AssignedAgentID string     `json:"assigned_agent_id,omitempty"`
 	ExecutionMode   string     `json:"execution_mode,omitempty"`
-	SessionToken    string     `json:"agent_session_request_token,omitempty"` // of a SessionRequest: an event with it says that the session has started
+	SessionToken    string     `json:"agent_session_request_token,omitempty"` // only for a SessionRequest: an event with this token reports that the session has started
 	CreatedAt       time.Time  `json:"created_at"`
 	ClaimedAt       *time.Time `json:"claimed_at,omitempty"`
 	DoneAt          *time.Time `json:"done_at,omitempty"`
 	UpdatedAt       time.Time  `json:"updated_at"`
 }
 
-// TaskStatus is where a task is.
+// TaskStatus is the state of a task.
 type TaskStatus string
 
 // The statuses of a task.
@@ -115,15 +116,15 @@ const (
 	Failed     TaskStatus = "failed"
 )
 
-// SessionRequest is the type of a task that asks an agent without a session to
-// start one, and SessionStarted the type of the event by which it says that it has.
+// SessionRequest is the type of a task that asks an agent without a session to start one.
+// SessionStarted is the type of the event by which the agent reports that it has.
 const (
 	SessionRequest = "request_claude_session"
 	SessionStarted = "agent.automation.session_request.completed"
 )
 
-// NewSession asks for an agent of a channel to start a session. The channel is
-// given by its id or its name.
+// NewSession asks an agent of a channel to start a session. The channel is given by its
+// id or its name.
 type NewSession struct {
 	ChannelID   string `json:"channel_id,omitempty"`
 	ChannelName string `json:"channel_name,omitempty"`
@@ -136,23 +137,23 @@ type Assignment struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
-// Notification is something about an agent that a person should act on.
+// Notification asks the user to act on an agent.
 type Notification struct {
 	Key       string    `json:"key"` // the agent's id and the type
 	AgentID   string    `json:"agent_id"`
 	AgentName string    `json:"agent_name"`
 	Type      string    `json:"type"`
-	Channel   string    `json:"channel"` // the first one that the agent takes tasks of
+	Channel   string    `json:"channel"` // the first channel that the agent takes tasks of
 	Message   string    `json:"message"`
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// SetupWaiting is the type of the notification that an agent waits for a session,
-// and the state in the agent's meta that says so.
+// SetupWaiting is the type of the notification that an agent waits for a session. The
+// agent's meta contains the same word as its state.
 const SetupWaiting = "setup_waiting"
 
-// NewTask is a task that somebody wants done. One of a chain without a sequence
-// comes at the end of the chain.
+// NewTask describes a task to queue. A task of a chain without a sequence is appended to
+// the chain.
 type NewTask struct {
 	ChannelID     string `json:"channel_id"`
 	ChainID       string `json:"chain_id,omitempty"`
@@ -164,7 +165,7 @@ type NewTask struct {
 	ExecutionMode string `json:"execution_mode,omitempty"`
 }
 
-// Claim asks for a task of a channel, by its name or its id.
+// Claim requests a task of a channel, which is given by its name or its id.
 type Claim struct {
 	AgentID        string `json:"agent_id"`
 	Channel        string `json:"channel,omitempty"`
@@ -172,14 +173,14 @@ type Claim struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
-// Report is how a task ended.
+// Report describes how a task ended.
 type Report struct {
 	TaskID  string `json:"task_id"`
 	AgentID string `json:"agent_id"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Input is something that a person types for the agent of a task.
+// Input is text or keys that a user sends to the agent of a task.
 type Input struct {
 	ID        string     `json:"id"`
 	TaskID    string     `json:"task_id"`
@@ -191,7 +192,7 @@ type Input struct {
 	ClaimedAt *time.Time `json:"claimed_at,omitempty"`
 }
 
-// NewInput is an input that a person gives.
+// NewInput describes an input to add.
 type NewInput struct {
 	TaskID         string `json:"task_id"`
 	AgentID        string `json:"agent_id,omitempty"`
@@ -201,7 +202,7 @@ type NewInput struct {
 	IdempotencyKey string `json:"idempotency_key,omitempty"`
 }
 
-// Event is something that an agent tells, such as a question ([TaskPrompt]).
+// Event is a message that an agent publishes, such as a question ([TaskPrompt]).
 type Event struct {
 	ID        string          `json:"id"`
 	AgentID   string          `json:"agent_id,omitempty"`
@@ -211,10 +212,10 @@ type Event struct {
 	CreatedAt time.Time       `json:"created_at"`
 }
 
-// TaskPrompt is the type of an event by which an agent asks a person something.
+// TaskPrompt is the type of an event by which an agent asks the user a question.
 const TaskPrompt = "task.prompt"
 
-// NewEvent is an event to be told.
+// NewEvent describes an event to publish.
 type NewEvent struct {
 	AgentID        string          `json:"agent_id,omitempty"`
 	TaskID         string          `json:"task_id,omitempty"`
@@ -223,7 +224,7 @@ type NewEvent struct {
 	IdempotencyKey string          `json:"idempotency_key,omitempty"`
 }
 
-// Dashboard is everything at a glance.
+// Dashboard is a snapshot of everything that the coordinator shows.
 type Dashboard struct {
 	Agents   []Agent   `json:"agents"`
 	Channels []Channel `json:"channels"`
@@ -232,16 +233,16 @@ type Dashboard struct {
 	Events   []Event   `json:"events"`
 }
 
-// Update is what the stream tells of a change.
+// Update is a message of the stream about one change.
 type Update struct {
-	Type   string          `json:"type"` // agents, tasks, channels, inputs or events; of runs also runs, attempts, questions or lanes
+	Type   string          `json:"type"` // agents, tasks, channels, inputs or events; about runs also runs, attempts, questions or lanes
 	Time   time.Time       `json:"time"`
-	Change json.RawMessage `json:"change,omitempty"` // what it is about, as it was then
+	Change json.RawMessage `json:"change,omitempty"` // the changed object, as it was then
 }
 
-// Problem is what went wrong with a request.
+// Problem is the error of a request.
 type Problem struct {
 	Code    string `json:"code"` // such as no_tasks
 	Message string `json:"message"`
-	Offset  int64  `json:"offset,omitempty"` // of a log, where to go on
+	Offset  int64  `json:"offset,omitempty"` // of a log: the offset to continue from
 }

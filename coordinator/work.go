@@ -8,77 +8,78 @@ import (
 	"strconv"
 )
 
-// What gaffer's own workers and a coordinator say to each other. Every time is a
-// duration in milliseconds from the moment of the message on, so that no two
-// clocks are compared. A field that is not known is ignored and one that is
-// missing is its zero value: older and newer programs understand each other.
+// Messages between gaffer's own workers and a coordinator. Every time is a duration in
+// milliseconds from the moment of the message, so that two clocks are never compared.
+// Unknown fields are ignored and missing ones have their zero value, so older and newer
+// programs understand each other.
 
-// WorkerInfo is what a worker says of itself.
+// WorkerInfo describes a worker.
 type WorkerInfo struct {
-	ID      string   `json:"id"` // its own, whatever it is called
+	ID      string   `json:"id"` // stable, independent of the name
 	Name    string   `json:"name,omitempty"`
 	Labels  []string `json:"labels,omitempty"`
-	Agents  []string `json:"agents,omitempty"` // whose tasks it takes; without any, all
-	Slots   int      `json:"slots,omitempty"`  // how many tasks it runs at once
+	Agents  []string `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
+	Slots   int      `json:"slots,omitempty"`  // how many tasks it runs at the same time
 	Version string   `json:"version,omitempty"`
 	Host    string   `json:"host,omitempty"`
 }
 
-// WorkBeat says that a worker is alive, and what it holds does.
+// WorkBeat is a worker's heartbeat, with the state of the attempts that it runs.
 type WorkBeat struct {
 	Worker WorkerInfo `json:"worker"`
 	Held   []HeldWork `json:"held"`
-	// Gone says that the worker holds nothing and ends now: it is offline at once.
+	// Gone reports that the worker runs nothing and exits now: it is offline at once.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// WorkKey is an attempt with the right to speak for it.
+// WorkKey identifies an attempt and proves, by its fencing token, that the worker still
+// owns it.
 type WorkKey struct {
 	Attempt string `json:"attempt"`
 	Token   int64  `json:"token"`
 }
 
-// HeldWork is an attempt that a worker says it runs.
+// HeldWork is an attempt that the worker says it runs.
 type HeldWork struct {
 	WorkKey
 	Now     WorkNow  `json:"now,omitzero"`
-	Asking  []string `json:"asking,omitempty"`  // questions whose answer it waits for
+	Asking  []string `json:"asking,omitempty"`  // questions whose answers it waits for
 	Dropped []string `json:"dropped,omitempty"` // the refs of questions that the agent has withdrawn
 }
 
-// WorkNow is what an agent does. Without a state there is nothing new to say.
+// WorkNow describes what an agent does. An empty State means no change.
 type WorkNow struct {
 	State       string `json:"state,omitempty"` // running, waiting, retrying
 	Doing       string `json:"doing,omitempty"`
 	Source      string `json:"source,omitempty"` // how the worker knows
-	AgeMS       int64  `json:"age_ms,omitempty"` // since it is so
+	AgeMS       int64  `json:"age_ms,omitempty"` // how long State has been so
 	PID         int    `json:"pid,omitempty"`
-	Log         string `json:"log,omitempty"` // on the worker's machine
+	Log         string `json:"log,omitempty"` // path on the worker's machine
 	Thread      string `json:"thread,omitempty"`
 	Spent       Amount `json:"spent,omitzero"`
 	Compacted   string `json:"compacted,omitempty"`
 	Compactions int    `json:"compactions,omitempty"`
 }
 
-// Amount is what something costs.
+// Amount is a cost.
 type Amount struct {
 	MicroUSD int64 `json:"micro_usd,omitempty"`
 	Tokens   int64 `json:"tokens,omitempty"`
 }
 
-// WorkOrders are the answer to a beat.
+// WorkOrders is the answer to a heartbeat.
 type WorkOrders struct {
 	Orders  []WorkOrder `json:"orders"`
-	LeaseMS int64       `json:"lease_ms"` // how long an attempt lives without a beat
-	Seq     int64       `json:"seq"`      // of the last change, to wait from
+	LeaseMS int64       `json:"lease_ms"` // how long an attempt lives without a heartbeat
+	Seq     int64       `json:"seq"`      // number of the last change, to wait from
 }
 
-// WorkOrder is what a worker must know about an attempt that it holds.
+// WorkOrder is an instruction about an attempt that the worker runs.
 type WorkOrder struct {
 	Attempt string       `json:"attempt"`
-	Stop    string       `json:"stop,omitempty"`  // why it is to be ended
-	Gone    bool         `json:"gone,omitempty"`  // it is not the worker's any more: end it and say nothing
-	Waits   bool         `json:"waits,omitempty"` // its agent waits for a person, which is no work
+	Stop    string       `json:"stop,omitempty"`  // why the worker must end the attempt
+	Gone    bool         `json:"gone,omitempty"`  // the worker no longer owns it: end it without a report
+	Waits   bool         `json:"waits,omitempty"` // its agent waits for a user, which does not count as work
 	LeaseMS int64        `json:"lease_ms,omitempty"`
 	Answers []WorkAnswer `json:"answers,omitempty"`
 }
@@ -90,59 +91,59 @@ type WorkAnswer struct {
 	Denied bool   `json:"denied,omitempty"`
 }
 
-// WorkClaim asks for a task. The same key gives the same answer.
+// WorkClaim requests a task. The same key gets the same answer.
 type WorkClaim struct {
 	Worker string   `json:"worker"`
 	Labels []string `json:"labels"`
-	Agents []string `json:"agents,omitempty"` // whose tasks it takes; without any, all
+	Agents []string `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
 	Key    string   `json:"key"`
 }
 
-// Claimed is a task that a worker was given.
+// Claimed is a task that a worker has claimed.
 type Claimed struct {
 	Work    Work  `json:"work"`
 	LeaseMS int64 `json:"lease_ms"`
 }
 
-// Work is a task that a worker is to run, and with what right.
+// Work is a claimed task, with everything that the worker needs to run it.
 type Work struct {
 	Attempt WorkAttempt `json:"attempt"`
 	Task    WorkTask    `json:"task"`
 	Run     WorkRun     `json:"run"`
-	Before  *WorkBefore `json:"before,omitempty"` // the attempt before it, if there was one
-	LeaseMS int64       `json:"lease_ms"`         // what is left of its lease
+	Before  *WorkBefore `json:"before,omitempty"` // the previous attempt, if any
+	LeaseMS int64       `json:"lease_ms"`         // the remaining time of the lease
 }
 
-// WorkAttempt is the try that a worker makes.
+// WorkAttempt is the attempt that the worker makes.
 type WorkAttempt struct {
 	ID           string `json:"id"`
 	Number       int    `json:"number"` // from 1
 	Token        int64  `json:"token"`
-	DeadlineInMS int64  `json:"deadline_in_ms,omitempty"` // ended after this; never, if zero
-	Carried      Amount `json:"carried,omitzero"`         // spent in the conversation before
-	Stop         string `json:"stop,omitempty"`           // why it is to be ended
+	DeadlineInMS int64  `json:"deadline_in_ms,omitempty"` // it is ended after this time; zero means never
+	Carried      Amount `json:"carried,omitzero"`         // spent earlier in the same conversation
+	Stop         string `json:"stop,omitempty"`           // why the worker must end it
 }
 
-// WorkTask is what there is to do.
+// WorkTask is the task of an attempt.
 type WorkTask struct {
 	Task  string          `json:"task"`
 	Name  string          `json:"name,omitempty"`
-	Spec  json.RawMessage `json:"spec"` // the plan's words
+	Spec  json.RawMessage `json:"spec"` // the task's part of the plan
 	Fresh bool            `json:"fresh,omitempty"`
 	Tries int             `json:"tries,omitempty"`
 }
 
-// WorkRun is the run that a task is of.
+// WorkRun is the run of a task.
 type WorkRun struct {
 	ID       string          `json:"id"`
 	Name     string          `json:"name,omitempty"`
 	Project  string          `json:"project,omitempty"`
 	Base     string          `json:"base,omitempty"`  // the commit that worktrees start from
-	Place    string          `json:"place,omitempty"` // the only worker that runs it
+	Place    string          `json:"place,omitempty"` // the only worker that may run it
 	Workflow json.RawMessage `json:"workflow,omitempty"`
 }
 
-// WorkBefore is how the attempt before went.
+// WorkBefore describes how the previous attempt ended.
 type WorkBefore struct {
 	ID      string `json:"id"`
 	Number  int    `json:"number"`
@@ -152,133 +153,133 @@ type WorkBefore struct {
 	Thread  string `json:"thread,omitempty"`
 }
 
-// WorkTurn reports the end of an attempt and asks for the next task.
+// WorkTurn reports the end of an attempt and claims the next task.
 type WorkTurn struct {
 	Finish WorkFinish `json:"finish"`
-	Claim  *WorkClaim `json:"claim,omitempty"` // nil asks for none
+	Claim  *WorkClaim `json:"claim,omitempty"` // nil claims none
 }
 
-// WorkFinish is how an attempt ended.
+// WorkFinish describes how an attempt ended.
 type WorkFinish struct {
 	WorkKey
-	Class       string          `json:"class,omitempty"` // of the failure; empty for none
+	Class       string          `json:"class,omitempty"` // the failure class; empty for success
 	Summary     string          `json:"summary,omitempty"`
 	Thread      string          `json:"thread,omitempty"`
 	Exit        int             `json:"exit"`
 	Log         string          `json:"log,omitempty"`
 	Spent       Amount          `json:"spent,omitzero"`
 	Checks      json.RawMessage `json:"checks,omitempty"`
-	Diff        json.RawMessage `json:"diff,omitempty"` // a fleet.Diff, of a task that has a worktree
+	Diff        json.RawMessage `json:"diff,omitempty"` // a fleet.Diff, if the task has a worktree
 	Answer      string          `json:"answer,omitempty"`
 	ResetInMS   int64           `json:"reset_in_ms,omitempty"` // until a rate limit ends
-	Denied      []string        `json:"denied,omitempty"`      // what was refused to the agent
+	Denied      []string        `json:"denied,omitempty"`      // actions that were refused to the agent
 	Compacted   string          `json:"compacted,omitempty"`
 	Compactions int             `json:"compactions,omitempty"`
 }
 
-// Turned is what followed from a turn.
+// Turned is the answer to a WorkTurn.
 type Turned struct {
 	Outcome WorkOutcome `json:"outcome"`
 	Work    *Work       `json:"work,omitempty"`
 	LeaseMS int64       `json:"lease_ms"`
 }
 
-// WorkOutcome is what followed from the end of an attempt.
+// WorkOutcome is the state of a task after an attempt has ended.
 type WorkOutcome struct {
 	Status    string `json:"status"` // of the task
 	RetryInMS int64  `json:"retry_in_ms,omitempty"`
 	Fresh     bool   `json:"fresh,omitempty"`
 }
 
-// WorkQuestion is an agent's question to a person. The same ref of an attempt is
-// the same question.
+// WorkQuestion is an agent's question to the user. Questions of an attempt with the same
+// ref are the same question.
 type WorkQuestion struct {
 	WorkKey
 	Ref      string   `json:"ref"`
 	Text     string   `json:"text"`
 	Options  []string `json:"options,omitempty"`
-	WithinMS int64    `json:"within_ms,omitempty"` // for ever, if zero
+	WithinMS int64    `json:"within_ms,omitempty"` // zero means forever
 	Default  string   `json:"default,omitempty"`
 }
 
-// WorkRelease hands attempts back that a worker has ended: they are queued again,
-// as if they had not been tried.
+// WorkRelease returns attempts that a worker has ended. Their tasks are queued again, and
+// the attempts do not count.
 type WorkRelease struct {
 	Worker   string     `json:"worker"`
 	Attempts []HeldWork `json:"attempts"`
 }
 
-// WorkNews says what has changed for a worker.
+// WorkNews tells a waiting worker what has changed.
 type WorkNews struct {
 	Seq    int64 `json:"seq"`    // to wait from
 	Wake   bool  `json:"wake"`   // there may be tasks to claim
 	Attend bool  `json:"attend"` // there may be orders or answers
 }
 
-// LogPiece is a piece of what an attempt has said.
+// LogPiece is a part of an attempt's output.
 type LogPiece struct {
 	WorkKey
-	Offset int64 // of Data in all that the attempt has said
+	Offset int64 // of Data in the attempt's whole output
 	Data   []byte
-	Done   bool // nothing follows
+	Done   bool // no more output follows
 }
 
-// The limits of what a worker sends, in bytes.
+// The limits of what a worker sends, in bytes unless noted.
 const (
 	MaxLogPiece   = 256 << 10
 	MaxWorkAnswer = 512 << 10 // of a finish's answer
 	MaxWorkChecks = 128 << 10
 	MaxWorkDiff   = 128 << 10
-	MaxWorkDenied = 50       // entries of a finish's denied
+	MaxWorkDenied = 50       // entries of a finish's denied, not bytes
 	MaxWorkText   = 64 << 10 // of a summary or a question
 )
 
-// LogGap is the code of a piece of a log that does not follow what is there. The
-// [Error]'s Offset is where to go on.
+// LogGap is the error code for a piece of a log that does not continue the stored part.
+// The [Error]'s Offset is the offset to continue from.
 const LogGap = "log_gap"
 
-// BeatWork says that a worker is alive, and returns what it must know. It is
-// never repeated: the next one says more.
+// BeatWork sends a worker's heartbeat and returns its orders. The request is never
+// retried: the next heartbeat has newer contents.
 func (c *Client) BeatWork(ctx context.Context, b WorkBeat) (WorkOrders, error) {
 	return whole[WorkOrders](ctx, c, post(b, false, "v1", "work", "beat"), "orders")
 }
 
-// ClaimWork takes a task. If none can start, the [Error]'s code is [NoTasks].
+// ClaimWork claims a task. If none can start, the [Error]'s code is [NoTasks].
 func (c *Client) ClaimWork(ctx context.Context, q WorkClaim) (Claimed, error) {
 	return whole[Claimed](ctx, c, post(q, q.Key != "", "v1", "work", "claim"), "work")
 }
 
-// TurnWork reports the end of an attempt and takes the next task, if there is one.
+// TurnWork reports the end of an attempt and claims the next task, if there is one.
 func (c *Client) TurnWork(ctx context.Context, t WorkTurn) (Turned, error) {
 	return whole[Turned](ctx, c, post(t, true, "v1", "work", "turn"), "outcome")
 }
 
-// AskWork asks a person a question, and returns its id.
+// AskWork asks the user a question, and returns its id.
 func (c *Client) AskWork(ctx context.Context, q WorkQuestion) (string, error) {
 	return ask[string](ctx, c, post(q, q.Ref != "", "v1", "work", "ask"), "question")
 }
 
-// ReleaseWork hands attempts back that have been ended.
+// ReleaseWork returns attempts that the worker has ended to the queue.
 func (c *Client) ReleaseWork(ctx context.Context, r WorkRelease) error {
 	_, err := c.do(ctx, post(r, true, "v1", "work", "release"))
 	return err
 }
 
-// HeldWork returns what the coordinator thinks that a worker runs.
+// HeldWork returns the attempts that the coordinator believes a worker runs.
 func (c *Client) HeldWork(ctx context.Context, worker string) ([]Work, error) {
 	return ask[[]Work](ctx, c, get(url.Values{"worker": {worker}}, "v1", "work", "held"), "held")
 }
 
-// AwaitWork returns when there is news for a worker after a change, or after a
-// while. A negative number asks for the last change, at once.
+// AwaitWork waits until there is news for a worker since change number after, or until
+// the coordinator's timeout. A negative number returns the last change number at once.
 func (c *Client) AwaitWork(ctx context.Context, worker string, after int64) (WorkNews, error) {
 	query := url.Values{"worker": {worker}, "after": {strconv.FormatInt(after, 10)}}
 	return whole[WorkNews](ctx, c, get(query, "v1", "work", "wait"), "seq")
 }
 
-// SendLog adds a piece to the log of an attempt, at most [MaxLogPiece], and returns
-// the offset of what is wanted next. What the coordinator has already is passed
-// over. An empty piece asks for that offset alone.
+// SendLog appends a piece of at most [MaxLogPiece] to the log of an attempt. It returns
+// the offset of the next byte that the coordinator expects. The coordinator skips bytes
+// that it already has. An empty piece only queries that offset.
 func (c *Client) SendLog(ctx context.Context, p LogPiece) (next int64, err error) {
 	query := url.Values{
 		"attempt": {p.Attempt}, "token": {strconv.FormatInt(p.Token, 10)}, "offset": {strconv.FormatInt(p.Offset, 10)},
@@ -291,11 +292,10 @@ func (c *Client) SendLog(ctx context.Context, p LogPiece) (next int64, err error
 	return ask[int64](ctx, c, q, "next")
 }
 
-// bytesBody is a body that is no JSON.
+// bytesBody is a request body that is not JSON.
 type bytesBody []byte
 
-// whole returns an answer that has more than one member, of which one must be
-// there.
+// whole decodes an answer with several members. The member must is required.
 func whole[T any](ctx context.Context, c *Client, q call, must string) (T, error) {
 	var value T
 	body, err := c.do(ctx, q)

@@ -1,6 +1,6 @@
-// Package fleet is what runs, as a person or a program that looks from outside
-// sees it: runs with their tasks, attempts, questions and lanes. It is the shape
-// of every '--json' about runs, and all that a user interface knows of them.
+// Package fleet defines runs as users and other programs see them: runs with their tasks,
+// attempts, questions and lanes. Every '--json' output about runs has these types, and
+// user interfaces know runs only through them.
 package fleet
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Status is where a run, a task or an attempt is.
+// Status is the state of a run, a task or an attempt.
 type Status string
 
 // The statuses. A run is never queued.
@@ -24,7 +24,7 @@ const (
 	Cancelled Status = "cancelled"
 )
 
-// Final reports whether nothing follows by itself.
+// Final reports whether the status never changes by itself again.
 func (s Status) Final() bool { return s == Complete || s == Failed || s == Cancelled }
 
 // Run is one submitted plan.
@@ -34,23 +34,23 @@ type Run struct {
 	Status     Status    `json:"status"`
 	Project    string    `json:"project,omitempty"`
 	SourceFile string    `json:"source_file,omitempty"`
-	Team       string    `json:"team,omitempty"` // the session of the team whose run it is
+	Team       string    `json:"team,omitempty"` // the session of the team that the run belongs to
 	Parallel   int       `json:"parallel,omitempty"`
-	Stopping   string    `json:"stopping,omitempty"` // why no task starts any more
+	Stopping   string    `json:"stopping,omitempty"` // why no further task starts
 	Counts     Counts    `json:"counts"`
 	Spent      Cost      `json:"spent"`
 	Budget     Cost      `json:"budget,omitzero"`
-	WorkedMS   int64     `json:"worked_ms,omitempty"` // by attempts that have ended, without the time that they waited
-	WaitedMS   int64     `json:"waited_ms,omitempty"` // for a person, by attempts that have ended
+	WorkedMS   int64     `json:"worked_ms,omitempty"` // by ended attempts, without the time they waited
+	WaitedMS   int64     `json:"waited_ms,omitempty"` // for a user's answer, by ended attempts
 	Created    time.Time `json:"created"`
 	Ended      time.Time `json:"ended,omitzero"`
-	Owner      Owner     `json:"owner,omitzero"`      // the gaffer that runs it, if one does
-	Documents  string    `json:"documents,omitempty"` // the folder of its session, with status.json and the logs
+	Owner      Owner     `json:"owner,omitzero"`      // the gaffer process that works on the run, if any
+	Documents  string    `json:"documents,omitempty"` // the folder of the run's session, with status.json and the logs
 	Tasks      []Task    `json:"tasks"`               // in the order of the plan
-	Lanes      []Lane    `json:"lanes,omitempty"`     // those that are paused
+	Lanes      []Lane    `json:"lanes,omitempty"`     // only paused lanes
 }
 
-// Paused are the lanes that keep a task of the run from starting now.
+// Paused returns the lanes that prevent a task of the run from starting now.
 func (r Run) Paused(now time.Time) (list []Lane) {
 	for _, l := range r.Lanes {
 		holds := func(t Task) bool { return !t.Status.Final() && cmp.Or(t.Agent, "claude") == l.Name }
@@ -61,16 +61,17 @@ func (r Run) Paused(now time.Time) (list []Lane) {
 	return list
 }
 
-// Owner is the process that runs a run.
+// Owner is the process that works on a run.
 type Owner struct {
 	PID   int  `json:"pid,omitempty"`
 	Alive bool `json:"alive,omitempty"`
-	// Gone is that the run has not ended, and that no process works on it. It is
-	// only known where the run was worked on: on other machines neither is set.
+	// Gone reports that the run has not ended but no process works on it. Only the
+	// machine that worked on the run knows this: on other machines neither Alive nor Gone
+	// is set.
 	Gone bool `json:"gone,omitempty"`
 }
 
-// Counts are the tasks of a run by status.
+// Counts is the number of a run's tasks by status.
 type Counts struct {
 	Total     int `json:"total"`
 	Queued    int `json:"queued"`
@@ -80,13 +81,13 @@ type Counts struct {
 	Cancelled int `json:"cancelled"`
 }
 
-// Cost is money and tokens.
+// Cost is an amount of money and tokens.
 type Cost struct {
 	USD    float64 `json:"usd,omitempty"`
 	Tokens int64   `json:"tokens,omitempty"`
 }
 
-// Task is one step of a run.
+// Task is one piece of work in a run.
 type Task struct {
 	Run      string    `json:"run"`
 	ID       string    `json:"id"`
@@ -96,54 +97,55 @@ type Task struct {
 	After    []string  `json:"after,omitempty"`
 	Agent    string    `json:"agent,omitempty"`
 	Model    string    `json:"model,omitempty"`
-	Tries    int       `json:"tries"`               // attempts so far
-	Retries  int       `json:"retries"`             // that are allowed after the first
+	Tries    int       `json:"tries"`               // number of attempts so far
+	Retries  int       `json:"retries"`             // how many attempts are allowed after the first
 	Outcome  string    `json:"outcome,omitempty"`   // the failure class of the last attempt, or why it was cancelled
-	RetryAt  time.Time `json:"retry_at,omitzero"`   // it waits until then
-	NoWorker string    `json:"no_worker,omitempty"` // why no worker takes it that is online, of a task that could start
+	RetryAt  time.Time `json:"retry_at,omitzero"`   // the task waits until then
+	NoWorker string    `json:"no_worker,omitempty"` // why no online worker takes this task, which could start now
 	Worktree string    `json:"worktree,omitempty"`
 	Branch   string    `json:"branch,omitempty"`
 	Session  string    `json:"session,omitempty"` // the tmux session that shows its agent
-	Prompt   string    `json:"prompt,omitempty"`  // only where one task is asked for
-	Attempt  *Attempt  `json:"attempt,omitempty"` // the one that runs, or else the last
+	Prompt   string    `json:"prompt,omitempty"`  // only set when a single task was requested
+	Attempt  *Attempt  `json:"attempt,omitempty"` // the running attempt, or else the last one
 	Question *Question `json:"question,omitempty"`
 }
 
-// Attempt is one try at a task.
+// Attempt is one start of an agent on a task.
 type Attempt struct {
 	ID      string    `json:"id"`
 	Number  int       `json:"number"`
 	Status  Status    `json:"status"`
 	Worker  string    `json:"worker"`
-	Class   string    `json:"class,omitempty"`   // how it failed
-	Summary string    `json:"summary,omitempty"` // the agent's last words, or what went wrong
+	Class   string    `json:"class,omitempty"`   // the failure class
+	Summary string    `json:"summary,omitempty"` // the agent's last message, or what went wrong
 	Exit    int       `json:"exit"`
 	Thread  string    `json:"thread,omitempty"`
 	Log     string    `json:"log,omitempty"`
-	LogFrom int64     `json:"log_from,omitempty"` // where in Log its output begins; the attempts of a task share it
+	LogFrom int64     `json:"log_from,omitempty"` // offset in Log where this attempt's output starts; the attempts of a task share one log
 	PID     int       `json:"pid,omitempty"`
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Spent   Cost      `json:"spent,omitzero"`
-	// How long the agent waited for answers of a person, without the wait that
-	// goes on, and since when that does. The rest of its time it worked.
-	WorkedMS     int64     `json:"worked_ms,omitempty"` // of one that has ended
+	// WaitedMS is how long the agent waited for answers of a user, without the current
+	// wait. WaitingSince is the start of the current wait. The agent worked during the
+	// remaining time.
+	WorkedMS     int64     `json:"worked_ms,omitempty"` // only of an ended attempt
 	WaitedMS     int64     `json:"waited_ms,omitempty"`
 	WaitingSince time.Time `json:"waiting_since,omitzero"`
 
 	Checks []Check  `json:"checks,omitempty"`
-	Denied []string `json:"denied,omitempty"` // what was refused to the agent, also if it went on without
-	Diff   *Diff    `json:"diff,omitempty"`   // of one that has ended, in a worktree
+	Denied []string `json:"denied,omitempty"` // actions that were refused to the agent, even if it continued without them
+	Diff   *Diff    `json:"diff,omitempty"`   // only of an ended attempt with a worktree
 
-	// What the agent does, who says so, and when it was said.
+	// What the agent does now, the source of that information, and its time.
 	State  string    `json:"state,omitempty"` // running, waiting, retrying
 	Doing  string    `json:"doing,omitempty"`
 	Source string    `json:"source,omitempty"`
 	Said   time.Time `json:"said,omitzero"`
 }
 
-// Times are how long the agent has worked and how long it has waited for a person,
-// until now if it runs.
+// Times returns how long the agent has worked and how long it has waited for a user. If
+// the attempt is running, both are measured until now.
 func (a Attempt) Times(now time.Time) (worked, waited time.Duration) {
 	if !a.Ended.IsZero() {
 		now = a.Ended
@@ -155,78 +157,78 @@ func (a Attempt) Times(now time.Time) (worked, waited time.Duration) {
 	return max(now.Sub(a.Started)-waited, 0), waited
 }
 
-// LogQuery says which part of a task's log is wanted.
+// LogQuery selects a part of a task's log.
 type LogQuery struct {
-	Attempt int  // only what this attempt wrote; 0 is all of them
-	Tail    int  // at most so many lines at the end; negative is all
-	Follow  bool // also what comes, until the task or the attempt has ended
+	Attempt int  // only this attempt's output; 0 means all attempts
+	Tail    int  // at most this many lines from the end; negative means all
+	Follow  bool // also send new output, until the task or the attempt has ended
 }
 
-// Check is a verify command and how it went.
+// Check is a verify command and its result.
 type Check struct {
 	Command string `json:"command"`
 	OK      bool   `json:"ok"`
 	Exit    int    `json:"exit"`
-	Output  string `json:"output,omitempty"` // its end
+	Output  string `json:"output,omitempty"` // the end of its output
 	Millis  int64  `json:"millis"`
 }
 
-// Diff is what the worktree of a task had in it that the commit had not which its
-// branch started from, also what was not committed.
+// Diff is the difference between a task's worktree and the commit that its branch started
+// from. It includes changes that are not committed.
 type Diff struct {
-	Files   []FileDiff `json:"files"`   // the first of them, by their paths
-	Changed int        `json:"changed"` // how many there are
-	Added   int        `json:"added"`   // lines in all of them
+	Files   []FileDiff `json:"files"`   // at most MostFiles, sorted by path
+	Changed int        `json:"changed"` // number of changed files
+	Added   int        `json:"added"`   // lines, in all files
 	Removed int        `json:"removed"`
 }
 
-// FileDiff is a file that is different. One that is no text has no lines.
+// FileDiff is one changed file. A file that is not text counts no lines.
 type FileDiff struct {
 	Path    string `json:"path"`
 	Added   int    `json:"added"`
 	Removed int    `json:"removed"`
 }
 
-// MostFiles is how many files a [Diff] lists.
+// MostFiles is the maximum number of files that a [Diff] lists.
 const MostFiles = 200
 
-// Ask is a question of an agent that has no task, such as one that a person has
+// Ask is a question of an agent that has no task, for example an agent that the user has
 // started by hand.
 type Ask struct {
-	From    string // who asks: what a person calls it when they answer
-	Ref     string // the agent's own id of it: asked again it is the same question
+	From    string // the asker's name; users answer the question by this name
+	Ref     string // the agent's own id of the question: asking again with the same Ref is the same question
 	Text    string
 	Options []string
-	Within  time.Duration // how long a person has
-	Attempt string        // whose agent asks and waits for the answer, if one does
+	Within  time.Duration // how long the user has to answer
+	Attempt string        // the attempt whose agent asks and waits for the answer, if any
 }
 
-// Answered is what has become of a question.
+// Answered is the outcome of a question.
 type Answered struct {
-	Closed bool   `json:"closed,omitempty"` // answered, or nobody waits any more
+	Closed bool   `json:"closed,omitempty"` // answered, or the asker no longer waits
 	Answer string `json:"answer,omitempty"`
-	Denied bool   `json:"denied,omitempty"` // what was asked for, with Answer as the reason
-	By     string `json:"by,omitempty"`     // empty if nobody has answered
+	Denied bool   `json:"denied,omitempty"` // the request was refused; Answer is the reason
+	By     string `json:"by,omitempty"`     // empty if the question was not answered
 }
 
-// Question is something that an agent waits for a person to decide. One that
-// belongs to no task has no run, and as its task the name of who asks.
+// Question is a decision that an agent waits for a user to make. A question that belongs
+// to no task has no run, and its Task is the name of the asker.
 type Question struct {
 	ID      string    `json:"id"`
-	Name    string    `json:"name"` // what every view calls it, and 'gaffer answer' takes; see [QuestionName]
+	Name    string    `json:"name"` // its name in every view and for 'gaffer answer'; see [QuestionName]
 	Run     string    `json:"run"`
 	Task    string    `json:"task"`
 	Text    string    `json:"text"`
 	Options []string  `json:"options,omitempty"`
 	Asked   time.Time `json:"asked"`
-	Expires time.Time `json:"expires,omitzero"` // after which Default is the answer
+	Expires time.Time `json:"expires,omitzero"` // afterwards Default is the answer
 	Default string    `json:"default,omitempty"`
 }
 
-// Choose is what a typed answer means: the text of an option, the number of one
-// from 1, or else the text itself. A number that no option has is an error: it is
-// a typing mistake, and the agent would take it for an answer. A number in double
-// quotes is a text.
+// Choose returns the answer that the typed text stands for: the option with this text,
+// the option with this number (from 1), or else the text itself. It returns an error for
+// a number that no option has: it is a typing mistake, and the agent would take it for an
+// answer. A number in double quotes is a text.
 func (q Question) Choose(typed string) (string, error) {
 	if inner, ok := strings.CutPrefix(typed, `"`); ok && strings.HasSuffix(inner, `"`) {
 		if inner = strings.TrimSuffix(inner, `"`); isNumber(inner) {
@@ -248,7 +250,7 @@ func isNumber(text string) bool {
 	return err == nil
 }
 
-// NoOptionError is the number of an option that a question does not have.
+// NoOptionError reports that a question has no option with this number.
 type NoOptionError struct{ Number, Options int }
 
 func (e *NoOptionError) Error() string {
@@ -259,12 +261,13 @@ func (e *NoOptionError) Error() string {
 	return fmt.Sprintf("option %d: the question has %d option%s; a number in double quotes is a text", e.Number, e.Options, s)
 }
 
-// Usage marks the error as one about what was typed.
+// Usage marks the error as a mistake in the user's input.
 func (*NoOptionError) Usage() bool { return true }
 
-// QuestionName is what a question is called in every list and view, and what 'gaffer
-// answer' takes: SHORT-RUN/TASK of a task, and the name of who asks otherwise. Two
-// questions of one task or agent have the same name; the older one is answered first.
+// QuestionName returns the name of a question in every list and view, and for 'gaffer
+// answer'. The name is SHORT-RUN/TASK for a question of a task, and otherwise the name of
+// the asker. Two questions of one task or agent have the same name; 'gaffer answer'
+// answers the older one first.
 func QuestionName(run, task string) string {
 	if run == "" {
 		// The agent of a task that asks through a tool gives RUN/TASK as its name.
@@ -276,8 +279,8 @@ func QuestionName(run, task string) string {
 	return ShortRun(run) + "/" + task
 }
 
-// ShortRun is the random part of a run's id, such as 4cebc8bf of
-// 20260301-115800-4cebc8bf. An id of another form is returned as it is.
+// ShortRun returns the random part of a run's id, such as 4cebc8bf of
+// 20260301-115800-4cebc8bf. It returns an id of another form unchanged.
 func ShortRun(id string) string {
 	parts := strings.Split(id, "-")
 	if len(parts) != 3 || len(parts[0]) != 8 || len(parts[1]) != 6 || parts[2] == "" || strings.Trim(parts[0]+parts[1], "0123456789") != "" {
@@ -286,20 +289,20 @@ func ShortRun(id string) string {
 	return parts[2]
 }
 
-// Lane is an agent account that is paused.
+// Lane is a paused agent account.
 type Lane struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until"`
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Add counts a task.
+// Add counts one more task with status s.
 func (c *Counts) Add(s Status) { c.Count(s, +1) }
 
-// Remove takes a task away.
+// Remove counts one task with status s less.
 func (c *Counts) Remove(s Status) { c.Count(s, -1) }
 
-// Count counts so many tasks.
+// Count adds by to the number of tasks with status s and to the total.
 func (c *Counts) Count(s Status, by int) {
 	c.Total += by
 	switch s {
@@ -316,7 +319,8 @@ func (c *Counts) Count(s Status, by int) {
 	}
 }
 
-// Merge is runs and those of others that are not among them, the latest first.
+// Merge returns runs together with the runs of others whose id is not among them, the
+// latest first.
 func Merge(runs, others []Run) []Run {
 	known := make(map[string]bool, len(runs))
 	for _, r := range runs {

@@ -2,19 +2,18 @@ package fleet
 
 import "time"
 
-// Glance is what runs in a few numbers, for a person who looks at something
-// else.
+// Glance summarizes all runs in a few numbers, for example for a status line.
 type Glance struct {
-	Running int       `json:"running"`          // tasks, without those that wait
-	Waiting int       `json:"waiting"`          // questions that nobody has answered
-	Asked   time.Time `json:"asked,omitzero"`   // the oldest of them
-	Oldest  string    `json:"oldest,omitempty"` // the name of that one
-	Failed  int       `json:"failed"`           // tasks, in runs that run or have ended today
-	Today   Cost      `json:"today"`            // of attempts that have begun today
+	Running int       `json:"running"`          // tasks, without those that wait for an answer
+	Waiting int       `json:"waiting"`          // unanswered questions
+	Asked   time.Time `json:"asked,omitzero"`   // when the oldest of these questions was asked
+	Oldest  string    `json:"oldest,omitempty"` // the name of the oldest question
+	Failed  int       `json:"failed"`           // tasks, in runs that are running or have ended today
+	Today   Cost      `json:"today"`            // of attempts that have started today
 	Lanes   []Lane    `json:"lanes,omitempty"`
 }
 
-// Ask counts a question.
+// Ask counts an unanswered question.
 func (g *Glance) Ask(name string, asked time.Time) {
 	if g.Waiting == 0 || asked.Before(g.Asked) {
 		g.Asked, g.Oldest = asked, name

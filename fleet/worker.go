@@ -6,61 +6,61 @@ import (
 	"time"
 )
 
-// WorkerMeta is what gaffer's own workers say of themselves beside what the
-// protocol has: it is the meta of an agent.
+// WorkerMeta is what gaffer's own workers report about themselves beyond the fields of
+// the protocol. It is sent as the meta field of an agent.
 type WorkerMeta struct {
 	Program string   `json:"program"` // gaffer
 	Host    string   `json:"host,omitempty"`
 	Version string   `json:"version,omitempty"`
-	Slots   int      `json:"slots"` // how many tasks it runs at once
+	Slots   int      `json:"slots"` // how many tasks it runs at the same time
 	Labels  []string `json:"labels"`
-	Agents  []string `json:"agents,omitempty"` // whose tasks it takes; without any, all
-	Pools   []string `json:"pools,omitempty"`  // of which a task must want one, if its token is limited to them
+	Agents  []string `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
+	Pools   []string `json:"pools,omitempty"`  // set if its token is limited to these labels: it takes only tasks that require one of them
 	Source  string   `json:"source"`           // how it knows what its agents do: their output, or worker if it has none
-	Held    int      `json:"held"`             // tasks that it has now
-	// Run is the only one that it works on, of a worker that began with it and
-	// ends with it.
+	Held    int      `json:"held"`             // number of tasks that it runs now
+	// Run is the only run that the worker works on. It is set for a worker that starts
+	// and ends with its run.
 	Run string `json:"run,omitempty"`
 }
 
-// Worker is who may run tasks, with both statuses: whether it was heard of lately,
-// and what it last said that its agents do.
+// Worker is a program that may run tasks. It has two statuses: whether it sent a
+// heartbeat recently, and what it last reported about its agents.
 type Worker struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
-	WorkerStatus string    `json:"worker_status"` // online or offline, when it was asked for
+	WorkerStatus string    `json:"worker_status"` // online or offline, at the time of the request
 	ClaudeStatus string    `json:"claude_status"` // idle, running or waiting, as reported
 	ClaudeSince  time.Time `json:"claude_status_at,omitzero"`
 	Task         string    `json:"current_task_id,omitempty"`
 	LastSeen     time.Time `json:"last_seen"`
 	Slots        int       `json:"slots,omitempty"`
-	Held         int       `json:"held,omitempty"` // attempts that it has now
+	Held         int       `json:"held,omitempty"` // number of attempts that it runs now
 	Labels       []string  `json:"labels,omitempty"`
-	Allowed      []string  `json:"agents,omitempty"` // whose tasks it takes; without any, all
-	Pools        []string  `json:"pools,omitempty"`  // of which a task must want one; without any, none
+	Allowed      []string  `json:"agents,omitempty"` // the agents whose tasks it takes; empty means all
+	Pools        []string  `json:"pools,omitempty"`  // it takes only tasks that require one of these labels; empty means no limit
 	Version      string    `json:"version,omitempty"`
 	Host         string    `json:"host,omitempty"`
 	Source       string    `json:"source,omitempty"` // how it knows what its agents do
-	Run          string    `json:"run,omitempty"`    // the only one that it works on, of one that ends with it
+	Run          string    `json:"run,omitempty"`    // the only run that it works on, if it ends with that run
 
-	// Of an agent that a person started: its process, where it works, and what it
-	// waits for.
+	// Only for an agent that the user has started: its process, its working directory,
+	// and what it waits for.
 	ByHand bool   `json:"by_hand,omitempty"`
 	PID    int    `json:"pid,omitempty"`
-	Pane   string `json:"pane,omitempty"` // of tmux
+	Pane   string `json:"pane,omitempty"` // the tmux pane
 	Dir    string `json:"dir,omitempty"`
 	For    string `json:"for,omitempty"`
 }
 
-// Online reports whether it was heard of lately.
+// Online reports whether the worker sent a heartbeat recently.
 func (w Worker) Online() bool { return w.WorkerStatus == "online" }
 
-// Runs reports whether the worker takes tasks of an agent.
+// Runs reports whether the worker takes tasks of this agent.
 func (w Worker) Runs(agent string) bool {
 	return len(w.Allowed) == 0 || slices.Contains(w.Allowed, agent)
 }
 
-// Serves reports whether the worker's token lets it take tasks that want these labels.
+// Serves reports whether the worker's token lets it take tasks that require these labels.
 func (w Worker) Serves(labels []string) bool {
 	return len(w.Pools) == 0 || slices.ContainsFunc(labels, func(l string) bool { return slices.Contains(w.Pools, l) })
 }
@@ -70,13 +70,13 @@ func (w Worker) Has(labels []string) bool {
 	return !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
 }
 
-// The labels by which a worker says which project it works for and who it is.
+// Prefixes of labels that a worker gives to itself: its projects and its identity.
 const (
 	projectLabel = "project:"
 	placeLabel   = "@"
 )
 
-// Projects are the names of the projects that the worker works for.
+// Projects returns the names of the projects that the worker works for.
 func (w Worker) Projects() (names []string) {
 	for _, l := range w.Labels {
 		if name, ok := strings.CutPrefix(l, projectLabel); ok {
@@ -86,7 +86,7 @@ func (w Worker) Projects() (names []string) {
 	return names
 }
 
-// Own are the labels that a person has given to the worker.
+// Own returns the labels that the user has given to the worker.
 func (w Worker) Own() (labels []string) {
 	for _, l := range w.Labels {
 		if !strings.HasPrefix(l, projectLabel) && !strings.HasPrefix(l, placeLabel) {
@@ -99,8 +99,8 @@ func (w Worker) Own() (labels []string) {
 // Of reports whether the worker works for a project.
 func (w Worker) Of(project string) bool { return slices.Contains(w.Labels, projectLabel+project) }
 
-// MergeWorkers is list with each of newer in the place of the worker with the same
-// id, or at the end.
+// MergeWorkers returns a copy of list in which each worker of newer replaces the worker
+// with the same id. Workers with a new id are appended.
 func MergeWorkers(list, newer []Worker) []Worker {
 	list = slices.Clone(list)
 	for _, w := range newer {
