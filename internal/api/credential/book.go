@@ -16,31 +16,32 @@ import (
 )
 
 const (
-	// fresh is for how long rows are believed: so late a token that another
-	// process has revoked still works.
+	// fresh is how long cached rows are used. A token that another process has revoked
+	// works for this long at most.
 	fresh = 2 * time.Second
-	// again is how often unknown tokens have the rows read again: whoever shows
-	// one waits so long, in case another process has just made it.
+	// again is the shortest interval at which unknown tokens cause a reload. A request
+	// with an unknown token waits that long, because another process may just have
+	// created the token.
 	again = 200 * time.Millisecond
 	// touched is how old the time of the last use may be.
 	touched = time.Minute
 )
 
-// Book is the tokens of a coordinator. It is safe for concurrent use. Several
-// processes may have books of the same rows.
+// Book manages the tokens of a coordinator. It is safe for concurrent use. Several
+// processes may have books on the same rows.
 type Book struct {
 	rows   Rows
 	now    func() time.Time
 	random io.Reader
 	wait   func(ctx context.Context, d time.Duration) bool
 
-	loading sync.Mutex // held by the one who reads the rows
+	loading sync.Mutex // held while the rows are being read
 
 	mu     sync.Mutex
-	byHash map[string]Row // by the first half of the hash
+	byHash map[string]Row // keyed by the first half of the hash
 	byID   map[string]Row
 	loaded time.Time
-	used   map[string]time.Time // not yet written
+	used   map[string]time.Time // last uses that are not yet stored
 }
 
 // NewBook returns a book of rows.
@@ -48,21 +49,21 @@ func NewBook(rows Rows, now func() time.Time, random io.Reader) *Book {
 	return &Book{rows: rows, now: now, random: random, wait: pause.For, used: map[string]time.Time{}}
 }
 
-// New is a token to be made.
+// New describes a token to create.
 type New struct {
 	Role   Role
 	Name   string
-	Parent string        // the id of a token that the new one ends with, or empty; of those it can have so many
-	Life   time.Duration // 0 for ever
-	Limits               // of a worker's token
+	Parent string        // the id of a token that the new one ends with, or empty; mostKin limits their number
+	Life   time.Duration // 0 means forever
+	Limits               // only for role worker
 }
 
-// Create makes a token. It is not kept and cannot be had again.
+// Create creates a token. Only its hash is stored: the text cannot be read again later.
 func (b *Book) Create(ctx context.Context, n New) (text string, row Row, err error) {
 	return b.create(ctx, n, func(string) error { return nil })
 }
 
-// create has the text of a token kept before it works.
+// create calls keep with the text of the token before the token becomes valid.
 func (b *Book) create(ctx context.Context, n New, keep func(text string) error) (text string, row Row, err error) {
 	if err := check(n.Role, n.Name, n.Limits); err != nil {
 		return "", Row{}, err
@@ -93,16 +94,16 @@ func (b *Book) create(ctx context.Context, n New, keep func(text string) error) 
 	return text, row, nil
 }
 
-// forget has the rows read before they are next believed.
+// forget makes the next check read the rows again.
 func (b *Book) forget() {
-	b.loading.Lock() // not while older ones are being read
+	b.loading.Lock() // not while older rows are being read
 	defer b.loading.Unlock()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.loaded = time.Time{}
 }
 
-// List returns the tokens that work, the oldest first.
+// List returns the valid tokens, the oldest first.
 func (b *Book) List(ctx context.Context) ([]Row, error) {
 	all, err := b.rows.List(ctx)
 	if err != nil {
@@ -113,8 +114,8 @@ func (b *Book) List(ctx context.Context) ([]Row, error) {
 	return all, nil
 }
 
-// alive leaves out what has expired, and what ended with another, which may itself
-// have ended with another.
+// alive leaves out expired tokens, and tokens whose parent is missing, over any number of
+// generations.
 func alive(rows []Row, now time.Time) []Row {
 	kept := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) })
 	ids := idsOf(kept)
@@ -139,8 +140,8 @@ func idsOf(rows []Row) map[string]bool {
 	return ids
 }
 
-// Revoke ends the token with this id or, if there is one alone, this name. What
-// was made from it ends too.
+// Revoke deletes the token with this id or, if it is unique, this name. Tokens that were
+// created from it become invalid too.
 func (b *Book) Revoke(ctx context.Context, name string) (Row, error) {
 	all, err := b.List(ctx)
 	if err != nil {
@@ -171,7 +172,7 @@ func find(rows []Row, name string) (Row, error) {
 	return Row{}, &Error{kind: taken, text: fmt.Sprintf("%d tokens have the name %.100q: say which by its id", len(named), name)}
 }
 
-// Check returns who holds a token.
+// Check returns the identity of a token.
 func (b *Book) Check(ctx context.Context, text string) (Identity, error) {
 	sum := sha256.Sum256([]byte(text))
 	hash := hex.EncodeToString(sum[:])
@@ -180,7 +181,7 @@ func (b *Book) Check(ctx context.Context, text string) (Identity, error) {
 		return Identity{}, err
 	}
 	r, ok := b.lookup(hash)
-	if !ok { // another process may just have made it
+	if !ok { // another process may just have created it
 		if err := b.loadAfter(ctx, came); err != nil {
 			return Identity{}, err
 		}
@@ -192,7 +193,7 @@ func (b *Book) Check(ctx context.Context, text string) (Identity, error) {
 	return r.Identity(), nil
 }
 
-// lookup finds by half of the hash and compares all of it in constant time.
+// lookup finds a row by half of the hash and compares the whole hash in constant time.
 func (b *Book) lookup(hash string) (Row, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -207,7 +208,7 @@ func (b *Book) lookup(hash string) (Row, bool) {
 	return r, true
 }
 
-// Holds says whether the token of an identity still works.
+// Holds reports whether the token with this id is still valid.
 func (b *Book) Holds(ctx context.Context, id string) (bool, error) {
 	if err := b.load(ctx, fresh); err != nil {
 		return false, err
@@ -218,7 +219,7 @@ func (b *Book) Holds(ctx context.Context, id string) (bool, error) {
 	return ok && (r.Expires.IsZero() || b.now().Before(r.Expires)), nil
 }
 
-// load reads the rows if they were last read longer ago than age.
+// load reads the rows if the last read was longer ago than age.
 func (b *Book) load(ctx context.Context, age time.Duration) error {
 	if b.recent(age) {
 		return nil
@@ -226,13 +227,13 @@ func (b *Book) load(ctx context.Context, age time.Duration) error {
 	b.loading.Lock()
 	defer b.loading.Unlock()
 	if b.recent(age) {
-		return nil // somebody else has, while this one waited
+		return nil // another goroutine read them meanwhile
 	}
 	return b.read(ctx)
 }
 
-// loadAfter reads the rows unless that was begun after a time, but not too soon
-// after the last time. Those who wait for it together share one reading.
+// loadAfter reads the rows, unless a read started after came. It waits until again has
+// passed since the last read. Concurrent callers share one read.
 func (b *Book) loadAfter(ctx context.Context, came time.Time) error {
 	b.wait(ctx, b.last().Add(again).Sub(b.now()))
 	b.loading.Lock()
@@ -243,7 +244,7 @@ func (b *Book) loadAfter(ctx context.Context, came time.Time) error {
 	return b.read(ctx)
 }
 
-// last is when the rows were last read.
+// last returns when the rows were last read.
 func (b *Book) last() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -282,8 +283,8 @@ func (b *Book) set(rows []Row, at time.Time) {
 	b.byHash, b.byID, b.loaded = byHash, byID, at
 }
 
-// Tidy writes when tokens were last used, and drops those that have expired or
-// ended with another. Whoever has the book calls it about every minute.
+// Tidy stores when tokens were last used, and deletes those that have expired or whose
+// parent is missing. The owner of the book calls it about every minute.
 func (b *Book) Tidy(ctx context.Context) error {
 	for id, at := range b.takeUsed() {
 		if err := b.rows.Touch(ctx, id, at); err != nil {

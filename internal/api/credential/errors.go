@@ -8,13 +8,13 @@ import (
 type kind int
 
 const (
-	unknown kind = iota // a token that is none
+	unknown kind = iota // an invalid token
 	missing
 	invalid
 	taken
 )
 
-// Error is why a token is refused, or cannot be made or found.
+// Error reports why a token is refused, or cannot be created or found.
 type Error struct {
 	kind kind
 	text string
@@ -22,16 +22,16 @@ type Error struct {
 
 func (e *Error) Error() string { return e.text }
 
-// Unknown says that a token was shown that is not known, or is no longer.
+// Unknown reports that the token is not known, or no longer valid.
 func (e *Error) Unknown() bool { return e.kind == unknown }
 
-// NotFound says that no token has the name or id.
+// NotFound reports that no token has the name or id.
 func (e *Error) NotFound() bool { return e.kind == missing }
 
-// Invalid says that a name or a role is none.
+// Invalid reports that a name or a role is invalid.
 func (e *Error) Invalid() bool { return e.kind == invalid }
 
-// Conflict says that the name is taken, or is that of several.
+// Conflict reports that the name is taken, or that several tokens have it.
 func (e *Error) Conflict() bool { return e.kind == taken }
 
 func printable(text string) bool {

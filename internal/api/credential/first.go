@@ -10,16 +10,16 @@ import (
 	"syscall"
 )
 
-// Hold is the use of a token file by a server, for as long as the server runs.
-// Servers on one database share the file.
+// Hold is a server's lock on a token file, held while the server runs. Servers on one
+// database share the file.
 type Hold struct {
 	file  string
 	lock  *os.File
-	alone bool // no other server used the file when this one began
+	alone bool // no other server used the file when this one started
 }
 
-// HoldFile begins the use of a token file. If another server is about to write the
-// file, it waits until that has been done.
+// HoldFile locks a token file. If another server is about to write the file, it waits
+// until that is done.
 func HoldFile(file string) (*Hold, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
@@ -47,12 +47,12 @@ func (h *Hold) flock(how int) error {
 	}
 }
 
-// Release ends the use.
-func (h *Hold) Release() { _ = h.lock.Close() } // it was only locked
+// Release releases the lock.
+func (h *Hold) Release() { _ = h.lock.Close() } // the file was only used as a lock
 
-// First makes an admin's token if there is no token at all, and keeps it in the
-// file, which only its owner can read. It returns "" if there was a token. A file
-// that a server on another database uses is not replaced: that is a conflict.
+// First creates an admin token if there is no token at all, and writes it to the file,
+// which only its owner can read. It returns "" if there already is a token. It does not
+// replace a file that a server on another database uses, but returns a conflict.
 func (h *Hold) First(ctx context.Context, b *Book) (text string, err error) {
 	defer func() {
 		if shared := h.flock(syscall.LOCK_SH); err == nil {
@@ -63,7 +63,8 @@ func (h *Hold) First(ctx context.Context, b *Book) (text string, err error) {
 	if err != nil || len(all) > 0 {
 		return "", err
 	}
-	// A token that nobody has seen must not be the reason that none is made.
+	// The file is written before the token becomes valid. Otherwise a crash between the
+	// two would leave a token that no user knows, and no other would be created.
 	text, _, err = b.create(ctx, New{Role: Admin, Name: "first"}, func(text string) error {
 		switch err := h.keep(text); {
 		case errors.Is(err, fs.ErrExist):
@@ -76,10 +77,10 @@ func (h *Hold) First(ctx context.Context, b *Book) (text string, err error) {
 	return text, err
 }
 
-// keep writes the file. It replaces an older one, whoever could read that, unless
-// another server uses it.
+// keep writes the file. It replaces an older file and its permissions, unless another
+// server uses it.
 func (h *Hold) keep(text string) error {
-	temp, err := os.CreateTemp(filepath.Dir(h.file), ".token-") // made with 0600
+	temp, err := os.CreateTemp(filepath.Dir(h.file), ".token-") // created with mode 0600
 	if err != nil {
 		return err
 	}

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// mostKin is how many tokens that were made from one, at whatever remove, work at the
-// same time.
+// mostKin is the maximum number of valid tokens that descend from one token, directly or
+// through others.
 const mostKin = 50
 
-// room ends the oldest of the tokens that come from the same one as a parent does if
-// there are too many for one more. Those that the new one would come from stay: if
-// there are no others it is refused.
+// room deletes the oldest descendant of the parent's root token if there are too many for
+// one more. It never deletes the ancestors of the new token: if there are no other
+// descendants, it returns an error.
 func (b *Book) room(ctx context.Context, parent string) error {
 	all, err := b.List(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func (b *Book) room(ctx context.Context, parent string) error {
 	return &Error{kind: taken, text: fmt.Sprintf("%d tokens were made one from the other: make the next from the first", len(kin))}
 }
 
-// lineage is the ids of a token, of the one that it was made from, and so on.
+// lineage returns the ids of a token, of its parent, and so on up to the root.
 func lineage(byID map[string]Row, id string) []string {
 	line := []string{id}
 	for r, ok := byID[id]; ok && r.Parent != "" && !slices.Contains(line, r.Parent); r, ok = byID[r.Parent] {

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// limitedWorker is the role of a token with limits, as it is kept. A coordinator that
-// knows no limits gives this role no rights at all, and keeps it when it rewrites the
-// row without the limits.
+// limitedWorker is the stored role of a token with limits. A coordinator too old to know
+// limits gives this role no permissions, and keeps the role when it rewrites the row
+// without the limits.
 const limitedWorker Role = "limited-worker"
 
-// Limits are what a token of role worker is good for. Without any it is good for every
+// Limits restricts a token of role worker. Without limits the token is valid for every
 // task.
 type Limits struct {
-	Projects []string `json:"projects,omitempty"` // it takes tasks of these alone
-	Pools    []string `json:"pools,omitempty"`    // it takes tasks that want one of these labels, and no other labels
+	Projects []string `json:"projects,omitempty"` // it takes only tasks of these projects
+	Pools    []string `json:"pools,omitempty"`    // it takes only tasks that require one of these labels, and no other labels
 
 	limited bool // even if no limits are known
 }
 
 func (l Limits) empty() bool { return len(l.Projects) == 0 && len(l.Pools) == 0 }
 
-// Limited reports whether a token is good for its own work alone.
+// Limited reports whether the token has limits.
 func (i Identity) Limited() bool { return i.limited }
 
 const (
@@ -44,10 +44,10 @@ func (l Limits) check() error {
 	return nil
 }
 
-// projectLabel begins the label by which tasks and workers say which project they are of.
+// projectLabel is the prefix of the label that names the project of a task or worker.
 const projectLabel = "project:"
 
-// MayHave returns why the holder of a token may not have labels, or "".
+// MayHave returns why the token's holder may not have these labels, or "".
 func (i Identity) MayHave(labels []string) string {
 	if !i.limited {
 		return ""
@@ -65,8 +65,8 @@ func (i Identity) MayHave(labels []string) string {
 	return ""
 }
 
-// Wants lists what a task must have one label of each of, for the holder of a token to
-// take it.
+// Wants returns sets of labels. The token's holder may take a task only if the task has
+// at least one label of each set.
 func (i Identity) Wants() (sets [][]string) {
 	if !i.limited {
 		return nil
@@ -87,8 +87,7 @@ func (i Identity) Wants() (sets [][]string) {
 	return sets
 }
 
-// MayTake returns why the holder of a token may have nothing to do with a task of these
-// labels, or "".
+// MayTake returns why the token's holder may not access a task with these labels, or "".
 func (i Identity) MayTake(labels []string) string {
 	if why := i.MayHave(labels); why != "" {
 		return why
@@ -101,7 +100,7 @@ func (i Identity) MayTake(labels []string) string {
 	return ""
 }
 
-// Text is such as "project web, pools gpu and linux".
+// Text describes the limits, for example "project web, pools gpu and linux".
 func (l Limits) Text() string {
 	var parts []string
 	for _, p := range []struct {
@@ -123,7 +122,7 @@ func (l Limits) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-// Shown is the role and the limits of a token as people see them.
+// Shown returns the role and the limits of a token as users see them.
 func (r Row) Shown() (Role, Limits) {
 	i := r.Identity()
 	return i.Role, i.Limits

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Memory keeps tokens for as long as the process lives. The zero value is empty.
+// Memory stores tokens in memory. The zero value is empty.
 type Memory struct {
 	mu   sync.Mutex
 	rows []Row

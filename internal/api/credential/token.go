@@ -1,5 +1,5 @@
-// Package credential says who may ask a coordinator for what: tokens are made, kept
-// as hashes, checked, listed and revoked.
+// Package credential manages access tokens: it creates, checks, lists and revokes them,
+// and stores them as hashes.
 package credential
 
 import (
@@ -15,33 +15,34 @@ import (
 	"time"
 )
 
-// Role is what a token's holder may do.
+// Role decides what the holder of a token may do.
 type Role string
 
-// The roles. Each but the worker's may do what those after it may, and an
-// operator what a worker may.
+// The roles. An admin may do everything that an operator may. An operator may do
+// everything that viewers and workers may.
 const (
-	Admin    Role = "admin"    // also make and revoke tokens
+	Admin    Role = "admin"    // also create and revoke tokens
 	Operator Role = "operator" // also submit, answer, cancel
-	Viewer   Role = "viewer"   // look
-	Worker   Role = "worker"   // claim, and speak for its own agents and their tasks; look
+	Viewer   Role = "viewer"   // read only
+	Worker   Role = "worker"   // claim, act for its own agents and their tasks; read
 )
 
-// Roles lists the roles, the mightiest first.
+// Roles lists the roles, the most powerful first.
 func Roles() []Role { return []Role{Admin, Operator, Worker, Viewer} }
 
-// Identity is who asks.
+// Identity describes the token of a request.
 type Identity struct {
-	ID   string // of the token, which is no secret
-	Root string // the id of the token that it was made from in the end, or its own
+	ID   string // of the token; not a secret
+	Root string // the id of the first token that this one descends from, or its own
 	Name string
 	Role Role
 	Limits
 }
 
-// Owner is the name that tokens of one holder share: what one of them registered
-// may be used with the next. Only tokens of role worker have one, since all others
-// may speak for every worker or for none, and none that was made from another.
+// Owner returns the name that successive tokens of one holder share: workers that one
+// token registered can be used with the next. Only tokens of role worker have one,
+// because all others may act for every worker or for none. Tokens that were created from
+// another token have none.
 func (i Identity) Owner() string {
 	if i.Role != Worker || i.Root != "" && i.Root != i.ID {
 		return ""
@@ -49,22 +50,22 @@ func (i Identity) Owner() string {
 	return i.Name
 }
 
-// Row is a token as it is kept: everything but the token.
+// Row is a stored token: everything but its text.
 type Row struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Role    Role      `json:"role"`
 	Hash    string    `json:"hash"` // SHA-256 of the token, in hex
-	Limits            // of the role limitedWorker
+	Limits            // only of role limitedWorker
 	Parent  string    `json:"parent,omitempty"` // the id of a token that this one ends with
 	Created time.Time `json:"created_at"`
 	Expires time.Time `json:"expires_at,omitzero"`
-	Used    time.Time `json:"used_at,omitzero"` // about when it was last used
+	Used    time.Time `json:"used_at,omitzero"` // approximately when it was last used
 
-	root string // see Identity; empty if it was not looked for
+	root string // see Identity; empty if it was not determined
 }
 
-// Identity is who the token's holder is.
+// Identity returns the identity of the token's holder.
 func (r Row) Identity() Identity {
 	i := Identity{ID: r.ID, Root: cmp.Or(r.root, r.ID), Name: r.Name, Role: r.Role}
 	if r.Role == limitedWorker {
@@ -74,24 +75,24 @@ func (r Row) Identity() Identity {
 	return i
 }
 
-// Rows keeps tokens. It is safe for concurrent use, also by several processes.
+// Rows stores tokens. It is safe for concurrent use, also by several processes.
 type Rows interface {
 	List(ctx context.Context) ([]Row, error)
 	Put(ctx context.Context, r Row) error
-	// Drop does nothing if there is none with the id.
+	// Drop does nothing if no token has the id.
 	Drop(ctx context.Context, id string) error
-	// Touch sets when a token was last used. It does nothing if there is none
-	// with the id: a token that was revoked meanwhile must not come back.
+	// Touch sets when a token was last used. It does nothing if no token has the id: it
+	// must not restore a token that was revoked meanwhile.
 	Touch(ctx context.Context, id string, at time.Time) error
 }
 
-// prefix makes tokens easy to find where they should not be.
+// prefix makes leaked tokens easy to find, for example by secret scanners.
 const prefix = "gft_"
 
-// alphabet are the characters of a secret.
+// alphabet contains the characters of a secret.
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
-// Redact takes everything that looks like a token out of a text.
+// Redact replaces everything in a text that looks like a token.
 func Redact(text string) string {
 	before, after, found := strings.Cut(text, prefix)
 	if !found {
@@ -117,7 +118,7 @@ func Secret(random io.Reader) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(bits[:]), nil
 }
 
-// generate returns a token and the row that it is kept as.
+// generate returns a new token and its row.
 func generate(random io.Reader, r Row) (string, Row, error) {
 	secret, err := Secret(random)
 	if err != nil {
@@ -137,7 +138,7 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// check says what is wrong with a new token's name and role.
+// check validates the role, the name and the limits of a new token.
 func check(role Role, name string, l Limits) error {
 	if !slices.Contains(Roles(), role) {
 		return &Error{kind: invalid, text: fmt.Sprintf("role %.40q: want one of %v", role, Roles())}

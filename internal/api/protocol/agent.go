@@ -74,7 +74,7 @@ func checkHeartbeat(said store.Worker) error {
 	return c.err
 }
 
-// present is JSON, or nil if it says nothing.
+// present returns raw, or nil if it is empty or null.
 func present(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
@@ -82,7 +82,7 @@ func present(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// agent is a worker as the protocol has it, now.
+// agent converts a worker to the protocol's agent, with its status at the current time.
 func (d *Service) agent(w store.Worker) coordinator.Agent { return agentAt(w, d.now()) }
 
 func agentAt(w store.Worker, now time.Time) coordinator.Agent {
@@ -97,8 +97,8 @@ func agentAt(w store.Worker, now time.Time) coordinator.Agent {
 	return a
 }
 
-// metaOf is what an agent says of itself, with the channels that it follows, which
-// old clients look for there.
+// metaOf returns the agent's meta with its channels added as "subscriptions", where old
+// clients expect them.
 func metaOf(w store.Worker) json.RawMessage {
 	members := map[string]json.RawMessage{}
 	if len(w.Channels) == 0 || len(w.Meta) > 0 && json.Unmarshal(w.Meta, &members) != nil {
@@ -132,8 +132,8 @@ func (d *Service) Agents(ctx context.Context) (list []coordinator.Agent, err err
 	return list, err
 }
 
-// agents leaves out workers that have never said what they do, since they speak to
-// the engine and not to the service, and those whose only run has ended.
+// agents returns all agents except two kinds: workers that never sent a heartbeat of this
+// protocol, because they use the engine directly, and workers whose only run has ended.
 func (d *Service) agents(r store.Reader) ([]coordinator.Agent, error) {
 	workers, err := r.Workers()
 	list := make([]coordinator.Agent, 0, len(workers))
@@ -170,7 +170,7 @@ func agentRow(r rows, id string) (store.Worker, error) {
 	return w, missing(err, "agent", id)
 }
 
-// checkID says of an id that nobody can have that there is nothing of that id.
+// checkID reports an invalid id as not found: nothing can have this id.
 func checkID(what, id string) error {
 	var c check
 	if c.id(what, id); c.err != nil {
@@ -187,7 +187,7 @@ func (d *Service) CurrentTask(ctx context.Context, agent string) (task coordinat
 			return err
 		}
 		held, err := heldBy(r, w)
-		if err == nil && w.Slots > 0 { // one of gaffer's own: its row has no list of what it holds
+		if err == nil && w.Slots > 0 { // one of gaffer's own workers: its row has no list of its attempts
 			held, err = store.RunningAttempts(r)
 			held = slices.DeleteFunc(held, func(a store.Attempt) bool { return a.Worker != w.ID })
 		}
@@ -203,8 +203,8 @@ func (d *Service) CurrentTask(ctx context.Context, agent string) (task coordinat
 	return task, err
 }
 
-// current is the attempt that an agent says it works on, or the last that it was
-// given.
+// current returns the attempt at the task that the agent reports, or else the last
+// attempt that it was given.
 func current(w store.Worker, held []store.Attempt) store.Attempt {
 	for _, a := range held {
 		if wireID(a.Key()) == w.Task {
@@ -214,8 +214,7 @@ func current(w store.Worker, held []store.Attempt) store.Attempt {
 	return held[len(held)-1]
 }
 
-// heldBy returns the attempts that an agent holds, in the order in which it was
-// given them.
+// heldBy returns the running attempts of an agent, in the order in which it got them.
 func heldBy(r rows, w store.Worker) (held []store.Attempt, err error) {
 	for _, id := range w.Holds {
 		a, err := r.Attempt(id)

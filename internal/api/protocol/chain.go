@@ -14,11 +14,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// chainRow is a chain as it is stored, without its status.
+// chainRow is a stored chain. Its status is not stored.
 type chainRow struct {
 	coordinator.Chain
-	Last    int       `json:"last,omitempty"`   // the highest sequence that was given
-	Deleted time.Time `json:"deleted,omitzero"` // its tasks that have ended can still be looked at
+	Last    int       `json:"last,omitempty"`   // the highest sequence number so far
+	Deleted time.Time `json:"deleted,omitzero"` // its ended tasks can still be read
 }
 
 // Chains implements [server.Protocol].
@@ -59,7 +59,7 @@ func (d *Service) Chain(ctx context.Context, id string) (c coordinator.Chain, er
 	return c, err
 }
 
-// chainStatus follows from the tasks of a chain.
+// chainStatus computes the status of a chain from its tasks.
 func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	run, err := r.Run(chainRun + id)
 	switch {
@@ -79,7 +79,7 @@ func chainStatus(r store.Reader, id string) (coordinator.TaskStatus, error) {
 	return coordinator.Done, nil
 }
 
-// chainOf returns a chain that was not deleted, and its item.
+// chainOf returns a chain that is not deleted, and its item.
 func chainOf(r rows, id string) (row chainRow, i store.Item, err error) {
 	if i, err = r.Item(chainKey(id)); err == nil {
 		row, err = wireItem[chainRow](i)
@@ -127,7 +127,7 @@ func addChain(s *engine.Step, c coordinator.Chain) error {
 	return err
 }
 
-// changeChain changes a chain in one transaction and returns it as it is then.
+// changeChain changes a chain in one transaction and returns the changed chain.
 func (d *Service) changeChain(ctx context.Context, by credential.Identity, id string, need store.Need, change func(*engine.Step, *chainRow) error) (coordinator.Chain, error) {
 	if err := checkID("chain", id); err != nil {
 		return coordinator.Chain{}, err
@@ -152,7 +152,7 @@ func (d *Service) changeChain(ctx context.Context, by credential.Identity, id st
 		return coordinator.Chain{}, err
 	}
 	c, err := d.Chain(ctx, id)
-	if gone(err) { // it was deleted, by this change or another
+	if gone(err) { // this change or another one has deleted it
 		return c, nil
 	}
 	return c, err
@@ -177,8 +177,8 @@ func (d *Service) ChangeChain(ctx context.Context, by credential.Identity, id st
 	})
 }
 
-// DropChain implements [server.Protocol]. What waits in the chain is cancelled. While
-// a task of it is in progress, it is refused.
+// DropChain implements [server.Protocol]. It cancels the queued tasks of the chain. It
+// refuses to delete a chain while one of its tasks is in progress.
 func (d *Service) DropChain(ctx context.Context, by credential.Identity, id string) error {
 	if err := maySubmit(by); err != nil {
 		return err
@@ -197,8 +197,8 @@ func (d *Service) DropChain(ctx context.Context, by credential.Identity, id stri
 	return err
 }
 
-// AssignChain implements [server.Protocol]: from now on only the agent may claim
-// tasks of the chain.
+// AssignChain implements [server.Protocol]. From then on only this agent may claim tasks
+// of the chain.
 func (d *Service) AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error) {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return coordinator.Chain{}, err
@@ -212,8 +212,8 @@ func (d *Service) AssignChain(ctx context.Context, by credential.Identity, id, a
 	})
 }
 
-// DetachChain implements [server.Protocol]: the chain is any agent's again, and what
-// the agent has of it waits for another.
+// DetachChain implements [server.Protocol]. Any agent may claim tasks of the chain again,
+// and the agent's own tasks of the chain are requeued.
 func (d *Service) DetachChain(ctx context.Context, by credential.Identity, id, agent string) error {
 	if err := cmp.Or(maySubmit(by), CheckID("agent_id", agent)); err != nil {
 		return err
@@ -248,8 +248,8 @@ func (d *Service) DetachChain(ctx context.Context, by credential.Identity, id, a
 	return err
 }
 
-// mayHave reports of tasks whether an agent may have them: those of a chain that
-// has an owner are for the owner alone.
+// mayHave returns a function that reports whether an agent may get a task. Tasks of a
+// chain with an owner are for the owner only.
 func mayHave(r rows, agent string) func(store.TaskKey) (bool, error) {
 	return func(key store.TaskKey) (bool, error) {
 		id, ok := strings.CutPrefix(key.Run, chainRun)
@@ -264,14 +264,14 @@ func mayHave(r rows, agent string) func(store.TaskKey) (bool, error) {
 	}
 }
 
-// sequence is the place of a new task in its chain: the one that it names, or the
-// end. It is noted in the chain.
+// sequence returns the sequence number of a new task in its chain: the requested number,
+// or the next one. It stores the highest number in the chain.
 func sequence(s *engine.Step, t coordinator.NewTask) (int, error) {
 	row, i, err := chainOf(s, t.ChainID)
 	if err != nil {
 		return 0, err
 	}
-	if row.Last == 0 { // an earlier version did not note it
+	if row.Last == 0 { // an earlier version did not store it
 		if row.Last, err = lastSequence(s, chainRun+t.ChainID); err != nil {
 			return 0, err
 		}

@@ -15,31 +15,31 @@ import (
 	"gaffer/internal/plan"
 )
 
-// The kinds of items.
+// The kinds of store items.
 const (
 	kindChannel   = "channel"
-	kindNamed     = "channel.name" // by its name: which channel has it
+	kindNamed     = "channel.name" // maps a name to the id of its channel
 	kindChain     = "chain"
 	kindInput     = "input"
 	kindNote      = "note"
-	kindCount     = "count"     // how many there were of a kind
-	kindDismissed = "dismissed" // notifications that a person does not want to see
+	kindCount     = "count"     // how many items of a kind were ever created
+	kindDismissed = "dismissed" // notifications that a user has dismissed
 )
 
-// The runs of channels and chains.
+// The id prefixes of the runs that hold the tasks of channels and chains.
 const (
 	channelRun = "ch-"
 	chainRun   = "chain-"
 )
 
-// channelLabel is the label of the tasks of a channel.
+// channelLabel returns the label of the tasks of a channel.
 func channelLabel(channel string) string { return "channel:" + channel }
 
 func channelKey(id string) store.ItemKey { return store.ItemKey{Kind: kindChannel, ID: id} }
 func namedKey(name string) store.ItemKey { return store.ItemKey{Kind: kindNamed, ID: name} }
 func chainKey(id string) store.ItemKey   { return store.ItemKey{Kind: kindChain, ID: id} }
 
-// wireItem returns what an item holds.
+// wireItem decodes the data of an item.
 func wireItem[W any](i store.Item) (row W, err error) {
 	if err := json.Unmarshal(i.Data, &row); err != nil {
 		return row, fmt.Errorf("stored %s %s: %w", i.Kind, i.ID, err)
@@ -47,7 +47,7 @@ func wireItem[W any](i store.Item) (row W, err error) {
 	return row, nil
 }
 
-// put puts an item that holds a row of the protocol.
+// put stores a value of the protocol as an item.
 func put(s *engine.Step, key store.ItemKey, parent string, seq int64, row any) (store.Item, error) {
 	data, err := json.Marshal(row)
 	if err != nil {
@@ -94,7 +94,7 @@ func (d *Service) Channel(ctx context.Context, name string) (c coordinator.Chann
 	return c, err
 }
 
-// named returns the channel of a name.
+// named returns the channel with this name.
 func named(r rows, name string) (c coordinator.Channel, err error) {
 	id, err := idNamed(r, name)
 	if err != nil {
@@ -103,7 +103,7 @@ func named(r rows, name string) (c coordinator.Channel, err error) {
 	return channelOf(r, id)
 }
 
-// idNamed returns the id of the channel of a name.
+// idNamed returns the id of the channel with this name.
 func idNamed(r rows, name string) (string, error) {
 	i, err := r.Item(namedKey(name))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// The most that a request may hold, in bytes.
+// The limits of a request, in bytes unless noted.
 const (
 	maxID      = 128
 	maxName    = 200
@@ -21,12 +21,12 @@ const (
 	maxInput   = 64 << 10
 	maxReason  = 16 << 10
 
-	maxDepth         = 1000 // levels of JSON; no reader takes more than 10000, and rows and answers add some
+	maxDepth         = 1000 // levels of JSON; readers accept at most 10000, and rows and answers add some
 	maxPriority      = 1_000_000
 	maxSubscriptions = 100
 )
 
-// check looks at what a request holds and keeps the first thing that is wrong.
+// check validates the fields of a request and keeps the first error.
 type check struct{ err error }
 
 func (c *check) fail(format string, args ...any) {
@@ -35,7 +35,7 @@ func (c *check) fail(format string, args ...any) {
 	}
 }
 
-// text is anything that a person may write.
+// text accepts any UTF-8 text without zero bytes.
 func (c *check) text(field, value string, most int) {
 	switch {
 	case len(value) > most:
@@ -47,7 +47,7 @@ func (c *check) text(field, value string, most int) {
 	}
 }
 
-// line is a text that is shown in one line.
+// line accepts a text without control characters.
 func (c *check) line(field, value string, most int) {
 	c.text(field, value, most)
 	if strings.ContainsFunc(value, unicode.IsControl) {
@@ -55,7 +55,7 @@ func (c *check) line(field, value string, most int) {
 	}
 }
 
-// name is a line that is not empty.
+// name accepts a line that is not empty.
 func (c *check) name(field, value string, most int) {
 	c.line(field, value, most)
 	if strings.TrimSpace(value) == "" {
@@ -63,8 +63,7 @@ func (c *check) name(field, value string, most int) {
 	}
 }
 
-// id is a name that others chose, of which nothing is known but that it has
-// neither spaces nor slashes.
+// id accepts an id that a client chose: a name without spaces and slashes.
 func (c *check) id(field, value string) {
 	c.name(field, value, maxID)
 	c.idIfAny(field, value)
@@ -77,7 +76,7 @@ func (c *check) idIfAny(field, value string) {
 	}
 }
 
-// json is any JSON.
+// json accepts any JSON of limited depth.
 func (c *check) json(field string, value json.RawMessage, most int) {
 	switch {
 	case len(value) > most:
@@ -89,13 +88,13 @@ func (c *check) json(field string, value json.RawMessage, most int) {
 	}
 }
 
-// levels is how many lists and objects of a JSON value are in one another.
+// levels returns how deep the lists and objects of a JSON value are nested.
 func levels(value json.RawMessage) (most int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(value); i++ {
 		switch c := value[i]; {
 		case quoted && c == '\\':
-			i++ // whatever follows does not end the text
+			i++ // the escaped character does not end the string
 		case c == '"':
 			quoted = !quoted
 		case quoted:

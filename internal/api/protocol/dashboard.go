@@ -8,11 +8,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxShown is how many tasks a dashboard shows.
+// maxShown is the maximum number of tasks on a dashboard.
 const maxShown = 500
 
-// Dashboard implements [server.Protocol]. Of very many tasks it shows those that are
-// under way, then those that are next, then those that ended last.
+// Dashboard implements [server.Protocol]. If there are too many tasks, it shows those in
+// progress first, then the next queued ones, then those that ended last.
 func (d *Service) Dashboard(ctx context.Context) (board coordinator.Dashboard, err error) {
 	var tasks found
 	err = d.store.Read(ctx, func(r store.Reader) (err error) {

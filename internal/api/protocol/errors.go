@@ -7,37 +7,37 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// problem is what went wrong, with the protocol's word for it.
+// problem is an error with its code in the protocol.
 type problem struct{ code, text string }
 
 func (p *problem) Error() string { return p.text }
 
-// Code is the protocol's word.
+// Code returns the error code of the protocol.
 func (p *problem) Code() string { return p.code }
 
-// NotFoundError is something that is not there.
+// NotFoundError reports that something is missing.
 type NotFoundError struct{ problem }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as not found.
 func (*NotFoundError) NotFound() bool { return true }
 
-// ConflictError is a request that came too late, or for what somebody else has.
-// Nothing was changed.
+// ConflictError reports a request that came too late, or for something that another
+// client owns. Nothing was changed.
 type ConflictError struct{ problem }
 
-// Conflict marks the error as one about what somebody else did.
+// Conflict marks the error as a conflict with another request.
 func (*ConflictError) Conflict() bool { return true }
 
-// InvalidError is a request that cannot be meant.
+// InvalidError reports an invalid request.
 type InvalidError struct{ problem }
 
-// Invalid marks the error as one about what was given.
+// Invalid marks the error as invalid input.
 func (*InvalidError) Invalid() bool { return true }
 
-// DeniedError is a request by somebody who may not make it.
+// DeniedError reports that the client lacks the permission.
 type DeniedError struct{ problem }
 
-// Denied marks the error as one about who asks.
+// Denied marks the error as a missing permission.
 func (*DeniedError) Denied() bool { return true }
 
 func conflict(code, format string, args ...any) error {
@@ -48,10 +48,10 @@ func denied(format string, args ...any) error {
 	return &DeniedError{problem{"forbidden", fmt.Sprintf(format, args...)}}
 }
 
-// Limited is a request that is beyond the limits of a token.
+// Limited returns the error for a request that exceeds the limits of its token.
 func Limited(why string) error { return &DeniedError{problem{"limited", why}} }
 
-// missing says of a row that is not there what it would have been.
+// missing turns store.ErrNotFound into an error that names the missing thing.
 func missing(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{problem{what + "_not_found", fmt.Sprintf("%s %s: not found", what, id)}}
@@ -59,5 +59,5 @@ func missing(err error, what, id string) error {
 	return err
 }
 
-// nothing is a request for something of which there is none now.
+// nothing returns the error for a request that currently finds nothing, such as a claim.
 func nothing(code, text string) error { return &NotFoundError{problem{code, text}} }

@@ -11,8 +11,9 @@ import (
 
 var _ server.Counter = (*Service)(nil)
 
-// Figures implements [server.Counter], over all that is in the store. Tasks that
-// have not ended are counted by their runs; of the others only an index is read.
+// Figures implements [server.Counter] for everything in the store. It takes the numbers
+// of unfinished tasks from the rows of their runs, and reads only an index for the
+// others.
 func (d *Service) Figures(ctx context.Context) (f server.Figures, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		f = server.Figures{Tasks: map[coordinator.TaskStatus]int{}, Writes: &d.writes}
@@ -41,7 +42,7 @@ func (d *Service) countAgents(r store.Reader, f *server.Figures) error {
 	return err
 }
 
-// asked notes since when somebody waits for an answer.
+// asked updates the time since which the oldest question waits.
 func asked(f *server.Figures, since time.Time) {
 	if f.Waiting.IsZero() || since.Before(f.Waiting) {
 		f.Waiting = since
@@ -56,7 +57,7 @@ func countQuestions(r store.Reader, f *server.Figures) error {
 	return err
 }
 
-// countRuns leaves out the runs of channels and chains, which never end, but not
+// countRuns does not count the runs of channels and chains, which never end, but counts
 // their tasks.
 func countRuns(r store.Reader, f *server.Figures) error {
 	runs, err := r.RunningRuns()

@@ -10,14 +10,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxInputs is how many inputs of a task may wait.
+// maxInputs is the maximum number of unclaimed inputs of a task.
 const maxInputs = 1000
 
 func inputKey(id string) store.ItemKey { return store.ItemKey{Kind: kindInput, ID: id} }
 
-// AddInput implements [server.Protocol]. An input is for the agent that has the task
-// when it is given, and for no other should the task go to one: whoever typed it
-// has seen the first one's question. If no agent has it, it is for the next.
+// AddInput implements [server.Protocol]. An input is for the agent that has the task at
+// this moment, because the user typed it in reply to that agent. Another agent that gets
+// the task later does not get the input. If no agent has the task, the input is for the
+// next one.
 func (d *Service) AddInput(ctx context.Context, by credential.Identity, n coordinator.NewInput) (input coordinator.Input, err error) {
 	n.Kind = cmp.Or(n.Kind, "text")
 	if err := cmp.Or(maySpeak(by), checkInput(n)); err != nil {
@@ -83,8 +84,8 @@ func addInput(s *engine.Step, t store.Task, n coordinator.NewInput) (input coord
 	return input, s.Event(store.Event{Kind: "input.added", Run: t.Run, Task: t.Task}, i)
 }
 
-// reader is the agent that an input is for: the one that has the task, which must
-// be the one that was named.
+// reader returns the agent that an input is for: the agent that has the task. It returns
+// an error if the request names another agent.
 func reader(s *engine.Step, t store.Task, name string) (string, error) {
 	if t.Status.Final() {
 		return "", conflict("task_ended", "task %s has ended", wireID(t.TaskKey))
@@ -127,7 +128,7 @@ func (d *Service) ClaimInput(ctx context.Context, by credential.Identity, task, 
 	return input, err
 }
 
-// has returns an error unless an agent has a task now.
+// has returns an error unless the agent has the task now.
 func has(s *engine.Step, key store.TaskKey, agent string) error {
 	t, err := s.Task(key)
 	if err != nil {
@@ -143,8 +144,8 @@ func has(s *engine.Step, key store.TaskKey, agent string) error {
 	return nil
 }
 
-// claimInput takes the first input of a task that is for an agent. It is no longer
-// in the list of those that wait.
+// claimInput claims the first input of a task that the agent may have, and removes it
+// from the list of unclaimed inputs.
 func claimInput(s *engine.Step, key store.TaskKey, agent string) (input coordinator.Input, err error) {
 	waiting, err := s.Items(kindInput, wireID(key), 0, maxInputs)
 	if err != nil {

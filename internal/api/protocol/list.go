@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// maxListed is how many tasks a list has that nobody has set a limit for.
+	// maxListed is the maximum number of tasks in a list without a limit.
 	maxListed = 10_000
-	// maxWaiting is among how many that are next the newest are looked for.
+	// maxWaiting is the minimum number of queued tasks that are read to find the newest.
 	maxWaiting = 2_000
 )
 
-// Tasks implements [server.Protocol]. They are in the order in which they were added.
-// A limit leaves the newest; of more than maxWaiting that wait, only those that are
-// next are looked at. Without a limit it is as in [Service.Dashboard].
+// Tasks implements [server.Protocol]. It returns tasks in the order in which they were
+// added. With a limit it returns the newest ones; if more than maxWaiting are queued, it
+// reads only those that are next. Without a limit it selects tasks as [Service.Dashboard]
+// does.
 func (d *Service) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator.Task, error) {
 	var tasks found
 	err := d.store.Read(ctx, func(r store.Reader) (err error) {
@@ -41,7 +42,7 @@ func (d *Service) Tasks(ctx context.Context, f server.TaskFilter) ([]coordinator
 	return tasks.wire()
 }
 
-// found is tasks in their order.
+// found is a list of tasks in the order in which they were added.
 type found []tried
 
 func (f found) wire() (list []coordinator.Task, err error) {
@@ -56,7 +57,7 @@ func (f found) wire() (list []coordinator.Task, err error) {
 
 func byAge(a, b tried) int { return cmp.Compare(a.task.Seq, b.task.Seq) }
 
-// shown returns the tasks that matter most, in their order.
+// shown returns the most relevant tasks, in the order in which they were added.
 func (f found) shown(most int) found {
 	if len(f) <= most {
 		return f
@@ -84,19 +85,18 @@ func (f found) shown(most int) found {
 	return f
 }
 
-// lister looks tasks up without reading all that there are.
+// lister finds tasks without reading all of them.
 type lister struct {
 	store.Reader
 	filter server.TaskFilter
-	runs   []string // in which they may be
-	next   int      // how many of those that wait
-	last   int      // how many of those that have ended in each way
+	runs   []string // the runs that may contain matching tasks
+	next   int      // how many queued tasks to read
+	last   int      // how many ended tasks to read, for each final status
 	list   found
 }
 
-// list returns tasks of a filter, whatever its limit: all that are under way, so
-// many of those that wait and are next, and so many of those that ended last in each
-// way.
+// list returns tasks that match a filter, and ignores its limit. It returns all running
+// tasks, the next queued tasks, and the last ended tasks of each final status.
 func list(r store.Reader, f server.TaskFilter, next, last int) (found, error) {
 	runs, err := runsOf(r, f)
 	if err != nil {
@@ -125,7 +125,7 @@ func list(r store.Reader, f server.TaskFilter, next, last int) (found, error) {
 	return l.list, nil
 }
 
-// runsOf lists the runs in which tasks of a filter may be.
+// runsOf lists the runs that may contain tasks matching a filter.
 func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
 	if f.Chain != "" {
 		return []string{chainRun + f.Chain}, nil
@@ -147,7 +147,7 @@ func runsOf(r store.Reader, f server.TaskFilter) (runs []string, err error) {
 	return runs, err
 }
 
-// add takes a task if it is wanted.
+// add appends a task if it matches the filter.
 func (l *lister) add(t store.Task, a *store.Attempt) {
 	f := l.filter
 	if ours(t.Run) && (f.Channel == "" || t.Labels == channelLabel(f.Channel)) && (f.Chain == "" || t.Run == chainRun+f.Chain) &&
@@ -167,7 +167,7 @@ func (l *lister) addAll(tasks []store.Task) error {
 	return nil
 }
 
-// never is later than every time that something is due at.
+// never returns a time later than every due time.
 func never() time.Time { return time.Unix(0, math.MaxInt64) }
 
 func (l *lister) running() error {
@@ -188,10 +188,10 @@ func (l *lister) running() error {
 	return nil
 }
 
-// ready adds those that may be claimed.
+// ready adds the tasks that can be claimed.
 func (l *lister) ready() error {
 	if l.filter.Chain != "" {
-		return nil // they are among the few of its run
+		return nil // waiting reads all queued tasks of the chain's run
 	}
 	labels := []string{channelLabel(l.filter.Channel)}
 	if l.filter.Channel == "" {
@@ -208,7 +208,7 @@ func (l *lister) ready() error {
 	return l.addAll(tasks)
 }
 
-// waiting adds those that may not be claimed yet.
+// waiting adds the queued tasks that cannot be claimed yet.
 func (l *lister) waiting() error {
 	if l.filter.Chain != "" {
 		tasks, err := l.Tasks(l.runs[0])
@@ -229,11 +229,11 @@ func (l *lister) waiting() error {
 	return nil
 }
 
-// ended adds the latest of those that ended in one way, over all runs.
+// ended adds the latest tasks with one final status, over all runs.
 func (l *lister) ended(in store.Status) error {
 	most := l.last
 	if l.filter.Agent != "" {
-		most = maxListed // most of them may be others'
+		most = maxListed // most of them may belong to other agents
 	}
 	var latest []store.Task
 	for _, run := range l.runs {
@@ -248,7 +248,7 @@ func (l *lister) ended(in store.Status) error {
 	return l.addAll(newest(latest, most))
 }
 
-// endedOf leaves out what is of other channels: a chain may have tasks of several.
+// endedOf leaves out tasks of other channels: a chain may have tasks of several.
 func (l *lister) endedOf(run string, in store.Status, most int) ([]store.Task, error) {
 	channel := l.filter.Channel
 	if channel == "" || run == channelRun+channel {

@@ -5,7 +5,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maySubmit returns an error unless somebody may make channels, chains and tasks.
+// maySubmit returns an error unless the client may create channels, chains and tasks.
 func maySubmit(by credential.Identity) error {
 	if by.Role == credential.Admin || by.Role == credential.Operator {
 		return nil
@@ -13,7 +13,7 @@ func maySubmit(by credential.Identity) error {
 	return denied("a token of role %s may not add anything: use one of role operator or admin", by.Role)
 }
 
-// maySpeak returns an error if somebody may speak for no agent at all.
+// maySpeak returns an error if the client may not act for any agent.
 func maySpeak(by credential.Identity) error {
 	if by.Role == credential.Worker {
 		return nil
@@ -24,9 +24,9 @@ func maySpeak(by credential.Identity) error {
 	return nil
 }
 
-// speaksFor returns an error unless by may speak for an agent. A worker's token
-// may speak for the agents that it registered, and for those that another token of
-// the same name and role did: tokens are replaced, agents keep their ids.
+// speaksFor returns an error unless the client may act for an agent. A worker's token may
+// act for the agents that it registered, and for those that another token of the same
+// name and role registered: tokens are replaced, agents keep their ids.
 func speaksFor(by credential.Identity, w store.Worker) error {
 	if err := maySpeak(by); err != nil {
 		return err
@@ -39,7 +39,7 @@ func speaksFor(by credential.Identity, w store.Worker) error {
 	return nil
 }
 
-// agentOf returns an agent that somebody may speak for.
+// agentOf returns an agent, or an error if the client may not act for it.
 func agentOf(r rows, by credential.Identity, id string) (store.Worker, error) {
 	if err := maySpeak(by); err != nil {
 		return store.Worker{}, err
@@ -51,8 +51,8 @@ func agentOf(r rows, by credential.Identity, id string) (store.Worker, error) {
 	return w, speaksFor(by, w)
 }
 
-// touches returns an error unless somebody may say or give something to a task: a
-// worker's token only if one of its agents has the task, or had it last.
+// touches returns an error unless the client may send events or inputs to a task. A
+// worker's token may do so only if one of its agents has the task, or had it last.
 func touches(r rows, by credential.Identity, t store.Task) error {
 	if by.Role != credential.Worker {
 		return maySubmit(by)
@@ -68,7 +68,7 @@ func touches(r rows, by credential.Identity, t store.Task) error {
 	return err
 }
 
-// lastAttempt is the attempt at a task that runs, or that ended last, or nil.
+// lastAttempt returns the running attempt at a task, or the last ended one, or nil.
 func lastAttempt(r rows, t store.Task) (*store.Attempt, error) {
 	id := t.Attempt
 	if id == "" {

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// keepNotes is how many events are kept.
+	// keepNotes is the number of events that are kept.
 	keepNotes = 10_000
-	// someNotes is how many are told to those who do not say.
+	// someNotes is the number of events returned if the client gives no limit.
 	someNotes = 100
 )
 
-// Events are notes in the store, where an event is something else. They are
-// numbered without a gap, so that the last ones are found, and the one that is too
-// old.
+// noteKey returns the item key of the protocol's event number n. The protocol's events
+// are called notes in the store, where an event is something else. Their numbers have no
+// gaps, so that the last ones and the one to delete can be computed.
 func noteKey(n int64) store.ItemKey { return store.ItemKey{Kind: kindNote, ID: fmt.Sprintf("e%d", n)} }
 
 func countKey() store.ItemKey { return store.ItemKey{Kind: kindCount, ID: kindNote} }
 
-// counted is how many notes there were.
+// counted returns how many notes were ever added.
 func counted(r rows) (int64, error) {
 	count, err := r.Item(countKey())
 	if errors.Is(err, store.ErrNotFound) {
@@ -36,7 +36,7 @@ func counted(r rows) (int64, error) {
 	return count.Seq, err
 }
 
-// Events implements [server.Protocol]. They are the last ones, the newest first.
+// Events implements [server.Protocol]. It returns the latest events, the newest first.
 func (d *Service) Events(ctx context.Context, limit int) (list []coordinator.Event, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) (err error) {
 		list, err = notes(r, limit)
@@ -107,8 +107,9 @@ func checkEvent(by credential.Identity, n coordinator.NewEvent) error {
 	return c.err
 }
 
-// subject checks who tells what of whom, and returns the task that it is about, if
-// it is about one. An agent may tell something before its first heartbeat.
+// subject checks whether the client may publish an event about its agent and task. It
+// returns the task, if there is one. An agent may publish events before its first
+// heartbeat.
 func subject(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	if n.AgentID != "" {
 		_, err := agentOf(s, by, n.AgentID)
@@ -136,7 +137,7 @@ func subject(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (st
 	return key, touches(s, by, t)
 }
 
-// addNote puts a note and drops the one that is too old.
+// addNote stores a note and deletes the one that is too old.
 func addNote(s *engine.Step, about store.TaskKey, n coordinator.NewEvent) (e coordinator.Event, err error) {
 	last, err := counted(s)
 	if err != nil {

@@ -13,10 +13,11 @@ import (
 // Rows finds old rows of protocol clients. It implements [prune.ProtocolRows].
 type Rows struct{}
 
-// Owns reports whether a run is that of a channel or a chain.
+// Owns reports whether a run belongs to a channel or a chain.
 func (Rows) Owns(run string) bool { return ours(run) }
 
-// FindOld finds what ended or was sent before a time.
+// FindOld finds the tasks that ended, and the inputs and notes that were sent, before a
+// time.
 func (Rows) FindOld(r store.Reader, before time.Time) (prune.OldProtocolRows, error) {
 	old := prune.OldProtocolRows{Stay: map[store.TaskKey]bool{}}
 	runs, err := runsOf(r, server.TaskFilter{})
@@ -63,8 +64,8 @@ func addTasks(o *prune.OldProtocolRows, r store.Reader, run string, before time.
 	return nil
 }
 
-// endOf is when a task ended whose last attempt ended then. Of one that nobody
-// ever tried it is only known when it was made.
+// endOf returns when a task ended, given the end of its last attempt. For a task without
+// any attempt only its creation time is known.
 func endOf(t store.Task, last time.Time) time.Time {
 	if !last.IsZero() {
 		return last
@@ -74,7 +75,7 @@ func endOf(t store.Task, last time.Time) time.Time {
 	return s.Step.Created
 }
 
-// oldItems lists items of a kind that are nobody's, the oldest first.
+// oldItems lists old items of a kind that have no parent, the oldest first.
 func oldItems(r store.Reader, kind string, before time.Time) (keys []store.ItemKey, err error) {
 	for after := int64(math.MinInt64); ; {
 		items, err := r.Items(kind, "", after, itemsAtOnce)
@@ -93,5 +94,5 @@ func oldItems(r store.Reader, kind string, before time.Time) (keys []store.ItemK
 	}
 }
 
-// itemsAtOnce is how many items are looked at together.
+// itemsAtOnce is the number of items read at a time.
 const itemsAtOnce = 1000

@@ -10,16 +10,16 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Owns reports whether a run is that of a channel or a chain, and none that a
-// person has submitted.
+// Owns reports whether a run belongs to a channel or a chain. Other runs were submitted
+// by users.
 func Owns(run string) bool { return ours(run) }
 
-// runTypes are the updates that events of other runs are told as, by the first
-// part of their kind.
+// runTypes maps the first part of an event's kind to the type of its update, for runs
+// that belong to no channel or chain.
 var runTypes = map[string]string{"run": "runs", "task": "tasks", "attempt": "attempts", "question": "questions"}
 
-// runType is what an event of a run that is no channel's or chain's is told as, or
-// empty if it is not told: what only the engine cares for.
+// runType returns the update type of an event of a run that belongs to no channel or
+// chain. It returns "" for events that only concern the engine.
 func runType(e store.Event) string {
 	kind, _, _ := strings.Cut(e.Kind, ".")
 	if kind == "task" && e.To == "" {
@@ -28,8 +28,8 @@ func runType(e store.Event) string {
 	return runTypes[kind]
 }
 
-// ofRun is a change of such a run, in the shapes of package fleet. What agents are
-// told to do is not in it: there may be very much of it.
+// ofRun returns the change of such a run as a type of package fleet. Prompts are left
+// out, because they may be very long.
 func (t *updateReader) ofRun(e store.Event) (any, error) {
 	switch runType(e) {
 	case "runs":
@@ -44,12 +44,12 @@ func (t *updateReader) ofRun(e store.Event) (any, error) {
 	return QuestionOf(q), err
 }
 
-// AttemptOf is an attempt as the stream tells it.
+// AttemptOf converts an attempt to the type that the stream sends.
 func AttemptOf(a store.Attempt) coordinator.AttemptChange {
 	return coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *runquery.AttemptOf(a)}
 }
 
-// QuestionOf is a question as the stream tells it.
+// QuestionOf converts a question to the type that the stream sends.
 func QuestionOf(q store.Question) coordinator.QuestionChange {
 	return coordinator.QuestionChange{
 		Question: runquery.QuestionOf(q), Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By, Answered: q.Answered,
@@ -61,8 +61,8 @@ func decoded[V any](text json.RawMessage) (v V, err error) {
 	return v, err
 }
 
-// run is a run as it was after an event. Its tasks are counted as they are now:
-// each has updates of its own.
+// run returns a run as it was after an event. Its tasks are counted as they are now,
+// because each task has updates of its own.
 func (t *updateReader) run(e store.Event) (any, error) {
 	row, err := decoded[store.Run](e.Row)
 	if err != nil {

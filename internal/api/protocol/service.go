@@ -1,12 +1,11 @@
-// Package protocol is what the requests of the coordinator's protocol mean: agents,
+// Package protocol implements the requests of the coordinator's protocol: agents,
 // channels, chains, tasks, inputs and events, on an engine and its store.
 //
-// An agent is a worker of the store. A channel and a chain are items, each with a
-// run of the engine that is never concluded, and a task of the protocol is a task
-// of that run: its id is that of the run and that of the task, with a dot between.
-// Whatever a request changes is changed in one transaction. Nothing but figures and
-// what was read of specs is kept here, so that any number of services can be on one
-// store.
+// An agent is a worker of the store. A channel or a chain is an item with a run of the
+// engine that never ends. A task of the protocol is a task of that run: its id consists
+// of the ids of the run and the task, joined by a dot. Each request makes its changes in
+// one transaction. The service keeps no state except metrics and a cache of task specs,
+// so several services can share one store.
 package protocol
 
 import (
@@ -28,14 +27,14 @@ type Service struct {
 	engine *engine.Engine
 	now    func() time.Time
 	random io.Reader        // for the secrets of session requests
-	writes server.Histogram // how long changes took
+	writes server.Histogram // durations of write transactions
 	specs  specs
 }
 
 var _ server.Protocol = (*Service)(nil)
 
-// New returns a service on a store and an engine on the same store. now is the clock
-// by which it is told who is online, and should be the engine's.
+// New returns a service on a store and an engine on the same store. now decides which
+// agents are online, and should be the engine's clock.
 func New(s store.Store, e *engine.Engine, now func() time.Time) *Service {
 	return &Service{store: s, engine: e, now: now, random: rand.Reader}
 }
@@ -58,15 +57,15 @@ func (d *Service) Last(ctx context.Context) (last int64, err error) {
 // Wait implements [server.Protocol].
 func (d *Service) Wait(ctx context.Context, after int64) error { return d.store.Wait(ctx, after) }
 
-// do makes one transaction for somebody.
+// do runs one transaction on behalf of a client.
 func (d *Service) do(ctx context.Context, by credential.Identity, need store.Need, do func(s *engine.Step) error) error {
-	began := time.Now() // a duration, which is nothing to pretend
+	began := time.Now() // the real clock: this only measures a duration
 	err := d.engine.Do(ctx, cmp.Or(by.Name, by.ID), need, do)
 	d.writes.Add(time.Since(began))
 	return err
 }
 
-// rows is where rows are looked up: in a transaction, or while reading.
+// rows reads single rows, inside a transaction or a read.
 type rows interface {
 	Worker(id string) (store.Worker, error)
 	Task(key store.TaskKey) (store.Task, error)

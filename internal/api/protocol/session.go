@@ -16,11 +16,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// sessionPriority lets a request for a session go before other tasks.
+// sessionPriority puts session requests before other tasks.
 const sessionPriority = 100
 
-// RequestSession implements [server.Protocol]: it queues a task that asks an agent of
-// the channel, which has no session, to start one.
+// RequestSession implements [server.Protocol]. It queues a task that asks an agent of the
+// channel without a session to start one.
 func (d *Service) RequestSession(ctx context.Context, by credential.Identity, ask coordinator.NewSession) (task coordinator.Task, err error) {
 	var bad check
 	bad.idIfAny("channel_id", ask.ChannelID)
@@ -55,9 +55,9 @@ func (d *Service) RequestSession(ctx context.Context, by credential.Identity, as
 	return added.wire()
 }
 
-// sessionStarted completes the task of a session request. An agent that has
-// started a session may have another id in it than the one that it took the task
-// with, so the secret of the task counts, and the token.
+// sessionStarted completes the task of a session request. In its new session the agent
+// may have another id than the one that claimed the task. Therefore the secret of the
+// task and the client's token are checked, not the agent's id.
 func sessionStarted(s *engine.Step, by credential.Identity, n coordinator.NewEvent) (store.TaskKey, error) {
 	var said struct {
 		Task   string `json:"task_id"`
@@ -96,7 +96,7 @@ func sessionStarted(s *engine.Step, by credential.Identity, n coordinator.NewEve
 	return key, err
 }
 
-// wireIDOf is the protocol's name of a task, or empty for none.
+// wireIDOf returns the protocol's id of a task, or "" for no task.
 func wireIDOf(key store.TaskKey) string {
 	if key.Task == "" {
 		return ""
@@ -104,8 +104,8 @@ func wireIDOf(key store.TaskKey) string {
 	return wireID(key)
 }
 
-// Assign implements [server.Protocol]: it gives one queued task to an agent. Said
-// again for the same agent it changes nothing.
+// Assign implements [server.Protocol]. It gives a queued task to an agent. Repeating it
+// for the same agent changes nothing.
 func (d *Service) Assign(ctx context.Context, by credential.Identity, ask coordinator.Assignment) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", ask.TaskID)
@@ -153,7 +153,7 @@ func (d *Service) Assign(ctx context.Context, by credential.Identity, ask coordi
 	return given.wire()
 }
 
-// notNow says in the protocol's words that a task cannot start.
+// notNow converts the engine's conflict into the protocol's.
 func notNow(err error, id string) error {
 	if late, ok := errors.AsType[*engine.ConflictError](err); ok {
 		return conflict("conflict", "task %s: %s", id, late.Why)
@@ -161,9 +161,8 @@ func notNow(err error, id string) error {
 	return err
 }
 
-// SetStatus implements [server.Protocol]: a person gives a task in progress back to
-// the queue, or ends it in the place of its agent. A status that the task has
-// already changes nothing.
+// SetStatus implements [server.Protocol]. A user requeues a task in progress, or ends it
+// on behalf of its agent. Setting the current status again changes nothing.
 func (d *Service) SetStatus(ctx context.Context, by credential.Identity, id string, to coordinator.TaskStatus) (task coordinator.Task, err error) {
 	if err := maySubmit(by); err != nil {
 		return task, err
@@ -209,17 +208,17 @@ func (d *Service) SetStatus(ctx context.Context, by credential.Identity, id stri
 	return now.wire()
 }
 
-// dismissal is that a person does not want to see a notification any more, until
-// the agent says something else of itself.
+// dismissal records that a user has dismissed a notification. It holds until the agent
+// reports a different state.
 type dismissal struct {
-	Since time.Time `json:"since"` // what the agent said last then
+	Since time.Time `json:"since"` // the time of the agent's last change at that moment
 }
 
 func dismissedKey(agent, kind string) store.ItemKey {
 	return store.ItemKey{Kind: kindDismissed, ID: agent + ":" + kind}
 }
 
-// Notifications implements [server.Protocol]: which agents that are online wait for a
+// Notifications implements [server.Protocol]. It lists the online agents that wait for a
 // session.
 func (d *Service) Notifications(ctx context.Context) (list []coordinator.Notification, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
@@ -257,22 +256,22 @@ func (d *Service) Notifications(ctx context.Context) (list []coordinator.Notific
 	return list, err
 }
 
-// stateOf is what an agent says in its meta of how it is.
+// stateOf returns the state in the agent's meta.
 func stateOf(a coordinator.Agent) string {
 	var meta struct{ State string }
-	_ = json.Unmarshal(a.Meta, &meta) // meta of another form says nothing
+	_ = json.Unmarshal(a.Meta, &meta) // meta in another format has no state
 	return meta.State
 }
 
-// subscriptionsOf are the channels that an agent takes tasks of.
+// subscriptionsOf returns the channels whose tasks the agent takes.
 func subscriptionsOf(a coordinator.Agent) []string {
 	var meta struct{ Subscriptions []string }
-	_ = json.Unmarshal(a.Meta, &meta) // meta of another form says nothing
+	_ = json.Unmarshal(a.Meta, &meta) // meta in another format has none
 	return meta.Subscriptions
 }
 
-// Dismiss implements [server.Protocol]. A notification that is not there is none to
-// dismiss, which is no error.
+// Dismiss implements [server.Protocol]. Dismissing a notification that does not exist is
+// not an error.
 func (d *Service) Dismiss(ctx context.Context, by credential.Identity, agent, kind string) error {
 	var bad check
 	bad.id("agent_id", agent)

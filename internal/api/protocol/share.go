@@ -7,21 +7,21 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// What holds for requests about runs and for those of gaffer's own workers too.
+// Checks and errors that packages runs and workers use too.
 
-// MaySpeak returns an error if somebody may speak for no worker at all.
+// MaySpeak returns an error if the client may not act for any worker.
 func MaySpeak(by credential.Identity) error { return maySpeak(by) }
 
-// SpeaksFor returns an error unless somebody may speak for a worker.
+// SpeaksFor returns an error unless the client may act for a worker.
 func SpeaksFor(by credential.Identity, w store.Worker) error { return speaksFor(by, w) }
 
-// runRows is where runs are looked up.
+// runRows reads runs.
 type runRows interface {
 	Run(id string) (store.Run, error)
 }
 
-// NoRun returns an error if an id is that of a run: its worker is nobody's who asks
-// from elsewhere.
+// NoRun returns an error if an id is the id of a run. The worker of a local run has that
+// id, and no other client may register it.
 func NoRun(r runRows, id string) error {
 	_, err := r.Run(id)
 	switch {
@@ -33,21 +33,21 @@ func NoRun(r runRows, id string) error {
 	return denied("agent %.40q: is the worker of a run", id)
 }
 
-// CheckID returns an error unless a value may name something.
+// CheckID returns an error unless a value is a valid id.
 func CheckID(field, value string) error {
 	var c check
 	c.id(field, value)
 	return c.err
 }
 
-// CheckLine returns an error unless a value is a line of at most so many bytes.
+// CheckLine returns an error unless a value is a line of at most most bytes.
 func CheckLine(field, value string, most int) error {
 	var c check
 	c.line(field, value, most)
 	return c.err
 }
 
-// CheckText returns an error unless a value is a text of at most so many bytes.
+// CheckText returns an error unless a value is a text of at most most bytes.
 func CheckText(field, value string, most int) error {
 	var c check
 	c.text(field, value, most)
@@ -61,21 +61,21 @@ func CheckNumber(field string, value, least, most int) error {
 	return c.err
 }
 
-// Invalid is a request that cannot be meant.
+// Invalid returns the error for an invalid request.
 func Invalid(format string, args ...any) error {
 	var c check
 	c.fail(format, args...)
 	return c.err
 }
 
-// Conflict is a request for what somebody else has.
+// Conflict returns the error for a request that conflicts with another client's.
 func Conflict(code, format string, args ...any) error { return conflict(code, format, args...) }
 
-// Denied is a request by somebody who may not make it.
+// Denied returns the error for a client that lacks the permission.
 func Denied(format string, args ...any) error { return denied(format, args...) }
 
-// Missing says of a row that is not there what it would have been.
+// Missing turns store.ErrNotFound into an error that names the missing thing.
 func Missing(err error, what, id string) error { return missing(err, what, id) }
 
-// Nothing is a request for something of which there is none now.
+// Nothing returns the error for a request that currently finds nothing, such as a claim.
 func Nothing(code, text string) error { return nothing(code, text) }

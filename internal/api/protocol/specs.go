@@ -9,9 +9,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// specs remembers what was read of the specs of tasks: whoever claims a task asks
-// for it again when it is done. The zero value is ready, and it is safe for
-// concurrent use.
+// specs caches decoded task specs: a client that claims a task needs its spec again when
+// it reports the end. The zero value is ready to use. It is safe for concurrent use.
 type specs struct {
 	mu    sync.Mutex
 	tasks map[store.TaskKey]readSpec
@@ -23,12 +22,12 @@ type readSpec struct {
 }
 
 const (
-	maxSpecs = 4096    // that are remembered
-	longSpec = 8 << 10 // bytes, of one that is not
+	maxSpecs = 4096    // maximum number of cached specs
+	longSpec = 8 << 10 // bytes; longer specs are not cached
 )
 
-// of returns what the service has put into the spec of a task. A spec may have become
-// another since it was read.
+// of returns the decoded spec of a task. It compares the text, because a spec may have
+// changed since it was cached.
 func (s *specs) of(t store.Task) (spec, error) {
 	s.mu.Lock()
 	known, ok := s.tasks[t.TaskKey]

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// details is what a task of the protocol has that one of the engine has not.
+// details are the fields of a protocol task that a task of the engine does not have.
 type details struct {
 	Channel  string    `json:"channel"`
 	Chain    string    `json:"chain,omitempty"`
@@ -27,7 +27,7 @@ type details struct {
 	Created  time.Time `json:"created"`
 }
 
-// spec is what the service has put into a task's spec.
+// spec is the part of a task's spec that this service writes.
 type spec struct {
 	Name   string
 	Prompt string
@@ -37,10 +37,10 @@ type spec struct {
 // manyRetries is how often a task is given to another agent after one was lost.
 const manyRetries = 1000
 
-// wireID is the protocol's name of a task.
+// wireID returns the protocol's id of a task.
 func wireID(key store.TaskKey) string { return key.Run + "." + key.Task }
 
-// taskKey is the engine's name of a task of the protocol.
+// taskKey parses the protocol's id of a task.
 func taskKey(id string) (store.TaskKey, error) {
 	run, task, found := strings.Cut(id, ".")
 	if !found || !ours(run) || checkID("task", id) != nil {
@@ -49,19 +49,19 @@ func taskKey(id string) (store.TaskKey, error) {
 	return store.TaskKey{Run: run, Task: task}, nil
 }
 
-// ours reports whether a run is that of a channel or a chain.
+// ours reports whether a run belongs to a channel or a chain.
 func ours(run string) bool {
 	return strings.HasPrefix(run, channelRun) || strings.HasPrefix(run, chainRun)
 }
 
-// statuses are the protocol's words.
+// statuses maps the engine's statuses to the protocol's.
 var statuses = map[store.Status]coordinator.TaskStatus{
 	store.Queued: coordinator.Queued, store.Running: coordinator.InProgress, store.Complete: coordinator.Done,
 	store.Failed: coordinator.Failed, store.Cancelled: coordinator.Failed,
 }
 
-// wireTask is a task with the attempt at it that runs or ended last, if there is
-// one, as the protocol has it.
+// wireTask converts a task, and its running or last ended attempt, to the protocol's
+// task. The attempt may be nil.
 func wireTask(t store.Task, a *store.Attempt) (coordinator.Task, error) {
 	s, err := specOf(t)
 	if err != nil {
@@ -91,9 +91,9 @@ func wireWith(s spec, t store.Task, a *store.Attempt) coordinator.Task {
 	return w
 }
 
-// tried is a task with the attempt at it that runs or ended last, if there is one.
-// Transactions return it as it is: what the protocol makes of it takes time, in
-// which nobody else could write.
+// tried is a task with its running or last ended attempt, if any. Transactions return
+// this type and convert it afterwards, because the conversion takes time and other
+// writers wait for the transaction.
 type tried struct {
 	task    store.Task
 	attempt *store.Attempt
@@ -101,7 +101,8 @@ type tried struct {
 
 func (t tried) wire() (coordinator.Task, error) { return wireTask(t.task, t.attempt) }
 
-// wire is a task that is likely to be asked for again.
+// wire converts a task and caches its spec, because the client is likely to need it
+// again.
 func (d *Service) wire(t tried) (coordinator.Task, error) {
 	s, err := d.specs.of(t.task)
 	if err != nil {
@@ -118,7 +119,7 @@ func triedTask(r rows, key store.TaskKey) (t tried, err error) {
 	return t, err
 }
 
-// taskOf returns a task as the protocol has it.
+// taskOf returns a task in the protocol's format.
 func taskOf(r rows, key store.TaskKey) (coordinator.Task, error) {
 	t, err := triedTask(r, key)
 	if err != nil {
@@ -187,8 +188,7 @@ func checkTask(t coordinator.NewTask) error {
 	return c.err
 }
 
-// channelFor is the channel of a new task: the one that it names, or that of its
-// chain.
+// channelFor returns the channel of a new task: the named channel, or that of its chain.
 func channelFor(s *engine.Step, t coordinator.NewTask) (string, error) {
 	id := t.ChannelID
 	if t.ChainID != "" {

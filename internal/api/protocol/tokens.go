@@ -11,13 +11,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// kindToken is the kind of the items that are tokens.
+// kindToken is the kind of items that store tokens.
 const kindToken = "token"
 
-// Tokens are the tokens of the service's store.
+// Tokens returns the tokens in the service's store.
 func (d *Service) Tokens() credential.Rows { return tokens{d} }
 
-// tokens keeps tokens as items.
+// tokens stores tokens as items.
 type tokens struct{ desk *Service }
 
 func tokenKey(id string) store.ItemKey { return store.ItemKey{Kind: kindToken, ID: id} }

@@ -14,8 +14,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Updates implements [server.Protocol]. A change is told as it was when it was made.
-// Those of runs that are no channel's or chain's have the shapes of package fleet.
+// Updates implements [server.Protocol]. An update contains the object as it was after the
+// change. Updates of runs that belong to no channel or chain have types of package fleet.
 func (d *Service) Updates(ctx context.Context, after int64, limit int) (list []server.Update, last int64, err error) {
 	err = d.store.Read(ctx, func(r store.Reader) error {
 		list, last = nil, after
@@ -32,38 +32,38 @@ func (d *Service) Updates(ctx context.Context, after int64, limit int) (list []s
 	return list, last, err
 }
 
-// UpdatesOf is [Service.Updates] of one run that is no channel's or chain's, from a
-// reader that the caller has.
+// UpdatesOf returns the updates of one run that belongs to no channel or chain. It uses
+// the caller's reader.
 func UpdatesOf(r store.Reader, run string, after int64, limit int) (list []server.Update, last int64, err error) {
 	events, err := r.EventsOf(run, after, limit)
 	if err != nil || len(events) == 0 {
 		return nil, after, err
 	}
-	list, err = newUpdateReader(r, time.Time{}).updates(events) // no event of a run is about an agent
+	list, err = newUpdateReader(r, time.Time{}).updates(events) // events of a run are never about an agent
 	return list, events[len(events)-1].Seq, err
 }
 
-// gone reports whether what an event is about is no longer there: it has ended long
-// ago, and was taken away. Whoever follows the stream gets what is left.
+// gone reports whether the object of an event has been pruned. The stream then skips the
+// event.
 func gone(err error) bool {
 	missing := (*NotFoundError)(nil)
 	return errors.Is(err, store.ErrNotFound) || errors.As(err, &missing)
 }
 
-// unreadable reports whether an error is that of JSON which cannot be decoded. It
-// will not get better, and must not keep what came later from those who follow.
+// unreadable reports whether an error means that stored JSON cannot be decoded. Retrying
+// would not help, and the event must not block later ones, so it is skipped.
 func unreadable(err error) bool {
 	syntax, kind := (*json.SyntaxError)(nil), (*json.UnmarshalTypeError)(nil)
 	return errors.As(err, &syntax) || errors.As(err, &kind)
 }
 
-// updateReader turns events of the engine into updates.
+// updateReader converts events of the engine into updates.
 type updateReader struct {
 	r        store.Reader
 	now      time.Time
 	projects map[string]string                 // by run
 	counts   map[string]fleet.Counts           // by run
-	specs    map[store.TaskKey]json.RawMessage // which never change
+	specs    map[store.TaskKey]json.RawMessage // specs never change
 }
 
 func newUpdateReader(r store.Reader, now time.Time) *updateReader {
@@ -86,7 +86,7 @@ func (t *updateReader) updates(events []store.Event) (list []server.Update, err 
 	return list, nil
 }
 
-// types are the updates that events are told as, but for those of tasks.
+// types maps the kinds of events to update types, except for tasks.
 var types = map[string]string{
 	"worker.changed": "agents",
 	"channel.added":  "channels",
@@ -112,13 +112,13 @@ func (t *updateReader) update(e store.Event) (u server.Update, told bool, err er
 		u.Change, err = t.task(e)
 	case isRuns(e):
 		u.Change, u.Project, err = t.changed(e)
-	case !strings.HasPrefix(e.Kind, "chain."): // whoever shows chains asks for them
+	case !strings.HasPrefix(e.Kind, "chain."): // clients that show chains fetch them separately
 		u.Change, err = data(e)
 	}
 	return u, true, err
 }
 
-// typeOf is what an event is told as, or empty if it is not told.
+// typeOf returns the update type of an event, or "" if the stream does not send it.
 func typeOf(e store.Event) string {
 	switch {
 	case isRuns(e):
@@ -129,13 +129,13 @@ func typeOf(e store.Event) string {
 	return types[e.Kind]
 }
 
-// isRuns reports whether an event is one of a run that is no channel's or chain's.
-// Questions may belong to none at all.
+// isRuns reports whether an event is about a run that belongs to no channel or chain. A
+// question may belong to no run at all.
 func isRuns(e store.Event) bool {
 	return (e.Run != "" || strings.HasPrefix(e.Kind, "question.")) && !ours(e.Run) && types[e.Kind] == ""
 }
 
-// changed is such a change, with the project that it is of.
+// changed returns the changed object of such an event, and its project.
 func (t *updateReader) changed(e store.Event) (json.RawMessage, string, error) {
 	row, err := t.ofRun(e)
 	if err != nil {
@@ -149,15 +149,15 @@ func (t *updateReader) changed(e store.Event) (json.RawMessage, string, error) {
 	return text, project, err
 }
 
-// data is what the item of an event holds.
+// data returns the data of the event's item.
 func data(e store.Event) (json.RawMessage, error) {
 	var i store.Item
 	err := json.Unmarshal(e.Row, &i)
 	return i.Data, err
 }
 
-// lane is an agent account as it is for others. One that is open again is paused
-// until a time that is long past.
+// lane converts an agent account to the public type. A reopened account is paused until a
+// time in the past.
 func lane(e store.Event) (json.RawMessage, error) {
 	l, err := decoded[store.Lane](e.Row)
 	if err != nil {
@@ -166,8 +166,9 @@ func lane(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(fleet.Lane{Name: l.Name, Until: utc(l.Until), Reason: l.Reason})
 }
 
-// agent is an agent as it has said of itself, and last seen as it is now: that is
-// no event, and whoever reads an old one must not take the agent for offline.
+// agent returns an agent as it was after the event, but with its current last-seen time.
+// That time has no events, and a reader of an old event must not take the agent for
+// offline.
 func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	var w store.Worker
 	if err := json.Unmarshal(e.Row, &w); err != nil {
@@ -181,7 +182,7 @@ func (t *updateReader) agent(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(agentAt(w, t.now))
 }
 
-// task is a task as it was after an event. Its words are in the store alone.
+// task returns a task as it was after an event. Its spec comes from the store.
 func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 	var row store.Task
 	if err := json.Unmarshal(e.Row, &row); err != nil {
@@ -201,7 +202,7 @@ func (t *updateReader) task(e store.Event) (json.RawMessage, error) {
 	return json.Marshal(task)
 }
 
-// specify adds the plan's words to a task, which are in its first event alone.
+// specify adds the spec to a task. Only the first event of a task contains the spec.
 func (t *updateReader) specify(row *store.Task, name string) error {
 	if row.Spec == nil {
 		spec, known := t.specs[row.TaskKey]

@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// maxHeld is how many tasks an agent may have at once.
+// maxHeld is the maximum number of tasks that an agent may have at the same time.
 const maxHeld = 100
 
 // Claim implements [server.Protocol].
@@ -62,7 +62,7 @@ func checkClaim(c coordinator.Claim) error {
 	return bad.err
 }
 
-// claim gives a task to an agent. What the agent says of itself stays as it is.
+// claim gives a task to an agent. It does not change the agent's reported state.
 func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey, error) {
 	if len(w.Holds) >= maxHeld {
 		held, err := heldBy(s, w)
@@ -85,7 +85,7 @@ func claim(s *engine.Step, w store.Worker, c coordinator.Claim) (*store.TaskKey,
 	return &key, nil
 }
 
-// claimed is the id of the channel that a claim names.
+// claimed returns the id of the channel that a claim names.
 func claimed(s *engine.Step, c coordinator.Claim) (string, error) {
 	if c.ChannelID != "" {
 		_, err := s.Item(channelKey(c.ChannelID))
@@ -106,7 +106,7 @@ func (d *Service) Fail(ctx context.Context, by credential.Identity, r coordinato
 	return d.report(ctx, by, r, engine.Finish{Class: failure.Crashed, Final: true, Summary: summary})
 }
 
-// report ends a task by the agent that has it.
+// report ends a task on behalf of the agent that has it.
 func (d *Service) report(ctx context.Context, by credential.Identity, r coordinator.Report, f engine.Finish) (task coordinator.Task, err error) {
 	var bad check
 	bad.id("task_id", r.TaskID)
@@ -136,8 +136,8 @@ func (d *Service) report(ctx context.Context, by credential.Identity, r coordina
 	return d.wire(ended)
 }
 
-// finish ends the attempt of an agent at a task. If the agent has ended it before,
-// whichever way, nothing is changed.
+// finish ends the agent's attempt at a task. If the agent has already ended it, with
+// either result, finish changes nothing.
 func finish(s *engine.Step, key store.TaskKey, agent string, f engine.Finish) error {
 	t, err := s.Task(key)
 	if err != nil {

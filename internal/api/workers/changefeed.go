@@ -15,31 +15,31 @@ import (
 	"gaffer/internal/pause"
 )
 
-// changeFeed reads changes once for all workers that wait, and keeps the latest of those
-// that mean something to one of them.
+// changeFeed reads changes once for all waiting workers, and keeps the latest of those
+// that concern a worker.
 type changeFeed struct {
 	store store.Store
 
 	mu      sync.Mutex
 	changes []change
-	floor   int64         // changes up to this number are not kept
+	floor   int64         // changes up to this number are no longer kept
 	last    int64         // changes up to this number were read
-	changed chan struct{} // closed, and replaced, when last has grown
+	changed chan struct{} // closed and replaced when last has grown
 	waiting int
-	left    time.Time // when the last one left
+	left    time.Time // when the last worker stopped waiting
 	awake   bool
-	wake    chan struct{} // has one when somebody waits
+	wake    chan struct{} // receives a value when a worker starts to wait
 }
 
-// change is a change that means something to workers.
+// change is a change that concerns workers.
 type change struct {
 	seq    int64
-	worker string // that is to attend; empty if there may be something to claim
+	worker string // the worker that has new orders or answers; empty if there may be a task to claim
 	labels string // of the task
-	all    bool   // whoever has which labels
+	all    bool   // concerns workers with any labels
 }
 
-// listener is a worker that waits.
+// listener is a waiting worker.
 type listener struct {
 	worker string
 	labels []string
@@ -53,19 +53,19 @@ func (l listener) hears(s change) (wake, attend bool) {
 }
 
 const (
-	eventPage  = 500                   // changes that are read at once
-	strokesMax = 4096                  // that are kept
-	pace       = 10 * time.Millisecond // between readings
-	retry      = time.Second           // after the database did not answer
-	patience   = time.Minute           // how long is read on for nobody
+	eventPage  = 500                   // events read at a time
+	strokesMax = 4096                  // maximum number of changes kept
+	pace       = 10 * time.Millisecond // pause between reads
+	retry      = time.Second           // pause after the database did not answer
+	patience   = time.Minute           // how long to continue reading while no worker waits
 )
 
 func newBell(s store.Store) *changeFeed {
 	return &changeFeed{store: s, changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// run reads changes until ctx ends. While nobody waits, and has not for a while,
-// nothing is read.
+// run reads changes until ctx ends. It stops reading while no worker has waited for
+// patience.
 func (b *changeFeed) run(ctx context.Context, notice func(string)) {
 	for ctx.Err() == nil {
 		if b.asleep() {
@@ -95,7 +95,7 @@ func (b *changeFeed) asleep() bool {
 	return !b.awake
 }
 
-// read waits for changes, though not for ever, and publishes a page of them.
+// read waits for changes, at most for patience, and publishes a page of them.
 func (b *changeFeed) read(ctx context.Context) error {
 	b.mu.Lock()
 	after := b.last
@@ -131,7 +131,7 @@ func (b *changeFeed) read(ctx context.Context) error {
 	return err
 }
 
-// strokeOf is what an event means to workers.
+// strokeOf returns what an event means to workers. ok is false if it means nothing.
 func strokeOf(r store.Reader, e store.Event) (s change, ok bool, err error) {
 	s.seq = e.Seq
 	switch e.Kind {
@@ -171,7 +171,8 @@ func (b *changeFeed) publish(found []change, last int64) {
 	b.changed = make(chan struct{})
 }
 
-// join makes the change feed read, if it does not, from the last change on.
+// join registers a waiting worker. If the feed is not reading, it starts from the last
+// change.
 func (b *changeFeed) join(ctx context.Context) error {
 	b.mu.Lock()
 	b.waiting++
@@ -208,9 +209,9 @@ func (b *changeFeed) leave() {
 	b.left = time.Now()
 }
 
-// wait returns when there is news for a worker after a change, or none when ctx
-// ends. Whoever asks after a change that is not known here, such as one of another
-// database, is told to look.
+// wait returns when there is news for a worker after a change, or without news when ctx
+// ends. If the change number is not known here, for example because it is from another
+// database, the worker is asked to check everything.
 func (b *changeFeed) wait(ctx context.Context, l listener, after int64) (news coordinator.WorkNews, err error) {
 	if err := b.join(ctx); err != nil {
 		return news, err

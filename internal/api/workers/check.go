@@ -13,21 +13,21 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The most that a request may hold.
+// The limits of a request.
 const (
 	maxLabel   = 200
 	maxLabels  = 64
 	maxSlots   = 1000
 	maxHeld    = 1000
 	maxAsking  = 100
-	maxShort   = 200     // bytes of a word or a few
-	maxDoing   = 1000    // bytes of what an agent does
+	maxShort   = 200     // bytes of a short field
+	maxDoing   = 1000    // bytes of the description of what an agent does
 	maxPath    = 4 << 10 // bytes
 	maxOption  = 1000    // bytes
 	maxOptions = 50
 )
 
-// first is the first error there is.
+// first returns the first error that is not nil.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -76,7 +76,7 @@ func checkNow(n coordinator.WorkNow) error {
 	)
 }
 
-// checkLabels: a row has its labels in one text, with commas between them.
+// checkLabels rejects commas: a row stores its labels as one comma-separated text.
 func checkLabels(labels []string) error {
 	err := protocol.CheckNumber("labels", len(labels), 0, maxLabels)
 	for _, label := range labels {
@@ -88,7 +88,7 @@ func checkLabels(labels []string) error {
 	return err
 }
 
-// maxAgents is how many agents a worker may name.
+// maxAgents is the maximum number of agents that a worker may name.
 const maxAgents = 100
 
 func checkAgents(agents []string) error {
@@ -151,7 +151,7 @@ func checkTurn(t coordinator.WorkTurn) error {
 	return err
 }
 
-// checkQuestion: the ref makes the question's id one of its attempt's.
+// checkQuestion requires a ref: the question's id is made from the attempt and the ref.
 func checkQuestion(q coordinator.WorkQuestion) error {
 	err := first(
 		protocol.CheckID("attempt", q.Attempt), protocol.CheckText("ref", q.Ref, maxPath),
@@ -177,9 +177,9 @@ func checkRelease(r coordinator.WorkRelease) error {
 
 func nameKey(name string) store.ItemKey { return store.ItemKey{Kind: "worker-name", ID: name} }
 
-// takeName gives a name to a worker. Runs are placed by it, so that two workers
-// that are there must not have the same; and none may have that of a run, which is
-// the place of what runs on one machine alone.
+// takeName gives a name to a worker. Runs are placed by worker name, so two online
+// workers must not have the same name. A worker must not have the id of a run as its
+// name, because that is the place of a run that is limited to one machine.
 func takeName(s *engine.Step, w store.Worker, name string) error {
 	item, err := s.Item(nameKey(name))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -205,7 +205,7 @@ func takeName(s *engine.Step, w store.Worker, name string) error {
 	return nil
 }
 
-// free returns an error if a name is of a run, or of a worker that is there.
+// free returns an error if a name belongs to a run or to an online worker.
 func free(s *engine.Step, has, name string) error {
 	if _, err := s.Run(name); !errors.Is(err, store.ErrNotFound) {
 		return first(err, protocol.Invalid("worker.name: %s is a run", name))

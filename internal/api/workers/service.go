@@ -1,8 +1,7 @@
-// Package workers is what the requests of gaffer's own workers mean, on an engine
-// and its store: beats, claims, ends, questions, logs. Whatever a request changes
-// is changed in one transaction. But for the changes that all waiting workers are
-// told of from memory nothing is kept here, so that any number of workdesks can be
-// on one store.
+// Package workers implements the requests of gaffer's own workers on an engine and its
+// store: heartbeats, claims, ends of attempts, questions and logs. Each request makes its
+// changes in one transaction. The service keeps no state except the recent changes that
+// it sends to waiting workers, so several services can share one store.
 package workers
 
 import (
@@ -20,17 +19,17 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Options are what a Desk needs.
+// Options configures a Service.
 type Options struct {
 	Store  store.Store
 	Engine *engine.Engine // on the same store
-	Lease  time.Duration  // the engine's; its default if zero
-	Keep   int64          // how many bytes of an attempt's log are kept; logstore's default if zero
+	Lease  time.Duration  // the engine's lease; zero means its default
+	Keep   int64          // how many bytes of an attempt's log are kept; zero means logstore's default
 	Notice func(text string)
 }
 
-// Service answers requests. It is safe for concurrent use. Workers that wait are told
-// of changes while Run goes on.
+// Service answers requests. It is safe for concurrent use. Waiting workers are notified
+// of changes only while Run is running.
 type Service struct {
 	opts Options
 	bell *changeFeed
@@ -45,7 +44,7 @@ func New(opts Options) *Service {
 	return &Service{opts: opts, bell: newBell(opts.Store)}
 }
 
-// Run reads changes for all who wait for them, until ctx ends.
+// Run reads changes for all waiting workers, until ctx ends.
 func (d *Service) Run(ctx context.Context) { d.bell.run(ctx, d.opts.Notice) }
 
 func (d *Service) do(ctx context.Context, who string, need store.Need, do func(s *engine.Step) error) error {
@@ -54,7 +53,7 @@ func (d *Service) do(ctx context.Context, who string, need store.Need, do func(s
 
 func (d *Service) lease() int64 { return d.opts.Lease.Milliseconds() }
 
-// rows is where rows are looked up: in a transaction, or while reading.
+// rows reads single rows, inside a transaction or a read.
 type rows interface {
 	Worker(id string) (store.Worker, error)
 	Run(id string) (store.Run, error)
@@ -62,8 +61,9 @@ type rows interface {
 	Attempt(id string) (store.Attempt, error)
 }
 
-// workerOf returns a worker that by may speak for. One that is not known yet becomes
-// by's, unless it is that of a run, which has no row before its first beat.
+// workerOf returns a worker that the client may act for. An unknown worker becomes the
+// client's, unless it is the worker of a run, which has no row before its first
+// heartbeat.
 func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known bool, err error) {
 	if err := protocol.MaySpeak(by); err != nil {
 		return w, false, err
@@ -81,7 +81,7 @@ func workerOf(r rows, by credential.Identity, id string) (w store.Worker, known 
 	return w, true, protocol.SpeaksFor(by, w)
 }
 
-// attemptOf returns an attempt of a worker that somebody may speak for.
+// attemptOf returns an attempt, if the client may act for its worker and has its token.
 func attemptOf(r rows, by credential.Identity, key coordinator.WorkKey) (store.Attempt, error) {
 	if err := protocol.MaySpeak(by); err != nil {
 		return store.Attempt{}, err
@@ -153,8 +153,8 @@ func beat(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) ([]coo
 	return list, nil
 }
 
-// sorted tells the attempts that are a worker's from those that are not, and names
-// the task of one that is.
+// sorted separates the attempts that belong to the worker from those that do not. current
+// is the task of one running attempt of the worker.
 func sorted(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) (held []engine.Held, gone []string, current string, err error) {
 	var shown store.Attempt
 	for _, h := range b.Held {
@@ -170,7 +170,7 @@ func sorted(s *engine.Step, by credential.Identity, b coordinator.WorkBeat) (hel
 			return nil, nil, "", err
 		}
 		if a.Status == store.Running && (shown.ID == "" || a.ID < shown.ID) {
-			shown, current = a, a.Run+"."+a.Task // they may come in any order
+			shown, current = a, a.Run+"."+a.Task // the lowest id, because attempts may arrive in any order
 		}
 		held = append(held, heldOf(h, s.Now()))
 	}
@@ -217,7 +217,7 @@ func (d *Service) Claim(ctx context.Context, by credential.Identity, c coordinat
 	return coordinator.Claimed{Work: *work, LeaseMS: d.lease()}, nil
 }
 
-// enter writes down a worker that claims before it has beaten. Its name is its id.
+// enter registers a worker that claims before its first heartbeat. Its name is its id.
 func enter(s *engine.Step, w store.Worker) error {
 	if err := takeName(s, w, w.ID); err != nil {
 		return err
@@ -227,7 +227,7 @@ func enter(s *engine.Step, w store.Worker) error {
 	return err
 }
 
-// claimOf is what a worker asks for, if it may.
+// claimOf returns the engine's form of a claim, or an error if it is not permitted.
 func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (engine.Claim, error) {
 	if why := by.MayHave(c.Labels); why != "" {
 		return engine.Claim{}, protocol.Limited(why)
@@ -235,7 +235,7 @@ func claimOf(by credential.Identity, w store.Worker, c coordinator.WorkClaim) (e
 	return engine.Claim{Worker: w.ID, Labels: c.Labels, OneOf: by.Wants(), Agents: c.Agents}, ownPlaces(c.Labels, cmp.Or(w.Name, w.ID))
 }
 
-// within returns an error if an attempt is beyond what a token is limited to.
+// within returns an error if an attempt is outside the limits of the token.
 func within(r rows, by credential.Identity, a store.Attempt) error {
 	if !by.Limited() {
 		return nil
@@ -250,7 +250,7 @@ func within(r rows, by credential.Identity, a store.Attempt) error {
 	return nil
 }
 
-// workFor is what a worker was given, as it is told of it; nil is nothing.
+// workFor converts an assignment into the answer for the worker; nil means no task.
 func workFor(s *engine.Step, a *engine.Assignment) (*coordinator.Work, error) {
 	if a == nil {
 		return nil, nil
@@ -288,7 +288,7 @@ func (d *Service) Release(ctx context.Context, by credential.Identity, r coordin
 		}
 		held := make([]engine.Held, len(r.Attempts))
 		for i, h := range r.Attempts {
-			if a, err := s.Attempt(h.Attempt); err == nil { // one that is not there is refused below
+			if a, err := s.Attempt(h.Attempt); err == nil { // Release below rejects a missing attempt
 				if err := within(s, by, a); err != nil {
 					return err
 				}
@@ -328,7 +328,7 @@ func (d *Service) Held(ctx context.Context, by credential.Identity, worker strin
 	return list, err
 }
 
-// Log implements [server.Work]. An attempt that has ended may still be told of.
+// Log implements [server.Work]. It accepts output of ended attempts too.
 func (d *Service) Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error) {
 	if err := protocol.CheckID("attempt", p.Attempt); err != nil {
 		return 0, err

@@ -39,8 +39,8 @@ func (d *Service) Turn(ctx context.Context, by credential.Identity, t coordinato
 	return done, err
 }
 
-// nextOf is what the worker of an attempt asks for when that has ended, if it asks for
-// anything.
+// nextOf returns the claim that follows the end of an attempt. It is empty if the worker
+// claims nothing.
 func nextOf(s *engine.Step, by credential.Identity, ended store.Attempt, c *coordinator.WorkClaim) (engine.Claim, error) {
 	switch {
 	case c == nil:

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// said is a worker's beat as its row has it. The owner stays the one of row.
+// said converts a heartbeat into the worker's row. The owner of the stored row stays.
 func said(by credential.Identity, b coordinator.WorkBeat, row store.Worker, current string) store.Worker {
 	w := b.Worker
 	meta, err := json.Marshal(fleet.WorkerMeta{
@@ -30,7 +30,7 @@ func said(by credential.Identity, b coordinator.WorkBeat, row store.Worker, curr
 	}
 }
 
-// sourceOf is how a worker knows what its agents do, if it has any.
+// sourceOf returns how a worker knows what its agents do, or "worker" if it has none.
 func sourceOf(held []coordinator.HeldWork) string {
 	for _, h := range held {
 		if h.Now.Source != "" {
@@ -40,7 +40,7 @@ func sourceOf(held []coordinator.HeldWork) string {
 	return "worker"
 }
 
-// statusOf is what the agents of a worker do, as the protocol has it for one.
+// statusOf combines the states of a worker's agents into one status of the protocol.
 func statusOf(held []coordinator.HeldWork) string {
 	status := coordinator.Idle
 	for _, h := range held {
@@ -52,8 +52,8 @@ func statusOf(held []coordinator.HeldWork) string {
 	return status
 }
 
-// heldOf is an attempt as the engine is told of it. A question of another attempt
-// is none of its business.
+// heldOf converts an attempt into the engine's type. It drops questions of other
+// attempts.
 func heldOf(h coordinator.HeldWork, now time.Time) engine.Held {
 	n := h.Now
 	held := engine.Held{Attempt: h.Attempt, Token: h.Token, Dropped: h.Dropped, Now: engine.Activity{
@@ -68,10 +68,11 @@ func heldOf(h coordinator.HeldWork, now time.Time) engine.Held {
 	return held
 }
 
-// maxSpent is the most that is believed, so that thousands of them can be added up.
+// maxSpent is the largest accepted amount, so that the sum of thousands does not
+// overflow.
 const maxSpent = 1e15
 
-// amount is an amount within bounds: what a worker says may be wrong.
+// amount clamps a cost, because a worker may report wrong values.
 func amount(a coordinator.Amount) store.Amount {
 	return store.Amount{MicroUSD: min(max(a.MicroUSD, 0), maxSpent), Tokens: min(max(a.Tokens, 0), maxSpent)}
 }
@@ -80,14 +81,14 @@ func wireAmount(a store.Amount) coordinator.Amount {
 	return coordinator.Amount{MicroUSD: a.MicroUSD, Tokens: a.Tokens}
 }
 
-// longest bounds what a message may say of times.
+// longest is the longest duration that a message may contain.
 const longest = 10 * 365 * 24 * time.Hour
 
 func duration(ms int64) time.Duration {
 	return time.Duration(min(max(ms, 0), longest.Milliseconds())) * time.Millisecond
 }
 
-// until is how long it is to a time that has been set: a moment, at the least.
+// until returns the milliseconds until t: 0 if t is not set, otherwise at least 1.
 func until(t, now time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -124,7 +125,7 @@ func askOf(q coordinator.WorkQuestion) engine.Ask {
 	}
 }
 
-// workOf is an attempt as its worker is told of it.
+// workOf converts an attempt into the message for its worker.
 func workOf(r rows, a store.Attempt, now time.Time) (*coordinator.Work, error) {
 	t, err := r.Task(a.Key())
 	if err != nil {
@@ -154,8 +155,8 @@ func workOf(r rows, a store.Attempt, now time.Time) (*coordinator.Work, error) {
 	return w, nil
 }
 
-// runOf is what a worker needs to know of a run. Only one that is placed can be a
-// workflow, so that no other plan need be read.
+// runOf returns what a worker needs to know about a run. Only a run with a place can be a
+// workflow, so other plans are not decoded.
 func runOf(run store.Run) (coordinator.WorkRun, error) {
 	w := coordinator.WorkRun{ID: run.ID, Name: run.Name, Project: run.Project, Base: run.Base, Place: run.Place}
 	if run.Place == "" {
