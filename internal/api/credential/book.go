@@ -23,7 +23,7 @@ const (
 	// with an unknown token waits that long, because another process may just have
 	// created the token.
 	again = 200 * time.Millisecond
-	// touched is how old the time of the last use may be.
+	// touched is how much the stored time of the last use may lag behind.
 	touched = time.Minute
 )
 

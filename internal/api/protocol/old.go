@@ -71,7 +71,7 @@ func endOf(t store.Task, last time.Time) time.Time {
 		return last
 	}
 	var s spec
-	_ = json.Unmarshal(t.Spec, &s) // then it was made long ago
+	_ = json.Unmarshal(t.Spec, &s) // if this fails, the zero time counts as long ago
 	return s.Step.Created
 }
 

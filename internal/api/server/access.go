@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// credentialKind is how a request shows who it is from.
+// credentialKind is how a request sends its token.
 type credentialKind int
 
 const (
@@ -23,7 +23,7 @@ const (
 	cookie
 )
 
-// authenticate finds out who asks, and whether they ask too often.
+// authenticate identifies the client by its token and applies its rate limit.
 func (c *call) authenticate() error {
 	text, how := c.shown()
 	if how == none {
@@ -50,9 +50,9 @@ func (c *call) authenticate() error {
 	return c.checkForgery()
 }
 
-// shown returns the token that a request carries. In an address it counts for
-// reading only: addresses are sent by links and pictures too. X-Api-Key and
-// api_key are what other clients of the protocol send.
+// shown returns the token of a request and how it was sent. A token in the URL counts for
+// reading only, because links and images can send URLs too. Other clients of the protocol
+// send X-Api-Key and api_key.
 func (c *call) shown() (string, credentialKind) {
 	if scheme, text, ok := strings.Cut(c.r.Header.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(text), bearer
@@ -88,8 +88,8 @@ func tooMany() error {
 	return p
 }
 
-// HostsOf lists the names by which a server that listens on an address may be
-// called: the address, the loopback names if it is there too, and more.
+// HostsOf lists the host names of a server that listens on an address: the address, the
+// loopback names if it listens there too, and those in more.
 func HostsOf(address net.Addr, more []string) ([]string, error) {
 	tcp, ok := address.(*net.TCPAddr)
 	if !ok {
@@ -131,10 +131,10 @@ func hostSet(hosts []string) map[string]bool {
 	return set
 }
 
-// checkHost turns away requests for other names, so that a page whose own name
-// points to this machine gets no further. The Host header must be allowed behind
-// a proxy too: on one machine, a page in a browser and a trusted proxy have the
-// same address.
+// checkHost rejects requests for unknown host names. This stops a web page whose own name
+// resolves to this machine (DNS rebinding). The Host header must be allowed behind a
+// proxy too: on one machine, a page in a browser and a trusted proxy have the same
+// address.
 func (c *call) checkHost() error {
 	for _, name := range c.names {
 		if !c.hosts[hostname(name)] {
@@ -149,7 +149,7 @@ func hostname(host string) string {
 	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 }
 
-// checkOrigin turns away what the pages of other places send.
+// checkOrigin rejects requests from web pages of other origins.
 func (c *call) checkOrigin() error {
 	for _, origin := range c.r.Header.Values("Origin") {
 		if !c.own(origin) {
@@ -159,21 +159,22 @@ func (c *call) checkOrigin() error {
 	return nil
 }
 
-// own reports whether an origin is the host that the client asked for. Its scheme
-// may differ: a proxy that encrypts need not be a trusted one.
+// own reports whether an origin is the host that the client requested. The scheme may
+// differ, because a proxy that terminates TLS need not be a trusted one.
 func (c *call) own(origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, c.host)
 }
 
-// checkForgery wants proof that a change which only a cookie vouches for was
-// sent by a page of this server: browsers send cookies for other pages too.
+// checkForgery guards against cross-site request forgery. A change that is only
+// authenticated by a cookie must prove that a page of this server sent it, because
+// browsers send cookies for other pages too.
 func (c *call) checkForgery() error {
 	if c.how != cookie || c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
 		return nil
 	}
 	if c.r.Header.Get("Origin") != "" || c.r.Header.Get("Sec-Fetch-Site") == "same-origin" {
-		return nil // a foreign origin was turned away before
+		return nil // checkOrigin has already rejected a foreign origin
 	}
 	return refuse(http.StatusForbidden, "forgery", "a change by cookie needs the Origin of this server's own page")
 }

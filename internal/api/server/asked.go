@@ -10,7 +10,7 @@ import (
 	"gaffer/coordinator"
 )
 
-// give answers with what the service returns.
+// give answers with the value that the service returns.
 func give[T any](c *call, ask func(ctx context.Context) (T, error)) error {
 	ctx, cancel := c.context()
 	defer cancel()
@@ -22,7 +22,7 @@ func give[T any](c *call, ask func(ctx context.Context) (T, error)) error {
 	return nil
 }
 
-// list is never null in JSON.
+// list returns an empty list instead of nil, so that its JSON is never null.
 func list[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -30,7 +30,7 @@ func list[T any](items []T) []T {
 	return items
 }
 
-// trim takes the spaces off that old clients' users leave.
+// trim removes surrounding spaces, which users of old clients leave.
 func trim(texts ...*string) {
 	for _, text := range texts {
 		*text = strings.TrimSpace(*text)
@@ -43,7 +43,7 @@ func (c *call) pathID() (string, error) {
 	return id, ids("id", id)
 }
 
-// number reads a number from the query, at most top. Nothing is 0.
+// number returns a number of the query, at most top, or 0 if it is missing.
 func (c *call) number(name string, top int) (int, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -68,7 +68,7 @@ func (c *call) heartbeat() error {
 	if err := names("name", h.Name, "claude_status", h.ClaudeStatus, "status", h.Status); err != nil {
 		return err
 	}
-	c.quiet = true // it comes every 15 seconds; what it changes is an event
+	c.quiet = true // it is sent every 15 seconds; an actual change is an event
 	return give(c, func(ctx context.Context) (oneAgent, error) {
 		a, err := c.protocol.Heartbeat(ctx, c.by, h)
 		return oneAgent{a}, err

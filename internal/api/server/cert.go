@@ -40,11 +40,11 @@ func tlsConfig(cert tls.Certificate) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12}
 }
 
-// SelfMade returns a certificate that the server has made itself. It is kept in
-// file, which only its owner can read, so that its fingerprint stays the same,
-// and is made again when it runs out or the server has other names. An address is a
-// name only if it was asked for: machines get others all the time, and those who came
-// before know the server by its fingerprint.
+// SelfMade returns a self-signed certificate. The file stores it, readable only by its
+// owner, so that its fingerprint stays the same. SelfMade creates a new one when it is
+// about to expire or the server has other names. A new IP address is a reason only if it
+// is in asked: machines change their addresses often, and known clients identify the
+// server by its fingerprint.
 func SelfMade(file string, hosts, asked []string, now time.Time) (*tls.Config, error) {
 	cert, err := loadPair(file)
 	if err == nil && good(cert.Leaf, hosts, asked, now) {
@@ -66,8 +66,7 @@ func SelfMade(file string, hosts, asked []string, now time.Time) (*tls.Config, e
 	return tlsConfig(cert), nil
 }
 
-// Fingerprint is the SHA-256 of the certificate that a server shows, as other
-// programs print it.
+// Fingerprint returns the SHA-256 of the server's certificate, in the usual notation.
 func Fingerprint(config *tls.Config) string {
 	sum := sha256.Sum256(config.Certificates[0].Certificate[0])
 	parts := make([]string, len(sum))
@@ -134,12 +133,12 @@ func makePair(hosts []string, now time.Time) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// keepPair writes certificate and key as one file, so that they always fit.
+// keepPair writes certificate and key as one file, so that they always match.
 func keepPair(file string, pair []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(file), ".tls-") // made with 0600
+	temp, err := os.CreateTemp(filepath.Dir(file), ".tls-") // created with mode 0600
 	if err != nil {
 		return err
 	}
@@ -151,7 +150,7 @@ func keepPair(file string, pair []byte) error {
 		err = os.Rename(temp.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(temp.Name()) // the first error is the one to tell
+		_ = os.Remove(temp.Name()) // only the first error is reported
 	}
 	return err
 }

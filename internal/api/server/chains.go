@@ -52,7 +52,7 @@ func (c *call) dropChain() error {
 	return nil
 }
 
-// agentOfChain reads which chain and which agent a request is about.
+// agentOfChain reads the chain and the agent of a request.
 func (c *call) agentOfChain() (id, agent string, err error) {
 	if id, err = c.pathID(); err != nil {
 		return "", "", err

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// decode reads a request's body. Fields that are not known are ignored, as every
-// server of this protocol does.
+// decode reads a request's JSON body. It ignores unknown fields, as every server of this
+// protocol does.
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -36,7 +36,7 @@ func unread(err error) error {
 	return refuse(http.StatusBadRequest, "bad_request", "the body did not arrive whole")
 }
 
-// badJSON says where a body departs from what is wanted.
+// badJSON returns an error with the position of the mistake in the body.
 func badJSON(data []byte, err error) error {
 	where, what := "", err.Error()
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -76,9 +76,9 @@ func position(data []byte, offset int64) string {
 
 const maxID = 200
 
-// ids checks what names one thing, given as name and value by turns, before
-// anybody looks for it: what could be a path or steer a terminal names nothing.
-// An empty one is left to the service.
+// ids validates ids, given as pairs of name and value, before they are looked up. It
+// rejects values that could be a path or contain control characters. The service checks
+// for empty values.
 func ids(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if id := pairs[i+1]; id == "." || id == ".." || strings.ContainsAny(id, `/\`) || !plain(id) {
@@ -89,7 +89,7 @@ func ids(pairs ...string) error {
 	return nil
 }
 
-// names checks words that people choose, which may have slashes.
+// names validates names that users choose. They may contain slashes.
 func names(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if !plain(pairs[i+1]) {
@@ -100,8 +100,7 @@ func names(pairs ...string) error {
 	return nil
 }
 
-// texts checks what people write, of which no program that reads it may take a zero
-// byte for the end.
+// texts rejects texts with a zero byte, because some programs would end the text there.
 func texts(pairs ...string) error {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.IndexByte(pairs[i+1], 0) >= 0 {

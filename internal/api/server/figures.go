@@ -7,18 +7,18 @@ import (
 	"gaffer/coordinator"
 )
 
-// Figures are what a service counts.
+// Figures are the metrics that a service provides.
 type Figures struct {
 	AgentsOnline int
 	Tasks        map[coordinator.TaskStatus]int
 	Waiting      time.Time  // since when the oldest question is unanswered; zero if there is none
-	Runs         int        // that have not ended
-	LanesPaused  int        // agent accounts that start nothing now
-	Writes       *Histogram // how long changes took; nil if nobody has measured
+	Runs         int        // unfinished runs
+	LanesPaused  int        // paused agent accounts
+	Writes       *Histogram // durations of write transactions; nil if not measured
 }
 
-// Counter is a service that can count without listing everything. For one that
-// cannot, the server lists and counts.
+// Counter is implemented by a service that can count without listing everything. For
+// other services the server lists and counts.
 type Counter interface {
 	Figures(ctx context.Context) (Figures, error)
 }

@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// call is one request on its way.
+// call is one request while it is being handled.
 type call struct {
 	*Server
 	arrival
@@ -28,10 +28,10 @@ type call struct {
 	how   credentialKind
 	id    string // of the request, for the log
 	about string // what was changed, for the log
-	quiet bool   // nothing worth a line was changed
+	quiet bool   // the change is not worth a log line
 }
 
-// recorder remembers the status that was answered.
+// recorder remembers the status of the answer.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -44,7 +44,7 @@ func (w *recorder) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write notes the status too: the writer below says 200 for whoever has said none.
+// Write records the status too: the underlying writer sends 200 if none was set.
 func (w *recorder) Write(data []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
@@ -54,8 +54,8 @@ func (w *recorder) Write(data []byte) (int, error) {
 
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// newHandler registers the routes by path, so that a method that a path has not
-// is answered in the protocol's form.
+// newHandler registers the routes by path, so that the protocol's own error answers a
+// method that a path does not have.
 func (s *Server) newHandler(table []route) http.Handler {
 	mux := http.NewServeMux()
 	byPath := map[string][]route{}
@@ -70,7 +70,7 @@ func (s *Server) newHandler(table []route) http.Handler {
 	return s.front(mux)
 }
 
-// front is what every request passes first, known path or not.
+// front handles every request first, whether its path is known or not.
 func (s *Server) front(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		harden(w.Header())
@@ -82,13 +82,13 @@ func (s *Server) front(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// dirty says whether a path has empty parts, dots or a slash at its end, which
-// the mux would answer with a page of its own.
+// dirty reports whether a path has empty parts, dots or a trailing slash. The mux would
+// redirect these with an HTML page.
 func dirty(escaped string) bool {
 	return escaped != "/" && (escaped != path.Clean(escaped) || !strings.HasPrefix(escaped, "/"))
 }
 
-// harden sets what keeps browsers from doing more with an answer than show it.
+// harden sets headers that restrict what browsers do with an answer.
 func harden(h http.Header) {
 	all := [...][2]string{
 		{"X-Content-Type-Options", "nosniff"},
@@ -98,7 +98,7 @@ func harden(h http.Header) {
 		{"Cross-Origin-Resource-Policy", "same-origin"},
 		{"Cache-Control", "no-store"},
 	}
-	values := make([]string, len(all)) // in one piece, for each may be changed
+	values := make([]string, len(all)) // one allocation; the capacities let each value be changed separately
 	for i, header := range all {
 		values[i] = header[1]
 		h[header[0]] = values[i : i+1 : i+1]
@@ -134,7 +134,7 @@ func (c *call) nowhere() error {
 	return refuse(http.StatusNotFound, "not_found", "there is no such path: /openapi.json has them all")
 }
 
-// run does one request from the door to the log.
+// run handles one request, from admission to the log line.
 func (s *Server) run(w http.ResponseWriter, r *http.Request, to route) {
 	started := time.Now()
 	s.metrics.underWay.Add(1)
@@ -152,13 +152,13 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, to route) {
 	}
 }
 
-// errCut is an answer that cannot be sent to its end. The connection is cut, so
-// that nobody takes what was sent for all of it.
+// errCut means that an answer cannot be sent completely. The connection is cut, so that
+// the client does not take the part for the whole.
 var errCut = errors.New("the answer was cut off")
 
 func (s *Server) requestID() string {
 	var bits [8]byte
-	_, _ = io.ReadFull(s.opts.Random, bits[:]) // an id that comes twice is a nuisance only
+	_, _ = io.ReadFull(s.opts.Random, bits[:]) // a duplicate id is only a nuisance
 	return hex.EncodeToString(bits[:])
 }
 
@@ -176,10 +176,10 @@ func (c *call) guarded() (err error) {
 	return c.route.do(c)
 }
 
-// admit refuses requests for another host, from foreign pages, and from clients
-// without the right.
+// admit rejects requests for another host, from foreign web pages, and from clients
+// without the permission.
 func (c *call) admit() error {
-	if !c.route.anyHost || c.r.Header.Get("Origin") != "" { // a probe has no origin, pages may
+	if !c.route.anyHost || c.r.Header.Get("Origin") != "" { // a probe has no origin, pages may have one
 		if err := c.checkHost(); err != nil {
 			return err
 		}
@@ -202,14 +202,13 @@ func (c *call) admit() error {
 	return nil
 }
 
-// context bounds how long the service may take.
+// context limits the time that the service may take.
 func (c *call) context() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.r.Context(), serviceTime)
 }
 
-// tell writes the line of the log: who changed what, who was turned away, and
-// what went wrong. The path and the query are not in it, since they may hold a
-// token.
+// tell writes the log line: which client changed what, which was refused, and what
+// failed. It leaves out the path and the query, because they may contain a token.
 func (c *call) tell(err error) {
 	level, message := slog.LevelDebug, "request"
 	change := c.route.method != http.MethodGet && c.route.method != ""
@@ -221,7 +220,7 @@ func (c *call) tell(err error) {
 	case status == http.StatusForbidden, status == http.StatusUnauthorized, status == http.StatusTooManyRequests:
 		level, message = slog.LevelWarn, "request refused"
 	case change && status < 300 && !c.quiet && c.route.access == work:
-		message = "changed" // there are thousands in a second, and each is an event
+		message = "changed" // thousands per second, and each is an event
 	case change && status < 300 && !c.quiet:
 		level, message = slog.LevelInfo, "changed"
 	}
@@ -242,7 +241,7 @@ func (c *call) tell(err error) {
 	c.log.LogAttrs(c.r.Context(), level, message, facts...)
 }
 
-// name is what a route is called in the log and in figures.
+// name returns the name of a route in the log and in metrics.
 func (r route) name() string {
 	switch {
 	case r.label != "":

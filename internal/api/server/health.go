@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// health is how the coordinator is.
+// health is the answer of the health check.
 type health struct {
 	OK    bool      `json:"ok"`
 	Time  time.Time `json:"time"`
 	State string    `json:"state"` // ready, stopping or no_database
 }
 
-// readyTime is how long the database may take to be called ready.
+// readyTime is how long the database may take to answer a health check.
 const readyTime = 5 * time.Second
 
 func (c *call) health() error {
@@ -33,6 +33,6 @@ func (c *call) health() error {
 func (c *call) document() error {
 	c.w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write(c.openapi) // whoever has gone away cannot be told
+	_, _ = c.w.Write(c.openapi) // the client may have disconnected
 	return nil
 }

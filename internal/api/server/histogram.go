@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Histogram counts how often something took at most so long. The zero value is
-// ready, and it is safe for concurrent use.
+// Histogram counts durations in buckets. The zero value is ready to use. It is safe for
+// concurrent use.
 type Histogram struct {
 	mu     sync.Mutex
-	counts [len(bounds) + 1]int64 // one for each bound, and one for what is longer
+	counts [len(bounds) + 1]int64 // one for each bound, and one for longer durations
 	sum    float64
 	count  int64
 }
 
-// bounds are in seconds.
+// bounds are the upper bounds of the buckets, in seconds.
 var bounds = [...]float64{.001, .0025, .005, .01, .02, .05, .1, .25, .5, 1, 2.5, 10}
 
-// Add counts one that took so long.
+// Add counts one duration.
 func (h *Histogram) Add(d time.Duration) {
 	seconds := d.Seconds()
 	i, _ := slices.BinarySearch(bounds[:], seconds)
@@ -31,7 +31,8 @@ func (h *Histogram) Add(d time.Duration) {
 	h.count++
 }
 
-// write writes it as Prometheus reads it. Labels end with a comma.
+// write writes the histogram in the format of Prometheus. Non-empty labels end with a
+// comma.
 func (h *Histogram) write(b *strings.Builder, name, labels string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

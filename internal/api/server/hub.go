@@ -13,30 +13,29 @@ import (
 	"gaffer/internal/pause"
 )
 
-// hub reads changes once for all who follow the stream and keeps the latest.
-// Followers read from what it keeps at their own pace; whoever falls behind all
-// of it is cut off. So no follower has a buffer of its own, and none can make
-// another one wait.
+// hub reads changes once for all clients of the stream and keeps the latest. Each client
+// reads from this buffer at its own pace. A client that falls behind the buffer is
+// disconnected. So no client has a buffer of its own, and none can delay another.
 type hub struct {
 	desk Protocol
 	log  *slog.Logger
-	room int // bytes that are kept
+	room int // maximum size of the buffer in bytes
 
 	mu      sync.RWMutex
 	frames  []frame
 	size    int
-	floor   int64         // changes up to this number are not kept
+	floor   int64         // changes up to this number are no longer kept
 	last    int64         // changes up to this number were read
-	before  int64         // last, before the latest changes were read
-	latest  []byte        // all of these together, which nearly every follower reads next
-	changed chan struct{} // closed, and replaced, when last has grown
+	before  int64         // the value of last before the latest read
+	latest  []byte        // all changes of the latest read together, which nearly every client needs next
+	changed chan struct{} // closed and replaced when last has grown
 	readers int
 	awake   bool          // the changes are being read
-	already chan struct{} // closed
-	wake    chan struct{} // has one when somebody follows
+	already chan struct{} // always closed
+	wake    chan struct{} // receives a value when a client joins
 }
 
-// frame is a change as it is sent.
+// frame is a change in the format of the stream.
 type frame struct {
 	seq          int64
 	run, project string
@@ -44,8 +43,8 @@ type frame struct {
 }
 
 const (
-	page  = 200         // changes that are read at once
-	retry = time.Second // after the database did not answer
+	page  = 200         // changes read at a time
+	retry = time.Second // pause after the database did not answer
 )
 
 func newHub(desk Protocol, log *slog.Logger, room int) *hub {
@@ -54,7 +53,7 @@ func newHub(desk Protocol, log *slog.Logger, room int) *hub {
 	return h
 }
 
-// run reads changes until ctx ends. While nobody follows, nothing is read.
+// run reads changes until ctx ends. It does not read while there are no clients.
 func (h *hub) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if h.asleep() {
@@ -73,13 +72,13 @@ func (h *hub) run(ctx context.Context) {
 	}
 }
 
-// pace is the time between readings. The more follow, the more changes are sent
-// together, since what costs is to send and not how much.
+// pace returns the time between reads. With more clients more changes are sent together,
+// because the cost is per send and not per byte.
 func pace(followers int) time.Duration {
 	return min(5*time.Millisecond+time.Duration(followers)*10*time.Microsecond, 50*time.Millisecond)
 }
 
-// asleep says whether there is nothing to do, and forgets what was kept then.
+// asleep reports whether there are no clients. In that case it empties the buffer.
 func (h *hub) asleep() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,7 +128,8 @@ func sizeOf(frames []frame) (size int) {
 	return size
 }
 
-// forget makes room. Changes of one number go together.
+// forget drops the oldest changes until the buffer fits. Changes with the same number are
+// dropped together.
 func (h *hub) forget() {
 	n := 0
 	for n < len(h.frames) && (h.size > h.room || n > 0 && h.frames[n].seq == h.floor) {
@@ -140,8 +140,8 @@ func (h *hub) forget() {
 	h.frames = h.frames[n:]
 }
 
-// join makes the hub read, if it does not, from the last change on. The caller
-// leaves when it is done.
+// join registers a client. If the hub is not reading, it starts from the last change. The
+// caller must call leave.
 func (h *hub) join(ctx context.Context) (last int64, err error) {
 	last, err = h.desk.Last(ctx)
 	if err != nil {
@@ -172,17 +172,17 @@ func (h *hub) followers() int {
 	return h.readers
 }
 
-// reading is what a follower reads next.
+// reading is what a client reads next.
 type reading struct {
-	data   []byte          // what fits it, perhaps nothing; shared with others
-	next   int64           // the number up to which it has read then
-	behind bool            // what comes next is no longer kept
+	data   []byte          // matching changes, maybe none; shared with other clients
+	next   int64           // the client has then read up to this number
+	behind bool            // the next changes are no longer kept
 	more   <-chan struct{} // closed when there is more
 }
 
-const gulp = 256 << 10 // bytes that a follower takes at once
+const gulp = 256 << 10 // bytes that a client reads at a time
 
-// after returns what follows a number and fits; nil for what fits everything.
+// after returns the changes after a number that fits accepts; a nil fits accepts all.
 func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -207,14 +207,15 @@ func (h *hub) after(seq int64, fits func(frame) bool) reading {
 	return out
 }
 
-// framed writes changes as the stream has them. Of several with one number only
-// the last has it as its id: who leaves between them gets them all again.
+// framed encodes changes for the stream. Of several changes with the same number only the
+// last carries it as its id, so a client that disconnects between them gets all of them
+// again.
 func framed(list []Update) []frame {
 	frames := make([]frame, 0, len(list))
 	for i, u := range list {
 		data, err := json.Marshal(u.Update)
 		if err != nil {
-			continue // a change whose row is no JSON cannot be told
+			continue // skip a change whose row is not valid JSON
 		}
 		var b bytes.Buffer
 		if i == len(list)-1 || list[i+1].Seq != u.Seq {

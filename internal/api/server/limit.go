@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// limit returns a listener that has at most n connections open. For one more the
-// oldest is closed over which nobody with a token has spoken, so that strangers,
-// however many and however silent, keep nobody out. If there is none, the new one
-// is closed: waiting would be for good.
+// limit returns a listener with at most n open connections. To accept one more, it closes
+// the oldest connection that never sent a valid token, so that unauthenticated clients
+// cannot lock others out. If there is none, it closes the new connection, because waiting
+// could last forever.
 func limit(l net.Listener, n int) net.Listener { return &limited{Listener: l, most: n} }
 
 type limited struct {
@@ -34,16 +34,16 @@ func (l *limited) Accept() (net.Conn, error) {
 		p := &placed{Conn: c, in: l}
 		old, ok := l.enter(p)
 		if old != nil {
-			_ = old.Conn.Close() // whoever serves it finds out by itself
+			_ = old.Conn.Close() // its handler notices the closed connection
 		}
 		if ok {
 			return p, nil
 		}
-		_ = c.Close() // there is nobody to tell
+		_ = c.Close() // the connection is dropped; errors do not matter
 	}
 }
 
-// enter gives a connection a place, perhaps that of an old one.
+// enter admits a connection, if necessary in place of an old one.
 func (l *limited) enter(p *placed) (old *placed, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,12 +60,12 @@ func (l *limited) enter(p *placed) (old *placed, ok bool) {
 	return old, true
 }
 
-// placed is a connection that has a place.
+// placed is an admitted connection.
 type placed struct {
 	net.Conn
 	in      *limited
 	known   atomic.Bool
-	strange *queue.Element // in the list of strangers, nil if it is not
+	strange *queue.Element // its element in strangers; nil if it is not in the list
 	left    bool
 }
 
@@ -76,7 +76,7 @@ func (c *placed) Close() error {
 	return c.Conn.Close()
 }
 
-// leave gives the place back. The lock is held.
+// leave gives the slot back. The caller holds the lock.
 func (c *placed) leave() {
 	if c.left {
 		return
@@ -93,7 +93,7 @@ func (c *placed) settle() {
 	}
 }
 
-// know says that somebody with a token speaks over the connection.
+// know records that a client with a valid token uses the connection.
 func (c *placed) know() {
 	if c.known.Swap(true) {
 		return
@@ -105,7 +105,7 @@ func (c *placed) know() {
 
 type placeKey struct{}
 
-// withPlace remembers which connection a request comes by.
+// withPlace stores the connection of a request in its context.
 func withPlace(ctx context.Context, c net.Conn) context.Context {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -113,15 +113,16 @@ func withPlace(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, placeKey{}, c)
 }
 
-// knowConnection keeps the connection of a request when there are too many.
+// knowConnection protects the request's connection from being closed by limit.
 func (c *call) knowConnection() {
 	if p, ok := c.r.Context().Value(placeKey{}).(*placed); ok {
 		p.know()
 	}
 }
 
-// rates allows each token, with all that was made from it, so many requests in a
-// second, and as many at once as in two. All who show no valid token share one small allowance.
+// rates limits the requests per second of each token, together with the tokens created
+// from it. A burst may have the requests of two seconds. All clients without a valid
+// token share one small limit.
 type rates struct {
 	each, strange float64
 	now           func() time.Time
@@ -135,7 +136,7 @@ type bucket struct {
 	at   time.Time
 }
 
-const strangers = "" // the bucket of those without a valid token
+const strangers = "" // the bucket of clients without a valid token
 
 func newRates(each, strange float64, now func() time.Time) *rates {
 	return &rates{each: each, strange: strange, now: now, buckets: map[string]*bucket{}}
@@ -153,7 +154,7 @@ func (r *rates) forget() {
 	}
 }
 
-// allow takes one request off what id has left.
+// allow takes one request from the bucket of id. It returns false if the bucket is empty.
 func (r *rates) allow(id string) bool {
 	each := r.each
 	if id == strangers {

@@ -8,8 +8,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// NewLog returns a log of JSON lines in which no token stands, whoever wrote
-// one into a message, a value or an error.
+// NewLog returns a logger that writes JSON lines. It redacts tokens in messages, values
+// and errors.
 func NewLog(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: redact}))
 }

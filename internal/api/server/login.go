@@ -15,21 +15,20 @@ import (
 const (
 	codeLife    = time.Minute
 	sessionLife = 12 * time.Hour
-	maxCodes    = 1000 // that wait to be used
+	maxCodes    = 1000 // maximum number of unused codes
 )
 
-// logins are the one-time codes that were made and not yet used. They are kept
-// as hashes and are gone with the process.
+// logins are the unused one-time codes. They are kept as hashes, in memory only.
 type logins struct {
 	now    func() time.Time
 	random io.Reader
 
 	mu    sync.Mutex
 	codes map[[sha256.Size]byte]login
-	used  int // codes that were traded for a cookie
+	used  int // number of codes that were exchanged for a cookie
 }
 
-// login is what a code is good for.
+// login is what a code grants.
 type login struct {
 	name    string
 	role    credential.Role
@@ -37,7 +36,7 @@ type login struct {
 	expires time.Time
 }
 
-// add makes a code.
+// add creates a code.
 func (l *logins) add(name string, role credential.Role, parent string) (string, time.Time, error) {
 	code, err := credential.Secret(l.random)
 	if err != nil {
@@ -62,7 +61,7 @@ func (l *logins) add(name string, role credential.Role, parent string) (string, 
 	return code, expires, nil
 }
 
-// use takes a code, which is good once.
+// use redeems a code, which works once.
 func (l *logins) use(code string) (login, bool) {
 	sum := sha256.Sum256([]byte(code))
 	l.mu.Lock()
@@ -76,8 +75,8 @@ func (l *logins) use(code string) (login, bool) {
 	return found, ok
 }
 
-// LoginPath makes a one-time link, without scheme and host, for a browser of
-// the person who has started the server.
+// LoginPath creates a one-time link, without scheme and host, for a browser of the user
+// who has started the server.
 func (s *Server) LoginPath() (string, error) {
 	code, _, err := s.logins.add("browser", credential.Operator, "")
 	return "/login?code=" + code, err
@@ -90,7 +89,7 @@ func (s *Server) Visited() bool {
 	return s.logins.used > 0
 }
 
-// Watched reports whether anything follows the stream, as each open page does.
+// Watched reports whether any client follows the stream, as each open page does.
 func (s *Server) Watched() bool { return s.hub.followers() > 0 }
 
 type loginLink struct {
@@ -98,8 +97,8 @@ type loginLink struct {
 	Expires time.Time `json:"expires_at"`
 }
 
-// link lets whoever has a token log a browser in, which may do the same and
-// ends with it.
+// link creates a link that logs a browser in. The browser gets the role of the client's
+// token, and its session ends with that token.
 func (c *call) link() error {
 	code, expires, err := c.logins.add("browser of "+c.by.Name, c.by.Role, c.by.ID)
 	if err != nil {
@@ -109,9 +108,9 @@ func (c *call) link() error {
 	return nil
 }
 
-// login trades a code for a cookie. The cookie holds a token of its own, which
-// is listed and revoked like any other and works with every coordinator on the
-// same database.
+// login exchanges a code for a cookie. The cookie contains a token of its own, which is
+// listed and revoked like any other and works with every coordinator on the same
+// database.
 func (c *call) login() error {
 	if c.r.Method != http.MethodGet {
 		return refuse(http.StatusMethodNotAllowed, "method_not_allowed", "a code is used with GET")
@@ -139,12 +138,12 @@ func (c *call) login() error {
 	return nil
 }
 
-// maxPlace bounds the places on the page that a link may lead to.
+// maxPlace is the maximum length of the page that a link may lead to, in bytes.
 const maxPlace = 1000
 
-// landing is where a browser is sent that has logged in: to the page, or to a
-// place on it. That is a fragment and nothing else, since whoever makes a link must
-// not be able to send people who follow it elsewhere.
+// landing returns the location to which a browser is redirected after login: the
+// dashboard, or a page of it. It accepts only a fragment, so that a manipulated link
+// cannot redirect the user to another site.
 func landing(to []string) (location string, ok bool) {
 	switch {
 	case len(to) == 0 || len(to) == 1 && to[0] == "":
@@ -156,7 +155,7 @@ func landing(to []string) (location string, ok bool) {
 	return "/" + to[0], !strings.ContainsFunc(to[0][1:], odd)
 }
 
-// clip keeps a name within what a token may be called.
+// clip shortens a name to the length that a token's name may have.
 func clip(name string) string {
 	if runes := []rune(name); len(runes) > 25 {
 		return string(runes[:24]) + "…"
@@ -189,9 +188,8 @@ func (c *call) newCookie(value string, age int) *http.Cookie {
 	}
 }
 
-// cookieName has the port in it, because browsers give cookies to every port of
-// a host. Behind a proxy it is the port of the proxy, which several coordinators
-// share.
+// cookieName contains the port, because browsers send cookies to every port of a host.
+// Behind a proxy it is the port of the proxy, which several coordinators share.
 func (c *call) cookieName() string {
 	if c.sitePort == "" {
 		return "gaffer"

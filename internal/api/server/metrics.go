@@ -13,21 +13,21 @@ import (
 	"gaffer/coordinator"
 )
 
-// metrics are what the server counts of itself.
+// metrics are the server's own metrics.
 type metrics struct {
-	cut      atomic.Int64 // readers of the stream that were too slow
-	underWay atomic.Int64 // requests, those for the stream too
+	cut      atomic.Int64 // clients of the stream that were disconnected because they were too slow
+	underWay atomic.Int64 // requests being handled, including streams
 
 	mu       sync.Mutex
 	requests map[string]map[int]int64 // by route and status
-	took     map[string]*Histogram    // by route; never changed
+	took     map[string]*Histogram    // by route; the map never changes
 
-	counting sync.Mutex // held by the one who has the service count
+	counting sync.Mutex // held while the service counts
 	counted  Figures
 	at       time.Time
 }
 
-// timed are the routes whose time is measured.
+// timed returns the routes whose duration is measured.
 func timed() []string {
 	return []string{"POST /v1/tasks/claim", "POST /v1/agents/heartbeat", "POST /v1/work/claim", "POST /v1/work/turn", "POST /v1/work/beat"}
 }
@@ -40,8 +40,8 @@ func newMetrics() *metrics {
 	return m
 }
 
-// count notes a request. Its labels come from the table of routes, so that
-// nobody can make up new ones.
+// count records a request. The labels come from the table of routes, so that clients
+// cannot create new ones.
 func (m *metrics) count(r route, status int, took time.Duration) {
 	name := r.name()
 	if h := m.took[name]; h != nil {
@@ -55,7 +55,7 @@ func (m *metrics) count(r route, status int, took time.Duration) {
 	m.requests[name][status]++
 }
 
-// write writes what was counted as Prometheus reads it.
+// write writes the metrics in the format of Prometheus.
 func (m *metrics) write(b *strings.Builder) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,8 +81,8 @@ func gauge(b *strings.Builder, name, help string, value float64) {
 	fmt.Fprintf(b, "%s %g\n", name, value)
 }
 
-// counting is for how long the service's figures are good: scraping more often must
-// not cost more.
+// counting is how long the service's figures are cached, so that frequent scraping costs
+// no more.
 const counting = 5 * time.Second
 
 func (c *call) figures() (Figures, error) {
@@ -103,7 +103,8 @@ func (c *call) figures() (Figures, error) {
 	return f, nil
 }
 
-// scrape answers with all figures. A service that cannot count costs its own only.
+// scrape answers with all metrics. If the service cannot count, only its own metrics are
+// missing.
 func (c *call) scrape() error {
 	var b strings.Builder
 	m := c.metrics
@@ -124,7 +125,7 @@ func (c *call) scrape() error {
 	}
 	c.w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write([]byte(b.String())) // whoever has gone away cannot be told
+	_, _ = c.w.Write([]byte(b.String())) // the client may have disconnected
 	return nil
 }
 

@@ -12,8 +12,8 @@ import (
 
 type object = map[string]any
 
-// describe makes the OpenAPI document of a table of routes. The shapes of bodies
-// are those of the Go types, so that the document cannot say anything else.
+// describe returns the OpenAPI document for a table of routes. The schemas are derived
+// from the Go types, so that the document always matches them.
 func describe(table []route) ([]byte, error) {
 	paths, shapes := object{}, schemas{named: object{}}
 	for _, r := range table {
@@ -43,7 +43,8 @@ func describe(table []route) ([]byte, error) {
 	}, "", " ")
 }
 
-// described is a path as OpenAPI writes it, which has no word for the rest of one.
+// described converts a path to OpenAPI's notation, which has no wildcard for the
+// remaining path.
 func described(path string) string {
 	return strings.TrimSuffix(strings.ReplaceAll(path, "...}", "}"), "{$}")
 }
@@ -103,7 +104,7 @@ func (r route) responses(shapes schemas) object {
 
 func content(schema object) object { return object{"application/json": object{"schema": schema}} }
 
-// schemas collects the shapes of named types.
+// schemas collects the schemas of named types.
 type schemas struct{ named object }
 
 func (s schemas) of(t reflect.Type) object {
@@ -146,7 +147,8 @@ func (s schemas) ofStruct(t reflect.Type) object {
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
-// nameOf is the name of a shape. Both the protocol and runs have tasks.
+// nameOf returns the name of a schema. It distinguishes the types of package fleet,
+// because both packages have tasks.
 func nameOf(t reflect.Type) string {
 	if strings.HasSuffix(t.PkgPath(), "/fleet") && !strings.HasPrefix(t.Name(), "Run") {
 		return "Run" + t.Name()

@@ -2,15 +2,15 @@ package server
 
 import "net/http"
 
-// Page is what a browser shows: an answer to "/" and to paths below "/assets/".
+// Page serves the dashboard: "/" and the paths below "/assets/".
 type Page interface {
 	http.Handler
-	// Has reports whether there is something at a path below "/assets/".
+	// Has reports whether a path below "/assets/" exists.
 	Has(path string) bool
 }
 
-// page hands the dashboard out. Anybody may have it: it holds nothing, and asks
-// for everything with the credentials of whoever looks.
+// page serves the dashboard. It needs no token: the files contain no data, and fetch all
+// data with the credentials of the user.
 func (c *call) page() error {
 	if c.opts.Page == nil || c.r.URL.Path != "/" && !c.opts.Page.Has(c.r.PathValue("path")) {
 		return c.nowhere()

@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// problem is an error with its place in HTTP and its word in the protocol.
+// problem is an error with its HTTP status and its code in the protocol.
 type problem struct {
 	status int
 	coordinator.Problem
@@ -26,15 +26,15 @@ func refuse(status int, code, message string) *problem {
 	return &problem{status: status, Problem: coordinator.Problem{Code: code, Message: message}}
 }
 
-// later is what may be otherwise in a moment.
+// later returns an error that may be gone after a moment.
 func later(code, message string) *problem {
 	p := refuse(http.StatusServiceUnavailable, code, message)
 	p.header = map[string]string{"Retry-After": "1"}
 	return p
 }
 
-// problemOf says how an error is told. What it cannot place is the
-// coordinator's own trouble, and its text is for the log alone.
+// problemOf converts an error to the one that the client gets. An unknown error is
+// internal: its text is only logged.
 func problemOf(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
@@ -62,7 +62,7 @@ func problemOf(err error) *problem {
 	return refuse(http.StatusInternalServerError, "internal", "the coordinator failed: its log says why under this request's id")
 }
 
-// says asks every error of the chain that has the method.
+// says reports whether yes is true for any error of type E in the tree.
 func says[E any](err error, yes func(E) bool) bool {
 	for err != nil {
 		if e, ok := err.(E); ok && yes(e) {
@@ -92,7 +92,7 @@ func codeOf(err error, without string) string {
 	return e.Code()
 }
 
-// offsetOf is where a log goes on, of an error that says so.
+// offsetOf returns the log offset to continue from, if the error has one.
 func offsetOf(err error) int64 {
 	e, ok := errors.AsType[interface {
 		error
@@ -104,8 +104,8 @@ func offsetOf(err error) int64 {
 	return e.Offset()
 }
 
-// answer writes a value as JSON. Characters that mean something in HTML are
-// escaped, so that a browser finds none whatever it takes the answer for.
+// answer writes a value as JSON. HTML characters are escaped, so that a browser finds no
+// HTML even if it misinterprets the answer.
 func answer(w http.ResponseWriter, status int, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -114,7 +114,7 @@ func answer(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)+1))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(data, '\n')) // whoever has gone away cannot be told
+	_, _ = w.Write(append(data, '\n')) // the client may have disconnected
 }
 
 func (p *problem) write(w http.ResponseWriter) {

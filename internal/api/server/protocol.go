@@ -1,5 +1,5 @@
-// Package server puts a coordinator behind HTTP: routes, tokens, limits, the
-// stream. It has no rules of its own: what a request means is the service's.
+// Package server serves a coordinator over HTTP: routes, tokens, limits and the stream.
+// It contains no rules of its own: services implement the requests.
 package server
 
 import (
@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Protocol is what the protocol's requests mean. Errors say what they are by their
-// methods: NotFound, Conflict, Invalid, Denied, and Code for the protocol's word.
+// Protocol implements the requests of the protocol. Errors are classified by their
+// methods: NotFound, Conflict, Invalid, Denied, and Code for the protocol's error code.
 type Protocol interface {
 	Heartbeat(ctx context.Context, by credential.Identity, h coordinator.Heartbeat) (coordinator.Agent, error)
 	Agents(ctx context.Context) ([]coordinator.Agent, error)
@@ -20,14 +20,14 @@ type Protocol interface {
 
 	Channels(ctx context.Context) ([]coordinator.Channel, error)
 	Channel(ctx context.Context, name string) (coordinator.Channel, error)
-	// AddChannel returns the one that is there if the name is taken.
+	// AddChannel returns the existing channel if the name is taken.
 	AddChannel(ctx context.Context, by credential.Identity, c coordinator.Channel) (made coordinator.Channel, err error)
 	Chains(ctx context.Context) ([]coordinator.Chain, error)
 	AddChain(ctx context.Context, by credential.Identity, c coordinator.Chain) (coordinator.Chain, error)
 	Chain(ctx context.Context, id string) (coordinator.Chain, error)
 	ChangeChain(ctx context.Context, by credential.Identity, id string, c coordinator.ChainChange) (coordinator.Chain, error)
 	DropChain(ctx context.Context, by credential.Identity, id string) error
-	// AssignChain lets only one agent claim tasks of a chain, DetachChain any.
+	// AssignChain lets only one agent claim tasks of a chain. DetachChain lets any agent.
 	AssignChain(ctx context.Context, by credential.Identity, id, agent string) (coordinator.Chain, error)
 	DetachChain(ctx context.Context, by credential.Identity, id, agent string) error
 
@@ -51,18 +51,18 @@ type Protocol interface {
 	AddEvent(ctx context.Context, by credential.Identity, e coordinator.NewEvent) (made coordinator.Event, deduped bool, err error)
 	Dashboard(ctx context.Context) (coordinator.Dashboard, error)
 
-	// Updates returns what the stream tells of the changes after a number, and
-	// the number of the last change that was looked at.
+	// Updates returns the stream's updates about the changes after a number, and the
+	// number of the last change that was read.
 	Updates(ctx context.Context, after int64, limit int) (list []Update, last int64, err error)
-	// Last is the number of the last change.
+	// Last returns the number of the last change.
 	Last(ctx context.Context) (int64, error)
 	// Wait returns when there are changes after a number, or when ctx ends.
 	Wait(ctx context.Context, after int64) error
-	// Ready says whether the database answers.
+	// Ready returns nil if the database answers.
 	Ready(ctx context.Context) error
 }
 
-// TaskFilter says which tasks are wanted. Its zero value wants all.
+// TaskFilter selects tasks. Its zero value selects all.
 type TaskFilter struct {
 	Channel, Chain, Agent string
 	Status                coordinator.TaskStatus
@@ -72,7 +72,7 @@ type TaskFilter struct {
 // Update is a change with its number.
 type Update struct {
 	Seq     int64
-	Run     string // of the engine that it is about, or empty
+	Run     string // the engine's run that it is about, or empty
 	Project string
 	coordinator.Update
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ParseProxies reads the addresses of proxies: an IP address each, or a range of
-// them such as 10.0.0.0/24.
+// ParseProxies parses the addresses of proxies. Each is an IP address, or a range such as
+// 10.0.0.0/24.
 func ParseProxies(list []string) (proxies []netip.Prefix, err error) {
 	for _, text := range list {
 		prefix, err := netip.ParsePrefix(text)
@@ -29,36 +29,36 @@ func ParseProxies(list []string) (proxies []netip.Prefix, err error) {
 	return proxies, nil
 }
 
-// arrival is how a request came: from which address, for which host, and whether
-// the client's connection is encrypted. Headers of a trusted proxy tell it for
-// the client behind the proxy.
+// arrival describes how a request arrived: from which address, for which host, and
+// whether the client's connection is encrypted. Behind a trusted proxy, its headers
+// provide this for the client behind it.
 type arrival struct {
 	from     string     // for the log
-	client   netip.Addr // not valid if the address cannot be read
-	host     string     // that the client asked for
+	client   netip.Addr // not valid if the address cannot be parsed
+	host     string     // requested by the client
 	names    []string   // every host that the request names; all must be allowed
 	tls      bool
 	proxied  bool // a trusted proxy named the host or the client
-	hearsay  bool // it has forwarded headers that are not trusted
+	hearsay  bool // the request has forwarding headers that are not trusted
 	sitePort string
 }
 
-// forwardedBy are the headers in which proxies tell about the client.
+// forwardedBy are the headers in which proxies describe the client.
 var forwardedBy = []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
 
 func (s *Server) arrivalOf(r *http.Request) arrival {
 	a := arrival{from: r.RemoteAddr, client: addressOf(r.RemoteAddr), host: r.Host, names: []string{r.Host}, tls: s.opts.TLS != nil}
 	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
-		_, a.sitePort, _ = net.SplitHostPort(local.String()) // of a TCP address it can always be
+		_, a.sitePort, _ = net.SplitHostPort(local.String()) // always possible for a TCP address
 	}
 	told := slices.ContainsFunc(forwardedBy, func(name string) bool { return r.Header.Get(name) != "" })
 	if !s.trusted(a.client) {
 		a.hearsay = told
 		return a
 	}
-	// Each proxy appends the address that it was asked from. The first one from
-	// the right that is no trusted proxy is the client; what stands before it was
-	// written by the client itself.
+	// Each proxy appends the address of its client. The first address from the right that
+	// is not a trusted proxy is the real client. The client may have forged everything to
+	// the left of it.
 	hops := listed(r.Header, "X-Forwarded-For")
 	for i := len(hops) - 1; i >= 0; i-- {
 		hop := addressOf(hops[i])
@@ -87,8 +87,8 @@ func (s *Server) trusted(address netip.Addr) bool {
 	return address.IsValid() && slices.ContainsFunc(s.opts.Proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// listed returns the values of a header that may be sent several times, and may
-// have several values separated by commas.
+// listed returns the values of a header that may be repeated and may contain several
+// values separated by commas.
 func listed(h http.Header, name string) (list []string) {
 	for _, line := range h.Values(name) {
 		for value := range strings.SplitSeq(line, ",") {
@@ -100,8 +100,8 @@ func listed(h http.Header, name string) (list []string) {
 	return list
 }
 
-// addressOf reads an address with or without a port. It is not valid if the text
-// is no address.
+// addressOf parses an address with or without a port. The result is not valid if the text
+// is not an address.
 func addressOf(text string) netip.Addr {
 	if with, err := netip.ParseAddrPort(text); err == nil {
 		return with.Addr().Unmap().WithZone("")
@@ -110,7 +110,7 @@ func addressOf(text string) netip.Addr {
 	return address.Unmap().WithZone("")
 }
 
-// portOf is the port that a client asks for a host at.
+// portOf returns the port in a host, or the default port of its scheme.
 func portOf(host string, tls bool) string {
 	if _, port, err := net.SplitHostPort(host); err == nil && port != "" {
 		return port
@@ -121,7 +121,6 @@ func portOf(host string, tls bool) string {
 	return "80"
 }
 
-// onThisMachine reports whether the client is a program of this machine. A
-// request that a proxy passed on without being named as one may come from
-// anywhere.
+// onThisMachine reports whether the client is a program on this machine. A request that
+// was forwarded by an unknown proxy may come from anywhere.
 func (a arrival) onThisMachine() bool { return a.client.IsLoopback() && !a.hearsay }

@@ -8,19 +8,19 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// access says who may use a route.
+// access says which clients may use a route.
 type access string
 
 // The kinds of access.
 const (
-	open    access = "open"    // anybody
-	look    access = "look"    // whoever has a token
+	open    access = "open"    // everyone
+	look    access = "look"    // everyone with a token
 	work    access = "work"    // workers, operators, admins
 	operate access = "operate" // operators, admins
 	manage  access = "manage"  // admins
 )
 
-// permits says whether a role is enough.
+// permits reports whether a role is sufficient.
 func (a access) permits(r credential.Role) bool {
 	switch r {
 	case credential.Admin:
@@ -35,24 +35,24 @@ func (a access) permits(r credential.Role) bool {
 	return false
 }
 
-// route is one thing that can be asked for. The table of routes is what is
-// registered and what the OpenAPI document is made of.
+// route is one endpoint. The table of routes is registered with the mux, and the OpenAPI
+// document is generated from it.
 type route struct {
 	method, path string
 	access       access
 	about        string
-	query        []string // the names of what may stand after the ?
-	takes        any      // an example of the body, nil for none
-	gives        any      // an example of the answer, nil if it is no JSON
+	query        []string // the names of the query parameters
+	takes        any      // an example of the body; nil for none
+	gives        any      // an example of the answer; nil if it is not JSON
 	status       int      // of the answer
-	others       []int    // statuses that mean something here beside those of every route
-	anyHost      bool     // whatever name it is called by
-	limited      bool     // also for tokens with limits, which are good for their own work alone
+	others       []int    // further statuses that have a meaning for this route
+	anyHost      bool     // skip the check of the host name
+	limited      bool     // also for tokens with limits, which may only do their own work
 	do           func(*call) error
-	label        string // its name, once it is registered
+	label        string // its name, set when it is registered
 }
 
-// Shapes of answers that hold one thing under its name.
+// Bodies of requests and answers. Most have one member, named after its contents.
 type (
 	oneAgent struct {
 		Agent coordinator.Agent `json:"agent"`
