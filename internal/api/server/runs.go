@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Runs is what the requests about runs mean. Errors say what they are as those of
-// [Protocol] do.
+// Runs implements the requests about runs. Errors are classified as those of [Protocol]
+// are.
 type Runs interface {
 	Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run, error)
 	Run(ctx context.Context, id string) (fleet.Run, error)
@@ -22,45 +22,48 @@ type Runs interface {
 	FindTask(ctx context.Context, project, name string) (fleet.Task, error)
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
-	// Plan returns the plan of a run, with the values of its variables only if env.
+	// Plan returns the plan of a run. It includes the values of variables only if env is
+	// set.
 	Plan(ctx context.Context, run string, env bool) (json.RawMessage, error)
-	// Doing returns the attempts that run, of all runs.
+	// Doing returns the running attempts of all runs.
 	Doing(ctx context.Context) ([]coordinator.AttemptChange, error)
 
 	Submit(ctx context.Context, by credential.Identity, n coordinator.NewRun) (fleet.Run, error)
-	// Cancel ends a run, or one task of it if it is not empty.
+	// Cancel ends a run, or one task of it if task is not empty.
 	Cancel(ctx context.Context, by credential.Identity, run, task, why string) error
 	Retry(ctx context.Context, by credential.Identity, run, task string) error
-	// Resume lets a process work on a run of the server's machine if none does.
+	// Resume starts a process for a run of the server's machine if none works on it.
 	Resume(ctx context.Context, by credential.Identity, run string) error
 
 	Questions(ctx context.Context, run string) ([]fleet.Question, error)
 	Answer(ctx context.Context, by credential.Identity, question, text string, deny bool) error
-	// Ask asks a question that belongs to no task, Withdraw closes one.
+	// Ask asks a question that belongs to no task. Withdraw closes one.
 	Ask(ctx context.Context, by credential.Identity, q coordinator.NewQuestion) (coordinator.QuestionChange, error)
 	Question(ctx context.Context, id string) (coordinator.QuestionChange, error)
 	Withdraw(ctx context.Context, by credential.Identity, question, why string) error
 
-	// Lanes are the agent accounts that are paused.
+	// Lanes returns the paused agent accounts.
 	Lanes(ctx context.Context) ([]fleet.Lane, error)
 	RunAttempts(ctx context.Context, run string) ([]coordinator.AttemptChange, error)
 	RunQuestions(ctx context.Context, run string) ([]coordinator.QuestionChange, error)
-	// RunChanges returns what the stream told of a run after a number, of at most
-	// limit changes, and the number to go on after, or 0 if there are no more.
+	// RunChanges returns the stream's updates about a run after a change number. It reads
+	// at most limit changes. next is the number to continue after, or 0 if there are no
+	// more.
 	RunChanges(ctx context.Context, run string, after int64, limit int) (list []Update, next int64, err error)
 
-	// Log opens the log of a task. A place that is not in it is a [*RangeError].
+	// Log opens the log of a task. It returns a [*RangeError] for an offset outside the
+	// log.
 	Log(ctx context.Context, run, task string, q coordinator.LogQuery) (Log, coordinator.LogSpan, error)
 
 	Sessions(ctx context.Context, q coordinator.RunQuery) ([]coordinator.Session, error)
-	// Document is the status.json of a session.
+	// Document returns the status.json of a session.
 	Document(ctx context.Context, session string) ([]byte, error)
-	// Records writes the records of a run, as [coordinator.Records] has them.
+	// Records writes the records of a run as JSON, in the form of [coordinator.Records].
 	Records(ctx context.Context, run string, to io.Writer) error
 	Report(ctx context.Context, q coordinator.ReportQuery) (any, error)
 }
 
-// Shapes of requests and answers about runs.
+// Bodies of requests and answers about runs.
 type (
 	oneRun struct {
 		Run fleet.Run `json:"run"`
@@ -142,7 +145,7 @@ func runRoutes() []route {
 	}...)
 }
 
-// theRuns returns what answers, of a coordinator that has runs.
+// theRuns returns the service for runs, or an error if the coordinator has none.
 func (c *call) theRuns() (Runs, error) {
 	if c.opts.Runs == nil {
 		return nil, refuse(http.StatusNotFound, "not_found", "this coordinator has no runs")
@@ -150,7 +153,7 @@ func (c *call) theRuns() (Runs, error) {
 	return c.opts.Runs, nil
 }
 
-// giveRuns answers with what the runs return.
+// giveRuns answers with the value that the service for runs returns.
 func giveRuns[T any](c *call, ask func(ctx context.Context, runs Runs) (T, error)) error {
 	runs, err := c.theRuns()
 	if err != nil {
@@ -159,7 +162,7 @@ func giveRuns[T any](c *call, ask func(ctx context.Context, runs Runs) (T, error
 	return give(c, func(ctx context.Context) (T, error) { return ask(ctx, runs) })
 }
 
-// runAndTask reads the names of a run and its task from the path.
+// runAndTask returns the ids of the run and the task in the path.
 func (c *call) runAndTask() (run, task string, err error) {
 	if run, err = c.pathID(); err != nil {
 		return "", "", err
@@ -173,7 +176,7 @@ const (
 	someRuns = 100
 )
 
-// runQuery reads which runs are wanted.
+// runQuery parses the query parameters that select runs.
 func (c *call) runQuery() (coordinator.RunQuery, error) {
 	query := c.r.URL.Query()
 	q := coordinator.RunQuery{Project: query.Get("project"), Ended: yes(query.Get("ended"))}
@@ -188,7 +191,7 @@ func (c *call) runQuery() (coordinator.RunQuery, error) {
 	return q, err
 }
 
-// yes reads a switch of a query.
+// yes parses a boolean query parameter.
 func yes(text string) bool {
 	switch strings.ToLower(text) {
 	case "1", "true", "yes":

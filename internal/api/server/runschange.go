@@ -12,11 +12,11 @@ import (
 
 const (
 	maxPlan = 32 << 20 // bytes of a request with a plan
-	// submits is how many plans may be taken in at once: each may be large.
+	// submits is how many plans may be received at the same time: each may be large.
 	submits = 4
 )
 
-// submitRun takes a plan in. It may be much longer than any other request.
+// submitRun receives a plan. Its body may be much longer than that of other requests.
 func (c *call) submitRun() error {
 	runs, err := c.theRuns()
 	if err != nil {

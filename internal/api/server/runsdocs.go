@@ -30,11 +30,11 @@ func (c *call) statusDocument() error {
 	c.w.WriteHeader(c.route.status)
 	var out bytes.Buffer
 	json.HTMLEscape(&out, text)
-	_, _ = out.WriteTo(c.w) // whoever has gone away cannot be told
+	_, _ = out.WriteTo(c.w) // the client may have disconnected
 	return nil
 }
 
-// records writes as it goes: a run may have very many.
+// records streams its answer, because a run may have very many records.
 func (c *call) records() error {
 	run := c.r.URL.Query().Get("run")
 	if err := ids("run", run); err != nil {
@@ -57,13 +57,13 @@ func (c *call) records() error {
 		}
 		return fmt.Errorf("%w: %w", errCut, err)
 	}
-	_ = out.Flush() // whoever has gone away cannot be told
+	_ = out.Flush() // the client may have disconnected
 	return nil
 }
 
 const (
 	maxNames = 100
-	maxRows  = 5000 // of a report's attempts
+	maxRows  = 5000 // attempts in a report
 )
 
 func (c *call) runReport() error {

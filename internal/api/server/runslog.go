@@ -13,21 +13,21 @@ import (
 	"gaffer/coordinator"
 )
 
-// Log is a place in a log.
+// Log is a reader's position in a log.
 type Log interface {
-	// Next returns what follows: nothing if there is nothing now, and io.EOF if
-	// there never will be.
+	// Next returns the following bytes. It returns no bytes if there are none now, and
+	// io.EOF at the end of the log.
 	Next(ctx context.Context) ([]byte, error)
 }
 
-// RangeError is a part of a log that does not begin before its end.
+// RangeError reports an offset beyond the end of a log.
 type RangeError struct{ Size int64 }
 
 func (e *RangeError) Error() string {
 	return fmt.Sprintf("the log has %d bytes: nothing begins after them", e.Size)
 }
 
-// taskLog answers with a part of a log, or with all of it as it grows.
+// taskLog answers with a part of a log, or follows the log as it grows.
 func (c *call) taskLog() error {
 	runs, err := c.theRuns()
 	if err != nil {
@@ -75,14 +75,14 @@ func (c *call) logQuery() (q coordinator.LogQuery, err error) {
 	return q, nil
 }
 
-// part is what a Range asks for: so many bytes, or all if it is negative.
+// part is the length of a requested Range in bytes; negative means up to the end.
 type part struct {
 	asked bool
 	bytes int64
 }
 
-// byteRange reads a Range of one part into a query. Others are ignored, as HTTP
-// allows, and so is one of a log that is followed.
+// byteRange parses a Range header with one part into a query. It ignores other Range
+// headers, as HTTP allows, and those of a followed log.
 func (c *call) byteRange(q *coordinator.LogQuery) (part, error) {
 	text, ok := strings.CutPrefix(c.r.Header.Get("Range"), "bytes=")
 	if !ok || strings.Contains(text, ",") || q.Follow {
@@ -105,8 +105,8 @@ func (c *call) byteRange(q *coordinator.LogQuery) (part, error) {
 	return part{bytes: -1}, nil
 }
 
-// sendLog writes the answer. What an agent wrote is text for everybody who reads
-// it, whatever it looks like.
+// sendLog writes the answer. The content type is always plain text, whatever the agent
+// wrote.
 func (c *call) sendLog(log Log, span coordinator.LogSpan, follow bool, of part) error {
 	size := span.To - span.From
 	if of.bytes >= 0 {
@@ -122,7 +122,7 @@ func (c *call) sendLog(log Log, span coordinator.LogSpan, follow bool, of part) 
 	h.Set(coordinator.LogStarts, starts(span))
 	switch {
 	case follow:
-		h.Set("X-Accel-Buffering", "no") // else a proxy may hold it back
+		h.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay it
 	case of.asked && size == 0:
 		p := refuse(http.StatusRequestedRangeNotSatisfiable, "invalid_range", "the log has nothing there")
 		p.header = map[string]string{"Content-Range": fmt.Sprintf("bytes */%d", span.To)}
@@ -169,11 +169,11 @@ type logWriter struct {
 }
 
 const (
-	soon = 200 * time.Millisecond // how often a log that grows is looked at
-	late = 2 * time.Second        // and one that has been quiet for a while
+	soon = 200 * time.Millisecond // how often a growing log is read
+	late = 2 * time.Second        // how often a log is read that has been quiet for a while
 )
 
-// copy sends so many bytes, or all until the end if it is negative.
+// copy sends size bytes, or everything up to the end if size is negative.
 func (w *logWriter) copy(ctx context.Context, log Log, size int64) error {
 	wait, checked := soon, time.Now()
 	if err := w.flush(nil); err != nil {
@@ -218,7 +218,7 @@ func (w *logWriter) next(ctx context.Context, log Log) ([]byte, error) {
 	return log.Next(ctx)
 }
 
-// flush sends data, or what was written before if there is none.
+// flush sends data. With nil it sends the bytes that are still buffered.
 func (w *logWriter) flush(data []byte) error {
 	if err := w.out.SetWriteDeadline(time.Now().Add(w.opts.Send)); err != nil {
 		return err
@@ -229,11 +229,11 @@ func (w *logWriter) flush(data []byte) error {
 	if err := w.out.Flush(); err != nil {
 		return err
 	}
-	// With HTTP/2 a deadline that passes ends the stream, also a quiet one.
+	// With HTTP/2 an expired deadline ends the stream, even an idle one.
 	return w.out.SetWriteDeadline(time.Time{})
 }
 
-// rest waits before the log is looked at again.
+// rest waits before the log is read again.
 func (w *logWriter) rest(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

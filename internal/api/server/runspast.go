@@ -9,7 +9,7 @@ import (
 	"gaffer/fleet"
 )
 
-// Shapes of answers about what was and how it stands with all of a run.
+// Bodies of answers about lanes and the history of a run.
 type (
 	allLanes struct {
 		Lanes []fleet.Lane `json:"lanes"`
@@ -67,15 +67,14 @@ const (
 	someChanges = 500
 )
 
-// runChanges answers with a page of what has happened to a run. A page may have
-// fewer changes than were asked for, or none, and still not be the last: not
-// everything is told.
+// runChanges answers with a page of a run's changes. A page may have fewer changes than
+// requested, or none, and still not be the last, because some changes have no update.
 func (c *call) runChanges() error {
 	id, err := c.pathID()
 	if err != nil {
 		return err
 	}
-	after, err := c.offset("after", -1) // which is before the first
+	after, err := c.offset("after", -1) // the position before the first change
 	if err != nil {
 		return err
 	}

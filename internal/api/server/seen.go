@@ -15,34 +15,34 @@ import (
 	"gaffer/internal/pause"
 )
 
-// sightings knows when agents were last seen and what attempts do, for followers
-// who asked for that: it is no change. It reads once for all of them, and not while
-// there are none.
+// sightings reports when agents were last seen and what attempts do, to stream clients
+// that requested it. These are not changes. It reads once for all clients, and does not
+// read while there are none.
 type sightings struct {
 	desk  Protocol
-	runs  Runs // nil for a coordinator that has none
+	runs  Runs // nil if the coordinator has no runs
 	now   func() time.Time
 	log   *slog.Logger
 	every time.Duration
 
 	mu      sync.Mutex
 	readers int
-	round   int           // readings that told something, 0 before the first
+	round   int           // number of reads that found a difference; 0 before the first
 	seen    *sight        // nil while nothing is known
-	all     []byte        // of the last reading, as it is sent
-	moved   []byte        // what differs from the one before
-	changed chan struct{} // closed, and replaced, with every round
-	wake    chan struct{} // has one when somebody asks
+	all     []byte        // everything, encoded for the stream
+	moved   []byte        // the differences from the previous read, encoded for the stream
+	changed chan struct{} // closed and replaced with every round
+	wake    chan struct{} // receives a value when a client joins
 }
 
-// sight is one reading.
+// sight is the result of one read.
 type sight struct {
 	agents map[string]time.Time       // when each was last seen
-	doing  map[string]json.RawMessage // attempts that run, by their ids
-	runs   map[string]json.RawMessage // runs that have not ended, by their ids
+	doing  map[string]json.RawMessage // running attempts by id
+	runs   map[string]json.RawMessage // unfinished runs by id
 }
 
-// since is what differs from an earlier reading.
+// since returns the differences from an earlier read.
 func (s *sight) since(before *sight) *sight {
 	moved := &sight{map[string]time.Time{}, differing(s.doing, before.doing), differing(s.runs, before.runs)}
 	for id, at := range s.agents {
@@ -65,7 +65,7 @@ func differing(rows, before map[string]json.RawMessage) map[string]json.RawMessa
 
 func (s *sight) empty() bool { return len(s.agents)+len(s.doing)+len(s.runs) == 0 }
 
-// seenEvery bounds how often it is told when agents were last seen.
+// seenEvery is the interval between two reads.
 const seenEvery = 2 * time.Second
 
 func newSightings(desk Protocol, runs Runs, now func() time.Time, log *slog.Logger) *sightings {
@@ -89,7 +89,7 @@ func (s *sightings) run(ctx context.Context) {
 	}
 }
 
-// unwanted says whether nobody asks, and forgets what was known then.
+// unwanted reports whether there are no clients. In that case it drops the last read.
 func (s *sightings) unwanted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *sightings) read(ctx context.Context) error {
 	return nil
 }
 
-// look reads how far runs are, and what their attempts do.
+// look reads the progress of runs, and what their attempts do.
 func (s *sight) look(ctx context.Context, at Runs) error {
 	doing, err := at.Doing(ctx)
 	if err != nil {
@@ -142,10 +142,10 @@ func (s *sight) look(ctx context.Context, at Runs) error {
 	return nil
 }
 
-// mostSeen is how many runs are told of that have not ended, the latest.
+// mostSeen is the maximum number of unfinished runs that are reported, the latest first.
 const mostSeen = 100
 
-// publish tells a reading, unless it is as the one before.
+// publish stores a read and wakes the clients, unless nothing has changed.
 func (s *sightings) publish(seen *sight) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,11 +162,12 @@ func (s *sightings) publish(seen *sight) {
 	s.changed = make(chan struct{})
 }
 
-// frame is a message of the stream. It has no id: nobody goes on after it.
+// frame encodes a message of the stream. It has no id, because no client continues after
+// it.
 func (s *sight) frame(now time.Time) []byte {
 	data, err := json.Marshal(map[string]any{"time": now, "seen": s.agents, "attempts": rowsOf(s.doing), "runs": rowsOf(s.runs)})
 	if err != nil {
-		return nil // a time that cannot be written is nobody's
+		return nil // only an invalid time cannot be encoded
 	}
 	return fmt.Appendf(nil, "event: seen\ndata: %s\n\n", data)
 }
@@ -175,7 +176,7 @@ func rowsOf(rows map[string]json.RawMessage) []json.RawMessage {
 	return slices.AppendSeq(make([]json.RawMessage, 0, len(rows)), maps.Values(rows))
 }
 
-// join has the sightings be read. The caller leaves when it is done.
+// join registers a client and starts the reads. The caller must call leave.
 func (s *sightings) join() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,8 +193,8 @@ func (s *sightings) leave() {
 	s.readers--
 }
 
-// after returns what follows a round, nothing if there is nothing yet, and what is
-// closed when there is more. Whoever has missed a round gets all.
+// after returns the message that follows a round, or nothing if there is none yet. more
+// is closed when there is a new one. A client that has missed a round gets everything.
 func (s *sightings) after(round int) (data []byte, next int, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +207,7 @@ func (s *sightings) after(round int) (data []byte, next int, more <-chan struct{
 	return s.all, s.round, s.changed
 }
 
-// sighted sends a follower what it asked for and does not have yet.
+// sighted sends a client the sightings that it requested and does not have yet.
 func (f *follower) sighted() error {
 	if !f.seen {
 		return nil
@@ -216,8 +217,8 @@ func (f *follower) sighted() error {
 	return f.send(data)
 }
 
-// firstSight sends when all agents were last seen, before anything else. A database
-// that does not answer keeps nobody from the rest.
+// firstSight sends when all agents were last seen, before anything else. If the database
+// does not answer in time, the stream continues without it.
 func (f *follower) firstSight(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, f.opts.Send)
 	defer cancel()
@@ -236,8 +237,8 @@ func (f *follower) firstSight(ctx context.Context) error {
 	return nil
 }
 
-// ping tells a follower that the stream lives: one that asks for sightings, by a
-// message, since browsers show no comments to a page.
+// ping sends a sign of life. A client that requested sightings gets a message, because
+// browsers do not show comments of the stream to a page.
 func (f *follower) ping() error {
 	if f.seen {
 		return f.send((&sight{}).frame(f.opts.Now().UTC()))

@@ -15,34 +15,33 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Options are what a Server needs. Zero values of limits and times are those of
-// the constants below.
+// Options configures a Server. Zero limits and times mean the defaults below.
 type Options struct {
 	Protocol Protocol
 	Viewer   Viewer // nil if the server has none
-	Runs     Runs   // nil for a coordinator that has none
-	Work     Work   // nil if gaffer's own workers have no business here
-	Page     Page   // nil for a coordinator without a dashboard
+	Runs     Runs   // nil if the coordinator has no runs
+	Work     Work   // nil if the coordinator does not serve gaffer's own workers
+	Page     Page   // nil if the coordinator has no dashboard
 	Tokens   *credential.Book
 	Log      *slog.Logger // see NewLog
 	Now      func() time.Time
 	Random   io.Reader
 
-	Version   string         // of the program, for those who ask
-	Hosts     []string       // by which it may be called, without ports; see HostsOf
-	Proxies   []netip.Prefix // whose X-Forwarded headers are believed
+	Version   string         // of the program, reported by /v1/self
+	Hosts     []string       // accepted host names, without ports; see HostsOf
+	Proxies   []netip.Prefix // trusted proxies: their X-Forwarded headers are used
 	TLS       *tls.Config    // nil for plain HTTP
-	OpenReads bool           // a program of this machine that only looks needs no token
+	OpenReads bool           // reads from this machine need no token
 
-	Rate        float64       // requests of one token in a second; negative for no limit
-	Strangers   float64       // requests of all together who show no valid token; negative for no limit
-	Connections int           // open at once
-	Ping        time.Duration // how often a quiet stream says that it lives
-	Send        time.Duration // how long a reader of the stream may take to take something
+	Rate        float64       // requests of one token per second; negative for no limit
+	Strangers   float64       // requests per second of all clients without a valid token; negative for no limit
+	Connections int           // maximum number of open connections
+	Ping        time.Duration // interval between signs of life on an idle stream
+	Send        time.Duration // how long a stream client may take to receive a message
 	Header      time.Duration // how long a request's header may take
-	Body        time.Duration // how long a request may take to arrive
-	Grace       time.Duration // how long Serve waits at its end for requests under way
-	Buffer      int           // bytes of changes that a slow reader of the stream may be behind
+	Body        time.Duration // how long a request's body may take
+	Grace       time.Duration // how long Serve waits for unfinished requests when it stops
+	Buffer      int           // bytes of changes that a slow stream client may be behind
 }
 
 const (
@@ -59,7 +58,7 @@ const (
 	maxBody     = 1 << 20
 	maxHeader   = 64 << 10
 	idle        = 2 * time.Minute
-	answering   = 60 * time.Second // how long an answer may take to be made and read
+	answering   = 60 * time.Second // how long an answer may take to be produced and received
 	serviceTime = 30 * time.Second // how long the service may take
 	tidying     = time.Minute
 )
@@ -90,7 +89,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Server answers the protocol's requests. It is made by New and used once.
+// Server answers HTTP requests. Create it with New and use it once.
 type Server struct {
 	opts     Options
 	protocol Protocol
@@ -105,14 +104,14 @@ type Server struct {
 	sightings *sightings
 	openapi   []byte
 	handler   http.Handler
-	stopping  chan struct{} // closed when no more is begun
+	stopping  chan struct{} // closed when the server no longer accepts work
 
-	replaying  chan struct{} // has one for each reader that is served from the database
-	submitting chan struct{} // has one for each plan that is taken in
+	replaying  chan struct{} // one value for each client that is served from the database
+	submitting chan struct{} // one value for each plan that is being received
 	sockets    sockets
 }
 
-// New returns a server that listens to nobody yet.
+// New returns a server that does not listen yet.
 func New(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
 	s := &Server{
@@ -134,8 +133,8 @@ func New(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers requests until ctx ends. Then it begins nothing, tells the
-// streams, and waits a while for what is under way. It closes l.
+// Serve answers requests until ctx ends. Then it accepts no more, ends the streams, and
+// waits up to Options.Grace for unfinished requests. It closes l.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	l = limit(l, s.opts.Connections)
 	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
@@ -151,7 +150,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 	var err error
 	select {
-	case err = <-served: // it cannot go on
+	case err = <-served: // it cannot continue
 		close(s.stopping)
 		err = errors.Join(err, web.Close())
 	case <-ctx.Done():
@@ -199,7 +198,8 @@ func (s *Server) stop(web *http.Server) error {
 	return err
 }
 
-// tidy has the use of tokens written, and forgets what is of no more use.
+// tidy periodically stores the last uses of tokens, and drops expired tokens and unused
+// rate limits.
 func (s *Server) tidy(ctx context.Context) {
 	ticker := time.NewTicker(tidying)
 	defer ticker.Stop()

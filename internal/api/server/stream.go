@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// replays is how many readers may be served from the database at once. The
+// replays is how many clients may be served from the database at the same time. The
 // others wait: they are behind anyway.
 const replays = 4
 
-// stream tells changes as they happen, each once and in order.
+// stream sends changes as they happen, each once and in order.
 func (c *call) stream() error {
 	after, given, err := c.lastEventID()
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *call) stream() error {
 	}
 	f := &follower{call: c, out: http.NewResponseController(c.w), at: after, fits: fitting(q.Get("project"), q.Get("run")), seen: yes(q.Get("seen"))}
 	if err := f.hello(); err != nil {
-		return nil // the reader has gone
+		return nil // the client has disconnected
 	}
 	if f.seen {
 		c.sightings.join()
@@ -49,7 +49,7 @@ func (c *call) stream() error {
 	return nil
 }
 
-// lastEventID is where a reader left off.
+// lastEventID returns the id after which the client wants to continue.
 func (c *call) lastEventID() (int64, bool, error) {
 	text := c.r.Header.Get("Last-Event-ID")
 	if text == "" {
@@ -65,17 +65,17 @@ func (c *call) lastEventID() (int64, bool, error) {
 	return n, true, nil
 }
 
-// follower is one reader of the stream.
+// follower is one client of the stream.
 type follower struct {
 	*call
 	out   *http.ResponseController
-	at    int64            // it has everything up to this number
-	fits  func(frame) bool // what it wants; nil for everything
-	until time.Time        // it may take so long to take something
+	at    int64            // it has received everything up to this number
+	fits  func(frame) bool // selects the changes that it wants; nil for all
+	until time.Time        // the current write deadline
 
-	seen  bool            // it asks when agents were last seen
-	round int             // of the sightings that it has
-	sight <-chan struct{} // closed when there are more; nil if it does not ask
+	seen  bool            // it wants to know when agents were last seen
+	round int             // the last round of sightings that it has
+	sight <-chan struct{} // closed when there is a new round; nil if it did not request them
 }
 
 func fitting(project, run string) func(frame) bool {
@@ -90,7 +90,7 @@ func fitting(project, run string) func(frame) bool {
 func (f *follower) hello() error {
 	h := f.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("X-Accel-Buffering", "no") // else a proxy may hold it back
+	h.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay it
 	if err := f.out.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -118,13 +118,13 @@ func (f *follower) send(data []byte) error {
 	if f.r.ProtoMajor < 2 {
 		return nil
 	}
-	// With HTTP/2 a deadline that passes ends the stream, also a quiet one.
+	// With HTTP/2 an expired deadline ends the stream, even an idle one.
 	f.until = time.Time{}
 	return f.out.SetWriteDeadline(f.until)
 }
 
-// allow gives the reader its time, and some more, so that it need not be done for
-// everything that is sent.
+// allow extends the write deadline. It adds a margin, so that not every send has to
+// extend it.
 func (f *follower) allow(now time.Time) error {
 	if f.until.Sub(now) >= f.opts.Send {
 		return nil
@@ -133,8 +133,8 @@ func (f *follower) allow(now time.Time) error {
 	return f.out.SetWriteDeadline(f.until)
 }
 
-// follow sends until the reader has gone, is too slow or may no longer read, or
-// the server stops.
+// follow sends changes until the client disconnects, is too slow or loses its permission,
+// or the server stops.
 func (f *follower) follow(ctx context.Context) {
 	if f.r.Method == http.MethodHead || f.firstSight(ctx) != nil || f.catchUp(ctx) != nil {
 		return
@@ -145,7 +145,7 @@ func (f *follower) follow(ctx context.Context) {
 		next := f.hub.after(f.at, f.fits)
 		if next.behind {
 			f.metrics.cut.Add(1)
-			_ = f.send([]byte("event: behind\ndata: {}\n\n")) // it is told if it still listens
+			_ = f.send([]byte("event: behind\ndata: {}\n\n")) // the client gets this if it is still reading
 			return
 		}
 		if err := f.send(next.data); err != nil {
@@ -160,7 +160,7 @@ func (f *follower) follow(ctx context.Context) {
 	}
 }
 
-// wait returns when there may be more.
+// wait returns when there may be more changes.
 func (f *follower) wait(ctx context.Context, more <-chan struct{}, ping <-chan time.Time) error {
 	for {
 		select {
@@ -183,8 +183,8 @@ func (f *follower) wait(ctx context.Context, more <-chan struct{}, ping <-chan t
 	}
 }
 
-// alive pings, unless the token was revoked meanwhile. A database that does not
-// answer ends nobody's stream.
+// alive sends a ping, unless the token was revoked meanwhile. The stream continues if the
+// database does not answer.
 func (f *follower) alive(ctx context.Context) error {
 	if f.by.ID != "" {
 		if holds, err := f.tokens.Holds(ctx, f.by.ID); err == nil && !holds {
@@ -194,7 +194,7 @@ func (f *follower) alive(ctx context.Context) error {
 	return f.ping()
 }
 
-// catchUp sends from the database what the hub no longer keeps.
+// catchUp sends changes from the database that the hub no longer keeps.
 func (f *follower) catchUp(ctx context.Context) error {
 	if !f.hub.after(f.at, f.fits).behind {
 		return nil

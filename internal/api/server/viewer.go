@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// Viewer is what the requests of a workflow's viewer mean. A project is given by
-// its path or its name; nothing is the active one.
+// Viewer implements the requests of the workflow viewer. A project is given by its path
+// or its name; empty means the active project.
 type Viewer interface {
 	Projects(ctx context.Context) ([]viewers.Project, error)
 	Register(ctx context.Context, path string) (viewers.Project, error)
@@ -30,12 +30,13 @@ type Viewer interface {
 	Dashboard(ctx context.Context) (viewers.Dashboard, error)
 	Scenarios(ctx context.Context, project string) (viewers.Scenarios, error)
 	StoryMap(ctx context.Context, project string) (viewers.StoryMap, error)
-	// Similarity returns pairs of sections that are at least so much alike, of 1.
+	// Similarity returns pairs of sections whose similarity is at least least, between 0
+	// and 1.
 	Similarity(ctx context.Context, project string, least float64) (viewers.Similarity, error)
 	Diagrams(ctx context.Context, project string) (viewers.Diagrams, error)
-	// Priority is about a project only if one is named.
+	// Priority describes a project only if one is named.
 	Priority(ctx context.Context, project string) (viewers.Priority, error)
-	// Text returns a document of a project that is Markdown.
+	// Text returns a Markdown document of a project.
 	Text(ctx context.Context, project, name string) ([]byte, error)
 
 	Inbox(ctx context.Context, project string) ([]json.RawMessage, error)
@@ -49,13 +50,13 @@ type Viewer interface {
 	SessionLog(ctx context.Context, project, id, agent string, tail int64) (docview.LogTail, error)
 
 	Follow(ctx context.Context, project string) (*viewers.Follower, error)
-	// FollowAll is also about what is no workflow's.
+	// FollowAll also includes documents that do not belong to a workflow.
 	FollowAll(ctx context.Context, project string) (*viewers.Follower, error)
-	// Listed is closed when the list of projects has changed.
+	// Listed returns a channel that is closed when the list of projects has changed.
 	Listed() <-chan struct{}
 }
 
-// Shapes of the viewer's requests and answers.
+// Bodies of the viewer's requests and answers.
 type (
 	projectPath struct {
 		Path string `json:"path"`
@@ -80,7 +81,8 @@ type (
 	}
 )
 
-// viewerRoutes are those of a workflow's viewer. Without one they lead nowhere.
+// viewerRoutes returns the routes of the workflow viewer. Without a viewer they answer
+// 404.
 func viewerRoutes() []route {
 	const found, made, missing, conflict = http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusConflict
 	get, post := http.MethodGet, http.MethodPost
@@ -121,7 +123,7 @@ func viewerRoutes() []route {
 	return list
 }
 
-// viewed is a route that is there only if the server has a viewer.
+// viewed wraps a route so that it answers 404 if the server has no viewer.
 func viewed(do func(*call) error) func(*call) error {
 	return func(c *call) error {
 		if c.opts.Viewer == nil {
@@ -133,8 +135,8 @@ func viewed(do func(*call) error) func(*call) error {
 
 const maxProject = 4096
 
-// project is which project a request is about. It is compared with those that
-// are known and leads nowhere else.
+// project returns the project of a request. It is only compared with known projects and
+// never used as a path.
 func (c *call) project() (string, error) {
 	return projectName(strings.TrimSpace(c.r.URL.Query().Get("project")))
 }
@@ -146,7 +148,7 @@ func projectName(text string) (string, error) {
 	return text, nil
 }
 
-// giveOf answers with what the viewer says of the project that is asked for.
+// giveOf answers with what the viewer returns for the requested project.
 func giveOf[T any](c *call, ask func(ctx context.Context, project string) (T, error)) error {
 	project, err := c.project()
 	if err != nil {
@@ -199,8 +201,8 @@ func (c *call) storyMap() error    { return giveOf(c, c.opts.Viewer.StoryMap) }
 func (c *call) diagrams() error    { return giveOf(c, c.opts.Viewer.Diagrams) }
 func (c *call) priority() error    { return giveOf(c, c.opts.Viewer.Priority) }
 
-// someThreshold is how much alike sections are that are shown as similar, if the
-// request does not say.
+// someThreshold is the similarity from which sections count as similar, if the request
+// does not give one.
 const someThreshold = 0.25
 
 func (c *call) sectionSimilarity() error {
@@ -218,8 +220,8 @@ func (c *call) sectionSimilarity() error {
 
 func (c *call) projectsDashboard() error { return give(c, c.opts.Viewer.Dashboard) }
 
-// text sends a document that is Markdown, byte for byte. Whatever is in it, a
-// browser shows it as text and runs nothing.
+// text sends a Markdown document unchanged. Its content type keeps browsers from
+// executing anything in it.
 func (c *call) text() error {
 	project, err := c.project()
 	if err != nil {
@@ -235,8 +237,8 @@ func (c *call) text() error {
 	return nil
 }
 
-// memory is empty. A person keeps it at home for all projects, also those that
-// are not shown here, and it is nothing that every token may read.
+// memory is always empty. The user keeps this document for all projects, including those
+// that are not shown here, so not every token may read it.
 func (c *call) memory() error {
 	c.markdown(nil)
 	return nil
@@ -246,10 +248,10 @@ func (c *call) markdown(text []byte) {
 	c.w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
 	c.w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write(text) // whoever has gone away cannot be told
+	_, _ = c.w.Write(text) // the client may have disconnected
 }
 
-// buildLog is for keeping: a browser saves it.
+// buildLog sends the feed as a download.
 func (c *call) buildLog() error {
 	return giveOf(c, func(ctx context.Context, project string) (viewers.BuildLog, error) {
 		log, err := c.opts.Viewer.BuildLog(ctx, project)
@@ -260,7 +262,7 @@ func (c *call) buildLog() error {
 	})
 }
 
-// fileName leaves of a name what every file system takes.
+// fileName replaces the characters of a name that some file systems do not accept.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '-' || r == '_') {

@@ -10,12 +10,12 @@ import (
 	"gaffer/internal/api/docview"
 )
 
-// sessionList is the shape of a list of sessions.
+// sessionList is the body of a list of sessions.
 type sessionList struct {
 	Sessions []docview.SessionEntry `json:"sessions"`
 }
 
-// someTail is how much of a log is sent if nobody says.
+// someTail is how many bytes of a log are sent if the request does not say.
 const someTail = 64 << 10
 
 func (c *call) projectTeam() error { return giveOf(c, c.opts.Viewer.Team) }
@@ -37,8 +37,8 @@ func (c *call) projectSession() error {
 	})
 }
 
-// sessionLog sends the end of a log. What an agent wrote is text for everybody
-// who reads it, whatever it looks like.
+// sessionLog sends the end of a log. The content type is always plain text, whatever the
+// agent wrote.
 func (c *call) sessionLog() error {
 	id, err := c.pathID()
 	if err != nil {
@@ -71,6 +71,6 @@ func (c *call) sessionLog() error {
 	h.Set(coordinator.LogFrom, strconv.FormatInt(log.From, 10))
 	h.Set(coordinator.LogTo, strconv.FormatInt(log.To, 10))
 	c.w.WriteHeader(http.StatusOK)
-	_, _ = c.w.Write(log.Text) // whoever has gone away cannot be told
+	_, _ = c.w.Write(log.Text) // the client may have disconnected
 	return nil
 }

@@ -11,15 +11,15 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// spectator is a page that looks at all documents of a project. It is told what a
-// socket is told, and more; it says nothing itself.
+// spectator is a page that follows all documents of a project. It gets what a socket
+// gets, and more, but sends nothing itself.
 type spectator struct {
 	*follower
 	of *viewers.Follower
 }
 
-// documentStream tells what changes in a project's documents as server-sent
-// events. Who comes back gets everything again.
+// documentStream sends changes in a project's documents as server-sent events. A client
+// that reconnects gets everything again.
 func (c *call) documentStream() error {
 	project, err := c.project()
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *call) documentStream() error {
 	s := &spectator{&follower{call: c, out: http.NewResponseController(c.w)}, of}
 	c.quiet = true
 	if s.open() != nil || c.r.Method == http.MethodHead {
-		return nil // the reader has gone, or wants no more
+		return nil // the client has disconnected, or wants only the header
 	}
 	s.watch(c.r.Context())
 	return nil
@@ -44,7 +44,7 @@ func (c *call) documentStream() error {
 func (s *spectator) open() error {
 	h := s.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
-	h.Set("X-Accel-Buffering", "no") // else a proxy may hold it back
+	h.Set("X-Accel-Buffering", "no") // otherwise a proxy may delay it
 	if err := s.out.SetReadDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -52,8 +52,8 @@ func (s *spectator) open() error {
 	return s.send([]byte("retry: 1000\n\n"))
 }
 
-// watch tells until the reader has gone, is too slow or may no longer look, or
-// the server stops.
+// watch sends messages until the client disconnects, is too slow or loses its permission,
+// or the server stops.
 func (s *spectator) watch(ctx context.Context) {
 	listed := s.opts.Viewer.Listed()
 	err := s.greet(ctx)
@@ -63,7 +63,7 @@ func (s *spectator) watch(ctx context.Context) {
 		next := s.of.After(s.at)
 		if next.Behind {
 			s.metrics.cut.Add(1)
-			_ = s.send([]byte("event: behind\ndata: {}\n\n")) // it is told if it still listens
+			_ = s.send([]byte("event: behind\ndata: {}\n\n")) // the client gets this if it is still reading
 			return
 		}
 		if err = s.say(next.Messages...); err != nil {
@@ -89,9 +89,8 @@ func (s *spectator) watch(ctx context.Context) {
 	}
 }
 
-// greet says what everybody is told first: the projects, what was told before,
-// and how each document is now, by itself, so that nobody needs to look for it in
-// the history.
+// greet sends what every client gets first: the projects, the history, and the current
+// state of each document. The client need not search the history for it.
 func (s *spectator) greet(ctx context.Context) error {
 	if err := s.sayProjects(ctx); err != nil {
 		return err
@@ -116,7 +115,7 @@ func (s *spectator) sayProjects(ctx context.Context) error {
 	return s.say(data)
 }
 
-// say sends messages, each as one event. They are JSON in one line.
+// say sends messages, each as one event. A message is JSON in one line.
 func (s *spectator) say(messages ...[]byte) error {
 	for _, m := range messages {
 		event := append(append([]byte("data: "), m...), "\n\n"...)

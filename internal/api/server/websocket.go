@@ -15,11 +15,11 @@ import (
 	"gaffer/internal/api/viewers"
 )
 
-// maxAsked is how long a message of a client may be.
+// maxAsked is the maximum length of a client's message in bytes.
 const maxAsked = 16 << 10
 
-// sockets counts the sockets that are open. net/http forgets about them, so that
-// the server waits for them itself.
+// sockets counts the open sockets. net/http does not track them, so the server has to
+// wait for them itself.
 type sockets struct {
 	mu    sync.Mutex
 	ended bool
@@ -35,13 +35,13 @@ func (s *sockets) enter() bool {
 	return !s.ended
 }
 
-// wait lets no more in, and waits for those that are open or until ctx ends.
+// wait admits no more sockets, and waits until the open ones are closed or ctx ends.
 func (s *sockets) wait(ctx context.Context) {
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
 	closed := make(chan struct{})
-	go func() { // it ends with the last socket, which the server sees to
+	go func() { // ends with the last socket, which the server closes
 		s.open.Wait()
 		close(closed)
 	}()
@@ -51,14 +51,14 @@ func (s *sockets) wait(ctx context.Context) {
 	}
 }
 
-// socket is one viewer that is connected.
+// socket is one connected viewer.
 type socket struct {
 	*call
 	conn   *websocket.Conn
 	of     *viewers.Follower
-	at     int64         // it has everything of the project up to this number
-	asked  chan asked    // what the client wants
-	ending chan farewell // why it must go, if somebody else than talk finds out
+	at     int64         // it has received everything of the project up to this number
+	asked  chan asked    // messages of the client
+	ending chan farewell // why it must be closed, if another goroutine than talk found out
 	over   chan struct{} // closed when talk has ended
 }
 
@@ -70,15 +70,14 @@ type asked struct {
 	bad      error
 }
 
-// farewell is with what a socket is closed. Without a code nobody is there to
-// hear it.
+// farewell is the close message of a socket. Without a code the client is already gone.
 type farewell struct {
 	code   websocket.StatusCode
 	reason string
 }
 
-// socket serves a WebSocket until the client leaves, is too slow or may no
-// longer look, or the server stops.
+// socket serves a WebSocket until the client disconnects, is too slow or loses its
+// permission, or the server stops.
 func (c *call) socket() error {
 	if !strings.EqualFold(c.r.Header.Get("Upgrade"), "websocket") {
 		p := refuse(http.StatusUpgradeRequired, "upgrade_required", "this path speaks WebSocket")
@@ -105,7 +104,7 @@ func (c *call) socket() error {
 	s := &socket{call: c, of: of, asked: make(chan asked), ending: make(chan farewell, 1), over: make(chan struct{})}
 	defer func() { s.of.Leave() }()
 	if s.conn, err = websocket.Accept(c.w, c.r, nil); err != nil {
-		return nil // it was answered
+		return nil // Accept has answered
 	}
 	c.quiet = true
 	s.run(c.r.Context())
@@ -124,13 +123,13 @@ func (s *socket) run(ctx context.Context) {
 	if bye.code == 0 {
 		_ = s.conn.CloseNow()
 	} else {
-		_ = s.conn.Close(bye.code, bye.reason) // whoever has gone cannot be told
+		_ = s.conn.Close(bye.code, bye.reason) // the client may have disconnected
 	}
 	cancel()
 	helpers.Wait()
 }
 
-// listen reads what the client wants, one thing at a time.
+// listen reads the client's messages, one at a time.
 func (s *socket) listen(ctx context.Context) {
 	for {
 		kind, data, err := s.conn.Read(ctx)
@@ -149,8 +148,8 @@ func (s *socket) listen(ctx context.Context) {
 	}
 }
 
-// lookAfter pings, so that a client that has gone is noticed, and ends the socket
-// when its token was revoked.
+// lookAfter sends pings to detect a lost client, and ends the socket when its token was
+// revoked.
 func (s *socket) lookAfter(ctx context.Context) {
 	ticker := time.NewTicker(s.opts.Ping)
 	defer ticker.Stop()
@@ -168,7 +167,8 @@ func (s *socket) lookAfter(ctx context.Context) {
 				return
 			}
 		}
-		// The answer comes behind what the client has asked for and is sent first.
+		// The pong comes after the messages that the client requested and that are sent
+		// first.
 		limit, cancel := context.WithTimeout(ctx, 2*s.opts.Send)
 		err := s.conn.Ping(limit)
 		cancel()
@@ -179,7 +179,7 @@ func (s *socket) lookAfter(ctx context.Context) {
 	}
 }
 
-// talk sends until there is a reason to end.
+// talk sends messages until there is a reason to close the socket.
 func (s *socket) talk(ctx context.Context) farewell {
 	listed := s.opts.Viewer.Listed()
 	if s.greet(ctx) != nil {
@@ -223,8 +223,9 @@ func (s *socket) talk(ctx context.Context) farewell {
 
 var errSlow = errors.New("the message was not taken in time")
 
-// send gives a message. Who does not take it in time is cut off. That ends the
-// reading too, and with it ctx: the cause tells which of the two was first.
+// send sends a message. A client that does not receive it in time is disconnected. That
+// also ends the reading goroutine and with it ctx, so the cause tells which of the two
+// came first.
 func (s *socket) send(ctx context.Context, data []byte) error {
 	limit, cancel := context.WithTimeoutCause(ctx, s.opts.Send, errSlow)
 	defer cancel()
@@ -235,7 +236,7 @@ func (s *socket) send(ctx context.Context, data []byte) error {
 	return err
 }
 
-// greet sends what everybody is told first.
+// greet sends what every client gets first.
 func (s *socket) greet(ctx context.Context) error {
 	if err := s.sendProjects(ctx); err != nil {
 		return err
@@ -251,7 +252,7 @@ func (s *socket) sendProjects(ctx context.Context) error {
 	return s.send(ctx, data)
 }
 
-// projectsMessage says which projects there are.
+// projectsMessage returns the message with the list of projects.
 func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, serviceTime)
 	defer cancel()
@@ -265,8 +266,7 @@ func projectsMessage(ctx context.Context, v Viewer) ([]byte, error) {
 	}{viewers.ProjectsUpdate, list(all)})
 }
 
-// sendHistory sends what was told after a number. What comes then, and is not in
-// it, is sent as it comes.
+// sendHistory sends the messages after a number. Later ones are sent as they happen.
 func (s *socket) sendHistory(ctx context.Context, after int64) error {
 	data, latest, err := s.of.History(after)
 	if err != nil {
@@ -278,7 +278,7 @@ func (s *socket) sendHistory(ctx context.Context, after int64) error {
 	return s.send(ctx, data)
 }
 
-// sendProblem says that something went wrong, and the socket goes on.
+// sendProblem reports an error to the client. The socket stays open.
 func (s *socket) sendProblem(ctx context.Context, err error) error {
 	data, err := json.Marshal(problemMessage(err))
 	if err != nil {
@@ -287,7 +287,7 @@ func (s *socket) sendProblem(ctx context.Context, err error) error {
 	return s.send(ctx, data)
 }
 
-// trouble is the message that something went wrong.
+// trouble is the message that reports an error.
 type trouble struct {
 	Type  string              `json:"type"`
 	Error coordinator.Problem `json:"error"`
@@ -295,7 +295,7 @@ type trouble struct {
 
 func problemMessage(err error) trouble { return trouble{"error", problemOf(err).Problem} }
 
-// answer does what a client wants.
+// answer handles a message of the client.
 func (s *socket) answer(ctx context.Context, a asked) error {
 	switch {
 	case a.bad != nil:
@@ -323,7 +323,7 @@ func (s *socket) sendState(ctx context.Context) error {
 	return s.sendHistory(ctx, 0)
 }
 
-// turn looks at another project from now on.
+// turn switches to another project.
 func (s *socket) turn(ctx context.Context, project string) error {
 	project, err := projectName(project)
 	if err != nil {

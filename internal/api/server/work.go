@@ -13,27 +13,28 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// Work is what the requests of gaffer's own workers mean. Errors are as those of a
-// [Protocol]; one about a log that has a method Offset says where to go on.
+// Work implements the requests of gaffer's own workers. Errors are classified as those of
+// [Protocol] are. An error about a log may have a method Offset, which returns the offset
+// to continue from.
 type Work interface {
 	Beat(ctx context.Context, by credential.Identity, b coordinator.WorkBeat) (coordinator.WorkOrders, error)
-	// Claim is NotFound with the code no_tasks if there is nothing to start.
+	// Claim returns a NotFound error with the code no_tasks if no task can start.
 	Claim(ctx context.Context, by credential.Identity, c coordinator.WorkClaim) (coordinator.Claimed, error)
 	Turn(ctx context.Context, by credential.Identity, t coordinator.WorkTurn) (coordinator.Turned, error)
 	Ask(ctx context.Context, by credential.Identity, q coordinator.WorkQuestion) (id string, err error)
 	Release(ctx context.Context, by credential.Identity, r coordinator.WorkRelease) error
 	Held(ctx context.Context, by credential.Identity, worker string) ([]coordinator.Work, error)
-	// Wait returns when there is news for a worker after a change. When ctx ends
-	// there is none, which is no error.
+	// Wait returns when there is news for a worker after a change. If ctx ends first, it
+	// returns no news and no error.
 	Wait(ctx context.Context, by credential.Identity, worker string, after int64) (coordinator.WorkNews, error)
-	// Log returns the offset of what is wanted next.
+	// Log returns the offset of the next byte that it expects.
 	Log(ctx context.Context, by credential.Identity, p coordinator.LogPiece) (next int64, err error)
 }
 
-// waiting is how long a worker waits for news.
+// waiting is how long a worker's request waits for news.
 const waiting = 25 * time.Second
 
-// Shapes of answers that hold one thing under its name.
+// Bodies of answers. Most have one member, named after its contents.
 type (
 	askedWork struct {
 		Question string `json:"question"`
@@ -62,7 +63,7 @@ func workRoutes() []route {
 	}
 }
 
-// worked answers with what the workers' service returns, if there is one.
+// worked answers with the value that the workers' service returns, if there is one.
 func worked[T any](c *call, ask func(ctx context.Context, w Work) (T, error)) error {
 	if c.opts.Work == nil {
 		return c.nowhere()
@@ -70,7 +71,7 @@ func worked[T any](c *call, ask func(ctx context.Context, w Work) (T, error)) er
 	return give(c, func(ctx context.Context) (T, error) { return ask(ctx, c.opts.Work) })
 }
 
-// idsOf names the ids in what a worker holds, for their check.
+// idsOf returns the ids of a worker's attempts as pairs for ids.
 func idsOf(held []coordinator.HeldWork) (list []string) {
 	for _, h := range held {
 		list = append(list, "attempt", h.Attempt)
@@ -93,7 +94,7 @@ func (c *call) beatWork() error {
 	if err := names("worker.version", b.Worker.Version, "worker.host", b.Worker.Host); err != nil {
 		return err
 	}
-	c.quiet = true // it comes every few seconds; what it changes is an event
+	c.quiet = true // it is sent every few seconds; an actual change is an event
 	return worked(c, func(ctx context.Context, w Work) (coordinator.WorkOrders, error) {
 		o, err := w.Beat(ctx, c.by, b)
 		o.Orders = list(o.Orders)
@@ -206,7 +207,7 @@ func (c *call) awaitWork() error {
 	})
 }
 
-// untilStop returns a context that ends after a while, or when the server stops.
+// untilStop returns a context that ends after d, or when the server stops.
 func (s *Server) untilStop(ctx context.Context, d time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	var watching sync.WaitGroup
@@ -220,7 +221,7 @@ func (s *Server) untilStop(ctx context.Context, d time.Duration) (context.Contex
 	return ctx, func() { cancel(); watching.Wait() }
 }
 
-// offset reads a number from the query, which is least without one.
+// offset returns a number of the query, or least if it is missing.
 func (c *call) offset(name string, least int64) (int64, error) {
 	text := c.r.URL.Query().Get(name)
 	if text == "" {
@@ -249,7 +250,7 @@ func (c *call) takeLog() error {
 	if p.Data, err = io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, coordinator.MaxLogPiece)); err != nil {
 		return unread(err)
 	}
-	c.quiet = true // it is what an agent says, not what anybody does
+	c.quiet = true // output of an agent, not a change by a client
 	return worked(c, func(ctx context.Context, w Work) (logTaken, error) {
 		next, err := w.Log(ctx, c.by, p)
 		return logTaken{next}, err
