@@ -11,12 +11,12 @@ import (
 	"gaffer/workflow"
 )
 
-// BuildPicture is what mission control shows of a project's build.
+// BuildPicture is the view of a project's build in mission control.
 type BuildPicture struct {
 	Found    bool          `json:"found"` // there is a build run
 	Ours     bool          `json:"ours"`  // gaffer runs it
 	Run      string        `json:"run,omitempty"`
-	Working  bool          `json:"working"` // a gaffer is at it now
+	Working  bool          `json:"working"` // a gaffer process works on it now
 	RunID    string        `json:"runId,omitempty"`
 	Status   string        `json:"status,omitempty"`
 	Started  time.Time     `json:"started,omitzero"`
@@ -26,17 +26,17 @@ type BuildPicture struct {
 	Score    *BuildScore   `json:"score,omitempty"`
 	Section  *BuildSection `json:"section,omitempty"` // being worked on
 	Context  BuildContext  `json:"context"`
-	Feed     []BuildFeed   `json:"feed"`   // the latest, oldest first
+	Feed     []BuildFeed   `json:"feed"`   // the latest events, oldest first
 	Alerts   []BuildAlert  `json:"alerts"` // to be pinned
 	Resume   *BuildResume  `json:"resume,omitempty"`
 	Inbox    []BuildItem   `json:"inbox"`
-	Next     string        `json:"next,omitempty"` // what the person might do
+	Next     string        `json:"next,omitempty"` // what the user might do next
 	Command  string        `json:"command,omitempty"`
 	Step     string        `json:"step,omitempty"`
 	Problems []string      `json:"problems"`
 }
 
-// BuildProgress is how far a build is. Current counts the chunk in hand.
+// BuildProgress describes how far a build is. Current includes the chunk in progress.
 type BuildProgress struct {
 	Current   int `json:"current"`
 	Total     int `json:"total"`
@@ -45,7 +45,7 @@ type BuildProgress struct {
 	Failed    int `json:"failed"`
 }
 
-// BuildScore is how many scenarios are satisfied.
+// BuildScore counts the satisfied scenarios.
 type BuildScore struct {
 	Satisfied int `json:"satisfied"`
 	Total     int `json:"total"`
@@ -58,15 +58,15 @@ type BuildSection struct {
 	Title  string `json:"title,omitempty"`
 }
 
-// BuildContext is how the context of a build is doing.
+// BuildContext describes the context window of a build.
 type BuildContext struct {
-	Usage          *float64  `json:"usage,omitempty"` // percent; missing if nobody has said
+	Usage          *float64  `json:"usage,omitempty"` // percent; missing if not reported
 	Level          string    `json:"level"`           // ok, warning from 70 %, critical from 90 %, unknown
 	Isolation      string    `json:"isolation"`
 	LastCheckpoint time.Time `json:"lastCheckpoint,omitzero"`
 }
 
-// The levels of a context.
+// The values of BuildContext.Level.
 const (
 	contextOK       = "ok"
 	contextWarning  = "warning"
@@ -74,23 +74,23 @@ const (
 	contextUnknown  = "unknown"
 )
 
-// Build is the documents of a project's workflow as they were last seen. It is
-// for one goroutine at a time.
+// Build contains the last read versions of a project's workflow documents. It is not safe
+// for concurrent use.
 type Build struct {
 	state, inbox document
 }
 
-// SawState takes in the state: nothing if it is not there.
+// SawState updates the state; nil data means that it is missing.
 func (b *Build) SawState(data []byte, err error) { b.state.saw(data, err) }
 
-// SawInbox takes in the inbox: nothing if it is not there.
+// SawInbox updates the inbox; nil data means that it is missing.
 func (b *Build) SawInbox(data []byte, err error) { b.inbox.saw(data, err) }
 
-// State is the state as it was last seen whole.
+// State returns the last state that could be read.
 func (b *Build) State() jsontree.Value { return b.state.value }
 
-// Picture shows the documents. now is for "started AGO". Whose build it is, and
-// whether somebody is at it, is for the caller to say.
+// Picture returns the view of the documents. now is used for texts such as "started AGO".
+// The caller adds the run that the build belongs to, and whether a process works on it.
 func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
 	state, misread := workflow.Read(b.state.value)
 	return fit(func(l limits) BuildPicture {
@@ -106,7 +106,7 @@ func (b *Build) Picture(text spec.Spec, now time.Time) BuildPicture {
 	})
 }
 
-// run adds what the build run says.
+// run adds the data of the build run.
 func (p *BuildPicture) run(state workflow.State, text spec.Spec, now time.Time, l limits) {
 	run := state.BuildRun
 	if run == nil {
@@ -133,7 +133,7 @@ func (b *Build) problems(misread []jsontree.Mismatch, l limits) []string {
 	return list
 }
 
-// scoreOf reads a score that has both counts.
+// scoreOf returns the score if both counts exist.
 func scoreOf(state jsontree.Value) *BuildScore {
 	v := state.Get("scenarioScore")
 	satisfied, ok1 := v.Get("satisfied").Int()
@@ -144,7 +144,8 @@ func scoreOf(state jsontree.Value) *BuildScore {
 	return &BuildScore{int(satisfied), int(total)}
 }
 
-// progressOf is derived from the chunks, or read where some programs write it.
+// progressOf computes the progress from the chunks. Without chunks it reads the fields
+// that some programs write.
 func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	var p BuildProgress
 	run := state.BuildRun
@@ -165,7 +166,7 @@ func progressOf(raw jsontree.Value, state workflow.State) BuildProgress {
 	return p
 }
 
-// fraction reads {current, total}, or a text such as 2/4.
+// fraction parses {current, total}, or a text such as 2/4.
 func fraction(v jsontree.Value) (current, total int, ok bool) {
 	if text, isText := v.Str(); isText {
 		a, b, found := strings.Cut(text, "/")
@@ -178,8 +179,8 @@ func fraction(v jsontree.Value) (current, total int, ok bool) {
 	return int(n), int(m), ok1 && ok2
 }
 
-// sectionOf is the section being worked on: what the state says, else what the
-// chunk in hand or the feed does.
+// sectionOf returns the section being worked on: from the state, else from the chunk in
+// progress, else from the feed.
 func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits) *BuildSection {
 	alias := state.ActiveSection
 	if alias == "" && state.BuildRun != nil {
@@ -202,7 +203,7 @@ func sectionOf(state workflow.State, text spec.Spec, feed []BuildFeed, l limits)
 
 func ended(s workflow.RunStatus) bool { return s == workflow.RunCompleted || s == workflow.Partial }
 
-// busy also knows a word that other programs have for it.
+// busy also accepts the status word of other programs.
 func busy(s workflow.ChunkStatus) bool {
 	return s == workflow.Active || s == workflow.Retrying || s == "running"
 }
@@ -226,7 +227,8 @@ func contextOf(raw jsontree.Value, state workflow.State) BuildContext {
 	return c
 }
 
-// usageOf reads how full a context is, in percent, from where programs write it.
+// usageOf reads how full a context is, in percent, from the fields that programs use for
+// it.
 func usageOf(v jsontree.Value) (float64, bool) {
 	for _, name := range []string{"", "usagePercent", "usedPercentage", "used_percentage", "percentage", "percent", "usage", "approximateUsage"} {
 		at := v

@@ -9,22 +9,22 @@ import (
 	"gaffer/workflow"
 )
 
-// BuildChunk is one piece of a build.
+// BuildChunk is one chunk of a build.
 type BuildChunk struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
-	Status    string    `json:"status"` // the document's own word
+	Status    string    `json:"status"` // as written in the document
 	Attempt   int       `json:"attempt"`
 	Sections  []string  `json:"sections"`
 	Scenarios []string  `json:"scenarios"`
 	DependsOn []string  `json:"dependsOn"`
-	Layer     int       `json:"layer"` // of the graph, from 0: after all that it depends on
+	Layer     int       `json:"layer"` // of the graph, from 0: below all its dependencies
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
 	Spec      string    `json:"spec,omitempty"` // the version it was built against
 }
 
-// maxChunks is how many chunks a graph shows.
+// maxChunks is the maximum number of chunks in a graph.
 const maxChunks = 1000
 
 func chunks(run workflow.BuildRun, l limits) []BuildChunk {
@@ -56,8 +56,8 @@ func ids(list []workflow.ID) []string {
 	return all
 }
 
-// layers says how many chunks come before each, one after the other. Those that
-// wait for each other are below all others.
+// layers returns for each chunk the length of its longest chain of dependencies. Chunks
+// that depend on each other in a cycle go below all others.
 func layers(list []workflow.Chunk) []int {
 	at := map[workflow.ID]int{}
 	for i, c := range slices.Backward(list) {
@@ -75,7 +75,7 @@ func layers(list []workflow.Chunk) []int {
 	return sink(after, waits)
 }
 
-// sink lays each below those that it waits for.
+// sink places each chunk below its dependencies.
 func sink(after [][]int, waits []int) []int {
 	layer := make([]int, len(waits))
 	var free []int
@@ -103,16 +103,16 @@ func sink(after [][]int, waits []int) []int {
 	return layer
 }
 
-// BuildResume is what a person is asked about a build that is not complete.
+// BuildResume is the question to the user about an incomplete build.
 type BuildResume struct {
 	Text    string        `json:"text"`
-	Next    string        `json:"next,omitempty"` // the chunk to go on with
+	Next    string        `json:"next,omitempty"` // the chunk to continue with
 	Choices []BuildChoice `json:"choices"`
 	Stale   []BuildStale  `json:"stale"`
 }
 
-// BuildChoice is one of the ways to go on, and the command that does it in the
-// project's folder.
+// BuildChoice is one way to continue, and the command for it, to be run in the project's
+// folder.
 type BuildChoice struct {
 	Number  int    `json:"number"`
 	Text    string `json:"text"`
@@ -169,7 +169,7 @@ func staleOf(s workflow.Stale, l limits) BuildStale {
 	return v
 }
 
-// word says whether a text can stand in a command as it is.
+// word reports whether a text can be part of a command without quoting.
 func word(text string) bool {
 	for i, r := range text {
 		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && (r != '-' && r != '.' || i == 0) {

@@ -21,16 +21,16 @@ type BuildFeed struct {
 	Checks  []workflow.Check `json:"checks,omitempty"`
 }
 
-// BuildAlert is what a person should not miss.
+// BuildAlert is something that the user should not miss.
 type BuildAlert struct {
-	Kind  string    `json:"kind"`  // of the event, or what it is about: chunk, run, context
+	Kind  string    `json:"kind"`  // of the event, or its subject: chunk, run, context
 	Level string    `json:"level"` // warning or critical
 	Text  string    `json:"text"`
 	Chunk string    `json:"chunk,omitempty"`
 	At    time.Time `json:"at,omitzero"`
 }
 
-// maxFeed is how many events a feed shows.
+// maxFeed is the maximum number of events in a feed.
 const maxFeed = 50
 
 func feed(state workflow.State, l limits) []BuildFeed {
@@ -53,7 +53,7 @@ func checks(list []workflow.Check, l limits) []workflow.Check {
 	return all
 }
 
-// textOf is what an event says for itself.
+// textOf returns the text that describes an event.
 func textOf(e workflow.Event) string {
 	if e.Summary != "" {
 		return e.Summary
@@ -84,8 +84,7 @@ func filterOf(kind string) string {
 	return "other"
 }
 
-// alerts are what went wrong and was not put right since, and what waits for a
-// person.
+// alerts returns failures that were not fixed since, and things that wait for the user.
 func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	list := []BuildAlert{}
 	if p.Context.Level == contextWarning || p.Context.Level == contextCritical {
@@ -103,12 +102,12 @@ func alerts(p BuildPicture, state workflow.State, l limits) []BuildAlert {
 	return append(list, open(workflow.Events(state.BuildEvents), l)...)
 }
 
-// awaits knows the words of other programs for what waits for a person.
+// awaits recognizes the words of other programs for waiting for the user.
 func awaits(status string) bool {
 	return status == "awaiting-user" || status == "blocked" || status == "paused"
 }
 
-// open are the events that are alerts and that nothing has answered since.
+// open returns the alert events that no later event has resolved.
 func open(events []workflow.Event, l limits) []BuildAlert {
 	var list []BuildAlert
 	answered := map[string]bool{}
@@ -127,7 +126,7 @@ func open(events []workflow.Event, l limits) []BuildAlert {
 	return list
 }
 
-// severity says whether an event is an alert.
+// severity returns the alert level of an event, or "" if it is not an alert.
 func severity(e workflow.Event) string {
 	switch {
 	case e.Kind == workflow.ChunkFailed, e.Kind == workflow.EscalationEmitted:
@@ -142,7 +141,7 @@ func severity(e workflow.Event) string {
 	return ""
 }
 
-// answers says whether what came before of a chunk is history.
+// answers reports whether an event resolves earlier alerts of its chunk.
 func answers(kind string) bool {
 	switch kind {
 	case workflow.ChunkStarted, workflow.ChunkRetrying, workflow.ChunkCompleted, workflow.ChunkVerified:

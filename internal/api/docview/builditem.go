@@ -6,7 +6,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// BuildItem is an idea in the inbox, with what was found out about it.
+// BuildItem is an idea in the inbox, with its analysis.
 type BuildItem struct {
 	ID         string         `json:"id"`
 	Type       string         `json:"type"`
@@ -18,13 +18,13 @@ type BuildItem struct {
 	Error      string         `json:"error,omitempty"`
 }
 
-// BuildAnalysis is what somebody found out about an idea.
+// BuildAnalysis is the result of analyzing an idea.
 type BuildAnalysis struct {
 	AffectedSections []string `json:"affectedSections"`
 	Summary          string   `json:"summary"`
 }
 
-// items are the latest of an inbox, in its order.
+// items returns the latest items of an inbox, in its order.
 func items(inbox jsontree.Value, l limits) []BuildItem {
 	list := []BuildItem{}
 	for _, v := range inbox.Items() {
@@ -44,7 +44,7 @@ func items(inbox jsontree.Value, l limits) []BuildItem {
 	return last(list, l.items)
 }
 
-// analysis also reads one that is a mere text.
+// analysis also accepts a plain text.
 func analysis(v jsontree.Value, l limits) *BuildAnalysis {
 	if text, ok := v.Str(); ok && text != "" {
 		return &BuildAnalysis{[]string{}, l.cut(text)}

@@ -1,11 +1,11 @@
-// Package docview makes pictures of the documents that a project's tools keep:
-// the board of a team, sessions with their waves, and a build as mission control
-// shows it. A picture is for a page: flat, short, and the same whoever wrote the
-// documents.
+// Package docview prepares the documents that a project's tools write for display: the
+// board of a team, sessions with their waves, and a build as mission control shows it. A
+// view, called a picture here, is data for a page: flat, short, and the same whichever
+// program wrote the documents.
 //
-// The documents are other programs' and language models'. Whatever stands in
-// them gives a picture: what fits is shown, words that no protocol has are shown
-// as they are, and what cannot be read is named among the picture's problems.
+// Other programs and language models write the documents. Every document gives a picture:
+// valid parts are shown, unknown status words are shown unchanged, and unreadable parts
+// are listed among the picture's problems.
 package docview
 
 import (
@@ -27,18 +27,18 @@ import (
 const (
 	maxDocument = 8 << 20         // bytes of a document that is shown
 	maxPicture  = 3 << 19         // bytes of a picture
-	maxProblems = 50              // that are named
+	maxProblems = 50              // maximum number of problems listed
 	young       = time.Second     // a file this young may still be being written
-	opLook      = host.Op("look") // at a document
+	opLook      = host.Op("look") // read a document
 )
 
-// limits are how much of a document is shown.
+// limits is how much of a document is shown.
 type limits struct {
 	items int // of a list, the latest
 	text  int // characters of a text
 }
 
-// fit makes a picture as rich as it may be.
+// fit returns the most detailed picture that does not exceed maxPicture.
 func fit[T any](paint func(limits) T) T {
 	var picture T
 	for _, l := range []limits{{200, 2000}, {100, 500}, {50, 100}, {20, 40}} {
@@ -67,7 +67,7 @@ func (l limits) cutAll(texts []string) []string {
 	return list
 }
 
-// last leaves the latest of a list.
+// last returns the last items of a list.
 func last[T any](list []T, most int) []T {
 	if list == nil {
 		return []T{}
@@ -75,15 +75,15 @@ func last[T any](list []T, most int) []T {
 	return list[max(0, len(list)-most):]
 }
 
-// document is a document as it was last seen whole.
+// document is the last version of a document that could be read.
 type document struct {
 	value   jsontree.Value
-	there   bool   // whatever is in it
+	there   bool   // the file exists, whatever its contents
 	problem string // why it cannot be read now
 }
 
-// saw takes in what is there now: nothing, bytes, or an error. What cannot be
-// read leaves what was seen before.
+// saw updates the document from the result of a read. If the new contents cannot be read,
+// it keeps the old value and records the problem.
 func (d *document) saw(data []byte, err error) {
 	if err == nil && data == nil || missing(err) {
 		*d = document{}
@@ -104,7 +104,7 @@ func (d *document) saw(data []byte, err error) {
 	d.value = doc.Value()
 }
 
-// Look reads a document that may be being written: nothing if it is not there.
+// Look reads a document that may be being written. It returns nil if the file is missing.
 func Look(h host.Host, path string) (data []byte, err error) {
 	doc, err := statefile.New(path, statefile.Options{Host: h}).Load()
 	if missing(err) {
@@ -120,7 +120,7 @@ func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// why says what is wrong with a document, without where it is.
+// why describes what is wrong with a document, without its path.
 func why(err error) string {
 	if e, ok := errors.AsType[*statefile.CorruptError](err); ok {
 		return "not JSON: " + e.Syntax.Error()
@@ -137,8 +137,8 @@ func why(err error) string {
 	return "cannot be read: " + err.Error()
 }
 
-// named lists what is invalid in a document. What is merely irregular was read
-// as it was meant.
+// named lists the invalid parts of a document. Irregular parts are left out, because they
+// could be read.
 func named(document string, found []statefile.Finding) []string {
 	var list []string
 	for _, f := range found {
@@ -156,8 +156,8 @@ func named(document string, found []statefile.Finding) []string {
 	return list
 }
 
-// moment reads a time in any form found in the wild. A zero time is one that
-// nobody can tell, or that JSON cannot hold.
+// moment parses a time in any of the formats that programs write. It returns the zero
+// time for an invalid time, or one that JSON cannot represent.
 func moment(text string) time.Time {
 	t, err := timestamp.Parse(strings.TrimSpace(text), time.Local)
 	if err != nil {
@@ -173,7 +173,7 @@ func tellable(t time.Time) time.Time {
 	return t
 }
 
-// first returns the first member that says something.
+// first returns the first of the named members that is a non-empty text or number.
 func first(v jsontree.Value, names ...string) string {
 	for _, name := range names {
 		if m := v.Get(name); !m.Absent() && m.Kind() != jsontree.Object && m.Kind() != jsontree.Array && m.String() != "" {
@@ -183,8 +183,8 @@ func first(v jsontree.Value, names ...string) string {
 	return ""
 }
 
-// texts reads a list of strings, also one that is a mere string or has other
-// things in it.
+// texts reads a list of strings. It also accepts a single string, and items of other
+// types.
 func texts(v jsontree.Value) []string {
 	list := []string{}
 	if text, ok := v.Str(); ok && text != "" {

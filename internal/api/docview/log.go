@@ -14,16 +14,16 @@ import (
 	"gaffer/statefile"
 )
 
-// MaxTail is how much of the end of a log can be had.
+// MaxTail is the maximum length of the end of a log that can be read, in bytes.
 const MaxTail = 1 << 20
 
 // LogTail is the end of a log.
 type LogTail struct {
 	Text     []byte
-	From, To int64 // where it is in the log
+	From, To int64 // its offsets in the log
 }
 
-// logs are the names of the logs in a session's folder, each by itself.
+// logs returns the names of the logs in a session's folder as a set.
 func (s *Shelf) logs(id string) map[string]string {
 	entries, err := s.host.ReadDir(opLook, filepath.Join(s.sessions(), id))
 	if err != nil {
@@ -38,9 +38,9 @@ func (s *Shelf) logs(id string) map[string]string {
 	return list
 }
 
-// Log reads at most so many bytes of the end of an agent's log, from the
-// beginning of a line. It must be a plain file in the session's own folder:
-// what a link there leads to is not the session's to show.
+// Log returns at most tail bytes from the end of an agent's log, starting at the
+// beginning of a line. The log must be a regular file in the session's own folder. Links
+// are not followed, because their target may lie outside the session.
 func (s *Shelf) Log(id, agent string, tail int64) (LogTail, error) {
 	missing := &session.NotFoundError{What: "log", ID: agent, Where: "session " + id}
 	if statefile.CheckName("session id", id) != nil || statefile.CheckName("agent id", agent) != nil {
@@ -59,7 +59,7 @@ func (s *Shelf) Log(id, agent string, tail int64) (LogTail, error) {
 	if err != nil {
 		return LogTail{}, missing
 	}
-	defer func() { _ = f.Close() }() // likewise
+	defer func() { _ = f.Close() }() // nothing was written
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return LogTail{}, missing
@@ -67,11 +67,11 @@ func (s *Shelf) Log(id, agent string, tail int64) (LogTail, error) {
 	return end(f, info, min(tail, MaxTail))
 }
 
-// logFile is what the session's document says where an agent's log is.
+// logFile returns the path of an agent's log according to the session's document.
 func (s *Shelf) logFile(id, agent string) string {
 	status, err := s.store.Load(id)
 	if err != nil {
-		return "" // the protocol says where it is
+		return "" // the default path of the protocol is used
 	}
 	for _, a := range status.Agents {
 		if a.ID == agent {

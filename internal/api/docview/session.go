@@ -12,37 +12,37 @@ import (
 	"gaffer/statefile"
 )
 
-// SessionWave is agents that run at the same time.
+// SessionWave is a group of agents that run at the same time.
 type SessionWave struct {
-	Number int            `json:"number"` // 0 of agents that are in no wave
+	Number int            `json:"number"` // 0 for agents that are in no wave
 	Status string         `json:"status"`
 	Agents []SessionAgent `json:"agents"`
 }
 
-// SessionAgent is one member of a session.
+// SessionAgent is one agent of a session.
 type SessionAgent struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Status  string    `json:"status"`
 	Started time.Time `json:"started,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Seconds *float64  `json:"seconds,omitempty"` // that it took; missing while it runs
+	Seconds *float64  `json:"seconds,omitempty"` // its duration; missing while it is running
 	Error   string    `json:"error,omitempty"`
-	PID     int       `json:"pid,omitempty"` // while it runs
+	PID     int       `json:"pid,omitempty"` // while it is running
 	Model   string    `json:"model,omitempty"`
-	Log     string    `json:"log,omitempty"` // where its output is, if that can be shown
+	Log     string    `json:"log,omitempty"` // the path of its output, if that can be shown
 }
 
-// SessionPicture is a session and what is wrong with its document.
+// SessionPicture is a session and the problems of its document.
 type SessionPicture struct {
 	Session  SessionEntry `json:"session"`
 	Problems []string     `json:"problems"`
 }
 
-const maxAgents = 5000 // of a session that are shown
+const maxAgents = 5000 // maximum number of agents shown
 
-// Session shows one session. A document that cannot be read is a problem of the
-// picture; one that is not there is an error.
+// Session returns the view of one session. If its document cannot be read, the picture
+// contains the problem. If it is missing, Session returns an error.
 func (s *Shelf) Session(id string) (SessionPicture, error) {
 	doc, err := s.store.Document(id)
 	picture := SessionPicture{Session: SessionEntry{ID: id}, Problems: []string{}}
@@ -66,7 +66,7 @@ func (s *Shelf) Session(id string) (SessionPicture, error) {
 	return picture, nil
 }
 
-// notThere also covers an id that no session can have.
+// notThere also covers ids that are not valid names.
 func notThere(err error) bool {
 	if _, ok := errors.AsType[*session.NotFoundError](err); ok {
 		return true
@@ -75,8 +75,8 @@ func notThere(err error) bool {
 	return ok || missing(err)
 }
 
-// waves puts every agent into one: that which names it, else that which it
-// names, else none. Ids of agents that are not there are left out.
+// waves assigns every agent to a wave: the wave that lists it, else the wave that it
+// names, else wave 0. It ignores ids of unknown agents.
 func (s *Shelf) waves(id string, status session.Status) []SessionWave {
 	logs := s.logs(id)
 	at := map[string]int{}
@@ -103,7 +103,7 @@ func (s *Shelf) waves(id string, status session.Status) []SessionWave {
 	return rest(list, number, placed, status, logs)
 }
 
-// rest adds the agents that no wave names.
+// rest adds the agents that no wave lists.
 func rest(list []SessionWave, number map[int]int, placed []bool, status session.Status, logs map[string]string) []SessionWave {
 	for i, a := range status.Agents {
 		if placed[i] {
@@ -127,8 +127,8 @@ func rest(list []SessionWave, number map[int]int, placed []bool, status session.
 	return list
 }
 
-// waveStatus follows the agents, since other writers never set it. Without any
-// it is what the document says.
+// waveStatus computes the status from the agents, because other writers never set it.
+// Without agents it returns the document's status.
 func waveStatus(agents []SessionAgent, said session.State) string {
 	ended, begun := 0, 0
 	for _, a := range agents {
@@ -169,7 +169,7 @@ func agentOf(a session.Agent, logs map[string]string) SessionAgent {
 	return v
 }
 
-// seconds is how long an agent that has ended took.
+// seconds returns the duration of an ended agent.
 func seconds(a session.Agent) *float64 {
 	if a.DurationSeconds != nil && *a.DurationSeconds >= 0 {
 		return a.DurationSeconds
@@ -181,8 +181,8 @@ func seconds(a session.Agent) *float64 {
 	return &took
 }
 
-// logName is the name of an agent's log in the session's folder, where there is
-// one: that which the document gives, else the protocol's.
+// logName returns the name of an agent's log in the session's folder, if it exists: the
+// name in the document, else the protocol's default.
 func logName(id, said string, logs map[string]string) string {
 	if said != "" {
 		if name := filepath.Base(said); logs[name] != "" {

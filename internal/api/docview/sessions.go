@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	maxFolders  = 600 // of sessions that are looked at, the last by their names
-	maxSessions = 200 // that are listed
+	maxFolders  = 600 // maximum number of session folders read, the last by name
+	maxSessions = 200 // maximum number of sessions listed
 	coarse      = 2 * time.Second
 )
 
-// SessionEntry is a session in a list, or with its waves if it is shown alone.
+// SessionEntry is a session in a list, or with its waves in the view of one session.
 type SessionEntry struct {
 	ID         string          `json:"id"` // the folder's name
 	Source     string          `json:"source"`
@@ -34,15 +34,15 @@ type SessionEntry struct {
 	Counts     session.Summary `json:"counts"`
 	Ours       bool            `json:"ours"` // gaffer runs it
 	Run        string          `json:"run,omitempty"`
-	Version    string          `json:"version"`           // another one when the document is another
+	Version    string          `json:"version"`           // changes with every change of the document
 	Problem    string          `json:"problem,omitempty"` // why the document cannot be read
 	Waves      []SessionWave   `json:"waves,omitempty"`
 
 	written time.Time
 }
 
-// Shelf is the sessions of a project. It remembers what it has read, and is safe
-// for concurrent use.
+// Shelf reads the sessions of a project. It caches what it has read, and is safe for
+// concurrent use.
 type Shelf struct {
 	host  host.Host
 	root  string // of the store
@@ -52,20 +52,20 @@ type Shelf struct {
 	seen map[string]*shelved
 }
 
-// shelved is a session as it was last seen.
+// shelved is a session as it was last read.
 type shelved struct {
-	info  fs.FileInfo // nil if the document is to be read again
+	info  fs.FileInfo // nil if the document must be read again
 	entry SessionEntry
-	whole bool // it was readable once
+	whole bool // it could be read at least once
 }
 
-// NewShelf returns the sessions below a root, such as .founder-mode/status. It
-// touches nothing.
+// NewShelf returns the sessions below a root, such as .founder-mode/status. It accesses
+// no files yet.
 func NewShelf(h host.Host, root string) *Shelf {
 	return &Shelf{host: h, root: root, store: session.New(root, session.Options{Host: h}), seen: map[string]*shelved{}}
 }
 
-// List looks at the sessions and returns the newest, the latest first.
+// List reads the sessions and returns the newest, the latest first.
 func (s *Shelf) List() []SessionEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,11 +104,11 @@ func (s *Shelf) sessions() string { return filepath.Join(s.root, "sessions") }
 
 func (s *Shelf) status(id string) string { return filepath.Join(s.sessions(), id, "status.json") }
 
-// folders lists what may be a session, by name.
+// folders lists the folders that may be sessions, by name.
 func (s *Shelf) folders() []string {
 	entries, err := s.host.ReadDir(opLook, s.sessions())
 	if err != nil {
-		return nil // none is there, or none may be seen
+		return nil // there are none, or they cannot be read
 	}
 	var names []string
 	for _, e := range entries {
@@ -119,8 +119,8 @@ func (s *Shelf) folders() []string {
 	return names[max(0, len(names)-maxFolders):]
 }
 
-// look reads a session if it has changed, or may have. It says whether there is
-// one to show.
+// look reads a session if it has changed, or may have changed. It reports whether there
+// is a session to show.
 func (s *Shelf) look(id string) bool {
 	info, err := s.host.Stat(opLook, s.status(id))
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *Shelf) look(id string) bool {
 	return false
 }
 
-// read takes in a document. One that is being written leaves what was seen
-// before.
+// read reads a document. If the document is still being written, it keeps the previous
+// contents.
 func (s *Shelf) read(seen *shelved, info fs.FileInfo, now time.Time) {
 	seen.info, seen.entry.written = info, tellable(info.ModTime())
 	data, err := statefile.ReadBytes(s.host, s.status(seen.entry.ID))
@@ -178,8 +178,8 @@ func version(data []byte) string {
 // listed is how much of a session a list shows.
 var listed = limits{items: maxSessions, text: 300}
 
-// entryOf is a session without its waves. Counts are taken from the agents, since
-// a summary may be wrong.
+// entryOf returns a session without its waves. It counts the agents itself, because the
+// summary in the document may be wrong.
 func entryOf(id string, v jsontree.Value, data []byte) SessionEntry {
 	status, _ := session.Decode(v)
 	e := SessionEntry{

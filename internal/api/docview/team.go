@@ -9,7 +9,7 @@ import (
 	"gaffer/team"
 )
 
-// TeamPicture is where a team stands.
+// TeamPicture is the view of a team.
 type TeamPicture struct {
 	Project   string         `json:"project"`
 	Path      string         `json:"path"`
@@ -25,7 +25,7 @@ type TeamPicture struct {
 	Problems  []string       `json:"problems"`
 }
 
-// TeamSession is a team's session as a whole.
+// TeamSession describes a team's session as a whole.
 type TeamSession struct {
 	ID           string    `json:"id"`
 	Mode         string    `json:"mode"`
@@ -36,7 +36,7 @@ type TeamSession struct {
 	Started      time.Time `json:"started,omitzero"`
 	Ended        time.Time `json:"ended,omitzero"`
 	Updated      time.Time `json:"updated,omitzero"`
-	Percent      float64   `json:"percent"` // of the groups that are complete
+	Percent      float64   `json:"percent"` // of groups that are complete
 	Requirements string    `json:"requirements,omitempty"`
 }
 
@@ -48,23 +48,23 @@ type TeamPhase struct {
 	Parallel int      `json:"parallel,omitempty"`
 }
 
-// TeamCounter is how often a role was started on a group.
+// TeamCounter counts how often a role was started on a group.
 type TeamCounter struct {
 	Group string `json:"group"`
 	Role  string `json:"role"`
 	Count int    `json:"count"`
 	Limit int    `json:"limit"`
-	To    string `json:"to"` // who is to look at the group when it is past that
+	To    string `json:"to"` // the role that must look at the group when the limit is exceeded
 }
 
-// Team is the documents of a team as they were last seen. It is for one
-// goroutine at a time.
+// Team contains the last read versions of a team's documents. It is not safe for
+// concurrent use.
 type Team struct {
 	seen  map[team.Document]*document
-	found map[team.Document][]string // what is wrong in each
+	found map[team.Document][]string // the problems of each
 }
 
-// NewTeam returns a team of which nothing was seen.
+// NewTeam returns a team without documents.
 func NewTeam() *Team {
 	t := &Team{map[team.Document]*document{}, map[team.Document][]string{}}
 	for _, d := range team.Documents() {
@@ -73,7 +73,7 @@ func NewTeam() *Team {
 	return t
 }
 
-// ReadTeam looks at the documents below a root.
+// ReadTeam reads the documents below a root.
 func ReadTeam(h host.Host, root string) *Team {
 	t := NewTeam()
 	for _, d := range team.Documents() {
@@ -82,7 +82,7 @@ func ReadTeam(h host.Host, root string) *Team {
 	return t
 }
 
-// Saw takes in one document: nothing if it is not there.
+// Saw returns a function that updates one document; nil data means that it is missing.
 func (t *Team) Saw(d team.Document) func(data []byte, err error) {
 	return func(data []byte, err error) { t.saw(d, data, err) }
 }
@@ -100,7 +100,7 @@ func (t *Team) saw(d team.Document, data []byte, err error) {
 	}
 }
 
-// SessionID is the session that the documents are of.
+// SessionID returns the id of the session that the documents belong to.
 func (t *Team) SessionID() string {
 	for _, d := range []team.Document{team.PMStateDoc, team.OrchestratorDoc} {
 		if id := t.value(d).Get("session_id").Text(); id != "" {
@@ -112,7 +112,7 @@ func (t *Team) SessionID() string {
 
 func (t *Team) value(d team.Document) jsontree.Value { return t.seen[d].value }
 
-// Picture shows the documents. Whose they are is for the caller to say.
+// Picture returns the view of the documents. The caller adds the run that they belong to.
 func (t *Team) Picture() TeamPicture {
 	s := t.state()
 	return fit(func(l limits) TeamPicture {
@@ -124,7 +124,7 @@ func (t *Team) Picture() TeamPicture {
 	})
 }
 
-// there says whether a document of the team's state is, whatever is in it.
+// there reports whether any document of the team's state exists, whatever its contents.
 func (t *Team) there() bool {
 	for _, d := range []team.Document{team.PMStateDoc, team.GroupStatusDoc, team.OrchestratorDoc} {
 		if t.seen[d].there {
@@ -150,7 +150,7 @@ func (t *Team) problems(l limits) []string {
 	return list[:min(len(list), maxProblems)]
 }
 
-// teamState is what the documents of a team's state say.
+// teamState is the decoded contents of the documents of a team's state.
 type teamState struct {
 	pm           team.PMState
 	groups       team.Groups
@@ -158,7 +158,7 @@ type teamState struct {
 
 	begun   map[string]team.Group     // by id
 	planned map[string]team.TaskGroup // by id
-	raw     map[string]jsontree.Value // a group as it stands in its document
+	raw     map[string]jsontree.Value // the raw group in its document
 	listed  map[string]team.WorkStatus
 }
 
@@ -220,8 +220,8 @@ func (s teamState) phases(l limits) []TeamPhase {
 	return list
 }
 
-// counters are those of the groups that are shown and not complete, of roles
-// that were started at all.
+// counters returns the counters of the incomplete groups in shown, for roles that were
+// started at least once.
 func counters(shown []TeamGroup) []TeamCounter {
 	list := []TeamCounter{}
 	for _, g := range shown {

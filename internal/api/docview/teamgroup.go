@@ -13,34 +13,34 @@ import (
 type TeamGroup struct {
 	ID        string        `json:"id"`
 	Name      string        `json:"name"`
-	Status    string        `json:"status"` // the document's own word
+	Status    string        `json:"status"` // as written in the document
 	Stage     string        `json:"stage"`  // the column of the board
 	Branch    string        `json:"branch"`
-	Agent     string        `json:"agent,omitempty"` // who works on it
+	Agent     string        `json:"agent,omitempty"` // the agent that works on it
 	Attempts  TeamAttempts  `json:"attempts"`
 	Blockers  []TeamBlocker `json:"blockers"`
 	DependsOn []string      `json:"depends_on"`
-	Note      string        `json:"note"` // what the tech lead said last
+	Note      string        `json:"note"` // the tech lead's last feedback
 	Started   time.Time     `json:"started,omitzero"`
 	Ended     time.Time     `json:"ended,omitzero"`
 }
 
-// TeamAttempts are how often each role was started on a group.
+// TeamAttempts counts how often each role was started on a group.
 type TeamAttempts struct {
 	Developer int `json:"developer"`
 	QA        int `json:"qa"`
 	TechLead  int `json:"tech_lead"`
 }
 
-// TeamBlocker is something that keeps a group from going on.
+// TeamBlocker is a problem that blocks a group.
 type TeamBlocker struct {
 	Description string `json:"description"`
 	Resolved    bool   `json:"resolved"`
 	Resolution  string `json:"resolution,omitempty"`
 }
 
-// The columns of a board, in their order. A word that the protocol does not have
-// is in a column of its own, and never counts as complete.
+// The columns of a board, in their order. A status word that the protocol does not have
+// goes into a column of its own, and never counts as complete.
 const (
 	stagePending   = "pending"
 	stageDeveloper = "developer_working"
@@ -50,7 +50,8 @@ const (
 	stageOther     = "other"
 )
 
-// stageOf also knows the words that the project manager has for planned groups.
+// stageOf returns the column of a status. It also accepts the project manager's words for
+// planned groups.
 func stageOf(status string) string {
 	switch team.GroupStatus(status) {
 	case team.Pending, "", team.GroupStatus(team.WorkAssigned):
@@ -79,7 +80,7 @@ func (s teamState) board(l limits) []TeamGroup {
 	return list
 }
 
-// ids lists every group that a document names, in that order, each once.
+// ids lists every group that a document names, each once, in the order of board.
 func (s teamState) ids() []string {
 	var list []string
 	known := map[string]bool{"": true}
@@ -122,12 +123,12 @@ func (s teamState) group(id string, l limits) TeamGroup {
 	}
 }
 
-// status is a group's own, or else what the project manager says of it.
+// status returns a group's own status, or else the status that the project manager gives.
 func (s teamState) status(id string) string {
 	return cmp.Or(string(s.begun[id].Status), string(s.planned[id].Status), string(s.listed[id]), string(team.Pending))
 }
 
-// blockers reads those of a group, also such that are mere texts.
+// blockers reads the blockers of a group. It also accepts plain texts.
 func blockers(v jsontree.Value, l limits) []TeamBlocker {
 	list := []TeamBlocker{}
 	for _, item := range v.Items() {
@@ -144,7 +145,7 @@ func blockers(v jsontree.Value, l limits) []TeamBlocker {
 	return list
 }
 
-// note is the tech lead's last word on a group.
+// note returns the tech lead's last feedback on a group.
 func note(group jsontree.Value) (text string) {
 	for _, item := range group.Get("tech_lead_feedback").Items() {
 		said := first(item, "feedback", "summary")
@@ -158,7 +159,7 @@ func note(group jsontree.Value) (text string) {
 	return text
 }
 
-// percent is how many of the groups are complete, with one decimal.
+// percent returns the percentage of complete groups, with one decimal.
 func (s teamState) percent() float64 {
 	ids, done := s.ids(), 0
 	for _, id := range ids {

@@ -9,20 +9,20 @@ import (
 	"gaffer/team"
 )
 
-// TeamMessage is what one role handed to the next.
+// TeamMessage is a message from one role to the next.
 type TeamMessage struct {
 	ID    string    `json:"id"`
 	From  string    `json:"from"`
 	To    string    `json:"to"`
 	Type  string    `json:"type"`
 	Text  string    `json:"text"`
-	Body  []string  `json:"body,omitempty"` // what else it says, line by line
+	Body  []string  `json:"body,omitempty"` // further contents, line by line
 	At    time.Time `json:"at,omitzero"`
 	Read  bool      `json:"read"`
 	Group string    `json:"group"`
 }
 
-// TeamDecision is what somebody decided, and why.
+// TeamDecision is a decision of a role and its reason.
 type TeamDecision struct {
 	At    time.Time `json:"at,omitzero"`
 	Who   string    `json:"who"`
@@ -31,8 +31,8 @@ type TeamDecision struct {
 	Group string    `json:"group,omitempty"`
 }
 
-// ways are the documents with messages, with what a message in them is where it
-// does not say so itself.
+// ways are the documents with messages, and the defaults for messages that do not name
+// their sender, receiver or type.
 var ways = []struct {
 	doc      team.Document
 	from, to team.Role
@@ -43,7 +43,7 @@ var ways = []struct {
 	{team.TechLeadToDevDoc, team.TechLead, team.Developer, "review"},
 }
 
-// messages lists the latest of all pairs, the oldest first.
+// messages lists the latest messages of all documents, the oldest first.
 func (t *Team) messages(l limits) []TeamMessage {
 	var list dated[TeamMessage]
 	for _, w := range ways {
@@ -82,7 +82,7 @@ func message(v jsontree.Value, l limits) (TeamMessage, bool) {
 	return m, v.Kind() == jsontree.Object
 }
 
-// body are the parts of a message that people read.
+// body returns the parts of a message that users read.
 func body(v jsontree.Value, l limits) []string {
 	var lines []string
 	for _, path := range []string{
@@ -106,8 +106,8 @@ func body(v jsontree.Value, l limits) []string {
 	return lines[:min(len(lines), l.items)]
 }
 
-// decisions are those of the project manager, of the orchestrator and of the
-// tech lead, the oldest first.
+// decisions returns the decisions of the project manager, the orchestrator and the tech
+// lead, the oldest first.
 func (t *Team) decisions(s teamState, l limits) []TeamDecision {
 	var list dated[TeamDecision]
 	if s.pm.Mode != "" {
@@ -127,7 +127,7 @@ func (t *Team) decisions(s teamState, l limits) []TeamDecision {
 	return last(list.sorted(), l.items)
 }
 
-// said adds a decision that says something.
+// said adds a decision that is not empty.
 func said(list *dated[TeamDecision], d TeamDecision) {
 	if d.What+d.Why != "" {
 		list.add(d.At, d)
@@ -147,15 +147,15 @@ func decision(v jsontree.Value, who, group string, l limits) TeamDecision {
 	}
 }
 
-// dated is a list from several sources. What has no time stays behind what was
-// before it in its own source.
+// dated is a list from several sources, sorted by time. An item without a time keeps its
+// place after the previous item of its source.
 type dated[T any] struct {
 	list  []T
 	times []time.Time
 	since time.Time
 }
 
-// next begins another source.
+// next starts another source.
 func (d *dated[T]) next() { d.since = time.Time{} }
 
 func (d *dated[T]) add(at time.Time, item T) {

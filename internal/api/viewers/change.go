@@ -15,9 +15,9 @@ const (
 	maxContent = 64 << 10 // bytes of an idea
 )
 
-// AddEvent adds an event to the feed of a project and returns its kind. An event
-// that says when it happened and is in the feed already is not added again: it
-// was sent twice, or its sender has written it there itself.
+// AddEvent adds an event to the feed of a project and returns its kind. If the event has
+// a timestamp and the feed already contains it, AddEvent does nothing: it was sent twice,
+// or its sender has written it to the file itself.
 func (v *Viewer) AddEvent(ctx context.Context, ref string, body []byte) (kind string, err error) {
 	l, err := v.toChange(ctx, ref)
 	if err != nil {
@@ -41,7 +41,7 @@ func (v *Viewer) AddEvent(ctx context.Context, ref string, body []byte) (kind st
 	return draft.Kind, told(err)
 }
 
-// draftOf reads an event. dated is whether it says when it happened.
+// draftOf parses an event. dated reports whether it has a timestamp.
 func draftOf(body []byte) (d workflow.Draft, dated bool, err error) {
 	if len(body) > maxEvent {
 		return d, false, refuse(invalid, "invalid_request", "the event has %d bytes: want at most %d", len(body), maxEvent)
@@ -67,7 +67,7 @@ func draftOf(body []byte) (d workflow.Draft, dated bool, err error) {
 	return d, dated, nil
 }
 
-// Inbox lists the items of a project's inbox as they stand there.
+// Inbox returns the items of a project's inbox unchanged.
 func (v *Viewer) Inbox(ctx context.Context, ref string) ([]json.RawMessage, error) {
 	l, err := v.of(ctx, ref)
 	if err != nil {
@@ -84,7 +84,7 @@ func (v *Viewer) Inbox(ctx context.Context, ref string) ([]json.RawMessage, erro
 	return list, nil
 }
 
-// AddItem puts an idea into a project's inbox.
+// AddItem adds an idea to a project's inbox.
 func (v *Viewer) AddItem(ctx context.Context, ref, kind, content string) (json.RawMessage, error) {
 	l, err := v.toChange(ctx, ref)
 	if err != nil {
@@ -97,14 +97,14 @@ func (v *Viewer) AddItem(ctx context.Context, ref, kind, content string) (json.R
 	return raw(item.Raw), told(err)
 }
 
-// ItemChange is what becomes of an item.
+// ItemChange is a status change of an inbox item.
 type ItemChange struct {
 	Status     string `json:"status"`     // processing, processed or error
-	ConsumedBy string `json:"consumedBy"` // what took in one that is processed
+	ConsumedBy string `json:"consumedBy"` // what consumed a processed item
 	Error      string `json:"error"`      // why it could not be processed
 }
 
-// ChangeItem moves an item of a project's inbox on.
+// ChangeItem changes the status of an item in a project's inbox.
 func (v *Viewer) ChangeItem(ctx context.Context, ref, id string, c ItemChange) (json.RawMessage, error) {
 	l, err := v.toChange(ctx, ref)
 	if err != nil {

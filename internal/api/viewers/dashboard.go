@@ -20,11 +20,11 @@ import (
 
 const opReadText host.Op = "read text"
 
-// texts are the documents of a project that are Markdown, with what stands for one
-// that was not written yet. A spec must be there.
+// texts maps the Markdown documents of a project to the default text for a missing
+// document. The spec has no default: it must exist.
 var texts = map[string]string{spec.File: "", "changelog.md": "_No changelog yet._\n", "lessons.md": ""}
 
-// Text reads one of those documents.
+// Text reads one of the documents in texts.
 func (v *Viewer) Text(ctx context.Context, ref, name string) ([]byte, error) {
 	without, known := texts[name]
 	if !known {
@@ -46,8 +46,8 @@ func (v *Viewer) Text(ctx context.Context, ref, name string) ([]byte, error) {
 	return text, nil
 }
 
-// document reads a file in the workflow folder of a project, if it is there. A
-// link is not followed: what it leads to is not the project's to show.
+// document reads a file in the workflow folder of a project. found is false if it is
+// missing. Links are not followed, because their target may lie outside the project.
 func (v *Viewer) document(l *live, name string) (data []byte, found bool, err error) {
 	path := filepath.Join(l.folder, name)
 	info, err := v.host.Lstat(opReadText, path)
@@ -68,7 +68,7 @@ func (v *Viewer) document(l *live, name string) (data []byte, found bool, err er
 	return data, err == nil, told(err)
 }
 
-// spec reads the spec of a project, which may have none.
+// spec reads the spec of a project. It returns an empty spec if there is none.
 func (v *Viewer) spec(l *live) (spec.Spec, error) {
 	data, found, err := v.document(l, spec.File)
 	if err != nil || !found {
@@ -77,12 +77,12 @@ func (v *Viewer) spec(l *live) (spec.Spec, error) {
 	return spec.Parse(data), nil
 }
 
-// Sections are those of a spec, in its order.
+// Sections are the sections of a spec, in its order.
 type Sections struct {
 	Sections []Section `json:"sections"`
 }
 
-// Section is one section of a spec as a viewer shows it.
+// Section is one section of a spec as the viewer shows it.
 type Section struct {
 	Number    string   `json:"number"`
 	Heading   string   `json:"heading"`
@@ -93,11 +93,11 @@ type Section struct {
 	Body      string   `json:"body"`
 }
 
-// claim is what stands in bold in the text of a section.
+// claim matches bold text in a section.
 var claim = lazyregexp.New(`\*\*([^*\n]{4,80})\*\*`)
 
-// Sections reads the sections of a project's spec, with what the state says of
-// their readiness.
+// Sections returns the sections of a project's spec, with their readiness from the
+// workflow state.
 func (v *Viewer) Sections(ctx context.Context, ref string) (Sections, error) {
 	list := Sections{[]Section{}}
 	text, words, err := v.specWithReadiness(ctx, ref)
@@ -116,11 +116,11 @@ func (v *Viewer) Sections(ctx context.Context, ref string) (Sections, error) {
 	return list, nil
 }
 
-// maxClaims is how many claims of a section are read.
+// maxClaims is the maximum number of claims that are read from a section.
 const maxClaims = 200
 
-// specWithReadiness reads the spec of a project, and what the state says of how
-// ready a section is.
+// specWithReadiness reads the spec of a project. The function of returns the readiness of
+// a section according to the workflow state.
 func (v *Viewer) specWithReadiness(ctx context.Context, ref string) (text spec.Spec, of func(spec.Section) string, err error) {
 	l, err := v.of(ctx, ref)
 	if err != nil {
@@ -142,22 +142,22 @@ func (v *Viewer) specWithReadiness(ctx context.Context, ref string) (text spec.S
 	return text, func(s spec.Section) string { return cmp.Or(words[s.Alias], "unknown") }, nil
 }
 
-// Dashboard is how all projects stand.
+// Dashboard is an overview of all projects.
 type Dashboard struct {
 	Projects []Card `json:"projects"`
-	Active   string `json:"activeProject"` // its path
+	Active   string `json:"activeProject"` // the path of the active project
 }
 
-// Card is how one project stands.
+// Card is the overview of one project.
 type Card struct {
 	Path            string         `json:"path"`
 	Name            string         `json:"name"`
-	SynopsisShort   *string        `json:"synopsisShort"` // of the spec's front matter
+	SynopsisShort   *string        `json:"synopsisShort"` // from the spec's front matter
 	SpecStatus      string         `json:"specStatus"`
 	ExternalVersion *string        `json:"externalVersion"`
 	AccentColor     *string        `json:"accentColor"`
 	Readiness       CardReadiness  `json:"readiness"`
-	Build           *CardBuild     `json:"build"` // null while none is under way
+	Build           *CardBuild     `json:"build"` // null while no build is running
 	Inbox           CardInbox      `json:"inbox"`
 	Untracked       int            `json:"untrackedChanges"`
 	UpgradeStatus   string         `json:"upgradeStatus"` // current or upgraded
@@ -165,33 +165,33 @@ type Card struct {
 	LastActivity    time.Time      `json:"lastActivity,omitzero"`
 }
 
-// CardReadiness is how many sections are ready, of how many.
+// CardReadiness counts the ready sections and all sections.
 type CardReadiness struct {
 	Ready   int            `json:"ready"`
 	Total   int            `json:"total"`
 	Summary map[string]int `json:"summary"`
 }
 
-// CardBuild is a build that is under way.
+// CardBuild is a running build.
 type CardBuild struct {
 	Progress any    `json:"progress"`
 	Step     string `json:"step"`
 }
 
-// CardInbox is how many ideas wait, of how many.
+// CardInbox counts the pending ideas and all ideas.
 type CardInbox struct {
 	Pending int `json:"pending"`
 	Total   int `json:"total"`
 }
 
-// Recommendation is what a person may do next.
+// Recommendation is what the user may do next.
 type Recommendation struct {
 	Command *string `json:"command"`
 	Reason  string  `json:"reason"`
 }
 
-// Dashboard reads how all projects stand. What cannot be read of one is told in
-// its recommendation, and hides no other project.
+// Dashboard returns an overview of all projects. If a project cannot be read, its
+// recommendation contains the error, and the other projects are shown.
 func (v *Viewer) Dashboard(ctx context.Context) (Dashboard, error) {
 	board := Dashboard{Projects: []Card{}}
 	projects, err := v.Projects(ctx)
@@ -268,7 +268,7 @@ func (v *Viewer) fill(ctx context.Context, p Project, card *Card) error {
 	return nil
 }
 
-// said is a text of a document, or nil if it has none.
+// said returns a string or number of a document as text, or nil if there is none.
 func said(v jsontree.Value) *string {
 	if v.Kind() != jsontree.String && v.Kind() != jsontree.Number {
 		return nil
@@ -277,7 +277,7 @@ func said(v jsontree.Value) *string {
 	return &text
 }
 
-// recommend is what a person may do next, the most urgent first.
+// recommend returns the most urgent thing that the user may do next.
 func recommend(c Card) Recommendation {
 	do := func(command, reason string) Recommendation { return Recommendation{&command, reason} }
 	is := c.Readiness.Summary

@@ -12,22 +12,22 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Ours says which documents are written by gaffer's own runs. All others are
-// another program's.
+// Ours tells which documents gaffer's own runs write. Other programs write all others.
 type Ours interface {
-	// Sessions returns the runs of those sessions that are gaffer's.
+	// Sessions returns the runs of those sessions that are gaffer's, by session id.
 	Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error)
-	// Team returns the run of a team's session, or nothing.
+	// Team returns the run of a team's session, or "".
 	Team(ctx context.Context, root, session string) (run string, err error)
-	// Build returns the run of the build that a state tells of, or nothing, and
-	// whether somebody is at it.
+	// Build returns the run of the build that a workflow state describes, or "". working
+	// reports whether a process works on it.
 	Build(ctx context.Context, root string, state jsontree.Value) (run string, working bool, err error)
 }
 
-// asking bounds how long it may take to find out whose a document is.
+// asking is how long a query to Ours may take.
 const asking = 5 * time.Second
 
-// documents are those of a project beside its workflow, as they were last seen.
+// documents are the last read versions of a project's documents other than the
+// workflow's.
 type documents struct {
 	place ProjectFolders
 	shelf *docview.Shelf
@@ -43,7 +43,7 @@ func newDocuments(h host.Host, place ProjectFolders) *documents {
 	return &documents{place: place, shelf: docview.NewShelf(h, place.Sessions), team: docview.NewTeam(), build: &docview.Build{}}
 }
 
-// Team shows where the team of a project stands.
+// Team returns the state of a project's team.
 func (v *Viewer) Team(ctx context.Context, ref string) (docview.TeamPicture, error) {
 	l, err := v.of(ctx, ref)
 	if err != nil {
@@ -53,7 +53,7 @@ func (v *Viewer) Team(ctx context.Context, ref string) (docview.TeamPicture, err
 	return v.credit(ctx, l, t.Picture(), t.SessionID()), nil
 }
 
-// credit says whose a team is.
+// credit adds the project and the run that a team belongs to.
 func (v *Viewer) credit(ctx context.Context, l *live, p docview.TeamPicture, session string) docview.TeamPicture {
 	p.Project, p.Path = l.name, l.path
 	if v.opts.Ours != nil && session != "" {
@@ -69,8 +69,8 @@ func (v *Viewer) credit(ctx context.Context, l *live, p docview.TeamPicture, ses
 	return p
 }
 
-// doubt tells that nobody knows whose a document is, which is shown all the same.
-// It is asked several times a second, and told once in a while.
+// doubt logs that the owner of a document is unknown. The document is shown anyway.
+// Queries happen several times per second, so it logs at most once per minute.
 func (v *Viewer) doubt(err error) {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
@@ -118,7 +118,7 @@ func (v *Viewer) creditAll(ctx context.Context, l *live, list []docview.SessionE
 	return list
 }
 
-// Session shows one session of a project with its waves.
+// Session returns one session of a project with its waves.
 func (v *Viewer) Session(ctx context.Context, ref, id string) (docview.SessionPicture, error) {
 	l, err := v.of(ctx, ref)
 	if err != nil {
@@ -132,7 +132,7 @@ func (v *Viewer) Session(ctx context.Context, ref, id string) (docview.SessionPi
 	return p, nil
 }
 
-// SessionLog reads the end of an agent's log.
+// SessionLog returns the end of an agent's log.
 func (v *Viewer) SessionLog(ctx context.Context, ref, id, agent string, tail int64) (docview.LogTail, error) {
 	l, err := v.of(ctx, ref)
 	if err != nil {
@@ -148,7 +148,7 @@ func (v *Viewer) SessionLog(ctx context.Context, ref, id, agent string, tail int
 	return log, err
 }
 
-// mission shows a build whose state was just read.
+// mission returns the view of a build for a state that was just read.
 func (v *Viewer) mission(ctx context.Context, l *live, state jsontree.Value) docview.BuildPicture {
 	var b docview.Build
 	b.SawState(state.Raw(), nil)
@@ -156,8 +156,8 @@ func (v *Viewer) mission(ctx context.Context, l *live, state jsontree.Value) doc
 	return v.paint(ctx, l, &b)
 }
 
-// paint shows a build, with whose it is. One that somebody is at is not for
-// others to resume.
+// paint returns the view of a build with its run. If a process works on it, the view
+// offers no resume.
 func (v *Viewer) paint(ctx context.Context, l *live, b *docview.Build) docview.BuildPicture {
 	text, err := spec.Read(l.folder)
 	p := b.Picture(text, v.opts.Now())

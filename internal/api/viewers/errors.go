@@ -7,7 +7,7 @@ import (
 	"gaffer/workflow"
 )
 
-// Error is a request that is refused. Nothing was changed.
+// Error is a refused request. Nothing was changed.
 type Error struct {
 	kind, code, text string
 }
@@ -24,20 +24,20 @@ func refuse(kind, code, format string, args ...any) error {
 
 func (e *Error) Error() string { return e.text }
 
-// Code is one word for what is wrong.
+// Code returns the error code.
 func (e *Error) Code() string { return e.code }
 
-// NotFound marks what is not there.
+// NotFound reports that something is missing.
 func (e *Error) NotFound() bool { return e.kind == missing }
 
-// Conflict marks what does not fit how things are.
+// Conflict reports that the request does not fit the current state.
 func (e *Error) Conflict() bool { return e.kind == conflict }
 
-// Invalid marks what cannot be asked for.
+// Invalid reports that the request is invalid.
 func (e *Error) Invalid() bool { return e.kind == invalid }
 
-// told says what an error of the documents means for whoever asked: a document
-// that cannot be read is not their mistake.
+// told converts an error of the documents into one for the client. A document that cannot
+// be read is a conflict, because the request itself is valid.
 func told(err error) error {
 	if a, ok := errors.AsType[*workflow.ArgumentError](err); ok {
 		return refuse(invalid, "invalid_request", "%s", a.Error())

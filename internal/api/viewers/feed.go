@@ -7,24 +7,24 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// maxFeed is how many events of a feed are compared, the latest. A feed has
-// about a hundred.
+// maxFeed is the maximum number of events of a feed that are compared, the latest ones. A
+// feed has about a hundred.
 const maxFeed = 1000
 
-// feed is what the state said of the events at one look.
+// feed describes the events in the workflow state at one read.
 type feed struct {
-	said []digest // of what each event says, oldest first
-	left int64    // how many had moved to the archive
-	cut  bool     // there were more than are compared
+	said []digest // of the contents of each event, oldest first
+	left int64    // number of events moved to the archive
+	cut  bool     // there were more events than are compared
 }
 
-// digest stands for what an event says: the events of a feed may be long, alike, and
+// digest is a hash of an event's contents. Events may be long and similar, and each is
 // compared with all others.
 type digest [sha256.Size]byte
 
 func digestOf(event []byte) digest { return sha256.Sum256([]byte(essence(event))) }
 
-// feedOf returns the feed of a state, and its events as they stand.
+// feedOf returns the feed of a state, and its raw events.
 func feedOf(state jsontree.Value) (feed, [][]byte) {
 	events := raws(state.Get("buildEvents"), jsontree.Object)
 	var f feed
@@ -38,10 +38,10 @@ func feedOf(state jsontree.Value) (feed, [][]byte) {
 	return f, events
 }
 
-// news are the places of the events that were not in a feed before. Of two feeds
-// the later one begins with what the earlier one ends with, since the oldest
-// leave when it is full. How many have left is looked for, because other programs
-// do not count it, unless the count fits.
+// news returns the indexes of the events that were not in an earlier feed. The later feed
+// starts with the end of the earlier one, because the oldest events are dropped when the
+// feed is full. news uses the archive counter if it fits. Otherwise it searches for the
+// overlap, because other programs do not maintain the counter.
 func (f feed) news(before feed) []int {
 	if left := f.left - before.left; !f.cut && !before.cut && left >= 0 && left <= int64(len(before.said)) {
 		if kept := before.said[left:]; begins(f.said, kept) {
@@ -67,8 +67,8 @@ func (f feed) from(first int) (places []int) {
 	return places
 }
 
-// unheard are the places of what was not said before, for a feed in which a
-// program without a lock has lost or changed something in between.
+// unheard returns the indexes of the events whose contents are new. It handles a feed in
+// which a program without a lock has lost or changed events in between.
 func (f feed) unheard(before feed) (places []int) {
 	heard := map[digest]int{}
 	for _, said := range before.said {

@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// ErrClosed is a viewer that is no more.
+// ErrClosed reports that the viewer is closed.
 var ErrClosed = errors.New("the viewer is closed")
 
-// Follower is somebody who looks at one project. It must be left.
+// Follower is a client that follows one project. It must call Leave.
 type Follower struct {
 	viewer *Viewer
 	live   *live
-	wide   bool // it is told of all documents
+	wide   bool // it follows all documents
 }
 
-// Follow begins to look at the workflow of a project. While somebody does, its
-// files are watched.
+// Follow starts to follow the workflow of a project. The files are watched while there is
+// a follower.
 func (v *Viewer) Follow(ctx context.Context, ref string) (*Follower, error) {
 	return v.follow(ctx, ref, false)
 }
 
-// FollowAll begins to look at all documents of a project: also at its team, its
-// sessions, and its build as a picture.
+// FollowAll starts to follow all documents of a project: also its team, its sessions, and
+// the view of its build.
 func (v *Viewer) FollowAll(ctx context.Context, ref string) (*Follower, error) {
 	return v.follow(ctx, ref, true)
 }
@@ -39,14 +39,13 @@ func (v *Viewer) follow(ctx context.Context, ref string, wide bool) (*Follower, 
 		return nil, err
 	}
 	select {
-	case <-ready: // what is written from now on is news
+	case <-ready: // later changes are reported as news
 	case <-ctx.Done():
 	}
 	return &Follower{v, l, wide}, nil
 }
 
-// join counts a follower, and returns what is closed when the watch has looked at
-// the spec.
+// join registers a follower. ready is closed when the watch has read the spec.
 func (v *Viewer) join(l *live, wide bool) (ready <-chan struct{}, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -64,7 +63,7 @@ func (v *Viewer) join(l *live, wide bool) (ready <-chan struct{}, err error) {
 	return l.ready, nil
 }
 
-// Leave ends the looking. It is called once.
+// Leave ends the following. It must be called once.
 func (f *Follower) Leave() {
 	l := f.live
 	l.mu.Lock()
@@ -82,12 +81,12 @@ func (f *Follower) Leave() {
 // Reading is what a follower reads next.
 type Reading struct {
 	Messages [][]byte
-	Next     int64           // the number up to which it has read then
-	Behind   bool            // events that come next are gone
+	Next     int64           // the follower has then read up to this number
+	Behind   bool            // the next events are no longer kept
 	More     <-chan struct{} // closed when there is more
 }
 
-// After returns what was told after a number.
+// After returns the messages after a number.
 func (f *Follower) After(seq int64) Reading {
 	l := f.live
 	l.mu.Lock()
@@ -95,9 +94,9 @@ func (f *Follower) After(seq int64) Reading {
 	return Reading{Messages: l.after(seq, f.wide), Next: l.seq, Behind: seq < l.floor, More: l.changed}
 }
 
-// History is the message with what was told after a number, as far as it is
-// kept, and the number of the last. A number that was never given, such as that
-// of another server, gets all. What only a wide follower is told is not in it.
+// History returns one message with all kept messages after a number, and the number of
+// the last. An unknown number, for example of another server, gets all messages. Messages
+// that only wide followers get are not included.
 func (f *Follower) History(after int64) (data []byte, latest int64, err error) {
 	l := f.live
 	l.mu.Lock()
@@ -114,7 +113,7 @@ func (f *Follower) History(after int64) (data []byte, latest int64, err error) {
 	return data, l.seq, err
 }
 
-// State is the message that says how the state is now.
+// State returns the message with the current workflow state.
 func (f *Follower) State() ([]byte, error) {
 	state, err := f.live.store.Load()
 	if err != nil {
@@ -126,9 +125,9 @@ func (f *Follower) State() ([]byte, error) {
 	return wire(ViewerState, f.live.path, seq, members(state)...)
 }
 
-// Latest are the last messages that each say everything of a document, in the
-// order in which they were told, and the number up to which they go. That a spec
-// has changed is news, and not among them.
+// Latest returns the last message about each document, in the order in which they were
+// sent, and the number of the last message. Each contains the whole document. Spec
+// updates are not included, because they only report a change.
 func (f *Follower) Latest() (list [][]byte, at int64) {
 	l := f.live
 	l.mu.Lock()

@@ -14,53 +14,53 @@ import (
 )
 
 const (
-	maxEvents = 500            // events that are kept for who comes back
-	maxBytes  = 2 * maxMessage // of them: the longest one leaves room for what came with it
+	maxEvents = 500            // events kept for clients that reconnect
+	maxBytes  = 2 * maxMessage // of these events; leaves room beside one message of maximum length
 )
 
-// live is a project and what was lately told of it. Of a document only the last
-// message is kept, since it says everything; of events the last few hundred.
-// Followers read from that at their own pace: none has a buffer of its own, and
-// none makes another one wait.
+// live is a project with its recent messages. It keeps the last message about each
+// document, which contains the whole document, and the last few hundred events. Followers
+// read from these at their own pace. No follower has a buffer of its own, and none delays
+// another.
 type live struct {
 	path, name, folder string
 	store              *workflow.Store
 	notice             func(string)
 
 	mu      sync.Mutex
-	seq     int64 // of the last message
+	seq     int64 // number of the last message
 	floor   int64 // events up to this number may be gone
 	latest  map[string]message
 	events  []message
 	size    int           // bytes of events
-	changed chan struct{} // closed, and replaced, when seq has grown
+	changed chan struct{} // closed and replaced when seq has grown
 
 	followers int
-	watch     int                // counts the watches; what an earlier one still says does not count
-	stop      context.CancelFunc // ends the watch, nil if there is none
-	ready     chan struct{}      // closed when the watch has looked at the spec
+	watch     int                // number of the current watch; results of earlier watches are ignored
+	stop      context.CancelFunc // ends the watch; nil if there is none
+	ready     chan struct{}      // closed when the watch has read the spec
 	seen      seen
 
 	documents *documents
 	wide      wideWatch
 }
 
-// message is a message that was told.
+// message is a message that was sent.
 type message struct {
 	seq  int64
 	data []byte
 }
 
-// seen is what the documents said at the last look.
+// seen is the contents of the documents at the last read.
 type seen struct {
 	state, inbox, spec [sha256.Size]byte
 	feed               feed
-	looked             bool // at the state
-	read               bool // the spec
+	looked             bool // the state was read
+	read               bool // the spec was read
 }
 
-// newLive begins to count at the time, so that the numbers of a server that was
-// started again are greater than those that it gave before.
+// newLive starts to number messages at the current time in milliseconds, so that a
+// restarted server gives greater numbers than before.
 func newLive(path string, place ProjectFolders, now time.Time) *live {
 	base := now.UnixMilli()
 	return &live{
@@ -69,12 +69,12 @@ func newLive(path string, place ProjectFolders, now time.Time) *live {
 	}
 }
 
-// tell adds a message. l.mu is held.
+// tell adds a message for the followers. The caller holds l.mu.
 func (l *live) tell(kind string, list ...member) {
 	data, err := wire(kind, l.path, l.seq+1, list...)
 	if err != nil || len(data) > maxMessage {
 		l.notice(kind + " of " + l.path + " cannot be told: it is too long, or no JSON")
-		delete(l.latest, kind) // who comes now must not take it for how things are
+		delete(l.latest, kind) // new followers must not get an outdated message
 		return
 	}
 	l.seq++
@@ -99,8 +99,8 @@ func (l *live) keep(m message) {
 	l.events = slices.Delete(l.events, 0, n)
 }
 
-// after returns what was told after a number, in order: also of all documents if
-// it is wide. l.mu is held.
+// after returns the messages after a number, in order. With wide it includes all
+// documents. The caller holds l.mu.
 func (l *live) after(seq int64, wide bool) [][]byte {
 	first := sort.Search(len(l.events), func(i int) bool { return l.events[i].seq > seq })
 	list := slices.Clone(l.events[first:])
@@ -117,8 +117,8 @@ func (l *live) after(seq int64, wide bool) [][]byte {
 	return data
 }
 
-// sawState tells how the state is, if it is not as it was, and the events that
-// are new in it. What was there at the first look is no news.
+// sawState reports the state if it has changed, and the new events in it. Events that
+// exist at the first read are not new.
 func (l *live) sawState(watch int, state jsontree.Value) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,7 +138,7 @@ func (l *live) sawState(watch int, state jsontree.Value) {
 	}
 }
 
-// sawInbox tells what is in the inbox, if that has changed.
+// sawInbox reports the inbox if it has changed.
 func (l *live) sawInbox(watch int, items jsontree.Value) {
 	text := array(raws(items, jsontree.Object))
 	l.mu.Lock()
@@ -149,8 +149,7 @@ func (l *live) sawInbox(watch int, items jsontree.Value) {
 	}
 }
 
-// sawSpec tells that the spec has changed. How it is at the first look is no
-// news.
+// sawSpec reports that the spec has changed. The first read is not a change.
 func (l *live) sawSpec(watch int, text []byte, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -170,8 +169,8 @@ func (l *live) sawSpec(watch int, text []byte, at time.Time) {
 	l.tell(SpecUpdate, list...)
 }
 
-// sawNoSpec is the first look if there is none: one that is written later is
-// news.
+// sawNoSpec records that there is no spec at the first read. A spec that is written later
+// is a change.
 func (l *live) sawNoSpec(watch int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

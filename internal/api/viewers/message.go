@@ -8,7 +8,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// The messages that a viewer is sent.
+// The types of messages that every follower gets.
 const (
 	ProjectsUpdate = "projects-update"
 	EventHistory   = "event-history"
@@ -18,7 +18,7 @@ const (
 	SpecUpdate     = "spec-update"
 )
 
-// The messages that only those are sent who look at all documents.
+// The types of messages that only followers of all documents get.
 const (
 	TeamUpdate     = "team-update"
 	SessionsUpdate = "sessions-update"
@@ -29,7 +29,7 @@ func isWide(kind string) bool {
 	return kind == TeamUpdate || kind == SessionsUpdate || kind == BuildUpdate
 }
 
-// maxMessage is how long a message may be. A document that is longer is not told.
+// maxMessage is the maximum length of a message in bytes. A longer document is not sent.
 const maxMessage = 2 << 20
 
 // member is one member of a message. Its value is JSON.
@@ -38,8 +38,8 @@ type member struct {
 	value []byte
 }
 
-// wire writes a message of a project. What a document calls its members cannot
-// change what kind of message it is, nor whose.
+// wire encodes a message about a project. It drops members of a document that would
+// overwrite the message's type, project or number.
 func wire(kind, project string, seq int64, members ...member) ([]byte, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `{"type":%s`, quoted(kind))
@@ -52,8 +52,8 @@ func wire(kind, project string, seq int64, members ...member) ([]byte, error) {
 	return safe(b.Bytes())
 }
 
-// safe returns JSON that may be put anywhere: compact, without characters that
-// mean something in HTML, and UTF-8, without which a browser hangs up.
+// safe returns JSON that can be embedded anywhere: compact, with HTML characters escaped,
+// and valid UTF-8. Browsers close a socket that sends invalid UTF-8.
 func safe(data []byte) (json.RawMessage, error) {
 	text, err := json.Marshal(json.RawMessage(bytes.ToValidUTF8(data, []byte("\uFFFD"))))
 	if err != nil {
@@ -64,13 +64,13 @@ func safe(data []byte) (json.RawMessage, error) {
 
 func quoted(text string) []byte {
 	data, err := json.Marshal(text)
-	if err != nil { // it never is: a string can be written
+	if err != nil { // never happens: every string can be encoded
 		return []byte(`""`)
 	}
 	return data
 }
 
-// members lists the members of an object, each name once: the last counts.
+// members lists the members of an object. Of several with the same name the last counts.
 func members(v jsontree.Value) []member {
 	at := map[string]int{}
 	var list []member
@@ -85,7 +85,7 @@ func members(v jsontree.Value) []member {
 	return list
 }
 
-// array writes values as an array.
+// array encodes values as a JSON array.
 func array[T ~[]byte](items []T) []byte {
 	var b bytes.Buffer
 	b.WriteByte('[')
@@ -99,7 +99,7 @@ func array[T ~[]byte](items []T) []byte {
 	return b.Bytes()
 }
 
-// raws returns the items of a kind in an array as they stand.
+// raws returns the items of an array that have the given kind, unchanged.
 func raws(v jsontree.Value, kind jsontree.Kind) [][]byte {
 	var list [][]byte
 	for _, item := range v.Items() {
@@ -110,7 +110,7 @@ func raws(v jsontree.Value, kind jsontree.Kind) [][]byte {
 	return list
 }
 
-// essence is what an event says, however it is spelt.
+// essence returns the contents of an event in a normalized spelling.
 func essence(raw []byte) string {
 	var value any
 	read := json.NewDecoder(bytes.NewReader(raw))
@@ -125,12 +125,11 @@ func essence(raw []byte) string {
 	return string(text)
 }
 
-// exact is how many characters a number may have for a float64 to tell it from
-// all others.
+// exact is the maximum length of a number that a float64 represents without loss.
 const exact = 15
 
-// plain spells short numbers in one way, 1.0 as 1. Longer ones stay as they are:
-// two that differ must not become the same.
+// plain normalizes short numbers, for example 1.0 to 1. It keeps longer ones, because two
+// different numbers must not become equal.
 func plain(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

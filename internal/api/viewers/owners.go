@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// owners remembers for a while which runs documents are of: a document changes
-// often, and whose it is hardly ever.
+// owners caches which runs documents belong to: documents change often, their runs hardly
+// ever.
 type owners struct {
 	mu    sync.Mutex
-	runs  map[string]string // of sessions; nothing for another program's
+	runs  map[string]string // by session; "" for another program's
 	until time.Time
 
 	session   string // of the team
@@ -19,11 +19,11 @@ type owners struct {
 
 const (
 	remember = time.Minute
-	// A team's documents are there a moment before its run is.
+	// unknown is short, because a team's documents exist a moment before its run does.
 	unknown = 2 * time.Second
 )
 
-// sessions returns the runs of sessions. It asks for those that it does not know.
+// sessions returns the runs of sessions. It calls ask for those that are not cached.
 func (o *owners) sessions(ids []string, now time.Time, ask func(ids []string) (map[string]string, error)) map[string]string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

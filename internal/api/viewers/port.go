@@ -15,21 +15,21 @@ import (
 
 const opDropPort host.Op = "remove port file"
 
-// Port is where programs of this machine find the viewer.
+// Port is the address at which programs on this machine find the viewer.
 type Port struct {
 	Port int    `json:"port"`
 	PID  int    `json:"pid"`
 	URL  string `json:"url"`
 }
 
-// PortFile is the file that they look into.
+// PortFile returns the path of the file in which programs look for the port.
 func PortFile(home string) string { return filepath.Join(home, folder, "viewer.port.json") }
 
-// pidFile is the file beside the port file that has the process's id alone.
+// pidFile is the file beside the port file that contains only the process id.
 const pidFile = "viewer.pid"
 
-// Announce writes the port file and viewer.pid beside it, in the place of whatever
-// is there, and returns what removes each if it is still this one.
+// Announce writes the port file and viewer.pid beside it, and replaces existing files. It
+// returns a function that removes each file if it is still unchanged.
 func Announce(file string, p Port) (remove func() error, err error) {
 	data, err := json.Marshal(p)
 	if err != nil {

@@ -20,24 +20,24 @@ const (
 	maxPath     = 4096
 )
 
-// Entry is a project that was registered.
+// Entry is a registered project.
 type Entry struct {
 	Path   string    `json:"path"`         // absolute, with links resolved
-	As     string    `json:"as,omitempty"` // what it was called then, if that is another path
-	Used   time.Time `json:"used"`         // when it was registered or made the active one
+	As     string    `json:"as,omitempty"` // the path given at registration, if it differs
+	Used   time.Time `json:"used"`         // when it was registered or activated
 	Active bool      `json:"active,omitempty"`
 }
 
-// Registry keeps the projects of this machine.
+// Registry stores the projects of this machine.
 type Registry interface {
-	// Get returns all, or nothing.
+	// Get returns all entries, or none.
 	Get(ctx context.Context) ([]Entry, error)
-	// Put replaces all by what change makes of them, so that of two that come
-	// together neither is lost. change may run more than once.
+	// Put replaces all entries by the result of change. Concurrent changes do not
+	// overwrite each other. change may run more than once.
 	Put(ctx context.Context, change func([]Entry) ([]Entry, error)) error
 }
 
-// Project is a project as others see it.
+// Project is a project as clients see it.
 type Project struct {
 	Path         string    `json:"path"`
 	Name         string    `json:"name"`
@@ -47,8 +47,8 @@ type Project struct {
 	as string
 }
 
-// Projects lists those that are there: the server's own first, then the others in
-// the order in which they were registered.
+// Projects lists the projects whose folders exist: the server's own first, then the
+// others in the order of registration.
 func (v *Viewer) Projects(ctx context.Context) ([]Project, error) {
 	entries, err := v.opts.Registry.Get(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func (v *Viewer) Projects(ctx context.Context) ([]Project, error) {
 	active := 0
 	for _, e := range entries {
 		if !there(e.Path) {
-			continue // removed, or on a disk that is away
+			continue // removed, or on a disk that is not mounted
 		}
 		l, err := v.live(e.Path)
 		if err != nil {
@@ -79,8 +79,8 @@ func (v *Viewer) Projects(ctx context.Context) ([]Project, error) {
 	return list, nil
 }
 
-// find returns the project that a path or a name means. What is given is only
-// compared, never looked for on the disk. Nothing is the active project.
+// find returns the project with a path or a name. ref is only compared, never looked up
+// on the disk. An empty ref means the active project.
 func (v *Viewer) find(ctx context.Context, ref string) (Project, error) {
 	list, err := v.Projects(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (v *Viewer) find(ctx context.Context, ref string) (Project, error) {
 		fits = func(p Project) bool { return p.Active }
 	case filepath.IsAbs(ref):
 		fits = func(p Project) bool { return p.Path == clean }
-		if !slices.ContainsFunc(list, fits) { // what is there now counts before what a path once led to
+		if !slices.ContainsFunc(list, fits) { // a current path takes precedence over a path given at registration
 			fits = func(p Project) bool { return p.as == clean }
 		}
 	default:
@@ -111,8 +111,8 @@ func only(found []Project, ref string) (Project, error) {
 	return found[0], nil
 }
 
-// toChange returns the project that a change is about. Which one is active is a
-// matter of who looks, so with several projects a change must say which it means.
+// toChange returns the project that a change is about. The active project depends on what
+// users look at, so with several projects a change must name one.
 func (v *Viewer) toChange(ctx context.Context, ref string) (*live, error) {
 	if ref == "" {
 		if list, err := v.Projects(ctx); err != nil {
@@ -124,8 +124,8 @@ func (v *Viewer) toChange(ctx context.Context, ref string) (*live, error) {
 	return v.of(ctx, ref)
 }
 
-// Register adds the project at a path and makes it the active one. It must be a
-// folder that is marked as a project.
+// Register adds the project at a path and activates it. The path must be a folder that is
+// marked as a project.
 func (v *Viewer) Register(ctx context.Context, path string) (Project, error) {
 	root, err := marked(path)
 	if err != nil {
@@ -137,7 +137,7 @@ func (v *Viewer) Register(ctx context.Context, path string) (Project, error) {
 	return v.activate(ctx, root, filepath.Clean(path))
 }
 
-// Activate makes a project the one that is meant where none is named.
+// Activate makes a project the default for requests that name none.
 func (v *Viewer) Activate(ctx context.Context, ref string) (Project, error) {
 	if ref == "" {
 		return Project{}, refuse(invalid, "invalid_request", "which project? name its path")
@@ -173,8 +173,8 @@ func there(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// gone are the projects whose folders are not there. It is asked before the list
-// is changed: a disk may be slow, and others wait for the list.
+// gone reports which projects have no folder. It is called before the registry is
+// changed, because a disk may be slow and other writers wait for the registry.
 func (v *Viewer) gone(ctx context.Context) (map[string]bool, error) {
 	entries, err := v.opts.Registry.Get(ctx)
 	if err != nil {
@@ -187,17 +187,16 @@ func (v *Viewer) gone(ctx context.Context) (map[string]bool, error) {
 	return paths, nil
 }
 
-// Listed is closed when the list of projects has changed.
+// Listed returns a channel that is closed when the list of projects has changed.
 func (v *Viewer) Listed() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.listed
 }
 
-// with returns the entries with one more, or that one changed, as the active one.
-// A path by which it is known now is no longer another one's: it led there once.
-// Where there is no room, of those that are gone the one goes that was used
-// longest ago.
+// with adds or replaces an entry and makes it the active one. If its path was another
+// entry's alias, that alias is outdated and is removed. If the list is full, with deletes
+// the least recently used entries whose folders are missing.
 func with(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	list := slices.Clone(all)
 	for i := range list {
@@ -220,7 +219,7 @@ func with(all []Entry, e Entry, gone map[string]bool) ([]Entry, error) {
 	return append(list, e), nil
 }
 
-// oldest is where the one stands that was used longest ago of those in which, or
+// oldest returns the index of the least recently used entry whose path is in which, or
 // -1.
 func oldest(list []Entry, which map[string]bool) int {
 	found := -1
@@ -232,8 +231,8 @@ func oldest(list []Entry, which map[string]bool) int {
 	return found
 }
 
-// marked returns the root that a path leads to. Whatever is wrong with it the
-// answer is the same, so that nobody can find out what else is on the disk.
+// marked returns the project root of a path. The error is the same for every cause, so
+// that clients cannot probe the disk.
 func marked(path string) (string, error) {
 	no := refuse(invalid, "no_project", "%.200q is no project: want the absolute path of a folder that holds %s or %s", path, folder, project.ConfigFile)
 	if len(path) > maxPath || !filepath.IsAbs(path) || !printable(path) || slices.Contains(strings.Split(path, "/"), "..") {

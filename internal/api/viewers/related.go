@@ -10,12 +10,12 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Scenarios are those of a project, in the order of their file.
+// Scenarios are the scenarios of a project, in the order of their file.
 type Scenarios struct {
 	Scenarios []spec.Scenario `json:"scenarios"`
 }
 
-// Scenarios reads the scenarios of a project.
+// Scenarios returns the scenarios of a project.
 func (v *Viewer) Scenarios(ctx context.Context, ref string) (Scenarios, error) {
 	list := Scenarios{[]spec.Scenario{}}
 	l, err := v.of(ctx, ref)
@@ -26,7 +26,7 @@ func (v *Viewer) Scenarios(ctx context.Context, ref string) (Scenarios, error) {
 	return Scenarios{append(list.Scenarios, spec.ParseScenarios(data)...)}, err
 }
 
-// StoryMap is the numbered sections of a spec and what links them.
+// StoryMap contains the numbered sections of a spec and the links between them.
 type StoryMap struct {
 	Sections []MapSection `json:"sections"`
 	Edges    []MapEdge    `json:"edges"`
@@ -42,18 +42,18 @@ type MapSection struct {
 	TopSection string `json:"topSection"` // the first part of its number
 }
 
-// MapEdge links two sections, by alias: one names the other (cross-ref), or a
-// scenario tries both (scenario-overlap).
+// MapEdge links two sections by alias: one mentions the other (cross-ref), or a scenario
+// validates both (scenario-overlap).
 type MapEdge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 	Type string `json:"type"`
 }
 
-// maxOverlaps is how many edges a story map has that come from scenarios.
+// maxOverlaps is the maximum number of edges that come from scenarios.
 const maxOverlaps = 10_000
 
-// StoryMap reads the sections of a project's spec and what links them.
+// StoryMap returns the sections of a project's spec and the links between them.
 func (v *Viewer) StoryMap(ctx context.Context, ref string) (StoryMap, error) {
 	list := StoryMap{[]MapSection{}, []MapEdge{}}
 	text, words, err := v.specWithReadiness(ctx, ref)
@@ -95,7 +95,7 @@ func (v *Viewer) StoryMap(ctx context.Context, ref string) (StoryMap, error) {
 	return list, nil
 }
 
-// Similarity is which sections of a spec have similar words.
+// Similarity lists the sections of a spec that use similar words.
 type Similarity struct {
 	Pairs []spec.Pair `json:"pairs"`
 }
@@ -111,20 +111,19 @@ func (v *Viewer) Similarity(ctx context.Context, ref string, least float64) (Sim
 	return Similarity{append(list.Pairs, text.Similar(least)...)}, err
 }
 
-// Diagrams are drawings of a spec, by the alias of the section that they are
-// about and by their type.
+// Diagrams are diagrams of a spec, by the alias of their section and by their type.
 type Diagrams struct {
 	Diagrams map[string]map[string]Diagram `json:"diagrams"`
 }
 
-// Diagram is one drawing, in the language of Mermaid.
+// Diagram is one diagram in Mermaid syntax.
 type Diagram struct {
 	Type   string `json:"type"`
 	Source string `json:"source"`
 }
 
-// Diagrams draws for each section of a project's spec which sections it names, and
-// which name it. Nothing else of a spec is so plain that it could be drawn.
+// Diagrams returns, for each section of a project's spec, a diagram of the sections that
+// it mentions and that mention it. Nothing else in a spec is regular enough to be drawn.
 func (v *Viewer) Diagrams(ctx context.Context, ref string) (Diagrams, error) {
 	all := Diagrams{map[string]map[string]Diagram{}}
 	l, err := v.of(ctx, ref)
@@ -137,7 +136,7 @@ func (v *Viewer) Diagrams(ctx context.Context, ref string) (Diagrams, error) {
 	}
 	const kind = "dependencies"
 	names, drawn := map[string]int{}, map[string]*strings.Builder{}
-	node := func(alias string) string { // its text must not end the node
+	node := func(alias string) string { // the text must not contain characters that end the node
 		if _, ok := names[alias]; !ok {
 			names[alias] = len(names)
 		}
@@ -158,14 +157,14 @@ func (v *Viewer) Diagrams(ctx context.Context, ref string) (Diagrams, error) {
 	return all, nil
 }
 
-// Priority is in which order a person wants things done.
+// Priority is the order in which the user wants things done.
 type Priority struct {
 	Priority json.RawMessage `json:"priority"`
 }
 
-// Priority reads the order that the config of a project has, as it stands there.
-// Without a project it is the order of the projects: a person keeps that at home,
-// not in a project, and it is not read.
+// Priority returns the priority in the config of a project, unchanged. Without a project
+// it would be the order of the projects. The user keeps that in the home folder, which is
+// not read, so the result is empty.
 func (v *Viewer) Priority(ctx context.Context, ref string) (Priority, error) {
 	none := Priority{json.RawMessage("{}")}
 	if ref == "" {

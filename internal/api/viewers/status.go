@@ -14,8 +14,8 @@ import (
 	"gaffer/workflow"
 )
 
-// BuildStatus is what the state says of a build, as it stands there. What is not
-// there is null.
+// BuildStatus contains the members of the workflow state that describe a build,
+// unchanged. Missing ones are null.
 type BuildStatus struct {
 	CurrentCommand      json.RawMessage `json:"currentCommand"`
 	WorkflowStep        json.RawMessage `json:"workflowStep"`
@@ -30,10 +30,10 @@ type BuildStatus struct {
 	BuildRun            json.RawMessage `json:"buildRun"`
 	ContextState        json.RawMessage `json:"contextState"`
 
-	Mission docview.BuildPicture `json:"mission"` // what all of that means
+	Mission docview.BuildPicture `json:"mission"` // the interpretation of these members
 }
 
-// BuildStatus reads how a project's build stands.
+// BuildStatus returns the status of a project's build.
 func (v *Viewer) BuildStatus(ctx context.Context, ref string) (BuildStatus, error) {
 	l, err := v.of(ctx, ref)
 	if err != nil {
@@ -69,23 +69,23 @@ func raw(v jsontree.Value) json.RawMessage {
 
 func number(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
-// BuildLog is the feed of a project, to keep.
+// BuildLog is the feed of a project, for export.
 type BuildLog struct {
 	Project    string        `json:"project"`
 	ExportedAt time.Time     `json:"exportedAt"`
 	EventCount int           `json:"eventCount"`
-	Archived   int64         `json:"archived"` // earlier ones, which are in files of their own
+	Archived   int64         `json:"archived"` // number of earlier events, which are in separate files
 	Events     []LoggedEvent `json:"events"`
 }
 
-// LoggedEvent is an event as it was told.
+// LoggedEvent is an event in the format in which it was sent.
 type LoggedEvent struct {
 	Type    string          `json:"type"`
 	Event   json.RawMessage `json:"event"`
 	Project string          `json:"_project"`
 }
 
-// BuildLog reads the feed of a project.
+// BuildLog returns the feed of a project.
 func (v *Viewer) BuildLog(ctx context.Context, ref string) (BuildLog, error) {
 	l, err := v.of(ctx, ref)
 	if err != nil {
@@ -104,13 +104,13 @@ func (v *Viewer) BuildLog(ctx context.Context, ref string) (BuildLog, error) {
 	return log, nil
 }
 
-// Readiness is how ready the sections of a project's spec are.
+// Readiness describes how ready the sections of a project's spec are.
 type Readiness struct {
 	Summary  map[string]int     `json:"summary"`
 	Sections []SectionReadiness `json:"sections"`
 }
 
-// SectionReadiness is how ready one section is.
+// SectionReadiness describes how ready one section is.
 type SectionReadiness struct {
 	Alias     string `json:"alias"`
 	Number    string `json:"number,omitempty"`
@@ -119,7 +119,7 @@ type SectionReadiness struct {
 	Notes     string `json:"notes,omitempty"`
 }
 
-// Readiness reads what the state says of each section, else what the spec does.
+// Readiness returns the readiness of each section from the state, or else from the spec.
 func (v *Viewer) Readiness(ctx context.Context, ref string) (Readiness, error) {
 	l, err := v.of(ctx, ref)
 	if err != nil {

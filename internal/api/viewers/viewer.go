@@ -1,9 +1,10 @@
-// Package viewers says what the requests of a workflow's viewer mean on the
-// workflow files of projects: which projects there are, how a build stands, what
-// is in an inbox, and what changes while somebody looks. It knows no HTTP.
+// Package viewers implements the requests of a workflow viewer on the workflow files of
+// projects: the list of projects, the status of a build, the contents of an inbox, and
+// changes while a client follows them. It does not depend on HTTP.
 //
-// The files are the truth and are written by others too. Nothing is told that
-// was not seen in them, so that what is told is the same whoever wrote it.
+// The files are the source of truth, and other programs write them too. Viewers only
+// report what they have read from the files, so the reports are the same whichever
+// program wrote them.
 package viewers
 
 import (
@@ -19,20 +20,20 @@ import (
 	"gaffer/workflow"
 )
 
-// Options are what a Viewer needs.
+// Options configures a Viewer.
 type Options struct {
-	Home     string   // the root of the server's own project, which is always known
-	Registry Registry // where the others are kept
-	// Locate says what a project is called and where its documents are. Without
-	// it they are where their protocols have them.
+	Home     string   // the root of the server's own project, which is always listed
+	Registry Registry // stores the other projects
+	// Locate returns the name of a project and the folders of its documents. If it is
+	// nil, the default folders of the protocols are used.
 	Locate func(root string) (ProjectFolders, error)
-	Ours   Ours             // whose documents they are; all are others' if nil
-	Now    func() time.Time // the machine's clock if nil
-	Rand   io.Reader        // for ids; the machine's if nil
+	Ours   Ours             // tells which documents are gaffer's; if nil, none are
+	Now    func() time.Time // nil means the machine's clock
+	Rand   io.Reader        // for ids; nil means the machine's random source
 	Notice func(text string)
 }
 
-// ProjectFolders is where a project's documents are.
+// ProjectFolders contains the name of a project and the folders of its documents.
 type ProjectFolders struct {
 	Name     string
 	Folder   string // of the workflow
@@ -40,21 +41,21 @@ type ProjectFolders struct {
 	Sessions string
 }
 
-// Viewer answers for the projects of one machine. Close ends what it has begun.
+// Viewer answers requests about the projects of one machine. Close ends its watches.
 type Viewer struct {
 	opts Options
 	host host.Host
 
 	mu       sync.Mutex
 	lives    map[string]*live // by root
-	listed   chan struct{}    // closed, and replaced, when the list of projects has changed
-	doubtful time.Time        // until then a doubt is not told again
+	listed   chan struct{}    // closed and replaced when the list of projects has changed
+	doubtful time.Time        // no further doubt is logged until then
 	closed   bool
 
 	watches sync.WaitGroup
 }
 
-// New returns a Viewer. It touches nothing.
+// New returns a Viewer. It accesses no files yet.
 func New(opts Options) *Viewer {
 	if opts.Locate == nil {
 		opts.Locate = locate
@@ -76,8 +77,8 @@ func locate(root string) (ProjectFolders, error) {
 	}, nil
 }
 
-// Close ends all watching and waits for it. Requests that follow are refused
-// where they would watch.
+// Close ends all watches and waits for them. Later requests to follow a project return
+// ErrClosed.
 func (v *Viewer) Close() {
 	v.mu.Lock()
 	v.closed = true
@@ -91,8 +92,8 @@ func (v *Viewer) Close() {
 	v.watches.Wait()
 }
 
-// live returns what is known of the project at a root. There is one for each, so
-// that changes of one document that come together are written together.
+// live returns the state of the project at a root. There is only one per project, so that
+// concurrent changes to a document are written together.
 func (v *Viewer) live(root string) (*live, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 
 const (
 	opWatchSpec host.Op = "watch spec"
-	looking             = 250 * time.Millisecond // between looks at the spec
-	coarse              = 2 * time.Second        // a file this young may change without its time changing
-	maxSpec             = 1 << 20                // of a longer spec only that it changed is told
+	looking             = 250 * time.Millisecond // interval between checks of the spec
+	coarse              = 2 * time.Second        // a file this young may change without a new modification time
+	maxSpec             = 1 << 20                // a longer spec is not sent, only the fact that it changed
 )
 
-// begin watches the documents of a project, if nobody does. l.mu is held, and so
-// is v.mu, without which the viewer might be closed meanwhile.
+// begin starts to watch the documents of a project, unless a watch is running. The caller
+// holds l.mu and also v.mu, so that the viewer is not closed meanwhile.
 func (v *Viewer) begin(l *live) {
 	if l.stop != nil {
 		return
@@ -35,13 +35,13 @@ func (v *Viewer) begin(l *live) {
 	ready := make(chan struct{})
 	l.ready = ready
 	v.watches.Go(func() {
-		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.looked(err, func() { l.sawState(watch, state) }) }) // it ends with ctx
+		_ = l.store.Watch(ctx, func(state jsontree.Value, err error) { l.looked(err, func() { l.sawState(watch, state) }) }) // ends with ctx
 	})
 	v.watches.Go(func() { v.watchInbox(ctx, l, watch) })
 	v.watches.Go(func() { v.watchSpec(ctx, l, watch, sync.OnceFunc(func() { close(ready) })) })
 }
 
-// rest ends the watch, if there is one. l.mu is held.
+// rest ends the watch, if there is one. The caller holds l.mu.
 func (l *live) rest() {
 	if l.stop != nil {
 		l.stop()
@@ -49,8 +49,8 @@ func (l *live) rest() {
 	}
 }
 
-// looked passes on what was seen. A document that cannot be read is nothing to
-// tell: what was told last stays true until it can be.
+// looked calls saw if a document could be read. Otherwise it only logs the error: the
+// last message stays valid until the document can be read again.
 func (l *live) looked(err error, saw func()) {
 	if err != nil {
 		l.notice("viewer: " + err.Error())
@@ -61,7 +61,7 @@ func (l *live) looked(err error, saw func()) {
 
 func (v *Viewer) watchInbox(ctx context.Context, l *live, watch int) {
 	f := statefile.New(l.store.Inbox().Path(), statefile.Options{Host: v.host})
-	_ = f.Watch(ctx, func(data []byte, err error) { // it ends with ctx
+	_ = f.Watch(ctx, func(data []byte, err error) { // ends with ctx
 		var doc *jsontree.Doc
 		if data == nil {
 			data = []byte("[]")
@@ -76,7 +76,7 @@ func (v *Viewer) watchInbox(ctx context.Context, l *live, watch int) {
 	})
 }
 
-// list says whether a document can be an inbox: an array, or nothing at all.
+// list returns an error unless a document can be an inbox: an array, or empty.
 func list(v jsontree.Value) error {
 	switch kind := v.Kind(); {
 	case kind == jsontree.Array, kind == jsontree.Null, kind == jsontree.Object && v.Len() == 0:
@@ -86,13 +86,13 @@ func list(v jsontree.Value) error {
 	}
 }
 
-// watchSpec looks at the spec, which is no JSON, from time to time. A link is
-// not followed: what it leads to is not the project's to show. It calls looked
-// after the first look.
+// watchSpec checks the spec, which is not JSON, at intervals. Links are not followed,
+// because their target may lie outside the project. It calls looked after the first
+// check.
 func (v *Viewer) watchSpec(ctx context.Context, l *live, watch int, looked func()) {
-	defer looked() // it may have been ended before
+	defer looked() // the watch may end before the first check
 	var looks specLooks
-	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, looking) { // the loop asks ctx
+	for ; ctx.Err() == nil; _ = v.host.Sleep(ctx, looking) { // the loop checks ctx
 		v.lookAtSpec(l, watch, &looks)
 		looked()
 	}
@@ -115,14 +115,14 @@ func (v *Viewer) lookAtSpec(l *live, watch int, looks *specLooks) {
 	}
 }
 
-// specLooks are the looks at a spec so far.
+// specLooks are the results of earlier checks of a spec.
 type specLooks struct {
 	looked     bool
-	last, read fs.FileInfo // at the last look, and when it was last read
+	last, read fs.FileInfo // at the last check, and when the file was last read
 }
 
-// due says whether the spec is to be read: at the first look, and when it has
-// changed or may have, but not while it is being written.
+// due reports whether the spec must be read: at the first check, and when it has changed
+// or may have changed, but not while it is being written.
 func (s *specLooks) due(info fs.FileInfo, now time.Time) bool {
 	still := !s.looked || s.last != nil && !differs(s.last, info)
 	changed := s.read == nil || differs(s.read, info) || now.Sub(info.ModTime()) < coarse

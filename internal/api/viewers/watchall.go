@@ -13,19 +13,19 @@ import (
 	"gaffer/workflow"
 )
 
-// rethink is how often a picture is made anew though no document has changed.
+// rethink is how often a view is recomputed although no document has changed.
 const rethink = 5 * time.Second
 
 // wideWatch is the watch of all documents of a project.
 type wideWatch struct {
 	followers int
-	count     int                // counts the watches; what an earlier one still says does not count
-	stop      context.CancelFunc // ends the watch, nil if there is none
+	count     int                // number of the current watch; results of earlier watches are ignored
+	stop      context.CancelFunc // ends the watch; nil if there is none
 	told      map[string][sha256.Size]byte
 }
 
-// beginWide watches all documents of a project, if nobody does. l.mu and v.mu are
-// held.
+// beginWide starts to watch all documents of a project, unless a watch is running. The
+// caller holds l.mu and v.mu.
 func (v *Viewer) beginWide(l *live) {
 	if l.wide.stop != nil {
 		return
@@ -42,7 +42,7 @@ func (v *Viewer) beginWide(l *live) {
 	v.watches.Go(func() { w.watchBuild(ctx) })
 }
 
-// restWide ends the watch of all documents, if there is one. l.mu is held.
+// restWide ends the watch of all documents, if there is one. The caller holds l.mu.
 func (l *live) restWide() {
 	if l.wide.stop != nil {
 		l.wide.stop()
@@ -57,7 +57,7 @@ type watcher struct {
 	watch int
 }
 
-// tell tells a picture, unless it was told last.
+// tell sends a view, unless it is the same as the last one sent.
 func (w *watcher) tell(kind, name string, picture any) {
 	data, err := json.Marshal(picture)
 	if err != nil {
@@ -75,7 +75,7 @@ func (w *watcher) tell(kind, name string, picture any) {
 	l.tell(kind, member{name, data})
 }
 
-// watchTeam tells where the team stands, at once and after each change.
+// watchTeam sends the state of the team, at once and after each change.
 func (w *watcher) watchTeam(ctx context.Context) {
 	var each []watched
 	for _, doc := range team.Documents() {
@@ -92,7 +92,7 @@ func (w *watcher) tellTeam(ctx context.Context) {
 	w.tell(TeamUpdate, "team", w.credit(ctx, w.live, picture, session))
 }
 
-// watchBuild tells how the build stands, in the same way.
+// watchBuild sends the status of the build, at once and after each change.
 func (w *watcher) watchBuild(ctx context.Context) {
 	build := w.live.documents.build
 	w.watchFiles(ctx, []watched{
@@ -109,15 +109,15 @@ func (w *watcher) tellBuild(ctx context.Context) {
 	w.tell(BuildUpdate, "build", w.paint(ctx, w.live, &build))
 }
 
-// watched is a file that is watched, and who is told what is in it.
+// watched is a watched file and the function that receives its contents.
 type watched struct {
 	path string
 	saw  func(data []byte, err error)
 }
 
-// watchFiles tells of files until ctx ends: when all have been read, after each
-// change, and now and then, since whose they are and who is at it may change
-// without them.
+// watchFiles calls tell when all files have been read, after each change, and every
+// rethink, until ctx ends. The owner of the documents and whether a process works on them
+// may change without the files.
 func (w *watcher) watchFiles(ctx context.Context, files []watched, tell func(context.Context)) {
 	changed := make(chan struct{}, 1)
 	for _, f := range files {
@@ -126,7 +126,7 @@ func (w *watcher) watchFiles(ctx context.Context, files []watched, tell func(con
 	tell(ctx)
 	for _, f := range files {
 		w.watches.Go(func() {
-			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // it ends with ctx
+			_ = statefile.New(f.path, statefile.Options{Host: w.host}).Watch(ctx, func(data []byte, err error) { // ends with ctx
 				w.saw(ctx, f)(data, err)
 				select {
 				case changed <- struct{}{}:
@@ -148,8 +148,8 @@ func (w *watcher) watchFiles(ctx context.Context, files []watched, tell func(con
 	}
 }
 
-// saw passes on what a file says, unless the watch is over: another one may know
-// better by then.
+// saw passes on the contents of a file, unless the watch has ended: a newer watch may
+// have newer contents.
 func (w *watcher) saw(ctx context.Context, f watched) func(data []byte, err error) {
 	return func(data []byte, err error) {
 		d := w.live.documents
@@ -161,9 +161,9 @@ func (w *watcher) saw(ctx context.Context, f watched) func(data []byte, err erro
 	}
 }
 
-// watchSessions tells which sessions there are, at once and after each change.
+// watchSessions sends the list of sessions, at once and after each change.
 func (w *watcher) watchSessions(ctx context.Context) {
-	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, looking) { // the loop asks ctx
+	for ; ctx.Err() == nil; _ = w.host.Sleep(ctx, looking) { // the loop checks ctx
 		w.tell(SessionsUpdate, "sessions", w.creditAll(ctx, w.live, w.live.documents.shelf.List()))
 	}
 }
