@@ -16,13 +16,13 @@ func (s *script) beat(id, claude string, more object) object {
 	return s.agent("POST", "/v1/agents/heartbeat", body).want(200, 201).one("agent", agentShape)
 }
 
-// newAgent makes an idle agent and returns its id.
+// newAgent creates an idle agent and returns its id.
 func (s *script) newAgent(name string) string {
 	s.Helper()
 	return s.beat(name+"-"+s.mark, "idle", nil)["id"].(string)
 }
 
-// seen is an agent as the list has it.
+// seen returns an agent as it appears in the list.
 func (s *script) seen(id string) object {
 	s.Helper()
 	return s.find(s.person("GET", "/v1/agents", nil).want(200).list("agents", listedAgentShape), id)
@@ -136,7 +136,8 @@ var agents = []promise{
 	}},
 }
 
-// subscriptions are beside the other members or in meta: the protocol leaves it open.
+// subscriptions returns an agent's channels. The protocol allows them as a member of the
+// agent or inside meta.
 func subscriptions(agent object) any {
 	if list, ok := agent["subscriptions"]; ok {
 		return list

@@ -1,7 +1,7 @@
-// Package conformance asks a coordinator everything that the protocol promises.
-// It is written from the protocol's table of routes, with plain requests and JSON
-// objects: it shares no code with a server or a client, so that it can be run
-// against any.
+// Package conformance tests that a coordinator keeps everything that the protocol
+// promises. It is written from the protocol's table of routes, with plain requests and
+// JSON objects. It shares no code with a server or a client, so that it can be run
+// against any server.
 package conformance
 
 import (
@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// Target is the coordinator to be asked. What the suite makes there has names of
-// its own, so it need not be empty. It has to bear some hundred requests a second.
+// Target is the coordinator under test. It need not be empty, because the suite gives
+// everything it creates unique names. It must handle some hundred requests per second.
 type Target struct {
 	URL         string // such as http://127.0.0.1:4870
-	Token       string // of a person who may do everything
-	WorkerToken string // of whoever speaks for agents; Token if empty
+	Token       string // of a user who may do everything
+	WorkerToken string // of a client that acts for agents; Token if empty
 
-	// Advance moves the coordinator's clock, which otherwise stands still. Without
-	// it the suite waits for real, which takes about three minutes.
+	// Advance moves the coordinator's clock, which otherwise stands still. If it is nil,
+	// the suite waits in real time, which takes about three minutes.
 	Advance func(time.Duration)
 
-	// Patience is how long the suite waits for what must come by itself, such as a
-	// ping: 30 s if zero.
+	// Patience is how long the suite waits for something that must happen by itself, such
+	// as a ping. Zero means 30 s.
 	Patience time.Duration
 }
 
-// Run runs the suite, each promise as a test of its own.
+// Run runs the suite, each promise as a subtest.
 func Run(t *testing.T, target Target) {
 	if target.WorkerToken == "" {
 		target.WorkerToken = target.Token
@@ -43,7 +43,7 @@ func Run(t *testing.T, target Target) {
 	}
 }
 
-// promise is one thing that the protocol says.
+// promise is one requirement of the protocol.
 type promise struct {
 	name  string
 	check func(*script)

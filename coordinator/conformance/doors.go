@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// routes is the protocol's table. A name in braces stands for any.
+// routes is the protocol's table of routes. {id} stands for any id.
 var routes = []struct{ method, path string }{
 	{"POST", "/v1/agents/heartbeat"},
 	{"GET", "/v1/agents"},

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// block is one piece of the stream: an event, or a comment.
+// block is one block of the stream: an event, or a comment.
 type block struct {
 	event, id, data, comment string
 }
@@ -20,10 +20,11 @@ type block struct {
 // feed is an open stream.
 type feed struct {
 	s      *script
-	blocks chan block // closed at its end
+	blocks chan block // closed at the end of the stream
 }
 
-// listen opens the stream and reads the greeting. It is closed when the test ends.
+// listen opens the stream and reads the hello event. The stream is closed when the test
+// ends.
 func (s *script) listen(query, lastID string) *feed {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -110,7 +111,7 @@ func (f *feed) next() block {
 	return block{}
 }
 
-// update waits for the next update and reads it.
+// update waits for the next update and decodes it.
 func (f *feed) update() (block, object) {
 	f.s.Helper()
 	b := f.next()
@@ -128,7 +129,8 @@ func (f *feed) update() (block, object) {
 	return b, o
 }
 
-// until returns the ids of the updates up to the one of a row, and that one's change.
+// until reads updates up to the one about a row. It returns the ids of all of them, and
+// the change of the last.
 func (f *feed) until(kind, row string) ([]string, object) {
 	f.s.Helper()
 	var ids []string
@@ -219,7 +221,7 @@ var live = []promise{
 	}},
 }
 
-// replayed hears changes live, and then once more from the first of them on.
+// replayed reads changes live, and then a second time from the first of them on.
 func replayed(s *script, again func(id string) *feed) {
 	f := s.listen("", "")
 	channel := s.newChannel("replay")

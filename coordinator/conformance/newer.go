@@ -1,6 +1,6 @@
 package conformance
 
-// newerRoutes is what the protocol's newer clients ask for beside the table.
+// newerRoutes are the routes that newer clients of the protocol use beyond the table.
 var newerRoutes = []struct{ method, path string }{
 	{"POST", "/v1/agents/request-session"},
 	{"POST", "/v1/tasks/assign"},
@@ -14,7 +14,7 @@ var newerRoutes = []struct{ method, path string }{
 	{"POST", "/v1/notifications/dismiss"},
 }
 
-// newChain makes a chain of a channel and returns its id.
+// newChain creates a chain of a channel and returns its id.
 func (s *script) newChain(channel string) string {
 	s.Helper()
 	return s.person("POST", "/v1/chains", object{"name": "chain-" + s.mark, "channel_id": channel}).want(201).one("chain", newerChainShape)["id"].(string)
@@ -42,7 +42,7 @@ var newer = []promise{
 		agent, other, channel := s.newAgent("assigned"), s.newAgent("unassigned"), s.newChannel("assign")
 		first, second := s.newTask(object{"channel_id": channel}), s.newTask(object{"channel_id": channel})
 		body := object{"task_id": second, "agent_id": agent, "idempotency_key": "assign-" + s.mark}
-		for range 2 { // again is no error
+		for range 2 { // repeating it is not an error
 			got := s.agent("POST", "/v1/tasks/assign", body).want(200).one("task", claimedShape)
 			s.equal("the assigned task", got, object{"id": second, "status": "in_progress", "assigned_agent_id": agent})
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// offlineAfter and the intervals are the protocol's.
+// The intervals of the protocol.
 const (
 	beatEvery    = 15 * time.Second
 	offlineAfter = 30 * time.Second
@@ -20,7 +20,7 @@ func (s *script) wait(d time.Duration) {
 	time.Sleep(d)
 }
 
-// watch is time since a heartbeat was sent.
+// watch measures the time since a heartbeat was sent.
 type watch struct {
 	s      *script
 	passed time.Duration
@@ -29,8 +29,8 @@ type watch struct {
 
 func (s *script) watch() *watch { return &watch{s: s, start: time.Now()} }
 
-// until waits for a moment after the start. In real time the moments beside an
-// edge are two seconds away from it, as requests take time.
+// until waits for a moment after the start. In real time, tests stay two seconds away
+// from a time limit, because requests take time.
 func (w *watch) until(d time.Duration) {
 	if w.s.Advance == nil {
 		time.Sleep(time.Until(w.start.Add(d)))
@@ -40,7 +40,7 @@ func (w *watch) until(d time.Duration) {
 	w.passed = d
 }
 
-// atLeast waits for a moment by which an edge has passed.
+// atLeast waits until a time limit has certainly passed.
 func (w *watch) atLeast(d time.Duration) {
 	if w.s.Advance == nil {
 		d += 2 * time.Second
@@ -56,7 +56,7 @@ func (w *watch) justBefore(d time.Duration) {
 	w.until(d - 100*time.Millisecond)
 }
 
-// shows compares an agent on the list and on the dashboard.
+// shows compares an agent in the list and on the dashboard with the expected members.
 func (s *script) shows(id string, want object) {
 	s.Helper()
 	s.equal("the list", s.seen(id), want)

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// script is one promise being checked. Its embedded test ends it at the first
-// answer that breaks the promise.
+// script checks one promise. Its embedded test ends at the first answer that breaks the
+// promise.
 type script struct {
 	*testing.T
 	Target
-	mark string // makes names unlike those of any other run
+	mark string // makes names unique across runs
 }
 
 // object is a JSON object of an answer.
 type object map[string]any
 
-// reply is an answer, with the request for what is said about it.
+// reply is an answer, with its request for error messages.
 type reply struct {
 	s      *script
 	asked  string
@@ -32,7 +32,7 @@ type reply struct {
 	raw    []byte
 }
 
-// send sends a request whose body is an object, a string to be sent as it is, or nil.
+// send sends a request. The body is an object, a string that is sent unchanged, or nil.
 func (s *script) send(token, method, path string, body any) reply {
 	s.Helper()
 	r, err := s.exchange(token, method, path, body)
@@ -42,7 +42,7 @@ func (s *script) send(token, method, path string, body any) reply {
 	return r
 }
 
-// sendWith is send with headers in the place of a token.
+// sendWith is like send, with headers instead of a token.
 func (s *script) sendWith(header http.Header, method, path string, body any) reply {
 	s.Helper()
 	r, err := s.exchangeWith(header, method, path, body)
@@ -52,7 +52,7 @@ func (s *script) sendWith(header http.Header, method, path string, body any) rep
 	return r
 }
 
-// exchange is send for goroutines, which must not end the test.
+// exchange is like send, but for goroutines, which must not end the test.
 func (s *script) exchange(token, method, path string, body any) (reply, error) {
 	header := http.Header{}
 	if token != "" {
@@ -106,7 +106,7 @@ func encoded(body any) ([]byte, error) {
 	return json.Marshal(body)
 }
 
-// person and agent send as one who may do everything, and as a worker.
+// person sends a request as a user who may do everything; agent sends it as a worker.
 func (s *script) person(method, path string, body any) reply {
 	s.Helper()
 	return s.send(s.Token, method, path, body)
@@ -126,7 +126,7 @@ func (r reply) want(statuses ...int) reply {
 	return r
 }
 
-// json is the body, which has to be an object and to say so.
+// json returns the body, which must be an object with the content type of JSON.
 func (r reply) json() object {
 	r.s.Helper()
 	if kind := r.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") {
@@ -139,7 +139,7 @@ func (r reply) json() object {
 	return o
 }
 
-// one is a member of the answer that is an object of a shape.
+// one returns a member of the answer that must be an object of the given shape.
 func (r reply) one(member string, of shape) object {
 	r.s.Helper()
 	o, ok := r.json()[member].(map[string]any)
@@ -150,7 +150,7 @@ func (r reply) one(member string, of shape) object {
 	return o
 }
 
-// list is a member of the answer that is a list of objects of a shape.
+// list returns a member of the answer that must be a list of objects of the given shape.
 func (r reply) list(member string, of shape) []object {
 	r.s.Helper()
 	values, ok := r.json()[member].([]any)
@@ -169,7 +169,8 @@ func (r reply) list(member string, of shape) []object {
 	return all
 }
 
-// refuses ends the test unless the answer is an error in the protocol's form.
+// refuses ends the test unless the answer is an error in the protocol's format. It
+// returns the error code.
 func (r reply) refuses(statuses ...int) string {
 	r.s.Helper()
 	r.want(statuses...)
@@ -184,7 +185,7 @@ func (r reply) refuses(statuses ...int) string {
 	return o["code"].(string)
 }
 
-// find returns the object of an id.
+// find returns the object with an id.
 func (s *script) find(list []object, id string) object {
 	s.Helper()
 	i := slices.IndexFunc(list, func(o object) bool { return o["id"] == id })
@@ -194,7 +195,7 @@ func (s *script) find(list []object, id string) object {
 	return list[i]
 }
 
-// equal compares members with what they should be.
+// equal compares members of an object with their expected values.
 func (s *script) equal(what string, o object, want object) {
 	s.Helper()
 	for member, value := range want {

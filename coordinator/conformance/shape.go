@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// shape says of what type the members of an object are. One that ends with a
+// shape maps the members of an object to their types. A member whose type ends with a
 // question mark may be missing or null.
 type shape map[string]string
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// held makes a task that an agent holds.
+// held creates an agent with a claimed task.
 func (s *script) held(name string) (agent, task string) {
 	s.Helper()
 	agent = s.newAgent(name)

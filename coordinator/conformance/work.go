@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// newChannel makes a channel and returns its id.
+// newChannel creates a channel and returns its id.
 func (s *script) newChannel(name string) string {
 	s.Helper()
 	r := s.person("POST", "/v1/channels", object{"name": name + "-" + s.mark, "description": ""})
@@ -24,13 +24,13 @@ func (s *script) newTask(more object) string {
 	return s.person("POST", "/v1/tasks", body).want(201).one("task", taskShape)["id"].(string)
 }
 
-// claim asks for a task of a channel.
+// claim tries to claim a task of a channel.
 func (s *script) claim(agent, channel string) reply {
 	s.Helper()
 	return s.agent("POST", "/v1/tasks/claim", object{"agent_id": agent, "channel_id": channel})
 }
 
-// claims claims, and ends the test unless it is given this task.
+// claims claims a task, and ends the test unless it gets this one.
 func (s *script) claims(agent, channel, task string) {
 	s.Helper()
 	got := s.claim(agent, channel).want(200).one("task", claimedShape)
@@ -44,7 +44,7 @@ func (s *script) ends(how, agent, task string) object {
 	return s.agent("POST", "/v1/tasks/"+how, body).want(200).one("task", endedShape)
 }
 
-// task is a task as the list has it.
+// task returns a task as it appears in the list.
 func (s *script) task(id string) object {
 	s.Helper()
 	return s.find(s.person("GET", "/v1/tasks", nil).want(200).list("tasks", taskShape), id)
@@ -139,7 +139,7 @@ var work = []promise{
 	}},
 }
 
-// endsOnce ends a task, which another agent must not.
+// endsOnce ends a task as its owner, and checks that another agent cannot end it.
 func endsOnce(s *script, how, status string) {
 	owner, other, channel := s.newAgent("owner"), s.newAgent("other"), s.newChannel("ends")
 	task := s.newTask(object{"channel_id": channel})
@@ -157,7 +157,7 @@ func endsOnce(s *script, how, status string) {
 	s.claim(owner, channel).refuses(404)
 }
 
-// oneEach has more agents than tasks, all asking at the same time.
+// oneEach lets more agents than there are tasks claim at the same time.
 func oneEach(s *script) {
 	const tasks, asking = 4, 8
 	channel := s.newChannel("race")

@@ -36,8 +36,8 @@ func (d *Service) Ask(ctx context.Context, by credential.Identity, q coordinator
 	return protocol.QuestionOf(asked), err
 }
 
-// aside returns a question that somebody may ask again and withdraw: one of their
-// own, or any if they may answer it.
+// aside returns a question, if the client may ask it again and withdraw it. Clients may
+// do so with their own questions, and with all questions if they may answer them.
 func (d *Service) aside(ctx context.Context, by credential.Identity, id string) (q store.Question, err error) {
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		q, err = r.Question(id)
@@ -57,7 +57,7 @@ func checkAsk(q coordinator.NewQuestion) error {
 	switch {
 	case err != nil:
 		return err
-	// An agent of another fleet has an attempt that is not known here, and may ask.
+	// An agent of another fleet may ask too; its attempt is not known here.
 	case len(q.Attempt) > maxName || strings.Trim(q.Attempt, "-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
 		return protocol.Invalid("attempt: %.40q is not the id of an attempt", q.Attempt)
 	case len(q.Options) > maxOptions:

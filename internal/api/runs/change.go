@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// mayChange returns an error unless somebody may change runs.
+// mayChange returns an error unless the client may change runs.
 func mayChange(by credential.Identity) error {
 	if by.Role == credential.Admin || by.Role == credential.Operator {
 		return nil
@@ -45,7 +45,8 @@ func hasZeroByte(text string) bool {
 	return false
 }
 
-// change checks who asks, and that the run is one that people see.
+// change checks that the client may change runs, and that the run exists and is not
+// hidden.
 func (d *Service) change(ctx context.Context, by credential.Identity, run string) error {
 	if err := mayChange(by); err != nil {
 		return err
@@ -116,14 +117,15 @@ func (d *Service) Answer(ctx context.Context, by credential.Identity, question, 
 		q, err = r.Question(question)
 		return err
 	})
-	if err != nil || q.Run == "" { // an agent that a person started reads the answer itself
+	if err != nil || q.Run == "" { // an agent that the user started reads the answer itself
 		return err
 	}
 	return d.attend(ctx, q.Run, "it is answered, but ")
 }
 
-// attend lets a process work on a run if none does. done is what is stored
-// already, as the beginning of the error. A client that gives up changes nothing.
+// attend starts a process for a run if none works on it. done describes the change that
+// is already stored; the error starts with it. A client that disconnects does not stop
+// this.
 func (d *Service) attend(ctx context.Context, run, done string) error {
 	if err := d.opts.Attend(context.WithoutCancel(ctx), run); err != nil {
 		return protocol.Conflict("unattended", "%s%s", done, err)
@@ -131,7 +133,8 @@ func (d *Service) attend(ctx context.Context, run, done string) error {
 	return nil
 }
 
-// tooLate says who was first.
+// tooLate returns an error that says which user answered first, or that the question is
+// closed.
 func (d *Service) tooLate(ctx context.Context, question string, err error) error {
 	var q store.Question
 	if e := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {

@@ -20,18 +20,18 @@ import (
 	"gaffer/session"
 )
 
-// Where the documents would be in a project that has the default settings: they
-// name their logs and each other so.
+// The default folders of the documents in a project. Documents use them in the paths of
+// their logs and of each other.
 const (
 	sessionFolder = ".founder-mode/status"
 	ledgerFolder  = "state"
 )
 
-// sheets remembers what was rendered last, since whoever looks at a run that
-// goes on looks again.
+// sheets caches the documents of the last requested runs, because clients read the
+// document of an active run repeatedly.
 type sheets struct {
 	mu   sync.Mutex
-	list []*sheet // the one that was asked for last comes last
+	list []*sheet // the most recently used is the last
 }
 
 type sheet struct {
@@ -91,8 +91,8 @@ func (d *Service) ledger() *ledger.Store {
 	return ledger.Open("", ledger.Options{Name: ledgerFolder, Now: d.opts.Now})
 }
 
-// Records implements [server.Runs]. There may be very many: results wait in
-// memory as text while the runs, which come first, are written.
+// Records implements [server.Runs]. There may be very many records. Results are buffered
+// in memory as text while the runs, which come first, are written.
 func (d *Service) Records(ctx context.Context, id string, to io.Writer) error {
 	var run store.Run
 	if err := d.opts.Store.Read(ctx, func(r store.Reader) (err error) {
@@ -155,20 +155,20 @@ func (d *Service) Report(ctx context.Context, q coordinator.ReportQuery) (any, e
 	return withRows{c.Report(), rows.sorted()}, nil
 }
 
-// withRows is a report with the attempts that were asked for.
+// withRows is a report with the requested attempts.
 type withRows struct {
 	ledger.Report
 	Rows []row `json:"raw_data,omitempty"`
 }
 
-// row is an attempt of a report, with the task that it was at.
+// row is an attempt of a report, with its run and task.
 type row struct {
 	Run  string `json:"run"`
 	Task string `json:"task"`
 	ledger.Attempt
 }
 
-// latest keeps the attempts that began last.
+// latest keeps the attempts that started last.
 type latest struct {
 	most int
 	list []row
@@ -184,7 +184,7 @@ func (l *latest) add(r row) {
 	}
 }
 
-// sorted are the latest, the last one first.
+// sorted returns the latest attempts, the last one first.
 func (l *latest) sorted() []row {
 	slices.SortFunc(l.list, func(a, b row) int {
 		return cmp.Or(strings.Compare(b.StartedAt, a.StartedAt), strings.Compare(a.Bead, b.Bead), b.Attempt.Attempt-a.Attempt.Attempt)
@@ -194,7 +194,7 @@ func (l *latest) sorted() []row {
 
 const everything = 1 << 30
 
-// spent is what the attempts of the task that is being counted have cost.
+// spent maps the attempts of the task that is being counted to their costs.
 type spent map[int]int64
 
 func (s spent) of(_ string, attempt int) (float64, bool) {

@@ -10,15 +10,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// mostDoing is how many attempts are told of at once. No fleet has so many.
+// mostDoing is the maximum number of attempts that are returned. No fleet has so many.
 const mostDoing = 5000
 
-// Doing implements [server.Runs]. What an attempt does is no event, so whoever
-// follows it has to look again.
+// Doing implements [server.Runs]. What an attempt does is not an event, so a client has
+// to poll it.
 func (d *Service) Doing(ctx context.Context) (list []coordinator.AttemptChange, err error) {
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		running, err := r.Due(time.Unix(0, math.MaxInt64), mostDoing) // due at any time
+		running, err := r.Due(time.Unix(0, math.MaxInt64), mostDoing) // any lease: all running attempts
 		for _, a := range running {
 			if !d.opts.Hide(store.Run{ID: a.Run}) {
 				list = append(list, coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *runquery.AttemptOf(a)})

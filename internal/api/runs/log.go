@@ -15,25 +15,26 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Logs is where the logs of attempts are read.
+// Logs reads the logs of attempts.
 type Logs struct {
-	// Span is the offset of the first byte that is kept and that after the last.
+	// Span returns the offset of the first kept byte and the offset after the last byte.
 	Span func(r store.Reader, attempt string) (from, to int64, err error)
-	// Read returns at most limit bytes from an offset on.
+	// Read returns at most limit bytes from an offset.
 	Read func(r store.Reader, attempt string, offset int64, limit int) ([]byte, error)
-	// Done reports whether nothing will follow.
+	// Done reports whether the log is complete.
 	Done func(r store.Reader, attempt string) (bool, error)
 }
 
-// part is the log of one attempt in that of its task.
+// part is the log of one attempt within the log of its task.
 type part struct {
 	attempt  string
-	base     int64 // where it begins in the whole
-	from, to int64 // what is kept of it
+	base     int64 // its offset in the whole log
+	from, to int64 // the offsets of its kept bytes
 }
 
-// layout is the log of a task: what its attempts wrote, one after the other. Where
-// all of it is in one file there is one part, which stands for its first attempt.
+// layout is the log of a task: the output of its attempts, one after the other. If the
+// whole log is in one file, there is a single part, which has the id of the first
+// attempt.
 type layout struct {
 	attempts []store.Attempt
 	parts    []part
@@ -66,7 +67,7 @@ func (d *Service) layout(r store.Reader, run store.Run, task string) (l layout, 
 	return l, err
 }
 
-// kept is where that begins from which on nothing is missing.
+// kept returns the offset from which on no bytes are missing.
 func (l layout) kept() (at int64) {
 	for _, p := range l.parts {
 		if p.from > 0 {
@@ -84,11 +85,11 @@ func (l layout) end() int64 {
 	return last.base + last.to
 }
 
-// maxStarts is how many attempts an answer says the beginning of.
+// maxStarts is the maximum number of attempts whose offsets an answer contains.
 const maxStarts = 100
 
-// starts says where the latest attempts begin. Those that share a file have said
-// where they begin in it.
+// starts returns the offsets of the latest attempts. Attempts that share a file have
+// recorded their offsets in it.
 func (l layout) starts() (list []coordinator.LogStart) {
 	if l.file != "" {
 		at := int64(0)
@@ -106,8 +107,9 @@ func (l layout) starts() (list []coordinator.LogStart) {
 	return list
 }
 
-// find returns the attempt that an offset of the whole is in, and where in it. At
-// the end of one it is in that: it may have more to say.
+// find returns the attempt that contains an offset of the whole log, and the offset
+// within it. The end of an attempt belongs to that attempt, because more output may
+// follow.
 func (l layout) find(offset int64) (attempt string, at int64) {
 	for i, p := range l.parts {
 		if offset <= p.base+p.to || i == len(l.parts)-1 {
@@ -117,7 +119,7 @@ func (l layout) find(offset int64) (attempt string, at int64) {
 	return "", 0
 }
 
-// span says which part of a log is meant.
+// span computes the part of a log that a query selects.
 func (l layout) span(q coordinator.LogQuery) (coordinator.LogSpan, error) {
 	s := coordinator.LogSpan{Kept: l.kept(), To: l.end(), From: q.Offset, Starts: l.starts()}
 	if q.Tail > 0 {
@@ -155,8 +157,8 @@ func (d *Service) Log(ctx context.Context, run, task string, q coordinator.LogQu
 	return t, s, err
 }
 
-// current is the attempt whose end is the end of following: the one that runs, or
-// else the last.
+// current returns the attempt whose end is the end of following: the running one, or else
+// the last.
 func (l layout) current() string {
 	if len(l.attempts) == 0 {
 		return ""
@@ -169,27 +171,28 @@ func (l layout) current() string {
 	return l.attempts[len(l.attempts)-1].ID
 }
 
-// taskLog is a place in the log of a task. It remembers the attempt and not the
-// offset in the whole: an attempt that was given up may write more later.
+// taskLog is a position in the log of a task. It stores the attempt and the offset within
+// it, not the offset in the whole log: an abandoned attempt may still write more later,
+// which shifts the following ones.
 type taskLog struct {
 	desk    *Service
-	run     store.Run // of which only is used what never changes
+	run     store.Run // only fields that never change are used
 	key     store.TaskKey
-	attempt string // empty before the first
+	attempt string // empty before the first attempt
 	at      int64
-	left    int64 // bytes that are sent if it is not followed
+	left    int64 // remaining bytes if the log is not followed
 	follow  bool
-	ends    string    // the attempt with which it ends, empty if none has begun
-	over    time.Time // since when that has ended and nothing came
+	ends    string    // the attempt with which following ends; empty if none has started
+	over    time.Time // since when that attempt has ended without further output
 }
 
 const (
 	gulp = 512 << 10
-	// linger is how long the last words of an attempt may be under way that has
-	// ended and whose worker has not said that it was all.
+	// linger is how long to wait for the last output of an ended attempt whose worker has
+	// not reported that the log is complete.
 	linger = 3 * time.Second
-	// lastWords is how long they are waited for when another attempt has begun: who
-	// has gone on to that one does not come back to them.
+	// lastWords is how long to wait for that output when another attempt has started: a
+	// follower that continues with the next attempt cannot return.
 	lastWords = 20 * time.Second
 )
 
@@ -219,15 +222,14 @@ func (t *taskLog) Next(ctx context.Context) (data []byte, err error) {
 	return data, nil
 }
 
-// read returns what comes next, and goes on to the next attempt where one has
-// ended.
+// read returns the next bytes. At the end of an attempt it continues with the next one.
 func (t *taskLog) read(r store.Reader) ([]byte, error) {
 	l, err := t.desk.layout(r, t.run, t.key.Task)
 	if err != nil {
 		return nil, err
 	}
 	for i, p := range l.parts {
-		if t.attempt == "" { // none had begun
+		if t.attempt == "" { // no attempt had started
 			t.attempt, t.ends = p.attempt, l.current()
 		}
 		if p.attempt != t.attempt {
@@ -250,9 +252,8 @@ func (t *taskLog) read(r store.Reader) ([]byte, error) {
 	return nil, t.ended(r, l)
 }
 
-// saidAll reports whether an attempt after which there is another will say nothing
-// more. Whoever follows waits for its last words, which may be under way, and not for
-// those of a worker that was given up.
+// saidAll reports whether an attempt that has a successor will write no more. A follower
+// waits for output that is still being sent, but not for that of a lost worker.
 func (t *taskLog) saidAll(r store.Reader, l layout, i int) (bool, error) {
 	a := l.attempts[i]
 	if !t.follow || l.file != "" || a.Class == string(failure.Lost) || t.desk.opts.Now().Sub(a.Ended) >= lastWords {
@@ -261,7 +262,7 @@ func (t *taskLog) saidAll(r store.Reader, l layout, i int) (bool, error) {
 	return t.desk.opts.Logs.Done(r, a.ID)
 }
 
-// piece returns some of the log of an attempt from an offset on.
+// piece returns a part of an attempt's log from an offset.
 func (d *Service) piece(r store.Reader, l layout, attempt string, at int64) ([]byte, error) {
 	if l.file != "" {
 		return readFile(l.file, at, gulp)
@@ -269,12 +270,12 @@ func (d *Service) piece(r store.Reader, l layout, attempt string, at int64) ([]b
 	return d.opts.Logs.Read(r, attempt, at, gulp)
 }
 
-// ended returns io.EOF if nothing more will come.
+// ended returns io.EOF if no more output will follow.
 func (t *taskLog) ended(r store.Reader, l layout) error {
 	if t.ends == "" {
 		task, err := r.Task(t.key)
 		if err == nil && task.Status.Final() {
-			err = io.EOF // it never began
+			err = io.EOF // it never started
 		}
 		return err
 	}
@@ -284,7 +285,7 @@ func (t *taskLog) ended(r store.Reader, l layout) error {
 		}
 	}
 	if l.file != "" {
-		return io.EOF // it was written before its end was
+		return io.EOF // the file was complete before the end was recorded
 	}
 	if done, err := t.desk.opts.Logs.Done(r, t.ends); err != nil || done {
 		return cmp.Or(err, io.EOF)

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// fileOf returns the file with the log of a task whose attempts have written all of
-// it on this machine, or nothing.
+// fileOf returns the file with the whole log of a task whose attempts ran on this
+// machine, or "".
 func (d *Service) fileOf(run store.Run, attempts []store.Attempt) (file string) {
 	if d.opts.File == nil {
 		return ""
@@ -26,9 +26,8 @@ func (d *Service) fileOf(run store.Run, attempts []store.Attempt) (file string) 
 	return file
 }
 
-// openLog opens a log. Another program may have put anything in its place, so that
-// it is neither followed to somewhere else nor waited for. One that is not there is
-// nil.
+// openLog opens a log. Another program may have replaced the file, so openLog does not
+// follow links and does not block on pipes. It returns nil if the file is missing.
 func openLog(path string) (*os.File, int64, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,16 +51,16 @@ func unreadable(err error) error {
 	return protocol.Conflict("log_unreadable", "the log cannot be read: %v", err)
 }
 
-// sizeOf is how long a log is.
+// sizeOf returns the length of a log.
 func sizeOf(path string) (int64, error) {
 	f, size, err := openLog(path)
 	if f != nil {
-		_ = f.Close() // it was only looked at
+		_ = f.Close() // nothing was written
 	}
 	return size, err
 }
 
-// readFile returns at most limit bytes of a log from an offset on.
+// readFile returns at most limit bytes of a log from an offset.
 func readFile(path string, offset int64, limit int) ([]byte, error) {
 	f, size, err := openLog(path)
 	if f == nil {

@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// explain says of tasks that could start why no worker takes them, if none that is
-// online may. Only tasks of a project wait for workers of a coordinator.
+// explain sets NoWorker for tasks that could start but that no online worker may take.
+// Only tasks of a project wait for workers of a coordinator.
 func (d *Service) explain(ctx context.Context, run string, tasks []fleet.Task) error {
 	byID := map[string]*fleet.Task{}
 	for i := range tasks {
@@ -43,7 +43,7 @@ func (d *Service) explain(ctx context.Context, run string, tasks []fleet.Task) e
 	})
 }
 
-// online lists the workers that were heard of lately.
+// online lists the workers that sent a heartbeat recently.
 func (d *Service) online(r store.Reader) (list []fleet.Worker, err error) {
 	rows, err := r.Workers()
 	for _, row := range rows {
@@ -51,15 +51,15 @@ func (d *Service) online(r store.Reader) (list []fleet.Worker, err error) {
 			continue
 		}
 		var said fleet.WorkerMeta
-		_ = json.Unmarshal(row.Meta, &said) // what another program says of itself is passed over
+		_ = json.Unmarshal(row.Meta, &said) // ignore the meta of other programs
 		list = append(list, fleet.Worker{Name: row.Name, Labels: strings.Split(row.Labels, ","), Allowed: said.Agents, Pools: said.Pools})
 	}
 	return list, err
 }
 
-// noWorker is why none of the workers may take a task, or "".
+// noWorker returns why none of the workers may take a task, or "".
 func noWorker(workers []fleet.Worker, labels []string, agent string) string {
-	var own []string // the labels that a person has given
+	var own []string // the labels that the user has given
 	for _, label := range labels {
 		project, ofProject := strings.CutPrefix(label, ProjectLabel(""))
 		place, ofPlace := strings.CutPrefix(label, engine.PlaceLabel(""))

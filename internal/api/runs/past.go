@@ -13,7 +13,7 @@ import (
 // Lanes implements [server.Runs].
 func (d *Service) Lanes(ctx context.Context) ([]fleet.Lane, error) { return d.lookout.Lanes(ctx) }
 
-// look reads something of a run that people see.
+// look runs a read if the run exists and is not hidden.
 func (d *Service) look(ctx context.Context, run string, look func(r store.Reader) error) error {
 	return d.opts.Store.Read(ctx, func(r store.Reader) error {
 		if _, err := d.find(r, run); err != nil {

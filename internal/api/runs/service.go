@@ -1,11 +1,10 @@
-// Package runs is what the coordinator's requests about runs mean: submitting
-// plans, looking at runs, cancelling, retrying, answering, and what runs leave
-// behind: logs, documents, records.
+// Package runs implements the coordinator's requests about runs: submitting plans,
+// reading runs, canceling, retrying, answering, and the results of runs: logs, documents
+// and records.
 //
-// A run of a coordinator belongs to a project by name, and each of its tasks has
-// that name as a label, so that only workers of the project take it. Nothing is
-// kept here but what was rendered last, so any number of coordinators can be on
-// one store.
+// A run of a coordinator belongs to a project by name. Each of its tasks has that name as
+// a label, so that only workers of the project take it. The service keeps no state except
+// a cache of rendered documents, so several coordinators can share one store.
 package runs
 
 import (
@@ -26,7 +25,7 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// Options are what a Desk needs.
+// Options configures a Service.
 type Options struct {
 	Store  store.Store
 	Engine *engine.Engine // on the same store
@@ -34,22 +33,22 @@ type Options struct {
 	Random io.Reader
 	Logs   Logs
 
-	// File returns the file with the log of an attempt that has run on this
-	// machine and has written it there alone. Nil is for none.
+	// File returns the file with the log of an attempt that ran on this machine and whose
+	// log exists only there. It may be nil.
 	File func(run store.Run, a store.Attempt) (path string, ok bool)
-	// Adorn adds to a run what is not in the store. It may be nil.
+	// Adorn adds information to a run that is not in the store. It may be nil.
 	Adorn func(v *fleet.Run, run store.Run)
 
-	// Attend lets a process of this machine work on a run if only this machine
-	// can do it and no process does. It is called after a person has changed the
-	// run. Nil is for a service whose runs others always work on.
+	// Attend starts a process on this machine for a run that only this machine can run,
+	// if no process works on it. It is called after a user has changed the run. It may be
+	// nil if other processes always work on the runs.
 	Attend func(ctx context.Context, run string) error
 
-	// Hide says which runs are none for people, such as those that others keep
-	// their own things in. They are not found here. Nil hides none.
+	// Hide reports which runs are internal, such as the runs that hold the tasks of
+	// channels. They are not found here. Nil hides none.
 	Hide func(run store.Run) bool
-	// Weave adds to a plan what is done between its tasks on the one machine
-	// that it is bound to. Nil adds nothing.
+	// Weave adds tasks to a plan that is bound to one machine, such as merges between its
+	// tasks. Nil adds nothing.
 	Weave func(p plan.Plan, run string) (plan.Plan, error)
 }
 
@@ -73,7 +72,7 @@ func New(opts Options) *Service {
 	return &Service{opts: opts, lookout: runquery.New(opts.Store, runquery.Options{Hide: opts.Hide, Annotate: opts.Adorn})}
 }
 
-// find returns a run that people see.
+// find returns a run that exists and is not hidden.
 func (d *Service) find(r store.Reader, id string) (store.Run, error) {
 	run, err := r.Run(id)
 	if err == nil && d.opts.Hide(run) {
@@ -82,7 +81,7 @@ func (d *Service) find(r store.Reader, id string) (store.Run, error) {
 	return run, protocol.Missing(err, "run", id)
 }
 
-// see returns an error unless a run is there and people see it.
+// see returns an error unless a run exists and is not hidden.
 func (d *Service) see(ctx context.Context, id string) error {
 	return d.opts.Store.Read(ctx, func(r store.Reader) error {
 		_, err := d.find(r, id)
@@ -95,8 +94,8 @@ func (d *Service) Runs(ctx context.Context, q coordinator.RunQuery) ([]fleet.Run
 	return d.lookout.Summaries(ctx, q.Project, q.Ended, q.Limit)
 }
 
-// Run implements [server.Runs]. The prompts of many tasks are no part of a
-// picture of them.
+// Run implements [server.Runs]. It leaves out the prompts of the tasks, because they may
+// be long.
 func (d *Service) Run(ctx context.Context, id string) (run fleet.Run, err error) {
 	if err := d.see(ctx, id); err != nil {
 		return run, err

@@ -18,7 +18,7 @@ import (
 	"gaffer/session"
 )
 
-// ProjectLabel is the label of tasks, and of workers, that are of a project.
+// ProjectLabel returns the label of a project's tasks and workers.
 func ProjectLabel(project string) string { return "project:" + project }
 
 // Submit implements [server.Runs].
@@ -37,7 +37,7 @@ func (d *Service) Submit(ctx context.Context, by credential.Identity, n coordina
 	return d.lookout.Summary(ctx, id)
 }
 
-// submit tries ids until one is free.
+// submit tries random ids until one is free.
 func (d *Service) submit(ctx context.Context, by credential.Identity, n coordinator.NewRun, p plan.Plan) (string, error) {
 	for {
 		id, err := session.NewID(d.opts.Now(), d.opts.Random)
@@ -50,7 +50,7 @@ func (d *Service) submit(ctx context.Context, by credential.Identity, n coordina
 		}
 		s := engine.Submission{Plan: whole, ID: id, Project: n.Project, Place: n.On, Who: who(by)}
 		if n.Key != "" {
-			s.Key = "run " + by.ID + " " + n.Key // another's key is another key
+			s.Key = "run " + by.ID + " " + n.Key // keys of different tokens are independent
 		}
 		id, err = d.opts.Engine.Submit(ctx, s)
 		if _, taken := errors.AsType[*engine.ConflictError](err); !taken {
@@ -61,8 +61,8 @@ func (d *Service) submit(ctx context.Context, by credential.Identity, n coordina
 
 func who(by credential.Identity) string { return cmp.Or(by.Name, by.ID) }
 
-// woven is the plan with all that is to be done, each task for the workers that
-// may do it.
+// woven returns the complete plan: with the tasks that Weave adds, and with the project's
+// label on each task.
 func (d *Service) woven(p plan.Plan, run, label string) (plan.Plan, error) {
 	if d.opts.Weave != nil {
 		var err error
@@ -77,7 +77,7 @@ func (d *Service) woven(p plan.Plan, run, label string) (plan.Plan, error) {
 	return p, nil
 }
 
-// planOf reads and checks what was sent.
+// planOf decodes and checks the submitted plan.
 func planOf(n coordinator.NewRun) (plan.Plan, error) {
 	if err := cmp.Or(checkLabel("project", n.Project, true), checkLabel("on", n.On, false)); err != nil {
 		return plan.Plan{}, err
@@ -89,7 +89,7 @@ func planOf(n coordinator.NewRun) (plan.Plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Warnings = nil // those who sent it have seen them
+	p.Warnings = nil // the sender has seen them
 	if err := p.Check(); err != nil {
 		return p, protocol.Invalid("plan: %s", err)
 	}
@@ -107,8 +107,8 @@ func checkLabel(field, name string, wanted bool) error {
 	return nil
 }
 
-// checkReach returns an error if a plan needs what only one machine has, and is
-// for any.
+// checkReach returns an error if a plan needs something that only one machine has, but
+// names no worker.
 func checkReach(p plan.Plan, on string) error {
 	if len(p.Team) > 0 || len(p.Build) > 0 {
 		return protocol.Invalid("plan: a team or a build is conducted by the machine that it runs on, and cannot be submitted")
@@ -129,7 +129,7 @@ func checkReach(p plan.Plan, on string) error {
 	return nil
 }
 
-// hasZero reports whether JSON has a zero byte in a text, which no database takes.
+// hasZero reports whether JSON has a zero byte in a text, which databases do not accept.
 func hasZero(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
@@ -138,13 +138,13 @@ func hasZero(text []byte) bool {
 		if bytes.HasPrefix(text[i:], []byte(`\u0000`)) {
 			return true
 		}
-		i++ // what is escaped is no beginning
+		i++ // skip the escaped character
 	}
 	return false
 }
 
-// sentPlan is a plan whose tasks are read one by one: a few bytes of JSON may be
-// much larger as a task.
+// sentPlan is a plan whose tasks are decoded one by one, because a few bytes of JSON may
+// become a much larger task.
 type sentPlan struct {
 	plan.Plan
 	Tasks sentTasks
@@ -157,7 +157,7 @@ const (
 	mostReferences = 1_000_000
 )
 
-// UnmarshalJSON stops at what is too much.
+// UnmarshalJSON decodes the tasks and returns an error when there are too many.
 func (s *sentTasks) UnmarshalJSON(text []byte) error {
 	in := json.NewDecoder(bytes.NewReader(text))
 	if open, err := in.Token(); err != nil || open != json.Delim('[') {
