@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// desks are coordinators by their names. One that is nil cannot be connected to.
+// desks are fake coordinators by name. Connections to a nil one are refused.
 type desks struct {
-	cutOff string // the one to which connecting never ends
+	cutOff string // the one to which connecting never finishes
 	mu     sync.Mutex
 	desks  map[string]http.HandlerFunc
-	asked  []string // in order
+	asked  []string // names of the requested coordinators, in order
 }
 
 func (d *desks) set(name string, h http.HandlerFunc) {
@@ -43,7 +43,7 @@ func (d *desks) serve(w http.ResponseWriter, q *http.Request) {
 	d.get(q.Host)(w, q)
 }
 
-// order is who was asked since the last time.
+// order returns which coordinators were requested since the last call.
 func (d *desks) order() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ func (d *desks) order() string {
 	return asked
 }
 
-// among runs a test with a client of the desks a, b and, if it is there, c.
+// among runs a test with a client of the coordinators a, b and, if given, c.
 func among(t *testing.T, given map[string]http.HandlerFunc, o Options, check func(t *testing.T, d *desks, c *Client)) {
 	d := &desks{desks: given}
 	apartFromTime(t, d.serve, Options{}, func(t *testing.T, c *Client) {
@@ -194,8 +194,8 @@ func TestAllAddressesAreTriedBeforeAPause(t *testing.T) {
 		})
 }
 
-// A coordinator that is cut off closes no connection. One request that finds it
-// out is enough for those that wait there.
+// A coordinator that is cut off from the network closes no connection. One request that
+// detects this is enough to redirect those that wait there.
 func TestWhatWaitsForAnAddressThatWasLeftComesToTheOne(t *testing.T) {
 	for what, ask := range map[string]func(*Client, context.Context) error{
 		"a request": func(c *Client, ctx context.Context) error { _, err := c.Agents(ctx); return err },
@@ -331,9 +331,9 @@ func TestAStreamThatFellSilentMakesNoOtherAddressTheOneThatWorks(t *testing.T) {
 		<-q.Context().Done()
 	}
 	among(t, map[string]http.HandlerFunc{"a": hello, "b": nil}, Options{}, func(t *testing.T, d *desks, c *Client) {
-		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second+time.Millisecond) // when it is silent
+		ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second+time.Millisecond) // until the silence is detected
 		defer cancel()
-		_ = c.Stream(ctx, From{After: "4"}, func(Change) error { return nil }) // until the time is over
+		_ = c.Stream(ctx, From{After: "4"}, func(Change) error { return nil }) // until the timeout
 		if c.at.works != 0 {
 			t.Errorf("address %d works", c.at.works)
 		}

@@ -19,7 +19,7 @@ import (
 type heart struct {
 	mu    sync.Mutex
 	start time.Time
-	heard []string // the second and what was said
+	heard []string // the second and the reported state
 	fail  func(n int) int
 }
 
@@ -92,7 +92,7 @@ func TestAChangeIsToldAtOnce(t *testing.T) {
 			wake <- struct{}{}
 			rest(ctx, time.Second)
 			wake <- struct{}{}
-			close(wake) // must not become a storm
+			close(wake) // must not cause a flood of heartbeats
 		}()
 		_ = c.Beat(ctx, 15*time.Second, saying("idle", "running", "waiting", "idle"), wake, nil) // ends with its context
 		if want := "0 idle, 4 a1running, 5 a1waiting, 20 a1idle, 35 a1idle"; h.all() != want {
@@ -153,7 +153,7 @@ func TestNoOtherRequestHoldsUpAHeartbeat(t *testing.T) {
 		defer cancel()
 		var other sync.WaitGroup
 		for range 3 {
-			other.Go(func() { _, _ = c.Agents(ctx) }) // hangs for as long as it may
+			other.Go(func() { _, _ = c.Agents(ctx) }) // hangs until its timeout
 		}
 		synctest.Wait()
 		_ = c.Beat(ctx, 15*time.Second, saying("idle"), nil, nil) // ends with its context
@@ -164,7 +164,8 @@ func TestNoOtherRequestHoldsUpAHeartbeat(t *testing.T) {
 	})
 }
 
-// synctestWithOneConnection gives a client whose transport allows one connection.
+// synctestWithOneConnection runs a test with a client whose transport allows one
+// connection.
 func synctestWithOneConnection(t *testing.T, handle http.HandlerFunc, check func(*testing.T, *Client)) {
 	apartFromTime(t, handle, Options{}, func(t *testing.T, c *Client) {
 		c.http.Transport.(*http.Transport).MaxConnsPerHost = 1

@@ -15,7 +15,7 @@ import (
 
 const aToken = "not-to-be-seen"
 
-// troubles are what a server can do instead of answering.
+// troubles are the ways in which a server can fail to answer.
 var troubles = map[string]http.HandlerFunc{
 	"500": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
 	"502 in HTML": func(w http.ResponseWriter, _ *http.Request) {
@@ -42,12 +42,12 @@ var troubles = map[string]http.HandlerFunc{
 
 func flush(w http.ResponseWriter) { w.(http.Flusher).Flush() }
 
-// full is an answer to everything.
+// full is a valid answer to every request.
 func full(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"agents":[{"id":"a1"}],"agent":{"id":"a1"},"task":{"id":"t1"},"input":{"id":"i1"},"event":{"id":"e1"},"channel":{"id":"c1"},"chain":{"id":"n1"}}`)
 }
 
-// firstly answers the first request in one way and the rest in another.
+// firstly answers the first request in one way and all later ones in another.
 func firstly(hits *atomic.Int32, first, then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, q *http.Request) {
 		_, _ = io.Copy(io.Discard, q.Body) // so that the end of the connection is noticed
@@ -59,7 +59,7 @@ func firstly(hits *atomic.Int32, first, then http.HandlerFunc) http.HandlerFunc 
 	}
 }
 
-// safe are the requests that may be sent twice, and unsafe those that may not.
+// safe are the requests that may be sent twice; unsafe are those that may not.
 var (
 	safe = map[string]func(context.Context, *Client) error{
 		"agents": func(ctx context.Context, c *Client) error { _, err := c.Agents(ctx); return err },

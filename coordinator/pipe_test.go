@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 )
 
-// pipes is a network inside a test, so that hours of silence take no time.
+// pipes is an in-memory network, so that a synctest clock can skip hours of silence.
 type pipes struct {
 	conns chan net.Conn
 	done  chan struct{}
@@ -45,8 +45,8 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// apartFromTime runs a test whose clock moves when everyone waits, with a server
-// and a client for it.
+// apartFromTime runs a test with a server and a client in a synctest bubble, whose clock
+// moves when all goroutines wait.
 func apartFromTime(t *testing.T, handle http.HandlerFunc, o Options, check func(t *testing.T, c *Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		network := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
@@ -57,21 +57,21 @@ func apartFromTime(t *testing.T, handle http.HandlerFunc, o Options, check func(
 		if o.HTTP == nil {
 			o.HTTP = &http.Client{Transport: transport}
 		}
-		o.PlainHTTP = true // the pipe is no network
+		o.PlainHTTP = true // the pipe is not a real network
 		c, err := New("http://desk", o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		check(t, c)
 		transport.CloseIdleConnections()
-		_ = server.Close() // the handlers' contexts end with it
+		_ = server.Close() // ends the handlers' contexts
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			t.Errorf("the server ended with %v", err)
 		}
 	})
 }
 
-// tear closes a connection in the middle of what it says.
+// tear writes a part of an answer and closes the connection.
 func tear(w http.ResponseWriter, said string) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
@@ -80,7 +80,7 @@ func tear(w http.ResponseWriter, said string) {
 	if said != "" {
 		_, _ = conn.Write([]byte(said)) // the other side may be gone
 	}
-	_ = conn.Close() // that is the point
+	_ = conn.Close() // closing it is the purpose
 }
 
 func refused(t *testing.T, err error) *Error {

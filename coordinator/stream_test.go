@@ -17,8 +17,8 @@ import (
 
 var errEnough = errors.New("enough")
 
-// follow reads a stream until it has told so many changes, and writes each as its
-// id, a ! for a gap, and its type.
+// follow reads a stream until it has sent most changes. It writes each as its id, a ! for
+// a gap, and its type.
 func follow(t *testing.T, c *Client, from From, most int) (told []string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -44,8 +44,8 @@ func expect(t *testing.T, c *Client, from From, want ...string) {
 	}
 }
 
-// script serves each connection the next of some texts, and then leaves it open
-// or, if the text ends with a #, tears it.
+// script serves the next of the texts to each connection, and then leaves it open. If the
+// text ends with a #, it closes the connection.
 func script(texts ...string) http.HandlerFunc {
 	var connection atomic.Int32
 	return func(w http.ResponseWriter, q *http.Request) {
@@ -83,7 +83,7 @@ func TestAStreamThatTearsGoesOnWhereItWas(t *testing.T) {
 		}
 		half := event(after + 4)
 		torn++
-		_, _ = io.WriteString(w, half[:len(half)*(torn%5)/5]) // torn anywhere
+		_, _ = io.WriteString(w, half[:len(half)*(torn%5)/5]) // cut off anywhere
 	}, Options{}, func(t *testing.T, c *Client) {
 		var want []string
 		for id := 3; id <= last; id++ {

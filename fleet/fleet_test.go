@@ -16,7 +16,7 @@ func TestATypedNumberChoosesAnOptionOrIsRefused(t *testing.T) {
 		{"80", []string{"80", "8080"}, "80", false}, // an option's own text
 		{"neither", []string{"80", "8080"}, "neither", false},
 		{"7", nil, "7", false},
-		{`"7"`, []string{"80", "8080"}, "7", false}, // the number itself
+		{`"7"`, []string{"80", "8080"}, "7", false}, // the number as a text
 		{`"yes"`, []string{"80", "8080"}, `"yes"`, false},
 	} {
 		got, err := Question{Options: c.options}.Choose(c.typed)
@@ -32,7 +32,7 @@ func TestAQuestionIsCalledByItsTaskOrByWhoAsks(t *testing.T) {
 		{"", "20260301-115800-4cebc8bf/api", "4cebc8bf/api"}, // asked through a tool
 		{"20260301-115800-4cebc8bf", "api/v2", "4cebc8bf/api/v2"},
 		{"", "claude-4711", "claude-4711"},
-		{"my-own-run", "api", "my-own-run/api"}, // an id that gaffer did not make
+		{"my-own-run", "api", "my-own-run/api"}, // an id that gaffer did not create
 		{"0018c9a1f2b3c4d5e6f70", "api", "0018c9a1f2b3c4d5e6f70/api"},
 	} {
 		if got := QuestionName(c.run, c.task); got != c.want {

@@ -16,8 +16,8 @@ func TestTheReferenceKeepsEveryPromise(t *testing.T) {
 	Run(t, newReference(t, ""))
 }
 
-// mutants are the ways in which the reference can break a promise, each with the
-// promise that must be found broken.
+// mutants are the ways in which the reference can break a promise, each with the promise
+// whose test must fail.
 var mutants = []struct{ broken, promise string }{
 	{"health needs a token", "health is told to anyone"},
 	{"no tokens", "nothing is told or done without a token"},
@@ -123,7 +123,7 @@ func TestThePageNamesEveryRoute(t *testing.T) {
 
 const brokenVar = "CONFORMANCE_BROKEN"
 
-// A promise that is found broken fails its test, so each mutant has a process.
+// A broken promise fails its test, so each mutant runs in a process of its own.
 func TestASuiteThatIsRunOnABrokenServerFails(t *testing.T) {
 	testenv.Integration(t)
 	for _, m := range mutants {
@@ -142,7 +142,7 @@ func TestASuiteThatIsRunOnABrokenServerFails(t *testing.T) {
 	}
 }
 
-// TestTheBrokenReference is what the processes above run; by itself it breaks
+// TestTheBrokenReference runs in the processes above. Without the variable it breaks
 // nothing and is a second run on the reference.
 func TestTheBrokenReference(t *testing.T) {
 	target := newReference(t, os.Getenv(brokenVar))

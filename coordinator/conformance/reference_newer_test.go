@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// listed is what a list of a kind has, in its order.
+// listed returns the rows of a kind in the order of their list.
 func (r *reference) listed(kind string) []object {
 	list := some(r.rows[kind])
 	if kind == "events" && !r.is("oldest event first") {
@@ -80,7 +80,7 @@ func (r *reference) detach(id string, b object) (int, any) {
 	return 200, object{"ok": true}
 }
 
-// mayHave says whether a task is of no chain, or of one that an agent may have.
+// mayHave reports whether a task belongs to no chain, or to one that the agent may have.
 func (r *reference) mayHave(t object, agent string) bool {
 	c := r.find(r.rows["chains"], "id", text(t, "chain_id"))
 	return c == nil || text(c, "owner_agent_id") == "" || text(c, "owner_agent_id") == agent || r.is("owners are ignored")

@@ -20,8 +20,8 @@ const (
 	workerToken = "reference-worker-token"
 )
 
-// reference is the simplest coordinator that keeps every promise, unless it is
-// told to break one.
+// reference is the simplest coordinator that keeps every promise, unless it is configured
+// to break one.
 type reference struct {
 	broken string // the one promise that it breaks; see mutants
 
@@ -65,7 +65,7 @@ func (r *reference) wake() {
 	r.moved = make(chan struct{})
 }
 
-// fault is an answer that is not one of success.
+// fault is an error answer.
 type fault struct {
 	status  int
 	code    string
@@ -117,7 +117,7 @@ func (r *reference) answer(w http.ResponseWriter, q *http.Request) (int, any) {
 	if _, ok := told.(fault); ok {
 		return status, told
 	}
-	data, err := json.Marshal(told) // the rows may change as soon as the lock is gone
+	data, err := json.Marshal(told) // the rows may change as soon as the lock is released
 	if err != nil {
 		return 500, fault{500, "internal", err.Error()}
 	}
@@ -139,7 +139,7 @@ func (r *reference) admitted(q *http.Request) bool {
 }
 
 func (r *reference) decode(q *http.Request, into object) bool {
-	data, _ := io.ReadAll(q.Body) // a torn body is not JSON
+	data, _ := io.ReadAll(q.Body) // a truncated body is not JSON
 	if json.Unmarshal(data, &into) != nil {
 		return r.is("lenient JSON")
 	}
@@ -249,7 +249,7 @@ func (r *reference) number() int {
 	return r.last
 }
 
-// tell puts a change on the stream.
+// tell sends a change on the stream.
 func (r *reference) tell(kind string, row object) {
 	update := object{"type": kind, "time": r.stamp(), "change": row}
 	if r.is("no change on the stream") {
@@ -258,12 +258,12 @@ func (r *reference) tell(kind string, row object) {
 	if r.is("inputs are not streamed") && kind == "inputs" {
 		return
 	}
-	data, _ := json.Marshal(update) // of maps and texts
+	data, _ := json.Marshal(update) // maps and strings can always be encoded
 	r.history = append(r.history, note{r.number(), string(data)})
 	r.wake()
 }
 
-// add keeps a new row.
+// add stores a new row.
 func (r *reference) add(kind string, row object) object {
 	row["id"], row["created_at"] = fmt.Sprintf("%s-%d", kind, r.number()), r.stamp()
 	r.rows[kind] = append(r.rows[kind], row)
@@ -311,7 +311,7 @@ func (r *reference) heartbeat(b object) (int, any) {
 	return 200, object{"agent": a}
 }
 
-// shown is the agents with what is computed when they are read.
+// shown returns the agents with the members that are computed on every read.
 func (r *reference) shown(board bool) []object {
 	list := []object{}
 	for _, a := range r.agents {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// keyed does something once for each key.
+// keyed calls do once for each idempotency key.
 func (r *reference) keyed(b object, kind string, do func() object) (row object, again bool) {
 	key := text(b, "idempotency_key")
 	if key == "" || r.is("no keys for "+kind) {
@@ -69,7 +69,7 @@ func (r *reference) take(b object) object {
 	return t
 }
 
-// isNext says whether those before a task in its chain are done.
+// isNext reports whether all earlier tasks of the chain are done.
 func (r *reference) isNext(t object) bool {
 	chain := text(t, "chain_id")
 	if chain == "" || r.is("chains by priority") {
@@ -224,7 +224,7 @@ func (r *reference) stream(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// position is the number after which a stream goes on.
+// position returns the number after which a stream continues.
 func (r *reference) position(last string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,7 +235,7 @@ func (r *reference) position(last string) int {
 	return id
 }
 
-// begin returns where in the history a stream begins.
+// begin returns the index in the history at which a stream starts.
 func (r *reference) begin(last string) (at int, now time.Time, deaf bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

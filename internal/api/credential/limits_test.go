@@ -43,7 +43,7 @@ func TestSecurityALimitedTokenIsGoodForTasksOfItsProjectsAndPoolsAlone(t *testin
 	}
 }
 
-// A coordinator that knows no limits reads the row without them, and writes it back.
+// A coordinator too old to know limits reads the row without them, and writes it back.
 func TestSecurityALimitedTokenIsGoodForNothingWhereItsLimitsAreNotKnown(t *testing.T) {
 	b, rows, _ := newBook()
 	text, row := create(t, b, New{Role: Worker, Name: "w", Limits: Limits{Projects: []string{"web"}}})

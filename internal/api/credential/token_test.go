@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// memory keeps tokens and counts what is asked of it.
+// memory stores tokens and counts the calls.
 type memory struct {
 	mu      sync.Mutex
 	rows    map[string]Row
@@ -58,7 +58,7 @@ func (m *memory) Touch(_ context.Context, id string, at time.Time) error {
 	return m.fail
 }
 
-// clock is moved by hand.
+// clock is a clock that tests set.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -180,7 +180,7 @@ func TestChecksReadTheRowsSeldom(t *testing.T) {
 		_, _ = b.Check(t.Context(), "gft_none")
 		c.pass(time.Millisecond)
 	}
-	took := c.now().Sub(began) // whoever guesses waits
+	took := c.now().Sub(began) // each guess takes time
 	if n := rows.lists - before; n > int(took/again)+2 {
 		t.Errorf("%d readings in %v", n, took)
 	}
@@ -278,7 +278,7 @@ func TestADatabaseThatDoesNotAnswerIsNoUnknownToken(t *testing.T) {
 	}
 }
 
-// firstToken makes the first token as a server does that ends then.
+// firstToken creates the first token as a server does, and then releases the file.
 func firstToken(t *testing.T, b *Book, file string) (string, error) {
 	t.Helper()
 	h, err := HoldFile(file)
@@ -357,7 +357,7 @@ func TestAFirstTokenThatCannotBeKeptIsNotMade(t *testing.T) {
 	}
 }
 
-// busy can be written and not read.
+// busy can be written but, once it has rows, not read.
 type busy struct{ *memory }
 
 func (b busy) List(ctx context.Context) ([]Row, error) {
@@ -390,7 +390,7 @@ func TestAFirstTokenIsInItsFileBeforeItWorks(t *testing.T) {
 	}
 }
 
-// before looks at something before a row is put.
+// before calls look before a row is stored.
 type before struct {
 	*memory
 	look func()
@@ -478,7 +478,7 @@ func TestOfTheTokensMadeFromOneTheOldestEndsWhenThereAreTooMany(t *testing.T) {
 		c.pass(time.Second)
 		text, row := create(t, b, New{Role: Viewer, Name: "browser", Parent: parent, Life: time.Hour})
 		if texts = append(texts, text); i == 0 {
-			parent = row.ID // the others come from this one
+			parent = row.ID // the others are created from this one
 		}
 	}
 	for i, text := range append(texts, root, other) {

@@ -23,7 +23,7 @@ func buildOf(t *testing.T, state string) docview.BuildPicture {
 	return p
 }
 
-// graph is a build's chunks in a few words.
+// graph summarizes a build's chunks as text.
 func graph(p docview.BuildPicture) string {
 	var list []string
 	for _, c := range p.Chunks {

@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// evil is what a document may hold to trip its reader.
+// evil are document contents that may confuse a reader.
 var evil = map[string]string{
 	"nothing":       ``,
 	"null":          `null`,
@@ -34,7 +34,7 @@ var evil = map[string]string{
 	"wrong members": `{"task_groups": [null, 7, "A", []], "execution_phases": [null, 7], "decisions_log": [null, 7, "go"], "messages": [null, 7, "hi"], "agents": [null, 7, "x"], "waves": [null, 7], "A": 7, "buildRun": {"chunks": [null, 7, "x"], "plan": 3}, "buildEvents": [null, 7]}`,
 }
 
-// put writes a file and what is missing above it.
+// put writes a file and creates its folders.
 func put(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -45,7 +45,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// shown fails unless a picture can be sent, and returns it as a page has it.
+// shown fails unless a picture can be sent, and returns it as the page decodes it.
 func shown(t *testing.T, what string, picture any) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(picture)
@@ -59,7 +59,7 @@ func shown(t *testing.T, what string, picture any) map[string]any {
 	return m
 }
 
-// wild are the documents of a protocol that were found out there.
+// wild returns real documents of a protocol that other programs wrote.
 func wild(t *testing.T, protocol string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", protocol, "testdata", "wild", "*.json"))
@@ -84,7 +84,7 @@ func TestWhateverStandsInADocumentGivesAPicture(t *testing.T) {
 		root := t.TempDir()
 		for _, name := range []string{"pm_state.json", "group_status.json", "orchestrator_state.json", "messages/dev_to_qa.json", "messages/qa_to_techlead.json", "messages/techlead_to_dev.json"} {
 			put(t, filepath.Join(root, name), text)
-			age(t, filepath.Join(root, name)) // else it might still be being written
+			age(t, filepath.Join(root, name)) // otherwise it might count as being written
 		}
 		if m := shown(t, what, docview.ReadTeam(host.OS(), root).Picture()); m["found"] != true {
 			t.Errorf("%s: no team: %v", what, m)

@@ -41,7 +41,7 @@ func FuzzAnyBytesGiveAPicture(f *testing.F) {
 		build.SawState(data, nil)
 		build.SawInbox(data, nil)
 		put(t, file, string(data))
-		age(t, file) // else it might still be being written
+		age(t, file) // otherwise it might count as being written
 		shelf := docview.NewShelf(host.OS(), root)
 		one, err := shelf.Session("s")
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile/host"
 )
 
-// age makes a file one that was written long ago.
+// age sets a file's modification time to one hour ago.
 func age(t *testing.T, path string) {
 	t.Helper()
 	long := time.Now().Add(-time.Hour)

@@ -12,7 +12,7 @@ import (
 	"gaffer/team"
 )
 
-// teamOf shows documents by their names.
+// teamOf returns the view of the given documents.
 func teamOf(t *testing.T, docs map[string]string) docview.TeamPicture {
 	t.Helper()
 	root := t.TempDir()
@@ -24,7 +24,7 @@ func teamOf(t *testing.T, docs map[string]string) docview.TeamPicture {
 	return p
 }
 
-// board is a team's groups in a few words.
+// board summarizes a team's groups as text.
 func board(p docview.TeamPicture) string {
 	var list []string
 	for _, g := range p.Groups {

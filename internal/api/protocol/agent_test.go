@@ -33,8 +33,8 @@ func (f *fixture) shows(id string, w coordinator.WorkerStatus, claude, task stri
 	}
 }
 
-// The four scenarios of the protocol, second by second: a heartbeat every 15 s,
-// and offline 30 s after the last.
+// The four scenarios of the protocol, second by second: a heartbeat every 15 s, and
+// offline 30 s after the last one.
 func TestScenario1AWorkerWithoutATaskIsOnlineAndIdle(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		for second := range 60 {
@@ -54,7 +54,7 @@ func TestScenario2AWorkerWithATaskIsOnlineAndRunningWhenItSaysSo(t *testing.T) {
 		f.agent("dev")
 		f.pass(5 * time.Second)
 		task := f.claim("dev", "build")
-		for range 5 { // until it says so, it is idle
+		for range 5 { // it is idle until it reports otherwise
 			f.shows("dev", coordinator.Online, coordinator.Idle, "")
 			f.pass(time.Second)
 		}
@@ -71,7 +71,7 @@ func TestScenario2AWorkerWithATaskIsOnlineAndRunningWhenItSaysSo(t *testing.T) {
 		if done.Status != coordinator.Done {
 			t.Errorf("the task is %s", done.Status)
 		}
-		f.shows("dev", coordinator.Online, coordinator.Running, task.ID) // the end of a task says nothing of the agent
+		f.shows("dev", coordinator.Online, coordinator.Running, task.ID) // the end of a task does not change the agent's state
 	})
 }
 
@@ -116,7 +116,7 @@ func TestScenario4AnAgentThatAsksIsWaitingAndGoesOnWhenItIsAnswered(t *testing.T
 		say(coordinator.Waiting)
 		_, err = f.AddInput(f.ctx, operator, coordinator.NewInput{TaskID: task.ID, Text: "y", SendEnter: true})
 		f.must(err)
-		f.shows("dev", coordinator.Online, coordinator.Waiting, task.ID) // an answer says nothing of the agent
+		f.shows("dev", coordinator.Online, coordinator.Waiting, task.ID) // an answer does not change the agent's state
 		input, err := f.ClaimInput(f.ctx, worker, task.ID, "dev")
 		f.must(err)
 		if input.Text != "y" || !input.SendEnter || input.Kind != "text" || input.ClaimedAt == nil {
@@ -220,7 +220,7 @@ func TestAWorkersTokenSpeaksOnlyForItsOwnAgents(t *testing.T) {
 				t.Fatal(name)
 			}
 		}
-		// With an agent of its own a stranger gets no further.
+		// Another worker token with an agent of its own gets no further.
 		_, err = f.Complete(f.ctx, stranger, coordinator.Report{TaskID: task.ID, AgentID: "theirs"})
 		f.refused(err, "conflict", "not_owner")
 		_, err = f.ClaimInput(f.ctx, stranger, task.ID, "theirs")
@@ -251,11 +251,12 @@ func TestAnAgentKeepsItsIDWithANewTokenOfTheSameNameAndRole(t *testing.T) {
 		_, err = f.Complete(f.ctx, rotated, coordinator.Report{TaskID: task.ID, AgentID: "mine"})
 		f.must(err)
 
-		// A worker of another name does not.
+		// A worker token with another name may not.
 		_, err = f.Heartbeat(f.ctx, stranger, coordinator.Heartbeat{AgentID: "mine"})
 		f.refused(err, "denied", "forbidden")
 
-		// What an operator has registered is no worker's, whatever its token is called.
+		// An agent that an operator registered belongs to no worker, whatever its token's
+		// name.
 		_, err = f.Heartbeat(f.ctx, operator, coordinator.Heartbeat{AgentID: "theirs"})
 		f.must(err)
 		named := credential.Identity{ID: "t-other", Root: "t-other", Name: operator.Name, Role: credential.Worker}
@@ -291,7 +292,7 @@ func TestAWorkerOfTheEngineIsNoAgentAndNoTokenGetsHoldOfIt(t *testing.T) {
 	f.refused(err, "denied", "forbidden")
 }
 
-// Its row comes with its first beat, and until then its id is known to all.
+// Its row is created by its first heartbeat. Until then its id is public.
 func TestTheWorkerOfARunIsNobodysBeforeItsFirstBeat(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run, err := f.engine.Submit(f.ctx, engine.Submission{Plan: plan.Plan{Name: "n", Tasks: []plan.Task{{ID: "a"}}}})

@@ -16,8 +16,8 @@ import (
 	"gaffer/internal/plan"
 )
 
-// BenchmarkDesk is requests of many agents at once on SQLite, beside writes of a
-// row that nobody decides about.
+// BenchmarkDesk measures requests of many agents at the same time on SQLite, and for
+// comparison plain writes of a row.
 func BenchmarkDesk(b *testing.B) {
 	for _, queued := range []int{2_000, 100_000} {
 		b.Run(fmt.Sprint(queued), func(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkDesk(b *testing.B) {
 	}
 }
 
-// fill adds many tasks at once.
+// fill adds many tasks in a few transactions.
 func fill(b *testing.B, e *engine.Engine, c coordinator.Channel, n int) {
 	step := fmt.Sprintf(`{"channel":%q,"created":"2026-02-06T12:00:00Z"}`, c.ID)
 	for n > 0 {

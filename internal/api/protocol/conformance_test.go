@@ -15,8 +15,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// TestTheProtocolsClientsAreServed lets the scripted client of the protocol, which
-// knows nothing of this program, speak to the real server on the real databases.
+// TestTheProtocolsClientsAreServed runs the scripted client of the protocol, which shares
+// no code with this program, against the real server on the real databases.
 func TestTheProtocolsClientsAreServed(t *testing.T) {
 	testenv.Integration(t)
 	onEach(t, func(f *fixture) {
@@ -34,7 +34,7 @@ func TestTheProtocolsClientsAreServed(t *testing.T) {
 	})
 }
 
-// serve puts a service behind HTTP until the test ends.
+// serve serves a service over HTTP until the test ends.
 func serve(t *testing.T, f *fixture, book *credential.Book) (url string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -34,7 +34,7 @@ var (
 	stranger = credential.Identity{ID: "t-stranger", Name: "sam", Role: credential.Worker}
 )
 
-// fixture is a service with a clock to turn.
+// fixture is a service with a clock that tests set.
 type fixture struct {
 	*protocol.Service
 	t      *testing.T
@@ -94,7 +94,7 @@ func onEach(t *testing.T, test func(f *fixture)) {
 	}
 }
 
-// inMemory is for tests of rules that no database has a part in.
+// inMemory is for tests of rules that do not depend on the database.
 func inMemory(t *testing.T) *fixture {
 	return newFixture(t, func() store.Store { return memory.New() })
 }
@@ -114,7 +114,7 @@ func (f *fixture) engineOn(s store.Store) *engine.Engine {
 	})
 }
 
-// another returns a service such as another coordinator on the same database has.
+// another returns a second service, as another coordinator on the same database has.
 func (f *fixture) another() *protocol.Service {
 	s := f.open()
 	return protocol.New(s, f.engineOn(s), f.clock)
@@ -145,7 +145,7 @@ func (f *fixture) task(channel coordinator.Channel, title string) coordinator.Ta
 	return must(f, t, err)
 }
 
-// agent makes agents of the worker's token that are idle.
+// agent creates an idle agent of the worker's token.
 func (f *fixture) agent(id string) coordinator.Agent {
 	f.t.Helper()
 	return f.beat(coordinator.Heartbeat{AgentID: id, ClaudeStatus: coordinator.Idle})
@@ -174,7 +174,7 @@ func (f *fixture) sweep() {
 	}
 }
 
-// refused checks which error it is, by its methods, and the protocol's word.
+// refused checks the kind of an error, by its methods, and its code.
 func (f *fixture) refused(err error, kind, code string) {
 	f.t.Helper()
 	var coded interface{ Code() string }
@@ -203,7 +203,7 @@ func (f *fixture) refused(err error, kind, code string) {
 	}
 }
 
-// beatEngine is a heartbeat of a worker that speaks to the engine.
+// beatEngine sends a heartbeat of a worker that uses the engine directly.
 func (f *fixture) beatEngine(id string) {
 	f.t.Helper()
 	_, err := f.engine.Beat(f.ctx, store.Worker{ID: id, Slots: 4}, nil)

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// typed is a task that an agent has, and how to type for it.
+// typed returns a claimed task and a function that adds inputs to it.
 func (f *fixture) typed() (task coordinator.Task, give func(text, key string) coordinator.Input) {
 	f.t.Helper()
 	f.task(f.channel("build"), "one")
@@ -164,7 +164,7 @@ func TestAnEventIsToldOnceForAKey(t *testing.T) {
 func TestTheLastEventsAreKept(t *testing.T) {
 	f := inMemory(t)
 	const more = 25
-	// All but the last are as if they had been told.
+	// All but the last few are written directly.
 	f.must(f.store.Write(f.ctx, store.Need{}, func(tx *store.Tx) error {
 		for n := int64(1); n <= 10_000; n++ {
 			id := fmt.Sprintf("e%d", n)

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/api/server"
 )
 
-// chain makes a chain of a channel.
+// chain creates a chain of a channel.
 func (f *fixture) chain(c coordinator.Channel, name string) coordinator.Chain {
 	f.t.Helper()
 	made, err := f.AddChain(f.ctx, operator, coordinator.Chain{Name: name, ChannelID: c.ID})
@@ -53,7 +53,7 @@ func TestATaskWithoutASequenceGoesToTheEndOfItsChain(t *testing.T) {
 			}
 			f.done("dev", task)
 		}
-		// Also when what was before it has ended.
+		// Also when the tasks before it have ended.
 		if got := f.inChain(chain, "f", 0); got.Sequence != 9 {
 			t.Errorf("f: sequence %d, want 9", got.Sequence)
 		}
@@ -127,7 +127,7 @@ func TestATaskIsAssignedToOneAgent(t *testing.T) {
 		assign := func(task, agent string) (coordinator.Task, error) {
 			return f.Assign(f.ctx, worker, coordinator.Assignment{TaskID: task, AgentID: agent, IdempotencyKey: "k"})
 		}
-		for range 2 { // said again it is the same
+		for range 2 { // repeating it has the same result
 			got, err := assign(second.ID, "a")
 			f.must(err)
 			if got.Status != coordinator.InProgress || got.AssignedAgentID != "a" || got.ClaimedAt == nil {
@@ -181,7 +181,7 @@ func TestAPersonSetsTheStatusOfATask(t *testing.T) {
 				}
 			}
 		}
-		// What was queued again goes to another, and the late word is refused.
+		// The requeued task goes to another agent, and the late report is refused.
 		task := f.claim("other", "build")
 		if task.Title != "queued" {
 			t.Errorf("claimed %s", task.Title)
@@ -250,7 +250,7 @@ func TestAChainIsReadChangedAndDeleted(t *testing.T) {
 		f.noTasks("dev", "build")
 		_, err = f.AddTask(f.ctx, operator, coordinator.NewTask{ChainID: chain.ID, ChannelID: c.ID, Title: "late"})
 		f.refused(err, "not found", "chain_not_found")
-		// What was done can still be looked at.
+		// Completed tasks can still be read.
 		if list, err := f.Tasks(f.ctx, server.TaskFilter{Status: coordinator.Done}); err != nil || titles(list) != "one" {
 			t.Errorf("done are %q, %v", titles(list), err)
 		}
@@ -289,7 +289,7 @@ func TestAChainWithAnOwnerIsForItsOwnerAlone(t *testing.T) {
 		if task := f.claim("other", "build"); task.Title != "one" {
 			t.Errorf("the other claimed %s", task.Title)
 		}
-		// Without an owner, the agent that has a task of it is detached.
+		// If the chain has no owner, the agent that has a task of it is detached.
 		f.must(f.DetachChain(f.ctx, operator, chain.ID, "other"))
 		_, err = f.AssignChain(f.ctx, operator, chain.ID, "nobody")
 		f.refused(err, "not found", "agent_not_found")
@@ -323,7 +323,7 @@ func TestASessionIsRequestedAndStarted(t *testing.T) {
 		f.agent("setup")
 		_, err = f.Assign(f.ctx, worker, coordinator.Assignment{TaskID: task.ID, AgentID: "setup"})
 		f.must(err)
-		// In the session the agent has another id, of which no heartbeat has come yet.
+		// In the session the agent has another id, which has not sent a heartbeat yet.
 		_, _, err = f.AddEvent(f.ctx, worker, coordinator.NewEvent{AgentID: "in-session", Type: "agent.automation.target_set"})
 		f.must(err)
 		f.refused(started("in-session", "asr_wrong"), "conflict", "wrong_token")
@@ -362,12 +362,12 @@ func TestAnAgentThatWaitsForASessionIsNotified(t *testing.T) {
 	f.must(f.Dismiss(f.ctx, operator, "dev", "other"))
 	f.must(f.Dismiss(f.ctx, operator, "nobody", "setup_waiting"))
 	f.pass(time.Second)
-	wait("setup_waiting") // the same said again
+	wait("setup_waiting") // the same state reported again
 	shown(0)
 	f.pass(time.Second)
 	wait("ready")
 	f.pass(time.Second)
-	wait("setup_waiting") // it waits anew
+	wait("setup_waiting") // it waits again
 	shown(1)
 	f.pass(time.Minute) // it is offline
 	shown(0)

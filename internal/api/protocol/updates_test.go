@@ -22,7 +22,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// updates returns all updates after a number, asked for a few at a time.
+// updates returns all updates after a number, atOnce at a time.
 func (f *fixture) updates(after int64, atOnce int) (all []server.Update) {
 	f.t.Helper()
 	for {
@@ -107,7 +107,7 @@ func TestEachChangeIsOneUpdateWithTheRowAsItWas(t *testing.T) {
 	})
 }
 
-// What is stored is deeper than what came, and must be read by all.
+// The stored JSON is nested deeper than the request, and every reader must accept it.
 func TestJSONOfTooManyLevelsIsRefused(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.agent("dev")
@@ -233,7 +233,7 @@ func TestATaskThatIsLostIsToldAsQueuedAgain(t *testing.T) {
 	}
 }
 
-// Several who follow, at two coordinators, see the same while others write.
+// Several clients at two coordinators see the same changes while others write.
 func TestWhoeverFollowsSeesEveryChangeOnceAndInOrder(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		const writers, each = 4, 10
@@ -292,7 +292,7 @@ func TestADashboardOfManyTasksShowsThoseThatMatter(t *testing.T) {
 		if i < 450 {
 			task := f.claim("dev", "build")
 			if i%45 == 0 {
-				continue // it goes on
+				continue // it stays in progress
 			}
 			_, err := f.Complete(f.ctx, worker, coordinator.Report{TaskID: task.ID, AgentID: "dev"})
 			f.must(err)
@@ -340,8 +340,8 @@ func TestAnEmptyDashboardHasListsAndNoNulls(t *testing.T) {
 	})
 }
 
-// A commit that fails after the fact, or whose answer is lost, leaves all of a
-// request or nothing.
+// If a commit fails after the fact, or its answer is lost, either the whole request is
+// stored or nothing.
 func TestARequestIsDoneAsAWholeOrNotAtAll(t *testing.T) {
 	f := inMemory(t)
 	c := f.channel("build")

@@ -129,7 +129,7 @@ func TestTheHighestPriorityGoesFirstAndChannelsAreApart(t *testing.T) {
 		add(build, "first", 0)
 		add(build, "second", 0)
 		add(build, "high", 9)
-		// A plan's own tasks are nobody's who asks for a channel.
+		// Tasks of a submitted plan are not given to clients that claim from a channel.
 		_, err := f.engine.Submit(f.ctx, engine.Submission{Plan: plan.Plan{Tasks: []plan.Task{{ID: "own", Priority: 1000}}}})
 		f.must(err)
 		f.agent("dev")
@@ -184,8 +184,8 @@ func TestAChainIsDoneInItsOrder(t *testing.T) {
 			if want := fmt.Sprint("step", n); task.Title != want {
 				t.Errorf("claimed %s, want %s", task.Title, want)
 			}
-			f.noTasks("b", "build") // while one is under way
-			if n == 2 {             // its agent is lost: it comes before the next
+			f.noTasks("b", "build") // while one is in progress
+			if n == 2 {             // its agent is lost: the task comes before the next one
 				f.pass(2 * time.Minute)
 				f.sweep()
 				f.beat(coordinator.Heartbeat{AgentID: "b"})
@@ -200,7 +200,7 @@ func TestAChainIsDoneInItsOrder(t *testing.T) {
 		}
 		chains, err := f.Chains(f.ctx)
 		f.must(err)
-		chain.Status = coordinator.Failed // its second task is
+		chain.Status = coordinator.Failed // because its second task failed
 		if diff := cmp.Diff([]coordinator.Chain{chain}, chains); diff != "" {
 			t.Errorf("chains:\n%s", diff)
 		}
@@ -272,7 +272,7 @@ func TestTheSameKeyGivesTheSameTask(t *testing.T) {
 		if again, other, theirs := claim("a", "k"), claim("a", "l"), claim("b", "k"); again != one || other == one || theirs == one || theirs == other {
 			t.Errorf("%s again %s; with another key %s, of another agent %s", one, again, other, theirs)
 		}
-		// From two at once.
+		// Concurrent claims with the same key.
 		ids := make([]string, 8)
 		var wg sync.WaitGroup
 		for i := range ids {
@@ -284,14 +284,14 @@ func TestTheSameKeyGivesTheSameTask(t *testing.T) {
 				t.Fatalf("the same key gave %v", ids)
 			}
 		}
-		// A key that found nothing is free to find something.
+		// A key that found no task may be used again.
 		f.channel("later")
 		_, err := f.Claim(f.ctx, worker, coordinator.Claim{AgentID: "a", Channel: "later", IdempotencyKey: "z"})
 		f.refused(err, "not found", "no_tasks")
 		f.task(f.channel("later"), "x")
 		_, err = f.Claim(f.ctx, worker, coordinator.Claim{AgentID: "a", Channel: "later", IdempotencyKey: "z"})
 		f.must(err)
-		// A stranger learns nothing by a key.
+		// Another token learns nothing from a key.
 		_, err = f.Claim(f.ctx, stranger, coordinator.Claim{AgentID: "a", Channel: "build", IdempotencyKey: "k"})
 		f.refused(err, "denied", "forbidden")
 	})
@@ -356,7 +356,7 @@ func TestATaskOfAnAgentThatIsGoneGoesToAnotherAndTheLateWordIsRefused(t *testing
 		f.agent("gone")
 		f.agent("next")
 		task := f.claim("gone", "build")
-		// As long as it beats it keeps the task.
+		// It keeps the task as long as it sends heartbeats.
 		for range 6 {
 			f.pass(30 * time.Second)
 			f.beat(coordinator.Heartbeat{AgentID: "gone", ClaudeStatus: coordinator.Running, CurrentTaskID: task.ID})
@@ -367,7 +367,7 @@ func TestATaskOfAnAgentThatIsGoneGoesToAnotherAndTheLateWordIsRefused(t *testing
 		f.sweep()
 		f.noTasks("next", "build")
 		f.pass(2 * time.Second)
-		f.sweep() // it is given up
+		f.sweep() // the attempt is given up
 		late := coordinator.Report{TaskID: task.ID, AgentID: "gone"}
 		_, err := f.Complete(f.ctx, worker, late)
 		f.refused(err, "conflict", "not_claimed")
@@ -375,7 +375,7 @@ func TestATaskOfAnAgentThatIsGoneGoesToAnotherAndTheLateWordIsRefused(t *testing
 			t.Errorf("given up it is %+v, %v", now, err)
 		}
 		f.pass(10 * time.Second)
-		f.sweep() // and after a moment ready again
+		f.sweep() // after a moment it is ready again
 		if again := f.claim("next", "build"); again.ID != task.ID || again.AssignedAgentID != "next" {
 			t.Errorf("the other claimed %+v", again)
 		}

@@ -28,7 +28,7 @@ func TestAQuestionOfNoTaskIsAskedOnceAnsweredOnceAndTold(t *testing.T) {
 		if !q.Closed || q.Answer != "Allow" || q.Denied || q.By != "the operator" {
 			t.Errorf("it has become %+v", q)
 		}
-		f.must(agent.Withdraw(f.ctx, id, "too late")) // which changes nothing
+		f.must(agent.Withdraw(f.ctx, id, "too late")) // changes nothing
 		if again := must2(agent.Question(f.ctx, id))(f); again.Answer != "Allow" {
 			t.Errorf("it has become %+v", again)
 		}

@@ -17,7 +17,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// worked submits a run whose first task failed a check once, and was then done.
+// worked submits a run whose first task failed a check once and then completed.
 func (f *fixture) worked() string {
 	f.t.Helper()
 	run := f.submit(shop()).ID

@@ -36,8 +36,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-// fixture is a coordinator behind HTTP with a clock to turn, and a client for each
-// role.
+// fixture is a coordinator served over HTTP, with a clock that tests set and a client for
+// each role.
 type fixture struct {
 	t      *testing.T
 	ctx    context.Context
@@ -46,11 +46,11 @@ type fixture struct {
 	runs   *runs.Service
 	url    string
 	token  string // the operator's
-	stop   func() // the server
+	stop   func() // stops the server
 	*coordinator.Client
 	as      map[credential.Role]*coordinator.Client
 	secrets map[credential.Role]string // the tokens
-	file    string                     // the log of all attempts that run here; empty for none
+	file    string                     // the log file of all attempts on this machine; empty for none
 
 	mu  sync.Mutex
 	now time.Time
@@ -82,7 +82,7 @@ func onEach(t *testing.T, test func(f *fixture)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = s.Close() }) // nothing is left to be written
+			t.Cleanup(func() { _ = s.Close() }) // nothing is left to write
 			test(newFixture(t, s))
 		})
 	}
@@ -106,7 +106,7 @@ func newFixture(t *testing.T, s store.Store) *fixture {
 	return f
 }
 
-// serve puts the services behind HTTP until the test ends.
+// serve serves the services over HTTP until the test ends.
 func (f *fixture) serve() {
 	d := protocol.New(f.store, f.engine, f.clock)
 	book := credential.NewBook(d.Tokens(), f.clock, rand.Reader)
@@ -160,7 +160,7 @@ func text(p plan.Plan) json.RawMessage {
 	return data
 }
 
-// shop is a plan of two tasks, one after the other.
+// shop returns a plan of two tasks, one after the other.
 func shop() plan.Plan {
 	return plan.Plan{Name: "shop", Source: plan.SourceOrchestrate, Tasks: []plan.Task{
 		{ID: "api", Name: "The API", Prompt: "build the API", Agent: "claude", Labels: []string{"gpu"}, Retries: 1},
@@ -174,7 +174,7 @@ func (f *fixture) submit(p plan.Plan) fleet.Run {
 	return must(f, run, err)
 }
 
-// claim takes a task as a worker of the project does.
+// claim claims a task as a worker of the project does.
 func (f *fixture) claim() engine.Assignment {
 	f.t.Helper()
 	a, err := f.engine.Claim(f.ctx, engine.Claim{Worker: "w", Labels: []string{"gpu", "project:web", "@w"}})
@@ -188,7 +188,7 @@ func (f *fixture) finish(a engine.Assignment, end engine.Finish) {
 	f.must(err)
 }
 
-// write adds to the log of an attempt.
+// write appends to the log of an attempt.
 func (f *fixture) write(attempt, words string, keep int64, last bool) {
 	f.t.Helper()
 	f.must(f.engine.Do(f.ctx, "w", store.Need{}, func(s *engine.Step) error {
@@ -213,7 +213,7 @@ func spanIn(f *fixture, attempt string) (from, to int64, err error) {
 	return from, to, err
 }
 
-// refused fails unless an error is a coordinator's of a status, with words in it.
+// refused fails unless an error is a coordinator.Error with this status and these words.
 func (f *fixture) refused(what string, err error, status int, words string) {
 	f.t.Helper()
 	e, ok := errors.AsType[*coordinator.Error](err)

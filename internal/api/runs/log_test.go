@@ -75,7 +75,7 @@ func TestALogBeginsWithWhatIsKept(t *testing.T) {
 	})
 }
 
-// reply is an answer that was read to its end.
+// reply is an answer whose body was read completely.
 type reply struct {
 	status int
 	header http.Header
@@ -143,7 +143,7 @@ func TestALogIsTextWhateverIsInIt(t *testing.T) {
 	}
 }
 
-// follow reads a log as it grows and says so, line by line.
+// follow reads a log as it grows and sends it line by line.
 func (f *fixture) follow(run string, q coordinator.LogQuery) (lines chan string) {
 	f.t.Helper()
 	q.Follow = true
@@ -171,7 +171,7 @@ func (f *fixture) follow(run string, q coordinator.LogQuery) (lines chan string)
 	return lines
 }
 
-// expect waits for a text to be followed to its end.
+// expect waits until the lines received so far equal a text.
 func (f *fixture) expect(lines chan string, want string) {
 	f.t.Helper()
 	limit := time.After(testenv.Patience)
@@ -209,7 +209,7 @@ func TestALogIsFollowedUntilItsAttemptHasEndedAndAllIsSent(t *testing.T) {
 		f.write(second.Attempt.ID, "more\n", plenty, false)
 		f.expect(lines, "more\n")
 		f.finish(second, engine.Finish{})
-		f.write(second.Attempt.ID, "the last\n", plenty, true) // its outbox was not empty
+		f.write(second.Attempt.ID, "the last\n", plenty, true) // the worker still had output to send
 		f.expect(lines, "the last\n")
 		f.expectEnd(lines)
 	})
@@ -234,7 +234,7 @@ func TestTheLastWordsOfAnAttemptAreWaitedForBeforeTheNextIsFollowed(t *testing.T
 		third := f.claim()
 		f.write(third.Attempt.ID, "three\n", plenty, true)
 		late := f.follow(run, coordinator.LogQuery{Offset: 17})
-		f.pass(time.Minute) // nothing came of the second
+		f.pass(time.Minute) // the second attempt sent no more output
 		f.expect(late, "three\n")
 	})
 }
@@ -291,7 +291,7 @@ func TestALogThatIsForgottenWhileItIsFollowedIsTornAndNotEnded(t *testing.T) {
 	if _, err := io.ReadFull(body, make([]byte, 6)); err != nil {
 		t.Fatal(err)
 	}
-	f.write(a.Attempt.ID, strings.Repeat("x", 4<<20), 64<<10, false) // in one go
+	f.write(a.Attempt.ID, strings.Repeat("x", 4<<20), 64<<10, false) // in one write
 	_, err = io.Copy(io.Discard, body)
 	if err == nil {
 		t.Error("it ended as if that were all")

@@ -15,7 +15,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// withFile has all attempts write their log to one file, and returns how.
+// withFile makes all attempts write their log to one file, and returns a function that
+// appends to it.
 func (f *fixture) withFile() (write func(text string)) {
 	f.file = filepath.Join(f.t.TempDir(), "api.log")
 	return func(text string) {

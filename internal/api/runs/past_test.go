@@ -35,7 +35,7 @@ func TestAllAttemptsAndQuestionsOfARunAreListed(t *testing.T) {
 			}
 		}
 		f.claim()
-		f.claim() // one is of the other run
+		f.claim() // one belongs to the other run
 
 		list := must2(f.RunAttempts(f.ctx, run.ID))(f)
 		if len(list) != 2 || list[0].ID != first.Attempt.ID || list[0].Status != fleet.Failed || list[0].Summary != "oh" || list[0].Task != "api" ||
@@ -61,7 +61,7 @@ func TestAllAttemptsAndQuestionsOfARunAreListed(t *testing.T) {
 
 func errOf[V any](_ V, err error) error { return err }
 
-// told is what the stream has told of a run from the beginning.
+// told returns all updates that the stream has sent about a run.
 func (f *fixture) told(run string) (all []coordinator.PastChange) {
 	f.t.Helper()
 	d := protocol.New(f.store, f.engine, f.clock)
@@ -75,7 +75,7 @@ func (f *fixture) told(run string) (all []coordinator.PastChange) {
 	return all
 }
 
-// past reads all changes of a run, so many at a time.
+// past reads all changes of a run, atOnce at a time.
 func (f *fixture) past(run string, atOnce int) (all []coordinator.PastChange) {
 	f.t.Helper()
 	for after := ""; ; {
@@ -90,7 +90,7 @@ func (f *fixture) past(run string, atOnce int) (all []coordinator.PastChange) {
 func TestThePastOfARunIsWhatTheStreamHasTold(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run := f.submit(shop())
-		f.submit(shop()) // and of others nothing
+		f.submit(shop()) // changes of other runs must not appear
 		f.finish(f.claim(), engine.Finish{Class: failure.RateLimited, Reset: f.clock().Add(time.Hour)})
 		f.pass(2 * time.Hour)
 		_, err := f.engine.Sweep(f.ctx, time.Time{})
@@ -114,7 +114,7 @@ func TestThePastOfARunIsWhatTheStreamHasTold(t *testing.T) {
 	})
 }
 
-// plain is changes without the form of their JSON.
+// plain returns changes with their JSON decoded.
 func plain(list []coordinator.PastChange) (out []any) {
 	for _, c := range list {
 		var change any
@@ -158,7 +158,7 @@ func TestOnlyLanesThatArePausedAreListedAndBothAreTold(t *testing.T) {
 	})
 }
 
-// A store fails the test if the events of all runs are read.
+// The store fails the test if the events of all runs are read.
 func TestThePastOfARunDoesNotLookAtOthers(t *testing.T) {
 	f := inMemory(t)
 	run := f.submit(shop())

@@ -17,7 +17,8 @@ import (
 
 const hush = "hush-hush-0123456789"
 
-// withValues is a plan whose tasks have a text, and a reference, in their environment.
+// withValues returns a plan whose tasks have a literal value and a reference in their
+// environment.
 func withValues() plan.Plan {
 	p := shop()
 	for i := range p.Tasks {
@@ -68,7 +69,7 @@ func TestSecurityOnlyAnOperatorWhoAsksForThemSeesTheValuesOfAPlansVariables(t *t
 	}
 }
 
-// What was shown without its values must not be run with other ones.
+// A plan that was shown with hidden values must not be run with other values.
 func TestSecurityAPlanWhoseValuesWereHiddenIsNotTaken(t *testing.T) {
 	f := inMemory(t)
 	_, body := f.read(credential.Operator, "/v1/runs/"+f.submit(withValues()).ID+"/plan")

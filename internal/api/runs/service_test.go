@@ -248,7 +248,7 @@ func TestWhoMayNotChangesNothing(t *testing.T) {
 		f.refused("cancel", c.Cancel(f.ctx, run.ID, "", ""), 403, "")
 		f.refused("retry", c.Retry(f.ctx, run.ID, "api"), 403, "")
 		f.refused("answer", c.Answer(f.ctx, question, "yes", false), 403, "")
-		by := credential.Identity{ID: "x", Role: role} // also if a route let them pass
+		by := credential.Identity{ID: "x", Role: role} // even if a route let them pass
 		for _, err := range []error{
 			f.runs.Cancel(f.ctx, by, run.ID, "", ""), f.runs.Retry(f.ctx, by, run.ID, "api"), f.runs.Answer(f.ctx, by, question, "yes", false),
 		} {

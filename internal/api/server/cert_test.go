@@ -100,7 +100,7 @@ func TestOverTLSRequestsTheStreamAndTheCookieWork(t *testing.T) {
 	}
 }
 
-// secure sends what is meant for http over https.
+// secure sends http requests over https.
 type secure struct{ http.RoundTripper }
 
 func (s secure) RoundTrip(r *http.Request) (*http.Response, error) {

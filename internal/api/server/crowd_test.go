@@ -23,10 +23,11 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// crowdLimit makes this program a server of so many connections, see TestMain.
+// crowdLimit is the variable that makes this program a server with so many connections,
+// see TestMain.
 const crowdLimit = "GAFFER_TEST_CONNECTIONS"
 
-// serveCrowd is a server in a process of its own, until its input ends.
+// serveCrowd runs a server in a process of its own, until its input ends.
 func serveCrowd(connections string) error {
 	raiseFiles()
 	n, err := strconv.Atoi(connections)
@@ -44,7 +45,7 @@ func serveCrowd(connections string) error {
 	}
 	s, err := New(Options{
 		Protocol: newStandIn(time.Now), Tokens: book, Log: NewLog(io.Discard, slog.LevelError), Now: time.Now, Random: rand.Reader,
-		Hosts: []string{"127.0.0.1"}, Connections: n, Header: 40 * time.Second, // a crowd takes long to come on a slow machine
+		Hosts: []string{"127.0.0.1"}, Connections: n, Header: 40 * time.Second, // on a slow machine it takes long to open all connections
 	})
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func serveCrowd(connections string) error {
 	return s.Serve(ctx, l)
 }
 
-// raiseFiles allows this process as many open files as it may have.
+// raiseFiles raises the limit of open files to its maximum.
 func raiseFiles() {
 	var l syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) == nil {
@@ -67,7 +68,7 @@ func raiseFiles() {
 	}
 }
 
-// crowded is a server in another process, and somebody who has a token for it.
+// crowded is a server in another process, and a token for it.
 type crowded struct {
 	t           *testing.T
 	addr, token string
@@ -104,7 +105,7 @@ func startCrowded(t *testing.T, connections int) *crowded {
 	return c
 }
 
-// open is how many files and sockets the server has open.
+// open returns how many files and sockets the server has open.
 func (c *crowded) open() int {
 	c.t.Helper()
 	list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", c.pid))
@@ -114,7 +115,7 @@ func (c *crowded) open() int {
 	return len(list)
 }
 
-// memory is how many bytes of memory the server holds.
+// memory returns how many bytes of memory the server holds.
 func (c *crowded) memory() int {
 	c.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.pid))
@@ -129,7 +130,7 @@ func (c *crowded) memory() int {
 	return kilobytes << 10
 }
 
-// strangers opens connections that say nothing.
+// strangers opens connections that send nothing.
 func (c *crowded) strangers(n int) func() {
 	const hands = 8
 	conns := make([]net.Conn, n)
@@ -157,8 +158,8 @@ func (c *crowded) strangers(n int) func() {
 	}
 }
 
-// beat is a request of a worker. It returns how long it took, and whether it went
-// over a connection that was there before.
+// beat sends a worker's request. It returns how long it took, and whether it reused a
+// connection.
 func (c *crowded) beat(client *http.Client) (took time.Duration, again bool, err error) {
 	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { again = i.Reused }}
 	ctx, cancel := context.WithTimeout(httptrace.WithClientTrace(context.Background(), trace), time.Minute)
@@ -186,8 +187,8 @@ func (c *crowded) client() *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// answers fails unless workers are answered, one that was there before over its
-// own connection and one that comes now.
+// answers fails unless workers get answers: one with an existing connection over that
+// connection, and one with a new connection.
 func (c *crowded) answers(old *http.Client, when string) {
 	c.t.Helper()
 	if took, again, err := c.beat(old); err != nil || !again {
@@ -235,7 +236,7 @@ func TestSecurityThousandsOfStrangersBeyondTheLimitKeepNobodyOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	memory, files := c.memory(), c.open()
-	for _, wave := range []int{crowd, crowd / 2} { // the second while the first is still there
+	for _, wave := range []int{crowd, crowd / 2} { // the second while the first is still connected
 		leave := c.strangers(wave)
 		defer leave()
 		c.answers(old, fmt.Sprintf("after %d strangers", wave))

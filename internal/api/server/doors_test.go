@@ -23,8 +23,8 @@ import (
 	"gaffer/internal/api/server"
 )
 
-// knock sends a request for a route that would do something, changed a little. What
-// is asked of /ws is a socket.
+// knock sends a valid request for a route, modified by change. For /ws it requests a
+// socket.
 func (w *whole) knock(r server.Route, h held, change func(*http.Request)) said {
 	w.t.Helper()
 	path, body, _ := plain(r, h)
@@ -44,9 +44,9 @@ func (w *whole) knock(r server.Route, h held, change func(*http.Request)) said {
 
 func bearer(q *http.Request, text string) { q.Header.Set("Authorization", "Bearer "+text) }
 
-// turnedAway fails unless each route answers everybody with a status and a code,
-// and nothing was changed. All ask at once: whoever shows an unknown token is made
-// to wait.
+// turnedAway fails unless each route answers every modified request with this status and
+// code, and nothing was changed. The requests run concurrently, because an unknown token
+// makes a request wait.
 func (w *whole) turnedAway(h held, status int, code string, who map[string]func(*http.Request), routes []server.Route) {
 	w.t.Helper()
 	before := w.last()
@@ -73,7 +73,7 @@ func (w *whole) turnedAway(h held, status int, code string, who map[string]func(
 }
 
 func TestSecurityNoTokenOnEveryRouteThatIsNotOpen(t *testing.T) {
-	open := []string{"GET /{$}", "GET /assets/{path...}", "GET /health", "GET /openapi.json", "GET /login"} // and nothing else
+	open := []string{"GET /{$}", "GET /assets/{path...}", "GET /health", "GET /openapi.json", "GET /login"} // no other route is open
 	w := startWhole(t)
 	h := w.begin("n", "text")
 	hash := must[[]credential.Row](t)(w.desk.Tokens().List(t.Context()))[0].Hash
@@ -157,7 +157,7 @@ func TestSecurityForeignHostOnEveryRouteTheStreamAndTheSocket(t *testing.T) {
 			q.Header.Set("Origin", "http://"+host)
 		}
 	}
-	// Load balancers ask for the health under any host; pages do not.
+	// Load balancers check the health under any host name; pages may not.
 	health := func(r server.Route) bool { return r.Path == "/health" }
 	w.turnedAway(h, 403, "foreign_host", who, slices.DeleteFunc(server.Routes(), health))
 	w.turnedAway(h, 403, "foreign_host", pages, server.Routes())
@@ -167,7 +167,7 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 	w := startWhole(t)
 	h := w.begin("n", "text")
 	_, port, _ := net.SplitHostPort(w.addr)
-	shown := w.tokens[credential.Operator] // as a credential, rightly and wrongly
+	shown := w.tokens[credential.Operator] // as a credential, in valid and invalid ways
 	typed := w.tokens[credential.Viewer]   // as a text, by mistake
 	var told []said
 	var wrong sync.WaitGroup
@@ -187,7 +187,7 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 			try(r, path+"?token="+shown, full, func(q *http.Request) { q.Header.Del("Authorization") })
 			try(r, path, full, func(q *http.Request) { bearer(q, shown) })
 		}
-		if !stream && r.Path != "/v1/logout" { // which would end the token
+		if !stream && r.Path != "/v1/logout" { // logout would end the token
 			try(r, path, full, func(q *http.Request) {
 				q.Header.Del("Authorization")
 				q.AddCookie(&http.Cookie{Name: "gaffer-" + port, Value: shown})
@@ -244,7 +244,7 @@ func TestSecurityATokenIsInNoLogNoErrorNoFigureAndNoEvent(t *testing.T) {
 	}
 }
 
-// hidden fails if a text holds what is secret of a token.
+// hidden fails if a text contains the secret part of a token.
 func (w *whole) hidden(where, text string, tokens ...string) {
 	w.t.Helper()
 	for _, secret := range tokens {
@@ -254,7 +254,7 @@ func (w *whole) hidden(where, text string, tokens ...string) {
 	}
 }
 
-// spaces is a body of a gigabyte that is not in memory.
+// spaces is a body of a gigabyte that is not held in memory.
 type spaces struct{ read atomic.Int64 }
 
 func (s *spaces) Read(p []byte) (int, error) {
@@ -268,7 +268,7 @@ func (s *spaces) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// limitOf is how long the body of a route may be.
+// limitOf returns the maximum body length of a route.
 func limitOf(r server.Route) int64 {
 	switch r.Path {
 	case "/v1/runs":
@@ -279,16 +279,16 @@ func limitOf(r server.Route) int64 {
 	return server.MaxBody
 }
 
-// takers are the routes that read a body.
+// takers returns the routes that read a body.
 func takers() []server.Route {
-	none := []string{"POST /v1/login", "POST /v1/logout"} // they read none, and what is sent is not taken
+	none := []string{"POST /v1/login", "POST /v1/logout"} // these read no body
 	return slices.DeleteFunc(server.Routes(), func(r server.Route) bool {
 		return r.Method == http.MethodGet || r.Method == http.MethodDelete || slices.Contains(none, r.Name)
 	})
 }
 
-// pour sends a gigabyte and returns the status of the answer, 0 if the connection
-// was reset before it was read, and how much was sent.
+// pour sends a gigabyte. It returns the status of the answer, or 0 if the connection was
+// reset before it was read, and how much was sent.
 func (w *whole) pour(r server.Route, h held) (status int, sent int64) {
 	path, _, _ := plain(r, h)
 	if r.Path == "/v1/work/logs" {
@@ -316,19 +316,19 @@ func TestSecurityABodyOfAGigabyteOnEveryRoute(t *testing.T) {
 	before, memory := w.last(), taken()
 	for _, r := range server.Routes() {
 		if r.Path == "/v1/stream" || r.Path == "/api/stream" || r.Path == "/ws" {
-			continue // they stay open; a body is not read
+			continue // they stay open and read no body
 		}
 		reads := slices.ContainsFunc(takers(), func(a server.Route) bool { return a.Name == r.Name })
 		status, sent := w.pour(r, h)
 		if reads && status != 413 && status != 0 {
 			t.Errorf("%s: %d", r.Name, status)
 		}
-		if sent > limitOf(r)+32<<20 { // and what the kernel takes
+		if sent > limitOf(r)+32<<20 { // plus what the kernel buffers
 			t.Errorf("%s: %d bytes were sent", r.Name, sent)
 		}
 	}
 	var all sync.WaitGroup
-	for range 10 { // plans are the longest, so all at once
+	for range 10 { // plans are the longest, so send them concurrently
 		all.Go(func() {
 			if status, _ := w.pour(server.Route{Method: "POST", Path: "/v1/runs"}, h); status != 413 && status != 503 && status != 0 {
 				t.Errorf("plans at once: %d", status)
@@ -345,7 +345,7 @@ func TestSecurityABodyOfAGigabyteOnEveryRoute(t *testing.T) {
 	t.Logf("%d MiB of memory were taken", (taken()-memory)>>20)
 }
 
-// taken is how many bytes of memory this process has had from the system.
+// taken returns how many bytes of memory this process has obtained from the system.
 func taken() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)

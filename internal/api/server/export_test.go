@@ -1,14 +1,13 @@
 package server
 
-// Route is a row of the table of routes, for the tests that have real services behind
-// it.
+// Route is a row of the table of routes, for tests with real services.
 type Route struct {
 	Name, Method, Path, Access string
 	Query                      []string
 	Takes                      any
 }
 
-// Routes is the whole table.
+// Routes returns the whole table.
 func Routes() (all []Route) {
 	for _, r := range routes() {
 		all = append(all, Route{r.name(), r.method, r.path, string(r.access), r.query, r.takes})
@@ -16,7 +15,7 @@ func Routes() (all []Route) {
 	return all
 }
 
-// The most bytes that a body may have, and one with a plan.
+// The maximum length of a body, and of a body with a plan, in bytes.
 const (
 	MaxBody = maxBody
 	MaxPlan = maxPlan

@@ -15,17 +15,17 @@ import (
 	"gaffer/internal/api/server"
 )
 
-// What may stand in the strings of requests. Everything is an id that is in
-// neither list: a new field or query cannot be forgotten.
+// The string fields of requests by what they may contain. A field in none of the lists
+// counts as an id, so that a new field or query parameter cannot be forgotten.
 var (
-	// words may have slashes.
+	// words may contain slashes.
 	words = []string{
 		"name", "claude_status", "status", "subscriptions", "type", "execution_mode", "channel", "idempotency_key", "kind",
 		"project", "on", "key", "labels", "version", "host", "role", "since", "agent", "model", "template", "run", "path", "from",
 	}
-	// lines come from programs; a line break would be taken for its end.
+	// lines come from programs; a line break would be taken for their end.
 	lines = []string{"state", "source", "thread", "class"}
-	// texts may also have many lines.
+	// texts may also have several lines.
 	texts = []string{
 		"title", "description", "text", "reason", "why", "doing", "log", "summary", "answer", "default", "options", "compacted",
 		"content", "consumedBy", "error", "ref", "dropped", "denied",
@@ -39,7 +39,7 @@ var (
 	zero     = "a\x00b"
 )
 
-// oddFor are the values that a field must refuse.
+// oddFor returns the values that a field must reject.
 func oddFor(field string) []string {
 	switch {
 	case slices.Contains(texts, field):
@@ -55,10 +55,11 @@ func oddFor(field string) []string {
 // spot is a string in a body.
 type spot struct {
 	field string // its name
-	path  []any  // of names and indexes on the way to it
+	path  []any  // names and indexes on the way to it
 }
 
-// sample is a body of a type with an x in every string, and where these are.
+// sample returns a body of a type with an x in every string, and the positions of these
+// strings.
 func sample(t reflect.Type, way []any, name string) (value any, spots []spot) {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -67,7 +68,7 @@ func sample(t reflect.Type, way []any, name string) (value any, spots []spot) {
 		return "x", []spot{{name, slices.Clone(way)}}
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return map[string]any{}, nil // JSON that is looked at by others
+			return map[string]any{}, nil // JSON that other code checks
 		}
 		inner, spots := sample(t.Elem(), append(slices.Clip(way), 0), name)
 		return []any{inner}, spots
@@ -100,7 +101,7 @@ func sampleStruct(t reflect.Type, way []any) (any, []spot) {
 	return fields, all
 }
 
-// with returns a copy of a body that has another value at a place.
+// with returns a copy of a body that has another value at a path.
 func with(body any, path []any, value any) any {
 	if len(path) == 0 {
 		return value
@@ -121,7 +122,8 @@ func with(body any, path []any, value any) any {
 	panic(fmt.Sprint(path))
 }
 
-// plain is a request that is well formed, so that what is odd alone is refused.
+// plain returns a valid request, so that only the odd value can be the reason for a
+// rejection.
 func plain(r server.Route, h held) (path string, body any, spots []spot) {
 	path = strings.NewReplacer("{id}", h.run, "{name}", "api", "{$}", "").Replace(r.Path)
 	if strings.HasSuffix(path, "/by-name/api") {
@@ -136,7 +138,7 @@ func plain(r server.Route, h held) (path string, body any, spots []spot) {
 		set("idle", "claude_status")
 		set("idle", "status")
 	case "POST /v1/tokens":
-		set("worker", "role") // which alone has limits
+		set("worker", "role") // the only role with limits
 	case "PUT /v1/chains/{id}", "POST /v1/tasks/{id}/status":
 		set("done", "status")
 	case "POST /v1/runs":
@@ -189,7 +191,7 @@ func TestSecurityPathsInEveryIDAndOddBytesInEveryField(t *testing.T) {
 		for _, part := range regexp.MustCompile(`{(id|name)}`).FindAllString(r.Path, -1) {
 			for _, odd := range append(oddFor(strings.Trim(part, "{}")+" in a path"), "\xff") {
 				if r.Name == "GET /v1/channels/by-name/{name}" && slices.Contains(paths, odd) && odd != "." && odd != ".." {
-					continue // a channel may be called so
+					continue // a valid name of a channel
 				}
 				to := strings.NewReplacer(part, escaped(odd), "{id}", h.run, "{name}", "api").Replace(r.Path)
 				w.refuses(fmt.Sprintf("%s with %.40q in its path", r.Name, odd), r.Method, to, full)
@@ -200,7 +202,7 @@ func TestSecurityPathsInEveryIDAndOddBytesInEveryField(t *testing.T) {
 	if n < 1000 {
 		t.Errorf("only %d were tried", n)
 	}
-	for _, r := range bodied() { // else something else might have been refused
+	for _, r := range bodied() { // otherwise something else might have been rejected
 		path, body, spots := plain(r, h)
 		text := must[[]byte](t)(json.Marshal(body))
 		if got := w.ask(credential.Admin, r.Method, path, string(text)); len(spots) > 0 && got.status == 400 {
@@ -209,12 +211,12 @@ func TestSecurityPathsInEveryIDAndOddBytesInEveryField(t *testing.T) {
 	}
 }
 
-// bodied are the routes that take a body.
+// bodied returns the routes that take a body.
 func bodied() []server.Route {
 	return slices.DeleteFunc(server.Routes(), func(r server.Route) bool { return r.Takes == nil })
 }
 
-// escaped is a part of a path in which everything odd is escaped, dots too.
+// escaped returns a part of a path with all odd characters escaped, including dots.
 func escaped(text string) string {
 	return strings.ReplaceAll(url.PathEscape(text), ".", "%2e")
 }
@@ -224,9 +226,9 @@ func oddForQuery(name string) []string {
 	case "limit", "rows", "offset", "tail", "after", "last_event_id", "token":
 		return []string{"../x", zero, "-2", "x", "99999999999999999999"}
 	case "ended", "unfinished", "follow", "done", "seen", "env":
-		return nil // what is not yes is no
+		return nil // everything but yes means no
 	case "code":
-		return []string{"../x", zero} // it is compared with those that were made
+		return []string{"../x", zero} // it is only compared with existing codes
 	}
 	return oddFor(name)
 }
@@ -243,8 +245,8 @@ func withQuery(r server.Route, name, odd string) string {
 	return q.Encode()
 }
 
-// refuses fails unless a request is turned away in the protocol's form, and has
-// changed nothing.
+// refuses fails unless a request is rejected in the protocol's format and has changed
+// nothing.
 func (w *whole) refuses(what, method, path, body string) {
 	w.t.Helper()
 	before := w.last()

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// behind lets a server be called build.example, and trust proxies.
+// behind gives a server the host name build.example and trusted proxies.
 func behind(t *testing.T, proxies ...string) func(*Options) {
 	t.Helper()
 	trusted, err := ParseProxies(proxies)
@@ -22,7 +22,7 @@ func behind(t *testing.T, proxies ...string) func(*Options) {
 	return func(o *Options) { o.Hosts, o.Proxies = append(o.Hosts, "build.example"), trusted }
 }
 
-// forwarded sends a request as a proxy does that rewrites Host.
+// forwarded sends a request as a proxy that rewrites Host does.
 func (w *world) forwarded(method, path, body string, headers map[string]string) reply {
 	w.t.Helper()
 	q := w.request(method, path, body)
@@ -89,7 +89,7 @@ func TestTheClientIsTheNearestAddressThatIsNoTrustedProxy(t *testing.T) {
 		"203.0.113.9:4711":                      "203.0.113.9",
 		"[2001:db8::1]:4711":                    "2001:db8::1",
 		"2001:db8::1":                           "2001:db8::1",
-		"127.0.0.1, 203.0.113.9":                "203.0.113.9", // what stands before was written by the client
+		"127.0.0.1, 203.0.113.9":                "203.0.113.9", // the client wrote what precedes it
 		"203.0.113.9, 10.0.0.2, 10.0.0.3":       "203.0.113.9",
 		"10.0.0.2, 10.0.0.3":                    "10.0.0.2",
 		"203.0.113.9, unknown":                  "127.0.0.1",

@@ -74,7 +74,7 @@ func TestAClientOfTheProtocolGetsItsCodesAndShapes(t *testing.T) {
 	}
 }
 
-// dig follows a dotted name into a JSON value.
+// dig returns the value at a dotted name in a JSON value.
 func dig(value any, name string) any {
 	for _, part := range strings.Split(name, ".") {
 		switch v := value.(type) {
@@ -170,8 +170,8 @@ func TestADatabaseThatIsAwayIs503AndNoFailure(t *testing.T) {
 	}
 }
 
-// busy is a database that somebody else holds. To a worker a conflict would mean that
-// its attempt is not its own any more.
+// busy is the error of a database that another program has locked. To a worker a conflict
+// would mean that it no longer owns its attempt.
 type busy struct{}
 
 func (busy) Error() string { return "gaffer.db: another program has been writing" }
@@ -190,7 +190,7 @@ func TestADatabaseThatIsBusyIsNoConflict(t *testing.T) {
 	}
 }
 
-// damaged is a database that cannot be read any more. Its file is bad, not the request.
+// damaged is the error of a corrupt database. The file is at fault, not the request.
 type damaged struct{}
 
 func (damaged) Error() string { return "/srv/gaffer.db is damaged" }
@@ -256,7 +256,7 @@ func TestWhatTheDocumentDescribesIsAnswered(t *testing.T) {
 	for _, r := range routes() {
 		path := strings.NewReplacer("{id}", "x", "{name}", "x", "{path...}", "x", "{$}", "").Replace(r.path)
 		if r.path == "/v1/stream" {
-			continue // it does not end; its own tests have it
+			continue // it does not end; it has its own tests
 		}
 		got := w.ask(credential.Admin, r.method, path, `{}`)
 		if got.status == http.StatusMethodNotAllowed || got.status >= 500 || strings.Contains(got.body, "no such path") {

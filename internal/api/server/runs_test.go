@@ -23,9 +23,9 @@ func TestACoordinatorWithoutRunsSaysSo(t *testing.T) {
 	}
 }
 
-// What is no GET changes something, and whoever may only look may not do it.
+// Every method but GET changes something, which a viewer may not do.
 func TestEveryRouteThatChangesSomethingIsClosedToViewers(t *testing.T) {
-	theirs := []string{"POST /v1/login", "POST /v1/logout"} // about the viewer alone
+	theirs := []string{"POST /v1/login", "POST /v1/logout"} // these only concern the viewer
 	w := start(t, nil)
 	for _, r := range routes() {
 		if r.method == http.MethodGet || slices.Contains(theirs, r.name()) {
@@ -35,7 +35,7 @@ func TestEveryRouteThatChangesSomethingIsClosedToViewers(t *testing.T) {
 	}
 }
 
-// A worker's token may do what is about its own agents and attempts.
+// A worker's token may change its own agents and attempts.
 func TestEveryRouteThatChangesSomethingOfPeopleIsClosedToWorkers(t *testing.T) {
 	theirs := []string{
 		"POST /v1/login", "POST /v1/logout", "POST /v1/agents/heartbeat", "PATCH /v1/agents/{id}/channels", "POST /v1/tasks/claim",
@@ -83,12 +83,12 @@ func TestOddBytesInTheFieldsOfRunsAreRefused(t *testing.T) {
 	}
 }
 
-// noRuns panics when it is asked: what is refused before never gets that far.
+// noRuns panics when it is called: a rejected request must never reach it.
 type noRuns struct{ unasked }
 
 type unasked = Runs
 
-// halfRuns has records that end with an error after so many bytes.
+// halfRuns returns records that end with an error after a number of bytes.
 type halfRuns struct {
 	unasked
 	bytes int
@@ -104,7 +104,7 @@ func TestRecordsThatFailHalfWayAreCut(t *testing.T) {
 	broken := errors.New("no power")
 	for name, c := range map[string]struct {
 		runs halfRuns
-		code string // of the status that is counted
+		code string // the status in the metrics
 		cut  bool
 	}{
 		"before anything was sent": {halfRuns{bytes: 10, err: broken}, "500", false},

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// concrete is a route's path with something in the place of its names.
+// concrete returns a route's path with an id in place of its wildcards.
 func concrete(r route, id string) string {
 	id = url.PathEscape(id)
 	return strings.NewReplacer("{id}", id, "{name}", id, "{$}", "").Replace(r.path)
@@ -32,7 +32,7 @@ func TestSecurityATokenInTheAddressIsForReadingOnly(t *testing.T) {
 }
 
 func TestSecurityWrongRoleForEachRoute(t *testing.T) {
-	// What each role may not do, spelt out: an admin may do everything.
+	// What each role may not do, written out. An admin may do everything.
 	tokens := []string{"GET /v1/tokens", "POST /v1/tokens", "DELETE /v1/tokens/{id}"}
 	people := []string{
 		"POST /v1/channels", "POST /v1/chains", "POST /v1/tasks", "POST /v1/tasks/inputs",
@@ -54,10 +54,10 @@ func TestSecurityWrongRoleForEachRoute(t *testing.T) {
 	} {
 		for _, r := range routes() {
 			if r.path == "/v1/stream" {
-				r.method = http.MethodHead // else it does not end
+				r.method = http.MethodHead // otherwise it does not end
 			}
 			if r.path == "/login" {
-				continue // everybody may; it has a test of its own
+				continue // open to everyone; it has its own test
 			}
 			got := w.ask(role, r.method, concrete(r, "x"), `{"name":"n"}`)
 			if slices.Contains(denied, r.name()) {
@@ -156,7 +156,7 @@ func TestSecurityForeignHost(t *testing.T) {
 	}
 }
 
-// rawStatus sends bytes and returns the status of the answer, 0 if there is none.
+// rawStatus sends bytes and returns the status of the answer, or 0 if there is none.
 func rawStatus(t *testing.T, w *world, text string) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", w.addr)

@@ -15,7 +15,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// seenNext reads until the stream says who was seen.
+// seenNext reads up to the next message about last-seen times.
 func seenNext(t *testing.T, r *reader) map[string]time.Time {
 	t.Helper()
 	for {
@@ -123,10 +123,10 @@ func TestADatabaseThatIsAwayKeepsNobodyFromTheStream(t *testing.T) {
 	}
 }
 
-// awayDesk does not know of agents.
+// awayDesk is a service whose list of agents fails.
 type awayDesk struct{ *standIn }
 
-// Agents says so.
+// Agents returns an error.
 func (awayDesk) Agents(context.Context) ([]coordinator.Agent, error) {
 	return nil, fmt.Errorf("the database is away")
 }

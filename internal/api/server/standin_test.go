@@ -13,7 +13,7 @@ import (
 	"gaffer/internal/api/credential"
 )
 
-// deskError says of itself what it is told to.
+// deskError is an error with a configurable kind and code.
 type deskError struct {
 	kind, code, text string
 }
@@ -25,7 +25,7 @@ func (e *deskError) Conflict() bool { return e.kind == "conflict" }
 func (e *deskError) Invalid() bool  { return e.kind == "invalid" }
 func (e *deskError) Denied() bool   { return e.kind == "denied" }
 
-// standIn is a service in memory, with as many rules as the server's tests need.
+// standIn is an in-memory service with only the rules that the server's tests need.
 type standIn struct {
 	now func() time.Time
 
@@ -41,8 +41,8 @@ type standIn struct {
 	keys     map[string]bool
 	updates  []Update
 	changed  chan struct{}
-	down     error // what the database answers, nil if it is well
-	reads    int   // how often Updates was asked
+	down     error // the database's error; nil if it works
+	reads    int   // how often Updates was called
 	slow     chan struct{}
 }
 
@@ -65,7 +65,7 @@ func (d *standIn) change(kind, run, project string, row any) {
 	d.changed = make(chan struct{})
 }
 
-// tell makes changes of no importance.
+// tell creates n arbitrary changes.
 func (d *standIn) tell(n int, run, project string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -420,7 +420,7 @@ func (d *standIn) fall(err error) {
 	d.down = err
 }
 
-// memory keeps tokens.
+// memory stores tokens.
 type memory struct {
 	mu   sync.Mutex
 	rows map[string]credential.Row
@@ -459,7 +459,8 @@ func (m *memory) Touch(_ context.Context, id string, at time.Time) error {
 	return nil
 }
 
-// What follows is not in the stand-in: the service has tests of its own for it.
+// The stand-in does not implement the following methods: the service has its own tests
+// for them.
 var errNoneHere = &deskError{"missing", "not_found", "the stand-in has none"}
 
 func (d *standIn) Chain(context.Context, string) (c coordinator.Chain, err error) {

@@ -139,7 +139,7 @@ func TestAReaderWhoComesBackGetsWhatItMissed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, nil)
-			w.desk.tell(500, "", "") // more than a page before anybody reads
+			w.desk.tell(500, "", "") // more than a page before any client reads
 			r := follow(w, "", nil)
 			if r.id != 500 {
 				t.Fatalf("hello has the id %d", r.id)
@@ -217,7 +217,8 @@ func TestAStreamEndsWhenItsTokenIsRevoked(t *testing.T) {
 
 func TestEveryReaderGetsEachChangeOnceAndInOrderWheneverItComesAndGoes(t *testing.T) {
 	const changes, readers = 3000, 40
-	// Little is kept, so that who comes back is often served from the database.
+	// The buffer is small, so that reconnecting clients are often served from the
+	// database.
 	w := start(t, func(o *Options) { o.Buffer = 20_000 })
 	first := *w
 	w.serve(func(o *Options) { o.Buffer = 20_000 }) // another coordinator on the same service
@@ -237,7 +238,7 @@ func TestEveryReaderGetsEachChangeOnceAndInOrderWheneverItComesAndGoes(t *testin
 				for range 1 + luck.IntN(changes/2) {
 					e, err := r.next()
 					if err != nil || e.name == "behind" {
-						break // cut off
+						break // disconnected
 					}
 					if e.name == "update" {
 						if e.id != last+1 {
@@ -257,7 +258,7 @@ func TestEveryReaderGetsEachChangeOnceAndInOrderWheneverItComesAndGoes(t *testin
 	}
 	for range changes / 30 {
 		w.desk.tell(30, "", "")
-		time.Sleep(time.Millisecond) // a pace, not a synchronisation
+		time.Sleep(time.Millisecond) // only sets a pace; it does not synchronize
 	}
 	group.Wait()
 	testenv.WaitFor(t, "all readers have left", w.server.hub.followers, func(n int) bool { return n == 0 })
@@ -307,8 +308,8 @@ func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	fmt.Fprintf(conn, "GET /v1/stream?token=%s HTTP/1.1\r\nHost: %s\r\n\r\n", w.tokens[credential.Viewer], w.addr)
 	testenv.WaitFor(t, "both follow", w.server.hub.followers, func(n int) bool { return n == 2 })
 
-	// More than the kernel takes for a reader that reads nothing, and each time no
-	// more than it takes for one that reads late.
+	// More than the kernel buffers for a client that reads nothing, but each time no more
+	// than it buffers for a client that reads late.
 	big := strings.Repeat("x", 10_000)
 	for i := int64(0); i < 2000; i += 10 {
 		w.desk.mu.Lock()
@@ -322,7 +323,7 @@ func TestAReaderWhoIsTooSlowIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	}
 	testenv.WaitFor(t, "one stream that is cut off", w.server.metrics.cut.Load, func(n int64) bool { return n == 1 })
 	testenv.WaitFor(t, "one stream that is left", w.server.hub.followers, func(n int) bool { return n == 1 })
-	// Reading again, it finds that the stream has ended, and can catch up.
+	// When it reads again, it finds that the stream has ended, and can catch up.
 	data, _ := io.ReadAll(conn)
 	if !bytes.Contains(data, []byte("id: 1\n")) || bytes.Contains(data, []byte("id: 2000\n")) {
 		t.Errorf("it has the first: %v, and the last: %v", bytes.Contains(data, []byte("id: 1\n")), bytes.Contains(data, []byte("id: 2000\n")))

@@ -26,7 +26,7 @@ func TestSecurityAWorkerTouchingAnothersTaskByEveryRouteOfWorkers(t *testing.T) 
 	aside := w.good(credential.Worker, "POST", "/v1/questions", `{"from":"a1","ref":"r","text":"a secret?","seconds":60}`).dig("question", "id")
 	agentsTask := fmt.Sprintf(`{"agent_id":"a1","task_id":%q}`, task)
 
-	theirs := map[string][]string{ // bodies, or queries of what has none
+	theirs := map[string][]string{ // bodies, or queries if there is no body
 		"POST /v1/agents/heartbeat":        {`{"agent_id":"a1","claude_status":"idle"}`},
 		"PATCH /v1/agents/{id}/channels":   {`{"subscriptions":[]}`},
 		"POST /v1/tasks/claim":             {fmt.Sprintf(`{"agent_id":"a1","channel_id":%q}`, channel)},
@@ -90,8 +90,8 @@ func TestSecurityAWorkerTouchingAnothersTaskByEveryRouteOfWorkers(t *testing.T) 
 	w.untouched(h, key, question, task)
 }
 
-// untouched lets another worker lie about what it holds, and fails if the one whose
-// it is loses anything.
+// untouched lets another worker claim to run w1's attempt, and fails if w1 loses
+// anything.
 func (w *whole) untouched(h held, key, question, task string) {
 	w.t.Helper()
 	w.good(credential.Operator, "POST", "/v1/questions/"+question+"/answer", `{"text":"a secret"}`)
@@ -104,7 +104,7 @@ func (w *whole) untouched(h held, key, question, task string) {
 	if got := w.good(another, "POST", "/v1/work/beat", lie); strings.Contains(got.body, "secret") {
 		w.t.Errorf("the answer to another's question: %s", got.body)
 	}
-	_ = w.ask(another, "POST", "/v1/work/release", `{"worker":"w2","attempts":[{`+key+`}]}`) // whatever it is told
+	_ = w.ask(another, "POST", "/v1/work/release", `{"worker":"w2","attempts":[{`+key+`}]}`) // whatever the answer is
 	if got := w.good(credential.Worker, "GET", "/v1/work/held?worker=w1", ""); !strings.Contains(got.body, h.Attempt) {
 		w.t.Errorf("w1 has lost its task: %s", got.body)
 	}
@@ -120,7 +120,7 @@ func (w *whole) untouched(h held, key, question, task string) {
 	}
 }
 
-// begin2 lets another worker, w2, take a task of a run of its own.
+// begin2 lets another worker, w2, claim a task of a run of its own.
 func (w *whole) begin2() coordinator.WorkKey {
 	w.t.Helper()
 	w.good(credential.Operator, "POST", "/v1/runs", `{"project":"web","plan":{"Name":"m","Tasks":[{"ID":"api","Prompt":"p"}]}}`)
@@ -132,7 +132,7 @@ func (w *whole) begin2() coordinator.WorkKey {
 	return coordinator.WorkKey{Attempt: c.Work.Attempt.ID, Token: c.Work.Attempt.Token}
 }
 
-// htmlIn is what a page would do something with.
+// htmlIn is a text that a page would interpret as HTML.
 const htmlIn = `<script>alert(1)</script>&'"<img src=x onerror=alert(1)>`
 
 func TestSecurityHTMLInEveryStringThatComesBack(t *testing.T) {
@@ -167,14 +167,14 @@ func TestSecurityHTMLInEveryStringThatComesBack(t *testing.T) {
 	w.looked(h, task, "<script")
 }
 
-// looked asks for everything that can be looked at, and fails if a browser could
-// take any of it for a page.
+// looked requests everything that can be read, and fails if a browser could interpret any
+// of it as a page.
 func (w *whole) looked(h held, task, evil string) {
 	w.t.Helper()
 	held := 0
 	for _, r := range server.Routes() {
 		if r.Method != http.MethodGet || slices.Contains([]string{"/v1/stream", "/api/stream", "/ws", "/login"}, r.Path) {
-			continue // the stream is below, the socket and the documents in their own tests
+			continue // the stream is tested below, the socket and the documents in their own tests
 		}
 		id := h.run
 		switch {

@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// registry keeps projects in memory.
+// registry stores projects in memory.
 type registry struct {
 	mu  sync.Mutex
 	all []viewers.Entry
@@ -73,7 +73,7 @@ func makeProject(t *testing.T, base, name string) string {
 	return root
 }
 
-// register adds a project.
+// register creates and registers a project.
 func (g *gallery) register(name string) string {
 	g.t.Helper()
 	root := makeProject(g.t, g.base, name)

@@ -26,7 +26,7 @@ type onlooker struct {
 	seen []told
 }
 
-// told is a message, and when it came.
+// told is a message and its time of arrival.
 type told struct {
 	message map[string]any
 	event   string // its name, if it has one
@@ -88,8 +88,8 @@ func (o *onlooker) read(body io.Reader) {
 	}
 }
 
-// until reads up to the first message of a type that fits, unless it has come
-// already: documents of different kinds are told in no order.
+// until reads up to the first matching message of a type, unless it has already arrived:
+// messages about different documents have no fixed order.
 func (o *onlooker) until(kind, what string, fits func(m map[string]any) bool) told {
 	o.t.Helper()
 	for _, m := range o.seen {
@@ -116,12 +116,12 @@ func (o *onlooker) until(kind, what string, fits func(m map[string]any) bool) to
 	}
 }
 
-// has fits messages that have a value at a place.
+// has matches messages that have a value at a path.
 func has(path string, want any) func(map[string]any) bool {
 	return func(m map[string]any) bool { return same(digDeep(m, path), want) }
 }
 
-// digDeep is dig for what may not be there.
+// digDeep is like dig, but for values that may be missing.
 func digDeep(value any, name string) any {
 	for _, part := range strings.Split(name, ".") {
 		switch v := value.(type) {
@@ -140,7 +140,7 @@ func digDeep(value any, name string) any {
 	return value
 }
 
-// The ways in which other tools write.
+// The ways in which other tools write files.
 func inPlace(t *testing.T, path, text string) {
 	t.Helper()
 	folder(t, path)
@@ -171,7 +171,7 @@ func inTwo(t *testing.T, path, text string) {
 			t.Fatal(err)
 		}
 		if part != text[len(text)/2:] {
-			time.Sleep(400 * time.Millisecond) // it is what is tested, and waits for nobody
+			time.Sleep(400 * time.Millisecond) // the delay is part of the test, not a synchronization
 		}
 	}
 }
@@ -198,8 +198,8 @@ func folder(t *testing.T, path string) {
 	}
 }
 
-// writings are documents of other tools, in the forms that are found out there,
-// with a word that changes.
+// writings are documents of other tools, in formats that these really write, with one
+// word that changes.
 var writings = []struct {
 	what, file, kind, text, at string
 }{
@@ -270,7 +270,7 @@ func TestWhatIsHalfWrittenNeverTakesAPictureAway(t *testing.T) {
 		inPlace(t, filepath.Join(home, name), text)
 	}
 	o := g.watch("", nil)
-	o.until("build-update", "the build", has("build.chunks.0.status", "active")) // what was never seen cannot be taken away
+	o.until("build-update", "the build", has("build.chunks.0.status", "active")) // a document that was never read cannot be kept
 	o.until("sessions-update", "the session", has("sessions.0.status", "running"))
 	o.until("team-update", "the team", has("team.groups.0.status", "dev_working"))
 	began := len(o.seen)
@@ -332,7 +332,7 @@ func TestThePageIsToldWhatASocketIsAndMore(t *testing.T) {
 		}
 	}
 
-	again := g.watch("?project=home", nil) // who comes back gets everything again
+	again := g.watch("?project=home", nil) // a client that reconnects gets everything again
 	for kind, fits := range map[string]func(map[string]any) bool{"team-update": has("team.session.id", "two"), "viewer-state": has("nextStep", "<go>"), "build-update": has("build.next", "<go>")} {
 		g.watch("?project=home", nil).until(kind, kind+" again", fits)
 	}

@@ -25,7 +25,7 @@ type visitor struct {
 	conn *websocket.Conn
 }
 
-// try opens a socket, or returns how it was refused: status, code, nothing else.
+// try opens a socket, or returns the status and the code of the refusal.
 func (g *gallery) try(path string, change func(*websocket.DialOptions)) (conn *websocket.Conn, refused string) {
 	opts := &websocket.DialOptions{HTTPClient: g.client, HTTPHeader: http.Header{}}
 	if change != nil {
@@ -111,7 +111,7 @@ func (p *visitor) say(text string) {
 	}
 }
 
-// ends reads until the socket is closed, and returns with what.
+// ends reads until the socket is closed, and returns the close code.
 func (p *visitor) ends() websocket.StatusCode {
 	for {
 		if _, err := p.next(); err != nil {
@@ -296,7 +296,7 @@ func TestASocketIsClosedWhenItsTokenIsRevoked(t *testing.T) {
 }
 
 func TestAClientThatAsksTooMuchIsCutOff(t *testing.T) {
-	now := time.Now() // it stands still, as the allowance fills with time
+	now := time.Now() // it stands still, because the limit refills with time
 	g := exhibit(t, func(o *Options) { o.Rate, o.Now = 10, func() time.Time { return now } })
 	p := g.open("")
 	p.state()
@@ -320,7 +320,7 @@ func TestAMessageThatIsTooLongEndsTheSocket(t *testing.T) {
 
 func TestAClientThatIsGoneIsNoticedByPings(t *testing.T) {
 	g := exhibit(t, func(o *Options) { o.Ping, o.Send = 20*time.Millisecond, 50*time.Millisecond })
-	g.open("") // it reads nothing, so that no ping is answered
+	g.open("") // it reads nothing, so no ping is answered
 	testenv.WaitFor(t, "it is cut off", g.server.metrics.underWay.Load, func(n int64) bool { return n == 0 })
 }
 
@@ -332,7 +332,7 @@ func TestASlowSocketIsCutOffAndTheOthersNeverWait(t *testing.T) {
 	quick := g.open("")
 	quick.state()
 	testenv.WaitFor(t, "both are there", g.server.metrics.underWay.Load, func(n int64) bool { return n == 2 })
-	// More than the kernel takes for a reader that reads nothing.
+	// More than the kernel buffers for a client that reads nothing.
 	big := strings.Repeat("x", 1_000_000)
 	for i := 0; i < 60 && g.server.metrics.cut.Load() == 0; i++ {
 		g.write(home, "state.json", fmt.Sprintf(`{"n":%d,"big":%q}`, i, big))
@@ -353,7 +353,7 @@ func TestStoppingClosesTheSockets(t *testing.T) {
 	for _, p := range pages {
 		p.state()
 	}
-	g.open("") // it does not answer, and is not waited for longer than the grace
+	g.open("") // it does not answer, so the server waits at most for the grace period
 	g.stop()
 	codes := []websocket.StatusCode{pages[0].ends(), pages[1].ends()}
 	if !slices.Equal(codes, []websocket.StatusCode{websocket.StatusGoingAway, websocket.StatusGoingAway}) {

@@ -32,11 +32,11 @@ import (
 	"gaffer/internal/engine/store/sqlite"
 )
 
-// another is a worker whose token is not that of the role worker.
+// another is a second worker with a token of its own.
 const another credential.Role = "another worker"
 
-// whole is a coordinator as 'gaffer serve' makes it: a database on disk, all services,
-// a viewer, and somebody of each role.
+// whole is a coordinator as 'gaffer serve' starts it: a database on disk, all services, a
+// viewer, and a token of each role.
 type whole struct {
 	t      *testing.T
 	base   string
@@ -135,7 +135,7 @@ func (w *whole) newToken(book *credential.Book, role credential.Role, name strin
 	return text
 }
 
-// shelf keeps a viewer's projects in memory.
+// shelf stores a viewer's projects in memory.
 type shelf struct {
 	mu  sync.Mutex
 	all []viewers.Entry
@@ -157,7 +157,7 @@ func (s *shelf) Put(_ context.Context, change func([]viewers.Entry) ([]viewers.E
 	return err
 }
 
-// said is an answer that was read to its end.
+// said is an answer whose body was read completely.
 type said struct {
 	status int
 	header http.Header
@@ -172,7 +172,7 @@ func (s said) code() string {
 	return f.Error.Code
 }
 
-// dig returns a string of an answer by the names on the way to it.
+// dig returns the string at a path of names in an answer.
 func (s said) dig(names ...string) string {
 	var value any
 	_ = json.Unmarshal([]byte(s.body), &value)
@@ -193,7 +193,7 @@ func (w *whole) ask(role credential.Role, method, path, body string) said {
 	return w.do(r)
 }
 
-// do may be called by several at once.
+// do is safe for concurrent use.
 func (w *whole) do(r *http.Request) said {
 	w.t.Helper()
 	resp, err := w.client.Do(r)
@@ -209,7 +209,7 @@ func (w *whole) do(r *http.Request) said {
 	return said{resp.StatusCode, resp.Header, string(data)}
 }
 
-// good asks for what must succeed.
+// good sends a request that must succeed.
 func (w *whole) good(role credential.Role, method, path string, body any) said {
 	w.t.Helper()
 	text, ok := body.(string)
@@ -223,19 +223,19 @@ func (w *whole) good(role credential.Role, method, path string, body any) said {
 	return got
 }
 
-// last is the number of the last change in the database.
+// last returns the number of the last change in the database.
 func (w *whole) last() int64 {
 	w.t.Helper()
 	return must[int64](w.t)(w.desk.Last(w.t.Context()))
 }
 
-// held is a task of a run that the role worker's worker w1 has.
+// held is a task of a run that worker w1 has claimed.
 type held struct {
 	run, home string // home is the viewer's project
 	coordinator.WorkKey
 }
 
-// begin submits a run whose strings hold a text, and lets the worker take its task.
+// begin submits a run whose strings contain a text, and lets the worker claim its task.
 func (w *whole) begin(name, text string) held {
 	w.t.Helper()
 	type m = map[string]any

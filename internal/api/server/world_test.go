@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// world is a server that listens on loopback, with a service in memory and a token
-// for each role.
+// world is a server that listens on loopback, with an in-memory service and a token for
+// each role.
 type world struct {
 	t      *testing.T
 	desk   *standIn
@@ -45,7 +45,7 @@ type world struct {
 	client *http.Client
 	addr   string
 	stop   context.CancelFunc
-	ended  chan struct{} // closed when the server has
+	ended  chan struct{} // closed when the server has stopped
 	tokens map[credential.Role]string
 }
 
@@ -85,7 +85,7 @@ func start(t *testing.T, change func(*Options)) *world {
 	return w
 }
 
-// serve starts another server on what the world has.
+// serve starts another server with the world's service and tokens.
 func (w *world) serve(change func(*Options)) {
 	w.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -124,14 +124,14 @@ func (w *world) serve(change func(*Options)) {
 	})
 }
 
-// reply is an answer that was read to its end.
+// reply is an answer whose body was read completely.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// code is the protocol's word for what went wrong.
+// code returns the protocol's error code.
 func (r reply) code() string {
 	var f failure
 	if json.Unmarshal([]byte(r.body), &f) != nil {
@@ -149,7 +149,7 @@ func (w *world) request(method, path, body string) *http.Request {
 	return r
 }
 
-// ask sends a request with the token of a role, or none.
+// ask sends a request with the token of a role, or without one.
 func (w *world) ask(role credential.Role, method, path, body string) reply {
 	w.t.Helper()
 	r := w.request(method, path, body)
@@ -181,7 +181,7 @@ func (w *world) wants(what string, got reply, status int, code string) {
 	}
 }
 
-// field returns a value of an answer by the names on the way to it.
+// field returns the value at a path of names in an answer.
 func (r reply) field(names ...string) any {
 	var value any
 	_ = json.Unmarshal([]byte(r.body), &value)
@@ -198,5 +198,5 @@ type front struct{}
 func (front) Has(path string) bool { return path == "x" }
 
 func (front) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	_, _ = w.Write([]byte("a page")) // whoever has gone away cannot be told
+	_, _ = w.Write([]byte("a page")) // the client may have disconnected
 }

@@ -16,7 +16,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// claims says what is gaffer's.
+// claims implements Ours with configured answers.
 type claims struct {
 	mu              sync.Mutex
 	sessions, teams map[string]string
@@ -45,8 +45,8 @@ func (c *claims) Build(_ context.Context, _ string, state jsontree.Value) (strin
 	return state.Get("gaffer").Text(), c.working, c.err
 }
 
-// claimed is a viewer of a project whose documents gaffer may have written, with a
-// clock that stands.
+// claimed returns a viewer of a project whose documents gaffer may have written, with a
+// clock that stands still.
 func claimed(t *testing.T) (*viewers.Viewer, *claims, *time.Time, func(name, text string)) {
 	t.Helper()
 	home := t.TempDir()
@@ -116,7 +116,7 @@ func TestWhoseADocumentIsIsAskedOnceInAWhile(t *testing.T) {
 	if again := look(); first || again || c.asked != 4 {
 		t.Errorf("another session: asked %d times", c.asked)
 	}
-	c.teams["v4_2"] = "run-8" // a run comes a moment after its documents
+	c.teams["v4_2"] = "run-8" // a run appears a moment after its documents
 	if *now = now.Add(3 * time.Second); !look() || c.asked != 5 {
 		t.Errorf("its run: asked %d times", c.asked)
 	}

@@ -1,6 +1,6 @@
 package viewers
 
-// Watching is how many projects have all of their documents watched.
+// Watching returns how many projects have all of their documents watched.
 func (v *Viewer) Watching() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// feedFrom is the feed of events that are called by one letter each.
+// feedFrom returns a feed of events, each named by one letter.
 func feedFrom(t *testing.T, letters string, left int) feed {
 	t.Helper()
 	var events []string

@@ -51,7 +51,7 @@ func TestADiagramDrawsTheNeighboursOfASection(t *testing.T) {
 	if d := got.Diagrams["flow"]["dependencies"]; d.Type != "dependencies" || d.Source != flow {
 		t.Errorf("%q", d.Source)
 	}
-	// What a person wrote stays a text in a node.
+	// Text of a user stays text inside a node.
 	if source := got.Diagrams["end"]["dependencies"].Source; strings.ContainsAny(source, "<") || !strings.Contains(source, `["#a']b"]`) {
 		t.Errorf("%q", source)
 	}

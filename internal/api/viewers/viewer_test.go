@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memory is a registry.
+// memory is an in-memory registry.
 type memory struct {
 	mu  sync.Mutex
 	all []viewers.Entry
@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// project makes a folder that is marked as a project.
+// project creates a folder that is marked as a project.
 func (w *world) project(name string) string {
 	w.t.Helper()
 	root := filepath.Join(w.base, name)
@@ -87,7 +87,7 @@ func (w *world) register(name string) string {
 	return root
 }
 
-// write puts a document in place, as another program would, a while ago.
+// write writes a document as another program would, with an older modification time.
 func (w *world) write(root, name, text string) {
 	w.t.Helper()
 	path := filepath.Join(root, ".fctry", name)
@@ -100,7 +100,7 @@ func (w *world) write(root, name, text string) {
 	}
 }
 
-// noted waits for a notice that has a word in it.
+// noted waits for a notice that contains a word.
 func (w *world) noted(word string) {
 	w.t.Helper()
 	deadline := time.After(testenv.Patience)
@@ -123,7 +123,7 @@ func (w *world) emit(root, text string) {
 	}
 }
 
-// code is the word of an error.
+// code returns the code of an error.
 func code(err error) string {
 	if e, ok := err.(interface{ Code() string }); ok {
 		return e.Code()
@@ -136,7 +136,7 @@ type reader struct {
 	t   *testing.T
 	of  *viewers.Follower
 	at  int64
-	had []map[string]any // with the history, when it came
+	had []map[string]any // messages that arrived with the history
 }
 
 func (w *world) follow(ref string) *reader {
@@ -156,7 +156,7 @@ func (w *world) follow(ref string) *reader {
 	return &reader{w.t, of, latest, history.Events}
 }
 
-// until reads messages up to the first that fits.
+// until reads messages up to the first that matches.
 func (r *reader) until(what string, fits func(m map[string]any) bool) []map[string]any {
 	r.t.Helper()
 	all := r.had
@@ -278,7 +278,7 @@ func TestALinkThatIsRegisteredAgainMeansTheProjectToWhichItLeadsNow(t *testing.T
 	old, now := w.project("old"), w.project("now")
 	link := filepath.Join(w.base, "current")
 	for _, target := range []string{old, now} {
-		_ = os.Remove(link) // there is none at first
+		_ = os.Remove(link) // it does not exist at first
 		if err := os.Symlink(target, link); err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +308,7 @@ func TestAProjectIsMeantByItsPathThoughAnotherWasOnceCalledThat(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.register("place")
-	w.rows.all[0].As = called // as in a list that was kept before
+	w.rows.all[0].As = called // as in a list that an earlier version stored
 	if log, err := w.BuildLog(t.Context(), path); err != nil || log.Project != "place" {
 		t.Errorf("%q, %v", log.Project, err)
 	}
@@ -385,7 +385,7 @@ func TestAnEventThatSaysWhenItWasIsStoredOnce(t *testing.T) {
 	for range 3 {
 		w.emit("home", `{"kind":"chunk-started","chunk":"A","timestamp":"2026-02-17T14:30:00Z"}`)
 		w.emit("home", `{"timestamp":"2026-02-17T14:30:00Z","chunk":"A","kind":"chunk-started"}`)
-		w.emit("home", `{"kind":"another","timestamp":null}`) // no time: each is its own
+		w.emit("home", `{"kind":"another","timestamp":null}`) // without a timestamp each is a new event
 	}
 	log, err := w.BuildLog(t.Context(), "home")
 	if err != nil || log.EventCount != 4 {
@@ -440,7 +440,7 @@ func TestFollowersAreToldWhatOthersWriteEachEventOnce(t *testing.T) {
 	if got := kinds(all); !slices.Equal(got, []string{"one"}) {
 		t.Errorf("%v", got)
 	}
-	// Another program writes the whole document anew, and drops the oldest.
+	// Another program rewrites the whole document, and drops the oldest events.
 	state, err := os.ReadFile(filepath.Join(root, ".fctry/state.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -475,7 +475,7 @@ func TestAnEventThatAProgramWithoutALockLosesDoesNotMakeTheOthersNews(t *testing
 	r := w.follow("home")
 	defer r.of.Leave()
 	r.first()
-	w.write(root, "state.json", feedOf(long("one", 0), long("two", 0), long("four", 0))) // written by one who had read two of them
+	w.write(root, "state.json", feedOf(long("one", 0), long("two", 0), long("four", 0))) // written by a program that had read only two of them
 	if got := kinds(r.until("four", event("four"))); !slices.Equal(got, []string{"four"}) {
 		t.Errorf("told %v", got)
 	}
@@ -545,7 +545,7 @@ func TestHostileStatesAreReadAsTheyAreAndTellNothingFalse(t *testing.T) {
 	if err != nil || len(ready.Sections) != 2 || ready.Summary["draft"] != 2 || ready.Summary["aligned"] != 3 {
 		t.Errorf("%+v, %v", ready, err)
 	}
-	// Half of it, then all: nothing is told of the half.
+	// First half of it, then all: the half is not reported.
 	w.write(root, "state.json", `{"buildEvents":[{"kind":"a"`)
 	w.write(root, "state.json", `{"buildEvents":[{"kind":"a"}]}`)
 	if got := kinds(r.until("a", event("a"))); !slices.Equal(got, []string{"a"}) {
@@ -570,7 +570,7 @@ func TestWhoComesBackGetsWhatItMissedAndIsToldIfNotAll(t *testing.T) {
 	r.until("one", event("one"))
 	missed := r.at
 	r.of.Leave()
-	// Nobody looks: what happens then is found at the next look.
+	// Without followers, changes are found at the next read.
 	w.emit("home", `{"kind":"two"}`)
 	again := w.follow("home")
 	defer again.of.Leave()
@@ -629,10 +629,10 @@ func TestTheHistoryIsBoundedAndWhoIsBehindItIsToldSo(t *testing.T) {
 	}
 }
 
-// feedOf is a state with events.
+// feedOf returns a state with events.
 func feedOf(events ...string) string { return `{"buildEvents":[` + strings.Join(events, ",") + `]}` }
 
-// long is an event of a length.
+// long returns an event with a summary of n bytes.
 func long(kind string, n int) string {
 	return fmt.Sprintf(`{"kind":%q,"summary":%q}`, kind, strings.Repeat("x", n))
 }
@@ -669,7 +669,7 @@ func TestWhoComesIsNotToldWhatADocumentSaidBeforeItBecameTooLong(t *testing.T) {
 
 func TestNothingIsWatchedWhileNobodyLooksAndAfterTheEnd(t *testing.T) {
 	w := newWorld(t)
-	for range 20 { // coming and going; goleak finds what is left over
+	for range 20 { // join and leave; goleak finds leaked goroutines
 		r := w.follow("home")
 		r.of.Leave()
 	}

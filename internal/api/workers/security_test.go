@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// limitedTo is who has a token with limits.
+// limitedTo returns the identity of a new token with limits.
 func (f *fixture) limitedTo(name string, l credential.Limits) credential.Identity {
 	f.t.Helper()
 	book := credential.NewBook(f.desk.Tokens(), f.clock, rand.Reader)
@@ -52,7 +52,7 @@ func TestSecurityALimitedTokenTakesTasksOfItsProjectsAlone(t *testing.T) {
 	})
 }
 
-// A token of the same name speaks for the workers of the one before it, but not beyond
+// A token with the same name may act for the workers of its predecessor, but not beyond
 // its limits.
 func TestSecurityALimitedTokenDoesNotSpeakForAttemptsBeyondItsLimits(t *testing.T) {
 	onEach(t, func(f *fixture) {
@@ -88,7 +88,7 @@ func TestSecurityALimitedTokenDoesNotSpeakForAttemptsBeyondItsLimits(t *testing.
 		} {
 			f.limited(what, ask())
 		}
-		f.beat(worker, "mill", held(w)) // it is there as before
+		f.beat(worker, "mill", held(w)) // it still has the attempt
 	})
 }
 

@@ -39,7 +39,7 @@ var (
 	stranger = credential.Identity{ID: "t-stranger", Name: "sam", Role: credential.Worker}
 )
 
-// fixture is a workdesk with a clock to turn.
+// fixture is a workers service with a clock that tests set.
 type fixture struct {
 	*workers.Service
 	t      *testing.T
@@ -255,7 +255,7 @@ func TestAClaimAndATurnMayBeSaidTwice(t *testing.T) {
 	})
 }
 
-// What comes of a failure cannot be told from the attempt later.
+// The outcome of a failure cannot be derived from the attempt later.
 func TestATurnThatFailsIsAnsweredTheSameAfterTheTaskHasGoneOn(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		f.submit(plan.Task{ID: "one", Retries: 1})
@@ -266,7 +266,7 @@ func TestATurnThatFailsIsAnsweredTheSameAfterTheTaskHasGoneOn(t *testing.T) {
 		f.pass(time.Hour)
 		_, err = f.engine.Sweep(f.ctx, f.clock())
 		f.must(err)
-		f.claim("mill", "k2") // it runs again
+		f.claim("mill", "k2") // the task is running again
 		second, err := f.Turn(f.ctx, worker, turn)
 		f.must(err)
 		if first.Outcome.Status != "queued" || second.Outcome.Status != "queued" {
@@ -381,7 +381,7 @@ func TestAWorkerReturnsWithANewTokenOfTheSameNameAndRole(t *testing.T) {
 		if _, err := f.Turn(f.ctx, rotated, coordinator.WorkTurn{Finish: coordinator.WorkFinish{WorkKey: held(w).WorkKey}}); err != nil {
 			t.Error(err)
 		}
-		f.beat(worker, "mill") // until it is revoked
+		f.beat(worker, "mill") // valid until it is revoked
 	})
 }
 
@@ -459,7 +459,7 @@ func TestAWorkerThatClaimsBeforeItBeatsIsItsTokens(t *testing.T) {
 	})
 }
 
-// Its row comes with its first beat, and until then its id is known to all.
+// Its row is created by its first heartbeat. Until then its id is public.
 func TestTheWorkerOfARunIsNobodysBeforeItsFirstBeat(t *testing.T) {
 	onEach(t, func(f *fixture) {
 		run := f.submit(plan.Task{ID: "one"})
@@ -601,7 +601,7 @@ func TestWhoWaitsIsToldOfWhatConcernsIt(t *testing.T) {
 		if !first.Wake || !first.Attend {
 			t.Errorf("at first: %+v", first)
 		}
-		testenv.Wait(t, "a wait that ends without news", func() error { // it fails if the store is slow
+		testenv.Wait(t, "a wait that ends without news", func() error { // fails if the store is slow
 			short, cancel := context.WithTimeout(f.ctx, 2*time.Second)
 			defer cancel()
 			news, err := f.Wait(short, worker, "w-mill", first.Seq)
@@ -624,7 +624,7 @@ func TestWhoWaitsIsToldOfWhatConcernsIt(t *testing.T) {
 	})
 }
 
-// told waits for news while something is done.
+// told waits for news while do runs.
 func (f *fixture) told(after int64, do func()) coordinator.WorkNews {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.ctx, testenv.Patience)
