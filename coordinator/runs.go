@@ -68,7 +68,7 @@ func (c *Client) Cancel(ctx context.Context, run, task, why string) error {
 	return err
 }
 
-// Retry requeues a failed or canceled task. The request is never repeated, because the
+// Retry requeues a failed or cancelled task. The request is never repeated, because the
 // task may have failed again meanwhile.
 func (c *Client) Retry(ctx context.Context, run, task string) error {
 	_, err := c.do(ctx, post(map[string]string{"task": task}, false, "v1", "runs", run, "retry"))

@@ -17,8 +17,8 @@ import (
 
 var errEnough = errors.New("enough")
 
-// follow reads a stream until it has sent most changes. It writes each as its id, a ! for
-// a gap, and its type.
+// follow reads at most the given number of changes from a stream. It returns each as a
+// text: its id, a ! for a gap, and its type.
 func follow(t *testing.T, c *Client, from From, most int) (told []string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

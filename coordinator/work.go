@@ -209,7 +209,7 @@ type WorkRelease struct {
 	Attempts []HeldWork `json:"attempts"`
 }
 
-// WorkNews tells a waiting worker what has changed.
+// WorkNews is the answer to a waiting worker: what has changed for it.
 type WorkNews struct {
 	Seq    int64 `json:"seq"`    // to wait from
 	Wake   bool  `json:"wake"`   // there may be tasks to claim

@@ -40,14 +40,16 @@ func CheckID(field, value string) error {
 	return c.err
 }
 
-// CheckLine returns an error unless a value is a line of at most most bytes.
+// CheckLine returns an error unless a value is one line. most is its maximum length in
+// bytes.
 func CheckLine(field, value string, most int) error {
 	var c check
 	c.line(field, value, most)
 	return c.err
 }
 
-// CheckText returns an error unless a value is a text of at most most bytes.
+// CheckText returns an error unless a value is a valid text. most is its maximum length in
+// bytes.
 func CheckText(field, value string, most int) error {
 	var c check
 	c.text(field, value, most)

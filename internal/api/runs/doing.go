@@ -18,7 +18,7 @@ const mostDoing = 5000
 func (d *Service) Doing(ctx context.Context) (list []coordinator.AttemptChange, err error) {
 	err = d.opts.Store.Read(ctx, func(r store.Reader) error {
 		list = nil
-		running, err := r.Due(time.Unix(0, math.MaxInt64), mostDoing) // any lease: all running attempts
+		running, err := r.Due(time.Unix(0, math.MaxInt64), mostDoing) // due at any time: all running attempts
 		for _, a := range running {
 			if !d.opts.Hide(store.Run{ID: a.Run}) {
 				list = append(list, coordinator.AttemptChange{Run: a.Run, Task: a.Task, Attempt: *runquery.AttemptOf(a)})

@@ -30,8 +30,8 @@ type Viewer interface {
 	Dashboard(ctx context.Context) (viewers.Dashboard, error)
 	Scenarios(ctx context.Context, project string) (viewers.Scenarios, error)
 	StoryMap(ctx context.Context, project string) (viewers.StoryMap, error)
-	// Similarity returns pairs of sections whose similarity is at least least, between 0
-	// and 1.
+	// Similarity returns pairs of similar sections. least is the minimum similarity, up
+	// to 1.
 	Similarity(ctx context.Context, project string, least float64) (viewers.Similarity, error)
 	Diagrams(ctx context.Context, project string) (viewers.Diagrams, error)
 	// Priority describes a project only if one is named.

@@ -12,7 +12,7 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// Ours tells which documents gaffer's own runs write. Other programs write all others.
+// Ours reports which documents gaffer's own runs write. Other programs write all others.
 type Ours interface {
 	// Sessions returns the runs of those sessions that are gaffer's, by session id.
 	Sessions(ctx context.Context, root string, ids []string) (runs map[string]string, err error)

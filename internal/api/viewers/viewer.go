@@ -27,7 +27,7 @@ type Options struct {
 	// Locate returns the name of a project and the folders of its documents. If it is
 	// nil, the default folders of the protocols are used.
 	Locate func(root string) (ProjectFolders, error)
-	Ours   Ours             // tells which documents are gaffer's; if nil, none are
+	Ours   Ours             // reports which documents are gaffer's; if nil, none are
 	Now    func() time.Time // nil means the machine's clock
 	Rand   io.Reader        // for ids; nil means the machine's random source
 	Notice func(text string)
