@@ -13,12 +13,12 @@ import (
 	"gaffer/internal/plan/secret"
 )
 
-// agentsKey is the section of gaffer.yaml about agents. Its keys are names that
-// a person chooses, so they are not in the table.
+// agentsKey is the section of gaffer.yaml that configures agents. The user chooses its
+// keys, so they are not in the table of keys.
 const agentsKey = "agents"
 
-// agents reads the section about agents. A project's agent takes the place of
-// the user's of the same name as a whole.
+// agents reads the section of agents. An agent in the project's file replaces the whole
+// agent of the same name in the user's file.
 func (r *reader) agents(n ast.Node) error {
 	if n == nil || n.Type() == ast.NullType {
 		return nil
@@ -56,8 +56,8 @@ func (r *reader) agent(pair *ast.MappingValueNode) error {
 	return nil
 }
 
-// withoutTexts is an agent's setting as it is shown: texts of its environment may be
-// secrets.
+// withoutTexts returns an agent's setting for display. It hides literal values of its
+// environment, because they may be secrets.
 func withoutTexts(c agent.Custom) string {
 	shown := yaml.MapSlice{}
 	add := func(key string, value any, given bool) {
@@ -81,8 +81,8 @@ func withoutTexts(c agent.Custom) string {
 	return string(text)
 }
 
-// firstLine drops the excerpt of the file that the parser's errors end with: ours
-// begin with the place.
+// firstLine drops the excerpt of the file at the end of the parser's errors. The reader
+// adds the file, line and column in front instead.
 func firstLine(err error) error {
 	if s, ok := errors.AsType[syntaxError](err); ok {
 		return errors.New(s.GetMessage())

@@ -1,8 +1,8 @@
 // Package config reads gaffer's settings.
 //
-// A setting comes from the first of: a flag, the environment, gaffer.yaml at
-// the project's root, the user's gaffer.yaml, the default. Every value
-// remembers where it came from. All settings stand in one table, keys.
+// A setting comes from the first of these sources that sets it: a flag, the
+// environment, gaffer.yaml at the project's root, the user's gaffer.yaml, the default.
+// Every value records its source. The table keys lists all settings.
 package config
 
 import (
@@ -21,10 +21,10 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// Config holds a checked value for every key.
+// Config holds a valid value for every key.
 type Config struct {
 	root   string
-	own    bool // the project's file is the user's own
+	own    bool // the project's file and the user's file are the same file
 	values map[string]Value
 }
 
@@ -34,26 +34,26 @@ type Value struct {
 	Text   string
 	Source Source
 
-	agent *agent.Custom // of a key below agents
-	layer layer         // how strong its source is
+	agent *agent.Custom // only for keys of the section agents
+	layer layer         // the precedence of its source
 }
 
-// Setting is one key=value given by a flag.
+// Setting is one key and value that a flag sets.
 type Setting struct {
 	Name, Text string
-	Flag       string // the flag that gave it, as --set
+	Flag       string // the flag, for example --set
 }
 
-// Inputs is everything that settings are read from.
+// Inputs holds the sources of settings.
 type Inputs struct {
 	Root   string // the project's root
 	Getenv func(string) string
-	Flags  []Setting // later ones win
+	Flags  []Setting // a later one overrides an earlier one
 }
 
-// Load reads and checks every source. A mistake in any of them is an error,
-// also when a stronger source sets the same key: it would come to light on the
-// day the stronger one goes away.
+// Load reads and checks all sources. A mistake in any source is an error, even if a
+// stronger source sets the same key. Otherwise the mistake would appear only when the
+// stronger setting is removed.
 func Load(in Inputs) (*Config, error) {
 	c := &Config{root: in.Root, own: filepath.Join(in.Root, project.ConfigFile) == UserFile(in.Getenv), values: map[string]Value{}}
 	for _, k := range allKeys() {
@@ -69,7 +69,7 @@ func Load(in Inputs) (*Config, error) {
 	return c, nil
 }
 
-// add puts values in the place of those that come from a weaker source.
+// add stores values and overrides those from the same or a weaker layer.
 func (c *Config) add(l layer, values []Value) {
 	for _, v := range values {
 		if v.layer = l; c.values[v.Key.Name].layer <= l {
@@ -78,8 +78,8 @@ func (c *Config) add(l layer, values []Value) {
 	}
 }
 
-// Values lists every value in the order of the table, then what is set for
-// roles and agents.
+// Values returns every value in the order of the table, then the settings of roles and
+// agents that are not defaults.
 func (c *Config) Values() []Value {
 	list := make([]Value, len(keys))
 	for i, k := range keys {
@@ -98,7 +98,7 @@ func (c *Config) Values() []Value {
 	return list
 }
 
-// Agents gives what is said about agents, by their names.
+// Agents returns the configured agents by name.
 func (c *Config) Agents() map[string]agent.Custom {
 	agents := map[string]agent.Custom{}
 	for name, v := range c.values {
@@ -109,13 +109,13 @@ func (c *Config) Agents() map[string]agent.Custom {
 	return agents
 }
 
-// Program is a value of the project's own file that makes gaffer run something, or
-// that answers for the user.
+// Program is a setting in the project's file that makes gaffer run a program or answer
+// questions for the user.
 type Program struct{ Setting, Value string }
 
-// Programs lists what the project's own file makes gaffer run: the programs and
-// environments of agents, the tests of a team, and roles that are allowed
-// everything. What a stronger source replaces is not listed.
+// Programs returns the settings of the project's file that make gaffer run a program:
+// commands and environments of agents, tests of a team, and roles whose permission
+// requests are all allowed. Settings that a stronger source overrides are not included.
 func (c *Config) Programs() (list []Program) {
 	for _, name := range slices.Sorted(maps.Keys(c.values)) {
 		v := c.values[name]
@@ -131,8 +131,8 @@ func (c *Config) Programs() (list []Program) {
 	return list
 }
 
-// startOf is how an agent is started, as its setting means it: an alias in the file
-// is followed.
+// startOf returns how an agent is started, as JSON. It uses the parsed setting, so that
+// YAML aliases are resolved.
 func startOf(a agent.Custom) string {
 	text, err := json.Marshal(struct {
 		Like string                  `json:"like,omitempty"`
@@ -145,7 +145,7 @@ func startOf(a agent.Custom) string {
 	return string(text)
 }
 
-// Lookup gives one value by the name that a person typed.
+// Lookup returns the value of a key that the user has typed.
 func (c *Config) Lookup(name string) (Value, error) {
 	v, ok := c.values[name]
 	if !ok {
@@ -154,10 +154,10 @@ func (c *Config) Lookup(name string) (Value, error) {
 	return v, nil
 }
 
-// Path gives the place that a Path key names, as an absolute path.
+// Path returns the value of a Path key as an absolute path.
 func (c *Config) Path(name string) string { return c.abs(c.mustGet(name, Path)) }
 
-// Duration gives the value of a Duration key.
+// Duration returns the value of a Duration key.
 func (c *Config) Duration(name string) time.Duration {
 	d, err := time.ParseDuration(c.mustGet(name, Duration))
 	if err != nil {
@@ -166,8 +166,8 @@ func (c *Config) Duration(name string) time.Duration {
 	return d
 }
 
-// Database gives the place of a database: an absolute path, a URL of
-// PostgreSQL, or empty for the one that all projects of a user share.
+// Database returns the value of a Database key: an absolute path, a PostgreSQL URL, or
+// "" for the database that all projects of a user share.
 func (c *Config) Database(name string) string {
 	text := c.mustGet(name, Database)
 	switch {
@@ -179,10 +179,10 @@ func (c *Config) Database(name string) string {
 	return c.abs(text)
 }
 
-// Choice gives the value of a Choice key.
+// Choice returns the value of a Choice key.
 func (c *Config) Choice(name string) string { return c.mustGet(name, Choice) }
 
-// Number gives the value of a Number key.
+// Number returns the value of a Number key.
 func (c *Config) Number(name string) int {
 	n, err := strconv.Atoi(c.mustGet(name, Number))
 	if err != nil {
@@ -191,13 +191,13 @@ func (c *Config) Number(name string) int {
 	return n
 }
 
-// List gives the texts of a List key.
+// List returns the items of a List key.
 func (c *Config) List(name string) []string { return splitList(c.mustGet(name, List)) }
 
-// Server gives the address of the coordinator that is asked about runs, or "".
+// Server returns the addresses of the coordinator, or "" if none is set.
 func (c *Config) Server() string { return orEmpty(c.mustGet("server", Server)) }
 
-// File gives the absolute path of a File key, or "".
+// File returns the absolute path of a File key, or "".
 func (c *Config) File(name string) string {
 	if path := orEmpty(c.mustGet(name, File)); path != "" {
 		return c.abs(path)
@@ -205,14 +205,14 @@ func (c *Config) File(name string) string {
 	return ""
 }
 
-// Text gives the value of a Text key, "" if it is none.
+// Text returns the value of a Text key, or "" for "none".
 func (c *Config) Text(name string) string { return orEmpty(c.mustGet(name, Text)) }
 
-// URL gives the value of a URL key, "" if it is none.
+// URL returns the value of a URL key, or "" for "none".
 func (c *Config) URL(name string) string { return orEmpty(c.mustGet(name, URL)) }
 
-// Hours gives when a part of the day begins and ends, in minutes after midnight.
-// Both are 0 of none.
+// Hours returns the start and the end of an Hours key, in minutes after midnight. Both
+// are 0 for "none".
 func (c *Config) Hours(name string) (from, to int) {
 	from, to, err := parseHours(c.mustGet(name, Hours))
 	if err != nil {
@@ -221,7 +221,7 @@ func (c *Config) Hours(name string) (from, to int) {
 	return from, to
 }
 
-// ProjectName gives the name by which a server knows the project.
+// ProjectName returns the project's name on a server.
 func (c *Config) ProjectName() string {
 	if name := c.mustGet("project_name", Text); name != "auto" && name != "" {
 		return name
@@ -243,8 +243,9 @@ func (c *Config) abs(path string) string {
 	return filepath.Join(c.root, path)
 }
 
-// mustGet panics on a name that is not in the table: names in the program are
-// constants, so this is a mistake in gaffer and not in its configuration.
+// mustGet returns the text of a key. It panics if no key of this kind has the name: the
+// names in the code are constants, so that is a bug in gaffer and not in a
+// configuration.
 func (c *Config) mustGet(name string, kind Kind) string {
 	v, ok := c.values[name]
 	if !ok || v.Key.Kind != kind {
@@ -253,15 +254,15 @@ func (c *Config) mustGet(name string, kind Kind) string {
 	return v.Text
 }
 
-// UnknownKeyError is a name that is not a setting.
+// UnknownKeyError is the error for a key that does not exist.
 type UnknownKeyError struct{ Name string }
 
 func (e *UnknownKeyError) Error() string { return "unknown key " + quote(e.Name) }
 
-// NotFound is true: asking for a key that does not exist finds nothing.
+// NotFound returns true, so that the exit code is "not found".
 func (e *UnknownKeyError) NotFound() bool { return true }
 
-// Hint names the key that was likely meant.
+// Hint suggests the key that was likely meant.
 func (e *UnknownKeyError) Hint() string {
 	if isRoleKey(e.Name) {
 		return roleHint(e.Name)

@@ -2,15 +2,15 @@ package config
 
 import "github.com/goccy/go-yaml/token"
 
-// maxDepth is far more than any setting needs. The parser recurses for each
-// level, and a file of brackets alone would exhaust the stack, which no
-// recover can catch.
+// maxDepth is the maximum nesting of a configuration file. The parser recurses on each
+// level. Without a limit, a file of brackets would overflow the stack, which recover
+// cannot catch.
 const maxDepth = 100
 
-// tooDeep gives the token at which nesting passes maxDepth, or nil. It counts
-// the levels that cost one character each: brackets, and dashes or question
-// marks that follow one another. Levels made of indentation cost a longer line
-// each and are bounded by the size of the file.
+// tooDeep returns the token at which the nesting exceeds maxDepth, or nil. It counts
+// the levels that take only a few characters: brackets, and consecutive dashes,
+// question marks, anchors or tags. Levels of indentation need longer and longer lines,
+// so the size of the file limits them.
 func tooDeep(tokens token.Tokens) *token.Token {
 	brackets, run := 0, 0
 	for _, tk := range tokens {

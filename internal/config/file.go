@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// maxFile bounds what is read into memory. A configuration is a page of text.
+// maxFile is the largest configuration file that is read, in bytes.
 const maxFile = 1 << 20
 
-// readFile gives the settings in one file. A file that does not exist has none.
+// readFile returns the settings in one file. A missing file has none.
 func readFile(path string) ([]Value, error) {
 	data, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -24,7 +24,8 @@ func readFile(path string) ([]Value, error) {
 	return parse(path, data)
 }
 
-// readRegular opens without waiting, so that a FIFO is refused and not hung on.
+// readRegular reads a regular file. It opens with O_NONBLOCK, so that a FIFO is refused
+// instead of blocking the process.
 func readRegular(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -48,7 +49,7 @@ func readRegular(path string) ([]byte, error) {
 	return data, nil
 }
 
-// bare drops the path from err: the error that wraps it begins with the path.
+// bare removes the path from err. The error that wraps it already starts with the path.
 func bare(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("%s: %w", p.Op, p.Err)

@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/project"
 )
 
-// layer is how strong a source is.
+// layer is the precedence of a source. A higher layer overrides a lower one.
 type layer int
 
 const (
@@ -15,11 +15,11 @@ const (
 	userLayer
 	projectLayer
 	envLayer
-	rolesLayer // a file that a flag names
+	rolesLayer // a file that a flag names; see [Config.WithRoles]
 	flagLayer
 )
 
-// layers are what settings are read from, the weakest first.
+// layers lists the sources of settings, the weakest first.
 var layers = []struct {
 	layer layer
 	read  func(Inputs) ([]Value, error)
@@ -39,7 +39,7 @@ func fromFlags(in Inputs) ([]Value, error) {
 	return values, nil
 }
 
-// fromEnv takes an empty variable for one that is not set.
+// fromEnv treats an empty variable as not set.
 func fromEnv(in Inputs) ([]Value, error) {
 	var values []Value
 	for _, k := range allKeys() {
@@ -56,8 +56,9 @@ func fromEnv(in Inputs) ([]Value, error) {
 	return values, nil
 }
 
-// fromProject refuses what is the user's own: a project that somebody has cloned
-// must neither run programs of its choice nor send elsewhere what happens here.
+// fromProject returns an error if the project's file sets a key that only the user may
+// set. A cloned project must not choose programs to run, and must not choose where data
+// is sent.
 func fromProject(in Inputs) ([]Value, error) {
 	path := filepath.Join(in.Root, project.ConfigFile)
 	values, err := readFile(path)
@@ -85,8 +86,8 @@ func fromUser(in Inputs) ([]Value, error) {
 	return readFile(path)
 }
 
-// UserFile is the user's own configuration file, or "" without a home. A
-// relative XDG_CONFIG_HOME is ignored, as its specification asks.
+// UserFile returns the path of the user's configuration file, or "" if there is no home
+// directory. A relative XDG_CONFIG_HOME is ignored, as the XDG specification demands.
 func UserFile(getenv func(string) string) string {
 	if dir := getenv("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "gaffer", project.ConfigFile)
@@ -97,7 +98,7 @@ func UserFile(getenv func(string) string) string {
 	return ""
 }
 
-// newValue checks one setting from any source.
+// newValue checks one setting and returns its value. All sources use it.
 func newValue(name, text string, from Source) (Value, error) {
 	k, ok := lookup(name)
 	if !ok {
@@ -114,7 +115,7 @@ func unknownKey(name string, from Source) error {
 	return &Error{Source: from, Err: err, Next: err.Hint()}
 }
 
-// keyError reads as "color: found …".
+// keyError prefixes an error with a key's name: "color: found …".
 type keyError struct {
 	name string
 	err  error

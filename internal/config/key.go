@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// Key is one setting.
+// Key describes one setting.
 type Key struct {
 	Name    string
 	Kind    Kind
 	Default string
-	Flag    string // a flag of its own beside --set, or ""
-	Doc     string // one line, without a full stop
+	Flag    string // the flag that sets the key, besides --set, or ""
+	Doc     string // one line without a full stop
 	Example string
-	Choices []string // of a Choice, and of a List that may have no others
-	Own     bool     // not to be set by a project's file: it could run programs, send things elsewhere, or answer for the user
-	Min     int      // of a Number
+	Choices []string // the values of a Choice; the items that a List may have, if not empty
+	Own     bool     // a project's file must not set it: it could run programs, send data elsewhere, or answer for the user
+	Min     int      // for a Number
 	Max     int
-	Least   time.Duration // of a Duration
-	Most    time.Duration // of a Duration; 0 is without an end
+	Least   time.Duration // for a Duration
+	Most    time.Duration // for a Duration; 0 means no maximum
 }
 
-// keys is the table that everything follows from: reading files, variables and
-// flags, the suggestions, what 'gaffer config' prints, and its help.
+// keys is the table of all settings. Files, variables, flags, suggestions, the output
+// of 'gaffer config' and its help are all derived from it.
 var keys = []Key{
 	{
 		Name: "paths.session", Kind: Path, Default: ".founder-mode/status",
@@ -140,14 +140,14 @@ var keys = []Key{
 	},
 }
 
-// notices are what a person may be told of.
+// notices returns the kinds of notifications.
 func notices() []string { return []string{"waiting", "failed", "offline", "finished", "budget"} }
 
-// Keys lists every setting but those of the roles of a team, in the order in
-// which they are shown. See [RoleKeys] for the others.
+// Keys returns every setting except those of a team's roles, in display order. See
+// [RoleKeys] for the roles.
 func Keys() []Key { return append([]Key(nil), keys...) }
 
-// Names lists the names of every setting.
+// Names returns the names of all settings, including those of roles.
 func Names() []string {
 	var names []string
 	for _, k := range allKeys() {
@@ -158,12 +158,12 @@ func Names() []string {
 
 func allKeys() []Key { return append(Keys(), roleKeys()...) }
 
-// Env is the environment variable that sets the key: GAFFER_ and the name.
+// Env returns the environment variable that sets the key: GAFFER_ and the name.
 func (k Key) Env() string {
 	return "GAFFER_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }
 
-// Usage is what the key is for and, of a Choice, what it may be.
+// Usage returns the key's description and, if its values are limited, the choices.
 func (k Key) Usage() string {
 	if len(k.Choices) > 0 {
 		return k.Doc + ": " + orList(k.Choices)
@@ -184,7 +184,7 @@ func lookup(name string) (Key, bool) {
 	return Key{}, false
 }
 
-// isSection tells whether name is the first part of dotted keys, as paths is.
+// isSection reports whether name is a prefix of dotted keys, for example "paths".
 func isSection(name string) bool {
 	for _, k := range allKeys() {
 		if strings.HasPrefix(k.Name, name+".") {

@@ -17,26 +17,26 @@ import (
 // Kind is the type of a setting's value.
 type Kind int
 
-// The kinds.
+// The kinds of values.
 const (
 	Path     Kind = iota // a file or folder, relative to the project's root
 	Duration             // 500ms, 30s, 2m
 	Choice               // one of the key's Choices
-	Database             // a file, a URL, or auto
+	Database             // a file, a PostgreSQL URL, or auto
 	Number               // from the key's Min to its Max
-	Text                 // any line
-	List                 // a JSON list of texts, or one text
-	Server               // the address of a coordinator, none or nothing
+	Text                 // any single line
+	List                 // a JSON list of strings, or one string
+	Server               // addresses of coordinators, separated by commas; none or empty for no server
 	File                 // a file, relative to the project's root, or none
-	URL                  // an address of HTTP, or none
-	Hours                // a part of the day, such as 22:00-07:00, or none
+	URL                  // an HTTP or HTTPS address, or none
+	Hours                // a daily time range such as 22:00-07:00, or none
 )
 
-// none is the value of a key that is not set.
+// none is the value of a key that is switched off.
 const none = "none"
 
-// check tells whether text is a value of the key, and if not, what was found
-// and what is allowed.
+// check returns an error if text is not a valid value of the key. The error contains
+// what was found and what is allowed.
 func (k Key) check(text string) error {
 	switch k.Kind {
 	case Duration:
@@ -92,8 +92,8 @@ func (k Key) checkList(text string) error {
 	return nil
 }
 
-// splitList reads the text of a List. What is no JSON list of texts is one
-// text: a command may begin with a bracket.
+// splitList returns the items of a List. A text that is not a JSON list of strings is
+// one item: a command may start with a bracket.
 func splitList(text string) []string {
 	var list []string
 	if strings.HasPrefix(strings.TrimSpace(text), "[") && json.Unmarshal([]byte(text), &list) == nil {
@@ -102,11 +102,11 @@ func splitList(text string) []string {
 	return []string{text}
 }
 
-// joinList is the text that splitList reads.
+// joinList returns the JSON list that splitList reads.
 func joinList(list []string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // people read it
+	e.SetEscapeHTML(false) // users read the text
 	if err := e.Encode(list); err != nil {
 		panic("config: texts without JSON: " + err.Error())
 	}
@@ -123,8 +123,8 @@ func checkPath(text string) error {
 	return nil
 }
 
-// checkFile wants a whole path of a file that is the user's own: what a project has
-// at a path is the project's.
+// checkFile accepts only an absolute path for a key that only the user may set. A
+// relative path would name a file of the project.
 func (k Key) checkFile(text string) error {
 	if k.Own && text != none && !filepath.IsAbs(text) {
 		return fmt.Errorf("found %s, want an absolute path", quote(text))
@@ -132,7 +132,7 @@ func (k Key) checkFile(text string) error {
 	return checkPath(text)
 }
 
-// checkServer looks at addresses with commas between them.
+// checkServer checks addresses that are separated by commas.
 func checkServer(text string) error {
 	if text == "" || text == none {
 		return nil
@@ -145,7 +145,7 @@ func checkServer(text string) error {
 	return nil
 }
 
-// checkAddress shows no password that somebody has put into the address.
+// checkAddress checks one address. Its error does not show a password in the address.
 func checkAddress(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -157,8 +157,8 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// checkURL shows nothing of the address: those who may tell it something are often
-// known by it.
+// checkURL checks the URL of a webhook. Its error shows nothing of the URL: often the
+// URL itself is the secret that permits sending.
 func checkURL(text string) error {
 	if text == none {
 		return nil
@@ -170,8 +170,8 @@ func checkURL(text string) error {
 	return nil
 }
 
-// parseHours reads when a part of the day begins and ends, in minutes after
-// midnight. Both are 0 of none.
+// parseHours returns the start and the end of a daily time range, in minutes after
+// midnight. Both are 0 for "none".
 func parseHours(text string) (from, to int, err error) {
 	if text == none {
 		return 0, 0, nil
@@ -200,7 +200,7 @@ func (k Key) checkDuration(text string) error {
 	return nil
 }
 
-// orList joins words as a person would: a, b or c.
+// orList joins words as in a sentence: a, b or c.
 func orList(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -209,8 +209,8 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// quote shows what was found. A whole file may have landed in one value, and
-// nobody wants to read that in an error.
+// quote quotes a value for an error message, shortened to 80 bytes. A value may be as
+// long as a whole file.
 func quote(text string) string {
 	const most = 80
 	if len(text) <= most {

@@ -14,7 +14,8 @@ import (
 // parse reads the YAML text of one file.
 func parse(path string, data []byte) ([]Value, error) { return parseBelow("", path, data) }
 
-// parseBelow reads a file that holds what stands below a dotted name.
+// parseBelow reads a file whose content belongs below a dotted key, for example
+// "team.roles".
 func parseBelow(name, path string, data []byte) ([]Value, error) {
 	r := reader{path: path}
 	file, err := r.syntax(data)
@@ -32,7 +33,7 @@ func parseBelow(name, path string, data []byte) ([]Value, error) {
 	return r.values, nil
 }
 
-// reader walks one file and collects its settings.
+// reader traverses the YAML of one file and collects its settings.
 type reader struct {
 	path   string
 	values []Value
@@ -53,19 +54,19 @@ func (r *reader) syntax(data []byte) (*ast.File, error) {
 	return nil, r.fail(nil, fmt.Errorf("not YAML: %w", err))
 }
 
-// syntaxError is what the parser's errors have in common.
+// syntaxError is the common interface of the parser's errors.
 type syntaxError interface {
 	error
 	GetToken() *token.Token
 	GetMessage() string
 }
 
-// node reads the value under the dotted name; the whole file has the name "".
+// node reads the value of a dotted key. The whole file has the key "".
 func (r *reader) node(name string, n ast.Node) error {
 	switch n := n.(type) {
 	case nil, *ast.CommentGroupNode:
 		return nil
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode: // scalars in the parser's eyes
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode: // these also implement ScalarNode
 		return r.want(name, n)
 	case *ast.MappingNode:
 		return r.mapping(name, n)
@@ -105,7 +106,7 @@ func (r *reader) pair(name string, pair *ast.MappingValueNode) error {
 	return r.node(name, pair.Value)
 }
 
-// scalar takes a section without a value, all its keys commented out, for empty.
+// scalar treats a section without a value as empty: all its keys may be commented out.
 func (r *reader) scalar(name string, n ast.ScalarNode) error {
 	_, leaf := lookup(name)
 	null := n.Type() == ast.NullType
@@ -123,8 +124,8 @@ func (r *reader) scalar(name string, n ast.ScalarNode) error {
 	return nil
 }
 
-// text is the value as the user wrote it, so that 10 stays 10 and never
-// becomes a number on the way. A block's token is its indicator, not its text.
+// text returns the value as it is written in the file, without converting numbers. The
+// token of a block scalar is its indicator, so its text comes from the block's value.
 func text(n ast.ScalarNode) string {
 	if block, ok := n.(*ast.LiteralNode); ok {
 		return block.Value.Value
@@ -132,7 +133,7 @@ func text(n ast.ScalarNode) string {
 	return n.GetToken().Value
 }
 
-// want says that the value under name has the wrong shape.
+// want returns the error for a value of the wrong shape.
 func (r *reader) want(name string, n ast.Node) error {
 	wanted := "one value"
 	if _, leaf := lookup(name); !leaf {
@@ -145,7 +146,7 @@ func (r *reader) want(name string, n ast.Node) error {
 	return r.fail(n.GetToken(), err)
 }
 
-// shapeError is a value that is a list, say, where one text belongs.
+// shapeError describes a value of the wrong shape, such as a list instead of one text.
 type shapeError struct{ found, want string }
 
 func (e *shapeError) Error() string { return "found " + e.found + ", want " + e.want }

@@ -12,20 +12,19 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// rolesKey is the section about the roles of a team. Each role has the same
-// keys, so that they are written down once.
+// rolesKey is the section that configures the roles of a team. All roles have the same
+// keys.
 const rolesKey = "team.roles"
 
-// TeamRoles lists the roles of a team, by the names that the team protocol has
-// for them.
+// TeamRoles returns the names of a team's roles, as the team protocol spells them.
 func TeamRoles() []string { return []string{"pm", "developer", "qa_expert", "tech_lead"} }
 
-// Role is what is set for one role of a team.
+// Role holds the settings of one role of a team.
 type Role struct {
 	Agent        string
-	Model        string // empty is the agent's own choice
-	Stronger     string // the model after an escalation; empty is Model
-	Template     string // the folder of its prompts, below the templates folder
+	Model        string // empty: the agent's default
+	Stronger     string // the model after an escalation; empty: Model
+	Template     string // the folder of its prompt templates, below the templates folder
 	Timeout      time.Duration
 	StallTimeout time.Duration
 	Retries      int
@@ -33,10 +32,10 @@ type Role struct {
 	Labels       []string
 }
 
-// roleTimeouts are how long one start of a role may take, unless it is set.
+// roleTimeouts holds the default timeout of one attempt, by role.
 var roleTimeouts = map[string]string{"pm": "30m", "developer": "2h", "qa_expert": "1h", "tech_lead": "1h"}
 
-// RoleKeys lists the keys of a role.
+// RoleKeys returns the keys of a role.
 func RoleKeys(role string) []Key {
 	list := []Key{
 		{Name: "agent", Kind: Text, Default: "claude", Doc: "the agent that plays the role", Example: "codex"},
@@ -58,7 +57,7 @@ func RoleKeys(role string) []Key {
 	return list
 }
 
-// roleKeys lists the keys of every role.
+// roleKeys returns the keys of all roles.
 func roleKeys() (all []Key) {
 	for _, role := range TeamRoles() {
 		all = append(all, RoleKeys(role)...)
@@ -68,8 +67,7 @@ func roleKeys() (all []Key) {
 
 func isRoleKey(name string) bool { return strings.HasPrefix(name, rolesKey+".") }
 
-// Role gives what is set for a role. It panics on one that is none of
-// [TeamRoles].
+// Role returns the settings of a role. It panics if the role is not in [TeamRoles].
 func (c *Config) Role(role string) Role {
 	at := rolesKey + "." + role + "."
 	r := Role{
@@ -77,7 +75,8 @@ func (c *Config) Role(role string) Role {
 		Timeout: c.Duration(at + "timeout"), StallTimeout: c.Duration(at + "stall_timeout"), Retries: c.Number(at + "retries"),
 		Questions: c.Choice(at + "questions"), Labels: c.List(at + "labels"),
 	}
-	// A model belongs to the agent beside which it stands: another agent would not know it.
+	// A model belongs to the agent that is set in the same layer. An agent from a
+	// stronger layer may not know the model.
 	if c.values[at+"model"].layer < c.values[at+"agent"].layer {
 		r.Model = ""
 	}
@@ -87,8 +86,8 @@ func (c *Config) Role(role string) Role {
 	return r
 }
 
-// WithRoles adds what a file says of roles, in the shape of the section
-// team.roles. It is stronger than everything but flags.
+// WithRoles returns a copy of the configuration with the roles that a file sets. The
+// file has the form of the section team.roles. It overrides every source except flags.
 func (c *Config) WithRoles(path string) (*Config, error) {
 	data, err := readRegular(path)
 	if err != nil {
@@ -103,7 +102,8 @@ func (c *Config) WithRoles(path string) (*Config, error) {
 	return merged, nil
 }
 
-// roleHint says what may stand below team.roles instead of name.
+// roleHint returns a hint with the valid keys below team.roles, for the unknown key
+// name.
 func roleHint(name string) string {
 	role, key, _ := strings.Cut(strings.TrimPrefix(name, rolesKey+"."), ".")
 	if !slices.Contains(TeamRoles(), role) {
@@ -119,7 +119,7 @@ func roleHint(name string) string {
 	return "a role has " + strings.Join(keys, ", ")
 }
 
-// list reads a value of many texts.
+// list reads a YAML sequence of scalars.
 func (r *reader) list(name string, n *ast.SequenceNode) error {
 	texts := make([]string, len(n.Values))
 	for i, item := range n.Values {

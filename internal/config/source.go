@@ -2,11 +2,11 @@ package config
 
 import "strconv"
 
-// Source is where a value came from. The zero Source is the default.
+// Source describes where a value came from. The zero Source is the default.
 type Source struct {
-	Flag string // the flag, as --color
+	Flag string // the flag, for example --color
 	Env  string // the environment variable
-	File string // the file, with the line and column of the value
+	File string // the file; Line and Col are the position of the value
 	Line int
 	Col  int
 }
@@ -23,7 +23,8 @@ func (s Source) String() string {
 	return "default"
 }
 
-// place is the source as it stands before an error, with the column.
+// place returns the source as the prefix of an error. Unlike String it includes the
+// column.
 func (s Source) place() string {
 	switch {
 	case s.File == "":
@@ -34,18 +35,19 @@ func (s Source) place() string {
 	return s.String() + ":" + strconv.Itoa(s.Col)
 }
 
-// Error is a setting that cannot be used.
+// Error describes a setting that cannot be used.
 type Error struct {
 	Source Source
 	Err    error
-	Next   string // what to do next, or ""
+	Next   string // what the user can do next, or ""
 }
 
 func (e *Error) Error() string { return e.Source.place() + ": " + e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint is what to do next, or "".
+// Hint returns what the user can do next, or "".
 func (e *Error) Hint() string { return e.Next }
 
-// Usage is true: the configuration is as much the user's word as the command line.
+// Usage returns true: a wrong configuration is a user's mistake, like a wrong command
+// line.
 func (e *Error) Usage() bool { return true }

@@ -1,15 +1,14 @@
-// Package exit says how gaffer ends: which code an error gives the shell, and
-// how the error is shown to a person or to a program.
+// Package exit maps errors to exit codes, and formats errors for users and for
+// programs.
 //
-// Packages below the command line know nothing of exit codes. Their errors say
-// what kind they are with small methods that this package looks for anywhere
-// in the chain:
+// Packages other than the commands do not know exit codes. Their errors report their
+// kind with small methods. This package looks for them in the whole chain:
 //
-//	NotFound() bool   the thing asked for is not there
-//	Conflict() bool   someone else holds it, or the transition is refused
-//	Invalid() bool    a document departs from its protocol
+//	NotFound() bool   something does not exist
+//	Conflict() bool   another process holds it, or the transition is refused
+//	Invalid() bool    a document violates its protocol
 //	Usage() bool      the command line or the configuration is wrong
-//	Hint() string     what to do next
+//	Hint() string     what the user can do next
 package exit
 
 import (
@@ -17,11 +16,11 @@ import (
 	"strings"
 )
 
-// Code is the number that the shell sees. The numbers are a promise to
-// scripts: a code may be added, and none ever changes its meaning.
+// Code is an exit code. Scripts rely on the numbers: a code may be added, but the
+// meaning of a code never changes.
 type Code int
 
-// The codes.
+// The exit codes.
 const (
 	CodeDone        Code = 0
 	CodeFailed      Code = 1
@@ -32,8 +31,8 @@ const (
 	CodeInterrupted Code = 130
 )
 
-// codes is the one place where the codes are described: the help topic, the
-// JSON form of an error and the tests read it.
+// codes describes all exit codes. The help topic, the JSON form of an error and the
+// tests read it.
 var codes = []struct {
 	code    Code
 	name    string
@@ -48,7 +47,7 @@ var codes = []struct {
 	{CodeInterrupted, "interrupted", "ended by SIGINT or SIGTERM"},
 }
 
-// String is the code's name as it stands in the JSON form of an error.
+// String returns the code's name in the JSON form of an error.
 func (c Code) String() string {
 	for _, row := range codes {
 		if row.code == c {
@@ -58,7 +57,7 @@ func (c Code) String() string {
 	return fmt.Sprintf("exit_%d", int(c))
 }
 
-// Table lists every code with its name and meaning, one on each line.
+// Table returns a text with every code, its name and its meaning, one code per line.
 func Table() string {
 	var b strings.Builder
 	for _, row := range codes {

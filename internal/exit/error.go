@@ -8,38 +8,38 @@ import (
 	"slices"
 )
 
-// Error gives an error the code that it ends with, and optionally a hint.
-// A command makes one only when the error does not already say its kind.
+// Error wraps an error with an exit code and an optional hint. A command creates one
+// only if the error does not report its kind with a method of its own.
 type Error struct {
 	Code Code
 	Err  error
-	Next string // what to do next, shown as the hint
+	Next string // what the user can do next; printed as the hint
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint is what to do next, or "".
+// Hint returns what the user can do next, or "".
 func (e *Error) Hint() string { return e.Next }
 
 // Usage marks err as a mistake on the command line.
 func Usage(err error) error { return mark(CodeUsage, err) }
 
-// NotFound marks err as something that is not there.
+// NotFound marks err as being about something that does not exist.
 func NotFound(err error) error { return mark(CodeNotFound, err) }
 
-// Conflict marks err as a lock held by another or a refused transition.
+// Conflict marks err as a lock that another process holds, or as a refused transition.
 func Conflict(err error) error { return mark(CodeConflict, err) }
 
-// Invalid marks err as a document that departs from its protocol.
+// Invalid marks err as being about a document that violates its protocol.
 func Invalid(err error) error { return mark(CodeInvalid, err) }
 
-// Interrupted marks err as what came of ending early, whatever kind it is.
+// Interrupted marks err as the result of an interruption, whatever its kind is.
 func Interrupted(err error) error {
 	return mark(CodeInterrupted, fmt.Errorf("interrupted: %w", err))
 }
 
-// WithHint adds what to do next and keeps the code that err has.
+// WithHint adds a hint to err and keeps its exit code.
 func WithHint(err error, hint string) error {
 	if err == nil {
 		return nil
@@ -54,8 +54,8 @@ func mark(code Code, err error) error {
 	return &Error{Code: code, Err: err}
 }
 
-// Of is the code that err ends with. An explicit Error decides first, then an
-// interruption, then what the errors in the chain say of themselves.
+// Of returns the exit code for err. An [Error] in the chain decides first, then
+// [context.Canceled], then the methods of the errors in the chain.
 func Of(err error) Code {
 	if err == nil {
 		return CodeDone
@@ -83,8 +83,9 @@ func kind(err error) Code {
 	return CodeFailed
 }
 
-// says asks the whole tree of wrapped errors. errors.As would stop at the
-// first one that has the method, also when its answer is no.
+// says reports whether any error in the tree of wrapped errors has the method and
+// returns true from it. errors.As would stop at the first error that has the method,
+// even if that one returns false.
 func says[E any](err error, yes func(E) bool) bool {
 	if e, ok := err.(E); ok && yes(e) {
 		return true

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Text is err for a person, with the next step when the error knows one. It may
-// have in it what others wrote, and is not safe to show as it is.
+// Text returns the message that is printed for err, with its hint if it has one. The
+// message may contain text from other programs. Make it printable before it is shown.
 func Text(err error) string {
 	text := "gaffer: " + err.Error()
 	if hint := Hint(err); hint != "" {
@@ -16,7 +16,7 @@ func Text(err error) string {
 	return text
 }
 
-// ReportJSON shows err to a program, as one JSON object on one line.
+// ReportJSON writes err as one JSON object on one line.
 func ReportJSON(w io.Writer, err error) {
 	type body struct {
 		Code    string `json:"code"`
@@ -25,11 +25,11 @@ func ReportJSON(w io.Writer, err error) {
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	// Nothing is left to tell when stderr itself is broken.
+	// An error of stderr itself cannot be reported anywhere.
 	_ = enc.Encode(map[string]body{"error": {Of(err).String(), err.Error(), Hint(err)}})
 }
 
-// Hint is what to do next: the outermost hint in the chain that is not empty.
+// Hint returns the outermost hint in the chain of err that is not empty, or "".
 func Hint(err error) string {
 	for err != nil {
 		h, ok := errors.AsType[interface {

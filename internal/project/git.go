@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// findGit gives the nearest ancestor that git would call a worktree, or the
-// main worktree when that one is linked.
+// findGit returns the nearest ancestor that is a git worktree. For a linked worktree it
+// returns the main worktree.
 func findGit(start string) (Project, error) {
 	for dir := range ancestors(start) {
 		dotGit := filepath.Join(dir, ".git")
@@ -23,7 +23,7 @@ func findGit(start string) (Project, error) {
 		case info.Mode().IsRegular():
 			return fromGitFile(dir, dotGit)
 		}
-		// Git passes over a .git folder without a HEAD, and so must we.
+		// Git ignores a .git folder without a HEAD, so gaffer must ignore it, too.
 		if found, err := exists(filepath.Join(dotGit, "HEAD")); err != nil {
 			return Project{}, err
 		} else if found {
@@ -33,8 +33,9 @@ func findGit(start string) (Project, error) {
 	return Project{}, nil
 }
 
-// fromGitFile reads a .git that is a file: a linked worktree, a submodule, or
-// a repository whose git folder lies elsewhere. Only the first has a commondir.
+// fromGitFile handles a .git that is a file. It belongs to a linked worktree, to a
+// submodule, or to a repository whose git folder is elsewhere. Only a linked worktree
+// has a commondir.
 func fromGitFile(worktree, dotGit string) (Project, error) {
 	gitDir, err := gitDirOf(worktree, dotGit)
 	if err != nil {
@@ -55,8 +56,8 @@ func fromGitFile(worktree, dotGit string) (Project, error) {
 	return Project{Root: main, From: "git worktree"}, nil
 }
 
-// gitDirOf follows "gitdir: PATH". A link that leads nowhere is an error:
-// taking the worktree for a root of its own would grow a second set of state.
+// gitDirOf returns the path after "gitdir: ". A missing target is an error: with the
+// worktree as the root, the project would get a second set of state.
 func gitDirOf(worktree, dotGit string) (string, error) {
 	line, err := readLine(dotGit)
 	if err != nil {
@@ -75,8 +76,8 @@ func gitDirOf(worktree, dotGit string) (string, error) {
 	return gitDir, nil
 }
 
-// mainWorktree is where the repository with the git folder common is checked
-// out, or "" when it is bare or its place cannot be known.
+// mainWorktree returns the main worktree of the repository with the git folder common.
+// It returns "" if the repository is bare or its worktree cannot be determined.
 func mainWorktree(common string) (string, error) {
 	core, err := readCore(common)
 	if err != nil {
@@ -91,7 +92,7 @@ func mainWorktree(common string) (string, error) {
 	return folder(filepath.Dir(common))
 }
 
-// readLine gives the first line of one of git's small pointer files.
+// readLine returns the first line of one of git's small pointer files.
 func readLine(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

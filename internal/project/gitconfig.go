@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// core is what git's configuration says about the main worktree.
+// core holds the settings of git's section [core] that decide the main worktree.
 type core struct {
 	bare     bool
 	worktree string // set in submodules; relative to the git folder
 }
 
-// readCore reads the section [core] of a git folder's own configuration.
-// config.worktree holds the same keys once worktrees have settings of their own.
+// readCore reads the section [core] of a git folder's own configuration. If git's
+// extension worktreeConfig is on, config.worktree contains these keys instead.
 func readCore(gitDir string) (core, error) {
 	var c core
 	for _, name := range []string{"config", "config.worktree"} {

@@ -1,8 +1,7 @@
-// Package project finds the root that a project's state hangs from.
+// Package project finds the root folder of a project.
 //
-// State belongs to the repository, not to the folder a command happens to run
-// in: from a subfolder or from a linked worktree the answer is the same root,
-// so that a project never grows a second set of state.
+// State belongs to the repository, not to the current folder. Subfolders and linked
+// worktrees have the same root, so that a project never gets a second set of state.
 package project
 
 import (
@@ -13,25 +12,25 @@ import (
 	"path/filepath"
 )
 
-// EnvVar names the environment variable that sets the root outright.
+// EnvVar is the environment variable that sets the root.
 const EnvVar = "GAFFER_PROJECT"
 
-// ConfigFile is the configuration's name at the root. It also marks the root
-// of a project without git.
+// ConfigFile is the name of the configuration file at the root. The file also marks the
+// root of a project without git.
 const ConfigFile = "gaffer.yaml"
 
-// unmarked is what decides for a folder that nothing marks as a project.
+// unmarked is the From of a folder that is not marked as a project.
 const unmarked = "current folder"
 
 // Project is one project on this machine.
 type Project struct {
 	Root string // absolute, with symbolic links resolved
-	From string // what decided: the flag, the variable, or the entry found at the root
+	From string // what decided: the flag, the variable, or the name of the file or folder that marks the root
 }
 
-// Find gives the project that dir is in. GAFFER_PROJECT decides when it is
-// set; then git, where a linked worktree belongs to its main worktree; then
-// the nearest ancestor that is marked as a project; then dir itself.
+// Find returns the project of dir. GAFFER_PROJECT decides if it is set. Then git
+// decides; a linked worktree belongs to its main worktree. Then the nearest ancestor
+// that is marked as a project decides. Otherwise dir is the root.
 func Find(dir string, getenv func(string) string) (Project, error) {
 	if set := getenv(EnvVar); set != "" {
 		return At(absolute(dir, set), EnvVar)
@@ -43,7 +42,7 @@ func Find(dir string, getenv func(string) string) (Project, error) {
 	return p, nil
 }
 
-// At takes dir as the root without looking further. from says who named it.
+// At returns the project with the root dir. from is the flag or variable that named it.
 func At(dir, from string) (Project, error) {
 	root, err := folder(dir)
 	if err != nil {
@@ -52,8 +51,9 @@ func At(dir, from string) (Project, error) {
 	return Project{Root: root, From: from}, nil
 }
 
-// Holds reports whether a folder belongs to the project: it is below the root and
-// not in another project there, or in a linked worktree of the repository.
+// Holds reports whether a folder belongs to the project. It does if it is below the
+// root and not in another project there, or if it is in a linked worktree of the
+// repository.
 func (p Project) Holds(dir string) bool {
 	found, err := find(dir)
 	if err != nil {
@@ -66,7 +66,7 @@ func (p Project) Holds(dir string) bool {
 	return err == nil && below(p.Root, resolved) && (found.From == unmarked || !below(p.Root, found.Root))
 }
 
-// below reports whether a folder is root or in it.
+// below reports whether dir is root or inside it.
 func below(root, dir string) bool {
 	rel, err := filepath.Rel(root, dir)
 	return err == nil && filepath.IsLocal(rel)
@@ -88,7 +88,7 @@ func find(dir string) (Project, error) {
 	return Project{Root: start, From: unmarked}, nil
 }
 
-// findMark gives the nearest ancestor that holds one of marks, or no project.
+// findMark returns the nearest ancestor that contains one of marks, or no project.
 func findMark(start string, marks []string) (Project, error) {
 	for dir := range ancestors(start) {
 		for _, mark := range marks {
@@ -123,8 +123,9 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// folder resolves links, because a link into a subfolder of a repository must
-// lead to that repository and not to the folder that holds the link.
+// folder returns the absolute path of a folder with symbolic links resolved. A link
+// into a subfolder of a repository must lead to that repository, not to the folder of
+// the link.
 func folder(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

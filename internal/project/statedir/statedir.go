@@ -1,4 +1,4 @@
-// Package statedir says where gaffer keeps what must outlive it.
+// Package statedir finds the folder of gaffer's persistent state.
 package statedir
 
 import (
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Path is the folder, by the environment. A relative XDG_STATE_HOME is ignored,
-// as its specification asks.
+// Path returns the state folder for an environment. A relative XDG_STATE_HOME is
+// ignored, as the XDG specification demands.
 func Path(getenv func(string) string) (string, error) {
 	if dir := getenv("XDG_STATE_HOME"); strings.HasPrefix(dir, "/") {
 		return strings.TrimRight(dir, "/") + "/gaffer", nil

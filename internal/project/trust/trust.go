@@ -1,9 +1,8 @@
-// Package trust remembers which programs of a project its user lets gaffer run.
+// Package trust stores which programs of a project the user allows gaffer to run.
 //
-// A project that was cloned can name programs: in gaffer.yaml, and in the settings
-// of its git repository. None of them runs before the user has trusted it. What was
-// trusted is kept by the hash of each setting, so a setting that changes must be
-// trusted again.
+// A cloned project can name programs in gaffer.yaml and in the settings of its git
+// repository. gaffer runs none of them before the user has trusted it. The store keeps
+// a hash of each setting, so a changed setting must be trusted again.
 package trust
 
 import (
@@ -22,13 +21,13 @@ import (
 	"gaffer/internal/project/statedir"
 )
 
-// Variable is the environment variable that trusts every project if it is "all":
-// for machines that are thrown away, and for tests.
+// Variable is the environment variable that trusts every project if its value is "all".
+// It is meant for disposable machines and for tests.
 const Variable = "GAFFER_TRUST"
 
-// Program is a setting of a project that makes gaffer run something.
+// Program is a setting of a project that makes gaffer run a program.
 type Program struct {
-	Setting string `json:"setting"` // such as agents.codex or git filter.lfs.clean
+	Setting string `json:"setting"` // for example agents.codex or git filter.lfs.clean
 	Value   string `json:"value"`
 }
 
@@ -40,12 +39,12 @@ func (p Program) hash() string {
 // Entry is a project that the user trusts.
 type Entry struct {
 	Root     string    `json:"root"`
-	Programs []Program `json:"programs"` // for people
-	Hashes   []string  `json:"hashes"`   // what counts
+	Programs []Program `json:"programs"` // for display only
+	Hashes   []string  `json:"hashes"`   // the hashes of the trusted settings; [Check] compares these
 	At       time.Time `json:"at"`
 }
 
-// Error is a project whose programs the user has not trusted.
+// Error reports a project with programs that the user has not trusted.
 type Error struct {
 	Root     string
 	Programs []Program
@@ -59,10 +58,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s names programs that you have not trusted: %s", e.Root, strings.Join(names, ", "))
 }
 
-// Conflict marks the error as a refusal.
+// Conflict returns true: the command is refused.
 func (*Error) Conflict() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *Error) Hint() string {
 	return fmt.Sprintf("'gaffer trust --project %s' shows them and asks you", quoted(e.Root))
 }
@@ -74,14 +73,14 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// Check returns an [*Error] unless all of the programs are trusted.
+// Check returns an [*Error] if any of the programs is not trusted.
 func Check(getenv func(string) string, root string, programs []Program) error {
 	if len(programs) == 0 || getenv(Variable) == "all" {
 		return nil
 	}
 	var known Entry
 	if file, err := fileOf(getenv, root); err == nil {
-		known, _ = read(file) // one that cannot be read trusts nothing
+		known, _ = read(file) // a file that cannot be read trusts nothing
 	}
 	missing := slices.DeleteFunc(slices.Clone(programs), func(p Program) bool { return slices.Contains(known.Hashes, p.hash()) })
 	if len(missing) == 0 {
@@ -90,7 +89,8 @@ func Check(getenv func(string) string, root string, programs []Program) error {
 	return &Error{Root: root, Programs: missing}
 }
 
-// Add trusts these programs of a project, and no others that it had before.
+// Add stores these programs as the trusted ones of a project. It replaces an earlier
+// list.
 func Add(getenv func(string) string, root string, programs []Program, now time.Time) error {
 	file, err := fileOf(getenv, root)
 	if err != nil {
@@ -122,7 +122,8 @@ func Add(getenv func(string) string, root string, programs []Program, now time.T
 	return nil
 }
 
-// Remove trusts a project no longer. It is not found if the project was not trusted.
+// Remove deletes a project's trust. It returns an error that wraps [fs.ErrNotExist] if
+// the project is not trusted.
 func Remove(getenv func(string) string, root string) error {
 	file, err := fileOf(getenv, root)
 	if err != nil {
@@ -135,8 +136,8 @@ func Remove(getenv func(string) string, root string) error {
 	return err
 }
 
-// List returns the projects that are trusted, by their folders. Files that cannot be
-// read are in the error; they trust nothing.
+// List returns the trusted projects, sorted by root folder. The error contains the
+// files that cannot be read. Those trust nothing.
 func List(getenv func(string) string) (list []Entry, err error) {
 	dir, err := folder(getenv)
 	if err != nil {
@@ -180,7 +181,7 @@ func fileOf(getenv func(string) string, root string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:16])+".json"), nil
 }
 
-// resolved is a folder's name without links.
+// resolved returns the path of a folder without symbolic links.
 func resolved(root string) string {
 	if target, err := filepath.EvalSymlinks(root); err == nil {
 		return target

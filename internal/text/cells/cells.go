@@ -1,4 +1,4 @@
-// Package cells knows how much room a text takes on a terminal.
+// Package cells measures and fits text in terminal columns.
 package cells
 
 import (
@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// wide are the scripts and signs that take two columns.
+// wide lists the ranges of characters that take two columns.
 var wide = []struct{ from, to rune }{
 	{0x1100, 0x115f},
 	{0x2e80, 0xa4cf},
@@ -19,7 +19,7 @@ var wide = []struct{ from, to rune }{
 	{0x20000, 0x3fffd},
 }
 
-// Width is how many columns a printable text takes.
+// Width returns the number of columns that a printable text takes.
 func Width(text string) int {
 	n := 0
 	for _, r := range text {
@@ -43,7 +43,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Cut shortens a text to a number of columns, and shows that it did.
+// Cut shortens a text to a number of columns. A shortened text ends with "…".
 func Cut(text string, columns int) string {
 	switch {
 	case columns <= 0:
@@ -54,7 +54,7 @@ func Cut(text string, columns int) string {
 	return text[:Fits(text, columns-1)] + "…"
 }
 
-// Fits is how many bytes of a text fit into a number of columns.
+// Fits returns the number of bytes of a text that fit into a number of columns.
 func Fits(text string, columns int) int {
 	for i, r := range text {
 		if columns -= runeWidth(r); columns < 0 {
@@ -64,13 +64,13 @@ func Fits(text string, columns int) int {
 	return len(text)
 }
 
-// Fill makes a text exactly as wide as a column.
+// Fill cuts or pads a text to exactly this number of columns.
 func Fill(text string, columns int) string {
 	text = Cut(text, columns)
 	return text + spaces(columns-Width(text))
 }
 
-// FillLeft is like [Fill] with the text at the right.
+// FillLeft is like [Fill], but pads on the left.
 func FillLeft(text string, columns int) string {
 	text = Cut(text, columns)
 	return spaces(columns-Width(text)) + text

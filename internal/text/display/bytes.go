@@ -2,7 +2,7 @@ package display
 
 import "fmt"
 
-// Bytes formats a size in decimal units.
+// Bytes formats a number of bytes in decimal units.
 func Bytes(n int64) string {
 	units := []string{"kB", "MB", "GB", "TB"}
 	if n < 1000 {

@@ -1,4 +1,4 @@
-// Package display makes text fit for a terminal: safe, short and styled.
+// Package display prepares text for a terminal: printable, shortened and styled.
 package display
 
 import (
@@ -6,11 +6,11 @@ import (
 	"unicode"
 )
 
-// Printable replaces the characters that could control a terminal, so that text
-// from another program can be shown on one line.
+// Printable replaces every character that is not printable, newlines included. The
+// result cannot control a terminal and fits on one line.
 func Printable(text string) string { return replaceUnprintable(text, "") }
 
-// PrintableLines is like [Printable] and keeps newlines and tabs.
+// PrintableLines is like [Printable], but keeps newlines and tabs.
 func PrintableLines(text string) string { return replaceUnprintable(text, "\n\t") }
 
 func replaceUnprintable(text, except string) string {
@@ -22,7 +22,7 @@ func replaceUnprintable(text, except string) string {
 	}, text)
 }
 
-// Line returns text on one line, shortened to width characters.
+// Line joins the words of text on one line and shortens it to width characters.
 func Line(text string, width int) string {
 	words := []rune(strings.Join(strings.Fields(PrintableLines(text)), " "))
 	if len(words) > width {

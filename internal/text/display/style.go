@@ -2,10 +2,10 @@ package display
 
 import "os"
 
-// Style is a way to set text apart on a terminal.
+// Style is a colour or weight of text on a terminal.
 type Style string
 
-// The styles, as the parameters of the escape sequence that selects them.
+// The styles. The values are parameters of the SGR escape sequence.
 const (
 	Bold   Style = "1"
 	Faint  Style = "2"
@@ -14,7 +14,7 @@ const (
 	Yellow Style = "33"
 )
 
-// Paint returns text with the escape sequences of a style around it.
+// Paint returns text between the escape sequences that select and reset the style.
 func (s Style) Paint(text string) string {
 	if text == "" || s == "" {
 		return text

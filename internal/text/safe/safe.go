@@ -1,4 +1,5 @@
-// Package safe lets a terminal show what other programs have written.
+// Package safe shows the output of other programs on a terminal without letting it
+// control the terminal.
 package safe
 
 import (
@@ -8,35 +9,34 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes a log on to a terminal that the log must not steer. Text,
-// newlines, tabs and the sequences that set colours go through; a carriage
-// return begins a new line; other escape sequences are left out, and all else
-// is shown as the replacement character. Its memory is fixed, whatever is
-// written to it.
+// Writer writes the output of other programs to a terminal. It passes on text,
+// newlines, tabs and the sequences that set colours. A carriage return starts a new
+// line. Other escape sequences are dropped. Every other character becomes the
+// replacement character. The memory it uses is bounded, whatever is written to it.
 type Writer struct {
-	Plain bool // leaves out colours, too
+	Plain bool // drops colours, too
 
 	out     io.Writer
 	state   escape
-	params  []byte // of a sequence that may turn out to set a colour
-	rest    []byte // the beginning of a character whose end has not come
+	params  []byte // parameters of the current sequence, which may set a colour
+	rest    []byte // the first bytes of a character that is not complete yet
 	cr      bool   // the last character was a carriage return
 	colored bool   // a colour was set
 }
 
-// escape is how far an escape sequence has been read.
+// escape is the state of the parser of escape sequences.
 type escape int
 
 const (
 	text       escape = iota
 	began             // ESC
 	control           // ESC [ and parameters
-	skipped           // ESC [ and more than a colour can have
-	command           // ESC ] and the like, which end with BEL or ESC \
-	commandEnd        // ESC within such a one
+	skipped           // ESC [ and more parameters than a colour has, or others
+	command           // ESC ] and similar sequences, which end with BEL or ESC \
+	commandEnd        // ESC within such a sequence
 )
 
-// maxParams is as long as the parameters of a colour ever are.
+// maxParams is the maximum length of the parameters that set a colour, in bytes.
 const maxParams = 64
 
 // Write implements [io.Writer].
@@ -55,13 +55,13 @@ func (p *Writer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// New returns a writer to a terminal.
+// New returns a Writer that writes to out.
 func New(out io.Writer) *Writer { return &Writer{out: out} }
 
-// End leaves the terminal in no colour.
+// End resets the terminal's colour if the output has set one.
 func (p *Writer) End() {
 	if p.colored {
-		// What is left behind by a log that cannot be written is another's worry.
+		// The terminal is gone if this fails: there is nothing to reset.
 		_, _ = io.WriteString(p.out, "\x1b[0m")
 	}
 }
@@ -81,7 +81,7 @@ func (p *Writer) take(b *strings.Builder, r rune) {
 		case 0x1b:
 			p.state = commandEnd
 		case '\n':
-			p.state = text // one that never ends must not hide the rest
+			p.state = text // a sequence without an end must not hide the following lines
 			p.char(b, r)
 		}
 	case commandEnd:
@@ -94,7 +94,7 @@ func (p *Writer) take(b *strings.Builder, r rune) {
 
 func (p *Writer) char(b *strings.Builder, r rune) {
 	if r == 0x1b {
-		p.state = began // a carriage return before it counts for what comes after it
+		p.state = began // p.cr stays set: the carriage return applies to the character after the sequence
 		return
 	}
 	cr := p.cr
@@ -130,8 +130,8 @@ func (p *Writer) begin(b *strings.Builder, r rune) {
 	}
 }
 
-// parameter reads on to the end of a control sequence, and lets it through if it
-// sets a colour.
+// parameter reads one character of a control sequence. At the end of the sequence it
+// passes the sequence on if it sets a colour.
 func (p *Writer) parameter(b *strings.Builder, r rune) {
 	switch {
 	case r >= '0' && r <= '9' || r == ';' || r == ':':
@@ -149,7 +149,7 @@ func (p *Writer) parameter(b *strings.Builder, r rune) {
 	case r >= 0x20 && r <= 0x3f:
 		p.state = skipped
 	default:
-		p.state = text // broken off
+		p.state = text // the sequence is incomplete
 		p.char(b, r)
 	}
 }

@@ -1,10 +1,11 @@
-// Package suggest finds the word that a person most likely meant.
+// Package suggest finds the word that a user most likely meant.
 package suggest
 
 import "strings"
 
-// Nearest returns the candidate closest to word, or "" when none is close
-// enough to be a typing mistake. Case is ignored; the first of equals wins.
+// Nearest returns the candidate closest to word, or "" if no candidate is close enough
+// to be a typing mistake. It ignores case. Of equally close candidates the first one
+// wins.
 func Nearest(word string, candidates []string) string {
 	best, limit := "", limitFor(word)
 	for _, c := range candidates {
@@ -15,10 +16,11 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// limitFor is exclusive: a third of the word may be wrong, two letters at least.
+// limitFor returns the edit distance at which a candidate is too far from word. A third
+// of the letters may be wrong, and always two.
 func limitFor(word string) int { return max(len(word)/3, 2) + 1 }
 
-// distance counts the insertions, deletions, substitutions and swaps of
+// distance returns the number of insertions, deletions, substitutions and swaps of
 // neighbours that turn a into b.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
