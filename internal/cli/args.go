@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// plainly says what is wrong with the arguments in the words of the usage
-// line, where cobra would say "accepts 2 arg(s), received 1". An error that is
-// not about their number stays as it is.
+// plainly replaces cobra's error about the number of arguments by one that names the
+// missing or unexpected argument. Cobra's own would be "accepts 2 arg(s), received 1".
+// Other errors are returned unchanged.
 func plainly(cmd *cobra.Command, args []string, err error) error {
 	if err == nil {
 		return nil
@@ -27,14 +27,14 @@ func plainly(cmd *cobra.Command, args []string, err error) error {
 	return err
 }
 
-// positional reads a usage line such as "cancel ID [AGENT]": the words that
-// must be given, and how many may be.
+// positional parses a usage line such as "cancel ID [AGENT]". It returns the required
+// arguments and the maximum number of arguments.
 func positional(use string) (required []string, most int) {
 	words := regexp.MustCompile(`\[[^\]]*\]\S*|\S+`).FindAllString(use, -1)
 	for i := 1; i < len(words); i++ {
 		switch word := words[i]; {
 		case strings.HasPrefix(word, "-"):
-			i++ // a required flag stands with its value
+			i++ // skip the value of a required flag
 			continue
 		case strings.HasPrefix(word, "[-"):
 			continue

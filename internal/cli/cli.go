@@ -1,8 +1,8 @@
-// Package cli is gaffer's command line. A command's path is its place in the
-// tree: 'gaffer session new' lives in session/new.go.
+// Package cli is gaffer's command line. Each command has a folder of its name: 'gaffer
+// session new' is in session/new.go.
 //
-// Commands hold no rules. Each one parses its options, calls the package that
-// knows, and prints the answer.
+// Commands contain no rules. Each one parses its flags, calls the package that does the
+// work, and prints the result.
 package cli
 
 import (
@@ -18,14 +18,15 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// release is the version, set when one is built: -ldflags "-X gaffer/internal/cli.release=1.2.3".
+// release is the version. A release build sets it: -ldflags "-X
+// gaffer/internal/cli.release=1.2.3".
 var release = "0.1.0-dev"
 
-// frugal is how much memory a command may use before garbage is collected for
-// that reason. It is no limit.
+// frugal is the soft memory limit of a command, in bytes. Above it, the garbage
+// collector runs more often. It is not a hard limit.
 const frugal = 48 << 20
 
-// Main runs gaffer as this process and gives its exit code.
+// Main runs the command line of this process and returns its exit code.
 func Main() int {
 	if code, ok := self(os.Args[1:]); ok {
 		return code
@@ -36,7 +37,7 @@ func Main() int {
 	return Run(ctx, env.System(release), os.Args[1:])
 }
 
-// Run runs one command line in any environment.
+// Run runs one command line in the given environment and returns its exit code.
 func Run(ctx context.Context, e *env.Env, args []string) int {
 	err := execute(ctx, e, args)
 	if err == nil {
@@ -44,7 +45,7 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	}
 	silent := false
 	switch stopped := ctx.Err(); {
-	case stopped != nil && err.Error() == stopped.Error(): // whoever sent the signal knows it
+	case stopped != nil && err.Error() == stopped.Error(): // the user who sent the signal needs no message
 		err, silent = &exit.Error{Code: exit.CodeInterrupted, Err: errors.New("interrupted")}, true
 	case stopped != nil:
 		err = exit.Interrupted(err)
@@ -58,8 +59,8 @@ func Run(ctx context.Context, e *env.Env, args []string) int {
 	return int(exit.Of(err))
 }
 
-// wantsJSON looks at the bare words, because a command line that does not
-// parse must still be answered in the form that was asked for.
+// wantsJSON reports whether the arguments contain --json. It does not parse the command
+// line, so that an error in the command line is reported as JSON, too.
 func wantsJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]

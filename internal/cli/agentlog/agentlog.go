@@ -1,5 +1,5 @@
-// Package agentlog turns the log of an agent program into what people read: what the
-// agent said and did, one entry after the other, with times where the log has them.
+// Package agentlog formats the log of an agent program for users. It prints what the
+// agent said and did, entry by entry, with times if the log has them.
 package agentlog
 
 import (
@@ -13,34 +13,36 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// Options say how a log is written down. All may be zero.
+// Options configure a [Writer]. The zero value is valid.
 type Options struct {
-	Zone  *time.Location // of the times; nil writes none
-	Since time.Time      // leaves out what was before
-	Width int            // of the terminal; 0 breaks no lines
+	Zone  *time.Location // time zone of the printed times; nil prints no times
+	Since time.Time      // drops older entries
+	Width int            // columns of the terminal; 0 wraps no lines
 	Paint func(s display.Style, text string) string
-	// Live is the clock for entries that come while they are written and have no
-	// time of their own; nil, or a zero time, is none.
+	// Live is the clock for entries that arrive while the log is followed and that have
+	// no time of their own. Such entries have no time if Live is nil or returns a zero
+	// time.
 	Live func() time.Time
-	// Heading is the line above what an attempt wrote, and when that began.
+	// Heading returns the line to print above the output of an attempt, and the
+	// attempt's start time.
 	Heading func(attempt int) (line string, began time.Time)
 }
 
-// Writer passes a log on as people read it. What is no line of an agent program's
-// protocol goes on as it is. It forgets what has gone through.
+// Writer formats a log for users. Lines that are not in the agent program's protocol
+// are printed unchanged. It keeps nothing of the lines that it has written.
 type Writer struct {
 	to   io.Writer
 	opts Options
 
 	log   agent.Transcript
-	known bool // the log is of an agent program
+	known bool // the log was recognized as that of an agent program
 	rest  []byte
-	long  bool      // the line is too long to be looked at
-	now   time.Time // of the last entry of which the time is known
-	shown time.Time // the last time that was written
+	long  bool      // the current line is too long to be parsed
+	now   time.Time // the last known time of an entry
+	shown time.Time // the last time that was printed
 }
 
-// New returns a writer.
+// New returns a Writer that writes to a stream.
 func New(to io.Writer, opts Options) *Writer {
 	if opts.Paint == nil {
 		opts.Paint = func(_ display.Style, text string) string { return text }
@@ -48,7 +50,7 @@ func New(to io.Writer, opts Options) *Writer {
 	return &Writer{to: to, opts: opts}
 }
 
-// Begin says that what follows was written by the attempt of that number.
+// Begin starts the output of the attempt with this number. It prints the heading.
 func (w *Writer) Begin(attempt int) error {
 	err := w.End()
 	w.log, w.known, w.now, w.shown = agent.Transcript{}, false, time.Time{}, time.Time{}
@@ -63,7 +65,7 @@ func (w *Writer) Begin(attempt int) error {
 	return err
 }
 
-// longest is as much of a line as is looked at.
+// longest is the number of bytes of a line that are parsed.
 const longest = agent.MaxLine
 
 // Write implements [io.Writer].
@@ -92,7 +94,7 @@ func (w *Writer) keep(p []byte) {
 	w.rest = append(w.rest, p...)
 }
 
-// End passes on a last line that nothing has ended.
+// End flushes a last line without a newline.
 func (w *Writer) End() error {
 	var out bytes.Buffer
 	if len(w.rest) > 0 {
@@ -103,7 +105,7 @@ func (w *Writer) End() error {
 	return err
 }
 
-// line takes the line that was kept.
+// line formats the buffered line and empties the buffer.
 func (w *Writer) line(out *bytes.Buffer) {
 	line, long := w.rest, w.long
 	w.rest, w.long = w.rest[:0], false
@@ -118,8 +120,8 @@ func (w *Writer) line(out *bytes.Buffer) {
 	}
 }
 
-// live notes the time of something that is written now, and reports whether it is
-// wanted.
+// live sets the current time from the clock Options.Live. It reports whether that time
+// is known and not before Options.Since.
 func (w *Writer) live() bool {
 	if w.opts.Live == nil {
 		return false
@@ -131,7 +133,7 @@ func (w *Writer) live() bool {
 	return !now.IsZero() && !now.Before(w.opts.Since)
 }
 
-// plain writes a line as it is. Between the entries of an agent it stands below them.
+// plain writes a line unchanged. Between entries of an agent it is indented like them.
 func (w *Writer) plain(out *bytes.Buffer, line string) {
 	if w.known && w.opts.Zone != nil && line != "" {
 		line = blank + line
@@ -139,7 +141,7 @@ func (w *Writer) plain(out *bytes.Buffer, line string) {
 	out.WriteString(line + "\n")
 }
 
-// The signs before entries, and the style of each.
+// looks holds the sign before an entry and its style, by kind of entry.
 var looks = map[agent.EntryKind]struct {
 	sign  string
 	style display.Style
@@ -185,7 +187,7 @@ func (w *Writer) entries(out *bytes.Buffer, entries []agent.Entry) {
 	}
 }
 
-// margin is the time if it is another than the one above.
+// margin returns the time of the entry, or blanks if it equals the time printed last.
 func (w *Writer) margin() string {
 	if w.opts.Zone == nil {
 		return ""

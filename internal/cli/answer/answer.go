@@ -1,5 +1,5 @@
-// Package answer is the command 'gaffer answer': it lists what agents wait for a
-// person to decide, and gives them the answer.
+// Package answer implements the command 'gaffer answer'. It lists the open questions of
+// agents and answers them.
 package answer
 
 import (
@@ -19,16 +19,16 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// options is what the command line says.
+// options holds the values of the command's flags.
 type options struct {
 	text   string
-	given  bool // a text, also an empty one
+	given  bool // a text was given, possibly an empty one
 	option int
 	deny   bool
 	json   bool
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -177,7 +177,7 @@ func answer(ctx context.Context, e *env.Env, all connect.Everything, name string
 	return nil
 }
 
-// place is where the agent of a question waits at its own prompt.
+// place describes where an agent waits at its own prompt: the folder and the tmux pane.
 func place(a connect.Asked) string {
 	text := "in a terminal"
 	if a.Dir != "" {

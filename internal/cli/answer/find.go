@@ -11,10 +11,10 @@ import (
 	"gaffer/internal/exit"
 )
 
-// find returns the question that a person means: the one of that name or id, that of
-// the task which the project calls so, that of the only task with that id which asks
-// something, or the only one whose name begins so. Of several questions of one task
-// or agent it is the oldest.
+// find returns the question that a user means by name. It tries, in this order: the
+// question with this name or id; the question of the task that the project calls so;
+// the question of the only waiting task with this id; the only question whose name
+// starts so. If a task or agent has several questions, it returns the oldest.
 func find(ctx context.Context, all connect.Everything, name string) (connect.Asked, error) {
 	for _, a := range all.Asked {
 		if a.Name == name || a.ID == name && name != "" {
@@ -50,7 +50,7 @@ func find(ctx context.Context, all connect.Everything, name string) (connect.Ask
 	return connect.Asked{}, exit.WithHint(exit.NotFound(fmt.Errorf("no question, task or agent is called %q", name)), "'gaffer answer' lists the open questions")
 }
 
-// task is what the first fleet that has such a task calls so.
+// task returns the task with this name from the first fleet that has one.
 func task(ctx context.Context, fleets []connect.Fleet, name string) (t fleet.Task, err error) {
 	for _, f := range fleets {
 		t, err = f.FindTask(ctx, name)
@@ -61,7 +61,7 @@ func task(ctx context.Context, fleets []connect.Fleet, name string) (t fleet.Tas
 	return t, err
 }
 
-// matches are the questions that fit, of each name the oldest.
+// matches returns the questions that fit, and only the oldest one of each name.
 func matches(asked []connect.Asked, fits func(connect.Asked) bool) (found []connect.Asked) {
 	for _, a := range asked {
 		if fits(a) && !slices.ContainsFunc(found, func(older connect.Asked) bool { return older.Name == a.Name }) {

@@ -1,5 +1,5 @@
-// Package attach is the command 'gaffer attach': it shows an agent in its
-// terminal.
+// Package attach implements the command 'gaffer attach': it shows an agent in the
+// agent's tmux session.
 package attach
 
 import (
@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var readOnly, told bool
 	cmd := &cobra.Command{

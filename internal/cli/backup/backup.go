@@ -1,5 +1,5 @@
-// Package backup is the command 'gaffer backup': a copy of the database while it
-// is in use.
+// Package backup implements the command 'gaffer backup': it copies the database while
+// it is in use.
 package backup
 
 import (
@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
@@ -50,12 +50,13 @@ program to use.`,
 	return cmd
 }
 
-// Progress tells on stderr how far a copy has come that takes its time.
+// Progress returns a callback that prints the progress of a long copy to stderr.
 func Progress(e *env.Env) func(done, total int64) {
 	return func(done, total int64) { e.Talk("copied %s of about %s", display.Bytes(done), display.Bytes(total)) }
 }
 
-// Instead adds to an error about a server's database which program to use.
+// Instead adds a hint to an error about a server's database: the command line of the
+// database's own tool.
 func Instead(err error) error {
 	if server := (*app.ServerError)(nil); errors.As(err, &server) {
 		return exit.WithHint(err, display.ShellLine(server.Argv))

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// choose asks a person for a number up to last. The end of the input is the last
-// choice: nobody is there to answer. An interruption chooses nothing.
+// choose asks the user for a number from 1 to last. The end of the input counts as
+// last. An interruption returns an error.
 func choose(ctx context.Context, e *env.Env, text string, last int) (int, error) {
 	if text != "" {
 		e.Talk("%s", text)

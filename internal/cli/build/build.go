@@ -1,5 +1,5 @@
-// Package build is the command 'gaffer build': chunks that are built, checked
-// and kept, whatever interrupts the build.
+// Package build implements the command 'gaffer build': it builds a plan in chunks,
+// checks each chunk, and continues after an interruption.
 package build
 
 import (
@@ -48,7 +48,7 @@ const example = `  gaffer build chunks.yaml
   gaffer build status
   gaffer build resume --rebuild 2 --keep 3`
 
-// options is what the command line says.
+// options holds the values of the command's flags.
 type options struct {
 	agent, model string
 	parallel     int
@@ -57,7 +57,7 @@ type options struct {
 	open, json   *bool
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -99,7 +99,7 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// check refuses what no plan could mean.
+// check returns an error if a flag has a value that no plan can have.
 func (o options) check(custom []string) error {
 	if o.parallel < 0 {
 		return fmt.Errorf("--parallel %d: want 0 or more", o.parallel)
@@ -113,7 +113,7 @@ func (o options) check(custom []string) error {
 	return nil
 }
 
-// read reads a plan of chunks.
+// read reads a plan of chunks and applies the flags to it.
 func (o options) read(e *env.Env, name string) (build.Plan, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -185,7 +185,8 @@ func (o options) work(ctx context.Context, t *runview.View, id string) error {
 	return t.Work(ctx, id, *o.json)
 }
 
-// incomplete asks what becomes of a build that could be resumed.
+// incomplete asks the user whether to resume or to replace a build that is not
+// completed.
 func (o options) incomplete(ctx context.Context, e *env.Env, t *runview.View, n app.NewBuild, found *app.IncompleteError) error {
 	if !e.Interactive() {
 		return exit.WithHint(found, "'gaffer build resume' goes on with it, --fresh replaces it and keeps it in .fctry/builds")
@@ -207,7 +208,7 @@ func (o options) incomplete(ctx context.Context, e *env.Env, t *runview.View, n 
 	return err
 }
 
-// outline is a plan for whoever approves it.
+// outline describes a plan for its approval.
 func outline(p build.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:\n", phrase.Count(len(p.Chunks), "chunk"))

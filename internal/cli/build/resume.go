@@ -17,7 +17,7 @@ import (
 	"gaffer/workflow"
 )
 
-// resume is what the command line says about an interrupted build.
+// resume holds the flags of 'gaffer build resume'.
 type resume struct {
 	options
 	fresh, cancel bool
@@ -76,17 +76,18 @@ question itself is printed and nothing runs, unless --yes is given.`,
 	return cmd
 }
 
-// question is what a person decides, for a program.
+// question is the JSON form of an interrupted build and of the choices that the user
+// has.
 type question struct {
 	Resumable bool              `json:"resumable"`
 	RunID     string            `json:"runId"`
 	Status    string            `json:"status"`
 	StartedAt string            `json:"startedAt"`
 	Total     int               `json:"total"`
-	Run       string            `json:"run,omitempty"` // of gaffer
+	Run       string            `json:"run,omitempty"` // the id of gaffer's run
 	Done      []workflow.Chunk  `json:"done"`
 	Remaining []remaining       `json:"remaining"`
-	Held      []held            `json:"held"` // remaining chunks that are left as they are
+	Held      []held            `json:"held"` // remaining chunks that are not built, because another program set their status
 	Problem   string            `json:"problem,omitempty"`
 	Stale     []stale           `json:"stale"`
 	Choices   []workflow.Choice `json:"choices"`
@@ -103,7 +104,7 @@ type held struct {
 	Status  workflow.ChunkStatus `json:"status"`
 	Why     string               `json:"why"`
 	Note    string               `json:"note,omitempty"`
-	Command string               `json:"command,omitempty"` // marks it done
+	Command string               `json:"command,omitempty"` // the command that marks it done
 }
 
 type stale struct {
@@ -164,7 +165,7 @@ func (r resume) run(ctx context.Context, e *env.Env, t *runview.View, asked bool
 	return r.work(ctx, t, id)
 }
 
-// given is the plan that the person names, nil if none.
+// given returns the plan that the user named, or nil if the user named none.
 func (r resume) given(e *env.Env) (*build.Plan, error) {
 	if r.plan == "" {
 		return nil, nil
@@ -173,7 +174,7 @@ func (r resume) given(e *env.Env) (*build.Plan, error) {
 	return &p, err
 }
 
-// anew starts the plan that the person names, or else the same again.
+// anew starts a new build with the plan that the user named, or with the same plan.
 func (r resume) anew(ctx context.Context, e *env.Env, t *runview.View) error {
 	p, err := r.given(e)
 	if err != nil {
@@ -193,7 +194,7 @@ func (r resume) anew(ctx context.Context, e *env.Env, t *runview.View) error {
 	return r.work(ctx, t, id)
 }
 
-// decide returns the completed chunks that are built again.
+// decide returns the completed chunks that are to be built again.
 func (r resume) decide(ctx context.Context, e *env.Env, f app.BuildFound) (again []workflow.ID, err error) {
 	open := map[workflow.ID]workflow.Stale{}
 	for _, s := range f.Resume.Stale {

@@ -81,7 +81,7 @@ func row(c workflow.Chunk) []table.Cell {
 	return cells
 }
 
-// remark says who works on it, or what to do.
+// remark returns which process works on the build, or what the user can do next.
 func remark(f app.BuildFound) string {
 	text := ", " + display.Printable(f.Health.Isolation) + " context"
 	if f.Health.LastCheckpoint != "" {

@@ -1,4 +1,4 @@
-// Package cancel is the command 'gaffer cancel': it ends a run or a task.
+// Package cancel implements the command 'gaffer cancel': it ends a run or a task.
 package cancel
 
 import (
@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
@@ -52,7 +52,7 @@ The exit code is 1 if the run has ended and its documents could not be written.`
 			if err != nil {
 				return err
 			}
-			if a.App != nil && r.Status.Final() && !r.Owner.Alive { // its documents are still to be written
+			if a.App != nil && r.Status.Final() && !r.Owner.Alive { // no process will write the documents of an ended run
 				if r, err = a.App.Work(ctx, run); err != nil {
 					return err
 				}

@@ -1,5 +1,5 @@
-// Package command is the commands 'gaffer command …': which command of the
-// workflow is under way.
+// Package command implements 'gaffer command begin' and 'gaffer command end'. They
+// record which command of the workflow is in progress.
 package command
 
 import (
@@ -12,7 +12,7 @@ import (
 	"gaffer/workflow"
 )
 
-// New makes the group.
+// New creates the command group.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "command",

@@ -1,4 +1,5 @@
-// Package completion is the command 'gaffer completion'.
+// Package completion implements the command 'gaffer completion': it prints completion
+// scripts for shells.
 package completion
 
 import (
@@ -11,7 +12,7 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:       "completion bash|zsh|fish|powershell",

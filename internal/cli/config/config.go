@@ -1,4 +1,5 @@
-// Package config is the command 'gaffer config'.
+// Package config implements the command 'gaffer config': it prints the settings and the
+// source of each.
 package config
 
 import (
@@ -13,7 +14,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config [KEY]",
@@ -67,7 +68,7 @@ func complete(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirect
 	return config.Names(), cobra.ShellCompDirectiveNoFileComp
 }
 
-// long documents every key from the table that the settings are read with.
+// long returns the command's help. It describes every key in the table of settings.
 func long() string {
 	var b strings.Builder
 	b.WriteString(`Show every setting and where it came from.

@@ -5,7 +5,7 @@ import (
 	"gaffer/internal/config"
 )
 
-// setting is one value as a program reads it.
+// setting is the JSON form of one value.
 type setting struct {
 	Key     string `json:"key"`
 	Value   string `json:"value"`

@@ -13,26 +13,26 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Asked is an open question and where it can be answered.
+// Asked is an open question, with the fleet that takes its answer.
 type Asked struct {
 	fleet.Question
 	Server string `json:"server,omitempty"` // empty for this machine
-	// Terminal is set if only the agent's own terminal takes the answer: a user has
-	// started the agent, and the setting hooks.answer_within is 0.
+	// Terminal is true if only the agent's own terminal takes the answer. That is so if
+	// a user has started the agent and the setting hooks.answer_within is 0.
 	Terminal bool   `json:"terminal,omitempty"`
-	Dir      string `json:"dir,omitempty"`  // where that agent works
-	Pane     string `json:"pane,omitempty"` // of tmux
+	Dir      string `json:"dir,omitempty"`  // the folder of that agent
+	Pane     string `json:"pane,omitempty"` // the tmux pane of that agent
 
 	fleet Fleet
 }
 
-// Answer answers the question where it was asked.
+// Answer answers the question in the fleet that asked it.
 func (a Asked) Answer(ctx context.Context, text string, deny bool) error {
 	return a.fleet.Answer(ctx, a.ID, text, deny)
 }
 
-// Unattended returns the run of the question if it is a run of this machine that no
-// gaffer works on.
+// Unattended returns the question's run. ok is true if it is a run of this machine that
+// no gaffer process works on.
 func (a Asked) Unattended(ctx context.Context) (run string, ok bool) {
 	if a.Run == "" || a.fleet == nil || a.fleet.Where() != "" {
 		return "", false
@@ -41,7 +41,7 @@ func (a Asked) Unattended(ctx context.Context) (run string, ok bool) {
 	return a.Run, err == nil && r.Owner.Gone
 }
 
-// Line is the question in a line, with how it is answered.
+// Line returns the question on one line, with the command that answers it.
 func (a Asked) Line() string {
 	if a.Terminal {
 		return phrase.Line(a.Name) + " asks: " + phrase.Line(a.Text) + "; answer it in its own terminal"
@@ -49,9 +49,10 @@ func (a Asked) Line() string {
 	return phrase.Asks(a.Question)
 }
 
-// ByHand are the agents that users have started: those of this machine, and those
-// that the fleet knows of. Without everywhere, only those in the project count: on
-// this machine by their folder, elsewhere by its name.
+// ByHand returns the agents that users started by hand and that are online, on this
+// machine and in the fleet. If everywhere is false, it returns only those of the
+// project. An agent on this machine is matched by its folder, any other by the name of
+// its folder.
 func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.Worker, error) {
 	opts, err := Options(e, nil)
 	if err != nil {
@@ -61,14 +62,14 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 	if err != nil {
 		return nil, err
 	}
-	if f.Where() != "" { // a server hears of this machine's agents only from a worker here
+	if f.Where() != "" { // a server knows this machine's agents only if a worker runs here
 		here, err := app.WorkersByHand(ctx, opts)
 		if err != nil {
 			return nil, err
 		}
 		list = fleet.MergeWorkers(list, here)
 	}
-	machine, _ := os.Hostname() // as the agents' workers are told
+	machine, _ := os.Hostname() // the agents' workers report the same host name
 	return slices.DeleteFunc(list, func(w fleet.Worker) bool {
 		switch {
 		case !w.ByHand || !w.Online():
@@ -82,8 +83,8 @@ func ByHand(ctx context.Context, e *env.Env, f Fleet, everywhere bool) ([]fleet.
 	}), nil
 }
 
-// Questions are the open questions of a fleet, and what the given agents that users
-// have started wait for at their own prompts, the oldest first.
+// Questions returns the open questions of a fleet, and the prompts at which the given
+// agents wait in their own terminals. The oldest comes first.
 func Questions(ctx context.Context, f Fleet, byHand []fleet.Worker) ([]Asked, error) {
 	list, err := questionsOf(ctx, f)
 	return withPrompts(list, byHand), err
@@ -97,7 +98,7 @@ func questionsOf(ctx context.Context, f Fleet) (list []Asked, err error) {
 	return list, err
 }
 
-// withPrompts adds what agents wait for whose question is not in the list.
+// withPrompts adds the prompt of each waiting agent that has no question in the list.
 func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 	for _, w := range byHand {
 		asked := slices.ContainsFunc(list, func(a Asked) bool { return a.Name == w.Name })
@@ -110,15 +111,16 @@ func withPrompts(list []Asked, byHand []fleet.Worker) []Asked {
 	return list
 }
 
-// Everything is what can be asked from here about questions.
+// Everything holds the open questions and the fleets that were searched for them.
 type Everything struct {
-	Fleets []Fleet // the server that is named, and this machine
-	Asked  []Asked // every open question of them, the oldest first
-	Failed error   // why the server could not be asked
+	Fleets []Fleet // the configured server, if any, and this machine
+	Asked  []Asked // their open questions, the oldest first
+	Failed error   // why the server did not answer, or nil
 }
 
-// WithQuestions collects every open question: of the server that is named and of
-// this machine. A server that cannot be asked does not hide what this machine asks.
+// WithQuestions collects the open questions of the configured server and of this
+// machine, and calls do with them. If the server does not answer, the questions of this
+// machine are still returned.
 func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (err error) {
 	fleets, err := fleetsOf(ctx, e)
 	defer func() {
@@ -137,7 +139,7 @@ func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (
 	}
 	all := Everything{Fleets: fleets}
 	var byHand []fleet.Worker
-	known := map[string]bool{} // the server may have this machine's database
+	known := map[string]bool{} // question ids; the server may use this machine's database
 	for _, f := range fleets {
 		list, err := questionsOf(ctx, f)
 		workers, failed := f.Workers(ctx)
@@ -162,7 +164,7 @@ func WithQuestions(ctx context.Context, e *env.Env, do func(Everything) error) (
 	return do(all)
 }
 
-// fleetsOf opens the server that is named, and this machine if it has a database.
+// fleetsOf opens the configured server, and this machine if it has a database.
 func fleetsOf(ctx context.Context, e *env.Env) (fleets []Fleet, err error) {
 	f, err := New(ctx, e, nil)
 	if err != nil {

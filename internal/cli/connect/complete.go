@@ -14,23 +14,23 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Completer suggests words for the next argument. What cannot be read suggests
-// nothing: a shell's prompt is no place for errors.
+// Completer returns suggestions for the next argument. After an error it suggests
+// nothing, because a shell prompt cannot show errors.
 type Completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
-// Runs completes the first argument with runs of this project, those that have
-// ended as well if ended.
+// Runs completes the first argument with runs of this project. If ended is true, it
+// includes those that have ended.
 func Runs(e *env.Env, ended bool) Completer {
 	return first(e, func(ctx context.Context, f Fleet, _ string) []string { return runs(ctx, f, ended) })
 }
 
-// Tasks completes the first argument with tasks that fit, of runs that have not
-// ended and of the latest. After RUN/ they are those of that run.
+// Tasks completes the first argument with the tasks for which fits returns true. It
+// searches the unfinished runs and the latest one. After RUN/ it searches that run.
 func Tasks(e *env.Env, fits func(fleet.Task) bool) Completer {
 	return first(e, func(ctx context.Context, f Fleet, typed string) []string { return tasks(ctx, f, typed, fits) })
 }
 
-// RunsAndTasks completes the first argument with both, of what has not ended.
+// RunsAndTasks completes the first argument with unfinished runs and tasks.
 func RunsAndTasks(e *env.Env) Completer {
 	return first(e, func(ctx context.Context, f Fleet, typed string) []string {
 		open := func(t fleet.Task) bool { return !t.Status.Final() }
@@ -38,8 +38,7 @@ func RunsAndTasks(e *env.Env) Completer {
 	})
 }
 
-// Answers completes the name of an open question, and then the options of that
-// question.
+// Answers completes the name of an open question, and then that question's options.
 func Answers(e *env.Env) Completer {
 	return complete(func(ctx context.Context, _ *cobra.Command, args []string, _ string) (words []string) {
 		_ = WithQuestions(ctx, e, func(all Everything) error {
@@ -80,11 +79,11 @@ func complete(words func(ctx context.Context, cmd *cobra.Command, args []string,
 	}
 }
 
-// patience is how long a person waits for suggestions.
+// patience is the timeout for collecting suggestions.
 const patience = 3 * time.Second
 
-// asked opens what the command itself would ask: a command that cannot ask a
-// server has no flag for it.
+// asked opens the fleet that the command itself would use. A command that cannot use a
+// server has no flag --server.
 func asked(ctx context.Context, e *env.Env, cmd *cobra.Command, do func(Fleet) error) error {
 	if cmd.Flags().Lookup("server") != nil {
 		return WithFleet(ctx, e, do)
@@ -136,7 +135,7 @@ func tasks(ctx context.Context, f Fleet, typed string, fits func(fleet.Task) boo
 	return words
 }
 
-// word is a task with what a shell shows beside it.
+// word returns a task's id and its description, in the form that shells expect.
 func word(t fleet.Task) string {
 	return display.Printable(t.ID) + "\t" + display.Line(t.Name+", "+string(t.Status), 60)
 }

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/exit"
 )
 
-// FindRun returns the id of the run that a person means, the latest if text is
-// empty. With unfinished, only runs that have not ended count.
+// FindRun returns the id of the run that a user means by text, or of the latest run if
+// text is empty. If unfinished is true, it considers only runs that have not ended.
 func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string, error) {
 	id, err := f.FindRun(ctx, text, unfinished)
 	if text != "" && text != "-" || exit.Of(err) != exit.CodeNotFound {
@@ -22,9 +22,9 @@ func FindRun(ctx context.Context, f Fleet, text string, unfinished bool) (string
 	return "", exit.WithHint(exit.NotFound(errors.New("this project has no runs")), "'gaffer run PLAN' begins one")
 }
 
-// FindEither tells a run from a task, whose id is empty for a run; - is the latest
-// run that has not ended. A name that could be both is refused, and so is one that
-// could be several of the one kind, whatever it is of the other.
+// FindEither returns the run or the task that a user means by name. For a run, task is
+// empty. "-" is the latest run that has not ended. It returns an error if the name
+// matches both a run and a task, or several runs, or several tasks.
 func FindEither(ctx context.Context, f Fleet, name string) (run, task string, err error) {
 	if name == "" {
 		return "", "", exit.Usage(fmt.Errorf("the name is empty, want a run or a task"))
@@ -54,8 +54,8 @@ func FindEither(ctx context.Context, f Fleet, name string) (run, task string, er
 	return "", "", neither(name, noRun, noTask)
 }
 
-// neither is the error that says more than that something is not there, or one
-// that says it of both.
+// neither returns the first error that is not "not found". If there is none, it returns
+// an error that no run and no task has the name.
 func neither(name string, errs ...error) error {
 	for _, err := range errs {
 		if err != nil && exit.Of(err) != exit.CodeNotFound {

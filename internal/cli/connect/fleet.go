@@ -13,59 +13,61 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Fleet is what commands ask about runs: gaffer on this machine, or a server.
+// Fleet is the interface of commands to runs, on this machine or on a server.
 type Fleet interface {
-	// Where is the server's address, or empty for this machine.
+	// Where returns the server's address, or "" for this machine.
 	Where() string
 
 	Run(ctx context.Context, id string) (fleet.Run, error)
 	Runs(ctx context.Context, everywhere, ended bool) ([]fleet.Run, error)
 
-	// List are the runs of the project, or of all projects, without their tasks,
-	// the latest first: at most so many, also those that have ended.
+	// List returns runs of the project, or of all projects, without their tasks. It
+	// includes ended runs, sorts the latest first, and returns at most limit runs.
 	List(ctx context.Context, everywhere bool, limit int) ([]fleet.Run, error)
 
-	// FindRun and FindTask return what a person means by a name, in the
-	// command's project.
+	// FindRun and FindTask return what a user means by a name, in the command's
+	// project.
 	FindRun(ctx context.Context, text string, unfinished bool) (string, error)
 	FindTask(ctx context.Context, text string) (fleet.Task, error)
 
-	// Follow calls each with the run as it stands, at once and then whenever it
-	// has changed, but not more often than every interval, until the run has
-	// ended or each returns an error or ctx ends.
+	// Follow calls each with the current run: at once, and then after every change.
+	// Calls are at least interval apart. It returns when the run has ended, when each
+	// returns an error, or when ctx ends.
 	Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error
 
-	// Latest are the runs of all projects without their tasks, the latest first:
-	// those that have not ended, and as many of all as n says.
+	// Latest returns runs of all projects without their tasks, the latest first: all
+	// unfinished runs, and the latest n runs.
 	Latest(ctx context.Context, n int) ([]fleet.Run, error)
 	Workers(ctx context.Context) ([]fleet.Worker, error)
-	Questions(ctx context.Context) ([]fleet.Question, error) // the open ones, the oldest first
-	Lanes(ctx context.Context) ([]fleet.Lane, error)         // those that are paused
+	Questions(ctx context.Context) ([]fleet.Question, error) // open questions, the oldest first
+	Lanes(ctx context.Context) ([]fleet.Lane, error)         // paused lanes
 	Task(ctx context.Context, run, task string) (fleet.Task, error)
 	Attempts(ctx context.Context, run, task string) ([]fleet.Attempt, error)
 
-	// Changes calls each at once and then whenever anything has changed, but not
-	// more often than every interval, and from time to time whatever happens,
-	// until each returns an error or ctx ends.
+	// Changes calls each at once, then after every change, and also from time to time
+	// without a change. Calls are at least interval apart. It returns when each returns
+	// an error or ctx ends.
 	Changes(ctx context.Context, interval time.Duration, each func() error) error
 
 	Submit(ctx context.Context, p plan.Plan) (id string, err error)
 	Answer(ctx context.Context, question, text string, deny bool) error
-	// Ask asks a person a question that belongs to no task and returns its id,
-	// Question what has become of it. Who no longer waits withdraws it.
+	// Ask asks the user a question that belongs to no task, and returns its id.
+	// Question returns the question's state. A caller that stops waiting calls
+	// Withdraw.
 	Ask(ctx context.Context, q fleet.Ask) (id string, err error)
 	Question(ctx context.Context, id string) (fleet.Answered, error)
 	Withdraw(ctx context.Context, question, why string) error
 
 	Cancel(ctx context.Context, run, task, why string) error
 	Retry(ctx context.Context, run, task string) error
-	// Attend lets a process work on a run of this machine if none does, after a
-	// person has changed the run. A server does so by itself.
+	// Attend starts a process for a run of this machine if none works on it. Call it
+	// after a user has changed the run. A server does this by itself.
 	Attend(ctx context.Context, run string) error
 
-	// Log writes what the agents of a task have written, one attempt after the
-	// other. If to has a method Begin(attempt int) error, it is called before what
-	// an attempt wrote, and CaughtUp() error when what comes is new.
+	// Log writes the output of a task's agents, attempt by attempt. If to has a method
+	// Begin(attempt int) error, it is called before the output of each attempt. If it
+	// has a method CaughtUp() error, it is called once the existing output has been
+	// written.
 	Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error
 
 	Close() error
@@ -77,8 +79,8 @@ func Remote(e *env.Env) (bool, error) {
 	return err == nil && c.Server() != "", err
 }
 
-// New opens the runs of this machine or of the server that is named. What a person should
-// know is told on stderr as it happens, or given to notice if that is not nil.
+// New opens the configured server, or this machine if none is configured. Notices to
+// the user are passed to notice, or printed to stderr if notice is nil.
 func New(ctx context.Context, e *env.Env, notice func(text string)) (Fleet, error) {
 	far, err := Remote(e)
 	if err != nil {
@@ -94,7 +96,7 @@ func New(ctx context.Context, e *env.Env, notice func(text string)) (Fleet, erro
 	return Here(a), nil
 }
 
-// Server is the fleet of the server that is named.
+// Server returns the fleet of the configured server.
 func Server(e *env.Env, notice func(text string)) (*serverfleet.Fleet, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -110,7 +112,7 @@ func Server(e *env.Env, notice func(text string)) (*serverfleet.Fleet, error) {
 	return serverfleet.New(client, serverfleet.Options{Address: c.Server(), Project: c.ProjectName(), Notice: notice, Agent: e.AgentName()}), nil
 }
 
-// WithFleet opens what is asked about runs, calls do and closes it again.
+// WithFleet opens the fleet, calls do and closes the fleet.
 func WithFleet(ctx context.Context, e *env.Env, do func(Fleet) error) error {
 	f, err := New(ctx, e, nil)
 	if err != nil {
@@ -123,7 +125,7 @@ func WithFleet(ctx context.Context, e *env.Env, do func(Fleet) error) error {
 	return err
 }
 
-// Here is gaffer on this machine as a fleet.
+// Here returns gaffer on this machine as a Fleet.
 func Here(a *app.App) Fleet { return machine{a} }
 
 type machine struct{ *app.App }

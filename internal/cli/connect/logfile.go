@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/exit"
 )
 
-// Log implements [Fleet]. All attempts of a task write to one file, one after the
+// Log implements [Fleet]. All attempts of a task write to the same file, one after the
 // other.
 func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.LogQuery) error {
 	path, err := m.pathOf(ctx, t)
@@ -30,7 +30,7 @@ func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Lo
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // read only: no data can be lost
 	l := logFile{
 		file: f, to: to, query: q,
 		attempts: func() ([]fleet.Attempt, error) { return m.Attempts(ctx, t.Run, t.ID) },
@@ -39,8 +39,8 @@ func (m machine) Log(ctx context.Context, t fleet.Task, to io.Writer, q fleet.Lo
 	return l.copy(ctx)
 }
 
-// pathOf is where the log of a task is. What is relative is below the project of
-// its run, which may be another than the command's.
+// pathOf returns the path of a task's log. A relative path is below the project of its
+// run, which may differ from the command's project.
 func (m machine) pathOf(ctx context.Context, t fleet.Task) (string, error) {
 	if t.Attempt == nil || t.Attempt.Log == "" {
 		return "", exit.NotFound(fmt.Errorf("task %s of run %s has no log, it is %s", t.ID, t.Run, t.Status))
@@ -52,8 +52,8 @@ func (m machine) pathOf(ctx context.Context, t fleet.Task) (string, error) {
 	return filepath.Join(root, t.Attempt.Log), err
 }
 
-// ended reports whether nothing more will be written: the task has ended, or the
-// attempt of that number if it is not 0.
+// ended reports whether the log is complete. That is so if the task has ended or, if
+// attempt is not 0, if the attempt with this number has ended.
 func ended(ctx context.Context, f Fleet, t fleet.Task, attempt int) (bool, error) {
 	now, err := f.Task(ctx, t.Run, t.ID)
 	if err != nil {
@@ -63,10 +63,10 @@ func ended(ctx context.Context, f Fleet, t fleet.Task, attempt int) (bool, error
 	return now.Status.Final() || attempt > 0 && a != nil && (a.Number > attempt || a.Status.Final()), nil
 }
 
-// pause is how long to wait before looking again at something that grows.
+// pause is the interval between checks of a growing log.
 const pause = 200 * time.Millisecond
 
-// logFile copies a log.
+// logFile copies the log of a task to a writer.
 type logFile struct {
 	file     *os.File
 	to       io.Writer
@@ -75,11 +75,12 @@ type logFile struct {
 	over     func() (bool, error)
 
 	begun int   // the number of the attempt that is being copied
-	at    int64 // where in the file
+	at    int64 // the next offset in the file
 }
 
-// copy copies what is there, and what is added until nothing more will be. That is
-// asked before the last copy, so that nothing written before the end is missed.
+// copy copies the log and, if it is followed, everything that is added until the log is
+// complete. It checks for the end before the last copy, so that it misses nothing that
+// was written before the end.
 func (l *logFile) copy(ctx context.Context) error {
 	for first := true; ; first = false {
 		last, err := !l.query.Follow, error(nil)
@@ -118,15 +119,14 @@ func (l *logFile) copy(ctx context.Context) error {
 	}
 }
 
-// part is what one attempt has written.
+// part is the section of the file that one attempt wrote.
 type part struct {
 	attempt  int
 	from, to int64
 }
 
-// parts are what the attempts have written that are wanted. While an attempt begins
-// of which is not known yet where that is, there are none, unless this is the last
-// look.
+// parts returns the sections of the requested attempts. While an attempt is starting
+// and its offset in the log is unknown, it returns none, unless last is true.
 func (l *logFile) parts(last bool) ([]part, error) {
 	attempts, err := l.attempts()
 	if err != nil {
@@ -151,8 +151,8 @@ func (l *logFile) parts(last bool) ([]part, error) {
 	return parts, nil
 }
 
-// partsOf are the parts of a log of that size. An attempt without a log has not
-// begun.
+// partsOf returns the sections of a log of this size. An attempt without a log has not
+// started.
 func partsOf(attempts []fleet.Attempt, size int64) (parts []part) {
 	attempts = slices.DeleteFunc(slices.Clone(attempts), func(a fleet.Attempt) bool { return a.Log == "" })
 	slices.SortFunc(attempts, func(a, b fleet.Attempt) int { return cmp.Compare(a.Number, b.Number) })
@@ -167,7 +167,7 @@ func partsOf(attempts []fleet.Attempt, size int64) (parts []part) {
 	return parts
 }
 
-// from is where the first of the wanted lines begins.
+// from returns the offset of the first requested line.
 func (l *logFile) from(parts []part) (int64, error) {
 	if len(parts) == 0 {
 		return 0, nil
@@ -181,8 +181,8 @@ func (l *logFile) from(parts []part) (int64, error) {
 	return begin + at, err
 }
 
-// part copies what is new of an attempt. One of which nothing is wanted is passed
-// over.
+// part copies the new output of one attempt. It skips an attempt without requested
+// output.
 func (l *logFile) part(p part) error {
 	if p.attempt < l.begun || p.to <= l.at {
 		return nil

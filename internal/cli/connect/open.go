@@ -1,5 +1,5 @@
-// Package connect opens what runs for a command, and completes the names of runs
-// and tasks from it.
+// Package connect opens the fleet that a command works on: this machine or a server. It
+// also completes the names of runs and tasks.
 package connect
 
 import (
@@ -10,9 +10,9 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// App opens gaffer in the project of the command. What a person should know is
-// told on stderr as it happens, or given to notice if that is not nil. Documents that
-// an earlier gaffer could not write are written first.
+// App opens gaffer in the command's project. Notices to the user are passed to notice,
+// or printed to stderr if notice is nil. App first writes documents that an earlier
+// gaffer could not write.
 func App(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, error) {
 	opts, err := Options(e, notice)
 	if err != nil {
@@ -26,7 +26,7 @@ func App(ctx context.Context, e *env.Env, notice func(text string)) (*app.App, e
 	return a, nil
 }
 
-// Options are what gaffer in the project of the command is opened with.
+// Options returns the options to open gaffer with in the command's project.
 func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 	p, err := e.Project()
 	if err != nil {
@@ -42,7 +42,7 @@ func Options(e *env.Env, notice func(text string)) (app.Options, error) {
 	return app.Options{Project: p, Config: c, Now: e.Now, Getenv: e.Getenv, Notice: notice, Version: e.Version, Agent: e.AgentName()}, nil
 }
 
-// With opens gaffer, calls do and closes it again.
+// With opens gaffer, calls do and closes gaffer.
 func With(ctx context.Context, e *env.Env, do func(*app.App) error) error {
 	a, err := App(ctx, e, nil)
 	if err != nil {

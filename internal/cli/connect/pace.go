@@ -2,8 +2,8 @@ package connect
 
 import "time"
 
-// Pace is how often a run of so many tasks is looked at: reading a large one takes
-// longer.
+// Pace returns the interval between reads of a run with this number of tasks. Reading a
+// large run takes longer.
 func Pace(tasks int) time.Duration {
 	switch {
 	case tasks < 200:

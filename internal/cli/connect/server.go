@@ -21,15 +21,16 @@ import (
 	"gaffer/internal/exit"
 )
 
-// plainHTTP is the variable that, set to 1, lets a token go to another machine over
-// plain HTTP. It is no setting: a project's file must not decide that.
+// plainHTTP is an environment variable. If it is 1, tokens may be sent to other
+// machines over plain HTTP. It is not a setting, because a project's file must not
+// decide this.
 const plainHTTP = "GAFFER_INSECURE_HTTP"
 
-// ServerFlags declares what says which server is asked, and with what token.
+// ServerFlags adds the flags that choose the server and the token.
 func ServerFlags(e *env.Env, cmd *cobra.Command) { e.ServerFlags(cmd.Flags()) }
 
-// FleetFlags declares the flags of a command that asks this machine or a server
-// about runs. Those that are seldom needed are told by 'gaffer help server'.
+// FleetFlags adds the flags of a command that works on this machine or on a server. The
+// rarely used ones are hidden; 'gaffer help server' describes them.
 func FleetFlags(e *env.Env, cmd *cobra.Command) {
 	ServerFlags(e, cmd)
 	e.LocalFlag(cmd.Flags())
@@ -38,8 +39,8 @@ func FleetFlags(e *env.Env, cmd *cobra.Command) {
 	}
 }
 
-// Client returns a client for the server that the command line or the settings
-// name. Naming none is a mistake of the person who typed the command.
+// Client returns a client for the configured server. It returns a usage error if none
+// is configured.
 func Client(e *env.Env) (*coordinator.Client, error) {
 	connect, err := Connector(e)
 	if err != nil {
@@ -48,8 +49,8 @@ func Client(e *env.Env) (*coordinator.Client, error) {
 	return connect(coordinator.Options{})
 }
 
-// Connector returns what makes clients for the server that the command line or the
-// settings name, each with connections of its own.
+// Connector returns a function that creates clients for the configured server. Each
+// client has its own connections.
 func Connector(e *env.Env) (connect func(coordinator.Options) (*coordinator.Client, error), err error) {
 	c, err := e.Config()
 	if err != nil {
@@ -63,7 +64,8 @@ func Connector(e *env.Env) (connect func(coordinator.Options) (*coordinator.Clie
 	return connector(e, c, address)
 }
 
-// At returns a client for one server, which need not be the one that is named.
+// At returns a client for the server at address, which may differ from the configured
+// one.
 func At(e *env.Env, address string, o coordinator.Options) (*coordinator.Client, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -102,7 +104,7 @@ func connector(e *env.Env, c *config.Config, address string) (connect func(coord
 	}, nil
 }
 
-// parse reads addresses with commas between them.
+// parse parses addresses that are separated by commas.
 func parse(list string) (servers []*url.URL, err error) {
 	for _, address := range strings.Split(list, ",") {
 		u, err := url.Parse(strings.TrimSpace(address))
@@ -114,9 +116,9 @@ func parse(list string) (servers []*url.URL, err error) {
 	return servers, nil
 }
 
-// token is the one that a file holds, the one in GAFFER_TOKEN, or, for a server
-// of this machine, the one that its first start has made. Without any the server
-// says what it thinks of that.
+// token returns the token to send: from the token file, from GAFFER_TOKEN or, for a
+// server on this machine, from the file that its first start created. Without a token
+// it returns "", and the server decides whether to accept that.
 func token(e *env.Env, servers []*url.URL) (string, error) {
 	if path := e.TokenFile(); path != "" {
 		text, err := readToken(path)
@@ -133,7 +135,7 @@ func token(e *env.Env, servers []*url.URL) (string, error) {
 	}
 	state, err := e.StateDir()
 	if err != nil {
-		return "", nil // then no server of this user has made one
+		return "", nil // without a state folder, no server of this user has created one
 	}
 	text, err := readToken(filepath.Join(state, "token"))
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -142,14 +144,14 @@ func token(e *env.Env, servers []*url.URL) (string, error) {
 	return text, err
 }
 
-// readToken reads the last line that is not empty, which is where
-// 'gaffer token create' prints it.
+// readToken returns the last line that is not empty. 'gaffer token create' prints the
+// token there.
 func readToken(path string) (string, error) {
 	f, err := openRegular(path)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // read only: no data can be lost
 	const most = 64 << 10
 	data, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
@@ -163,8 +165,8 @@ func readToken(path string) (string, error) {
 	return text, nil
 }
 
-// here reports whether all servers can only be of this machine: what is meant for
-// those must not go to others.
+// here reports whether all servers have loopback addresses. A token for this machine
+// must not be sent to others.
 func here(servers []*url.URL) bool {
 	return !slices.ContainsFunc(servers, func(u *url.URL) bool {
 		ip := net.ParseIP(u.Hostname())
@@ -172,7 +174,7 @@ func here(servers []*url.URL) bool {
 	})
 }
 
-// openRegular waits for nothing, whatever stands in the file's place.
+// openRegular opens a regular file. It never blocks, even if the path is a FIFO.
 func openRegular(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -183,7 +185,7 @@ func openRegular(path string) (*os.File, error) {
 		err = &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	}
 	if err != nil {
-		_ = f.Close() // nothing was written
+		_ = f.Close() // read only: no data can be lost
 		return nil, err
 	}
 	return f, nil

@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Submit makes a run of a plan: on this machine, where nobody works on it yet, or
-// on the workers of a server, or one of them if on names it. The warnings say
-// what its tasks will wait for.
+// Submit creates a run from a plan. On this machine no process works on it yet. On a
+// server its workers run it, or only the worker on, if that is not empty. The warnings
+// describe what its tasks will wait for.
 func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (id string, warnings []string, err error) {
 	far, ok := f.(*serverfleet.Fleet)
 	if !ok {
@@ -37,8 +37,8 @@ func Submit(ctx context.Context, e *env.Env, f Fleet, p plan.Plan, on string) (i
 	return id, warnings, err
 }
 
-// idle says that tasks will wait, and what they wait for. The run is submitted all
-// the same: a worker may come.
+// idle returns warnings about tasks that no current worker can run. The run is
+// submitted anyway, because a suitable worker may start later.
 func idle(workers []serverfleet.Worker, p plan.Plan, project, on, serverArg string) (warnings []string) {
 	for _, name := range serverfleet.Disallowed(workers, p, project, on, engine.AgentOf) {
 		warnings = append(warnings, fmt.Sprintf("no worker that is online and has the labels runs agent %s: its tasks wait", display.Printable(name)))

@@ -6,12 +6,12 @@ import (
 	"io"
 )
 
-// block is how much of a log is in memory at once.
+// block is the number of bytes of a log that are read at once.
 const block = 64 << 10
 
-// seek moves to where the last n lines begin, or to the start if n is negative.
-// It reads from the end, a block at a time: a log may be larger than memory, and
-// so may a line.
+// seek moves to the start of the last n lines, or stays at the start if n is negative.
+// It reads blocks from the end, because a log or a single line may be larger than
+// memory.
 func seek(f io.ReadSeeker, n int) error {
 	if n < 0 {
 		return nil
@@ -37,7 +37,7 @@ func seek(f io.ReadSeeker, n int) error {
 		}
 		end := len(part)
 		if first && part[end-1] == '\n' {
-			end-- // it ends the last line and begins none
+			end-- // this newline ends the last line
 		}
 		first = false
 		for i := bytes.LastIndexByte(part[:end], '\n'); i >= 0; i = bytes.LastIndexByte(part[:i], '\n') {

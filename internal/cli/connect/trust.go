@@ -18,10 +18,11 @@ import (
 	"gaffer/internal/exit"
 )
 
-// trusted is what a server's certificate must be: the one with the fingerprint, or
-// one that a given authority or the system vouches for. A server of this machine may
-// have made its own, which lies beside its token. It is nil where the system's
-// authorities are enough.
+// trusted returns the TLS configuration that verifies the server. It accepts the
+// certificate with the configured fingerprint, or one from the configured or the
+// system's authorities. A server on this machine may have created its own certificate,
+// which is stored beside its token. trusted returns nil if the system's authorities are
+// enough.
 func trusted(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, error) {
 	if !slices.ContainsFunc(servers, func(u *url.URL) bool { return u.Scheme == "https" }) {
 		return nil, nil
@@ -43,8 +44,8 @@ func trusted(e *env.Env, c *config.Config, servers []*url.URL) (*tls.Config, err
 	return ownServer(e, servers), nil
 }
 
-// ownServer trusts the certificate that a server of this user has made, beside
-// all that the system trusts.
+// ownServer trusts the certificate that a server of this user created, in addition to
+// the system's authorities.
 func ownServer(e *env.Env, servers []*url.URL) *tls.Config {
 	state, err := e.StateDir()
 	if err != nil || !here(servers) {
@@ -55,7 +56,7 @@ func ownServer(e *env.Env, servers []*url.URL) *tls.Config {
 		pool = x509.NewCertPool()
 	}
 	if add(pool, filepath.Join(state, "tls.pem")) != nil {
-		return nil // there is none
+		return nil // the file does not exist
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 }
@@ -69,12 +70,12 @@ func parseFingerprint(text string) (sum [sha256.Size]byte, err error) {
 	return [sha256.Size]byte(raw), nil
 }
 
-// printed is a fingerprint as 'gaffer serve' prints it.
+// printed formats a fingerprint as 'gaffer serve' prints it.
 func printed(sum [sha256.Size]byte) string {
 	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
 }
 
-// pinned accepts one certificate, whatever name and authority it has.
+// pinned accepts one certificate only, whatever its name and authority.
 func pinned(sum [sha256.Size]byte) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
@@ -91,7 +92,7 @@ func pinned(sum [sha256.Size]byte) *tls.Config {
 	}
 }
 
-// otherServer is one that has another certificate than it should have.
+// otherServer is the error for a server with an unexpected certificate.
 type otherServer struct{ fingerprint string }
 
 func (e *otherServer) Error() string {
@@ -100,13 +101,13 @@ func (e *otherServer) Error() string {
 
 func (*otherServer) Untrusted() bool { return true }
 
-// add puts the certificates of a file into the pool.
+// add adds the certificates in a file to the pool.
 func add(pool *x509.CertPool, path string) error {
 	f, err := openRegular(path)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // nothing was written
+	defer func() { _ = f.Close() }() // read only: no data can be lost
 	const most = 4 << 20
 	data, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package dashboard is the command 'gaffer open', which is also called 'gaffer
-// dashboard': it opens the page of a server in the browser.
+// Package dashboard implements the command 'gaffer open', with the alias 'gaffer
+// dashboard'. It opens a server's dashboard in the browser.
 package dashboard
 
 import (
@@ -23,7 +23,7 @@ serve', wherever it listens.
 The browser is that of BROWSER, or the system's. Without one, or with --print, the
 link is printed.`
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var printed bool
 	cmd := &cobra.Command{

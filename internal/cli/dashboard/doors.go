@@ -19,21 +19,21 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// door is a server that may have the dashboard.
+// door is a server that may offer the dashboard.
 type door struct {
 	address string
-	token   string // "" for the one that the command has
-	run     string // what it is there for; "" for everything
-	named   bool   // by the person: what is wrong with it is told
+	token   string // empty: the token that the command is configured with
+	run     string // the run that the server shows; empty: all runs
+	named   bool   // the user configured it, so its errors are reported
 }
 
-// usual is where 'gaffer serve' listens if it is not told otherwise.
+// usual is the default address of 'gaffer serve'.
 const usual = "http://127.0.0.1:4870"
 
-// patience is how long a server of this machine may take to answer.
+// patience is the timeout of a request to a server.
 const patience = 10 * time.Second
 
-// find lists the servers that are asked, in this order.
+// find returns the servers to try, in order.
 func find(e *env.Env) ([]door, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -58,8 +58,8 @@ func find(e *env.Env) ([]door, error) {
 	return arrange(servers, project.Root), err
 }
 
-// arrange puts the pages of this project's runs first, then servers, then pages of
-// other projects' runs, and last the place where a server usually is.
+// arrange sorts the servers: first those of this project's runs, then 'gaffer serve',
+// then those of other projects' runs, and last the default address.
 func arrange(servers []localservers.Server, root string) (doors []door) {
 	rank := func(s localservers.Server) int {
 		switch {
@@ -84,9 +84,9 @@ func arrange(servers []localservers.Server, root string) (doors []door) {
 	return doors
 }
 
-// enter returns a link to what is named, from the first of the servers that has it.
-// If none has, it is the first problem that counts: but that nobody is there counts
-// only where the person has said that somebody is.
+// enter returns a link to the named run or task, from the first server that has it. If
+// no server has it, enter returns the first error. A refused connection counts as an
+// error only for a server that the user configured.
 func enter(ctx context.Context, e *env.Env, doors []door, name string) (door, string, error) {
 	var problem error
 	for _, d := range doors {
@@ -105,7 +105,7 @@ func enter(ctx context.Context, e *env.Env, doors []door, name string) (door, st
 		"'gaffer serve' starts one, 'gaffer run PLAN --open' has one of its own, --server names one elsewhere")
 }
 
-// link asks the server for a link.
+// link asks the server for a link that logs the browser in.
 func (d door) link(ctx context.Context, e *env.Env, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -133,7 +133,7 @@ func (d door) client(e *env.Env) (*coordinator.Client, error) {
 	return coordinator.New(d.address, o)
 }
 
-// place is where on the page a name is.
+// place returns the dashboard's path of the named run or task.
 func (d door) place(ctx context.Context, e *env.Env, client *coordinator.Client, name string) (string, error) {
 	switch {
 	case name == "" && d.run == "":
@@ -151,8 +151,8 @@ func (d door) place(ctx context.Context, e *env.Env, client *coordinator.Client,
 	return page.TaskPlace(run, task), nil
 }
 
-// lookUp finds a run or a task. Runs of this machine belong to a folder, those of a
-// server to a project's name.
+// lookUp finds a run or a task. On this machine the project of a run is a folder, on a
+// server it is a name, so it tries both.
 func (d door) lookUp(ctx context.Context, e *env.Env, client *coordinator.Client, name string) (run, task string, err error) {
 	c, err := e.Config()
 	if err != nil {
@@ -171,7 +171,7 @@ func (d door) lookUp(ctx context.Context, e *env.Env, client *coordinator.Client
 	return run, task, err
 }
 
-// problem says which server it is.
+// problem adds the server's address to an error.
 func (d door) problem(err error) error {
 	told := (*coordinator.Error)(nil)
 	if errors.As(err, &told) && told.Status == 401 {

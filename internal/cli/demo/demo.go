@@ -1,4 +1,5 @@
-// Package demo is the command 'gaffer demo': an example fleet, with the dashboard.
+// Package demo implements the command 'gaffer demo': it runs an example fleet and shows
+// it in the dashboard.
 package demo
 
 import (
@@ -27,7 +28,7 @@ Everything is in a folder of its own and disturbs nothing of yours. It goes on f
 about three minutes and then stays, until Ctrl-C ends all of it and removes the
 folder. A demo that is killed is tidied up after, too.`
 
-// options are what the flags say.
+// options holds the values of the command's flags.
 type options struct {
 	listen    string
 	lasts     time.Duration
@@ -35,7 +36,7 @@ type options struct {
 	keep      bool
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -56,7 +57,7 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// run shows the demo until it is ended.
+// run shows the demo until ctx ends or its time is over.
 func (o options) run(ctx context.Context, e *env.Env) (err error) {
 	l, err := o.hear(ctx)
 	if err != nil {
@@ -76,7 +77,7 @@ func (o options) run(ctx context.Context, e *env.Env) (err error) {
 	if err := o.show(ctx, end, e, f, l); ctx.Err() == nil {
 		return err
 	}
-	return nil // it was ended, in the middle of whatever
+	return nil // the demo was stopped; an error that this caused does not matter
 }
 
 func (o options) hear(ctx context.Context) (net.Listener, error) {
@@ -93,8 +94,8 @@ func (o options) hear(ctx context.Context) (net.Listener, error) {
 	return l, nil
 }
 
-// show serves the dashboard and has everything happen, until ctx ends. It calls end
-// when it has lasted for as long as was wanted: from when there is something to see.
+// show serves the dashboard and plays the demo until ctx ends. If a duration is set, it
+// calls end after that time, counted from when the dashboard is available.
 func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder, l net.Listener) (err error) {
 	own := &env.Env{In: e.In, Out: e.Out, Err: e.Err, Getenv: f.Getenv(e.Getenv), Dir: f.Project(), Now: e.Now, Version: e.Version}
 	notice := func(text string) { e.Talk("gaffer: %s", display.Printable(text)) }
@@ -105,7 +106,7 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	debug.SetMemoryLimit(math.MaxInt64) // that of commands which end soon
+	debug.SetMemoryLimit(math.MaxInt64) // removes the limit that cli.Main sets for short commands
 	p, err := serve(ctx, own, l, notice)
 	if err != nil {
 		return err
@@ -126,17 +127,17 @@ func (o options) show(ctx context.Context, end func(), e *env.Env, f demo.Folder
 	return nil
 }
 
-// offer opens the page, or says how.
+// offer opens the dashboard in a browser, or prints how to open it.
 func (o options) offer(ctx context.Context, e *env.Env, f demo.Folder, p *page.Page) {
 	link, err := p.Link("")
 	if err != nil {
-		return // there are too many already, none of which was used
+		return // the limit of unused links is reached
 	}
 	again := fmt.Sprintf(". %s && gaffer open --print", display.ShellLine([]string{f.Variables()}))
 	page.Offer(ctx, e, p.URL, link, !o.noBrowser && page.Unasked(e), again)
 }
 
-// greet says what is what.
+// greet prints what the demo shows.
 func (o options) greet(e *env.Env, f demo.Folder) error {
 	return e.Printf(`An example fleet, without a model, a key or a network, in %s
 
@@ -152,7 +153,7 @@ In another terminal: . %s && gaffer ps
 `, f, display.ShellLine([]string{f.Variables()}))
 }
 
-// tidy ends everything, and says where the folder is if it stays.
+// tidy stops everything. It prints the path of the folder if the folder is kept.
 func (o options) tidy(e *env.Env, f demo.Folder, k *demo.Keeper) error {
 	if err := k.End(); err != nil {
 		return fmt.Errorf("tidy up after the demo: %w", err)

@@ -15,11 +15,11 @@ import (
 	"gaffer/internal/cli/page"
 )
 
-// lease is short, so that the tasks of a worker that died are soon seen elsewhere.
+// lease is short, so that the tasks of a dead worker are soon given to another one.
 const lease = 20 * time.Second
 
-// serve coordinates the demo's workers and shows what they do, until the page is
-// closed. It closes l.
+// serve starts the coordinator and the dashboard of the demo. They run until the page
+// is closed. It closes l.
 func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text string)) (_ *page.Page, err error) {
 	a, err := connect.App(ctx, e, notice)
 	if err != nil {
@@ -31,7 +31,7 @@ func serve(ctx context.Context, e *env.Env, l net.Listener, notice func(text str
 	}
 	b := page.Of(c)
 	b.Close = func() error { c.Close(); return a.Close() }
-	// Workers and commands of this machine find it in the state folder.
+	// Workers and commands on this machine find the token in the state folder.
 	tokens, err := credential.HoldFile(filepath.Join(b.State, "token"))
 	if err == nil {
 		defer tokens.Release() // the demo has a state folder of its own

@@ -1,5 +1,5 @@
-// Package dispatch is the command 'gaffer dispatch': it hands beads to agents,
-// in terminals that people can attach to.
+// Package dispatch implements the command 'gaffer dispatch': it hands beads to agents,
+// in tmux sessions that users can attach to.
 package dispatch
 
 import (
@@ -52,7 +52,7 @@ by what they wait for: lines such as {"bead": "bd-1", "prompt": "…", "priority
 
 Ctrl-C, signals and exit codes are as for 'gaffer run'.`
 
-// options is what the command line says.
+// options holds the values of the command's flags.
 type options struct {
 	from     string
 	agent    string
@@ -72,7 +72,7 @@ type options struct {
 	json     *bool
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
@@ -138,7 +138,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	flags.BoolVar(&o.detach, "detach", false, "print the run's id and let it run in the background")
 	o.json = env.JSONFlag(cmd)
 	fixed := func(flag string, words ...string) {
-		// The flag was declared just above; an error could only mean it was not.
+		// The flag was declared above, so there is no error.
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	fixed("agent", plan.Agents()...)
@@ -170,7 +170,7 @@ func (o *options) check(args []string) error {
 	return nil
 }
 
-// plan is the beads as they are to run.
+// plan returns the plan of the beads, with the flags and templates applied.
 func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Plan, error) {
 	c, err := e.Config()
 	if err != nil {
@@ -194,7 +194,7 @@ func (o *options) plan(ctx context.Context, e *env.Env, args []string) (plan.Pla
 	})
 }
 
-// beads reads what is to be dispatched.
+// beads reads the beads to dispatch, from a file or from the arguments.
 func (o *options) beads(ctx context.Context, e *env.Env, root string, args, custom []string) (plan.Plan, error) {
 	if o.from != "" {
 		p, err := plan.Load(host.OS(), o.from, plan.Options{Dir: e.Dir, Root: root, Format: plan.Beads, Agents: custom})
@@ -214,10 +214,10 @@ func (o *options) beads(ctx context.Context, e *env.Env, root string, args, cust
 	return plan.Plan{Name: args[0], Format: plan.PromptText, OnFailure: plan.Continue, Tasks: []plan.Task{dispatch.One(args[0], text)}}, nil
 }
 
-// maxPrompt is as long as a prompt may be.
+// maxPrompt is the maximum length of a prompt, in bytes.
 const maxPrompt = 1 << 20
 
-// promptOf is the prompt on the command line or on stdin.
+// promptOf returns the prompt from the command line or from stdin.
 func promptOf(ctx context.Context, e *env.Env, args []string) (string, error) {
 	if len(args) < 2 {
 		return "", nil

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// duration is a flag that may not be given.
+// duration is the value of an optional flag. value is nil if the flag is not set.
 type duration struct{ value *time.Duration }
 
 // Set implements [pflag.Value].
@@ -27,7 +27,7 @@ func (d *duration) String() string { return "" }
 // Type implements [pflag.Value].
 func (d *duration) Type() string { return "D" }
 
-// number is a flag that may not be given.
+// number is the value of an optional flag. value is nil if the flag is not set.
 type number struct{ value *int }
 
 const mostRetries = 100

@@ -1,5 +1,5 @@
-// Package doctor is the command 'gaffer doctor': what is installed, what holds
-// capacity, what is orphaned, what to do.
+// Package doctor implements the command 'gaffer doctor': it prints what is installed,
+// what uses capacity, what is orphaned, and what to do.
 package doctor
 
 import (
@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var repair bool
 	var gone string
@@ -141,7 +141,7 @@ func holding(list []app.Holder) [][]table.Cell {
 	return rows
 }
 
-// taskOf names a task in the middle of a line, if it is known.
+// taskOf returns a task in parentheses, or "" if the task is unknown.
 func taskOf(run, task string) string {
 	if task == "" {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// server looks at a server instead of this machine.
+// server prints the state of a server instead of this machine's.
 func server(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	if repair {
 		return exit.WithHint(exit.Usage(errors.New("--repair ends processes of this machine, not of a server")), "'gaffer doctor --local --repair'")
@@ -52,7 +52,7 @@ func server(ctx context.Context, e *env.Env, repair, asJSON bool) error {
 	return canRun(h)
 }
 
-// canRun is nil if a run of the project would find a worker.
+// canRun returns an error if a run of the project would not find a worker.
 func canRun(h serverfleet.Health) error {
 	switch {
 	case h.Role == "viewer" || h.Role == "worker":

@@ -1,5 +1,5 @@
-// Package emit is the command 'gaffer emit': one more event in the activity
-// feed of a project.
+// Package emit implements the command 'gaffer emit': it adds an event to a project's
+// activity feed.
 package emit
 
 import (
@@ -16,7 +16,7 @@ import (
 	"gaffer/workflow"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "emit KIND",
@@ -72,7 +72,7 @@ func read(ctx context.Context, e *env.Env, kind string, fields []string, data st
 	return draft, err
 }
 
-// object reads the fields that --data gives.
+// object reads the fields from --data, or from stdin if that is "-".
 func object(ctx context.Context, e *env.Env, data string) ([]workflow.Field, error) {
 	if data == "" {
 		return nil, nil

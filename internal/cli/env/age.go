@@ -11,7 +11,7 @@ import (
 
 const day = 24 * time.Hour
 
-// Age is a flag for a duration that may be in days.
+// Age is the value of a flag: a duration that may be given in days.
 type Age time.Duration
 
 // Set implements [pflag.Value].
@@ -32,7 +32,7 @@ func (a *Age) Set(text string) error {
 	return nil
 }
 
-// String is what Set takes.
+// String returns the text that Set parses.
 func (a *Age) String() string {
 	d := time.Duration(*a)
 	if d == 0 || d%day != 0 {
@@ -41,7 +41,7 @@ func (a *Age) String() string {
 	return fmt.Sprintf("%dd", d/day)
 }
 
-// Type is the word that stands for the value in the help.
+// Type returns the placeholder for the value in the help.
 func (a *Age) Type() string { return "AGE" }
 
 var _ pflag.Value = (*Age)(nil)

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Await waits for what read gives, or for an interruption. A read that waits for a
-// person cannot be ended: it then ends with the process.
+// Await runs read in a goroutine and waits for its result or for ctx. A read from a
+// terminal cannot be cancelled: after ctx ends, the goroutine remains until the process
+// exits.
 func Await[T any](ctx context.Context, read func() T) (T, error) {
 	done := make(chan T, 1)
 	go func() { done <- read() }()
@@ -22,7 +23,7 @@ func Await[T any](ctx context.Context, read func() T) (T, error) {
 	}
 }
 
-// Agreed asks a person for a yes. The end of the input is a no.
+// Agreed asks the user a yes-or-no question. The end of the input means no.
 func (e *Env) Agreed(ctx context.Context, question string) (bool, error) {
 	fmt.Fprintf(e.Err, "%s [y/N] ", question)
 	lines := bufio.NewScanner(e.In)
@@ -35,7 +36,7 @@ func (e *Env) Agreed(ctx context.Context, question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
-// ReadIn reads all of stdin, but not more than most bytes.
+// ReadIn reads all of stdin, at most most bytes.
 func (e *Env) ReadIn(ctx context.Context, most int64) ([]byte, error) {
 	var data []byte
 	failed, err := Await(ctx, func() (err error) {

@@ -8,13 +8,13 @@ import (
 	"gaffer/internal/project/statedir"
 )
 
-// callerOf is what was found about who calls.
+// callerOf caches the result of findAgent, which may be nil.
 type callerOf struct{ agent *caller.Agent }
 
-// Agent returns the agent that has started this command, or nil if a user has.
+// Agent returns the agent that started this command, or nil if a user did.
 //
-// An agent that works on another fleet than its own user's counts as a user there:
-// that is how a program that uses gaffer is tested by an agent.
+// An agent that works on a fleet other than its own user's counts as a user there. This
+// lets an agent test a program that uses gaffer.
 func (e *Env) Agent() *caller.Agent {
 	if e.caller == nil {
 		e.caller = &callerOf{e.findAgent()}
@@ -31,8 +31,8 @@ func (e *Env) findAgent() *caller.Agent {
 	return caller.Of(e.Getenv)
 }
 
-// AgentName is what records call the agent that has started this command, or "" if
-// a user has.
+// AgentName returns the name of the agent that started this command, for records. It
+// returns "" if a user started it.
 func (e *Env) AgentName() string {
 	if a := e.Agent(); a != nil {
 		return a.Name()
@@ -40,13 +40,13 @@ func (e *Env) AgentName() string {
 	return ""
 }
 
-// isFleetOf reports whether this command works on the fleet of the user whose agent
-// was started with an environment: with the state folder, the database or the
-// token of that user.
+// isFleetOf reports whether this command works on the fleet of the agent's user: with
+// that user's state folder, database or token. agent reads the environment that the
+// agent was started with.
 func (e *Env) isFleetOf(agent func(string) string) bool {
 	theirs, err := statedir.Path(agent)
 	if err != nil {
-		return true // its environment cannot be read
+		return true // the agent's environment cannot be read
 	}
 	ours, err := e.StateDir()
 	if err != nil {
@@ -70,7 +70,7 @@ func (e *Env) isFleetOf(agent func(string) string) bool {
 		file != "" && (isTheirs(file) || resolved(file) == resolved(agent("GAFFER_TOKEN_FILE")))
 }
 
-// resolved is a path without links, as far as it exists.
+// resolved returns a path with symbolic links resolved, as far as the path exists.
 func resolved(path string) string {
 	for rest := ""; ; {
 		if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -84,8 +84,8 @@ func resolved(path string) string {
 	}
 }
 
-// ForUser refuses a command that acts for the user if an agent has called it. what
-// is the command, such as "gaffer answer".
+// ForUser returns an error if an agent started the command. Commands that act for the
+// user call it. what is the command, such as "gaffer answer".
 func (e *Env) ForUser(what string) error {
 	a := e.Agent()
 	if a == nil {

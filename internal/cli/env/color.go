@@ -6,8 +6,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Paint styles text if w takes colour.
-// Colour is never the only carrier of a meaning.
+// Paint styles text if colour is written to w. Colour must never be the only carrier of
+// information.
 func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 	if !e.Color(w) {
 		return text
@@ -15,8 +15,8 @@ func (e *Env) Paint(w io.Writer, s display.Style, text string) string {
 	return s.Paint(text)
 }
 
-// Color tells whether to write colour to w. A setting of always or never
-// decides; with auto, NO_COLOR, then FORCE_COLOR, then whether w is a terminal.
+// Color reports whether to write colour to w. The settings always and never decide.
+// With auto, NO_COLOR decides, then FORCE_COLOR, then whether w is a terminal.
 func (e *Env) Color(w io.Writer) bool {
 	switch e.colorSetting() {
 	case "always":
@@ -33,8 +33,8 @@ func (e *Env) Color(w io.Writer) bool {
 	return e.Getenv("TERM") != "dumb" && display.IsTerminal(w)
 }
 
-// colorSetting falls back to auto when the settings cannot be read. The command
-// itself reports that error.
+// colorSetting returns auto if the settings cannot be read. The command itself reports
+// that error.
 func (e *Env) colorSetting() string {
 	c, err := e.Config()
 	if err != nil {
@@ -46,8 +46,8 @@ func (e *Env) colorSetting() string {
 // Interactive reports whether the user can be asked.
 func (e *Env) Interactive() bool { return display.IsTerminal(e.In) && display.IsTerminal(e.Err) }
 
-// ForOut returns a result as it is for a program that reads it, and made printable
-// for a terminal.
+// ForOut returns a result for stdout: made printable if stdout is a terminal, otherwise
+// unchanged.
 func (e *Env) ForOut(text string) string {
 	if display.IsTerminal(e.Out) {
 		return display.PrintableLines(text)

@@ -16,7 +16,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New makes the group.
+// New creates the command group.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook",

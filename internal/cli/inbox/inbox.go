@@ -12,7 +12,7 @@ import (
 	"gaffer/workflow"
 )
 
-// New makes the group.
+// New creates the command group.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inbox",

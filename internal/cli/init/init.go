@@ -42,7 +42,7 @@ func (f *projectFlag) String() string { return f.dir }
 // Type has the help show the flag as one that needs no value.
 func (f *projectFlag) Type() string { return "bool" }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{

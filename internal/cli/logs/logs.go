@@ -23,7 +23,7 @@ import (
 	"gaffer/internal/ui/tui"
 )
 
-// options is what the command line says.
+// options holds the values of the command's flags.
 type options struct {
 	raw     bool
 	follow  bool
@@ -32,7 +32,7 @@ type options struct {
 	lines   int // all if negative
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{

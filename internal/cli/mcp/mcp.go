@@ -39,7 +39,7 @@ or reader. What a role may not do is not listed, and refused.
 It ends with its stdin, or on SIGTERM. Questions that it asked are then taken
 back; what it took from the inbox is free again.`
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var role string
 	cmd := &cobra.Command{

@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// New makes the group.
+// New creates the command group.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",

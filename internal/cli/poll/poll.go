@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var repair bool
 	cmd := &cobra.Command{

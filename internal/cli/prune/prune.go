@@ -19,7 +19,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// options are what the flags say.
+// options holds the values of the command's flags.
 type options struct {
 	older  env.Age
 	keep   int
@@ -28,7 +28,7 @@ type options struct {
 	json   *bool
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	o := options{older: env.Age(30 * 24 * time.Hour)}
 	cmd := &cobra.Command{

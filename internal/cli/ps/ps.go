@@ -17,7 +17,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{

@@ -20,7 +20,7 @@ import (
 	"gaffer/ledger"
 )
 
-// options are what the flags say.
+// options holds the values of the command's flags.
 type options struct {
 	since                     string
 	agents, models, templates []string
@@ -28,7 +28,7 @@ type options struct {
 	json                      *bool
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [--since WHEN] [--agent NAME] [--html FILE]",

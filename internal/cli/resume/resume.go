@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/exit"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var detach bool
 	cmd := &cobra.Command{

@@ -12,7 +12,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var resume bool
 	cmd := &cobra.Command{

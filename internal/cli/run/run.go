@@ -50,7 +50,7 @@ offers to leave it to them, which SIGINT and SIGTERM do at once, or to cancel it
 --agent and --model are for tasks that name none. --verify is done after the
 checks that the plan has. The other flags stand over what the plan says.`
 
-// options is what the command line says.
+// options holds the values of the command's flags.
 type options struct {
 	load   plan.Options
 	format string
@@ -61,7 +61,7 @@ type options struct {
 	json   *bool
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{

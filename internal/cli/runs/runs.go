@@ -22,7 +22,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// options is what the command line says.
+// options holds the values of the command's flags.
 type options struct {
 	all    bool
 	status []string
@@ -40,7 +40,7 @@ func statuses() []string {
 	return []string{string(fleet.Running), waiting, string(fleet.Complete), string(fleet.Failed), string(fleet.Cancelled)}
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{

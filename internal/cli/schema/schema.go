@@ -16,7 +16,7 @@ import (
 	"gaffer/team"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [NAME]",

@@ -29,7 +29,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// options are what the flags say.
+// options holds the values of the command's flags.
 type options struct {
 	listen      string
 	hosts       []string
@@ -49,7 +49,7 @@ type options struct {
 	terminal bool // what is printed is for a person, and not kept
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command { return newWith(e, Open(e), display.IsTerminal(e.Out)) }
 
 func newWith(e *env.Env, open Opener, terminal bool) *cobra.Command {

@@ -14,7 +14,7 @@ import (
 	"gaffer/statefile"
 )
 
-// New makes the group.
+// New creates the command group.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "session",

@@ -21,13 +21,13 @@ import (
 	"gaffer/statefile/jsontree"
 )
 
-// options are what the flags say.
+// options holds the values of the command's flags.
 type options struct {
 	fleet, all, json bool
 	named            bool // the project was named by a flag or a variable
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "statusline [--fleet]",

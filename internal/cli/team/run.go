@@ -18,7 +18,7 @@ import (
 	"gaffer/team"
 )
 
-// options is what the command line says.
+// options holds the values of the command's flags.
 type options struct {
 	given      func(flag string) bool
 	file       string

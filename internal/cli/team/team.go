@@ -33,7 +33,7 @@ so and every group is merged. Your own branch is not touched without
 Whatever interrupts it, 'gaffer team resume' goes on where it was. What no flag
 says, 'team' in gaffer.yaml does: mode, developers, tests, iterations, roles.`
 
-// New makes the group.
+// New creates the command group.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{

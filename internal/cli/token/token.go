@@ -22,7 +22,7 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command { return newWith(e, serve.Open(e)) }
 
 func newWith(e *env.Env, open serve.Opener) *cobra.Command {

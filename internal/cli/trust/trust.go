@@ -31,7 +31,7 @@ on the command line is not asked about: it runs what it says.
 
 GAFFER_TRUST=all trusts every project. It is for machines that you throw away.`
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var yes, list, remove bool
 	cmd := &cobra.Command{

@@ -13,13 +13,13 @@ import (
 	"gaffer/internal/exit"
 )
 
-// options is what the command line says.
+// options holds the values of the command's flags.
 type options struct {
 	fix, strict, json bool
 	marks             []mark
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{

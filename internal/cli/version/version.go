@@ -19,7 +19,7 @@ type info struct {
 	Platform string `json:"platform"`
 }
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",

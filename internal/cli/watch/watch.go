@@ -15,7 +15,7 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [RUN]",

@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/exit"
 )
 
-// options are what the flags say.
+// options holds the values of the command's flags.
 type options struct {
 	name   string
 	slots  int
@@ -33,7 +33,7 @@ const (
 	maxSlots     = 1000
 )
 
-// New makes the command.
+// New creates the command.
 func New(e *env.Env) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
