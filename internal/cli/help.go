@@ -13,8 +13,8 @@ import (
 	"gaffer/internal/exit"
 )
 
-// addHelp gives the tree its help: the flag, the command, the topics. The flag
-// is known to everyone and takes no line of the screen.
+// addHelp adds the flag --help, the help command and the help topics. The help does not
+// list --help itself, to save a line.
 func addHelp(root *cobra.Command, e *env.Env) {
 	root.PersistentFlags().BoolP("help", "h", false, "show help")
 	root.PersistentFlags().Lookup("help").Hidden = true
@@ -24,7 +24,7 @@ func addHelp(root *cobra.Command, e *env.Env) {
 	root.SetUsageFunc(func(cmd *cobra.Command) error { printHelp(e.Err, cmd); return nil })
 }
 
-// printHelp writes the help of cmd. It stands in for cobra's templates, whose
+// printHelp writes the help of cmd. It replaces cobra's templates, because the template
 // engine would add 1.5 MB to the binary.
 func printHelp(w io.Writer, cmd *cobra.Command) {
 	var b strings.Builder
@@ -33,11 +33,11 @@ func printHelp(w io.Writer, cmd *cobra.Command) {
 	} else {
 		rootHelp(&b, cmd)
 	}
-	// Help that cannot be written has nobody to complain to.
+	// An error while writing help cannot be reported.
 	_, _ = io.WriteString(w, b.String())
 }
 
-// rootHelp fits one screen of 80 columns and 24 lines.
+// rootHelp writes the help of gaffer itself. It must fit into 80 columns and 24 lines.
 func rootHelp(b *strings.Builder, root *cobra.Command) {
 	fmt.Fprintf(b, "%s\n", root.Short)
 	for _, group := range root.Groups() {
@@ -106,7 +106,8 @@ func usageLine(cmd *cobra.Command) string {
 	return cmd.UseLine()
 }
 
-// listCommands writes nothing for a group without commands.
+// listCommands writes the commands of a group, one per line. It writes nothing if the
+// group has no commands.
 func listCommands(b *strings.Builder, title string, parent *cobra.Command, group string) {
 	for _, cmd := range parent.Commands() {
 		if cmd.GroupID != group || !cmd.IsAvailableCommand() {
@@ -120,10 +121,10 @@ func listCommands(b *strings.Builder, title string, parent *cobra.Command, group
 	}
 }
 
-// isTopic tells a page of help from a command: it cannot run and has nothing below it.
+// isTopic reports whether cmd is a help topic: it cannot run and has no subcommands.
 func isTopic(cmd *cobra.Command) bool { return !cmd.Runnable() && !cmd.HasSubCommands() }
 
-// The help topics that are made of the tree itself.
+// Names of the help topics that are generated from the command tree.
 const (
 	topicCommands = "commands"
 	topicFlags    = "flags"
@@ -149,7 +150,7 @@ func topicBody(b *strings.Builder, topic *cobra.Command) {
 	}
 }
 
-// servers is the help topic of the flags that ask a server.
+// servers returns the help topic about the flags that choose a server.
 func servers() *cobra.Command {
 	return &cobra.Command{
 		Use:   "server",
@@ -177,7 +178,7 @@ away is waited for where a run or a log is followed.`,
 	}
 }
 
-// exitCodes is the help topic that documents the exit codes.
+// exitCodes returns the help topic about exit codes.
 func exitCodes() *cobra.Command {
 	return &cobra.Command{
 		Use:   "exit-codes",

@@ -11,14 +11,14 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// strict makes the tree refuse a word that is no command at every level, where
-// cobra alone shows the help and succeeds, and a flag with one value that is given
-// twice, of which the parser would keep the last. The result tells, after the run,
-// whether the command line was accepted and the command itself started.
+// strict makes every level of the tree reject an unknown command, where cobra would
+// print the help and succeed. It also rejects a repeated flag with a single value,
+// where the parser would use the last one. After the run, started is true if the
+// command line was valid and the command itself was started.
 func strict(root *cobra.Command) (started *bool) {
 	started = new(bool)
 	walk(root, func(cmd *cobra.Command) {
-		// Flags of a parent are declared there: each is visited once.
+		// A parent's flags are declared there, so each flag is visited once.
 		cmd.Flags().VisitAll(onlyOnce)
 		cmd.PersistentFlags().VisitAll(onlyOnce)
 		if cmd.HasSubCommands() && !cmd.Runnable() {
@@ -40,8 +40,8 @@ func strict(root *cobra.Command) (started *bool) {
 	return started
 }
 
-// onlyOnce makes a flag refuse a second value, unless it collects values. A flag
-// without a value, such as --json, may be repeated as long as it says the same.
+// onlyOnce makes a flag reject a second value, unless the flag collects values. A flag
+// without a value, such as --json, may be repeated with the same meaning.
 func onlyOnce(f *pflag.Flag) {
 	_, list := f.Value.(pflag.SliceValue)
 	own, ok := f.Value.(interface{ Collects() bool })
@@ -89,7 +89,7 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), Next: next}
 }
 
-// elsewhere says what does here what other programs have a command of that name for.
+// elsewhere maps commands of other programs to hints about gaffer's equivalent.
 var elsewhere = map[string]string{
 	"rm":     removes,
 	"remove": removes,
@@ -100,14 +100,13 @@ var elsewhere = map[string]string{
 
 const removes = "'gaffer prune' takes away runs that ended long ago; 'gaffer cancel RUN' ends one, 'gaffer worktree remove' takes away a task's worktree"
 
-// misuse turns what the command line's parser refused into a usage error that
-// says where to look.
+// misuse turns an error of the command line's parser into a usage error with a hint.
 func misuse(cmd *cobra.Command, err error) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok {
-		return e // without what the parser says around it
+		return e // without the text that the parser adds
 	}
-	// The flags of a command that does not exist are unknown too: tell the cause.
-	// A command such as 'gaffer build PLAN' takes words of its own.
+	// The flags of an unknown command are unknown, too: report the unknown command. A
+	// command such as 'gaffer build PLAN' takes arguments besides its subcommands.
 	_, takes := positional(cmd.Use)
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && takes == 0 && len(words) > 0 {
 		return noSuchCommand(cmd, words)
@@ -122,7 +121,8 @@ func misuse(cmd *cobra.Command, err error) error {
 	return &exit.Error{Code: exit.CodeUsage, Err: err, Next: didYouMean(cmd, near)}
 }
 
-// ofThisMachine says that a command knows no servers.
+// ofThisMachine returns the error for --server on a command that works on this machine
+// only.
 func ofThisMachine(cmd *cobra.Command) error {
 	return &exit.Error{
 		Code: exit.CodeUsage, Err: fmt.Errorf("%s is of this machine: it asks no server", cmd.CommandPath()),

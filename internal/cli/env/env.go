@@ -1,8 +1,8 @@
-// Package env is what every command is given: the streams, the clock, the
-// environment, and the project and settings found from them.
+// Package env provides the environment of a command: streams, clock, variables, the
+// project and the settings.
 //
-// A command writes its result to Out and everything else to Err, so that a
-// result can always be piped into another program.
+// A command writes its result to Out and everything else to Err, so that the result can
+// be piped into another program.
 package env
 
 import (
@@ -14,25 +14,25 @@ import (
 	"gaffer/internal/project"
 )
 
-// Env is the world as one run of gaffer sees it. Nothing in the command tree
-// reaches for the process's own streams, variables or clock.
+// Env is the environment of one command. No command uses the streams, variables or
+// clock of the process directly.
 type Env struct {
 	In      io.Reader
 	Out     io.Writer // results
-	Err     io.Writer // talk
+	Err     io.Writer // messages to the user
 	Getenv  func(string) string
-	Dir     string // where the command runs
+	Dir     string // the current folder of the command
 	Now     func() time.Time
 	Version string
 
 	flags   globalFlags
 	project *project.Project
 	config  *config.Config
-	caller  *callerOf // nil before it was looked for
+	caller  *callerOf // nil until Agent is called
 }
 
-// System is the environment of this process. In a folder that was deleted Dir
-// is empty, and only the commands that need a folder fail.
+// System returns the environment of this process. If the current folder was deleted,
+// Dir is empty and only commands that need a folder fail.
 func System(version string) *Env {
 	dir, _ := os.Getwd()
 	return &Env{
@@ -41,8 +41,8 @@ func System(version string) *Env {
 	}
 }
 
-// Project finds the project once: --project, then GAFFER_PROJECT, then the
-// folder that the command runs in.
+// Project finds the project and caches it. It uses --project, then GAFFER_PROJECT, then
+// the current folder.
 func (e *Env) Project() (project.Project, error) {
 	if e.project != nil {
 		return *e.project, nil
@@ -62,8 +62,8 @@ func (e *Env) findProject() (project.Project, error) {
 	return project.Find(e.Dir, e.Getenv)
 }
 
-// Config reads the settings once. Commands that need none do not call it, so
-// that 'gaffer version' works beside a broken gaffer.yaml.
+// Config reads the settings and caches them. Commands without settings do not call it,
+// so that 'gaffer version' works with a broken gaffer.yaml.
 func (e *Env) Config() (*config.Config, error) {
 	if e.config != nil {
 		return e.config, nil

@@ -10,15 +10,15 @@ import (
 	"gaffer/internal/config"
 )
 
-// globalFlags holds what the flags of every command say.
+// globalFlags holds the values of the flags that every command has.
 type globalFlags struct {
 	project   string
 	settings  []config.Setting
 	tokenFile string
 }
 
-// GlobalFlags declares on the root the flags that every command has: the
-// project, any setting by name, and the settings with a flag of their own.
+// GlobalFlags adds the flags that every command has: --project, --set, and the flags of
+// single settings.
 func (e *Env) GlobalFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.SortFlags = false
@@ -34,7 +34,7 @@ func (e *Env) GlobalFlags(root *cobra.Command) {
 
 func completeSettings(root *cobra.Command) {
 	complete := func(flag string, words []string) {
-		// The flags were declared just above; an error could only mean they were not.
+		// The flags were declared above, so there is no error.
 		_ = root.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	}
 	var names []string
@@ -47,7 +47,7 @@ func completeSettings(root *cobra.Command) {
 	complete("set", names)
 }
 
-// settingFlag collects settings: for one key, or as KEY=VALUE without a key.
+// settingFlag is a flag that sets one setting. If key is empty, its value is KEY=VALUE.
 type settingFlag struct {
 	e   *Env
 	key config.Key
@@ -66,12 +66,12 @@ func (f *settingFlag) Set(text string) error {
 	return nil
 }
 
-// Collects reports whether the flag may be repeated, as --set.
+// Collects reports whether the flag may be repeated, like --set.
 func (f *settingFlag) Collects() bool { return f.key.Name == "" }
 
 func (f *settingFlag) String() string { return "" }
 
-// Type is the word that stands for the value in the help.
+// Type returns the placeholder for the value in the help.
 func (f *settingFlag) Type() string {
 	switch {
 	case f.key.Name == "":
@@ -84,7 +84,7 @@ func (f *settingFlag) Type() string {
 
 var _ pflag.Value = (*settingFlag)(nil)
 
-// JSONFlag declares --json, alike on every command that has something to read.
+// JSONFlag adds the flag --json.
 func JSONFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("json", false, "print the result as JSON")
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// PrintJSON writes v as a result: indented, characters such as < left as they
-// are, with a newline at the end.
+// PrintJSON writes v to stdout as indented JSON with a final newline. Characters such
+// as < are not escaped.
 func (e *Env) PrintJSON(v any) error {
 	enc := json.NewEncoder(e.Out)
 	enc.SetEscapeHTML(false)
@@ -14,14 +14,14 @@ func (e *Env) PrintJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// Printf writes a result.
+// Printf writes a part of the result to stdout.
 func (e *Env) Printf(format string, args ...any) error {
 	_, err := fmt.Fprintf(e.Out, format, args...)
 	return err
 }
 
-// Talk tells the person at the terminal something that is not the result.
+// Talk prints a message that is not part of the result to stderr.
 func (e *Env) Talk(format string, args ...any) {
-	// A broken stderr must not fail a command that did its work.
+	// A command succeeds even if stderr is broken.
 	_, _ = fmt.Fprintf(e.Err, format+"\n", args...)
 }

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// ServerFlags declares the flags that say which server is asked and how it is
-// known: each of them is a setting, but for the token's file.
+// ServerFlags adds the flags for the server's address and its verification. Each one
+// sets a setting, except --token-file.
 func (e *Env) ServerFlags(flags *pflag.FlagSet) {
 	set := func(key, flag, text string) error {
 		e.flags.settings = append(e.flags.settings, config.Setting{Name: key, Text: text, Flag: "--" + flag})
@@ -24,7 +24,7 @@ func (e *Env) ServerFlags(flags *pflag.FlagSet) {
 	flags.Func("fingerprint", "the server's certificate has this `SHA-256`", func(text string) error { return set("server_fingerprint", "fingerprint", text) })
 }
 
-// LocalFlag declares --local, which turns off the server that the settings name.
+// LocalFlag adds --local, which ignores the server in the settings.
 func (e *Env) LocalFlag(flags *pflag.FlagSet) {
 	flags.BoolFunc("local", "ask this machine, whatever server the settings name", func(text string) error {
 		yes, err := strconv.ParseBool(text)
@@ -36,8 +36,9 @@ func (e *Env) LocalFlag(flags *pflag.FlagSet) {
 	})
 }
 
-// ServerArg is what a command line that is suggested needs to ask the same server
-// as this one, with a space before it: nothing, unless a flag named it.
+// ServerArg returns the flag --server for a suggested command line, with a leading
+// space, so that the command uses the same server. It returns "" unless this command's
+// server was set by a flag.
 func (e *Env) ServerArg() string {
 	c, err := e.Config()
 	if err != nil {
@@ -50,8 +51,7 @@ func (e *Env) ServerArg() string {
 	return " " + display.ShellLine([]string{"--server", c.Server()})
 }
 
-// TokenFile is the file that the command line or the environment names for the
-// token, or "".
+// TokenFile returns the token file that a flag or the environment names, or "".
 func (e *Env) TokenFile() string {
 	if e.flags.tokenFile != "" {
 		return e.flags.tokenFile
@@ -62,5 +62,5 @@ func (e *Env) TokenFile() string {
 	return ""
 }
 
-// StateDir is where gaffer keeps what must outlive it.
+// StateDir returns the folder of gaffer's persistent state.
 func (e *Env) StateDir() (string, error) { return statedir.Path(e.Getenv) }

@@ -7,9 +7,9 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// Since reads the beginning of a time: an age such as 10m or 7d, a time of day such
-// as 14:02, a date, or a date and a time; in the zone of now where they name none.
-// Empty is the zero time.
+// Since parses a point in time: an age such as 10m or 7d, a time of day such as 14:02,
+// a date, or a date and a time. Without a zone in the text it uses the zone of now. It
+// returns the zero time for an empty text.
 func Since(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -16,14 +16,15 @@ import (
 	"gaffer/statefile/host"
 )
 
-// The two answers to what needs a permission.
+// The answers to a permission request.
 const (
 	allow = "Allow"
 	deny  = "Deny"
 )
 
-// decide asks a person what the agent asks, for as long as they have said. In
-// all other cases nothing is printed, and the agent asks at its own prompt.
+// decide asks a user on behalf of the agent, for at most the time in the setting
+// hooks.answer_within. If that does not apply, it prints nothing, and the agent asks at
+// its own prompt.
 func (c *call) decide(ctx context.Context) error {
 	if !c.asks() || c.Session.Attempt != "" {
 		return nil
@@ -55,8 +56,8 @@ func (c *call) asks() bool {
 	return false
 }
 
-// question is what a person is asked. It is false for what can be answered at
-// the agent's own prompt only: several questions at once.
+// question returns the question for the user. It returns false if only the agent's own
+// prompt can answer: for several questions at once, or without options.
 func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 	q := fleet.Ask{From: c.Session.Worker(), Within: within, Text: c.Session.For(), Options: []string{allow, deny}}
 	q.Ref = fmt.Sprintf("%s %s %d", c.Session.Session, c.Event.Input, c.Session.At.UnixNano())
@@ -71,19 +72,19 @@ func (c *call) question(within time.Duration) (fleet.Ask, bool) {
 	return q, one.Text != "" && len(one.Options) > 0 && !one.Many
 }
 
-// questionTool is how Claude asks a person.
+// questionTool is the tool that Claude Code uses to ask the user.
 const questionTool = "AskUserQuestion"
 
-// The program that calls the hook waits 10 seconds longer than for the answer (package
-// settings). These limits and Budget fit into that.
+// An agent program's timeout for the hook is 10 seconds longer than the time to answer
+// (package agentsettings). The timeouts below and Budget must fit into these 10
+// seconds.
 const (
-	openWithin     = 5 * time.Second // to open the store and put the question
+	openWithin     = 5 * time.Second // to open the store and ask the question
 	withdrawWithin = 2 * time.Second
 )
 
-// ask puts the question and waits until it is answered or q.Within has passed. The
-// time that the store takes does not count. Whatever ends the wait, the question
-// does not outlive it.
+// ask asks the question and waits until it is answered or q.Within has passed. The time
+// to open the store does not count. When ask returns, the question is closed.
 func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	quick, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
@@ -91,7 +92,7 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // what was asked is durable or withdrawn
+	defer func() { _ = f.Close() }() // the question is stored or withdrawn
 	id, err := f.Ask(quick, q)
 	if err != nil {
 		return err
@@ -112,8 +113,8 @@ func (c *call) ask(ctx context.Context, q fleet.Ask) error {
 	return err
 }
 
-// link notes which question is open, for the hook that comes next: Codex kills
-// one that waits, and then nobody else would know.
+// link records the open question in the session. Codex kills a hook that waits; the
+// next hook then finds the question and closes it.
 func (c *call) link(ctx context.Context, from, to string) {
 	_, err := c.Folder.Update(ctx, c.Program, c.Session.Session, func(s hookevents.Session) hookevents.Session { return s.Link(from, to) })
 	complain(c.Env, c.Program, err)
@@ -128,7 +129,7 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // the question is closed or is not
+	defer func() { _ = f.Close() }() // nothing is lost: the question is either closed or still open
 	if a, err := f.Question(ctx, id); err != nil || a.Closed {
 		return err
 	}
@@ -137,7 +138,8 @@ func (c *call) withdraw(ctx context.Context, id string) error {
 
 const lookEvery = 250 * time.Millisecond
 
-// await waits for the answer. Else it says why the question is not open any more.
+// await polls until the question is answered. Otherwise why is the reason for not
+// waiting longer.
 func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.Answered, why string, err error) {
 	for {
 		a, err := f.Question(ctx, id)
@@ -163,7 +165,7 @@ func (c *call) await(ctx context.Context, f connect.Fleet, id string) (a fleet.A
 	}
 }
 
-// moot says why nobody needs the answer any more.
+// moot returns why an answer is no longer needed, or "".
 func (c *call) moot() string {
 	if host.OS().Alive(c.Session.Process) == host.Dead {
 		return "the agent has ended"
@@ -174,7 +176,7 @@ func (c *call) moot() string {
 	return ""
 }
 
-// print tells the agent what was decided.
+// print writes the decision for the agent program to stdout.
 func (c *call) print(a fleet.Answered) error {
 	decision := map[string]any{"behavior": "allow"}
 	switch {
@@ -197,7 +199,7 @@ func (c *call) print(a fleet.Answered) error {
 	return c.Printf("%s\n", data)
 }
 
-// reason is what the agent is told about a refusal.
+// reason returns the message that the agent gets about a refusal.
 func reason(a fleet.Answered) string {
 	if text := strings.TrimSpace(a.Answer); text != "" && !strings.EqualFold(text, deny) {
 		return text

@@ -7,8 +7,7 @@ import (
 	"gaffer/workflow"
 )
 
-// tellLoop has the activity feed of a project's workflow say that an agent does
-// the same again and again.
+// tellLoop adds an event to the activity feed: the agent repeats the same action.
 func (c *call) tellLoop(ctx context.Context, text string) error {
 	return c.tell(ctx, func(chunk string) workflow.Draft {
 		fields := []workflow.Field{
@@ -22,8 +21,8 @@ func (c *call) tellLoop(ctx context.Context, text string) error {
 	})
 }
 
-// tellContext has it say that an agent is about to forget the details of what it
-// did.
+// tellContext adds an event to the activity feed: the agent compacts its context and
+// will lose details.
 func (c *call) tellContext(ctx context.Context, trigger string) error {
 	return c.tell(ctx, func(chunk string) workflow.Draft {
 		how := "because it is full"
@@ -38,7 +37,7 @@ func (c *call) tellContext(ctx context.Context, trigger string) error {
 	})
 }
 
-// tell adds an event to the feed, if the project has a workflow.
+// tell adds an event to the activity feed if the project has a workflow.
 func (c *call) tell(ctx context.Context, draft func(chunk string) workflow.Draft) error {
 	at, err := locate(c.Env, c.Raw)
 	if err != nil || at.folder == "" {
@@ -49,7 +48,8 @@ func (c *call) tell(ctx context.Context, draft func(chunk string) workflow.Draft
 	return err
 }
 
-// activeChunk is the name of the only chunk that is being built.
+// activeChunk returns the name of the chunk that is being built, or "" if there is none
+// or more than one.
 func activeChunk(store *workflow.Store) string {
 	s, err := store.State()
 	if err != nil || s.BuildRun == nil {

@@ -1,6 +1,5 @@
-// Package hook is the commands 'gaffer hook …', which an agent program calls
-// when something happens in it. They are guests there: whatever goes wrong, the
-// agent must not notice.
+// Package hook implements the commands 'gaffer hook …'. Agent programs call them when
+// an event happens. A failing hook must never disturb the agent.
 package hook
 
 import (
@@ -37,9 +36,9 @@ what goes wrong is said on stderr.`,
 	return cmd
 }
 
-// unknown is told as any failure and not as a mistake in the command line, whose
-// code would have an agent stop what it is at: a program may have settings for a
-// newer gaffer than this one.
+// unknown reports an unknown hook as an ordinary error, not as a usage error. The exit
+// code of a usage error would make the agent stop. An agent program's settings may have
+// been written for a newer gaffer.
 func unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -47,13 +46,13 @@ func unknown(cmd *cobra.Command, args []string) error {
 	return exit.WithHint(fmt.Errorf("hook %.60q: this gaffer has no such hook", args[0]), "'gaffer hook --help' lists them")
 }
 
-// Budget is how long an agent waits for a hook, except where a user is asked.
-// Unfinished work is dropped: on a busy machine, twenty hooks at once that write to
-// one document took more than a second. It is less than the agent programs allow a
-// hook: they end a slower one and report that it failed.
+// Budget is the time limit of a hook, except while a user is asked. Unfinished work is
+// dropped: on a busy machine, twenty concurrent hooks that wrote to one document took
+// more than a second. The limit is below that of the agent programs, which kill a
+// slower hook and report it as failed.
 const Budget = 2 * time.Second
 
-// guest makes a function a hook.
+// guest turns a function into a command that always succeeds.
 func guest(e *env.Env, hook func(ctx context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), Budget)
@@ -63,9 +62,9 @@ func guest(e *env.Env, hook func(ctx context.Context) error) func(*cobra.Command
 	}
 }
 
-// within calls a hook, which ends with its context, and whose errors and panics end
-// with it. What is still under way then ends with the process, which leaves every
-// document whole. It tells whether the hook has done all it should.
+// within runs a hook until ctx ends, and reports its errors and panics on stderr. Work
+// that is still running then ends with the process; that leaves every document intact.
+// within returns true if the hook completed without an error.
 func within(ctx context.Context, e *env.Env, name string, hook func(ctx context.Context) error) bool {
 	ended := make(chan error, 1)
 	go func() { ended <- safely(ctx, hook) }()
@@ -87,7 +86,7 @@ func safely(ctx context.Context, hook func(ctx context.Context) error) (err erro
 	return hook(ctx)
 }
 
-// complain says what went wrong, if anything did.
+// complain prints err to stderr if it is not nil. It returns true if err is nil.
 func complain(e *env.Env, name string, err error) (fine bool) {
 	if err != nil {
 		e.Talk("gaffer: hook %s: %s", name, display.Line(err.Error(), 500))

@@ -13,14 +13,14 @@ import (
 	"gaffer/workflow"
 )
 
-// place is where an event happened.
+// place is the project in which an event happened.
 type place struct {
-	root   string // of the project, behind all links
-	dir    string // what relative paths are relative to
-	folder string // the workflow folder, empty if there is none
+	root   string // the project's root, with symbolic links resolved
+	dir    string // the folder for relative paths
+	folder string // the workflow folder, or "" if it does not exist
 }
 
-// locate finds the project of an event: that of the folder the agent works in.
+// locate finds the project of an event from the agent's working folder.
 func locate(e *env.Env, event jsontree.Value) (place, error) {
 	if dir := event.Get("cwd").Text(); filepath.IsAbs(dir) {
 		e.Dir = filepath.Clean(dir)
@@ -48,9 +48,9 @@ func (p place) store(e *env.Env) *workflow.Store {
 	})
 }
 
-// relative is a file's path as the spec has it. In a linked worktree it is
-// relative to that worktree. Files outside of the project, and the documents of
-// the workflow itself, have none.
+// relative returns a file's path relative to the project's root, or to the linked
+// worktree that contains the file. It returns false for files outside the project and
+// for the workflow's own documents.
 func (p place) relative(file string) (string, bool) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(p.dir, file)
@@ -73,7 +73,7 @@ func (p place) relative(file string) (string, bool) {
 	return filepath.ToSlash(name), true
 }
 
-// worktree is the nearest folder above that git would call one.
+// worktree returns dir or its nearest ancestor that contains a .git, or "".
 func worktree(dir string) string {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -87,8 +87,8 @@ func worktree(dir string) string {
 	}
 }
 
-// resolved follows the links of the folder that a file is in. The file itself
-// may be gone, and a link in its place is what was written.
+// resolved resolves symbolic links in the folder of a file, but not in the file itself.
+// The file may be missing, and a link is itself the file that was written.
 func resolved(file string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(file))
 	if err != nil {

@@ -27,7 +27,7 @@ Which section that is the project says: globs under "sections" in
 folder. It is noted under untrackedChanges in .fctry/state.json until evolve or
 review of that section ends. Without a .fctry folder nothing is done.`,
 		Example: `  echo '{"tool_name": "Write", "tool_input": {"file_path": "src/a.js"}}' | gaffer hook post-tool-use`,
-		// A hook that is set up wrongly must not stop the agent either.
+		// A wrongly configured hook must not stop the agent either.
 		Args:               cobra.ArbitraryArgs,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE:               guest(e, func(ctx context.Context) error { return postToolUse(ctx, e) }),
@@ -42,7 +42,7 @@ func postToolUse(ctx context.Context, e *env.Env) error {
 	return noteWritten(ctx, e, event)
 }
 
-// noteWritten notes the files that a tool has written, if it has.
+// noteWritten records the files that a tool has written.
 func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	files := hookevents.Written(event)
 	if len(files) == 0 {
@@ -59,8 +59,7 @@ func noteWritten(ctx context.Context, e *env.Env, event jsontree.Value) error {
 	return record(ctx, at.store(e), changes)
 }
 
-// describe finds the sections of the files. Those that no section describes are
-// left out.
+// describe finds the spec section of each file. It drops files without a section.
 func describe(folder string, at place, files []string, now time.Time) ([]workflow.UntrackedChange, error) {
 	m, err := spec.ReadMapping(folder)
 	if err != nil {
@@ -86,9 +85,9 @@ func describe(folder string, at place, files []string, now time.Time) ([]workflo
 	return changes, nil
 }
 
-// record adds the changes unless a command is under way, whose writes are no
-// surprise to the spec. Since that is so most of the time, it is looked up
-// before the lock is asked for, and again under it.
+// record stores the changes unless a workflow command is in progress: its writes are
+// expected. That is the usual case, so record checks it before it takes the lock, and
+// again with the lock.
 func record(ctx context.Context, s *workflow.Store, changes []workflow.UntrackedChange) error {
 	if state, err := s.Load(); err == nil && !state.Get("currentCommand").Absent() {
 		return nil

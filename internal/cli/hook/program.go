@@ -27,7 +27,7 @@ again. Before a context is compacted it tells the activity feed. Where a person
 must permit something, it asks for as long as the setting hooks.answer_within
 says, by default not at all, and then leaves it to the agent's own prompt.`,
 		Example: `  echo '{"hook_event_name": "Stop", "session_id": "1", "cwd": "/src/web"}' | gaffer hook ` + program,
-		// A hook that is set up wrongly must not stop the agent either.
+		// A wrongly configured hook must not stop the agent either.
 		Args:               cobra.ArbitraryArgs,
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -37,10 +37,9 @@ says, by default not at all, and then leaves it to the agent's own prompt.`,
 	}
 }
 
-// Main runs a hook without the rest of the command tree, which takes longer to
-// build than the hook takes. It reports false, having done nothing, for a command
-// line that is not a program and perhaps its event: the command tree answers help
-// and mistakes.
+// Main runs a hook without building the command tree, which takes longer than the hook
+// itself. It handles only a program's name with an optional event. For anything else it
+// does nothing and returns false; the command tree then handles help and mistakes.
 func Main(e *env.Env, args []string) (code int, ok bool) {
 	n := len(args)
 	plain := n == 1 || n == 2 && strings.HasPrefix(args[1], "{")
@@ -59,9 +58,8 @@ type call struct {
 	*hookevents.Call
 }
 
-// serve notes the event of a call and does what follows from it. That it could not
-// be noted is no reason to leave the rest undone. Everything but the wait for a user
-// is done within the budget.
+// serve records the event of a call and acts on it. It acts even if the event could not
+// be recorded. Everything except waiting for a user happens within Budget.
 func serve(ctx context.Context, e *env.Env, program string, words []string) {
 	c := &call{e, &hookevents.Call{Program: program}}
 	quick, cancel := context.WithTimeout(ctx, Budget)

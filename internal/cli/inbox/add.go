@@ -25,7 +25,7 @@ TYPE is evolve, reference or feature. A TEXT of - is read from stdin.`,
 		Args: cobra.ExactArgs(1),
 	}
 	kind := typeFlag(cmd, "what the item is: evolve, reference or feature")
-	// The flag was declared just above; an error could only mean it was not.
+	// The flag was declared above, so there is no error.
 	_ = cmd.MarkFlagRequired("type")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		content, err := text(cmd.Context(), e, args[0])
@@ -45,7 +45,8 @@ TYPE is evolve, reference or feature. A TEXT of - is read from stdin.`,
 	return cmd
 }
 
-// text is what was typed, or stdin without the newline that ends it.
+// text returns the typed text, or for "-" the text from stdin without its final
+// newline.
 func text(ctx context.Context, e *env.Env, typed string) (string, error) {
 	if typed != "-" {
 		return typed, nil

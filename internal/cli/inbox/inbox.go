@@ -1,5 +1,5 @@
-// Package inbox is the commands 'gaffer inbox …': ideas that people leave for
-// later commands.
+// Package inbox implements the commands 'gaffer inbox …'. The inbox holds users' ideas
+// for later commands.
 package inbox
 
 import (
@@ -37,8 +37,8 @@ func open(e *env.Env) (*workflow.Inbox, error) {
 	return s.Inbox(), nil
 }
 
-// completeIDs suggests the ids in the inbox, each with its content. What cannot
-// be read suggests nothing: a shell's prompt is no place for errors.
+// completeIDs suggests the ids in the inbox, each with its content. After an error it
+// suggests nothing, because a shell prompt cannot show errors.
 func completeIDs(e *env.Env) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const noFiles = cobra.ShellCompDirectiveNoFileComp
@@ -58,20 +58,19 @@ func completeIDs(e *env.Env) func(*cobra.Command, []string, string) ([]string, c
 	}
 }
 
-// typeFlag declares --type.
+// typeFlag adds the flag --type.
 func typeFlag(cmd *cobra.Command, usage string) *string {
 	value := cmd.Flags().String("type", "", usage)
 	var words []string
 	for _, t := range workflow.ItemTypes() {
 		words = append(words, string(t))
 	}
-	// The flag was declared just above; an error could only mean it was not.
+	// The flag was declared above, so there is no error.
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	return value
 }
 
-// printRaw shows an item with all its fields, also those that gaffer does not
-// know.
+// printRaw prints an item with all its fields, including those unknown to gaffer.
 func printRaw(e *env.Env, item workflow.Item) error {
 	text, err := jsontree.Format(item.Raw.Raw())
 	if err != nil {

@@ -33,7 +33,7 @@ func listCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// withStatus keeps the items of one status, which may be one that only another
+// withStatus returns the items with a status. The status may be one that only another
 // program knows.
 func withStatus(items []workflow.Item, status string) []workflow.Item {
 	var kept []workflow.Item

@@ -55,7 +55,7 @@ are left alone. Any number of processes may do this at once.`,
 	return cmd
 }
 
-// processing is one run of the command.
+// processing is one call of 'gaffer inbox process'.
 type processing struct {
 	env          *env.Env
 	watch, fetch bool
@@ -103,13 +103,13 @@ func (p *processing) run(ctx context.Context, w *inbox.Worker, args []string) er
 	return p.end()
 }
 
-// show prints an item when it is processed. As JSON they are one list in the
-// end, and with --watch, which has no end, one line each.
+// show prints an item once it is processed. With --json, the items are printed as one
+// list at the end. With --json and --watch, which never ends, each item is one line.
 func (p *processing) show(item workflow.Item) error {
 	if item.Status == workflow.ItemError {
 		p.failed++
 	}
-	if !p.watch { // which would grow without end
+	if !p.watch { // the list would grow without limit
 		p.done = append(p.done, item.Raw)
 	}
 	switch {

@@ -1,5 +1,5 @@
-// Package setup is the command 'gaffer init': gaffer in the settings of the agent
-// programs that a person works with, and out of them again.
+// Package setup implements the command 'gaffer init'. It adds gaffer to the settings of
+// the user's agent programs, and removes it again.
 package setup
 
 import (
@@ -21,8 +21,9 @@ type options struct {
 	json                                *bool
 }
 
-// projectFlag is --project, which here says whose settings are meant, or
-// --project=DIR, which also says what it says elsewhere.
+// projectFlag is the value of --project. Here the flag selects the project's settings
+// instead of the user's. As --project=DIR it also sets the project, as for other
+// commands.
 type projectFlag struct {
 	given bool
 	dir   string
@@ -39,7 +40,7 @@ func (f *projectFlag) Set(text string) error {
 
 func (f *projectFlag) String() string { return f.dir }
 
-// Type has the help show the flag as one that needs no value.
+// Type returns "bool", so that the help shows the flag without a value.
 func (f *projectFlag) Type() string { return "bool" }
 
 // New creates the command.
@@ -90,7 +91,7 @@ func run(cmd *cobra.Command, e *env.Env, o *options, args []string) error {
 		return err
 	}
 	if o.project.dir != "" {
-		// The flag of all commands takes a folder and is hidden by this one.
+		// This command's flag hides the global flag, which sets the project.
 		if err := cmd.Root().PersistentFlags().Lookup("project").Value.Set(o.project.dir); err != nil {
 			return err
 		}
@@ -119,7 +120,7 @@ func check(e *env.Env, o *options) error {
 	return nil
 }
 
-// refused adds what to do next to an error that has no advice of its own.
+// refused adds a hint to an error that has none.
 func refused(err error) error {
 	if hint := (interface{ Hint() string })(nil); errors.As(err, &hint) {
 		return err
@@ -127,7 +128,7 @@ func refused(err error) error {
 	return exit.WithHint(err, "nothing was written")
 }
 
-// plan says what becomes of each file.
+// plan returns the planned change of each file.
 func (s *site) plan() ([]agentsettings.Edit, error) {
 	if s.opts.undo {
 		return s.editor().PlanUndo(s.files)
@@ -139,7 +140,7 @@ func (s *site) editor() *agentsettings.Editor {
 	return &agentsettings.Editor{Host: host.OS(), Dir: filepath.Join(s.state, "init")}
 }
 
-// settle shows the edits, asks, and makes them.
+// settle shows the edits, asks the user, and applies them.
 func (s *site) settle(ctx context.Context, edits []agentsettings.Edit) error {
 	r := s.report(edits)
 	if !*s.opts.json {
@@ -155,8 +156,8 @@ func (s *site) settle(ctx context.Context, edits []agentsettings.Edit) error {
 		}
 	}
 	if write {
-		// What changes nothing is made too: an undo forgets what it knew of files
-		// that are gone.
+		// Apply is also called without changes: an undo then deletes its records of
+		// files that no longer exist.
 		if err := s.editor().Apply(ctx, edits); err != nil {
 			return err
 		}

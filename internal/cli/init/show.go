@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// report is what came of it, as --json prints it.
+// report is the result, as --json prints it.
 type report struct {
 	Scope    string                  `json:"scope"` // project or user
 	Root     string                  `json:"root,omitempty"`
@@ -18,14 +18,14 @@ type report struct {
 	Undo     bool                    `json:"undo"`
 	Written  bool                    `json:"written"`
 	Files    []file                  `json:"files"`
-	Next     []string                `json:"next"` // what a person must still do or should know
+	Next     []string                `json:"next"` // what the user must still do or should know
 }
 
 type file struct {
 	Path    string                `json:"path"`
 	Program agentsettings.Program `json:"program,omitempty"`
 	Action  string                `json:"action"` // create, change, remove or none
-	Kept    []string              `json:"kept"`   // what is somebody else's and stays
+	Kept    []string              `json:"kept"`   // settings that are not gaffer's and stay unchanged
 	Diff    string                `json:"diff"`
 }
 
@@ -65,7 +65,7 @@ func action(e agentsettings.Edit) string {
 	return "change"
 }
 
-// remarks are what a person should know of one file.
+// remarks returns notes for the user about one file.
 func remarks(e agentsettings.Edit) (list []string) {
 	if e.Loose != "" && e.File.Strict {
 		list = append(list, fmt.Sprintf("%s: %s on %s, for which %s ignores the whole file, as it has done before: remove it",
@@ -81,11 +81,11 @@ func remarks(e agentsettings.Edit) (list []string) {
 	return list
 }
 
-// A loose place reads "line 3: a comment".
+// line and what split a position such as "line 3: a comment".
 func line(loose string) string { at, _, _ := strings.Cut(loose, ": "); return at }
 func what(loose string) string { _, kind, _ := strings.Cut(loose, ": "); return kind }
 
-// next is what a person must still do.
+// next returns what the user must still do.
 func (s *site) next(edits []agentsettings.Edit) (list []string) {
 	changed := func(name string) bool {
 		return slices.ContainsFunc(edits, func(e agentsettings.Edit) bool { return e.Changes() && filepath.Base(e.File.Path) == name })
@@ -102,7 +102,7 @@ func (s *site) next(edits []agentsettings.Edit) (list []string) {
 	return append(list, "sessions that run already know nothing of it: start them anew")
 }
 
-// diff is the change of a file as 'diff -u' prints it.
+// diff returns the change of a file in the format of 'diff -u'.
 func (s *site) diff(e agentsettings.Edit, color bool) string {
 	if !e.Changes() {
 		return ""
@@ -151,7 +151,7 @@ func (s *site) showDiffs(edits []agentsettings.Edit) error {
 	return nil
 }
 
-// tell says in words what came of it.
+// tell prints the result for the user.
 func (s *site) tell(r report) error {
 	done := map[string]string{"create": "made", "change": "changed", "remove": "removed"}
 	switch {

@@ -19,20 +19,20 @@ import (
 	"gaffer/statefile/host"
 )
 
-// site is where the settings are and what they are to have.
+// site holds the settings files and what they should contain.
 type site struct {
 	env      *env.Env
 	opts     *options
-	state    string // gaffer's own folder
+	state    string // gaffer's state folder
 	home     string
-	root     string // of the project; "" for a person's own settings
+	root     string // the project's root; empty for the user's own settings
 	programs []agentsettings.Program
 	wish     agentsettings.Wish
 	files    []agentsettings.File
-	notes    []string // what a person should know before anything else
+	notes    []string // notes to print first
 }
 
-// survey finds out what is meant.
+// survey determines the programs, the project and the settings files.
 func survey(e *env.Env, o *options, args []string) (*site, error) {
 	s := &site{env: e, opts: o, home: e.Getenv("HOME")}
 	if s.home == "" {
@@ -62,8 +62,8 @@ func survey(e *env.Env, o *options, args []string) (*site, error) {
 	return s, s.listFiles()
 }
 
-// ofProject decides whose settings are meant where nobody has said so. A home
-// that is a repository is still a home.
+// ofProject reports whether the project's settings are meant. Without a flag, they are
+// meant in a project, except if the project's root is the home directory.
 func (s *site) ofProject(p project.Project) bool {
 	if s.opts.user || s.opts.project.given {
 		return !s.opts.user
@@ -72,8 +72,8 @@ func (s *site) ofProject(p project.Project) bool {
 	return p.From != "current folder" && (err != nil || p.Root != home)
 }
 
-// choose returns the programs that are meant. What is to be undone may be of a
-// program that is gone.
+// choose returns the programs to set up. An undo includes programs that are no longer
+// installed.
 func (s *site) choose(args []string) ([]agentsettings.Program, error) {
 	word := "all"
 	if len(args) > 0 {
@@ -102,7 +102,7 @@ func (s *site) choose(args []string) ([]agentsettings.Program, error) {
 	return found, nil
 }
 
-// inPath finds a program as a shell does, in the environment of the command.
+// inPath finds a program in the command's PATH, like a shell.
 func inPath(path, name string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
@@ -130,8 +130,8 @@ func (s *site) makeWish(c *config.Config) error {
 	return nil
 }
 
-// program is how others start this gaffer: by its name if that is the one in
-// PATH, else by where it is.
+// program returns how others start this gaffer: its name if PATH finds this file,
+// otherwise its path.
 func (s *site) program() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -159,8 +159,8 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// localState is what in a project belongs to one machine: which processes run,
-// their logs, locks. What is outside of the project is not the repository's.
+// localState returns the .gitignore lines for files that belong to one machine, such as
+// process ids, logs and locks. Folders outside the project need no line.
 func localState(c *config.Config, root string) (lines []string) {
 	for _, of := range []struct {
 		key   string
@@ -182,7 +182,7 @@ func localState(c *config.Config, root string) (lines []string) {
 	return lines
 }
 
-// listFiles lists the settings files of the programs, with what they are to have.
+// listFiles lists the settings files of the programs and their intended content.
 func (s *site) listFiles() error {
 	claude, codex := s.env.Getenv("CLAUDE_CONFIG_DIR"), s.env.Getenv("CODEX_HOME")
 	if s.root == "" {
@@ -200,8 +200,8 @@ func (s *site) listFiles() error {
 	return nil
 }
 
-// yieldStatusLine leaves a project without one if the person has another for all
-// that they do, which the project's would hide.
+// yieldStatusLine adds no status line to the project if the user's own settings have
+// another one, because the project's would hide it.
 func (s *site) yieldStatusLine(claude, codex string) error {
 	if s.opts.statusLine || s.opts.undo || !slices.Contains(s.programs, agentsettings.Claude) {
 		return nil
@@ -219,8 +219,8 @@ func (s *site) yieldStatusLine(claude, codex string) error {
 	return nil
 }
 
-// stillUsed tells whether an undo for one program leaves another set up, which
-// the .gitignore is for too.
+// stillUsed reports whether, after an undo for one program, another one is still set up
+// and needs the .gitignore.
 func (s *site) stillUsed() (bool, error) {
 	if !s.opts.undo || len(s.programs) == len(agentsettings.Programs()) {
 		return false, nil

@@ -1,4 +1,5 @@
-// Package logs is the command 'gaffer logs': what an agent has said and done.
+// Package logs implements the command 'gaffer logs': it prints what an agent has said
+// and done.
 package logs
 
 import (
@@ -29,7 +30,7 @@ type options struct {
 	follow  bool
 	attempt int
 	since   string
-	lines   int // all if negative
+	lines   int // negative: all lines
 }
 
 // New creates the command.
@@ -62,7 +63,7 @@ no time counts as said with what was before it.`,
 	flags.IntVar(&o.attempt, "attempt", 0, "only attempt `N`, from 1")
 	flags.StringVar(&o.since, "since", "", "only what came since `WHEN`: 10m, 2h, 14:02 or 2026-02-11T09:00:00Z")
 	flags.BoolVar(&o.raw, "raw", false, "print the log as it was written")
-	flags.Lookup("tail").Hidden = true // another name of --lines
+	flags.Lookup("tail").Hidden = true // alias of --lines
 	connect.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, name := range []string{"lines", "tail"} {
@@ -107,8 +108,8 @@ func logs(ctx context.Context, e *env.Env, f connect.Fleet, name string, o optio
 	return readable(ctx, e, f, t, out, o, since)
 }
 
-// readable prints a log as people read it. The whole log is read whatever is shown of
-// it: which lines are the last is only known of what they become.
+// readable prints a log for users. It always reads the whole log, because the last
+// lines are known only after formatting.
 func readable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, out io.Writer, o options, since time.Time) error {
 	now := e.Now()
 	last := &lastLines{to: out, n: o.lines}
@@ -123,7 +124,7 @@ func readable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, ou
 			return time.Time{}
 		},
 		Heading: func(n int) (string, time.Time) {
-			// If they cannot be read the heading is the number alone.
+			// If the attempts cannot be read, the heading is only the number.
 			attempts, _ := f.Attempts(ctx, t.Run, t.ID)
 			line, began := heading(attempts, n, now)
 			if o.attempt > 0 || n == 1 && len(attempts) == 1 {
@@ -139,7 +140,8 @@ func readable(ctx context.Context, e *env.Env, f connect.Fleet, t fleet.Task, ou
 	return err
 }
 
-// heading is the line above what an attempt wrote, and when that began.
+// heading returns the line above the output of an attempt, and the attempt's start
+// time.
 func heading(attempts []fleet.Attempt, n int, now time.Time) (line string, began time.Time) {
 	line = fmt.Sprintf("── attempt %d", n)
 	for _, a := range attempts {
@@ -155,21 +157,22 @@ func heading(attempts []fleet.Attempt, n int, now time.Time) (line string, began
 	return line + " ──", began
 }
 
-// reader takes the log from a fleet, and is told when what comes is new.
+// reader receives the log from a fleet. live is true once the existing log has been
+// read.
 type reader struct {
 	*agentlog.Writer
 	last *lastLines
 	live bool
 }
 
-// CaughtUp says that all that was there has been written.
+// CaughtUp is called once the existing log has been written.
 func (r *reader) CaughtUp() error {
 	r.live = true
 	return r.last.flush()
 }
 
-// lastLines holds lines back until it is flushed, of which then the last are written;
-// what comes after that goes through. If n is negative all goes through.
+// lastLines buffers lines until it is flushed, and then writes only the last n. Later
+// lines are written at once. If n is negative, all lines are written at once.
 type lastLines struct {
 	to      io.Writer
 	n       int
@@ -207,11 +210,11 @@ func (l *lastLines) flush() error {
 	return err
 }
 
-// pause is how long to wait before looking again at a task that has not begun.
+// pause is the interval between checks of a task that has not started.
 const pause = 200 * time.Millisecond
 
-// started waits for a task that has not begun if it is to be followed. Where the
-// log is only matters on this machine.
+// started waits until a task that is followed has started. The path of the log matters
+// only on this machine.
 func started(ctx context.Context, f connect.Fleet, t fleet.Task, wait bool) (fleet.Task, error) {
 	hasLog := func(t fleet.Task) bool { return t.Attempt != nil && (t.Attempt.Log != "" || f.Where() != "") }
 	if hasLog(t) || !wait {
@@ -234,5 +237,5 @@ func started(ctx context.Context, f connect.Fleet, t fleet.Task, wait bool) (fle
 	return t, err
 }
 
-// errFound ends a search.
+// errFound stops Follow once the task has started or ended.
 var errFound = errors.New("found")

@@ -1,5 +1,5 @@
-// Package mcp is the command 'gaffer mcp': gaffer as a server of the Model
-// Context Protocol, for the program that starts it.
+// Package mcp implements the command 'gaffer mcp': it serves gaffer's tools to an agent
+// over the Model Context Protocol.
 package mcp
 
 import (
@@ -56,7 +56,7 @@ func New(e *env.Env) *cobra.Command {
 	for _, r := range mcp.Roles() {
 		words = append(words, string(r))
 	}
-	// The flag was declared just above; an error could only mean it was not.
+	// The flag was declared above, so there is no error.
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 	connect.FleetFlags(e, cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -64,8 +64,8 @@ func New(e *env.Env) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		// A client that does not read any more must not end the process before
-		// it has taken its questions back.
+		// If the client stops reading, SIGPIPE must not kill the process before it has
+		// withdrawn its questions.
 		broken := make(chan os.Signal, 1)
 		signal.Notify(broken, syscall.SIGPIPE)
 		defer signal.Stop(broken)
@@ -74,8 +74,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// options opens the documents of the project. All that they need is read here, so
-// that nothing is read twice at the same time later.
+// options opens the project's documents. It reads project and settings here, so that
+// later concurrent calls only use the cached values.
 func options(e *env.Env, role string) (o mcp.Options, err error) {
 	o = mcp.Options{Version: e.Version}
 	if o.Caller, err = identify(e, role); err != nil {
@@ -114,8 +114,9 @@ func options(e *env.Env, role string) (o mcp.Options, err error) {
 	return o, nil
 }
 
-// identify says who calls. A program that starts its servers with hardly any of
-// its environment may have been started by gaffer itself.
+// identify returns which agent calls. An agent program may start its MCP servers
+// without most of its environment. So the environment of the parent processes is
+// checked first: gaffer may have started one of them.
 func identify(e *env.Env, role string) (mcp.Caller, error) {
 	for _, a := range caller.Above(os.Getpid()) {
 		if a.Attempt != "" {
@@ -125,15 +126,15 @@ func identify(e *env.Env, role string) (mcp.Caller, error) {
 	return mcp.Identify(e.Getenv, role)
 }
 
-// asked is a fleet as the server's tools ask it.
+// asked adapts a fleet to the interface of the MCP server.
 type asked struct{ connect.Fleet }
 
 func (a asked) FindRun(ctx context.Context, name string) (string, error) {
 	return connect.FindRun(ctx, a.Fleet, name, false)
 }
 
-// submit makes a run of a plan. On this machine a gaffer in the background works
-// on it.
+// submit creates a run from a plan. On this machine a gaffer process in the background
+// works on it.
 func submit(ctx context.Context, e *env.Env, p plan.Plan) (s mcp.Submitted, err error) {
 	err = runview.WithFleet(ctx, e, func(t *runview.View) error {
 		if err := runview.CheckFlags(e, false, true, t.App == nil); err != nil {

@@ -1,5 +1,5 @@
-// Package notify is the command 'gaffer notify': how a person is told what needs
-// them, and what they were told.
+// Package notify implements the command 'gaffer notify': it tests notifications and
+// lists the settings and the last ones sent.
 package notify
 
 import (
@@ -83,7 +83,7 @@ func showTests(e *env.Env, results []app.Tested, asJSON bool) error {
 	return err
 }
 
-// lately is how far back is shown what was told.
+// lately is the age of the oldest notifications that are listed.
 const lately = 7 * 24 * time.Hour
 
 func list(e *env.Env) *cobra.Command {

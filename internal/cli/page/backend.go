@@ -14,21 +14,22 @@ import (
 	"gaffer/internal/ui/dashboard"
 )
 
-// Backend is what a command puts behind HTTP.
+// Backend holds what a command serves over HTTP.
 type Backend struct {
-	Desk   server.Protocol // what requests mean
-	Runs   server.Runs     // and those about runs; nil for none
-	Work   server.Work     // what those of gaffer's own workers mean; nil for none
-	Viewer server.Viewer   // what those of a workflow's viewer mean; nil for none
-	Tokens credential.Rows // where tokens are kept
-	State  string          // the folder of this machine's own files
-	// Retain takes away what ended longer ago, every hour, until stop is called.
+	Desk   server.Protocol // handles the requests of the coordinator protocol
+	Runs   server.Runs     // handles requests about runs; nil: none
+	Work   server.Work     // handles requests of gaffer's own workers; nil: none
+	Viewer server.Viewer   // handles requests of a workflow's viewer; nil: none
+	Tokens credential.Rows // stores access tokens
+	State  string          // the folder for this machine's own files
+	// Retain deletes, every hour, what ended longer ago than older, until stop is
+	// called.
 	Retain func(older time.Duration) (stop func())
-	Close  func() error // gives everything back; called once, after the last request
+	Close  func() error // releases everything; called once, after the last request
 }
 
-// Of is the backend of a coordinator, which it closes. Tokens are where the
-// coordinator keeps them.
+// Of returns the backend of a coordinator. Its Close closes the coordinator. Tokens are
+// stored by the coordinator.
 func Of(c *app.Coordinator) Backend {
 	b := Backend{
 		Desk: c.Desk, Runs: c.Runs, Viewer: c.Viewer, Tokens: c.Desk.Tokens(), State: c.State,
@@ -40,8 +41,8 @@ func Of(c *app.Coordinator) Backend {
 	return b
 }
 
-// Options are those of a server for the backend that listens at l. The caller adds
-// what differs from command to command.
+// Options returns the options of a server for this backend that listens on l. The
+// caller adds the options that differ between commands.
 func (b Backend) Options(e *env.Env, l net.Listener, hosts []string, log *slog.Logger) (server.Options, error) {
 	names, err := server.HostsOf(l.Addr(), hosts)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 )
 
-// failures is a log that keeps what went wrong and leaves out all else: it is shown
+// failures is a log handler that passes on only errors, because they are printed
 // between the lines of a run.
 type failures struct{ tell func(text string) }
 

@@ -10,16 +10,15 @@ import (
 	"gaffer/internal/ui/browser"
 )
 
-// Unasked reports whether a browser may be opened by a command that does something
-// else as well: not for a program that reads what the command prints, nor where
-// nobody is.
+// Unasked reports whether a command may open a browser without being asked to. It must
+// not if a program reads its output, or in CI.
 func Unasked(e *env.Env) bool { return display.IsTerminal(e.Out) && e.Getenv("CI") == "" }
 
-// Offer opens a link in the browser, or tells the person how to. That it cannot be
-// opened is no failure; it reports whether it was.
+// Offer opens a link in the browser, or prints how to open it. It reports whether the
+// browser was opened; a failure to open it is not an error.
 //
-// A link is only ever told to a terminal: what is told elsewhere may be kept, and
-// whoever is first to use a link is in. again is the command that makes another.
+// The link is printed only to a terminal. Other output may be stored, and the first one
+// to use the link is logged in. again is the command that creates another link.
 func Offer(ctx context.Context, e *env.Env, address, link string, open bool, again string) (opened bool) {
 	if open {
 		err := browser.Open(ctx, e.Getenv, link)
@@ -39,7 +38,8 @@ func Offer(ctx context.Context, e *env.Env, address, link string, open bool, aga
 	return false
 }
 
-// How says where the dashboard is, and which command makes a link to it.
+// How returns a text with the dashboard's address and the command that creates a link
+// to it.
 func How(address, again string) string {
 	return fmt.Sprintf("the dashboard is at %s; '%s' lets a browser in", display.Printable(address), again)
 }

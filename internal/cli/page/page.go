@@ -1,5 +1,4 @@
-// Package page lets a command show the dashboard: from a server of its own, for
-// the browser of the person who has started it, or from another one.
+// Package page serves and opens the dashboard for a command.
 package page
 
 import (
@@ -19,25 +18,26 @@ import (
 	"gaffer/internal/connect/localservers"
 )
 
-// Page is a dashboard that this process serves on this machine, until Close.
+// Page is a dashboard that this process serves on this machine until Close.
 //
-// It needs no settings and leaves nothing in the database: its tokens are in
-// memory, one of them in a note that 'gaffer open' of the same user finds.
+// It needs no settings and stores nothing in the database: its tokens are in memory. It
+// writes one of them to a file in the state folder, where 'gaffer open' of the same
+// user finds it.
 type Page struct {
-	URL string // of the server
+	URL string // the address of the server
 
 	server  *server.Server
-	close   func() error // of what answers
-	forget  func() error // takes the note away
+	close   func() error // closes the backend
+	forget  func() error // deletes the file in the state folder
 	stop    context.CancelFunc
 	stopped chan error
 }
 
-// ending is how long requests that are under way may take when a page is closed.
+// ending is the time that pending requests get when a page is closed.
 const ending = time.Second
 
-// Open shows what runs where a does. Failures that nobody else would see are told
-// to notice.
+// Open serves the dashboard for the fleet of a. Errors of the server are passed to
+// notice.
 func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(text string)) (_ *Page, err error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,8 +56,8 @@ func Open(ctx context.Context, e *env.Env, a *app.App, run string, notice func(t
 	return p, nil
 }
 
-// Begin shows what a backend has to browsers that reach l, and closes both in the
-// end. If there is an error it closes neither.
+// Begin serves the dashboard of a backend on l. Close of the page closes both. After an
+// error, Begin has closed neither.
 func Begin(ctx context.Context, e *env.Env, b Backend, l net.Listener, run string, notice func(string)) (*Page, error) {
 	opts, err := b.Options(e, l, nil, slog.New(&failures{notice}))
 	if err != nil {
@@ -77,7 +77,7 @@ func Begin(ctx context.Context, e *env.Env, b Backend, l net.Listener, run strin
 	return p, nil
 }
 
-// note lets other commands of this user find the page and get in.
+// note writes the file with which other commands of this user find the page and log in.
 func note(ctx context.Context, e *env.Env, b Backend, book *credential.Book, address, run string) (forget func() error, err error) {
 	text, _, err := book.Create(ctx, credential.New{Role: credential.Operator, Name: "page"})
 	if err != nil {
@@ -90,7 +90,7 @@ func note(ctx context.Context, e *env.Env, b Backend, book *credential.Book, add
 	return localservers.Put(b.State, localservers.Server{URL: address, Project: project.Root, Run: run, Token: text})
 }
 
-// Link makes a link that logs a browser in, once, and leads to a place on the page.
+// Link returns a link to a place on the page. It logs a browser in, once.
 func (p *Page) Link(place string) (string, error) {
 	path, err := p.server.LoginPath()
 	if err != nil {
@@ -99,26 +99,26 @@ func (p *Page) Link(place string) (string, error) {
 	return p.URL + coordinator.Login{Path: path}.To(place), nil
 }
 
-// Visited reports whether any browser has logged in.
+// Visited reports whether a browser has logged in.
 func (p *Page) Visited() bool { return p.server.Visited() }
 
-// Watched reports whether a browser shows the page.
+// Watched reports whether a browser currently shows the page.
 func (p *Page) Watched() bool { return p.server.Watched() }
 
-// Close ends the page.
+// Close stops the server and closes the backend.
 func (p *Page) Close() error {
 	err := p.forget()
 	p.stop()
 	return errors.Join(err, <-p.stopped, p.close())
 }
 
-// RunPlace is where a run is on the page, and TaskPlace where one of its tasks is.
+// RunPlace returns the place of a run on the page.
 func RunPlace(run string) string { return "#/runs/" + url.PathEscape(run) }
 
-// TaskPlace is where a task of a run is on the page.
+// TaskPlace returns the place of a task on the page.
 func TaskPlace(run, task string) string { return RunPlace(run) + "/tasks/" + url.PathEscape(task) }
 
-// URL is where a browser of this machine finds a server that listens at an address.
+// URL returns the address of a server for a browser on this machine.
 func URL(at net.Addr, tls bool) string {
 	tcp := *at.(*net.TCPAddr)
 	where := tcp.String()

@@ -124,8 +124,8 @@ func check(ctx context.Context, e *env.Env, arg string, o plan.Options, agent, m
 	return runview.NotReady(arg, lacks, ": it cannot run here")
 }
 
-// missing is what keeps the plan from running on this machine. The workers of a
-// server have programs of their own, which are not known here.
+// missing returns what prevents the plan from running on this machine. It returns
+// nothing for a server, because the programs of its workers are unknown here.
 func missing(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Problem, error) {
 	far, err := connect.Remote(e)
 	if far || err != nil {
@@ -138,7 +138,7 @@ func missing(ctx context.Context, e *env.Env, p plan.Plan) ([]preflight.Problem,
 	return app.Preflight(ctx, opts, p)
 }
 
-// refuse tells the problems as the result, and how many as the error.
+// refuse prints the problems as the result, and returns an error with their number.
 func refuse(e *env.Env, arg string, problems plan.Problems, asJSON bool) error {
 	if asJSON {
 		if err := e.PrintJSON(refusal{Problems: problems}); err != nil {

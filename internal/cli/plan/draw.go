@@ -11,16 +11,16 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// What fits a terminal.
+// Limits of the drawing, in columns and rows of a terminal.
 const (
 	columns  = 80
 	maxID    = 24
 	maxAgent = 18
-	maxRows  = 40 // of one wave; --json has all
+	maxRows  = 40 // per stage; --json prints all
 )
 
-// picture draws a plan as one box for each wave, with an arrow from each to the
-// next, and behind each task what it waits for.
+// picture draws a plan: one box per stage, an arrow to the next stage, and beside each
+// task what it waits for.
 type picture struct {
 	env   *env.Env
 	out   *bufio.Writer
@@ -45,8 +45,7 @@ func draw(e *env.Env, p plan.Plan) error {
 	return pic.out.Flush()
 }
 
-// measure makes the columns as wide as what stands in them, and the box as wide
-// as the terminal allows.
+// measure sets the widths of the columns and of the box, within the terminal's width.
 func (p *picture) measure() {
 	w := &p.width
 	needs := 0
@@ -63,7 +62,7 @@ func (p *picture) measure() {
 	w.box = min(columns, max(fixed+gap(w.name)+gap(needs), 30))
 }
 
-// gap is a column with the space before it.
+// gap returns the width of a column including the space before it.
 func gap(column int) int {
 	if column == 0 {
 		return 0
@@ -118,7 +117,7 @@ func (p *picture) box(n int, ids []string, last bool) {
 	fmt.Fprintf(p.out, "%s▼\n", strings.Repeat(" ", middle))
 }
 
-// line writes a row between the sides of the box, its second part faint.
+// line writes a row between the sides of the box. The second part is faint.
 func (p *picture) line(text, faint string) {
 	room := p.width.box - 4
 	text = cut(text, room)
@@ -146,7 +145,8 @@ func (p *picture) row(t plan.Task) (text, faint string) {
 	return text, ""
 }
 
-// needs is what a task waits for. What only its wave implies is told as waves.
+// needs returns what a task waits for. Dependencies that follow from its wave alone are
+// named as a wave, not one by one.
 func (p *picture) needs(t plan.Task) string {
 	const most = 4
 	words := slices.Clone(t.After)
@@ -162,7 +162,7 @@ func (p *picture) needs(t plan.Task) string {
 	return "← " + display.Printable(strings.Join(words, ", "))
 }
 
-// name is empty if it says no more than the id.
+// name returns a task's name, or "" if it equals the id.
 func name(t plan.Task) string {
 	if t.Name == t.ID {
 		return ""

@@ -14,7 +14,8 @@ type refusal struct {
 	Problems plan.Problems `json:"problems"`
 }
 
-// checked is the JSON form of a plan. Keys are those of gaffer's own format.
+// checked is the JSON form of a valid plan. The keys are those of gaffer's own plan
+// format.
 type checked struct {
 	Valid      bool                `json:"valid"`
 	Name       string              `json:"name"`
@@ -29,7 +30,7 @@ type checked struct {
 	Tasks      []checkedTask       `json:"tasks"`
 	Warnings   plan.Problems       `json:"warnings"`
 	Ready      bool                `json:"ready"` // it can run on this machine
-	Lacks      []preflight.Problem `json:"lacks"` // what keeps it from that
+	Lacks      []preflight.Problem `json:"lacks"` // what prevents that
 }
 
 type checkedTask struct {
@@ -48,7 +49,7 @@ type checkedTask struct {
 	Verify        []string                `json:"verify,omitempty"`
 	Worktree      bool                    `json:"worktree,omitempty"`
 	Branch        string                  `json:"branch,omitempty"`
-	Env           map[string]secret.Value `json:"env,omitempty"` // texts are hidden
+	Env           map[string]secret.Value `json:"env,omitempty"` // literal values are hidden
 	Labels        []string                `json:"labels,omitempty"`
 	Priority      int                     `json:"priority,omitempty"`
 	Files         []string                `json:"files,omitempty"`

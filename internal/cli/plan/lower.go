@@ -7,11 +7,11 @@ import (
 	"gaffer/internal/plan"
 )
 
-// lowerWaves knows what a task waits for because of its wave alone.
+// lowerWaves determines what a task waits for because of its wave.
 type lowerWaves struct {
-	numbers []int       // the waves that tasks name, ascending
-	size    map[int]int // how many tasks each has
-	drawn   bool        // the boxes have the same numbers
+	numbers []int       // the waves that the tasks name, in ascending order
+	size    map[int]int // number of tasks by wave
+	drawn   bool        // stages and waves have the same numbers
 }
 
 func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
@@ -32,7 +32,8 @@ func newLowerWaves(tasks map[string]plan.Task, waves [][]string) lowerWaves {
 	return l
 }
 
-// unnamed tells of the tasks that a task waits for without naming each.
+// unnamed describes the tasks of the next lower wave that a task waits for without
+// naming them all. It returns "" if there are none.
 func (l lowerWaves) unnamed(t plan.Task, tasks map[string]plan.Task) string {
 	at, _ := slices.BinarySearch(l.numbers, t.Wave)
 	if t.Wave == 0 || at == 0 {

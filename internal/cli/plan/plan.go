@@ -1,5 +1,5 @@
-// Package plan is the commands 'gaffer plan …': what a plan says, before it
-// runs.
+// Package plan implements the commands 'gaffer plan …': they check and show a plan
+// before it runs.
 package plan
 
 import (

@@ -7,7 +7,7 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// width is how many columns of a terminal a text takes.
+// width returns the number of terminal columns that a text takes.
 func width(text string) int {
 	n := 0
 	for _, r := range text {
@@ -16,7 +16,7 @@ func width(text string) int {
 	return n
 }
 
-// wide are the scripts and signs that take two columns.
+// wide lists the ranges of characters that take two columns.
 var wide = []struct{ from, to rune }{
 	{0x1100, 0x115f},
 	{0x2e80, 0xa4cf},
@@ -60,7 +60,7 @@ func cut(text string, columns int) string {
 	return b.String()
 }
 
-// fill makes a text that another wrote exactly as wide as a column.
+// fill makes a text printable, on one line, and exactly this number of columns wide.
 func fill(text string, columns int) string {
 	text = cut(strings.Join(strings.Fields(display.PrintableLines(text)), " "), columns)
 	return text + strings.Repeat(" ", columns-width(text))

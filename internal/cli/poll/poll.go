@@ -1,5 +1,5 @@
-// Package poll is the command 'gaffer poll': what the records say is running,
-// and whether it is.
+// Package poll implements the command 'gaffer poll': it lists the attempts that the
+// records call running, and checks whether they are.
 package poll
 
 import (

@@ -1,4 +1,5 @@
-// Package prune is the command 'gaffer prune': takes away what ended long ago.
+// Package prune implements the command 'gaffer prune': it deletes data of runs that
+// ended long ago.
 package prune
 
 import (
@@ -95,7 +96,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	})
 }
 
-// agreed asks a person.
+// agreed asks the user for confirmation.
 func agreed(ctx context.Context, e *env.Env, p app.Pruned) (bool, error) {
 	for _, row := range counts(p) {
 		e.Talk("%s", strings.Join(row, "  "))
@@ -127,10 +128,11 @@ func show(e *env.Env, p app.Pruned, asJSON bool) error {
 	return nil
 }
 
-// worthShrinking is how much room in a file is worth a word.
+// worthShrinking is the free space in the database file from which it is mentioned, in
+// bytes.
 const worthShrinking = 1 << 20
 
-// counts has a row for each kind of which something goes, or has gone.
+// counts returns a row for each kind of data that is deleted or would be deleted.
 func counts(p app.Pruned) [][]string {
 	verb := "would go"
 	if p.Taken {
@@ -165,5 +167,5 @@ func counts(p app.Pruned) [][]string {
 	return rows
 }
 
-// stamp is a time in the zone of whoever reads it.
+// stamp formats a time in the local time zone.
 func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }

@@ -1,4 +1,4 @@
-// Package ps is the command 'gaffer ps': what runs now.
+// Package ps implements the command 'gaffer ps': it lists the running agents.
 package ps
 
 import (
@@ -58,16 +58,16 @@ are in one more element, which has "agents" and no tasks.`,
 	return cmd
 }
 
-// picture is what is shown.
+// picture holds the data to print.
 type picture struct {
 	runs      []fleet.Run
-	byHand    []fleet.Worker // agents that users have started
+	byHand    []fleet.Worker // agents started by hand
 	questions []connect.Asked
 	all       bool // of all projects
 	far       bool // of a server
 }
 
-// document is what --json prints.
+// document returns the list that --json prints.
 func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 	list := []any{}
 	for _, r := range runs {
@@ -77,16 +77,16 @@ func document(runs []fleet.Run, byHand []fleet.Worker) []any {
 		list = append(list, struct {
 			Name   string         `json:"name"`
 			Agents []fleet.Worker `json:"agents"`
-			Tasks  []fleet.Task   `json:"tasks"` // none, so that a filter of all tasks works
+			Tasks  []fleet.Task   `json:"tasks"` // empty, so that a filter over all tasks works
 		}{byHandName, byHand, []fleet.Task{}})
 	}
 	return list
 }
 
-// byHandName stands where the run would be.
+// byHandName is printed instead of a run for agents started by hand.
 const byHandName = "by hand"
 
-// ofThese leaves out the questions of runs and agents that are not shown.
+// ofThese removes the questions of runs and agents that are not shown.
 func ofThese(questions []connect.Asked, runs []fleet.Run, byHand []fleet.Worker) []connect.Asked {
 	shown := map[string]bool{}
 	for _, w := range byHand {
@@ -112,9 +112,9 @@ func show(e *env.Env, p picture) error {
 	return table.Lines(e, nil, remarks(p, now)...)
 }
 
-// rows has a row for each task that runs or waits for its next attempt, and for
-// each agent that a user has started. Of a server it has the workers and not the
-// processes, which are theirs.
+// rows returns a row for each task that is running or waits for its next attempt, and
+// for each agent started by hand. For a server it shows workers instead of process ids,
+// which belong to other machines.
 func rows(p picture, now time.Time) [][]table.Cell {
 	head, where := []table.Cell{
 		{Text: "Run", Keep: true},
@@ -154,8 +154,8 @@ func rows(p picture, now time.Time) [][]table.Cell {
 	return rows
 }
 
-// byHandRow is the row of an agent that a user has started. It has no attempts, and
-// gaffer does not know since when it runs.
+// byHandRow returns the row of an agent started by hand. Such an agent has no attempts,
+// and its start time is unknown.
 func byHandRow(w fleet.Worker, now time.Time, far bool) []table.Cell {
 	where := w.Host
 	if !far && w.PID > 0 {
@@ -201,8 +201,8 @@ func row(r fleet.Run, t fleet.Task, now time.Time, where string) []table.Cell {
 	return cells
 }
 
-// remarks are the open questions, the lanes that are paused, and the runs that no
-// gaffer works on.
+// remarks returns the open questions, the paused lanes, and the runs that no gaffer
+// process works on.
 func remarks(p picture, now time.Time) (lines []string) {
 	for _, a := range p.questions {
 		lines = append(lines, a.Line())

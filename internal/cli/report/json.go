@@ -13,14 +13,14 @@ import (
 	"gaffer/ledger"
 )
 
-// printJSON writes the report with its raw data at the end. The statistics come
-// first and are known last, so the rows wait in a file and not in memory.
+// printJSON writes the report with its raw data at the end. The statistics come first
+// but are known last, so the rows are kept in a temporary file instead of memory.
 func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledger.Query) error {
 	rows, err := newSpool()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.file.Close() }() // it has no name any more
+	defer func() { _ = rows.file.Close() }() // the file is already deleted
 	r, err := store.Report(ctx, query, rows.add)
 	if err != nil {
 		return err
@@ -33,11 +33,11 @@ func printJSON(ctx context.Context, e *env.Env, store *ledger.Store, query ledge
 	if err := rows.copyTo(out); err != nil {
 		return err
 	}
-	fmt.Fprint(out, "  ]\n}\n") // an error stays with out until Flush
+	fmt.Fprint(out, "  ]\n}\n") // Flush returns the error
 	return out.Flush()
 }
 
-// head writes the report up to where the rows follow.
+// head writes the report up to the start of the rows.
 func head(out io.Writer, r ledger.Report) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -51,7 +51,7 @@ func head(out io.Writer, r ledger.Report) error {
 	return err
 }
 
-// spool keeps rows in a file that has no name.
+// spool stores rows in a temporary file that is already deleted.
 type spool struct {
 	file *os.File
 	to   *bufio.Writer
@@ -65,7 +65,7 @@ func newSpool() (*spool, error) {
 		return nil, err
 	}
 	if err := os.Remove(f.Name()); err != nil {
-		_ = f.Close() // the first error is the one to tell
+		_ = f.Close() // the first error is returned
 		return nil, err
 	}
 	s := &spool{file: f, to: bufio.NewWriterSize(f, 1<<16)}
