@@ -54,14 +54,14 @@ import (
 	"gaffer/internal/cli/worktree"
 )
 
-// group is a job that people come to gaffer with, and the commands that do it.
+// group is a group of commands in the help.
 type group struct {
 	title    string
 	commands []func(*env.Env) *cobra.Command
 }
 
-// brief are the groups of which the overview has the names only, so that it fits
-// one screen. 'gaffer help commands' says what each command does.
+// brief returns the groups for which the overview lists only the names of the commands,
+// so that it fits one screen. 'gaffer help commands' describes each command.
 func brief() []string { return []string{beads, machines, documents, settings} }
 
 const (
@@ -71,8 +71,8 @@ const (
 	settings  = "Settings and upkeep"
 )
 
-// groups is the command tree's first level, in the order of 'gaffer --help'.
-// A new command is registered here and nowhere else.
+// groups returns the first level of the command tree, in the order of 'gaffer --help'.
+// A new command is added only here.
 func groups() []group {
 	return []group{
 		{"Run a plan", []func(*env.Env) *cobra.Command{plan.New, run.New, resume.New}},
@@ -95,7 +95,7 @@ func groups() []group {
 
 // newRoot builds the command tree.
 func newRoot(e *env.Env) *cobra.Command {
-	// Commands are listed in the order of a job's steps, not of the alphabet.
+	// Commands are listed in the order in which users need them, not alphabetically.
 	cobra.EnableCommandSorting = false
 	root := &cobra.Command{
 		Use:               "gaffer",

@@ -17,8 +17,8 @@ import (
 	"gaffer/internal/flow/teamrun"
 )
 
-// self runs what gaffer starts of itself, for every attempt or for many: it goes
-// past all of the command line.
+// self runs the commands that gaffer or an agent program starts itself, often once per
+// attempt or event. It bypasses the command tree, which takes time to build.
 func self(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[0] == "supervise":

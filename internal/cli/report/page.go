@@ -15,7 +15,7 @@ import (
 	"gaffer/ledger"
 )
 
-// writePage writes the page to a file, or to the result if it is called "-".
+// writePage writes the HTML report to a file, or to stdout if the name is "-".
 func writePage(e *env.Env, name string, r ledger.Report, from report.Source) error {
 	if name == "-" {
 		return report.HTML(e.Out, r, from)
@@ -28,9 +28,9 @@ func writePage(e *env.Env, name string, r ledger.Report, from report.Source) err
 	return nil
 }
 
-// replace puts a new file in the place of path, or leaves what is there. The
-// file is made in a folder of its own, which is how it gets the permissions that
-// the user's files have.
+// replace atomically replaces the file at path. After an error the old file is
+// unchanged. It creates the new file in a temporary folder, so that the file gets the
+// permissions of the user's umask.
 func replace(path string, write func(io.Writer) error) (err error) {
 	before, err := mayReplace(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it is closed already, or its error comes second
+	defer func() { _ = f.Close() }() // after success it is already closed; otherwise an earlier error is returned
 	out := bufio.NewWriter(f)
 	for _, step := range []func() error{
 		func() error { return write(out) }, out.Flush,
@@ -67,8 +67,8 @@ func keepPermissions(f *os.File, before fs.FileInfo) error {
 	return f.Chmod(before.Mode().Perm())
 }
 
-// mayReplace returns what is at path, nil for nothing, and refuses to put a file
-// in the place of anything but a file.
+// mayReplace returns the file at path, or nil if nothing exists there. It returns an
+// error if something other than a regular file exists there.
 func mayReplace(path string) (fs.FileInfo, error) {
 	info, err := os.Lstat(path)
 	switch {

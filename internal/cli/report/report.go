@@ -1,4 +1,5 @@
-// Package report is the command 'gaffer report'.
+// Package report implements the command 'gaffer report': it prints statistics about the
+// run and result records.
 package report
 
 import (
@@ -94,8 +95,8 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	return e.Printf("%s", report.Text(r, screen(e)))
 }
 
-// costs are what gaffer knows of the costs. A report is of the records: without
-// them it is one all the same.
+// costs returns a function that looks up the cost of a run in the database. If the
+// database cannot be read, the report is printed without costs.
 func costs(ctx context.Context, e *env.Env) func(string, int) (float64, bool) {
 	opts, err := connect.Options(e, nil)
 	if err == nil {
@@ -129,7 +130,7 @@ func (o options) query(e *env.Env) (ledger.Query, error) {
 	return q, nil
 }
 
-// nearby names the files below dir as one would there.
+// nearby makes the paths of files below dir relative to dir.
 func nearby(dir string, list []ledger.LeftOut) {
 	for _, l := range list {
 		for i, file := range l.Files {
@@ -140,10 +141,10 @@ func nearby(dir string, list []ledger.LeftOut) {
 	}
 }
 
-// maxSeen is how many names are offered instead of one that nobody has.
+// maxSeen is the maximum number of existing names that are listed for an unknown one.
 const maxSeen = 12
 
-// tellUnmatched says which names were asked for in vain.
+// tellUnmatched prints the names in the query that no record has.
 func tellUnmatched(e *env.Env, list []ledger.Unmatched) {
 	for _, u := range list {
 		text := fmt.Sprintf("no record has %s %q", u.Field, display.Printable(u.Name))

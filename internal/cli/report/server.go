@@ -12,7 +12,7 @@ import (
 	"gaffer/ledger"
 )
 
-// server shows what a server has counted.
+// server prints the report of a server.
 func server(ctx context.Context, e *env.Env, o options, query ledger.Query) error {
 	f, err := connect.Server(e, nil)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package restore is the command 'gaffer restore': a backup in the place of the
-// database.
+// Package restore implements the command 'gaffer restore': it replaces the database by
+// a backup.
 package restore
 
 import (

@@ -1,5 +1,5 @@
-// Package resume is the command 'gaffer resume': it takes up a run that was left
-// or whose gaffer has died.
+// Package resume implements the command 'gaffer resume': it continues a run that no
+// gaffer process works on.
 package resume
 
 import (

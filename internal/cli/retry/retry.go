@@ -1,5 +1,5 @@
-// Package retry is the command 'gaffer retry': another attempt at a task that
-// failed or was cancelled.
+// Package retry implements the command 'gaffer retry': it queues a failed or cancelled
+// task again.
 package retry
 
 import (

@@ -38,11 +38,11 @@ func (o *options) flags(e *env.Env, cmd *cobra.Command) {
 }
 
 func complete(cmd *cobra.Command, flag string, words []string) {
-	// The flag was declared just above; an error could only mean it was not.
+	// The flag was declared above, so there is no error.
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// agents are those that a prompt alone is enough for.
+// agents returns the agents that need only a prompt.
 func agents() (names []string) {
 	for _, name := range plan.Agents() {
 		if name != plan.CommandAgent {

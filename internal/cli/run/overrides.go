@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// overrides is what the command line says about a plan. A flag that was not
-// given says nothing.
+// overrides holds the flags that change a plan. A flag that is not given changes
+// nothing.
 type overrides struct {
 	given func(flag string) bool
 
@@ -26,7 +26,7 @@ type overrides struct {
 	verify       []string
 }
 
-// check refuses what no plan could mean.
+// check returns an error if a flag has a value that no plan can have.
 func (o overrides) check() error {
 	switch {
 	case o.onFailure != "" && !slices.Contains(failures(), o.onFailure):
@@ -45,7 +45,8 @@ func (o overrides) check() error {
 	return nil
 }
 
-// checkAgent refuses an agent that is neither known nor named by gaffer.yaml.
+// checkAgent returns an error if the agent is neither built in nor defined in
+// gaffer.yaml.
 func (o overrides) checkAgent(custom []string) error {
 	known := append(agents(), custom...)
 	switch {
@@ -70,7 +71,7 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// apply gives the plan as it is to run.
+// apply returns the plan with the flags applied.
 func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
 	p.Tasks = slices.Clone(p.Tasks)
 	for i := range p.Tasks {
@@ -89,8 +90,8 @@ func (o overrides) apply(p plan.Plan) (plan.Plan, error) {
 	return p, nil
 }
 
-// idle warns of flags that change nothing, since each task names an agent or a model
-// of its own.
+// idle returns warnings for --agent and --model if they have no effect because every
+// task names its own.
 func (o overrides) idle(tasks []plan.Task) (warnings plan.Problems) {
 	agent, model := o.agent == "" || len(tasks) == 0, o.model == "" || len(tasks) == 0
 	for _, t := range tasks {
@@ -121,7 +122,7 @@ func (o overrides) applyTask(t *plan.Task) {
 	t.Verify = slices.Concat(t.Verify, o.verify)
 }
 
-// afford refuses a budget in which a task could never start.
+// afford returns an error if the budget is too small for a task ever to start.
 func (o overrides) afford(p plan.Plan) error {
 	for _, t := range p.Tasks {
 		if t.Budget.USD > o.budget {

@@ -1,5 +1,5 @@
-// Package run is the command 'gaffer run': it makes a run of a plan and works
-// on it until it ends.
+// Package run implements the command 'gaffer run': it creates a run from a plan and
+// works on it until the run ends.
 package run
 
 import (
@@ -117,7 +117,7 @@ func run(ctx context.Context, e *env.Env, args []string, o options) error {
 	if err != nil {
 		return err
 	}
-	if !far { // a server's workers have programs of their own
+	if !far { // the programs of a server's workers are not known here
 		err := runview.Ready(ctx, e, nameOf(args), *o.json, func(ctx context.Context, opts app.Options) ([]preflight.Problem, error) {
 			return app.Preflight(ctx, opts, p)
 		})
@@ -150,7 +150,7 @@ func warn(e *env.Env, text string) {
 	e.Talk("%s: %s", e.Paint(e.Err, display.Yellow, "warning"), text)
 }
 
-// load reads every plan before anything runs.
+// load reads all plans before anything runs, and combines them into one.
 func load(e *env.Env, args []string, o options) (plan.Plan, error) {
 	root, err := e.Project()
 	if err != nil {
@@ -179,7 +179,7 @@ func load(e *env.Env, args []string, o options) (plan.Plan, error) {
 	return o.over.apply(whole)
 }
 
-// nameOf is what the plans are called when they are refused.
+// nameOf returns the name of the plans for an error message.
 func nameOf(args []string) string {
 	if len(args) > 1 {
 		return phrase.Count(len(args), "plan")

@@ -9,9 +9,10 @@ import (
 	"gaffer/internal/plan"
 )
 
-// together makes one plan of several. Their tasks do not wait for each other,
-// but waves go together. The strictest of what they say holds: the smallest
-// number at once, the hardest end at a failure. Budgets add up.
+// together combines several plans into one. Tasks of different plans do not depend on
+// each other, except that equal wave numbers form one wave. The strictest limits apply:
+// the smallest number of parallel tasks, the strictest reaction to a failure. Budgets
+// are added.
 func together(plans []plan.Plan) (plan.Plan, error) {
 	whole := plans[0]
 	if len(plans) == 1 {
@@ -43,8 +44,8 @@ func harder(a, b plan.OnFailure) bool {
 	return rank[a] > rank[b]
 }
 
-// separate refuses plans that cannot be one: a workflow, which has a branch of
-// its own, and two tasks with one id.
+// separate returns an error if the plans cannot be combined. A workflow has a branch of
+// its own and must run alone. Two tasks must not have the same id.
 func separate(plans []plan.Plan) error {
 	var problems plan.Problems
 	from := map[string]plan.Plan{}

@@ -1,5 +1,5 @@
-// Package runs is the command 'gaffer runs': the runs of a project, of all, or of a
-// server.
+// Package runs implements the command 'gaffer runs': it lists the runs of a project, of
+// all projects, or of a server.
 package runs
 
 import (
@@ -31,11 +31,11 @@ type options struct {
 	limit  int
 }
 
-// waiting is a run of which a task waits for a person. It is no status of the
-// protocols.
+// waiting is the status of a run with a task that waits for the user. The protocols do
+// not have this status.
 const waiting = "waiting"
 
-// statuses are the words that --status takes.
+// statuses returns the values of --status.
 func statuses() []string {
 	return []string{string(fleet.Running), waiting, string(fleet.Complete), string(fleet.Failed), string(fleet.Cancelled)}
 }
@@ -64,7 +64,7 @@ long they took and what they cost. A run of which a task waits for a person is
 	flags.IntVarP(&o.limit, "limit", "n", 20, "the latest `N` of the last 1000 runs; 0 is all of those")
 	connect.FleetFlags(e, cmd)
 	asJSON := env.JSONFlag(cmd)
-	// The flag was declared just above; an error could only mean that it was not.
+	// The flag was declared above, so there is no error.
 	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statuses(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		since, err := o.check(e.Now())
@@ -101,7 +101,7 @@ long they took and what they cost. A run of which a task waits for a person is
 
 func (o options) filters() bool { return len(o.status) > 0 || o.name != "" || o.since != "" }
 
-// check reads what cannot be read from the command line by itself.
+// check validates the flags and returns the parsed --since.
 func (o options) check(now time.Time) (since time.Time, err error) {
 	if o.limit < 0 {
 		return since, fmt.Errorf("-n %d: want 0 or more", o.limit)
@@ -118,11 +118,11 @@ func (o options) check(now time.Time) (since time.Time, err error) {
 	return env.Since(o.since, now)
 }
 
-// most is how many runs are looked at. A server lists no more at once.
+// most is the maximum number of runs that are read. A server returns no more at once.
 const most = 1000
 
-// find returns the runs that are wanted, one more than the limit if there are more,
-// and of each run how many questions are open.
+// find returns the runs that match, at most one more than the limit, and the number of
+// open questions by run.
 func find(ctx context.Context, f connect.Fleet, o options, since time.Time) (list []fleet.Run, asked map[string]int, err error) {
 	limit := o.limit + 1
 	if o.limit == 0 || o.filters() {

@@ -10,11 +10,12 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// branchesWithin bounds how long a summary waits for git.
+// branchesWithin is the timeout for git in a summary.
 const branchesWithin = 10 * time.Second
 
-// branches asks git for the branches of the project if the run has any. Without an
-// answer the summary names those whose worktree is there.
+// branches returns the branches of the project's repository if a task of the run has a
+// branch. If git does not answer, the summary names only branches whose worktree
+// exists.
 func (t *View) branches(r fleet.Run) map[string]bool {
 	named := false
 	for _, task := range r.Tasks {
@@ -37,7 +38,7 @@ func (t *View) branches(r fleet.Run) map[string]bool {
 	return list
 }
 
-// workPlaces are the branches that tasks have worked on, and their worktrees.
+// workPlaces returns a line for each branch and worktree that the tasks used.
 func workPlaces(r fleet.Run, at site) (lines []string) {
 	seen := map[string]bool{}
 	for _, t := range r.Tasks {
@@ -48,7 +49,7 @@ func workPlaces(r fleet.Run, at site) (lines []string) {
 		there, path := at.there(t.Worktree), display.Printable(relative(at.dir, t.Worktree))
 		_, branch := at.branches[t.Branch]
 		switch {
-		case t.Branch == "" && there: // of a run that an older gaffer has made
+		case t.Branch == "" && there: // an older gaffer created the run
 			lines = append(lines, "  worktree  "+path)
 		case there:
 			lines = append(lines, "  branch    "+display.Printable(t.Branch)+" in "+path)
@@ -59,9 +60,9 @@ func workPlaces(r fleet.Run, at site) (lines []string) {
 	return lines
 }
 
-// mergeCommands are what brings the work of a complete run into the branch that the
-// person has checked out. A branch whose work is in a later one, or is checked out
-// already, needs none.
+// mergeCommands returns the commands that merge the work of a complete run into the
+// branch that the user has checked out. A branch needs no command if a later task's
+// branch contains it, or if its commits are already checked out.
 func mergeCommands(r fleet.Run, at site) (lines []string) {
 	if r.Status != fleet.Complete || r.Team != "" {
 		return nil
@@ -70,7 +71,7 @@ func mergeCommands(r fleet.Run, at site) (lines []string) {
 	for _, t := range r.Tasks {
 		tasks[t.ID] = t
 	}
-	inLater := map[string]bool{} // tasks, with all that come before them
+	inLater := map[string]bool{} // tasks that later tasks build on, directly or indirectly
 	var follow func(after []string)
 	follow = func(after []string) {
 		for _, id := range after {

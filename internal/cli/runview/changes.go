@@ -13,9 +13,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// opening says what a run is, how many of its tasks run at once, how it stands, and
-// which accounts of its agents are paused; then which questions are open already.
-// It comes before the changes.
+// opening returns the lines before the changes: the run's name, tasks, parallelism,
+// counts and paused accounts, then the open questions.
 func opening(r fleet.Run, far bool, now time.Time) []string {
 	first := "run " + r.ID + ": " + join(", ", display.Line(r.Name, 60), phrase.Count(len(r.Tasks), "task"), atOnce(r, far), phrase.Counts(r.Counts))
 	lines := []string{join("; ", first, pauses(r, now))}
@@ -27,8 +26,8 @@ func opening(r fleet.Run, far bool, now time.Time) []string {
 	return lines
 }
 
-// atOnce says how many tasks of a run run at the same time. It is empty where that
-// says nothing: a run of one task, and a team, which has its own rules.
+// atOnce describes how many tasks of a run may run in parallel. It returns "" for a run
+// of one task, and for a team, which has its own rules.
 func atOnce(r fleet.Run, far bool) string {
 	switch {
 	case len(r.Tasks) < 2 || r.Team != "":
@@ -39,7 +38,7 @@ func atOnce(r fleet.Run, far bool) string {
 	return fmt.Sprintf("at most %d at once", cmp.Or(r.Parallel, app.DefaultParallel))
 }
 
-// pauses is such as "claude paused until 14:00, usage limit", or "".
+// pauses returns a text such as "claude paused until 14:00, usage limit", or "".
 func pauses(r fleet.Run, now time.Time) string {
 	var list []string
 	for _, l := range r.Paused(now) {
@@ -48,10 +47,9 @@ func pauses(r fleet.Run, now time.Time) string {
 	return strings.Join(list, "; ")
 }
 
-// changes tells what happened between two states of a run, one line for each.
-// A line begins with the task's id, or with "run" and the run's, and a colon.
-// States in between may not have been seen: what is told follows from what is
-// there now.
+// changes returns a line for each difference between two states of a run. A line starts
+// with the task's id, or with "run" and the run's id, and a colon. States in between
+// may have been missed, so the lines follow from the two states alone.
 func changes(before, after fleet.Run, now time.Time) []string {
 	var lines []string
 	run := "run " + after.ID + ": "
@@ -71,8 +69,8 @@ func changes(before, after fleet.Run, now time.Time) []string {
 	return lines
 }
 
-// known returns the task of that id, which is most likely at i: tasks keep their
-// places, and new ones come last. One that is not there is the zero task.
+// known returns the task with this id, or the zero task. It looks at index i first:
+// tasks keep their order, and new ones are appended.
 func known(tasks []fleet.Task, i int, id string) fleet.Task {
 	if i >= len(tasks) || tasks[i].ID != id {
 		i = slices.IndexFunc(tasks, func(t fleet.Task) bool { return t.ID == id })
@@ -92,8 +90,8 @@ func paused(r fleet.Run, l fleet.Lane) bool {
 	return false
 }
 
-// taskChanges tells what happened to one task. The zero task is one that has
-// not been seen yet.
+// taskChanges returns a line for each change of one task. before is the zero task if
+// the task was not seen yet.
 func taskChanges(before, after fleet.Task, now time.Time) (lines []string) {
 	if began(before, after) {
 		lines = append(lines, started(before, after))
@@ -113,7 +111,7 @@ func taskChanges(before, after fleet.Task, now time.Time) (lines []string) {
 	return lines
 }
 
-// began reports whether an attempt has begun that was not there before.
+// began reports whether a new attempt has started.
 func began(before, after fleet.Task) bool {
 	if after.Attempt == nil {
 		return false
@@ -124,7 +122,7 @@ func began(before, after fleet.Task) bool {
 func started(before, after fleet.Task) string {
 	agent := join(" ", phrase.Line(after.Agent), phrase.Line(after.Model))
 	text := join(", ", "started", try(after), agent)
-	// The attempt before this one ended unseen.
+	// The previous attempt ended between the two states.
 	if before.Attempt != nil && before.Status == fleet.Running && before.Attempt.Class == "" {
 		text += join(": ", fmt.Sprintf(", after attempt %d failed", before.Attempt.Number), phrase.Line(after.Outcome))
 	}
@@ -146,7 +144,7 @@ func orOne(try string) string {
 	return try
 }
 
-// retries reports whether the task has come to wait for another attempt.
+// retries reports whether an attempt has ended and the task now waits for another.
 func retries(before, after fleet.Task) bool {
 	return after.Status == fleet.Queued && after.Attempt != nil && after.Attempt.Status.Final() &&
 		(before.Attempt == nil || before.Attempt.ID != after.Attempt.ID || !before.Attempt.Status.Final())
@@ -167,9 +165,9 @@ func asks(q fleet.Question) string {
 	return text + fmt.Sprintf("; answer with 'gaffer answer %s'", phrase.Line(q.Name))
 }
 
-// ended is such as "complete, 12s, waited 4m 10s, 2 checks passed, $0.01" and
-// "failed, 3s, $0.01: denied". What the agent said is in the summary of the run,
-// once.
+// ended returns a text such as "complete, 12s, waited 4m 10s, 2 checks passed, $0.01"
+// or "failed, 3s, $0.01: denied". It does not include the agent's last message, which
+// is in the run's summary.
 func ended(t fleet.Task, now time.Time) string {
 	took, waited, spent := "", "", ""
 	if d, ok := phrase.Took(t.Attempt, now); ok {
@@ -182,7 +180,7 @@ func ended(t fleet.Task, now time.Time) string {
 	return join(": ", text, phrase.Cause(t))
 }
 
-// join leaves out what is empty.
+// join joins the parts that are not empty.
 func join(separator string, parts ...string) string {
 	kept := parts[:0:0]
 	for _, p := range parts {

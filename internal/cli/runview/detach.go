@@ -6,8 +6,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Detach lets a gaffer in the background work on a run, and tells the run's id
-// and how to see it again.
+// Detach starts a background process that works on a run. It prints the run's id and
+// how to see the run again.
 func (t *View) Detach(ctx context.Context, run string, asJSON bool) error {
 	if !asJSON {
 		r, err := t.Fleet.Run(ctx, run)
@@ -40,13 +40,13 @@ func (t *View) Detach(ctx context.Context, run string, asJSON bool) error {
 	return t.env.Printf("%s\n", d.Run)
 }
 
-// left is a run that others work on.
+// left is the JSON form of a run that a server's workers work on.
 type left struct {
 	Run    string `json:"run"`
 	Server string `json:"server"`
 }
 
-// leaveTo tells how to see a run again that the workers of a server work on.
+// leaveTo prints how to see a run again that a server's workers work on.
 func (t *View) leaveTo(run string, asJSON bool) error {
 	if asJSON {
 		return t.env.PrintJSON(left{run, t.Fleet.Where()})

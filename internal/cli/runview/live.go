@@ -9,10 +9,10 @@ import (
 	"gaffer/internal/ui/tui"
 )
 
-// errHungUp ends a live view whose terminal is gone.
+// errHungUp ends a live view after its terminal was closed.
 var errHungUp = errors.New("hung up")
 
-// live shows a run in the terminal.
+// live shows a run in the terminal until the run ends or the user leaves.
 func (t *View) live(ctx context.Context, term *tui.Terminal, j job) (ending, error) {
 	end := ending{run: j.run}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -54,7 +54,7 @@ func (t *View) live(ctx context.Context, term *tui.Terminal, j job) (ending, err
 	return end, err
 }
 
-// leave leaves the picture of the tasks behind, where the view was.
+// leave prints the final state of the tasks where the view was.
 func (t *View) leave(r fleet.Run, term *tui.Terminal) {
 	width, _ := term.Size()
 	for _, row := range (tui.View{Run: r, Now: t.env.Now()}).Final(width, t.env.Color(t.env.Err)) {
@@ -62,7 +62,7 @@ func (t *View) leave(r fleet.Run, term *tui.Terminal) {
 	}
 }
 
-// live is what the view and the work on the run share.
+// live is the state that the view and the work on the run share.
 type live struct {
 	attendant *View
 	job       job
@@ -71,12 +71,13 @@ type live struct {
 	end       chan struct{}
 
 	last      fleet.Run // written by bridge
-	err       error     // written by bridge: why the work ended without an end of the run
-	signalled bool      // written by bridge: a signal said that it is to end
+	err       error     // written by bridge: why the work stopped before the run ended
+	signalled bool      // written by bridge: a signal asked to end the run
 	cancelled bool      // written by act
 }
 
-// note never waits: a person who does not look misses a note and nothing else.
+// note shows a note in the view. It never blocks: if the view is behind, it drops the
+// note.
 func (v *live) note(text string) {
 	select {
 	case v.notes <- text:
@@ -84,7 +85,7 @@ func (v *live) note(text string) {
 	}
 }
 
-// bridge passes on to the view what happens, and closes it when the run has
+// bridge passes changes of the run to the view, and closes the view when the run has
 // ended.
 func (v *live) bridge(ctx context.Context, cancel context.CancelCauseFunc) {
 	var all sync.WaitGroup
@@ -108,7 +109,7 @@ func (v *live) bridge(ctx context.Context, cancel context.CancelCauseFunc) {
 				close(v.runs)
 				return
 			default:
-				runs = nil // the end comes from the work
+				runs = nil // wait for the work to end
 			}
 		case v.err = <-failed:
 			cancel(nil)
@@ -146,7 +147,7 @@ func (v *live) pushEnd() {
 	}
 }
 
-// act does what the person asks for.
+// act carries out an action of the user.
 func (v *live) act(ctx context.Context, a tui.Action) string {
 	var err error
 	said := ""

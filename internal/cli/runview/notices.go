@@ -2,7 +2,7 @@ package runview
 
 import "sync"
 
-// notices takes what a person should know to where the person looks now.
+// notices passes messages for the user to the current view.
 type notices struct {
 	mu sync.Mutex
 	to func(text string)
@@ -14,7 +14,7 @@ func (n *notices) tell(text string) {
 	n.to(text)
 }
 
-// divert sends notices elsewhere until back is called.
+// divert sends notices to another function until back is called.
 func (n *notices) divert(to func(text string)) (back func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

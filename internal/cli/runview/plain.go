@@ -7,9 +7,10 @@ import (
 	"gaffer/fleet"
 )
 
-// plain shows a run as lines on stderr, one for each change. The first signal
-// cancels the run and waits for its agents to end, the second leaves at once;
-// hanging up leaves the run to another gaffer. A server's run is only ever left.
+// plain shows a run as lines on stderr, one per change. The first signal cancels the
+// run and waits for its agents to end. The second signal exits at once. SIGHUP leaves
+// the run to a background process. For a server's run, any signal only stops following
+// it.
 func (t *View) plain(ctx context.Context, j job) (end ending, err error) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -19,7 +20,7 @@ func (t *View) plain(ctx context.Context, j job) (end ending, err error) {
 	runs, failed := follow(ctx, t.Fleet, id, j.interval, &all)
 	j.work.start()
 	defer j.work.halt()
-	end.run, j.run = j.run, fleet.Run{} // of the tasks of a large run no more is kept than need be
+	end.run, j.run = j.run, fleet.Run{} // releases one copy of the tasks; a run may be large
 	for _, line := range opening(end.run, t.far(), t.env.Now()) {
 		t.env.Talk("%s", line)
 	}
@@ -38,7 +39,7 @@ func (t *View) plain(ctx context.Context, j job) (end ending, err error) {
 			case t.far():
 				return end, pending(failed)
 			default:
-				runs = nil // the end comes from the work
+				runs = nil // wait for the work to end
 			}
 		case err := <-failed:
 			return end, err
@@ -65,7 +66,7 @@ func (t *View) plain(ctx context.Context, j job) (end ending, err error) {
 	}
 }
 
-// pending is the error that has come, if one has.
+// pending returns the error in the channel, or nil if there is none yet.
 func pending(failed <-chan error) error {
 	select {
 	case err := <-failed:

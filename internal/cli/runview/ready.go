@@ -16,12 +16,12 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// Look finds what is missing on this machine, such as [app.Preflight] for a plan.
+// Look finds what is missing on this machine. An example is [app.Preflight] for a plan.
 type Look func(context.Context, app.Options) ([]preflight.Problem, error)
 
-// Ready refuses to go on if something is missing on this machine. It prints one line
-// for each problem, and comes before anything is created. A user at a terminal is
-// asked whether the programs that the project names are trusted.
+// Ready returns an error if something is missing on this machine, and prints one line
+// per problem. Call it before anything is created. It asks a user at a terminal whether
+// to trust the programs that the project names.
 func Ready(ctx context.Context, e *env.Env, name string, asJSON bool, look Look) error {
 	opts, err := connect.Options(e, nil)
 	if err != nil {
@@ -48,13 +48,14 @@ func Ready(ctx context.Context, e *env.Env, name string, asJSON bool, look Look)
 	return NotReady(name, problems, ", nothing runs")
 }
 
-// isUntrusted tells whether a program of the project is not trusted.
+// isUntrusted reports whether the problem is a program of the project that the user has
+// not trusted.
 func isUntrusted(p preflight.Problem) bool {
 	_, ok := errors.AsType[*programs.Error](p)
 	return ok
 }
 
-// PrintProblems prints one line for each.
+// PrintProblems prints one line per problem.
 func PrintProblems(e *env.Env, problems []preflight.Problem) error {
 	for _, p := range problems {
 		if err := e.Printf("%s: %s\n", e.Paint(e.Out, display.Red, "problem"), display.Printable(p.String())); err != nil {
@@ -64,8 +65,8 @@ func PrintProblems(e *env.Env, problems []preflight.Problem) error {
 	return nil
 }
 
-// NotReady is the error of something that cannot run on this machine. Its exit code is
-// that of its problems.
+// NotReady returns the error for a plan that cannot run on this machine. Its exit code
+// follows from the problems.
 func NotReady(name string, problems []preflight.Problem, then string) error {
 	e := &notReady{text: fmt.Sprintf("%s: %s on this machine%s", display.Line(name, 60), phrase.Count(len(problems), "problem"), then)}
 	for _, p := range problems {
@@ -82,5 +83,5 @@ type notReady struct {
 func (e *notReady) Error() string   { return e.text }
 func (e *notReady) Unwrap() []error { return e.problems }
 
-// Hint is empty: the line of each problem says what to do.
+// Hint returns "", because the line of each problem already says what to do.
 func (e *notReady) Hint() string { return "" }

@@ -21,13 +21,13 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// ShowFlag declares --open, which is what [View.Show] is set to.
+// ShowFlag adds the flag --open, whose value belongs into [View.Show].
 func ShowFlag(cmd *cobra.Command) *bool {
 	return cmd.Flags().Bool("open", false, "show it in the browser, until its pages are closed")
 }
 
-// CheckFlags refuses --open and --detach where the command cannot do what they say.
-// Call it before anything is created. far is whether workers of a server run it.
+// CheckFlags returns an error if --open or --detach cannot be used. Call it before
+// anything is created. far is true if a server's workers run the plan.
 func CheckFlags(e *env.Env, show, detach, far bool) error {
 	if !detach || far {
 		return nil
@@ -39,21 +39,21 @@ func CheckFlags(e *env.Env, show, detach, far bool) error {
 	return app.CheckDetach(e.Getenv)
 }
 
-// lingering is how long the page of a run that has ended waits for a browser to
-// come, or to come back.
+// lingering is how long the dashboard of an ended run waits for a browser to connect or
+// reconnect.
 const lingering = 10 * time.Second
 
-// shown is a run in the browser; nil if it is not shown from here.
+// shown is the dashboard of a run that this process serves. It is nil if there is none.
 type shown struct {
 	attendant *View
 	page      *page.Page
 	run       string
-	opened    bool // a browser was opened, and may be on its way
-	left      bool // the person has left the run
+	opened    bool // a browser was opened and may not have connected yet
+	left      bool // the user has detached from the run
 }
 
-// show shows a run in the browser if that is wanted, once. If it cannot, it says
-// so, and the run goes on.
+// show opens the run in the browser if --open was given. It does so once. An error is
+// only reported, and the run continues.
 func (t *View) show(ctx context.Context, run string) {
 	if !t.Show {
 		return
@@ -80,7 +80,7 @@ func (t *View) show(ctx context.Context, run string) {
 	}
 }
 
-// showFar shows a run of a server in the browser.
+// showFar opens a server's run in the browser.
 func (t *View) showFar(ctx context.Context, run string) error {
 	address, _, _ := strings.Cut(t.Fleet.Where(), ",")
 	address = strings.TrimRight(strings.TrimSpace(address), "/")
@@ -96,8 +96,8 @@ func (t *View) showFar(ctx context.Context, run string) error {
 	return nil
 }
 
-// offer keeps for the live view what it will cover. It reports whether a browser
-// was opened.
+// offer opens the link in a browser. If it cannot, it stores a remark for the live
+// view, which will cover the printed text. It reports whether a browser was opened.
 func (t *View) offer(ctx context.Context, address, link, again string) (opened bool) {
 	opened = page.Offer(ctx, t.env, address, link, page.Unasked(t.env), again)
 	if !opened {
@@ -106,16 +106,16 @@ func (t *View) offer(ctx context.Context, address, link, again string) (opened b
 	return opened
 }
 
-// leave is called when the person leaves the run to a gaffer in the background:
-// the page does not keep this one.
+// leave is called when a background process takes over the run. The dashboard must not
+// keep this process alive then.
 func (s *shown) leave() {
 	if s != nil {
 		s.left = true
 	}
 }
 
-// end closes the page, and says how to see the run again. If the run has ended and
-// a browser has shown it, or was opened, that is when no browser shows it any more.
+// end closes the dashboard and prints how to see the run again. If the run has ended
+// and a browser has shown it or was opened, end first waits until no browser shows it.
 func (s *shown) end(err error) {
 	if s == nil {
 		return
@@ -129,7 +129,8 @@ func (s *shown) end(err error) {
 	s.attendant.talk(fmt.Sprintf("the dashboard is closed; 'gaffer serve' and then 'gaffer open %s' show the run again", s.run))
 }
 
-// linger returns when no browser has shown the page for a while, or at a signal.
+// linger returns once no browser has shown the page for the time lingering, or at a
+// signal.
 func (s *shown) linger() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -8,17 +8,17 @@ import (
 	"syscall"
 )
 
-// word is what a signal says.
+// word is the meaning of a signal.
 type word int
 
 const (
-	endIt  word = iota + 1 // SIGINT, SIGTERM: end the run, then leave
-	hungUp                 // SIGHUP: the terminal is gone; go on without it
+	endIt  word = iota + 1 // SIGINT, SIGTERM: end the run, then exit
+	hungUp                 // SIGHUP: the terminal was closed; continue in the background
 )
 
-// signals are this process's while a run is worked on: the command line's own
-// handler would end the process at the second one, with the terminal not given
-// back and agents not ended.
+// signals replaces the command line's signal handler while this process works on a run.
+// That handler exits at the second signal, without restoring the terminal and without
+// ending the agents.
 type signals struct {
 	hear <-chan word
 	give func()
@@ -28,7 +28,7 @@ func takeSignals(ctx context.Context) signals {
 	heard := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	signal.Reset(wanted...)
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup asks for
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores SIGHUP
 		wanted = append(wanted, syscall.SIGHUP)
 	}
 	signal.Notify(heard, wanted...)
@@ -42,8 +42,8 @@ func takeSignals(ctx context.Context) signals {
 	}}
 }
 
-// translate passes signals on as words, also the one that ended the command's
-// context before they were ours.
+// translate converts signals to words. It also converts the signal that ended the
+// command's context before takeSignals was called.
 func translate(before <-chan struct{}, heard <-chan os.Signal, words chan<- word, done <-chan struct{}) {
 	for {
 		w := endIt

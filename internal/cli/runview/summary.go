@@ -14,10 +14,10 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// maxTold is how many tasks that went wrong are told one by one.
+// maxTold is the maximum number of lines of one kind in a summary.
 const maxTold = 20
 
-// summary prints what is left to know of a run.
+// summary prints the summary of a run.
 func (t *View) summary(r fleet.Run) error {
 	at := site{dir: t.env.Dir, there: isThere, far: t.far(), branches: t.branches(r)}
 	return table.Lines(t.env, lineStyle, summary(r, t.env.Now(), at)...)
@@ -35,19 +35,19 @@ func lineStyle(line string) display.Style {
 	return ""
 }
 
-// site is where a summary is read: paths below dir are told from there, and
-// worktrees and branches only if they are there. A run that is far away has left
-// nothing here.
+// site is the place where a summary is printed. Paths below dir are printed relative to
+// it. Worktrees and branches are printed only if they exist. A server's run has no
+// files here.
 type site struct {
 	dir      string
 	there    func(path string) bool
 	far      bool
-	branches map[string]bool // those of the repository: whether they have commits that are not checked out
+	branches map[string]bool // the repository's branches; true if a branch has commits that are not checked out
 }
 
-// summary is what was done, what was verified, what it cost, where logs, branches
-// and worktrees are, or who worked, and what to do next. What a team's run has
-// verified, its session says.
+// summary returns the lines of a summary: what was done, what was verified, the cost,
+// the logs, branches and worktrees (or the workers of a server), and what to do next.
+// For a team, the session reports what was verified.
 func summary(r fleet.Run, now time.Time, at site) []string {
 	lines := []string{headline(r, now), "  tasks     " + phrase.Counts(r.Counts)}
 	if text := verified(r); text != "" && r.Team == "" {
@@ -78,7 +78,7 @@ func summary(r fleet.Run, now time.Time, at site) []string {
 	return append(lines, mergeCommands(r, at)...)
 }
 
-// places are where logs, branches and worktrees are.
+// places returns lines with the paths of logs, branches and worktrees.
 func places(r fleet.Run, at site) (lines []string) {
 	if r.Documents != "" {
 		lines = append(lines, "  logs      "+display.Printable(relative(at.dir, r.Documents)))
@@ -86,7 +86,7 @@ func places(r fleet.Run, at site) (lines []string) {
 	return append(lines, workPlaces(r, at)...)
 }
 
-// workers are who has worked on the tasks.
+// workers returns a line with the workers that ran the tasks.
 func workers(r fleet.Run) []string {
 	var names []string
 	for _, t := range r.Tasks {
@@ -111,8 +111,7 @@ func headline(r fleet.Run, now time.Time) string {
 		phrase.Elapsed(max(end.Sub(r.Created), 0)), display.Printable(r.ID))
 }
 
-// verified tells the tasks that were checked from those whose agent's word is
-// all there is.
+// verified counts the complete tasks that were checked, and those without a check.
 func verified(r fleet.Run) string {
 	tasks, checks, word, failed := 0, 0, 0, 0
 	for _, t := range r.Tasks {
@@ -145,7 +144,7 @@ func isThere(path string) bool {
 	return err == nil
 }
 
-// troubles tells what went wrong, task by task, and what to do about it.
+// troubles returns lines about each failed task, with its cause and what to do.
 func troubles(r fleet.Run) (lines []string) {
 	told, more := 0, 0
 	for _, t := range r.Tasks {
@@ -164,7 +163,7 @@ func troubles(r fleet.Run) (lines []string) {
 	return lines
 }
 
-// next is what to do with a run that is not complete.
+// next returns what to do with a run that is not complete.
 func next(r fleet.Run) []string {
 	switch {
 	case !r.Status.Final():
@@ -175,8 +174,8 @@ func next(r fleet.Run) []string {
 	return nil
 }
 
-// teamTroubles tells the last task that went wrong in a session that is not
-// complete. The session has answered those before, and says what to do about
+// teamTroubles returns lines about the last failed task of a session that is not
+// complete. The session has already handled earlier failures, and says what to do about
 // this one.
 func teamTroubles(r fleet.Run) (lines []string) {
 	if r.Status == fleet.Complete {
@@ -197,7 +196,7 @@ func teamTroubles(r fleet.Run) (lines []string) {
 	return lines
 }
 
-// resuming is the command that goes on with a run.
+// resuming returns the command that continues a run.
 func resuming(r fleet.Run) string {
 	if r.Team != "" {
 		return "gaffer team resume"
@@ -205,7 +204,8 @@ func resuming(r fleet.Run) string {
 	return "gaffer resume " + r.ID
 }
 
-// trouble is a task that failed: why, the lines that say so, and what to do.
+// trouble returns lines about a failed task: the cause, the output that shows it, and
+// what to do.
 func trouble(t fleet.Task) []string {
 	id := display.Printable(t.ID)
 	head, output := phrase.Failure(t)
@@ -219,7 +219,7 @@ func trouble(t fleet.Task) []string {
 	return append(lines, fmt.Sprintf("    gaffer logs %s, then gaffer retry %s --resume", id, id))
 }
 
-// words are the last words of the tasks that are complete, if they had any.
+// words returns the last message of each complete task that has one.
 func words(r fleet.Run) (lines []string) {
 	more := 0
 	for _, t := range r.Tasks {
@@ -238,7 +238,7 @@ func words(r fleet.Run) (lines []string) {
 	return lines
 }
 
-// relative is path from dir, or path itself if it is not below.
+// relative returns path relative to dir, or path itself if it is not below dir.
 func relative(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel

@@ -1,6 +1,6 @@
-// Package runview works on a run, or only looks on, and shows it until it ends:
-// as a live view in a terminal, else as plain lines. It is what 'gaffer run',
-// 'resume', 'retry --resume' and 'status --watch' have in common.
+// Package runview shows a run until it ends, and optionally works on it. In a terminal
+// it shows a live view, otherwise plain lines. 'gaffer run', 'resume', 'retry --resume'
+// and 'status --watch' use it.
 package runview
 
 import (
@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/ui/tui"
 )
 
-// View looks after runs for one command.
+// View shows runs for one command and works on them.
 type View struct {
 	Fleet connect.Fleet
 	App   *app.App // nil if the fleet is a server's
@@ -26,12 +26,12 @@ type View struct {
 
 	env     *env.Env
 	notices notices
-	remark  string // for whoever looks at the live view
-	shown   *shown // nil if no run is shown from here
+	remark  string // a note for the live view
+	shown   *shown // nil if this process serves no dashboard
 }
 
-// With opens gaffer on this machine, in the project of the command, calls do and
-// closes it. What runs goes on.
+// With opens gaffer on this machine in the command's project, calls do and closes
+// gaffer. Running agents continue.
 func With(ctx context.Context, e *env.Env, do func(*View) error) error {
 	t := newAttendant(e)
 	a, err := connect.App(ctx, e, t.notices.tell)
@@ -42,7 +42,7 @@ func With(ctx context.Context, e *env.Env, do func(*View) error) error {
 	return t.finally(do)
 }
 
-// WithFleet is like [With] for this machine or the server that is named.
+// WithFleet is like [With], but uses the configured server if there is one.
 func WithFleet(ctx context.Context, e *env.Env, do func(*View) error) error {
 	far, err := connect.Remote(e)
 	if err != nil {
@@ -66,7 +66,7 @@ func newAttendant(e *env.Env) *View {
 	return t
 }
 
-// finally calls do, lets a page stay that is looked at, and closes the fleet.
+// finally calls do, waits while a browser shows the dashboard, and closes the fleet.
 func (t *View) finally(do func(*View) error) error {
 	err := do(t)
 	t.shown.end(err)
@@ -76,21 +76,21 @@ func (t *View) finally(do func(*View) error) error {
 	return err
 }
 
-// far reports whether others work on what is attended to.
+// far reports whether the run belongs to a server, whose workers work on it.
 func (t *View) far() bool { return t.Fleet.Where() != "" }
 
 func (t *View) talk(text string) { t.env.Talk("gaffer: %s", display.Printable(text)) }
 
-// ending is how the attendance came to its end.
+// ending describes why a view ended.
 type ending struct {
 	run         fleet.Run
-	interrupted bool   // a person or a signal ended it
-	left        string // why it ended before the run did, if it did so
+	interrupted bool   // the user or a signal ended it
+	left        string // why it ended before the run did, or ""
 	detached    bool
 }
 
-// Work works on a run until it has ended, and says so. A server's run is worked
-// on by others, and followed. The error has the exit code: none if all is
+// Work works on a run until it has ended, and prints the result. A server's run is only
+// followed. The returned error determines the exit code; it is nil if every task is
 // complete.
 func (t *View) Work(ctx context.Context, run string, asJSON bool) error {
 	t.show(ctx, run)
@@ -108,7 +108,7 @@ func (t *View) attend(ctx context.Context, run string, asJSON bool) error {
 	if term, err := tui.Open(t.env.In, t.env.Err); err == nil && t.env.Getenv("TERM") != "dumb" {
 		show = func(ctx context.Context, j job) (ending, error) { return t.live(ctx, term, j) }
 	}
-	// Signals are dealt with below; the work itself ends when it is told to.
+	// The views handle signals themselves, so ctx must not be cancelled by one.
 	ctx = context.WithoutCancel(ctx)
 	end, err := show(ctx, job{run: r, work: newWork(ctx, t, run), signals: signals.hear, interval: connect.Pace(len(r.Tasks))})
 	if err != nil {
@@ -120,18 +120,18 @@ func (t *View) attend(ctx context.Context, run string, asJSON bool) error {
 	if err := t.tell(end, asJSON); err != nil || t.App == nil || !end.run.Status.Final() {
 		return err
 	}
-	return t.App.OwedBy(ctx, run) // scripts that read the documents next must not take the old ones for the result
+	return t.App.OwedBy(ctx, run) // scripts that read the documents next must not mistake old ones for the result
 }
 
-// job is what a way to show a run is given.
+// job holds the parameters of a view of a run.
 type job struct {
 	run      fleet.Run
-	work     *work // nil for an onlooker
+	work     *work // nil if this process only watches the run
 	signals  <-chan word
 	interval time.Duration
 }
 
-// background lets another gaffer go on with the run.
+// background lets a background process continue the run.
 func (t *View) background(ctx context.Context, end ending, asJSON bool) error {
 	t.shown.leave()
 	if err := t.Detach(ctx, end.run.ID, asJSON); err != nil {
@@ -143,7 +143,7 @@ func (t *View) background(ctx context.Context, end ending, asJSON bool) error {
 	return nil
 }
 
-// goesOn is what becomes of a run that nobody here looks after any more.
+// goesOn describes what happens to a run after this process has left it.
 func (t *View) goesOn() string {
 	if t.far() {
 		return "left; it goes on without this"
@@ -151,7 +151,7 @@ func (t *View) goesOn() string {
 	return "hung up; it goes on in the background"
 }
 
-// tell gives the result and what the exit code is to be.
+// tell prints the result and returns the error for the exit code.
 func (t *View) tell(end ending, asJSON bool) error {
 	if asJSON {
 		if err := t.env.PrintJSON(end.run); err != nil {
@@ -163,7 +163,7 @@ func (t *View) tell(end ending, asJSON bool) error {
 	return verdict(end)
 }
 
-// verdict is nil if every task is complete.
+// verdict returns nil if every task is complete, otherwise the error for the exit code.
 func verdict(end ending) error {
 	r := end.run
 	switch {
@@ -173,7 +173,7 @@ func verdict(end ending) error {
 			Next: fmt.Sprintf("'%s' goes on, 'gaffer status' shows how it stands", resuming(r)),
 		}
 	case r.Status == fleet.Complete && (r.Counts.Cancelled == 0 || r.Team != ""):
-		return nil // also if somebody tried to end it
+		return nil // even if a signal tried to end it
 	case r.Team != "":
 		return teamVerdict(end)
 	case end.interrupted:
@@ -185,8 +185,8 @@ func verdict(end ending) error {
 	return &exit.Error{Code: exit.CodeFailed, Err: fmt.Errorf("run %s: %s, %s", r.ID, r.Status, phrase.Counts(r.Counts))}
 }
 
-// teamVerdict is of a session that did not come to its end: whatever failed, it
-// is the session that goes on.
+// teamVerdict returns the error for a session that did not complete. The user continues
+// the session, whatever task has failed.
 func teamVerdict(end ending) error {
 	if end.interrupted {
 		return &exit.Error{

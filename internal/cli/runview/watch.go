@@ -14,9 +14,9 @@ import (
 	"gaffer/internal/ui/tui"
 )
 
-// Watch shows a run that another works on until it has ended, or the person
-// leaves. Without a terminal, and with asJSON, each change is one line of the
-// result.
+// Watch shows a run that another process works on, until the run ends or the user
+// leaves. Without a terminal, or with asJSON, it prints each change as a line to
+// stdout.
 func (t *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	r, err := t.Fleet.Run(ctx, run)
 	if err != nil {
@@ -38,7 +38,7 @@ func (t *View) Watch(ctx context.Context, run string, asJSON bool) error {
 	return t.tell(end, false)
 }
 
-// lines writes each change to stdout, for a person or as JSON.
+// lines prints each change to stdout, as text or as JSON.
 func (t *View) lines(ctx context.Context, r fleet.Run, asJSON bool) error {
 	var all sync.WaitGroup
 	defer all.Wait()

@@ -13,20 +13,20 @@ import (
 	"gaffer/internal/cli/connect"
 )
 
-// work is the work on a run beside the view of it. It can be halted, with the
-// agents going on, and taken up again. On a server's run others work.
+// work runs the work on a run in the background of its view. It can be halted and
+// started again; the agents keep running meanwhile. For a server's run it does nothing.
 type work struct {
 	ctx   context.Context
-	app   *app.App // nil if others work on it
+	app   *app.App // nil for a server's run
 	fleet connect.Fleet
 	run   string
-	ended chan result // has one when the run has ended or cannot be worked on; nil if others work on it
+	ended chan result // receives one result when the run has ended or the work has failed; nil for a server's run
 
 	mu   sync.Mutex
-	stop func() // halts and waits; nil if nobody works
+	stop func() // stops the work and waits; nil if it is not running
 }
 
-// result is how work ended.
+// result is the outcome of the work.
 type result struct {
 	run fleet.Run
 	err error
@@ -40,7 +40,7 @@ func newWork(ctx context.Context, t *View, run string) *work {
 	return w
 }
 
-// start takes the work up, if it is not under way.
+// start starts the work if it is not running.
 func (w *work) start() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,8 +59,8 @@ func (w *work) start() {
 	w.stop = func() { cancel(); <-done }
 }
 
-// until works until the end. A panic becomes an error, so that the terminal is
-// given back before the process ends of it.
+// until works until the run ends. A panic becomes an error, so that the terminal is
+// restored before the process exits.
 func (w *work) until(ctx context.Context) (r result) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -71,7 +71,7 @@ func (w *work) until(ctx context.Context) (r result) {
 	return r
 }
 
-// halt takes no more work and waits for that.
+// halt stops taking work and waits until that is done.
 func (w *work) halt() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,26 +81,27 @@ func (w *work) halt() {
 	}
 }
 
-// cancel ends the run. Somebody must work on it, so that its agents end.
+// cancel cancels the run. It also starts the work, which is needed to end the agents.
 func (w *work) cancel(ctx context.Context, why string) error {
 	err := w.fleet.Cancel(ctx, w.run, "", why)
 	var late interface{ Conflict() bool }
 	if errors.As(err, &late) && late.Conflict() {
-		err = nil // it has ended meanwhile
+		err = nil // the run has ended meanwhile
 	}
 	w.start()
 	return err
 }
 
-// follow gives the run as it stands, the latest only, until ctx ends or the run
-// has ended, and then closes. Its error is of reading, and comes at most once.
+// follow sends the current run whenever it changes, until ctx ends or the run has
+// ended, and then closes the channel. A slow reader gets only the latest state. The
+// second channel receives at most one error.
 func follow(ctx context.Context, f connect.Fleet, run string, every time.Duration, all *sync.WaitGroup) (<-chan fleet.Run, <-chan error) {
 	runs, failed := make(chan fleet.Run, 1), make(chan error, 1)
 	all.Go(func() {
 		defer close(runs)
 		err := f.Follow(ctx, run, every, func(r fleet.Run) error {
 			select {
-			case <-runs: // an older one that nobody has looked at
+			case <-runs: // drop an older state that was not read
 			default:
 			}
 			runs <- r

@@ -1,4 +1,5 @@
-// Package schema is the command 'gaffer schema'.
+// Package schema implements the command 'gaffer schema': it prints the JSON Schema of a
+// document.
 package schema
 
 import (
@@ -39,7 +40,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// schemas are all there are, by name. A schema is JSON with and without --json.
+// schemas returns all schemas by name. A schema is printed as JSON with or without
+// --json.
 func schemas() map[string][]byte {
 	all := maps.Clone(team.Schemas())
 	all["plan"] = plan.Schema()

@@ -12,10 +12,10 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Opener opens the database that the settings name.
+// Opener opens the configured database and returns it as a backend.
 type Opener func(ctx context.Context, terms app.Terms) (page.Backend, error)
 
-// Open returns what opens the service and the tokens of the command's database.
+// Open returns the Opener for the command's database.
 func Open(e *env.Env) Opener {
 	return func(ctx context.Context, terms app.Terms) (page.Backend, error) {
 		a, err := connect.App(ctx, e, func(text string) { e.Talk("gaffer: %s", display.Printable(text)) })

@@ -1,4 +1,5 @@
-// Package serve is the command 'gaffer serve': the coordinator behind HTTP.
+// Package serve implements the command 'gaffer serve': it serves the coordinator over
+// HTTP.
 package serve
 
 import (
@@ -33,20 +34,20 @@ import (
 type options struct {
 	listen      string
 	hosts       []string
-	proxies     []string // whose X-Forwarded headers are believed
+	proxies     []string // proxies whose X-Forwarded headers are trusted
 	cert, key   string
 	tls         bool
 	insecure    bool
 	openReads   bool
 	rate        float64
 	connections int
-	keep        env.Age // 0 for ever
+	keep        env.Age // 0: for ever
 	lease       time.Duration
 	logLimit    int
 	announce    bool
 	verbose     bool
 
-	terminal bool // what is printed is for a person, and not kept
+	terminal bool // stdout is a terminal of the user and not a stored log
 }
 
 // New creates the command.
@@ -104,10 +105,10 @@ SIGTERM or Ctrl-C it finishes what is under way, for at most 10 seconds.`,
 }
 
 const (
-	// shortestKeep leaves those who watch the time to see how something ended.
+	// shortestKeep gives clients that follow events the time to see how a run ended.
 	shortestKeep = time.Hour
 
-	minLease    = 2 * time.Second // beats come four times as often
+	minLease    = 2 * time.Second // workers send four heartbeats per lease
 	maxLogLimit = 1024            // MiB
 )
 
@@ -131,7 +132,7 @@ func (o options) check() error {
 	return nil
 }
 
-// garbage is how much of it there may be, in per cent of what is held.
+// garbage is the GC percentage of a server. See [debug.SetGCPercent].
 const garbage = 300
 
 // run serves until ctx ends.
@@ -139,19 +140,19 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	o.terminal = o.terminal && e.Agent() == nil // tokens and links are for the user
+	o.terminal = o.terminal && e.Agent() == nil // tokens and links are for the user, not for an agent
 	l, err := listen(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Close() }() // it was closed by the server, if that began
+	defer func() { _ = l.Close() }() // already closed if the server has started
 	b, err := open(ctx, app.Terms{Lease: o.lease, KeepLog: int64(o.logLimit) << 20, Tell: true})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	// The limit of the other commands, which end soon, would have a server
-	// collect garbage all the time. And a server holds little and makes much of it.
+	// The memory limit of short commands would make a server collect garbage all the
+	// time. A server holds little memory and allocates a lot.
 	debug.SetMemoryLimit(math.MaxInt64)
 	debug.SetGCPercent(garbage)
 	tokens, err := credential.HoldFile(filepath.Join(b.State, "token"))
@@ -184,7 +185,8 @@ func run(ctx context.Context, e *env.Env, o options, open Opener) (err error) {
 	return nil
 }
 
-// listen refuses to be heard by other machines in plain text.
+// listen opens the listener. It returns an error if other machines could reach it in
+// plain text.
 func listen(ctx context.Context, o options) (net.Listener, error) {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {
@@ -224,7 +226,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 	case o.cert != "":
 		opts.TLS, err = server.Certificate(e.Path(o.cert), e.Path(o.key))
 	case o.tls:
-		host, _, _ := net.SplitHostPort(l.Addr().String()) // of a listener it can always be
+		host, _, _ := net.SplitHostPort(l.Addr().String()) // the address of a listener is always valid
 		opts.TLS, err = server.SelfMade(filepath.Join(b.State, "tls.pem"), opts.Hosts, append(slices.Clone(o.hosts), host), e.Now())
 	}
 	if err != nil {
@@ -237,7 +239,7 @@ func newServer(ctx context.Context, e *env.Env, o options, b page.Backend, l net
 	return s, opts, err
 }
 
-// first makes the first token and shows it to a person, this once.
+// first creates the first token. It prints the token once, and only to a terminal.
 func first(ctx context.Context, e *env.Env, o options, book *credential.Book, tokens *credential.Hold, file string) error {
 	text, err := tokens.First(ctx, book)
 	if err != nil {
@@ -252,7 +254,7 @@ func first(ctx context.Context, e *env.Env, o options, book *credential.Book, to
 	return e.Printf("The token of the first admin is kept in %s and not shown again:\n  %s\n", file, text)
 }
 
-// greet says where the server is and how to get in.
+// greet prints the server's address and a link that logs a browser in.
 func greet(e *env.Env, s *server.Server, o options, opts server.Options, l net.Listener) error {
 	base := page.URL(l.Addr(), opts.TLS != nil)
 	if err := e.Printf("Listening on %s\n", base); err != nil {
@@ -273,8 +275,8 @@ func greet(e *env.Env, s *server.Server, o options, opts server.Options, l net.L
 	return nil
 }
 
-// note lets 'gaffer open' find the server, if a browser of this machine can. A
-// server that cannot be found that way serves all the same.
+// note registers the server for 'gaffer open' if it listens on loopback. An error is
+// only logged.
 func note(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (forget func()) {
 	s := localservers.Server{URL: page.URL(l.Addr(), opts.TLS != nil)}
 	if p, err := e.Project(); err == nil {
@@ -288,11 +290,11 @@ func note(e *env.Env, b page.Backend, opts server.Options, l net.Listener) (forg
 		opts.Log.Warn("'gaffer open' will not find this server", "error", err)
 		return func() {}
 	}
-	return func() { _ = remove() } // what is left names a process that is gone
+	return func() { _ = remove() } // a file that stays names a dead process and is ignored
 }
 
-// announce tells programs of this machine that look for a viewer where it is,
-// until gone is called.
+// announce writes the file in which programs on this machine look for a viewer's
+// address. gone deletes it.
 func announce(e *env.Env, opts server.Options, l net.Listener) (gone func() error, err error) {
 	home := e.Getenv("HOME")
 	if home == "" {

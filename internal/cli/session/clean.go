@@ -42,7 +42,7 @@ one whose document cannot be read is always kept.`,
 	return cmd
 }
 
-// printCleaned also tells what was removed before something went wrong.
+// printCleaned prints what was removed, even if an error occurred later.
 func printCleaned(e *env.Env, done []session.Cleaned, err error, asJSON bool) error {
 	if asJSON {
 		return errors.Join(e.PrintJSON(append([]session.Cleaned{}, done...)), err)

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// completer suggests words for the next argument. What cannot be read suggests
-// nothing: a shell's prompt is no place for errors.
+// completer returns suggestions for the next argument. After an error it suggests
+// nothing, because a shell prompt cannot show errors.
 type completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
 
 func completeIDs(e *env.Env) completer {

@@ -66,7 +66,7 @@ func listTable(e *env.Env, entries []session.Entry) error {
 	return table(e, rows)
 }
 
-// entryRow marks the active session with a star.
+// entryRow returns the row of a session. A star marks the active one.
 func entryRow(entry session.Entry) []cell {
 	mark, agents, started := "", "-", "-"
 	if entry.Active {

@@ -1,5 +1,5 @@
-// Package session is the commands 'gaffer session …': the status of sessions
-// and their agents, for people and scripts.
+// Package session implements the commands 'gaffer session …': they read and change the
+// status of sessions and their agents.
 package session
 
 import (
@@ -54,7 +54,7 @@ func Open(e *env.Env) (*session.Store, error) {
 	}), nil
 }
 
-// relative is path from base, or path itself if it is not below base.
+// relative returns path relative to base, or path itself if it is not below base.
 func relative(base, path string) string {
 	rel, err := filepath.Rel(base, path)
 	if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
@@ -63,7 +63,7 @@ func relative(base, path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// openAt is open with the session that a person named.
+// openAt opens the project's sessions. It also resolves the id "active".
 func openAt(e *env.Env, id string) (*session.Store, string, error) {
 	s, err := Open(e)
 	if err == nil && id == "active" {

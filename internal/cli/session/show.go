@@ -102,7 +102,7 @@ func stateStyle(s session.State) display.Style {
 	return display.Faint
 }
 
-// summaryLine is such as "Running: 2 complete, 2 running, 1 queued".
+// summaryLine returns a text such as "Running: 2 complete, 2 running, 1 queued".
 func summaryLine(status session.Status) string {
 	sum := status.Count()
 	var parts []string

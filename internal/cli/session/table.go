@@ -8,14 +8,14 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// cell is one text of a table with the style it is painted in.
+// cell is one text of a table with its style.
 type cell struct {
 	text  string
 	style display.Style
 }
 
-// table writes rows in aligned columns. It pads before it paints: the escape
-// sequences of colours must not count.
+// table writes rows in aligned columns. It pads before it styles, because escape
+// sequences must not count as width.
 func table(e *env.Env, rows [][]cell) error {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -7,8 +7,8 @@ import (
 	"gaffer/workflow"
 )
 
-// Open returns the project's workflow state, for this group and those beside it
-// that work on the same documents.
+// Open returns the project's workflow state. Other command groups for the same
+// documents use it, too.
 func Open(e *env.Env) (*workflow.Store, error) {
 	c, err := e.Config()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package state is the commands 'gaffer state …': the fields of the workflow's
-// state, for people and scripts.
+// Package state implements the commands 'gaffer state …': they read and change fields
+// of the workflow's state.
 package state
 
 import (
@@ -29,8 +29,8 @@ Null and absent are alike.`,
 	return cmd
 }
 
-// completeFields suggests the fields that are set. What cannot be read suggests
-// nothing: a shell's prompt is no place for errors.
+// completeFields suggests the fields that are set. After an error it suggests nothing,
+// because a shell prompt cannot show errors.
 func completeFields(e *env.Env) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		const noFiles = cobra.ShellCompDirectiveNoFileComp

@@ -37,19 +37,18 @@ one line.`,
 	return cmd
 }
 
-// errEnough ends a watch that has shown what was asked for.
+// errEnough ends a watch after the requested number of changes.
 var errEnough = errors.New("shown often enough")
 
 type watcher struct {
 	env    *env.Env
 	asJSON bool
-	count  int // 0 is without end
+	count  int // 0: no limit
 	last   jsontree.Value
 	shown  int
 }
 
-// run watches until the context ends, the count is reached, or nobody takes the
-// output any more.
+// run watches until the context ends, the count is reached, or the output fails.
 func (w *watcher) run(ctx context.Context, s *workflow.Store) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

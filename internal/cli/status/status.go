@@ -1,5 +1,5 @@
-// Package status is the command 'gaffer status': a run's tasks as a table, or
-// live.
+// Package status implements the command 'gaffer status': it shows a run's tasks as a
+// table, or live.
 package status
 
 import (
@@ -66,8 +66,8 @@ run as JSON. Ctrl-C leaves with exit code 130, and the run goes on.`,
 	return cmd
 }
 
-// show prints the table, with the tasks that failed first. Of a run that is far
-// away it has the workers.
+// show prints the tasks as a table, failed ones first. For a server's run it includes
+// the workers.
 func show(e *env.Env, r fleet.Run, far bool) error {
 	now := e.Now()
 	table.Talk(e, "run %s, %s", display.Printable(r.ID), display.Line(r.Name, 60))
@@ -89,8 +89,8 @@ func show(e *env.Env, r fleet.Run, far bool) error {
 	return table.Lines(e, nil, summary(r, now, far)...)
 }
 
-// row is a task: its status, how long its last attempt took, and what it does now or
-// what its agent said last.
+// row returns the row of a task: its status, the duration of its last attempt, and what
+// it does now or its agent's last message.
 func row(t fleet.Task, now time.Time, named, far bool) []table.Cell {
 	took := ""
 	if d, ok := phrase.Took(t.Attempt, now); ok {
@@ -126,8 +126,8 @@ func style(t fleet.Task) display.Style {
 	return phrase.Style(t.Status)
 }
 
-// summary is such as "Running: 2 complete, 1 queued, $0.42", and what needs
-// somebody.
+// summary returns a line such as "Running: 2 complete, 1 queued, $0.42", and lines
+// about what needs the user's attention.
 func summary(r fleet.Run, now time.Time, far bool) []string {
 	word := string(r.Status)
 	first := strings.ToUpper(word[:1]) + word[1:] + ": " + phrase.RunCounts(r)
