@@ -9,19 +9,18 @@ import (
 	"gaffer/docs"
 )
 
-// words is the help topic of what gaffer's words mean: docs/glossary.md for a
-// terminal.
+// words returns the help topic about gaffer's terms. It is docs/glossary.md, formatted
+// for a terminal.
 func words() *cobra.Command {
 	return &cobra.Command{Use: "words", Short: "What gaffer's words mean", Long: glossary(docs.Glossary)}
 }
 
-// glossary makes a page of headings and paragraphs readable in a terminal of 80
-// columns.
+// glossary formats a page of headings and paragraphs for a terminal of 80 columns.
 func glossary(page string) string {
 	var blocks []string
 	for _, block := range strings.Split(strings.TrimSpace(page), "\n\n") {
 		if strings.HasPrefix(block, "# ") {
-			continue // the topic's name says it
+			continue // the topic has the same title
 		}
 		if heading, ok := strings.CutPrefix(block, "## "); ok {
 			blocks = append(blocks, heading)
@@ -49,12 +48,12 @@ func glossary(page string) string {
 
 var markdownLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
-// plain is a paragraph without markup.
+// plain removes Markdown from a paragraph.
 func plain(text string) string {
 	return strings.ReplaceAll(markdownLink.ReplaceAllString(text, "$1"), "`", "")
 }
 
-// fill breaks a text into lines of at most so many columns.
+// fill wraps a text at a number of columns.
 func fill(text, indent string, columns int) string {
 	var lines []string
 	line := indent

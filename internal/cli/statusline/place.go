@@ -16,15 +16,15 @@ import (
 	"gaffer/workflow"
 )
 
-// place is where the documents are.
+// place holds the folders that the status line is read from.
 type place struct {
-	root     string // the project's
-	dir      string // where the agent works: below root, or in a worktree
+	root     string // the project's root
+	dir      string // the agent's working folder: below root, or in a worktree
 	workflow string
 }
 
-// locate finds the project: the one that was named, or else the one that the
-// agent works in, or else that of the folder the command runs in.
+// locate finds the project: the one that a flag or variable names, otherwise that of
+// the agent's working folder, otherwise that of the current folder.
 func locate(e *env.Env, named bool, dirs []string) place {
 	dir := e.Dir
 	for _, d := range dirs {
@@ -58,8 +58,7 @@ func below(root, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// documents reads what is there, without a lock and without waiting for a
-// writer.
+// documents reads the existing documents without taking a lock or waiting for a writer.
 func (p place) documents(agent []byte) statusline.Documents {
 	d := statusline.Documents{
 		Project: filepath.Base(p.root), Agent: agent, Head: readHead(p.dir),
@@ -74,12 +73,12 @@ func (p place) documents(agent []byte) statusline.Documents {
 }
 
 const (
-	maxFront  = 64 << 10 // of a spec, which holds its front matter
+	maxFront  = 64 << 10 // enough of a spec to contain its front matter
 	maxConfig = 1 << 20
 	maxHead   = 4 << 10
 )
 
-// readHead returns git's HEAD of the worktree that dir is in.
+// readHead returns the content of git's HEAD for the worktree that contains dir.
 func readHead(dir string) []byte {
 	for {
 		dotGit := filepath.Join(dir, ".git")
@@ -97,7 +96,7 @@ func readHead(dir string) []byte {
 	}
 }
 
-// linkedHead follows a .git that is a file, as in a linked worktree.
+// linkedHead returns HEAD if .git is a file, as in a linked worktree.
 func linkedHead(dir string, link []byte) []byte {
 	line, _, _ := strings.Cut(string(link), "\n")
 	gitDir, ok := strings.CutPrefix(strings.TrimSpace(line), "gitdir: ")
@@ -110,9 +109,9 @@ func linkedHead(dir string, link []byte) []byte {
 	return beginning(filepath.Join(gitDir, "HEAD"), maxHead)
 }
 
-// beginning reads at most so many bytes of a regular file. It is nil if there is
-// none, and empty if there is one that cannot be read. It opens without waiting,
-// so that a FIFO is passed over and not hung on.
+// beginning reads at most this number of bytes of a regular file. It returns nil if the
+// file does not exist, and an empty slice if it cannot be read. It opens with
+// O_NONBLOCK, so that a FIFO does not block it.
 func beginning(path string, most int64) []byte {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrPermission) {
@@ -121,7 +120,7 @@ func beginning(path string, most int64) []byte {
 	if err != nil {
 		return nil
 	}
-	defer func() { _ = f.Close() }() // nothing was written to it
+	defer func() { _ = f.Close() }() // read only: no data can be lost
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package statusline is the command 'gaffer statusline': how the project stands,
-// for the prompt of an agent program.
+// Package statusline implements the command 'gaffer statusline': it prints the state of
+// the project for an agent program's status line.
 package statusline
 
 import (
@@ -24,7 +24,7 @@ import (
 // options holds the values of the command's flags.
 type options struct {
 	fleet, all, json bool
-	named            bool // the project was named by a flag or a variable
+	named            bool // a flag or a variable names the project
 }
 
 // New creates the command.
@@ -57,9 +57,9 @@ coloured unless NO_COLOR is set or --color is never.`,
 	return cmd
 }
 
-// Main runs the command without the rest of the tree, which takes longer to
-// build than a prompt should wait. It reports false, having done nothing, for a
-// command line that is not plain: help and mistakes are the tree's.
+// Main runs the command without building the command tree, which takes too long for a
+// prompt. If the arguments are not plain, it does nothing and returns false; the
+// command tree then handles help and mistakes.
 func Main(e *env.Env, args []string) (code int, ok bool) {
 	cmd := New(e)
 	e.GlobalFlags(cmd)
@@ -70,7 +70,8 @@ func Main(e *env.Env, args []string) (code int, ok bool) {
 	return 0, cmd.RunE(cmd, nil) == nil
 }
 
-// show prints the line. Nothing that goes wrong here may break a prompt.
+// show prints the status line. It ignores errors and panics, because they must not
+// break a prompt.
 func show(ctx context.Context, e *env.Env, o options) {
 	defer func() { _ = recover() }()
 	agent := readAgent(e.In)
@@ -88,8 +89,8 @@ func show(ctx context.Context, e *env.Env, o options) {
 	_ = e.Printf("%s\n", strings.Join(rows, "\n"))
 }
 
-// note keeps what the agent says it has used, for who looks at the fleet. What
-// gaffer runs itself it knows better.
+// note stores the usage that the agent program reports, for views of the fleet. It
+// skips agents that gaffer runs, because gaffer has better figures for them.
 func note(e *env.Env, agent []byte) {
 	doc, err := jsontree.Parse(agent)
 	if err != nil || e.Getenv(supervisor.Mark) != "" {
@@ -97,11 +98,11 @@ func note(e *env.Env, agent []byte) {
 	}
 	state, err := e.StateDir()
 	if m, ok := hookevents.ReadMeter(doc.Value()); ok && err == nil {
-		_ = hookevents.In(state).Note(m) // a status line has nobody to tell
+		_ = hookevents.In(state).Note(m) // a status line cannot report errors
 	}
 }
 
-// patience is how long a database on another machine may take to answer.
+// patience is the timeout for a database on another machine.
 const patience = 500 * time.Millisecond
 
 func glance(ctx context.Context, e *env.Env, everywhere bool) *fleet.Glance {
@@ -118,8 +119,8 @@ func glance(ctx context.Context, e *env.Env, everywhere bool) *fleet.Glance {
 	return &g
 }
 
-// colored differs from other commands: whoever reads a status line shows
-// colours, though it is no terminal.
+// colored reports whether to use colour. Unlike other commands it does not require a
+// terminal, because agent programs display colours of a status line.
 func colored(e *env.Env) bool {
 	if c, err := e.Config(); err == nil && c.Choice("color") != "auto" {
 		return c.Choice("color") == "always"

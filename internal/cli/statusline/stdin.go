@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// maxAgent is far more than an agent says of itself.
+	// maxAgent is the maximum size of the agent's JSON, in bytes.
 	maxAgent = 1 << 20
-	// agentWithin is how long the agent may take to say it.
+	// agentWithin is the timeout for reading the agent's JSON.
 	agentWithin = 200 * time.Millisecond
 )
 
-// readAgent returns what the agent says on stdin, or what came of it in time.
-// A person at a terminal says nothing.
+// readAgent returns the agent's JSON from stdin, or the part that arrived in time. It
+// reads nothing from a terminal.
 func readAgent(in io.Reader) []byte {
 	if in == nil || display.IsTerminal(in) {
 		return nil
@@ -25,9 +25,9 @@ func readAgent(in io.Reader) []byte {
 	return readWithin(in, agentWithin)
 }
 
-// readWithin reads to the end of the input, or of the first object in it, for an
-// agent need not close what it writes to. A read that never returns is left
-// behind: nothing can call it back, and the process ends right after.
+// readWithin reads until the end of the input or of the first JSON object, because an
+// agent may leave the pipe open. A read that never returns cannot be cancelled. Its
+// goroutine ends with the process.
 func readWithin(in io.Reader, within time.Duration) []byte {
 	pieces := make(chan []byte)
 	enough := make(chan struct{})
@@ -49,8 +49,8 @@ func readWithin(in io.Reader, within time.Duration) []byte {
 	}
 }
 
-// ready returns what has come already. A machine that stood still finds it and the
-// end of the time at once.
+// ready returns data that has already arrived. After the machine was suspended, data
+// and the timeout may be ready at the same time.
 func ready(pieces <-chan []byte) []byte {
 	select {
 	case piece := <-pieces:

@@ -11,9 +11,8 @@ import (
 	"gaffer/workflow"
 )
 
-// ask shows the choices and returns the one that was made. The end of the input
-// is the choice to abort: nobody is there to answer. An interruption chooses
-// nothing.
+// ask shows the choices and returns the user's choice. The end of the input means
+// abort. An interruption returns an error.
 func ask(ctx context.Context, in io.Reader, out io.Writer, missing *workflow.PrerequisiteError) (int, error) {
 	fmt.Fprintln(out, missing)
 	choice, err := env.Await(ctx, func() int { return read(in, out, missing.Choices()) })

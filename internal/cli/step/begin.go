@@ -55,8 +55,8 @@ missing.`,
 	return cmd
 }
 
-// choose is what a flag says, else what the person at the terminal does. With
-// nobody to ask the question itself is the error.
+// choose returns the choice of a flag, otherwise that of the user at the terminal.
+// Without a terminal it returns the missing prerequisite as the error.
 func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError, flags map[int]*bool) (int, error) {
 	for choice, set := range flags {
 		if *set {
@@ -69,7 +69,7 @@ func choose(ctx context.Context, e *env.Env, missing *workflow.PrerequisiteError
 	return ask(ctx, e.In, e.Err, missing)
 }
 
-// goOn does what was chosen.
+// goOn carries out the choice.
 func goOn(ctx context.Context, e *env.Env, s *workflow.Store, missing *workflow.PrerequisiteError, choice int) error {
 	err := s.Update(ctx, func(root *jsontree.Node) error { return missing.Choose(root, choice) })
 	switch {
@@ -83,10 +83,10 @@ func goOn(ctx context.Context, e *env.Env, s *workflow.Store, missing *workflow.
 	return nil
 }
 
-// aborted is a person's choice not to go on.
+// aborted is the error after the user has chosen to abort.
 type aborted struct{ missing *workflow.PrerequisiteError }
 
 func (a *aborted) Error() string { return "step " + string(a.missing.Step) + ": aborted" }
 
-// Conflict gives it the code of the refusal that it follows.
+// Conflict returns true: the exit code is that of the missing prerequisite.
 func (a *aborted) Conflict() bool { return true }

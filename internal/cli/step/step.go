@@ -1,5 +1,5 @@
-// Package step is the commands 'gaffer step …': what the agents of a workflow's
-// command are doing, in the order that the protocol asks for.
+// Package step implements the commands 'gaffer step …': they record which step of a
+// workflow command is in progress or done, in the protocol's order.
 package step
 
 import (

@@ -14,19 +14,19 @@ import (
 	"gaffer/internal/ui/tui/paint"
 )
 
-// Cell is one text with the style it is painted in.
+// Cell is one text of a table with its style.
 type Cell struct {
 	Text  string
-	Short string // stands in for Text where the terminal is too narrow for the table
+	Short string // replaces Text if the table is too wide for the terminal
 	Style display.Style
 
-	// Of a heading only: how its column gives way in a narrow terminal.
-	Keep  bool // it is not cut while any other column can be
-	Least int  // it is not cut below that while another can be left out; 0 is 16
-	Drop  int  // it may be left out, the columns with the lowest number first; 0 stays
+	// For headings only: how the column shrinks in a narrow terminal.
+	Keep  bool // it is not cut while any other column can be cut
+	Least int  // it is not cut below this width while another column can be dropped; 0 means 16
+	Drop  int  // the column may be dropped, the lowest number first; 0: never
 }
 
-// Row makes a row of plain texts.
+// Row returns a row of plain texts.
 func Row(texts ...string) []Cell {
 	row := make([]Cell, len(texts))
 	for i, text := range texts {
@@ -35,7 +35,7 @@ func Row(texts ...string) []Cell {
 	return row
 }
 
-// Texts is like [Print] for plain texts, of which empty ones stay blank.
+// Texts is like [Print] for plain texts. Empty texts stay blank.
 func Texts(e *env.Env, rows [][]string) error {
 	lines := make([][]Cell, len(rows))
 	for i, row := range rows {
@@ -49,9 +49,9 @@ func Texts(e *env.Env, rows [][]string) error {
 	return Print(e, lines)
 }
 
-// Print writes rows, the first of which is the heading. An empty cell is shown
-// as a dash. Escape sequences of colours do not count as width. In a terminal no
-// row is wider than that; into a pipe or a file all texts are whole.
+// Print writes rows. The first one is the heading. An empty cell is shown as a dash.
+// Escape sequences of colours do not count as width. In a terminal no row is wider than
+// the terminal. In a pipe or file no text is shortened.
 func Print(e *env.Env, rows [][]Cell) error {
 	rows = clean(rows)
 	rows, widths := fit(rows, tui.Columns(e.Out))
@@ -73,15 +73,14 @@ func Print(e *env.Env, rows [][]Cell) error {
 	return e.Printf("%s", b.String())
 }
 
-// Talk is [env.Env.Talk] for a sentence that may be longer than the terminal is wide.
+// Talk is like [env.Env.Talk], but wraps a line that is wider than the terminal.
 func Talk(e *env.Env, format string, args ...any) {
 	for _, row := range paint.Hang(fmt.Sprintf(format, args...), tui.Columns(e.Err), 4) {
 		e.Talk("%s", row)
 	}
 }
 
-// Lines writes sentences below a table. In a terminal long ones go on in the next
-// row, between two words.
+// Lines writes sentences below a table. In a terminal it wraps long ones between words.
 func Lines(e *env.Env, style func(line string) display.Style, lines ...string) error {
 	columns := tui.Columns(e.Out)
 	for _, line := range lines {
@@ -114,16 +113,16 @@ func clean(rows [][]Cell) [][]Cell {
 	return cleaned
 }
 
-// readable is the width that a column keeps as long as others can be left out, unless
-// its heading says otherwise.
+// readable is the width that a column keeps while other columns can be dropped, unless
+// its heading sets another.
 const readable = 16
 
-// fit returns the rows without the columns that the terminal has no room for, and
-// the widths of the others. In 0 columns everything has room.
+// fit returns the rows without the columns that do not fit the terminal, and the widths
+// of the remaining ones. If columns is 0, everything fits.
 //
-// What gives way, in this order: texts that have a short form; columns in which
-// nothing stands; the widest columns, down to what can be read; columns that may be
-// left out; then all that is left is cut.
+// It saves width in this order: it uses short forms, drops empty columns, shrinks the
+// widest columns to a readable width, drops columns that may be dropped, and then cuts
+// the remaining ones.
 func fit(rows [][]Cell, columns int) ([][]Cell, []int) {
 	widths := widthsOf(rows)
 	if columns <= 0 || total(widths) <= columns {
@@ -176,7 +175,7 @@ func total(widths []int) int {
 	return n
 }
 
-// shorten uses the short forms in a column.
+// shorten replaces texts in a column by their short forms.
 func shorten(rows [][]Cell, column int) {
 	for _, row := range rows {
 		if row[column].Short != "" {
@@ -193,8 +192,7 @@ func without(rows [][]Cell, column int) [][]Cell {
 	return kept
 }
 
-// shrink makes the widest columns narrower until all fit, but none narrower than
-// least says.
+// shrink reduces the widest columns until all fit, but none below its least width.
 func shrink(heading []Cell, widths []int, columns int, all bool, least func(heading Cell) int) {
 	for total(widths) > columns {
 		widest := -1
@@ -210,8 +208,8 @@ func shrink(heading []Cell, widths []int, columns int, all bool, least func(head
 	}
 }
 
-// cut shortens a text to a number of columns, between two words if one begins near
-// the end.
+// cut shortens a text to a number of columns. It cuts between words if a word starts
+// near the end.
 func cut(text string, columns int) string {
 	if cells.Width(text) <= columns {
 		return text

@@ -36,7 +36,7 @@ works on is refused; the run of one that was left is ended.`,
 	}
 }
 
-// free ends the run of the session that is about to be archived.
+// free ends the run of the session that is to be archived.
 func free(ctx context.Context, e *env.Env) error {
 	return connect.With(ctx, e, func(a *app.App) error { return a.FreeTeam(ctx) })
 }

@@ -14,7 +14,7 @@ import (
 	"gaffer/team"
 )
 
-// print shows parts of a session to a person.
+// print prints parts of a session for the user.
 func (v view) print(e *env.Env, parts ...func(view, *env.Env) error) error {
 	for _, part := range parts {
 		if err := part(v, e); err != nil {
@@ -37,7 +37,8 @@ func (v view) head(e *env.Env) error {
 	return e.Printf(", %d of %d developers free\n", max(limit-busy, 0), limit)
 }
 
-// groups lists the groups by status, words that are not the protocol's last.
+// groups lists the groups by status. A status that the protocol does not define comes
+// last.
 func (v view) groups(e *env.Env) error {
 	if len(v.Groups) == 0 {
 		return nil
@@ -79,8 +80,7 @@ func counter(c team.Escalation) string {
 	return fmt.Sprintf("%d/%d%s", c.Count, c.Limit, mark)
 }
 
-// stuck names groups that need help. Those that are complete need none, whatever
-// it took.
+// stuck lists the groups that need help. Complete groups are not included.
 func (v view) stuck(e *env.Env) error {
 	var lines []string
 	for _, g := range v.Groups {
@@ -109,8 +109,8 @@ func (v view) agents(e *env.Env) error {
 	return section(e, "Running", lines)
 }
 
-// unread lists messages that somebody has yet to read. Nobody is started for a
-// group that is complete.
+// unread lists the unread messages. It skips those of complete groups, because no agent
+// will be started to read them.
 func (v view) unread(e *env.Env) error {
 	var lines []string
 	for _, m := range v.Unread {
@@ -130,10 +130,11 @@ func (v view) group(id string) (team.Group, bool) {
 	return team.Group{}, false
 }
 
-// lastDecisions is how many decisions are shown.
+// lastDecisions is the number of decisions that are shown.
 const lastDecisions = 5
 
-// decisions lists the last ones. What ended the session is told on its own.
+// decisions lists the latest decisions, except the one that ended the session with an
+// error, which is printed separately.
 func (v view) decisions(e *env.Env) error {
 	log := v.Orchestrator.DecisionsLog
 	if n := len(log); n > 0 && log[n-1].Decision == stopWithError {
@@ -146,7 +147,7 @@ func (v view) decisions(e *env.Env) error {
 	return section(e, "Decided last", lines)
 }
 
-// section writes a heading and its lines, or nothing.
+// section writes a heading and its lines. It writes nothing without lines.
 func section(e *env.Env, title string, lines []string) error {
 	if len(lines) == 0 {
 		return nil

@@ -26,7 +26,7 @@ func listCommand(e *env.Env) *cobra.Command {
 	cmd.Flags().StringVar(&to, "to", "", "only those to this `ROLE`")
 	cmd.Flags().StringVar(&group, "group", "", "only those about the group `ID`")
 	cmd.Flags().BoolVar(&unread, "unread", false, "only those that nobody has read")
-	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // declared just above
+	_ = cmd.RegisterFlagCompletionFunc("to", completeRoles) // the flag was declared above, so there is no error
 	asJSON := env.JSONFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkReceiver(to); err != nil {
@@ -48,8 +48,8 @@ func listCommand(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// checkReceiver refuses a role that no message ever goes to: a misspelt one
-// would look like an empty inbox.
+// checkReceiver returns an error for a role that never receives messages. Otherwise a
+// misspelt role would look like an empty inbox.
 func checkReceiver(role string) error {
 	roles, _ := completeRoles(nil, nil, "")
 	if role == "" || slices.Contains(roles, role) {

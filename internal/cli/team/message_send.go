@@ -36,7 +36,7 @@ func sendCommand(e *env.Env) *cobra.Command {
 	flags.StringVar(&o.subject, "subject", "", "the subject's `TEXT`")
 	flags.StringArrayVar(&o.fields, "field", nil, "set a field of the body, `KEY=VALUE`; lists may be given several times")
 	for _, name := range []string{"from", "to", "group", "subject"} {
-		_ = cmd.MarkFlagRequired(name) // declared just above
+		_ = cmd.MarkFlagRequired(name) // the flags were declared above, so there is no error
 	}
 	for _, name := range []string{"from", "to"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, completeRoles)

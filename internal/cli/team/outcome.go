@@ -14,8 +14,8 @@ import (
 // stopWithError is the decision that ended a session with an error.
 const stopWithError = "stop_with_error"
 
-// merged says what was merged, and how that was tested: a group is complete when
-// it is merged.
+// merged prints how many groups were merged and how they were tested. A group is
+// complete once it is merged.
 func (v view) merged(e *env.Env) error {
 	if v.run.Run == "" || len(v.Groups) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (v view) tested() string {
 	return "Tested after each merge: " + strings.Join(v.run.Tests, "; ")
 }
 
-// outcome says what a session came to grief on.
+// outcome prints why a session stopped with an error.
 func (v view) outcome(e *env.Env) error {
 	if problem := v.problem(); problem != "" {
 		return e.Printf("\nIt stopped: %s\n", display.PrintableLines(problem))
@@ -56,7 +56,7 @@ func (v view) outcome(e *env.Env) error {
 	return nil
 }
 
-// problem is why a session ended with an error, and what to do about it.
+// problem returns why a session ended with an error and what to do about it, or "".
 func (v view) problem() string {
 	if v.Orchestrator.Status != team.SessionError {
 		return ""
@@ -69,7 +69,7 @@ func (v view) problem() string {
 	return ""
 }
 
-// next says what a person can do now.
+// next prints what the user can do next.
 func (v view) next(e *env.Env) error {
 	f := v.run
 	switch {
@@ -84,7 +84,7 @@ func (v view) next(e *env.Env) error {
 	case v.Orchestrator.Status == team.SessionCompleted:
 		return e.Printf("\nIt is done: all of it is on branch %[1]s\n'git merge %[1]s' takes it into yours\n", display.Printable(f.Branch))
 	case v.problem() != "":
-		return nil // it says what to do
+		return nil // the problem itself says what to do
 	}
 	return e.Printf("\nNobody works on it: 'gaffer team resume' goes on\n")
 }

@@ -53,7 +53,8 @@ keeps what it was begun with.`,
 	return cmd
 }
 
-// checkKept refuses flags that a session which has run would not heed.
+// checkKept returns an error for flags that have no effect on a session that has
+// already run.
 func checkKept(ctx context.Context, e *env.Env, t *runview.View, flags *pflag.FlagSet) error {
 	v, err := look(ctx, e, t.App)
 	if err != nil || v.run.Run == "" {

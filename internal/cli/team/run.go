@@ -53,7 +53,7 @@ func (o *options) flags(cmd *cobra.Command) {
 
 var modes = []string{"auto", "simple", "parallel"}
 
-// wish is what the command line and gaffer.yaml ask for.
+// wish returns the options of a team from the flags and gaffer.yaml, and checks them.
 func (o options) wish(e *env.Env) (n app.NewTeam, err error) {
 	c, err := e.Config()
 	if err != nil {
@@ -120,7 +120,7 @@ func (o options) work(ctx context.Context, e *env.Env, t *runview.View, run stri
 	return err
 }
 
-// tell says how the session came out, unless another gaffer works on it now.
+// tell prints the result of the session, unless another gaffer process works on it now.
 func (o options) tell(ctx context.Context, e *env.Env, t *runview.View) error {
 	v, err := look(ctx, e, t.App)
 	if err != nil || v.run.Owner > 0 {

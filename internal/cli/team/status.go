@@ -40,8 +40,7 @@ their limit; '!' marks a counter that has reached it.`,
 	return cmd
 }
 
-// view is what is known of a session: its documents, and the run that they are
-// of.
+// view holds the documents of a session and its run.
 type view struct {
 	team.Snapshot
 	run app.TeamFound
@@ -59,7 +58,7 @@ func look(ctx context.Context, e *env.Env, a *app.App) (v view, err error) {
 	return v, err
 }
 
-// printJSON prints the documents' own words, and the run that they are of.
+// printJSON prints the documents, and the run that they belong to.
 func (v view) printJSON(e *env.Env) error {
 	text, err := json.Marshal(v.Snapshot)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package team is the commands 'gaffer team …': a project manager, developers,
-// QA and a tech lead, and the messages between them.
+// Package team implements the commands 'gaffer team …': they run a team of a project
+// manager, developers, QA and a tech lead, and handle the messages between them.
 package team
 
 import (
@@ -45,7 +45,7 @@ func New(e *env.Env) *cobra.Command {
   gaffer team -f requirements.md --developers 3 --test 'go test ./...'
   gaffer team status
   watch -n 1 'jq .current_phase coordination/orchestrator_state.json'`,
-		Args: cobra.ArbitraryArgs, // checkWords says what is wrong with them
+		Args: cobra.ArbitraryArgs, // checkWords reports invalid arguments
 	}
 	cmd.Flags().StringVarP(&o.file, "file", "f", "", "read the requirements from `FILE`, or - for stdin")
 	cmd.Flags().BoolVar(&o.fresh, "new", false, "archive the session that is there")
@@ -63,7 +63,7 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// begin begins a session and works on it.
+// begin starts a session and works on it.
 func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 	requirements, err := readRequirements(ctx, e, o.file, args)
 	if err != nil {
@@ -89,7 +89,7 @@ func (o options) begin(ctx context.Context, e *env.Env, args []string) error {
 	return runview.With(ctx, e, func(t *runview.View) error { return o.run(ctx, e, t, n) })
 }
 
-// Open returns the project's team.
+// Open returns the store of the project's team.
 func Open(e *env.Env) (*team.Store, error) {
 	c, err := e.Config()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/text/suggest"
 )
 
-// checkWords refuses words that were surely meant as a command, and requirements
-// that were not quoted: agents cost money, and start for nothing else than what
-// was meant.
+// checkWords returns an error for arguments that were probably meant as a command, and
+// for requirements without quotes. Agents cost money, so they must not start by
+// mistake.
 func checkWords(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || len(args) == 1 && !oneWord(args[0]) {
 		return nil
@@ -38,7 +38,7 @@ func commandNames(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// clipped is the beginning of what was meant as one text.
+// clipped returns the first words of the arguments.
 func clipped(args []string) string {
 	if len(args) > 4 {
 		return strings.Join(args[:4], " ") + " …"

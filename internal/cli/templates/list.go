@@ -15,25 +15,25 @@ import (
 	"gaffer/statefile/timestamp"
 )
 
-// descriptionWidth is how much of a description a table has.
+// descriptionWidth is the maximum width of a description in the table.
 const descriptionWidth = 40
 
-// template is one template, as a program reads it.
+// template is the JSON form of one template.
 type template struct {
 	Name        string   `json:"name"`
 	Description string   `json:"description"`
 	Variables   []string `json:"variables"`
 	Path        string   `json:"path"`
-	Text        string   `json:"text,omitempty"` // if one is shown
+	Text        string   `json:"text,omitempty"` // only if a single template is shown
 }
 
-// row is a template and what the records say of it.
+// row is a template with its statistics from the records.
 type row struct {
 	template
 	Runs        int      `json:"runs"`
 	Success     int      `json:"success"`
 	SuccessRate *float64 `json:"success_rate"` // in per cent; null if no run has ended
-	LastUsed    *string  `json:"last_used"`    // null if no run says when it started
+	LastUsed    *string  `json:"last_used"`    // null if no run has a start time
 }
 
 func describe(t prompt.Template) template {
@@ -63,7 +63,7 @@ func list(ctx context.Context, e *env.Env, asJSON bool) error {
 	return used.print(e, rows, dir)
 }
 
-// uses is what the records say of templates.
+// uses holds the statistics of templates from the records.
 type uses struct {
 	groups []ledger.Template
 	last   map[string]time.Time
@@ -77,7 +77,7 @@ func history(ctx context.Context, e *env.Env) (uses, error) {
 	u := uses{last: map[string]time.Time{}}
 	store := ledger.Open(c.Path("paths.ledger"), ledger.Options{Now: e.Now})
 	r, err := store.Report(ctx, ledger.Query{}, func(a ledger.Attempt) error {
-		// Of a record that says '$START' no time is known.
+		// Some records contain the literal '$START' instead of a time.
 		if at, err := timestamp.Parse(a.StartedAt, time.UTC); err == nil && at.After(u.last[a.Template]) {
 			u.last[a.Template] = at
 		}
@@ -118,8 +118,8 @@ func (u uses) print(e *env.Env, rows []row, dir string) error {
 	return nil
 }
 
-// without are the templates that were used and are not there. The name custom
-// stands for none.
+// without returns the templates that records name but that do not exist. "custom" in a
+// record means no template.
 func (u uses) without(rows []row) (names []string) {
 	for _, g := range u.groups {
 		if g.Template != "custom" && !slices.ContainsFunc(rows, func(r row) bool { return r.Name == g.Template }) {

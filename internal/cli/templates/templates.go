@@ -1,5 +1,5 @@
-// Package templates is the command 'gaffer templates': the prompts that tasks
-// are made from, and how well each does.
+// Package templates implements the command 'gaffer templates': it lists prompt
+// templates and the success rate of each.
 package templates
 
 import (
@@ -34,7 +34,7 @@ template is for. The success rate is of the runs that have ended.`,
 	return cmd
 }
 
-// folder is where the project has its templates.
+// folder returns the folder of the project's templates.
 func folder(e *env.Env) (string, error) {
 	p, err := e.Project()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package token is the command 'gaffer token': who may ask a coordinator for
-// what.
+// Package token implements the command 'gaffer token': it creates, lists and revokes
+// access tokens of a coordinator.
 package token
 
 import (
@@ -40,7 +40,7 @@ a worker may take tasks and speak for its own agents; a viewer may look.`,
 	return cmd
 }
 
-// with opens the tokens, calls do and gives them back.
+// with opens the tokens, calls do and closes them.
 func with(ctx context.Context, e *env.Env, open serve.Opener, do func(*credential.Book) error) error {
 	b, err := open(ctx, app.Terms{})
 	if err != nil {
@@ -68,7 +68,7 @@ func create(e *env.Env, open serve.Opener) *cobra.Command {
 	cmd.Flags().StringSliceVar(&limits.Projects, "projects", nil, "a worker's token is good for tasks of these projects alone, `A,B`")
 	cmd.Flags().StringSliceVar(&limits.Pools, "pools", nil, "and for tasks that want one of these labels, `A,B`, and no others")
 	complete := cobra.FixedCompletions(roles(), cobra.ShellCompDirectiveNoFileComp)
-	_ = cmd.RegisterFlagCompletionFunc("role", complete) // the flag was declared just above
+	_ = cmd.RegisterFlagCompletionFunc("role", complete) // the flag was declared above, so there is no error
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if name == "" || !slices.Contains(roles(), role) {
 			return exit.Usage(fmt.Errorf("a token needs --role, one of %s, and --name", strings.Join(roles(), ", ")))
@@ -100,7 +100,7 @@ func roles() (all []string) {
 	return all
 }
 
-// shown is a token in --json.
+// shown is the JSON form of a token.
 type shown struct {
 	ID   string          `json:"id"`
 	Name string          `json:"name"`

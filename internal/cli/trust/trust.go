@@ -1,5 +1,5 @@
-// Package trust is the command 'gaffer trust': it lets gaffer run the programs that
-// a project names.
+// Package trust implements the command 'gaffer trust': it allows gaffer to run the
+// programs that a project names.
 package trust
 
 import (
@@ -78,8 +78,8 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// Ask shows the programs of a project and asks the user at the terminal whether they
-// are trusted. A no is an error.
+// Ask shows a project's programs and asks the user at the terminal whether to trust
+// them. It returns an error if the user declines.
 func Ask(ctx context.Context, e *env.Env, opts app.Options) error { return add(ctx, e, opts, false) }
 
 func add(ctx context.Context, e *env.Env, opts app.Options, yes bool) error {

@@ -21,21 +21,21 @@ import (
 	"gaffer/workflow"
 )
 
-// document is what validation says about one document.
+// document is one validated document with its findings.
 type document = ledger.Checked
 
-// checker validates the documents of one kind at a path, a file or a folder,
-// and tells each of every document.
+// checker validates the documents of one kind at a path, which is a file or a folder.
+// It calls each for every document.
 type checker func(ctx context.Context, path string, each func(document) error) error
 
-// validator knows the checker of every kind.
+// validator has a checker for every kind.
 type validator struct {
 	env    *env.Env
 	config *config.Config
 	strict bool
 }
 
-// roots are the settings that say where the project's own documents are.
+// roots maps kinds to the settings with the folders of the project's own documents.
 var roots = map[kind]string{
 	runs: "paths.ledger", results: "paths.ledger", ledgers: "paths.ledger",
 	sessions: "paths.session", workflows: "paths.workflow", teams: "paths.team",
@@ -59,7 +59,7 @@ func (v *validator) checker(k kind) checker {
 	panic("validate: no checker for " + string(k))
 }
 
-// check validates one target. The project's own documents need not exist.
+// check validates one target. The project's own documents may be missing.
 func (v *validator) check(ctx context.Context, t target, each func(document) error) error {
 	if t.kind == all {
 		for _, k := range []kind{ledgers, sessions, workflows, teams} {
@@ -79,7 +79,7 @@ func (v *validator) check(ctx context.Context, t target, each func(document) err
 	return v.checker(t.kind)(ctx, path, each)
 }
 
-// own returns where the project has its documents of a kind.
+// own returns the path of the project's documents of a kind.
 func (v *validator) own(k kind) string {
 	root := v.config.Path(roots[k])
 	if k == runs || k == results {
@@ -88,8 +88,8 @@ func (v *validator) own(k kind) string {
 	return root
 }
 
-// store returns the ledger at root. Its records name their results from the
-// project's root, if they are below it.
+// store returns the ledger at root. If root is in the project, records refer to their
+// results by paths relative to the project's root.
 func (v *validator) store(root string) *ledger.Store {
 	o := ledger.Options{Now: v.env.Now, LockTimeout: v.config.Duration("lock_timeout")}
 	if p, err := v.env.Project(); err == nil {
@@ -134,8 +134,8 @@ func (v *validator) sessions(_ context.Context, path string, each func(document)
 	return byDocument(paths, found, each)
 }
 
-// processes reports the agents of a session whose process is gone. What cannot be
-// read is reported by the checks of the document.
+// processes returns findings about agents of a session whose process no longer exists.
+// It ignores read errors, because the checks of the document report them.
 func processes(path string) []statefile.Finding {
 	doc, err := statefile.New(path, statefile.Options{}).Load()
 	if err != nil {
@@ -196,8 +196,8 @@ func checkFile(path string, check func(string, jsontree.Value) []statefile.Findi
 	return each(document{Path: path, Found: append(statefile.CheckPortable(path, doc), check(path, doc.Value())...)})
 }
 
-// byDocument hands findings on document by document, those without any
-// included.
+// byDocument groups findings by document and calls each for every document, including
+// those without findings.
 func byDocument(paths []string, found []statefile.Finding, each func(document) error) error {
 	at := map[string]int{}
 	var documents []document

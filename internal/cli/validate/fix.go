@@ -59,8 +59,8 @@ func (v *validator) repairs(k kind) (repairer, bool) {
 	return nil, false
 }
 
-// repairRecords repairs one kind. The ledger is the one that the folder of the
-// records is in.
+// repairRecords repairs records of one kind. Their ledger is the parent of the records'
+// folder.
 func (v *validator) repairRecords(k ledger.Kind) repairer {
 	return func(ctx context.Context, path string, each func(ledger.Fix) error) error {
 		folder := path

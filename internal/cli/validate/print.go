@@ -14,24 +14,25 @@ import (
 	"gaffer/statefile"
 )
 
-// summary counts documents.
+// summary counts documents by result.
 type summary struct {
 	Files     int `json:"files"`
 	Valid     int `json:"valid"`
 	Irregular int `json:"irregular"`
 	Invalid   int `json:"invalid"`
-	Skipped   int `json:"skipped"` // not documents of a protocol; not in Files
+	Skipped   int `json:"skipped"` // not documents of a protocol; not counted in Files
 	Fixed     int `json:"fixed"`
 	Refused   int `json:"refused"` // could not be fixed
 }
 
-// printer writes findings as they come, so that memory does not grow with them.
+// printer writes findings as they arrive, so that memory use does not grow with their
+// number.
 type printer struct {
 	env      *env.Env
 	opts     *options
 	out      *bufio.Writer
 	sum      summary
-	section  string // of the JSON form, that is open
+	section  string // the open list of the JSON form
 	progress *progress
 }
 
@@ -39,7 +40,7 @@ func newPrinter(e *env.Env, o *options) *printer {
 	return &printer{env: e, opts: o, out: bufio.NewWriter(e.Out), progress: newProgress(e)}
 }
 
-// fixed tells what became of a record that was to be repaired.
+// fixed prints the result of the repair of one record.
 func (p *printer) fixed(f ledger.Fix) error {
 	p.progress.tick("repaired")
 	f.Path, f.Backup = p.shown(f.Path), p.shown(f.Backup)
@@ -59,7 +60,7 @@ func (p *printer) fixed(f ledger.Fix) error {
 
 var fixStyle = map[ledger.Outcome]display.Style{ledger.Fixed: display.Green, ledger.Refused: display.Yellow}
 
-// document counts one document and tells what was found in it.
+// document counts one document and prints its findings.
 func (p *printer) document(d document) error {
 	p.progress.tick("checked")
 	worst := p.count(d)
@@ -75,7 +76,7 @@ func (p *printer) document(d document) error {
 		if f.Severity == statefile.Invalid {
 			style = display.Red
 		}
-		if worst == "" { // skipped
+		if worst == "" { // the document was skipped
 			word, style = "skipped", display.Faint
 		}
 		if err := p.line(style, word, f.String()); err != nil {
@@ -128,7 +129,7 @@ func (p *printer) item(section string, v any) error {
 	return err
 }
 
-// open ends the list that is open and begins another.
+// open returns the text that closes the open list and starts another.
 func (p *printer) open(section string) string {
 	before := "{"
 	if p.section != "" {
@@ -138,7 +139,7 @@ func (p *printer) open(section string) string {
 	return fmt.Sprintf("%s\n  %q: [", before, section)
 }
 
-// end writes the sums.
+// end writes the summary.
 func (p *printer) end() error {
 	p.progress.clear()
 	if !p.opts.json {
@@ -156,7 +157,7 @@ func (p *printer) end() error {
 	return p.out.Flush()
 }
 
-// String is the sums for people.
+// String returns the summary as text.
 func (s summary) String() string {
 	text := fmt.Sprintf("%s: %s valid, %s irregular, %s invalid",
 		files(s.Files), thousands(s.Valid), thousands(s.Irregular), thousands(s.Invalid))
@@ -171,7 +172,7 @@ func (s summary) String() string {
 	return text
 }
 
-// verdict is the error that the command ends with.
+// verdict returns the error for the exit code.
 func (p *printer) verdict() error {
 	switch {
 	case p.sum.Invalid > 0:
@@ -182,7 +183,7 @@ func (p *printer) verdict() error {
 	return nil
 }
 
-// shown is a path as a person in this folder would name it.
+// shown returns a path relative to the current folder if it is below that.
 func (p *printer) shown(path string) string {
 	rel, err := filepath.Rel(p.env.Dir, path)
 	if err != nil || path == "" || rel == ".." || strings.HasPrefix(rel, "../") {

@@ -9,20 +9,20 @@ import (
 	"gaffer/internal/text/display"
 )
 
-// Progress is shown only to a person, and only when there is time to read it.
+// Progress is shown only in a terminal, and only after quietFor.
 const (
 	quietFor   = 700 * time.Millisecond
 	showEvery  = 100 * time.Millisecond
-	tickPerNow = 256 // how many documents there are between looks at the clock
+	tickPerNow = 256 // number of documents between reads of the clock
 )
 
-// progress shows on stderr how many documents are done.
+// progress prints the number of processed documents to stderr.
 type progress struct {
-	to       io.Writer // nil if nobody looks
+	to       io.Writer // nil if stderr is not a terminal
 	now      func() time.Time
 	next     time.Time
 	n        int
-	on       bool // a line of progress stands on the terminal
+	on       bool // a line of progress is visible in the terminal
 	lastWord string
 }
 
@@ -43,14 +43,14 @@ func (p *progress) tick(word string) {
 	}
 	if now := p.now(); now.After(p.next) {
 		p.next, p.on = now.Add(showEvery), true
-		_, _ = fmt.Fprintf(p.to, "\r%s files %s", thousands(p.n), word) // nothing depends on it
+		_, _ = fmt.Fprintf(p.to, "\r%s files %s", thousands(p.n), word) // errors do not matter
 	}
 }
 
-// clear makes room for a result.
+// clear deletes the line of progress before a result is printed.
 func (p *progress) clear() {
 	if p.on {
 		p.on = false
-		_, _ = fmt.Fprint(p.to, "\r\x1b[K") // nothing depends on it
+		_, _ = fmt.Fprint(p.to, "\r\x1b[K") // errors do not matter
 	}
 }

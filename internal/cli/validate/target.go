@@ -12,7 +12,7 @@ import (
 	"gaffer/workflow"
 )
 
-// kind is a kind of documents that can be validated, by its flag.
+// kind is a kind of documents that can be validated. Its value is the name of its flag.
 type kind string
 
 const (
@@ -21,28 +21,27 @@ const (
 	sessions  kind = "sessions"
 	workflows kind = "workflow"
 	teams     kind = "team"
-	ledgers   kind = "ledger" // runs and results, and whether they belong together
+	ledgers   kind = "ledger" // runs and results, and the references between them
 	all       kind = "all"
 	unknown   kind = ""
 )
 
-// mark is a kind's flag and where it stood on the command line.
+// mark is the flag of a kind and its position on the command line.
 type mark struct {
 	kind kind
-	at   int // how many paths stood before it
+	at   int // number of paths before it
 }
 
-// target is something to validate: the documents of a kind at a path, or the
-// project's own if the path is empty.
+// target is what to validate: the documents of a kind at a path, or the project's own
+// if the path is empty.
 type target struct {
 	kind kind
 	path string
 }
 
-// bind says which kind each path on the command line is of. With one kind's
-// flag every path is of that kind. With several, a path belongs to the flag
-// before it, and a flag without paths means the project's own documents. What
-// no flag says is left unknown.
+// bind assigns a kind to each path on the command line. With a single flag, every path
+// has that kind. With several, a path belongs to the last flag before it, and a flag
+// without paths means the project's own documents. A path without a flag stays unknown.
 func bind(marks []mark, paths []string) []target {
 	kinds := kindsOf(marks)
 	if len(paths) == 0 && (len(kinds) == 0 || slices.Contains(kinds, all)) {
@@ -79,7 +78,7 @@ func kindsOf(marks []mark) []kind {
 	return kinds
 }
 
-// flagBefore returns the last flag before the i-th path.
+// flagBefore returns the kind of the last flag before the i-th path.
 func flagBefore(marks []mark, i int) kind {
 	k := unknown
 	for _, m := range marks {
@@ -90,7 +89,7 @@ func flagBefore(marks []mark, i int) kind {
 	return k
 }
 
-// infer tells the kind of what is at path from its name and that of its folder.
+// infer determines the kind of a path from its name and its folder's name.
 func infer(path string) (kind, error) {
 	name, parent := filepath.Base(path), filepath.Base(filepath.Dir(path))
 	info, err := os.Stat(path)

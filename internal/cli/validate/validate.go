@@ -1,4 +1,5 @@
-// Package validate is the command 'gaffer validate'.
+// Package validate implements the command 'gaffer validate': it checks documents
+// against their protocols and repairs records.
 package validate
 
 import (
@@ -70,7 +71,7 @@ as it was beside it, as NAME.bak.`,
 	return cmd
 }
 
-// kindFlag notes that a kind's flag was given and how many paths came before.
+// kindFlag is the flag of a kind. It records the number of paths before it.
 type kindFlag struct {
 	kind  kind
 	opts  *options
@@ -87,7 +88,7 @@ func (f *kindFlag) Set(text string) error {
 
 func (f *kindFlag) String() string { return "" }
 
-// Type is the word that stands for the value in the help: none.
+// Type returns "bool", so that the help shows the flag without a value.
 func (f *kindFlag) Type() string { return "bool" }
 
 func run(ctx context.Context, e *env.Env, o *options, args []string) error {
@@ -120,8 +121,7 @@ func run(ctx context.Context, e *env.Env, o *options, args []string) error {
 	return p.verdict()
 }
 
-// resolve finds each path from the folder the command runs in, and the kind of
-// those whose kind no flag says.
+// resolve makes the paths absolute, and infers the kind of each path without a flag.
 func resolve(e *env.Env, targets []target) ([]target, error) {
 	for i := range targets {
 		t := &targets[i]

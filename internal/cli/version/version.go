@@ -1,4 +1,4 @@
-// Package version is the command 'gaffer version'.
+// Package version implements the command 'gaffer version'.
 package version
 
 import (
@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// info is what a bug report needs to know of the binary.
+// info holds the facts about the binary that a bug report needs.
 type info struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"`
@@ -52,8 +52,8 @@ func (v info) String() string {
 	return text + " " + v.Go + " " + v.Platform
 }
 
-// read takes the revision from the stamp that the go command leaves in a
-// binary built inside a repository.
+// read reads the revision that the go command records in a binary built inside a
+// repository.
 func read(version string) info {
 	v := info{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	build, ok := debug.ReadBuildInfo()

@@ -7,7 +7,7 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// Look implements [screen.World]: the newest is what counts.
+// Look implements [screen.World]. Only the newest look counts.
 func (f *feed) Look(at screen.Look) {
 	select {
 	case <-f.looks:
@@ -52,8 +52,8 @@ func (f *feed) Retry(ctx context.Context, run, task string) error {
 	return f.attend(ctx, run, "it is queued again")
 }
 
-// attend makes sure that a process works on a run which was changed. What was
-// done is part of the error.
+// attend makes sure that a process works on a run that was changed. The error includes
+// done, the change that was already made.
 func (f *feed) attend(ctx context.Context, run, done string) error {
 	if err := f.fleet.Attend(ctx, run); err != nil {
 		return fmt.Errorf("%s, but %w", done, err)

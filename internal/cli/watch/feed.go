@@ -13,10 +13,10 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// ended is how many runs that have ended are shown, if they are among the latest.
+// ended is the number of latest runs that are shown even if they have ended.
 const ended = 20
 
-// overview reads what is shown of the whole fleet.
+// overview reads the state of the whole fleet.
 func overview(ctx context.Context, f connect.Fleet) (v screen.Fleet, err error) {
 	if v.Runs, err = f.Latest(ctx, ended); err != nil {
 		return v, err
@@ -31,28 +31,28 @@ func overview(ctx context.Context, f connect.Fleet) (v screen.Fleet, err error) 
 	return v, err
 }
 
-// feed reads for a screen: the whole fleet always, and beside it what the person
-// looks at. It is the screen's [screen.World] as well.
+// feed reads data for a screen: the whole fleet, and the run and task that the user
+// looks at. It also implements [screen.World].
 type feed struct {
 	fleet   connect.Fleet
 	now     func() time.Time
 	notices <-chan string
-	looks   chan screen.Look // what is looked at, if that has changed
+	looks   chan screen.Look // the newest thing that the user looks at
 	tell    func(any)
 
 	mu   sync.Mutex
-	runs []fleet.Run   // as they were last read
-	rung chan struct{} // closed when they are read again
-	last time.Time     // when that was
-	away bool          // and it could not be read since then
+	runs []fleet.Run   // as last read
+	rung chan struct{} // closed at the next read
+	last time.Time     // the time of the last read
+	away bool          // reading has failed since then
 }
 
 const (
 	fleetPace = 250 * time.Millisecond
-	patience  = 2 * time.Second // before what failed is tried again
+	patience  = 2 * time.Second // wait before a retry
 )
 
-// run reads until ctx ends, and returns when all has ended.
+// run reads until ctx ends, and returns when all its goroutines have ended.
 func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup
 	all.Go(func() { f.follow(ctx) })
@@ -61,7 +61,7 @@ func (f *feed) run(ctx context.Context) {
 	all.Wait()
 }
 
-// follow reads the whole fleet whenever anything has changed.
+// follow reads the whole fleet after every change.
 func (f *feed) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := f.fleet.Changes(ctx, fleetPace, func() error {
@@ -91,7 +91,7 @@ func (f *feed) seen(v screen.Fleet) {
 	f.tell(v)
 }
 
-// failed tells since when the fleet cannot be read.
+// failed reports to the screen that the fleet cannot be read, and since when.
 func (f *feed) failed(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		return
@@ -103,8 +103,8 @@ func (f *feed) failed(ctx context.Context, err error) {
 	f.tell(screen.Away{Since: since, Why: strings.TrimPrefix(err.Error(), "server "+f.fleet.Where()+": ")})
 }
 
-// pass passes on what a person should know. Of a server that is away they are
-// told anyway.
+// pass shows notices on the screen. It drops notices about a server, because the screen
+// shows anyway that a server does not answer.
 func (f *feed) pass(ctx context.Context) {
 	for {
 		select {
@@ -118,7 +118,7 @@ func (f *feed) pass(ctx context.Context) {
 	}
 }
 
-// lookAfter reads what the person looks at, until they look at something else.
+// lookAfter reads what the user looks at, until the user looks at something else.
 func (f *feed) lookAfter(ctx context.Context) {
 	end := func() {}
 	for {
@@ -133,8 +133,7 @@ func (f *feed) lookAfter(ctx context.Context) {
 	}
 }
 
-// read begins to read a run and a task. What it returns ends that and waits for
-// it.
+// read starts reading a run and a task. end stops that and waits for it.
 func (f *feed) read(ctx context.Context, look screen.Look) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -148,7 +147,8 @@ func (f *feed) read(ctx context.Context, look screen.Look) (end func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// followRun tells a run as it stands, also one that ends and is taken up again.
+// followRun sends the current run to the screen after every change. It continues after
+// the run has ended, because the run may be resumed.
 func (f *feed) followRun(ctx context.Context, look screen.Look, changed chan fleet.Task) {
 	for ctx.Err() == nil {
 		err := f.fleet.Follow(ctx, look.Run, connect.Pace(f.known(look.Run).Counts.Total), func(r fleet.Run) error {
@@ -164,20 +164,20 @@ func (f *feed) followRun(ctx context.Context, look screen.Look, changed chan fle
 	}
 }
 
-// offer gives the newest of a task to whoever reads about it.
+// offer sends the newest state of a task to followTask.
 func offer(changed chan fleet.Task, r fleet.Run, id string) {
 	at := slices.IndexFunc(r.Tasks, func(t fleet.Task) bool { return t.ID == id })
 	if at < 0 {
 		return
 	}
 	select {
-	case <-changed: // an older one, which was not taken
+	case <-changed: // drop an older state that was not read
 	default:
 	}
 	changed <- r.Tasks[at]
 }
 
-// untilAgain waits until a run that has ended goes on.
+// untilAgain waits until an ended run is resumed.
 func (f *feed) untilAgain(ctx context.Context, run string) {
 	for f.known(run).Status.Final() || f.known(run).ID == "" {
 		f.mu.Lock()
@@ -192,7 +192,7 @@ func (f *feed) untilAgain(ctx context.Context, run string) {
 	pause.For(ctx, fleetPace)
 }
 
-// known is a run as it was last read with the fleet.
+// known returns a run as it was last read with the fleet.
 func (f *feed) known(id string) fleet.Run {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// followTask tells all about a task whenever it has come further, and what its
-// agent writes.
+// followTask sends the details of a task to the screen after every change, and the
+// output of its agent.
 func (f *feed) followTask(ctx context.Context, look screen.Look, changed <-chan fleet.Task) {
 	var before fleet.Task
 	end := func() {}
@@ -29,7 +29,7 @@ func (f *feed) followTask(ctx context.Context, look screen.Look, changed <-chan 
 		if !first && same(before, now) {
 			continue
 		}
-		if first || attemptOf(before) != attemptOf(now) { // also one whose log has just begun
+		if first || attemptOf(before) != attemptOf(now) { // also if the path of the log is now known
 			end()
 			end = f.followLog(ctx, now)
 		}
@@ -39,12 +39,13 @@ func (f *feed) followTask(ctx context.Context, look screen.Look, changed <-chan 
 	}
 }
 
-// same reports whether nothing has happened that is read beside the run.
+// same reports whether a task has not changed in anything that the run does not show.
 func same(a, b fleet.Task) bool {
 	return a.Status == b.Status && a.Tries == b.Tries && attemptOf(a) == attemptOf(b)
 }
 
-// attempt is what a log is read of. Where the log is comes a moment after the id.
+// attempt identifies the log of an attempt. The log's path is known a moment after the
+// id.
 type attempt struct{ id, log string }
 
 func attemptOf(t fleet.Task) attempt {
@@ -67,11 +68,11 @@ func (f *feed) tellTask(ctx context.Context, look screen.Look) bool {
 	return true
 }
 
-// tail is how many lines of a log are read of those that are there.
+// tail is the number of lines of an existing log that are read.
 const tail = 1000
 
-// followLog tells what the agent of a task writes. What it returns ends that and
-// waits for it.
+// followLog sends the output of a task's agent to the screen. end stops that and waits
+// for it.
 func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -96,8 +97,8 @@ func (f *feed) followLog(ctx context.Context, t fleet.Task) (end func()) {
 	return func() { cancel(); all.Wait() }
 }
 
-// lines tells whole lines of what is written to it. What comes here was made of
-// lines of a limited length.
+// lines sends complete lines to the screen. The lines that it receives have a limited
+// length.
 type lines struct {
 	tell func(any)
 	log  screen.Log
@@ -121,13 +122,13 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush tells what there is. Only the first has Begin.
+// flush sends the collected lines. Only the first call sends Begin.
 func (l *lines) flush() {
 	l.tell(l.log)
 	l.log.Begin, l.log.Lines = false, nil
 }
 
-// end tells the last line, also if nothing ends it, and why there is no more.
+// end sends the last line, even without a newline, and the reason why the log ends.
 func (l *lines) end(problem string) {
 	if len(l.rest) > 0 {
 		l.log.Lines = append(l.log.Lines, string(l.rest))

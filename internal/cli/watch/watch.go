@@ -1,4 +1,5 @@
-// Package watch is the command 'gaffer watch': the fleet on a screen.
+// Package watch implements the command 'gaffer watch': it shows the fleet on a terminal
+// screen.
 package watch
 
 import (
@@ -46,14 +47,14 @@ that is away is said to be so, and waited for. Leaving ends nothing that runs.`,
 	return cmd
 }
 
-// watch shows the screen until the person leaves. What cannot be read at all is
-// told before there is a screen.
+// watch shows the screen until the user leaves. If the fleet cannot be read at all, it
+// returns an error before it opens the screen.
 func watch(ctx context.Context, e *env.Env, args []string) (err error) {
 	notices := make(chan string, 16)
 	fleet, err := connect.New(ctx, e, func(text string) {
 		select {
 		case notices <- text:
-		default: // a person reads no more than that
+		default: // drop notices while the screen is behind
 		}
 	})
 	if err != nil {
@@ -73,7 +74,7 @@ func watch(ctx context.Context, e *env.Env, args []string) (err error) {
 	return show(ctx, e, fleet, notices, run, first)
 }
 
-// farewell is how long what is under way is waited for when the person has left.
+// farewell is how long pending actions may take after the user has left.
 const farewell = 5 * time.Second
 
 func show(ctx context.Context, e *env.Env, fleet connect.Fleet, notices <-chan string, run string, first screen.Fleet) error {

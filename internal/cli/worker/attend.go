@@ -21,8 +21,8 @@ import (
 	"gaffer/internal/ui/phrase"
 )
 
-// attend runs a station and passes the signals on to it. They are this command's
-// own: the command line's handler would end the process at the second one.
+// attend runs a worker and handles signals for it. It replaces the command line's
+// handler, which would end the process at the second signal.
 func attend(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 	heard := make(chan os.Signal, 4)
 	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -34,7 +34,7 @@ func attend(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 	defer leave()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(working) }()
-	before := ctx.Done() // a signal that came before they were ours
+	before := ctx.Done() // a signal before this function took over
 	for n := 0; ; {
 		select {
 		case err := <-ended:
@@ -48,7 +48,7 @@ func attend(ctx context.Context, s *app.ServerWorker, shown *lines) error {
 	}
 }
 
-// react does what the n-th signal means.
+// react handles the n-th signal.
 func react(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	held := s.Holding()
 	switch n {
@@ -65,7 +65,7 @@ func react(n int, s *app.ServerWorker, shown *lines, leave func()) {
 	}
 }
 
-// end is how the command ends, perhaps because it was told to leave.
+// end returns the error of the command. It names the tasks that were left running.
 func end(err error, s *app.ServerWorker) error {
 	if err == nil || !errors.Is(err, context.Canceled) {
 		return err
@@ -77,19 +77,19 @@ func end(err error, s *app.ServerWorker) error {
 	return exit.Interrupted(fmt.Errorf("%s left running: %s", phrase.Count(len(held), "task"), strings.Join(held, ", ")))
 }
 
-// lines shows what happens.
+// lines prints events.
 type lines struct {
 	env  *env.Env
 	json bool
 	mu   sync.Mutex
 }
 
-// say says something of the worker as a whole.
+// say prints a notice about the worker.
 func (l *lines) say(format string, args ...any) {
 	l.tell(workerclient.Event{Time: l.env.Now(), Kind: "notice", Text: fmt.Sprintf(format, args...)})
 }
 
-// tell prints an event. A terminal that is gone ends nothing.
+// tell prints an event. It ignores errors, so that the worker survives its terminal.
 func (l *lines) tell(e workerclient.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +103,7 @@ func (l *lines) tell(e workerclient.Event) {
 	_ = l.env.Printf("%s %s\n", e.Time.Local().Format(time.TimeOnly), line(e))
 }
 
-// line is an event in words.
+// line returns an event as text.
 func line(e workerclient.Event) string {
 	task := display.Printable(e.Run + "/" + e.Task)
 	text := phrase.Line(e.Text)
@@ -135,7 +135,7 @@ func again(what string, number int) string {
 	return what
 }
 
-// outcome is what became of a task when an attempt at it ended.
+// outcome describes the state of a task after an attempt has ended.
 func outcome(e workerclient.Event) string {
 	class := display.Printable(e.Class)
 	switch {

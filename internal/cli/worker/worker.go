@@ -1,5 +1,5 @@
-// Package worker is the command 'gaffer worker': this machine runs tasks for a
-// coordinator.
+// Package worker implements the command 'gaffer worker': it runs tasks of a coordinator
+// on this machine.
 package worker
 
 import (
@@ -70,7 +70,7 @@ coordinator gives their tasks to others; after ten minutes they end.`,
 }
 
 func run(ctx context.Context, e *env.Env, o options) error {
-	if err := e.ForUser("gaffer worker"); err != nil { // it has a token that speaks for all of its tasks
+	if err := e.ForUser("gaffer worker"); err != nil { // its token has access to all of its tasks
 		return err
 	}
 	opts, err := station(e, o)
@@ -84,7 +84,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 		}
 		shown.tell(e)
 	}
-	for _, secret := range []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE"} { // no agent may speak for its worker
+	for _, secret := range []string{"GAFFER_TOKEN", "GAFFER_TOKEN_FILE"} { // agents must not get the worker's token
 		if err := os.Unsetenv(secret); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	return attend(ctx, s, shown)
 }
 
-// station is what the flags and the settings say together.
+// station combines the flags and the settings into the options of a worker.
 func station(e *env.Env, o options) (opts app.ServerWorkerOptions, err error) {
 	if opts.Project, err = e.Project(); err != nil {
 		return opts, err
@@ -136,7 +136,7 @@ func check(opts app.ServerWorkerOptions) error {
 	return nil
 }
 
-// bad tells labels that gaffer gives itself, and those that no task can have.
+// bad reports whether a label is reserved for gaffer or cannot occur in a task.
 func bad(label string) bool {
 	return label == "" || strings.ContainsAny(label, "@, \t") || strings.HasPrefix(label, "project:")
 }

@@ -1,4 +1,5 @@
-// Package workers is the command 'gaffer workers': who may run a server's tasks.
+// Package workers implements the command 'gaffer workers': it lists the workers of a
+// fleet.
 package workers
 
 import (
@@ -61,7 +62,7 @@ what they wait for and where they work. Then come the open questions.`,
 	return cmd
 }
 
-// Show prints a table of workers, those that are online first.
+// Show prints a table of workers, online ones first.
 func Show(e *env.Env, list []serverfleet.Worker) error {
 	if len(list) == 0 {
 		e.Talk("no worker has ever been heard of: 'gaffer worker%s' starts one", e.ServerArg())
@@ -105,8 +106,8 @@ func row(w serverfleet.Worker, now time.Time) []table.Cell {
 	}
 }
 
-// at is what a worker is at: its task, or what an agent that a person started waits
-// for, or else where that works.
+// at returns the worker's task. For an agent started by hand it returns what the agent
+// waits for, otherwise its folder.
 func at(w serverfleet.Worker) string {
 	if w.ByHand {
 		return cmp.Or(w.For, w.Dir)
@@ -114,7 +115,8 @@ func at(w serverfleet.Worker) string {
 	return w.Task
 }
 
-// doing is what the worker last said, with its age if it may be old.
+// doing returns the status that the worker reported last. If the worker is offline, it
+// adds the age of the report.
 func doing(w serverfleet.Worker, now time.Time) string {
 	if w.Online() || w.ClaudeStatus == "" || w.ClaudeSince.IsZero() {
 		return w.ClaudeStatus

@@ -50,20 +50,20 @@ func list(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// row is one worktree, as a program reads it.
+// row is the JSON form of one worktree.
 type row struct {
 	Run        string `json:"run"`
 	Task       string `json:"task"`
 	Path       string `json:"path"`
 	Branch     string `json:"branch"`
-	Missing    bool   `json:"missing,omitempty"` // the folder is gone
-	Dirty      int    `json:"dirty"`             // files that are not committed
+	Missing    bool   `json:"missing,omitempty"` // the folder no longer exists
+	Dirty      int    `json:"dirty"`             // number of uncommitted files
 	Ahead      int    `json:"ahead"`             // commits since its base
-	Unpushed   int    `json:"unpushed"`          // of those, the ones that are nowhere else
-	Files      int    `json:"files"`             // that are different from the base
+	Unpushed   int    `json:"unpushed"`          // commits among those that exist on no other branch or remote
+	Files      int    `json:"files"`             // files that differ from the base
 	Insertions int    `json:"insertions"`
 	Deletions  int    `json:"deletions"`
-	Used       []int  `json:"used,omitempty"` // by these processes
+	Used       []int  `json:"used,omitempty"` // ids of processes that use it
 }
 
 func look(ctx context.Context, e *env.Env, run string) ([]row, error) {
@@ -116,7 +116,7 @@ func show(e *env.Env, rows []row) error {
 	return table.Texts(e, lines)
 }
 
-// state is what keeps a worktree from being removed.
+// state returns what prevents the removal of a worktree.
 func (r row) state() string {
 	var words []string
 	if r.Missing {

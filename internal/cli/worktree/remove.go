@@ -59,7 +59,7 @@ refs/gaffer/rescue.`,
 	return cmd
 }
 
-// find returns the worktree that a person means.
+// find returns the worktree that a user means by name.
 func find(trees []worktree.Tree, name string) (worktree.Tree, error) {
 	run, task, whole := strings.Cut(name, "/")
 	if !whole {
@@ -84,5 +84,5 @@ type notFound struct{ name string }
 
 func (e *notFound) Error() string { return fmt.Sprintf("worktree %q: not found", e.name) }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound returns true, so that the exit code is "not found".
 func (e *notFound) NotFound() bool { return true }

@@ -1,5 +1,5 @@
-// Package worktree is the command 'gaffer worktree': the git worktrees in which
-// tasks have worked.
+// Package worktree implements the command 'gaffer worktree': it lists and removes the
+// git worktrees of tasks.
 package worktree
 
 import (
@@ -23,12 +23,12 @@ func New(e *env.Env) *cobra.Command {
 	return cmd
 }
 
-// means reports whether text is the beginning of a run's id, or of its last part.
+// means reports whether text is a prefix of a run's id or of the last part of the id.
 func means(text, run string) bool {
 	return strings.HasPrefix(run, text) || strings.HasPrefix(run[strings.LastIndexByte(run, '-')+1:], text)
 }
 
-// completer suggests the worktrees that are there.
+// completer suggests the existing worktrees.
 func completer(e *env.Env, words func([]worktree.Tree) []string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		ctx := cmd.Context()
@@ -37,7 +37,7 @@ func completer(e *env.Env, words func([]worktree.Tree) []string) func(*cobra.Com
 		}
 		repo, err := open(ctx, e)
 		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp // a shell's prompt is no place for errors
+			return nil, cobra.ShellCompDirectiveNoFileComp // a shell prompt cannot show errors
 		}
 		trees, err := repo.List(ctx, "")
 		if err != nil {
@@ -47,7 +47,7 @@ func completer(e *env.Env, words func([]worktree.Tree) []string) func(*cobra.Com
 	}
 }
 
-// open finds the repository of the project.
+// open opens the project's git repository.
 func open(ctx context.Context, e *env.Env) (*worktree.Repo, error) {
 	p, err := e.Project()
 	if err != nil {
