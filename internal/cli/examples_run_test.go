@@ -29,24 +29,24 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// The tests in this file run what the units of systemd and the compose file of
-// examples/serve state, as plain processes on loopback: their command lines,
-// environment, folders, health checks and order of start.
+// The tests in this file run the systemd units and the compose file of examples/serve
+// as plain processes on loopback: with their command lines, environment, folders,
+// health checks and start order.
 //
-// Proved: that gaffer starts with exactly these arguments and variables, that the
-// health checks pass, that the coordinators believe the proxy and nobody else,
-// that the worker runs a task through the proxy, and that SIGTERM ends each with
-// code 0 in the time that it is given.
+// They check that gaffer starts with exactly these arguments and variables, that the
+// health checks pass, that the coordinators trust only the proxy, that the worker runs
+// a task through the proxy, and that SIGTERM ends each process with code 0 within its
+// time limit.
 //
-// Not proved: systemd and Docker themselves. No sandbox, user, image, network or
-// volume is made. Caddy is not run: a proxy of Go's library stands in for it,
-// which takes its upstreams and health check from the Caddyfile and has no TLS.
-// Addresses of other machines and ports are replaced by those of loopback, paths
-// of the system by those of a temporary folder, and 172.30.87.0/24 by 127.0.0.0/8.
+// They do not check systemd and Docker themselves. No sandbox, user, image, network or
+// volume is created. Caddy is not run: a proxy from Go's library replaces it. That
+// proxy takes its upstreams and health check from the Caddyfile and has no TLS.
+// Addresses of other machines and ports are replaced by loopback ones, system paths by
+// those of a temporary folder, and 172.30.87.0/24 by 127.0.0.0/8.
 
 const longWait = 60 * time.Second
 
-// running is a process that an example states.
+// running is a process that an example describes.
 type running struct {
 	name  string
 	cmd   *exec.Cmd
@@ -55,7 +55,7 @@ type running struct {
 	ended chan error
 }
 
-// Write collects the output.
+// Write collects the output of the process.
 func (r *running) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,8 +68,8 @@ func (r *running) output() string {
 	return r.out.String()
 }
 
-// begin starts a process with these variables alone, beside PATH and HOME, which
-// both systemd and Docker set.
+// begin starts a process with these variables and with PATH and HOME, which both
+// systemd and Docker set. It has no other variables.
 func begin(t *testing.T, name, dir string, env map[string]string, argv ...string) *running {
 	t.Helper()
 	r := &running{name: name, out: &bytes.Buffer{}, mu: &sync.Mutex{}, ended: make(chan error, 1)}
@@ -80,7 +80,7 @@ func begin(t *testing.T, name, dir string, env map[string]string, argv ...string
 	}
 	go func() { r.ended <- r.cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = r.cmd.Process.Kill() // or it was stopped
+		_ = r.cmd.Process.Kill() // it may have been stopped
 		if t.Failed() {
 			t.Logf("%s printed:\n%s", name, r.output())
 		}
@@ -96,7 +96,7 @@ func variables(t *testing.T, env map[string]string) []string {
 	return list
 }
 
-// stop sends SIGTERM, as systemd and Docker do, and wants code 0.
+// stop sends SIGTERM, as systemd and Docker do, and expects exit code 0.
 func (r *running) stop(t *testing.T) {
 	t.Helper()
 	if err := r.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -112,7 +112,7 @@ func (r *running) stop(t *testing.T) {
 	}
 }
 
-// prints runs a command to its end and returns what it printed to stdout.
+// prints runs a command to its end and returns its stdout.
 func prints(t *testing.T, dir string, env map[string]string, argv ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), longWait)
@@ -127,14 +127,14 @@ func prints(t *testing.T, dir string, env map[string]string, argv ...string) str
 	return string(out)
 }
 
-// freePort finds a port on which nothing listens.
+// freePort returns a port on which nothing listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = l.Close() }() // a moment later it is gaffer's
+	defer func() { _ = l.Close() }() // gaffer will listen on it next
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	return port
 }
@@ -157,8 +157,9 @@ func writeTo(t *testing.T, path, text string) string {
 	return path
 }
 
-// standIn is a reverse proxy for host: it takes turns among the upstreams whose
-// health check passes, keeps Host, and tells about the client as Caddy does.
+// standIn is a reverse proxy for host. It alternates between the upstreams whose health
+// check passes, keeps the Host header, and adds the same headers about the client as
+// Caddy.
 func standIn(t *testing.T, host, health string, upstreams ...string) *httptest.Server {
 	t.Helper()
 	var turn atomic.Int64
@@ -185,7 +186,8 @@ func standIn(t *testing.T, host, health string, upstreams ...string) *httptest.S
 	return s
 }
 
-// healthy asks as a load balancer does, which calls a server by its address.
+// healthy requests a health check like a load balancer, which addresses a server by its
+// IP address.
 func healthy(address, path string) error {
 	client := http.Client{Timeout: 10 * time.Second}
 	resp, err := client.Get("http://" + address + path)
@@ -199,8 +201,8 @@ func healthy(address, path string) error {
 	return nil
 }
 
-// browses asks for a login link as the page of a host does, through a proxy or
-// not, and returns the status.
+// browses requests a login link like the page of a host, with or without a proxy, and
+// returns the status code.
 func browses(t *testing.T, address, token, host string) int {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address+"/v1/login", nil)
@@ -214,7 +216,7 @@ func browses(t *testing.T, address, token, host string) int {
 		t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	_, _ = io.Copy(io.Discard, resp.Body) // the connection can be used again
+	_, _ = io.Copy(io.Discard, resp.Body) // lets the connection be reused
 	return resp.StatusCode
 }
 
@@ -229,7 +231,7 @@ func fileText(t *testing.T, path string) string {
 
 const examplePlan = "name: demo\ntasks:\n  - {id: one, shell: \"echo hello\"}\n"
 
-// does submits a plan to a server and wants it done by a worker.
+// does submits a plan to a server and expects a worker to complete it.
 func does(t *testing.T, gaffer, server, token, project, worker string) {
 	t.Helper()
 	writeTo(t, filepath.Join(project, "plan.yaml"), examplePlan)
@@ -239,7 +241,7 @@ func does(t *testing.T, gaffer, server, token, project, worker string) {
 	}
 }
 
-// unitValues are the values of a setting of a unit.
+// unitValues returns the values of a setting of a unit.
 func unitValues(unit map[string][]string, name string) (values []string) {
 	for _, line := range unit["Service"] {
 		if value, ok := strings.CutPrefix(line, name+"="); ok {
@@ -249,8 +251,8 @@ func unitValues(unit map[string][]string, name string) (values []string) {
 	return values
 }
 
-// started is a service of a unit: its specifiers and paths are replaced, its
-// state folder is made, and it is started with the unit's variables.
+// started starts the service of a unit. It replaces specifiers and paths, creates the
+// state folder, and sets the unit's variables.
 func started(t *testing.T, name string, replace *strings.Replacer, fromFile map[string]string) (*running, map[string]string) {
 	t.Helper()
 	u := unit(t, name)
@@ -267,7 +269,7 @@ func started(t *testing.T, name string, replace *strings.Replacer, fromFile map[
 		env[key] = text
 	}
 	if len(unitValues(u, "EnvironmentFile")) > 0 {
-		maps.Copy(env, fromFile) // what is in the file counts before the unit
+		maps.Copy(env, fromFile) // the file overrides the unit
 	}
 	if one("StateDirectoryMode") != "0700" {
 		t.Errorf("%s: others may look into its state", name)
@@ -311,7 +313,7 @@ func TestTheUnitsOfTheExampleRunBehindAProxy(t *testing.T) {
 		t.Errorf("the journal does not name the client:\n%s", serve.output())
 	}
 
-	// The command in the unit's comment makes the worker's token.
+	// The command in the unit's comment creates the worker's token.
 	comment := regexp.MustCompile(`(?m)^#\s+sudo -u gaffer env XDG_STATE_HOME=/var/lib (gaffer token create .*)$`).FindStringSubmatch(example(t, "gaffer.service"))
 	if comment == nil {
 		t.Fatal("gaffer.service does not say how to make a token")
@@ -322,7 +324,7 @@ func TestTheUnitsOfTheExampleRunBehindAProxy(t *testing.T) {
 	}
 	writeTo(t, filepath.Join(credentials, "token"), made)
 	writeTo(t, filepath.Join(project, "gaffer.yaml"), "project_name: shop\n")
-	// systemd replaces %H and %i; the server has another name and no TLS here.
+	// systemd replaces %H and %i. Here the server has another name and no TLS.
 	replace = strings.NewReplacer(
 		"/usr/local/bin/gaffer", gaffer, "https://build.example:4870", proxy.URL, "/srv/%i", project, "%H", "machine", "%i", "shop", "%d", credentials, "%S", state)
 	worker, _ := started(t, "gaffer-worker@.service", replace, nil)
@@ -337,7 +339,7 @@ func TestTheUnitsOfTheExampleRunBehindAProxy(t *testing.T) {
 	serve.stop(t)
 }
 
-// compose is the part of a compose file that can be run without Docker.
+// compose is the part of a compose file that can run without Docker.
 type compose struct {
 	Services map[string]struct {
 		Image       string
@@ -358,8 +360,8 @@ type compose struct {
 
 var composeVariable = regexp.MustCompile(`\$\{(\w+)(?::([-?])([^}]*))?\}`)
 
-// interpolate replaces ${NAME}, ${NAME:-default} and ${NAME:?message} as compose
-// does.
+// interpolate replaces ${NAME}, ${NAME:-default} and ${NAME:?message} like Docker
+// Compose.
 func interpolate(t *testing.T, text string, env map[string]string) string {
 	t.Helper()
 	return composeVariable.ReplaceAllStringFunc(text, func(found string) string {
@@ -386,7 +388,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 	subnet := c.Networks["default"].IPAM.Config[0].Subnet
 	root := t.TempDir()
 
-	// The database, as the service db has it.
+	// Start the database of the service db.
 	database, err := pgtest.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -408,7 +410,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Both coordinators, the second when the first is healthy.
+	// Start both coordinators. The second starts once the first is healthy.
 	ports := map[string]string{}
 	coordinators := map[string]*running{}
 	states := map[string]string{}
@@ -443,7 +445,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 		})
 	}
 
-	// The proxy, with what the Caddyfile says.
+	// Start the proxy as the Caddyfile describes it.
 	caddy := example(t, "Caddyfile")
 	upstreams := regexp.MustCompile(`(?m)^\s*reverse_proxy (.*) \{$`).FindStringSubmatch(caddy)
 	health := regexp.MustCompile(`(?m)^\s*health_uri (\S+)$`).FindStringSubmatch(caddy)
@@ -457,7 +459,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 	}
 	outside, inside := standIn(t, host, health[1], addresses...), standIn(t, "proxy:8080", health[1], addresses...)
 	admin := fileText(t, filepath.Join(states["serve-1"], "gaffer", "token"))
-	for range 4 { // at each coordinator
+	for range 4 { // reaches each coordinator
 		if status := browses(t, outside.URL, admin, host); status != http.StatusCreated {
 			t.Errorf("a page of %s, through the proxy: %d", host, status)
 		}
@@ -468,7 +470,7 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 		}
 	}
 
-	// The worker, with the token that the file's comment says how to make.
+	// Start the worker with the token that the command in the file's comment creates.
 	comment := regexp.MustCompile(`(?m)^#\s+docker compose exec serve-1 gaffer (token create .*) > worker.token$`).FindStringSubmatch(text)
 	if comment == nil {
 		t.Fatal("compose.yaml does not say how to make a token")
@@ -494,14 +496,14 @@ func TestTheComposeFileOfTheExampleRuns(t *testing.T) {
 	})
 	does(t, gaffer, outside.URL, admin, project, "worker-1")
 
-	// One coordinator stops; the proxy sees it by its health check.
+	// One coordinator stops. The proxy notices it by its health check.
 	coordinators["serve-1"].stop(t)
 	does(t, gaffer, outside.URL, admin, project, "worker-1")
 	worker.stop(t)
 	coordinators["serve-2"].stop(t)
 }
 
-// environment is what a process was started with.
+// environment returns the variables that a process was started with.
 func environment(r *running) map[string]string {
 	env := map[string]string{}
 	for _, line := range r.cmd.Env {

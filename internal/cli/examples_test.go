@@ -25,7 +25,7 @@ func example(t *testing.T, name string) string {
 	return string(text)
 }
 
-// understood reports why gaffer would not take a command line.
+// understood fails the test if gaffer does not accept a command line.
 func understood(t *testing.T, where string, args []string) {
 	t.Helper()
 	root := newRoot(&env.Env{})
@@ -45,7 +45,7 @@ func understood(t *testing.T, where string, args []string) {
 
 var setting = regexp.MustCompile(`^[A-Z][A-Za-z]+=`)
 
-// unit reads a unit of systemd: its settings, by section.
+// unit reads a systemd unit. It returns its settings by section.
 func unit(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	sections, section := map[string][]string{}, ""
@@ -88,7 +88,7 @@ func TestTheUnitsOfTheExampleStartWhatGafferUnderstands(t *testing.T) {
 	}
 }
 
-// composed is what the example's compose file says, as far as it can go wrong.
+// composed holds the parts of the example's compose file that the tests check.
 type composed struct {
 	Services map[string]struct {
 		Image       string

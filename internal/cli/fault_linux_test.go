@@ -15,11 +15,12 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// otherUser is a user without rights and without processes.
+// otherUser is the id of a user without privileges and processes.
 const otherUser = 54321
 
-// asOtherUser returns a command of the gaffer program in a folder of its own, as a
-// user to whom limits apply. A test that is not run by root runs it as its own user.
+// asOtherUser returns a function that creates commands of the gaffer program in a
+// separate folder, as a user to whom limits apply. If the test does not run as root, it
+// uses the current user.
 func asOtherUser(t *testing.T) func(shell string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()

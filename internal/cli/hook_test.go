@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// Whatever is wrong with its input, an agent must not notice.
+// An agent must not notice an error, whatever the input of the hook is.
 func TestAHookNeverFails(t *testing.T) {
 	testenv.Integration(t)
 	binary := testenv.Program(t)

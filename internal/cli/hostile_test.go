@@ -18,8 +18,9 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// hostileLines says how each command is run in the hostile clone. Several command
-// lines are separated by a semicolon. A command that does not end is ended.
+// hostileLines holds the command lines with which each command is run in the hostile
+// clone. Semicolons separate several command lines. A command that does not end by
+// itself is stopped.
 var hostileLines = map[string]string{
 	"plan check": "plan check plan.yaml; plan check wt.yaml; plan check secret.yaml", "run": "run plan.yaml; run secret.yaml; run wt.yaml; run claude.yaml --worktree; run plan.yaml --detach",
 	"resume": "resume; resume --detach", "watch": "watch", "runs": "runs --all", "status": "status; status --json", "ps": "ps --all",
@@ -46,7 +47,7 @@ var hostileLines = map[string]string{
 	"version": "version",
 }
 
-// clone is a project that was taken from a stranger, with all that git keeps in it.
+// clone is a project cloned from a stranger, with everything that git keeps in it.
 type clone struct {
 	*testing.T
 	dir, program, trace string
@@ -70,7 +71,7 @@ func newClone(t *testing.T) *clone {
 		testenv.Wait(t, "the processes of the test end", func() error {
 			left := testenv.ProcessesWith(mark)
 			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended by itself
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
 			}
 			if len(left) > 0 {
 				return fmt.Errorf("%v are left", left)
@@ -98,7 +99,8 @@ func (c *clone) write(path, text string) {
 	}
 }
 
-// run runs a program in the clone. One that does not end is told to, and then killed.
+// run runs a program in the clone. If it does not end, it gets SIGTERM and is then
+// killed.
 func (c *clone) run(program string, args ...string) (string, error) {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), 6*time.Second)
@@ -119,11 +121,11 @@ func (c *clone) must(program string, args ...string) {
 }
 
 func (c *clone) traces() string {
-	data, _ := os.ReadFile(c.trace) // there is none if nothing ran
+	data, _ := os.ReadFile(c.trace) // the file is missing if nothing ran
 	return string(data)
 }
 
-// poison plants a program wherever a project can name one.
+// poison adds a program wherever a project can name one.
 func (c *clone) poison() {
 	c.write("gaffer.yaml", fmt.Sprintf(`agents:
   evil: {argv: [%[1]s, agent]}
@@ -166,7 +168,7 @@ func TestSecurityNoCommandRunsAProgramThatAHostileCloneNames(t *testing.T) {
 	c.must("git", "init", "-q", "-b", "main")
 	c.must("git", "add", "-A")
 	c.must("git", "commit", "-q", "-m", "first")
-	// What the user did before the project changed: a worktree, and a task that failed.
+	// The user did this before the project changed: a worktree, and a failed task.
 	c.must(gaffer, "run", "wt.yaml")
 	if out, err := c.run(gaffer, "run", "claude.yaml"); err == nil {
 		t.Fatalf("the stub of claude is done:\n%s", out)
@@ -203,7 +205,7 @@ func TestSecurityNoCommandRunsAProgramThatAHostileCloneNames(t *testing.T) {
 	}
 }
 
-// runnable lists the commands that do something, without the name of the program.
+// runnable returns the paths of the commands that can run, without the program's name.
 func runnable(cmd *cobra.Command) (paths []string) {
 	if cmd.Runnable() && cmd.HasParent() && cmd.Name() != "help" {
 		paths = append(paths, strings.TrimPrefix(cmd.CommandPath(), "gaffer "))

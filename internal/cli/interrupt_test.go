@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// stubborn is a program that hears the first signal and goes on regardless.
+// stubborn is a program that receives the first signal and continues.
 func stubborn() {
 	ctx, _ := interruptible(context.Background())
 	fmt.Println("ready")

@@ -15,11 +15,11 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// hostile is a task whose first attempt leaves a process behind that carries no mark
-// of it: with an empty environment, in a session of its own, in the folder / and
-// without the files of its parent. That process stops the supervisor, kills the agent
-// and then the supervisor, so that it has nothing of the attempt above it at any
-// time; and before that gaffer, if there is a file named both. A later attempt notes
+// hostile is a plan whose task leaves a process behind in its first attempt. The
+// process carries no mark of the attempt: it has an empty environment, its own session,
+// the working folder / and none of its parent's files. It stops the supervisor, kills
+// the agent and then the supervisor, so that it never has a living ancestor of the
+// attempt. If a file named both exists, it kills gaffer first. A later attempt records
 // whether the process is alive.
 const hostile = `tasks:
   - id: evil
@@ -49,13 +49,13 @@ kill -9 $3
 exec sleep 3600
 `
 
-// prey is a project with that task, and a control group of its own that gaffer runs
-// in, so that nothing else on this machine looks as if it had been started by it.
+// prey is a project with the hostile plan. gaffer runs in a control group of its own,
+// so that no other process on this machine seems to have been started by it.
 type prey struct {
 	t     *testing.T
 	dir   string
 	env   []string
-	enter string // shell commands before gaffer
+	enter string // shell commands to run before gaffer
 	cage  string
 }
 
@@ -95,7 +95,7 @@ func (p *prey) write(name, text string) {
 func (p *prey) clean() {
 	testenv.Wait(p.t, "the end of everything in "+p.cage, func() error {
 		_ = os.WriteFile(filepath.Join(p.cage, "cgroup.kill"), []byte("1"), 0)
-		for _, pid := range p.groupFiles("/sys/fs/cgroup/pids") { // of version 1
+		for _, pid := range p.groupFiles("/sys/fs/cgroup/pids") { // of cgroup version 1
 			_ = os.Remove(pid)
 		}
 		inner, _ := filepath.Glob(p.cage + "/gaffer-*")
@@ -106,7 +106,7 @@ func (p *prey) clean() {
 	})
 }
 
-// groupFiles lists groups of attempts of this test's state folder.
+// groupFiles lists the control groups of this test's attempts.
 func (p *prey) groupFiles(below string) (list []string) {
 	for _, id := range p.lines("starts") {
 		found, _ := filepath.Glob(filepath.Join(below, "gaffer-*-"+id+"-*"))
@@ -115,20 +115,20 @@ func (p *prey) groupFiles(below string) (list []string) {
 	return list
 }
 
-// gaffer is a gaffer in the test's control group.
+// gaffer returns a command that runs gaffer in the test's control group.
 func (p *prey) gaffer(args ...string) *exec.Cmd {
 	cmd := exec.Command("sh", append([]string{"-c", p.enter + `exec "$0" "$@"`, testenv.Program(p.t)}, args...)...)
 	cmd.Dir, cmd.Env = p.dir, p.env
 	return cmd
 }
 
-// says is what a gaffer prints in all, and its exit code.
+// says runs gaffer and returns its output and its exit code.
 func (p *prey) says(args ...string) (string, int) {
 	p.t.Helper()
 	cmd := p.gaffer(args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	_ = cmd.Run() // the code tells
+	_ = cmd.Run() // the exit code is checked instead
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
@@ -137,7 +137,7 @@ func (p *prey) lines(name string) []string {
 	return strings.Fields(string(data))
 }
 
-// hidden is the process that was left behind, once there is one.
+// hidden waits for the process that was left behind and returns its id.
 func (p *prey) hidden() int {
 	p.t.Helper()
 	testenv.Wait(p.t, "a process that is left behind", func() error {
@@ -158,7 +158,7 @@ func lives(pid int) bool {
 	return err == nil && regexp.MustCompile(`State:\s+[RSDT]`).Match(status)
 }
 
-// completes checks that the task was done by its second attempt while nothing of the
+// completes checks that the second attempt completed the task while no process of the
 // first was alive.
 func (p *prey) completes() {
 	p.t.Helper()
@@ -174,8 +174,8 @@ func (p *prey) completes() {
 	}
 }
 
-// attack runs the hostile task and returns when its supervisor, and gaffer if that
-// was wanted, are dead.
+// attack runs the hostile task. It returns when the supervisor is dead and, if both is
+// true, gaffer, too.
 func (p *prey) attack(both bool) (run *exec.Cmd, hidden int) {
 	p.t.Helper()
 	run = p.gaffer("run", "plan.yaml")
@@ -280,7 +280,7 @@ func TestSecurityWithoutControlGroupsATaskWaitsForAProcessThatMayBeItsOwn(t *tes
 			if got := p.lines("starts"); len(got) != 1 {
 				t.Fatalf("another attempt began: %q", got)
 			}
-			if both { // a person knows that it is another's
+			if both { // the user knows that the process is not the attempt's
 				if out, code := p.says("doctor", "--gone", "other"); code != 4 {
 					t.Errorf("doctor --gone other: exit %d\n%s", code, out)
 				}
@@ -308,7 +308,7 @@ func TestSecurityWithoutControlGroupsAnOrdinaryKillIsRecoveredAtOnce(t *testing.
 		t.Fatal(err)
 	}
 	supervisor := p.hidden()
-	// Another program of the user, which has to do with no attempt.
+	// Another program of the user, unrelated to any attempt.
 	other := exec.Command("sh", "-c", "env -i setsid sleep 3600 >/dev/null 2>&1 & echo $!")
 	text, err := other.Output()
 	if err != nil {
@@ -343,7 +343,7 @@ func TestSecurityWithoutWritableControlGroupsAttemptsRunAsEver(t *testing.T) {
 	gaffer := func(args ...string) (string, int) {
 		cmd := exec.Command("sh", append([]string{"-c", p.enter + `"$0" "$@"`, testenv.Program(t)}, args...)...)
 		cmd.Dir, cmd.Env = p.dir, p.env
-		out, _ := cmd.CombinedOutput() // the code tells
+		out, _ := cmd.CombinedOutput() // the exit code is checked instead
 		return string(out), cmd.ProcessState.ExitCode()
 	}
 	if out, code := gaffer("run", "plan.yaml"); code != 0 || strings.Contains(out, "cgroup") {

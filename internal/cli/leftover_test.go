@@ -10,10 +10,10 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// leaveNothing ends every process that a script has started and that has outlived
-// it, when the script has ended, however it did: servers and workers in the
-// background, runs that were detached, supervisors and their agents. They are known
-// by the variable with the script's folder, which they inherit.
+// leaveNothing kills every process that a script has started and that is still running
+// when the script ends, for whatever reason: servers and workers in the background,
+// detached runs, supervisors and their agents. It finds them by the variable with the
+// script's folder, which they inherit.
 func leaveNothing(e *testscript.Env) {
 	mark := "WORK=" + e.WorkDir
 	e.Defer(func() {
@@ -23,7 +23,7 @@ func leaveNothing(e *testscript.Env) {
 				panic(fmt.Sprintf("processes %v of %s cannot be ended", left, e.WorkDir))
 			}
 			for _, pid := range left {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended by itself
+				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
 			}
 			time.Sleep(10 * time.Millisecond)
 		}

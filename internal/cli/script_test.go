@@ -24,19 +24,19 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"stubborn": stubborn})
 }
 
-// TestScript runs every script in testdata/script. Beside testscript's own
-// commands a script has:
+// TestScript runs every script in testdata/script. In addition to testscript's own
+// commands, a script has:
 //
 //	exit N gaffer ARG…       the command ends with exactly this code
 //	parallel N gaffer ARG…   N processes at once; all must succeed
-//	fits COLUMNS LINES       the last stdout fits such a screen; with ttyout as a
-//	                         third argument, what the terminal was sent does
+//	fits COLUMNS LINES       the last stdout fits a screen of this size; with ttyout
+//	                         as a third argument, the output to the terminal does
 //
-// In the arguments of parallel, {} stands for the number of the process. Of the
+// In the arguments of parallel, {} stands for the number of the process. From the
 // script's environment it passes on HOME, PATH, TMPDIR and gaffer's variables.
 //
-// AGENTS is a folder with stubs of the agent programs, for scripts that want them to
-// be installed: env PATH=$AGENTS${:}$PATH.
+// AGENTS is a folder with stubs of the agent programs. A script that needs them
+// installed uses env PATH=$AGENTS${:}$PATH.
 func TestScript(t *testing.T) {
 	testenv.Integration(t)
 	program := testenv.Program(t)
@@ -67,8 +67,9 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// isolate gives the script a home of its own, stops the search for a project at
-// its folder, and ends what it leaves running. EXAMPLES is where the repository's examples are.
+// isolate gives the script a home directory of its own, stops the search for a project
+// at its folder, and kills the processes that it leaves running. EXAMPLES is the folder
+// of the repository's examples.
 func isolate(e *testscript.Env) error {
 	leaveNothing(e)
 	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
@@ -79,7 +80,7 @@ func isolate(e *testscript.Env) error {
 	home := filepath.Join(e.WorkDir, ".home")
 	e.Setenv("HOME", home)
 	e.Setenv("GAFFER_PROJECT", e.WorkDir)
-	e.Setenv(trust.Variable, "all") // scripts are about something else; security-trust.txtar is about this
+	e.Setenv(trust.Variable, "all") // only security-trust.txtar tests trust
 	return os.Mkdir(home, 0o755)
 }
 

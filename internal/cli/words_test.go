@@ -15,14 +15,15 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// rule is a word that is not gaffer's own, and where it may stand: in the commands and
-// pages of the protocol that has it, and in a sentence that names what it belongs to.
+// rule describes a word that is not one of gaffer's own terms. It may occur in the
+// commands and pages of the protocol that defines it, and in a line that names the
+// protocol.
 type rule struct {
 	word     *regexp.Regexp
 	say      string
-	commands []string       // the first words of their paths
-	pages    []string       // of docs/, and of the dashboard
-	with     *regexp.Regexp // what makes clear in the same line that a protocol is meant
+	commands []string       // the first words of the commands' paths
+	pages    []string       // pages of docs/ and of the dashboard
+	with     *regexp.Regexp // shows that a protocol is meant, if it matches the same line
 }
 
 var rules = []rule{
@@ -62,7 +63,7 @@ var rules = []rule{
 	{word: regexp.MustCompile(`(?i)\b(subtasks?|sittings?|minions?|bots?)\b`), say: "task or agent"},
 }
 
-// foreign are the words of a text that are not gaffer's, each with its line.
+// foreign returns the words of a text that are not gaffer's, each with its line.
 func foreign(text string, allowed func(rule) bool) (found []string) {
 	for _, line := range strings.Split(text, "\n") {
 		for _, r := range rules {
@@ -89,7 +90,8 @@ func TestHelpUsesOurWordsOutsideTheCommandsOfAProtocol(t *testing.T) {
 			printHelp(&out, cmd)
 			path := append(strings.Fields(cmd.CommandPath()), "")
 			for _, line := range strings.Split(out.String(), "\n") {
-				// A list of commands has the name first, or nothing but names.
+				// A line of a list of commands starts with a name, or consists only of
+				// names.
 				first := append(strings.Fields(line), "")[0]
 				if !slices.ContainsFunc(strings.Fields(line), func(word string) bool { return !isCommand(word) }) {
 					continue
@@ -121,7 +123,7 @@ func TestUserPagesUseOurWordsOutsideThePagesOfAProtocol(t *testing.T) {
 		}
 		for _, file := range files {
 			name, _ := filepath.Rel(root, file)
-			if name == "glossary.md" || name == "tests.md" { // it explains these words; it is for contributors
+			if name == "glossary.md" || name == "tests.md" { // the glossary explains these words; tests.md is for contributors
 				continue
 			}
 			data, err := os.ReadFile(file)
@@ -147,8 +149,8 @@ var (
 	comment  = regexp.MustCompile(`(?m)^\s*//.*$|/\*\*?.*?\*/`)
 )
 
-// shown are the texts of a module that a person may see: strings of several words, and
-// templates without code and tags.
+// shown returns the texts of a JavaScript module that a user may see: strings of
+// several words, and templates without code and tags.
 func shown(module string) (texts []string) {
 	module = comment.ReplaceAllString(module, "")
 	for _, m := range quoted.FindAllStringSubmatch(module, -1) {

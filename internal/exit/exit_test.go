@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// kinds is an error that says of itself what it is told to.
+// kinds is an error whose methods return the given values.
 type kinds struct{ notFound, conflict, busy, invalid, usage bool }
 
 func (kinds) Error() string    { return "kinds" }
@@ -20,7 +20,8 @@ func (k kinds) Busy() bool     { return k.busy }
 func (k kinds) Invalid() bool  { return k.invalid }
 func (k kinds) Usage() bool    { return k.usage }
 
-// outer answers no to a question that an inner error answers with yes.
+// outer is an error whose methods return false where those of the inner error return
+// true.
 type outer struct{ err error }
 
 func (o outer) Error() string    { return "outer: " + o.err.Error() }

@@ -11,8 +11,8 @@ import (
 
 func noEnv(string) string { return "" }
 
-// tree makes files under a new folder; a name with a slash at the end is a
-// folder. The result has its links resolved, as roots have.
+// tree creates files in a new folder. A name that ends with a slash is a folder. The
+// returned path has its links resolved, like a root.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
@@ -222,7 +222,7 @@ func TestAProjectHoldsItsFoldersAndWorktreesAndNoOtherProject(t *testing.T) {
 		{"app", "gone", false},
 		{"app/src", "app/src", true}, // named by a flag
 		{"app/src", "app", false},
-		{"plain", "plain/deep", true}, // nothing marks it
+		{"plain", "plain/deep", true}, // not marked as a project
 		{"plain/deep", "plain", false},
 	} {
 		p, err := At(filepath.Join(root, c.project), "a test")

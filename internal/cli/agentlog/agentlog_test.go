@@ -11,7 +11,7 @@ import (
 	"gaffer/internal/attempt/agent/fake"
 )
 
-// said is what an agent without a model writes, in a protocol's words.
+// said returns the output of the fake agent in the given protocol.
 func said(t *testing.T, protocol string, steps ...string) []byte {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "prompt")
@@ -136,7 +136,7 @@ func TestAnEntryThatComesWhileItIsWrittenHasTheTimeOfThat(t *testing.T) {
 	}
 }
 
-// written is the log of an attempt.
+// written returns the formatted log of an attempt.
 func written(t *testing.T, log string, options Options) string {
 	t.Helper()
 	var b bytes.Buffer

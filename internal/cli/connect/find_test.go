@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/exit"
 )
 
-// finder is a fleet that knows what names mean.
+// finder is a fleet that returns fixed results for names.
 type finder struct {
 	Fleet
 	run, task     string

@@ -73,7 +73,7 @@ func TestWhatIsAddedIsFollowedUntilTheEnd(t *testing.T) {
 	}
 }
 
-// marked notes where attempts begin.
+// marked is a buffer that marks the start of each attempt.
 type marked struct{ bytes.Buffer }
 
 func (m *marked) Begin(attempt int) error {
@@ -92,10 +92,10 @@ func TestTheAttemptsOfATaskShareALogAndAreToldApart(t *testing.T) {
 	}
 	defer f.Close()
 	list := []fleet.Attempt{
-		{Number: 4}, // which has not begun
+		{Number: 4}, // has not started
 		{Number: 3, Log: path, LogFrom: 4},
 		{Number: 1, Log: path},
-		{Number: 2, Log: path, LogFrom: 4}, // which wrote nothing
+		{Number: 2, Log: path, LogFrom: 4}, // has written nothing
 	}
 	for _, c := range []struct {
 		query fleet.LogQuery

@@ -21,7 +21,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// command is what a command line and an environment come to.
+// command returns the environment of a command with these variables and flags.
 func command(t *testing.T, vars map[string]string, args ...string) *env.Env {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,7 +50,7 @@ func write(t *testing.T, path, text string) string {
 	return path
 }
 
-// authorization answers with the token that a request carries.
+// authorization returns a handler that stores a request's Authorization header.
 func authorization(to *string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { *to = r.Header.Get("Authorization") })
 }

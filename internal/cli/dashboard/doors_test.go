@@ -55,7 +55,7 @@ func newEnv(t *testing.T, vars map[string]string) *env.Env {
 	}}
 }
 
-// server answers the request for a link with path, or with a status that is none.
+// server answers the request for a link with path, or with an error status.
 func server(t *testing.T, path string, status int) (address string, tokens *[]string) {
 	tokens = new([]string)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

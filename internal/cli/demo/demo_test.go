@@ -20,13 +20,13 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// demo is a demo that runs, as a process of the real program.
+// demo is a running demo, as a process of the real program.
 type demo struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	ended  chan struct{}
 	err    error
-	temp   string // where its folder is
+	temp   string // the folder that contains the demo's folder
 	folder string
 	out    *os.File
 }
@@ -61,7 +61,7 @@ func (d *demo) said() string {
 	return string(text)
 }
 
-// until looks for something until it is there, or the demo has ended.
+// until polls until look succeeds. It fails if the demo has ended.
 func (d *demo) until(what string, look func() (seen any, ok bool)) {
 	d.t.Helper()
 	testenv.Wait(d.t, what, func() error {
@@ -80,7 +80,8 @@ func (d *demo) until(what string, look func() (seen any, ok bool)) {
 	})
 }
 
-// shows waits until a command on the demo prints a text so many times.
+// shows waits until the output of a command on the demo contains a text this many
+// times.
 func (d *demo) shows(command, text string, times int) {
 	d.t.Helper()
 	d.until(fmt.Sprintf("%q in gaffer %s", text, command), func() (any, bool) {
@@ -100,7 +101,7 @@ func (d *demo) writes(file, field string) {
 
 const gone = "end of all processes"
 
-// begins waits until agents are at work.
+// begins waits until agents are running.
 func (d *demo) begins() {
 	d.t.Helper()
 	d.until("folder", func() (any, bool) {
@@ -117,9 +118,9 @@ func (d *demo) begins() {
 	})
 }
 
-// processes lists what belongs to the demo, but for itself.
+// processes lists the processes of the demo, except the demo itself.
 func (d *demo) processes() (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is one
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
 	for _, file := range files {
 		env, _ := os.ReadFile(file)
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
@@ -140,7 +141,7 @@ func (d *demo) commands() (lines []string) {
 	return lines
 }
 
-// leavesNothing looks at the process table and at the disk.
+// leavesNothing checks that no process and no folder is left.
 func (d *demo) leavesNothing() {
 	d.t.Helper()
 	d.until(gone, func() (any, bool) { left := d.commands(); return left, len(d.processes()) == 0 })
@@ -149,7 +150,7 @@ func (d *demo) leavesNothing() {
 	}
 }
 
-// gaffer runs a command on the demo, as the person in another terminal does.
+// gaffer runs a command on the demo, as a user does in another terminal.
 func (d *demo) gaffer(line string) string {
 	d.t.Helper()
 	cmd := exec.Command("sh", "-c", ". "+d.folder+"/env && "+d.cmd.Path+" "+line)
@@ -165,7 +166,7 @@ func TestADemoHasSomethingOfEverythingAndLeavesNothing(t *testing.T) {
 	testenv.Integration(t)
 	d := start(t)
 	d.begins()
-	d.shows("workers", " online ", 4) // one dies soon
+	d.shows("workers", " online ", 4) // one of them dies soon
 	d.shows("ps", "Which payment provider", 1)
 	d.shows("ps", "limited paused until", 1)
 	d.writes("shop/.fctry/state.json", "buildRun")
@@ -192,7 +193,8 @@ func TestADemoHasSomethingOfEverythingAndLeavesNothing(t *testing.T) {
 	d.leavesNothing()
 }
 
-// document is a JSON object in the demo's folder, or nil if it is not there yet.
+// document returns a JSON object from the demo's folder, or nil if it does not exist
+// yet.
 func (d *demo) document(name string) (object map[string]any) {
 	data, err := os.ReadFile(filepath.Join(d.folder, name))
 	if err != nil || json.Unmarshal(data, &object) != nil {
@@ -201,7 +203,7 @@ func (d *demo) document(name string) (object map[string]any) {
 	return object
 }
 
-// visits follows a link as a browser does.
+// visits opens a link like a browser.
 func visits(t *testing.T, link string) {
 	t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -230,7 +232,7 @@ func TestNothingOutlivesADemoThatIsKilled(t *testing.T) {
 func TestADemoEndsByItselfAndMayKeepItsFolder(t *testing.T) {
 	testenv.Integration(t)
 	d := start(t, "--for", "8s", "--keep")
-	select { // how far it has come by then is the machine's affair
+	select { // how much it has done by then depends on the machine
 	case <-d.ended:
 	case <-time.After(testenv.Patience):
 		t.Fatalf("it goes on\n%s", d.said())

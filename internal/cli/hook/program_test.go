@@ -21,7 +21,7 @@ import (
 	"gaffer/workflow"
 )
 
-// service is a person's machine: a project, and where gaffer keeps its state.
+// desk is a user's machine: a project and gaffer's state folder.
 type desk struct {
 	*testing.T
 	root, state string
@@ -40,12 +40,12 @@ func (d *desk) env(in string, out, talk *bytes.Buffer) *env.Env {
 	return &env.Env{In: strings.NewReader(in), Out: out, Err: talk, Getenv: getenv, Dir: "/", Now: time.Now}
 }
 
-// event is one of a session, with the rest of its object.
+// event returns the JSON of an event. rest holds further members of the object.
 func (d *desk) event(session, name, rest string) string {
 	return fmt.Sprintf(`{"hook_event_name": %q, "session_id": %q, "cwd": %q%s}`, name, session, d.root, rest)
 }
 
-// hook calls a hook as an agent does. It must not fail.
+// hook calls a hook like an agent program. It must not fail.
 func (d *desk) hook(program, event string, args ...string) (out, talk string) {
 	d.Helper()
 	var o, t bytes.Buffer
@@ -55,7 +55,7 @@ func (d *desk) hook(program, event string, args ...string) (out, talk string) {
 	return o.String(), t.String()
 }
 
-// tell calls a hook that must have nothing to say.
+// tell calls a hook that must print nothing.
 func (d *desk) tell(program, session, name, rest string) {
 	d.Helper()
 	if out, talk := d.hook(program, d.event(session, name, rest)); out != "" || talk != "" {
@@ -67,7 +67,7 @@ func (d *desk) session(program, session string) hookevents.Session {
 	return hookevents.In(filepath.Join(d.state, "gaffer")).Load(program, session)
 }
 
-// feed is "kind chunk summary" of the last event.
+// feed returns "kind | chunk | summary" of each event in the feed.
 func (d *desk) feed() (all []string) {
 	d.Helper()
 	s, err := workflow.Open(filepath.Join(d.root, ".fctry"), workflow.Options{}).State()
@@ -195,8 +195,7 @@ func TestWhateverAProgramSendsItIsLeftAlone(t *testing.T) {
 	}
 }
 
-// answered runs a hook that asks, and has a person do something about the
-// question.
+// answered runs a hook that asks, and calls person with the open question.
 func (d *desk) answered(program, event string, person func(context.Context, connect.Fleet, string)) (out, talk string) {
 	d.Helper()
 	done := make(chan bool)
@@ -238,7 +237,7 @@ func (d *desk) answered(program, event string, person func(context.Context, conn
 	return out, talk
 }
 
-// decision is what the agent is told.
+// decision parses the decision that the hook prints for the agent.
 func (d *desk) decision(out string) (behavior, message string, input map[string]any) {
 	d.Helper()
 	var v struct {
@@ -314,7 +313,7 @@ func TestTheAgentsOwnPromptHasTheLastWord(t *testing.T) {
 	if out, talk := d.hook("claude", ask); out != "" || talk != "" {
 		t.Errorf("by default: printed %q, said %q", out, talk)
 	}
-	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "1us" // less than it takes to open the store, which does not count
+	d.vars["GAFFER_HOOKS_ANSWER_WITHIN"] = "1us" // less than the time to open the store, which does not count
 	if out, talk := d.hook("claude", ask); out != "" || talk != "" {
 		t.Errorf("nobody answers: printed %q, said %q", out, talk)
 	}
@@ -335,7 +334,8 @@ func TestTheAgentsOwnPromptHasTheLastWord(t *testing.T) {
 	}
 }
 
-// Package caller does not import package supervisor.
+// The two constants are separate because package caller does not import package
+// supervisor.
 func TestTheVariableOfAnAttemptHasOneName(t *testing.T) {
 	if caller.AttemptVar != supervisor.Mark {
 		t.Errorf("%s and %s", caller.AttemptVar, supervisor.Mark)

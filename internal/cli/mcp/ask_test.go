@@ -17,12 +17,12 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// asks reports whether somebody whose name begins like that waits for an answer.
+// asks reports whether an agent whose name starts with name has an open question.
 func (p project) asks(name string) bool {
 	return p.gaffer("answer", name, "--json").Run() == nil
 }
 
-// awaitAsked waits until a question in a name is there, or until there is none.
+// awaitAsked waits until a question of name is open, or until none is.
 func (p project) awaitAsked(t *testing.T, name string, want bool) {
 	t.Helper()
 	testenv.Wait(t, fmt.Sprintf("a question of %s: %v", name, want), func() error {
@@ -34,7 +34,7 @@ func (p project) awaitAsked(t *testing.T, name string, want bool) {
 	})
 }
 
-// answer waits until somebody asks, and answers. The test goes on meanwhile.
+// answer waits for a question and answers it, in the background.
 func (p project) answer(name string, words ...string) {
 	done := make(chan struct{})
 	p.t.Cleanup(func() { <-done })
@@ -122,7 +122,7 @@ func TestAQuestionGoesWithWhoAsksIt(t *testing.T) {
 	}
 }
 
-// deaf starts a server whose client has asked a person something and reads nothing.
+// deaf starts a server whose client has asked the user a question and does not read.
 func deaf(t *testing.T, p project) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) {
 	t.Helper()
 	cmd = p.gaffer("mcp")

@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// asGaffer has this program be gaffer.
+// asGaffer is a variable that makes this test program run as gaffer.
 const asGaffer = "MCP_TEST_AS_GAFFER"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// project is a folder with a home of its own.
+// project is a folder with a home directory of its own.
 type project struct {
 	t    *testing.T
 	root string
@@ -43,7 +43,7 @@ func newProject(t *testing.T) project {
 	return p
 }
 
-// gaffer is a process of gaffer in the project, not yet started.
+// gaffer returns a command that runs gaffer in the project. It is not started yet.
 func (p project) gaffer(args ...string) *exec.Cmd {
 	self, err := os.Executable()
 	if err != nil {
@@ -52,12 +52,12 @@ func (p project) gaffer(args ...string) *exec.Cmd {
 	cmd := exec.Command(self, args...)
 	cmd.Dir = p.root
 	home := filepath.Join(p.root, ".home")
-	// A program with the race detector would wait for a second before it ends.
+	// Without this, a program with the race detector waits a second before it exits.
 	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", asGaffer+"=1", "GAFFER_PROJECT="+p.root, "HOME="+home, "XDG_STATE_HOME="+home+"/state", "GAFFER_SERVER=")
 	return cmd
 }
 
-// run runs a command of gaffer that must succeed.
+// run runs a gaffer command that must succeed.
 func (p project) run(args ...string) string {
 	p.t.Helper()
 	out, err := p.gaffer(args...).CombinedOutput()
@@ -67,8 +67,8 @@ func (p project) run(args ...string) string {
 	return string(out)
 }
 
-// serve starts a server with more of an environment, and connects the library's
-// own client to it.
+// serve starts a server with additional variables, and connects the library's own
+// client to it.
 func (p project) serve(environ []string, args ...string) *client {
 	p.t.Helper()
 	return p.serveWith(environ, nil, args...)
@@ -104,7 +104,7 @@ func (c *client) try(name, args string) (*sdk.CallToolResult, error) {
 	return c.session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(args)})
 }
 
-// call calls a tool that must succeed, and reads its result.
+// call calls a tool that must succeed, and decodes its result.
 func (c *client) call(name, args string, result any) {
 	c.t.Helper()
 	r, err := c.try(name, args)
@@ -124,7 +124,7 @@ func (c *client) call(name, args string, result any) {
 	}
 }
 
-// refused calls a tool that must fail with such a text.
+// refused calls a tool that must fail with these texts in its error.
 func (c *client) refused(name, args string, want ...string) {
 	c.t.Helper()
 	r, err := c.try(name, args)
@@ -152,7 +152,7 @@ func textOf(r *sdk.CallToolResult) string {
 	return strings.Join(texts, "\n")
 }
 
-// names lists the tools.
+// names returns the names of the tools.
 func (c *client) names() (names []string) {
 	c.t.Helper()
 	for tool, err := range c.session.Tools(c.t.Context(), nil) {
@@ -164,7 +164,7 @@ func (c *client) names() (names []string) {
 	return names
 }
 
-// write puts a file below the project.
+// write writes a file in the project.
 func (p project) write(name, text string) {
 	p.t.Helper()
 	if err := os.WriteFile(filepath.Join(p.root, name), []byte(text), 0o644); err != nil {
@@ -172,7 +172,7 @@ func (p project) write(name, text string) {
 	}
 }
 
-// document reads JSON from below the project.
+// document reads a JSON file in the project.
 func (p project) document(name string, into any) {
 	p.t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.root, name))
@@ -184,7 +184,8 @@ func (p project) document(name string, into any) {
 	}
 }
 
-// ended waits for the end of a process that the test started, and is its code.
+// ended waits until a process that the test started has ended, and returns its exit
+// code.
 func ended(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	over := make(chan error, 1)

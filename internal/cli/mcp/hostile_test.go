@@ -39,14 +39,14 @@ func TestArgumentsThatAreWrongAreRefusedWithAnExample(t *testing.T) {
 	} {
 		c.refused(call[0], call[1], call[2:]...)
 	}
-	// Nothing of it has left a trace.
+	// None of these calls has left a trace.
 	c.call("inbox_list", `{"status": "*"}`, nil)
 	if names := c.names(); len(names) != 16 {
 		t.Errorf("%d tools are left", len(names))
 	}
 }
 
-// answers runs a server on what a client says, and returns its lines.
+// answers runs a server with the given input, and returns the lines it prints.
 func answers(t *testing.T, p project, said string) (lines []map[string]any, code int) {
 	t.Helper()
 	cmd := p.gaffer("mcp")
@@ -125,7 +125,7 @@ func TestAServerThatIsToldToEndDoesSo(t *testing.T) {
 	if _, err := in.Write([]byte(hello)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := out.Read(make([]byte, 1)); err != nil { // it serves
+	if _, err := out.Read(make([]byte, 1)); err != nil { // the server is running
 		t.Fatal(err)
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {

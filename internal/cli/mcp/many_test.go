@@ -12,11 +12,10 @@ import (
 
 const (
 	clients = 20
-	each    = 6 // of every tool that changes something, by every client
+	each    = 6 // calls of each tool that changes something, per client
 )
 
-// Twenty programs have a server of their own each, and do everything that they
-// can at the same time.
+// Twenty clients, each with a server of its own, call all tools at the same time.
 func TestTwentyServersAtOnceLoseNothing(t *testing.T) {
 	p := newProject(t)
 	p.run("team", "init", "Requirements")
@@ -53,7 +52,7 @@ func TestTwentyServersAtOnceLoseNothing(t *testing.T) {
 	if len(items) != clients*each || len(messages) != clients*each {
 		t.Errorf("%d items and %d messages have an id of their own, want %d of each", len(items), len(messages), clients*each)
 	}
-	// Each has taken as many as it had added, so that none is left.
+	// Each client has taken as many items as it added, so none is left.
 	for id := range items {
 		if taken[id] != 1 {
 			t.Errorf("item %s was taken %d times", id, taken[id])
@@ -83,7 +82,7 @@ func TestTwentyServersAtOnceLoseNothing(t *testing.T) {
 	}
 }
 
-// together does something so many times at once.
+// together calls do n times concurrently.
 func together(n int, do func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {
@@ -92,7 +91,7 @@ func together(n int, do func(i int)) {
 	all.Wait()
 }
 
-// feed is how often each summary is in the feed, and in what has left it.
+// feed returns how often each summary occurs in the feed and in its archive.
 func (p project) feed() map[string]int {
 	p.t.Helper()
 	type event struct{ Summary string }

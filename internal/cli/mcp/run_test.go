@@ -60,7 +60,7 @@ func TestAPlanIsSubmittedAndRuns(t *testing.T) {
 	})
 }
 
-// children are the processes that a process has started and that are still there.
+// children returns the ids of a process's living child processes.
 func children(t *testing.T, pid int) string {
 	t.Helper()
 	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -69,7 +69,7 @@ func children(t *testing.T, pid int) string {
 	}
 	var all strings.Builder
 	for _, list := range lists {
-		data, _ := os.ReadFile(list) // a thread that has just ended has none
+		data, _ := os.ReadFile(list) // a thread that has just ended has no file
 		all.Write(data)
 	}
 	return strings.TrimSpace(all.String())

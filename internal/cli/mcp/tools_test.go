@@ -65,7 +65,7 @@ func TestThePageNamesEveryToolAndEveryRole(t *testing.T) {
 	}
 }
 
-// schema reads what a client was told of a tool.
+// schema parses a tool's schema as the client received it.
 func schema(t *testing.T, told any) (*jsonschema.Schema, *jsonschema.Resolved) {
 	t.Helper()
 	data, err := json.Marshal(told)
@@ -120,7 +120,7 @@ func TestEveryToolIsCalledWithItsExampleAndAnswersByItsSchema(t *testing.T) {
 	}
 }
 
-// prepare makes a project in which every example is right.
+// prepare creates a project in which every example is valid.
 func prepare(t *testing.T, p project) {
 	t.Helper()
 	p.run("team", "init", "Requirements")

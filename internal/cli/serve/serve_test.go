@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// service knows no agents and never changes.
+// desk is a service without agents that never changes.
 type desk struct{ server.Protocol }
 
 func (desk) Ready(context.Context) error                         { return nil }
@@ -38,7 +38,7 @@ func (desk) Last(context.Context) (int64, error)                 { return 0, nil
 func (desk) Agents(context.Context) ([]coordinator.Agent, error) { return nil, nil }
 func (desk) Wait(ctx context.Context, _ int64) error             { <-ctx.Done(); return ctx.Err() }
 
-// rows keeps tokens in memory.
+// rows stores tokens in memory.
 type rows struct {
 	mu  sync.Mutex
 	all map[string]credential.Row
@@ -69,7 +69,7 @@ func (r *rows) Drop(_ context.Context, id string) error {
 
 func (r *rows) Touch(context.Context, string, time.Time) error { return nil }
 
-// output may be read while it is written.
+// output is a buffer that can be read and written concurrently.
 type output struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -87,23 +87,23 @@ func (o *output) String() string {
 	return o.b.String()
 }
 
-// command is 'gaffer serve' on a database in memory.
+// command is 'gaffer serve' with a database in memory.
 type command struct {
 	t        *testing.T
 	state    string
 	rows     *rows
 	out, err *output
 	closed   int
-	piped    bool          // what it prints is no terminal's
-	retained time.Duration // what it was told to keep
-	stopped  bool          // and that it no longer is
+	piped    bool          // its stdout is not a terminal
+	retained time.Duration // the age passed to Retain
+	stopped  bool          // Retain was stopped
 }
 
 func newCommand(t *testing.T) *command {
 	return &command{t: t, state: filepath.Join(t.TempDir(), "state"), rows: &rows{all: map[string]credential.Row{}}}
 }
 
-// start runs the command and returns its end.
+// start runs the command. The channel receives its error when it ends.
 func (c *command) start(ctx context.Context, args ...string) <-chan error {
 	c.out, c.err = &output{}, &output{}
 	e := &env.Env{Out: c.out, Err: c.err, Getenv: func(string) string { return "" }, Dir: c.t.TempDir(), Now: time.Now}
@@ -123,7 +123,7 @@ func (c *command) start(ctx context.Context, args ...string) <-chan error {
 	return ended
 }
 
-// find waits for a text in what the command prints.
+// find waits until the output matches a pattern, and returns the match.
 func (c *command) find(pattern string) string {
 	c.t.Helper()
 	var m []string
@@ -205,7 +205,7 @@ func TestTheFirstTokenIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// A journal keeps what it is given, and others may read it.
+// A journal stores its input, and other users may read it.
 func TestNeitherTheTokenNorALinkIsPrintedButToATerminal(t *testing.T) {
 	c := newCommand(t)
 	c.piped = true

@@ -18,7 +18,7 @@ import (
 	"gaffer/internal/cli/env"
 )
 
-// folder is a project on disk, by the names of its files.
+// folder holds the files of a project by name.
 type folder map[string]string
 
 func (f folder) write(t *testing.T) string {
@@ -45,8 +45,8 @@ func example() folder {
 	}
 }
 
-// line runs the command in dir and returns what it prints. It prints nothing
-// else and cannot fail.
+// line runs the command in dir and returns its output. The command must succeed and
+// print nothing else.
 func line(t *testing.T, dir string, in io.Reader, vars map[string]string, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
@@ -212,7 +212,7 @@ func TestACommandLineThatIsNotPlainIsLeftToTheTree(t *testing.T) {
 	}
 }
 
-// never is an input that goes on without an end.
+// never is an endless input.
 type never struct{}
 
 func (never) Read(b []byte) (int, error) {
@@ -228,7 +228,7 @@ func TestAnInputWithoutAnEndIsNotWaitedFor(t *testing.T) {
 	}{
 		"nothing comes":  {nil, "", time.Hour},
 		"half an object": {[]string{`{"cwd": "/a"`}, `{"cwd": "/a"`, time.Hour},
-		// With the whole object there is nothing to wait for.
+		// Once the object is complete, there is nothing to wait for.
 		"an object in pieces": {[]string{`{"cwd": "/a", "x": {"y": 1}`, " }\n"}, `{"cwd": "/a", "x": {"y": 1} }` + "\n", 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestNoDocumentIsChangedWhateverIsInIt(t *testing.T) {
 	}
 }
 
-// contents are the files below a folder with what they hold.
+// contents returns the files below a folder with their content.
 func contents(t *testing.T, root string) map[string]string {
 	t.Helper()
 	found := map[string]string{}

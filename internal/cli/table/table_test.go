@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/text/cells"
 )
 
-// lines are the rows as a terminal of so many columns shows them.
+// lines returns the rows as a terminal of this width shows them.
 func lines(rows [][]Cell, columns int) (list []string) {
 	rows, widths := fit(clean(rows), columns)
 	for _, row := range rows {
@@ -59,11 +59,11 @@ func TestWhatGivesWayInANarrowTerminal(t *testing.T) {
 		{{Text: "20260201-142726-0c0ffee0", Short: "0c0ffee0"}, {}, {Text: "12s"}, {Text: "running, go test ./... in the folder of the module"}},
 	}
 	for columns, want := range map[int]string{
-		75: "0c0ffee0  -     12s   running, go test ./... in the folder of the module", // a short form
-		68: "0c0ffee0  12s   running, go test ./... in the folder of the module",       // an empty column
-		50: "0c0ffee0  12s   running, go test ./... in the…",                           // a text, between two words
-		34: "0c0ffee0  12s   running, go test…",                                        // down to what can be read
-		30: "0c0ffee0  running, go test…",                                              // a column that may be left out
+		75: "0c0ffee0  -     12s   running, go test ./... in the folder of the module", // uses a short form
+		68: "0c0ffee0  12s   running, go test ./... in the folder of the module",       // drops an empty column
+		50: "0c0ffee0  12s   running, go test ./... in the…",                           // cuts a text between two words
+		34: "0c0ffee0  12s   running, go test…",                                        // cuts down to the readable width
+		30: "0c0ffee0  running, go test…",                                              // drops a column that may be dropped
 	} {
 		if got := strings.TrimRight(lines(rows, columns)[1], " "); got != want {
 			t.Errorf("%d columns: %q, want %q", columns, got, want)

@@ -11,8 +11,8 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// orphan runs a plan in the background and kills its gaffer once the screen of
-// 'gaffer ps' has a text. Its agents go on.
+// orphan runs a plan in the background and kills its gaffer process once the output of
+// 'gaffer ps' contains a text. The agents keep running.
 func (p *place) orphan(plan, when string) {
 	p.t.Helper()
 	var d struct{ PID int }
@@ -26,7 +26,7 @@ func (p *place) orphan(plan, when string) {
 	p.unowned()
 }
 
-// unowned waits until no gaffer works on the latest run.
+// unowned waits until no gaffer process works on the latest run.
 func (p *place) unowned() {
 	p.t.Helper()
 	p.until("no owner", func() (string, bool) {

@@ -15,7 +15,7 @@ import (
 	screen "gaffer/internal/ui/tui/watch"
 )
 
-// refusing is a fleet that says only to those who have left that nothing is cancelled.
+// refusing is a fleet that refuses to cancel, but answers only after the user has left.
 type refusing struct {
 	connect.Fleet
 	shown func()
@@ -23,7 +23,7 @@ type refusing struct {
 	why   error
 }
 
-// Write sees what is drawn, and that the screen is given back.
+// Write detects that the terminal's normal screen is restored.
 func (r refusing) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte("\x1b[?1049l")) {
 		close(r.left)
@@ -48,7 +48,7 @@ func TestLeavingTellsWhatDidNotComeOfAnAct(t *testing.T) {
 	in, keys := io.Pipe()
 	defer in.Close()
 	f := refusing{left: make(chan struct{}), why: errors.New("it has ended"), shown: sync.OnceFunc(func() {
-		go func() { _, _ = io.WriteString(keys, "cyq") }() // or nobody reads it any more
+		go func() { _, _ = io.WriteString(keys, "cyq") }() // the screen may have stopped reading
 	})}
 	e := &env.Env{In: in, Out: f, Err: io.Discard, Getenv: func(string) string { return "" }, Now: time.Now}
 	first := screen.Fleet{Runs: []fleet.Run{{ID: "r1", Name: "nightly", Status: fleet.Running}}}

@@ -14,13 +14,13 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// place is a project with a state of its own. Whatever is started in it carries
-// its folder in a variable, and is ended with the test.
+// place is a project with a state folder of its own. Every process started in it
+// inherits a variable with its folder, and is killed at the end of the test.
 type place struct {
 	t      *testing.T
 	binary string
 	dir    string
-	server string // the address, if there is one
+	server string // the server's address, if one was started
 }
 
 const mark = "WATCH_TEST"
@@ -28,7 +28,7 @@ const mark = "WATCH_TEST"
 func newPlace(t *testing.T, files map[string]string) *place {
 	t.Helper()
 	binary := testenv.Program(t)
-	dir, err := os.MkdirTemp("", "watch-") // the test's own folder has a path that is too long for a socket
+	dir, err := os.MkdirTemp("", "watch-") // the path of t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,8 @@ func newPlace(t *testing.T, files map[string]string) *place {
 	return p
 }
 
-// env is the environment of whatever runs here, with a state of that name.
+// env returns the environment of processes in this place, with a state folder of this
+// name.
 func (p *place) env(state string) []string {
 	list := []string{
 		"HOME=" + p.dir, "PATH=" + filepath.Dir(p.binary) + ":" + os.Getenv("PATH"), "XDG_STATE_HOME=" + filepath.Join(p.dir, state),
@@ -66,7 +67,7 @@ func (p *place) end() {
 			return nil
 		}
 		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // or it has ended by itself
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended by itself
 		}
 		return fmt.Errorf("processes %v", left)
 	})
@@ -75,7 +76,7 @@ func (p *place) end() {
 	}
 }
 
-// gaffer runs a command to its end and returns what it prints.
+// gaffer runs a command to its end and returns its output.
 func (p *place) gaffer(args ...string) string {
 	p.t.Helper()
 	cmd := exec.Command(p.binary, args...)
@@ -89,8 +90,8 @@ func (p *place) gaffer(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// start runs a command beside the test until it says a text, and returns the
-// process and the line with the text.
+// start runs a command in the background. It waits for a text in the output, and
+// returns the process and the line with the text.
 func (p *place) start(state, says string, more []string, args ...string) (*os.Process, string) {
 	p.t.Helper()
 	cmd := exec.Command(p.binary, args...)
@@ -103,11 +104,11 @@ func (p *place) start(state, says string, more []string, args ...string) (*os.Pr
 	if err := cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	_ = file.Close() // the process has its own
+	_ = file.Close() // the process has its own copy
 	ended := make(chan struct{})
-	go func() { defer close(ended); _ = cmd.Wait() }() // how it ends is no matter
+	go func() { defer close(ended); _ = cmd.Wait() }() // its result does not matter
 	p.t.Cleanup(func() {
-		_ = cmd.Process.Kill() // or it has ended
+		_ = cmd.Process.Kill() // it may have ended
 		<-ended
 	})
 	line := ""
@@ -123,7 +124,7 @@ func (p *place) start(state, says string, more []string, args ...string) (*os.Pr
 	return cmd.Process, line
 }
 
-// until looks until what it sees is right.
+// until polls until look succeeds.
 func (p *place) until(what string, look func() (seen string, ok bool)) {
 	p.t.Helper()
 	testenv.Wait(p.t, what, func() error {
@@ -134,7 +135,7 @@ func (p *place) until(what string, look func() (seen string, ok bool)) {
 	})
 }
 
-// serve starts a server, at the address it had if there was one before.
+// serve starts a server. If there was one before, it uses the same address.
 func (p *place) serve() *os.Process {
 	p.t.Helper()
 	listen := "127.0.0.1:0"

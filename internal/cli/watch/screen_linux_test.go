@@ -11,9 +11,9 @@ import (
 	"gaffer/internal/testkit/testenv"
 )
 
-// plans have a task in every state. Their agents say something and then do nothing
-// any more, so that the screen stands still. A question that would steer the
-// terminal, and a name in a wide script, are among them.
+// plans have a task in every state. Their agents print something and then hang, so that
+// the screen stops changing. One question contains control characters for the terminal,
+// and one name has wide characters.
 var plans = map[string]string{
 	"release.yaml": `name: release 1.4
 defaults: {agent: fake}
@@ -33,8 +33,8 @@ tasks:
 `,
 }
 
-// fleetOf is a server with one worker that has come as far with the plans as it
-// can without a person.
+// fleetOf starts a server with one worker that has worked on the plans as far as it can
+// without the user.
 func fleetOf(t *testing.T) *place {
 	t.Helper()
 	p := newPlace(t, plans)
@@ -71,7 +71,7 @@ func TestTheFleetAt80x24(t *testing.T) {
 	s.press("Escape")
 	s.shows("run-80x24", "writing the routes")
 
-	// A question is answered with keys, and its agent goes on.
+	// A question is answered with keys, and its agent continues.
 	s.press("a")
 	s.shows("question-80x24", "Which port shall the page use?")
 	s.press("2")
@@ -80,7 +80,7 @@ func TestTheFleetAt80x24(t *testing.T) {
 	s.sees("answered ", "/page: 8080")
 	s.sees(`The answer to "Which po`, "● running   page")
 
-	// What is cancelled is named first, and only y does it.
+	// The screen first names what will be cancelled. Only y confirms.
 	s.press("Down", "Down", "c")
 	s.shows("cancel-80x24", "Cancel task page of release 1.4?")
 	s.press("n")
@@ -128,8 +128,8 @@ func TestTheFleetAt200x50AndThenOnASmallerScreen(t *testing.T) {
 	s.shows("again-200x50", "writing the routes")
 }
 
-// A screen of this machine alone, of a run that is named, without colour, and with
-// a name that would steer the terminal: a server takes none such.
+// The screen shows a named run of this machine without colour. A task's name contains
+// control characters, which a server would not accept.
 func TestARunOfThisMachineIsWatchedWithoutColour(t *testing.T) {
 	t.Parallel()
 	hostile := strings.Replace(plans["release.yaml"], "name: Send mail", `name: "Send \e[2J\e]0;x\amail"`, 1)
@@ -152,8 +152,7 @@ func TestARunOfThisMachineIsWatchedWithoutColour(t *testing.T) {
 	s.gone()
 }
 
-// While nothing happens but that time goes by, little is written and nothing is
-// drawn again as a whole.
+// While only time passes, little is written and the screen is not redrawn completely.
 func TestTheScreenDoesNotFlicker(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()
@@ -181,7 +180,8 @@ func TestTheScreenDoesNotFlicker(t *testing.T) {
 	}
 }
 
-// A server that is away leaves the last picture, and comes back by itself.
+// While a server is not reachable, the screen keeps the last state. It reconnects by
+// itself.
 func TestAServerThatIsAwayIsWaitedFor(t *testing.T) {
 	testenv.Integration(t)
 	t.Parallel()

@@ -19,13 +19,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files; read the diff")
 
-// terminal is 'gaffer watch' in a tmux of its own.
+// terminal is 'gaffer watch' in a tmux server of its own.
 type terminal struct {
 	*place
 	socket string
 }
 
-// watch starts the command on a screen of a size.
+// watch starts the command on a screen of this size.
 func (p *place) watch(width, height int, more []string, args ...string) terminal {
 	p.t.Helper()
 	term := terminal{p, filepath.Join(p.dir, "tmux")}
@@ -49,9 +49,8 @@ func (s terminal) tmux(args ...string) string {
 
 func (s terminal) capture() string { return s.tmux("capture-pane", "-p") }
 
-// press types keys, by tmux's names for them. An Escape that is followed at once
-// would be read as the beginning of another key, so whoever presses it waits for
-// what it does.
+// press types keys, named as in tmux. An Escape followed at once by another key would
+// be read as one key sequence, so the caller must wait for the effect of Escape.
 func (s terminal) press(keys ...string) {
 	s.t.Helper()
 	s.tmux(append([]string{"send-keys"}, keys...)...)
@@ -70,7 +69,7 @@ func (s terminal) resize(width, height int) {
 	s.tmux("resize-window", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height))
 }
 
-// gone waits until the person has left the screen.
+// gone waits until the command has ended.
 func (s terminal) gone() {
 	s.t.Helper()
 	s.until("the end of the session", func() (string, bool) {
@@ -82,16 +81,16 @@ func (s terminal) gone() {
 	})
 }
 
-// A capture has times, ids and addresses in it that are other ones each time. They
-// are replaced so that everything keeps its place on the screen:
+// A capture contains times, ids and addresses that differ each time. They are replaced
+// so that everything keeps its position on the screen:
 //
-//   - A duration such as 42s, 2m 34s or 1h 05m becomes "#s". Where it stands in a
-//     column, which has a fixed width and is filled from the left, the blanks before
-//     it take up the difference; the words seen, output and ago are part of it.
-//     In a row of facts, where a " ·" or " ago," follows, there are none to do so.
-//   - A run's id keeps its length, also the end of one in a question's name: its
+//   - A duration such as 42s, 2m 34s or 1h 05m becomes "#s". In a column, which has a
+//     fixed width and is padded on the left, the blanks before it make up for the
+//     difference; the words seen, output and ago are part of it. In a row of facts,
+//     where " ·" or " ago," follows, there are no such blanks.
+//   - A run's id keeps its length, also the end of an id in a question's name: its
 //     digits become 0.
-//   - A worker with several tasks names any of them: it is TASK of RUN.
+//   - A worker with several tasks shows any of them: that becomes TASK of RUN.
 //   - The port of 127.0.0.1 becomes 00000, a time of day 00:00, a version 0.0.0.
 var (
 	span     = `(?:\d+h \d\dm|\d+m \d\ds|\d+[smh])`
@@ -123,8 +122,8 @@ func normal(screen string) string {
 	return inText.ReplaceAllString(screen, "${1}#s")
 }
 
-// shows waits until the screen is the golden one. With -update it waits for some
-// texts, and until the screen has settled.
+// shows waits until the screen equals the golden file. With -update it waits for some
+// texts and for the screen to settle, and writes the file.
 func (s terminal) shows(name string, texts ...string) {
 	s.t.Helper()
 	path := filepath.Join("testdata", name+".golden")
@@ -147,7 +146,8 @@ func (s terminal) shows(name string, texts ...string) {
 	})
 }
 
-// settled is the screen when it has not changed for a while, but for the time.
+// settled returns the screen once it has not changed for three seconds, except for
+// times.
 func (s terminal) settled() string {
 	last, since := "", time.Now()
 	for time.Since(since) < 3*time.Second {

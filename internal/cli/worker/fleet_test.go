@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"gaffer/coordinator"
-	_ "gaffer/internal/cli" // what is built and run: without it an old result would be taken for this one's
+	_ "gaffer/internal/cli" // a change of the program invalidates cached results of this test
 	"gaffer/internal/engine"
 	"gaffer/internal/engine/logstore"
 	"gaffer/internal/engine/store"
@@ -34,7 +34,7 @@ import (
 type fleet struct {
 	t      *testing.T
 	binary string
-	dir    string // state, project and marks
+	dir    string // contains the state, the project and the marks
 	server string
 	store  store.Store
 	engine *engine.Engine
@@ -68,7 +68,7 @@ func newFleet(t *testing.T) *fleet {
 	return f
 }
 
-// process is a program that was started, with what it prints.
+// process is a started program with its output.
 type process struct {
 	*exec.Cmd
 	t     *testing.T
@@ -118,7 +118,7 @@ func (p *process) signal(s syscall.Signal) {
 	}
 }
 
-// ends waits for the end of a process that should succeed.
+// ends waits until a process ends, and expects success.
 func (p *process) ends() {
 	p.t.Helper()
 	select {
@@ -166,7 +166,7 @@ func (f *fleet) worker(name string, args ...string) *process {
 	return f.start(append([]string{"worker", "--server", f.server, "--name", name}, args...)...)
 }
 
-// submit submits tasks that each note when they begin and end, with something
+// submit submits tasks that record their start and their end, and run a command in
 // between.
 func (f *fleet) submit(between string, ids ...string) string {
 	f.t.Helper()
@@ -178,7 +178,7 @@ func (f *fleet) submit(between string, ids ...string) string {
 	return f.submitAt("", plan.Plan{Name: "p", Tasks: tasks})
 }
 
-// submitAt submits a plan for the worker of a name, or for any.
+// submitAt submits a plan for the worker with this name, or for any worker.
 func (f *fleet) submitAt(place string, p plan.Plan) string {
 	f.t.Helper()
 	for i := range p.Tasks {
@@ -199,7 +199,7 @@ func (f *fleet) marks(task string) string {
 	return string(data)
 }
 
-// begun counts the tasks that have begun.
+// begun counts the tasks that have started.
 func (f *fleet) begun() int {
 	f.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(f.dir, "marks"))
@@ -225,7 +225,7 @@ func (f *fleet) task(run, id string) (t store.Task) {
 	return t
 }
 
-// lastSeen is when the worker of a name was last heard of.
+// lastSeen returns the time of the last heartbeat of the worker with this name.
 func (f *fleet) lastSeen(name string) (seen time.Time) {
 	f.t.Helper()
 	f.read(func(r store.Reader) error {
@@ -249,7 +249,7 @@ func (f *fleet) completes(run string) {
 	})
 }
 
-// once checks from outside that each task was done once.
+// once checks, by files outside the database, that each task was done once.
 func (f *fleet) once(run string, ids ...string) {
 	f.t.Helper()
 	for _, id := range ids {
@@ -277,16 +277,16 @@ func (f *fleet) once(run string, ids ...string) {
 	}
 }
 
-// processesOf lists processes that work on a run.
+// processesOf lists the processes that work on a run.
 func (f *fleet) processesOf(run string) []int { return f.processes("GAFFER_RUN=" + run) }
 
-// processes lists those of this fleet that have a variable.
+// processes lists the processes of this fleet that have a variable.
 func (f *fleet) processes(variable string) (list []int) {
-	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is one
+	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is valid
 	for _, file := range all {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // it has ended, or is another's
+			continue // it has ended, or belongs to another user
 		}
 		has := func(v string) bool { return bytes.Contains(append([]byte{0}, data...), []byte("\x00"+v+"\x00")) }
 		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && has(variable) && has("HOME="+f.dir) {
@@ -296,7 +296,7 @@ func (f *fleet) processes(variable string) (list []int) {
 	return list
 }
 
-// endAll leaves nothing of the fleet, also of a test that has failed.
+// endAll kills all processes of the fleet, also after a failed test.
 func (f *fleet) endAll() {
 	for _, pid := range f.processes("HOME=" + f.dir) {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended

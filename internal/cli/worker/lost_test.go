@@ -26,29 +26,30 @@ func (f *fleet) attempts(run, task string) (list []store.Attempt) {
 	return list
 }
 
-// workersOf returns the names of the workers that run a task now, by task.
+// workersOf returns the names of the workers that run the tasks now, by task.
 func (f *fleet) workersOf(run string, tasks []string) map[string]string {
 	f.t.Helper()
 	names := map[string]string{}
 	for _, task := range tasks {
 		for _, a := range f.attempts(run, task) {
 			if a.Status == store.Running {
-				names[task], _, _ = strings.Cut(a.Worker, "-") // an id begins with the name
+				names[task], _, _ = strings.Cut(a.Worker, "-") // a worker's id starts with its name
 			}
 		}
 	}
 	return names
 }
 
-// One worker is killed for good, one is stopped for twice its lease. Ten minutes
-// after the last lease are ten leases here: see docs/worker.md.
+// One worker is killed for good. Another is stopped for twice its lease. The ten
+// minutes after the last lease in docs/worker.md are ten leases here.
 func TestAFleetThatLosesWorkersCompletesADefaultPlanAndLeavesNothingBehind(t *testing.T) {
 	testenv.Integration(t)
 	const lease = 4 * time.Second
 	f := newFleet(t)
 	server := f.serve("--lease", lease.String())
-	// Each step is a line with the number of the attempt. A first attempt goes on
-	// until its worker was dealt with; a grandchild has a session of its own.
+	// Each step is a line with the number of the attempt. A first attempt continues
+	// until the test has killed or stopped its worker. A grandchild has a session of
+	// its own.
 	script := `echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/$GAFFER_TASK
 setsid sleep 3000 &
 until [ $GAFFER_ATTEMPT_NUMBER -gt 1 ] || [ -e $MARKS/../go ]; do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/$GAFFER_TASK; sleep 0.1; done
@@ -103,7 +104,7 @@ for i in $(seq 20); do echo $GAFFER_ATTEMPT_NUMBER >> $MARKS/$GAFFER_TASK; sleep
 		}
 	}
 
-	// The agent of the worker that was killed is left, and ends by itself.
+	// The agent of the killed worker is left, and ends by itself.
 	for _, p := range []*process{beta, gamma, server} {
 		p.signal(syscall.SIGTERM)
 		p.ends()
