@@ -30,7 +30,7 @@ type door struct {
 // usual is the default address of 'gaffer serve'.
 const usual = "http://127.0.0.1:4870"
 
-// patience is the timeout of a request to a server.
+// patience is the timeout for getting a link from one server.
 const patience = 10 * time.Second
 
 // find returns the servers to try, in order.

@@ -112,10 +112,10 @@ func (p *Page) Close() error {
 	return errors.Join(err, <-p.stopped, p.close())
 }
 
-// RunPlace returns the place of a run on the page.
+// RunPlace returns the URL fragment of a run on the page.
 func RunPlace(run string) string { return "#/runs/" + url.PathEscape(run) }
 
-// TaskPlace returns the place of a task on the page.
+// TaskPlace returns the URL fragment of a task on the page.
 func TaskPlace(run, task string) string { return RunPlace(run) + "/tasks/" + url.PathEscape(task) }
 
 // URL returns the address of a server for a browser on this machine.

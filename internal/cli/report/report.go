@@ -95,8 +95,8 @@ func run(ctx context.Context, e *env.Env, o options) error {
 	return e.Printf("%s", report.Text(r, screen(e)))
 }
 
-// costs returns a function that looks up the cost of a run in the database. If the
-// database cannot be read, the report is printed without costs.
+// costs returns a function that looks up the cost of a bead's attempt in the database.
+// If the database cannot be read, the report is printed without costs.
 func costs(ctx context.Context, e *env.Env) func(string, int) (float64, bool) {
 	opts, err := connect.Options(e, nil)
 	if err == nil {

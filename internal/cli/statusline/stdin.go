@@ -49,7 +49,7 @@ func readWithin(in io.Reader, within time.Duration) []byte {
 	}
 }
 
-// ready returns data that has already arrived. After the machine was suspended, data
+// ready returns data that has already arrived. If the machine was paused, data
 // and the timeout may be ready at the same time.
 func ready(pieces <-chan []byte) []byte {
 	select {

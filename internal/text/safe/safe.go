@@ -31,7 +31,7 @@ const (
 	text       escape = iota
 	began             // ESC
 	control           // ESC [ and parameters
-	skipped           // ESC [ and more parameters than a colour has, or others
+	skipped           // ESC [ of a sequence that cannot set a colour
 	command           // ESC ] and similar sequences, which end with BEL or ESC \
 	commandEnd        // ESC within such a sequence
 )
