@@ -11,20 +11,20 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Aside is a question of an agent that has no task of ours, such as one that a
-// person started by hand.
+// Aside is a question of an agent that runs no task of gaffer's, such as an agent that
+// a user started by hand.
 type Aside struct {
-	From    string // who asks: what a person calls it when they answer
-	Ref     string // the agent's own id of it: asked again it is the same question
+	From    string // name of the asking agent, which the user answers to
+	Ref     string // the agent's own id of the question; repeating it does not create a second question
 	Text    string
 	Options []string
-	Within  time.Duration // how long a person has
-	Asker   string        // whose question it is, if that is to be known
-	Attempt string        // whose agent asks, if it is one of ours: it waits for the answer
+	Within  time.Duration // how long the user has to answer
+	Asker   string        // who the event is attributed to, if known
+	Attempt string        // the attempt of the asking agent, if it is one of gaffer's; the attempt waits for the answer
 }
 
-// MaxAside is how long a question may wait that belongs to no task. Nobody would
-// close it if its asker died.
+// MaxAside is the longest time that a question without a task may stay open. If the
+// asking agent died, nothing else would close it.
 const MaxAside = 24 * time.Hour
 
 // AskAside records a question that belongs to no task, and returns its id.
@@ -39,12 +39,12 @@ func (e *Engine) AskAside(ctx context.Context, a Aside) (id string, err error) {
 	return id, err
 }
 
-// AsideError is a question that cannot be asked.
+// AsideError reports why a question is not valid.
 type AsideError struct{ Why string }
 
 func (e *AsideError) Error() string { return "ask: " + e.Why }
 
-// Invalid marks it as the caller's mistake.
+// Invalid marks the error as the caller's mistake.
 func (e *AsideError) Invalid() bool { return true }
 
 func (a Aside) check() error {
@@ -87,8 +87,8 @@ func (c *change) askAside(a Aside) (string, error) {
 	return q.ID, c.wait(attempt)
 }
 
-// Withdraw closes a question that belongs to no task, because nobody waits for the
-// answer any more. It changes nothing if it is closed.
+// Withdraw closes a question that belongs to no task, because the agent does not wait
+// for the answer any more. It does nothing if the question is already closed.
 func (e *Engine) Withdraw(ctx context.Context, question, why string) error {
 	return e.write(ctx, "", store.Need{}, func(c *change) error {
 		q, err := c.Question(question)

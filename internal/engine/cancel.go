@@ -10,17 +10,18 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Target is what a person's request is about: a run, one of its tasks, or what
-// needs that task.
+// Target is what a user's request applies to: a run, one of its tasks, or all tasks
+// that depend on that task.
 type Target struct {
 	Run   string
 	Task  string // the whole run if empty
-	Below bool   // not the task but everything that needs it
+	Below bool   // not the task itself but all tasks that depend on it
 }
 
-// Cancel ends what has not ended. What has not started is cancelled at once;
-// what runs is asked to end, and is cancelled when its worker says that it has,
-// or is lost. Something that has ended already is a [*ConflictError].
+// Cancel cancels a run or tasks. Tasks that have not started are cancelled at once. For
+// running tasks, it asks the worker to end the attempt; they are cancelled when the
+// worker reports the end, or when the attempt is lost. It returns a [*ConflictError] if
+// the target has already ended.
 func (e *Engine) Cancel(ctx context.Context, t Target, who, why string) error {
 	return e.write(ctx, who, store.Need{Runs: []string{t.Run}}, func(c *change) error { return c.cancel(t, why) })
 }
@@ -49,7 +50,7 @@ func (c *change) cancelRun(run store.Run, why string) error {
 	return c.settle(run.ID)
 }
 
-// haltAll asks for the end of everything that runs.
+// haltAll asks the workers to end all running tasks of a run.
 func (c *change) haltAll(run, why string) error {
 	tasks, err := c.Tasks(run)
 	if err != nil {
@@ -102,9 +103,9 @@ func (c *change) cancelBelow(t store.Task, why string) error {
 	return nil
 }
 
-// cancelOne cancels a task that waits, or asks for the end of one that runs.
+// cancelOne cancels a queued task, or asks the worker to end a running one.
 func (c *change) cancelOne(t store.Task, why string) error {
-	t, err := c.Task(t.TaskKey) // as it is now: others may have cancelled it
+	t, err := c.Task(t.TaskKey) // read it again: an earlier step may have cancelled it
 	if err != nil {
 		return missing(err, "task", t.Task)
 	}
@@ -138,9 +139,9 @@ func (c *change) halt(t store.Task, why string) error {
 	return c.event(store.Event{Kind: "attempt.stopping", Run: a.Run, Task: a.Task, Attempt: a.ID, Why: why}, a)
 }
 
-// Retry queues a task again that failed or was cancelled, with as many attempts
-// as at first, and what was cancelled only because of it. A run that had ended
-// goes on.
+// Retry queues a failed or cancelled task again, with its full number of retries. It
+// also queues the tasks that were cancelled only because of it. A run that had ended
+// continues.
 func (e *Engine) Retry(ctx context.Context, key store.TaskKey, who, why string) error {
 	return e.write(ctx, who, store.Need{Runs: []string{key.Run}}, func(c *change) error {
 		if err := c.free(key.Run); err != nil {
@@ -186,7 +187,7 @@ func (c *change) resume(id, why string) error {
 	return c.moveRun(run, store.Running, why)
 }
 
-// requeue gives a task its attempts again, and counts what it waits for anew.
+// requeue restores a task's retries and recounts its blockers.
 func (c *change) requeue(t store.Task, why string) error {
 	if err := c.holds(t); err != nil {
 		return err
@@ -207,9 +208,9 @@ func (c *change) requeue(t store.Task, why string) error {
 	return c.move(&t, store.Queued, why)
 }
 
-// requeueDropped queues the tasks again that were cancelled because of others,
-// as far as nothing that they wait for is final without being complete, and
-// nobody has dispatched their bead since.
+// requeueDropped queues the tasks again that were cancelled because of others. It skips
+// a task if one that it waits for has ended without being complete, or if another task
+// holds its bead now.
 func (c *change) requeueDropped(run, why string) error {
 	for again := true; again; {
 		again = false
@@ -232,13 +233,13 @@ func (c *change) requeueDropped(run, why string) error {
 				return err
 			}
 			again = true
-			break // the others' hopes have changed
+			break // this may have changed what other tasks wait for
 		}
 	}
 	return nil
 }
 
-// hopeless returns what t waits for and what has ended without being complete.
+// hopeless returns a task that t waits for and that has ended without being complete.
 func hopeless(t store.Task, tasks []store.Task) (store.Task, bool) {
 	for _, other := range tasks {
 		before := t.Wave > 0 && other.Wave > 0 && other.Wave < t.Wave || slices.Contains(t.Needs, other.Task)

@@ -15,37 +15,37 @@ import (
 type Claim struct {
 	Worker string
 	Labels []string
-	Only   bool   // tasks that have all of Labels and no others
-	Key    string // the same key gives the same task, while that runs
-	After  string // the attempt that the worker ended in the same request, if it did
-	// OneOf lists sets of labels: a task must have one label of each set.
+	Only   bool   // only tasks whose labels are exactly Labels
+	Key    string // repeating the key returns the same task while that is running
+	After  string // the attempt that the worker finished in the same request, if any
+	// OneOf lists sets of labels: a task must have at least one label of each set.
 	OneOf [][]string `json:"-"`
-	// Agents are those whose tasks the worker takes; without any, all.
+	// Agents limits the claim to tasks of these agents; empty allows all.
 	Agents []string `json:"-"`
-	// May reports whether the worker may have a task; nil allows every task. What
-	// it may not have is passed over.
+	// May reports whether the worker may take a task; nil allows every task. Tasks that
+	// it rejects are skipped.
 	May func(store.TaskKey) (bool, error) `json:"-"`
 }
 
-// Assignment is a task that a worker is to run, and with what right.
+// Assignment is a task that a worker must run, with the attempt that authorizes it.
 type Assignment struct {
 	Attempt store.Attempt
 	Task    store.Task
-	Before  *store.Attempt // the one before it, if there was one
-	// Lease is how long the attempt lives without a beat, from when the claim
-	// was answered. Zero, which an engine never gives, is for ever.
+	Before  *store.Attempt // the previous attempt at the task, if any
+	// Lease is how long the attempt stays valid without a heartbeat, counted from the
+	// reply to the claim. Zero means forever; an engine never returns that.
 	Lease time.Duration `json:"-"`
 }
 
-// Remaining is how long an attempt lives without a beat, as far as its row says.
-// It is never zero: whoever holds an attempt whose lease is over has no time
-// left.
+// Remaining returns how long an attempt stays valid without a heartbeat, according to
+// its row. The result is never zero, because a zero lease means forever: an attempt
+// whose lease has ended has one millisecond left.
 func Remaining(a store.Attempt, now time.Time) time.Duration {
 	return max(a.Lease.Sub(now), time.Millisecond)
 }
 
-// leased says how long an assignment lives. One that was given before, to the
-// same key, has less time left than at first.
+// leased sets the lease of an assignment. An assignment that is repeated for the same
+// key has less time left than at first.
 func (c *change) leased(a *Assignment) *Assignment {
 	if a != nil {
 		a.Lease = Remaining(a.Attempt, c.now)
@@ -53,8 +53,8 @@ func (c *change) leased(a *Assignment) *Assignment {
 	return a
 }
 
-// Claim gives a task to a worker, for as long as the worker beats. Without a
-// task that can start the error is [ErrNothing].
+// Claim gives a task to a worker for as long as the worker sends heartbeats. It returns
+// [ErrNothing] if no task can start.
 func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 	var a *Assignment
 	err := e.write(ctx, r.Worker, ClaimNeed(r), func(c *change) (err error) {
@@ -70,15 +70,16 @@ func (e *Engine) Claim(ctx context.Context, r Claim) (Assignment, error) {
 	return *a, nil
 }
 
-// ClaimNeed is what a claim will look up.
+// ClaimNeed returns the rows that a claim will look up.
 func ClaimNeed(r Claim) store.Need {
 	return store.Need{Promises: promiseNeed(claimOp, r.Key), Claims: 1}
 }
 
-// claimOp is the name under which answers to claims are kept.
+// claimOp is the operation name under which answers to claims are stored.
 const claimOp = "work-claim"
 
-// claimOnce is claim, or what was given to the same key before if that still runs.
+// claimOnce returns the assignment that was stored for the same key, if that is still
+// running. Otherwise it claims a task.
 func (c *change) claimOnce(r Claim) (*Assignment, error) {
 	var given *Assignment
 	id, err := once(c, claimOp, r.Key, func() (*string, error) {
@@ -95,8 +96,9 @@ func (c *change) claimOnce(r Claim) (*Assignment, error) {
 	return c.leased(given), err
 }
 
-// claim returns nil if there is nothing to start. What it set aside on the way
-// is kept, so that is no error.
+// claim returns nil if no task can start. That is not an error, so that the transaction
+// keeps what claim has changed on the way, such as tasks that it set aside for budget
+// reasons.
 func (c *change) claim(r Claim) (*Assignment, error) {
 	query, err := c.query(r)
 	if err != nil {
@@ -129,7 +131,7 @@ func (c *change) claim(r Claim) (*Assignment, error) {
 	}
 }
 
-// query asks for one task of those that the worker's labels allow.
+// query builds the store query for one task that the worker's labels allow.
 func (c *change) query(r Claim) (store.Claim, error) {
 	paused, err := c.paused()
 	if err != nil {
@@ -149,7 +151,8 @@ func (c *change) query(r Claim) (store.Claim, error) {
 	return q, err
 }
 
-// labelSet is labels as a task has them.
+// labelSet returns labels in the form of a task row: sorted, unique, separated by
+// commas.
 func labelSet(labels []string) string {
 	sorted := slices.Sorted(slices.Values(labels))
 	return strings.Join(slices.Compact(sorted), ",")
@@ -164,7 +167,7 @@ func satisfies(labels []string, set string) bool {
 	return true
 }
 
-// hasOneOfEach reports whether a task's labels have one of each set.
+// hasOneOfEach reports whether a task's labels contain at least one label of each set.
 func hasOneOfEach(labels string, sets [][]string) bool {
 	for _, set := range sets {
 		if !slices.ContainsFunc(strings.Split(labels, ","), func(l string) bool { return slices.Contains(set, l) }) {
@@ -174,10 +177,10 @@ func hasOneOfEach(labels string, sets [][]string) bool {
 	return true
 }
 
-// errNoBudget is a task that was set aside because it might cost too much.
+// errNoBudget reports that a task was set aside because it might exceed the budget.
 var errNoBudget = errors.New("not within the budget")
 
-// start begins an attempt at a task.
+// start creates and stores a running attempt at a task.
 func (c *change) start(t store.Task, r Claim) (Assignment, error) {
 	run, err := c.Run(t.Run)
 	if err != nil {
@@ -202,14 +205,14 @@ func (c *change) start(t store.Task, r Claim) (Assignment, error) {
 	if err != nil {
 		return Assignment{}, err
 	}
-	if before != nil && before.Worker == r.Worker && !t.Fresh { // conversations stay where they are
+	if before != nil && before.Worker == r.Worker && !t.Fresh { // a conversation stays on the worker that has it
 		a.Carried = plus(before.Carried, before.Spent)
 	}
 	err = c.moveWith(&t, &a, store.Running, "")
 	return Assignment{Attempt: a, Task: t, Before: before}, err
 }
 
-// before returns the attempt at a task that ended last.
+// before returns the attempt at a task that ended last, or nil.
 func (c *change) before(t store.Task) (*store.Attempt, error) {
 	if t.Last == "" {
 		return nil, nil
@@ -221,8 +224,8 @@ func (c *change) before(t store.Task) (*store.Attempt, error) {
 	return &a, nil
 }
 
-// tooDear sets a task aside until others have given back what they reserved, or
-// fails it if nobody has reserved anything.
+// tooDear makes a task wait until other tasks release their reserved budget. If no task
+// of the run is running, it fails the task.
 func (c *change) tooDear(t store.Task, run store.Run) error {
 	if run.Active > 0 {
 		if err := c.ready(t, false, "the budget is reserved by others"); err != nil {

@@ -8,16 +8,16 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Extension is tasks that a conductor adds to its run.
+// Extension describes tasks that a conductor adds to its run.
 type Extension struct {
 	Run   string
-	Key   string // the same key adds nothing again
+	Key   string // repeating the key adds nothing again
 	Tasks []plan.Task
 }
 
-// Extend adds tasks to a run that is conducted. They wait for no others: their
-// conductor has. A run that has ended, or stops, is a [*ConflictError], and so is
-// a task that is there already.
+// Extend adds tasks to a conducted run. They must not depend on other tasks: their
+// conductor adds a task when it may start. Extend returns a [*ConflictError] if the run
+// has ended or is stopping, or if a task already exists.
 func (e *Engine) Extend(ctx context.Context, x Extension) error {
 	need := store.Need{Runs: []string{x.Run}, Promises: promiseNeed("extend", x.Key)}
 	return e.write(ctx, "", need, func(c *change) error {
@@ -50,8 +50,7 @@ func (c *change) extend(x Extension) error {
 	return c.addAll(run, x.Tasks)
 }
 
-// unready takes back that tasks of a run may be claimed, so that it is decided
-// anew which come first.
+// unready makes the ready tasks of a run wait again, so that the order is decided anew.
 func (c *change) unready(run string) error {
 	tasks, err := c.Tasks(run)
 	if err != nil {
@@ -74,9 +73,9 @@ func orStatus(why string, s store.Status) string {
 	return "it is " + string(s)
 }
 
-// Conclude ends a run that is conducted, as its conductor says: complete, or
-// failed for a reason. While a task of it is open it is a [*ConflictError]. One
-// that has ended stays as it is.
+// Conclude ends a conducted run with the status that its conductor chose: complete, or
+// failed with a reason. It returns a [*ConflictError] while a task is open. A run that
+// has already ended stays unchanged.
 func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why string) error {
 	return e.write(ctx, "", store.Need{Runs: []string{id}}, func(c *change) error {
 		run, err := c.conducted(id)
@@ -90,14 +89,14 @@ func (e *Engine) Conclude(ctx context.Context, id string, to store.Status, why s
 	})
 }
 
-// Reopening is a person's wish that a conducted run goes on.
+// Reopening is a user's request to continue a conducted run.
 type Reopening struct {
 	Run, Who, Why string
-	Budget        store.Amount // from now on; the old one stays if it is zero
+	Budget        store.Amount // the new budget; zero keeps the old one
 }
 
-// Reopen lets a conducted run go on that has ended. One that has not gets the new
-// budget only.
+// Reopen continues a conducted run that has ended, and sets its budget. If the run has
+// not ended, Reopen only sets the budget.
 func (e *Engine) Reopen(ctx context.Context, r Reopening) error {
 	return e.write(ctx, r.Who, store.Need{Runs: []string{r.Run}}, func(c *change) error {
 		run, err := c.conducted(r.Run)
@@ -129,7 +128,8 @@ func (c *change) conducted(id string) (store.Run, error) {
 	return run, nil
 }
 
-// free returns an error if a run's tasks are not for anybody to retry.
+// free returns an error if users must not retry tasks of this run, because it is
+// conducted.
 func (c *change) free(id string) error {
 	run, err := c.Run(id)
 	if err != nil {

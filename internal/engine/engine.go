@@ -1,7 +1,7 @@
-// Package engine decides what runs next and what a failure means. It is a set
-// of transactions on a store: Submit, Claim, Beat, Ask, Answer, Finish, Cancel,
-// Retry, Sweep. No state lives in the engine itself, so any process on the same
-// store may make the next step. It is the only writer of the store's rows.
+// Package engine decides which task runs next and what follows from a failure. It is a
+// set of transactions on a store: Submit, Claim, Beat, Ask, Answer, Finish, Cancel,
+// Retry, Sweep. The engine itself keeps no state, so any process on the same store may
+// make the next step. It is the only writer of the store's rows.
 package engine
 
 import (
@@ -14,28 +14,30 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Options are what the engine needs of the world.
+// Options configures an [Engine].
 type Options struct {
 	Now   func() time.Time
-	NewID func() string  // never the same twice
+	NewID func() string  // must never return the same id twice
 	Rand  func() float64 // in [0, 1), for jitter
-	Lease time.Duration  // how long an attempt lives without a beat; DefaultLease if zero
-	Who   string         // who acts when nobody is named
-	// Endless says that leases of this engine never end. On one database with a
-	// coordinator it leaves alone what that has given to others.
+	Lease time.Duration  // how long an attempt stays valid without a heartbeat; DefaultLease if zero
+	Who   string         // the acting user or program if the caller names none
+	// Endless makes leases of this engine last forever. If the engine shares its
+	// database with a coordinator, it does not touch attempts that the coordinator has
+	// assigned.
 	Endless bool
 }
 
-// DefaultLease outlives a few lost beats, which come every 15 s.
+// DefaultLease is long enough to survive a few lost heartbeats, which are sent every 15
+// s.
 const DefaultLease = time.Minute
 
-// Engine is the transactions. It is safe for concurrent use.
+// Engine runs the transactions. It is safe for concurrent use.
 type Engine struct {
 	store store.Store
 	opts  Options
 }
 
-// New returns an engine on a store.
+// New returns an engine that works on a store.
 func New(s store.Store, opts Options) *Engine {
 	if opts.Lease == 0 {
 		opts.Lease = DefaultLease
@@ -43,35 +45,35 @@ func New(s store.Store, opts Options) *Engine {
 	return &Engine{store: s, opts: opts}
 }
 
-// ErrNothing is a claim for which there is no task now.
+// ErrNothing is returned by a claim when no task can start now.
 var ErrNothing = errors.New("no task can start now")
 
-// ConflictError is a request that came too late or by somebody else: what it is
-// about has gone on without it. Nothing was changed.
+// ConflictError rejects a request that came too late or from the wrong worker: the
+// state that it refers to has changed in the meantime. Nothing was written.
 type ConflictError struct{ What, Why string }
 
 func (e *ConflictError) Error() string { return e.What + ": " + e.Why }
 
-// Conflict marks the error as one about what somebody else did.
+// Conflict marks the error as a conflict with a change by another caller.
 func (e *ConflictError) Conflict() bool { return true }
 
-// NotFoundError is something that is not in the store.
+// NotFoundError reports that a row does not exist in the store.
 type NotFoundError struct{ What, ID string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %s: not found", e.What, e.ID) }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as one about a missing row.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// change is one transaction of the engine under way. One now holds for all of
-// it.
+// change is an engine transaction in progress. It uses a single value of now
+// throughout.
 type change struct {
 	*store.Tx
 	engine *Engine
 	now    time.Time
 	who    string
 
-	completed string // the run of the task that was completed last
+	completed string // the run of the most recently completed task
 }
 
 // write runs do in a transaction.
@@ -84,9 +86,8 @@ func (e *Engine) write(ctx context.Context, who string, need store.Need, do func
 	})
 }
 
-// event appends what happened to a row. The plan's words, which never change,
-// are in the first event of a run or a task alone: the one that comes from
-// nothing.
+// event appends an event about a row. A run's plan and a task's spec never change, so
+// only the row's first event, which has no From, contains them.
 func (c *change) event(e store.Event, row any) error {
 	first := e.From == "" && e.To != ""
 	var text []byte
@@ -115,10 +116,10 @@ func (c *change) event(e store.Event, row any) error {
 	return nil
 }
 
-// roomForRow is about how long the JSON of a row is.
+// roomForRow is the approximate length of a row's JSON, in bytes.
 const roomForRow = 512
 
-// missing says of a row that is not there what it would have been.
+// missing turns store.ErrNotFound into a [*NotFoundError] that names the row.
 func missing(err error, what, id string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, id}
@@ -126,8 +127,9 @@ func missing(err error, what, id string) error {
 	return err
 }
 
-// once gives the answer again that was given to the same key before, and makes
-// the promise to do so. Without a key, or an answer, every request is a new one.
+// once makes an operation idempotent. If the key was used before, it returns the stored
+// answer; otherwise it runs do and stores its answer under the key. Without a key, do
+// always runs. An answer that encodes to null is not stored.
 func once[A any](c *change, operation, key string, do func() (A, error)) (A, error) {
 	if key == "" {
 		return do()
@@ -146,12 +148,13 @@ func once[A any](c *change, operation, key string, do func() (A, error)) (A, err
 	return answer, promise(c, operation, key, answer)
 }
 
-// answerIn is the answer that was promised.
+// answerIn decodes the stored answer of an idempotency record.
 func answerIn[A any](p store.Promise) (answer A, err error) {
 	return answer, json.Unmarshal(p.Answer, &answer)
 }
 
-// promise has once give an answer again. No answer is no promise.
+// promise stores an answer, which once returns for later requests with the same key. An
+// answer that encodes to null is not stored.
 func promise[A any](c *change, operation, key string, answer A) error {
 	text, err := json.Marshal(answer)
 	if err != nil {

@@ -11,39 +11,39 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Finish is a worker's word on how an attempt ended.
+// Finish is a worker's report of how an attempt ended.
 type Finish struct {
 	Attempt string
 	Token   int64
-	Key     string // the same key gives the same answer
+	Key     string // repeating the key returns the same answer
 
 	Class   failure.Class
-	Final   bool // a failure that is not tried again, whatever the task allows
+	Final   bool // do not retry this failure, whatever the task allows
 	Summary string
-	Thread  string // the agent's conversation, if there is one
-	Exit    int    // the agent's exit code; -1 if there was none
-	Log     string // where its output is
-	LogFrom int64  // where in Log it begins, or would have begun
+	Thread  string // the id of the agent's conversation, if any
+	Exit    int    // the agent's exit code; -1 if it has none
+	Log     string // path of its output
+	LogFrom int64  // offset in Log where its output begins, or would have begun
 	Spent   store.Amount
-	Checks  json.RawMessage // how the verify commands went
-	Diff    json.RawMessage // what it had changed in its worktree, if it had one
-	Answer  string          // all that the agent said last, of a task that keeps it
-	Reset   time.Time       // of a rate limit: when it ends
-	Denied  []string        // what was refused to the agent
+	Checks  json.RawMessage // results of the verify commands
+	Diff    json.RawMessage // its changes in its worktree, if it had one
+	Answer  string          // the agent's full last message, if the task keeps it
+	Reset   time.Time       // when the rate limit ends
+	Denied  []string        // actions that were refused to the agent
 
 	Compacted   string // see Activity
 	Compactions int
 }
 
-// Outcome is what followed from the end of an attempt.
+// Outcome describes what follows from the end of an attempt.
 type Outcome struct {
 	Status store.Status `json:"status"`          // of the task
-	Retry  time.Time    `json:"retry,omitzero"`  // not before this, if it is queued again
-	Fresh  bool         `json:"fresh,omitempty"` // in a new conversation
+	Retry  time.Time    `json:"retry,omitzero"`  // earliest time of the next attempt, if the task is queued again
+	Fresh  bool         `json:"fresh,omitempty"` // the next attempt starts a new conversation
 }
 
-// Finish ends an attempt. A word that comes too late, because the attempt was
-// given up or another one has begun, changes nothing and is a [*ConflictError].
+// Finish ends an attempt. If the attempt was given up, or another one has started, it
+// changes nothing and returns a [*ConflictError].
 func (e *Engine) Finish(ctx context.Context, f Finish) (o Outcome, err error) {
 	need := store.Need{Promises: promiseNeed("finish", f.Key), Attempts: []string{f.Attempt}}
 	err = e.write(ctx, "", need, func(c *change) error {
@@ -63,7 +63,7 @@ func (c *change) finish(f Finish) (Outcome, error) {
 		return Outcome{}, err
 	}
 	a.Summary, a.Answer, a.Exit, a.Checks, a.Diff, a.Denied = f.Summary, f.Answer, f.Exit, f.Checks, f.Diff, f.Denied
-	if f.Spent != (store.Amount{}) { // of one that was lost, what it said while it ran is all that is known
+	if f.Spent != (store.Amount{}) { // zero for a lost attempt: keep the amount of its last heartbeat
 		a.Spent = f.Spent
 	}
 	a.Thread, a.Log, a.LogFrom = cmp.Or(f.Thread, a.Thread), cmp.Or(f.Log, a.Log), cmp.Or(a.LogFrom, f.LogFrom)
@@ -79,7 +79,7 @@ func (c *change) finish(f Finish) (Outcome, error) {
 	return c.end(a, f.Class, f.Final)
 }
 
-// owned returns a running attempt if token is the right to speak for it.
+// owned returns a running attempt if token is its fencing token.
 func (c *change) owned(id string, token int64) (store.Attempt, error) {
 	a, err := c.Attempt(id)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *change) owned(id string, token int64) (store.Attempt, error) {
 	return a, nil
 }
 
-// end ends an attempt and does what follows for its task and its run.
+// end ends an attempt and updates its task and its run.
 func (c *change) end(a store.Attempt, class failure.Class, final bool) (Outcome, error) {
 	t, err := c.Task(a.Key())
 	if err != nil {
@@ -135,8 +135,8 @@ func (c *change) end(a store.Attempt, class failure.Class, final bool) (Outcome,
 	return o, c.follow(t)
 }
 
-// retryTime is when a task may be tried again. In a run that is done in order it
-// is at once: while it waited, the next would pass it.
+// retryTime returns when a task may be tried again. In an ordered run it may be at
+// once: if it waited, the next task would overtake it.
 func (c *change) retryTime(id string, wait time.Duration) (time.Time, error) {
 	if wait == 0 {
 		return time.Time{}, nil
@@ -148,7 +148,7 @@ func (c *change) retryTime(id string, wait time.Duration) (time.Time, error) {
 	return c.now.Add(wait), nil
 }
 
-// follow does what the new status of a task means for the others of its run.
+// follow updates the other tasks of a run after a task has changed its status.
 func (c *change) follow(t store.Task) error {
 	var err error
 	switch t.Status {
@@ -170,7 +170,7 @@ func (c *change) follow(t store.Task) error {
 	return c.settle(t.Run)
 }
 
-// stopQueued cancels a task that would be tried again in a run that stops.
+// stopQueued cancels a task that waits for a retry if its run is stopping.
 func (c *change) stopQueued(t store.Task) error {
 	run, err := c.Run(t.Run)
 	if err != nil {
@@ -182,8 +182,8 @@ func (c *change) stopQueued(t store.Task) error {
 	return c.drop(t.TaskKey, "the run is stopping: "+run.Stopping)
 }
 
-// failed does what a failed task means: what needs it cannot start, and a run
-// that stops on failure starts nothing more.
+// failed handles a failed task: it cancels the tasks that need it, and stops the run if
+// the run stops on failure.
 func (c *change) failed(t store.Task) error {
 	if err := c.abandon(t); err != nil {
 		return err
@@ -208,7 +208,7 @@ func (c *change) failed(t store.Task) error {
 	return c.settle(t.Run)
 }
 
-// stop lets no task of a run start any more. Those that run go on.
+// stop prevents any more tasks of a run from starting. Running tasks continue.
 func (c *change) stop(run store.Run, why string) error {
 	run.Stopping = why
 	c.PutRun(run)
@@ -240,8 +240,8 @@ func endAttempt(a *store.Attempt, class failure.Class, v verdict, now time.Time)
 	}
 }
 
-// giveBack turns what was reserved for an attempt into what it has spent, and adds
-// up its time.
+// giveBack replaces an attempt's reserved budget by the amount that it has spent, and
+// adds its working and waiting time to the run.
 func (c *change) giveBack(a store.Attempt, t store.Task) error {
 	run, err := c.Run(a.Run)
 	if err != nil {

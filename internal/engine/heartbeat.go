@@ -10,12 +10,12 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Heartbeat writes down that a worker was heard of, by the clock of the engine,
-// and what it says of itself: its Name, Status, Task, Meta and Version. What is
-// empty stays as it was, but for Task. The leases of the attempts that it was
-// given by [Step.Claim] go on. One that was not there before is Owner's, and one
-// that has Left comes back unless it says that it has. That
-// something but a time has changed is an event.
+// Heartbeat records that a worker is alive, by the engine's clock, and the data that it
+// reports about itself: Name, Status, Task, Meta and Version. Empty fields keep their
+// value, except Task. Heartbeat renews the leases of the attempts that [Step.Claim]
+// gave to the worker. A new worker gets the Owner of the report. A worker that has left
+// comes back, unless Left is set in the report. An event is appended if anything except
+// a time has changed.
 func (s *Step) Heartbeat(said store.Worker) (store.Worker, error) { return s.c.heartbeat(said) }
 
 func (c *change) heartbeat(said store.Worker) (store.Worker, error) {
@@ -33,8 +33,8 @@ func (c *change) heartbeat(said store.Worker) (store.Worker, error) {
 	return c.putWorker(before, w)
 }
 
-// appear writes down that a worker was heard of which names the attempts that it
-// holds. One that has no name is nobody's agent, and no news.
+// appear records that a worker is alive which lists its attempts in each heartbeat. A
+// worker without a name is not shown as an agent, so its changes are not events.
 func (c *change) appear(said store.Worker) error {
 	before, w, err := c.heard(said)
 	if err != nil {
@@ -54,21 +54,21 @@ func (c *change) appear(said store.Worker) error {
 	return err
 }
 
-// goesOn reports whether a run has not ended, or not for good.
+// goesOn reports whether a run exists and has not ended.
 func (c *change) goesOn(run string) bool {
 	row, err := c.Run(run)
 	return err == nil && !row.Status.Final()
 }
 
-// leave writes down that the worker of a run which has ended is no more: it worked
-// for no other. It may still say a last word.
+// leave records that the worker of an ended run has left, if it worked for this run
+// only. The worker may still send a last report.
 func (c *change) leave(run store.Run) error {
 	if run.Place != run.ID {
-		return nil // others may come
+		return nil // the run's tasks were not bound to a worker of its own
 	}
 	before, err := c.Worker(run.Place)
 	if errors.Is(err, store.ErrNotFound) || before.Name == "" {
-		return nil // nobody has seen it
+		return nil // the worker never reported a name
 	}
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *change) leave(run store.Run) error {
 	return err
 }
 
-// heard returns a worker as it was and as it is after it has said something.
+// heard returns a worker before and after applying its report.
 func (c *change) heard(said store.Worker) (before, w store.Worker, err error) {
 	before, err = c.Worker(said.ID)
 	w = before
@@ -89,7 +89,7 @@ func (c *change) heard(said store.Worker) (before, w store.Worker, err error) {
 	case err != nil:
 		return before, w, err
 	case w.Holder == "" && w.Owner == said.Owner:
-		w.Holder = said.Holder // the row is older than this field
+		w.Holder = said.Holder // the row was written before this field existed
 	}
 	w.Seen, w.Task = c.now, said.Task
 	w.Name, w.Version = cmp.Or(said.Name, w.Name), cmp.Or(said.Version, w.Version)
@@ -103,9 +103,9 @@ func (c *change) heard(said store.Worker) (before, w store.Worker, err error) {
 	return before, w, nil
 }
 
-// Unseen sets back when a worker was last heard of, because it says that it stops.
-// Whoever shows it computes from that time alone whether it is online, programs of
-// others too.
+// Unseen sets back the time of a worker's last heartbeat, because the worker reports
+// that it stops. All displays, including those of other programs, compute from that
+// time alone whether a worker is online.
 func (s *Step) Unseen(id string, seen time.Time) error {
 	w, err := s.c.Worker(id)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Step) Unseen(id string, seen time.Time) error {
 	return s.c.event(store.Event{Kind: "worker.changed", From: w.Status, To: w.Status}, w)
 }
 
-// Subscribe says which channels a worker takes tasks from.
+// Subscribe sets the channels that a worker takes tasks from.
 func (s *Step) Subscribe(id string, channels []string) (store.Worker, error) {
 	before, err := s.c.Worker(id)
 	if err != nil {
@@ -127,7 +127,8 @@ func (s *Step) Subscribe(id string, channels []string) (store.Worker, error) {
 	return s.c.putWorker(before, w)
 }
 
-// putWorker puts a worker, and tells of it if something but a time has changed.
+// putWorker stores a worker, and appends an event if anything except a time has
+// changed.
 func (c *change) putWorker(before, w store.Worker) (store.Worker, error) {
 	if sameButTimes(&before, &w) {
 		c.PutWorker(w)
@@ -138,22 +139,23 @@ func (c *change) putWorker(before, w store.Worker) (store.Worker, error) {
 	return w, c.event(store.Event{Kind: "worker.changed", From: before.Status, To: w.Status}, w)
 }
 
-// sameButTimes reports whether two forms of a worker say the same to others.
+// sameButTimes reports whether two versions of a worker differ only in times and in
+// Holds.
 func sameButTimes(a, b *store.Worker) bool {
 	return a.ID == b.ID && a.Name == b.Name && a.Labels == b.Labels && a.Slots == b.Slots && a.Status == b.Status && a.Task == b.Task &&
 		bytes.Equal(a.Meta, b.Meta) && a.Version == b.Version && a.Owner == b.Owner && a.Holder == b.Holder && slices.Equal(a.Channels, b.Channels) &&
 		a.Created.Equal(b.Created) && a.Left.IsZero() == b.Left.IsZero()
 }
 
-// extendLeases extends the leases of the attempts that a worker holds, and
-// returns those: of the ones that it was given, some have ended since.
+// extendLeases renews the leases of the worker's running attempts and returns their
+// ids. It leaves out attempts that have ended since they were assigned.
 func (c *change) extendLeases(w store.Worker) (held []string, err error) {
 	for _, id := range w.Holds {
 		a, err := c.Attempt(id)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
-		if a.Status != store.Running { // or it has ended long ago, and is gone
+		if a.Status != store.Running { // ended, or already deleted
 			continue
 		}
 		a.Lease = c.lease(c.now)
@@ -163,8 +165,8 @@ func (c *change) extendLeases(w store.Worker) (held []string, err error) {
 	return held, nil
 }
 
-// give notes in a worker's row that it was given an attempt. What the worker says
-// of itself stays as it is.
+// give adds an attempt to those that a worker holds. It does not change the data that
+// the worker reports about itself.
 func (c *change) give(worker, attempt string) error {
 	w, err := c.Worker(worker)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// HeldError is a bead that another task has.
+// HeldError reports that another task holds a bead.
 type HeldError struct {
 	Bead   string
 	By     store.TaskKey
@@ -23,13 +23,13 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("bead %s is %s in run %s", e.Bead, e.Status, e.By.Run)
 }
 
-// Conflict marks the error as one about what somebody else does.
+// Conflict marks the error as a conflict with another task.
 func (e *HeldError) Conflict() bool { return true }
 
-// holdKey is the promise under which it is kept which task had a bead last.
+// holdKey returns the key of the record that names a bead's last holder.
 func holdKey(d *plan.Dispatch) string { return "bead " + d.Bead + " " + d.Ledger }
 
-// holder returns the task that had a bead last.
+// holder returns the task that held a bead last.
 func (c *change) holder(d *plan.Dispatch) (t store.Task, err error) {
 	p, err := c.Promise(holdKey(d))
 	if err != nil {
@@ -42,8 +42,9 @@ func (c *change) holder(d *plan.Dispatch) (t store.Task, err error) {
 	return c.Task(key)
 }
 
-// hold gives a bead to a task that is about to be added, and counts on from the
-// attempts of the task that had it before, which must be over.
+// hold gives a bead to a task that is about to be added. It fails if the previous
+// holder has not ended. The new task continues the attempt count of the previous
+// holder.
 func (c *change) hold(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error) {
 	before, err := c.holder(&d)
 	switch {
@@ -67,8 +68,7 @@ func (c *change) hold(key store.TaskKey, d plan.Dispatch) (*plan.Dispatch, error
 	return &d, nil
 }
 
-// holds returns an error if a task that is over and is to run again has lost its
-// bead to another since.
+// holds returns a [*HeldError] if a task that is to run again no longer holds its bead.
 func (c *change) holds(t store.Task) error {
 	d, err := dispatchOf(t)
 	if err != nil || d == nil {
@@ -92,7 +92,7 @@ func dispatchOf(t store.Task) (*plan.Dispatch, error) {
 	return spec.Dispatch, nil
 }
 
-// beads are the promises that a plan's beads need.
+// beads returns the keys of the records for a plan's beads.
 func beads(p plan.Plan) (keys []string) {
 	for _, t := range p.Tasks {
 		if t.Dispatch != nil {

@@ -1,5 +1,5 @@
 package engine
 
-// Satisfies reports whether a worker that has some labels may take a task whose
-// row has a set of them.
+// Satisfies reports whether a worker with these labels may take a task with this label
+// set, which is the comma-separated form of a task row.
 func Satisfies(labels []string, set string) bool { return satisfies(labels, set) }

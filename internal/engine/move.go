@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// next lists what may follow a task's status. A person's retry is the only way
-// out of a final one.
+// next lists the allowed transitions of a task's status. A final status can be left
+// only by a user's retry.
 var next = map[store.Status][]store.Status{
 	"":              {store.Queued},
 	store.Queued:    {store.Running, store.Cancelled, store.Failed},
@@ -19,12 +19,12 @@ var next = map[store.Status][]store.Status{
 	store.Cancelled: {store.Queued},
 }
 
-// move changes a task's status, counts it in its run, and records the event.
+// move changes a task's status, updates its run's counters, and appends the event.
 func (c *change) move(t *store.Task, to store.Status, why string) error {
 	return c.moveWith(t, nil, to, why)
 }
 
-// moveWith is move of a task together with the attempt at it that begins or ends.
+// moveWith does the same as move, and also stores the attempt that starts or ends.
 func (c *change) moveWith(t *store.Task, a *store.Attempt, to store.Status, why string) error {
 	from := t.Status
 	if !slices.Contains(next[from], to) {
@@ -59,7 +59,7 @@ func (c *change) moveWith(t *store.Task, a *store.Attempt, to store.Status, why 
 	return c.event(e, *t)
 }
 
-// count adds a task of a status to its run's counters, or takes it away.
+// count adds by to the counters of a run for a task in status s.
 func count(run *store.Run, wave int, s store.Status, by int) {
 	switch s {
 	case store.Running:
@@ -74,7 +74,7 @@ func count(run *store.Run, wave int, s store.Status, by int) {
 	if wave == 0 {
 		return
 	}
-	run.Waves = slices.Clone(run.Waves) // rows are shared with whoever read them
+	run.Waves = slices.Clone(run.Waves) // rows are shared with other readers, so copy before changing
 	i, found := slices.BinarySearchFunc(run.Waves, wave, func(w store.WaveCount, n int) int { return w.Wave - n })
 	if !found {
 		run.Waves = slices.Insert(run.Waves, i, store.WaveCount{Wave: wave})
@@ -82,8 +82,8 @@ func count(run *store.Run, wave int, s store.Status, by int) {
 	run.Waves[i].Open += by
 }
 
-// openWave is the highest wave whose tasks may start: the lowest that is not
-// over.
+// openWave returns the highest wave whose tasks may start, which is the lowest wave
+// with unfinished tasks.
 func openWave(run store.Run) int {
 	for _, w := range run.Waves {
 		if w.Open > 0 {
@@ -93,7 +93,7 @@ func openWave(run store.Run) int {
 	return math.MaxInt32
 }
 
-// ready lets a task be claimed, or no longer.
+// ready sets whether a task may be claimed.
 func (c *change) ready(t store.Task, ready bool, why string) error {
 	run, err := c.Run(t.Run)
 	if err != nil {
@@ -112,8 +112,8 @@ func (c *change) ready(t store.Task, ready bool, why string) error {
 	return c.event(store.Event{Kind: kind, Run: t.Run, Task: t.Task, Why: why}, t)
 }
 
-// fill makes as many tasks of a run ready as may run at once. Few are ready at a
-// time, so that a claim need not look at all that wait.
+// fill makes tasks of a run ready, up to the number that may run at once. Few tasks are
+// ready at a time, so a claim does not have to scan all waiting tasks.
 func (c *change) fill(id string) error {
 	run, err := c.Run(id)
 	if err != nil {
@@ -145,7 +145,7 @@ func (c *change) fill(id string) error {
 	return nil
 }
 
-// paused lists the lanes in which nothing starts now.
+// paused lists the lanes in which no task may start now.
 func (c *change) paused() ([]string, error) {
 	lanes, err := c.Lanes()
 	var names []string
@@ -157,7 +157,7 @@ func (c *change) paused() ([]string, error) {
 	return names, err
 }
 
-// unblock counts a completed task off those that need it.
+// unblock decrements Blockers of every task that needs the completed task.
 func (c *change) unblock(key store.TaskKey) error {
 	dependents, err := c.Dependents(key)
 	if err != nil {
@@ -173,8 +173,8 @@ func (c *change) unblock(key store.TaskKey) error {
 	return nil
 }
 
-// abandon cancels what can no longer start because key did not complete: the
-// tasks that need it, and the waves after its own.
+// abandon cancels the tasks that can no longer start because t did not complete: the
+// tasks that need it, and those of later waves.
 func (c *change) abandon(t store.Task) error {
 	why := fmt.Sprintf("%s is %s", t.Task, t.Status)
 	below, err := c.Dependents(t.TaskKey)
@@ -200,7 +200,7 @@ func (c *change) abandon(t store.Task) error {
 	return nil
 }
 
-// drop cancels a task that has not started, and what needs it.
+// drop cancels a task that has not started, and the tasks that need it.
 func (c *change) drop(key store.TaskKey, why string) error {
 	t, err := c.Task(key)
 	if err != nil {
@@ -216,11 +216,12 @@ func (c *change) drop(key store.TaskKey, why string) error {
 	return c.abandon(t)
 }
 
-// dependency is the outcome of a task that was cancelled because of another.
+// dependency is the outcome of a task that was cancelled because of another task, or
+// because its run stops.
 const dependency = "dependency"
 
-// settle ends a run that has nothing left to do. One that is conducted ends by
-// itself only if it is to stop.
+// settle ends a run that has no open tasks left. A conducted run ends here only if it
+// is stopping; otherwise its conductor ends it.
 func (c *change) settle(id string) error {
 	run, err := c.Run(id)
 	if err != nil {
@@ -245,8 +246,8 @@ func (c *change) settle(id string) error {
 	return c.moveRun(run, to, "")
 }
 
-// achieved is how a run ended in which nothing failed: it is cancelled if all
-// that it had was.
+// achieved returns the final status of a run in which nothing failed: cancelled if all
+// of its tasks were cancelled, complete otherwise.
 func (c *change) achieved(run string) (store.Status, error) {
 	if c.completed == run {
 		return store.Complete, nil

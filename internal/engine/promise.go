@@ -7,15 +7,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// PromisedTo returns the run that a promise is for: who has a bead is known for
-// as long as that run is there, and so is what its conductor has added. Any other
-// promise is for whoever repeats a request, and for a while.
+// PromisedTo returns the run that an idempotency record belongs to. Records of a bead's
+// holder and of tasks added by a conductor must live as long as that run. For any other
+// record bound is false: it only serves repeated requests and may expire.
 func PromisedTo(p store.Promise) (run string, bound bool) {
 	operation, rest, _ := strings.Cut(p.Key, " ")
 	switch operation {
 	case "bead":
 		var key store.TaskKey
-		_ = json.Unmarshal(p.Answer, &key) // one that cannot be read is nobody's
+		_ = json.Unmarshal(p.Answer, &key) // an unreadable answer belongs to no run
 		return key.Run, true
 	case "extend":
 		run, _, _ := strings.Cut(rest, " ")

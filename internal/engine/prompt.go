@@ -12,8 +12,8 @@ import (
 // DefaultAgent is the agent of a task that names none.
 const DefaultAgent = "claude"
 
-// AgentOf is who does a task. One that names nobody is claude's, or if it has a
-// program, that program's.
+// AgentOf returns the agent of a task. A task without one uses [plan.CommandAgent] if
+// it has a command line, and DefaultAgent otherwise.
 func AgentOf(spec plan.Task) string {
 	if spec.Agent == "" && len(spec.Argv) > 0 {
 		return plan.CommandAgent
@@ -21,14 +21,15 @@ func AgentOf(spec plan.Task) string {
 	return cmp.Or(spec.Agent, DefaultAgent)
 }
 
-// Prompt is what the agent of an attempt is told: the task's prompt, and how
-// the attempt before it failed, if there was one.
+// Prompt returns the prompt for an attempt: the task's prompt, and how the previous
+// attempt failed, if there was one. A task with a command line gets its prompt
+// unchanged.
 func Prompt(spec plan.Task, before *store.Attempt) string {
 	if before == nil || before.Class == "" || len(spec.Argv) > 0 {
 		return spec.Prompt
 	}
 	switch failure.Class(before.Class) {
-	case failure.RateLimited, failure.Released: // nothing went wrong with the work
+	case failure.RateLimited, failure.Released: // nothing was wrong with the work
 		return spec.Prompt
 	}
 	return fmt.Sprintf("%s\n\n---\nThis was tried before. Attempt %d failed (%s):\n%s\n", spec.Prompt, before.Number, before.Class, before.Summary)

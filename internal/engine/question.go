@@ -11,15 +11,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Ask is an agent's question to a person.
+// Ask is an agent's question to the user.
 type Ask struct {
 	Attempt string
 	Token   int64
-	Ref     string // the agent's own id of it: asked again it is the same question
+	Ref     string // the agent's own id of the question; repeating it does not create a second question
 	Text    string
 	Options []string
-	Within  time.Duration // how long to wait for an answer; for ever if zero
-	Default string        // the answer after that; without one it is refused
+	Within  time.Duration // how long to wait for an answer; forever if zero
+	Default string        // the answer after that time; if empty, the request is denied
 }
 
 // Ask records a question and returns its id.
@@ -66,13 +66,13 @@ func (c *change) ask(a Ask) (string, error) {
 	return q.ID, c.wait(attempt)
 }
 
-// questionID is the id of a question that an agent has an id of its own for.
+// questionID derives a question's id from the agent's own id of it.
 func questionID(attempt, ref string) string {
 	return fmt.Sprintf("%s-%x", attempt, sha256.Sum256([]byte(ref)))[:len(attempt)+9]
 }
 
-// withdraw closes the questions of an attempt that its agent does not ask any more.
-// It may be said of one that was never asked.
+// withdraw closes the questions that an attempt's agent no longer asks. References to
+// questions that were never asked are ignored.
 func (c *change) withdraw(attempt string, refs []string) error {
 	for _, ref := range refs {
 		q, err := c.Question(questionID(attempt, ref))
@@ -89,16 +89,16 @@ func (c *change) withdraw(attempt string, refs []string) error {
 	return nil
 }
 
-// Answer is a person's word on a question.
+// Answer is a user's answer to a question.
 type Answer struct {
 	Question string
 	Text     string
-	Deny     bool // refuses what was asked for, with Text as the reason
+	Deny     bool // denies the request, with Text as the reason
 	Who      string
 }
 
-// Answer answers a question. One that is answered, or whose attempt has ended, is
-// a [*ConflictError].
+// Answer answers a question. It returns a [*ConflictError] if the question is closed,
+// because it was answered or its attempt has ended.
 func (e *Engine) Answer(ctx context.Context, a Answer) error {
 	return e.write(ctx, a.Who, store.Need{}, func(c *change) error {
 		q, err := c.Question(a.Question)
@@ -118,7 +118,7 @@ func (c *change) answer(q store.Question, answer string, deny bool) error {
 	return c.questionEvent("question.answered", q, answer)
 }
 
-// closeQuestions ends the questions of an attempt that nobody waits for.
+// closeQuestions closes the open questions of an attempt that has ended.
 func (c *change) closeQuestions(attempt string) error {
 	open, err := c.Questions(attempt)
 	if err != nil {

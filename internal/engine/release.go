@@ -7,10 +7,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Release ends attempts that a worker hands back, because it stops: their tasks
-// are queued again at once, and no retry is used up. Nothing of them must run any
-// more. Those that are not the worker's, or not any more, are passed over, so that
-// it may be said twice.
+// Release ends attempts that a worker hands back because it is stopping. Their tasks
+// are queued again at once, without using up a retry. No process of these attempts may
+// still be running. Attempts that do not belong to the worker (any more) are skipped,
+// so Release may be repeated.
 func (e *Engine) Release(ctx context.Context, worker string, held []Held) error {
 	return e.write(ctx, worker, BeatNeed(store.Worker{ID: worker}, held), func(c *change) error {
 		return c.release(worker, held)

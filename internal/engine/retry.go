@@ -7,25 +7,25 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// cancelled is why a run or an attempt is to stop when a person wants it to.
+// cancelled is the stop reason of a run or an attempt that a user cancels.
 const cancelled = "cancelled"
 
-// verdict is what follows from the end of an attempt.
+// verdict describes what follows from the end of an attempt.
 type verdict struct {
 	To     store.Status
 	Counts bool          // the attempt counts against the task's retries
 	Wait   time.Duration // before the next attempt
-	Fresh  bool          // the next attempt begins a new conversation
+	Fresh  bool          // the next attempt starts a new conversation
 }
 
-// afterLost is how often a task is tried again after lost attempts, unless it
-// allows more retries than that. A task that keeps killing its workers must not
-// take down one worker after the other.
+// afterLost is how many lost attempts of a task are retried, unless its retries allow
+// more. A task that keeps killing its workers must not take down one worker after the
+// other.
 const afterLost = 5
 
-// judge decides what follows when an attempt at t ends. The counters of t
-// include this attempt. The attempt was asked to stop if stop is not empty.
-// jitter is in [0, 1).
+// judge decides what follows when an attempt at t ends. The counters of t include this
+// attempt. A non-empty stop means that the attempt was asked to stop. jitter is in [0,
+// 1).
 func judge(class failure.Class, stop string, t store.Task, jitter float64) verdict {
 	again := func(v verdict) verdict {
 		if t.Attempts > t.Retries {
@@ -53,7 +53,7 @@ func judge(class failure.Class, stop string, t store.Task, jitter float64) verdi
 	case class == failure.Cancelled:
 		return verdict{To: store.Cancelled, Counts: true}
 	}
-	fresh := class == failure.Crashed // of the others the conversation is all right
+	fresh := class == failure.Crashed // after the other failures the conversation is still usable
 	return again(verdict{To: store.Queued, Counts: true, Wait: backoff(t.Attempts, jitter), Fresh: fresh})
 }
 
@@ -62,7 +62,8 @@ const (
 	lastBackoff  = 5 * time.Minute
 )
 
-// backoff doubles with each attempt and spreads by a quarter either way.
+// backoff doubles with each attempt, up to lastBackoff, with a jitter of 25 % either
+// way.
 func backoff(attempts int, jitter float64) time.Duration {
 	wait := firstBackoff
 	for range attempts - 1 {

@@ -9,28 +9,27 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Step is one transaction that is made of several operations, for those whose
-// requests are more than one of them. It is gone when the function that was given
-// it returns.
+// Step is one transaction that combines several engine operations, for requests that
+// need more than one. It is valid only until the function that received it returns.
 type Step struct{ c *change }
 
-// Do runs do in one transaction: all that it does is done, or nothing. It may run
-// more than once, and must do nothing but use the step.
+// Do runs do in one transaction: all of its changes are stored, or none. do may run
+// more than once, so it must have no side effects outside the step.
 func (e *Engine) Do(ctx context.Context, who string, need store.Need, do func(s *Step) error) error {
 	return e.write(ctx, who, need, func(c *change) error { return do(&Step{c}) })
 }
 
-// Now is the time of the transaction.
+// Now returns the time of the transaction.
 func (s *Step) Now() time.Time { return s.c.now }
 
-// NewID returns an id that is new.
+// NewID returns a new unique id.
 func (s *Step) NewID() string { return s.c.engine.opts.NewID() }
 
 // NextSeq returns the number of the next event.
 func (s *Step) NextSeq() int64 { return s.c.NextSeq() }
 
-// Worker returns a worker. This and the other lookups return
-// [store.ErrNotFound] for what is not there.
+// Worker returns a worker. This and the other lookups return [store.ErrNotFound] if the
+// row does not exist.
 func (s *Step) Worker(id string) (store.Worker, error) { return s.c.Worker(id) }
 
 // Run returns a run.
@@ -42,8 +41,8 @@ func (s *Step) Task(key store.TaskKey) (store.Task, error) { return s.c.Task(key
 // Attempt returns an attempt.
 func (s *Step) Attempt(id string) (store.Attempt, error) { return s.c.Attempt(id) }
 
-// HeldBy returns the attempts of a worker that run, the one first that must be
-// heard of first. It looks at all that run.
+// HeldBy returns the running attempts of a worker, ordered by when their lease or
+// deadline ends. It scans all running attempts.
 func (s *Step) HeldBy(worker string) ([]store.Attempt, error) { return s.c.heldBy(worker) }
 
 func (c *change) heldBy(worker string) ([]store.Attempt, error) {
@@ -54,7 +53,7 @@ func (c *change) heldBy(worker string) ([]store.Attempt, error) {
 // Item returns an item.
 func (s *Step) Item(key store.ItemKey) (store.Item, error) { return s.c.Item(key) }
 
-// Items returns items of a kind and a parent after a number.
+// Items returns the items of a kind and a parent whose Seq is greater than after.
 func (s *Step) Items(kind, parent string, after int64, limit int) ([]store.Item, error) {
 	return s.c.Items(kind, parent, after, limit)
 }
@@ -62,13 +61,13 @@ func (s *Step) Items(kind, parent string, after int64, limit int) ([]store.Item,
 // PutItem adds or changes an item.
 func (s *Step) PutItem(i store.Item) { s.c.PutItem(i) }
 
-// DropItem takes an item away.
+// DropItem deletes an item.
 func (s *Step) DropItem(key store.ItemKey) { s.c.DropItem(key) }
 
-// Event tells what happened to a row.
+// Event appends an event about a row.
 func (s *Step) Event(e store.Event, row any) error { return s.c.event(e, row) }
 
-// Submit is [Engine.Submit].
+// Submit does the same as [Engine.Submit].
 func (s *Step) Submit(sub Submission) (string, error) {
 	text, err := planText(sub)
 	if err != nil {
@@ -77,14 +76,14 @@ func (s *Step) Submit(sub Submission) (string, error) {
 	return once(s.c, "submit", sub.Key, func() (string, error) { return s.c.submit(sub, text) })
 }
 
-// Extend is [Engine.Extend].
+// Extend does the same as [Engine.Extend].
 func (s *Step) Extend(x Extension) error {
 	_, err := once(s.c, "extend", x.Key, func() (int, error) { return len(x.Tasks), s.c.extend(x) })
 	return err
 }
 
-// Claim is [Engine.Claim] for a worker that is there and says only by
-// [Step.Heartbeat] that it lives. It returns nil if there is nothing to start.
+// Claim does the same as [Engine.Claim] for a registered worker that renews its leases
+// by [Step.Heartbeat]. It returns nil if no task can start.
 func (s *Step) Claim(r Claim) (*Assignment, error) {
 	return once(s.c, "claim", r.Key, func() (*Assignment, error) {
 		a, err := s.c.claim(r)
@@ -95,9 +94,9 @@ func (s *Step) Claim(r Claim) (*Assignment, error) {
 	})
 }
 
-// Assign gives one queued task to a worker, as [Step.Claim] does with the next
-// one. A task that has started or ended, or one of an ordered run whose turn it
-// is not, is a [*ConflictError].
+// Assign gives one queued task to a worker, as [Step.Claim] does with the next task. It
+// returns a [*ConflictError] if the task has started or ended, or if other tasks of an
+// ordered run must start before it.
 func (s *Step) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	c := s.c
 	t, err := c.Task(key)
@@ -130,38 +129,38 @@ func (s *Step) Assign(key store.TaskKey, worker string) (*Assignment, error) {
 	return &a, c.give(worker, a.Attempt.ID)
 }
 
-// Cancel is [Engine.Cancel].
+// Cancel does the same as [Engine.Cancel].
 func (s *Step) Cancel(t Target, why string) error { return s.c.cancel(t, why) }
 
 // Tasks returns all tasks of a run.
 func (s *Step) Tasks(run string) ([]store.Task, error) { return s.c.Tasks(run) }
 
-// Take is [Engine.Claim] for a worker that says by [Step.Beat] that it lives. It
-// returns nil if there is nothing to start.
+// Take does the same as [Engine.Claim] for a worker that renews its leases by
+// [Step.Beat]. It returns nil if no task can start.
 func (s *Step) Take(r Claim) (*Assignment, error) { return s.c.claimOnce(r) }
 
-// Beat is [Engine.Beat].
+// Beat does the same as [Engine.Beat].
 func (s *Step) Beat(said store.Worker, held []Held) ([]Order, error) { return s.c.beats(said, held) }
 
-// Turn is [Engine.Turn].
+// Turn does the same as [Engine.Turn].
 func (s *Step) Turn(f Finish, r Claim) (Outcome, *Assignment, error) { return s.c.turn(f, r) }
 
-// Ask is [Engine.Ask].
+// Ask does the same as [Engine.Ask].
 func (s *Step) Ask(a Ask) (string, error) { return s.c.ask(a) }
 
-// Release is [Engine.Release].
+// Release does the same as [Engine.Release].
 func (s *Step) Release(worker string, held []Held) error { return s.c.release(worker, held) }
 
-// Finish is [Engine.Finish].
+// Finish does the same as [Engine.Finish].
 func (s *Step) Finish(f Finish) (Outcome, error) {
 	return once(s.c, "finish", f.Key, func() (Outcome, error) { return s.c.finish(f) })
 }
 
-// Once gives the answer again that was given to the same key before, or else that
-// of do. Without a key every request is a new one.
+// Once returns the answer that was stored for the key before, or else runs do and
+// stores its answer. Without a key, do always runs.
 func Once[A any](s *Step, operation, key string, do func() (A, error)) (A, error) {
 	return once(s.c, operation, key, do)
 }
 
-// OnceNeed is what [Once] will look up.
+// OnceNeed returns the keys that [Once] will look up.
 func OnceNeed(operation, key string) []string { return promiseNeed(operation, key) }

@@ -13,28 +13,28 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Submission is a plan to be run.
+// Submission is a plan to run.
 type Submission struct {
 	Plan plan.Plan
 	Who  string
-	Key  string // the same key gives the same run
+	Key  string // repeating the key returns the same run
 
-	ID      string // of the run; the engine chooses one if empty
-	Project string // the folder it works in, of one that is bound to a machine
+	ID      string // id of the run; the engine chooses one if empty
+	Project string // the folder that the run works in, if it is bound to a machine
 	Base    string // the commit that its worktrees start from
-	Place   string // the only worker that may take its tasks; empty for any
+	Place   string // the only worker that may take its tasks; empty allows any
 
-	// Conducted is a run that others add tasks to, with [Engine.Extend], until
-	// [Engine.Conclude].
+	// Conducted marks a run to which its conductor adds tasks with [Engine.Extend],
+	// until it calls [Engine.Conclude].
 	Conducted bool
-	// Ordered is a run whose tasks are done one after the other, the highest
-	// priority first. One that is to be tried again goes before the others.
+	// Ordered marks a run whose tasks are done one after the other, highest priority
+	// first. A task that must be tried again goes before the others.
 	Ordered bool
 }
 
-// Submit stores a run and its tasks, and makes those ready that wait for
-// nothing. It returns the run's id. A bead that another task has is a
-// [*HeldError].
+// Submit stores a run and its tasks, and makes the tasks ready that wait for nothing.
+// It returns the run's id. It returns a [*HeldError] if another task holds a bead of
+// the plan.
 func (e *Engine) Submit(ctx context.Context, s Submission) (id string, err error) {
 	text, err := planText(s)
 	if err != nil {
@@ -110,7 +110,7 @@ func (c *change) add(run store.Run, task plan.Task) (err error) {
 	return c.move(&t, store.Queued, "")
 }
 
-// unique is a list without what stands in it again: each need is met once.
+// unique returns a list without duplicates: each need counts once.
 func unique(list []string) (all []string) {
 	for _, one := range list {
 		if !slices.Contains(all, one) {
@@ -120,12 +120,12 @@ func unique(list []string) (all []string) {
 	return all
 }
 
-// PlaceLabel is the label of a worker at a place. No plan can name it.
+// PlaceLabel returns the label of the worker with the given id. No plan can contain it.
 func PlaceLabel(place string) string { return "@" + place }
 
 var onFail = map[plan.OnFailure]store.OnFail{plan.Stop: store.StopOnFail, plan.StopNow: store.EndOnFail}
 
-// AmountOf is a budget as rows have it.
+// AmountOf converts a plan's budget to the form used in rows.
 func AmountOf(b plan.Budget) store.Amount {
 	return store.Amount{MicroUSD: int64(math.Round(b.USD * 1e6)), Tokens: b.Tokens}
 }

@@ -11,45 +11,45 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Held is an attempt that a worker says it runs.
+// Held is an attempt that a worker reports as running on it.
 type Held struct {
 	Attempt string
 	Token   int64
 	Now     Activity
-	Asking  []string // questions whose answer it waits for
+	Asking  []string // ids of questions whose answers it waits for
 	Dropped []string // questions that the agent has withdrawn, by the agent's own ids
 }
 
-// Activity is what an agent does, as its worker sees it.
+// Activity is what an agent is doing, as its worker reports it.
 type Activity struct {
-	State   string // running, waiting, retrying; empty if there is nothing new to say
-	Doing   string // in a few words
+	State   string // running, waiting, retrying; empty if there is no news
+	Doing   string // short description
 	Source  string // how the worker knows
 	At      time.Time
 	PID     int    // of the agent
-	Log     string // where its output is
-	LogFrom int64  // where in Log it begins
+	Log     string // path of its output
+	LogFrom int64  // offset in Log where its output begins
 	Thread  string
 	Spent   store.Amount // so far
 
-	Compacted   string // how the conversation was last made shorter
-	Compactions int    // how often so far
+	Compacted   string // how the conversation was last compacted
+	Compactions int    // number of compactions so far
 }
 
-// Order is what a worker must know about an attempt that it holds.
+// Order tells a worker what to do about an attempt that it holds.
 type Order struct {
 	Attempt string
-	Stop    string           // why it is to be ended; empty if it may go on
-	Gone    bool             // the attempt is not the worker's any more: end it and say nothing
-	Answers []store.Question // of those that it asked for, the ones that are closed
-	Waits   bool             // for a person, also where the worker does not see it: the agent may ask by a tool of gaffer's
-	Lease   time.Duration    // how long it lives without another beat, from this one on; 0 if it is gone
+	Stop    string           // why the worker must end it; empty if it may continue
+	Gone    bool             // the attempt is no longer the worker's: end it without a report
+	Answers []store.Question // the closed ones of the questions that the worker asked about
+	Waits   bool             // it waits for a user; the worker may not see that if the agent asked by a tool of gaffer
+	Lease   time.Duration    // how long the attempt stays valid without another heartbeat, from this one on; 0 if it is gone
 }
 
-// Beat tells that a worker and the attempts it holds are alive, and returns what
-// the worker must do about each. What an agent does and since when is no event;
-// that it has started is one, and that a worker with a name says something else
-// of itself than before. What it does not say of itself stays as it was.
+// Beat records that a worker and the attempts that it holds are alive. It returns what
+// the worker must do about each attempt. Fields that the worker leaves empty keep their
+// value. A change of what an agent is doing is not an event. The start of an agent is
+// one, and so is a change of the data that a named worker reports about itself.
 func (e *Engine) Beat(ctx context.Context, said store.Worker, held []Held) (orders []Order, err error) {
 	err = e.write(ctx, said.ID, BeatNeed(said, held), func(c *change) error {
 		orders, err = c.beats(said, held)
@@ -58,7 +58,7 @@ func (e *Engine) Beat(ctx context.Context, said store.Worker, held []Held) (orde
 	return orders, err
 }
 
-// BeatNeed is what a beat, or to hand attempts back, will look up.
+// BeatNeed returns the rows that a heartbeat or a release will look up.
 func BeatNeed(said store.Worker, held []Held) store.Need {
 	need := store.Need{Workers: []string{said.ID}}
 	for _, h := range held {
@@ -114,16 +114,16 @@ func (c *change) beat(h Held) (Order, error) {
 	return Order{Attempt: a.ID, Stop: a.Stop, Answers: answers, Waits: !a.WaitingSince.IsZero(), Lease: Remaining(a, c.now)}, nil
 }
 
-// isGone tells the errors of [change.owned] which mean that an attempt is not the
-// worker's any more.
+// isGone reports whether an error of [change.owned] means that the attempt no longer
+// belongs to the worker.
 func isGone(err error) bool {
 	var conflict *ConflictError
 	var missing *NotFoundError
 	return errors.As(err, &conflict) || errors.As(err, &missing)
 }
 
-// compacted makes an event of each time that the conversation was made shorter.
-// A worker may say so again after a crash.
+// compacted appends one event for each compaction of the conversation. It appends each
+// event only once, because a worker may report a compaction again after a crash.
 func (c *change) compacted(a store.Attempt, times int, how string) error {
 	for n := 1; n <= min(times, maxCompactions); n++ {
 		_, err := once(c, "compacted", fmt.Sprintf("%s %d", a.ID, n), func() (int, error) {
@@ -136,10 +136,10 @@ func (c *change) compacted(a store.Attempt, times int, how string) error {
 	return nil
 }
 
-// maxCompactions is how many of them are told of an attempt.
+// maxCompactions limits the compaction events of one attempt.
 const maxCompactions = 1000
 
-// apply writes down what a worker says.
+// apply copies a worker's report into the attempt's row.
 func (n Activity) apply(a *store.Attempt) {
 	if n.State == "" {
 		return
@@ -149,7 +149,7 @@ func (n Activity) apply(a *store.Attempt) {
 	a.LogFrom = cmp.Or(a.LogFrom, n.LogFrom)
 }
 
-// answers returns those of some questions that nobody need wait for any more.
+// answers returns the closed ones of the given questions.
 func (c *change) answers(questions []string) (closed []store.Question, err error) {
 	for _, id := range questions {
 		q, err := c.Question(id)
@@ -163,20 +163,21 @@ func (c *change) answers(questions []string) (closed []store.Question, err error
 	return closed, nil
 }
 
-// sweepAtOnce is how much one sweep takes on.
+// sweepAtOnce is the maximum number of rows that one sweep handles of each kind.
 const sweepAtOnce = 100
 
-// Sweep does what time alone brings about: it gives up attempts whose worker
-// has not been heard of, asks for the end of those past their deadline, answers
-// questions that nobody has, opens lanes, and readies tasks whose time has come.
-// It reports whether there may be more.
+// Sweep applies everything that depends only on time. It gives up attempts whose worker
+// has stopped sending heartbeats, asks workers to end attempts past their deadline,
+// closes expired questions with their default answer, opens paused lanes, and makes
+// delayed tasks ready. It reports whether there may be more to do.
 //
-// since is from when on workers could be heard without a break: whoever was not
-// heard of before that may have tried. No attempt is given up until its worker
-// has had a whole lease since then. The zero time is long ago.
+// since is the start of the period in which workers could reach the coordinator without
+// interruption. Before it, a worker may have tried to send a heartbeat in vain. No
+// attempt is given up until its worker has had a whole lease since then. The zero time
+// means long ago.
 func (e *Engine) Sweep(ctx context.Context, since time.Time) (more bool, err error) {
 	err = e.write(ctx, "sweep", store.Need{}, func(c *change) error {
-		// The database may have kept us waiting for longer than since is worth.
+		// Waiting for the database may have made since out of date.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -212,8 +213,8 @@ func (c *change) sweepAttempts(since time.Time) (int, error) {
 	return swept, nil
 }
 
-// isCoordinated tells of an attempt whether it is a coordinator's to give up, by a
-// clock that all of its workers agree on.
+// isCoordinated reports whether only the coordinator may give up an attempt, by its own
+// clock, which all of its workers share. It applies to engines with endless leases.
 func (c *change) isCoordinated(a store.Attempt) bool {
 	return c.engine.opts.Endless && a.Lease.Before(c.now.Add(c.engine.opts.Lease/2))
 }
@@ -221,9 +222,9 @@ func (c *change) isCoordinated(a store.Attempt) bool {
 func (c *change) sweepAttempt(a store.Attempt, since time.Time) error {
 	silent := a.Lease.Before(c.now)
 	if until := c.lease(since); silent && c.now.Before(until) {
-		a.Lease = until // not to be met again before
+		a.Lease = until // do not look at it again before then
 		c.PutAttempt(a)
-		return nil // its deadline, if that has passed, is the next sweep's
+		return nil // if its deadline has passed, the next sweep handles that
 	}
 	if silent {
 		a.Summary = "the worker was not heard of for " + c.engine.opts.Lease.String()
@@ -233,12 +234,12 @@ func (c *change) sweepAttempt(a store.Attempt, since time.Time) error {
 	if a.Stop == "" {
 		a.Stop = string(failure.TimedOut)
 	}
-	a.Deadline = time.Time{} // it is known now
+	a.Deadline = time.Time{} // it has been handled
 	c.PutAttempt(a)
 	return c.event(store.Event{Kind: "attempt.stopping", Run: a.Run, Task: a.Task, Attempt: a.ID, Why: "its deadline has passed"}, a)
 }
 
-// lease is when a lease ends that begins then.
+// lease returns the end of a lease that begins at the given time.
 func (c *change) lease(from time.Time) time.Time { return from.Add(c.engine.opts.Lease) }
 
 func (c *change) sweepQuestions() (int, error) {
@@ -254,17 +255,17 @@ func (c *change) sweepQuestions() (int, error) {
 	return len(expired), nil
 }
 
-// maxPause is how long a lane is paused at the most: for the limit of a week. A
-// program that says more is wrong, and nothing but time opens a lane.
+// maxPause is the longest pause of a lane; it covers weekly limits. A program that
+// reports a longer one is wrong, and only time reopens a lane.
 const maxPause = 8 * 24 * time.Hour
 
-// pause lets nothing start in a lane until a time. Tasks of runs with a limit
-// make room for those of other lanes.
+// pause prevents tasks of a lane from starting until a time. In runs with a parallel
+// limit, its ready tasks make room for tasks of other lanes.
 func (c *change) pause(lane string, until time.Time) error {
 	if most := c.now.Add(maxPause); until.After(most) {
 		until = most
 	}
-	if until.Before(c.now) { // a limit that does not say when it ends, and does not shorten one that has
+	if until.Before(c.now) { // the limit has no known end; use a minute, but do not shorten a pause that has one
 		was, err := c.Lane(lane)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -294,7 +295,7 @@ func (c *change) pause(lane string, until time.Time) error {
 	})
 }
 
-// eachLimited visits the runs that let only so many tasks run at once.
+// eachLimited calls visit for each running run that limits how many tasks run at once.
 func (c *change) eachLimited(visit func(store.Run) error) error {
 	runs, err := c.RunningRuns()
 	if err != nil {
@@ -359,8 +360,9 @@ func (c *change) sweepDelayed() (int, error) {
 	return len(tasks), nil
 }
 
-// due is for a task whose time has come. If something else keeps it, it is not to be
-// met again: those behind it would never be.
+// due handles a task whose NotBefore has passed. If something else still prevents the
+// task from starting, due clears NotBefore. Otherwise later sweeps would find the task
+// again and never reach those behind it.
 func (c *change) due(key store.TaskKey) error {
 	t, err := c.Task(key)
 	if err != nil || !t.DelayedUntil(c.now) {

@@ -8,11 +8,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Turn is [Engine.Finish] and then [Engine.Claim] for the same worker, in one
-// transaction; a claim of no worker is none. The assignment is nil if there is
-// nothing to start. If the word on the end comes too late nothing is claimed. A turn
-// that is made again, because its answer was lost, changes nothing and is answered as
-// before, with what was given then if that still runs. It needs no key for that.
+// Turn does [Engine.Finish] and then [Engine.Claim] for the same worker, in one
+// transaction. If the claim names no worker, nothing is claimed. The assignment is nil
+// if no task can start. If the finish comes too late, nothing is claimed.
+//
+// A turn may be repeated if its reply was lost. A repeated turn changes nothing and
+// returns the same outcome, and the same assignment if that is still running. It needs
+// no key.
 func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o Outcome, next *Assignment, err error) {
 	err = e.write(ctx, "", TurnNeed(f, r), func(c *change) error {
 		o, next, err = c.turn(f, r)
@@ -21,7 +23,7 @@ func (e *Engine) Turn(ctx context.Context, f Finish, r Claim) (o Outcome, next *
 	return o, next, err
 }
 
-// TurnNeed is what a turn will look up.
+// TurnNeed returns the rows that a turn will look up.
 func TurnNeed(f Finish, r Claim) store.Need {
 	need := store.Need{Attempts: []string{f.Attempt}}
 	if r.Worker != "" {
@@ -30,17 +32,17 @@ func TurnNeed(f Finish, r Claim) store.Need {
 	return need
 }
 
-// turned is the answer to a turn, as it is kept.
+// turned is the stored answer to a turn.
 type turned struct {
 	Outcome Outcome `json:"outcome"`
-	Next    *string `json:"next,omitempty"` // the attempt that was given
+	Next    *string `json:"next,omitempty"` // id of the attempt that was assigned
 }
 
-// turnOp is the name under which answers to turns are kept.
+// turnOp is the operation name under which answers to turns are stored.
 const turnOp = "work-turn"
 
-// completed is what follows from nearly all turns. It can be told from the attempts,
-// and is not kept.
+// completed is the outcome of nearly all turns. It can be derived from the attempt's
+// row, so it is not stored.
 var completed = Outcome{Status: store.Complete}
 
 func (c *change) turn(f Finish, r Claim) (Outcome, *Assignment, error) {
@@ -74,9 +76,10 @@ func (c *change) turnOnce(f Finish, r Claim) (Outcome, *Assignment, error) {
 	return o, next, err
 }
 
-// turnAgain answers a turn whose attempt has ended: as before, if that was by a turn.
-// Only the word of its worker completes an attempt; of one that ended in any other
-// way without an answer that was kept, the word comes too late.
+// turnAgain answers a turn whose attempt has already ended. If a turn ended it, the
+// answer is the same as before. Only a finish by its worker completes an attempt. So if
+// the attempt is not complete and no answer is stored, it ended in another way and the
+// finish comes too late.
 func (c *change) turnAgain(a store.Attempt, f Finish) (Outcome, *Assignment, error) {
 	done := turned{Outcome: completed}
 	kept, err := c.Promise(turnOp + " " + turnKey(f))
@@ -99,7 +102,8 @@ func (c *change) turnAgain(a store.Attempt, f Finish) (Outcome, *Assignment, err
 	return done.Outcome, c.leased(next), err
 }
 
-// givenAfter returns the attempt that runs and was given in the turn that ended one.
+// givenAfter returns the running attempt that was assigned in the turn which ended the
+// given one, or nil.
 func (c *change) givenAfter(ended store.Attempt) (*string, error) {
 	running, err := c.heldBy(ended.Worker)
 	for _, a := range running {
@@ -110,9 +114,9 @@ func (c *change) givenAfter(ended store.Attempt) (*string, error) {
 	return nil, err
 }
 
-// stillGiven is what a worker is to do now about an attempt that it was given a while
-// ago: nothing, if that is over. Starting it again would let two agents work on one
-// task.
+// stillGiven returns the assignment of an attempt that was given to a worker earlier,
+// or nil if that is not running any more. Starting it again would let two agents work
+// on one task.
 func (c *change) stillGiven(id *string, worker string) (*Assignment, error) {
 	if id == nil {
 		return nil, nil

@@ -6,14 +6,14 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Waiting for a person is no work: it counts neither for a task's timeout nor for
-// what a task is said to have worked. An attempt waits from its first open question
-// on. A closed question does not end the wait, because its agent does not know the
-// answer yet: the wait ends with the worker's first beat after the last question
-// was closed, to which the answers are the reply. So an answer that is given while
-// no worker runs does not let the time to work pass unused.
+// Time spent waiting for a user does not count as work: neither for a task's timeout
+// nor for its reported working time. An attempt waits from its first open question on.
+// Closing a question does not end the wait, because the agent does not know the answer
+// yet. The wait ends with the worker's first heartbeat after the last question was
+// closed; the reply to that heartbeat carries the answers. So an answer that is given
+// while no worker is running does not use up the task's timeout.
 
-// wait begins the wait of an attempt, if it does not wait already.
+// wait starts the wait of an attempt, if it is not waiting already.
 func (c *change) wait(a store.Attempt) error {
 	if !a.WaitingSince.IsZero() {
 		return nil
@@ -23,8 +23,8 @@ func (c *change) wait(a store.Attempt) error {
 	return c.event(store.Event{Kind: "attempt.waiting", Run: a.Run, Task: a.Task, Attempt: a.ID}, a)
 }
 
-// workAgain ends the wait of an attempt that has no open question, and puts its
-// deadline off by as long as it waited.
+// workAgain ends the wait of an attempt that has no open question, and extends its
+// deadline by the time that it has waited.
 func (c *change) workAgain(a *store.Attempt) error {
 	if a.WaitingSince.IsZero() {
 		return nil
