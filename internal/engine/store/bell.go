@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// Bell is how a store tells those who wait that there are new events. The zero
-// value is ready.
+// Bell notifies waiting readers of new events. The zero value is ready to use.
 type Bell struct {
 	mu      sync.Mutex
 	last    int64
 	rung    chan struct{} // closed and replaced whenever last grows
-	looking sync.Mutex    // held by the one who looks for all
-	looked  time.Time     // when that was; under looking
+	looking sync.Mutex    // held while one waiter queries the database for all of them
+	looked  time.Time     // time of the last query; guarded by looking
 }
 
-// Ring says that there is an event with this number.
+// Ring reports that an event with this number exists.
 func (b *Bell) Ring(last int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -30,7 +29,7 @@ func (b *Bell) Ring(last int64) {
 	}
 }
 
-// heard returns the last number, and a channel that is closed when it grows.
+// heard returns the last event number, and a channel that is closed when it grows.
 func (b *Bell) heard() (int64, <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,9 +39,9 @@ func (b *Bell) heard() (int64, <-chan struct{}) {
 	return b.last, b.rung
 }
 
-// Wait returns when there is an event after a number, or when ctx ends. At once
-// and then every so often it looks for itself, because other processes do not
-// ring this bell; one of those who wait looks for all of them.
+// Wait returns when an event after the given number exists, or when ctx ends. It also
+// polls the database, at once and then at the given interval, because other processes
+// do not ring this bell. One waiter polls for all of them.
 func (b *Bell) Wait(ctx context.Context, after int64, every time.Duration, look func(context.Context) (int64, error)) error {
 	timer := time.NewTimer(every)
 	defer timer.Stop()
@@ -67,13 +66,13 @@ func (b *Bell) Wait(ctx context.Context, after int64, every time.Duration, look 
 	}
 }
 
-// untilNext has all who wait wake up at the same moments: to wake up takes longer
-// than to look.
+// untilNext makes all waiters wake up at the same moments, because waking up costs more
+// than polling.
 func untilNext(now time.Time, every time.Duration) time.Duration {
 	return now.Truncate(every).Add(every).Sub(now)
 }
 
-// look does nothing if somebody looks, or has just looked.
+// look polls the database, unless another waiter is polling or has just done so.
 func (b *Bell) look(ctx context.Context, every time.Duration, look func(context.Context) (int64, error)) error {
 	if !b.looking.TryLock() {
 		return nil

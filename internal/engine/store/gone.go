@@ -2,16 +2,16 @@ package store
 
 import "errors"
 
-// Gone is rows that a transaction takes away. The last event of a store stays,
-// whatever is said here, so that no number is given twice.
+// Gone lists rows that a transaction deletes. The last event of a store is never
+// deleted, even if it is listed, so that no number is used twice.
 type Gone struct {
-	Runs      []string  // with their plans, and nothing else
-	Tasks     []TaskKey // with their attempts, and that others need them
+	Runs      []string  // and their plans, but nothing else of the run
+	Tasks     []TaskKey // and their attempts and dependency edges
 	Questions []string
 	Workers   []string
 	Promises  []string
 	Cursors   []string
-	Lists     []ItemList // with all items in them
+	Lists     []ItemList // and all items in them
 	Events    []int64
 }
 
@@ -21,7 +21,7 @@ type ItemList struct {
 	Parent string `json:"parent"`
 }
 
-// Empty reports whether nothing is taken away.
+// Empty reports whether nothing is deleted.
 func (g *Gone) Empty() bool {
 	return len(g.Runs) == 0 && len(g.Tasks) == 0 && len(g.Questions) == 0 && len(g.Workers) == 0 && len(g.Promises) == 0 &&
 		len(g.Cursors) == 0 && len(g.Lists) == 0 && len(g.Events) == 0
@@ -38,10 +38,10 @@ func (g *Gone) takeIn(later *Gone) {
 	g.Events = append(g.Events, later.Events...)
 }
 
-// errShared is a request that takes rows away and that others share a session
-// with: they would still see them.
+// errShared rejects a request that deletes rows in a shared session: other requests of
+// that session would still see the rows.
 var errShared = errors.New("rows are taken away by a request that has not asked to be alone")
 
-// TakeAway takes rows away, those that are there. Only a request whose
-// [Need.Alone] is set may, and its own reads still see them.
+// TakeAway deletes rows; missing ones are ignored. It requires [Need.Alone]. The
+// request's own reads still see the deleted rows.
 func (tx *Tx) TakeAway(g Gone) { tx.mine.gone.takeIn(&g) }

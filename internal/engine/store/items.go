@@ -2,7 +2,7 @@ package store
 
 import "cmp"
 
-// itemChange is an item that was put, or that is gone.
+// itemChange is an item that was put or deleted.
 type itemChange struct {
 	item Item
 	gone bool
@@ -10,7 +10,7 @@ type itemChange struct {
 
 func itemsOf(r *rows) *table[ItemKey, itemChange] { return &r.items }
 
-// changedItems tells the items that were put from those that were dropped.
+// changedItems separates the items that were put from those that were deleted.
 func (r *rows) changedItems() (put []Item, dropped []ItemKey) {
 	for i := range r.items.rows {
 		if change := &r.items.rows[i]; change.gone {
@@ -37,12 +37,12 @@ func (tx *Tx) Item(key ItemKey) (Item, error) {
 // PutItem adds or changes an item.
 func (tx *Tx) PutItem(i Item) { tx.mine.items.put(i.ItemKey, itemChange{item: i}) }
 
-// DropItem takes an item away, if it is there.
+// DropItem deletes an item, if it exists.
 func (tx *Tx) DropItem(key ItemKey) {
 	tx.mine.items.put(key, itemChange{item: Item{ItemKey: key}, gone: true})
 }
 
-// Items returns items of a kind and a parent after a number.
+// Items returns the items of a kind and a parent whose Seq is greater than after.
 func (tx *Tx) Items(kind, parent string, after int64, limit int) ([]Item, error) {
 	stored, err := tx.session.Items(kind, parent, after, limit+len(tx.rows.items.keys)+len(tx.mine.items.keys))
 	changes := make([]itemChange, len(stored))
@@ -63,8 +63,8 @@ func (i *Item) in(kind, parent string, after int64) bool {
 	return i.Kind == kind && i.Parent == parent && i.Seq > after
 }
 
-// In reports whether i is in the list of a kind and a parent after a number.
+// In reports whether i has this kind and parent and a Seq greater than after.
 func (i Item) In(kind, parent string, after int64) bool { return i.in(kind, parent, after) }
 
-// ByItemSeq orders items.
+// ByItemSeq orders items by Seq, then ID.
 func ByItemSeq(a, b Item) int { return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.ID, b.ID)) }

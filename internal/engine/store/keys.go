@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// KeyError is a key or a name that not every database can hold. Texts that are
-// not looked up by may hold anything.
+// KeyError reports a key or a name that some database cannot store. Texts that are not
+// used for lookups may contain anything.
 type KeyError struct{ Kind, Key string }
 
 func (e *KeyError) Error() string {
 	return fmt.Sprintf("%s %q: neither zero bytes nor bytes that are not UTF-8 can be in it", e.Kind, e.Key)
 }
 
-// Invalid marks the error as one about what was given.
+// Invalid marks the error as the caller's mistake.
 func (e *KeyError) Invalid() bool { return true }
 
-// check looks at all keys of the rows.
+// check validates all keys of the rows.
 func (r *rows) check() error {
 	var bad error
 	key := func(kind string, keys ...string) {

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// The rows that are read most are read by hand as well, as far as they are what
-// AppendJSON writes: its members, in its order, and nothing in them escaped. Of any
-// other text ParseJSON returns false, and what it has left in the row does not count;
-// it is for package json then.
+// Tasks, attempts and events are read most often, so they have hand-written parsers. A
+// parser reads only the output of AppendJSON: its members, in its order, without
+// escapes. For any other text ParseJSON returns false; the row's content is then
+// undefined, and the caller must use package json.
 
 // ParseJSON reads the task.
 func (t *Task) ParseJSON(text []byte) bool {
@@ -96,12 +96,12 @@ func (e *Event) ParseJSON(text []byte) bool {
 	return p.end()
 }
 
-// parser reads a JSON object whose members come in a known order. Each of its
-// methods reads the next member, if that has its name.
+// parser reads a JSON object whose members come in a known order. Each of its methods
+// reads the next member if that has the given name, and otherwise does nothing.
 type parser struct {
 	rest   []byte
 	some   bool // a member of the object was read
-	failed bool // it is not what can be read here
+	failed bool // the text is not in the supported form
 }
 
 func (p *parser) fail() { p.rest, p.failed = nil, true }
@@ -114,13 +114,14 @@ func (p *parser) skip(c byte) {
 	p.rest = p.rest[1:]
 }
 
-// end reports whether all of it was read.
+// end reports whether the whole text was parsed.
 func (p *parser) end() bool {
 	p.skip('}')
 	return !p.failed && len(p.rest) == 0
 }
 
-// member tells whether the next member has a name, and goes to its value.
+// member reports whether the next member has the given name. If so, it advances to the
+// value.
 func (p *parser) member(name string) bool {
 	rest := p.rest
 	if p.some {
@@ -143,7 +144,7 @@ func (p *parser) text(name string, to *string) {
 	}
 }
 
-// string reads a text in which nothing is escaped.
+// string reads a string without escapes.
 func (p *parser) string() []byte {
 	p.skip('"')
 	end := bytes.IndexByte(p.rest, '"')
@@ -211,7 +212,7 @@ func (p *parser) time(name string, to *time.Time) {
 	}
 }
 
-// texts reads a list that is not empty: one that is, is not written.
+// texts reads a non-empty list. AppendJSON does not write empty lists.
 func (p *parser) texts(name string, to *[]string) {
 	if !p.member(name) {
 		return

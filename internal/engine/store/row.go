@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Status is where a run, a task or an attempt is.
+// Status is the state of a run, a task or an attempt.
 type Status string
 
 // The statuses. A run is never Queued. An attempt is Running until it ends.
@@ -17,11 +17,11 @@ const (
 	Cancelled Status = "cancelled"
 )
 
-// Final reports whether nothing may follow.
+// Final reports whether the status is an end state.
 func (s Status) Final() bool { return s == Complete || s == Failed || s == Cancelled }
 
-// Amount is what something costs or may cost. Money is counted in millionths of
-// a dollar, because sums of it must come out even.
+// Amount is a cost or a limit. Money is counted in millionths of a dollar, because sums
+// must be exact.
 type Amount struct {
 	MicroUSD int64 `json:"micro_usd,omitempty"`
 	Tokens   int64 `json:"tokens,omitempty"`
@@ -34,39 +34,39 @@ type Run struct {
 	Status     Status          `json:"status"`
 	Source     string          `json:"source,omitempty"`
 	SourceFile string          `json:"source_file,omitempty"`
-	Project    string          `json:"project,omitempty"` // the folder it works in, of one that is bound to a machine
+	Project    string          `json:"project,omitempty"` // the folder that it works in, if it is bound to a machine
 	Base       string          `json:"base,omitempty"`    // the commit that its worktrees start from
-	Place      string          `json:"place,omitempty"`   // the only worker that may take its tasks; empty for any
+	Place      string          `json:"place,omitempty"`   // the only worker that may take its tasks; empty allows any
 	Plan       json.RawMessage `json:"plan,omitempty"`    // as it was submitted
 	Parallel   int             `json:"parallel,omitempty"`
 	OnFail     OnFail          `json:"on_fail,omitempty"`
 	Budget     Amount          `json:"budget,omitzero"`
-	Reserved   Amount          `json:"reserved,omitzero"` // for attempts that run
+	Reserved   Amount          `json:"reserved,omitzero"` // for running attempts
 	Spent      Amount          `json:"spent,omitzero"`
-	Worked     time.Duration   `json:"worked,omitempty"`    // by attempts that have ended, without what they waited
-	Waited     time.Duration   `json:"waited,omitempty"`    // for a person, by attempts that have ended
-	Waves      []WaveCount     `json:"waves,omitempty"`     // of tasks that are not final, the lowest first
-	Open       int             `json:"open"`                // tasks that are not final
+	Worked     time.Duration   `json:"worked,omitempty"`    // by ended attempts, without waiting time
+	Waited     time.Duration   `json:"waited,omitempty"`    // for a user, by ended attempts
+	Waves      []WaveCount     `json:"waves,omitempty"`     // of unfinished tasks, lowest first
+	Open       int             `json:"open"`                // unfinished tasks
 	Ready      int             `json:"ready"`               // tasks that may be claimed
-	Active     int             `json:"active"`              // tasks that run
+	Active     int             `json:"active"`              // running tasks
 	Failed     int             `json:"failed"`              // tasks that failed
-	Stopping   string          `json:"stopping,omitempty"`  // why no task starts any more
-	Conducted  bool            `json:"conducted,omitempty"` // a conductor adds tasks to it, and says when it ends
-	Ordered    bool            `json:"ordered,omitempty"`   // its tasks are done in their order, one that is tried again before the next
+	Stopping   string          `json:"stopping,omitempty"`  // why no more tasks start
+	Conducted  bool            `json:"conducted,omitempty"` // a conductor adds tasks and ends it
+	Ordered    bool            `json:"ordered,omitempty"`   // its tasks run one by one in order; a retried task goes before the next
 	Created    time.Time       `json:"created"`
 	Ended      time.Time       `json:"ended,omitzero"`
 }
 
-// OnFail is what a failed task means for the rest of its run.
+// OnFail says what a failed task means for the other tasks of its run.
 type OnFail string
 
-// The ways to go on. The empty one lets the rest run.
+// The reactions to a failed task. The empty value lets the other tasks run.
 const (
-	StopOnFail OnFail = "stop" // nothing more starts
-	EndOnFail  OnFail = "end"  // and what runs is ended
+	StopOnFail OnFail = "stop" // no more tasks start
+	EndOnFail  OnFail = "end"  // no more tasks start, and running ones are ended
 )
 
-// WaveCount is how many tasks of a wave are not final.
+// WaveCount is the number of unfinished tasks in a wave.
 type WaveCount struct {
 	Wave int `json:"wave"`
 	Open int `json:"open"`
@@ -81,28 +81,28 @@ type TaskKey struct {
 // Task is one step of a run.
 type Task struct {
 	TaskKey
-	Seq       int64           `json:"seq"` // the order of submission, over all runs
+	Seq       int64           `json:"seq"` // submission order, over all runs
 	Name      string          `json:"name,omitempty"`
-	Spec      json.RawMessage `json:"spec,omitempty"` // the plan's words, for the worker
+	Spec      json.RawMessage `json:"spec,omitempty"` // the task's part of the plan, for the worker
 	Status    Status          `json:"status"`
 	Wave      int             `json:"wave,omitempty"`
 	Needs     []string        `json:"needs,omitempty"`
-	Blockers  int             `json:"blockers"`            // needs that are not complete
-	Ready     bool            `json:"ready"`               // may be claimed; only a Queued task is
+	Blockers  int             `json:"blockers"`            // number of needs that are not complete
+	Ready     bool            `json:"ready"`               // may be claimed; implies Queued
 	NotBefore time.Time       `json:"not_before,omitzero"` // must not become Ready earlier
 	Priority  int             `json:"priority,omitempty"`
 	Labels    string          `json:"labels,omitempty"` // sorted, separated by commas
-	Lane      string          `json:"lane,omitempty"`   // the agent account it draws on
+	Lane      string          `json:"lane,omitempty"`   // the agent account that it uses
 	Retries   int             `json:"retries"`
-	Attempts  int             `json:"attempts"`       // that count against Retries
-	Tries     int             `json:"tries"`          // all of them
-	Lost      int             `json:"lost,omitempty"` // attempts that were lost since the task was submitted or last retried by a user
+	Attempts  int             `json:"attempts"`       // attempts that count against Retries
+	Tries     int             `json:"tries"`          // all attempts
+	Lost      int             `json:"lost,omitempty"` // lost attempts since the task was submitted or last retried by a user
 	Attempt   string          `json:"attempt,omitempty"`
 	Last      string          `json:"last,omitempty"`   // the attempt that ended last
-	Fresh     bool            `json:"fresh,omitempty"`  // the next attempt begins a new conversation
-	Reserve   Amount          `json:"reserve,omitzero"` // set aside while it runs
+	Fresh     bool            `json:"fresh,omitempty"`  // the next attempt starts a new conversation
+	Reserve   Amount          `json:"reserve,omitzero"` // budget reserved while it is running
 	Timeout   time.Duration   `json:"timeout,omitempty"`
-	Outcome   string          `json:"outcome,omitempty"` // the failure class, or a person's reason
+	Outcome   string          `json:"outcome,omitempty"` // the failure class, or a user's reason
 }
 
 // Attempt is one try at a task by one worker.
@@ -111,45 +111,45 @@ type Attempt struct {
 	Run      string    `json:"run"`
 	Task     string    `json:"task"`
 	Number   int       `json:"number"` // from 1
-	Token    int64     `json:"token"`  // fencing: whoever has another one is late
+	Token    int64     `json:"token"`  // fencing token: requests with another one come too late
 	Worker   string    `json:"worker"`
-	After    string    `json:"after,omitempty"` // the attempt that its worker ended in the same request, if it did
+	After    string    `json:"after,omitempty"` // the attempt that its worker finished in the same request, if any
 	Status   Status    `json:"status"`
-	Lease    time.Time `json:"lease"`             // given up for lost after this
-	Deadline time.Time `json:"deadline,omitzero"` // ended after this, unless it waits for a person then
+	Lease    time.Time `json:"lease"`             // the attempt is lost if no heartbeat renews this in time
+	Deadline time.Time `json:"deadline,omitzero"` // the attempt is ended after this, unless it is waiting for a user
 	Started  time.Time `json:"started"`
 	Ended    time.Time `json:"ended,omitzero"`
-	Stop     string    `json:"stop,omitempty"` // why the worker is to end it
+	Stop     string    `json:"stop,omitempty"` // why the worker must end it
 	Class    string    `json:"class,omitempty"`
 	Summary  string    `json:"summary,omitempty"`
-	Thread   string    `json:"thread,omitempty"` // the agent's conversation
+	Thread   string    `json:"thread,omitempty"` // the id of the agent's conversation
 	Spent    Amount    `json:"spent,omitzero"`
-	Carried  Amount    `json:"carried,omitzero"`   // spent in the conversation before
-	Exit     int       `json:"exit,omitempty"`     // the agent's exit code; -1 if there was none
-	Log      string    `json:"log,omitempty"`      // where its output is, on the worker's machine
-	LogFrom  int64     `json:"log_from,omitempty"` // where in Log its output begins; attempts share a file
+	Carried  Amount    `json:"carried,omitzero"`   // spent earlier in the same conversation
+	Exit     int       `json:"exit,omitempty"`     // the agent's exit code; -1 if it has none
+	Log      string    `json:"log,omitempty"`      // path of its output on the worker's machine
+	LogFrom  int64     `json:"log_from,omitempty"` // offset in Log where its output begins; attempts share a file
 	PID      int       `json:"pid,omitempty"`      // of the agent, on the worker's machine
 
-	// What the agent does, as its worker has last said.
+	// What the agent is doing, as last reported by its worker.
 	State  string    `json:"state,omitempty"`  // running, waiting, retrying
-	Doing  string    `json:"doing,omitempty"`  // in a few words
+	Doing  string    `json:"doing,omitempty"`  // short description
 	Source string    `json:"source,omitempty"` // how the worker knows
 	Said   time.Time `json:"said,omitzero"`
 
-	// How long the agent has waited for answers of a person, without the wait
-	// that goes on, and since when that does. The deadline is put off by each wait
-	// when it ends.
+	// Waited is how long the agent has waited for a user's answers, without the current
+	// wait. WaitingSince is the start of the current wait. When a wait ends, the
+	// deadline is extended by its duration.
 	Waited       time.Duration `json:"waited,omitempty"`
-	WaitingSince time.Time     `json:"waiting_since,omitzero"` // zero if it works
+	WaitingSince time.Time     `json:"waiting_since,omitzero"` // zero if it is not waiting
 
-	Checks json.RawMessage `json:"checks,omitempty"` // how the verify commands went
-	Diff   json.RawMessage `json:"diff,omitempty"`   // what it had changed when it ended
-	Answer string          `json:"answer,omitempty"` // all that the agent said last, of a task that keeps it
-	Denied []string        `json:"denied,omitempty"` // what was refused to the agent
+	Checks json.RawMessage `json:"checks,omitempty"` // results of the verify commands
+	Diff   json.RawMessage `json:"diff,omitempty"`   // its changes when it ended
+	Answer string          `json:"answer,omitempty"` // the agent's full last message, if the task keeps it
+	Denied []string        `json:"denied,omitempty"` // actions that were refused to the agent
 }
 
-// WaitedBy is how long the agent has waited for a person until now. An attempt
-// that has ended waits no more.
+// WaitedBy returns how long the agent has waited for a user until now, including the
+// current wait.
 func (a Attempt) WaitedBy(now time.Time) time.Duration {
 	if a.WaitingSince.IsZero() {
 		return a.Waited
@@ -157,31 +157,31 @@ func (a Attempt) WaitedBy(now time.Time) time.Duration {
 	return a.Waited + max(now.Sub(a.WaitingSince), 0)
 }
 
-// Key returns the task that a is a try at.
+// Key returns the key of the attempt's task.
 func (a Attempt) Key() TaskKey { return TaskKey{a.Run, a.Task} }
 
-// Worker is a program that claims tasks. Whether it is online is computed from
-// Seen when it is read, never stored.
+// Worker is a program that claims tasks. Whether it is online is computed from Seen on
+// every read and never stored.
 type Worker struct {
 	ID     string    `json:"id"`
 	Name   string    `json:"name,omitempty"`
 	Labels string    `json:"labels,omitempty"`
 	Slots  int       `json:"slots,omitempty"`
-	Seen   time.Time `json:"seen"` // by the clock of whoever was told
+	Seen   time.Time `json:"seen"` // last heartbeat, by the clock of the receiving engine
 
-	// What it has last said of itself.
-	Status  string          `json:"status,omitempty"` // of its agent, in its own word
-	Said    time.Time       `json:"said,omitzero"`    // when it said so
-	Task    string          `json:"task,omitempty"`   // that it works on
+	// What the worker last reported about itself.
+	Status  string          `json:"status,omitempty"` // of its agent, in the worker's own words
+	Said    time.Time       `json:"said,omitzero"`    // when it last reported a status
+	Task    string          `json:"task,omitempty"`   // the task that it works on
 	Meta    json.RawMessage `json:"meta,omitempty"`
 	Version string          `json:"version,omitempty"`
 
-	Owner    string    `json:"owner,omitempty"`    // the id of the token that registered it, and may speak for it
-	Holder   string    `json:"holder,omitempty"`   // the name of that token, if it is a worker's: others of that name and role may speak for it too
-	Channels []string  `json:"channels,omitempty"` // that it takes tasks from
-	Holds    []string  `json:"holds,omitempty"`    // attempts that were given to it, of one that does not name them when it beats; some may have ended
+	Owner    string    `json:"owner,omitempty"`    // id of the credential that registered the worker and may act for it
+	Holder   string    `json:"holder,omitempty"`   // name of that credential, if its role is worker: others with that name and role may act for it too
+	Channels []string  `json:"channels,omitempty"` // channels that it takes tasks from
+	Holds    []string  `json:"holds,omitempty"`    // assigned attempts of a worker that does not list them in its heartbeats; some may have ended
 	Created  time.Time `json:"created,omitzero"`
-	Updated  time.Time `json:"updated,omitzero"` // when anything but a time changed
+	Updated  time.Time `json:"updated,omitzero"` // when anything except a time changed
 	Left     time.Time `json:"left,omitzero"`    // when the only run that it works on ended
 }
 
@@ -191,17 +191,17 @@ type ItemKey struct {
 	ID   string `json:"id"`
 }
 
-// Item is a small row of any kind, whose meaning is known to those who put it.
+// Item is a small row of any kind. Only the code that stores it knows its meaning.
 type Item struct {
 	ItemKey
-	Parent string          `json:"parent,omitempty"` // lists are of a kind and a parent
-	Seq    int64           `json:"seq"`              // the place in the list
+	Parent string          `json:"parent,omitempty"` // items are listed by kind and parent
+	Seq    int64           `json:"seq"`              // position in the list
 	Data   json.RawMessage `json:"data,omitempty"`
 	Made   time.Time       `json:"made"`
 }
 
-// Question is something an agent asks a person. One that belongs to no task has
-// neither run nor attempt, and as its task the name of who asks.
+// Question is a question of an agent to the user. A question that belongs to no task
+// has no run and no attempt, and its Task is the name of the asking agent.
 type Question struct {
 	ID       string          `json:"id"`
 	Attempt  string          `json:"attempt"`
@@ -209,7 +209,7 @@ type Question struct {
 	Task     string          `json:"task"`
 	Text     string          `json:"text"`
 	Options  json.RawMessage `json:"options,omitempty"`
-	Asker    string          `json:"asker,omitempty"` // of one that belongs to no task: whose it is
+	Asker    string          `json:"asker,omitempty"` // whose question it is, if it belongs to no task
 	Asked    time.Time       `json:"asked"`
 	Expires  time.Time       `json:"expires,omitzero"`
 	Default  string          `json:"default,omitempty"`
@@ -217,39 +217,38 @@ type Question struct {
 	Denied   bool            `json:"denied,omitempty"`
 	By       string          `json:"by,omitempty"`
 	Answered time.Time       `json:"answered,omitzero"`
-	Closed   bool            `json:"closed,omitempty"` // answered, or nobody waits any more
+	Closed   bool            `json:"closed,omitempty"` // answered, or no longer needed
 }
 
-// Aside reports whether it belongs to no task.
+// Aside reports whether the question belongs to no task.
 func (q Question) Aside() bool { return q.Run == "" }
 
-// Lane is an agent account. While it is paused none of its tasks start.
+// Lane is an agent account. While it is paused, none of its tasks start.
 type Lane struct {
 	Name   string    `json:"name"`
 	Until  time.Time `json:"until,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 }
 
-// Promise is the answer that was given to a request with an idempotency key, to
-// be given again.
+// Promise is an idempotency record: the stored answer to a request with an idempotency
+// key.
 type Promise struct {
-	Key    string          `json:"key"` // with the operation's name before it
+	Key    string          `json:"key"` // the operation's name, a space, and the key
 	Answer json.RawMessage `json:"answer"`
 	Made   time.Time       `json:"made"`
 }
 
-// Cursor is how far a reader of the events has come.
+// Cursor is the position of a reader in the events.
 type Cursor struct {
 	Name string `json:"name"`
 	Seq  int64  `json:"seq"`
 }
 
-// Event is one change. Row and Tried are what the changed rows were afterwards,
-// so that the events of a store replay to what it holds, as long as nothing was
-// taken away; the Plan of a run and the Spec of a task are in the first event of
-// each alone.
+// Event is one change. Row and Tried hold the changed rows after the change, so
+// replaying all events restores the rows, as long as nothing was deleted. Only the
+// first event of a run contains its Plan, and only the first event of a task its Spec.
 type Event struct {
-	Seq     int64           `json:"seq"` // from 1; given by the store without gaps, and never twice
+	Seq     int64           `json:"seq"` // from 1; assigned by the store without gaps, and never reused
 	At      time.Time       `json:"at"`
 	Kind    string          `json:"kind"` // such as task.running
 	Run     string          `json:"run,omitempty"`
@@ -260,5 +259,5 @@ type Event struct {
 	Who     string          `json:"who,omitempty"`
 	Why     string          `json:"why,omitempty"`
 	Row     json.RawMessage `json:"row,omitempty"`
-	Tried   json.RawMessage `json:"tried,omitempty"` // the attempt that began or ended with it
+	Tried   json.RawMessage `json:"tried,omitempty"` // the attempt that started or ended with the event
 }

@@ -1,13 +1,13 @@
-// Package store keeps what gaffer runs: runs, tasks, attempts, workers,
-// questions, items, events. It stores rows and knows no rule about them; the rules are
-// the engine's. There is one store for each database ([gaffer/internal/engine/store/sqlite],
-// [gaffer/internal/engine/store/postgres]) and one in memory for simulations, and one
-// contract suite that all of them pass (storetest).
+// Package store keeps gaffer's rows: runs, tasks, attempts, workers, questions, items,
+// events. It contains no rules about them; the rules are in the engine. There is one
+// implementation for each database ([gaffer/internal/engine/store/sqlite],
+// [gaffer/internal/engine/store/postgres]) and one in memory for simulations. All of
+// them pass the same contract suite (storetest).
 //
-// Every change is made in a transaction ([Store.Write]) and is durable when the
-// call returns. Transactions are serial: each sees all that were made before it,
-// also by other processes on the same database. Requests that wait at the same
-// time share one transaction of the database.
+// Every change is made in a transaction ([Store.Write]) and is durable when the call
+// returns. Transactions are serial: each sees all earlier ones, including those of
+// other processes on the same database. Requests that wait at the same time share one
+// database transaction.
 package store
 
 import (
@@ -17,29 +17,29 @@ import (
 	"time"
 )
 
-// ErrNotFound is a row that is not there.
+// ErrNotFound reports that a row does not exist.
 var ErrNotFound = errors.New("not found")
 
 // Store is a database. It is safe for concurrent use.
 type Store interface {
-	// Write runs change and makes what it put durable, all or nothing. An
-	// error of change is returned as it is, and nothing is written for it.
-	// change may run more than once and must do nothing but use tx, which is
-	// gone when it returns. need says what change will look up; it is a hint,
+	// Write runs change and makes its changes durable, all or nothing. If change
+	// returns an error, Write returns it as it is and writes nothing. change may run
+	// more than once, so it must have no side effects outside tx. tx is valid only
+	// until change returns. need lists the rows that change will look up. It is a hint
 	// and may be empty.
 	Write(ctx context.Context, need Need, change func(tx *Tx) error) error
-	// Read runs look on one consistent state. It never waits for a writer.
+	// Read runs look on one consistent snapshot. It never waits for a writer.
 	Read(ctx context.Context, look func(r Reader) error) error
-	// Wait returns when there are events after seq, or when ctx ends. Events
-	// of other processes are noticed too, after a moment.
+	// Wait returns when an event after seq exists, or when ctx ends. It also notices
+	// events of other processes, with a short delay.
 	Wait(ctx context.Context, after int64) error
-	// Close waits for what is under way and gives everything back.
+	// Close waits for operations in progress and releases all resources.
 	Close() error
 }
 
-// Reader looks rows up. A row that is not there is ErrNotFound; a list of rows
-// that are not there is empty. A list belongs to the caller. Lists are in a fixed order: runs, attempts and
-// questions by their time and id, tasks by Seq, events by Seq.
+// Reader looks up rows. A lookup of a missing row returns ErrNotFound; a list without
+// rows is empty. The caller owns the returned lists. Lists have a fixed order: runs,
+// attempts and questions by their time and id, tasks and events by Seq.
 type Reader interface {
 	Run(id string) (Run, error)
 	Task(key TaskKey) (Task, error)
@@ -54,10 +54,10 @@ type Reader interface {
 	Runs() ([]Run, error)
 	RunningRuns() ([]Run, error) // those whose Status is Running
 	Tasks(run string) ([]Task, error)
-	// Ended returns tasks of a run that are in a final status, those of the
-	// highest Seq first, at most limit.
+	// Ended returns the tasks of a run that have the final status in, highest Seq
+	// first, at most limit.
 	Ended(run string, in Status, limit int) ([]Task, error)
-	// EndedCounts says how many tasks of all runs are in each final status.
+	// EndedCounts returns the number of tasks of all runs in each final status.
 	EndedCounts() (map[Status]int, error)
 	// Dependents returns the tasks that name key's task in their Needs.
 	Dependents(key TaskKey) ([]Task, error)
@@ -67,52 +67,53 @@ type Reader interface {
 	Questions(open bool) ([]Question, error) // all, or only those not Closed
 	QuestionsOf(run string) ([]Question, error)
 	Lanes() ([]Lane, error)
-	// Events returns events after seq, at most limit. The numbers of those that
-	// were taken away are missing.
+	// Events returns events with a Seq greater than after, at most limit. Deleted
+	// events leave gaps in the numbers.
 	Events(after int64, limit int) ([]Event, error)
-	// EventsOf returns events of a run after seq, at most limit. It looks at no
-	// others.
+	// EventsOf returns events of a run with a Seq greater than after, at most limit. It
+	// does not scan events of other runs.
 	EventsOf(run string, after int64, limit int) ([]Event, error)
 	LastSeq() (int64, error)
-	// Headings returns events after seq, at most limit, without their rows.
+	// Headings returns the same events as Events, without their rows.
 	Headings(after int64, limit int) ([]Event, error)
-	// RunsBefore returns the runs that were created before then, without their
-	// plans.
+	// RunsBefore returns the runs created before a time, without their plans.
 	RunsBefore(created time.Time) ([]Run, error)
-	// Promises returns promises that were made before then, by their keys from
-	// one on, at most limit.
+	// Promises returns idempotency records made before a time whose key is greater than
+	// after, ordered by key, at most limit.
 	Promises(made time.Time, after string, limit int) ([]Promise, error)
-	// Items returns items of a kind and a parent whose Seq is after a number, by
-	// Seq and then by id, at most limit.
+	// Items returns the items of a kind and a parent whose Seq is greater than after,
+	// ordered by Seq and then by id, at most limit.
 	Items(kind, parent string, after int64, limit int) ([]Item, error)
 
-	// Claimable returns tasks that may start, those of the highest Priority
-	// first and among them those of the lowest Seq: Ready, Labels one of
-	// c.Labels, Lane none of c.Paused and, if there are any, one of c.Lanes.
+	// Claimable returns tasks that may start, highest Priority first, then lowest Seq.
+	// They are Ready, their Labels are in c.Labels, their Lane is not in c.Paused and,
+	// unless c.Lanes is empty, is in c.Lanes.
 	Claimable(c Claim) ([]Task, error)
-	// LabelSets lists the different Labels of tasks that are Ready.
+	// LabelSets returns the distinct Labels of Ready tasks.
 	LabelSets() ([]string, error)
-	// Waiting returns tasks that may become Ready, in the order of Claimable:
-	// of the run, Queued, not Ready, no Blockers, Wave at most w.Wave,
-	// NotBefore not after w.Now, Lane none of w.Paused.
+	// Waiting returns tasks that may become Ready, in the order of Claimable. They
+	// belong to the run, are Queued, not Ready, without Blockers, their Wave is at most
+	// w.Wave, their NotBefore is not after w.Now, and their Lane is not in w.Paused.
 	Waiting(w Wait) ([]Task, error)
-	// Delayed returns tasks whose NotBefore has come: Queued, not Ready, no
-	// Blockers, NotBefore set and not after now, the earliest first.
+	// Delayed returns tasks whose NotBefore has passed, earliest first. They are
+	// Queued, not Ready, without Blockers, and their NotBefore is set and not after
+	// now.
 	Delayed(now time.Time, limit int) ([]Task, error)
-	// Due returns running attempts whose Lease or Deadline is before now, the
-	// earliest first, at most limit.
+	// Due returns running attempts whose Lease or Deadline is before now, earliest
+	// first, at most limit.
 	Due(now time.Time, limit int) ([]Attempt, error)
-	// Expired returns questions that are not Closed and whose Expires is
-	// before now, at most limit.
+	// Expired returns questions that are not Closed and whose Expires is before now, at
+	// most limit.
 	Expired(now time.Time, limit int) ([]Question, error)
 }
 
-// Dues is the part of a [Reader] that knows what runs.
+// Dues is the part of a [Reader] that lists running attempts.
 type Dues interface {
 	Due(now time.Time, limit int) ([]Attempt, error)
 }
 
-// RunningAttempts returns all attempts that run, the one first that must be heard of first.
+// RunningAttempts returns all running attempts, ordered by when their lease or deadline
+// ends.
 func RunningAttempts(r Dues) ([]Attempt, error) {
 	return r.Due(time.Unix(0, math.MaxInt64), math.MaxInt32)
 }
@@ -122,33 +123,33 @@ type Need struct {
 	Promises []string // keys
 	Attempts []string // ids, with the task, the run and the dependents of each
 	Runs     []string // ids
-	Claims   int      // how many tasks it will claim at the most
+	Claims   int      // the maximum number of tasks that it will claim
 	Workers  []string // ids
 	Items    []ItemKey
-	Alone    bool // no other request shares its session
+	Alone    bool // no other request may share its session
 }
 
-// Claim says which tasks a worker could start.
+// Claim describes which tasks a worker could start.
 type Claim struct {
 	Labels []string // label sets that the worker satisfies
 	Paused []string // lanes
-	Lanes  []string // the only ones; without any, all
+	Lanes  []string // only these; empty allows all
 	Limit  int
-	Skip   func(TaskKey) bool // tasks that are passed over; nil for none
+	Skip   func(TaskKey) bool // reports tasks to skip; nil skips none
 }
 
-// Wait says which tasks of a run could become ready.
+// Wait describes which tasks of a run could become ready.
 type Wait struct {
 	Run    string
 	Wave   int // the highest wave that is open
 	Now    time.Time
 	Paused []string // lanes
 	Limit  int
-	Skip   func(TaskKey) bool // tasks that are passed over; nil for none
+	Skip   func(TaskKey) bool // reports tasks to skip; nil skips none
 }
 
-// Changes are the rows that a transaction has put, each in its last form, and
-// the events that it has appended.
+// Changes holds the final versions of the rows that a transaction has put, and the
+// events that it has appended.
 type Changes struct {
 	Runs      []Run
 	Tasks     []Task
@@ -159,7 +160,7 @@ type Changes struct {
 	Promises  []Promise
 	Cursors   []Cursor
 	Items     []Item
-	Dropped   []ItemKey // items that are gone
+	Dropped   []ItemKey // deleted items
 	Gone      Gone
 	Events    []Event // with their Seq
 }

@@ -7,33 +7,32 @@ import (
 	"time"
 )
 
-// Session is a transaction of a database as the databases implement it: reads
-// that see what was committed, and a way to make changes.
-// While one is open no other process has one.
+// Session is a transaction as a database implements it: reads of the committed state,
+// and a way to write changes. While a session is open, no other process has one.
 type Session interface {
 	Reader
-	// Prefetch is told what the requests of the session will look up, so that
-	// a database that is far away can fetch it all at once.
+	// Prefetch receives the rows that the session's requests will look up, so that a
+	// remote database can fetch them all at once.
 	Prefetch(Need) error
-	// Commit writes rows, new ones and changed ones alike, and makes them
-	// durable. The events follow the last one in the database without a gap. If
-	// it is not known whether it was done the error is a [*CommitError];
-	// otherwise an error means that nothing was. The session ends either way.
+	// Commit writes new and changed rows and makes them durable. The numbers of the
+	// events must follow the last one in the database without a gap. If it is unknown
+	// whether the commit succeeded, the error is a [*CommitError]. Any other error
+	// means that nothing was written. The session ends in every case.
 	Commit(Changes) error
-	// Rollback ends the session without a change.
+	// Rollback ends the session without changes.
 	Rollback() error
 }
 
-// Tx is one request's view of a session: what it puts is seen by its own reads
-// at once, and by the requests after it once it has succeeded.
+// Tx is one request's view of a session. The request sees its own changes at once.
+// Later requests of the session see them after it has succeeded.
 type Tx struct {
 	session Session
-	rows    *rows // of the requests before it, not yet applied
-	mine    rows  // of this request
+	rows    *rows // changes of earlier requests in the session, not yet written
+	mine    rows  // changes of this request
 	lastSeq *int64
 }
 
-// rows are changed rows, by their keys.
+// rows holds changed rows by their keys.
 type rows struct {
 	runs      table[string, Run]
 	tasks     table[TaskKey, Task]
@@ -48,18 +47,17 @@ type rows struct {
 	events    []Event
 }
 
-// table is the changed rows of one kind, in the order in which they were first
-// put.
+// table holds the changed rows of one kind, in the order in which they were first put.
 type table[K comparable, V any] struct {
 	keys []K
 	rows []V
-	at   map[K]int // where each is; nil while there are few
+	at   map[K]int // index of each key; nil while there are few
 }
 
-// fewRows are found sooner by looking at all of them.
+// fewRows is the number of rows up to which a linear search is faster than a map.
 const fewRows = 8
 
-// find returns where the row is, or -1.
+// find returns the index of the row, or -1.
 func (t *table[K, V]) find(key K) int {
 	if t.at == nil {
 		return slices.Index(t.keys, key)
@@ -89,7 +87,7 @@ func (t *table[K, V]) put(key K, row V) {
 
 func (t *table[K, V]) has(key K) bool { return t.find(key) >= 0 }
 
-// takeIn adds the rows of a later request, of which there will be about so many.
+// takeIn adds the rows of a later request. requests is the expected number of requests.
 func (t *table[K, V]) takeIn(later *table[K, V], requests int) {
 	if t.keys == nil && len(later.keys) > 0 {
 		t.keys, t.rows = make([]K, 0, requests), make([]V, 0, requests)
@@ -100,7 +98,7 @@ func (t *table[K, V]) takeIn(later *table[K, V], requests int) {
 }
 
 func (r *rows) takeIn(later *rows, requests int) {
-	r.runs.takeIn(&later.runs, 1) // most are of one
+	r.runs.takeIn(&later.runs, 1) // most sessions touch only one
 	r.tasks.takeIn(&later.tasks, requests)
 	r.attempts.takeIn(&later.attempts, requests)
 	r.workers.takeIn(&later.workers, requests)
@@ -173,7 +171,7 @@ func (tx *Tx) Lane(name string) (Lane, error) {
 
 func lanesOf(r *rows) *table[string, Lane] { return &r.lanes }
 
-// Promise returns the answer that was promised to an idempotency key.
+// Promise returns the idempotency record of a key.
 func (tx *Tx) Promise(key string) (Promise, error) {
 	return get(tx, func(r *rows) *table[string, Promise] { return &r.promises }, key, tx.session.Promise)
 }
@@ -181,8 +179,8 @@ func (tx *Tx) Promise(key string) (Promise, error) {
 // PutRun adds or changes a run.
 func (tx *Tx) PutRun(r Run) { tx.mine.runs.put(r.ID, r) }
 
-// PutTask adds or changes a task, with its run or after it. The Needs of a task
-// do not change.
+// PutTask adds or changes a task. Its run must exist or be put in the same transaction.
+// The Needs of a task must not change.
 func (tx *Tx) PutTask(t Task) { tx.mine.tasks.put(t.TaskKey, t) }
 
 // PutAttempt adds or changes an attempt.
@@ -197,20 +195,20 @@ func (tx *Tx) PutQuestion(q Question) { tx.mine.questions.put(q.ID, q) }
 // PutLane adds or changes a lane.
 func (tx *Tx) PutLane(l Lane) { tx.mine.lanes.put(l.Name, l) }
 
-// PutPromise remembers the answer to an idempotency key.
+// PutPromise stores an idempotency record.
 func (tx *Tx) PutPromise(p Promise) { tx.mine.promises.put(p.Key, p) }
 
 // PutCursor moves a cursor.
 func (tx *Tx) PutCursor(c Cursor) { tx.mine.cursors.put(c.Name, c) }
 
-// Append adds an event and gives it its number.
+// Append adds an event and assigns its number.
 func (tx *Tx) Append(e Event) {
 	e.Seq = *tx.lastSeq + int64(len(tx.mine.events)) + 1
 	tx.mine.events = append(tx.mine.events, e)
 }
 
-// NextSeq returns the number that the next event will have. It grows with every
-// event of the store, so it also serves to order what is made now.
+// NextSeq returns the number of the next event. It grows with every event of the store,
+// so it can also order new rows.
 func (tx *Tx) NextSeq() int64 { return *tx.lastSeq + int64(len(tx.mine.events)) + 1 }
 
 // RunningRuns returns the runs that have not ended.
@@ -231,7 +229,7 @@ func (t Task) key() TaskKey { return t.TaskKey }
 
 func bySeq(a, b Task) int { return cmp.Compare(a.Seq, b.Seq) }
 
-// Dependents returns the tasks that need the one called key.
+// Dependents returns the tasks that need the given task.
 func (tx *Tx) Dependents(key TaskKey) ([]Task, error) {
 	stored, err := tx.session.Dependents(key)
 	return overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool {
@@ -248,7 +246,7 @@ func (tx *Tx) Claimable(c Claim) ([]Task, error) {
 	return list[:min(c.Limit, len(list))], err
 }
 
-// Takes reports whether t is one of the tasks that c asks for.
+// Takes reports whether t matches the claim.
 func (c Claim) Takes(t Task) bool { return c.takes(&t) }
 
 func (c *Claim) takes(t *Task) bool {
@@ -256,7 +254,7 @@ func (c *Claim) takes(t *Task) bool {
 		(len(c.Lanes) == 0 || slices.Contains(c.Lanes, t.Lane)) && (c.Skip == nil || !c.Skip(t.TaskKey))
 }
 
-// Takes reports whether t is one of the tasks that w asks for.
+// Takes reports whether t matches w.
 func (w Wait) Takes(t Task) bool { return w.takes(&t) }
 
 func (w *Wait) takes(t *Task) bool {
@@ -264,10 +262,11 @@ func (w *Wait) takes(t *Task) bool {
 		(w.Skip == nil || !w.Skip(t.TaskKey))
 }
 
-// Idle reports whether only time, its wave or its lane keep t from being ready.
+// Idle reports whether only its NotBefore, its wave, its lane or its run's parallel
+// limit keep t from being ready.
 func (t *Task) Idle() bool { return t.Status == Queued && !t.Ready && t.Blockers == 0 }
 
-// DelayedUntil reports whether the time that t waited for has come.
+// DelayedUntil reports whether t is idle and its NotBefore has passed.
 func (t Task) DelayedUntil(now time.Time) bool {
 	return t.Idle() && !t.NotBefore.IsZero() && !t.NotBefore.After(now)
 }
@@ -281,29 +280,29 @@ func (tx *Tx) Waiting(w Wait) ([]Task, error) {
 	return list[:min(w.Limit, len(list))], err
 }
 
-// Delayed returns tasks whose time has come.
+// Delayed returns tasks whose NotBefore has passed.
 func (tx *Tx) Delayed(now time.Time, limit int) ([]Task, error) {
 	stored, err := tx.session.Delayed(now, limit+tx.changedTasks())
 	list, err := overlay(tx, tasksOf, stored, err, Task.key, func(t *Task) bool { return t.DelayedUntil(now) }, ByNotBefore)
 	return list[:min(limit, len(list))], err
 }
 
-// ByNotBefore orders tasks whose time has come.
+// ByNotBefore orders tasks by NotBefore, then Seq.
 func ByNotBefore(a, b Task) int {
 	return cmp.Or(a.NotBefore.Compare(b.NotBefore), cmp.Compare(a.Seq, b.Seq))
 }
 
-// hasPut reports whether a task was put since the session began.
+// hasPut reports whether a request of this session has put the task.
 func (tx *Tx) hasPut(key TaskKey) bool { return tx.mine.tasks.has(key) || tx.rows.tasks.has(key) }
 
 func (tx *Tx) changedTasks() int { return len(tx.rows.tasks.keys) + len(tx.mine.tasks.keys) }
 
-// ByPriority orders tasks that may start.
+// ByPriority orders tasks by Priority, highest first, then Seq.
 func ByPriority(a, b Task) int {
 	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Seq, b.Seq))
 }
 
-// LabelSets lists the different labels of tasks that are ready.
+// LabelSets returns the distinct labels of ready tasks.
 func (tx *Tx) LabelSets() ([]string, error) {
 	sets, err := tx.session.LabelSets()
 	for _, r := range []*rows{tx.rows, &tx.mine} {
@@ -333,8 +332,8 @@ func (tx *Tx) Due(now time.Time, limit int) ([]Attempt, error) {
 	return list[:min(limit, len(list))], err
 }
 
-// Due is when something must be done about a running attempt. While it waits for
-// a person its deadline does not come nearer.
+// Due returns when a running attempt must be checked: at its lease or its deadline. The
+// deadline does not count while the attempt is waiting for a user.
 func (a Attempt) Due() time.Time {
 	if a.WaitingSince.IsZero() && !a.Deadline.IsZero() && a.Deadline.Before(a.Lease) {
 		return a.Deadline
@@ -351,12 +350,12 @@ func (tx *Tx) Expired(now time.Time, limit int) ([]Question, error) {
 	return list[:min(limit, len(list))], err
 }
 
-// Overdue reports whether the time to answer q has passed and nobody has.
+// Overdue reports whether q is open and its time to answer has passed.
 func (q Question) Overdue(now time.Time) bool {
 	return !q.Closed && !q.Expires.IsZero() && q.Expires.Before(now)
 }
 
-// Questions returns the questions of an attempt that nobody has closed.
+// Questions returns the open questions of an attempt.
 func (tx *Tx) Questions(attempt string) ([]Question, error) {
 	stored, err := tx.session.Questions(true)
 	return overlay(tx, questionsOf, stored, err, func(q Question) string { return q.ID },
@@ -364,8 +363,8 @@ func (tx *Tx) Questions(attempt string) ([]Question, error) {
 		func(a, b Question) int { return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID)) })
 }
 
-// overlay returns a stored list with the rows that were put since: those that
-// no longer belong taken out, those that now belong put in.
+// overlay merges the session's changed rows into a stored list: it removes rows that no
+// longer belong, and adds rows that now belong.
 func overlay[K comparable, V any](tx *Tx, of func(*rows) *table[K, V], stored []V, err error,
 	key func(V) K, belongs func(*V) bool, order func(a, b V) int,
 ) ([]V, error) {

@@ -12,34 +12,34 @@ import (
 	"gaffer/statefile/group"
 )
 
-// Writer is the writing half of a store: it puts requests that wait at the same
-// time into one session, so that they share one commit.
+// Writer is the writing half of a store. It puts requests that wait at the same time
+// into one session, so that they share one commit.
 type Writer struct {
-	// Open begins a session and waits until no other process has one.
+	// Open begins a session. It waits until no other process has one.
 	Open func(ctx context.Context) (Session, error)
-	// Committed is told the number of the last event after a commit.
+	// Committed is called with the number of the last event after each commit.
 	Committed func(lastSeq int64)
-	// AtOnce is how many sessions may be under way at once, of a database whose
-	// sessions are a [Sender]. They share the requests evenly.
+	// AtOnce is the maximum number of concurrent sessions, for databases whose sessions
+	// implement [Sender]. The sessions share the requests evenly.
 	AtOnce int
 
 	group   group.Group[*request]
 	tickets atomic.Int64
-	flying  atomic.Int64 // requests whose session is sent and not answered
+	flying  atomic.Int64 // requests whose session was sent and not yet answered
 }
 
 type request struct {
-	ticket int64 // the lower one is older
+	ticket int64 // arrival order; lower is older
 	need   Need
 	change func(tx *Tx) error
-	err    error // that of change
-	alone  bool  // it gets a session of its own
+	err    error // the error that change returned
+	alone  bool  // it needs a session of its own
 	sent   sent
 }
 
-// sent is a commit that is on its way.
+// sent is a commit in progress.
 type sent struct {
-	answer func() error // waits for it, and is the same for all who share it
+	answer func() error // waits for the result; shared by all requests of the session
 	shared bool
 }
 
@@ -52,7 +52,7 @@ func (w *Writer) Write(ctx context.Context, need Need, change func(tx *Tx) error
 			return err
 		}
 		if r.sent.answer == nil {
-			continue // it is one of those that were left for the next session
+			continue // the request was left for the next session
 		}
 		if again, err := r.answered(); !again {
 			return err
@@ -60,9 +60,9 @@ func (w *Writer) Write(ctx context.Context, need Need, change func(tx *Tx) error
 	}
 }
 
-// answered waits until it is known what became of the session that r was in. If
-// the database refused it, each request is made again in a session of its own,
-// so that one cannot spoil another, unless that would help nobody.
+// answered waits for the result of r's session. If the database rejected the session,
+// each request is repeated in a session of its own, so that one request cannot make
+// another fail. It is not repeated if the result is unknown or the database is busy.
 func (r *request) answered() (again bool, err error) {
 	err = r.sent.answer()
 	var unknown *CommitError
@@ -79,29 +79,29 @@ func (r *request) answered() (again bool, err error) {
 	return false, err
 }
 
-// ErrStale is a session that has shown rows which were not so any more. Nothing
-// of it was written, and what it has answered does not count.
+// ErrStale reports that a session has read rows which had already changed. Nothing of
+// the session was written, and its requests must run again.
 var ErrStale = errors.New("others have written meanwhile")
 
-// Sender is a [Session] whose commit can be waited for while the next session
-// is under way. That one sees what this one has sent; should it not be stored in
-// the end, the other is stale, by itself.
+// Sender is a [Session] whose commit can be awaited while the next session is in
+// progress. The next session sees the sent changes. If they are not stored in the end,
+// the next session becomes stale by itself.
 type Sender interface {
-	// Send is Commit up to the answer, which must be waited for. The session
-	// has ended for everybody but who does that.
+	// Send starts the commit and returns a function that waits for its result, which
+	// must be called. After Send, only that function may use the session.
 	Send(Changes) (answer func() error)
 }
 
-// CommitError is a commit that failed. Whether it was made is not known: the
-// database may have lost only its answer. A request with an idempotency key may
-// be made again; one without must not be made again unasked.
+// CommitError is a failed commit with an unknown result: only the database's reply may
+// have been lost. A request with an idempotency key may be repeated; others must not be
+// repeated automatically.
 type CommitError struct{ Err error }
 
 func (e *CommitError) Error() string { return "commit: " + e.Err.Error() }
 
 func (e *CommitError) Unwrap() error { return e.Err }
 
-// leader makes the changes of all who wait. It is a [group.Leader].
+// leader makes the changes of all waiting requests. It is a [group.Leader].
 type leader struct {
 	writer  *Writer
 	session Session // nil when none is open
@@ -114,16 +114,16 @@ func (l *leader) Prepare(ctx context.Context, _ *request) (func(), error) {
 	return l.release, err
 }
 
-// release ends a session that a panic has left open.
+// release rolls back a session that a panic has left open.
 func (l *leader) release() {
 	if l.session != nil {
-		_ = l.session.Rollback() // the panic says more
+		_ = l.session.Rollback() // the panic is more important than this error
 	}
 }
 
-// Work makes the changes of all. What became of them is for each request to
-// wait for; only a session that another of this leader follows is waited for
-// here, since those in it cannot do so yet.
+// Work makes the changes of all requests. Each request waits for the result itself.
+// Work waits only for sessions that are followed by another session of this leader,
+// because the requests in them cannot wait yet.
 func (l *leader) Work(batch []*request) []error {
 	all := parts(l.writer.share(batch))
 	for i, part := range all {
@@ -138,13 +138,13 @@ func (l *leader) Work(batch []*request) []error {
 	return make([]error, len(batch))
 }
 
-// minShare is how many requests are worth a session of their own while another
-// one is under way.
+// minShare is the minimum number of requests for a session while another one is in
+// progress.
 const minShare = 4
 
-// share returns the oldest requests of a batch, as many as make this session and
-// those on their way equal. If one had nearly all of them, the server would have
-// little to do while the next is made.
+// share returns the oldest requests of a batch, so many that this session and the sent
+// ones have equal size. If one session had nearly all requests, the database server
+// would be idle while the next one is prepared.
 func (w *Writer) share(batch []*request) []*request {
 	if w.AtOnce < 2 || slices.ContainsFunc(batch, func(r *request) bool { return r.alone }) {
 		return batch
@@ -157,7 +157,8 @@ func (w *Writer) share(batch []*request) []*request {
 	return batch[:share]
 }
 
-// parts puts those that need not be alone together.
+// parts splits a batch into sessions: one for each request that must be alone, and one
+// for all others.
 func parts(batch []*request) (parts [][]*request) {
 	var together []*request
 	for _, r := range batch {
@@ -173,8 +174,8 @@ func parts(batch []*request) (parts [][]*request) {
 	return parts
 }
 
-// commit runs the requests one after the other. The answer's error is one that
-// no single request is known to have caused.
+// commit runs the requests one after the other and sends the session. The returned
+// function reports an error that no single request is known to have caused.
 func (l *leader) commit(batch []*request) (answer func() error) {
 	last, err := l.begin(batch)
 	if err != nil {
@@ -207,8 +208,7 @@ func (l *leader) commit(batch []*request) (answer func() error) {
 	return l.writer.send(session, all.changes(), last, len(batch))
 }
 
-// begin opens a session, unless there is one, and returns the number of the last
-// event.
+// begin opens a session, if none is open, and returns the number of the last event.
 func (l *leader) begin(batch []*request) (last int64, err error) {
 	if l.session == nil {
 		if l.session, err = l.writer.Open(context.Background()); err != nil {
@@ -224,7 +224,7 @@ func (l *leader) begin(batch []*request) (last int64, err error) {
 	return last, nil
 }
 
-// send commits a session and tells of it when it is known to be durable.
+// send commits a session. When the commit is durable, it calls Committed.
 func (w *Writer) send(session Session, c Changes, last int64, requests int) (answer func() error) {
 	wait := w.depart(session, c, int64(requests))
 	return sync.OnceValue(func() error {
@@ -236,7 +236,8 @@ func (w *Writer) send(session Session, c Changes, last int64, requests int) (ans
 	})
 }
 
-// depart commits a session, at least up to the answer.
+// depart starts the commit of a session and returns a function that waits for the
+// result.
 func (w *Writer) depart(session Session, c Changes, requests int64) (wait func() error) {
 	sender, ok := session.(Sender)
 	if !ok {

@@ -2,14 +2,13 @@ package memo
 
 import "gaffer/internal/engine/store"
 
-// Heads remembers the beginnings of lists of tasks, each in the order of
-// [store.ByPriority]. A list holds the tasks of one lane (and one set of labels,
-// or one wave), so that those which may not start cost nothing, however many
-// there are.
+// Heads caches the first tasks of lists, each in the order of [store.ByPriority]. A
+// list holds the tasks of one lane and one set of labels, or of one lane and one wave.
+// So tasks that may not start cost nothing, however many there are.
 type Heads[K comparable] struct {
 	// Fetch returns the first tasks of a list.
 	Fetch func(list K, limit int) ([]store.Task, error)
-	// AtLeast is how many tasks are worth fetching at once.
+	// AtLeast is the minimum number of tasks to fetch at once.
 	AtLeast int
 
 	byList map[K]*head
@@ -17,10 +16,11 @@ type Heads[K comparable] struct {
 
 type head struct {
 	tasks []store.Task
-	whole bool // there are no more
+	whole bool // tasks is the complete list
 }
 
-// Put remembers the first tasks of a list, of which limit were asked for.
+// Put caches the first tasks of a list. limit is the number of tasks that were
+// requested.
 func (h *Heads[K]) Put(list K, tasks []store.Task, limit int) {
 	if h.byList == nil {
 		h.byList = map[K]*head{}
@@ -53,8 +53,8 @@ func (h *Heads[K]) First(lists []K, limit int, takes func(*store.Task) bool) ([]
 	return first, nil
 }
 
-// nth returns the first acceptable task of a list from n on, to which it moves
-// n, or nil.
+// nth returns the first acceptable task of a list from index n on, or nil. It advances
+// n to the index of that task.
 func (h *Heads[K]) nth(list K, n *int, limit int, takes func(*store.Task) bool) (*store.Task, error) {
 	for ; ; *n++ {
 		known := h.byList[list]

@@ -6,11 +6,11 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// ReadyList is the ready tasks of one set of labels in one lane.
+// ReadyList names the list of ready tasks with one set of labels in one lane.
 type ReadyList struct{ Labels, Lane string }
 
-// IdleList is the tasks of one wave of a run in one lane that only time, the
-// wave or the lane keep from being ready.
+// IdleList names the list of idle tasks ([store.Task.Idle]) in one wave of a run and
+// one lane.
 type IdleList struct {
 	Run  string
 	Wave int
@@ -21,24 +21,24 @@ func readyListOf(t *store.Task) (ReadyList, bool) { return ReadyList{t.Labels, t
 
 func idleListOf(t *store.Task) (IdleList, bool) { return IdleList{t.Run, t.Wave, t.Lane}, t.Idle() }
 
-// Ready remembers the lists of ready tasks and their beginnings, from session to
-// session if it is told what was written. The zero value is ready.
+// Ready caches the lists of ready tasks and their first tasks. The cache stays valid
+// between sessions if it receives all writes. The zero value is ready to use.
 type Ready struct {
 	Heads[ReadyList]
 	names List[ReadyList]
 }
 
-// Idle remembers the lists of idle tasks, as [Ready] does.
+// Idle caches the lists of idle tasks, as [Ready] does for ready ones.
 type Idle struct {
 	Heads[IdleList]
 	names Rows[IdleList, []IdleList]
 }
 
-// PutNames remembers all lists that are not empty, in their order.
+// PutNames caches the names of all non-empty lists, in their order.
 func (r *Ready) PutNames(names []ReadyList) { r.names.Put(names) }
 
-// applied takes in a task that was written, and what it was before, nil if that is
-// not known.
+// applied updates the cache after t was written. before is the previous version, or nil
+// if that is unknown.
 func (r *Ready) applied(before, t *store.Task) {
 	if !r.move(before, t, readyListOf) {
 		r.names.Forget()
@@ -51,11 +51,11 @@ func (i *Idle) applied(before, t *store.Task) {
 	}
 }
 
-// move takes a task out of the list that it was in and puts it into the one that it
-// is in now. It returns whether those are the lists that there were.
+// move removes a task from its previous list and adds it to its current one. It reports
+// whether the set of non-empty lists is known to be unchanged.
 func (h *Heads[K]) move(before, t *store.Task, of func(*store.Task) (K, bool)) (same bool) {
 	same = true
-	if before == nil { // it may be new
+	if before == nil { // the task may be new
 		for _, known := range h.byList {
 			known.remove(t.TaskKey)
 		}
@@ -76,7 +76,7 @@ func (h *Heads[K]) move(before, t *store.Task, of func(*store.Task) (K, bool)) (
 	return same && before != nil
 }
 
-// remove takes a task out. Most are the first.
+// remove removes a task. Usually it is the first one.
 func (h *head) remove(key store.TaskKey) {
 	switch at := slices.IndexFunc(h.tasks, func(t store.Task) bool { return t.TaskKey == key }); {
 	case at == 0:
@@ -86,7 +86,8 @@ func (h *head) remove(key store.TaskKey) {
 	}
 }
 
-// insert puts a task in its place, unless that is after what is known.
+// insert adds a task at its position, unless that is beyond the cached part of the
+// list.
 func (h *head) insert(t *store.Task) {
 	at, _ := slices.BinarySearchFunc(h.tasks, *t, store.ByPriority)
 	if at < len(h.tasks) || h.whole {
@@ -94,11 +95,11 @@ func (h *head) insert(t *store.Task) {
 	}
 }
 
-// maxHeads is how many tasks of all lists are remembered beyond a session. Of a run
-// whose tasks may all become ready a session may ask for more.
+// maxHeads is the maximum number of tasks that stay cached between sessions, over all
+// lists. A single session may cache more, for a run whose tasks may all become ready.
 const maxHeads = 4096
 
-// endSession forgets the lists that have ended, and all if too much is known of them.
+// endSession removes empty lists, and clears the cache if it has become too large.
 func (h *Heads[K]) endSession() {
 	sum := 0
 	for list, known := range h.byList {

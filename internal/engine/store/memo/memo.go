@@ -1,7 +1,7 @@
-// Package memo is what sessions remember of the rows that they have looked up
-// and written. Nobody else changes them while a session is open, nor between two
-// sessions if nobody has written meanwhile, and the many requests of one session
-// ask for the same rows again and again.
+// Package memo caches the rows that sessions have read and written. Nothing else
+// changes these rows while a session is open, nor between two sessions if no other
+// process has written. The many requests of one session look up the same rows again and
+// again.
 package memo
 
 import (
@@ -12,22 +12,21 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Rows remembers rows of one kind, and which are not there. The zero value is
-// ready.
+// Rows caches rows of one kind, and which rows are missing. The zero value is ready to
+// use.
 type Rows[K comparable, V any] struct {
-	// Limit is about how many are remembered: when there are as many, those
-	// that nobody has asked for since the last time are forgotten.
-	// DefaultLimit if zero.
+	// Limit is the approximate maximum number of cached rows. When it is reached, rows
+	// that were not used since the last time are removed. DefaultLimit if zero.
 	Limit int
 
 	young, old map[K]V
 	missing    map[K]struct{}
 }
 
-// DefaultLimit is how many rows of a kind are remembered.
+// DefaultLimit is the default number of cached rows of a kind.
 const DefaultLimit = 16384
 
-// Put remembers a row.
+// Put caches a row.
 func (m *Rows[K, V]) Put(key K, row V) {
 	if len(m.young) >= cmp.Or(m.Limit, DefaultLimit) {
 		m.old, m.young = m.young, nil
@@ -38,7 +37,7 @@ func (m *Rows[K, V]) Put(key K, row V) {
 	m.young[key] = row
 }
 
-// Missing remembers that those of keys which are not known are not there.
+// Missing records that the given rows do not exist, except those that are cached.
 func (m *Rows[K, V]) Missing(keys ...K) {
 	if m.missing == nil {
 		m.missing = map[K]struct{}{}
@@ -50,7 +49,7 @@ func (m *Rows[K, V]) Missing(keys ...K) {
 	}
 }
 
-// Known returns a row if it has been seen.
+// Known returns a row if it is cached.
 func (m *Rows[K, V]) Known(key K) (V, bool) {
 	if row, ok := m.young[key]; ok {
 		return row, true
@@ -62,20 +61,20 @@ func (m *Rows[K, V]) Known(key K) (V, bool) {
 	return row, ok
 }
 
-// Has reports whether a row has been seen.
+// Has reports whether a row is cached.
 func (m *Rows[K, V]) Has(key K) bool {
 	_, known := m.Known(key)
 	return known
 }
 
-// Forget forgets a row, or that it is not there.
+// Forget removes a row from the cache, or the record that it is missing.
 func (m *Rows[K, V]) Forget(key K) {
 	delete(m.young, key)
 	delete(m.old, key)
 	delete(m.missing, key)
 }
 
-// Get returns the row that is remembered, or else looks it up.
+// Get returns a row from the cache, or else looks it up.
 func (m *Rows[K, V]) Get(key K, look func(K) (V, error)) (V, error) {
 	if row, ok := m.Known(key); ok {
 		return row, nil
@@ -94,22 +93,22 @@ func (m *Rows[K, V]) Get(key K, look func(K) (V, error)) (V, error) {
 	return row, err
 }
 
-// List remembers a list.
+// List caches a list.
 type List[V any] struct {
 	rows  []V
 	known bool
 }
 
-// Put remembers the list.
+// Put caches the list.
 func (l *List[V]) Put(rows []V) { l.rows, l.known = rows, true }
 
-// Known reports whether the list is remembered.
+// Known reports whether the list is cached.
 func (l *List[V]) Known() bool { return l.known }
 
-// Forget forgets the list.
+// Forget clears the cache.
 func (l *List[V]) Forget() { l.rows, l.known = nil, false }
 
-// Get returns a copy of the list that is remembered, or else looks it up.
+// Get returns a copy of the cached list, or else looks it up.
 func (l *List[V]) Get(look func() ([]V, error)) ([]V, error) {
 	if !l.known {
 		rows, err := look()

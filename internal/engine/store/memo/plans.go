@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// Plans remembers the plans of runs, which never change, beyond a session. They
-// can be big, and every request that touches a run would read its plan again.
-// It is safe for concurrent use; the zero value is ready.
+// Plans caches the plans of runs between sessions. Plans never change. They can be
+// large, and every request that touches a run would read its plan again. Plans is safe
+// for concurrent use; the zero value is ready to use.
 type Plans struct {
 	mu    sync.Mutex
 	byRun map[string]json.RawMessage
 	size  int
 }
 
-// maxPlans is how many bytes are remembered.
+// maxPlans is the maximum size of the cache in bytes.
 const maxPlans = 64 << 20
 
-// Get returns the plan that is remembered, or else looks it up.
+// Get returns a plan from the cache, or else looks it up.
 func (p *Plans) Get(run string, look func(run string) (json.RawMessage, error)) (json.RawMessage, error) {
 	p.mu.Lock()
 	plan, ok := p.byRun[run]
@@ -32,7 +32,7 @@ func (p *Plans) Get(run string, look func(run string) (json.RawMessage, error)) 
 	return plan, err
 }
 
-// Put remembers the plan of a run that was written, unless it is remembered.
+// Put caches the plan of a run that was written, unless it is already cached.
 func (p *Plans) Put(run string, plan json.RawMessage) {
 	p.mu.Lock()
 	_, known := p.byRun[run]
@@ -42,7 +42,7 @@ func (p *Plans) Put(run string, plan json.RawMessage) {
 	}
 }
 
-// Forget forgets the plans of runs that are gone.
+// Forget removes the plans of deleted runs.
 func (p *Plans) Forget(runs ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,13 +6,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Queue answers which tasks may start or become ready from the lists that a
-// database has. It is part of a [store.Reader].
+// Queue finds the tasks that may start or become ready, from the lists in a database.
+// It is part of a [store.Reader].
 type Queue struct {
-	// ReadyLists returns all lists that are not empty, in their order.
+	// ReadyLists returns all non-empty lists, in their order.
 	ReadyLists func() ([]ReadyList, error)
-	// IdleLists returns the lists of upTo.Run that are not empty and whose
-	// wave is at most upTo.Wave.
+	// IdleLists returns the non-empty lists of upTo.Run whose wave is at most
+	// upTo.Wave.
 	IdleLists func(upTo IdleList) ([]IdleList, error)
 
 	Ready *Ready

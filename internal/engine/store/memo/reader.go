@@ -6,16 +6,16 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Reader remembers what it has looked up in another one.
+// Reader caches the lookups of another reader.
 type Reader struct {
 	store.Reader
 	Seen *Seen
-	// Independent reports whether no task of a run needs another, of a database
-	// that can tell. If it is nil nobody asks.
+	// Independent reports whether no task of a run needs another, for databases that
+	// can answer this. It may be nil.
 	Independent func(run string) (bool, error)
 }
 
-// Seen is what a [Reader] remembers.
+// Seen is the cache of a [Reader].
 type Seen struct {
 	Runs       Rows[string, store.Run]
 	Tasks      Rows[store.TaskKey, store.Task]
@@ -24,8 +24,8 @@ type Seen struct {
 	Promises   Rows[string, store.Promise]
 	Items      Rows[store.ItemKey, store.Item]
 	Dependents Rows[store.TaskKey, []store.TaskKey]
-	Alone      Rows[string, bool]   // whether no task of a run needs another
-	Questions  List[store.Question] // those that are open
+	Alone      Rows[string, bool]   // by run: no task needs another
+	Questions  List[store.Question] // open questions
 	Lanes      List[store.Lane]
 	LabelSets  List[string]
 	Ready      Ready
@@ -33,22 +33,22 @@ type Seen struct {
 }
 
 const (
-	// maxRuns is how many runs are remembered: each may have a big plan.
+	// maxRuns is the maximum number of cached runs: each may have a large plan.
 	maxRuns = 256
-	// maxItems is how many items are: each may be big, and most are looked at
-	// once.
+	// maxItems is the maximum number of cached items: each may be large, and most are
+	// read only once.
 	maxItems = 1024
 )
 
-// NewSeen returns a memory of nothing, for so many rows of a kind; DefaultLimit
-// if that is zero.
+// NewSeen returns an empty cache. limit is the maximum number of tasks and of attempts;
+// DefaultLimit if zero.
 func NewSeen(limit int) *Seen {
 	s := &Seen{Runs: Rows[string, store.Run]{Limit: maxRuns}, Alone: Rows[string, bool]{Limit: maxRuns}, Items: Rows[store.ItemKey, store.Item]{Limit: maxItems}}
 	s.Tasks.Limit, s.Attempts.Limit = limit, limit
 	return s
 }
 
-// Applied brings the memory up to date with what was written.
+// Applied updates the cache after c was written.
 func (s *Seen) Applied(c store.Changes) {
 	for _, r := range c.Runs {
 		s.Runs.Put(r.ID, r)
@@ -76,8 +76,8 @@ func (s *Seen) Applied(c store.Changes) {
 	}
 }
 
-// applied remembers a task. Its needs never change, so that only a new one can
-// be a dependent which is not known.
+// applied caches a task. The needs of a task never change, so only a new task can add
+// unknown dependents.
 func (s *Seen) applied(t *store.Task) {
 	if before, known := s.Tasks.Known(t.TaskKey); known {
 		s.Ready.applied(&before, t)
@@ -93,9 +93,8 @@ func (s *Seen) applied(t *store.Task) {
 	s.Tasks.Put(t.TaskKey, *t)
 }
 
-// EndSession forgets what is not worth remembering beyond a session: what is
-// not there, long lists, and promises, which are hardly ever asked for
-// twice.
+// EndSession removes what is not worth caching beyond a session: missing rows, long
+// lists, and idempotency records, which are hardly ever looked up twice.
 func (s *Seen) EndSession() {
 	s.Promises = Rows[string, store.Promise]{}
 	s.LabelSets.Forget()
@@ -139,8 +138,8 @@ func (r *Reader) Promise(key string) (store.Promise, error) {
 	return r.Seen.Promises.Get(key, r.Reader.Promise)
 }
 
-// InNeedOfNone reports whether it is known, or found out, that no task of a run
-// needs another.
+// InNeedOfNone reports whether no task of a run needs another. It returns false if the
+// database cannot answer this.
 func (r *Reader) InNeedOfNone(run string) (bool, error) {
 	if r.Independent == nil {
 		return false, nil
@@ -164,7 +163,7 @@ func (r *Reader) Dependents(key store.TaskKey) ([]store.Task, error) {
 	return list, nil
 }
 
-// Known returns tasks, most of which were seen before.
+// Known returns tasks by their keys. Most of them are usually cached.
 func (r *Reader) Known(keys []store.TaskKey) ([]store.Task, error) {
 	list := make([]store.Task, len(keys))
 	for i, key := range keys {
@@ -220,8 +219,7 @@ func (r *Reader) seeRuns(runs []store.Run, err error) ([]store.Run, error) {
 	return runs, err
 }
 
-// see remembers tasks, so that it is known that they are there when they are
-// written.
+// see caches tasks, so that a later write knows that they already exist.
 func (r *Reader) see(tasks []store.Task, err error) ([]store.Task, error) {
 	for _, t := range tasks {
 		r.Seen.Tasks.Put(t.TaskKey, t)

@@ -1,5 +1,5 @@
-// Package record is how the databases keep a row: as JSON, which is the truth,
-// beside the columns that their queries need.
+// Package record converts rows to and from the form that the databases store. JSON is
+// the authoritative form; separate columns exist only for queries.
 package record
 
 import (
@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Writer turns rows into JSON. It is not safe for concurrent use; the zero
-// value is ready.
+// Writer encodes rows as JSON. It is not safe for concurrent use. The zero value is
+// ready to use.
 type Writer struct {
 	buffer  []byte
 	other   bytes.Buffer
 	encoder *json.Encoder
 }
 
-// appender is a row that can write itself.
+// appender is a row with its own JSON encoder.
 type appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }
@@ -46,7 +46,7 @@ func (w *Writer) Append(b []byte, row any) ([]byte, error) {
 func (w *Writer) encode(row any) (string, error) {
 	if w.encoder == nil {
 		w.encoder = json.NewEncoder(&w.other)
-		w.encoder.SetEscapeHTML(false) // a person reads it too
+		w.encoder.SetEscapeHTML(false) // people read it too
 	}
 	w.other.Reset()
 	if err := w.encoder.Encode(row); err != nil {
@@ -55,10 +55,10 @@ func (w *Writer) encode(row any) (string, error) {
 	return string(bytes.TrimSuffix(w.other.Bytes(), []byte("\n"))), nil
 }
 
-// parser is a row that can read itself, unless there is something about the text.
+// parser is a row with its own JSON parser, which may reject a text.
 type parser interface{ ParseJSON(text []byte) bool }
 
-// Read returns the row that text is.
+// Read decodes a row.
 func Read[V any](text []byte) (V, error) {
 	var row, none V
 	if fast, ok := any(&row).(parser); ok {
@@ -73,8 +73,8 @@ func Read[V any](text []byte) (V, error) {
 	return row, nil
 }
 
-// Nanos is a time as a column holds it, in nanoseconds since 1970. A time that
-// is too far away for that, such as the zero one, becomes the farthest.
+// Nanos converts a time for a column, to nanoseconds since 1970. Times outside the
+// range, such as the zero time, become the nearest limit.
 func Nanos(t time.Time) int64 {
 	switch {
 	case t.Before(time.Unix(0, math.MinInt64)):
@@ -85,7 +85,7 @@ func Nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// NanosOrNull is [Nanos] where the zero time means that there is none.
+// NanosOrNull does the same as [Nanos], but returns nil for the zero time.
 func NanosOrNull(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
