@@ -6,23 +6,24 @@ import (
 	"time"
 )
 
-// announcer tells other processes that there is something new: with the session that
-// it is about, or a little later if that was told of another one just now. Each
-// time all of them wake up.
+// announcer notifies other processes of new events. A session sends the notification
+// itself, unless another one was sent just before; then the notification is delayed.
+// This limits the rate, because each notification wakes up all processes.
 type announcer struct {
-	say func() // tells of all that is committed
+	say func() // sends a notification with the last committed event
 
 	mu     sync.Mutex
 	last   time.Time
-	later  *time.Timer // nil if nothing is to be said
+	later  *time.Timer // nil if no notification is pending
 	closed bool
 	saying sync.WaitGroup
 }
 
-// sayEvery is how often it is told at the most.
+// sayEvery is the minimum interval between notifications.
 const sayEvery = 10 * time.Millisecond
 
-// now reports whether a session is to tell of itself. Otherwise it will be told.
+// now reports whether the session must send the notification itself. Otherwise the
+// announcer sends it later.
 func (h *announcer) now() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,20 +48,20 @@ func (h *announcer) tell() {
 	h.say()
 }
 
-// stop says what is still to be said.
+// stop sends the pending notification, if any, and waits for it.
 func (h *announcer) stop() {
 	h.mu.Lock()
 	h.closed = true
 	if h.later != nil && h.later.Stop() {
 		h.later = nil
-		go h.tell() // which is waited for below
+		go h.tell() // awaited below
 	}
 	h.mu.Unlock()
 	h.saying.Wait()
 }
 
-// announce tells other processes of the last event that is committed. It is a
-// hint, which may be lost.
+// announce notifies other processes of the last committed event. It is a hint and may
+// be lost.
 func (s *Store) announce() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -8,15 +8,15 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// write is the statements that write changes, as they are sent.
+// write builds the message that writes a session's changes.
 type write struct {
 	*session
 	message
 }
 
-// all adds what changes. All rows of a kind are one statement, or two if some
-// are known to be there: to change a row costs less than to find out whether it
-// is there.
+// all adds all changes. It uses one statement for the rows of a kind, or two if some
+// are known to exist: an update costs less than an insert that must check for
+// conflicts.
 func (w *write) all(c store.Changes, after head) {
 	w.head(after)
 	w.runs(pointers(c.Runs))
@@ -54,7 +54,7 @@ func (w *write) head(after head) {
 	w.run()
 }
 
-// rowsOf adds rows as they are.
+// rowsOf adds rows as JSON.
 func rowsOf[R any](w *write, rows []*R) {
 	records(&w.message, rows, func(b []byte, row *R) ([]byte, error) { return w.store.record.Append(b, row) })
 }
@@ -100,8 +100,8 @@ func (w *write) runColumns(runs []*store.Run) {
 	})
 }
 
-// tasks leaves out what is known to be there: the needs, which never change, and
-// the spec and the place in the queue, which hardly ever do.
+// tasks leaves out columns that are known to be unchanged: the needs, which never
+// change, and the spec and the position in the queue, which hardly ever do.
 func (w *write) tasks(tasks []*store.Task) {
 	var moved, other []*store.Task
 	var needs [][3]string
@@ -136,7 +136,7 @@ func (w *write) tasks(tasks []*store.Task) {
 	}
 }
 
-// samePlace reports whether the columns that taskPlaces has are the same.
+// samePlace reports whether the columns of taskPlaces are the same.
 func samePlace(a, b *store.Task) bool {
 	return a.Seq == b.Seq && a.Wave == b.Wave && a.Priority == b.Priority && a.Labels == b.Labels && a.Lane == b.Lane
 }
@@ -213,7 +213,7 @@ func (w *write) questions(questions []*store.Question) {
 	w.run()
 }
 
-// small writes the rows of which hardly anything but the key is looked for.
+// small writes the kinds of rows that are hardly ever searched except by key.
 func (w *write) small(c store.Changes) {
 	m := &w.message
 	if len(c.Workers) > 0 {

@@ -9,41 +9,43 @@ import (
 )
 
 const (
-	// measureEvery is how often the database's clock is looked at; checkEvery how
-	// often ours is, which may have been set or have slept, or when that failed.
+	// measureEvery is how often the database's clock is read. checkEvery is how often
+	// the local clock is checked, because it may have been set or the machine may have
+	// slept. It is also the retry interval after a failure.
 	measureEvery = 5 * time.Second
 	checkEvery   = time.Second
-	// maxTrip is how long a look may take: what it says may be wrong by half of
-	// that.
+	// maxTrip is the longest round trip of a valid measurement. The error of a
+	// measurement is at most half of its round trip.
 	maxTrip = time.Second
-	// maxBack is by how much the database's clock may be set back without being
-	// followed: so long this one stands still.
+	// maxBack is the limit up to which a step back of the database's clock is hidden:
+	// this clock then stands still instead. A larger step is followed.
 	maxBack = time.Minute
 )
 
-// clock is the database's clock as this process knows it: what it was at a moment,
-// and how much time has passed since. All who share a database so share a clock.
+// clock estimates the database's clock, from its last reading and the time that has
+// passed since. So all processes that share a database share a clock.
 type clock struct {
-	ours func() time.Time // of this machine, with its monotonic reading
-	// open returns how to ask for the database's, and what to do after that.
+	ours func() time.Time // the local clock, with its monotonic reading
+	// open acquires a connection. It returns a function that reads the database's
+	// clock, and one that releases the connection.
 	open func(context.Context) (ask func() (time.Time, error), done func(), err error)
 
 	mu     sync.Mutex
-	theirs time.Time // at that moment
-	moment time.Time // by ours
-	last   time.Time // that was told
+	theirs time.Time // the database's clock at moment
+	moment time.Time // time of the measurement, by the local clock
+	last   time.Time // last result of now
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 }
 
-// Now is the time by the database's clock, up to half the time that it takes to ask
-// for it. It does not go back, unless the database's clock was set back by more than
-// a minute.
+// Now returns the time of the database's clock, with an error of at most half a round
+// trip. It does not go backwards, unless the database's clock was set back by a minute
+// or more.
 func (s *Store) Now() time.Time { return s.clock.now() }
 
-// clockOf has a connection of its own, so that to wait for one is not taken for the
-// way to the database.
+// clockOf acquires the connection before the measurement, so that waiting for a
+// connection does not count as part of the round trip.
 func clockOf(pool *pgxpool.Pool) *clock {
 	return &clock{ours: time.Now, open: func(ctx context.Context) (ask func() (time.Time, error), done func(), err error) {
 		conn, err := pool.Acquire(ctx)
@@ -57,8 +59,8 @@ func clockOf(pool *pgxpool.Pool) *clock {
 	}}
 }
 
-// start looks at the database's clock for the first time, and then again and again
-// until stop.
+// start reads the database's clock once, and then keeps measuring it in the background
+// until stop is called.
 func (c *clock) start(ctx context.Context) error {
 	if err := c.measure(ctx, 0); err != nil {
 		return err
@@ -87,7 +89,7 @@ func (c *clock) keep(ctx context.Context) {
 		}
 		if c.due() {
 			within, cancel := context.WithTimeout(ctx, 2*maxTrip)
-			_ = c.measure(within, maxTrip) // until the next time, what is known must do
+			_ = c.measure(within, maxTrip) // keep the last measurement until the next one succeeds
 			cancel()
 		}
 	}
@@ -100,15 +102,15 @@ func (c *clock) due() bool {
 	return isDue(now.Round(0).Sub(c.moment.Round(0)), now.Sub(c.moment))
 }
 
-// isDue tells whether it is time to look, given how much time has passed by our
-// wall clock and by our monotonic one: after a while, or if one of them has gone on
-// without the other.
+// isDue reports whether a new measurement is needed, given the time that has passed by
+// the wall clock and by the monotonic clock. It is, after measureEvery or if the two
+// clocks differ.
 func isDue(wall, monotonic time.Duration) bool {
 	return monotonic >= measureEvery || (wall-monotonic).Abs() > checkEvery
 }
 
-// measure takes in what the database's clock says. A look that took longer than
-// that, if it is not zero, is passed over.
+// measure reads the database's clock. If within is not zero, a measurement with a
+// longer round trip is discarded.
 func (c *clock) measure(ctx context.Context, within time.Duration) error {
 	ask, done, err := c.open(ctx)
 	if err != nil {

@@ -8,18 +8,18 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// message is what is sent to the server, written in place: statements as they
-// were prepared, with their parameters, and when to answer. Each part has its
-// length before it, which is filled in at its end.
+// message is a buffer with messages of the PostgreSQL wire protocol: prepared
+// statements with their parameters, and Sync messages. Each message starts with its
+// length, which is filled in at its end.
 type message struct {
 	b      []byte
-	begun  int // where the statement under way begins
+	begun  int // offset of the current statement
 	params int
-	count  int // where its number of parameters is
+	count  int // offset of its parameter count
 	err    error
 }
 
-// maxMessage is how long the server lets a statement be, with its parameters.
+// maxMessage is the maximum length of a statement with its parameters.
 const maxMessage = math.MaxInt32 / 2
 
 var errTooLong = errors.New("too much for one statement")
@@ -30,32 +30,32 @@ func (m *message) fail(err error) {
 	}
 }
 
-// statement begins one. Its parameters follow, in the binary format.
+// statement starts a Bind message. The parameters must follow, in binary format.
 func (m *message) statement(s statement) {
 	m.begun, m.params = len(m.b), 0
-	m.b = append(m.b, 'B', 0, 0, 0, 0, 0) // a length, and no name of its own
+	m.b = append(m.b, 'B', 0, 0, 0, 0, 0) // placeholder for the length, and an unnamed portal
 	m.b = append(append(m.b, s.name...), 0)
-	m.b = append(m.b, 0, 1, 0, 1) // one format for all
+	m.b = append(m.b, 0, 1, 0, 1) // one format code for all parameters: binary
 	m.count = len(m.b)
 	m.b = append(m.b, 0, 0)
 }
 
-// run ends the statement.
+// run ends the Bind message and adds an Execute message.
 func (m *message) run() {
-	m.b = append(m.b, 0, 0) // no format for what it returns
+	m.b = append(m.b, 0, 0) // default format for results
 	if len(m.b)-m.begun > maxMessage {
 		m.fail(errTooLong)
 		return
 	}
 	binary.BigEndian.PutUint16(m.b[m.count:], uint16(m.params))
 	binary.BigEndian.PutUint32(m.b[m.begun+1:], uint32(len(m.b)-m.begun-1))
-	m.b = append(m.b, 'E', 0, 0, 0, 9, 0, 0, 0, 0, 0) // all of its rows
+	m.b = append(m.b, 'E', 0, 0, 0, 9, 0, 0, 0, 0, 0) // Execute without a row limit
 }
 
-// sync adds an end, up to which all that follow an error are passed over.
+// sync adds a Sync message. After an error, the server skips everything up to it.
 func (m *message) sync() { m.b = append(m.b, 'S', 0, 0, 0, 4) }
 
-// open begins a parameter, or a value in an array.
+// open starts a parameter or an array element. It returns the offset of its data.
 func (m *message) open() (at int) {
 	m.b = append(m.b, 0, 0, 0, 0)
 	return len(m.b)
@@ -88,8 +88,8 @@ func (m *message) long(n int64) {
 
 func (m *message) null() { m.b = append(m.b, 0xff, 0xff, 0xff, 0xff) }
 
-// array adds a parameter with a value for each row: how many dimensions, whether
-// there are nulls, of what, how many, from which index on, and then the values.
+// array adds a parameter with one element per row. The header has the number of
+// dimensions, the null flag, the element type, the length, and the lower bound.
 func array[R any](m *message, kind uint32, rows []R, value func(R)) {
 	m.params++
 	at := m.open()
@@ -106,7 +106,7 @@ func texts[R any](m *message, rows []R, of func(R) string) {
 	array(m, pgtype.TextOID, rows, func(row R) { m.value(of(row)) })
 }
 
-// raws adds null where there is nothing.
+// raws adds a text array with null for nil values.
 func raws[R any](m *message, rows []R, of func(R) []byte) {
 	array(m, pgtype.TextOID, rows, func(row R) {
 		raw := of(row)
@@ -118,7 +118,7 @@ func raws[R any](m *message, rows []R, of func(R) []byte) {
 	})
 }
 
-// records adds rows as JSON, which is appended in place.
+// records adds rows as JSON, encoded directly into the buffer.
 func records[R any](m *message, rows []R, appendTo func(b []byte, row R) ([]byte, error)) {
 	array(m, pgtype.TextOID, rows, func(row R) {
 		at := m.open()

@@ -12,11 +12,10 @@ import (
 
 var errClosed = errors.New("the store is closed")
 
-// lockNotAvailable is the code of an error about a lock that was waited for too
-// long.
+// lockNotAvailable is the error code for a lock timeout.
 const lockNotAvailable = "55P03"
 
-// BusyError is a database in which another process has been writing for too long.
+// BusyError reports that another process has been writing for too long.
 type BusyError struct {
 	Database string
 	Err      error
@@ -28,15 +27,15 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Unwrap() error { return e.Err }
 
-// Busy marks the error as one that may be gone when it is tried again.
+// Busy marks the error as temporary: a retry may succeed.
 func (e *BusyError) Busy() bool { return true }
 
-// Hint says what to do.
+// Hint returns what the user can do.
 func (e *BusyError) Hint() string {
 	return "look in pg_stat_activity which connection has been in a transaction for long"
 }
 
-// fail says which database an error is about.
+// fail adds the name of the database to an error.
 func (s *Store) fail(err error) error {
 	var coded *pgconn.PgError
 	switch {

@@ -14,23 +14,23 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// flight is a session that was sent. Several may be under way on one connection:
-// the server works on them one after the other and answers in their order.
+// flight is a session that was sent. Several flights may be in progress on one
+// connection: the server executes them one after the other and answers in that order.
 type flight struct {
 	session *session
 	conn    *pgconn.PgConn
-	before  *flight // answered earlier; nil when it was
+	before  *flight // the previous flight, whose answer comes first; nil once it has arrived
 	land    func() error
 	landed  atomic.Bool
 }
 
-// send sends a session up to its commit, and returns how to wait for the answer.
-// A session that was not begun begins with its first statement and is committed
-// at the end of what is sent, unless one of its statements fails.
+// send sends a session including its commit, and returns a function that waits for the
+// answer. A session without an open transaction begins one with its first statement. It
+// is committed at the end of the message, unless one of its statements fails.
 func (l *line) send(s *session, w *write) (answer func() error) {
 	w.sync()
 	if s.locked {
-		w.statement(commit) // which is a rollback if a statement failed
+		w.statement(commit) // the server rolls back instead if a statement failed
 		w.run()
 		w.sync()
 	}
@@ -47,7 +47,7 @@ func (l *line) send(s *session, w *write) (answer func() error) {
 	return f.land
 }
 
-// maxRoom is how much room for messages is kept.
+// maxRoom is the maximum size of the message buffer that is kept for reuse.
 const maxRoom = 1 << 20
 
 func (f *flight) write(message []byte) error {
@@ -59,11 +59,11 @@ func (f *flight) write(message []byte) error {
 	return errors.Join(err, conn.SetWriteDeadline(time.Time{}))
 }
 
-// wait reads the answer, after that to the flight before.
+// wait reads the answer, after that of the previous flight.
 func (f *flight) wait(sent error) error {
 	defer f.session.end()
 	if f.before != nil {
-		_ = f.before.land() // told to those who sent it
+		_ = f.before.land() // its sender gets the error
 		f.before = nil
 	}
 	err := sent
@@ -78,7 +78,7 @@ func (f *flight) wait(sent error) error {
 	err = f.session.store.answer(err)
 	var unknown *store.CommitError
 	if errors.As(err, &unknown) {
-		_ = f.conn.Conn().Close() // whoever uses it next makes another
+		_ = f.conn.Conn().Close() // the next user opens a new connection
 	}
 	return err
 }
@@ -100,7 +100,7 @@ func (f *flight) read() error {
 	return errors.Join(err, conn.SetReadDeadline(time.Time{}))
 }
 
-// part reads up to where the server is ready again.
+// part reads messages until the server is ready for the next query.
 func (f *flight) part() (tag string, refused error) {
 	for {
 		message, err := f.conn.ReceiveMessage(context.Background())
@@ -118,12 +118,12 @@ func (f *flight) part() (tag string, refused error) {
 	}
 }
 
-// divisionByZero is the code of the error by which a session fails that was made
-// on what is not so any more.
+// divisionByZero is the error code by which a stale session fails; see moveHead.
 const divisionByZero = "22012"
 
-// answer tells errors that say that nothing was committed from those that may
-// have lost only the answer.
+// answer converts the error of a commit. It distinguishes errors that mean that nothing
+// was committed from those where only the answer may be lost, which become a
+// [*store.CommitError].
 func (s *Store) answer(err error) error {
 	var refused *pgconn.PgError
 	switch {

@@ -28,7 +28,7 @@ var (
 		WHERE event.seq = g.seq AND event.seq < (SELECT seq FROM last_event)`}
 )
 
-// takers lists the statements that take rows away.
+// takers returns the statements that delete rows.
 func takers() []statement {
 	return []statement{
 		takeRuns, takePlans, takeQuestions, takeWorkers, takePromises, takeCursors, takeTasks, takeNeeds, takeAttempts, takeLists,
@@ -36,7 +36,7 @@ func takers() []statement {
 	}
 }
 
-// takeAway adds what deletes rows.
+// takeAway adds the statements that delete rows.
 func (w *write) takeAway(g store.Gone) {
 	w.takeKeys(g.Runs, takeRuns, takePlans)
 	w.takeKeys(g.Questions, takeQuestions)
@@ -77,8 +77,8 @@ func takePairs[K any](w *write, keys []K, pair func(K) (string, string), by ...s
 	}
 }
 
-// forget forgets all that is remembered but what was sent last: rows are hardly
-// ever taken away.
+// forget clears the cache, except for the head. Rows are deleted so rarely that this
+// costs little.
 func (s *Store) forget(g store.Gone) {
 	s.known = known{head: s.known.head, alone: s.known.alone}
 	s.plans.Forget(g.Runs...)

@@ -11,32 +11,32 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// line is the connection on which sessions are made.
+// line is the connection that all sessions use.
 type line struct {
 	store *Store
-	conn  *pgx.Conn // nil if it is to be made
-	last  *flight   // the last session that was sent; nil if none was
+	conn  *pgx.Conn // nil if it must be opened
+	last  *flight   // the last session that was sent, or nil
 }
 
-// land waits until all that was sent is answered.
+// land waits until all sent sessions are answered.
 func (l *line) land() {
 	if l.last != nil {
-		_ = l.last.land() // told to those who sent it
+		_ = l.last.land() // its sender gets the error
 		l.last = nil
 	}
 }
 
-// turn names the lock for which sessions wait in line. It is taken before the
-// row of last_event: whoever waits for a row alone may be passed by one who comes
-// later, again and again.
+// turn returns the key of the advisory lock for which sessions queue. They take it
+// before the row of last_event, because row locks are not fair: a waiting session could
+// be overtaken again and again.
 func (s *Store) turn() (class, turn int32) {
 	h := fnv.New32()
 	_, _ = h.Write([]byte(s.schema))
 	return migrationLock, int32(h.Sum32())
 }
 
-// lock begins a transaction and takes the row that all wait for. A connection
-// that has broken since it was last used is made again.
+// lock begins a transaction and locks the row of last_event. If the connection has
+// broken since its last use, lock opens a new one.
 func (l *line) lock(ctx context.Context) (head, error) {
 	if l.conn != nil {
 		locked, err := l.lockOnce(ctx)
@@ -70,8 +70,8 @@ func (l *line) lockOnce(ctx context.Context) (locked head, err error) {
 	return locked, l.store.fail(err)
 }
 
-// connect makes a connection. What is committed on it is durable, whatever the
-// server's default is.
+// connect opens a connection. It makes sure that commits are durable, even if the
+// server's default is different.
 func (l *line) connect(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, l.store.config.Copy())
 	if err != nil {
@@ -90,9 +90,9 @@ func (l *line) connect(ctx context.Context) error {
 	return nil
 }
 
-// quiet reports whether the server has said nothing unasked, such as that it
-// closes the connection. What is sent then may be lost on its way, and nobody
-// would know whether it was.
+// quiet reports whether the server has sent nothing unexpected, such as a notice that
+// it closes the connection. If it has, a message that is sent now might be lost, with
+// no way to find out whether it was.
 func (l *line) quiet() bool {
 	if l.last != nil && !l.last.landed.Load() {
 		return true
@@ -121,7 +121,7 @@ func (l *line) quiet() bool {
 	return quiet && err == nil
 }
 
-// hangUp ends the connection, and with it the transaction that it is in.
+// hangUp closes the connection, which also ends its transaction.
 func (l *line) hangUp() error {
 	if l.conn == nil {
 		return nil

@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// channel is what commits are announced on.
+// channel returns the NOTIFY channel for commits.
 func (s *Store) channel() string { return s.schema + ".event" }
 
-// listener hears of the commits of other processes. It is a hint: whoever waits
-// also looks for itself.
+// listener receives notifications about commits of other processes. They are only a
+// hint: waiting readers also poll.
 type listener struct {
 	config  *pgx.ConnConfig
 	channel string
@@ -29,7 +29,7 @@ func listen(config *pgx.ConnConfig, channel string, heard func(int64)) *listener
 	return l
 }
 
-// run listens until it is stopped, again and again if the connection breaks.
+// run listens until it is stopped. If the connection breaks, it connects again.
 func (l *listener) run(ctx context.Context) {
 	for pause := time.Second; ctx.Err() == nil; pause = min(2*pause, time.Minute) {
 		began := time.Now()
@@ -44,7 +44,7 @@ func (l *listener) run(ctx context.Context) {
 	}
 }
 
-// listen returns when the connection breaks or cannot be made.
+// listen returns when the connection breaks or cannot be opened.
 func (l *listener) listen(ctx context.Context) {
 	conn, err := pgx.ConnectConfig(ctx, l.config.Copy())
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package postgres is the store in a PostgreSQL database, for several machines.
-// Its tables are in a schema of their own, called gaffer, or as the URL's
-// search_path says.
+// Package postgres is the store in a PostgreSQL database, for several machines. Its
+// tables are in a separate schema: the one in the URL's search_path, or else "gaffer".
 package postgres
 
 import (
@@ -24,7 +23,7 @@ import (
 type Store struct {
 	config *pgx.ConnConfig
 	schema string
-	name   string // for messages
+	name   string // for error messages
 
 	writer store.Writer
 	bell   store.Bell
@@ -34,41 +33,40 @@ type Store struct {
 	herald announcer
 	clock  *clock
 
-	open  chan struct{} // held by the session that is open
-	slots chan struct{} // held by the sessions that are not yet answered
-	doubt atomic.Bool   // a commit has failed: what is known may not be so
-	// Under open:
+	open  chan struct{} // semaphore: held by the open session
+	slots chan struct{} // semaphore: held by sessions that are open or sent and not yet answered
+	doubt atomic.Bool   // a commit has failed, so the cache may be wrong
+	// Guarded by open:
 	line    line
 	known   known
 	record  record.Writer
-	message []byte // room for the next one
+	message []byte // reusable buffer for the next message
 	closed  bool
 }
 
 var _ store.Store = (*Store)(nil)
 
 const (
-	// pollEvery is how often those who wait look for themselves, should a
-	// notification be lost.
+	// pollEvery is how often waiting readers poll, in case a notification is lost.
 	pollEvery = time.Second
 	// patience is how long a session waits for the one before it.
 	patience = 30 * time.Second
-	// maxPause is how long a session may do nothing before the server ends it,
-	// so that a process that is stopped or gone does not keep all others.
+	// maxPause is how long a session may be idle before the server ends it, so that a
+	// stopped or crashed process does not block all others.
 	maxPause = 15 * time.Second
-	// slots is how many sessions may be on their way at once. While the server
-	// works on one, the next is made.
+	// slots is the maximum number of sessions in progress. While the server works on
+	// one, the next is prepared.
 	slots = 2
-	// maxStatement is how long one exchange with the server may take.
+	// maxStatement is the maximum duration of one exchange with the server.
 	maxStatement = 2 * time.Minute
 )
 
-// Open connects to the database that a URL names and brings its schema up to
-// date.
+// Open connects to the database at a URL and migrates its schema to the current
+// version.
 func Open(ctx context.Context, url string) (*Store, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, err // it leaves the password out
+		return nil, err // it does not contain the password
 	}
 	s := &Store{open: make(chan struct{}, 1), slots: make(chan struct{}, slots), config: configure(config.ConnConfig)}
 	s.line.store = s
@@ -93,15 +91,15 @@ func Open(ctx context.Context, url string) (*Store, error) {
 	return s, nil
 }
 
-// configure sets what every connection of ours has.
+// configure sets the defaults of all connections.
 func configure(c *pgx.ConnConfig) *pgx.ConnConfig {
 	defaults := map[string]string{
 		"search_path":                         "gaffer",
 		"application_name":                    "gaffer",
 		"lock_timeout":                        fmt.Sprint(patience.Milliseconds()),
 		"idle_in_transaction_session_timeout": fmt.Sprint(maxPause.Milliseconds()),
-		// Every query has its index. A plan that was made while a table was
-		// small, or before it was analysed, must not read all of it later.
+		// Every query has an index. A plan that was made while a table was small or not
+		// yet analysed must not scan the whole table later.
 		"enable_seqscan":    "off",
 		"enable_bitmapscan": "off",
 		"plan_cache_mode":   "force_generic_plan",
@@ -133,8 +131,8 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 	return look(s.newReader(ctx, tx))
 }
 
-// beginRead begins a transaction. A connection that has broken since it was last
-// used is passed over: nothing was asked on it yet.
+// beginRead begins a transaction. It skips idle connections that have broken since
+// their last use; no query was sent on them yet.
 func (s *Store) beginRead(ctx context.Context) (pgx.Tx, error) {
 	for idle := s.reads.Stat().TotalConns(); ; idle-- {
 		tx, err := s.reads.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// maxLists is how many idle lists of a run are fetched beforehand.
+	// maxLists is the number of idle lists that are prefetched per run.
 	maxLists = 8
-	// ahead is for how many sessions like this one tasks are fetched, once some
-	// are to be fetched, and farAhead for how many it is found out which come
-	// next and what needs them.
+	// If tasks must be fetched, ahead is the number of sessions like this one to fetch
+	// tasks for. farAhead is the number of sessions to fetch the keys of the next tasks
+	// and their dependents for.
 	ahead, farAhead = 16, 64
 )
 
-// prefetch is a few exchanges with the server that fetch what many requests
-// need, as far as it is not remembered. Mostly it is one, and for requests that
-// only end attempts none.
+// prefetch fetches the rows that many requests need and that are not cached, in a few
+// exchanges with the server. Usually it is one exchange, and none for requests that
+// only end attempts.
 type prefetch struct {
 	*session
 	need  store.Need
@@ -29,7 +29,7 @@ type prefetch struct {
 	batch pgx.Batch
 
 	tasks wanted[store.TaskKey]
-	below wanted[store.TaskKey] // tasks of which is wanted what needs them
+	below wanted[store.TaskKey] // tasks whose dependents are wanted
 	runs  wanted[string]
 }
 
@@ -43,7 +43,7 @@ func (s *session) Prefetch(need store.Need) error {
 			if err := s.lock(); err != nil {
 				return err
 			}
-			return s.Prefetch(need) // everything may be forgotten
+			return s.Prefetch(need) // start again: lock may have cleared the cache
 		}
 		if err := p.send(); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (p *prefetch) send() error {
 	return p.store.fail(err)
 }
 
-// first asks for what follows from the requests alone.
+// first queries what follows from the requests alone.
 func (p *prefetch) first() {
 	if len(p.need.Promises) > 0 {
 		p.promises()
@@ -164,7 +164,7 @@ func fetchList[V any](p *prefetch, query string, to *memo.List[V]) {
 	})
 }
 
-// readyKeys fetches the keys at the heads of all lists of ready tasks.
+// readyKeys fetches the keys of the first tasks of all ready lists.
 func (p *prefetch) readyKeys() {
 	limit := farAhead * p.limit
 	p.batch.Queue(readyKeys, limit).Query(func(rows pgx.Rows) error {
@@ -177,7 +177,7 @@ func (p *prefetch) readyKeys() {
 	})
 }
 
-// rows asks for the rows that the first answers name.
+// rows queries the rows that the first answers refer to.
 func (p *prefetch) rows() {
 	for _, id := range p.need.Attempts {
 		if a, known := p.Seen.Attempts.Known(id); known {
@@ -195,7 +195,7 @@ func (p *prefetch) rows() {
 	p.fetchRuns()
 }
 
-// wantReady asks for tasks that will be claimed, and then for some more.
+// wantReady requests the tasks that will be claimed, and some more for later sessions.
 func (p *prefetch) wantReady() {
 	if p.need.Claims == 0 {
 		return
@@ -239,7 +239,7 @@ func (p *prefetch) fetchTasks() {
 	})
 }
 
-// fetchDependents fetches what needs the tasks, in their order.
+// fetchDependents fetches the dependents of the tasks, in their order.
 func (p *prefetch) fetchDependents() {
 	if len(p.below.list) == 0 {
 		return
@@ -281,8 +281,8 @@ func (p *prefetch) fetchRuns() {
 		})
 }
 
-// idle asks for the heads of the first idle lists of the runs in which something
-// will end, if anything waits in them.
+// idle queries the first tasks of the first idle lists, for runs in which an attempt
+// will end while tasks wait.
 func (p *prefetch) idle() {
 	runs := p.waiting()
 	if len(runs) == 0 {
@@ -315,7 +315,7 @@ func (p *prefetch) idle() {
 	})
 }
 
-// waiting lists the runs in which something will end while something waits.
+// waiting returns the runs in which an attempt will end while tasks wait.
 func (p *prefetch) waiting() []string {
 	var ending wanted[string]
 	for _, id := range p.need.Attempts {
@@ -340,12 +340,12 @@ func (p *prefetch) keepIdle(l memo.IdleList, keys []store.TaskKey) {
 	known := p.stored.fetched[l.Run]
 	known.lists = append(known.lists, l)
 	if len(known.lists) == maxLists {
-		known.upTo = l.Wave - 1 // of its wave there may be more
+		known.upTo = l.Wave - 1 // the last list's wave may have more lists
 	}
 	p.stored.fetched[l.Run] = known
 }
 
-// keep lets the session know the heads of the ready lists.
+// keep gives the session the first tasks of the ready lists.
 func (p *prefetch) keep() {
 	if p.need.Claims == 0 {
 		return
@@ -358,7 +358,7 @@ func (p *prefetch) keep() {
 		tasks := p.seen(keysOf(l.spots[:min(p.limit, len(l.spots))]))
 		more := 0
 		if l.whole && len(tasks) == len(l.spots) {
-			more = 1 // was asked for than there are
+			more = 1 // a limit above the length marks the list as complete
 		}
 		p.stored.Ready.Put(name, tasks, len(tasks)+more)
 	}
@@ -372,7 +372,7 @@ func keysOf(spots []spot) []store.TaskKey {
 	return keys
 }
 
-// seen returns the tasks of keys up to the first that is not remembered.
+// seen returns the tasks of keys up to the first that is not cached.
 func (p *prefetch) seen(keys []store.TaskKey) []store.Task {
 	var tasks []store.Task
 	for _, key := range keys {
@@ -385,7 +385,7 @@ func (p *prefetch) seen(keys []store.TaskKey) []store.Task {
 	return tasks
 }
 
-// wanted is keys, each once.
+// wanted is a list of distinct keys.
 type wanted[K comparable] struct {
 	list []K
 	has  map[K]bool
@@ -410,7 +410,7 @@ func columnsOf(keys []store.TaskKey) (runs, tasks []string) {
 	return runs, tasks
 }
 
-// heads are the keys of lists as they come, row by row.
+// heads collects the keys of several lists from the rows of a query.
 type heads[K comparable] struct {
 	lists []K
 	keys  map[K][]store.TaskKey

@@ -18,9 +18,9 @@ type querier interface {
 	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
 }
 
-// reader looks rows up.
+// reader looks up rows.
 type reader struct {
-	ctx   context.Context // of all its queries: a Reader lives for one call
+	ctx   context.Context // for all its queries: a Reader lives for one call
 	db    querier
 	store *Store
 
@@ -36,7 +36,7 @@ func (s *Store) newReader(ctx context.Context, db querier) *reader {
 	return r
 }
 
-// many returns the rows of a query that selects data.
+// many returns all rows of a query that selects data.
 func many[V any](r *reader, query string, args ...any) (list []V, err error) {
 	rows, err := r.db.Query(r.ctx, query, args...)
 	if err != nil {
@@ -46,7 +46,7 @@ func many[V any](r *reader, query string, args ...any) (list []V, err error) {
 	return list, r.store.fail(err)
 }
 
-// one returns the row of a query that selects data.
+// one returns the only row of a query that selects data.
 func one[V any](r *reader, query string, args ...any) (V, error) {
 	list, err := many[V](r, query, args...)
 	if len(list) > 0 && err == nil {
@@ -63,13 +63,13 @@ func notFound(err error) error {
 	return nil
 }
 
-// scanRow reads a row of which data is the last column.
+// scanRow decodes a row whose last column is data.
 func scanRow[V any](row pgx.CollectableRow) (V, error) {
 	raw := row.RawValues()
 	return record.Read[V](raw[len(raw)-1])
 }
 
-// scanTask reads a row of which data and spec are the last columns.
+// scanTask decodes a row whose last columns are data and spec.
 func scanTask(row pgx.CollectableRow) (store.Task, error) {
 	raw := row.RawValues()
 	task, err := record.Read[store.Task](raw[len(raw)-2])
@@ -84,7 +84,7 @@ func scanEvent(row pgx.CollectableRow) (store.Event, error) {
 	return event, err
 }
 
-// cloneRaw keeps what the driver will overwrite.
+// cloneRaw copies a value before the driver overwrites its buffer.
 func cloneRaw(raw []byte) json.RawMessage {
 	if raw == nil {
 		return nil

@@ -9,21 +9,21 @@ import (
 	"gaffer/internal/engine/store/memo"
 )
 
-// ready remembers the beginnings of the lists of ready tasks, so that as long as
-// nobody else writes the database need not be asked which task comes next.
+// ready caches the first tasks of each list of ready tasks. While no other process
+// writes, the next task is found without a query.
 type ready struct {
-	known bool // every list that is not here is empty
+	known bool // a list that is not in lists is empty
 	lists map[memo.ReadyList]*readyTasks
-	spots map[store.TaskKey]spot // where each task is
+	spots map[store.TaskKey]spot // position of each task
 }
 
-// readyTasks is the beginning of a list.
+// readyTasks is the first part of a list.
 type readyTasks struct {
 	spots []spot
-	whole bool // there are no more
+	whole bool // the list is complete
 }
 
-// spot is a task's place in its list.
+// spot is a task's position in its list.
 type spot struct {
 	key      store.TaskKey
 	list     memo.ReadyList
@@ -31,20 +31,20 @@ type spot struct {
 	seq      int64
 }
 
-// maxSpots is how many tasks of a list are remembered.
+// maxSpots is the maximum number of cached tasks per list.
 const maxSpots = 16384
 
 func spotOf(t store.Task) spot {
 	return spot{t.TaskKey, memo.ReadyList{Labels: t.Labels, Lane: t.Lane}, t.Priority, t.Seq}
 }
 
-// order is that of [store.ByPriority].
+// order is the order of [store.ByPriority].
 func (s spot) order(other spot) int {
 	return cmp.Or(cmp.Compare(other.priority, s.priority), cmp.Compare(s.seq, other.seq))
 }
 
-// put remembers what the database has said: the first spots of all lists, at most
-// limit of each.
+// put replaces the cache by the result of a query: the first spots of all lists, at
+// most limit of each.
 func (r *ready) put(spots []spot, limit int) {
 	*r = ready{known: true, lists: map[memo.ReadyList]*readyTasks{}, spots: map[store.TaskKey]spot{}}
 	for _, s := range spots {
@@ -64,7 +64,8 @@ func (r *ready) list(name memo.ReadyList) *readyTasks {
 	return l
 }
 
-// enough reports whether so many tasks of each list are remembered, or all.
+// enough reports whether at least limit tasks of each list are cached, or the whole
+// list.
 func (r *ready) enough(limit int) bool {
 	if !r.known {
 		return false
@@ -77,14 +78,14 @@ func (r *ready) enough(limit int) bool {
 	return true
 }
 
-// names lists the lists that are not empty, in their order.
+// names returns the non-empty lists, in their order.
 func (r *ready) names() []memo.ReadyList {
 	return slices.SortedFunc(maps.Keys(r.lists), func(a, b memo.ReadyList) int {
 		return cmp.Or(cmp.Compare(a.Labels, b.Labels), cmp.Compare(a.Lane, b.Lane))
 	})
 }
 
-// applied brings the lists up to date with tasks that were written.
+// applied updates the lists after tasks were written.
 func (r *ready) applied(tasks []store.Task) {
 	if !r.known {
 		return
@@ -120,7 +121,7 @@ func (r *ready) remove(key store.TaskKey) {
 		at++
 	}
 	if at == 0 {
-		l.spots = l.spots[1:] // as a rule
+		l.spots = l.spots[1:] // the usual case
 	} else {
 		l.spots = slices.Delete(l.spots, at, at+1)
 	}

@@ -12,17 +12,17 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// schemas are the steps from one version of the schema to the next. A step that
-// was released is never changed.
+// schemas contains the migrations from each version of the schema to the next. A
+// released migration never changes.
 //
 //go:embed schema/*.sql
 var schemas embed.FS
 
-// migrationLock is held by the one process that changes the schema: "gaff".
+// migrationLock is the advisory lock of the process that migrates the schema: "gaff".
 const migrationLock = 0x67616666
 
-// prepareDatabase brings the schema up to date. It is safe when several
-// processes begin at once.
+// prepareDatabase migrates the schema to the current version. Several processes may
+// call it at the same time.
 func (s *Store) prepareDatabase(ctx context.Context) error {
 	steps, err := readSteps(schemas)
 	if err != nil {
@@ -58,7 +58,8 @@ func (s *Store) prepareDatabase(ctx context.Context) error {
 	return s.fail(tx.Commit(ctx))
 }
 
-// version returns the version of the schema, which is 0 if there is none yet.
+// version returns the version of the schema. If there is no schema, it creates one and
+// returns 0.
 func (s *Store) version(ctx context.Context, tx pgx.Tx) (version int, err error) {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrationLock); err != nil {
 		return 0, err
@@ -75,8 +76,8 @@ func (s *Store) version(ctx context.Context, tx pgx.Tx) (version int, err error)
 	return version, err
 }
 
-// createSchema makes the schema unless it is there: a role may be allowed to use
-// one that was made for it, and not to make any.
+// createSchema creates the schema unless it exists: a database role may be allowed to
+// use an existing schema, but not to create one.
 func (s *Store) createSchema(ctx context.Context, tx pgx.Tx) error {
 	var there bool
 	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", s.schema).Scan(&there)

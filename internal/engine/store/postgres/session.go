@@ -12,39 +12,40 @@ import (
 	"gaffer/internal/engine/store/memo"
 )
 
-// session is a transaction that writes. There is one at a time, over all
-// processes: each holds the row of last_event. As long as nobody else writes,
-// one that finds all it needs in memory takes that row only with its commit,
-// which fails if somebody has written.
+// session is a writing transaction. There is one at a time over all processes, because
+// each locks the row of last_event. While no other process writes, a session that finds
+// everything in its cache locks that row only when it commits. The commit fails if
+// another process has written in the meantime.
 type session struct {
 	memo.Reader
 	stored *reader
 	store  *Store
-	locked bool // the row of last_event is ours
-	shown  bool // requests have seen what is remembered
+	locked bool // this session has locked the row of last_event
+	shown  bool // requests have read from the cache
 	err    error
-	ctx    context.Context // not that of a request: others are in the session too
+	ctx    context.Context // not the context of a request: several requests share the session
 	cancel context.CancelFunc
 }
 
-// known is what is remembered between sessions, and what it holds for.
+// known is the cache that is kept between sessions, and the state that it is valid for.
 type known struct {
 	head
-	seen  *memo.Seen // nil for nothing
+	seen  *memo.Seen // nil if empty
 	ready *ready
 	whole *memo.Rows[string, []store.TaskKey] // all tasks of a run
-	alone bool                                // nobody else has written lately
+	alone bool                                // no other process has written lately
 }
 
-// head is the row that all sessions wait for.
+// head is the row of last_event, which every session locks.
 type head struct {
 	seq int64 // of the last event
-	// Another one for each session that has written.
+	// A new random value for each session that has written.
 	stamp int64
 }
 
-// begin waits until no other session of this process is open. Those who have
-// just had their answer are let go first: most of them come back at once.
+// begin waits until no other session of this process is open. It then yields, so that
+// callers which have just received an answer run first: most of them send a new request
+// at once.
 func (s *Store) begin(ctx context.Context) (store.Session, error) {
 	select {
 	case s.open <- struct{}{}:
@@ -85,7 +86,7 @@ func (s *Store) beginOn(ctx context.Context) (*session, error) {
 	return session, nil
 }
 
-// remember lets the session see what is remembered.
+// remember attaches the cache to the session.
 func (s *session) remember() {
 	if s.store.known.seen == nil {
 		k := &s.store.known
@@ -95,9 +96,9 @@ func (s *session) remember() {
 	s.Reader = memo.Reader{Reader: s.stored, Seen: s.store.known.seen}
 }
 
-// lock takes the row that all sessions wait for, unless it is ours. If others
-// have written, everything is forgotten; if a request has seen it, that is too
-// late.
+// lock locks the row of last_event, unless this session has already done so. If other
+// processes have written, it clears the cache. If a request has already read from the
+// cache, the session is stale and lock returns [store.ErrStale].
 func (s *session) lock() error {
 	if s.locked || s.err != nil {
 		return s.err
@@ -122,7 +123,8 @@ func (s *session) lock() error {
 	return s.err
 }
 
-// Query asks the database, as no session in memory can.
+// Query locks the session and queries the database. Only lookups that the cache cannot
+// answer get here.
 func (s *session) Query(ctx context.Context, query string, args ...any) (pgx.Rows, error) {
 	if err := s.lock(); err != nil {
 		return nil, err
@@ -136,14 +138,14 @@ func (s *session) LastSeq() (int64, error) { return s.store.known.seq, nil }
 // Commit implements [store.Session].
 func (s *session) Commit(c store.Changes) error { return s.Send(c)() }
 
-// Send implements [store.Sender]. All statements and the commit are one exchange
-// with the server.
+// Send implements [store.Sender]. It sends all statements and the commit in one
+// exchange with the server.
 func (s *session) Send(c store.Changes) (answer func() error) {
 	after := head{seq: s.store.known.seq + int64(len(c.Events)), stamp: rand.Int64()}
 	w := &write{session: s, message: message{b: s.store.message[:0]}}
 	w.all(c, after)
 	if !s.locked && s.store.doubt.Load() {
-		s.err = store.ErrStale // what it was made on was not stored
+		s.err = store.ErrStale // an earlier session that this one is based on was not stored
 	}
 	if err := errors.Join(s.err, w.message.err); err != nil {
 		s.shown = false
@@ -158,8 +160,8 @@ func (s *session) Send(c store.Changes) (answer func() error) {
 	return answer
 }
 
-// Rollback implements [store.Session]. What was answered from memory holds only
-// if nobody has written.
+// Rollback implements [store.Session]. Answers from the cache are valid only if no
+// other process has written, so it checks that.
 func (s *session) Rollback() error {
 	defer func() { <-s.store.open }()
 	defer s.end()
@@ -172,7 +174,7 @@ func (s *session) Rollback() error {
 	}
 	if _, failed := s.store.line.conn.Exec(s.ctx, "ROLLBACK"); failed != nil {
 		s.store.known = known{}
-		_ = s.store.line.hangUp() // which ends the transaction
+		_ = s.store.line.hangUp() // this ends the transaction
 		return errors.Join(err, s.store.fail(failed))
 	}
 	s.store.known.seen.EndSession()

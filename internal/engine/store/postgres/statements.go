@@ -1,9 +1,9 @@
 package postgres
 
-// statement is one that writes, and is prepared on each connection.
+// statement is a writing statement. It is prepared on each connection.
 type statement struct{ name, query string }
 
-// statements lists all.
+// statements returns all statements.
 func statements() []statement {
 	return append([]statement{
 		moveHead, changeRuns, putRuns, putPlans, moveTasks, putTasks, putNeeds, changeAttempts, putAttempts, putQuestions,
@@ -12,13 +12,13 @@ func statements() []statement {
 }
 
 var (
-	// moveHead takes the turn and the row that all sessions wait for. If another
-	// session was there meanwhile, it divides by zero: this one was made on what is
-	// not so any more.
+	// moveHead takes the advisory lock and updates the row of last_event. It divides by
+	// zero if another session has written in the meantime, because this session is then
+	// stale.
 	moveHead = statement{"head", `UPDATE last_event SET seq = $1, writes = $2::bigint / (writes = $3)::int
 		FROM (SELECT pg_advisory_xact_lock($4::int, $5::int)) AS turn`}
 
-	// changeRuns changes runs that are known to be there.
+	// changeRuns updates runs that are known to exist.
 	changeRuns = statement{"change_runs", `UPDATE run SET status = r.status, created = r.created, data = r.data
 		FROM ` + runArrays + ` WHERE run.id = r.id`}
 	putRuns = statement{"runs", `INSERT INTO run (id, status, created, data) SELECT id, status, created, data FROM ` + runArrays + `
@@ -26,7 +26,8 @@ var (
 	putPlans = statement{"plans", `INSERT INTO plan (run, plan) SELECT run, plan FROM unnest($1::text[], $2::text[]) AS p (run, plan)
 		ON CONFLICT DO NOTHING`}
 
-	// moveTasks changes tasks that are known to be there and keep their place.
+	// moveTasks updates tasks that are known to exist and keep their position in the
+	// queue.
 	moveTasks = statement{"move_tasks", `UPDATE task SET status = t.status, ready = t.ready, idle = t.idle, not_before = t.not_before,
 		data = t.data FROM unnest(` + taskArrays + `) AS t (` + taskColumns + `) WHERE task.run = t.run AND task.task = t.task`}
 	putTasks = statement{"tasks", `INSERT INTO task (` + taskColumns + `, seq, wave, priority, labels, lane, spec)
@@ -39,7 +40,7 @@ var (
 	putNeeds = statement{"needs", `INSERT INTO need (run, need, task) SELECT * FROM unnest($1::text[], $2::text[], $3::text[])
 		ON CONFLICT DO NOTHING`}
 
-	// changeAttempts changes attempts that are known to be there.
+	// changeAttempts updates attempts that are known to exist.
 	changeAttempts = statement{"change_attempts", `UPDATE attempt SET status = a.status, due = a.due, data = a.data
 		FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[]) AS a (id, status, due, data) WHERE attempt.id = a.id`}
 	putAttempts = statement{"attempts", `INSERT INTO attempt (id, status, due, data, run, task, started)

@@ -7,8 +7,8 @@ import (
 	"gaffer/internal/engine/store/memo"
 )
 
-// A list is a stretch of the index task_ready or task_idle. Each is found with
-// one step in the index, however long the ones before it are.
+// A list is a range of the index task_ready or task_idle. Each list is found with one
+// index lookup, however long the lists before it are.
 const (
 	withReadyLists = `WITH RECURSIVE list AS (
 		(SELECT labels, lane FROM task WHERE ready ORDER BY labels, lane LIMIT 1)
@@ -18,7 +18,7 @@ const (
 			ORDER BY labels, lane LIMIT 1) n)`
 	readyLists = withReadyLists + ` SELECT labels, lane FROM list`
 	readyHead  = `SELECT data, spec FROM task WHERE ready AND labels = $1 AND lane = $2 ORDER BY priority DESC, seq LIMIT $3`
-	// readyKeys are the keys at the heads of all lists.
+	// readyKeys selects the keys of the first tasks of all lists.
 	readyKeys = withReadyLists + ` SELECT list.labels, list.lane, t.priority, t.seq, t.run, t.task FROM list, LATERAL (
 			SELECT priority, seq, run, task FROM task WHERE ready AND labels = list.labels AND lane = list.lane
 			ORDER BY priority DESC, seq LIMIT $1) t`
@@ -30,7 +30,7 @@ const (
 			SELECT wave, lane FROM task WHERE idle AND run = r.id AND (wave, lane) > (list.wave, list.lane) AND wave <= $2
 			ORDER BY wave, lane LIMIT 1) n)`
 	idleLists = `SELECT l.wave, l.lane FROM (SELECT $1::text COLLATE "C" AS id) r, LATERAL (` + withIdleLists + ` SELECT * FROM list) l`
-	// idleHeads are the heads of the first lists of several runs.
+	// idleHeads selects the first tasks of the first lists of several runs.
 	idleHeads = `SELECT r.id, l.wave, l.lane, t.task, t.data, t.spec FROM unnest($1::text[]) AS r (id),
 		LATERAL (` + withIdleLists + ` SELECT * FROM list LIMIT $3) l,
 		LATERAL (SELECT task, data, spec FROM task WHERE idle AND run = r.id AND wave = l.wave AND lane = l.lane
@@ -41,7 +41,8 @@ const (
 const (
 	tasksByKey = `SELECT t.data, t.spec FROM unnest($1::text[], $2::text[]) AS k (run, task)
 		JOIN task t ON t.run = k.run AND t.task = k.task`
-	// dependents are what needs the tasks of some keys, each with the need first.
+	// dependents selects the tasks that need the given ones. The first column is the
+	// needed task.
 	dependents = `SELECT n.need, t.data, t.spec FROM unnest($1::text[], $2::text[]) AS k (run, task)
 		JOIN need n ON n.run = k.run AND n.need = k.task JOIN task t ON t.run = n.run AND t.task = n.task ORDER BY t.seq`
 )
@@ -59,10 +60,10 @@ func (r *reader) readyHead(l memo.ReadyList, limit int) ([]store.Task, error) {
 	return r.tasks(readyHead, l.Labels, l.Lane, limit)
 }
 
-// fetchedLists says which idle lists of a run were fetched beforehand.
+// fetchedLists holds the idle lists of a run that were prefetched.
 type fetchedLists struct {
 	lists []memo.IdleList
-	upTo  int // they are all there are up to this wave
+	upTo  int // lists is complete up to this wave
 }
 
 func (r *reader) idleLists(upTo memo.IdleList) ([]memo.IdleList, error) {

@@ -8,18 +8,18 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Of a run that was made here everything is known, since no task is there before
-// its run: which tasks it has, and what needs each of them. That is worth remembering, since the end of each task asks
-// what needs it, and the end of a run how its tasks went.
+// If this process creates a run, it knows all tasks of the run and their dependents,
+// because no task exists before its run. This is worth caching: at the end of each task
+// the engine asks for its dependents, and at the end of a run for all of its tasks.
 
 const (
-	// maxRuns is how many runs are remembered as a whole.
+	// maxRuns is the maximum number of runs whose tasks are all cached.
 	maxRuns = 256
-	// maxWhole is how many tasks such a run may have.
+	// maxWhole is the maximum number of tasks of such a run.
 	maxWhole = 1024
 )
 
-// applied brings what is remembered up to date with what was sent.
+// applied updates the cache after changes were sent.
 func (s *session) applied(c store.Changes) {
 	if !c.Gone.Empty() {
 		s.store.forget(c.Gone)
@@ -45,8 +45,7 @@ func (s *session) applied(c store.Changes) {
 
 var errUnknown = errors.New("it is not known whether it is there")
 
-// added returns the tasks of runs that were not there before, as somebody has
-// looked.
+// added returns the tasks of new runs. A run is new if a lookup has found it missing.
 func (s *session) added(c store.Changes) map[string][]store.Task {
 	added := map[string][]store.Task{}
 	for _, r := range c.Runs {
@@ -71,7 +70,7 @@ func (s *session) added(c store.Changes) map[string][]store.Task {
 	return added
 }
 
-// dependentsAmong returns for each task which of all need it.
+// dependentsAmong returns for each task the tasks in the list that need it.
 func dependentsAmong(tasks []store.Task) map[store.TaskKey][]store.TaskKey {
 	below := make(map[store.TaskKey][]store.TaskKey, len(tasks))
 	for _, t := range tasks {

@@ -39,7 +39,7 @@ func each[V any](rows []V, put func(V) error) error {
 	return nil
 }
 
-// put writes a row: its JSON is the last parameter.
+// put writes a row. The row's JSON is the last parameter.
 func (s *session) put(query string, row any, args ...any) error {
 	data, err := s.store.record.Text(row)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *session) putRun(r store.Run) error {
 		}
 	}
 	if known && before.Status == r.Status && before.Created.Equal(r.Created) {
-		return s.put("UPDATE run SET data = ?2 WHERE id = ?1", &r, r.ID) // and no index
+		return s.put("UPDATE run SET data = ?2 WHERE id = ?1", &r, r.ID) // touches no index
 	}
 	return s.put(`INSERT INTO run (id, status, created, data) VALUES (?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET status = excluded.status, created = excluded.created, data = excluded.data`,
@@ -74,7 +74,7 @@ var (
 		"UPDATE task SET status = ?3, data = ?4, ready = ?5 WHERE run = ?1 AND task = ?2")
 )
 
-// putTasks writes together those of which little has changed.
+// putTasks writes tasks with few changed columns in bulk, and the others one by one.
 func (s *session) putTasks(tasks []store.Task) error {
 	var moved, taken []*store.Task
 	for i := range tasks {
@@ -109,8 +109,8 @@ func (s *session) moved(to []any, t *store.Task) ([]any, error) {
 	return append(to, t.Run, t.Task, t.Status, data), err
 }
 
-// putTask leaves out what is known to be there: the needs, which never change,
-// and the spec, which hardly ever does.
+// putTask leaves out columns that are known to be unchanged: the needs, which never
+// change, and the spec, which hardly ever does.
 func (s *session) putTask(t store.Task, known, same bool) error {
 	spec := t.Spec
 	t.Spec = nil
@@ -132,8 +132,8 @@ func (s *session) putTask(t store.Task, known, same bool) error {
 		lane = excluded.lane, spec = excluded.spec, data = excluded.data`, &t, append(taskColumns(&t), textOrNull(spec))...)
 }
 
-// stays reports whether all columns that an index has, or is about, are the same,
-// but for ready: SQLite looks at every index that a statement names a column of.
+// stays reports whether all columns that an index uses are the same, except ready.
+// SQLite checks every index of which a statement names a column.
 func stays(before, t *store.Task) bool {
 	return before.Idle() == t.Idle() && before.NotBefore.Equal(t.NotBefore) &&
 		before.Seq == t.Seq && before.Wave == t.Wave && before.Priority == t.Priority && before.Labels == t.Labels && before.Lane == t.Lane

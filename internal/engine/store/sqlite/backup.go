@@ -14,7 +14,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Copied says what is in a copy of a database.
+// Copied describes a copy of a database.
 type Copied struct {
 	Path    string
 	Bytes   int64
@@ -22,22 +22,22 @@ type Copied struct {
 	Last    int64 // the number of the last event
 }
 
-// ExistsError is a file that is not to be overwritten.
+// ExistsError reports that a file exists and must not be overwritten.
 type ExistsError struct{ Path string }
 
 func (e *ExistsError) Error() string { return e.Path + " is there already" }
 
-// Conflict marks the error as one about what is there.
+// Conflict marks the error as a conflict with an existing file.
 func (e *ExistsError) Conflict() bool { return true }
 
-// Hint says what to do.
+// Hint returns what the user can do.
 func (e *ExistsError) Hint() string { return "--force replaces it" }
 
-// Backup writes a copy of the database at path, as it is at one moment, to a
-// file. Whoever uses the database goes on meanwhile. The copy is synced and
-// checked before the file gets its name; a file that has it is replaced only with
-// force. tell, if it is not nil, is told now and then how many bytes are written
-// of about how many.
+// Backup writes a copy of the database at path, as of one moment, to a file. Other
+// processes may use the database meanwhile. The copy is synced and checked before it
+// gets its final name. An existing file is replaced only with force. If tell is not
+// nil, it is called regularly with the number of bytes written and the approximate
+// total.
 func Backup(ctx context.Context, path, to string, force bool, tell func(done, total int64)) (Copied, error) {
 	if err := apart(path, to); err != nil {
 		return Copied{}, err
@@ -58,7 +58,7 @@ func Backup(ctx context.Context, path, to string, force bool, tell func(done, to
 
 var errSame = errors.New("it is the database itself")
 
-// apart returns an error if two names are of one file.
+// apart returns an error if both paths name the same file.
 func apart(path, other string) error {
 	a, err := os.Stat(path)
 	if err != nil {
@@ -70,8 +70,8 @@ func apart(path, other string) error {
 	return nil
 }
 
-// copyBeside writes a checked copy of a database to a new file that only its
-// owner can read, in the folder of another.
+// copyBeside writes a checked copy of a database to a temporary file in the folder of
+// to. Only the owner can read that file.
 func copyBeside(ctx context.Context, from, to string, tell func(done, total int64)) (temp string, c Copied, err error) {
 	f, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".*")
 	if err != nil {
@@ -93,8 +93,7 @@ func copyBeside(ctx context.Context, from, to string, tell func(done, total int6
 	return temp, c, nil
 }
 
-// copyInto writes all that is in a database to an empty file, without the room
-// that is free in it.
+// copyInto writes the content of a database to an empty file, without unused pages.
 func copyInto(ctx context.Context, from, to string, tell func(done, total int64)) error {
 	return reading(ctx, from, func(c *conn) error {
 		if _, err := known(c); err != nil {
@@ -111,10 +110,11 @@ func copyInto(ctx context.Context, from, to string, tell func(done, total int64)
 	})
 }
 
-// tellEvery is how often it is told how far a copy has come.
+// tellEvery is the interval of progress reports.
 const tellEvery = 2 * time.Second
 
-// telling tells how much of a file is written until stop is called, which waits.
+// telling reports the size of a file until stop is called. stop waits for the end of
+// the last report.
 func telling(file string, total int64, tell func(done, total int64)) (stop func()) {
 	if tell == nil {
 		return func() {}
@@ -141,7 +141,7 @@ func telling(file string, total int64, tell func(done, total int64)) (stop func(
 	}
 }
 
-// reading opens a database that is there to read it.
+// reading opens an existing database for reading.
 func reading(ctx context.Context, path string, read func(c *conn) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -165,7 +165,8 @@ func reading(ctx context.Context, path string, read func(c *conn) error) error {
 	return errors.Join(read(c), c.close(), db.Close())
 }
 
-// known returns the version of the schema, unless this program does not know it.
+// known returns the version of the schema. It fails if this program does not know that
+// version.
 func known(c *conn) (int, error) {
 	steps, err := readSteps(schemas)
 	if err != nil {
@@ -185,7 +186,7 @@ func known(c *conn) (int, error) {
 
 var errEmpty = errors.New("it has no tables")
 
-// Check looks through the whole of a database that nobody uses.
+// Check checks the integrity of a whole database that is not in use.
 func Check(ctx context.Context, path string) (Copied, error) {
 	copied := Copied{Path: path}
 	info, err := os.Stat(path)
@@ -205,7 +206,7 @@ func Check(ctx context.Context, path string) (Copied, error) {
 	return copied, err
 }
 
-// check has SQLite look at every page.
+// check runs SQLite's integrity check, which reads every page.
 func (c *conn) check(ctx context.Context) error {
 	var found string
 	if err := c.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&found); err != nil {
@@ -225,7 +226,7 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// give gives a file its name, durably.
+// give renames a file durably.
 func give(file, name string) error {
 	if err := os.Rename(file, name); err != nil {
 		return err
@@ -233,7 +234,7 @@ func give(file, name string) error {
 	return syncFile(filepath.Dir(name))
 }
 
-// absent says whether nothing has a name.
+// absent reports whether no file exists at the path.
 func absent(path string) bool {
 	_, err := os.Lstat(path)
 	return errors.Is(err, fs.ErrNotExist)

@@ -2,36 +2,36 @@ package sqlite
 
 import "strings"
 
-// bulk is a statement that adds or changes rows, for several of them at once: half
-// of what a statement of one row costs is its own.
+// bulk is a statement that adds or changes several rows at once. Half of the cost of a
+// single-row statement is independent of the row.
 type bulk struct {
-	before, row, after string // a statement of several rows is put together from these
-	single             string // and this is for one
+	before, row, after string // parts of the statement for several rows
+	single             string // the statement for one row
 }
 
-// newBulk returns the statement that is put together from what comes before the
-// rows, one row, and what comes after them.
+// newBulk returns the statement that consists of the text before the rows, one row, and
+// the text after them.
 func newBulk(before, row, after string) bulk {
 	return bulk{before, row, after, before + row + after}
 }
 
-// newChange returns the statement that changes rows, each by its key, and how it is
-// for a single one. The parameters are the same in both.
+// newChange returns a statement that updates rows by their key. single is the form for
+// one row; it has the same parameters.
 func newChange(before, row, after, single string) bulk {
 	return bulk{before + " FROM (VALUES ", row, ") AS v " + after, single}
 }
 
 const (
-	// fewBulk rows are not worth a statement that must be prepared for them.
+	// Fewer than fewBulk rows are not worth preparing a statement for their number.
 	fewBulk = 4
-	// mostBulk is how many rows a statement has at the most: there is one for
-	// each number of them.
+	// mostBulk is the maximum number of rows per statement. Each number of rows needs
+	// its own prepared statement.
 	mostBulk = 32
-	// maxColumns is how many parameters a row has at the most.
+	// maxColumns is the maximum number of parameters of a row.
 	maxColumns = 8
 )
 
-// of returns the statement for so many rows.
+// of returns the statement for n rows.
 func (b *bulk) of(n int) string {
 	if n == 1 {
 		return b.single
@@ -39,7 +39,7 @@ func (b *bulk) of(n int) string {
 	return b.before + b.row + strings.Repeat(", "+b.row, n-1) + b.after
 }
 
-// share is how many of so many rows are put by one statement.
+// share returns how many of the given number of rows the next statement writes.
 func share(rows int) int {
 	if rows < fewBulk {
 		return 1
@@ -47,7 +47,7 @@ func share(rows int) int {
 	return min(rows, mostBulk)
 }
 
-// putAll adds or changes rows. args appends the parameters of one of them.
+// putAll adds or changes rows. args appends the parameters of one row.
 func putAll[V any](c *conn, b bulk, rows []V, args func(to []any, row V) ([]any, error)) error {
 	for len(rows) > 0 {
 		n := share(len(rows))

@@ -15,29 +15,27 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// conn is a connection with its prepared statements. It is not safe for
-// concurrent use.
+// conn is a connection with its prepared statements. It is not safe for concurrent use.
 //
-// Its statements never get the context of a request: a write that is
-// interrupted half way, or a watcher for each statement, is worth less than the
-// moment that a statement takes.
+// Statements never get the context of a request. Each takes only a moment, which does
+// not justify an interrupted write or a watcher goroutine per statement.
 type conn struct {
 	*sql.Conn
 	path     string
 	prepared map[string]*sql.Stmt
-	bare     map[string]sqldriver.StmtExecContext // those that return no rows
-	args     []sqldriver.NamedValue               // of the statement that runs
+	bare     map[string]sqldriver.StmtExecContext // statements that return no rows
+	args     []sqldriver.NamedValue               // arguments of the current statement
 }
 
-// patience is how long a connection waits for a lock of somebody else.
+// patience is how long a connection waits for another connection's lock.
 const patience = 30 * time.Second
 
-// mergeAt is how many pages the log has when whoever commits merges it into the file:
-// more than those of a plan of ten thousand tasks, whose first can begin at once then.
+// mergeAt is the number of pages at which a commit merges the log into the file. It is
+// more than a plan of ten thousand tasks needs, so the first of them can start at once.
 const mergeAt = 4000
 
-// dsn returns the name under which the driver opens a file. Every connection
-// syncs what it commits before it says so.
+// dsn returns the data source name of a file. Every connection syncs a commit before it
+// reports success.
 func dsn(path string, pragmas ...string) string {
 	query := url.Values{"_pragma": append([]string{
 		fmt.Sprintf("busy_timeout(%d)", patience.Milliseconds()),
@@ -55,8 +53,8 @@ func connect(ctx context.Context, db *sql.DB, path string) (*conn, error) {
 	return &conn{Conn: c, path: path, prepared: map[string]*sql.Stmt{}, bare: map[string]sqldriver.StmtExecContext{}}, nil
 }
 
-// close gives the connection back. The driver's own is not closed, nor its log
-// merged into the file, before all statements are.
+// close releases the connection. It must close all statements first; otherwise the
+// driver neither closes its own connection nor merges the log into the file.
 func (c *conn) close() error {
 	var errs []error
 	for _, stmt := range c.prepared {
@@ -80,8 +78,8 @@ func (c *conn) prepare(query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-// exec runs a statement. It asks the driver itself: what database/sql does for
-// each statement is a tenth of what a small one costs.
+// exec runs a statement. It calls the driver directly, because database/sql adds a
+// tenth to the cost of a small statement.
 func (c *conn) exec(query string, args ...any) error {
 	err := c.Raw(func(inner any) error {
 		stmt, err := c.prepareBare(inner, query)
@@ -97,7 +95,7 @@ func (c *conn) exec(query string, args ...any) error {
 			c.args = append(c.args, sqldriver.NamedValue{Ordinal: i + 1, Value: value})
 		}
 		_, err = stmt.ExecContext(context.Background(), c.args)
-		clear(c.args) // texts may be long
+		clear(c.args) // release texts, which may be long
 		return err
 	})
 	return fail(c.path, err)
@@ -125,7 +123,7 @@ func (c *conn) prepareBare(inner any, query string) (sqldriver.StmtExecContext, 
 	return bare, nil
 }
 
-// valueOf is a parameter as drivers take it.
+// valueOf converts a parameter to a driver value.
 func valueOf(arg any) (sqldriver.Value, error) {
 	switch v := arg.(type) {
 	case nil, string, int64, bool:
@@ -136,7 +134,7 @@ func valueOf(arg any) (sqldriver.Value, error) {
 	return sqldriver.DefaultParameterConverter.ConvertValue(arg)
 }
 
-// each runs a query and calls row for each row of its answer.
+// each runs a query and calls row for each row of the result.
 func (c *conn) each(query string, row func(scan func(to ...any) error) error, args ...any) error {
 	stmt, err := c.prepare(query)
 	if err != nil {
@@ -156,7 +154,7 @@ func (c *conn) each(query string, row func(scan func(to ...any) error) error, ar
 	return fail(c.path, rows.Err())
 }
 
-// get scans the only row of an answer.
+// get scans the only row of a result.
 func (c *conn) get(query string, to []any, args ...any) error {
 	found := false
 	err := c.each(query, func(scan func(...any) error) error {
@@ -169,7 +167,7 @@ func (c *conn) get(query string, to []any, args ...any) error {
 	return err
 }
 
-// DamagedError is a file that is not a whole database of gaffer.
+// DamagedError reports a file that is not an intact database of gaffer.
 type DamagedError struct {
 	Path string
 	Err  error
@@ -184,31 +182,31 @@ func (e *DamagedError) Unwrap() error { return e.Err }
 // Invalid marks the error as one about a file's content.
 func (e *DamagedError) Invalid() bool { return true }
 
-// Damaged marks the error as one about the store's own file, and not a caller's.
+// Damaged marks the error as one about the store's own file, not the caller's.
 func (e *DamagedError) Damaged() bool { return true }
 
-// Hint says what to do.
+// Hint returns what the user can do.
 func (e *DamagedError) Hint() string {
 	return "move the file aside, with those beside it that end in -wal and -shm, and restore a backup, or begin with a new one"
 }
 
-// GoneError is a database whose file was deleted or moved away since it was opened.
-// What is written to it now would be lost with it.
+// GoneError reports that the database's file was deleted, moved or replaced since it
+// was opened. Further writes to it would be lost.
 type GoneError struct{ Path string }
 
 func (e *GoneError) Error() string {
 	return fmt.Sprintf("database %s: the file was deleted, moved or replaced while it was in use", e.Path)
 }
 
-// Busy marks the error as one that may be gone when it is tried again.
+// Busy marks the error as temporary: a retry may succeed.
 func (e *GoneError) Busy() bool { return true }
 
-// Hint says what to do.
+// Hint returns what the user can do.
 func (e *GoneError) Hint() string {
 	return "move the file back, with those beside it that end in -wal and -shm, or start gaffer again"
 }
 
-// BusyError is a database in which another program has been writing for too long.
+// BusyError reports that another program has been writing for too long.
 type BusyError struct {
 	Path string
 	Err  error
@@ -220,15 +218,15 @@ func (e *BusyError) Error() string {
 
 func (e *BusyError) Unwrap() error { return e.Err }
 
-// Busy marks the error as one that may be gone when it is tried again.
+// Busy marks the error as temporary: a retry may succeed.
 func (e *BusyError) Busy() bool { return true }
 
-// Hint says what to do.
+// Hint returns what the user can do.
 func (e *BusyError) Hint() string {
 	return "see which program has it open (fuser " + e.Path + ") and whether it is stopped"
 }
 
-// fail says which file an error is about.
+// fail adds the file's path to an error of the database.
 func fail(path string, err error) error {
 	var coded *driver.Error
 	if !errors.As(err, &coded) {

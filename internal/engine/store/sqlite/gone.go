@@ -19,7 +19,7 @@ const (
 	dropPromises  = "DELETE FROM promise WHERE key IN (SELECT value FROM json_each(?))"
 	dropCursors   = "DELETE FROM cursor WHERE name IN (SELECT value FROM json_each(?))"
 	dropLists     = "DELETE FROM item WHERE (kind, parent) IN (SELECT value ->> 'kind', value ->> 'parent' FROM json_each(?))"
-	// The last event is where the next one gets its number from.
+	// Never delete the last event: the next event's number is derived from it.
 	dropEvents = "DELETE FROM event WHERE seq IN (SELECT value FROM json_each(?)) AND seq < (SELECT max(seq) FROM event)"
 )
 
@@ -56,7 +56,7 @@ func (s *session) takeAway(g store.Gone) error {
 	return nil
 }
 
-// forget forgets all that is remembered: rows are hardly ever taken away.
+// forget clears the cache. Rows are deleted so rarely that this costs little.
 func (s *Store) forget(g store.Gone) {
 	s.seen = nil
 	s.plans.Forget(g.Runs...)

@@ -2,7 +2,7 @@ package sqlite
 
 import "syscall"
 
-// The locks belong to the process.
+// These locks belong to the process.
 const (
 	getLock = syscall.F_GETLK
 	setLock = syscall.F_SETLK

@@ -15,10 +15,9 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// Look reads a database that is there, for somebody who is in a hurry: it makes
-// nothing, changes nothing and waits for no other process. A database that is
-// just being recovered is an error, as is one of another version. The reader
-// also has the methods of [Glancer].
+// Look reads an existing database as fast as possible. It creates nothing, changes
+// nothing and waits for no other process. It fails if the database is being recovered
+// or has another schema version. The reader also has the methods of [Glancer].
 func Look(ctx context.Context, path string, look func(r store.Reader) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -41,7 +40,7 @@ func Look(ctx context.Context, path string, look func(r store.Reader) error) err
 	return errors.Join(lookOver(c, look), c.close(), db.Close())
 }
 
-// lookName is the name of a file that is opened for reading, without patience.
+// lookName returns the data source name for reading a file without waiting for locks.
 func lookName(path string) string {
 	query := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(0)", "query_only(1)"}}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
@@ -65,17 +64,17 @@ func lookOver(c *conn, look func(r store.Reader) error) error {
 	return errors.Join(look(Glancer{newReader(c, new(memo.Plans))}), c.exec("ROLLBACK"))
 }
 
-// Glancer looks up less than a reader does, and is quicker.
+// Glancer has queries that return less than those of a reader, and are faster.
 type Glancer struct{ *reader }
 
-// RunsSince returns the runs that run and those that were created since then,
-// without their plans.
+// RunsSince returns the runs that are running or were created since a time, without
+// their plans.
 func (g Glancer) RunsSince(since time.Time) ([]store.Run, error) {
 	return many[store.Run](g.c, `SELECT data FROM run WHERE created >= ?
 		UNION ALL SELECT data FROM run WHERE status = 'running' AND created < ?`, record.Nanos(since), record.Nanos(since))
 }
 
-// AttemptsSince returns the attempts of a run that have begun since then.
+// AttemptsSince returns the attempts of a run that started since a time.
 func (g Glancer) AttemptsSince(run string, since time.Time) ([]store.Attempt, error) {
 	return many[store.Attempt](g.c, "SELECT data FROM attempt WHERE run = ? AND started >= ?", run, record.Nanos(since))
 }

@@ -2,7 +2,7 @@ package sqlite
 
 import "gaffer/internal/engine/store"
 
-// The condition is that of the index event_run.
+// The condition run <> ” matches that of the index event_run.
 const (
 	eventsOf    = "SELECT data, row, tried FROM event WHERE run = ? AND run <> '' AND seq > ? ORDER BY seq LIMIT ?+0"
 	questionsOf = "SELECT data FROM question WHERE data ->> 'run' = ? ORDER BY asked, id"

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// pool is the connections that only read. Readers see the state at their first
-// look and neither wait for a writer nor keep one waiting.
+// pool holds the read-only connections. A reader sees the state of its first query. It
+// neither waits for a writer nor blocks one.
 type pool struct {
 	path string
 	db   *sql.DB
-	used chan struct{} // one for each connection that is taken
+	used chan struct{} // semaphore: one entry for each connection in use
 
 	mu     sync.Mutex
 	free   []*conn
@@ -29,8 +29,8 @@ func newPool(path string) (*pool, error) {
 	return &pool{path: path, db: db, used: make(chan struct{}, maxReaders)}, nil
 }
 
-// take returns a connection, the one that was used last if it is free, for its
-// cache is warm.
+// take returns a connection. It prefers the most recently used one, because its cache
+// is warm.
 func (p *pool) take(ctx context.Context) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (p *pool) giveBack(c *conn) {
 	<-p.used
 }
 
-// close waits until all connections are back.
+// close waits until all connections are returned.
 func (p *pool) close() error {
 	for range maxReaders {
 		p.used <- struct{}{}

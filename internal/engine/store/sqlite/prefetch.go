@@ -6,10 +6,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Prefetch implements [store.Session]. The file is near, but one query for many
-// rows still costs half of many queries for one.
+// Prefetch implements [store.Session]. The file is local, but one query for many rows
+// still costs only half as much as many queries for one row.
 func (s *session) Prefetch(need store.Need) error {
-	// Each request passes over the tasks that the requests before it changed.
+	// Each request skips the tasks that earlier requests of the session have changed.
 	s.Seen.Ready.AtLeast = max(someTasks, need.Claims)
 	s.Seen.Idle.AtLeast = max(someTasks, need.Claims+len(need.Attempts))
 	if len(need.Promises) > 1 {
@@ -35,8 +35,8 @@ func (s *session) fetchPromises(keys []string) error {
 	return nil
 }
 
-// fetchAttempts fetches attempts, with their tasks and what needs those, as far
-// as they are not remembered.
+// fetchAttempts fetches attempts, their tasks, and the dependents of those, unless they
+// are cached.
 func (s *session) fetchAttempts(ids []string) error {
 	var unknown []string
 	for _, id := range ids {
@@ -73,7 +73,7 @@ const (
 		WHERE (n.run, n.need) IN (SELECT value ->> 'run', value ->> 'task' FROM json_each(?)) ORDER BY t.seq`
 )
 
-// fetchTasks fetches the tasks that are not remembered.
+// fetchTasks fetches the tasks that are not cached.
 func (s *session) fetchTasks(keys []store.TaskKey) error {
 	var unknown []store.TaskKey
 	for _, key := range keys {
@@ -91,8 +91,7 @@ func (s *session) fetchTasks(keys []store.TaskKey) error {
 	return err
 }
 
-// fetchDependents fetches what needs the tasks, of those for which that is not
-// remembered.
+// fetchDependents fetches the dependents of tasks, unless they are cached.
 func (s *session) fetchDependents(keys []store.TaskKey) error {
 	var unknown []store.TaskKey
 	for _, key := range keys {
@@ -127,8 +126,8 @@ func (s *session) fetchDependents(keys []store.TaskKey) error {
 	return s.fetchTasks(tasks)
 }
 
-// array is a list as one parameter.
+// array encodes a list as one parameter.
 func array[V any](list []V) string {
-	text, _ := json.Marshal(list) // texts can always be JSON
+	text, _ := json.Marshal(list) // encoding strings cannot fail
 	return string(text)
 }

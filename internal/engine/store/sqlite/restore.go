@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// InUseError is a database that a process has open.
+// InUseError reports that a process has the database open.
 type InUseError struct {
 	Path string
-	PID  int // 0 if it is not known
+	PID  int // 0 if unknown
 }
 
 func (e *InUseError) Error() string {
@@ -23,23 +23,23 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s is in use by the process with pid %d", e.Path, e.PID)
 }
 
-// Conflict marks the error as one about what somebody else does.
+// Conflict marks the error as a conflict with another process.
 func (e *InUseError) Conflict() bool { return true }
 
-// Hint says what to do.
+// Hint returns what the user can do.
 func (e *InUseError) Hint() string {
 	return "stop every gaffer that uses it first; agents that run go on meanwhile"
 }
 
-// Restored says what a database was replaced with, and where the one before is.
+// Restored describes the restored copy, and where the previous database is.
 type Restored struct {
 	Copied
-	Before string // empty if there was none
+	Before string // path of the previous database; empty if there was none
 }
 
-// Restore puts a copy of a database in the place of the one at path. It refuses
-// while any process has that one open, and lets none open it meanwhile. The copy
-// is checked first; the database before stays beside it, under another name.
+// Restore replaces the database at path by a copy of another one. It fails if any
+// process has the database at path open, and lets no process open it meanwhile. It
+// checks the copy first. The previous database is kept beside it under another name.
 func Restore(ctx context.Context, from, path string, now time.Time, tell func(done, total int64)) (r Restored, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return r, err
@@ -51,7 +51,7 @@ func Restore(ctx context.Context, from, path string, now time.Time, tell func(do
 		return r, err
 	}
 	if err := unused(path); err != nil {
-		return r, err // at once, and again when nobody can open it
+		return r, err // fail early; this is checked again when no process can open it
 	}
 	temp, c, err := copyBeside(ctx, from, path, tell)
 	if err != nil {
@@ -65,9 +65,9 @@ func Restore(ctx context.Context, from, path string, now time.Time, tell func(do
 	return r, nil
 }
 
-// replace puts a file in the place of a database, while it is our turn to write:
-// who opens the database waits for that, and then looks whether it is still the
-// same file.
+// replace replaces a database by a file while it holds the writer's turn. A process
+// that opens the database waits for the turn, and then checks whether the file is still
+// the same.
 func replace(ctx context.Context, file, path string, now time.Time) (before string, err error) {
 	turn, err := queueOf(path).wait(ctx)
 	if err != nil {
@@ -85,8 +85,9 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 	if before, err = keepBeside(path, now); err != nil {
 		return "", err
 	}
-	// The log of another file would be taken for that of the new one. Should this
-	// be interrupted, there is no database rather than one without its log.
+	// SQLite would apply the old file's log to the new one, so delete the log too. If
+	// this is interrupted, no database is left at the path, rather than one without its
+	// log.
 	for _, end := range []string{"", "-wal", "-shm"} {
 		if err := ignoreAbsent(os.Remove(path + end)); err != nil {
 			return before, err
@@ -95,7 +96,7 @@ func replace(ctx context.Context, file, path string, now time.Time) (before stri
 	return before, give(file, path)
 }
 
-// keepBeside gives a database a second name, with its log if it has one.
+// keepBeside gives a database a second name by a hard link, with its log if it has one.
 func keepBeside(path string, now time.Time) (name string, err error) {
 	base := path + ".before-" + now.UTC().Format("20060102-150405")
 	name = base
@@ -118,7 +119,7 @@ func ignoreAbsent(err error) error {
 	return err
 }
 
-// unused returns an [*InUseError] if a process has a database open.
+// unused returns an [*InUseError] if a process has the database open.
 func unused(path string) error {
 	free, err := hold(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// schemas are the steps from one version of the schema to the next. A step that
-// was released is never changed.
+// schemas contains the migrations from each version of the schema to the next. A
+// released migration never changes.
 //
 //go:embed schema/*.sql
 var schemas embed.FS
@@ -19,8 +19,8 @@ var schemas embed.FS
 // applicationID marks a file as a database of gaffer: "gaff".
 const applicationID = 0x67616666
 
-// prepareFile brings the schema up to date. It is safe when several processes
-// begin at once.
+// prepareFile migrates the schema to the current version. Several processes may call it
+// at the same time.
 func (s *Store) prepareFile(ctx context.Context) error {
 	steps, err := readSteps(schemas)
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *conn) version() (int, error) {
 	return version, err
 }
 
-// migrate makes the steps after a version, all or none.
+// migrate runs the migrations after a version, all or none.
 func (c *conn) migrate(version int, steps []string) error {
 	if version == len(steps) {
 		return nil

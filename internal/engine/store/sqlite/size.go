@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Size returns how big the file is, and how much of it is free: what was taken
-// away leaves room for what comes next, and the file does not shrink by itself.
+// Size returns the size of the file and how much of it is unused, in bytes. The space
+// of deleted rows is reused; the file does not shrink by itself.
 func (s *Store) Size(ctx context.Context) (total, free int64, err error) {
 	c, err := s.reads.take(ctx)
 	if err != nil {

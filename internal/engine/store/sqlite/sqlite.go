@@ -1,6 +1,6 @@
-// Package sqlite is the store in one SQLite file, which is the default.
-// Several processes may use the same file at once. It must not be on a network
-// file system.
+// Package sqlite is the store in a single SQLite file, which is the default. Several
+// processes may use the same file at once. The file must not be on a network file
+// system.
 package sqlite
 
 import (
@@ -20,44 +20,44 @@ import (
 
 // Store is a store in a file.
 type Store struct {
-	remember int // rows of a kind
+	remember int // number of cached rows of a kind
 	path     string
 	writer   store.Writer
 	bell     store.Bell
 	plans    memo.Plans
 	queue    queuePlace
-	file     os.FileInfo // that of the path, before it was opened
+	file     os.FileInfo // the file at path, from before it was opened
 
-	open   chan struct{} // held by the session that is open
+	open   chan struct{} // semaphore: held by the open session
 	db     *sql.DB
 	write  *conn
 	record record.Writer
-	// What the sessions remember, and the version of the file that holds for.
+	// The cache of the sessions, and the version of the file that it is valid for.
 	seen    *memo.Seen
 	version int64
 	last    int64 // the number of the last event, or -1
-	closed  bool  // under open
+	closed  bool  // guarded by open
 
 	reads *pool
 }
 
 var _ store.Store = (*Store)(nil)
 
-// pollEvery is how often those who wait look for what other processes did.
+// pollEvery is how often waiting readers poll for changes of other processes.
 const pollEvery = 250 * time.Millisecond
 
-// Open opens the database in a file, which is made if it is not there, with its
-// folder, and brings its schema up to date.
+// Open opens the database in a file and migrates its schema to the current version. It
+// creates the file and its folder if they do not exist.
 func Open(ctx context.Context, path string) (*Store, error) { return OpenWith(ctx, path, Options{}) }
 
-// Options say how a database is used.
+// Options configures how a database is used.
 type Options struct {
-	// Remember is how many tasks and attempts are remembered between sessions;
-	// memo.DefaultLimit if zero. Who serves many at once is faster with more.
+	// Remember is the number of tasks and attempts that are cached between sessions;
+	// memo.DefaultLimit if zero. A server with many clients is faster with more.
 	Remember int
 }
 
-// OpenWith is Open with options.
+// OpenWith does the same as Open, with options.
 func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	s := &Store{path: path, remember: opts.Remember, open: make(chan struct{}, 1), queue: queuePlace{queue: queueOf(path)}, last: -1}
 	s.writer.Open, s.writer.Committed = s.begin, s.bell.Ring
 	err = s.connect(ctx)
-	for try := 1; isGone(err) && try < maxTries; try++ { // somebody has restored a backup
+	for try := 1; isGone(err) && try < maxTries; try++ { // a backup was restored in the meantime
 		if err = s.disconnect(); err == nil {
 			err = s.connect(ctx)
 		}
@@ -77,7 +77,7 @@ func OpenWith(ctx context.Context, path string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// maxTries is how often a database is opened that is always another by then.
+// maxTries limits how often the database is opened if its file is replaced each time.
 const maxTries = 10
 
 func (s *Store) connect(ctx context.Context) (err error) {
@@ -102,11 +102,12 @@ func (s *Store) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// forMany is for who serves many at once: room for the pages that all of them go on
-// changing, and a log that is merged before that takes so long that they notice.
+// forMany tunes a connection for a server with many clients: a page cache for the pages
+// that keep changing, and a log that is merged before merging takes noticeably long.
 const forMany = "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 1000"
 
-// isThere fails if the database's name is no longer that of the file that is open.
+// isThere returns a [*GoneError] if the file at the path is no longer the one that is
+// open.
 func (s *Store) isThere() error {
 	switch now, err := os.Stat(s.path); {
 	case err == nil && os.SameFile(now, s.file):
@@ -123,7 +124,7 @@ func isGone(err error) bool {
 	return gone
 }
 
-// disconnect closes the connection that writes.
+// disconnect closes the writing connection.
 func (s *Store) disconnect() error {
 	var errs []error
 	if s.write != nil {
@@ -136,18 +137,18 @@ func (s *Store) disconnect() error {
 	return errors.Join(errs...)
 }
 
-// smallestFile is the size of SQLite's smallest page.
+// smallestFile is SQLite's smallest page size.
 const smallestFile = 512
 
 var errTooSmall = errors.New("it is too small")
 
-// makeFile makes an empty file that only its owner may read. It never opens a
-// file that is there: closing it would take away the locks that another
-// connection of this process has on it.
+// makeFile creates an empty file that only its owner may read, if no file exists. It
+// never opens an existing file, because closing it would release the locks that other
+// connections of this process hold on it.
 func makeFile(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > 0 && info.Size() < smallestFile {
-		return &DamagedError{path, errTooSmall} // which SQLite would overwrite
+		return &DamagedError{path, errTooSmall} // SQLite would overwrite it
 	}
 	if !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -189,14 +190,14 @@ func (s *Store) Read(ctx context.Context, look func(r store.Reader) error) error
 	return err
 }
 
-// Remember changes how many tasks and attempts are remembered between sessions,
-// for who turns out to serve many at once.
+// Remember changes the number of tasks and attempts that are cached between sessions. A
+// process calls it when it starts to serve many clients.
 func (s *Store) Remember(rows int) {
 	s.open <- struct{}{}
 	defer func() { <-s.open }()
 	s.remember, s.seen = rows, nil
 	if rows >= memo.DefaultLimit && s.write != nil {
-		_, _ = s.write.ExecContext(context.Background(), forMany) // without it, it is only slower
+		_, _ = s.write.ExecContext(context.Background(), forMany) // a failure only makes it slower
 	}
 }
 
@@ -205,8 +206,8 @@ func (s *Store) Wait(ctx context.Context, after int64) error {
 	return s.bell.Wait(ctx, after, pollEvery, s.lastSeq)
 }
 
-// lastSeq looks at one thing, and needs no transaction for it. Whoever waits learns
-// here that there is nothing to wait for.
+// lastSeq makes a single query, which needs no transaction. If the file was replaced,
+// waiting readers get the error here.
 func (s *Store) lastSeq(ctx context.Context) (int64, error) {
 	if err := s.isThere(); err != nil {
 		return 0, err

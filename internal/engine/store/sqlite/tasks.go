@@ -5,9 +5,10 @@ import (
 	"gaffer/internal/engine/store/memo"
 )
 
-// A list is a stretch of the index task_ready or task_idle. Each is found with one or two steps in the index, however long the ones
-// before it are. (SQLite would use the index only for the first column of a
-// comparison of pairs.)
+// A list is a range of the index task_ready or task_idle. Each list is found with one
+// or two index lookups, however long the lists before it are. The queries compare
+// columns separately, because SQLite would use the index only for the first column of a
+// row comparison.
 const (
 	readyLists = `WITH RECURSIVE list (labels, lane) AS (
 		SELECT * FROM (SELECT labels, lane FROM task WHERE ready = 1 ORDER BY labels, lane LIMIT 1)
@@ -56,7 +57,7 @@ func (r *reader) idleHead(l memo.IdleList, limit int) ([]store.Task, error) {
 	return r.tasks("SELECT data, spec "+idleHead, l.Run, l.Wave, l.Lane, limit)
 }
 
-// readyHead of a session reads only the tasks that are not remembered.
+// readyHead decodes only the tasks that are not cached.
 func (s *session) readyHead(l memo.ReadyList, limit int) ([]store.Task, error) {
 	return s.head(readyHead, l.Labels, l.Lane, limit)
 }

@@ -26,11 +26,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Variable names the environment variable that holds the server's URL. If it is
-// set, that server is used and none is started.
+// Variable is the environment variable with the server's URL. If it is set, the tests
+// use that server and start none.
 const Variable = "GAFFER_TEST_POSTGRES"
 
-// Main runs the tests of a package beside a server.
+// Main runs the tests of a package while a server is running.
 func Main(m *testing.M) int {
 	if os.Getenv(Variable) != "" {
 		return m.Run()
@@ -51,7 +51,7 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Database makes an empty database for a test and returns its URL.
+// Database creates an empty database for a test and returns its URL.
 func Database(t *testing.T) string {
 	t.Helper()
 	server, err := url.Parse(os.Getenv(Variable))
@@ -75,16 +75,16 @@ func Database(t *testing.T) string {
 	return server.String()
 }
 
-// Server is a server that runs.
+// Server is a running server.
 type Server struct {
 	URL string
 
 	dir   string
 	cmd   *exec.Cmd
-	alive io.Closer // the server ends when this is closed
+	alive io.Closer // closing it ends the server
 }
 
-// Start starts a server with the newest PostgreSQL that is installed.
+// Start starts a server with the newest installed version of PostgreSQL.
 func Start() (*Server, error) {
 	bin, err := Programs()
 	if err != nil {
@@ -103,7 +103,7 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// Programs returns the folder of initdb and postgres.
+// Programs returns the folder with initdb and postgres.
 func Programs() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if err != nil {
@@ -119,7 +119,8 @@ func Programs() (string, error) {
 	return filepath.Dir(initdb), nil
 }
 
-// version returns the number in /usr/lib/postgresql/15/bin/initdb.
+// version returns the version number in a path such as
+// /usr/lib/postgresql/15/bin/initdb.
 func version(initdb string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(initdb))))
 	return n
@@ -143,7 +144,7 @@ func (s *Server) start(bin string) error {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 		return cmd
 	}
-	// The order of texts is not that of their bytes here, as on most servers.
+	// As on most servers, the text order here is not byte order.
 	out, err := command(filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8",
 		"--locale-provider=icu", "--icu-locale=en", "--no-sync").CombinedOutput()
 	if err != nil {
@@ -154,7 +155,8 @@ func (s *Server) start(bin string) error {
 	return s.run()
 }
 
-// unprivileged returns whom the server runs as if we are root, whom it refuses.
+// unprivileged returns the user for the server if we are root, because PostgreSQL
+// refuses to run as root. Otherwise it returns nil.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -171,7 +173,7 @@ func unprivileged() (*syscall.Credential, error) {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(err1, err2)
 }
 
-// run starts the server and waits until it says that it is ready.
+// run starts the server and waits until it accepts connections.
 func (s *Server) run() error {
 	stdin, err := s.cmd.StdinPipe()
 	if err != nil {
@@ -197,7 +199,7 @@ func (s *Server) run() error {
 	return fmt.Errorf("postgres: %w: %s", s.cmd.Wait(), said.String())
 }
 
-// Stop ends the server and removes its files.
+// Stop ends the server and deletes its files.
 func (s *Server) Stop() error {
 	_ = s.alive.Close()
 	err := s.cmd.Wait()
