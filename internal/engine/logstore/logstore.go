@@ -1,6 +1,6 @@
-// Package logstore keeps what attempts say, in the store: the last so many bytes
-// of each, as pieces that are items, and beside them one item that says where the
-// kept part begins and ends. To append costs the same however long the log is.
+// Package logstore keeps the output of attempts in the store: the last bytes of each,
+// up to a limit. A log consists of pieces, which are items, and a head item with the
+// range that is kept. Appending costs the same however long the log is.
 package logstore
 
 import (
@@ -14,25 +14,25 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// DefaultKeep is how many bytes of an attempt's log are kept.
+// DefaultKeep is the number of bytes that are kept of an attempt's log.
 const DefaultKeep = 8 << 20
 
-// The kinds of the items that a log is kept as: pieces, whose parent is the
-// attempt, and a head, whose id is the attempt's.
+// The kinds of a log's items. The parent of a piece is the attempt's id; the id of a
+// head is the attempt's id.
 const (
 	Piece = "log"
 	Head  = "log-head"
 )
 
 const (
-	maxPiece = 64 << 10 // of the bytes in one piece
-	small    = 4 << 10  // pieces shorter than this grow
+	maxPiece = 64 << 10 // maximum number of bytes in one piece
+	small    = 4 << 10  // a shorter last piece is extended
 )
 
-// GapError is a piece that does not follow what is there. Nothing was changed.
+// GapError rejects data that does not follow the end of the log. Nothing was changed.
 type GapError struct {
 	Attempt string
-	Want    int64 // the offset that is wanted
+	Want    int64 // the expected offset
 	Got     int64
 }
 
@@ -40,32 +40,32 @@ func (e *GapError) Error() string {
 	return fmt.Sprintf("log of attempt %s: offset %d does not follow: want %d", e.Attempt, e.Got, e.Want)
 }
 
-// Conflict marks the error as one about what is there.
+// Conflict marks the error as a conflict with the stored log.
 func (e *GapError) Conflict() bool { return true }
 
-// Offset is the one that is wanted.
+// Offset returns the expected offset.
 func (e *GapError) Offset() int64 { return e.Want }
 
-// Code is the protocol's word.
+// Code returns the error's code in the protocol.
 func (e *GapError) Code() string { return "log_gap" }
 
-// OverError is a piece that comes after the end. Nothing was changed.
+// OverError rejects data after the end of a complete log. Nothing was changed.
 type OverError struct{ Attempt string }
 
 func (e *OverError) Error() string { return fmt.Sprintf("log of attempt %s: has ended", e.Attempt) }
 
-// Conflict marks the error as one about what is there.
+// Conflict marks the error as a conflict with the stored log.
 func (e *OverError) Conflict() bool { return true }
 
-// head is what is known of a log as a whole.
+// head describes a log as a whole.
 type head struct {
-	From int64 `json:"from"` // the offset of the first byte that is kept
-	Next int64 `json:"next"` // the offset after the last byte
-	Last int64 `json:"last"` // where the last piece begins
+	From int64 `json:"from"` // offset of the first byte that is kept
+	Next int64 `json:"next"` // offset after the last byte
+	Last int64 `json:"last"` // offset of the last piece
 	Done bool  `json:"done,omitempty"`
 }
 
-// Need is what an append to a log will look up.
+// Need returns the items that an append to a log will look up.
 func Need(attempt string) []store.ItemKey { return []store.ItemKey{headKey(attempt)} }
 
 func headKey(attempt string) store.ItemKey { return store.ItemKey{Kind: Head, ID: attempt} }
@@ -74,7 +74,7 @@ func pieceKey(attempt string, at int64) store.ItemKey {
 	return store.ItemKey{Kind: Piece, ID: attempt + "@" + strconv.FormatInt(at, 10)}
 }
 
-// items looks items up: a transaction, or a reader.
+// items looks up items. It is a transaction or a reader.
 type items interface {
 	Item(key store.ItemKey) (store.Item, error)
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
@@ -94,15 +94,15 @@ func headOf(r items, attempt string) (h head, err error) {
 	return h, nil
 }
 
-// Append adds data that begins at an offset to the log of an attempt, and returns
-// the offset of what is wanted next. What is there already is passed over, so that
-// it may be said twice; what leaves a gap is a [*GapError]. Of the log at least the
-// last keep bytes are kept, and at most a piece more.
+// Append adds data at an offset to the log of an attempt, and returns the next expected
+// offset. It skips data that is already stored, so a request may be repeated. It
+// returns a [*GapError] if the offset is beyond the end of the log. It keeps at least
+// the last keep bytes of the log, and at most one piece more.
 func Append(s *engine.Step, attempt string, offset int64, data []byte, keep int64) (next int64, err error) {
 	return write(s, attempt, offset, data, keep, false)
 }
 
-// End is [Append] of the last that comes: whoever follows the log is at its end.
+// End does the same as [Append] and marks the log as complete.
 func End(s *engine.Step, attempt string, offset int64, data []byte, keep int64) (next int64, err error) {
 	return write(s, attempt, offset, data, keep, true)
 }
@@ -148,8 +148,8 @@ func (w writer) put(key store.ItemKey, parent string, seq int64, value any) {
 	w.PutItem(store.Item{ItemKey: key, Parent: parent, Seq: seq, Data: text, Made: w.Now()})
 }
 
-// add puts data behind what is there. Short pieces grow, so that an agent that
-// says little at a time does not make a row of each word.
+// add appends data. It extends a short last piece, so that an agent with short outputs
+// does not create a row for each of them.
 func (w writer) add(data []byte) error {
 	h := w.head
 	if n := h.Next - h.Last; len(data) > 0 && n > 0 && n < small {
@@ -172,10 +172,10 @@ func (w writer) add(data []byte) error {
 	return nil
 }
 
-// page is how many pieces are looked at together.
+// page is the number of pieces that are read at once.
 const page = 16
 
-// forget drops the pieces that lie wholly before the last keep bytes.
+// forget deletes the pieces that lie entirely before the last keep bytes.
 func (w writer) forget(keep int64) error {
 	h := w.head
 	for h.Next-h.From > keep {
@@ -195,8 +195,8 @@ func (w writer) forget(keep int64) error {
 	return nil
 }
 
-// Drop takes pieces of a log away, at most a page of them, and reports whether
-// there may be more. With the last of them all that is known of the log is gone.
+// Drop deletes at most a page of a log's pieces, and reports whether there may be more.
+// With the last pieces it also deletes the head.
 func Drop(s *engine.Step, attempt string) (more bool, err error) {
 	list, err := s.Items(Piece, attempt, -1, page)
 	if err != nil {
@@ -212,8 +212,8 @@ func Drop(s *engine.Step, attempt string) (more bool, err error) {
 	return false, nil
 }
 
-// textOf reads base64 between quotes, which is JSON that needs no parser: a log is
-// read in hundreds of megabytes.
+// textOf decodes a JSON string that contains base64. It does not use a JSON parser, for
+// speed: logs can be hundreds of megabytes.
 func textOf(piece store.Item) ([]byte, error) {
 	data := piece.Data
 	if len(data) < 2 || data[0] != '"' || data[len(data)-1] != '"' {

@@ -4,30 +4,30 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Span returns which part of an attempt's log is kept: the offset of its first
-// byte and the one after its last. A log that nobody has begun is empty.
+// Span returns the range of an attempt's log that is kept: the offset of its first byte
+// and the offset after its last byte. Both are 0 if there is no log.
 func Span(r store.Reader, attempt string) (from, to int64, err error) {
 	h, err := headOf(r, attempt)
 	return h.From, h.Next, err
 }
 
-// Done reports whether an attempt's log is complete: nothing will follow.
+// Done reports whether an attempt's log is complete.
 func Done(r store.Reader, attempt string) (bool, error) {
 	h, err := headOf(r, attempt)
 	return h.Done, err
 }
 
-// Read returns what is kept of a log from an offset on, at most limit bytes. Before
-// what is kept, and after it, there is nothing: see [Span].
+// Read returns at most limit bytes of a log from an offset on. It returns nothing for
+// an offset outside the range that is kept; see [Span].
 func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, error) {
 	h, err := headOf(r, attempt)
 	if err != nil || offset < h.From || offset >= h.Next {
 		return nil, err
 	}
 	var out []byte
-	at := offset - maxPiece // no piece that begins there or before reaches the offset
+	at := offset - maxPiece // no piece that begins here or before reaches the offset
 	for len(out) < limit {
-		// Pieces are big: more of them than are wanted would cost more than asking again.
+		// Pieces are large: reading too many costs more than another query.
 		list, err := r.Items(Piece, attempt, at, min(page, 2+(limit-len(out))/maxPiece))
 		if err != nil || len(list) == 0 {
 			return out, err
@@ -42,7 +42,7 @@ func Read(r store.Reader, attempt string, offset int64, limit int) ([]byte, erro
 	return out, nil
 }
 
-// taken adds what is wanted of a piece.
+// taken appends the requested part of a piece to out.
 func taken(out []byte, piece store.Item, offset int64, limit int) ([]byte, error) {
 	room := limit - len(out)
 	if room <= 0 {

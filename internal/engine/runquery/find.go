@@ -11,20 +11,20 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// NotFoundError is something that a person named and that is not there.
+// NotFoundError reports that the run or task that a user named does not exist.
 type NotFoundError struct{ What, Name string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("%s %q: not found", e.What, e.Name) }
 
-// NotFound marks the error as one about something that is not there.
+// NotFound marks the error as one about something missing.
 func (e *NotFoundError) NotFound() bool { return true }
 
-// Hint says what to do next.
+// Hint returns what the user can do next.
 func (e *NotFoundError) Hint() string {
 	return "'gaffer ps' lists what runs, 'gaffer runs' all runs, 'gaffer status' the tasks of one"
 }
 
-// AmbiguousError is a short form that could be several.
+// AmbiguousError reports that a short name matches several ids.
 type AmbiguousError struct {
 	What, Name string
 	Could      []string
@@ -34,10 +34,11 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%s %q could be %s", e.What, e.Name, strings.Join(e.Could, " or "))
 }
 
-// Conflict marks the error as one about several that are there.
+// Conflict marks the error as one about several matches.
 func (e *AmbiguousError) Conflict() bool { return true }
 
-// Missing says of a row that is not there what a person called it.
+// Missing turns store.ErrNotFound into a [*NotFoundError] with the name that the user
+// gave.
 func Missing(err error, what, name string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return &NotFoundError{what, name}
@@ -45,12 +46,13 @@ func Missing(err error, what, name string) error {
 	return err
 }
 
-// FindRun returns the id of the run that a person means: the whole id, a prefix
-// of it or of its last part that is unique in the project, the name of its plan
-// for the latest of that name, or "-" or "" for the latest of all. With unfinished, only runs that have not ended count.
+// FindRun returns the id of the run that a user means. The text is a whole id, a unique
+// prefix of the id or of its last part in the project, the name of a plan (for its
+// latest run), or "-" or "" for the latest run. With unfinished, only runs that have
+// not ended count, unless the text is a whole id.
 func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished bool) (id string, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
-		if run, err := r.Run(text); err == nil { // also one of another project
+		if run, err := r.Run(text); err == nil { // also if the run belongs to another project
 			id = run.ID
 			return nil
 		}
@@ -71,7 +73,7 @@ func (l *Querier) FindRun(ctx context.Context, project, text string, unfinished 
 	return id, err
 }
 
-// named returns the latest run of a name, or else the error.
+// named returns the latest run with a name, or else the given error.
 func named(runs []store.Run, name string, err error) (string, error) {
 	for _, run := range runs {
 		if run.Name == name && name != "" {
@@ -81,7 +83,7 @@ func named(runs []store.Run, name string, err error) (string, error) {
 	return "", err
 }
 
-// pick returns the one of ids that a person means by text.
+// pick returns the id that a user means by text.
 func pick(what, text string, ids []string, forms func(id string) []string) (string, error) {
 	if (text == "" || text == "-") && len(ids) > 0 {
 		return ids[0], nil
@@ -104,9 +106,9 @@ func pick(what, text string, ids []string, forms func(id string) []string) (stri
 	return "", &AmbiguousError{what, text, could}
 }
 
-// FindTask returns the run and the task that a person means: RUN/TASK, TASK in the
-// latest run that has it, or, if none has, a unique prefix of one in the latest
-// run that has one.
+// FindTask returns the task that a user means. The text is RUN/TASK, or TASK for the
+// latest run that has it. If no run has it, the text is taken as a prefix, which must
+// be unique in the latest run that has a match.
 func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Task, error) {
 	if at := strings.IndexByte(text, '/'); at >= 0 {
 		run, err := l.FindRun(ctx, project, text[:at], false)
@@ -138,7 +140,8 @@ func (l *Querier) FindTask(ctx context.Context, project, text string) (fleet.Tas
 	return fleet.Task{}, &NotFoundError{"task", text}
 }
 
-// having is the first run that has a task of exactly that id, or -1.
+// having returns the index of the first run that has a task with exactly this id, or
+// -1.
 func having(r store.Reader, runs []store.Run, task string) (int, error) {
 	for i, run := range runs {
 		_, err := r.Task(store.TaskKey{Run: run.ID, Task: task})

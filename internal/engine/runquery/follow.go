@@ -9,9 +9,9 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Follow calls each with the run as it stands, at once and then whenever it has
-// changed, but not more often than every interval, until the run has ended or
-// each returns an error or ctx ends.
+// Follow calls each with the current state of the run, at once and then after each
+// change, but at most once per interval. It returns when the run has ended, when each
+// returns an error, or when ctx ends.
 func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration, each func(fleet.Run) error) error {
 	f := &follower{lookout: l, id: run}
 	for {
@@ -27,9 +27,9 @@ func (l *Querier) Follow(ctx context.Context, run string, interval time.Duration
 	}
 }
 
-// Changes calls each at once and then whenever anything has changed, but not more
-// often than every interval, until each returns an error or ctx ends. What agents
-// do is no change, so each is called from time to time as well.
+// Changes calls each at once and then after each change in the store, but at most once
+// per interval. It returns when each returns an error or when ctx ends. The activity of
+// agents is not an event, so each is also called regularly without one.
 func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func() error) error {
 	for {
 		var last int64
@@ -49,10 +49,10 @@ func (l *Querier) Changes(ctx context.Context, interval time.Duration, each func
 	}
 }
 
-// beatShown is how often what agents do is looked at: it is no event.
+// beatShown is how often the activity of agents is read, because that is not an event.
 const beatShown = time.Second
 
-// change returns when there is something new, but not before interval.
+// change returns when there is a new event or after beatShown, but not before interval.
 func (l *Querier) change(ctx context.Context, last int64, interval time.Duration) error {
 	pause := time.NewTimer(interval)
 	defer pause.Stop()
@@ -68,20 +68,20 @@ func (l *Querier) change(ctx context.Context, last int64, interval time.Duration
 	return ctx.Err()
 }
 
-// follower keeps a view of a run up to date. A run may have very many tasks, so
-// it looks only at those that have changed, and at the attempts that run.
+// follower keeps a view of a run up to date. A run may have very many tasks, so it
+// reads only the tasks that have changed and the running attempts.
 type follower struct {
 	lookout *Querier
 	id      string
-	last    int64 // the last event that is in the view
+	last    int64 // the last event that the view includes
 	run     fleet.Run
-	at      map[string]int // where the tasks are in the view
+	at      map[string]int // index of each task in the view
 }
 
-// manyEvents is more than are worth looking at one by one.
+// manyEvents is the number of events from which on the whole run is read again.
 const manyEvents = 5000
 
-// look brings the view up to date.
+// look updates the view.
 func (f *follower) look(r store.Reader) error {
 	if f.at == nil {
 		return f.begin(r)
@@ -102,7 +102,7 @@ func (f *follower) look(r store.Reader) error {
 		return err
 	}
 	run := f.lookout.runOf(row)
-	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // whoever has the last view keeps it
+	run.Tasks, run.Counts = slices.Clone(f.run.Tasks), f.run.Counts // the receiver of the last view keeps using it
 	for _, id := range changed {
 		if err := f.update(r, &run, id); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (f *follower) begin(r store.Reader) (err error) {
 	return nil
 }
 
-// news takes in what the agents that run do now: that is no event.
+// news reads the current activity of the running agents, which is not an event.
 func (f *follower) news(r store.Reader, run *fleet.Run) error {
 	running, err := store.RunningAttempts(r)
 	for _, a := range running {
@@ -145,8 +145,8 @@ func (f *follower) news(r store.Reader, run *fleet.Run) error {
 	return err
 }
 
-// changed returns the tasks that events since the last look are about, in the
-// order of the first of them, or says that there were too many events.
+// changed returns the tasks of the events since the last look, without duplicates. ok
+// is false if there were too many events.
 func (f *follower) changed(r store.Reader) (tasks []string, ok bool, err error) {
 	events, err := r.Events(f.last, manyEvents)
 	if err != nil || len(events) == manyEvents {
@@ -174,7 +174,7 @@ func (f *follower) update(r store.Reader, run *fleet.Run, id string) error {
 		return err
 	}
 	at, known := f.at[id]
-	if !known { // its conductor has added it
+	if !known { // added by its conductor
 		at = len(run.Tasks)
 		f.at[id] = at
 		run.Tasks = append(run.Tasks, task)

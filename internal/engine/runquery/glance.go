@@ -13,9 +13,9 @@ import (
 // waits for a prompt until all runs of a year are read.
 const glanceBack = 30 * 24 * time.Hour
 
-// Glance says in a few numbers what runs in a project, or in all if it is empty. Of
-// the open questions it counts those of runs. The others are returned: the store
-// does not know which project they belong to.
+// Glance returns a few numbers about the runs of a project, or of all projects if it is
+// empty. It counts the open questions of runs. It returns the other open questions,
+// because the store does not know their project.
 func Glance(r store.Reader, project string, now time.Time) (g fleet.Glance, others []fleet.Question, err error) {
 	year, month, day := now.Date()
 	today := time.Date(year, month, day, 0, 0, 0, 0, now.Location())
@@ -45,7 +45,7 @@ func Glance(r store.Reader, project string, now time.Time) (g fleet.Glance, othe
 	return g, others, err
 }
 
-// runsOf are the runs that run or have ended today, by their ids.
+// runsOf returns by id the runs that are running or have ended today.
 func runsOf(r store.Reader, project string, today time.Time) (map[string]store.Run, error) {
 	list, err := recentRuns(r, today.Add(-glanceBack))
 	runs := map[string]store.Run{}
@@ -58,7 +58,7 @@ func runsOf(r store.Reader, project string, today time.Time) (map[string]store.R
 	return runs, err
 }
 
-// addEnded adds what the attempts of a run cost that have begun today and ended.
+// addEnded adds the cost of a run's attempts that started today and have ended.
 func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amount) error {
 	if run.Spent == (store.Amount{}) {
 		return nil
@@ -76,7 +76,7 @@ func addEnded(r store.Reader, run store.Run, today time.Time, spent *store.Amoun
 	return err
 }
 
-// addRunning adds what the attempts cost that run now, as far as is known.
+// addRunning adds the cost so far of the running attempts that started today.
 func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spent *store.Amount) error {
 	attempts, err := store.RunningAttempts(r)
 	for _, a := range attempts {
@@ -87,8 +87,8 @@ func addRunning(r store.Reader, runs map[string]store.Run, today time.Time, spen
 	return err
 }
 
-// addQuestions counts the open questions of runs, and returns those that belong to
-// no run.
+// addQuestions counts the open questions of runs, and returns those that belong to no
+// run.
 func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *fleet.Glance) (others []fleet.Question, err error) {
 	questions, err := r.Questions(true)
 	tasks := map[store.TaskKey]bool{}
@@ -96,7 +96,7 @@ func addQuestions(r store.Reader, runs map[string]store.Run, now time.Time, g *f
 		run, task := q.Run, q.Task
 		if q.Aside() {
 			if q.Expires.Before(now) {
-				continue // nobody has swept it yet
+				continue // expired, but not yet swept
 			}
 			var ofTask bool
 			if run, task, ofTask = strings.Cut(q.Task, "/"); !ofTask {
@@ -118,7 +118,8 @@ func addAmount(to *store.Amount, a store.Amount) {
 	to.Tokens += a.Tokens
 }
 
-// recentRuns are the runs that run, and those that were made since then.
+// recentRuns returns the running runs and those created since a time. Some stores
+// return all runs.
 func recentRuns(r store.Reader, since time.Time) ([]store.Run, error) {
 	if quick, ok := r.(interface {
 		RunsSince(time.Time) ([]store.Run, error)
@@ -128,7 +129,7 @@ func recentRuns(r store.Reader, since time.Time) ([]store.Run, error) {
 	return r.Runs()
 }
 
-// attemptsSince are the attempts of a run that have begun since then.
+// attemptsSince returns the attempts of a run that started since a time.
 func attemptsSince(r store.Reader, run string, since time.Time) (list []store.Attempt, err error) {
 	if quick, ok := r.(interface {
 		AttemptsSince(string, time.Time) ([]store.Attempt, error)

@@ -7,7 +7,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Summaries are like [Querier.Runs] without the tasks, and at most limit of them.
+// Summaries returns the same runs as [Querier.Runs], at most limit, without their
+// tasks.
 func (l *Querier) Summaries(ctx context.Context, project string, ended bool, limit int) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -32,8 +33,8 @@ func (l *Querier) Summaries(ctx context.Context, project string, ended bool, lim
 	return list, err
 }
 
-// Latest are the rows of what [Querier.Runs] lists, at most limit of them, without
-// their plans where the store can do without.
+// Latest returns the rows of the runs that [Querier.Runs] lists, at most limit. If the
+// store supports it, the rows do not contain the plans.
 func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) (list []store.Run, err error) {
 	quick, ok := r.(store.Summaries)
 	if !ok {
@@ -60,7 +61,7 @@ func (l *Querier) Latest(r store.Reader, project string, ended bool, limit int) 
 
 func (l *Querier) summary(r store.Reader, row store.Run) (v fleet.Run, err error) {
 	if row.Conducted && row.Plan == nil && l.opts.Annotate != nil {
-		if row, err = r.Run(row.ID); err != nil { // its plan says whose it is
+		if row, err = r.Run(row.ID); err != nil { // Annotate needs its plan
 			return v, err
 		}
 	}
@@ -85,7 +86,7 @@ func Count(r store.Reader, run string) (c fleet.Counts, err error) {
 	return c, err
 }
 
-// Summary is a run without its tasks.
+// Summary returns a run without its tasks.
 func (l *Querier) Summary(ctx context.Context, id string) (v fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		row, err := r.Run(id)
@@ -115,7 +116,7 @@ func (l *Querier) Task(ctx context.Context, key store.TaskKey) (v fleet.Task, er
 	return v, err
 }
 
-// Attempts are all tries at a task, the first one first.
+// Attempts returns all attempts at a task, oldest first.
 func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet.Attempt, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -131,7 +132,7 @@ func (l *Querier) Attempts(ctx context.Context, key store.TaskKey) (list []fleet
 	return list, err
 }
 
-// Lanes are those that are paused.
+// Lanes returns the paused lanes.
 func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) (err error) {
 		paused, err = pausedLanes(r)
@@ -140,8 +141,8 @@ func (l *Querier) Lanes(ctx context.Context) (paused []fleet.Lane, err error) {
 	return paused, err
 }
 
-// Questions are what agents wait for people to decide, the oldest first, in one
-// run or in all if it is empty.
+// Questions returns the open questions of a run, or of all runs if run is empty, oldest
+// first.
 func (l *Querier) Questions(ctx context.Context, run string) (list []fleet.Question, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil

@@ -1,6 +1,6 @@
-// Package runquery reads a store as people see it: runs with their tasks, attempts
-// and questions, found by what a person calls them, followed while they change,
-// or in a few numbers. It changes nothing.
+// Package runquery reads a store for display: runs with their tasks, attempts and
+// questions. It finds them by the names that users give, follows their changes, and
+// counts them. It changes nothing.
 package runquery
 
 import (
@@ -12,24 +12,24 @@ import (
 	"gaffer/internal/plan"
 )
 
-// Options add what is not in the store. Each may be nil.
+// Options adds information that is not in the store. Each field may be nil.
 type Options struct {
 	Annotate     func(v *fleet.Run, run store.Run)
 	AnnotateTask func(v *fleet.Task, spec plan.Task)
-	// Hide says which runs are in no list and are found by their whole id alone.
+	// Hide reports runs that are not listed and can be found only by their whole id.
 	Hide func(run store.Run) bool
 }
 
-// Querier looks at a store. It is safe for concurrent use.
+// Querier reads a store. It is safe for concurrent use.
 type Querier struct {
 	store store.Store
 	opts  Options
 }
 
-// New returns a querier on a store.
+// New returns a querier for a store.
 func New(s store.Store, opts Options) *Querier { return &Querier{s, opts} }
 
-// Run returns a run as it stands.
+// Run returns the current state of a run.
 func (l *Querier) Run(ctx context.Context, id string) (run fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		run, err = l.View(r, id)
@@ -38,8 +38,8 @@ func (l *Querier) Run(ctx context.Context, id string) (run fleet.Run, err error)
 	return run, err
 }
 
-// Runs lists the runs of a project, or of all if it is empty, the latest first:
-// those that are not final, or all.
+// Runs returns the runs of a project, or of all projects if it is empty, latest first.
+// Unless ended is set, it returns only runs that have not ended.
 func (l *Querier) Runs(ctx context.Context, project string, ended bool) (list []fleet.Run, err error) {
 	err = l.store.Read(ctx, func(r store.Reader) error {
 		list = nil
@@ -59,7 +59,7 @@ func (l *Querier) Runs(ctx context.Context, project string, ended bool) (list []
 	return list, err
 }
 
-// Rows are the rows of what [Querier.Runs] lists.
+// Rows returns the rows of the runs that [Querier.Runs] lists.
 func (l *Querier) Rows(r store.Reader, project string, ended bool) ([]store.Run, error) {
 	read := r.RunningRuns
 	if ended {
@@ -71,7 +71,8 @@ func (l *Querier) Rows(r store.Reader, project string, ended bool) ([]store.Run,
 	return runs, err
 }
 
-// shows reports whether a run is in the lists of a project, or of all.
+// shows reports whether a run is listed for a project, or for all projects if it is
+// empty.
 func (l *Querier) shows(run store.Run, project string) bool {
 	return (project == "" || run.Project == project) && (l.opts.Hide == nil || !l.opts.Hide(run))
 }

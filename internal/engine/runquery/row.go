@@ -8,7 +8,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// RunOf is a run without its tasks, as others see it.
+// RunOf converts a run to its public form, without its tasks.
 func RunOf(run store.Run) fleet.Run {
 	return fleet.Run{
 		ID: run.ID, Name: run.Name, Status: fleet.Status(run.Status), Project: run.Project, SourceFile: run.SourceFile,
@@ -21,7 +21,7 @@ func costOf(a store.Amount) fleet.Cost {
 	return fleet.Cost{USD: float64(a.MicroUSD) / 1e6, Tokens: a.Tokens}
 }
 
-// TaskOf is a task as others see it, with the plan's words on it.
+// TaskOf converts a task to its public form. spec is the task's part of the plan.
 func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 	v := fleet.Task{
 		Run: t.Run, ID: t.Task, Name: t.Name, Status: fleet.Status(t.Status), Wave: t.Wave, After: t.Needs,
@@ -34,7 +34,7 @@ func TaskOf(t store.Task, spec plan.Task) fleet.Task {
 	return v
 }
 
-// AttemptOf is an attempt as others see it.
+// AttemptOf converts an attempt to its public form.
 func AttemptOf(a store.Attempt) *fleet.Attempt {
 	v := &fleet.Attempt{
 		ID: a.ID, Number: a.Number, Status: fleet.Status(a.Status), Worker: a.Worker, Class: a.Class, Summary: a.Summary,
@@ -47,13 +47,14 @@ func AttemptOf(a store.Attempt) *fleet.Attempt {
 		v.WorkedMS = worked.Milliseconds()
 	}
 	if len(a.Checks) > 0 {
-		_ = json.Unmarshal(a.Checks, &v.Checks) // the worker wrote them
+		_ = json.Unmarshal(a.Checks, &v.Checks) // written by the worker, so it can be decoded
 	}
 	v.Diff = diffOf(a.Diff)
 	return v
 }
 
-// diffOf is what a worker has written of what was changed. A list is never null.
+// diffOf decodes the changes that a worker has reported. The list of files is never
+// nil.
 func diffOf(text json.RawMessage) *fleet.Diff {
 	d := &fleet.Diff{}
 	if len(text) == 0 || json.Unmarshal(text, d) != nil {
@@ -64,16 +65,16 @@ func diffOf(text json.RawMessage) *fleet.Diff {
 	return d
 }
 
-// QuestionOf is a question as others see it.
+// QuestionOf converts a question to its public form.
 func QuestionOf(q store.Question) fleet.Question {
 	v := fleet.Question{ID: q.ID, Name: fleet.QuestionName(q.Run, q.Task), Run: q.Run, Task: q.Task, Text: q.Text, Asked: q.Asked, Expires: q.Expires, Default: q.Default}
 	if len(q.Options) > 0 {
-		_ = json.Unmarshal(q.Options, &v.Options) // the engine wrote them
+		_ = json.Unmarshal(q.Options, &v.Options) // written by the engine, so they can be decoded
 	}
 	return v
 }
 
-// AnsweredOf is what has become of a question.
+// AnsweredOf returns the answer to a question, or that it is still open.
 func AnsweredOf(q store.Question) fleet.Answered {
 	return fleet.Answered{Closed: q.Closed, Answer: q.Answer, Denied: q.Denied, By: q.By}
 }

@@ -9,7 +9,7 @@ import (
 	"gaffer/internal/plan"
 )
 
-// View returns a run as others see it.
+// View returns a run with its tasks.
 func (l *Querier) View(r store.Reader, id string) (fleet.Run, error) {
 	run, err := r.Run(id)
 	if err != nil {
@@ -69,7 +69,7 @@ func openQuestions(r store.Reader, run string) (map[string]*fleet.Question, erro
 	list, err := r.Questions(true)
 	byTask := map[string]*fleet.Question{}
 	for _, q := range list {
-		if q.Run != run || byTask[q.Task] != nil { // the oldest first
+		if q.Run != run || byTask[q.Task] != nil { // questions are sorted, oldest first
 			continue
 		}
 		v := QuestionOf(q)

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Channel is a way to tell a person something.
+// Channel is a way to send notifications.
 type Channel interface {
 	Name() string  // desktop, webhook or command
-	Key() string   // the same in all programs that reach the same receiver
-	Where() string // for people, without what is secret
-	// Send tells something, and ends with ctx at the latest. What may be tried
-	// again is an [*Again]; all else is not.
+	Key() string   // the same in all programs with the same receiver
+	Where() string // for display, without secrets
+	// Send sends a notification and returns when ctx ends at the latest. An [*Again]
+	// error means that the caller may retry; any other error is final.
 	Send(ctx context.Context, n Note) error
 }
 
-// Again is a failure that may pass.
+// Again is a temporary failure.
 type Again struct {
 	Err   error
-	After time.Duration // not before, if the receiver has said so
+	After time.Duration // minimum wait before a retry, if the receiver has given one
 }
 
 func (a *Again) Error() string { return a.Err.Error() }
 func (a *Again) Unwrap() error { return a.Err }
 
-// keyOf is a channel's key: its name, and a word for its receiver that does not
-// give that away.
+// keyOf returns a channel's key: its name and a hash of its receiver, which does not
+// reveal the receiver.
 func keyOf(name string, receiver ...string) string {
 	return name + "-" + idOf(receiver...)[:16]
 }

@@ -12,8 +12,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// The kinds of the items that are kept: notes, whose parent says whether they are
-// open; what programs agree on about a channel; how far each has read.
+// The kinds of the stored items: notifications, whose parent says whether they are
+// open; the shared state of a channel's senders; and the read positions.
 const (
 	noteKind   = "notify"
 	senderKind = "notify-sender"
@@ -21,26 +21,26 @@ const (
 )
 
 const (
-	openMost = 1000               // notes of a channel that wait; more are given up
-	keep     = 7 * 24 * time.Hour // what was told is remembered, so that it is not told again
-	tidyMost = 500                // items that are looked at together
+	openMost = 1000               // limit of queued notifications per channel; more are given up
+	keep     = 7 * 24 * time.Hour // how long sent notifications are kept, so that they are not sent again
+	tidyMost = 500                // number of items that are checked at once
 )
 
-// channelState is what is kept about one channel in a store.
+// channelState accesses the stored state of one channel.
 type channelState struct {
 	store   store.Store
 	channel string // the channel's key
-	scope   string // the run that is followed, or everything
-	me      string // this program, unlike any other
+	scope   string // the id of the followed run, or everything
+	me      string // unique id of this program
 }
 
-// everything is the scope of those who tell all that happens in a store.
+// everything is the scope of programs that follow the whole store.
 const everything = "*"
 
-// cursor is how far the events were read in a scope.
+// cursor is the read position in the events for a scope.
 type cursor struct {
 	Seq   int64     `json:"seq"`
-	Began time.Time `json:"began"` // what happened before is not told
+	Began time.Time `json:"began"` // earlier events cause no notifications
 }
 
 func (b *channelState) noteKey(id string) store.ItemKey {
@@ -57,13 +57,13 @@ func (b *channelState) cursorKey() store.ItemKey {
 
 func openList(channel string) string { return channel + " open" }
 
-// items is where items are looked up: a transaction, or a reader.
+// items looks up items. It is a transaction or a reader.
 type items interface {
 	Item(key store.ItemKey) (store.Item, error)
 	Items(kind, parent string, after int64, limit int) ([]store.Item, error)
 }
 
-// get reads an item into to, which stays as it is if there is none.
+// get decodes an item into to. If the item does not exist, to stays unchanged.
 func get(from items, key store.ItemKey, to any) (found bool, err error) {
 	item, err := from.Item(key)
 	if errors.Is(err, store.ErrNotFound) {
@@ -101,8 +101,8 @@ func (b *channelState) putEntry(tx *store.Tx, e entry) error {
 	return put(tx, store.Item{ItemKey: b.noteKey(e.Note.ID), Parent: parent, Seq: e.Queued.UnixMicro(), Made: e.Queued}, e)
 }
 
-// open returns from where on events are told: where an earlier program has come
-// to, or else after the event that is given, or from now on if that is zero.
+// open returns the position from which events cause notifications: the stored cursor of
+// an earlier program, or else from, or the current end if from is zero.
 func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c cursor, err error) {
 	found := false
 	err = b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -119,7 +119,7 @@ func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c c
 		return c, err
 	}
 	return c, b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.cursorKey()}}, func(tx *store.Tx) error {
-		found, err := get(tx, b.cursorKey(), &c) // somebody may have been faster
+		found, err := get(tx, b.cursorKey(), &c) // another program may have been faster
 		if err != nil || found {
 			return err
 		}
@@ -127,8 +127,8 @@ func (b *channelState) open(ctx context.Context, from int64, now time.Time) (c c
 	})
 }
 
-// note queues what is to be told, and that events were read up to a number. What
-// somebody has queued before is not queued again.
+// note queues notifications and stores the cursor. It does not queue a notification
+// again that is already stored.
 func (b *channelState) note(ctx context.Context, notes []Note, c cursor, now time.Time) error {
 	need := store.Need{Items: []store.ItemKey{b.cursorKey()}}
 	for _, n := range notes {
@@ -167,7 +167,7 @@ func (b *channelState) queue(tx *store.Tx, notes []Note, now time.Time) error {
 		if found {
 			continue
 		}
-		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // they stay in order
+		e := entry{Note: n, Queued: now.Add(time.Duration(i) * time.Microsecond), State: Pending} // distinct times keep their order
 		if room--; room < 0 {
 			e.State, e.Ended, e.Why = GivenUp, now, "too many others waited to be told"
 		}
@@ -178,8 +178,8 @@ func (b *channelState) queue(tx *store.Tx, notes []Note, now time.Time) error {
 	return nil
 }
 
-// waiting reads what waits to be told, the oldest first, and what programs agree
-// on.
+// waiting returns the queued notifications, oldest first, and the shared state of the
+// senders.
 func (b *channelState) waiting(from items) (open []entry, s sender, err error) {
 	if _, err := get(from, b.senderKey(), &s); err != nil {
 		return nil, s, err
@@ -202,7 +202,7 @@ func entries(list []store.Item) ([]entry, error) {
 	return all, nil
 }
 
-// look says what to do next, without doing it.
+// look returns what to do next, without changing anything.
 func (b *channelState) look(ctx context.Context, r Rules, now time.Time) (m move, err error) {
 	err = b.store.Read(ctx, func(from store.Reader) error {
 		open, s, err := b.waiting(from)
@@ -215,13 +215,13 @@ func (b *channelState) look(ctx context.Context, r Rules, now time.Time) (m move
 	return m, err
 }
 
-// taken reports whether another program sends.
+// taken reports whether another program is sending.
 func (b *channelState) taken(s sender, now time.Time) bool {
 	return s.Holder != b.me && s.Until.After(now)
 }
 
-// take makes this program the one that sends, and says what. It is asked for after
-// look has found something; others may have been faster.
+// take makes this program the sender, and returns what to send. The caller uses it
+// after look has found something; another program may have been faster.
 func (b *channelState) take(ctx context.Context, r Rules, now time.Time) (m move, err error) {
 	err = b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
 		open, s, err := b.waiting(tx)
@@ -247,7 +247,7 @@ func (b *channelState) take(ctx context.Context, r Rules, now time.Time) (m move
 	return m, err
 }
 
-// settle decides what is sent, and takes out what is not worth it any more.
+// settle decides what to send, and closes notifications that are outdated.
 func (b *channelState) settle(tx *store.Tx, open []entry, s sender, r Rules, now time.Time) (move, error) {
 	for {
 		m := next(now, open, s, r)
@@ -273,8 +273,8 @@ func (b *channelState) settle(tx *store.Tx, open []entry, s sender, r Rules, now
 	}
 }
 
-// overtaken says why a note is not told any more. One that was perhaps told is
-// told again.
+// overtaken returns why a notification is outdated, or "". A notification that may
+// already have been sent is sent again.
 func overtaken(tx *store.Tx, e entry, now time.Time) (why string, state State, err error) {
 	if now.Sub(e.Queued) > tooOld {
 		return cmp.Or(e.Why, "nobody could tell it for a day"), GivenUp, nil
@@ -299,7 +299,7 @@ func overtaken(tx *store.Tx, e entry, now time.Time) (why string, state State, e
 	return "", "", nil
 }
 
-// gone takes what is not there for no mistake.
+// gone ignores store.ErrNotFound.
 func gone(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -307,7 +307,7 @@ func gone(err error) error {
 	return err
 }
 
-// done notes how a message went, and lets others send.
+// done records the result of a message, and lets other programs send.
 func (b *channelState) done(ctx context.Context, m move, outcome error, now time.Time) error {
 	return b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
 		var s sender
@@ -328,7 +328,7 @@ func (b *channelState) done(ctx context.Context, m move, outcome error, now time
 	})
 }
 
-// judge takes in how a message went.
+// judge records the result of a message.
 func (s *sender) judge(outcome error, now time.Time) {
 	s.Sent = append(s.lately(now), now)
 	again, temporary := errors.AsType[*Again](outcome)
@@ -352,7 +352,7 @@ func (e *entry) judge(outcome error, now time.Time) {
 	}
 }
 
-// release lets others send what was not sent to its end.
+// release lets other programs send, if this one stops in the middle of sending.
 func (b *channelState) release(ctx context.Context, now time.Time) error {
 	return b.store.Write(ctx, store.Need{Items: []store.ItemKey{b.senderKey()}}, func(tx *store.Tx) error {
 		var s sender

@@ -11,14 +11,15 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// What a heading of an event can be told for.
+// Event kinds that may cause a notification.
 const (
 	asked         = "question.asked"
 	taskFailed    = "task.failed"
 	workerChanged = "worker.changed"
 )
 
-// fact is an event without its rows, and of those what is needed to tell it.
+// fact is an event without its rows, together with the rows that its notification
+// needs.
 type fact struct {
 	store.Event
 	run      store.Run
@@ -29,7 +30,7 @@ type fact struct {
 	counts   map[store.Status]int
 }
 
-// told reports whether events of a kind are told. Most are not.
+// told reports whether an event may cause a notification. Most do not.
 func told(e store.Event) bool {
 	switch e.Kind {
 	case asked, taskFailed:
@@ -44,7 +45,7 @@ func runEnded(e store.Event) bool {
 	return strings.HasPrefix(e.Kind, "run.") && store.Status(e.To).Final()
 }
 
-// noteOf is what an event is told as. One that has been overtaken is not told.
+// noteOf returns the notification for an event. It returns false for an outdated event.
 func noteOf(f fact) (Note, bool) {
 	switch {
 	case f.Kind == asked:
@@ -52,7 +53,7 @@ func noteOf(f fact) (Note, bool) {
 	case f.Kind == taskFailed:
 		return failed(f), true
 	case f.Kind == workerChanged:
-		return agentWaits(f), f.worker.Slots == 0 // the questions of our own workers are told themselves
+		return agentWaits(f), f.worker.Slots == 0 // gaffer's own workers send notifications for their questions
 	case runEnded(f.Event):
 		return finished(f), true
 	}
@@ -69,17 +70,17 @@ func waiting(f fact) Note {
 		n.Text += "\nrun " + nameOf(f.run)
 	}
 	n.Task, n.Question = f.question.Task, f.question.ID
-	_ = json.Unmarshal(f.question.Options, &n.Options) // what is no list of texts is not shown
+	_ = json.Unmarshal(f.question.Options, &n.Options) // ignored if it is not a list of strings
 	return n
 }
 
-// about is what all notes on an event of a run have in common.
+// about returns a note with the fields that all notifications about a run share.
 func about(f fact, kind Kind, id string) Note {
 	return Note{ID: id, Kind: kind, Time: f.At.UTC(), Run: f.run.ID, RunName: nameOf(f.run), Project: f.run.Project}
 }
 
-// agentWaits is told of agents that are not gaffer's: they say that they wait, and
-// nothing more.
+// agentWaits is the notification for agents that gaffer does not run. They only report
+// that they wait, not what they ask.
 func agentWaits(f fact) Note {
 	name := line(orElse(f.worker.Name, f.worker.ID), titleMost/2)
 	return Note{
@@ -135,12 +136,12 @@ func ended(as store.Status) string {
 	return "is " + string(as)
 }
 
-// near is the part of a budget, in per cent, from which on a person is told.
+// near is the part of a budget, in per cent, from which on the user is notified.
 const near = 80
 
-// budgetNote tells what a run has spent, with what its agents have so far, once
-// that is most of what it may. refused is true if something was not begun for
-// want of budget.
+// budgetNote returns a notification if a run has spent most of its budget, including
+// what its agents have spent so far. refused means that a task could not start because
+// of the budget.
 func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) (Note, bool) {
 	part := max(share(spent.MicroUSD, run.Budget.MicroUSD), share(spent.Tokens, run.Budget.Tokens))
 	n := Note{Kind: Budget, Time: now.UTC(), Run: run.ID, RunName: nameOf(run), Project: run.Project, Text: spentOf(spent, run.Budget)}
@@ -161,7 +162,7 @@ func budgetNote(run store.Run, spent store.Amount, refused bool, now time.Time) 
 	return n, true
 }
 
-// share is a part of the whole in per cent, 0 if the whole is not limited.
+// share returns part as a percentage of whole, or 0 if whole is not limited.
 func share(part, whole int64) int64 {
 	if whole <= 0 {
 		return 0
@@ -169,26 +170,26 @@ func share(part, whole int64) int64 {
 	return int64(float64(part) / float64(whole) * 100)
 }
 
-// refusedFor reports whether a task failed for want of budget.
+// refusedFor reports whether a task failed because the budget was too small.
 func refusedFor(f fact) bool {
 	return f.Kind == taskFailed && orElse(f.attempt.Class, f.task.Outcome) == string(failure.OverBudget)
 }
 
-// workerLoad is a worker and what is needed to say whether it is missed.
+// workerLoad is a worker with the data that decides whether its absence matters.
 type workerLoad struct {
 	store.Worker
-	holds int  // attempts that it runs
-	local bool // it works for a run of its own machine, and ends with that
+	holds int  // number of its running attempts
+	local bool // it works only for one run on its own machine, and ends with that
 }
 
-// silenceRule is since when workers could be missed.
+// silenceRule says when a worker counts as offline.
 type silenceRule struct {
-	began time.Time     // those that were last heard of before this are not our concern
-	since time.Time     // nobody could be heard before this
-	after time.Duration // who was not heard of for so long is offline
+	began time.Time     // ignore workers whose last heartbeat is from before this
+	since time.Time     // heartbeats could not arrive before this
+	after time.Duration // a worker without a heartbeat for this long is offline
 }
 
-// offline tells who has been missing for long enough.
+// offline returns a notification if a worker has been offline for long enough.
 func offline(w workerLoad, h silenceRule, now time.Time) (Note, bool) {
 	silent := now.Sub(latest(w.Seen, h.since)) >= h.after
 	concern := w.Seen.After(h.began.Add(-h.after)) && now.Sub(w.Seen) < tooOld
@@ -214,5 +215,5 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// tooOld is when something is no news any more.
+// tooOld is the age from which on an event causes no notification.
 const tooOld = 24 * time.Hour

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Desktop tells on a screen, with the program that the system has for it.
+// Desktop shows notifications on the screen, with the system's own program.
 type Desktop struct {
 	Program string // the path of notify-send or osascript
-	OSA     bool   // it is osascript
-	Screen  string // whose: the machine and the user
+	OSA     bool   // Program is osascript
+	Screen  string // identifies the screen: the machine and the user
 }
 
-// FindDesktop looks for a way to tell somebody who sits at this machine, and says
-// why there is none.
+// FindDesktop finds the notification program of this machine. Its error says why
+// notifications cannot be shown.
 func FindDesktop(goos string, getenv func(string) string, find func(string) (string, error), screen string) (*Desktop, error) {
 	switch {
 	case goos == "darwin" && getenv("SSH_CONNECTION") != "":
@@ -41,7 +41,7 @@ func (d *Desktop) Where() string { return d.Program }
 // Send implements [Channel].
 func (d *Desktop) Send(ctx context.Context, n Note) error { return run(ctx, d.argv(n), nil, nil) }
 
-// argv gives the texts as arguments of their own, never as a part of a script.
+// argv passes the texts as separate arguments, never as a part of a script.
 func (d *Desktop) argv(n Note) []string {
 	title, text := "gaffer: "+n.Title, n.Text
 	if d.OSA {
@@ -52,7 +52,7 @@ func (d *Desktop) argv(n Note) []string {
 	return []string{d.Program, "--app-name=gaffer", "--urgency=" + urgency(n), "--", title, escape.Replace(text)}
 }
 
-// urgency keeps those on the screen that wait for somebody.
+// urgency keeps notifications on the screen if an agent waits for an answer.
 func urgency(n Note) string {
 	if n.Kind == Waiting {
 		return "critical"
@@ -60,5 +60,5 @@ func urgency(n Note) string {
 	return "normal"
 }
 
-// escape is for a text in which a screen takes marks for bold and links.
+// escape replaces markup characters, because notify-send interprets markup.
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	pageOf     = 1000            // events that are read at a time
-	lookEvery  = 5 * time.Second // how often what time alone brings about is looked for
-	breakAfter = 3 * lookEvery   // a pause in which nobody was listened to
-	markEvery  = 5 * pageOf      // events that are read again after a crash, at the most
+	pageOf     = 1000            // events per page
+	lookEvery  = 5 * time.Second // interval of checks for offline workers and budgets
+	breakAfter = 3 * lookEvery   // after a longer gap, heartbeats may have been missed
+	markEvery  = 5 * pageOf      // maximum number of events that are read again after a crash
 )
 
-// follower finds what is to be told in a store.
+// follower finds the notifications in a store.
 type follower struct {
 	store   store.Store
-	run     string // only this one; all if empty
+	run     string // only this run; all if empty
 	kinds   []Kind
-	offline time.Duration // who was not heard of for so long is offline
+	offline time.Duration // a worker without a heartbeat for this long is offline
 
 	cursor cursor
-	marked int64 // the cursor as it is stored
+	marked int64 // the stored position of the cursor
 	looked time.Time
-	since  time.Time       // workers could be heard from then on
-	told   map[string]bool // ids that need no second look: of what is found again and again
-	budget map[string]bool // runs that go on and have one
+	since  time.Time       // start of the period in which heartbeats could arrive
+	told   map[string]bool // ids of budget and offline notifications that need no second check
+	budget map[string]bool // running runs, and whether they have a budget
 }
 
 func newFollower(opts Options) follower {
@@ -39,7 +39,7 @@ func newFollower(opts Options) follower {
 	}
 }
 
-// begin follows from where an earlier program has come to.
+// begin starts at the position of an earlier program.
 func (f *follower) begin(ctx context.Context, c cursor) error {
 	f.cursor, f.marked = c, c.Seq
 	return f.store.Read(ctx, func(r store.Reader) error {
@@ -54,14 +54,14 @@ func (f *follower) begin(ctx context.Context, c cursor) error {
 	})
 }
 
-// news is what one look has found.
+// news is the result of one look.
 type news struct {
 	notes  []Note
 	cursor cursor
 	more   bool // there are more events
 }
 
-// look reads what has happened since, and what time has brought about.
+// look reads new events, and checks budgets and workers if that is due.
 func (f *follower) look(ctx context.Context, now time.Time) (found news, err error) {
 	due := f.timeFor(now)
 	err = f.store.Read(ctx, func(r store.Reader) error {
@@ -85,8 +85,8 @@ func (f *follower) look(ctx context.Context, now time.Time) (found news, err err
 	return found, err
 }
 
-// timeFor reports whether to look for what time brings about, and notices when
-// nobody has listened for a while: then nobody is missing yet.
+// timeFor reports whether budgets and workers must be checked. After a gap in which
+// heartbeats may have been missed, it restarts the period for offline workers.
 func (f *follower) timeFor(now time.Time) bool {
 	gap := now.Sub(f.looked)
 	if f.looked.IsZero() || gap > breakAfter || gap < 0 {
@@ -122,7 +122,7 @@ func (f *follower) event(r store.Reader, e store.Event, found *news, now time.Ti
 	}
 	known, err := factOf(r, e)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil // it was taken away since
+		return nil // it was deleted in the meantime
 	}
 	if err != nil {
 		return err
@@ -139,14 +139,14 @@ func (f *follower) event(r store.Reader, e store.Event, found *news, now time.Ti
 	return nil
 }
 
-// add adds a note of a kind that is wanted.
+// add adds a note if the user wants its kind.
 func (f *follower) add(found *news, n Note) {
 	if slices.Contains(f.kinds, n.Kind) {
 		found.notes = append(found.notes, n)
 	}
 }
 
-// factOf reads what is needed to tell an event.
+// factOf reads the rows that an event's notification needs.
 func factOf(r store.Reader, e store.Event) (known fact, err error) {
 	known.Event = e
 	if e.Kind == workerChanged {
@@ -173,7 +173,7 @@ func factOf(r store.Reader, e store.Event) (known fact, err error) {
 	return known, err
 }
 
-// rowOf reads the row that an event is about, as it was then.
+// rowOf reads an event's row, as it was at the time of the event.
 func rowOf(r store.Reader, e store.Event, to any) error {
 	list, err := r.Events(e.Seq-1, 1)
 	if err != nil {
@@ -197,7 +197,7 @@ func countsOf(r store.Reader, run string) (map[store.Status]int, error) {
 	return counts, err
 }
 
-// mayHaveBudget notes a run that goes on, if it has a budget.
+// mayHaveBudget records whether an unfinished run has a budget.
 func (f *follower) mayHaveBudget(r store.Reader, id string) error {
 	if _, known := f.budget[id]; known || !slices.Contains(f.kinds, Budget) {
 		return nil
@@ -212,7 +212,7 @@ func (f *follower) mayHaveBudget(r store.Reader, id string) error {
 	return nil
 }
 
-// budgets looks at what runs have spent, with what their agents have so far.
+// budgets checks what runs have spent, including the amounts of their running agents.
 func (f *follower) budgets(r store.Reader, found *news, now time.Time) error {
 	for _, id := range slices.Sorted(maps.Keys(f.budget)) {
 		if !f.budget[id] || f.told[idOf(string(Budget), id, "100")] {
@@ -247,7 +247,8 @@ func (f *follower) spent(found *news, run store.Run, attempts []store.Attempt, r
 	}
 }
 
-// workers looks for those that are missing. Of one run there is only its own.
+// workers checks for offline workers. It does nothing if only one run is followed,
+// whose worker is its own.
 func (f *follower) workers(r store.Reader, found *news, now time.Time) error {
 	if f.run != "" || !slices.Contains(f.kinds, Offline) {
 		return nil
@@ -269,7 +270,7 @@ func (f *follower) workers(r store.Reader, found *news, now time.Time) error {
 	return f.missed(r, found, missing, h, now)
 }
 
-// missed finds out what those hold who are missing.
+// missed counts the attempts of offline workers, and adds their notifications.
 func (f *follower) missed(r store.Reader, found *news, missing []store.Worker, h silenceRule, now time.Time) error {
 	running, err := store.RunningAttempts(r)
 	if err != nil {
@@ -291,7 +292,7 @@ func (f *follower) missed(r store.Reader, found *news, missing []store.Worker, h
 	return nil
 }
 
-// took moves on after what was found is queued.
+// took advances the cursor after the notifications were queued.
 func (f *follower) took(found news) {
 	f.cursor = found.cursor
 	for _, n := range found.notes {

@@ -11,31 +11,31 @@ import (
 	"gaffer/internal/pause"
 )
 
-// Options are what a Notifier needs of the world.
+// Options configures a Notifier.
 type Options struct {
 	Store    store.Store
 	Channels []Channel
-	Run      string // tells of this run alone; of everything in the store if empty
-	From     int64  // what happens after this event is told, if nobody has told of it before; from now on if zero
+	Run      string // limits it to this run; empty for the whole store
+	From     int64  // starts after this event if no cursor is stored; zero starts at the current end
 	Kinds    []Kind
 	Rules    Rules
 	Now      func() time.Time // the store's clock
-	ID       string           // of this program, unlike that of any other
+	ID       string           // unique id of this program
 	Notice   func(text string)
 
-	OfflineAfter time.Duration // who was not heard of for so long is offline
+	OfflineAfter time.Duration // a worker without a heartbeat for this long is offline
 }
 
-// Notifier tells a person what happens in a store, in goroutines of its own: one for
-// each channel, so that none waits for another.
+// Notifier sends notifications about a store. It uses one goroutine per channel, so
+// that no channel waits for another.
 type Notifier struct {
 	stop context.CancelFunc
-	rush context.CancelFunc // nothing is waited for any more
+	rush context.CancelFunc // ends all waiting
 	all  sync.WaitGroup
 }
 
-// Start begins to tell what happens, and what an earlier program has left to be
-// told.
+// Start starts sending notifications, including those that an earlier program has left
+// in the queue.
 func Start(opts Options) *Notifier {
 	ctx, stop := context.WithCancel(context.Background())
 	idle, rush := context.WithCancel(ctx)
@@ -50,14 +50,15 @@ func Start(opts Options) *Notifier {
 	return t
 }
 
-// Stop ends it within about a second. What was not told is left for the next.
+// Stop ends the notifier within about a second. Unsent notifications stay queued for
+// the next program.
 func (t *Notifier) Stop() {
 	t.stop()
 	t.all.Wait()
 }
 
-// Finish tells what is left to be told now, and ends it: when that is done, after
-// a time, or with ctx.
+// Finish sends the remaining notifications and ends the notifier. It returns when that
+// is done, after within, or when ctx ends.
 func (t *Notifier) Finish(ctx context.Context, within time.Duration) {
 	t.rush()
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -68,14 +69,14 @@ func (t *Notifier) Finish(ctx context.Context, within time.Duration) {
 }
 
 const (
-	pace       = 250 * time.Millisecond // events are gathered for so long
-	pollEvery  = 15 * time.Second       // how often is looked for what others have left
+	pace       = 250 * time.Millisecond // how long events are collected
+	pollEvery  = 15 * time.Second       // interval of checks for notifications of other programs
 	sendWithin = 10 * time.Second
-	parting    = time.Second // to note how far it has come
+	parting    = time.Second // time to store the cursor at the end
 	tidyEvery  = time.Hour
 )
 
-// channelSender tells over one channel.
+// channelSender sends notifications over one channel.
 type channelSender struct {
 	opts     Options
 	channel  Channel
@@ -83,16 +84,16 @@ type channelSender struct {
 	follower follower
 
 	begun   bool
-	polled  time.Time // when was last looked for what there is to send
-	wait    time.Time // when there may be something to send, if nothing happens; zero for unknown
+	polled  time.Time // last check for messages to send
+	wait    time.Time // when to check again if nothing happens; zero if unknown
 	tidied  time.Time
-	failing bool // a person was told that it does not work
-	sending bool // others may not, as far as the store knows
+	failing bool // the user was notified that the channel does not work
+	sending bool // the store says that this program is the sender
 }
 
-// run tells until ctx ends. When idle has ended, it tells what has happened before
-// and returns. A step that was under way when idle ended may have missed the latest
-// events, so another one follows it.
+// run works until ctx ends. After idle has ended, it handles the events so far and
+// returns. A step that was in progress when idle ended may have missed the latest
+// events, so another step follows.
 func (l *channelSender) run(ctx, idle context.Context) {
 	defer l.part(ctx)
 	for tries := 0; ctx.Err() == nil; {
@@ -119,7 +120,7 @@ func (l *channelSender) run(ctx, idle context.Context) {
 	}
 }
 
-// step does what there is to do, and reports whether there may be more at once.
+// step does what can be done now, and reports whether there may be more to do at once.
 func (l *channelSender) step(ctx context.Context) (busy bool, err error) {
 	if err := l.begin(ctx); err != nil {
 		return false, err
@@ -154,7 +155,7 @@ func (l *channelSender) begin(ctx context.Context) error {
 	return l.book.tidy(ctx, now)
 }
 
-// follow queues what has happened.
+// follow queues notifications for new events.
 func (l *channelSender) follow(ctx context.Context) (found, more bool, err error) {
 	now := l.opts.Now()
 	n, err := l.follower.look(ctx, now)
@@ -171,7 +172,7 @@ func (l *channelSender) follow(ctx context.Context) (found, more bool, err error
 	return len(n.notes) > 0, n.more, nil
 }
 
-// deliver sends a message, if there is one to be sent now.
+// deliver sends one message, if one is due.
 func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	now := l.opts.Now()
 	l.polled = now
@@ -186,7 +187,7 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	l.sending, l.wait = true, time.Time{}
 	outcome := l.send(ctx, m.message())
 	if ctx.Err() != nil {
-		return false, ctx.Err() // nobody knows whether it came; part lets others send it
+		return false, ctx.Err() // we do not know whether it arrived; part lets other programs send it again
 	}
 	l.tell(outcome)
 	if err := l.book.done(ctx, m, outcome, l.opts.Now()); err != nil {
@@ -196,7 +197,7 @@ func (l *channelSender) deliver(ctx context.Context) (sent bool, err error) {
 	return true, nil
 }
 
-// later is when to look again: never is after the next poll.
+// later returns when to check again. The zero time becomes the time of the next poll.
 func later(t, now time.Time) time.Time {
 	if t.IsZero() {
 		return now.Add(pollEvery)
@@ -210,7 +211,7 @@ func (l *channelSender) send(ctx context.Context, n Note) error {
 	return l.channel.Send(ctx, n)
 }
 
-// tell says once that a channel does not work, and once that it does again.
+// tell prints a notice once when a channel stops working, and once when it works again.
 func (l *channelSender) tell(outcome error) {
 	again, temporary := errors.AsType[*Again](outcome)
 	switch {
@@ -229,13 +230,13 @@ func (l *channelSender) rest(idle context.Context) {
 	within, cancel := context.WithTimeout(idle, min(lookEvery, max(l.wait.Sub(l.opts.Now()), pace)))
 	defer cancel()
 	if l.opts.Store.Wait(within, l.follower.cursor.Seq) == nil {
-		pause.For(idle, pace) // more often comes with it
+		pause.For(idle, pace) // collect the events that often follow
 		return
 	}
 	<-within.Done()
 }
 
-// part notes how far it has come, and lets others send.
+// part stores the cursor, and lets other programs send.
 func (l *channelSender) part(ctx context.Context) {
 	if !l.begun {
 		return

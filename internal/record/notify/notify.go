@@ -1,13 +1,11 @@
-// Package notify tells a person what needs them while they look elsewhere: an
-// agent asks, a task has failed for good, a worker went offline, a run has ended,
-// a budget is used up.
+// Package notify notifies the user: an agent asks a question, a task has finally
+// failed, a worker went offline, a run has ended, a budget is used up.
 //
-// What is to be told follows from the store by pure functions; so does when it is
-// told, given the quiet hours and how much was told lately. What is told over a
-// channel waits in the store until it was told, so that several programs on one
-// store, and those that come after them, tell it once. A program that dies after
-// it has told and before it has noted that leaves it to be told again, with the
-// same id: at least once, never lost.
+// Pure functions derive the notifications from the store. They also decide when to send
+// them, given the quiet hours and how many were sent lately. A notification stays
+// queued in the store until it is sent. So several programs on one store, and their
+// successors, send it once. If a program dies after sending and before recording that,
+// the notification is sent again with the same id: at least once, never lost.
 package notify
 
 import (
@@ -17,48 +15,48 @@ import (
 	"time"
 )
 
-// Kind is what a note is about.
+// Kind is the kind of a notification.
 type Kind string
 
-// The kinds. The first five can be chosen from.
+// The kinds. Users can select from the first five.
 const (
-	Waiting  Kind = "waiting"  // an agent asks a person
-	Failed   Kind = "failed"   // a task has failed and is not tried again
-	Offline  Kind = "offline"  // a worker is not heard of any more
+	Waiting  Kind = "waiting"  // an agent asks the user
+	Failed   Kind = "failed"   // a task has failed and will not be retried
+	Offline  Kind = "offline"  // a worker no longer sends heartbeats
 	Finished Kind = "finished" // a run has ended
-	Budget   Kind = "budget"   // a run has spent most of what it may, or all
-	Digest   Kind = "digest"   // several at once
-	Test     Kind = "test"     // a person wants to see that it works
+	Budget   Kind = "budget"   // a run has spent most or all of its budget
+	Digest   Kind = "digest"   // several notifications in one
+	Test     Kind = "test"     // the user tests the channel
 )
 
-// Kinds are those that can be chosen from.
+// Kinds returns the kinds that users can select from.
 func Kinds() []Kind { return []Kind{Waiting, Failed, Offline, Finished, Budget} }
 
-// Note is one thing that a person is told. Its JSON is what receivers get.
+// Note is one notification. Receivers get its JSON.
 type Note struct {
-	ID       string    `json:"id"` // the same whenever the same is told, whoever tells it
+	ID       string    `json:"id"` // the same in every program that sends this notification
 	Kind     Kind      `json:"kind"`
 	Time     time.Time `json:"time"`  // when it happened
 	Title    string    `json:"title"` // one short line
-	Text     string    `json:"text"`  // the rest, in few lines
+	Text     string    `json:"text"`  // details, in a few lines
 	Next     string    `json:"next,omitempty"`
 	Run      string    `json:"run,omitempty"`
 	RunName  string    `json:"run_name,omitempty"`
 	Project  string    `json:"project,omitempty"`
 	Task     string    `json:"task,omitempty"`
-	Status   string    `json:"status,omitempty"`   // of the run that has ended
-	Class    string    `json:"class,omitempty"`    // how the task has failed
+	Status   string    `json:"status,omitempty"`   // final status of the run
+	Class    string    `json:"class,omitempty"`    // failure class of the task
 	Worker   string    `json:"worker,omitempty"`   // its id
 	Question string    `json:"question,omitempty"` // its id
-	Options  []string  `json:"options,omitempty"`  // to answer it with
-	Count    int       `json:"count,omitempty"`    // of a digest: how many
-	Notes    []Note    `json:"notes,omitempty"`    // of a digest: the first of them
+	Options  []string  `json:"options,omitempty"`  // possible answers
+	Count    int       `json:"count,omitempty"`    // digest only: number of notifications
+	Notes    []Note    `json:"notes,omitempty"`    // digest only: the first notifications
 
-	Seen time.Time `json:"seen,omitzero"` // of a worker: when it was last heard of
+	Seen time.Time `json:"seen,omitzero"` // worker only: time of its last heartbeat
 }
 
-// idOf names what is told. It says nothing to others, and is the same in every
-// program that finds the same in a store.
+// idOf returns a hash of its parts. It reveals nothing about them, and every program
+// that reads the same store computes the same id.
 func idOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return hex.EncodeToString(sum[:16])

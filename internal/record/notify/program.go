@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Command tells a program: it is given the note as JSON on its input, and the
-// facts in its environment.
+// Command sends notifications to a program. The program gets the note as JSON on stdin,
+// and its main fields as environment variables.
 type Command struct{ Argv []string }
 
 // Name implements [Channel].
@@ -25,8 +25,8 @@ func (c *Command) Key() string { return keyOf(c.Name(), c.Argv...) }
 // Where implements [Channel].
 func (c *Command) Where() string { return line(strings.Join(c.Argv, " "), titleMost) }
 
-// Send implements [Channel]. What a program has done before it failed nobody
-// knows, so it is not started again.
+// Send implements [Channel]. A program that failed is not started again, because we do
+// not know what it has already done.
 func (c *Command) Send(ctx context.Context, n Note) error {
 	body, err := json.Marshal(n)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Command) Send(ctx context.Context, n Note) error {
 	return run(ctx, c.Argv, append(body, '\n'), facts(n))
 }
 
-// facts are what a program is told in its environment.
+// facts returns a note's fields as environment variables.
 func facts(n Note) []string {
 	var env []string
 	for _, f := range [][2]string{
@@ -56,18 +56,18 @@ func facts(n Note) []string {
 	return env
 }
 
-// lastWords is how long the output of a program that has ended is waited for:
-// somebody it has left behind may hold it open.
+// lastWords is how long to wait for the output of a program that has ended: a child
+// process may still hold the pipe open.
 const lastWords = time.Second
 
-// run runs a program until it ends or ctx does. What it prints is in the error if
-// it fails.
+// run runs a program until it ends or ctx does. If it fails, the error contains its
+// output.
 func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	said := &head{}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(string(stdin)), said, said
 	cmd.Env = append(os.Environ(), env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that all of it ends, and no Ctrl-C of ours reaches it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that the whole process group can be killed, and our Ctrl-C does not reach it
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = lastWords
 	err := cmd.Run()
@@ -83,7 +83,7 @@ func run(ctx context.Context, argv []string, stdin []byte, env []string) error {
 	return fmt.Errorf("%s: %w", argv[0], err)
 }
 
-// head keeps the beginning of what is written to it.
+// head keeps the first bytes that are written to it.
 type head struct{ text strings.Builder }
 
 const headMost = 8 << 10

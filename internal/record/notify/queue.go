@@ -5,58 +5,58 @@ import (
 	"time"
 )
 
-// Rules say when notes are told.
+// Rules says when notifications are sent.
 type Rules struct {
 	Quiet     Quiet
-	Questions bool // are held while it is quiet, like all else
-	Burst     int  // how many messages are sent in a minute; more notes become one
+	Questions bool // hold questions during quiet hours too
+	Burst     int  // maximum messages per minute; more notifications are combined into one message
 }
 
-// entry is a note that waits to be told over a channel, or was.
+// entry is a queued or sent notification of a channel.
 type entry struct {
 	Note   Note      `json:"note"`
 	Queued time.Time `json:"queued"`
 	State  State     `json:"state"`
-	Batch  string    `json:"batch,omitempty"` // the id of the message that it was sent with, perhaps
-	Why    string    `json:"why,omitempty"`   // it was not told
+	Batch  string    `json:"batch,omitempty"` // id of the message that contained it; that message may have been sent
+	Why    string    `json:"why,omitempty"`   // why it was not sent
 	Ended  time.Time `json:"ended,omitzero"`
 }
 
-// State is where a note is on its way.
+// State is the state of a notification.
 type State string
 
 // The states.
 const (
-	Pending  State = "waiting"  // to be told
-	Told     State = "told"     //
-	GivenUp  State = "given up" // it could not be told
+	Pending  State = "waiting"  // not yet sent
+	Told     State = "told"     // sent
+	GivenUp  State = "given up" // could not be sent
 	Overtook State = "overtaken"
 )
 
-// sender is what programs on one store must agree on about a channel.
+// sender is the shared state of a channel, for all programs on one store.
 type sender struct {
-	Holder string      `json:"holder,omitempty"` // who sends
-	Until  time.Time   `json:"until,omitzero"`   // and how long that holds
-	Tries  int         `json:"tries,omitempty"`  // in a row that went wrong
+	Holder string      `json:"holder,omitempty"` // the program that is sending
+	Until  time.Time   `json:"until,omitzero"`   // end of its lease
+	Tries  int         `json:"tries,omitempty"`  // consecutive failures
 	Retry  time.Time   `json:"retry,omitzero"`   // nothing is sent before this
-	Sent   []time.Time `json:"sent,omitempty"`   // the messages of the last minute
+	Sent   []time.Time `json:"sent,omitempty"`   // times of the messages in the last minute
 }
 
 const (
 	minute    = time.Minute
-	lease     = 30 * time.Second // longer than a message may take
+	lease     = 30 * time.Second // longer than sending a message may take
 	firstWait = 5 * time.Second
 	lastWait  = 5 * time.Minute
 )
 
-// move is what to do next: to send a message, or to wait.
+// move is the next action: send a message, or wait.
 type move struct {
 	id      string
-	entries []entry   // that the message is made of; none to send nothing
-	wait    time.Time // when there may be something to do, if nobody queues more; zero for never
+	entries []entry   // content of the message; empty to send nothing
+	wait    time.Time // when to check again if nothing is queued; zero for never
 }
 
-// message is what a receiver gets.
+// message returns what the receiver gets.
 func (m move) message() Note {
 	if len(m.entries) == 1 {
 		return m.entries[0].Note
@@ -68,8 +68,9 @@ func (m move) message() Note {
 	return digest(m.id, notes)
 }
 
-// next decides what to do about notes that wait, the oldest first. A message that
-// was perhaps sent already is sent as it was, so that its receiver can tell.
+// next decides what to do about the queued notifications, which are sorted oldest
+// first. A message that may already have been sent is repeated unchanged, so that its
+// receiver recognizes it by its id.
 func next(now time.Time, open []entry, s sender, r Rules) move {
 	if len(open) == 0 {
 		return move{}
@@ -86,7 +87,7 @@ func next(now time.Time, open []entry, s sender, r Rules) move {
 			return move{id: e.Batch, entries: again}
 		}
 	}
-	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" }) // a part of it is still held
+	due = slices.DeleteFunc(due, func(e entry) bool { return e.Batch != "" }) // a part of its batch is still held
 	if len(due) == 0 {
 		return move{wait: r.Quiet.End(now)}
 	}
@@ -105,7 +106,7 @@ func next(now time.Time, open []entry, s sender, r Rules) move {
 	return together(due[:1])
 }
 
-// holds reports whether an entry is not to be told at a time.
+// holds reports whether quiet hours hold back an entry at a time.
 func (r Rules) holds(e entry, at time.Time) bool {
 	return r.Quiet.Holds(at) && (r.Questions || e.Note.Kind != Waiting)
 }
@@ -125,12 +126,12 @@ func together(list []entry) move {
 	return move{id: idOf(ids...), entries: list}
 }
 
-// lately are the messages of the last minute.
+// lately returns the times of the messages in the last minute.
 func (s sender) lately(now time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(s.Sent), func(t time.Time) bool { return now.Sub(t) >= minute || t.After(now.Add(minute)) })
 }
 
-// backoff is how long after so many failures in a row it is tried again.
+// backoff returns the wait after a number of consecutive failures.
 func backoff(tries int) time.Duration {
 	wait := firstWait
 	for range tries - 1 {

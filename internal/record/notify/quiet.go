@@ -2,14 +2,14 @@ package notify
 
 import "time"
 
-// Quiet is a part of every day, in minutes after midnight. It may go on past
-// midnight. The zero value is no time at all.
+// Quiet is a daily period, in minutes after midnight. It may extend past midnight. The
+// zero value is empty.
 type Quiet struct {
 	From, To int
 	Zone     *time.Location // nil for UTC
 }
 
-// Holds reports whether t is in it.
+// Holds reports whether t is in the period.
 func (q Quiet) Holds(t time.Time) bool {
 	if q.From == q.To {
 		return false
@@ -22,7 +22,7 @@ func (q Quiet) Holds(t time.Time) bool {
 	return at >= q.From || at < q.To
 }
 
-// End is when it next ends, after t.
+// End returns when the period next ends after t.
 func (q Quiet) End(t time.Time) time.Time {
 	t = t.In(q.zone())
 	for day := 0; ; day++ {

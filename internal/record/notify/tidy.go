@@ -11,8 +11,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// tidy takes away what was told long ago, and how far runs were read that have
-// ended long ago.
+// tidy deletes old sent notifications, and the cursors of runs that ended long ago.
 func (b *channelState) tidy(ctx context.Context, now time.Time) error {
 	var old []store.ItemKey
 	err := b.store.Read(ctx, func(r store.Reader) (err error) {
@@ -30,7 +29,7 @@ func (b *channelState) tidy(ctx context.Context, now time.Time) error {
 	})
 }
 
-// old are the items that nobody needs any more. None of them will change.
+// old returns the items that are no longer needed. They will not change any more.
 func (b *channelState) old(r store.Reader, before time.Time) (keys []store.ItemKey, err error) {
 	told, err := r.Items(noteKind, b.channel, math.MinInt64, tidyMost)
 	if err != nil {
@@ -57,19 +56,19 @@ func (b *channelState) old(r store.Reader, before time.Time) (keys []store.ItemK
 	return keys, err
 }
 
-// Record is a note and what became of it.
+// Record is a notification and its state.
 type Record struct {
 	Channel string    `json:"channel"` // its name
 	State   State     `json:"state"`
 	Queued  time.Time `json:"queued"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Why     string    `json:"why,omitempty"`  // it was not told, or not yet
-	With    string    `json:"with,omitempty"` // the digest that it was told in
+	Why     string    `json:"why,omitempty"`  // why it was not sent, or not yet
+	With    string    `json:"with,omitempty"` // the digest that contained it
 	Note    Note      `json:"note"`
 }
 
-// Lately returns what was told over channels since a time, and what waits to be,
-// the latest first: an empty list if there is nothing.
+// Lately returns the notifications that were sent over channels since a time, and those
+// that are queued, latest first. The list is never nil.
 func Lately(ctx context.Context, s store.Store, channels []Channel, since time.Time) (list []Record, err error) {
 	err = s.Read(ctx, func(r store.Reader) error {
 		list = []Record{}

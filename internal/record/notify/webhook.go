@@ -16,25 +16,25 @@ import (
 	"time"
 )
 
-// The headers of a message.
+// The HTTP headers of a message.
 const (
 	HeaderID        = "Gaffer-Notification"
 	HeaderTime      = "Gaffer-Timestamp" // in seconds since 1970
-	HeaderSignature = "Gaffer-Signature" // sha256= and the HMAC of time, full stop and body, in hex
+	HeaderSignature = "Gaffer-Signature" // sha256= and the HMAC of the time, a full stop and the body, in hex
 )
 
-// Webhook tells by HTTP.
+// Webhook sends notifications by HTTP.
 type Webhook struct {
 	URL    string
-	Secret []byte // signs every message; none if empty
-	Agent  string // what it calls itself
+	Secret []byte // signs every message; no signature if empty
+	Agent  string // value of the User-Agent header
 	Now    func() time.Time
 
 	client *http.Client
 }
 
-// NewWebhook returns a channel that posts to an address. Redirects are not
-// followed, and certificates are checked.
+// NewWebhook returns a channel that posts to a URL. It does not follow redirects. It
+// verifies certificates.
 func NewWebhook(address string, secret []byte, agent string, now func() time.Time) *Webhook {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxResponseHeaderBytes, transport.MaxIdleConns = 64<<10, 1
@@ -50,8 +50,8 @@ func (w *Webhook) Name() string { return "webhook" }
 // Key implements [Channel].
 func (w *Webhook) Key() string { return keyOf(w.Name(), w.URL) }
 
-// Where names the machine alone: the rest of the address is often what lets
-// somebody post.
+// Where returns only the scheme and the host, because the rest of a webhook's URL is
+// often a secret.
 func (w *Webhook) Where() string {
 	u, err := url.Parse(w.URL)
 	if err != nil {
@@ -75,8 +75,8 @@ func (w *Webhook) Send(ctx context.Context, n Note) error {
 		return &Again{Err: bare(err)}
 	}
 	defer func() { _ = res.Body.Close() }()                      // nothing was written
-	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*textMost))  // for people, as far as it comes
-	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be used again
+	said, _ := io.ReadAll(io.LimitReader(res.Body, 4*textMost))  // for display; a partial text is fine
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // so that the connection can be reused
 	return verdict(res.StatusCode, res.Header, line(string(said), textMost/2))
 }
 
@@ -100,8 +100,8 @@ func (w *Webhook) request(ctx context.Context, n Note) (*http.Request, error) {
 	return req, nil
 }
 
-// Sign is what the header of a message says that was sent at a time, in seconds
-// since 1970.
+// Sign returns the signature header for a message sent at a time, in seconds since
+// 1970.
 func Sign(secret []byte, at string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(at + "."))
@@ -109,7 +109,7 @@ func Sign(secret []byte, at string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// bare drops the address from an error.
+// bare removes the URL from an error.
 func bare(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		if u.Timeout() {
@@ -120,8 +120,7 @@ func bare(err error) error {
 	return err
 }
 
-// verdict is what an answer means. Those that will not change are not asked for
-// again.
+// verdict interprets a response. Only temporary errors are [*Again].
 func verdict(code int, header http.Header, said string) error {
 	if code >= 200 && code < 300 {
 		return nil

@@ -11,13 +11,13 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// How much of what others wrote is passed on.
+// Maximum lengths of texts from other sources, in characters.
 const (
 	titleMost = 100
 	textMost  = 500
 )
 
-// line is text on one line, printable, of at most so many characters.
+// line makes a text printable, puts it on one line, and limits it to most characters.
 func line(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {
@@ -36,7 +36,7 @@ func line(text string, most int) string {
 	return string(words)
 }
 
-// nameOf is what people call a run.
+// nameOf returns a run's name for display.
 func nameOf(run store.Run) string {
 	if name := line(run.Name, titleMost/2); name != "" {
 		return name
@@ -44,7 +44,7 @@ func nameOf(run store.Run) string {
 	return line(run.ID, titleMost/2)
 }
 
-// elapsed is a time as all screens show it: 42s, 2m 34s, 1h 05m.
+// elapsed formats a duration as all screens do: 42s, 2m 34s, 1h 05m.
 func elapsed(d time.Duration) string {
 	s := int(max(d, 0) / time.Second)
 	switch {
@@ -63,7 +63,7 @@ func count(n int, word string) string {
 	return fmt.Sprintf("%d %ss", n, word)
 }
 
-// spentOf is what was spent of a budget, such as "$8.10 of $10.00".
+// spentOf describes what was spent of a budget, such as "$8.10 of $10.00".
 func spentOf(spent, budget store.Amount) string {
 	var parts []string
 	if budget.MicroUSD > 0 {
@@ -77,7 +77,7 @@ func spentOf(spent, budget store.Amount) string {
 
 func dollars(micro int64) string { return fmt.Sprintf("$%.2f", float64(micro)/1e6) }
 
-// tally is such as "2 waiting, 1 failed", those first that need somebody.
+// tally returns text such as "2 waiting, 1 failed", most urgent kinds first.
 func tally(notes []Note) string {
 	var parts []string
 	for _, k := range Kinds() {
@@ -94,13 +94,13 @@ func tally(notes []Note) string {
 	return strings.Join(parts, ", ")
 }
 
-// How much of a digest is spelled out.
+// Maximum numbers of lines and of notifications in a digest.
 const (
 	digestLines = 8
 	digestNotes = 100
 )
 
-// digest is several notes as one.
+// digest combines several notifications into one.
 func digest(id string, notes []Note) Note {
 	notes = slices.Clone(notes)
 	slices.SortStableFunc(notes, func(a, b Note) int {

@@ -6,10 +6,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// eventsAtOnce is how many events are looked at, and taken away, together.
+// eventsAtOnce is the number of events that are read and deleted at once.
 const eventsAtOnce = 1000
 
-// takeEvents takes away events that are old and whose subject has gone.
+// takeEvents deletes old events whose subject no longer exists.
 func (t *taker) takeEvents(ctx context.Context) error {
 	there, top := map[string]bool{}, int64(0)
 	err := t.store.Read(ctx, func(r store.Reader) (err error) {
@@ -36,7 +36,7 @@ func (t *taker) takeEvents(ctx context.Context) error {
 	return err
 }
 
-// orphans looks through a page of events.
+// orphans finds the events to delete in one page of events.
 func (t *taker) orphans(ctx context.Context, after int64, there map[string]bool) (orphans []int64, next int64, more bool, err error) {
 	err = t.store.Read(ctx, func(r store.Reader) error {
 		orphans, next, more = nil, after, false

@@ -9,10 +9,10 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// keysAtOnce is how many rows are taken away together.
+// keysAtOnce is the number of rows that are deleted at once.
 const keysAtOnce = 500
 
-// eachPromise calls each with the promises that were made before a time.
+// eachPromise calls each with every idempotency record made before a time.
 func eachPromise(r store.Reader, before time.Time, each func(store.Promise) error) error {
 	for after := ""; ; {
 		page, err := r.Promises(before, after, keysAtOnce)
@@ -31,13 +31,13 @@ func eachPromise(r store.Reader, before time.Time, each func(store.Promise) erro
 	}
 }
 
-// runs is where runs are looked up.
+// runs looks up runs.
 type runs interface {
 	Run(id string) (store.Run, error)
 }
 
-// expired reports whether nobody will ask for an old promise again: it is for no
-// run, or for one that has gone or is about to go.
+// expired reports whether an old idempotency record is no longer needed: it belongs to
+// no run, or its run is deleted or about to be.
 func expired(r runs, p store.Promise, goes func(run string) bool) (bool, error) {
 	run, bound := engine.PromisedTo(p)
 	if !bound || goes(run) {
@@ -50,8 +50,8 @@ func expired(r runs, p store.Promise, goes func(run string) bool) (bool, error) 
 	return false, err
 }
 
-// takePromises takes away what was promised long ago. A key may be promised again
-// meanwhile, so that each is looked at once more.
+// takePromises deletes old idempotency records. It checks each again in the
+// transaction, because its key may have been used again in the meantime.
 func (t *taker) takePromises(ctx context.Context) error {
 	for after := ""; ; {
 		var page []store.Promise

@@ -19,18 +19,18 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Retention says what is old.
+// Retention says what is old enough to delete.
 type Retention struct {
-	Before time.Time // what ended before this
+	Before time.Time // rows that ended before this are old
 	Now    time.Time
-	Keep   int // so many of the runs that ended last stay, of each project
-	// Spare says why a run stays all the same, or nothing. The run has its plan.
+	Keep   int // number of most recently ended runs to keep per project
+	// Spare returns why an old run must stay, or "". The run includes its plan.
 	Spare func(r store.Reader, run store.Run) (why string, err error)
 	// Protocol finds the old rows of protocol clients.
 	Protocol ProtocolRows
 }
 
-// ProtocolRows knows the rows that clients of the coordinator protocol have made.
+// ProtocolRows knows the rows that clients of the coordinator protocol have created.
 // They belong to runs of channels and chains, which never end.
 type ProtocolRows interface {
 	// Owns reports whether a run is that of a channel or a chain.
@@ -39,53 +39,53 @@ type ProtocolRows interface {
 	FindOld(r store.Reader, before time.Time) (OldProtocolRows, error)
 }
 
-// OldProtocolRows are rows of protocol clients that are old.
+// OldProtocolRows lists old rows of protocol clients.
 type OldProtocolRows struct {
 	Tasks  []OldTask
 	Stay   map[store.TaskKey]bool // all other tasks
-	Inputs []store.ItemKey        // that were claimed
+	Inputs []store.ItemKey        // claimed inputs
 	Notes  []store.ItemKey
 }
 
-// OldTask is a task that has ended.
+// OldTask is an ended task of a protocol client.
 type OldTask struct {
 	store.TaskKey
 	Failed   bool
 	Attempts int
-	Inputs   store.ItemList // that were never claimed
+	Inputs   store.ItemList // its unclaimed inputs
 }
 
-// promised is how long a request may be repeated and get the same answer.
+// promised is how long a repeated request gets the same answer.
 const promised = 24 * time.Hour
 
-// Found is what is old.
+// Found describes what is old.
 type Found struct {
 	Before time.Time
-	Ended  []store.Run // the runs, without their plans, those first that were created first
+	Ended  []store.Run // old runs without their plans, oldest first
 	Spared []Spared
-	Kept   int // runs that are old and among those that ended last
+	Kept   int // old runs that stay because they are among the last of their project
 	Counts
 
-	questions map[string][]string // by run; those of no task are of none
-	promises  time.Time           // those that were made before this go
-	rest      []string            // runs of which somebody else has left the rest
+	questions map[string][]string // by run; "" for questions without a task
+	promises  time.Time           // idempotency records from before this are old
+	rest      []string            // runs that an earlier prune has deleted only partly
 	protocol  OldProtocolRows
 	owns      func(run string) bool // see ProtocolRows
 	workers   []string
 }
 
-// Spared is a run that is old and stays.
+// Spared is an old run that stays.
 type Spared struct{ Run, Why string }
 
-// Counts is how many rows there are.
+// Counts holds numbers of rows.
 type Counts struct {
 	Runs, Tasks, Attempts, Questions, Inputs, Notes, Promises, Workers, Events int
 }
 
-// None reports whether there is nothing.
+// None reports whether all counts are zero.
 func (c Counts) None() bool { return c == Counts{} }
 
-// Look finds what is old, and changes nothing.
+// Look finds what is old, without changing anything.
 func Look(ctx context.Context, s store.Store, r Retention) (f Found, err error) {
 	err = s.Read(ctx, func(from store.Reader) error {
 		f = Found{Before: r.Before, owns: r.Protocol.Owns, promises: r.Now.Add(-promised), questions: map[string][]string{}}
@@ -100,16 +100,16 @@ func Look(ctx context.Context, s store.Store, r Retention) (f Found, err error) 
 	return f, err
 }
 
-// looker is one look.
+// looker is one execution of Look.
 type looker struct {
 	store.Reader
 	Retention
 	found *Found
 	there map[string]bool // runs that stay
-	goes  map[string]bool // runs that do not
+	goes  map[string]bool // runs that will be deleted
 }
 
-// skew is more than the clocks of machines that share a store are apart.
+// skew is more than the clocks of machines that share a store differ.
 const skew = 24 * time.Hour
 
 func (l *looker) runs() error {
@@ -156,7 +156,7 @@ func (l *looker) spare(id string) (string, error) {
 	return l.Spare(l.Reader, run)
 }
 
-// keep returns the runs of each project that ended last.
+// keep returns the most recently ended runs of each project.
 func (l *looker) keep() (map[string]bool, error) {
 	kept := map[string]bool{}
 	if l.Keep <= 0 {
@@ -174,7 +174,7 @@ func (l *looker) keep() (map[string]bool, error) {
 	return kept, err
 }
 
-// rest finds what somebody has begun to take away.
+// rest finds the runs that an earlier prune has deleted only partly.
 func (l *looker) rest() error {
 	marks, err := l.Items(markKind, "", math.MinInt64, math.MaxInt32)
 	for _, mark := range marks {
@@ -183,7 +183,7 @@ func (l *looker) rest() error {
 	return err
 }
 
-// rows counts what belongs to the runs.
+// rows counts the rows that belong to the old runs.
 func (l *looker) rows() error {
 	ids := slices.Clone(l.found.rest)
 	for _, run := range l.found.Ended {
@@ -224,7 +224,7 @@ func (l *looker) protocolRows() (err error) {
 	return err
 }
 
-// workers finds those that nobody has heard of and that hold nothing.
+// workers finds workers without a recent heartbeat that hold no running attempt.
 func (l *looker) workers() error {
 	running, err := store.RunningAttempts(l)
 	if err != nil {
@@ -283,8 +283,8 @@ func (l *looker) events() error {
 	}
 }
 
-// orphan reports whether what an event is about is not there, or not any longer.
-// What is of no run is told for a while.
+// orphan reports whether the subject of an old event does not exist. Events without a
+// run always count as orphans.
 func (f *Found) orphan(e store.Event, there map[string]bool) bool {
 	switch {
 	case e.Run == "" || !there[e.Run]:
@@ -295,8 +295,8 @@ func (f *Found) orphan(e store.Event, there map[string]bool) bool {
 	return false
 }
 
-// Floor is up to which number events may be missing. Whoever follows the events
-// from an earlier one on gets those that are left.
+// Floor returns the number up to which events may be missing. A reader that starts at
+// an earlier event gets only the events that are left.
 func Floor(r store.Reader) (int64, error) {
 	c, err := r.Cursor(floor)
 	if errors.Is(err, store.ErrNotFound) {
@@ -305,5 +305,5 @@ func Floor(r store.Reader) (int64, error) {
 	return c.Seq, err
 }
 
-// floor is the name of the cursor.
+// floor is the name of the cursor that stores this number.
 const floor = "pruned"

@@ -9,8 +9,8 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// takeTasks deletes the tasks of protocol clients, after their events: who reads an
-// event looks its task up.
+// takeTasks deletes tasks of protocol clients. Their events must be deleted first,
+// because readers of an event look up its task.
 func (t *taker) takeTasks(ctx context.Context) error {
 	byRun := map[string][]OldTask{}
 	for _, task := range t.found.protocol.Tasks {
@@ -36,7 +36,7 @@ func (t *taker) takeOld(ctx context.Context, run string, tasks []OldTask) error 
 		tries = 0
 		for _, task := range tasks {
 			if _, err := tx.Task(task.TaskKey); errors.Is(err, store.ErrNotFound) {
-				continue // another one was here
+				continue // another process has deleted it
 			}
 			if task.Failed {
 				row.Failed--
@@ -54,7 +54,7 @@ func (t *taker) takeOld(ctx context.Context, run string, tasks []OldTask) error 
 	return err
 }
 
-// takeItems takes away the service's inputs and notes.
+// takeItems deletes old inputs and notes of protocol clients.
 func (t *taker) takeItems(ctx context.Context) error {
 	for _, of := range []struct {
 		keys []store.ItemKey
@@ -76,7 +76,7 @@ func (t *taker) takeItems(ctx context.Context) error {
 	return nil
 }
 
-// takeWorkers takes away workers, after their events.
+// takeWorkers deletes workers. Their events must be deleted first.
 func (t *taker) takeWorkers(ctx context.Context) error {
 	for chunk := range slices.Chunk(t.found.workers, keysAtOnce) {
 		err := t.take(ctx, store.Need{Alone: true, Workers: chunk}, &t.done.Workers, func(tx *store.Tx) (gone store.Gone, _ int, err error) {
@@ -98,7 +98,7 @@ func (t *taker) takeWorkers(ctx context.Context) error {
 	return nil
 }
 
-// free reports whether a worker still is silent and holds nothing.
+// free reports whether a worker is still silent and holds no running attempt.
 func (t *taker) free(tx *store.Tx, id string) (bool, error) {
 	w, err := tx.Worker(id)
 	if errors.Is(err, store.ErrNotFound) {

@@ -12,8 +12,7 @@ import (
 	"gaffer/internal/record/recorder"
 )
 
-// markKind is the kind of the items that name runs of which only the rest is
-// there.
+// markKind is the kind of the items that mark partly deleted runs.
 const markKind = "pruning"
 
 func mark(run string) store.ItemKey { return store.ItemKey{Kind: markKind, ID: run} }
@@ -54,9 +53,9 @@ func (t *taker) takeRuns(ctx context.Context) error {
 	return nil
 }
 
-// takeRun takes a run away, unless it goes on by now. Its row goes first, so that
-// nobody finds it any more, with all else if it is a small one, and a mark stays until
-// the rest has gone.
+// takeRun deletes a run, unless it is running again. It deletes the run's row first, so
+// that no reader finds the run any more. For a small run, the same transaction deletes
+// everything else. A mark stays until everything is deleted.
 func (t *taker) takeRun(ctx context.Context, id string) error {
 	left, err := t.remains(ctx, id)
 	if err != nil {
@@ -93,21 +92,21 @@ func (t *taker) takeRun(ctx context.Context, id string) error {
 }
 
 const (
-	// tasksAtOnce is how many tasks are taken away together, with all their
-	// attempts.
+	// tasksAtOnce is the number of tasks, with all their attempts, that are deleted at
+	// once.
 	tasksAtOnce = 100
-	// logsAtOnce is how many logs are, each of which may be megabytes.
+	// logsAtOnce is the number of logs that are deleted at once; each may be megabytes.
 	logsAtOnce = 8
 )
 
 func (t *taker) atOnce() int { return cmp.Or(t.AtOnce, tasksAtOnce) }
 
-// remains is what there is of a run beside its row.
+// remains lists the rows of a run, except its own row.
 type remains struct {
 	tasks     []store.TaskKey
 	attempts  map[store.TaskKey]int
 	questions []string
-	logs      []string // attempts that have one
+	logs      []string // attempts that have a log
 }
 
 func (t *taker) remains(ctx context.Context, run string) (left remains, err error) {
@@ -139,7 +138,7 @@ func (left *remains) addAttempts(r store.Reader, run string) error {
 	return err
 }
 
-// finish takes away what belongs to a run whose row has gone.
+// finish deletes the rows of a run whose own row is deleted.
 func (t *taker) finish(ctx context.Context, id string, left remains) error {
 	alone := store.Need{Alone: true}
 	for chunk := range slices.Chunk(left.logs, logsAtOnce) {
@@ -162,7 +161,7 @@ func (t *taker) finish(ctx context.Context, id string, left remains) error {
 	})
 }
 
-// takeLogs takes away the logs of attempts.
+// takeLogs deletes the logs of attempts.
 func takeLogs(tx *store.Tx, attempts []string) {
 	var gone store.Gone
 	for _, id := range attempts {
@@ -172,7 +171,7 @@ func takeLogs(tx *store.Tx, attempts []string) {
 	tx.TakeAway(gone)
 }
 
-// count counts tasks that have gone, with their attempts.
+// count adds deleted tasks and their attempts to the counts.
 func (t *taker) count(tasks []store.TaskKey, of remains) {
 	t.done.Tasks += len(tasks)
 	for _, key := range tasks {
@@ -180,8 +179,8 @@ func (t *taker) count(tasks []store.TaskKey, of remains) {
 	}
 }
 
-// takeAsides takes away the questions that belong to no task. Nobody can ask or
-// answer one again whose time is over.
+// takeAsides deletes expired questions that belong to no task. They can neither be
+// asked again nor answered.
 func (t *taker) takeAsides(ctx context.Context) error {
 	return t.takeQuestions(ctx, t.found.questions[""])
 }

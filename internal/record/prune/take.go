@@ -9,21 +9,21 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// Taking is how what was found is taken away.
+// Taking configures how old rows are deleted.
 type Taking struct {
 	Now func() time.Time
 	Who string
-	// Hold makes sure that nobody works on a run while it goes; an error leaves
-	// the run as it is, and is told. Gone is called for each run that has gone.
+	// Hold locks a run while it is being deleted. If it fails, the run stays, and Tell
+	// gets the error. Gone is called for each deleted run.
 	Hold func(run string) (release func(), err error)
 	Gone func(run string)
 	Tell func(text string)
-	// AtOnce is how many tasks go in one transaction; 100 if zero.
+	// AtOnce is the number of tasks per transaction; 100 if zero.
 	AtOnce int
 }
 
-// Take takes away what was found, as far as it is still so, and returns how much
-// that was.
+// Take deletes the rows that were found, unless they have changed since, and returns
+// how many it deleted.
 func Take(ctx context.Context, s store.Store, f Found, how Taking) (Counts, error) {
 	t := &taker{store: s, found: f, Taking: how}
 	for _, take := range []func(context.Context) error{
@@ -36,7 +36,7 @@ func Take(ctx context.Context, s store.Store, f Found, how Taking) (Counts, erro
 	return t.done, nil
 }
 
-// taker is one go at it.
+// taker is one execution of Take.
 type taker struct {
 	Taking
 	store store.Store
@@ -44,7 +44,7 @@ type taker struct {
 	done  Counts
 }
 
-// take takes away what choose says, in a transaction, and counts it.
+// take deletes the rows that choose returns, in one transaction, and counts them.
 func (t *taker) take(ctx context.Context, need store.Need, counted *int, choose func(tx *store.Tx) (store.Gone, int, error)) error {
 	n := 0
 	err := t.store.Write(ctx, need, func(tx *store.Tx) error {
@@ -61,7 +61,7 @@ func (t *taker) take(ctx context.Context, need store.Need, counted *int, choose 
 	return err
 }
 
-// tell appends what was done as an event.
+// tell appends an event with the number of deleted rows.
 func (t *taker) tell(ctx context.Context) error {
 	if t.done.None() {
 		return nil
@@ -72,7 +72,7 @@ func (t *taker) tell(ctx context.Context) error {
 	})
 }
 
-// String names all that is not zero.
+// String lists all counts that are not zero.
 func (c Counts) String() string {
 	var words []string
 	for _, of := range c.List() {
@@ -86,7 +86,7 @@ func (c Counts) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Count is how many rows of a kind there are.
+// Count is the number of rows of a kind.
 type Count struct {
 	Kind string
 	N    int

@@ -1,5 +1,5 @@
-// Package memory is a store that forgets. It is for simulations: it can be made
-// to fail at a commit, before or after the fact.
+// Package memory is a store without persistence, for simulations. It can simulate a
+// failing commit, with or without storing the changes.
 package memory
 
 import (
@@ -17,20 +17,20 @@ import (
 // Store is a store in memory.
 type Store struct {
 	writer store.Writer
-	turn   chan struct{} // held by the session that is open
+	turn   chan struct{} // semaphore: held by the open session
 
 	mu     sync.RWMutex
 	data   data
 	stored chan struct{} // closed and replaced at every commit
 
-	// FailCommit, if set, is asked at every commit. If it says lost, nothing is
-	// stored; its error is the commit's.
+	// FailCommit, if set, is called at every commit. If it returns lost, nothing is
+	// stored. A non-nil error becomes the error of the commit.
 	FailCommit func() (lost bool, err error)
 }
 
 var _ store.Store = (*Store)(nil)
 
-// data are all rows, and the indexes that the queries need.
+// data holds all rows, and the index that the queries need.
 type data struct {
 	runs      map[string]store.Run
 	tasks     map[store.TaskKey]store.Task
@@ -89,7 +89,7 @@ func (s *Store) Wait(ctx context.Context, after int64) error {
 // Close implements [store.Store].
 func (s *Store) Close() error { return nil }
 
-// open waits for its turn: sessions are serial.
+// open waits for its turn, because sessions are serial.
 func (s *Store) open(ctx context.Context) (store.Session, error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -99,7 +99,7 @@ func (s *Store) open(ctx context.Context) (store.Session, error) {
 	}
 }
 
-// session reads what is stored. Nobody else changes it meanwhile.
+// session reads the stored rows. They do not change while it is open.
 type session struct {
 	*data
 	store *Store

@@ -7,8 +7,7 @@ import (
 	"gaffer/internal/engine/store"
 )
 
-// ready is the keys of the tasks that are ready, in the order in which they are
-// claimed.
+// ready is the list of ready tasks, in the order in which they are claimed.
 type ready []readyTask
 
 type readyTask struct {
@@ -24,7 +23,8 @@ func (a readyTask) compare(b readyTask) int {
 		cmp.Compare(a.key.Run, b.key.Run), cmp.Compare(a.key.Task, b.key.Task))
 }
 
-// move takes note that a task changed. A new one was not ready before.
+// move updates the list after a task has changed. before is the zero value for a new
+// task.
 func (r *ready) move(before, after store.Task) {
 	if before.Ready {
 		if i, found := slices.BinarySearchFunc(*r, entry(before), readyTask.compare); found {

@@ -7,17 +7,16 @@ import (
 	"syscall"
 )
 
-// The bytes of a file that SQLite locks. Who has a database with a write-ahead
-// log open keeps a shared lock on some of them until it closes it.
+// The range of bytes that SQLite locks in a file. Every connection to a database with a
+// write-ahead log holds a shared lock on some of them until it is closed.
 const (
 	lockedFrom  = 0x40000000
 	lockedBytes = 512
 )
 
-// hold takes all locks of a database, whatever is in the file, so that nobody can
-// use it. An [*InUseError] says that somebody does. A process that has the
-// database open must not call it: when the file is closed here, the locks of the
-// process's connections are gone.
+// hold takes all locks of a database file, whatever its content, so that no process can
+// use it. It returns an [*InUseError] if one does. A process that has the database open
+// must not call hold: closing the file here would release the locks of its connections.
 func hold(path string) (free func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -26,7 +25,7 @@ func hold(path string) (free func() error, err error) {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: 0, Start: lockedFrom, Len: lockedBytes}
 	err = syscall.FcntlFlock(f.Fd(), setLock, &lock)
 	if err == nil {
-		return f.Close, nil // which gives the locks back
+		return f.Close, nil // closing the file releases the locks
 	}
 	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
 		err = &InUseError{Path: path, PID: holder(f)}
@@ -36,7 +35,7 @@ func hold(path string) (free func() error, err error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// holder is the process that keeps us from taking the locks, or 0.
+// holder returns the pid of the process that holds a lock, or 0 if unknown.
 func holder(f *os.File) int {
 	lock := syscall.Flock_t{Type: syscall.F_WRLCK, Whence: 0, Start: lockedFrom, Len: lockedBytes}
 	if err := syscall.FcntlFlock(f.Fd(), getLock, &lock); err != nil || lock.Type == syscall.F_UNLCK || lock.Pid < 0 {

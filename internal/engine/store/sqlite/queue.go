@@ -9,11 +9,11 @@ import (
 	"gaffer/statefile/host"
 )
 
-// queue orders the processes that write to one database. SQLite's own way is to
-// try again after a while, which under load is never: whoever has just written
-// is there first. Here the next in line holds one lock while it waits for the
-// other, so that whoever has just written comes after it. The kernel gives both
-// back when a process dies.
+// queue orders the processes that write to one database. SQLite itself makes a waiting
+// writer poll. Under load that writer may wait forever, because the process that has
+// just written is always faster. In this queue the next writer holds one lock while it
+// waits for the other, so the previous writer comes after it. The kernel releases both
+// locks when a process dies.
 type queue struct{ next, turn string }
 
 func queueOf(path string) queue { return queue{path + "-next", path + "-turn"} }
@@ -48,16 +48,16 @@ func (q queue) fail(ctx context.Context, err error) error {
 	return err
 }
 
-// queuePlace is a process's own place in a queue, for who writes again and again: it
-// keeps the files open, so that a turn costs little when nobody else wants one. It
-// is not safe for concurrent use.
+// queuePlace is the queue position of a process that writes repeatedly. It keeps the
+// lock files open, so a turn is cheap when no other process wants one. It is not safe
+// for concurrent use.
 type queuePlace struct {
 	queue
 	files [2]*os.File // next and turn
 	infos [2]os.FileInfo
 }
 
-// wait returns when it is our turn. The turn ends before the next one is asked for.
+// wait returns when it is our turn. The previous turn must have ended.
 func (p *queuePlace) wait(ctx context.Context) (host.Lock, error) {
 	if p.open() == nil && p.try() {
 		return p, nil
@@ -65,16 +65,16 @@ func (p *queuePlace) wait(ctx context.Context) (host.Lock, error) {
 	return p.queue.wait(ctx)
 }
 
-// try takes the turn if nobody has it and nobody waits for it. A file that another
-// has taken the place of is nobody's turn.
+// try takes the turn if no process has it or waits for it. It fails if a lock file was
+// replaced: the lock on the old file means nothing.
 func (p *queuePlace) try() bool {
 	if !tryLock(p.files[0]) {
 		return false
 	}
 	got := tryLock(p.files[1])
-	_ = unlock(p.files[0]) // of an open file it does not fail
+	_ = unlock(p.files[0]) // unlocking an open file does not fail
 	if got && !p.isThere() {
-		p.close() // which unlocks it
+		p.close() // this unlocks it
 		return false
 	}
 	return got
@@ -94,7 +94,7 @@ func (p *queuePlace) names() [2]string { return [2]string{p.next, p.turn} }
 // Unlock implements [host.Lock].
 func (p *queuePlace) Unlock() error { return unlock(p.files[1]) }
 
-// open opens the files, unless they are.
+// open opens the lock files, unless they are open.
 func (p *queuePlace) open() (err error) {
 	if p.files[1] != nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"gaffer/internal/engine/store/record"
 )
 
-// reader looks rows up over one connection.
+// reader looks up rows on one connection.
 type reader struct {
 	c     *conn
 	plans *memo.Plans
@@ -26,7 +26,7 @@ func newReader(c *conn, plans *memo.Plans) *reader {
 	return r
 }
 
-// one returns the row of a query that selects data.
+// one returns the only row of a query that selects data.
 func one[V any](c *conn, query string, args ...any) (row V, err error) {
 	var data string
 	if err := c.get(query, []any{&data}, args...); err != nil {
@@ -35,7 +35,7 @@ func one[V any](c *conn, query string, args ...any) (row V, err error) {
 	return record.Read[V]([]byte(data))
 }
 
-// many returns the rows of a query that selects data.
+// many returns all rows of a query that selects data.
 func many[V any](c *conn, query string, args ...any) (list []V, err error) {
 	err = c.each(query, func(scan func(...any) error) error {
 		var data string

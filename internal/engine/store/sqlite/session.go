@@ -41,11 +41,11 @@ func (s *Store) begin(ctx context.Context) (store.Session, error) {
 	return session, nil
 }
 
-// someTasks is how many tasks of a list are worth looking up at once. They are
-// remembered for the sessions to come.
+// someTasks is the minimum number of tasks to read from a list at once. They stay
+// cached for later sessions.
 const someTasks = 64
 
-// recall forgets everything if somebody else has written since our last session.
+// recall clears the cache if another process has written since our last session.
 func (s *Store) recall() error {
 	var version int64
 	if err := s.write.get("PRAGMA data_version", []any{&version}); err != nil {
@@ -81,7 +81,7 @@ func (s *session) Commit(c store.Changes) error {
 	}
 	if err := s.store.write.exec("COMMIT"); err != nil {
 		s.store.seen = nil
-		_ = s.store.write.exec("ROLLBACK") // some errors have done it already
+		_ = s.store.write.exec("ROLLBACK") // after some errors SQLite has already rolled back
 		return &store.CommitError{Err: errors.Join(err, s.end())}
 	}
 	if !c.Gone.Empty() {
